@@ -1,0 +1,26 @@
+# For people who work on the package, or try it from a checkout. Every target
+# works as the first command: it installs what is missing (see .ci/setup).
+# The steps themselves are in .ci/run.
+
+help:
+	@echo "make demo    install the package and run its demonstration"
+	@echo "make test    test the C core and the package"
+	@echo "make check   R CMD build and R CMD check"
+	@echo "make docs    write man/ and NAMESPACE from the comments in R/"
+	@echo "make ci      all of the checks, as continuous integration runs them"
+	@echo "make setup   only install what the targets above need"
+	@echo "make format  format the C files"
+
+demo test check docs:
+	@bash .ci/run $@
+
+ci:
+	@bash .ci/run
+
+setup:
+	@bash .ci/setup
+
+format:
+	clang-format -i src/*.[ch] inst/include/*.h tests/core/*.[ch]
+
+.PHONY: help demo test check docs ci setup format

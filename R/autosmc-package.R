@@ -1,0 +1,23 @@
+#' autosmc: log evidence and posterior draws with self-tuning SMC
+#'
+#' Give it a log density, and [smc()] returns the log normalising constant (log
+#' evidence) and posterior draws, with nothing to tune. Annealed sequential
+#' Monte Carlo moves particles from a Gaussian reference to the target; the step
+#' sizes of its Markov kernels are tuned greedily at every step, by minimising
+#' the incremental Kullback-Leibler divergence between the path the particles
+#' take and the path they should take.
+#'
+#' * [smc()] tunes and then runs afresh; [smc_adapt()] and [smc_run()] are its
+#'   two halves.
+#' * [target_function()] and [target_native()] bring a model of your own;
+#'   [target_sonar()] and its like are models to try.
+#' * [kernel_lmc()], [tuner_kl()], [schedule_power()] and
+#'   [reference_gaussian()] choose how the sampler works.
+#'
+#' @references
+#' Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). *Tuning Sequential
+#' Monte Carlo Samplers via Greedy Incremental Divergence Minimization.*
+#' Proceedings of the 42nd International Conference on Machine Learning.
+#' @keywords internal
+#' @useDynLib autosmc, r_smc_run, r_evaluate
+"_PACKAGE"

@@ -1,0 +1,129 @@
+# Checks of arguments. Each returns the argument in the form in which it is
+# used from then on, or stops with an error that names it.
+
+is_number <- function(x) is.numeric(x) && length(x) == 1 && is.finite(x)
+
+check_count <- function(x, arg, min = 1) {
+  if (!is_number(x) || x != round(x) || x < min || x > .Machine$integer.max) {
+    expected <- if (min == 1) {
+      "a positive whole number"
+    } else {
+      paste("a whole number of at least", min)
+    }
+    abort_argument(x, arg, expected)
+  }
+  as.integer(x)
+}
+
+check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
+  inside <- is_number(x) &&
+    if (open) x > min && x < max else x >= min && x <= max
+  if (!inside) {
+    abort_argument(x, arg, describe_range(min, max, open))
+  }
+  as.double(x)
+}
+
+describe_range <- function(min, max, open) {
+  if (min == 0 && max == Inf) {
+    if (open) "a positive number" else "a number that is not negative"
+  } else if (max == Inf) {
+    paste("a number", if (open) "above" else "of at least", min)
+  } else if (min == -Inf) {
+    paste("a number", if (open) "below" else "of at most", max)
+  } else {
+    paste("a number between", min, "and", max)
+  }
+}
+
+# A finite numeric vector of one of the given lengths (any, when NULL).
+check_numeric <- function(x, arg, lengths = NULL, of = "finite numbers") {
+  fits <- is.numeric(x) &&
+    all(is.finite(x)) &&
+    length(x) > 0 &&
+    (is.null(lengths) || length(x) %in% lengths)
+  if (!fits) {
+    size <- if (!is.null(lengths)) {
+      paste(" of length", paste(unique(lengths), collapse = " or "))
+    }
+    abort_argument(x, arg, paste0("a vector of ", of, size))
+  }
+  as.double(x)
+}
+
+check_positive <- function(x, arg, lengths = NULL) {
+  of <- "positive numbers"
+  x <- check_numeric(x, arg, lengths, of)
+  if (any(x <= 0)) {
+    worst <- which(x <= 0)[1]
+    bad <- format(x[worst])
+    abort(
+      "{.arg {arg}} must have {of} only; element {worst} is {bad}.",
+      "input"
+    )
+  }
+  x
+}
+
+check_flag <- function(x, arg) {
+  if (!is.logical(x) || length(x) != 1 || is.na(x)) {
+    abort_argument(x, arg, "TRUE or FALSE")
+  }
+  x
+}
+
+check_string <- function(x, arg) {
+  if (!is.character(x) || length(x) != 1 || is.na(x) || !nzchar(x)) {
+    abort_argument(x, arg, "a string")
+  }
+  x
+}
+
+check_choice <- function(x, arg, choices) {
+  if (identical(x, choices)) {
+    return(choices[1])
+  }
+  if (!is.character(x) || length(x) != 1 || !x %in% choices) {
+    abort_argument(x, arg, paste("one of", toString(dQuote(choices, FALSE))))
+  }
+  x
+}
+
+check_function <- function(x, arg, or_null = FALSE) {
+  if (!is.function(x) && !(or_null && is.null(x))) {
+    abort_argument(x, arg, if (or_null) "a function or NULL" else "a function")
+  }
+  x
+}
+
+check_class <- function(x, arg, class, made_by) {
+  if (!inherits(x, class)) {
+    abort_argument(x, arg, paste0("made by `", made_by, "`"))
+  }
+  x
+}
+
+# Names of the variables; by default x1, x2, ...
+check_names <- function(names, dim) {
+  if (is.null(names)) {
+    return(if (dim == 1) "x" else paste0("x", seq_len(dim)))
+  }
+  if (!is.character(names) || length(names) != dim || anyNA(names)) {
+    abort_argument(names, "names", paste("a character vector of length", dim))
+  }
+  if (anyDuplicated(names)) {
+    twice <- names[anyDuplicated(names)]
+    abort("{.arg names} must be unique; {.val {twice}} is there twice.", "input")
+  }
+  names
+}
+
+# Nothing may be left in the dots: an argument there is a misspelt one.
+check_dots_empty <- function(...) {
+  if (...length() > 0) {
+    given <- ...names()
+    given <- if (is.null(given)) rep("", ...length()) else given
+    given[!nzchar(given)] <- "an argument without a name"
+    abort("Unknown argument: {.arg {given}}.", "input")
+  }
+}

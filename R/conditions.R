@@ -1,0 +1,56 @@
+# Classed errors: every error of the package has the class `autosmc_error` and
+# one of `autosmc_error_input` (an argument is wrong), `autosmc_error_target`
+# (the target failed) and `autosmc_error_degenerate` (no particle is left).
+
+abort <- function(message, class, ..., .envir = parent.frame()) {
+  cli::cli_abort(
+    message,
+    class = c(paste0("autosmc_error_", class), "autosmc_error"),
+    ...,
+    call = NULL,
+    .envir = .envir
+  )
+}
+
+#' Say that an argument is not what it should be.
+#' @param x what was given
+#' @param arg the argument's name
+#' @param expected what it should be, in words
+#' @noRd
+abort_argument <- function(x, arg, expected) {
+  given <- describe(x)
+  abort("{.arg {arg}} must be {expected}, not {given}.", "input")
+}
+
+# What an object is, in the words of an error message.
+describe <- function(x) {
+  if (is.null(x)) {
+    return("NULL")
+  }
+  if (is.function(x)) {
+    return("a function")
+  }
+  if (is.object(x) || is.list(x)) {
+    return(paste("an object of class", class(x)[1]))
+  }
+  if (is.matrix(x)) {
+    return(sprintf("a %d x %d %s matrix", nrow(x), ncol(x), typeof(x)))
+  }
+  if (is.atomic(x) && length(x) == 1) {
+    return(if (is.character(x)) dQuote(x, FALSE) else format(x, digits = 7))
+  }
+  if (is.atomic(x)) {
+    return(sprintf("a %s vector of length %d", describe_type(x), length(x)))
+  }
+  paste("an object of type", typeof(x))
+}
+
+describe_type <- function(x) {
+  if (is.numeric(x) && anyNA(x)) {
+    "numeric (with NA)"
+  } else if (is.numeric(x)) {
+    "numeric"
+  } else {
+    typeof(x)
+  }
+}

@@ -1,0 +1,220 @@
+# One run of the sampler: from checked settings to the core and back.
+
+# The numbers that tell the random streams of runs apart.
+run_index <- c(adapt = 0, final = 1)
+
+# settings --------------------------------------------------------------------
+
+resampling_schemes <- c(
+  "ssp",
+  "systematic",
+  "stratified",
+  "residual",
+  "multinomial"
+)
+
+# What all the verbs take, checked, as one list.
+check_settings <- function(
+  target,
+  n_particles,
+  kernel,
+  reference,
+  resampling,
+  ess_threshold,
+  seed,
+  progress
+) {
+  check_class(kernel, "kernel", "smc_kernel", "kernel_lmc()")
+  check_class(reference, "reference", "smc_reference", "reference_gaussian()")
+  list(
+    target = target,
+    n_particles = check_count(n_particles, "n_particles", min = 2),
+    kernel = kernel,
+    reference = reference,
+    resampling = check_choice(resampling, "resampling", resampling_schemes),
+    ess_threshold = check_number(ess_threshold, "ess_threshold", 0, 1),
+    seed = check_seed(seed),
+    progress = check_flag(progress, "progress")
+  )
+}
+
+# A seed of one's own choice; or one from R's generator, by exactly one draw.
+check_seed <- function(seed) {
+  if (is.null(seed)) {
+    return(floor(stats::runif(1) * 2^31))
+  }
+  if (!is_number(seed) || seed != round(seed) || seed < 0 || seed >= 2^32) {
+    abort_argument(seed, "seed", "NULL or a whole number from 0 to 2^32 - 1")
+  }
+  as.double(seed)
+}
+
+# the run ---------------------------------------------------------------------
+
+# lambda: T temperatures. step_size: T step sizes, or NULL for tuning with
+# `tuner`. border: what target_border() made of the target. Returns a list of
+# what one run gives: steps and runs (tibbles), particles, log_weights.
+run_sampler <- function(
+  settings,
+  border,
+  run,
+  lambda,
+  step_size = NULL,
+  tuner = NULL
+) {
+  reference <- complete_reference(settings$reference, settings$target$dim)
+  config <- list(
+    kernel = settings$kernel[c("name", "backward")],
+    n_particles = settings$n_particles,
+    lambda = lambda,
+    step_size = step_size,
+    tuner = tuner,
+    reference_mean = reference$mean,
+    reference_sd = reference$sd,
+    resampling = settings$resampling,
+    ess_threshold = settings$ess_threshold,
+    seed = settings$seed,
+    run = run_index[[run]]
+  )
+  watch <- new_watch(run, length(lambda), settings$progress)
+  on.exit(watch$done())
+  started <- proc.time()[["elapsed"]]
+  result <- withCallingHandlers(
+    .Call(r_smc_run, border, config, watch$on_step),
+    error = function(e) rethrow_at_step(e, watch$step(), run)
+  )
+  seconds <- proc.time()[["elapsed"]] - started
+
+  steps <- steps_table(result, run, lambda)
+  check_status(result, steps, run)
+  list(
+    steps = steps,
+    runs = runs_table(result, run, settings, steps, is.null(step_size), seconds),
+    particles = name_columns(result$particles, settings$target$names),
+    log_weights = normalise_log(result$log_weights)
+  )
+}
+
+# Knows which step the core is at, and shows it where that is wanted.
+new_watch <- function(run, n_steps, progress) {
+  current <- 0L
+  bar <- NULL
+  if (progress) {
+    label <- if (run == "adapt") "Tuning" else "Sampling"
+    bar <- cli::cli_progress_bar(label, total = n_steps, .envir = NULL)
+  }
+  list(
+    step = function() current,
+    on_step = function(step, ess, log_z) {
+      current <<- step
+      if (progress && step > 0) {
+        cli::cli_progress_update(set = step - 1, id = bar, .envir = NULL)
+      }
+    },
+    done = function() {
+      if (progress) cli::cli_progress_done(id = bar, .envir = NULL)
+    }
+  )
+}
+
+# errors ----------------------------------------------------------------------
+
+# What the user's own function threw, with the step named. The package's own
+# errors come here too, on their way from the checks of a function's value.
+rethrow_at_step <- function(e, step, run) {
+  where <- where_in_run(step, run)
+  if (inherits(e, "autosmc_error_located")) {
+    return()
+  }
+  abort(
+    "The target failed {where}.",
+    c("target", "located"),
+    parent = e,
+    step = step,
+    run = run
+  )
+}
+
+where_in_run <- function(step, run) {
+  if (step == 0) {
+    sprintf("at the start of the %s run, at a draw from the reference", run)
+  } else {
+    sprintf("at step %d of the %s run", step, run)
+  }
+}
+
+# In the order of the core's `smc_status`.
+check_status <- function(result, steps, run) {
+  where <- where_in_run(result$step, run)
+  if (result$status == 1) {
+    code <- result$failure
+    abort(
+      "The target's routine returned the code {code} {where}.",
+      "target",
+      step = result$step,
+      run = run,
+      trace = steps
+    )
+  }
+  if (result$status == 2) {
+    abort(
+      c(
+        "No particle is left {where}: every weight is zero.",
+        "i" = "The target's log density is NaN or -Inf at every particle, or
+          the step was too long.",
+        "i" = "Try more steps ({.arg n_steps}), a {.arg reference} closer to
+          the target, or more particles ({.arg n_particles}).",
+        "i" = "The steps up to there are in the error's {.field trace}."
+      ),
+      "degenerate",
+      step = result$step,
+      run = run,
+      trace = steps
+    )
+  }
+}
+
+# tables ----------------------------------------------------------------------
+
+steps_table <- function(result, run, lambda) {
+  done <- seq_len(result$n_done)
+  trace <- lapply(result$trace, `[`, done)
+  status <- trace$tuner_status
+  status[status < 0] <- NA
+  tibble::tibble(
+    run = rep(run, length(done)),
+    step = done,
+    lambda = lambda[done],
+    step_size = trace$step_size,
+    ess = trace$ess,
+    resampled = trace$resampled,
+    log_z = trace$log_z,
+    n_objective_evals = trace$n_objective_evals,
+    n_target_evals = trace$n_target_evals,
+    tuner_status = tuner_statuses[status + 1L]
+  )
+}
+
+runs_table <- function(result, run, settings, steps, tuned, seconds) {
+  tibble::tibble(
+    run = run,
+    log_z = steps$log_z[nrow(steps)],
+    biased = tuned || settings$kernel$biased,
+    n_particles = settings$n_particles,
+    n_steps = nrow(steps),
+    n_objective_evals = sum(steps$n_objective_evals),
+    n_target_evals = result$n_evals,
+    seconds = seconds
+  )
+}
+
+name_columns <- function(x, names) {
+  colnames(x) <- names
+  x
+}
+
+# Log weights whose exponentials sum to one.
+normalise_log <- function(log_weights) {
+  shifted <- log_weights - max(log_weights)
+  shifted - log(sum(exp(shifted)))
+}

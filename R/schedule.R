@@ -1,0 +1,107 @@
+# Temperature schedules and references: where the path goes and where it starts.
+
+#' Temperatures that rise as a power of the step
+#'
+#' `lambda_t = (t / n_steps)^power`: the density at step `t` is
+#' `reference^(1 - lambda_t) * target^lambda_t`.
+#'
+#' @param n_steps number of steps (positive integer).
+#' @param power exponent (positive number); 1 for equal steps, more for smaller
+#'   steps near the reference.
+#' @return The temperatures: a numeric vector of length `n_steps + 1` that rises
+#'   from 0 to 1.
+#' @examples
+#' schedule_power(4)
+#' @export
+schedule_power <- function(n_steps = 64, power = 2) {
+  n_steps <- check_count(n_steps, "n_steps")
+  power <- check_number(power, "power", min = 0, open = TRUE)
+  (seq(0, n_steps) / n_steps)^power
+}
+
+# Temperatures from 0 to 1, without the leading 0.
+check_schedule <- function(schedule, arg = "schedule") {
+  rises <- is.numeric(schedule) &&
+    length(schedule) >= 2 &&
+    all(is.finite(schedule)) &&
+    all(diff(schedule) > 0)
+  if (!rises || schedule[1] != 0 || schedule[length(schedule)] != 1) {
+    abort_argument(
+      schedule,
+      arg,
+      "a numeric vector that rises, without ties, from 0 to 1"
+    )
+  }
+  as.double(schedule[-1])
+}
+
+# The data frame that smc_run() is given: a row a step. A row for the start, at
+# temperature 0, may stand first.
+check_schedule_frame <- function(schedule, arg = "schedule") {
+  if (!is.data.frame(schedule)) {
+    abort_argument(schedule, arg, "a data frame with a row a step")
+  }
+  absent <- setdiff(c("lambda", "step_size"), names(schedule))
+  if (length(absent) > 0) {
+    columns <- names(schedule)
+    abort(
+      "{.arg {arg}} must have the columns {.field lambda} and
+        {.field step_size}; it has {.field {columns}}.",
+      "input"
+    )
+  }
+  lambda <- schedule$lambda
+  if (nrow(schedule) > 0 && identical(as.double(lambda[1]), 0)) {
+    schedule <- schedule[-1, ]
+    lambda <- lambda[-1]
+  }
+  lambda <- check_schedule(c(0, lambda), paste0(arg, "$lambda"))
+  step_size <- check_positive(schedule$step_size, paste0(arg, "$step_size"))
+  list(lambda = lambda, step_size = step_size)
+}
+
+#' Reference: independent normals
+#'
+#' The distribution that particles start from, at temperature 0. A reference
+#' close to the target makes for an easier path. The kernels move in coordinates
+#' in which the reference is standard normal, so `sd` is also the scale on which
+#' they see each variable.
+#'
+#' @param mean mean (a number, or a numeric vector of length `dim`).
+#' @param sd standard deviation (positive, a number or a vector of length `dim`).
+#' @return An object of class `smc_reference`.
+#' @examples
+#' target <- target_gaussian(2, mean = c(100, 0), sd = c(10, 1))
+#' reference <- reference_gaussian(mean = c(90, 0), sd = c(20, 1))
+#' smc(target, reference = reference, n_steps = 8, n_particles = 128)
+#' @export
+reference_gaussian <- function(mean = 0, sd = 1) {
+  structure(
+    list(
+      mean = check_numeric(mean, "mean"),
+      sd = check_positive(sd, "sd")
+    ),
+    class = "smc_reference"
+  )
+}
+
+#' @export
+print.smc_reference <- function(x, ...) {
+  show <- function(v) {
+    if (length(v) == 1) format(v) else sprintf("%d values", length(v))
+  }
+  cat("<smc_reference> normal, mean ", show(x$mean), ", sd ", show(x$sd), "\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+# Mean and sd for a target; both NULL for N(0, I), which needs no map.
+complete_reference <- function(reference, dim) {
+  mean <- check_numeric(reference$mean, "mean", lengths = c(1, dim))
+  sd <- check_positive(reference$sd, "sd", lengths = c(1, dim))
+  if (all(mean == 0) && all(sd == 1)) {
+    return(list(mean = NULL, sd = NULL))
+  }
+  list(mean = rep_len(mean, dim), sd = rep_len(sd, dim))
+}

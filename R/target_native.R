@@ -1,0 +1,194 @@
+# Targets that are compiled routines, the built-in ones among them.
+
+#' A target from a compiled routine
+#'
+#' A C (or C++, Fortran, Rust) routine in a shared library, with the signature
+#' of the header `autosmc.h` that comes with the package: it is handed all
+#' points at once and fills in log densities and gradients. R is not involved
+#' in an evaluation, so this is the fastest way to bring a model.
+#'
+#' @param log_density the routine (string): a function of type
+#'   `autosmc_target_fn`. Or what [getNativeSymbolInfo()] returns, such as the
+#'   objects that `useDynLib(package, .registration = TRUE)` makes; then `dll` is
+#'   not needed.
+#' @param dll the library (string): the name of a library loaded with
+#'   [dyn.load()], without its path and ending, or of an installed package. What
+#'   [dyn.load()] returns will do as well.
+#' @param dim the dimension (positive integer).
+#' @param init an optional routine (string) of type `autosmc_init_fn`, in the
+#'   same library, that turns the R object `data` into the context that
+#'   `log_density` is given. Called once at the start of every run.
+#' @param data any R object, for `init`. It needs `init`.
+#' @param release an optional routine (string) of type `autosmc_release_fn` that
+#'   frees the context. Called once at the end of every run, also after an error
+#'   or an interrupt. It needs `init`.
+#' @param names names of the variables (character vector of length `dim`); NULL
+#'   for `x1`, `x2`, ....
+#' @return A target: an object of class `smc_target`.
+#' @section The C file: This one, `normal.c`, is complete: independent normals
+#'   around means that are handed over from R.
+#'
+#'   ```c
+#'   #include <Rinternals.h>
+#'   #include <autosmc.h>
+#'
+#'   /* data: a double vector of length d; it outlives the run */
+#'   void *normal_init(SEXP data) { return REAL(data); }
+#'
+#'   int normal(void *data, int d, int n, const double *x, double *logp,
+#'              double *grad) {
+#'     const double *mean = data;
+#'     for (int k = 0; k < n; k++) { /* particle k is column k of x */
+#'       logp[k] = 0.0;
+#'       for (int i = 0; i < d; i++) {
+#'         double r = x[i + d * k] - mean[i];
+#'         logp[k] -= 0.5 * r * r;
+#'         if (grad)
+#'           grad[i + d * k] = -r;
+#'       }
+#'     }
+#'     return 0; /* any other value stops the run with an error */
+#'   }
+#'   ```
+#'
+#'   It is compiled, loaded and sampled with
+#'
+#'   ```r
+#'   include <- system.file("include", package = "autosmc")
+#'   Sys.setenv(PKG_CPPFLAGS = paste0("-I", shQuote(include)))
+#'   system2("R", c("CMD", "SHLIB", "normal.c"))
+#'   dyn.load(paste0("normal", .Platform$dynlib.ext))
+#'   smc(target_native("normal", "normal", dim = 3, init = "normal_init",
+#'                     data = c(1, 2, 3)))
+#'   ```
+#'
+#'   A package instead says `LinkingTo: autosmc` in its `DESCRIPTION`, and
+#'   registers the routine with `R_registerRoutines()`.
+#'
+#'   A context that is allocated with `malloc()` in `init` is freed by `release`;
+#'   one from `R_alloc()` frees itself. Routines are called on R's main thread
+#'   and may call R, and [Rf_error()] too.
+#' @section Errors: Of class `autosmc_error_input` when a library or a routine is
+#'   not found. In a run, of class `autosmc_error_target` when the routine
+#'   returns something other than 0 (the code and the step are in the message)
+#'   or raises an R error.
+#' @seealso [target_function()] for R functions; `vignette("autosmc")`.
+#' @examples
+#' # the package's own targets are compiled routines of this kind
+#' target <- target_native("target_funnel", dll = "autosmc", dim = 2)
+#' smc(target, n_steps = 8, n_particles = 128)
+#' @export
+target_native <- function(
+  log_density,
+  dll,
+  dim,
+  init = NULL,
+  data = NULL,
+  release = NULL,
+  names = NULL
+) {
+  if (inherits(log_density, "NativeSymbolInfo")) {
+    dll <- log_density$dll[["name"]]
+    log_density <- log_density$name
+  }
+  check_string(log_density, "log_density")
+  if (missing(dll)) {
+    abort(
+      "{.arg dll} is missing: the library that {.arg log_density} is in.",
+      "input"
+    )
+  }
+  dll <- check_library(dll)
+  if (missing(dim)) {
+    abort("{.arg dim} is missing: it must be a positive whole number.", "input")
+  }
+  dim <- check_count(dim, "dim")
+  if (is.null(init) && !(is.null(data) && is.null(release))) {
+    abort(
+      c(
+        "{.arg data} and {.arg release} need {.arg init}.",
+        "i" = "Only {.arg init} makes the context that they are about."
+      ),
+      "input"
+    )
+  }
+  target <- new_target(
+    dim,
+    names,
+    label = sprintf("compiled routine `%s` of `%s`", log_density, dll),
+    routines = list(log_density = log_density, init = init, release = release),
+    dll = dll,
+    data = data,
+    class = "smc_target_native"
+  )
+  target_border(target) # to find out now what is not there
+  target
+}
+
+# A built-in target: the routines target_NAME and target_NAME_init.
+builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
+  routine <- paste0("target_", name)
+  target <- target_native(
+    routine,
+    dll = "autosmc",
+    dim = dim,
+    init = if (!is.null(data)) paste0(routine, "_init"),
+    data = data,
+    names = names
+  )
+  target$label <- label
+  target
+}
+
+# Addresses do not outlive a session, so they are looked up for every run.
+#' @export
+target_border.smc_target_native <- function(target) {
+  addresses <- lapply(target$routines, function(symbol) {
+    if (!is.null(symbol)) find_routine(symbol, target$dll)
+  })
+  c(list(dim = target$dim, data = target$data), addresses)
+}
+
+# libraries and routines ------------------------------------------------------
+
+# The name of a loaded library; a package is loaded if need be.
+check_library <- function(dll) {
+  if (inherits(dll, "DLLInfo")) {
+    dll <- dll[["name"]]
+  }
+  check_string(dll, "dll")
+  loaded <- function() dll %in% names(getLoadedDLLs())
+  if (!loaded()) {
+    suppressWarnings(requireNamespace(dll, quietly = TRUE))
+  }
+  if (!loaded()) {
+    abort(
+      c(
+        "{.arg dll}: there is no library {.val {dll}}.",
+        "i" = "Give the name of a library loaded with {.fn dyn.load}, without
+          its path and ending, or of an installed package with compiled code."
+      ),
+      "input"
+    )
+  }
+  dll
+}
+
+# The plain address of a routine. withRegistrationInfo = FALSE matters: with it
+# the pointer would be to R's record of the routine, not to the routine.
+find_routine <- function(symbol, dll) {
+  check_string(symbol, "routine")
+  check_library(dll)
+  if (!is.loaded(symbol, PACKAGE = dll)) {
+    abort(
+      c(
+        "There is no routine {.val {symbol}} in the library {.val {dll}}.",
+        "i" = 'Is it spelt so in the source, not {.code static}, and in C++
+          declared as {.code extern} "C"?'
+      ),
+      "input"
+    )
+  }
+  info <- getNativeSymbolInfo(symbol, PACKAGE = dll, withRegistrationInfo = FALSE)
+  info$address
+}

@@ -1,0 +1,122 @@
+# The tuner, as the user sets it.
+
+#' Tuner: greedy minimisation of the incremental divergence
+#'
+#' At each step, the parameters of the kernel are chosen to minimise an estimate
+#' of the incremental Kullback-Leibler divergence between the proposal and the
+#' target path. It is made with a few of the particles and with noise that is
+#' kept fixed, so that a search on the line finds its minimum, over the logarithm
+#' of the step size: a bracket is found by steps that grow, and narrowed by
+#' golden section. None of the arguments needs to be touched.
+#'
+#' Where the default is NULL it depends on the kernel:
+#'
+#' | argument            | `kernel_lmc()` |
+#' |:--------------------|---------------:|
+#' | `regularization`    | 0.1            |
+#' | `tolerance`         | 0.01           |
+#' | `bracket_start`     | 0.1            |
+#' | `bracket_growth`    | 2              |
+#' | `backoff`           | -1             |
+#' | `step_size_guess`   | exp(-10)       |
+#' | `step_size_anchor`  | 1              |
+#'
+#' @param n_subsample how many particles the objective is estimated with
+#'   (positive integer, at most `n_particles`). One evaluation of the objective
+#'   costs as many evaluations of the target.
+#' @param regularization weight `tau` of the penalty
+#'   `tau (log h_t - log h_(t-1))^2` (number, not negative), which keeps the step
+#'   sizes of neighbouring steps together.
+#' @param tolerance width of the bracket, on the log scale, at which the search
+#'   stops (positive number).
+#' @param bracket_start,bracket_growth the first step of the search for a
+#'   bracket, on the log scale (positive number), and the factor by which its
+#'   steps grow (number above 1).
+#' @param backoff step on the log scale with which a first step size is sought at
+#'   which the objective is finite (number, not 0).
+#' @param step_size_guess where the search starts at the first step (positive
+#'   number).
+#' @param step_size_anchor what the penalty pulls the first step size towards
+#'   (positive number).
+#' @return An object of class `smc_tuner`.
+#' @source Kim, Xu, Gardner and Campbell (2025), algorithms 1 and 2 and 4 to 7.
+#'   Every search is bounded; on reaching a bound it keeps the best step size it
+#'   has seen, and says so in the column `tuner_status` of the fit's `steps`.
+#' @examples
+#' tuner_kl(n_subsample = 64)
+#' @export
+tuner_kl <- function(
+  n_subsample = 128,
+  regularization = NULL,
+  tolerance = NULL,
+  bracket_start = NULL,
+  bracket_growth = NULL,
+  backoff = NULL,
+  step_size_guess = NULL,
+  step_size_anchor = NULL
+) {
+  unless_null <- function(x, check, ...) if (!is.null(x)) check(x, ...)
+  number <- function(x, arg, ...) unless_null(x, check_number, arg, ...)
+  positive <- function(x, arg) number(x, arg, min = 0, open = TRUE)
+  if (identical(backoff, 0)) {
+    abort_argument(backoff, "backoff", "a number other than 0")
+  }
+  structure(
+    list(
+      n_subsample = check_count(n_subsample, "n_subsample"),
+      # a default is lowered to the number of particles, a wish is not
+      is_default_n = missing(n_subsample),
+      regularization = number(regularization, "regularization", min = 0),
+      tolerance = positive(tolerance, "tolerance"),
+      bracket_start = positive(bracket_start, "bracket_start"),
+      bracket_growth = number(
+        bracket_growth,
+        "bracket_growth",
+        min = 1,
+        open = TRUE
+      ),
+      backoff = number(backoff, "backoff"),
+      step_size_guess = positive(step_size_guess, "step_size_guess"),
+      step_size_anchor = positive(step_size_anchor, "step_size_anchor")
+    ),
+    class = "smc_tuner"
+  )
+}
+
+# The tuner's settings for a kernel and a number of particles, none of them NULL.
+complete_tuner <- function(tuner, kernel, n_particles) {
+  settings <- kernel$tuner_defaults
+  given <- Filter(Negate(is.null), unclass(tuner))
+  settings[names(given)] <- given
+  if (tuner$is_default_n) {
+    settings$n_subsample <- min(settings$n_subsample, n_particles)
+  }
+  if (settings$n_subsample > n_particles) {
+    n <- settings$n_subsample
+    abort(
+      "{.arg n_subsample} must be at most {.arg n_particles}, which is
+        {n_particles}, not {n}.",
+      "input"
+    )
+  }
+  settings
+}
+
+#' @export
+print.smc_tuner <- function(x, ...) {
+  cat("<smc_tuner> ", x$n_subsample, " particles\n", sep = "")
+  for (name in setdiff(names(x), c("n_subsample", "is_default_n"))) {
+    value <- if (is.null(x[[name]])) "chosen by the kernel" else format(x[[name]])
+    cat(name, ": ", value, "\n", sep = "")
+  }
+  invisible(x)
+}
+
+# In the order of the core's `smc_search_status`.
+tuner_statuses <- c(
+  "converged",
+  "at_limit",
+  "exhausted",
+  "infeasible",
+  "failed"
+)

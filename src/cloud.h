@@ -1,0 +1,33 @@
+/* cloud.h: particles, with what is known of the densities at each of them. */
+#ifndef SMC_CLOUD_H
+#define SMC_CLOUD_H
+
+#include "arena.h"
+
+#include <stdbool.h>
+
+/* All matrices are d x n, column-major: one column a particle. The arrays
+ * belong to the arena they were laid out in. Log densities and gradients of
+ * target and reference are kept side by side, so that every temperature
+ * between the two is a linear combination of what is here. */
+typedef struct smc_cloud {
+  int d, n;
+  double *x;      /* d x n  positions                                  */
+  double *v;      /* d x n  velocities; NULL for kernels without       */
+  double *grad_p; /* d x n  gradients of the log target                */
+  double *grad_q; /* d x n  gradients of the log reference             */
+  double *log_p;  /* n      log target, finite or -Inf                 */
+  double *log_q;  /* n      log reference                              */
+} smc_cloud;
+
+/* Lay out a cloud of n particles. */
+smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities);
+
+/* Copy the particles from[index[k]] to to[k], k = 0..to->n - 1, with all that
+ * is kept beside them. The clouds must not share memory. */
+void smc_cloud_gather(const smc_cloud *from, const int *index, smc_cloud *to);
+
+/* Exchange two clouds of the same shape. */
+void smc_cloud_swap(smc_cloud *a, smc_cloud *b);
+
+#endif

@@ -1,0 +1,33 @@
+/* init.c: what the package's library shows to R. */
+#include "r_border.h"
+
+#include "targets.h"
+
+#include <R_ext/Rdynload.h>
+
+/* By way of void (*)(void), the one function type that all others may be
+ * converted to and from without a warning. */
+#define ROUTINE(f) ((DL_FUNC)(void (*)(void))(f))
+
+static const R_CallMethodDef call_methods[] = {
+    {"r_smc_run", ROUTINE(r_smc_run), 3},
+    {"r_evaluate", ROUTINE(r_evaluate), 3},
+    {NULL, NULL, 0}};
+
+/* The built-in targets, found by name as those of any other library are. */
+static const R_CMethodDef targets[] = {
+    {"target_gaussian", ROUTINE(target_gaussian), -1, NULL},
+    {"target_gaussian_init", ROUTINE(target_gaussian_init), -1, NULL},
+    {"target_funnel", ROUTINE(target_funnel), -1, NULL},
+    {"target_brownian", ROUTINE(target_brownian), -1, NULL},
+    {"target_sonar", ROUTINE(target_sonar), -1, NULL},
+    {"target_sonar_init", ROUTINE(target_sonar_init), -1, NULL},
+    {"target_pines", ROUTINE(target_pines), -1, NULL},
+    {"target_pines_init", ROUTINE(target_pines_init), -1, NULL},
+    {NULL, NULL, 0, NULL}};
+
+void R_init_autosmc(DllInfo *dll) {
+  R_registerRoutines(dll, targets, call_methods, NULL, NULL);
+  R_useDynamicSymbols(dll, FALSE);
+  R_forceSymbols(dll, TRUE);
+}

@@ -1,0 +1,39 @@
+/* langevin.h: the Langevin proposal N(x + h g(x), 2 h I) and its density,
+ * with g the gradient of the annealed log density of a level. */
+#ifndef SMC_LANGEVIN_H
+#define SMC_LANGEVIN_H
+
+#include "kernel.h"
+#include "vecmath.h"
+
+/* The part of the log density that does not depend on the points. */
+static inline double smc_langevin_normaliser(int d, double step_size) {
+  return -0.5 * d * log(2.0 * SMC_TWO_PI * step_size);
+}
+
+/* Column k of `to` <- the proposal from particle k, for noise (d x n). */
+static inline void smc_langevin_propose(const smc_cloud *from, int k,
+                                        smc_level level, const double *noise,
+                                        double *to) {
+  size_t first = smc_size(from->d, k);
+  double h = level.step_size, scale = sqrt(2.0 * h);
+  for (size_t j = first; j < first + (size_t)from->d; j++)
+    to[j] = from->x[j] + h * smc_annealed_gradient(from, j, level.lambda) +
+            scale * noise[j];
+}
+
+/* Log density of moving from particle k of `from` to column k of `to`. */
+static inline double smc_langevin_log_density(const smc_cloud *from, int k,
+                                              smc_level level,
+                                              const double *to) {
+  size_t first = smc_size(from->d, k);
+  double h = level.step_size, sum = 0.0;
+  for (size_t j = first; j < first + (size_t)from->d; j++) {
+    double r =
+        to[j] - from->x[j] - h * smc_annealed_gradient(from, j, level.lambda);
+    sum += r * r;
+  }
+  return smc_langevin_normaliser(from->d, h) - sum / (4.0 * h);
+}
+
+#endif

@@ -1,0 +1,147 @@
+#include "minimize.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* Two arguments closer than this are the same point: the sums by which the
+ * bracketing returns to a point it has been to differ by rounding only. */
+static const double same_point = 1e-10;
+
+static bool over(const smc_search *s) {
+  return s->status != SMC_SEARCH_CONVERGED;
+}
+
+/* values ------------------------------------------------------------------ */
+
+smc_search smc_search_begin(smc_objective_fn objective, void *context,
+                            const smc_search_options *options) {
+  smc_search s;
+  s.objective = objective;
+  s.context = context;
+  s.options = options;
+  s.status = SMC_SEARCH_CONVERGED;
+  s.n_evals = 0;
+  return s;
+}
+
+double smc_search_value(smc_search *s, double x) {
+  for (int i = 0; i < s->n_evals; i++)
+    if (fabs(s->x[i] - x) < same_point)
+      return s->y[i];
+  if (over(s))
+    return INFINITY;
+  if (s->n_evals >= s->options->max_evals) {
+    s->status = SMC_SEARCH_EXHAUSTED;
+    return INFINITY;
+  }
+  double y;
+  if (s->objective(s->context, x, &y)) {
+    s->status = SMC_SEARCH_FAILED;
+    return INFINITY;
+  }
+  s->x[s->n_evals] = x;
+  s->y[s->n_evals] = y;
+  s->n_evals++;
+  return y;
+}
+
+double smc_search_best(const smc_search *s, double otherwise) {
+  double best = otherwise, lowest = INFINITY;
+  for (int i = 0; i < s->n_evals; i++)
+    if (s->y[i] < lowest) {
+      lowest = s->y[i];
+      best = s->x[i];
+    }
+  return best;
+}
+
+/* Keep x within the limits; to stand on one ends the search. */
+static double limited(smc_search *s, double x) {
+  if (x > s->options->lower && x < s->options->upper)
+    return x;
+  if (!over(s))
+    s->status = SMC_SEARCH_AT_LIMIT;
+  return fmin(fmax(x, s->options->lower), s->options->upper);
+}
+
+/* the three stages -------------------------------------------------------- */
+
+double smc_find_feasible(smc_search *s, double x) {
+  while (!isfinite(smc_search_value(s, x)) && !over(s))
+    x = limited(s, x + s->options->backoff);
+  return x;
+}
+
+/* To the right only a value that is truly lower leads on: a tie, or a value
+ * that is not finite, ends the bracket there. */
+static smc_bracket walk_right(smc_search *s, double x0) {
+  smc_bracket b = {x0, x0, x0};
+  double step = s->options->bracket_start;
+  double y = smc_search_value(s, x0);
+  while (!over(s)) {
+    b.upper = limited(s, x0 + step);
+    double y_upper = smc_search_value(s, b.upper);
+    if (!(y_upper < y))
+      break;
+    b.middle = b.upper;
+    y = y_upper;
+    step *= s->options->bracket_growth;
+  }
+  return b;
+}
+
+/* To the left a tie leads on, and so does a value that is not finite: the
+ * bracket ends at a finite value above that of a finite middle point. */
+static smc_bracket walk_left(smc_search *s, smc_bracket b) {
+  double x0 = b.middle, step = s->options->bracket_start;
+  double y = smc_search_value(s, x0);
+  while (!over(s)) {
+    b.lower = limited(s, x0 - step);
+    double y_lower = smc_search_value(s, b.lower);
+    if (isfinite(y_lower) && isfinite(y) && y < y_lower)
+      break;
+    if (y_lower <= y) {
+      if (b.lower < b.middle)
+        b.upper = b.middle;
+      b.middle = b.lower;
+      y = y_lower;
+    }
+    step *= s->options->bracket_growth;
+  }
+  return b;
+}
+
+smc_bracket smc_bracket_minimum(smc_search *s, double x) {
+  return walk_left(s, walk_right(s, x));
+}
+
+/* The next point lies in the wider half, so that a bracket whose middle is
+ * not at the golden ratio is brought to it. Ties move left. */
+void smc_golden_section(smc_search *s, smc_bracket b) {
+  const double fraction = 0.3819660112501051; /* (3 - sqrt 5) / 2 */
+  double y = smc_search_value(s, b.middle);
+  while (!over(s) && b.upper - b.lower > s->options->tolerance) {
+    bool right = b.upper - b.middle > b.middle - b.lower;
+    double x =
+        b.middle + fraction * (right ? b.upper - b.middle : b.lower - b.middle);
+    double y_x = smc_search_value(s, x);
+    if (y_x < y || (!right && y_x == y)) {
+      *(right ? &b.lower : &b.upper) = b.middle;
+      b.middle = x;
+      y = y_x;
+    } else {
+      *(right ? &b.upper : &b.lower) = x;
+    }
+  }
+}
+
+double smc_minimize(smc_search *s, double x) {
+  smc_bracket b = smc_bracket_minimum(s, x);
+  smc_golden_section(s, b);
+  if (s->status == SMC_SEARCH_FAILED)
+    return x;
+  double best = smc_search_best(s, x);
+  if (!isfinite(smc_search_value(s, best)))
+    s->status = SMC_SEARCH_INFEASIBLE;
+  return best;
+}

@@ -1,0 +1,227 @@
+/* r_run.c: the .Call entries: one run, and one evaluation, of a target. */
+#include "r_border.h"
+
+#include <string.h>
+
+/* reading the arguments, which R has checked ------------------------------ */
+
+static double real_of(SEXP list, const char *name) {
+  return Rf_asReal(r_element(list, name));
+}
+
+static int int_of(SEXP list, const char *name) {
+  return Rf_asInteger(r_element(list, name));
+}
+
+static const double *reals_or_null(SEXP list, const char *name) {
+  SEXP value = r_element(list, name);
+  return value == R_NilValue ? NULL : REAL(value);
+}
+
+/* The position of a string in a NULL-terminated table of names. */
+static int choice_of(SEXP list, const char *name, const char *const *table) {
+  const char *value = CHAR(Rf_asChar(r_element(list, name)));
+  for (int i = 0; table[i]; i++)
+    if (strcmp(table[i], value) == 0)
+      return i;
+  Rf_error("internal error: no `%s` called \"%s\"", name, value);
+}
+
+static const char *const resampling_names[] = {
+    [SMC_RESAMPLE_SSP] = "ssp",
+    [SMC_RESAMPLE_SYSTEMATIC] = "systematic",
+    [SMC_RESAMPLE_STRATIFIED] = "stratified",
+    [SMC_RESAMPLE_RESIDUAL] = "residual",
+    [SMC_RESAMPLE_MULTINOMIAL] = "multinomial",
+    NULL};
+
+static const char *const backward_names[] = {
+    [SMC_BACKWARD_TIME_CORRECT] = "time_correct",
+    [SMC_BACKWARD_FORWARD] = "forward",
+    [SMC_BACKWARD_DETAILED_BALANCE] = "detailed_balance",
+    NULL};
+
+static smc_tuner_options read_tuner(SEXP list) {
+  return (smc_tuner_options){
+      .n_subsample = int_of(list, "n_subsample"),
+      .regularization = real_of(list, "regularization"),
+      .step_size_guess = real_of(list, "step_size_guess"),
+      .step_size_anchor = real_of(list, "step_size_anchor"),
+      .search = {.bracket_start = real_of(list, "bracket_start"),
+                 .bracket_growth = real_of(list, "bracket_growth"),
+                 .backoff = real_of(list, "backoff"),
+                 .tolerance = real_of(list, "tolerance"),
+                 .lower = -80.0,     /* limits of log h, and of the number  */
+                 .upper = 40.0,      /* of evaluations: only the degenerate */
+                 .max_evals = 150}}; /* searches come near either       */
+}
+
+/* tuner: out, read where the step sizes are not given. */
+static smc_config read_config(SEXP list, int d, smc_tuner_options *tuner) {
+  smc_config config = {.d = d};
+  SEXP kernel = r_element(list, "kernel");
+  config.kernel = smc_find_kernel(CHAR(Rf_asChar(r_element(kernel, "name"))));
+  config.kernel_options.backward =
+      (smc_backward)choice_of(kernel, "backward", backward_names);
+  config.n_particles = int_of(list, "n_particles");
+  config.n_steps = (int)Rf_xlength(r_element(list, "lambda"));
+  config.lambda = REAL(r_element(list, "lambda"));
+  config.step_size = reals_or_null(list, "step_size");
+  if (!config.step_size) {
+    *tuner = read_tuner(r_element(list, "tuner"));
+    config.tuner = tuner;
+  }
+  config.resampling =
+      (smc_resampling)choice_of(list, "resampling", resampling_names);
+  config.ess_threshold = real_of(list, "ess_threshold");
+  config.key[0] = (uint32_t)real_of(list, "seed");
+  config.key[1] = (uint32_t)real_of(list, "run");
+  return config;
+}
+
+/* the trace and the result, in R's memory --------------------------------- */
+
+static SEXP new_list(const char *const *names, int n) {
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, n));
+  SEXP list_names = PROTECT(Rf_allocVector(STRSXP, n));
+  for (int i = 0; i < n; i++)
+    SET_STRING_ELT(list_names, i, Rf_mkChar(names[i]));
+  Rf_setAttrib(list, R_NamesSymbol, list_names);
+  UNPROTECT(2);
+  return list;
+}
+
+static double *new_reals(SEXP list, int i, int n) {
+  SET_VECTOR_ELT(list, i, Rf_allocVector(REALSXP, n));
+  return REAL(VECTOR_ELT(list, i));
+}
+
+static int *new_ints(SEXP list, int i, SEXPTYPE type, int n) {
+  SEXP value = Rf_allocVector(type, n);
+  SET_VECTOR_ELT(list, i, value);
+  return type == LGLSXP ? LOGICAL(value) : INTEGER(value);
+}
+
+/* A list of T-vectors, into which the trace writes. */
+static SEXP new_trace(smc_trace *trace, int n_steps) {
+  static const char *const names[] = {"step_size",         "ess",
+                                      "resampled",         "log_z",
+                                      "n_objective_evals", "n_target_evals",
+                                      "tuner_status"};
+  SEXP list = PROTECT(new_list(names, 7));
+  trace->step_size = new_reals(list, 0, n_steps);
+  trace->ess = new_reals(list, 1, n_steps);
+  trace->resampled = new_ints(list, 2, LGLSXP, n_steps);
+  trace->log_z = new_reals(list, 3, n_steps);
+  trace->n_objective_evals = new_ints(list, 4, INTSXP, n_steps);
+  trace->n_target_evals = new_reals(list, 5, n_steps);
+  trace->tuner_status = new_ints(list, 6, INTSXP, n_steps);
+  UNPROTECT(1);
+  return list;
+}
+
+typedef struct run {
+  SEXP target_list, config_list, on_step;
+  r_target target;
+} run;
+
+static SEXP new_result(smc_status status, const smc_trace *trace,
+                       SEXP trace_list, const smc_path *path,
+                       const smc_state *state) {
+  static const char *const names[] = {"status",    "failure",    "step",
+                                      "n_done",    "trace",      "n_evals",
+                                      "particles", "log_weights"};
+  int d = state->cloud.d, n = state->cloud.n;
+  SEXP result = PROTECT(new_list(names, 8));
+  SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
+  SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(path->failure));
+  SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(trace->step));
+  SET_VECTOR_ELT(result, 3, Rf_ScalarInteger(trace->n_done));
+  SET_VECTOR_ELT(result, 4, trace_list);
+  SET_VECTOR_ELT(result, 5, Rf_ScalarReal(path->n_evals));
+  SET_VECTOR_ELT(result, 6, Rf_allocMatrix(REALSXP, n, d));
+  smc_path_to_user(path, n, state->cloud.x, state->noise);
+  r_transpose(d, n, state->noise, REAL(VECTOR_ELT(result, 6)));
+  double *log_weights = new_reals(result, 7, n);
+  memcpy(log_weights, state->log_weights, (size_t)n * sizeof(double));
+  UNPROTECT(1);
+  return result;
+}
+
+/* one run ----------------------------------------------------------------- */
+
+static SEXP run_body(void *data) {
+  run *r = data;
+  int d = int_of(r->target_list, "dim");
+  smc_tuner_options tuner;
+  smc_config config = read_config(r->config_list, d, &tuner);
+  smc_trace trace = {.step = 0, .n_done = 0};
+  SEXP trace_list = PROTECT(new_trace(&trace, config.n_steps));
+  smc_path path = {.target = r_target_evaluate, .data = &r->target, .d = d};
+  path.mean = reals_or_null(r->config_list, "reference_mean");
+  path.sd = reals_or_null(r->config_list, "reference_sd");
+
+  smc_state state;
+  smc_arena arena = {NULL, 0};
+  smc_layout(&state, &path, &config, &arena);
+  arena = (smc_arena){R_alloc(arena.used, sizeof(char)), 0};
+  smc_layout(&state, &path, &config, &arena);
+
+  r_target_begin(&r->target, r->target_list, r->on_step, &trace);
+  smc_status status = smc_run(&state, &path, &config, &trace);
+  SEXP result = new_result(status, &trace, trace_list, &path, &state);
+  UNPROTECT(1);
+  return result;
+}
+
+static void run_cleanup(void *data, Rboolean jumped) {
+  (void)jumped;
+  r_target_end(&((run *)data)->target);
+}
+
+SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step) {
+  run r = {.target_list = target, .config_list = config, .on_step = on_step};
+  return R_UnwindProtect(run_body, &r, run_cleanup, &r, NULL);
+}
+
+/* one evaluation ---------------------------------------------------------- */
+
+typedef struct evaluation {
+  SEXP target_list, x;
+  int gradient;
+  r_target target;
+} evaluation;
+
+static SEXP evaluation_body(void *data) {
+  static const char *const names[] = {"log_density", "gradient"};
+  evaluation *e = data;
+  int n = Rf_nrows(e->x), d = Rf_ncols(e->x), failure;
+  size_t dn = (size_t)d * (size_t)n;
+  SEXP result = PROTECT(new_list(names, 2));
+  double *logp = new_reals(result, 0, n);
+  double *points = (double *)R_alloc(2 * dn, sizeof(double));
+  double *grad = e->gradient ? points + dn : NULL;
+  smc_trace trace = {.step = 0, .n_done = 0};
+  r_transpose(n, d, REAL(e->x), points);
+  r_target_begin(&e->target, e->target_list, R_NilValue, &trace);
+  failure = r_target_evaluate(&e->target, d, n, points, logp, grad);
+  if (failure)
+    Rf_error("the target returned the code %d", failure);
+  if (grad) {
+    SET_VECTOR_ELT(result, 1, Rf_allocMatrix(REALSXP, n, d));
+    r_transpose(d, n, grad, REAL(VECTOR_ELT(result, 1)));
+  }
+  UNPROTECT(1);
+  return result;
+}
+
+static void evaluation_cleanup(void *data, Rboolean jumped) {
+  (void)jumped;
+  r_target_end(&((evaluation *)data)->target);
+}
+
+SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
+  evaluation e = {
+      .target_list = target, .x = x, .gradient = Rf_asLogical(gradient)};
+  return R_UnwindProtect(evaluation_body, &e, evaluation_cleanup, &e, NULL);
+}

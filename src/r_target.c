@@ -1,0 +1,103 @@
+/* r_target.c: targets as R functions and as compiled routines. */
+#include "r_border.h"
+
+#include <string.h>
+
+SEXP r_element(SEXP list, const char *name) {
+  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+  for (R_xlen_t i = 0; i < Rf_xlength(list); i++)
+    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0)
+      return VECTOR_ELT(list, i);
+  return R_NilValue;
+}
+
+void r_transpose(int rows, int columns, const double *in, double *out) {
+  for (int j = 0; j < columns; j++)
+    for (int i = 0; i < rows; i++)
+      out[j + (R_xlen_t)columns * i] = in[i + (R_xlen_t)rows * j];
+}
+
+/* beginning and end ------------------------------------------------------- */
+
+static DL_FUNC routine(SEXP list, const char *name) {
+  SEXP symbol = r_element(list, name);
+  return symbol == R_NilValue ? NULL : R_ExternalPtrAddrFn(symbol);
+}
+
+void r_target_begin(r_target *target, SEXP list, SEXP on_step,
+                    const smc_trace *trace) {
+  memset(target, 0, sizeof *target);
+  target->evaluate = r_element(list, "evaluate");
+  target->on_step = on_step;
+  target->trace = trace;
+  target->last_step = -1;
+  if (target->evaluate != R_NilValue)
+    return;
+  target->native =
+      (autosmc_target_fn)(void (*)(void))routine(list, "log_density");
+  target->release =
+      (autosmc_release_fn)(void (*)(void))routine(list, "release");
+  autosmc_init_fn init = (autosmc_init_fn)(void (*)(void))routine(list, "init");
+  if (init) {
+    target->context = init(r_element(list, "data"));
+    target->has_context = 1;
+  }
+}
+
+void r_target_end(r_target *target) {
+  if (target->has_context && target->release)
+    target->release(target->context);
+  target->has_context = 0;
+}
+
+/* R functions ------------------------------------------------------------- */
+
+/* Copy an n x d (or n) result of the R function, whose shape R has checked. */
+static void take_result(SEXP result, const char *name, int d, int n,
+                        double *out) {
+  SEXP value = r_element(result, name);
+  if (!Rf_isReal(value) || XLENGTH(value) != (R_xlen_t)d * n)
+    Rf_error("internal error: `%s` of the target has a wrong shape", name);
+  r_transpose(n, d, REAL(value), out);
+}
+
+static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
+                              double *logp, double *grad) {
+  SEXP points = PROTECT(Rf_allocMatrix(REALSXP, n, d));
+  r_transpose(d, n, x, REAL(points));
+  SEXP gradient = PROTECT(Rf_ScalarLogical(grad != NULL));
+  SEXP call = PROTECT(Rf_lang3(evaluate, points, gradient));
+  SEXP result = PROTECT(Rf_eval(call, R_GlobalEnv));
+  take_result(result, "log_density", 1, n, logp);
+  if (grad)
+    take_result(result, "gradient", d, n, grad);
+  UNPROTECT(4);
+}
+
+/* evaluation -------------------------------------------------------------- */
+
+/* Tell R which step is under way, with what is known of the one before. */
+static void tell_step(r_target *target) {
+  const smc_trace *trace = target->trace;
+  if (target->on_step == R_NilValue || trace->step == target->last_step)
+    return;
+  target->last_step = trace->step;
+  int done = trace->n_done;
+  SEXP step = PROTECT(Rf_ScalarInteger(trace->step));
+  SEXP ess = PROTECT(Rf_ScalarReal(done ? trace->ess[done - 1] : NA_REAL));
+  SEXP log_z = PROTECT(Rf_ScalarReal(done ? trace->log_z[done - 1] : 0.0));
+  SEXP call = PROTECT(Rf_lang4(target->on_step, step, ess, log_z));
+  Rf_eval(call, R_GlobalEnv);
+  UNPROTECT(4);
+}
+
+int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
+                      double *grad) {
+  r_target *target = data;
+  R_CheckUserInterrupt();
+  tell_step(target);
+  if (target->native)
+    return target->native(target->context, d, n, x, logp, grad);
+  evaluate_function(target->evaluate, d, n, x, logp, grad);
+  return 0;
+}

@@ -1,0 +1,90 @@
+/* target_pines.c: log-Gaussian Cox process in whitened coordinates.
+ *
+ * A point z ~ N(0, I) gives the log intensity f = L z + mu of the cells, and
+ * a cell with count y adds y f - area exp(f).
+ */
+#define R_NO_REMAP
+#define STRICT_R_HEADERS
+#define USE_FC_LEN_T
+#include "targets.h"
+#include <R.h>
+#include <R_ext/BLAS.h>
+#include <Rinternals.h>
+#include <math.h>
+#include <string.h>
+#ifndef FCONE
+#define FCONE
+#endif
+
+typedef struct {
+  int d;
+  const double *counts; /* d, inside the R object */
+  const double *chol;   /* d x d, inside the R object; lower triangle L */
+  double mu, area;
+  double *work; /* d x TARGET_BLOCK */
+} cox;
+
+void *target_pines_init(SEXP data) {
+  SEXP counts = VECTOR_ELT(data, 0), chol = VECTOR_ELT(data, 1);
+  cox *c = (cox *)R_alloc(1, sizeof *c);
+  c->d = Rf_length(counts);
+  if (Rf_nrows(chol) != c->d || Rf_ncols(chol) != c->d)
+    Rf_error("`chol` must have one row and one column for every count");
+  c->counts = REAL(counts);
+  c->chol = REAL(chol);
+  c->mu = Rf_asReal(VECTOR_ELT(data, 2));
+  c->area = Rf_asReal(VECTOR_ELT(data, 3));
+  c->work = (double *)R_alloc((size_t)c->d * TARGET_BLOCK, sizeof(double));
+  return c;
+}
+
+/* work <- L work (trans = "N") or L' work ("T"), for n columns. */
+static void multiply(const cox *c, const char *trans, int n) {
+  const double one = 1;
+  F77_CALL(dtrmm)
+  ("L", "L", trans, "N", &c->d, &n, &one, c->chol, &c->d, c->work,
+   &c->d FCONE FCONE FCONE FCONE);
+}
+
+/* Log density of one point.
+ *   z  in      d
+ *   f  in/out  L z, replaced by the derivative of the likelihood by f */
+static double cox_point(const cox *c, const double *z, double *f) {
+  double likelihood = 0, squares = 0;
+  for (int i = 0; i < c->d; i++) {
+    double log_intensity = f[i] + c->mu, mean = c->area * exp(log_intensity);
+    likelihood += c->counts[i] * log_intensity - mean;
+    squares += z[i] * z[i];
+    f[i] = c->counts[i] - mean;
+  }
+  return likelihood - squares / 2 - c->d * TARGET_LOG_SQRT_2PI;
+}
+
+static void block(const cox *c, int n, const double *z, double *logp,
+                  double *grad) {
+  size_t size = target_column(c->d, n);
+  memcpy(c->work, z, size * sizeof(double));
+  multiply(c, "N", n);
+  for (int k = 0; k < n; k++) {
+    size_t at = target_column(c->d, k);
+    logp[k] = cox_point(c, z + at, c->work + at);
+  }
+  if (!grad)
+    return;
+  multiply(c, "T", n);
+  for (size_t i = 0; i < size; i++)
+    grad[i] = c->work[i] - z[i];
+}
+
+int target_pines(void *data, int d, int n, const double *x, double *logp,
+                 double *grad) {
+  const cox *c = data;
+  if (d != c->d)
+    return TARGET_BAD_DIM;
+  for (int k = 0; k < n; k += TARGET_BLOCK) {
+    int size = n - k < TARGET_BLOCK ? n - k : TARGET_BLOCK;
+    size_t at = target_column(d, k);
+    block(c, size, x + at, logp + k, grad ? grad + at : NULL);
+  }
+  return 0;
+}

@@ -1,0 +1,63 @@
+/* vecmath.h: sums over log weights that survive weights of any size. */
+#ifndef SMC_VECMATH_H
+#define SMC_VECMATH_H
+
+#include <math.h>
+#include <stddef.h>
+
+static inline size_t smc_size(int rows, int columns) {
+  return (size_t)rows * (size_t)columns;
+}
+
+/* The largest of n values; -Inf when all are. */
+static inline double smc_max(int n, const double *x) {
+  double largest = -INFINITY;
+  for (int i = 0; i < n; i++)
+    if (x[i] > largest)
+      largest = x[i];
+  return largest;
+}
+
+/* log sum exp of n values; -Inf when all are. */
+static inline double smc_log_sum_exp(int n, const double *x) {
+  double largest = smc_max(n, x), sum = 0.0;
+  if (!(largest > -INFINITY))
+    return -INFINITY;
+  for (int i = 0; i < n; i++)
+    sum += exp(x[i] - largest);
+  return largest + log(sum);
+}
+
+/* Normalise n log weights: weights w (out, n) sum to one.
+ * Subtracts the maximum and divides by the sum: exp(lw - logsumexp(lw)) would
+ * lose its sum to one when |lw| is huge. Returns 0, or 1 when all are -Inf
+ * (w is then left untouched). */
+static inline int smc_normalise(int n, const double *log_weight, double *w) {
+  double largest = smc_max(n, log_weight), sum = 0.0;
+  if (!(largest > -INFINITY))
+    return 1;
+  for (int i = 0; i < n; i++) {
+    w[i] = exp(log_weight[i] - largest);
+    sum += w[i];
+  }
+  for (int i = 0; i < n; i++)
+    w[i] /= sum;
+  return 0;
+}
+
+/* Effective sample size 1 / sum w^2 of n normalised weights. */
+static inline double smc_ess(int n, const double *w) {
+  double sum = 0.0;
+  for (int i = 0; i < n; i++)
+    sum += w[i] * w[i];
+  return 1.0 / sum;
+}
+
+static inline double smc_sum_of_squares(int n, const double *x) {
+  double sum = 0.0;
+  for (int i = 0; i < n; i++)
+    sum += x[i] * x[i];
+  return sum;
+}
+
+#endif

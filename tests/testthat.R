@@ -1,0 +1,4 @@
+library(testthat)
+library(autosmc)
+
+test_check("autosmc")
