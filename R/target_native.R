@@ -184,7 +184,9 @@ find_routine <- function(symbol, dll) {
       c(
         "There is no routine {.val {symbol}} in the library {.val {dll}}.",
         "i" = 'Is it spelt so in the source, not {.code static}, and in C++
-          declared as {.code extern} "C"?'
+          declared as {.code extern} "C"? Does a package that calls
+          {.code R_useDynamicSymbols(dll, FALSE)} register it, and not call
+          {.code R_forceSymbols(dll, TRUE)}?'
       ),
       "input"
     )

@@ -29,5 +29,4 @@ static const R_CMethodDef targets[] = {
 void R_init_autosmc(DllInfo *dll) {
   R_registerRoutines(dll, targets, call_methods, NULL, NULL);
   R_useDynamicSymbols(dll, FALSE);
-  R_forceSymbols(dll, TRUE);
 }
