@@ -3,9 +3,11 @@
 
 is_number <- function(x) is.numeric(x) && length(x) == 1 && is.finite(x)
 
-check_count <- function(x, arg, min = 1) {
-  if (!is_number(x) || x != round(x) || x < min || x > .Machine$integer.max) {
-    expected <- if (min == 1) {
+check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
+  if (!is_number(x) || x != round(x) || x < min || x > max) {
+    expected <- if (max < .Machine$integer.max) {
+      sprintf("a whole number from %d to %d", min, max)
+    } else if (min == 1) {
       "a positive whole number"
     } else {
       paste("a whole number of at least", min)
@@ -43,7 +45,9 @@ check_numeric <- function(x, arg, lengths = NULL, of = "finite numbers") {
     length(x) > 0 &&
     (is.null(lengths) || length(x) %in% lengths)
   if (!fits) {
-    size <- if (!is.null(lengths)) {
+    size <- if (length(unique(lengths)) > 2) {
+      sprintf(" of a length from %d to %d", min(lengths), max(lengths))
+    } else if (!is.null(lengths)) {
       paste(" of length", paste(unique(lengths), collapse = " or "))
     }
     abort_argument(x, arg, paste0("a vector of ", of, size))

@@ -39,6 +39,9 @@ describe <- function(x) {
   if (is.atomic(x) && length(x) == 1) {
     return(if (is.character(x)) dQuote(x, FALSE) else format(x, digits = 7))
   }
+  if (is.numeric(x) && length(x) > 1 && length(x) <= 6) {
+    return(sprintf("c(%s)", toString(format(x, digits = 4, trim = TRUE))))
+  }
   if (is.atomic(x)) {
     return(sprintf("a %s vector of length %d", describe_type(x), length(x)))
   }

@@ -9,7 +9,7 @@ new_fit <- function(settings, runs) {
         log_z = last$runs$log_z,
         particles = last$particles,
         log_weights = last$log_weights,
-        schedule = last$steps[c("lambda", "step_size")],
+        schedule = last$steps[c("lambda", "step_size", "refresh_rate")],
         steps = bind_rows(lapply(runs, `[[`, "steps")),
         runs = bind_rows(lapply(runs, `[[`, "runs"))
       ),
@@ -34,7 +34,7 @@ print.smc_fit <- function(x, ...) {
     sep = ""
   )
   cat("log Z:    ", sprintf("%.3f", x$log_z), " (", bias, ")\n", sep = "")
-  cat("sampler:  ", format(x$kernel), ", ", count(last$n_particles),
+  cat("sampler:  ", x$kernel$label, ", ", count(last$n_particles),
     " particles, ", last$n_steps, " steps\n",
     sep = ""
   )
@@ -71,18 +71,16 @@ format_cost <- function(runs, count) {
 # The first and the last rows.
 print_schedule <- function(schedule, ends = 3) {
   n <- nrow(schedule)
+  columns <- Filter(function(x) !all(is.na(x)), schedule)
   table <- data.frame(
     step = seq_len(n),
-    lambda = format(schedule$lambda, digits = 3),
-    step_size = format(schedule$step_size, digits = 3)
+    lapply(columns, format, digits = 3),
+    check.names = FALSE
   )
   if (n > 2 * ends + 1) {
-    gap <- data.frame(step = "...", lambda = "...", step_size = "...")
-    table <- rbind(
-      table[seq_len(ends), ],
-      gap,
-      table[seq(n - ends + 1, n), ]
-    )
+    gap <- stats::setNames(rep(list("..."), ncol(table)), names(table))
+    first <- seq_len(ends)
+    table <- rbind(table[first, ], gap, table[n + 1 - rev(first), ])
   }
   print(table, row.names = FALSE, right = TRUE)
 }

@@ -51,23 +51,18 @@ check_seed <- function(seed) {
 
 # the run ---------------------------------------------------------------------
 
-# lambda: T temperatures. step_size: T step sizes, or NULL for tuning with
-# `tuner`. border: what target_border() made of the target. Returns a list of
+# schedule: a list of `lambda` and, where there is nothing to tune, `step_size`
+# and `refresh_rate`, each with an element a step. tuner: the settings for tuning,
+# or NULL. border: what target_border() made of the target. Returns a list of
 # what one run gives: steps and runs (tibbles), particles, log_weights.
-run_sampler <- function(
-  settings,
-  border,
-  run,
-  lambda,
-  step_size = NULL,
-  tuner = NULL
-) {
+run_sampler <- function(settings, border, run, schedule, tuner = NULL) {
   reference <- complete_reference(settings$reference, settings$target$dim)
   config <- list(
-    kernel = settings$kernel[c("name", "backward")],
+    kernel = settings$kernel$options,
     n_particles = settings$n_particles,
-    lambda = lambda,
-    step_size = step_size,
+    lambda = schedule$lambda,
+    step_size = schedule$step_size,
+    refresh_rate = schedule$refresh_rate,
     tuner = tuner,
     reference_mean = reference$mean,
     reference_sd = reference$sd,
@@ -76,7 +71,7 @@ run_sampler <- function(
     seed = settings$seed,
     run = run_index[[run]]
   )
-  watch <- new_watch(run, length(lambda), settings$progress)
+  watch <- new_watch(run, length(schedule$lambda), settings$progress)
   on.exit(watch$done())
   started <- proc.time()[["elapsed"]]
   result <- withCallingHandlers(
@@ -85,11 +80,11 @@ run_sampler <- function(
   )
   seconds <- proc.time()[["elapsed"]] - started
 
-  steps <- steps_table(result, run, lambda)
+  steps <- steps_table(result, run, schedule$lambda)
   check_status(result, steps, run)
   list(
     steps = steps,
-    runs = runs_table(result, run, settings, steps, is.null(step_size), seconds),
+    runs = runs_table(result, run, settings, steps, !is.null(tuner), seconds),
     particles = name_columns(result$particles, settings$target$names),
     log_weights = normalise_log(result$log_weights)
   )
@@ -181,11 +176,14 @@ steps_table <- function(result, run, lambda) {
   trace <- lapply(result$trace, `[`, done)
   status <- trace$tuner_status
   status[status < 0] <- NA
+  na <- function(x) ifelse(is.nan(x), NA_real_, x)
   tibble::tibble(
     run = rep(run, length(done)),
     step = done,
     lambda = lambda[done],
     step_size = trace$step_size,
+    refresh_rate = na(trace$refresh_rate),
+    acceptance = na(trace$acceptance),
     ess = trace$ess,
     resampled = trace$resampled,
     log_z = trace$log_z,
@@ -199,7 +197,7 @@ runs_table <- function(result, run, settings, steps, tuned, seconds) {
   tibble::tibble(
     run = run,
     log_z = steps$log_z[nrow(steps)],
-    biased = tuned || settings$kernel$biased,
+    biased = tuned || is_biased(settings$kernel),
     n_particles = settings$n_particles,
     n_steps = nrow(steps),
     n_objective_evals = sum(steps$n_objective_evals),

@@ -36,28 +36,37 @@ check_schedule <- function(schedule, arg = "schedule") {
 }
 
 # The data frame that smc_run() is given: a row a step. A row for the start, at
-# temperature 0, may stand first.
-check_schedule_frame <- function(schedule, arg = "schedule") {
+# temperature 0, may stand first. Returns a list of what `kernel` needs of it.
+check_schedule_frame <- function(schedule, kernel) {
   if (!is.data.frame(schedule)) {
-    abort_argument(schedule, arg, "a data frame with a row a step")
+    abort_argument(schedule, "schedule", "a data frame with a row a step")
   }
-  absent <- setdiff(c("lambda", "step_size"), names(schedule))
-  if (length(absent) > 0) {
+  wanted <- c("lambda", "step_size", if (kernel$name == "klmc") "refresh_rate")
+  if (!all(wanted %in% names(schedule))) {
     columns <- names(schedule)
+    label <- kernel$label
     abort(
-      "{.arg {arg}} must have the columns {.field lambda} and
-        {.field step_size}; it has {.field {columns}}.",
+      "{.arg schedule} must have the columns {.field {wanted}} for {label}; it
+        has {.field {columns}}.",
       "input"
     )
   }
-  lambda <- schedule$lambda
-  if (nrow(schedule) > 0 && identical(as.double(lambda[1]), 0)) {
+  if (nrow(schedule) > 0 && schedule$lambda[1] %in% 0) {
     schedule <- schedule[-1, ]
-    lambda <- lambda[-1]
   }
-  lambda <- check_schedule(c(0, lambda), paste0(arg, "$lambda"))
-  step_size <- check_positive(schedule$step_size, paste0(arg, "$step_size"))
-  list(lambda = lambda, step_size = step_size)
+  list(
+    lambda = check_schedule(c(0, schedule$lambda), "schedule$lambda"),
+    step_size = check_positive(schedule$step_size, "schedule$step_size"),
+    refresh_rate = if (kernel$name == "klmc") {
+      check_rates(schedule$refresh_rate, "schedule$refresh_rate")
+    }
+  )
+}
+
+# The kernel of smc_run() when none is given.
+kernel_of_schedule <- function(schedule) {
+  rates <- if (is.data.frame(schedule)) schedule[["refresh_rate"]]
+  if (is.null(rates) || all(is.na(rates))) kernel_lmc() else kernel_klmc()
 }
 
 #' Reference: independent normals

@@ -15,12 +15,15 @@
 #' @param n_particles number of particles (whole number of at least 2).
 #' @param n_steps number of steps from the reference to the target (positive
 #'   integer).
-#' @param kernel how particles move: [kernel_lmc()]. When step sizes are given in
-#'   it there is nothing to tune, and `smc()` makes the final run only.
+#' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()],
+#'   [kernel_mala()] or [kernel_rwmh()]. When step sizes are given in it there is
+#'   nothing to tune, and `smc()` makes the final run only. For `smc_run()`, whose
+#'   step sizes come from the schedule, the default is KLMC when the schedule has
+#'   refreshment rates and LMC when not.
 #' @param schedule for `smc()` and `smc_adapt()`, the temperatures: a numeric
 #'   vector that rises from 0 to 1, such as [schedule_power()] makes. For
-#'   `smc_run()`, a data frame with a row a step and the columns `lambda` and
-#'   `step_size`, such as `fit$schedule`.
+#'   `smc_run()`, a data frame with a row a step and the columns `lambda`,
+#'   `step_size` and, for KLMC, `refresh_rate`, such as `fit$schedule`.
 #' @param reference where the particles start: [reference_gaussian()].
 #' @param tuner how the kernel is tuned: [tuner_kl()].
 #' @param resampling resampling scheme: `"ssp"` (Srinivasan sampling process),
@@ -37,11 +40,12 @@
 #' * `particles`: `n_particles x dim` numeric matrix, a row a draw, the columns
 #'   named.
 #' * `log_weights`: their log weights (numeric vector; the weights sum to one).
-#' * `schedule`: a data frame to give to `smc_run()`, with `lambda` and
-#'   `step_size`, a row a step.
+#' * `schedule`: a data frame to give to `smc_run()`, a row a step, with `lambda`,
+#'   `step_size` and `refresh_rate` (NA where it does not apply).
 #' * `steps`: a data frame with a row a run and step: `run` (`"adapt"` or
-#'   `"final"`), `step`, `lambda`, `step_size`, `ess`, `resampled`, `log_z` (up to
-#'   that step), `n_objective_evals`, `n_target_evals` (the first step's has the
+#'   `"final"`), `step`, `lambda`, `step_size`, `refresh_rate`, `acceptance` (the
+#'   mean, of Metropolis-adjusted kernels), `ess`, `resampled`, `log_z` (up to that
+#'   step), `n_objective_evals`, `n_target_evals` (the first step's has the
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and
 #'   NA where nothing was tuned.
@@ -52,7 +56,8 @@
 #' * `target`, `seed` and the other settings.
 #'
 #' @section Cost: A run without tuning evaluates the target (log density and
-#'   gradient) exactly `n_particles * (n_steps + 1)` times. Tuning adds
+#'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
+#'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds
 #'   `n_subsample` for each evaluation of its objective.
 #' @section Reproducibility: The same seed gives the same fit, but for the time
 #'   it took (`runs$seconds`). `smc_run()` with the schedule and the seed of a fit
@@ -81,6 +86,7 @@
 #'
 #' # the two halves; the schedule may be looked at and edited in between
 #' adapted <- smc_adapt(target_gaussian(2, mean = 3), n_steps = 8)
+#' adapted$schedule
 #' smc_run(target_gaussian(2, mean = 3), adapted$schedule)
 #' @export
 smc <- function(
@@ -88,7 +94,7 @@ smc <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  kernel = kernel_lmc(),
+  kernel = kernel_klmc(),
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
   tuner = tuner_kl(),
@@ -112,17 +118,11 @@ smc <- function(
   border <- target_border(settings$target)
   if (is.null(kernel$step_size)) {
     adapted <- adapt(settings, border, lambda, tuner)
-    final <- run_sampler(
-      settings,
-      border,
-      "final",
-      lambda,
-      adapted$steps$step_size
-    )
+    final <- run_sampler(settings, border, "final", as.list(adapted$steps))
     new_fit(settings, list(adapted, final))
   } else {
-    step_size <- given_step_sizes(kernel, length(lambda))
-    final <- run_sampler(settings, border, "final", lambda, step_size)
+    given <- given_schedule(kernel, lambda)
+    final <- run_sampler(settings, border, "final", given)
     new_fit(settings, list(final))
   }
 }
@@ -134,7 +134,7 @@ smc_adapt <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  kernel = kernel_lmc(),
+  kernel = kernel_klmc(),
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
   tuner = tuner_kl(),
@@ -175,7 +175,7 @@ smc_run <- function(
   schedule,
   ...,
   n_particles = 1024,
-  kernel = kernel_lmc(),
+  kernel = kernel_of_schedule(schedule),
   reference = reference_gaussian(),
   resampling = "ssp",
   ess_threshold = 0.5,
@@ -188,7 +188,6 @@ smc_run <- function(
       "input"
     )
   }
-  given <- check_schedule_frame(schedule)
   settings <- check_settings(
     as_target(target, ...),
     n_particles,
@@ -199,20 +198,15 @@ smc_run <- function(
     seed,
     progress
   )
-  final <- run_sampler(
-    settings,
-    target_border(settings$target),
-    "final",
-    given$lambda,
-    given$step_size
-  )
+  given <- check_schedule_frame(schedule, kernel)
+  final <- run_sampler(settings, target_border(settings$target), "final", given)
   new_fit(settings, list(final))
 }
 
 adapt <- function(settings, border, lambda, tuner) {
   check_class(tuner, "tuner", "smc_tuner", "tuner_kl()")
   tuner <- complete_tuner(tuner, settings$kernel, settings$n_particles)
-  run_sampler(settings, border, "adapt", lambda, tuner = tuner)
+  run_sampler(settings, border, "adapt", list(lambda = lambda), tuner)
 }
 
 # n_steps is there to make the default schedule; with a schedule of one's own
@@ -229,7 +223,15 @@ check_n_steps <- function(n_steps, schedule, is_default) {
   }
 }
 
-given_step_sizes <- function(kernel, n_steps) {
-  given <- check_positive(kernel$step_size, "step_size", c(1, n_steps))
-  rep_len(given, n_steps)
+# The schedule of a kernel whose parameters are given, for all steps or for each.
+given_schedule <- function(kernel, lambda) {
+  n_steps <- length(lambda)
+  every_step <- function(x, arg) {
+    if (!is.null(x)) rep_len(check_positive(x, arg, c(1, n_steps)), n_steps)
+  }
+  list(
+    lambda = lambda,
+    step_size = every_step(kernel$step_size, "step_size"),
+    refresh_rate = every_step(kernel$refresh_rate, "refresh_rate")
+  )
 }

@@ -7,19 +7,20 @@
 #' target path. It is made with a few of the particles and with noise that is
 #' kept fixed, so that a search on the line finds its minimum, over the logarithm
 #' of the step size: a bracket is found by steps that grow, and narrowed by
+#' the parabola through its points or by
 #' golden section. None of the arguments needs to be touched.
 #'
 #' Where the default is NULL it depends on the kernel:
 #'
-#' | argument            | `kernel_lmc()` |
-#' |:--------------------|---------------:|
-#' | `regularization`    | 0.1            |
-#' | `tolerance`         | 0.01           |
-#' | `bracket_start`     | 0.1            |
-#' | `bracket_growth`    | 2              |
-#' | `backoff`           | -1             |
-#' | `step_size_guess`   | exp(-10)       |
-#' | `step_size_anchor`  | 1              |
+#' | argument            | `kernel_klmc()` | the other kernels |
+#' |:--------------------|----------------:|------------------:|
+#' | `regularization`    | 5               | 0.1               |
+#' | `tolerance`         | 0.01            | 0.01              |
+#' | `bracket_start`     | 0.01            | 0.1               |
+#' | `bracket_growth`    | 3               | 2                 |
+#' | `backoff`           | -1              | -1                |
+#' | `step_size_guess`   | exp(-7.5)       | exp(-10)          |
+#' | `step_size_anchor`  | 1               | 1                 |
 #'
 #' @param n_subsample how many particles the objective is estimated with
 #'   (positive integer, at most `n_particles`). One evaluation of the objective
@@ -27,8 +28,12 @@
 #' @param regularization weight `tau` of the penalty
 #'   `tau (log h_t - log h_(t-1))^2` (number, not negative), which keeps the step
 #'   sizes of neighbouring steps together.
-#' @param tolerance width of the bracket, on the log scale, at which the search
-#'   stops (positive number).
+#' @param search how the bracket is narrowed: `"parabolic"`, to the vertex of the
+#'   parabola through its three points, or `"golden"`, by golden section as in the
+#'   paper.
+#' @param tolerance how finely the logarithm of the step size is sought (positive
+#'   number): the width of the bracket at which the search stops, or twice the
+#'   distance that the vertex may be from the best point.
 #' @param bracket_start,bracket_growth the first step of the search for a
 #'   bracket, on the log scale (positive number), and the factor by which its
 #'   steps grow (number above 1).
@@ -39,7 +44,7 @@
 #' @param step_size_anchor what the penalty pulls the first step size towards
 #'   (positive number).
 #' @return An object of class `smc_tuner`.
-#' @source Kim, Xu, Gardner and Campbell (2025), algorithms 1 and 2 and 4 to 7.
+#' @source Kim, Xu, Gardner and Campbell (2025), algorithms 1 to 7.
 #'   Every search is bounded; on reaching a bound it keeps the best step size it
 #'   has seen, and says so in the column `tuner_status` of the fit's `steps`.
 #' @examples
@@ -47,6 +52,7 @@
 #' @export
 tuner_kl <- function(
   n_subsample = 128,
+  search = c("parabolic", "golden"),
   regularization = NULL,
   tolerance = NULL,
   bracket_start = NULL,
@@ -66,6 +72,7 @@ tuner_kl <- function(
       n_subsample = check_count(n_subsample, "n_subsample"),
       # a default is lowered to the number of particles, a wish is not
       is_default_n = missing(n_subsample),
+      search = check_choice(search, "search", c("parabolic", "golden")),
       regularization = number(regularization, "regularization", min = 0),
       tolerance = positive(tolerance, "tolerance"),
       bracket_start = positive(bracket_start, "bracket_start"),
@@ -88,6 +95,7 @@ complete_tuner <- function(tuner, kernel, n_particles) {
   settings <- kernel$tuner_defaults
   given <- Filter(Negate(is.null), unclass(tuner))
   settings[names(given)] <- given
+  settings$refresh_grid <- kernel$refresh_grid
   if (tuner$is_default_n) {
     settings$n_subsample <- min(settings$n_subsample, n_particles)
   }

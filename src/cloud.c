@@ -4,20 +4,25 @@
 
 #include <string.h>
 
-smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities) {
+smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities,
+                           bool gradients) {
   size_t dn = smc_size(d, n);
   smc_cloud cloud = {.d = d, .n = n};
   cloud.x = smc_take_doubles(arena, dn);
   cloud.v = velocities ? smc_take_doubles(arena, dn) : NULL;
-  cloud.grad_p = smc_take_doubles(arena, dn);
-  cloud.grad_q = smc_take_doubles(arena, dn);
+  cloud.grad_p = gradients ? smc_take_doubles(arena, dn) : NULL;
+  cloud.grad_q = gradients ? smc_take_doubles(arena, dn) : NULL;
   cloud.log_p = smc_take_doubles(arena, (size_t)n);
   cloud.log_q = smc_take_doubles(arena, (size_t)n);
   return cloud;
 }
 
+/* Column index[k] of `from` becomes column k of `to`; nothing where a kernel
+ * has no such matrix. */
 static void gather_columns(int rows, int n, const double *from,
                            const int *index, double *to) {
+  if (!from)
+    return;
   for (int k = 0; k < n; k++)
     memcpy(to + smc_size(rows, k), from + smc_size(rows, index[k]),
            (size_t)rows * sizeof(double));
@@ -25,12 +30,26 @@ static void gather_columns(int rows, int n, const double *from,
 
 void smc_cloud_gather(const smc_cloud *from, const int *index, smc_cloud *to) {
   gather_columns(from->d, to->n, from->x, index, to->x);
-  if (from->v)
-    gather_columns(from->d, to->n, from->v, index, to->v);
+  gather_columns(from->d, to->n, from->v, index, to->v);
   gather_columns(from->d, to->n, from->grad_p, index, to->grad_p);
   gather_columns(from->d, to->n, from->grad_q, index, to->grad_q);
   gather_columns(1, to->n, from->log_p, index, to->log_p);
   gather_columns(1, to->n, from->log_q, index, to->log_q);
+}
+
+static void copy_column(int rows, int k, const double *from, double *to) {
+  if (from)
+    memcpy(to + smc_size(rows, k), from + smc_size(rows, k),
+           (size_t)rows * sizeof(double));
+}
+
+void smc_cloud_copy(const smc_cloud *from, int k, smc_cloud *to) {
+  copy_column(from->d, k, from->x, to->x);
+  copy_column(from->d, k, from->v, to->v);
+  copy_column(from->d, k, from->grad_p, to->grad_p);
+  copy_column(from->d, k, from->grad_q, to->grad_q);
+  copy_column(1, k, from->log_p, to->log_p);
+  copy_column(1, k, from->log_q, to->log_q);
 }
 
 void smc_cloud_swap(smc_cloud *a, smc_cloud *b) {

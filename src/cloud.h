@@ -14,18 +14,22 @@ typedef struct smc_cloud {
   int d, n;
   double *x;      /* d x n  positions                                  */
   double *v;      /* d x n  velocities; NULL for kernels without       */
-  double *grad_p; /* d x n  gradients of the log target                */
-  double *grad_q; /* d x n  gradients of the log reference             */
+  double *grad_p; /* d x n  gradients of the log target; NULL likewise   */
+  double *grad_q; /* d x n  gradients of the log reference; likewise     */
   double *log_p;  /* n      log target, finite or -Inf                 */
   double *log_q;  /* n      log reference                              */
 } smc_cloud;
 
-/* Lay out a cloud of n particles. */
-smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities);
+/* Lay out a cloud of n particles, with what a kernel needs of them. */
+smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities,
+                           bool gradients);
 
 /* Copy the particles from[index[k]] to to[k], k = 0..to->n - 1, with all that
  * is kept beside them. The clouds must not share memory. */
 void smc_cloud_gather(const smc_cloud *from, const int *index, smc_cloud *to);
+
+/* Copy particle k from one cloud to the same place in another. */
+void smc_cloud_copy(const smc_cloud *from, int k, smc_cloud *to);
 
 /* Exchange two clouds of the same shape. */
 void smc_cloud_swap(smc_cloud *a, smc_cloud *b);

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const smc_kernel *const kernels[] = {&smc_kernel_lmc};
+static const smc_kernel *const kernels[] = {&smc_kernel_lmc, &smc_kernel_klmc,
+                                            &smc_kernel_mala, &smc_kernel_rwmh};
 
 const smc_kernel *smc_find_kernel(const char *name) {
   size_t count = sizeof kernels / sizeof kernels[0];
@@ -10,4 +11,11 @@ const smc_kernel *smc_find_kernel(const char *name) {
     if (strcmp(kernels[i]->name, name) == 0)
       return kernels[i];
   return NULL;
+}
+
+double smc_divergence(const smc_move *m) {
+  double sum = 0.0;
+  for (int k = 0; k < m->from->n; k++)
+    sum -= m->log_g[k];
+  return sum / m->from->n;
 }

@@ -15,15 +15,32 @@ typedef enum smc_backward {
   SMC_BACKWARD_DETAILED_BALANCE = 2 /* the reversal of K_t; biased          */
 } smc_backward;
 
+/* What stands for K_0 in the time-correct backward kernel, at t = 1. */
+typedef enum smc_first_backward {
+  SMC_FIRST_REFERENCE = 0,  /* L_0 = q                                      */
+  SMC_FIRST_INDEPENDENT = 1 /* the reference's own LMC kernel, with h_1     */
+} smc_first_backward;
+
+/* What the step size of a Metropolis-adjusted kernel is tuned for. */
+typedef enum smc_adjusted_objective {
+  SMC_OBJECTIVE_ESJD = 0,      /* expected squared jump distance            */
+  SMC_OBJECTIVE_ACCEPTANCE = 1 /* a given mean acceptance                   */
+} smc_adjusted_objective;
+
 /* What the user chose for a kernel; each kernel reads what concerns it. */
 typedef struct smc_kernel_options {
-  smc_backward backward; /* LMC */
+  smc_backward backward;             /* LMC                                */
+  smc_first_backward first_backward; /* LMC, time-correct                  */
+  smc_adjusted_objective objective;  /* MALA, RWMH                         */
+  double target_acceptance;          /* MALA, RWMH: in (0, 1)              */
+  int n_moves;                       /* MALA, RWMH: moves a step, >= 1     */
 } smc_kernel_options;
 
 /* One temperature and the parameters of the kernel there. */
 typedef struct smc_level {
   double lambda;
-  double step_size; /* h > 0; NaN at t = 0                             */
+  double step_size;    /* h > 0; NaN at t = 0                             */
+  double refresh_rate; /* rho in (0, 1]; NaN where it does not apply      */
 } smc_level;
 
 /* One move of a cloud from level t - 1 to level t. */
@@ -34,27 +51,56 @@ typedef struct smc_move {
   smc_level previous; /* level t - 1                                      */
   smc_level current;  /* level t                                          */
   const smc_cloud *from;
-  smc_cloud *to;       /* out: the moved cloud; shares nothing with from  */
-  const double *noise; /* d x n standard normals                          */
-  double *log_g;       /* out: n log incremental weights, may be NaN      */
-  bool weights_only;   /* log_g is all that is wanted: `to` is thrown away
-                          and gradients at it that log_g does not need are
-                          not asked of the target                         */
+  smc_cloud *to;         /* out: the moved cloud; shares nothing with from */
+  const double *noise;   /* d x n standard normals                        */
+  const double *uniform; /* n, for acceptance; NULL in a trial            */
+  double *log_g;         /* out: n log incremental weights, may be NaN;
+                            not written by kernels that weigh first       */
+  double *acceptance;    /* out: n probabilities; adjusted kernels only   */
+  bool trial; /* the tuner's: `to` is thrown away. Gradients that log_g does
+                 not need are not asked of the target, and proposals are
+                 left in `to`, accepted or not                            */
 } smc_move;
 
 typedef struct smc_kernel {
   const char *name;
-  bool velocities; /* particles carry a velocity */
+  bool gradients;    /* needs gradients                                    */
+  bool velocities;   /* particles carry a velocity                         */
+  bool refreshes;    /* has a refreshment rate                             */
+  bool adjusted;     /* Metropolis-adjusted, so invariant for level t: may be
+                        repeated within a step, and fills `acceptance`     */
+  bool weighs_first; /* the weight does not depend on the move: particles are
+                       weighed by detailed balance, and resampled, before
+                       the move, so that it parts duplicates and the tuner
+                       sees particles of level t                          */
 
   /* Move the cloud: fills `to` and log_g with one evaluation of the target a
    * particle, and is a pure function of what it is given, so that the tuner
    * calls the very same one. Returns 0, or 1 when the target failed. */
   int (*move)(const smc_move *m);
+
+  /* What the tuner minimises, of a trial that has been moved; may be NaN. */
+  double (*objective)(const smc_move *m);
 } smc_kernel;
 
 extern const smc_kernel smc_kernel_lmc;
+extern const smc_kernel smc_kernel_klmc;
+extern const smc_kernel smc_kernel_mala;
+extern const smc_kernel smc_kernel_rwmh;
 
 /* The kernel of that name; NULL when there is none. */
 const smc_kernel *smc_find_kernel(const char *name);
+
+/* The incremental divergence but for a constant: minus the mean of log_g. */
+double smc_divergence(const smc_move *m);
+
+/* log gamma_t(x) - log gamma_{t-1}(x) of particle k: the incremental weight
+ * of a kernel against its reversal, where detailed balance holds. */
+static inline double smc_detailed_balance(const smc_cloud *cloud, int k,
+                                          double lambda_previous,
+                                          double lambda) {
+  return smc_annealed(cloud, k, lambda) -
+         smc_annealed(cloud, k, lambda_previous);
+}
 
 #endif

@@ -115,29 +115,56 @@ smc_bracket smc_bracket_minimum(smc_search *s, double x) {
   return walk_left(s, walk_right(s, x));
 }
 
-/* The next point lies in the wider half, so that a bracket whose middle is
- * not at the golden ratio is brought to it. Ties move left. */
-void smc_golden_section(smc_search *s, smc_bracket b) {
+/* A point in the wider half, so that a bracket whose middle is not at the
+ * golden ratio is brought to it. */
+static double golden_point(smc_bracket b) {
   const double fraction = 0.3819660112501051; /* (3 - sqrt 5) / 2 */
+  double left = b.middle - b.lower, right = b.upper - b.middle;
+  return b.middle + fraction * (right > left ? right : -left);
+}
+
+/* The vertex of the parabola through the bracket; NaN where an end is not
+ * finite. It lies within the bracket, since its middle is the lowest. */
+static double vertex(smc_search *s, smc_bracket b) {
+  double left = b.middle - b.lower, right = b.upper - b.middle;
   double y = smc_search_value(s, b.middle);
-  while (!over(s) && b.upper - b.lower > s->options->tolerance) {
-    bool right = b.upper - b.middle > b.middle - b.lower;
-    double x =
-        b.middle + fraction * (right ? b.upper - b.middle : b.lower - b.middle);
-    double y_x = smc_search_value(s, x);
-    if (y_x < y || (!right && y_x == y)) {
-      *(right ? &b.lower : &b.upper) = b.middle;
-      b.middle = x;
-      y = y_x;
-    } else {
-      *(right ? &b.upper : &b.lower) = x;
-    }
+  double fall = smc_search_value(s, b.lower) - y;
+  double rise = smc_search_value(s, b.upper) - y;
+  double x = b.middle + 0.5 * (right * right * fall - left * left * rise) /
+                            (right * fall + left * rise);
+  return isfinite(x) ? x : NAN;
+}
+
+/* Ties move left. */
+static smc_bracket shrink(smc_bracket b, double x, double y_x, double y) {
+  bool right = x > b.middle;
+  if (y_x < y || (!right && y_x == y))
+    return right ? (smc_bracket){b.middle, x, b.upper}
+                 : (smc_bracket){b.lower, x, b.middle};
+  return right ? (smc_bracket){b.lower, b.middle, x}
+               : (smc_bracket){x, b.middle, b.upper};
+}
+
+void smc_narrow(smc_search *s, smc_bracket b) {
+  const double trusted_width = 1.0; /* parabolas fit narrow brackets only */
+  bool parabolic = s->options->method == SMC_SEARCH_PARABOLIC;
+  double tolerance = s->options->tolerance;
+  double width, last_width = INFINITY;
+  while (!over(s) && (width = b.upper - b.lower) > tolerance) {
+    double x = golden_point(b);
+    double v = parabolic && width < trusted_width ? vertex(s, b) : NAN;
+    if (fabs(v - b.middle) <= 0.5 * tolerance)
+      return;
+    if (isfinite(v) && width < 0.7 * last_width) /* else it creeps */
+      x = v;
+    last_width = width;
+    b = shrink(b, x, smc_search_value(s, x), smc_search_value(s, b.middle));
   }
 }
 
 double smc_minimize(smc_search *s, double x) {
   smc_bracket b = smc_bracket_minimum(s, x);
-  smc_golden_section(s, b);
+  smc_narrow(s, b);
   if (s->status == SMC_SEARCH_FAILED)
     return x;
   double best = smc_search_best(s, x);

@@ -10,6 +10,13 @@
 
 #define SMC_SEARCH_MAX_EVALS 200
 
+/* How the bracket of a minimum is narrowed. */
+typedef enum smc_search_method {
+  SMC_SEARCH_PARABOLIC = 0, /* to the vertex of the parabola through it, where
+                               that can be trusted; else as golden section */
+  SMC_SEARCH_GOLDEN = 1     /* golden section                               */
+} smc_search_method;
+
 /* How a search ended. */
 typedef enum smc_search_status {
   SMC_SEARCH_CONVERGED = 0,
@@ -24,10 +31,11 @@ typedef enum smc_search_status {
 typedef int (*smc_objective_fn)(void *context, double x, double *y);
 
 typedef struct smc_search_options {
+  smc_search_method method;
   double bracket_start;  /* c > 0: first step of the bracketing            */
   double bracket_growth; /* r > 1: growth of its steps                     */
   double backoff;        /* delta != 0: step of FindFeasible               */
-  double tolerance;      /* eps > 0: width at which golden section stops   */
+  double tolerance;      /* eps > 0: see smc_narrow                        */
   double lower, upper;   /* limits on the argument                         */
   int max_evals;         /* at most SMC_SEARCH_MAX_EVALS                   */
 } smc_search_options;
@@ -63,8 +71,9 @@ double smc_find_feasible(smc_search *s, double x);
 /* Algorithm 7: walk right, then left, by growing steps. */
 smc_bracket smc_bracket_minimum(smc_search *s, double x);
 
-/* Algorithm 6, stopped on the width of the bracket. */
-void smc_golden_section(smc_search *s, smc_bracket b);
+/* Algorithm 6, stopped on the width of the bracket; or its parabolic variant,
+ * stopped also when the vertex is within half the tolerance of the middle. */
+void smc_narrow(smc_search *s, smc_bracket b);
 
 /* Algorithm 8: bracket, then search the bracket. Returns the best point seen
  * and leaves in s->status how the search ended. */

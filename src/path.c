@@ -34,10 +34,9 @@ static void pull_back(const smc_path *path, smc_cloud *cloud, bool gradients) {
   for (int i = 0; i < path->d; i++)
     log_jacobian += log(path->sd[i]);
   for (int k = 0; k < cloud->n; k++) {
-    double *grad = cloud->grad_p + smc_size(path->d, k);
     cloud->log_p[k] += log_jacobian;
     for (int i = 0; gradients && i < path->d; i++)
-      grad[i] *= path->sd[i];
+      cloud->grad_p[smc_size(path->d, k) + (size_t)i] *= path->sd[i];
   }
 }
 
@@ -51,11 +50,12 @@ static bool all_finite(int n, const double *x) {
 }
 
 static void make_finite(smc_cloud *cloud, bool gradients) {
-  for (int k = 0; k < cloud->n; k++) {
-    double *grad = cloud->grad_p + smc_size(cloud->d, k);
+  for (int k = 0; k < cloud->n; k++)
     if (!isfinite(cloud->log_p[k]) || !isfinite(cloud->log_q[k]))
       cloud->log_p[k] = -INFINITY;
-    if (gradients && !all_finite(cloud->d, grad))
+  for (int k = 0; gradients && k < cloud->n; k++) {
+    double *grad = cloud->grad_p + smc_size(cloud->d, k);
+    if (!all_finite(cloud->d, grad))
       memset(grad, 0, (size_t)cloud->d * sizeof(double));
   }
 }
@@ -63,10 +63,11 @@ static void make_finite(smc_cloud *cloud, bool gradients) {
 /* the reference ----------------------------------------------------------- */
 
 void smc_path_sample(const uint32_t key[2], smc_cloud *cloud) {
-  smc_stream stream = smc_substream(key, SMC_STAGE_INITIAL, 0);
-  for (int k = 0; k < cloud->n; k++)
-    smc_normals(&stream, (uint32_t)k, cloud->d,
-                cloud->x + smc_size(cloud->d, k));
+  smc_stream place = smc_substream(key, SMC_STAGE_INITIAL, 0, 0);
+  smc_stream speed = smc_substream(key, SMC_STAGE_VELOCITY, 0, 0);
+  smc_normal_matrix(&place, cloud->d, cloud->n, cloud->x);
+  if (cloud->v)
+    smc_normal_matrix(&speed, cloud->d, cloud->n, cloud->v);
 }
 
 /* A particle so far out that its density underflows even on the log scale,
@@ -76,7 +77,6 @@ static void evaluate_reference(smc_cloud *cloud, bool gradients) {
   double log_normaliser = 0.5 * d * log(SMC_TWO_PI);
   for (int k = 0; k < cloud->n; k++) {
     double *x = cloud->x + smc_size(d, k);
-    double *grad = cloud->grad_q + smc_size(d, k);
     double half_square = 0.5 * smc_sum_of_squares(d, x);
     if (isfinite(half_square)) {
       cloud->log_q[k] = -half_square - log_normaliser;
@@ -85,7 +85,7 @@ static void evaluate_reference(smc_cloud *cloud, bool gradients) {
       memset(x, 0, (size_t)d * sizeof(double));
     }
     for (int i = 0; gradients && i < d; i++)
-      grad[i] = -x[i];
+      cloud->grad_q[smc_size(d, k) + (size_t)i] = -x[i];
   }
 }
 

@@ -27,7 +27,8 @@ typedef struct smc_path {
 /* Scratch for clouds of at most n particles. */
 void smc_path_layout(smc_path *path, smc_arena *arena, int n);
 
-/* Draw cloud->x, all particles, from the reference. */
+/* Draw cloud->x from the reference, and velocities, where there are any, from
+ * N(0, I). */
 void smc_path_sample(const uint32_t key[2], smc_cloud *cloud);
 
 /* Fill the densities, and when asked the gradients, at cloud->x, with

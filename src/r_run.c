@@ -41,13 +41,43 @@ static const char *const backward_names[] = {
     [SMC_BACKWARD_DETAILED_BALANCE] = "detailed_balance",
     NULL};
 
+static const char *const first_backward_names[] = {
+    [SMC_FIRST_REFERENCE] = "reference",
+    [SMC_FIRST_INDEPENDENT] = "independent",
+    NULL};
+
+static const char *const objective_names[] = {[SMC_OBJECTIVE_ESJD] = "esjd",
+                                              [SMC_OBJECTIVE_ACCEPTANCE] =
+                                                  "acceptance",
+                                              NULL};
+
+static const char *const search_names[] = {
+    [SMC_SEARCH_PARABOLIC] = "parabolic", [SMC_SEARCH_GOLDEN] = "golden", NULL};
+
+/* Every kernel's list has all of these; what does not concern it is ignored. */
+static smc_kernel_options read_kernel_options(SEXP list) {
+  return (smc_kernel_options){
+      .backward = (smc_backward)choice_of(list, "backward", backward_names),
+      .first_backward = (smc_first_backward)choice_of(list, "first_backward",
+                                                      first_backward_names),
+      .objective =
+          (smc_adjusted_objective)choice_of(list, "objective", objective_names),
+      .target_acceptance = real_of(list, "target_acceptance"),
+      .n_moves = int_of(list, "n_moves")};
+}
+
 static smc_tuner_options read_tuner(SEXP list) {
+  SEXP grid = r_element(list, "refresh_grid");
   return (smc_tuner_options){
       .n_subsample = int_of(list, "n_subsample"),
       .regularization = real_of(list, "regularization"),
       .step_size_guess = real_of(list, "step_size_guess"),
       .step_size_anchor = real_of(list, "step_size_anchor"),
-      .search = {.bracket_start = real_of(list, "bracket_start"),
+      .n_refresh = (int)Rf_xlength(grid),
+      .refresh_grid = REAL(grid),
+      .search = {.method =
+                     (smc_search_method)choice_of(list, "search", search_names),
+                 .bracket_start = real_of(list, "bracket_start"),
                  .bracket_growth = real_of(list, "bracket_growth"),
                  .backoff = real_of(list, "backoff"),
                  .tolerance = real_of(list, "tolerance"),
@@ -58,24 +88,26 @@ static smc_tuner_options read_tuner(SEXP list) {
 
 /* tuner: out, read where the step sizes are not given. */
 static smc_config read_config(SEXP list, int d, smc_tuner_options *tuner) {
-  smc_config config = {.d = d};
   SEXP kernel = r_element(list, "kernel");
-  config.kernel = smc_find_kernel(CHAR(Rf_asChar(r_element(kernel, "name"))));
-  config.kernel_options.backward =
-      (smc_backward)choice_of(kernel, "backward", backward_names);
-  config.n_particles = int_of(list, "n_particles");
-  config.n_steps = (int)Rf_xlength(r_element(list, "lambda"));
-  config.lambda = REAL(r_element(list, "lambda"));
-  config.step_size = reals_or_null(list, "step_size");
-  if (!config.step_size) {
+  const char *name = CHAR(Rf_asChar(r_element(kernel, "name")));
+  smc_config config = {
+      .kernel = smc_find_kernel(name),
+      .kernel_options = read_kernel_options(kernel),
+      .d = d,
+      .n_particles = int_of(list, "n_particles"),
+      .n_steps = (int)Rf_xlength(r_element(list, "lambda")),
+      .lambda = REAL(r_element(list, "lambda")),
+      .step_size = reals_or_null(list, "step_size"),
+      .refresh_rate = reals_or_null(list, "refresh_rate"),
+      .tuner = tuner,
+      .resampling =
+          (smc_resampling)choice_of(list, "resampling", resampling_names),
+      .ess_threshold = real_of(list, "ess_threshold"),
+      .key = {(uint32_t)real_of(list, "seed"), (uint32_t)real_of(list, "run")}};
+  if (!config.kernel)
+    Rf_error("internal error: no kernel called \"%s\"", name);
+  if (!config.step_size)
     *tuner = read_tuner(r_element(list, "tuner"));
-    config.tuner = tuner;
-  }
-  config.resampling =
-      (smc_resampling)choice_of(list, "resampling", resampling_names);
-  config.ess_threshold = real_of(list, "ess_threshold");
-  config.key[0] = (uint32_t)real_of(list, "seed");
-  config.key[1] = (uint32_t)real_of(list, "run");
   return config;
 }
 
@@ -104,18 +136,20 @@ static int *new_ints(SEXP list, int i, SEXPTYPE type, int n) {
 
 /* A list of T-vectors, into which the trace writes. */
 static SEXP new_trace(smc_trace *trace, int n_steps) {
-  static const char *const names[] = {"step_size",         "ess",
-                                      "resampled",         "log_z",
-                                      "n_objective_evals", "n_target_evals",
-                                      "tuner_status"};
-  SEXP list = PROTECT(new_list(names, 7));
+  static const char *const names[] = {
+      "step_size",   "refresh_rate", "acceptance",        "ess",
+      "log_z",       "resampled",    "n_objective_evals", "n_target_evals",
+      "tuner_status"};
+  SEXP list = PROTECT(new_list(names, 9));
   trace->step_size = new_reals(list, 0, n_steps);
-  trace->ess = new_reals(list, 1, n_steps);
-  trace->resampled = new_ints(list, 2, LGLSXP, n_steps);
-  trace->log_z = new_reals(list, 3, n_steps);
-  trace->n_objective_evals = new_ints(list, 4, INTSXP, n_steps);
-  trace->n_target_evals = new_reals(list, 5, n_steps);
-  trace->tuner_status = new_ints(list, 6, INTSXP, n_steps);
+  trace->refresh_rate = new_reals(list, 1, n_steps);
+  trace->acceptance = new_reals(list, 2, n_steps);
+  trace->ess = new_reals(list, 3, n_steps);
+  trace->log_z = new_reals(list, 4, n_steps);
+  trace->resampled = new_ints(list, 5, LGLSXP, n_steps);
+  trace->n_objective_evals = new_ints(list, 6, INTSXP, n_steps);
+  trace->n_target_evals = new_reals(list, 7, n_steps);
+  trace->tuner_status = new_ints(list, 8, INTSXP, n_steps);
   UNPROTECT(1);
   return list;
 }

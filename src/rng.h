@@ -9,10 +9,11 @@
 #ifndef SMC_RNG_H
 #define SMC_RNG_H
 
-#include <math.h>
-#include <stdint.h>
+#include "ziggurat.h"
 
-#define SMC_TWO_PI 6.283185307179586476925286766559
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* What a variate is used for: streams of different stages never meet. */
 typedef enum smc_stage {
@@ -29,7 +30,7 @@ typedef enum smc_stage {
 typedef struct smc_stream {
   uint32_t key[2]; /* seed, run */
   uint32_t stage;
-  uint32_t step;
+  uint32_t step; /* and repeat */
 } smc_stream;
 
 typedef struct smc_block {
@@ -67,10 +68,12 @@ static inline double smc_unit(uint32_t high, uint32_t low) {
   return ((double)(bits >> 11) + 0.5) * 0x1p-53;
 }
 
-/* The stream of one stage of one step. */
+/* The stream of one stage of one step (below 2^20), and where a step moves
+ * more than once, of one of these moves (repeat below 2^12). */
 static inline smc_stream smc_substream(const uint32_t key[2], smc_stage stage,
-                                       uint32_t step) {
-  return (smc_stream){{key[0], key[1]}, (uint32_t)stage, step};
+                                       int step, int repeat) {
+  uint32_t place = (uint32_t)step | (uint32_t)repeat << 20;
+  return (smc_stream){{key[0], key[1]}, (uint32_t)stage, place};
 }
 
 /* The block of a stream that belongs to (particle, index). */
@@ -91,17 +94,73 @@ static inline void smc_uniforms(const smc_stream *s, uint32_t particle, int n,
   }
 }
 
-/* z: out, n standard normals, those of (particle, 0..n-1), by Box-Muller. */
+/* normals ----------------------------------------------------------------- */
+
+/* Fresh bits for normal i of a particle whose first ones, in attempt 0, have
+ * not led to a value. Attempts have streams of their own. */
+static inline smc_block smc_more_bits(smc_stream s, uint32_t particle,
+                                      uint32_t i, uint32_t attempt) {
+  s.stage |= attempt << 8;
+  return smc_stream_block(&s, particle, i);
+}
+
+/* |z| beyond the right edge of the bottom layer, by Marsaglia's method. */
+static inline double smc_normal_tail(const smc_stream *s, uint32_t particle,
+                                     uint32_t i, uint32_t attempt) {
+  const double r = smc_ziggurat_edge[1];
+  for (;; attempt++) {
+    smc_block b = smc_more_bits(*s, particle, i, attempt);
+    double away = -log(smc_unit(b.v[0], b.v[1])) / r;
+    double y = -log(smc_unit(b.v[2], b.v[3]));
+    if (2.0 * y > away * away)
+      return r + away;
+  }
+}
+
+/* The layer, and the place in it, that 64 bits choose: 8 bits the one, 53
+ * others the other. Returns 1 where that place is below the layer above, and
+ * so surely below the density: all but 1.2 % of the time. */
+static inline int smc_ziggurat_place(uint32_t high, uint32_t low,
+                                     uint32_t *layer, double *z) {
+  *layer = low & 255u;
+  *z = (2.0 * smc_unit(high, low) - 1.0) * smc_ziggurat_edge[*layer];
+  return fabs(*z) < smc_ziggurat_edge[*layer + 1];
+}
+
+/* Normal i, where the quick way has failed at (layer, z). */
+static inline double smc_normal_slow(const smc_stream *s, uint32_t particle,
+                                     uint32_t i, uint32_t layer, double z) {
+  for (uint32_t attempt = 1;; attempt++) {
+    if (layer == 0)
+      return copysign(smc_normal_tail(s, particle, i, attempt), z);
+    smc_block b = smc_more_bits(*s, particle, i, attempt);
+    double bottom = smc_ziggurat_height[layer];
+    double top = smc_ziggurat_height[layer + 1];
+    double y = bottom + (top - bottom) * smc_unit(b.v[0], b.v[1]);
+    if (y < exp(-0.5 * z * z) || smc_ziggurat_place(b.v[2], b.v[3], &layer, &z))
+      return z;
+  }
+}
+
+/* z: out, n standard normals, those of (particle, 0..n-1). */
 static inline void smc_normals(const smc_stream *s, uint32_t particle, int n,
                                double *z) {
-  for (int i = 0; i < n; i += 2) {
-    smc_block b = smc_stream_block(s, particle, (uint32_t)i / 2);
-    double radius = sqrt(-2.0 * log(smc_unit(b.v[0], b.v[1])));
-    double angle = SMC_TWO_PI * smc_unit(b.v[2], b.v[3]);
-    z[i] = radius * cos(angle);
-    if (i + 1 < n)
-      z[i + 1] = radius * sin(angle);
+  for (int i = 0; i < n; i++) {
+    smc_block b;
+    uint32_t layer;
+    int half = 2 * (i % 2);
+    if (half == 0)
+      b = smc_stream_block(s, particle, (uint32_t)i / 2);
+    if (!smc_ziggurat_place(b.v[half], b.v[half + 1], &layer, &z[i]))
+      z[i] = smc_normal_slow(s, particle, (uint32_t)i, layer, z[i]);
   }
+}
+
+/* z: out, rows x n standard normals, column k those of particle k. */
+static inline void smc_normal_matrix(const smc_stream *s, int rows, int n,
+                                     double *z) {
+  for (int k = 0; k < n; k++)
+    smc_normals(s, (uint32_t)k, rows, z + (size_t)rows * (size_t)k);
 }
 
 #endif

@@ -7,12 +7,15 @@
 void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
                 smc_arena *arena) {
   int d = config->d, n = config->n_particles;
-  bool velocities = config->kernel->velocities;
-  state->cloud = smc_cloud_layout(arena, d, n, velocities);
-  state->next = smc_cloud_layout(arena, d, n, velocities);
+  const smc_kernel *kernel = config->kernel;
+  bool velocities = kernel->velocities, gradients = kernel->gradients;
+  state->cloud = smc_cloud_layout(arena, d, n, velocities, gradients);
+  state->next = smc_cloud_layout(arena, d, n, velocities, gradients);
   state->log_weights = smc_take_doubles(arena, (size_t)n);
   state->weights = smc_take_doubles(arena, (size_t)n);
   state->log_g = smc_take_doubles(arena, (size_t)n);
+  state->uniform = smc_take_doubles(arena, (size_t)n);
+  state->acceptance = smc_take_doubles(arena, (size_t)n);
   state->noise = smc_take_doubles(arena, smc_size(d, n));
   state->ancestors = smc_take_ints(arena, (size_t)n);
   state->scratch = smc_take_doubles(arena, smc_resample_scratch(n, n));
@@ -20,63 +23,16 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
   if (!config->step_size) {
     state->tuner.options = config->tuner;
     state->tuner.resampling = config->resampling;
-    smc_tuner_layout(&state->tuner, arena, d, n, velocities);
+    smc_tuner_layout(&state->tuner, arena, kernel, d, n);
   }
 }
 
-/* the steps of the algorithm ---------------------------------------------- */
+/* weights ----------------------------------------------------------------- */
 
 static void reset_weights(smc_state *s) {
   for (int i = 0; i < s->cloud.n; i++)
     s->log_weights[i] = 0.0;
-}
-
-/* x_0 ~ q, with equal weights. Returns 0, or 1 when the target failed. */
-static int start(smc_state *s, smc_path *path, const smc_config *config) {
-  s->log_z = 0.0;
-  reset_weights(s);
   smc_normalise(s->cloud.n, s->log_weights, s->weights);
-  smc_path_sample(config->key, &s->cloud);
-  return smc_path_evaluate(path, &s->cloud, true);
-}
-
-/* Fill in the parameters of level t, given or tuned. Returns 0, or 1 when the
- * target failed. */
-static int set_parameters(smc_state *s, const smc_config *config, smc_move *m,
-                          smc_trace *trace) {
-  int row = m->step - 1;
-  if (config->step_size) {
-    m->current.step_size = config->step_size[row];
-    trace->n_objective_evals[row] = 0;
-    trace->tuner_status[row] = -1;
-  } else {
-    smc_tuning tuning = smc_tune(&s->tuner, config->kernel, *m, config->key,
-                                 &s->cloud, s->weights);
-    m->current.step_size = tuning.step_size;
-    trace->n_objective_evals[row] = tuning.n_evals;
-    trace->tuner_status[row] = (int)tuning.status;
-    if (tuning.status == SMC_SEARCH_FAILED)
-      return 1;
-  }
-  trace->step_size[row] = m->current.step_size;
-  return 0;
-}
-
-/* x_t ~ K_t(x_{t-1}, .). Returns 0, or 1 when the target failed. */
-static int move(smc_state *s, const smc_config *config, smc_move *m) {
-  int d = s->cloud.d;
-  smc_stream stream =
-      smc_substream(config->key, SMC_STAGE_MOVE, (uint32_t)m->step);
-  for (int k = 0; k < s->cloud.n; k++)
-    smc_normals(&stream, (uint32_t)k, d, s->noise + smc_size(d, k));
-  m->from = &s->cloud;
-  m->to = &s->next;
-  m->noise = s->noise;
-  m->log_g = s->log_g;
-  if (config->kernel->move(m))
-    return 1;
-  smc_cloud_swap(&s->cloud, &s->next);
-  return 0;
 }
 
 /* w_t = w_{t-1} G_t, where what is not a number is zero: a dead particle
@@ -95,8 +51,7 @@ static double log_mean_weight(const smc_state *s) {
 }
 
 static void resample(smc_state *s, const smc_config *config, int step) {
-  smc_stream stream =
-      smc_substream(config->key, SMC_STAGE_RESAMPLE, (uint32_t)step);
+  smc_stream stream = smc_substream(config->key, SMC_STAGE_RESAMPLE, step, 0);
   int n = s->cloud.n;
   s->log_z += log_mean_weight(s);
   smc_resample(config->resampling, n, s->weights, n, &stream, s->ancestors,
@@ -104,15 +59,102 @@ static void resample(smc_state *s, const smc_config *config, int step) {
   smc_cloud_gather(&s->cloud, s->ancestors, &s->next);
   smc_cloud_swap(&s->cloud, &s->next);
   reset_weights(s);
-  smc_normalise(n, s->log_weights, s->weights);
+}
+
+/* Weigh with log_g, and resample where the weights have become too uneven;
+ * but not at the last step, where it would only add noise. Returns 0, or 1
+ * when no weight is left. */
+static int weigh(smc_state *s, const smc_config *config, int step,
+                 smc_trace *trace) {
+  int row = step - 1, n = s->cloud.n;
+  if (reweigh(s))
+    return 1;
+  trace->ess[row] = smc_ess(n, s->weights);
+  trace->log_z[row] = s->log_z + log_mean_weight(s);
+  trace->resampled[row] =
+      step < config->n_steps && trace->ess[row] < config->ess_threshold * n;
+  if (trace->resampled[row])
+    resample(s, config, step);
+  return 0;
+}
+
+/* the steps of the algorithm ---------------------------------------------- */
+
+/* x_0 ~ q, with equal weights. Returns 0, or 1 when the target failed. */
+static int start(smc_state *s, smc_path *path, const smc_config *config) {
+  s->log_z = 0.0;
+  reset_weights(s);
+  smc_path_sample(config->key, &s->cloud);
+  return smc_path_evaluate(path, &s->cloud, config->kernel->gradients);
+}
+
+/* log G_t of a kernel that weighs first. */
+static void weigh_in_place(smc_state *s, const smc_move *m) {
+  for (int k = 0; k < s->cloud.n; k++)
+    s->log_g[k] = smc_detailed_balance(&s->cloud, k, m->previous.lambda,
+                                       m->current.lambda);
+}
+
+/* Fill in the parameters of level t, given or tuned. Returns 0, or 1 when the
+ * target failed. */
+static int set_parameters(smc_state *s, const smc_config *config, smc_move *m,
+                          smc_trace *trace) {
+  int row = m->step - 1;
+  smc_tuning tuning = {.step_size = NAN, .refresh_rate = NAN};
+  if (!config->step_size) {
+    tuning = smc_tune(&s->tuner, config->kernel, *m, config->key, &s->cloud,
+                      s->weights);
+  } else {
+    tuning.step_size = config->step_size[row];
+    if (config->kernel->refreshes)
+      tuning.refresh_rate = config->refresh_rate[row];
+  }
+  m->current.step_size = trace->step_size[row] = tuning.step_size;
+  m->current.refresh_rate = trace->refresh_rate[row] = tuning.refresh_rate;
+  trace->n_objective_evals[row] = tuning.n_evals;
+  trace->tuner_status[row] = config->step_size ? -1 : (int)tuning.status;
+  return tuning.status == SMC_SEARCH_FAILED;
+}
+
+static double mean(int n, const double *x) {
+  double sum = 0.0;
+  for (int i = 0; i < n; i++)
+    sum += x[i];
+  return sum / n;
+}
+
+/* x_t ~ K_t(x_{t-1}, .), more than once if the kernel is to be repeated.
+ * Returns 0, or 1 when the target failed. */
+static int move(smc_state *s, const smc_config *config, smc_move *m,
+                smc_trace *trace) {
+  int n = s->cloud.n, row = m->step - 1;
+  bool adjusted = config->kernel->adjusted;
+  int n_moves = adjusted ? config->kernel_options.n_moves : 1;
+  trace->acceptance[row] = adjusted ? 0.0 : NAN;
+  for (int repeat = 0; repeat < n_moves; repeat++) {
+    smc_stream stream =
+        smc_substream(config->key, SMC_STAGE_MOVE, m->step, repeat);
+    smc_stream coins =
+        smc_substream(config->key, SMC_STAGE_ACCEPT, m->step, repeat);
+    smc_normal_matrix(&stream, s->cloud.d, n, s->noise);
+    smc_uniforms(&coins, 0, adjusted ? n : 0, s->uniform);
+    m->from = &s->cloud;
+    m->to = &s->next;
+    if (config->kernel->move(m))
+      return 1;
+    smc_cloud_swap(&s->cloud, &s->next);
+    if (adjusted)
+      trace->acceptance[row] += mean(n, s->acceptance) / n_moves;
+  }
+  return 0;
 }
 
 /* the sampler ------------------------------------------------------------- */
 
 smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
                    smc_trace *trace) {
-  int n = config->n_particles;
-  smc_level level = {.lambda = 0.0, .step_size = NAN};
+  bool weighs_first = config->kernel->weighs_first;
+  smc_level level = {.lambda = 0.0, .step_size = NAN, .refresh_rate = NAN};
   double evals_before = path->n_evals;
 
   trace->step = trace->n_done = 0;
@@ -120,25 +162,28 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
     return SMC_TARGET_FAILED;
 
   for (int t = 1; t <= config->n_steps; t++) {
-    int row = t - 1;
+    smc_move m = {.path = path,
+                  .options = &config->kernel_options,
+                  .step = t,
+                  .previous = level,
+                  .current = {.lambda = config->lambda[t - 1]},
+                  .noise = s->noise,
+                  .uniform = s->uniform,
+                  .log_g = s->log_g,
+                  .acceptance = s->acceptance};
     trace->step = t;
-    smc_move m = {.path = path, .options = &config->kernel_options, .step = t};
-    m.previous = level;
-    m.current.lambda = config->lambda[row];
 
-    if (set_parameters(s, config, &m, trace) || move(s, config, &m))
+    if (weighs_first) {
+      weigh_in_place(s, &m);
+      if (weigh(s, config, t, trace))
+        return SMC_ALL_DEAD;
+    }
+    if (set_parameters(s, config, &m, trace) || move(s, config, &m, trace))
       return SMC_TARGET_FAILED;
-    if (reweigh(s))
+    if (!weighs_first && weigh(s, config, t, trace))
       return SMC_ALL_DEAD;
 
-    trace->ess[row] = smc_ess(n, s->weights);
-    trace->log_z[row] = s->log_z + log_mean_weight(s);
-    trace->resampled[row] =
-        t < config->n_steps && trace->ess[row] < config->ess_threshold * n;
-    if (trace->resampled[row])
-      resample(s, config, t);
-
-    trace->n_target_evals[row] = path->n_evals - evals_before;
+    trace->n_target_evals[t - 1] = path->n_evals - evals_before;
     evals_before = path->n_evals;
     trace->n_done = t;
     level = m.current;

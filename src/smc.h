@@ -13,6 +13,8 @@ typedef struct smc_config {
   int n_steps;             /* T                                             */
   const double *lambda;    /* T temperatures, rising, the last of them 1    */
   const double *step_size; /* T step sizes, or NULL to tune them           */
+  const double *refresh_rate;     /* T rates; read when step_size is given, for
+                                     kernels that refresh */
   const smc_tuner_options *tuner; /* read when step_size is NULL           */
   smc_resampling resampling;
   double ess_threshold; /* resample below this fraction of N             */
@@ -23,6 +25,8 @@ typedef struct smc_config {
  * and has T elements; row t - 1 is step t. */
 typedef struct smc_trace {
   double *step_size;
+  double *refresh_rate; /* NaN where it does not apply                */
+  double *acceptance;   /* mean over particles and moves; likewise    */
   double *ess;
   int *resampled;
   double *log_z; /* so far                                      */
@@ -47,6 +51,8 @@ typedef struct smc_state {
   double *log_weights; /* N, unnormalised                                 */
   double *weights;     /* N, normalised                                  */
   double *log_g;       /* N                                              */
+  double *uniform;     /* N, for adjusted kernels                        */
+  double *acceptance;  /* N, likewise                                    */
   double *noise;       /* d x N                                          */
   int *ancestors;      /* N                                              */
   double *scratch;     /* for resampling                                 */

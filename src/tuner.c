@@ -2,44 +2,38 @@
 
 #include "vecmath.h"
 
-void smc_tuner_layout(smc_tuner *tuner, smc_arena *arena, int d, int n,
-                      bool velocities) {
+void smc_tuner_layout(smc_tuner *tuner, smc_arena *arena,
+                      const smc_kernel *kernel, int d, int n) {
   int b = tuner->options->n_subsample;
-  tuner->from = smc_cloud_layout(arena, d, b, velocities);
-  tuner->to = smc_cloud_layout(arena, d, b, velocities);
+  tuner->from =
+      smc_cloud_layout(arena, d, b, kernel->velocities, kernel->gradients);
+  tuner->to =
+      smc_cloud_layout(arena, d, b, kernel->velocities, kernel->gradients);
   tuner->noise = smc_take_doubles(arena, smc_size(d, b));
   tuner->log_g = smc_take_doubles(arena, (size_t)b);
+  tuner->acceptance = smc_take_doubles(arena, (size_t)b);
   tuner->ancestors = smc_take_ints(arena, (size_t)b);
   tuner->scratch = smc_take_doubles(arena, smc_resample_scratch(n, b));
 }
 
 /* the objective ----------------------------------------------------------- */
 
+/* Of log h, at one refreshment rate. */
 typedef struct objective {
   const smc_kernel *kernel;
-  smc_move move; /* of the sub-sample */
+  smc_move trial;
   double regularization;
   double anchor; /* of log h */
 } objective;
 
-static double mean_or_infinite(int n, const double *x) {
-  double sum = 0.0;
-  for (int i = 0; i < n; i++)
-    sum += x[i];
-  return isfinite(sum) ? sum / n : INFINITY;
-}
-
-/* The incremental divergence at h = exp(log_h), with the penalty. */
-static int divergence(void *context, double log_h, double *value) {
+static int penalised_objective(void *context, double log_h, double *value) {
   objective *o = context;
-  o->move.current.step_size = exp(log_h);
-  if (o->kernel->move(&o->move))
+  o->trial.current.step_size = exp(log_h);
+  if (o->kernel->move(&o->trial))
     return 1;
-  int n = o->move.from->n;
-  for (int i = 0; i < n; i++)
-    o->move.log_g[i] = -o->move.log_g[i];
   double away = log_h - o->anchor;
-  *value = mean_or_infinite(n, o->move.log_g) + o->regularization * away * away;
+  double y = o->kernel->objective(&o->trial) + o->regularization * away * away;
+  *value = isfinite(y) ? y : INFINITY;
   return 0;
 }
 
@@ -47,21 +41,90 @@ static int divergence(void *context, double log_h, double *value) {
 
 static void draw_particles(smc_tuner *tuner, const uint32_t key[2], int step,
                            const smc_cloud *cloud, const double *w) {
-  smc_stream stream =
-      smc_substream(key, SMC_STAGE_TUNE_RESAMPLE, (uint32_t)step);
+  smc_stream stream = smc_substream(key, SMC_STAGE_TUNE_RESAMPLE, step, 0);
   smc_resample(tuner->resampling, cloud->n, w, tuner->from.n, &stream,
                tuner->ancestors, tuner->scratch);
   smc_cloud_gather(cloud, tuner->ancestors, &tuner->from);
 }
 
-static void draw_noise(smc_tuner *tuner, const uint32_t key[2], int step) {
-  smc_stream stream = smc_substream(key, SMC_STAGE_TUNE_MOVE, (uint32_t)step);
-  int d = tuner->from.d;
-  for (int k = 0; k < tuner->from.n; k++)
-    smc_normals(&stream, (uint32_t)k, d, tuner->noise + smc_size(d, k));
+/* What a trial of the sub-sample is given, but for the kernel's parameters. */
+static smc_move new_trial(smc_tuner *tuner, smc_move m, const uint32_t key[2]) {
+  smc_stream stream = smc_substream(key, SMC_STAGE_TUNE_MOVE, m.step, 0);
+  smc_normal_matrix(&stream, tuner->from.d, tuner->from.n, tuner->noise);
+  m.from = &tuner->from;
+  m.to = &tuner->to;
+  m.noise = tuner->noise;
+  m.log_g = tuner->log_g;
+  m.acceptance = tuner->acceptance;
+  m.trial = true;
+  return m;
 }
 
 /* the search -------------------------------------------------------------- */
+
+/* One search along log h for each refreshment rate of the grid: each remembers
+ * what it has seen when coordinate descent comes back to it. */
+typedef struct descent {
+  int n;
+  objective objectives[SMC_MAX_REFRESH_GRID];
+  smc_search searches[SMC_MAX_REFRESH_GRID];
+} descent;
+
+static void begin_descent(descent *d, const smc_tuner_options *options,
+                          objective o) {
+  d->n = options->n_refresh;
+  for (int r = 0; r < d->n; r++) {
+    o.trial.current.refresh_rate = options->refresh_grid[r];
+    d->objectives[r] = o;
+    d->searches[r] = smc_search_begin(penalised_objective, &d->objectives[r],
+                                      &options->search);
+  }
+}
+
+/* The rate with the lowest objective at log_h; `now` where none is lower. */
+static int best_rate(descent *d, int now, double log_h) {
+  int best = now;
+  double lowest = smc_search_value(&d->searches[now], log_h);
+  for (int r = 0; r < d->n; r++) {
+    double y = smc_search_value(&d->searches[r], log_h);
+    if (y < lowest) {
+      lowest = y;
+      best = r;
+    }
+  }
+  return best;
+}
+
+/* Minimise along log h at one rate, then over the rates, until the rate stays.
+ * log_h is then the minimum at that rate, and need not be sought again. */
+static smc_tuning descend(descent *d, int rate, double log_h) {
+  const int most_sweeps = 10;
+  smc_tuning tuning = {.n_evals = 0};
+  for (int sweep = 0; sweep < most_sweeps; sweep++) {
+    log_h = smc_minimize(&d->searches[rate], log_h);
+    int best = best_rate(d, rate, log_h);
+    if (best == rate)
+      break;
+    rate = best;
+  }
+  tuning.step_size = exp(log_h);
+  tuning.refresh_rate = d->objectives[rate].trial.current.refresh_rate;
+  tuning.status = d->searches[rate].status;
+  for (int r = 0; r < d->n; r++) {
+    tuning.n_evals += d->searches[r].n_evals;
+    if (d->searches[r].status == SMC_SEARCH_FAILED)
+      tuning.status = SMC_SEARCH_FAILED;
+  }
+  return tuning;
+}
+
+/* The rate of the step before; the first of the grid at the first step. */
+static int starting_rate(const smc_tuner_options *options, double previous) {
+  for (int r = 0; r < options->n_refresh; r++)
+    if (options->refresh_grid[r] == previous)
+      return r;
+  return 0;
+}
 
 smc_tuning smc_tune(smc_tuner *tuner, const smc_kernel *kernel, smc_move m,
                     const uint32_t key[2], const smc_cloud *cloud,
@@ -69,21 +132,15 @@ smc_tuning smc_tune(smc_tuner *tuner, const smc_kernel *kernel, smc_move m,
   const smc_tuner_options *options = tuner->options;
   bool first = m.step == 1;
   draw_particles(tuner, key, m.step, cloud, w);
-  draw_noise(tuner, key, m.step);
-  m.from = &tuner->from;
-  m.to = &tuner->to;
-  m.noise = tuner->noise;
-  m.log_g = tuner->log_g;
-  m.weights_only = true;
 
-  double guess = first ? options->step_size_guess : m.previous.step_size;
-  double anchor = first ? options->step_size_anchor : m.previous.step_size;
-  objective o = {kernel, m, options->regularization, log(anchor)};
-  smc_search search = smc_search_begin(divergence, &o, &options->search);
-
-  double log_h = log(guess);
+  double log_h = log(first ? options->step_size_guess : m.previous.step_size);
+  double anchor = first ? log(options->step_size_anchor) : log_h;
+  objective o = {kernel, new_trial(tuner, m, key), options->regularization,
+                 anchor};
+  descent d;
+  begin_descent(&d, options, o);
+  int rate = starting_rate(options, m.previous.refresh_rate);
   if (first)
-    log_h = smc_find_feasible(&search, log_h);
-  log_h = smc_minimize(&search, log_h);
-  return (smc_tuning){exp(log_h), search.n_evals, search.status};
+    log_h = smc_find_feasible(&d.searches[rate], log_h);
+  return descend(&d, rate, log_h);
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#define SMC_TWO_PI 6.283185307179586476925286766559
+
 static inline size_t smc_size(int rows, int columns) {
   return (size_t)rows * (size_t)columns;
 }

@@ -1,0 +1,31 @@
+/* kernel_mala.c: the Metropolis-adjusted Langevin algorithm: the proposal of
+ * LMC, accepted or rejected so as to leave gamma_t invariant. */
+#include "langevin.h"
+#include "metropolis.h"
+
+static double log_ratio(const smc_move *m, int k) {
+  smc_level level = m->current;
+  return smc_annealed(m->to, k, level.lambda) -
+         smc_annealed(m->from, k, level.lambda) +
+         smc_langevin_log_density(m->to, k, level, m->from->x) -
+         smc_langevin_log_density(m->from, k, level, m->to->x);
+}
+
+static int move(const smc_move *m) {
+  for (int k = 0; k < m->from->n; k++)
+    smc_langevin_propose(m->from, k, m->current, m->noise, m->to->x);
+  if (smc_path_evaluate(m->path, m->to, true))
+    return 1;
+  for (int k = 0; k < m->from->n; k++)
+    smc_metropolis_settle(m, k, log_ratio(m, k));
+  return 0;
+}
+
+const smc_kernel smc_kernel_mala = {
+    .name = "mala",
+    .gradients = true,
+    .adjusted = true,
+    .weighs_first = true,
+    .move = move,
+    .objective = smc_metropolis_objective,
+};
