@@ -180,7 +180,20 @@ kernel_lmc <- function(
     "first_backward",
     c("reference", "independent")
   )
-  if (backward == "detailed_balance" && is.null(step_size)) {
+  new_kernel(
+    "lmc",
+    sprintf("LMC (%s backward kernel)", gsub("_", "-", backward)),
+    step_size,
+    langevin_tuner,
+    backward = backward,
+    first_backward = first_backward
+  )
+}
+
+# Whether there is something to tune; a kernel that needs it but cannot be tuned
+# is an error.
+is_to_be_tuned <- function(kernel) {
+  if (is.null(kernel$step_size) && is_biased(kernel)) {
     abort(
       c(
         "{.arg step_size} must be given with the detailed-balance backward
@@ -190,14 +203,7 @@ kernel_lmc <- function(
       "input"
     )
   }
-  new_kernel(
-    "lmc",
-    sprintf("LMC (%s backward kernel)", gsub("_", "-", backward)),
-    step_size,
-    langevin_tuner,
-    backward = backward,
-    first_backward = first_backward
-  )
+  is.null(kernel$step_size)
 }
 
 # Whether log Z is biased even with given parameters.

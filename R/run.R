@@ -90,25 +90,28 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL) {
   )
 }
 
-# Knows which step the core is at, and shows it where that is wanted.
+# Knows which step the core is at (NULL before the first evaluation), and shows
+# it where that is wanted.
 new_watch <- function(run, n_steps, progress) {
-  current <- 0L
+  current <- NULL
   bar <- NULL
   if (progress) {
-    label <- if (run == "adapt") "Tuning" else "Sampling"
-    bar <- cli::cli_progress_bar(label, total = n_steps, .envir = NULL)
+    bar <- cli::cli_progress_bar(
+      if (run == "adapt") "Tuning" else "Sampling",
+      total = n_steps,
+      .auto_close = FALSE,
+      .envir = environment()
+    )
   }
   list(
     step = function() current,
     on_step = function(step, ess, log_z) {
       current <<- step
       if (progress && step > 0) {
-        cli::cli_progress_update(set = step - 1, id = bar, .envir = NULL)
+        cli::cli_progress_update(set = step - 1, id = bar)
       }
     },
-    done = function() {
-      if (progress) cli::cli_progress_done(id = bar, .envir = NULL)
-    }
+    done = function() if (progress) cli::cli_progress_done(id = bar)
   )
 }
 
@@ -117,10 +120,10 @@ new_watch <- function(run, n_steps, progress) {
 # What the user's own function threw, with the step named. The package's own
 # errors come here too, on their way from the checks of a function's value.
 rethrow_at_step <- function(e, step, run) {
-  where <- where_in_run(step, run)
-  if (inherits(e, "autosmc_error_located")) {
+  if (is.null(step) || inherits(e, "autosmc_error_located")) {
     return()
   }
+  where <- where_in_run(step, run)
   abort(
     "The target failed {where}.",
     c("target", "located"),

@@ -54,13 +54,29 @@ check_schedule_frame <- function(schedule, kernel) {
   if (nrow(schedule) > 0 && schedule$lambda[1] %in% 0) {
     schedule <- schedule[-1, ]
   }
+  check_agreement(kernel, schedule, "step_size")
+  check_agreement(kernel, schedule, "refresh_rate")
   list(
-    lambda = check_schedule(c(0, schedule$lambda), "schedule$lambda"),
+    lambda = check_schedule(
+      if (is.numeric(schedule$lambda)) c(0, schedule$lambda) else schedule$lambda,
+      "schedule$lambda"
+    ),
     step_size = check_positive(schedule$step_size, "schedule$step_size"),
     refresh_rate = if (kernel$name == "klmc") {
       check_rates(schedule$refresh_rate, "schedule$refresh_rate")
     }
   )
+}
+
+# A parameter may be in the schedule and in the kernel, but it is the same one.
+check_agreement <- function(kernel, schedule, name) {
+  of_kernel <- kernel[[name]]
+  if (!is.null(of_kernel) && !all(of_kernel == schedule[[name]])) {
+    abort(
+      "{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.",
+      "input"
+    )
+  }
 }
 
 # The kernel of smc_run() when none is given.

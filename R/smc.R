@@ -72,7 +72,13 @@
 #'
 #' Particles at which the log density is `NaN` or infinite are dropped (their
 #' weight is zero); at a gradient that is not finite a particle moves without
-#' one. Neither biases the estimate.
+#' one.
+#' @section Densities with hard edges: Where the density is zero beyond an edge
+#'   that many particles come near, the unadjusted kernels (`kernel_klmc()`,
+#'   `kernel_lmc()`) lose the paths that would have crossed it and come back, and
+#'   `exp(log_z)` is too low on average. Map such a variable to the whole line (its
+#'   logarithm, say, with the Jacobian), or use `kernel_mala()` or
+#'   `kernel_rwmh()`, which reject such moves and stay unbiased.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1.
 #' @examples
 #' set.seed(1)
@@ -103,8 +109,11 @@ smc <- function(
   seed = NULL,
   progress = interactive()
 ) {
+  target <- check_target(target, ...)
+  check_n_steps(n_steps, schedule, missing(n_steps))
+  lambda <- check_schedule(schedule)
   settings <- check_settings(
-    as_target(target, ...),
+    target,
     n_particles,
     kernel,
     reference,
@@ -113,10 +122,8 @@ smc <- function(
     seed,
     progress
   )
-  check_n_steps(n_steps, schedule, missing(n_steps))
-  lambda <- check_schedule(schedule)
   border <- target_border(settings$target)
-  if (is.null(kernel$step_size)) {
+  if (is_to_be_tuned(kernel)) {
     adapted <- adapt(settings, border, lambda, tuner)
     final <- run_sampler(settings, border, "final", as.list(adapted$steps))
     new_fit(settings, list(adapted, final))
@@ -143,8 +150,11 @@ smc_adapt <- function(
   seed = NULL,
   progress = interactive()
 ) {
+  target <- check_target(target, ...)
+  check_n_steps(n_steps, schedule, missing(n_steps))
+  lambda <- check_schedule(schedule)
   settings <- check_settings(
-    as_target(target, ...),
+    target,
     n_particles,
     kernel,
     reference,
@@ -153,9 +163,7 @@ smc_adapt <- function(
     seed,
     progress
   )
-  check_n_steps(n_steps, schedule, missing(n_steps))
-  lambda <- check_schedule(schedule)
-  if (!is.null(kernel$step_size)) {
+  if (!is_to_be_tuned(kernel)) {
     abort(
       c(
         "{.arg kernel} has its step sizes given: there is nothing to tune.",
@@ -188,8 +196,11 @@ smc_run <- function(
       "input"
     )
   }
+  target <- check_target(target, ...)
+  check_class(kernel, "kernel", "smc_kernel", "kernel_lmc()")
+  given <- check_schedule_frame(schedule, kernel)
   settings <- check_settings(
-    as_target(target, ...),
+    target,
     n_particles,
     kernel,
     reference,
@@ -198,9 +209,18 @@ smc_run <- function(
     seed,
     progress
   )
-  given <- check_schedule_frame(schedule, kernel)
   final <- run_sampler(settings, target_border(settings$target), "final", given)
   new_fit(settings, list(final))
+}
+
+check_target <- function(target, ...) {
+  if (missing(target)) {
+    abort(
+      "{.arg target} is missing: a target, or a function with {.arg dim}.",
+      "input"
+    )
+  }
+  as_target(target, ...)
 }
 
 adapt <- function(settings, border, lambda, tuner) {

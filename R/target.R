@@ -39,8 +39,16 @@ as_target.smc_target <- function(x, ...) {
 }
 
 #' @export
-as_target.function <- function(x, ...) {
-  target_function(x, ...)
+as_target.function <- function(
+  x,
+  ...,
+  dim,
+  gradient = NULL,
+  vectorized = FALSE,
+  names = NULL
+) {
+  check_dots_empty(...)
+  target_function(x, dim, gradient, vectorized, names)
 }
 
 #' @export

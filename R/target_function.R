@@ -212,9 +212,8 @@ check_log_density <- function(value, n) {
 }
 
 check_gradient <- function(value, n, d) {
-  shape <- if (is.matrix(value)) dim(value) else c(1, length(value))
-  fits <- identical(as.double(shape), c(n, d)) ||
-    d == 1 && !is.matrix(value) && length(value) == n
+  fits <- length(value) == n * d &&
+    (n == 1 || d == 1 || is.matrix(value) && nrow(value) == n)
   if (!fits || !(is.numeric(value) || is_all_na(value))) {
     expected <- if (n == 1) {
       paste("a numeric vector of length", d)

@@ -10,7 +10,7 @@
 #' @param log_density the routine (string): a function of type
 #'   `autosmc_target_fn`. Or what [getNativeSymbolInfo()] returns, such as the
 #'   objects that `useDynLib(package, .registration = TRUE)` makes; then `dll` is
-#'   not needed.
+#'   not needed. `init` and `release` may be given so too.
 #' @param dll the library (string): the name of a library loaded with
 #'   [dyn.load()], without its path and ending, or of an installed package. What
 #'   [dyn.load()] returns will do as well.
@@ -89,9 +89,12 @@ target_native <- function(
 ) {
   if (inherits(log_density, "NativeSymbolInfo")) {
     dll <- log_density$dll[["name"]]
-    log_density <- log_density$name
   }
-  check_string(log_density, "log_density")
+  routines <- list(
+    log_density = check_routine(log_density, "log_density"),
+    init = if (!is.null(init)) check_routine(init, "init"),
+    release = if (!is.null(release)) check_routine(release, "release")
+  )
   if (missing(dll)) {
     abort(
       "{.arg dll} is missing: the library that {.arg log_density} is in.",
@@ -115,8 +118,8 @@ target_native <- function(
   target <- new_target(
     dim,
     names,
-    label = sprintf("compiled routine `%s` of `%s`", log_density, dll),
-    routines = list(log_density = log_density, init = init, release = release),
+    label = sprintf("routine `%s` of `%s`", routines$log_density, dll),
+    routines = routines,
     dll = dll,
     data = data,
     class = "smc_target_native"
@@ -174,10 +177,14 @@ check_library <- function(dll) {
   dll
 }
 
+# The name of a routine.
+check_routine <- function(x, arg) {
+  check_string(if (inherits(x, "NativeSymbolInfo")) x$name else x, arg)
+}
+
 # The plain address of a routine. withRegistrationInfo = FALSE matters: with it
 # the pointer would be to R's record of the routine, not to the routine.
 find_routine <- function(symbol, dll) {
-  check_string(symbol, "routine")
   check_library(dll)
   if (!is.loaded(symbol, PACKAGE = dll)) {
     abort(

@@ -32,8 +32,7 @@
 #'   parabola through its three points, or `"golden"`, by golden section as in the
 #'   paper.
 #' @param tolerance how finely the logarithm of the step size is sought (positive
-#'   number): the width of the bracket at which the search stops, or twice the
-#'   distance that the vertex may be from the best point.
+#'   number): the width of the bracket at which the search stops.
 #' @param bracket_start,bracket_growth the first step of the search for a
 #'   bracket, on the log scale (positive number), and the factor by which its
 #'   steps grow (number above 1).

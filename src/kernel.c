@@ -1,5 +1,6 @@
 #include "kernel.h"
 
+#include <math.h>
 #include <string.h>
 
 static const smc_kernel *const kernels[] = {&smc_kernel_lmc, &smc_kernel_klmc,
@@ -15,7 +16,11 @@ const smc_kernel *smc_find_kernel(const char *name) {
 
 double smc_divergence(const smc_move *m) {
   double sum = 0.0;
+  int n = 0;
   for (int k = 0; k < m->from->n; k++)
-    sum -= m->log_g[k];
-  return sum / m->from->n;
+    if (m->from->log_p[k] > -INFINITY) {
+      sum -= m->log_g[k];
+      n++;
+    }
+  return sum / n;
 }

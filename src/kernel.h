@@ -91,7 +91,10 @@ extern const smc_kernel smc_kernel_rwmh;
 /* The kernel of that name; NULL when there is none. */
 const smc_kernel *smc_find_kernel(const char *name);
 
-/* The incremental divergence but for a constant: minus the mean of log_g. */
+/* The incremental divergence but for a constant: minus the mean of log_g. What
+ * starts where the target is impossible, as draws from the reference may, is
+ * left out: most of it is lost at any step size, and would hide all others. NaN
+ * when nothing is left. */
 double smc_divergence(const smc_move *m);
 
 /* log gamma_t(x) - log gamma_{t-1}(x) of particle k: the incremental weight

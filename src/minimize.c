@@ -66,10 +66,11 @@ static double limited(smc_search *s, double x) {
 
 /* the three stages -------------------------------------------------------- */
 
-double smc_find_feasible(smc_search *s, double x) {
+double smc_find_feasible(smc_search *s, double x0) {
+  double x = x0;
   while (!isfinite(smc_search_value(s, x)) && !over(s))
     x = limited(s, x + s->options->backoff);
-  return x;
+  return over(s) ? x0 : x;
 }
 
 /* To the right only a value that is truly lower leads on: a tie, or a value
@@ -145,18 +146,27 @@ static smc_bracket shrink(smc_bracket b, double x, double y_x, double y) {
                : (smc_bracket){x, b.middle, b.upper};
 }
 
-void smc_narrow(smc_search *s, smc_bracket b) {
+/* The next point of the parabolic search: the vertex; or where the middle is
+ * all but there, a point just far enough into the wider half to bring the
+ * bracket's end near. NaN where the parabola is not to be trusted. */
+static double parabolic_point(smc_search *s, smc_bracket b) {
   const double trusted_width = 1.0; /* parabolas fit narrow brackets only */
-  bool parabolic = s->options->method == SMC_SEARCH_PARABOLIC;
-  double tolerance = s->options->tolerance;
+  double v = b.upper - b.lower < trusted_width ? vertex(s, b) : NAN;
+  double least = 0.49 * s->options->tolerance;
+  bool right = b.upper - b.middle > b.middle - b.lower;
+  if (fabs(v - b.middle) <= least)
+    v = b.middle + (right ? least : -least);
+  return v;
+}
+
+void smc_narrow(smc_search *s, smc_bracket b) {
   double width, last_width = INFINITY;
-  while (!over(s) && (width = b.upper - b.lower) > tolerance) {
-    double x = golden_point(b);
-    double v = parabolic && width < trusted_width ? vertex(s, b) : NAN;
-    if (fabs(v - b.middle) <= 0.5 * tolerance)
-      return;
-    if (isfinite(v) && width < 0.7 * last_width) /* else it creeps */
-      x = v;
+  while (!over(s) && (width = b.upper - b.lower) > s->options->tolerance) {
+    double x = NAN;
+    if (s->options->method == SMC_SEARCH_PARABOLIC && width < 0.7 * last_width)
+      x = parabolic_point(s, b); /* else it creeps */
+    if (!isfinite(x))
+      x = golden_point(b);
     last_width = width;
     b = shrink(b, x, smc_search_value(s, x), smc_search_value(s, b.middle));
   }

@@ -65,14 +65,15 @@ double smc_search_value(smc_search *s, double x);
 /* The best point seen; `otherwise` when no value was finite. */
 double smc_search_best(const smc_search *s, double otherwise);
 
-/* Algorithm 5: step from x by `backoff` until f is finite. */
+/* Algorithm 5: step from x by `backoff` until f is finite. Returns x itself
+ * when the search is over before that. */
 double smc_find_feasible(smc_search *s, double x);
 
 /* Algorithm 7: walk right, then left, by growing steps. */
 smc_bracket smc_bracket_minimum(smc_search *s, double x);
 
-/* Algorithm 6, stopped on the width of the bracket; or its parabolic variant,
- * stopped also when the vertex is within half the tolerance of the middle. */
+/* Algorithm 6, or its parabolic variant: narrow the bracket until it is no
+ * wider than the tolerance. */
 void smc_narrow(smc_search *s, smc_bracket b);
 
 /* Algorithm 8: bracket, then search the bracket. Returns the best point seen

@@ -22,6 +22,8 @@ typedef struct smc_path {
   double *mapped;     /* scratch, d x (largest cloud), when mean is given */
   double n_evals;     /* evaluations of the target so far                 */
   int failure;        /* the target's return code, when not 0             */
+  void (*pause)(void *data); /* called between the parts of a step: may leave
+                         by a long jump; NULL for none                    */
 } smc_path;
 
 /* Scratch for clouds of at most n particles. */

@@ -154,6 +154,11 @@ static SEXP new_trace(smc_trace *trace, int n_steps) {
   return list;
 }
 
+static void check_interrupt(void *data) {
+  (void)data;
+  R_CheckUserInterrupt();
+}
+
 typedef struct run {
   SEXP target_list, config_list, on_step;
   r_target target;
@@ -191,7 +196,10 @@ static SEXP run_body(void *data) {
   smc_config config = read_config(r->config_list, d, &tuner);
   smc_trace trace = {.step = 0, .n_done = 0};
   SEXP trace_list = PROTECT(new_trace(&trace, config.n_steps));
-  smc_path path = {.target = r_target_evaluate, .data = &r->target, .d = d};
+  smc_path path = {.target = r_target_evaluate,
+                   .data = &r->target,
+                   .d = d,
+                   .pause = check_interrupt};
   path.mean = reals_or_null(r->config_list, "reference_mean");
   path.sd = reals_or_null(r->config_list, "reference_sd");
 

@@ -17,6 +17,23 @@ void r_transpose(int rows, int columns, const double *in, double *out) {
       out[j + (R_xlen_t)columns * i] = in[i + (R_xlen_t)rows * j];
 }
 
+/* steps ------------------------------------------------------------------- */
+
+/* Tell R which step is under way, with what is known of the one before. */
+static void tell_step(r_target *target) {
+  const smc_trace *trace = target->trace;
+  if (target->on_step == R_NilValue || trace->step == target->last_step)
+    return;
+  target->last_step = trace->step;
+  int done = trace->n_done;
+  SEXP step = PROTECT(Rf_ScalarInteger(trace->step));
+  SEXP ess = PROTECT(Rf_ScalarReal(done ? trace->ess[done - 1] : NA_REAL));
+  SEXP log_z = PROTECT(Rf_ScalarReal(done ? trace->log_z[done - 1] : 0.0));
+  SEXP call = PROTECT(Rf_lang4(target->on_step, step, ess, log_z));
+  Rf_eval(call, R_GlobalEnv);
+  UNPROTECT(4);
+}
+
 /* beginning and end ------------------------------------------------------- */
 
 static DL_FUNC routine(SEXP list, const char *name) {
@@ -37,6 +54,7 @@ void r_target_begin(r_target *target, SEXP list, SEXP on_step,
       (autosmc_target_fn)(void (*)(void))routine(list, "log_density");
   target->release =
       (autosmc_release_fn)(void (*)(void))routine(list, "release");
+  tell_step(target); /* from here on, errors are the target's */
   autosmc_init_fn init = (autosmc_init_fn)(void (*)(void))routine(list, "init");
   if (init) {
     target->context = init(r_element(list, "data"));
@@ -75,21 +93,6 @@ static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
 }
 
 /* evaluation -------------------------------------------------------------- */
-
-/* Tell R which step is under way, with what is known of the one before. */
-static void tell_step(r_target *target) {
-  const smc_trace *trace = target->trace;
-  if (target->on_step == R_NilValue || trace->step == target->last_step)
-    return;
-  target->last_step = trace->step;
-  int done = trace->n_done;
-  SEXP step = PROTECT(Rf_ScalarInteger(trace->step));
-  SEXP ess = PROTECT(Rf_ScalarReal(done ? trace->ess[done - 1] : NA_REAL));
-  SEXP log_z = PROTECT(Rf_ScalarReal(done ? trace->log_z[done - 1] : 0.0));
-  SEXP call = PROTECT(Rf_lang4(target->on_step, step, ess, log_z));
-  Rf_eval(call, R_GlobalEnv);
-  UNPROTECT(4);
-}
 
 int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
                       double *grad) {

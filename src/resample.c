@@ -94,10 +94,10 @@ static void residual(int n, const double *w, int m, double *u, double *rest,
   int kept = 0;
   double sum = 0.0;
   for (int i = 0; i < n; i++) {
-    double whole = floor(m * w[i]);
+    double whole = floor(m * w[i] + 1e-9); /* 49 * (1 / 49) is below 1 */
     for (int c = 0; c < (int)whole && kept < m; c++)
       ancestors[kept++] = i;
-    rest[i] = m * w[i] - whole;
+    rest[i] = fmax(m * w[i] - whole, 0.0);
     sum += rest[i];
   }
   if (kept == m)

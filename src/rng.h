@@ -62,10 +62,11 @@ static inline smc_block smc_philox(smc_block counter, uint32_t key0,
   return counter;
 }
 
-/* 53 random bits in the open interval (0, 1). */
+/* 52 random bits in the open interval (0, 1): with one bit more, the half that
+ * keeps it off 0 would round the largest value to 1. */
 static inline double smc_unit(uint32_t high, uint32_t low) {
   uint64_t bits = ((uint64_t)high << 32) | low;
-  return ((double)(bits >> 11) + 0.5) * 0x1p-53;
+  return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
 /* The stream of one stage of one step (below 2^20), and where a step moves
@@ -117,7 +118,7 @@ static inline double smc_normal_tail(const smc_stream *s, uint32_t particle,
   }
 }
 
-/* The layer, and the place in it, that 64 bits choose: 8 bits the one, 53
+/* The layer, and the place in it, that 64 bits choose: 8 bits the one, 52
  * others the other. Returns 1 where that place is below the layer above, and
  * so surely below the density: all but 1.2 % of the time. */
 static inline int smc_ziggurat_place(uint32_t high, uint32_t low,

@@ -80,6 +80,11 @@ static int weigh(smc_state *s, const smc_config *config, int step,
 
 /* the steps of the algorithm ---------------------------------------------- */
 
+static void pause_between(const smc_path *path) {
+  if (path->pause)
+    path->pause(path->data);
+}
+
 /* x_0 ~ q, with equal weights. Returns 0, or 1 when the target failed. */
 static int start(smc_state *s, smc_path *path, const smc_config *config) {
   s->log_z = 0.0;
@@ -140,8 +145,10 @@ static int move(smc_state *s, const smc_config *config, smc_move *m,
     smc_uniforms(&coins, 0, adjusted ? n : 0, s->uniform);
     m->from = &s->cloud;
     m->to = &s->next;
+    pause_between(m->path);
     if (config->kernel->move(m))
       return 1;
+    pause_between(m->path);
     smc_cloud_swap(&s->cloud, &s->next);
     if (adjusted)
       trace->acceptance[row] += mean(n, s->acceptance) / n_moves;
@@ -182,6 +189,8 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
       return SMC_TARGET_FAILED;
     if (!weighs_first && weigh(s, config, t, trace))
       return SMC_ALL_DEAD;
+
+    pause_between(path);
 
     trace->n_target_evals[t - 1] = path->n_evals - evals_before;
     evals_before = path->n_evals;

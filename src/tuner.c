@@ -87,6 +87,8 @@ static int best_rate(descent *d, int now, double log_h) {
   double lowest = smc_search_value(&d->searches[now], log_h);
   for (int r = 0; r < d->n; r++) {
     double y = smc_search_value(&d->searches[r], log_h);
+    if (d->searches[r].status == SMC_SEARCH_FAILED)
+      return now;
     if (y < lowest) {
       lowest = y;
       best = r;
@@ -102,6 +104,8 @@ static smc_tuning descend(descent *d, int rate, double log_h) {
   smc_tuning tuning = {.n_evals = 0};
   for (int sweep = 0; sweep < most_sweeps; sweep++) {
     log_h = smc_minimize(&d->searches[rate], log_h);
+    if (d->searches[rate].status == SMC_SEARCH_FAILED)
+      break;
     int best = best_rate(d, rate, log_h);
     if (best == rate)
       break;

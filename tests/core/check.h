@@ -60,7 +60,8 @@ void test_resample(void);
 void test_minimize(void);
 void test_state(void);
 void test_path(void);
-void test_lmc(void);
+void test_kernels(void);
+void test_tuner(void);
 void test_smc(void);
 
 #endif

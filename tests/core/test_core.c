@@ -102,7 +102,8 @@ int main(void) {
   test_minimize();
   test_state();
   test_path();
-  test_lmc();
+  test_kernels();
+  test_tuner();
   test_smc();
   printf("%ld passed, %ld failed\n", n_passed, n_failed);
   return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;

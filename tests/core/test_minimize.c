@@ -68,10 +68,14 @@ static int objective(void *context, double x, double *y) {
 
 /* searches ---------------------------------------------------------------- */
 
-/* The two settings of SPEC: LMC's and KLMC's. */
+/* The two settings of SPEC, LMC's and KLMC's, each with both methods. */
+enum { N_SETTINGS = 4 };
+
 static smc_search_options options_of(int which) {
-  return (smc_search_options){.bracket_start = which ? 0.01 : 0.1,
-                              .bracket_growth = which ? 3.0 : 2.0,
+  return (smc_search_options){.method = which < 2 ? SMC_SEARCH_GOLDEN
+                                                  : SMC_SEARCH_PARABOLIC,
+                              .bracket_start = which % 2 ? 0.01 : 0.1,
+                              .bracket_growth = which % 2 ? 3.0 : 2.0,
                               .backoff = -1.0,
                               .tolerance = 0.01,
                               .lower = -1000.0,
@@ -134,7 +138,7 @@ static void check_violations(const violations *v, const char *name) {
 
 /* Not one of many searches may be off by more than the tolerance. */
 static void check_found(shape shape, const char *name) {
-  for (int which = 0; which < 2; which++) {
+  for (int which = 0; which < N_SETTINGS; which++) {
     smc_search_options options = options_of(which);
     dice r = {200};
     violations v = {0};
@@ -163,10 +167,12 @@ static void check_found(shape shape, const char *name) {
       status += o.status != SMC_SEARCH_CONVERGED;
     }
     check_that(off == 0, __FILE__, __LINE__,
-               "%s %d: %ld minima missed, at worst by %.3g tolerances", name,
-               which, off, worst);
+               "%s, setting %d: %ld of %d minima missed, at worst by %.3g "
+               "tolerances",
+               name, which, off, N_SEARCHES, worst);
     check_that(status == 0, __FILE__, __LINE__,
-               "%s %d: %ld searches did not converge", name, which, status);
+               "%s, setting %d: %ld searches did not converge", name, which,
+               status);
     check_violations(&v, name);
   }
 }
@@ -188,7 +194,7 @@ static void test_golden_section(void) {
                                       ? (b.upper - b.middle) * dice_unit(&r)
                                       : (b.lower - b.middle) * dice_unit(&r));
     smc_search s = smc_search_begin(objective, &p, &options);
-    smc_golden_section(&s, b);
+    smc_narrow(&s, b);
     off += !(fabs(smc_search_best(&s, INFINITY) - p.centre) <= 0.01 + 1e-9);
     off += s.status != SMC_SEARCH_CONVERGED;
     /* A bracket shrinks to 0.618 of itself in at most two evaluations when
@@ -201,7 +207,7 @@ static void test_golden_section(void) {
   /* All ties: it moves left. */
   problem flat = {.shape = FLAT};
   smc_search s = smc_search_begin(objective, &flat, &options);
-  smc_golden_section(&s, (smc_bracket){0.0, 0.6, 1.0});
+  smc_narrow(&s, (smc_bracket){0.0, 0.6, 1.0});
   double leftmost = 1.0;
   for (int i = 0; i < flat.calls; i++)
     leftmost = fmin(leftmost, flat.asked[i]);
@@ -209,7 +215,7 @@ static void test_golden_section(void) {
 }
 
 static void test_brackets(void) {
-  for (int which = 0; which < 2; which++) {
+  for (int which = 0; which < N_SETTINGS; which++) {
     smc_search_options options = options_of(which);
     dice r = {202};
     long bad = 0;
@@ -248,28 +254,28 @@ static void test_find_feasible(void) {
   s = smc_search_begin(objective, &band, &options);
   CHECK_NEAR(smc_find_feasible(&s, -4.0), -2.0, 1e-12);
 
-  /* nowhere: ends, at the limit or without budget */
+  /* nowhere: ends, at the limit or without budget, with the start */
   problem nowhere = {.shape = NOWHERE};
   options.lower = -20.0;
   options.backoff = -1.0;
   s = smc_search_begin(objective, &nowhere, &options);
-  CHECK(smc_find_feasible(&s, 0.5) == -20.0);
+  CHECK(smc_find_feasible(&s, 0.5) == 0.5);
   CHECK(s.status == SMC_SEARCH_AT_LIMIT && nowhere.calls <= 22);
   options.lower = -1000.0;
   nowhere.calls = 0;
   s = smc_search_begin(objective, &nowhere, &options);
-  smc_find_feasible(&s, 0.5);
+  CHECK(smc_find_feasible(&s, 0.5) == 0.5);
   CHECK(s.status == SMC_SEARCH_EXHAUSTED &&
         nowhere.calls == SMC_SEARCH_MAX_EVALS);
 }
 
 static void test_infinite_neighbours(void) {
-  for (int which = 0; which < 2; which++) {
+  for (int which = 0; which < N_SETTINGS; which++) {
     smc_search_options options = options_of(which);
     /* +Inf from 1 to 2 ends the bracket, though the minimum lies behind. */
     problem right = {.shape = BAND, .centre = 4.0, .scale = 1.0};
     right.wall = 1.0;
-    right.width = which ? 4.0 : 1.0;
+    right.width = which % 2 ? 4.0 : 1.0;
     outcome o = run(&right, &options, 0.0, false);
     CHECK(o.status == SMC_SEARCH_CONVERGED && o.best < 1.0);
     CHECK_NEAR(o.best, 1.0, options.tolerance);
@@ -293,7 +299,7 @@ static void test_infinite_neighbours(void) {
 /* searches without a minimum ---------------------------------------------- */
 
 static void test_degenerate(void) {
-  for (int which = 0; which < 2; which++) {
+  for (int which = 0; which < N_SETTINGS; which++) {
     smc_search_options options = options_of(which);
     options.lower = -20.0;
     options.upper = 30.0;
@@ -335,7 +341,7 @@ static void test_degenerate(void) {
 /* An objective whose minimum lies beyond a limit, or close to it: nothing is
  * asked outside, and whatever is called converged is. */
 static void test_limits(void) {
-  for (int which = 0; which < 2; which++) {
+  for (int which = 0; which < N_SETTINGS; which++) {
     smc_search_options options = options_of(which);
     options.lower = -3.0;
     options.upper = 3.0;
@@ -395,6 +401,23 @@ static void test_failure(void) {
   CHECK_NONE(bad, needed, "a failure ends the search at once");
 }
 
+/* What the parabola is there for: fewer evaluations where it fits. */
+static void test_parabola_saves(void) {
+  double asked[N_SETTINGS];
+  for (int which = 0; which < N_SETTINGS; which++) {
+    smc_search_options options = options_of(which);
+    dice r = {204};
+    asked[which] = 0.0;
+    for (int i = 0; i < 300; i++) {
+      problem p = {.shape = ASYMMETRIC, .scale = 1.0};
+      p.centre = dice_between(&r, -3.0, 3.0);
+      asked[which] +=
+          run(&p, &options, dice_between(&r, -3.0, 3.0), true).n_evals;
+    }
+  }
+  CHECK(asked[2] < 0.85 * asked[0] && asked[3] < 0.85 * asked[1]);
+}
+
 static void test_memory(void) {
   smc_search_options options = options_of(0);
   problem p = {.shape = QUADRATIC, .centre = 1.0, .scale = 1.0};
@@ -420,5 +443,6 @@ void test_minimize(void) {
   test_limits();
   test_budget();
   test_failure();
+  test_parabola_saves();
   test_memory();
 }

@@ -2,6 +2,7 @@
  * their distribution, and streams against each other. */
 #include "check.h"
 #include "rng.h"
+#include "vecmath.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static void test_place_in_counter(void) {
   smc_stream s = {{key[0], key[1]}, 0x03707344u, 0x13198a2eu};
   smc_block out = smc_stream_block(&s, 0x85a308d3u, 0x243f6a88u);
   CHECK(out.v[0] == 0xd16cfe09u && out.v[3] == 0x24126ea1u);
-  smc_stream sub = smc_substream(key, SMC_STAGE_RESAMPLE, 7);
+  smc_stream sub = smc_substream(key, SMC_STAGE_RESAMPLE, 7, 0);
   CHECK(sub.key[0] == key[0] && sub.key[1] == key[1] &&
         sub.stage == SMC_STAGE_RESAMPLE && sub.step == 7);
 }
@@ -58,7 +59,7 @@ static void test_unit_at_the_ends(void) {
 
 static void test_uniforms(int n, double *u) {
   const uint32_t key[2] = {2024, 1};
-  smc_stream s = smc_substream(key, SMC_STAGE_RESAMPLE, 3);
+  smc_stream s = smc_substream(key, SMC_STAGE_RESAMPLE, 3, 0);
   smc_uniforms(&s, 0, n, u);
   double sum = 0.0, sum2 = 0.0, product = 0.0;
   long outside = 0;
@@ -115,8 +116,7 @@ static void check_standard_normal(int n, double *z) {
 
 /* d x n, as the sampler draws them: column k belongs to particle k. */
 static void draw(smc_stream s, int d, int n, double *z) {
-  for (int k = 0; k < n; k++)
-    smc_normals(&s, (uint32_t)k, d, z + (size_t)d * (size_t)k);
+  smc_normal_matrix(&s, d, n, z);
 }
 
 static double mean_product(int n, const double *a, const double *b, int stride,
@@ -134,11 +134,11 @@ static void test_normals(int n, double *z, double *other) {
                  next_seed[2] = {20240608, 1};
   const int d = 10;
   int columns = n / d;
-  smc_stream s = smc_substream(key, SMC_STAGE_MOVE, 5);
+  smc_stream s = smc_substream(key, SMC_STAGE_MOVE, 5, 0);
   draw(s, d, columns, z);
 
-  /* The two of a pair share their radius: neither they nor their squares may
-   * be correlated. So with neighbours of two pairs, and two particles. */
+  /* The two of a pair share a block: neither they nor their squares may be
+   * correlated. So with neighbours of two pairs, and of two particles. */
   double error = 1.0 / sqrt(n / 2 - d);
   CHECK_NEAR(mean_product(n / 2, z, z + 1, 2, 0.0, 1), 0.0, 4.0 * error);
   CHECK_NEAR(mean_product(n / 2, z, z + 1, 2, 1.0, 2), 0.0, 8.0 * error);
@@ -149,11 +149,12 @@ static void test_normals(int n, double *z, double *other) {
   CHECK_NEAR(mean_product(n - d, z, z + d, 1, 1.0, 2), 0.0, 8.0 * error);
 
   /* Streams that differ in one thing. */
-  smc_stream others[4] = {smc_substream(key, SMC_STAGE_MOVE, 6),
-                          smc_substream(key, SMC_STAGE_TUNE_MOVE, 5),
-                          smc_substream(next_run, SMC_STAGE_MOVE, 5),
-                          smc_substream(next_seed, SMC_STAGE_MOVE, 5)};
-  for (int i = 0; i < 4; i++) {
+  smc_stream others[5] = {smc_substream(key, SMC_STAGE_MOVE, 6, 0),
+                          smc_substream(key, SMC_STAGE_TUNE_MOVE, 5, 0),
+                          smc_substream(key, SMC_STAGE_MOVE, 5, 1),
+                          smc_substream(next_run, SMC_STAGE_MOVE, 5, 0),
+                          smc_substream(next_seed, SMC_STAGE_MOVE, 5, 0)};
+  for (int i = 0; i < 5; i++) {
     draw(others[i], d, n / 4 / d, other);
     CHECK_NEAR(mean_product(n / 4, z, other, 1, 0.0, 1), 0.0, 8.0 / sqrt(n));
   }
@@ -164,11 +165,61 @@ static void test_normals(int n, double *z, double *other) {
   check_standard_normal(n / 4, z);
 }
 
+/* Every layer of the ziggurat has the same area, and its edges lie on the
+ * density. */
+static void test_ziggurat(void) {
+  const double *edge = smc_ziggurat_edge, *height = smc_ziggurat_height;
+  double r = edge[1];
+  double tail = sqrt(SMC_TWO_PI) * 0.5 * erfc(r / sqrt(2.0));
+  double area = r * exp(-0.5 * r * r) + tail;
+  long off = 0;
+  CHECK_NEAR(edge[0] * exp(-0.5 * r * r), area, 1e-15);
+  for (int i = 1; i <= 256; i++) {
+    off += !(edge[i] < edge[i - 1]);
+    off += !(fabs(height[i] - exp(-0.5 * edge[i] * edge[i])) < 1e-15);
+  }
+  for (int i = 1; i < 256; i++)
+    off += !(fabs(edge[i] * (height[i + 1] - height[i]) - area) < 1e-13);
+  CHECK_NONE(off, 767, "the layers of the ziggurat have the same area");
+  CHECK(edge[256] == 0.0 && height[256] == 1.0);
+
+  /* The quick way and the slow way join without a seam: how many lie beyond
+   * the edge where the tail begins, and on which side. */
+  const uint32_t key[2] = {77, 7};
+  smc_stream s = smc_substream(key, SMC_STAGE_MOVE, 1, 0);
+  double z[64], beyond = 0.0, positive = 0.0, n = 0.0;
+  double p = erfc(r / sqrt(2.0));
+  for (uint32_t k = 0; k < 60000; k++) {
+    smc_normals(&s, k, 64, z);
+    for (int i = 0; i < 64; i++) {
+      n += 1.0;
+      beyond += fabs(z[i]) > r;
+      positive += z[i] > r;
+    }
+  }
+  CHECK_NEAR(beyond / n, p, 4.0 * sqrt(p * (1.0 - p) / n));
+  CHECK_NEAR(positive / beyond, 0.5, 2.0 / sqrt(beyond));
+
+  /* The tail itself: its mean is the hazard at r, and the probability that it
+   * goes beyond 4.5 is known. */
+  double hazard = exp(-0.5 * r * r) / tail, sum = 0.0, far = 0.0;
+  double variance = 1.0 + r * hazard - hazard * hazard;
+  n = 200000.0;
+  for (uint32_t k = 0; k < 200000; k++) {
+    double x = smc_normal_tail(&s, k, 3, 1);
+    sum += x;
+    far += x > 4.5;
+  }
+  CHECK_NEAR(sum / n, hazard, 4.0 * sqrt(variance / n));
+  p = erfc(4.5 / sqrt(2.0)) / erfc(r / sqrt(2.0));
+  CHECK_NEAR(far / n, p, 4.0 * sqrt(p * (1.0 - p) / n));
+}
+
 /* a function, not a state ------------------------------------------------- */
 
 static void test_length_does_not_matter(void) {
   const uint32_t key[2] = {3, 4};
-  smc_stream s = smc_substream(key, SMC_STAGE_MOVE, 2);
+  smc_stream s = smc_substream(key, SMC_STAGE_MOVE, 2, 0);
   double all[33], some[33];
   long bad = 0, cases = 0;
   for (int kind = 0; kind < 2; kind++) {
@@ -191,19 +242,35 @@ static int compare_blocks(const void *a, const void *b) {
   return memcmp(a, b, sizeof(smc_block));
 }
 
-/* All neighbours in (seed, run, stage, step, particle, index) differ. */
+/* Number i of a few neighbours, or of the ends of a range. */
+static int one_of(uint32_t *i, int n, int last) {
+  int k = (int)(*i % (uint32_t)n);
+  *i /= (uint32_t)n;
+  return k == n - 1 ? last : k;
+}
+
+/* All neighbours in (seed, run, stage, step, repeat, particle, index) differ,
+ * and so do the ends of what step and repeat may be. */
 static void test_streams_are_different(void) {
-  static smc_block blocks[4096];
-  for (uint32_t i = 0; i < 4096; i++) {
-    const uint32_t key[2] = {i & 3u, i >> 2 & 3u};
-    smc_stream s = smc_substream(key, (smc_stage)(i >> 4 & 3u), i >> 6 & 3u);
-    blocks[i] = smc_stream_block(&s, i >> 8 & 3u, i >> 10 & 3u);
+  enum { n = 3 * 3 * 7 * 3 * 3 * 3 * 3 };
+  static smc_block blocks[n];
+  for (uint32_t j = 0; j < n; j++) {
+    uint32_t i = j;
+    uint32_t key[2];
+    key[0] = (uint32_t)one_of(&i, 3, -1);
+    key[1] = (uint32_t)one_of(&i, 3, -1);
+    smc_stage stage = (smc_stage)one_of(&i, 7, 6);
+    int step = one_of(&i, 3, (1 << 20) - 1);
+    int repeat = one_of(&i, 3, (1 << 12) - 1);
+    smc_stream s = smc_substream(key, stage, step, repeat);
+    uint32_t particle = (uint32_t)one_of(&i, 3, -1);
+    blocks[j] = smc_stream_block(&s, particle, (uint32_t)one_of(&i, 3, -1));
   }
-  qsort(blocks, 4096, sizeof blocks[0], compare_blocks);
+  qsort(blocks, n, sizeof blocks[0], compare_blocks);
   long same = 0;
-  for (int i = 1; i < 4096; i++)
+  for (int i = 1; i < n; i++)
     same += memcmp(&blocks[i], &blocks[i - 1], sizeof blocks[0]) == 0;
-  CHECK_NONE(same, 4095, "blocks of different places differ");
+  CHECK_NONE(same, n - 1, "blocks of different places differ");
 }
 
 void test_rng(void) {
@@ -214,6 +281,7 @@ void test_rng(void) {
   test_unit_at_the_ends();
   test_uniforms(n, z);
   test_normals(n, z, other);
+  test_ziggurat();
   test_length_does_not_matter();
   test_streams_are_different();
   free(z);

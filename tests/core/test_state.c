@@ -3,6 +3,7 @@
 #include "check.h"
 #include "cloud.h"
 #include "smc.h"
+#include "toy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +68,10 @@ static int pieces_of_cloud(const smc_cloud *c, piece *p) {
   p[count++] = (piece){(char *)c->x, dn};
   if (c->v)
     p[count++] = (piece){(char *)c->v, dn};
-  p[count++] = (piece){(char *)c->grad_p, dn};
-  p[count++] = (piece){(char *)c->grad_q, dn};
+  if (c->grad_p)
+    p[count++] = (piece){(char *)c->grad_p, dn};
+  if (c->grad_q)
+    p[count++] = (piece){(char *)c->grad_q, dn};
   p[count++] = (piece){(char *)c->log_p, n};
   p[count++] = (piece){(char *)c->log_q, n};
   return count;
@@ -76,26 +79,31 @@ static int pieces_of_cloud(const smc_cloud *c, piece *p) {
 
 static void test_run_layout(void) {
   static const int shapes[][3] = {/* d, N, B */
-                                  {1, 1, 1}, {3, 7, 2}, {2, 5, 9}, {10, 64, 64}};
+                                  {1, 1, 1},
+                                  {3, 7, 2},
+                                  {2, 5, 9},
+                                  {10, 64, 64}};
   static const double mean[10] = {0}, sd[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-  static const double sizes[1] = {0.1};
+  static const double sizes[1] = {0.1}, grid[1] = {0.5};
   long bad = 0, cases = 0;
   for (int i = 0; i < 4; i++)
-    for (int variant = 0; variant < 8; variant++, cases++) {
+    for (int variant = 0; variant < 16; variant++, cases++) {
       int d = shapes[i][0], n = shapes[i][1], b = shapes[i][2];
       bool velocities = variant & 1, tuned = variant & 2, mapped = variant & 4;
+      bool gradients = variant & 8;
       smc_kernel kernel = smc_kernel_lmc;
       kernel.velocities = velocities;
-      smc_tuner_options tuner = {.n_subsample = b};
+      kernel.gradients = gradients;
+      smc_tuner_options tuner = {
+          .n_subsample = b, .n_refresh = 1, .refresh_grid = grid};
       smc_config config = {.kernel = &kernel,
                            .d = d,
                            .n_particles = n,
                            .n_steps = 1,
                            .step_size = tuned ? NULL : sizes,
                            .tuner = &tuner};
-      smc_path path = {.d = d,
-                       .mean = mapped ? mean : NULL,
-                       .sd = mapped ? sd : NULL};
+      smc_path path = {
+          .d = d, .mean = mapped ? mean : NULL, .sd = mapped ? sd : NULL};
       smc_state s;
       smc_arena measure = {NULL, 0};
       smc_layout(&s, &path, &config, &measure);
@@ -111,9 +119,12 @@ static void test_run_layout(void) {
       p[count++] = (piece){(char *)s.log_weights, N * real};
       p[count++] = (piece){(char *)s.weights, N * real};
       p[count++] = (piece){(char *)s.log_g, N * real};
+      p[count++] = (piece){(char *)s.uniform, N * real};
+      p[count++] = (piece){(char *)s.acceptance, N * real};
       p[count++] = (piece){(char *)s.noise, dn * real};
       p[count++] = (piece){(char *)s.ancestors, N * sizeof(int)};
-      p[count++] = (piece){(char *)s.scratch, smc_resample_scratch(n, n) * real};
+      p[count++] =
+          (piece){(char *)s.scratch, smc_resample_scratch(n, n) * real};
       if (mapped)
         p[count++] = (piece){(char *)path.mapped, dn * real};
       if (tuned) {
@@ -121,14 +132,17 @@ static void test_run_layout(void) {
         count += pieces_of_cloud(&s.tuner.to, p + count);
         p[count++] = (piece){(char *)s.tuner.noise, (size_t)d * B * real};
         p[count++] = (piece){(char *)s.tuner.log_g, B * real};
+        p[count++] = (piece){(char *)s.tuner.acceptance, B * real};
         p[count++] = (piece){(char *)s.tuner.ancestors, B * sizeof(int)};
-        p[count++] = (piece){(char *)s.tuner.scratch,
-                             smc_resample_scratch(n, b) * real};
+        p[count++] =
+            (piece){(char *)s.tuner.scratch, smc_resample_scratch(n, b) * real};
         bad += s.tuner.from.n != b || s.tuner.to.n != b;
       }
       bad += arena.used != measure.used;
       bad += overlaps(p, count, block, measure.used);
       bad += (s.cloud.v != NULL) != velocities;
+      bad += (s.cloud.grad_p != NULL) != gradients;
+      bad += (s.cloud.grad_q != NULL) != gradients;
       bad += (path.mapped != NULL) != mapped;
       free(block);
     }
@@ -137,62 +151,71 @@ static void test_run_layout(void) {
 
 /* clouds ------------------------------------------------------------------ */
 
-static smc_cloud new_cloud(int d, int n, bool velocities, char **block) {
-  smc_arena arena = {NULL, 0};
-  smc_cloud_layout(&arena, d, n, velocities);
-  *block = take_memory(arena.used);
-  arena = (smc_arena){*block, 0};
-  return smc_cloud_layout(&arena, d, n, velocities);
-}
-
-/* Every number tells where it stands. */
-static void number_cloud(smc_cloud *c) {
+/* Every number tells where it stands: `from` + 1000 times which array, plus
+ * the place. */
+static void number_cloud(smc_cloud *c, double from) {
+  for (int j = 0; j < c->d * c->n; j++) {
+    c->x[j] = from + 1000.0 + j;
+    if (c->v)
+      c->v[j] = from + 2000.0 + j;
+    if (c->grad_p)
+      c->grad_p[j] = from + 3000.0 + j;
+    if (c->grad_q)
+      c->grad_q[j] = from + 4000.0 + j;
+  }
   for (int k = 0; k < c->n; k++) {
-    for (int i = 0; i < c->d; i++) {
-      int j = c->d * k + i;
-      c->x[j] = 1000.0 + j;
-      if (c->v)
-        c->v[j] = 2000.0 + j;
-      c->grad_p[j] = 3000.0 + j;
-      c->grad_q[j] = 4000.0 + j;
-    }
-    c->log_p[k] = 5000.0 + k;
-    c->log_q[k] = 6000.0 + k;
+    c->log_p[k] = from + 5000.0 + k;
+    c->log_q[k] = from + 6000.0 + k;
   }
 }
 
-static void test_gather(void) {
+/* Is particle k of c the one that stood at `place` of the cloud `from`? */
+static bool is_particle(const smc_cloud *c, int k, double from, int place) {
+  bool is = c->log_p[k] == from + 5000.0 + place &&
+            c->log_q[k] == from + 6000.0 + place;
+  for (int i = 0; i < c->d; i++) {
+    int j = c->d * k + i;
+    double there = from + c->d * place + i;
+    is = is && c->x[j] == 1000.0 + there;
+    is = is && (!c->v || c->v[j] == 2000.0 + there);
+    is = is && (!c->grad_p || c->grad_p[j] == 3000.0 + there);
+    is = is && (!c->grad_q || c->grad_q[j] == 4000.0 + there);
+  }
+  return is;
+}
+
+static void test_gather_and_copy(void) {
   static const int index[] = {0, 2, 2, 2, 4, 1, 0};
-  const int d = 3, n = 5;
-  for (int velocities = 0; velocities < 2; velocities++)
+  for (int variant = 0; variant < 4; variant++)
     for (int m = 1; m <= 7; m += 3) {
-      char *block_from, *block_to;
-      smc_cloud from = new_cloud(d, n, velocities != 0, &block_from);
-      smc_cloud to = new_cloud(d, m, velocities != 0, &block_to);
-      number_cloud(&from);
+      bool velocities = variant & 1, gradients = variant & 2;
+      char *block_from, *block_to, *block_copy;
+      smc_cloud from = toy_cloud(3, 5, velocities, gradients, &block_from);
+      smc_cloud to = toy_cloud(3, m, velocities, gradients, &block_to);
+      smc_cloud copy = toy_cloud(3, 5, velocities, gradients, &block_copy);
+      number_cloud(&from, 0.0);
       smc_cloud_gather(&from, index, &to);
       long bad = 0;
-      for (int k = 0; k < m; k++) {
-        for (int i = 0; i < d; i++) {
-          int j = d * k + i;
-          double there = d * index[k] + i;
-          bad += to.x[j] != 1000.0 + there || to.grad_p[j] != 3000.0 + there ||
-                 to.grad_q[j] != 4000.0 + there;
-          bad += velocities && to.v[j] != 2000.0 + there;
-        }
-        bad += to.log_p[k] != 5000.0 + index[k];
-        bad += to.log_q[k] != 6000.0 + index[k];
-      }
+      for (int k = 0; k < m; k++)
+        bad += !is_particle(&to, k, 0.0, index[k]);
       CHECK_NONE(bad, m, "a particle is gathered with all that belongs to it");
+
+      number_cloud(&copy, 1e6);
+      smc_cloud_copy(&from, 3, &copy);
+      bad = 0;
+      for (int k = 0; k < 5; k++)
+        bad += !is_particle(&copy, k, k == 3 ? 0.0 : 1e6, k);
+      CHECK_NONE(bad, 5, "one particle is copied, the others stay");
       free(block_from);
       free(block_to);
+      free(block_copy);
     }
 }
 
 static void test_swap(void) {
   char *block_a, *block_b;
-  smc_cloud a = new_cloud(2, 3, true, &block_a);
-  smc_cloud b = new_cloud(2, 3, true, &block_b);
+  smc_cloud a = toy_cloud(2, 3, true, true, &block_a);
+  smc_cloud b = toy_cloud(2, 3, true, true, &block_b);
   smc_cloud old_a = a, old_b = b;
   smc_cloud_swap(&a, &b);
   CHECK(a.x == old_b.x && a.v == old_b.v && a.grad_p == old_b.grad_p &&
@@ -208,6 +231,6 @@ static void test_swap(void) {
 void test_state(void) {
   test_arena();
   test_run_layout();
-  test_gather();
+  test_gather_and_copy();
   test_swap();
 }

@@ -29,8 +29,8 @@ static void test_log_sum_exp(void) {
       shifted[i] = x[i] + shifts[s];
     /* each shifted value is off by half a unit in its last place */
     double rounding = DBL_EPSILON * (fabs(shifts[s]) + 100.0);
-    CHECK_NEAR(smc_log_sum_exp(N, shifted) - shifts[s],
-               smc_log_sum_exp(N, x), rounding);
+    CHECK_NEAR(smc_log_sum_exp(N, shifted) - shifts[s], smc_log_sum_exp(N, x),
+               rounding);
   }
 
   const double huge[3] = {1e300, -1e300, -INFINITY};
@@ -47,7 +47,7 @@ static void test_log_sum_exp(void) {
 
 /* Weights sum to one, stand in the right order, and are zero where dead. */
 static void test_normalise(void) {
-  static const double offsets[] = {0.0,   1e3,    -1e3,  1e16, -1e16,
+  static const double offsets[] = {0.0,  1e3,    -1e3,  1e16,    -1e16,
                                    3e17, -1e300, 1e300, 1.7e308, -1.7e308};
   static const double scales[] = {0.0, 1e-3, 1.0, 50.0, 1e3, 1e16, 1e307};
   dice r = {2};

@@ -1,0 +1,66 @@
+# What the benchmark scripts share. Run them from the top of the checkout, with
+# the package installed: `Rscript bench/NAME.R`. They print what they find and
+# keep it in bench/results/NAME.csv.
+#
+# An evaluation of a target is the unit of cost, so most figures do not depend on
+# the machine. Where BLAS starts threads of its own, keep it to one
+# (OPENBLAS_NUM_THREADS=1): the replications already use all cores.
+
+library(autosmc)
+options(width = 120)
+
+targets <- list(
+  gaussian = function() target_gaussian(10, mean = 3),
+  funnel = target_funnel,
+  brownian = target_brownian,
+  sonar = target_sonar,
+  pines = target_pines
+)
+
+# f(seed), a named numeric vector, for each seed; a matrix with a row a seed.
+replicate_seeds <- function(seeds, f) {
+  cores <- if (.Platform$OS.type == "windows") 1 else parallel::detectCores()
+  do.call(rbind, parallel::mclapply(seeds, f, mc.cores = cores))
+}
+
+# log Z over seeds: median, 80 % band and spread.
+spread <- function(z) {
+  data.frame(
+    median = median(z),
+    q10 = quantile(z, 0.1, names = FALSE),
+    q90 = quantile(z, 0.9, names = FALSE),
+    sd = sd(z),
+    mad = mad(z)
+  )
+}
+
+# One row: unbiased log Z of smc() over seeds, and what the tuning cost, as a
+# multiple of a run without.
+measure <- function(target, seeds, ...) {
+  out <- replicate_seeds(seeds, function(seed) {
+    fit <- smc(target, seed = seed, ...)
+    steps <- fit$steps[fit$steps$run == "adapt", ]
+    c(
+      log_z = fit$log_z,
+      cost = fit$runs$n_target_evals[1] / fit$runs$n_target_evals[2],
+      first = steps$n_objective_evals[1],
+      later = mean(steps$n_objective_evals[-1])
+    )
+  })
+  cbind(
+    spread(out[, "log_z"]),
+    data.frame(
+      adapt_cost = mean(out[, "cost"]),
+      evals_first = mean(out[, "first"]),
+      evals_later = mean(out[, "later"])
+    )
+  )
+}
+
+keep <- function(table, name) {
+  print(format(table, digits = 4), row.names = FALSE)
+  numeric <- vapply(table, is.double, TRUE)
+  table[numeric] <- lapply(table[numeric], signif, 6)
+  file <- file.path("bench", "results", paste0(name, ".csv"))
+  utils::write.csv(table, file, row.names = FALSE, quote = FALSE)
+}

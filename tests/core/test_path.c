@@ -1,0 +1,253 @@
+/* test_path.c: the path from reference to target, and what is made of values
+ * that are not finite. */
+#include "path.h"
+#include "toy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* the annealed density ---------------------------------------------------- */
+
+static void test_annealed(void) {
+  double log_p[3] = {-INFINITY, -1.5, 4.0}, log_q[3] = {-2.5, -3.5, -INFINITY};
+  double grad_p[3] = {5.0, 6.0, 0.0}, grad_q[3] = {1.0, -2.0, 0.0};
+  smc_cloud c = {.d = 1,
+                 .n = 3,
+                 .log_p = log_p,
+                 .log_q = log_q,
+                 .grad_p = grad_p,
+                 .grad_q = grad_q};
+  CHECK(smc_annealed(&c, 0, 0.0) == -2.5);
+  CHECK(smc_annealed(&c, 0, 1e-300) == -INFINITY);
+  CHECK(smc_annealed(&c, 0, 1.0) == -INFINITY);
+  CHECK(smc_annealed(&c, 1, 0.0) == -3.5);
+  CHECK(smc_annealed(&c, 1, 1.0) == -1.5);
+  CHECK(smc_annealed(&c, 1, 0.25) == -3.0);
+  CHECK(smc_annealed(&c, 2, 1.0) == 4.0);
+  CHECK(smc_annealed_gradient(&c, 1, 0.25) == 0.0);
+  CHECK(smc_annealed_gradient(&c, 0, 0.0) == 1.0);
+  CHECK(smc_annealed_gradient(&c, 0, 1.0) == 5.0);
+}
+
+/* evaluation -------------------------------------------------------------- */
+
+static void fill_normal(smc_cloud *c, uint64_t seed) {
+  dice r = {seed};
+  for (int j = 0; j < c->d * c->n; j++)
+    c->x[j] = 2.0 * dice_normal(&r);
+}
+
+static void test_standard_reference(void) {
+  enum { d = 3, n = 50 };
+  toy t = {.shape = TOY_SKEWED};
+  smc_path path = {.target = toy_target, .data = &t, .d = d};
+  char *block;
+  smc_cloud c = toy_cloud(d, n, false, true, &block);
+  fill_normal(&c, 300);
+  double off = 0.0, grad[d];
+  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  for (int k = 0; k < n; k++) {
+    double log_q = 0.0;
+    double log_p = toy_log_density(TOY_SKEWED, d, c.x + d * k, grad);
+    for (int i = 0; i < d; i++) {
+      log_q += log_normal(c.x[d * k + i], 0.0, 1.0);
+      off = fmax(off, fabs(c.grad_q[d * k + i] + c.x[d * k + i]));
+      off = fmax(off, fabs(c.grad_p[d * k + i] - grad[i]));
+    }
+    off = fmax(off, fabs(c.log_q[k] - log_q));
+    off = fmax(off, fabs(c.log_p[k] - log_p));
+  }
+  CHECK_NEAR(off, 0.0, 1e-12);
+  CHECK(path.n_evals == n && t.points == n && t.calls == 1);
+
+  /* Without gradients none are asked for, and none are touched. */
+  for (int j = 0; j < d * n; j++)
+    c.grad_p[j] = c.grad_q[j] = -7.0;
+  CHECK(smc_path_evaluate(&path, &c, false) == 0);
+  long touched = 0;
+  for (int j = 0; j < d * n; j++)
+    touched += c.grad_p[j] != -7.0 || c.grad_q[j] != -7.0;
+  CHECK(touched == 0 && t.gradient_calls == 1);
+  CHECK(path.n_evals == 2 * n);
+  free(block);
+}
+
+/* With mean and sd, densities and gradients are those of x = mean + sd z in
+ * the coordinates z. */
+static void test_change_of_variables(void) {
+  enum { d = 3, n = 40 };
+  static const double mean[d] = {2.0, -1.0, 0.5}, sd[d] = {0.3, 4.0, 1.5};
+  toy t = {.shape = TOY_GAUSSIAN};
+  double *x = take_doubles(d * n);
+  t.last_x = x;
+  smc_path path = {
+      .target = toy_target, .data = &t, .d = d, .mean = mean, .sd = sd};
+  smc_arena arena = {NULL, 0};
+  smc_path_layout(&path, &arena, n);
+  char *scratch = take_memory(arena.used), *block;
+  arena = (smc_arena){scratch, 0};
+  smc_path_layout(&path, &arena, n);
+  smc_cloud c = toy_cloud(d, n, false, true, &block);
+  fill_normal(&c, 301);
+  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+
+  /* Where x ~ N(1, 0.7^2), z ~ N((1 - mean) / sd, (0.7 / sd)^2). */
+  double off = 0.0, off_user = 0.0, off_gradient = 0.0;
+  for (int k = 0; k < n; k++) {
+    double log_p = log(3.0), log_q = 0.0;
+    for (int i = 0; i < d; i++) {
+      double z = c.x[d * k + i], s = 0.7 / sd[i], m = (1.0 - mean[i]) / sd[i];
+      log_p += log_normal(z, m, s * s);
+      log_q += log_normal(z, 0.0, 1.0);
+      off_user = fmax(off_user, fabs(x[d * k + i] - (mean[i] + sd[i] * z)));
+    }
+    off = fmax(off, fabs(c.log_p[k] - log_p) / (1.0 + fabs(log_p)));
+    off = fmax(off, fabs(c.log_q[k] - log_q));
+  }
+  CHECK_NEAR(off, 0.0, 1e-12);
+  CHECK_NEAR(off_user, 0.0, 1e-14);
+
+  /* Gradients by central differences in z. */
+  t.shape = TOY_SKEWED;
+  t.last_x = NULL;
+  const double step = 1e-5;
+  char *block_plus, *block_minus;
+  smc_cloud plus = toy_cloud(d, n, false, true, &block_plus);
+  smc_cloud minus = toy_cloud(d, n, false, true, &block_minus);
+  for (int j = 0; j < d * n; j++)
+    c.x[j] *= 0.3;
+  smc_path_evaluate(&path, &c, true);
+  for (int i = 0; i < d; i++) {
+    memcpy(plus.x, c.x, d * n * sizeof(double));
+    memcpy(minus.x, c.x, d * n * sizeof(double));
+    for (int k = 0; k < n; k++) {
+      plus.x[d * k + i] += step;
+      minus.x[d * k + i] -= step;
+    }
+    smc_path_evaluate(&path, &plus, false);
+    smc_path_evaluate(&path, &minus, false);
+    for (int k = 0; k < n; k++) {
+      double slope_p = (plus.log_p[k] - minus.log_p[k]) / (2.0 * step);
+      double slope_q = (plus.log_q[k] - minus.log_q[k]) / (2.0 * step);
+      double size = 1.0 + fabs(slope_p);
+      off_gradient =
+          fmax(off_gradient, fabs(c.grad_p[d * k + i] - slope_p) / size);
+      off_gradient = fmax(off_gradient, fabs(c.grad_q[d * k + i] - slope_q));
+    }
+  }
+  CHECK_NEAR(off_gradient, 0.0, 1e-6);
+
+  double user[d];
+  const double z[d] = {1.0, -1.0, 2.0};
+  smc_path_to_user(&path, 1, z, user);
+  CHECK(user[0] == 2.3 && user[1] == -5.0 && user[2] == 3.5);
+  free(block);
+  free(block_plus);
+  free(block_minus);
+  free(scratch);
+  free(x);
+}
+
+/* what is not finite ------------------------------------------------------ */
+
+/* Particle k: what the table says; complains when it is shown NaN. */
+static const double told_log_p[6] = {NAN, INFINITY, -INFINITY, 1.0, 2.0, 3.0};
+static const double told_grad[6] = {1.0, 1.0, 1.0, NAN, -INFINITY, 5.0};
+static int n_not_finite_shown;
+
+static int tell(void *data, int d, int n, const double *x, double *logp,
+                double *grad) {
+  (void)data;
+  for (int k = 0; k < n; k++) {
+    logp[k] = told_log_p[k];
+    for (int i = 0; i < d; i++) {
+      n_not_finite_shown += !isfinite(x[d * k + i]);
+      if (grad)
+        grad[d * k + i] = i == 1 ? told_grad[k] : 4.0;
+    }
+  }
+  return 0;
+}
+
+static void test_not_finite(void) {
+  enum { d = 2, n = 6 };
+  smc_path path = {.target = tell, .d = d};
+  char *block;
+  for (int gradients = 0; gradients < 2; gradients++) {
+    smc_cloud c = toy_cloud(d, n, false, gradients != 0, &block);
+    fill_normal(&c, 302);
+    CHECK(smc_path_evaluate(&path, &c, gradients != 0) == 0);
+    CHECK(c.log_p[0] == -INFINITY && c.log_p[1] == -INFINITY &&
+          c.log_p[2] == -INFINITY);
+    CHECK(c.log_p[3] == 1.0 && c.log_p[4] == 2.0 && c.log_p[5] == 3.0);
+    if (gradients) {
+      CHECK(c.grad_p[6] == 0.0 && c.grad_p[7] == 0.0);
+      CHECK(c.grad_p[8] == 0.0 && c.grad_p[9] == 0.0);
+      CHECK(c.grad_p[10] == 4.0 && c.grad_p[11] == 5.0);
+      CHECK(c.grad_p[0] == 4.0 && c.grad_p[1] == 1.0);
+    }
+    free(block);
+  }
+
+  /* Positions that have run away. */
+  static const double bad[5] = {NAN, INFINITY, -INFINITY, 1e200, -1.7e308};
+  smc_cloud c = toy_cloud(d, n, false, true, &block);
+  fill_normal(&c, 303);
+  for (int k = 0; k < 5; k++)
+    c.x[d * k + 1] = bad[k];
+  c.x[10] = c.x[11] = 1e100; /* far out, but with a finite density */
+  path.n_evals = 0.0;
+  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  long wrong = 0;
+  for (int k = 0; k < 5; k++) {
+    wrong += c.x[d * k] != 0.0 || c.x[d * k + 1] != 0.0;
+    wrong += c.log_p[k] != -INFINITY || c.log_q[k] != -INFINITY;
+    wrong += !(isfinite(c.grad_p[d * k]) && isfinite(c.grad_q[d * k + 1]));
+    wrong += smc_annealed(&c, k, 0.0) != -INFINITY;
+    wrong += smc_annealed(&c, k, 0.5) != -INFINITY;
+    wrong += smc_annealed(&c, k, 1.0) != -INFINITY;
+  }
+  CHECK_NONE(wrong, 5, "a particle that has overflowed is dead at the origin");
+  CHECK(c.x[10] == 1e100 && c.log_q[5] < -1e199 && c.log_p[5] == 3.0);
+  CHECK(path.n_evals == n && n_not_finite_shown == 0);
+  free(block);
+}
+
+static void test_failure(void) {
+  toy t = {.shape = TOY_GAUSSIAN, .fail_at = 2, .code = -17};
+  smc_path path = {.target = toy_target, .data = &t, .d = 1};
+  char *block;
+  smc_cloud c = toy_cloud(1, 4, false, true, &block);
+  fill_normal(&c, 304);
+  CHECK(smc_path_evaluate(&path, &c, true) == 0 && path.failure == 0);
+  CHECK(smc_path_evaluate(&path, &c, true) == 1 && path.failure == -17);
+  free(block);
+}
+
+/* x_0 and v_0 come from streams of their own. */
+static void test_sample(void) {
+  enum { d = 2, n = 50000 };
+  const uint32_t key[2] = {5, 6};
+  char *block;
+  smc_cloud c = toy_cloud(d, n, true, false, &block);
+  smc_path_sample(key, &c);
+  double sum = 0.0, sum2 = 0.0, product = 0.0;
+  for (int j = 0; j < d * n; j++) {
+    sum += c.x[j];
+    sum2 += c.x[j] * c.x[j];
+    product += c.x[j] * c.v[j];
+  }
+  CHECK_NEAR(sum / (d * n), 0.0, 4.0 / sqrt(d * n));
+  CHECK_NEAR(sum2 / (d * n), 1.0, 4.0 * sqrt(2.0 / (d * n)));
+  CHECK_NEAR(product / (d * n), 0.0, 4.0 / sqrt(d * n));
+  free(block);
+}
+
+void test_path(void) {
+  test_annealed();
+  test_standard_reference();
+  test_change_of_variables();
+  test_not_finite();
+  test_failure();
+  test_sample();
+}

@@ -1,0 +1,42 @@
+/* toy.h: small targets, which count what is asked of them, and clouds. */
+#ifndef TOY_H
+#define TOY_H
+
+#include "check.h"
+#include "path.h"
+
+typedef enum toy_shape {
+  TOY_SKEWED,    /* neither Gaussian nor a product                          */
+  TOY_GAUSSIAN,  /* 3 N(x; 1, 0.7^2 I): Z = 3                               */
+  TOY_HALF,      /* 3 N(x; 0.5, 0.8^2) where x_0 > 0, -Inf elsewhere        */
+  TOY_HALF_NAN,  /* the same, with a NaN for a gradient elsewhere           */
+  TOY_IMPOSSIBLE /* -Inf everywhere                                         */
+} toy_shape;
+
+typedef struct toy {
+  toy_shape shape;
+  int calls, gradient_calls; /* of the target                       */
+  int pauses;                /* counted by toy_pause                */
+  double points;             /* evaluated                           */
+  int fail_at, code;         /* the call that fails, and how; or 0  */
+  double *last_x;            /* where to keep the points of the last call */
+} toy;
+
+/* autosmc_target_fn; data is a toy. */
+int toy_target(void *data, int d, int n, const double *x, double *logp,
+               double *grad);
+
+/* A smc_path's pause; data is a toy. */
+void toy_pause(void *data);
+
+/* The same for one point, and without counting. grad may be NULL. */
+double toy_log_density(toy_shape shape, int d, const double *x, double *grad);
+
+/* log N(x; mean, variance), written out. */
+double log_normal(double x, double mean, double variance);
+
+/* A cloud in memory of its own: free *block. */
+smc_cloud toy_cloud(int d, int n, bool velocities, bool gradients,
+                    char **block);
+
+#endif

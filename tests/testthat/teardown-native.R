@@ -1,0 +1,1 @@
+unload_native_library()

@@ -1,0 +1,451 @@
+# bad input -------------------------------------------------------------------
+
+# The error is of the package, about an argument, and says what is wrong.
+expect_input_error <- function(code, regexp) {
+  error <- catch(code)
+  expect_s3_class(error, "autosmc_error_input")
+  expect_s3_class(error, "autosmc_error")
+  expect_match(gsub("\\s+", " ", conditionMessage(error)), regexp)
+}
+
+test_that("a target must be one", {
+  expect_input_error(smc("f", dim = 2), "`target` must be .* not \"f\"")
+  expect_input_error(smc(NULL), "`target` must be .* not NULL")
+  expect_input_error(
+    target_function("f", 2),
+    "`log_density` must be a function, not \"f\""
+  )
+  expect_input_error(
+    target_function(sum, 2, gradient = 1),
+    "`gradient` must be a function or NULL, not 1"
+  )
+  expect_input_error(
+    target_function(sum, 2, vectorized = "yes"),
+    "`vectorized` must be TRUE or FALSE, not \"yes\""
+  )
+  expect_input_error(
+    target_function(sum, 2, names = "a"),
+    "`names` must be a character vector of length 2"
+  )
+  expect_input_error(
+    target_function(sum, 2, names = c("a", "a")),
+    "`names` must be unique; \"a\""
+  )
+})
+
+test_that("`dim` must be there, and a positive whole number", {
+  expect_input_error(smc(sum), "`dim` is missing.*positive whole number")
+  expect_input_error(target_function(sum), "`dim` is missing")
+  whole <- "`dim` must be a positive whole number, not"
+  for (dim in list(0, -1, 1.5, "2", NA, NULL, c(1, 2), Inf, NaN, list(2))) {
+    expect_input_error(smc(sum, dim = dim), whole)
+  }
+})
+
+test_that("a schedule must rise from 0 to 1", {
+  wrong <- list(
+    c(0, 0.5), c(0.1, 1), c(0, 0.5, 0.5, 1), c(0, 0.7, 0.3, 1), c(0, NA, 1),
+    c(0, 1, 2), c(-1, 0, 1), 1, numeric(), NULL, "power", c(1, 0)
+  )
+  for (schedule in wrong) {
+    for (verb in list(smc, smc_adapt)) {
+      expect_input_error(
+        verb(target_funnel(2), schedule = schedule),
+        "`schedule` must be a numeric vector that rises.*from 0 to 1, not"
+      )
+    }
+  }
+  expect_input_error(
+    smc(target_funnel(2), schedule = c(0, 0.5, 1), n_steps = 3),
+    "`schedule` must have `n_steps` \\+ 1 = 4 temperatures, not 3"
+  )
+  expect_input_error(schedule_power(0), "`n_steps` must be .* not 0")
+  expect_input_error(schedule_power(4, -1), "`power` must be .* not -1")
+})
+
+test_that("a schedule data frame must have its columns, in order", {
+  run <- function(...) smc_run(target_funnel(2), data.frame(...))
+  expect_input_error(smc_run(target_funnel(2)), "`schedule` is missing")
+  expect_input_error(
+    smc_run(target_funnel(2), c(0, 1)),
+    "`schedule` must be a data frame"
+  )
+  expect_input_error(run(lambda = 1), "`schedule` must have .*step_size")
+  expect_input_error(run(step_size = 1), "`schedule` must have .*lambda")
+  rises <- "`schedule\\$lambda` must be .*rises.*from 0 to 1"
+  expect_input_error(run(lambda = c(0.5, 0.9), step_size = 1), rises)
+  expect_input_error(run(lambda = c(0.5, 0.4, 1), step_size = 1), rises)
+  expect_input_error(run(lambda = c(0.5, NA, 1), step_size = 1), rises)
+  expect_input_error(run(lambda = numeric(), step_size = numeric()), rises)
+  positive <- "`schedule\\$step_size` must .*positive"
+  expect_input_error(run(lambda = c(0.5, 1), step_size = c(1, -1)), positive)
+  expect_input_error(run(lambda = c(0.5, 1), step_size = c(NA, 1)), positive)
+})
+
+test_that("step sizes must be positive, one or one a step", {
+  expect_input_error(kernel_lmc(-1), "`step_size` must .*positive.* is -1")
+  expect_input_error(kernel_lmc(c(1, 0)), "element 2 is 0")
+  expect_input_error(kernel_lmc(NA), "`step_size` must .* not NA")
+  expect_input_error(kernel_lmc("big"), "`step_size` must .* not \"big\"")
+  expect_input_error(kernel_lmc(numeric()), "`step_size` must be a vector of positive")
+  expect_input_error(
+    smc(target_funnel(2), n_steps = 3, kernel = kernel_lmc(c(1, 1))),
+    "`step_size` must .*length 1 or 3, not "
+  )
+  expect_input_error(
+    smc_adapt(target_funnel(2), kernel = kernel_lmc(1)),
+    "`kernel` has its step sizes given"
+  )
+})
+
+test_that("the tuner's settings are checked", {
+  expect_input_error(
+    smc(
+      target_funnel(2),
+      n_particles = 16, kernel = kernel_lmc(), tuner = tuner_kl(17)
+    ),
+    "`n_subsample` must be at most `n_particles`, which is 16, not 17"
+  )
+  expect_input_error(tuner_kl(0), "`n_subsample` must be .* not 0")
+  expect_input_error(tuner_kl(regularization = -1), "`regularization` .* not -1")
+  expect_input_error(tuner_kl(tolerance = 0), "`tolerance` .* not 0")
+  expect_input_error(tuner_kl(bracket_start = "a"), "`bracket_start` .* \"a\"")
+  expect_input_error(tuner_kl(bracket_growth = 1), "`bracket_growth` .* not 1")
+  expect_input_error(tuner_kl(backoff = 0), "`backoff` .* not 0")
+  expect_input_error(tuner_kl(step_size_guess = 0), "`step_size_guess` .* not 0")
+  expect_input_error(tuner_kl(step_size_anchor = NA), "`step_size_anchor` .* NA")
+})
+
+test_that("the other arguments of the verbs are checked", {
+  bad <- function(regexp, ...) {
+    expect_input_error(smc(target_gaussian(2), ...), regexp)
+  }
+  bad("`n_particles` must be .* not 1", n_particles = 1)
+  bad("`n_particles` must be .* not \"many\"", n_particles = "many")
+  bad("`n_steps` must be .* not 0", n_steps = 0)
+  bad("`n_steps` must be .* not 2.5", n_steps = 2.5)
+  bad("`kernel` must be made by .* not \"lmc\"", kernel = "lmc")
+  bad("`reference` must be made by .* not 1", reference = 1)
+  bad("`tuner` must be made by .* not 1", tuner = 1)
+  bad("`resampling` must be one of \"ssp\".* not \"none\"", resampling = "none")
+  bad("`ess_threshold` must be .* not 2", ess_threshold = 2)
+  bad("`ess_threshold` must be .* not NA", ess_threshold = NA)
+  bad("`seed` must be .* not -1", seed = -1)
+  bad("`seed` must be .* not 1.5", seed = 1.5)
+  bad("`seed` must be .* not 4294967296", seed = 2^32)
+  bad("`progress` must be TRUE or FALSE, not 1", progress = 1)
+  bad("`mean` must .*length 1 or 2, not ",
+    reference = reference_gaussian(mean = 1:3)
+  )
+  bad("Unknown argument: `n_particle`", n_particle = 16)
+  expect_input_error(reference_gaussian(sd = 0), "`sd` must .*positive.* is 0")
+  expect_input_error(reference_gaussian(mean = NA), "`mean` must be .* not NA")
+  expect_input_error(kernel_lmc(backward = "up"), "`backward` must be one of")
+  expect_input_error(
+    smc(target_gaussian(2), kernel = kernel_lmc(backward = "detailed_balance")),
+    "`step_size` must be given"
+  )
+  expect_usable_session()
+})
+
+# errors of the target --------------------------------------------------------
+
+# A normal target that stops when it is called the k-th time.
+failing_function <- function(k, fail = function() stop("no more")) {
+  calls <- 0
+  target_function(
+    function(x) {
+      calls <<- calls + 1
+      if (calls == k) fail()
+      -rowSums(x^2) / 2
+    },
+    dim = 2,
+    gradient = function(x) -x,
+    vectorized = TRUE
+  )
+}
+
+# Says where in which run it was, and its fields say the same.
+expect_located <- function(error) {
+  expect_s3_class(error, "autosmc_error_target")
+  expect_s3_class(error, "autosmc_error")
+  where <- if (error$step == 0) {
+    sprintf("at the start of the %s run", error$run)
+  } else {
+    sprintf("at step %d of the %s run", error$step, error$run)
+  }
+  expect_match(gsub("\\s+", " ", conditionMessage(error)), where, fixed = TRUE)
+}
+
+test_that("an error of an R function is passed on, with the step", {
+  mine <- function() stop(structure(
+    class = c("my_error", "error", "condition"),
+    list(message = "no more", call = NULL)
+  ))
+  error <- catch(quick_run(failing_function(3, mine)))
+  expect_located(error)
+  expect_identical(error$step, 2L)
+  expect_identical(error$run, "final")
+  expect_s3_class(error$parent, "my_error")
+  expect_identical(conditionMessage(error$parent), "no more")
+  expect_usable_session()
+})
+
+test_that("an error of a scalar function or of a gradient is passed on", {
+  calls <- 0
+  count_and_stop <- function(value) {
+    calls <<- calls + 1
+    if (calls == 40) stop("no more")
+    value
+  }
+  in_density <- function(x) count_and_stop(-sum(x^2) / 2)
+  error <- catch(quick_run(in_density, dim = 2, gradient = normal_gradient))
+  expect_located(error)
+  expect_identical(error$step, 2L) # 16 points a call
+  calls <- 0
+  in_gradient <- function(x) count_and_stop(-x)
+  error <- catch(quick_run(normal_density, dim = 2, gradient = in_gradient))
+  expect_located(error)
+  expect_identical(error$step, 2L)
+  expect_match(conditionMessage(error$parent), "no more")
+})
+
+test_that("warnings of a target do not stop a run", {
+  f <- function(x) {
+    warning("beware")
+    -sum(x^2) / 2
+  }
+  expect_warning(
+    fit <- suppressWarnings(quick_run(f, dim = 2, gradient = normal_gradient)),
+    NA
+  )
+  expect_true(is.finite(fit$log_z))
+})
+
+tuned_run <- function(target, n_particles = 16) {
+  smc_adapt(
+    target,
+    n_particles = n_particles, n_steps = 16, kernel = kernel_lmc(), seed = 1
+  )
+}
+
+failing <- list(
+  "an R function that stops" = function(k) failing_function(k),
+  "a routine that returns a code" = function(k) {
+    counted_target(mode = "return_code", at = k)
+  },
+  "a routine that raises an error" = function(k) {
+    counted_target(mode = "raise_error", at = k)
+  }
+)
+
+for (kind in names(failing)) {
+  test_that(paste("the first 50 evaluations may fail:", kind), {
+    native_library()
+    make <- failing[[kind]]
+    steps <- integer()
+    for (k in 1:50) {
+      error <- catch(tuned_run(make(k)))
+      expect_located(error)
+      steps[k] <- error$step
+      expect_identical(counted_totals()$live, 0)
+    }
+    expect_identical(steps[1], 0L)
+    expect_false(is.unsorted(steps))
+    expect_gt(steps[50], 1)
+    expect_usable_session()
+  })
+}
+
+bytes_in_use <- function() {
+  invisible(gc(full = TRUE))
+  sum(gc(full = TRUE)[, 1] * c(56, 8))
+}
+
+# Of the whole process, R's heap and C's: Linux says it, elsewhere it is 0.
+resident_bytes <- function() {
+  if (!file.exists("/proc/self/statm")) {
+    return(0)
+  }
+  pages <- scan("/proc/self/statm", quiet = TRUE)
+  4096 * pages[2]
+}
+
+# cli itself keeps about 1 kB an error; a lost workspace would be over 100 kB.
+for (kind in names(failing)) {
+  test_that(paste("memory does not grow with errors:", kind), {
+    native_library()
+    make <- failing[[kind]]
+    # 1 is the start, 10 in the first search, 50 well after it
+    fail <- function(n) {
+      for (i in seq_len(n)) {
+        for (k in c(1, 10, 50)) catch(tuned_run(make(k), n_particles = 1000))
+      }
+    }
+    fail(10)
+    before <- bytes_in_use()
+    resident <- resident_bytes()
+    fail(40)
+    expect_lt((bytes_in_use() - before) / 120, 4e3)
+    expect_lt((resident_bytes() - resident) / 120, 70e3)
+    expect_identical(counted_totals()$live, 0)
+  })
+}
+
+# particles that die ----------------------------------------------------------
+
+test_that("impossible points kill their own particles only", {
+  for (impossible in list(-Inf, NaN, NA_real_, NA, Inf)) {
+    half <- function(x) if (x[1] > 0) -sum(x^2) / 2 else impossible
+    fit <- quick_run(half, dim = 2, gradient = normal_gradient)
+    expect_true(is.finite(fit$log_z))
+    dead <- fit$particles[, 1] <= 0
+    expect_true(any(dead))
+    expect_identical(fit$log_weights == -Inf, unname(dead))
+  }
+})
+
+test_that("a compiled target's NaN and -Inf kill a particle too", {
+  error <- catch(quick_run(counted_target(mode = "kill_all", at = 4)))
+  expect_s3_class(error, "autosmc_error_degenerate")
+  expect_identical(counted_totals()$live, 0)
+})
+
+test_that("when all are dead the error says where, what to try, and the trace", {
+  calls <- 0
+  dies <- function(x) {
+    calls <<- calls + 1
+    if (calls > 3) rep(-Inf, nrow(x)) else -rowSums(x^2) / 2
+  }
+  target <- target_function(
+    dies, 2,
+    gradient = function(x) -x, vectorized = TRUE
+  )
+  error <- catch(quick_run(target))
+  expect_s3_class(error, "autosmc_error_degenerate")
+  expect_s3_class(error, "autosmc_error")
+  message <- gsub("\\s+", " ", conditionMessage(error))
+  expect_match(message, "at step 3 of the final run")
+  expect_match(message, "`n_steps`")
+  expect_match(message, "`reference`")
+  expect_match(message, "`n_particles`")
+  expect_identical(error$step, 3L)
+  expect_identical(error$run, "final")
+  expect_identical(error$trace$step, 1:2)
+  expect_true(all(is.finite(error$trace$log_z)))
+  expect_usable_session()
+})
+
+test_that("a target that is nowhere possible says so at step 1", {
+  for (nowhere in list(-Inf, NaN, NA)) {
+    error <- catch(quick_smc(
+      function(x) nowhere,
+      dim = 2, gradient = normal_gradient
+    ))
+    expect_s3_class(error, "autosmc_error_degenerate")
+    expect_identical(error$step, 1L)
+    expect_identical(nrow(error$trace), 0L)
+  }
+})
+
+# interrupts ------------------------------------------------------------------
+
+seconds <- function(code) system.time(code)[["elapsed"]]
+
+# An R process with three runs that last for minutes, one after the other. Each
+# says when it starts, and when it was interrupted. Returns a function that gives
+# the process's id.
+start_interruptible <- function(library, folder) {
+  script <- file.path(folder, "child.R")
+  dump <- function(x) paste(deparse(x), collapse = "\n")
+  writeLines(c(
+    sprintf(".libPaths(%s)", dump(.libPaths())),
+    "library(autosmc)",
+    sprintf("dll <- dyn.load(%s)", dump(library)),
+    sprintf("setwd(%s)", dump(folder)),
+    # written under another name first, so that it is whole when it is seen
+    "write <- function(x, name) {",
+    "  saveRDS(x, 'new.rds')",
+    "  if (is.numeric(x)) writeLines(format(x, digits = 17), 'new.rds')",
+    "  file.rename('new.rds', name)",
+    "}",
+    "write(Sys.getpid(), 'pid')",
+    "target <- target_native('counted', dll, 2, init = 'counted_init',",
+    "  data = c(3, 5), release = 'counted_release')",
+    "for (i in 1:3) tryCatch({",
+    "  write(0, paste0('ready', i))",
+    "  smc(target, n_particles = 16, n_steps = 10000,",
+    "    kernel = kernel_lmc(1), seed = 1)",
+    "}, interrupt = function(e) {",
+    "  write(as.numeric(Sys.time()), paste0('stopped', i))",
+    "})",
+    "live <- .Call(getNativeSymbolInfo('counted_totals', dll))[1]",
+    "fit <- smc(target_funnel(2), n_particles = 16, n_steps = 3,",
+    "  kernel = kernel_lmc(1), seed = 1)",
+    "write(list(live = live, log_z = fit$log_z), 'done')"
+  ), script)
+  log <- file.path(folder, "log")
+  system2(r_program("Rscript"), script, stdout = log, stderr = log, wait = FALSE)
+  function() {
+    await(file.path(folder, "pid"))
+    scan(file.path(folder, "pid"), quiet = TRUE)
+  }
+}
+
+# Until a file is there.
+await <- function(file, seconds = 30) {
+  deadline <- Sys.time() + seconds
+  while (!file.exists(file)) {
+    if (Sys.time() > deadline) {
+      log <- file.path(dirname(file), "log")
+      stop(basename(file), " is not there: ", toString(readLines(log)))
+    }
+    Sys.sleep(0.01)
+  }
+}
+
+test_that("a time limit stops a compiled run, and the context is released", {
+  skip_on_os("windows") # the test target sleeps by POSIX's nanosleep()
+  target <- counted_target(mode = "sleep", at = 2)
+  limited <- function() {
+    on.exit(setTimeLimit())
+    setTimeLimit(elapsed = 0.3, transient = TRUE)
+    smc(target, n_particles = 16, n_steps = 5000, kernel = kernel_lmc(1), seed = 1)
+  }
+  time <- seconds(error <- catch(limited()))
+  said <- c(conditionMessage(error), conditionMessage(error$parent))
+  expect_match(said, "elapsed time limit", all = FALSE)
+  expect_gt(time, 0.2)
+  expect_lt(time, 0.3 + 0.25)
+  expect_identical(counted_totals()$live, 0)
+  expect_usable_session()
+})
+
+test_that("Ctrl-C stops a run in a quarter of a second, and R goes on", {
+  skip_on_os("windows") # SIGINT cannot be sent to another process there
+  library <- native_library()
+  folder <- tempfile("interrupt-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  in_folder <- function(name) file.path(folder, name)
+  child <- start_interruptible(library[["path"]], folder)
+  on.exit(
+    if (!file.exists(in_folder("done"))) tools::pskill(child()),
+    add = TRUE,
+    after = FALSE
+  )
+  delays <- vapply(1:3, function(i) {
+    await(in_folder(paste0("ready", i)))
+    Sys.sleep(0.2) # to be in the middle of the run
+    sent <- as.numeric(Sys.time())
+    tools::pskill(child(), tools::SIGINT)
+    await(in_folder(paste0("stopped", i)))
+    scan(in_folder(paste0("stopped", i)), quiet = TRUE) - sent
+  }, numeric(1))
+  await(in_folder("done"))
+  result <- readRDS(in_folder("done"))
+  expect_identical(result$live, 0)
+  expect_true(is.finite(result$log_z))
+  expect_gt(min(delays), 0) # stopped by the signal, not before
+  expect_lt(min(delays), 0.25) # the quickest: a busy machine delays some
+})

@@ -1,0 +1,338 @@
+# the shape of the result ---------------------------------------------------
+
+steps_columns <- c(
+  "run", "step", "lambda", "step_size", "ess", "resampled", "log_z",
+  "n_objective_evals", "n_target_evals", "tuner_status"
+)
+runs_columns <- c(
+  "run", "log_z", "biased", "n_particles", "n_steps", "n_objective_evals",
+  "n_target_evals", "seconds"
+)
+
+small_smc <- function(target = target_gaussian(2, mean = 1), ...,
+                      n_particles = 64, n_steps = 8, kernel = kernel_lmc()) {
+  smc(target, ..., n_particles = n_particles, n_steps = n_steps, kernel = kernel)
+}
+
+test_that("a fit has what its page says", {
+  fit <- small_smc(seed = 1)
+  expect_s3_class(fit, "smc_fit")
+  expect_type(fit$log_z, "double")
+  expect_length(fit$log_z, 1)
+  expect_identical(dim(fit$particles), c(64L, 2L))
+  expect_identical(colnames(fit$particles), c("x1", "x2"))
+  expect_length(fit$log_weights, 64)
+  expect_equal(sum(exp(fit$log_weights)), 1)
+  expect_identical(fit$seed, 1)
+})
+
+test_that("`schedule` has a row a step", {
+  fit <- small_smc(seed = 1)
+  expect_s3_class(fit$schedule, "data.frame")
+  expect_true(all(c("lambda", "step_size") %in% names(fit$schedule)))
+  expect_identical(fit$schedule$lambda, schedule_power(8)[-1])
+  expect_true(all(fit$schedule$step_size > 0))
+})
+
+test_that("`steps` has a row a run and step", {
+  steps <- small_smc(seed = 1)$steps
+  expect_s3_class(steps, "tbl_df")
+  expect_true(all(steps_columns %in% names(steps)))
+  expect_identical(steps$run, rep(c("adapt", "final"), each = 8))
+  expect_identical(steps$step, rep(1:8, 2))
+  expect_identical(steps$lambda, rep(schedule_power(8)[-1], 2))
+  expect_type(steps$resampled, "logical")
+  expect_true(all(steps$ess >= 1 & steps$ess <= 64 + 1e-9))
+  adapt <- steps$run == "adapt"
+  expect_identical(steps$step_size[adapt], steps$step_size[!adapt])
+  expect_true(all(steps$n_objective_evals[adapt] > 0))
+  expect_true(all(steps$n_objective_evals[!adapt] == 0))
+  expect_true(all(steps$tuner_status[adapt] == "converged"))
+  expect_true(all(is.na(steps$tuner_status[!adapt])))
+})
+
+test_that("a step resamples when its effective sample size is low", {
+  steps <- small_smc(target_gaussian(2, mean = 4), n_steps = 4, seed = 1)$steps
+  last <- steps$step == 4
+  expect_identical(steps$resampled[!last], steps$ess[!last] < 32)
+  expect_true(any(steps$resampled))
+  expect_false(any(steps$resampled[last]))
+})
+
+test_that("`runs` has a row a run and agrees with `steps`", {
+  fit <- small_smc(seed = 1)
+  runs <- fit$runs
+  expect_s3_class(runs, "tbl_df")
+  expect_true(all(runs_columns %in% names(runs)))
+  expect_identical(runs$run, c("adapt", "final"))
+  expect_identical(runs$biased, c(TRUE, FALSE))
+  expect_equal(runs$n_particles, c(64, 64))
+  expect_equal(runs$n_steps, c(8, 8))
+  expect_true(all(runs$seconds >= 0))
+  ends <- fit$steps[fit$steps$step == 8, ]
+  expect_identical(runs$log_z, ends$log_z)
+  expect_identical(fit$log_z, runs$log_z[2])
+  by_run <- function(x) as.vector(tapply(x, fit$steps$run, sum)[runs$run])
+  expect_equal(runs$n_target_evals, by_run(fit$steps$n_target_evals))
+  expect_equal(runs$n_objective_evals, by_run(fit$steps$n_objective_evals))
+})
+
+test_that("each verb makes its own runs", {
+  target <- target_gaussian(2, mean = 1)
+  adapted <- smc_adapt(
+    target, n_particles = 64, n_steps = 8, kernel = kernel_lmc(), seed = 1
+  )
+  expect_identical(adapted$runs$run, "adapt")
+  expect_true(adapted$runs$biased)
+  run <- smc_run(
+    target, adapted$schedule, n_particles = 64, kernel = kernel_lmc(), seed = 1
+  )
+  expect_identical(run$runs$run, "final")
+  expect_false(run$runs$biased)
+  expect_equal(run$schedule, adapted$schedule)
+})
+
+test_that("a single variable, one step and two particles will do", {
+  fit <- small_smc(normal_target(1), n_particles = 2, n_steps = 1, seed = 1)
+  expect_identical(dim(fit$particles), c(2L, 1L))
+  expect_identical(colnames(fit$particles), "x")
+  expect_true(is.finite(fit$log_z))
+})
+
+# printing and summaries ----------------------------------------------------
+
+test_that("a fit prints what matters", {
+  fit <- small_smc(seed = 1)
+  expect_output(print(fit), "Gaussian, 2 variables")
+  expect_output(print(fit), sprintf("log Z: +%.3f", fit$log_z))
+  expect_output(print(fit), "unbiased")
+  expect_output(print(fit), "64 particles, 8 steps")
+  total <- format(sum(fit$runs$n_target_evals), big.mark = ",")
+  expect_output(print(fit), paste(total, "evaluations of the target"))
+  expect_output(print(fit), "schedule:\n step +lambda +step_size")
+  capture.output(printed <- withVisible(print(fit)))
+  expect_false(printed$visible)
+  expect_identical(printed$value, fit)
+})
+
+test_that("a tuned run is printed as biased", {
+  adapted <- smc_adapt(
+    normal_target(), n_particles = 16, n_steps = 3, kernel = kernel_lmc(),
+    seed = 1
+  )
+  expect_output(print(adapted), "\\(biased\\)")
+})
+
+test_that("a summary has weighted means, deviations and quantiles", {
+  fit <- small_smc(seed = 1)
+  summary <- summary(fit)
+  w <- exp(fit$log_weights)
+  x <- fit$particles[, "x2"]
+  row <- summary$variables[summary$variables$variable == "x2", ]
+  expect_equal(row$mean, sum(w * x))
+  expect_equal(row$sd, sqrt(sum(w * (x - sum(w * x))^2)))
+  expect_equal(sum(w[x <= row$median]), 0.5, tolerance = 2 * max(w))
+  expect_equal(sum(w[x <= row$q5]), 0.05, tolerance = 2 * max(w) / 0.05)
+  expect_true(row$q5 < row$median && row$median < row$q95)
+  expect_output(print(summary), "variable +mean +sd +q5 +median +q95")
+})
+
+test_that("tidy() gives the steps and glance() one row", {
+  fit <- small_smc(seed = 1)
+  expect_identical(tidy(fit), fit$steps)
+  expect_identical(generics::tidy(fit), fit$steps)
+  row <- glance(fit)
+  expect_identical(nrow(row), 1L)
+  expect_identical(row$log_z, fit$log_z)
+  expect_false(row$biased)
+  expect_equal(row$n_target_evals, sum(fit$runs$n_target_evals))
+  expect_equal(row$ess, 1 / sum(exp(fit$log_weights)^2))
+})
+
+test_that("settings print", {
+  expect_output(print(kernel_lmc()), "LMC")
+  expect_output(print(tuner_kl()), "128")
+  expect_output(print(reference_gaussian(1, 2)), "mean 1, sd 2")
+  expect_output(print(normal_target(3)), "dimension: 3")
+})
+
+# what a run costs ----------------------------------------------------------
+
+# A normal target that counts the points at which it was evaluated.
+counting_target <- function(vectorized) {
+  points <- 0
+  target <- target_function(
+    function(x) {
+      points <<- points + if (vectorized) nrow(x) else 1
+      if (vectorized) -rowSums(x^2) / 2 else -sum(x^2) / 2
+    },
+    dim = 2,
+    gradient = normal_gradient,
+    vectorized = vectorized
+  )
+  list(target = target, points = function() points)
+}
+
+test_that("an untuned run makes exactly N (T + 1) evaluations", {
+  for (vectorized in c(FALSE, TRUE)) {
+    counting <- counting_target(vectorized)
+    fit <- small_smc(counting$target, kernel = kernel_lmc(0.3), seed = 1)
+    expect_identical(counting$points(), 64 * 9)
+    expect_equal(fit$runs$n_target_evals, 64 * 9)
+    expect_equal(sum(fit$steps$n_target_evals), 64 * 9)
+    expect_equal(fit$runs$n_objective_evals, 0)
+  }
+})
+
+test_that("a tuned run makes B more for every evaluation of its objective", {
+  for (vectorized in c(FALSE, TRUE)) {
+    counting <- counting_target(vectorized)
+    fit <- small_smc(counting$target, tuner = tuner_kl(20), seed = 1)
+    expected <- 64 * 9 + 20 * fit$runs$n_objective_evals
+    expect_equal(fit$runs$n_target_evals, expected)
+    expect_identical(counting$points(), sum(expected))
+    steps <- fit$steps
+    start <- 64 * (steps$step == 1)
+    expect_equal(
+      steps$n_target_evals,
+      64 + start + 20 * steps$n_objective_evals
+    )
+  }
+})
+
+test_that("a compiled target is evaluated as often", {
+  target <- counted_target()
+  counted_totals()
+  fit <- small_smc(target, tuner = tuner_kl(20), seed = 1)
+  totals <- counted_totals()
+  expected <- 64 * 9 + 20 * fit$runs$n_objective_evals
+  expect_equal(totals$points, sum(expected))
+  expect_equal(fit$runs$n_target_evals, expected)
+  expect_identical(totals$made, 2)
+  expect_identical(totals$live, 0)
+
+  small_smc(target, kernel = kernel_lmc(0.3), seed = 1)
+  expect_identical(counted_totals()$points, 64 * 9)
+})
+
+# randomness ----------------------------------------------------------------
+
+test_that("the same seed gives the same fit, two seeds differ", {
+  target <- target_gaussian(2, mean = 1)
+  first <- small_smc(target, seed = 7)
+  again <- small_smc(target, seed = 7)
+  other <- small_smc(target, seed = 8)
+  expect_identical(without_time(first), without_time(again))
+  expect_false(any(first$particles == other$particles))
+  expect_false(first$log_z == other$log_z)
+})
+
+test_that("set.seed() governs, and a fit knows its seed", {
+  target <- target_gaussian(2, mean = 1)
+  set.seed(3)
+  first <- small_smc(target)
+  second <- small_smc(target)
+  set.seed(3)
+  again <- small_smc(target)
+  expect_identical(without_time(first), without_time(again))
+  expect_false(first$log_z == second$log_z)
+  repeated <- small_smc(target, seed = first$seed)
+  expect_identical(without_time(first), without_time(repeated))
+})
+
+test_that("smc() draws exactly once from R's generator, or not at all", {
+  target <- target_gaussian(2, mean = 1)
+  set.seed(3)
+  runif(1)
+  once <- .Random.seed
+  set.seed(3)
+  small_smc(target)
+  expect_identical(.Random.seed, once)
+  small_smc(target, seed = 1)
+  expect_identical(.Random.seed, once)
+})
+
+test_that("the two runs of a fit have different randomness", {
+  fit <- small_smc(seed = 1)
+  adapted <- smc_adapt(
+    target_gaussian(2, mean = 1), n_particles = 64, n_steps = 8,
+    kernel = kernel_lmc(), seed = 1
+  )
+  expect_false(any(fit$particles == adapted$particles))
+})
+
+test_that("each half with a fit's seed repeats its run", {
+  target <- target_gaussian(2, mean = 1)
+  fit <- small_smc(target, seed = 7)
+  final <- smc_run(
+    target, fit$schedule, n_particles = 64, kernel = kernel_lmc(),
+    seed = fit$seed
+  )
+  expect_identical(final$particles, fit$particles)
+  expect_identical(final$log_weights, fit$log_weights)
+  expect_identical(final$steps, fit$steps[fit$steps$run == "final", ])
+  adapted <- smc_adapt(
+    target, n_particles = 64, n_steps = 8, kernel = kernel_lmc(),
+    seed = fit$seed
+  )
+  expect_identical(adapted$steps, fit$steps[fit$steps$run == "adapt", ])
+})
+
+# schedules and step sizes --------------------------------------------------
+
+test_that("smc_run() takes a schedule with or without a row for the start", {
+  run <- function(schedule) {
+    smc_run(
+      target_gaussian(2, mean = 1), schedule,
+      n_particles = 16, kernel = kernel_lmc(), seed = 1
+    )
+  }
+  plain <- data.frame(lambda = c(0.2, 1), step_size = c(0.6, 0.3))
+  with_start <- rbind(data.frame(lambda = 0, step_size = NA), plain)
+  expect_identical(without_time(run(plain)), without_time(run(with_start)))
+  expect_identical(
+    without_time(run(plain)),
+    without_time(run(tibble::as_tibble(plain)))
+  )
+})
+
+test_that("a step size or one a step switches the tuning off", {
+  target <- target_gaussian(2, mean = 1)
+  one <- small_smc(target, kernel = kernel_lmc(0.3), seed = 1)
+  many <- small_smc(target, kernel = kernel_lmc(rep(0.3, 8)), seed = 1)
+  expect_identical(one$runs$run, "final")
+  expect_false(one$runs$biased)
+  expect_identical(one$schedule$step_size, rep(0.3, 8))
+  expect_identical(one$particles, many$particles)
+  given <- small_smc(target, kernel = kernel_lmc((8:1) / 10), seed = 1)
+  expect_identical(given$steps$step_size, (8:1) / 10)
+})
+
+test_that("LMC weighed by detailed balance is flagged as biased", {
+  kernel <- kernel_lmc(0.3, backward = "detailed_balance")
+  fit <- small_smc(kernel = kernel, seed = 1)
+  expect_true(fit$runs$biased)
+})
+
+test_that("`schedule` and `n_steps` agree", {
+  fit <- smc(
+    target_gaussian(2), schedule = c(0, 0.1, 1), n_particles = 16,
+    kernel = kernel_lmc(), seed = 1
+  )
+  expect_identical(fit$schedule$lambda, c(0.1, 1))
+  expect_equal(fit$runs$n_steps, c(2, 2))
+  expect_identical(schedule_power(4), c(0, 1, 4, 9, 16) / 16)
+  expect_identical(schedule_power(4, power = 1), (0:4) / 4)
+})
+
+test_that("the default sub-sample is lowered to the number of particles", {
+  fit <- small_smc(n_particles = 32, seed = 1)
+  adapt <- fit$runs[1, ]
+  expect_equal(adapt$n_target_evals, 32 * (9 + adapt$n_objective_evals))
+})
+
+test_that("a progress bar can be had", {
+  with_bar <- small_smc(progress = TRUE, seed = 1)
+  without <- small_smc(progress = FALSE, seed = 1)
+  expect_identical(with_bar$particles, without$particles)
+})

@@ -1,0 +1,290 @@
+# helpers ------------------------------------------------------------------
+
+# A banana, with its log density and gradient in each form they may have.
+density <- function(p) -p[["x"]]^2 / 2 - (p[["y"]] - p[["x"]]^2)^2 / 2
+gradient <- function(p) {
+  away <- p[["y"]] - p[["x"]]^2
+  c(-p[["x"]] + 2 * p[["x"]] * away, -away)
+}
+density_of_rows <- function(p) -p[, "x"]^2 / 2 - (p[, "y"] - p[, "x"]^2)^2 / 2
+gradient_of_rows <- function(p) {
+  away <- p[, "y"] - p[, "x"]^2
+  cbind(-p[, "x"] + 2 * p[, "x"] * away, -away)
+}
+symbolic <- deriv(
+  ~ -x^2 / 2 - (y - x^2)^2 / 2,
+  c("x", "y"),
+  function(x, y) NULL
+)
+
+variables <- c("x", "y")
+in_one_form <- function(f, g = NULL, vectorized = FALSE) {
+  target_function(f, 2, gradient = g, vectorized = vectorized, names = variables)
+}
+scalar <- in_one_form(density, gradient)
+
+run <- function(target, ...) {
+  smc(
+    target, ...,
+    n_particles = 64, n_steps = 6, kernel = kernel_lmc(0.3), seed = 1
+  )
+}
+
+expect_same_run <- function(target, tolerance = 1e-10) {
+  fit <- run(target)
+  reference <- run(scalar)
+  expect_equal(fit$log_z, reference$log_z, tolerance = tolerance)
+  expect_equal(fit$particles, reference$particles, tolerance = tolerance)
+}
+
+# forms of one target --------------------------------------------------------
+
+test_that("a vectorised function is the same target as a scalar one", {
+  expect_same_run(in_one_form(density_of_rows, gradient_of_rows, TRUE))
+})
+
+test_that("the gradient may be an attribute, as stats::deriv() makes it", {
+  expect_same_run(in_one_form(function(p) symbolic(p[["x"]], p[["y"]])))
+  expect_same_run(in_one_form(function(p) symbolic(p["x"], p["y"])))
+  expect_same_run(in_one_form(
+    function(p) symbolic(p[, "x"], p[, "y"]),
+    vectorized = TRUE
+  ))
+})
+
+test_that("a gradient function is preferred to the attribute", {
+  wrong <- function(p) structure(density(p), gradient = c(1e3, 1e3))
+  expect_same_run(in_one_form(wrong, gradient))
+})
+
+test_that("without a gradient, central differences are near it", {
+  suppressMessages({
+    expect_same_run(in_one_form(density), 1e-6)
+    expect_same_run(in_one_form(density_of_rows, vectorized = TRUE), 1e-6)
+  })
+})
+
+test_that("central differences hold far from the origin", {
+  far <- target_function(function(x) -(x - 1e6)^2 / 2, 1)
+  suppressMessages(value <- evaluate_target(far, matrix(1e6 + 3)))
+  expect_equal(drop(value$gradient), -3, tolerance = 1e-6)
+})
+
+test_that("a bare function is a target, with the arguments of one", {
+  bare <- run(density, dim = 2, gradient = gradient, names = variables)
+  expect_identical(bare$particles, run(scalar)$particles)
+  target <- as_target(density, dim = 2, gradient = gradient, names = variables)
+  expect_s3_class(target, "smc_target")
+  expect_identical(run(target)$particles, run(scalar)$particles)
+  expect_identical(as_target(target), target)
+  schedule <- data.frame(lambda = c(0.2, 1), step_size = 0.3)
+  fit <- smc_run(
+    density, schedule,
+    dim = 2, gradient = gradient, names = variables,
+    n_particles = 16, kernel = kernel_lmc(), seed = 1
+  )
+  expect_identical(colnames(fit$particles), variables)
+})
+
+test_that("one variable is a number, or a matrix of one column", {
+  number <- target_function(
+    function(x) -x^2 / 2, 1,
+    gradient = function(x) -x
+  )
+  column <- target_function(
+    function(x) -x[, 1]^2 / 2, 1,
+    gradient = function(x) -x, vectorized = TRUE
+  )
+  plain <- target_function(
+    function(x) -x^2 / 2, 1,
+    gradient = function(x) -x[, 1], vectorized = TRUE
+  )
+  reference <- run(number)
+  expect_equal(run(column)$particles, reference$particles)
+  expect_equal(run(plain)$particles, reference$particles)
+  expect_identical(colnames(reference$particles), "x")
+})
+
+test_that("integers and one-column results are numbers too", {
+  flat <- target_function(
+    function(x) 0L, 2,
+    gradient = function(x) c(0L, 0L)
+  )
+  expect_true(is.finite(run(flat)$log_z))
+  matrices <- in_one_form(
+    function(p) cbind(density_of_rows(p)), gradient_of_rows, TRUE
+  )
+  expect_same_run(matrices)
+})
+
+# what the functions are given ----------------------------------------------
+
+test_that("a scalar function sees a named numeric vector", {
+  seen <- NULL
+  look <- function(p) {
+    seen <<- p
+    density(p)
+  }
+  run(in_one_form(look, gradient))
+  expect_type(seen, "double")
+  expect_identical(names(seen), variables)
+  expect_null(dim(seen))
+})
+
+test_that("a vectorised function sees all points, with named columns", {
+  seen <- NULL
+  look <- function(p) {
+    seen <<- p
+    density_of_rows(p)
+  }
+  run(in_one_form(look, gradient_of_rows, TRUE))
+  expect_identical(dim(seen), c(64L, 2L))
+  expect_identical(colnames(seen), variables)
+})
+
+test_that("variables are called x1, x2, ... by default, and x when alone", {
+  seen <- NULL
+  look <- function(x) {
+    seen <<- names(x)
+    -sum(x^2) / 2
+  }
+  run(look, dim = 3, gradient = normal_gradient)
+  expect_identical(seen, c("x1", "x2", "x3"))
+  run(look, dim = 1, gradient = normal_gradient)
+  expect_identical(seen, "x")
+})
+
+test_that("a function that changes its argument changes nothing else", {
+  careless <- function(p) {
+    value <- density(p)
+    p[] <- 0
+    value
+  }
+  expect_same_run(in_one_form(careless, gradient))
+})
+
+test_that("the gradient is asked for at the points of the densities", {
+  points <- list()
+  f <- function(p) {
+    points$density <<- p
+    density_of_rows(p)
+  }
+  g <- function(p) {
+    points$gradient <<- p
+    gradient_of_rows(p)
+  }
+  run(in_one_form(f, g, TRUE))
+  expect_identical(points$density, points$gradient)
+})
+
+# the message about central differences --------------------------------------
+
+messages_of <- function(code) {
+  heard <- list()
+  withCallingHandlers(code, message = function(m) {
+    heard[[length(heard) + 1]] <<- m
+    invokeRestart("muffleMessage")
+  })
+  heard
+}
+
+test_that("what central differences cost is said once a call of smc()", {
+  heard <- messages_of(quick_smc(density, dim = 2, names = variables))
+  expect_length(heard, 1)
+  expect_s3_class(heard[[1]], "autosmc_message_gradient")
+  expect_match(conditionMessage(heard[[1]]), "4 further calls")
+  again <- messages_of(quick_smc(density, dim = 2, names = variables))
+  expect_length(again, 1)
+})
+
+test_that("nothing is said when there is a gradient", {
+  expect_length(messages_of(run(scalar)), 0)
+})
+
+test_that("central differences make 2 d further calls a point", {
+  calls <- 0
+  f <- function(x) {
+    calls <<- calls + 1
+    -sum(x^2) / 2
+  }
+  fit <- suppressMessages(run(f, dim = 3))
+  expect_identical(calls, 7 * fit$runs$n_target_evals)
+})
+
+# wrong shapes ----------------------------------------------------------------
+
+expect_wrong_density <- function(f, regexp, vectorized = FALSE) {
+  error <- catch(quick_smc(
+    f,
+    dim = 2, gradient = normal_gradient, vectorized = vectorized
+  ))
+  expect_s3_class(error, "autosmc_error_target")
+  expect_s3_class(error, "autosmc_error")
+  expect_match(conditionMessage(error$parent), regexp)
+  expect_match(conditionMessage(error$parent), "`log_density` must return")
+}
+
+test_that("a scalar log density that is not one number is refused", {
+  expect_wrong_density(function(x) c(1, 2), "a number; it returned")
+  expect_wrong_density(function(x) numeric(), "a number; it returned")
+  expect_wrong_density(function(x) matrix(0, 2, 2), "2 x 2 double matrix")
+  expect_wrong_density(function(x) "much", "\"much\"")
+  expect_wrong_density(function(x) NULL, "NULL")
+  expect_wrong_density(function(x) list(1), "list")
+  expect_wrong_density(function(x) TRUE, "TRUE")
+  expect_wrong_density(function(x) 1i, "1i")
+  expect_wrong_density(function(x) sum, "a function")
+  expect_wrong_density(function(x) factor("a"), "factor")
+})
+
+test_that("a vectorised log density that is not n numbers is refused", {
+  vectorised <- function(f, regexp) expect_wrong_density(f, regexp, TRUE)
+  vectorised(function(x) 1, "16 numbers, one a row; it\\s+returned 1")
+  vectorised(function(x) x, "16 x 2 double matrix")
+  vectorised(function(x) as.character(x[, 1]), "character vector of\\s+length 16")
+  vectorised(function(x) NULL, "NULL")
+  vectorised(function(x) as.list(x[, 1]), "list")
+})
+
+expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {
+  f <- if (vectorized) function(x) -rowSums(x^2) / 2 else normal_density
+  as_function <- catch(quick_smc(
+    f,
+    dim = 2, gradient = g, vectorized = vectorized
+  ))
+  with_attribute <- function(x) {
+    value <- f(x)
+    attr(value, "gradient") <- g(x)
+    value
+  }
+  errors <- list(as_function)
+  if (!is.null(g(matrix(0, 16, 2)))) {
+    errors[[2]] <- catch(quick_smc(
+      with_attribute,
+      dim = 2, vectorized = vectorized
+    ))
+  }
+  for (error in errors) {
+    expect_s3_class(error, "autosmc_error_target")
+    expect_match(conditionMessage(error$parent), "[Tt]he gradient must be")
+    expect_match(conditionMessage(error$parent), regexp)
+  }
+}
+
+test_that("a gradient of the wrong shape is refused", {
+  expect_wrong_gradient(function(x) 1, "length 2; it is 1")
+  expect_wrong_gradient(function(x) c(1, 2, 3), "length 2; it is")
+  expect_wrong_gradient(function(x) matrix(0, 2, 2), "2 x 2\\s+double matrix")
+  expect_wrong_gradient(function(x) c("a", "b"), "character")
+  expect_wrong_gradient(function(x) NULL, "NULL")
+  expect_wrong_gradient(function(x) list(1, 2), "list")
+})
+
+test_that("a vectorised gradient of the wrong shape is refused", {
+  vectorised <- function(g, regexp) expect_wrong_gradient(g, regexp, TRUE)
+  vectorised(function(x) t(x), "16 rows.*2\\s+columns; it is a 2 x 16")
+  vectorised(function(x) x[, 1], "vector\\s+of\\s+length 16")
+  vectorised(function(x) x[-1, ], "15 x 2")
+  vectorised(function(x) as.data.frame(x), "data.frame")
+  vectorised(function(x) c(x), "vector\\s+of\\s+length 32")
+})
