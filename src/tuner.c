@@ -81,13 +81,20 @@ static void begin_descent(descent *d, const smc_tuner_options *options,
   }
 }
 
+static bool failed(const descent *d) {
+  for (int r = 0; r < d->n; r++)
+    if (d->searches[r].status == SMC_SEARCH_FAILED)
+      return true;
+  return false;
+}
+
 /* The rate with the lowest objective at log_h; `now` where none is lower. */
 static int best_rate(descent *d, int now, double log_h) {
   int best = now;
   double lowest = smc_search_value(&d->searches[now], log_h);
   for (int r = 0; r < d->n; r++) {
     double y = smc_search_value(&d->searches[r], log_h);
-    if (d->searches[r].status == SMC_SEARCH_FAILED)
+    if (failed(d))
       return now;
     if (y < lowest) {
       lowest = y;
@@ -97,28 +104,28 @@ static int best_rate(descent *d, int now, double log_h) {
   return best;
 }
 
-/* Minimise along log h at one rate, then over the rates, until the rate stays.
- * log_h is then the minimum at that rate, and need not be sought again. */
+/* Minimise over the rates at one log h, then along log h at the best of them,
+ * and so on until neither changes the other's choice: the rate is kept, or log
+ * h has moved by less than the tolerance since the rate was chosen. */
 static smc_tuning descend(descent *d, int rate, double log_h) {
   const int most_sweeps = 10;
   smc_tuning tuning = {.n_evals = 0};
+  double tolerance = d->searches[0].options->tolerance;
   for (int sweep = 0; sweep < most_sweeps; sweep++) {
-    log_h = smc_minimize(&d->searches[rate], log_h);
-    if (d->searches[rate].status == SMC_SEARCH_FAILED)
-      break;
     int best = best_rate(d, rate, log_h);
-    if (best == rate)
+    if (failed(d) || (sweep > 0 && best == rate))
       break;
     rate = best;
+    double before = log_h;
+    log_h = smc_minimize(&d->searches[rate], log_h);
+    if (failed(d) || fabs(log_h - before) <= tolerance)
+      break;
   }
   tuning.step_size = exp(log_h);
   tuning.refresh_rate = d->objectives[rate].trial.current.refresh_rate;
-  tuning.status = d->searches[rate].status;
-  for (int r = 0; r < d->n; r++) {
+  tuning.status = failed(d) ? SMC_SEARCH_FAILED : d->searches[rate].status;
+  for (int r = 0; r < d->n; r++)
     tuning.n_evals += d->searches[r].n_evals;
-    if (d->searches[r].status == SMC_SEARCH_FAILED)
-      tuning.status = SMC_SEARCH_FAILED;
-  }
   return tuning;
 }
 

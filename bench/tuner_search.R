@@ -1,0 +1,56 @@
+# How few evaluations of the tuner's objective lose nothing: golden section
+# against the parabolic search, with tolerances and first bracketing steps of
+# increasing coarseness, by the spread of the unbiased log Z over 32 seeds. The
+# first row of each target is the paper's tuner.
+source("bench/common.R")
+
+settings <- function(search, tolerance, start, growth) {
+  data.frame(search, tolerance, start, growth)
+}
+searches <- list(
+  klmc = rbind(
+    settings("golden", 0.01, 0.01, 3),
+    settings("golden", 0.1, 0.1, 2),
+    settings("parabolic", 0.01, 0.01, 3),
+    settings("parabolic", 0.05, 0.05, 3),
+    settings("parabolic", 0.1, 0.1, 2),
+    settings("parabolic", 0.2, 0.1, 2),
+    settings("parabolic", 0.2, 0.2, 2)
+  ),
+  lmc = rbind(
+    settings("golden", 0.01, 0.1, 2),
+    settings("golden", 0.1, 0.1, 2),
+    settings("parabolic", 0.01, 0.1, 2),
+    settings("parabolic", 0.05, 0.1, 2),
+    settings("parabolic", 0.1, 0.1, 2),
+    settings("parabolic", 0.2, 0.1, 2),
+    settings("parabolic", 0.2, 0.2, 2)
+  )
+)
+kernels <- list(klmc = kernel_klmc(), lmc = kernel_lmc())
+names <- commandArgs(TRUE) # the targets; all when none is named
+if (length(names) == 0) names <- names(targets)
+
+rows <- list()
+for (name in names) {
+  target <- targets[[name]]()
+  for (kernel in names(kernels)) {
+    for (i in seq_len(nrow(searches[[kernel]]))) {
+      s <- searches[[kernel]][i, ]
+      row <- measure(
+        target,
+        1:32,
+        kernel = kernels[[kernel]],
+        tuner = tuner_kl(
+          search = s$search,
+          tolerance = s$tolerance,
+          bracket_start = s$start,
+          bracket_growth = s$growth
+        )
+      )
+      rows <- c(rows, list(cbind(target = name, kernel = kernel, s, row)))
+    }
+  }
+}
+file <- if (length(commandArgs(TRUE))) paste(c("tuner_search", names), collapse = "_")
+keep(do.call(rbind, rows), if (is.null(file)) "tuner_search" else file)
