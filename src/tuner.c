@@ -92,10 +92,8 @@ static bool failed(const descent *d) {
 static int best_rate(descent *d, int now, double log_h) {
   int best = now;
   double lowest = smc_search_value(&d->searches[now], log_h);
-  for (int r = 0; r < d->n; r++) {
+  for (int r = 0; r < d->n && !failed(d); r++) {
     double y = smc_search_value(&d->searches[r], log_h);
-    if (failed(d))
-      return now;
     if (y < lowest) {
       lowest = y;
       best = r;
