@@ -56,7 +56,6 @@ check_seed <- function(seed) {
 # or NULL. border: what target_border() made of the target. Returns a list of
 # what one run gives: steps and runs (tibbles), particles, log_weights.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL) {
-  reference <- complete_reference(settings$reference, settings$target$dim)
   config <- list(
     kernel = settings$kernel$options,
     n_particles = settings$n_particles,
@@ -64,13 +63,12 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL) {
     step_size = schedule$step_size,
     refresh_rate = schedule$refresh_rate,
     tuner = tuner,
-    reference_mean = reference$mean,
-    reference_sd = reference$sd,
     resampling = settings$resampling,
     ess_threshold = settings$ess_threshold,
     seed = settings$seed,
     run = run_index[[run]]
   )
+  config <- c(config, border_reference(settings$reference, settings$target$dim))
   watch <- new_watch(run, length(schedule$lambda), settings$progress)
   on.exit(watch$done())
   started <- proc.time()[["elapsed"]]
@@ -188,6 +186,8 @@ steps_table <- function(result, run, lambda) {
     refresh_rate = na(trace$refresh_rate),
     acceptance = na(trace$acceptance),
     ess = trace$ess,
+    lcb = trace$lcb,
+    barrier = cumsum(trace$lcb),
     resampled = trace$resampled,
     log_z = trace$log_z,
     n_objective_evals = trace$n_objective_evals,
@@ -203,6 +203,7 @@ runs_table <- function(result, run, settings, steps, tuned, seconds) {
     biased = tuned || is_biased(settings$kernel),
     n_particles = settings$n_particles,
     n_steps = nrow(steps),
+    barrier = steps$barrier[nrow(steps)],
     n_objective_evals = sum(steps$n_objective_evals),
     n_target_evals = result$n_evals,
     seconds = seconds

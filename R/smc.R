@@ -44,13 +44,15 @@
 #'   `step_size` and `refresh_rate` (NA where it does not apply).
 #' * `steps`: a data frame with a row a run and step: `run` (`"adapt"` or
 #'   `"final"`), `step`, `lambda`, `step_size`, `refresh_rate`, `acceptance` (the
-#'   mean, of Metropolis-adjusted kernels), `ess`, `resampled`, `log_z` (up to that
-#'   step), `n_objective_evals`, `n_target_evals` (the first step's has the
+#'   mean, of Metropolis-adjusted kernels), `ess`, `lcb` (the
+#'   local communication barrier of Syed et al., 2024: how hard the step was) and
+#'   its cumulative sum `barrier`, `resampled`, `log_z` (up to that step), `n_objective_evals`, `n_target_evals` (the first step's has the
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and
 #'   NA where nothing was tuned.
 #' * `runs`: a data frame with a row a run: `run`, `log_z`, `biased`,
-#'   `n_particles`, `n_steps`, `n_objective_evals`, `n_target_evals` and `seconds`.
+#'   `n_particles`, `n_steps`, `barrier`, `n_objective_evals`, `n_target_evals` and
+#'   `seconds`.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward
 #'   kernel.
 #' * `target`, `seed` and the other settings.

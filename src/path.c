@@ -12,6 +12,18 @@ void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
       path->mean ? smc_take_doubles(arena, smc_size(path->d, n)) : NULL;
 }
 
+/* out += L z. */
+static void add_scaled(const smc_path *path, const double *z, double *out) {
+  int d = path->d;
+  for (int i = 0; path->sd && i < d; i++)
+    out[i] += path->sd[i] * z[i];
+  for (int j = 0; path->chol && j < d; j++) {
+    const double *column = path->chol + smc_size(d, j);
+    for (int i = j; i < d; i++)
+      out[i] += column[i] * z[j];
+  }
+}
+
 void smc_path_to_user(const smc_path *path, int n, const double *z,
                       double *out) {
   int d = path->d;
@@ -19,24 +31,46 @@ void smc_path_to_user(const smc_path *path, int n, const double *z,
     memcpy(out, z, smc_size(d, n) * sizeof(double));
     return;
   }
-  for (int k = 0; k < n; k++)
-    for (int i = 0; i < d; i++) {
-      size_t j = smc_size(d, k) + (size_t)i;
-      out[j] = path->mean[i] + path->sd[i] * z[j];
-    }
+  for (int k = 0; k < n; k++) {
+    memcpy(out + smc_size(d, k), path->mean, (size_t)d * sizeof(double));
+    add_scaled(path, z + smc_size(d, k), out + smc_size(d, k));
+  }
+}
+
+static double log_determinant(const smc_path *path) {
+  double sum = 0.0;
+  for (int i = 0; i < path->d; i++)
+    sum += log(path->sd ? path->sd[i] : path->chol[smc_size(path->d + 1, i)]);
+  return sum;
+}
+
+/* grad <- L' grad; scratch: d. */
+static void scale_gradient(const smc_path *path, double *grad,
+                           double *scratch) {
+  int d = path->d;
+  for (int i = 0; path->sd && i < d; i++)
+    grad[i] *= path->sd[i];
+  if (!path->chol)
+    return;
+  memcpy(scratch, grad, (size_t)d * sizeof(double));
+  memset(grad, 0, (size_t)d * sizeof(double));
+  for (int i = 0; i < d; i++) {
+    const double *row = path->chol_transposed + smc_size(d, i);
+    for (int j = 0; j <= i; j++)
+      grad[j] += row[j] * scratch[i];
+  }
 }
 
 /* The target's density and gradient, taken over to the coordinates z. */
 static void pull_back(const smc_path *path, smc_cloud *cloud, bool gradients) {
-  double log_jacobian = 0.0;
   if (!path->mean)
     return;
-  for (int i = 0; i < path->d; i++)
-    log_jacobian += log(path->sd[i]);
+  double log_jacobian = log_determinant(path);
   for (int k = 0; k < cloud->n; k++) {
+    size_t column = smc_size(path->d, k);
     cloud->log_p[k] += log_jacobian;
-    for (int i = 0; gradients && i < path->d; i++)
-      cloud->grad_p[smc_size(path->d, k) + (size_t)i] *= path->sd[i];
+    if (gradients) /* the mapped positions have served */
+      scale_gradient(path, cloud->grad_p + column, path->mapped + column);
   }
 }
 

@@ -1,9 +1,10 @@
 /* path.h: from the reference to the target, and the only caller of a target.
  *
  * Particles live in coordinates z in which the reference is q(z) = N(0, I);
- * the user's own are x = mean + sd z. A Gaussian reference other than N(0, I)
- * is this change of coordinates and nothing else: kernels and tuner do not
- * know of it, and it preconditions them for free.
+ * the user's own are x = mean + L z, with L diagonal or lower triangular. A
+ * Gaussian reference other than N(0, I) is this change of coordinates and
+ * nothing else: kernels and tuner do not know of it, and it preconditions them
+ * for free.
  */
 #ifndef SMC_PATH_H
 #define SMC_PATH_H
@@ -17,11 +18,13 @@ typedef struct smc_path {
   autosmc_target_fn target;
   void *data;         /* context of the target; the caller's              */
   int d;              /* dimension                                        */
-  const double *mean; /* d, of the reference; NULL with sd for N(0, I)    */
-  const double *sd;   /* d, of the reference, positive; or NULL           */
-  double *mapped;     /* scratch, d x (largest cloud), when mean is given */
-  double n_evals;     /* evaluations of the target so far                 */
-  int failure;        /* the target's return code, when not 0             */
+  const double *mean; /* d, of the reference; NULL for N(0, I)            */
+  const double *sd;   /* d, the diagonal of L, positive; or NULL          */
+  const double *chol; /* d x d, L in its lower triangle; or NULL          */
+  const double *chol_transposed; /* d x d, its transpose                  */
+  double *mapped; /* scratch, d x (largest cloud), when mean is given */
+  double n_evals; /* evaluations of the target so far                 */
+  int failure;    /* the target's return code, when not 0             */
   void (*pause)(void *data); /* called between the parts of a step: may leave
                          by a long jump; NULL for none                    */
 } smc_path;

@@ -137,19 +137,20 @@ static int *new_ints(SEXP list, int i, SEXPTYPE type, int n) {
 /* A list of T-vectors, into which the trace writes. */
 static SEXP new_trace(smc_trace *trace, int n_steps) {
   static const char *const names[] = {
-      "step_size",   "refresh_rate", "acceptance",        "ess",
-      "log_z",       "resampled",    "n_objective_evals", "n_target_evals",
-      "tuner_status"};
-  SEXP list = PROTECT(new_list(names, 9));
-  trace->step_size = new_reals(list, 0, n_steps);
-  trace->refresh_rate = new_reals(list, 1, n_steps);
-  trace->acceptance = new_reals(list, 2, n_steps);
-  trace->ess = new_reals(list, 3, n_steps);
-  trace->log_z = new_reals(list, 4, n_steps);
-  trace->resampled = new_ints(list, 5, LGLSXP, n_steps);
-  trace->n_objective_evals = new_ints(list, 6, INTSXP, n_steps);
-  trace->n_target_evals = new_reals(list, 7, n_steps);
+      "step_size",    "refresh_rate", "acceptance",     "ess",
+      "lcb",          "log_z",        "n_target_evals", "n_objective_evals",
+      "tuner_status", "resampled"};
+  double **const reals[] = {&trace->step_size,     &trace->refresh_rate,
+                            &trace->acceptance,    &trace->ess,
+                            &trace->lcb,           &trace->log_z,
+                            &trace->n_target_evals};
+  const int n_reals = 7;
+  SEXP list = PROTECT(new_list(names, 10));
+  for (int i = 0; i < n_reals; i++)
+    *reals[i] = new_reals(list, i, n_steps);
+  trace->n_objective_evals = new_ints(list, 7, INTSXP, n_steps);
   trace->tuner_status = new_ints(list, 8, INTSXP, n_steps);
+  trace->resampled = new_ints(list, 9, LGLSXP, n_steps);
   UNPROTECT(1);
   return list;
 }
@@ -202,6 +203,9 @@ static SEXP run_body(void *data) {
                    .pause = check_interrupt};
   path.mean = reals_or_null(r->config_list, "reference_mean");
   path.sd = reals_or_null(r->config_list, "reference_sd");
+  path.chol = reals_or_null(r->config_list, "reference_chol");
+  path.chol_transposed =
+      reals_or_null(r->config_list, "reference_chol_transposed");
 
   smc_state state;
   smc_arena arena = {NULL, 0};

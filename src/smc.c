@@ -45,6 +45,24 @@ static int reweigh(smc_state *s) {
   return smc_normalise(s->cloud.n, s->log_weights, s->weights);
 }
 
+/* Local communication barrier of the step that log_g weighs, with the weights
+ * from before it: sqrt(log E G^2 - 2 log E G) (Syed et al. 2024). */
+static double local_barrier(const smc_state *s) {
+  double largest = -INFINITY, first = 0.0, second = 0.0;
+  int n = s->cloud.n;
+  for (int i = 0; i < n; i++)
+    if (s->weights[i] > 0.0 && s->log_g[i] > largest)
+      largest = s->log_g[i];
+  for (int i = 0; i < n; i++)
+    if (s->weights[i] > 0.0 && s->log_g[i] > -INFINITY) {
+      double g = exp(s->log_g[i] - largest);
+      first += s->weights[i] * g;
+      second += s->weights[i] * g * g;
+    }
+  double square = log(second) - 2.0 * log(first);
+  return square > 0.0 ? sqrt(square) : 0.0;
+}
+
 /* log of the mean weight since the last resampling. */
 static double log_mean_weight(const smc_state *s) {
   return smc_log_sum_exp(s->cloud.n, s->log_weights) - log(s->cloud.n);
@@ -67,6 +85,7 @@ static void resample(smc_state *s, const smc_config *config, int step) {
 static int weigh(smc_state *s, const smc_config *config, int step,
                  smc_trace *trace) {
   int row = step - 1, n = s->cloud.n;
+  trace->lcb[row] = local_barrier(s);
   if (reweigh(s))
     return 1;
   trace->ess[row] = smc_ess(n, s->weights);

@@ -27,6 +27,7 @@ typedef struct smc_trace {
   double *step_size;
   double *refresh_rate; /* NaN where it does not apply                */
   double *acceptance;   /* mean over particles and moves; likewise    */
+  double *lcb; /* local communication barrier                          */
   double *ess;
   int *resampled;
   double *log_z; /* so far                                      */

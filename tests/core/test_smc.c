@@ -22,7 +22,8 @@ typedef struct runner {
   char *block;
   double lambda[MAX_STEPS], given_h[MAX_STEPS], given_rho[MAX_STEPS];
   double step_size[MAX_STEPS], refresh_rate[MAX_STEPS], acceptance[MAX_STEPS];
-  double ess[MAX_STEPS], log_z[MAX_STEPS], n_target_evals[MAX_STEPS];
+  double ess[MAX_STEPS], lcb[MAX_STEPS], log_z[MAX_STEPS];
+  double n_target_evals[MAX_STEPS];
   int resampled[MAX_STEPS], n_objective_evals[MAX_STEPS];
   int tuner_status[MAX_STEPS];
 } runner;
@@ -75,6 +76,7 @@ static void run(runner *r) {
                          .refresh_rate = r->refresh_rate,
                          .acceptance = r->acceptance,
                          .ess = r->ess,
+                         .lcb = r->lcb,
                          .resampled = r->resampled,
                          .log_z = r->log_z,
                          .n_objective_evals = r->n_objective_evals,
