@@ -1,25 +1,85 @@
 # The result of a run, and what can be done with it.
 
-# runs: what run_sampler() returned, the last of them the one that counts.
-new_fit <- function(settings, runs) {
-  last <- runs[[length(runs)]]
+# adapted: of adapt_in_rounds(), or NULL; final: of run_islands(), or NULL; plan:
+# the settings that are not those of a single run.
+new_fit <- function(settings, adapted, final, plan) {
+  rounds <- lapply(adapted$runs, `[[`, "runs")
+  rounds <- lapply(rounds, function(row) {
+    row$used <- row$round <= adapted$best$round
+    row
+  })
+  if (is.null(final)) {
+    estimate <- combine(adapted$best$runs$log_z)
+    draws <- adapted$best
+    draws$island <- rep(1L, nrow(draws$particles))
+    steps <- adapted$best$steps
+  } else {
+    estimate <- combine(final$islands$log_z)
+    warn_if_unreliable(final$islands$log_z, plan$precision, estimate$std_error)
+    draws <- final
+    steps <- final$steps[final$steps$island == 1, ]
+  }
   structure(
     c(
+      estimate,
       list(
-        log_z = last$runs$log_z,
-        particles = last$particles,
-        log_weights = last$log_weights,
-        schedule = last$steps[c("lambda", "step_size", "refresh_rate")],
-        steps = bind_rows(lapply(runs, `[[`, "steps")),
-        runs = bind_rows(lapply(runs, `[[`, "runs"))
+        particles = draws$particles,
+        log_weights = draws$log_weights,
+        island = draws$island,
+        schedule = steps[c("lambda", "step_size", "refresh_rate")],
+        steps = bind_rows(c(lapply(adapted$runs, `[[`, "steps"), list(final$steps))),
+        runs = fit_runs(rounds, final, estimate),
+        islands = final$islands
       ),
-      settings[setdiff(names(settings), "progress")]
+      settings[settings_names],
+      plan[setdiff(names(plan), "islands")]
     ),
     class = "smc_fit"
   )
 }
 
-bind_rows <- function(tables) tibble::as_tibble(do.call(rbind, tables))
+# A row for every round, and one for the islands together.
+fit_runs <- function(rounds, final, estimate) {
+  rows <- lapply(rounds, function(row) {
+    cbind(row, std_error = NA_real_, conf_low = NA_real_, conf_high = NA_real_,
+      islands = 1L
+    )
+  })
+  if (!is.null(final)) {
+    islands <- final$islands
+    row <- islands[1, setdiff(names(islands), "island")]
+    row$run <- "final"
+    row$used <- TRUE
+    row[names(estimate)] <- estimate
+    row$islands <- nrow(islands)
+    row$barrier <- mean(islands$barrier)
+    sums <- c("n_objective_evals", "n_target_evals", "seconds")
+    row[sums] <- lapply(islands[sums], sum)
+    rows <- c(rows, list(row))
+  }
+  columns <- c(
+    "run",
+    "round",
+    "log_z",
+    "std_error",
+    "conf_low",
+    "conf_high",
+    "biased",
+    "n_particles",
+    "n_steps",
+    "islands",
+    "barrier",
+    "n_objective_evals",
+    "n_target_evals",
+    "seconds",
+    "used"
+  )
+  bind_rows(lapply(rows, function(row) as.data.frame(row)[columns]))
+}
+
+bind_rows <- function(tables) {
+  tibble::as_tibble(do.call(rbind, Filter(Negate(is.null), tables)))
+}
 
 # printing --------------------------------------------------------------------
 
@@ -28,41 +88,53 @@ print.smc_fit <- function(x, ...) {
   runs <- x$runs
   last <- runs[nrow(runs), ]
   count <- function(n) format(n, big.mark = ",", scientific = FALSE)
-  bias <- if (last$biased) "biased" else "unbiased run"
-  cat("<smc_fit> ", x$target$label, ", ", x$target$dim, " ",
-    if (x$target$dim == 1) "variable" else "variables", "\n",
-    sep = ""
+  line <- function(name, ...) {
+    cat(format(paste0(name, ":"), width = 10), ..., "\n", sep = "")
+  }
+  variables <- if (x$target$dim == 1) "variable" else "variables"
+  cat("<smc_fit> ", x$target$label, ", ", x$target$dim, " ", variables, "\n", sep = "")
+  line("log Z", format_estimate(x, last))
+  line("sampler", x$kernel$label, ", ", count(last$n_particles), " particles, ",
+    last$n_steps, " steps",
+    if (last$islands > 1) sprintf(", %d islands", last$islands)
   )
-  cat("log Z:    ", sprintf("%.3f", x$log_z), " (", bias, ")\n", sep = "")
-  cat("sampler:  ", x$kernel$label, ", ", count(last$n_particles),
-    " particles, ", last$n_steps, " steps\n",
-    sep = ""
-  )
-  cat("cost:     ", format_cost(runs, count), "\n", sep = "")
-  cat("draws:    ", count(last$n_particles), " weighted, effective sample size ",
-    round(final_ess(x)), "\n",
-    sep = ""
+  line("cost", format_cost(runs, count))
+  line("draws", count(nrow(x$particles)), " weighted, effective sample size ",
+    count(round(final_ess(x)))
   )
   stopped <- table(x$steps$tuner_status)
   stopped <- stopped[names(stopped) != "converged"]
   if (length(stopped) > 0) {
-    cat("tuning:   ", toString(sprintf("%d steps %s", stopped, names(stopped))),
-      "\n",
-      sep = ""
-    )
+    line("tuning", toString(sprintf("%d steps %s", stopped, names(stopped))))
   }
   cat("schedule:\n")
   print_schedule(x$schedule)
   invisible(x)
 }
 
+format_estimate <- function(fit, last) {
+  if (last$biased) {
+    return(sprintf("%.3f (biased)", fit$log_z))
+  }
+  if (is.na(fit$std_error)) {
+    return(sprintf("%.3f (unbiased run; its error takes more islands)", fit$log_z))
+  }
+  sprintf(
+    "%.3f, standard error %.3f, 95 %% interval %.3f to %.3f",
+    fit$log_z,
+    fit$std_error,
+    fit$conf_low,
+    fit$conf_high
+  )
+}
+
 format_cost <- function(runs, count) {
-  total <- sum(runs$n_target_evals)
-  parts <- sprintf("%s %s", count(runs$n_target_evals), runs$run)
+  by_run <- tapply(runs$n_target_evals, runs$run, sum)
+  parts <- sprintf("%s %s", count(by_run), names(by_run))
   paste0(
-    count(total),
+    count(sum(by_run)),
     " evaluations of the target",
-    if (nrow(runs) > 1) paste0(" (", paste(parts, collapse = " + "), ")"),
+    if (length(by_run) > 1) paste0(" (", paste(parts, collapse = " + "), ")"),
     ", ",
     sprintf("%.2f s", sum(runs$seconds))
   )
@@ -85,7 +157,8 @@ print_schedule <- function(schedule, ends = 3) {
   print(table, row.names = FALSE, right = TRUE)
 }
 
-final_ess <- function(fit) fit$steps$ess[nrow(fit$steps)]
+# Of the pooled draws.
+final_ess <- function(fit) 1 / sum(exp(2 * fit$log_weights))
 
 # summaries -------------------------------------------------------------------
 
@@ -99,8 +172,9 @@ final_ess <- function(fit) fit$steps$ess[nrow(fit$steps)]
 #'
 #'   `tidy()`: the `steps` of the fit, a data frame with a row a run and step.
 #'
-#'   `glance()`: a data frame of one row with `log_z`, `biased`, `kernel`, `dim`,
-#'   `n_particles`, `n_steps`, `ess` (of the final particles),
+#'   `glance()`: a data frame of one row with `log_z`, `std_error`, `conf_low`,
+#'   `conf_high`, `biased`, `kernel`, `dim`, `n_particles`, `n_steps`, `islands`, `ess`
+#'   (of the pooled draws),
 #'   `n_objective_evals`, `n_target_evals` and `seconds` (of all runs together)
 #'   and `seed`.
 #' @name summary.smc_fit
@@ -171,11 +245,15 @@ glance.smc_fit <- function(x, ...) {
   last <- runs[nrow(runs), ]
   tibble::tibble(
     log_z = x$log_z,
+    std_error = x$std_error,
+    conf_low = x$conf_low,
+    conf_high = x$conf_high,
     biased = last$biased,
     kernel = x$kernel$name,
     dim = x$target$dim,
     n_particles = last$n_particles,
     n_steps = last$n_steps,
+    islands = last$islands,
     ess = final_ess(x),
     n_objective_evals = sum(runs$n_objective_evals),
     n_target_evals = sum(runs$n_target_evals),

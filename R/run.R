@@ -1,7 +1,10 @@
 # One run of the sampler: from checked settings to the core and back.
 
-# The numbers that tell the random streams of runs apart.
-run_index <- c(adapt = 0, final = 1)
+# The number that tells the random streams of runs apart: the final runs are
+# 1, 2, ..., by island; the adapting ones 2^31, 2^31 + 1, ..., by round.
+run_key <- function(run, index) {
+  if (run == "adapt") 2^31 + index else index
+}
 
 # settings --------------------------------------------------------------------
 
@@ -13,28 +16,64 @@ resampling_schemes <- c(
   "multinomial"
 )
 
+# What a run is made with: what the verbs take and a fit keeps.
+settings_names <- c(
+  "target",
+  "n_particles",
+  "kernel",
+  "reference",
+  "tuner",
+  "resampling",
+  "ess_threshold",
+  "seed"
+)
+
 # What all the verbs take, checked, as one list.
 check_settings <- function(
   target,
   n_particles,
   kernel,
   reference,
+  tuner,
   resampling,
   ess_threshold,
   seed,
   progress
 ) {
-  check_class(kernel, "kernel", "smc_kernel", "kernel_lmc()")
+  check_class(tuner, "tuner", "smc_tuner", "tuner_kl()")
   check_class(reference, "reference", "smc_reference", "reference_gaussian()")
-  list(
+  settings <- list(
     target = target,
     n_particles = check_count(n_particles, "n_particles", min = 2),
     kernel = kernel,
     reference = reference,
+    tuner = tuner,
     resampling = check_choice(resampling, "resampling", resampling_schemes),
     ess_threshold = check_number(ess_threshold, "ess_threshold", 0, 1),
-    seed = check_seed(seed),
     progress = check_flag(progress, "progress")
+  )
+  complete_tuner(settings)
+  border_reference(reference, target$dim)
+  settings$seed <- check_seed(seed) # the last, so that an error draws nothing
+  settings
+}
+
+# How many islands: a number, or as many as a precision takes.
+check_islands <- function(islands, precision, max_islands) {
+  islands <- check_count(islands, "islands")
+  max_islands <- check_count(max_islands, "max_islands")
+  if (!is.null(precision)) {
+    precision <- check_number(precision, "precision", min = 0, open = TRUE)
+    islands <- min(max(islands, 2L), max_islands)
+  }
+  list(islands = islands, precision = precision, max_islands = max_islands)
+}
+
+check_rounds <- function(rounds, whiten, max_steps) {
+  list(
+    rounds = check_count(rounds, "rounds", min = 0),
+    whiten = check_flag(whiten, "whiten"),
+    max_steps = check_count(max_steps, "max_steps", min = 2)
   )
 }
 
@@ -52,37 +91,45 @@ check_seed <- function(seed) {
 # the run ---------------------------------------------------------------------
 
 # schedule: a list of `lambda` and, where there is nothing to tune, `step_size`
-# and `refresh_rate`, each with an element a step. tuner: the settings for tuning,
-# or NULL. border: what target_border() made of the target. Returns a list of
-# what one run gives: steps and runs (tibbles), particles, log_weights.
-run_sampler <- function(settings, border, run, schedule, tuner = NULL) {
+# and `refresh_rate`, each with an element a step; for temperatures that are found
+# on the way, instead of `lambda` `adaptive_ess` and `n_steps`. tuner: the settings
+# for tuning, or NULL. border: what target_border() made of the target. index: the
+# round of run "adapt", the island of run "final". Returns a list of what one run
+# gives: steps and runs (tibbles), particles, log_weights.
+run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
+  n_steps <- schedule$n_steps
+  if (is.null(n_steps)) {
+    n_steps <- length(schedule$lambda)
+  }
   config <- list(
     kernel = settings$kernel$options,
     n_particles = settings$n_particles,
+    n_steps = n_steps,
     lambda = schedule$lambda,
+    adaptive_ess = schedule$adaptive_ess,
     step_size = schedule$step_size,
     refresh_rate = schedule$refresh_rate,
     tuner = tuner,
     resampling = settings$resampling,
     ess_threshold = settings$ess_threshold,
     seed = settings$seed,
-    run = run_index[[run]]
+    run = run_key(run, index)
   )
   config <- c(config, border_reference(settings$reference, settings$target$dim))
-  watch <- new_watch(run, length(schedule$lambda), settings$progress)
+  watch <- new_watch(run, n_steps, settings$progress)
   on.exit(watch$done())
   started <- proc.time()[["elapsed"]]
   result <- withCallingHandlers(
-    .Call(r_smc_run, border, config, watch$on_step),
+    .Call(r_smc_run, with_addresses(border), config, watch$on_step),
     error = function(e) rethrow_at_step(e, watch$step(), run)
   )
   seconds <- proc.time()[["elapsed"]] - started
 
-  steps <- steps_table(result, run, schedule$lambda)
+  steps <- steps_table(result, run, index)
   check_status(result, steps, run)
   list(
     steps = steps,
-    runs = runs_table(result, run, settings, steps, !is.null(tuner), seconds),
+    runs = runs_table(result, run, index, settings, steps, seconds),
     particles = name_columns(result$particles, settings$target$names),
     log_weights = normalise_log(result$log_weights)
   )
@@ -172,16 +219,20 @@ check_status <- function(result, steps, run) {
 
 # tables ----------------------------------------------------------------------
 
-steps_table <- function(result, run, lambda) {
+steps_table <- function(result, run, index) {
   done <- seq_len(result$n_done)
   trace <- lapply(result$trace, `[`, done)
   status <- trace$tuner_status
   status[status < 0] <- NA
   na <- function(x) ifelse(is.nan(x), NA_real_, x)
+  of <- function(this) if (run == this) as.integer(index) else NA_integer_
+  indices <- list(round = of("adapt"), island = of("final"))
   tibble::tibble(
     run = rep(run, length(done)),
+    round = indices$round,
+    island = indices$island,
     step = done,
-    lambda = lambda[done],
+    lambda = trace$lambda,
     step_size = trace$step_size,
     refresh_rate = na(trace$refresh_rate),
     acceptance = na(trace$acceptance),
@@ -196,14 +247,18 @@ steps_table <- function(result, run, lambda) {
   )
 }
 
-runs_table <- function(result, run, settings, steps, tuned, seconds) {
+# One row.
+runs_table <- function(result, run, index, settings, steps, seconds) {
+  last <- steps[nrow(steps), ]
   tibble::tibble(
     run = run,
-    log_z = steps$log_z[nrow(steps)],
-    biased = tuned || is_biased(settings$kernel),
+    round = last$round,
+    log_z = last$log_z,
+    biased = run == "adapt" || is_biased(settings$kernel),
     n_particles = settings$n_particles,
     n_steps = nrow(steps),
-    barrier = steps$barrier[nrow(steps)],
+    ess = last$ess,
+    barrier = last$barrier,
     n_objective_evals = sum(steps$n_objective_evals),
     n_target_evals = result$n_evals,
     seconds = seconds

@@ -70,8 +70,13 @@ check_schedule_frame <- function(schedule, kernel) {
 
 # A parameter may be in the schedule and in the kernel, but it is the same one.
 check_agreement <- function(kernel, schedule, name) {
-  of_kernel <- kernel[[name]]
-  if (!is.null(of_kernel) && !all(of_kernel == schedule[[name]])) {
+  given <- kernel[[name]]
+  column <- schedule[[name]]
+  if (is.null(given) || is.null(column)) {
+    return()
+  }
+  fits <- length(given) %in% c(1, length(column))
+  if (!fits || !isTRUE(all(given == column))) {
     abort(
       "{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.",
       "input"

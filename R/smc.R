@@ -3,9 +3,11 @@
 #' Log evidence and posterior draws with self-tuning SMC
 #'
 #' `smc()` tunes a sampler on the target with `smc_adapt()`, and then runs it
-#' with `smc_run()`, with the schedule that was found and fresh randomness. The
-#' second run's estimate of the evidence is unbiased: `E[exp(log_z)]` is the
-#' normalising constant of the target. Each half can be called by itself.
+#' several times over with `smc_run()`, with the schedule that was found and fresh
+#' randomness. Each of these runs (islands) gives an unbiased estimate of the
+#' evidence: `E[exp(log_z)]` is the normalising constant of the target. Their mean
+#' is the estimate, their spread its standard error. Each half can be called by
+#' itself.
 #'
 #' @param target what to sample: a target made by [target_function()],
 #'   [target_native()] or one of the built-in constructors such as
@@ -15,13 +17,29 @@
 #' @param n_particles number of particles (whole number of at least 2).
 #' @param n_steps number of steps from the reference to the target (positive
 #'   integer).
+#' @param rounds how many times adaptation is repeated after its first run (whole
+#'   number, not negative). Each round spreads the temperatures anew, by
+#'   [schedule_barrier()], and with `whiten` moves the reference closer to the
+#'   target. 0 for the paper's method.
+#' @param whiten whether each round's reference is a normal distribution fitted to
+#'   the particles of the best round before (TRUE or FALSE). Kernels then move in
+#'   coordinates in which the target is close to standard normal.
+#' @param max_steps at most so many steps in the rounds after the first (whole number
+#'   of at least 2).
+#' @param islands how many independent unbiased runs are made with the schedule
+#'   found (positive integer). Their spread gives the standard error; with one
+#'   there is none.
+#' @param precision NULL; or a standard error of `log_z` (positive number) for which
+#'   islands are added, up to `max_islands` (positive integer).
+#' @param max_islands see `precision`.
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()],
 #'   [kernel_mala()] or [kernel_rwmh()]. When step sizes are given in it there is
 #'   nothing to tune, and `smc()` makes the final run only. For `smc_run()`, whose
 #'   step sizes come from the schedule, the default is KLMC when the schedule has
 #'   refreshment rates and LMC when not.
-#' @param schedule for `smc()` and `smc_adapt()`, the temperatures: a numeric
-#'   vector that rises from 0 to 1, such as [schedule_power()] makes. For
+#' @param schedule for `smc()` and `smc_adapt()`, the temperatures of the first run:
+#'   a numeric vector that rises from 0 to 1, such as [schedule_power()] makes; or
+#'   [schedule_adaptive()]. For
 #'   `smc_run()`, a data frame with a row a step and the columns `lambda`,
 #'   `step_size` and, for KLMC, `refresh_rate`, such as `fit$schedule`.
 #' @param reference where the particles start: [reference_gaussian()].
@@ -36,27 +54,42 @@
 #'
 #' @return An object of class `smc_fit`, a list with
 #'
-#' * `log_z`: the estimated log normalising constant.
-#' * `particles`: `n_particles x dim` numeric matrix, a row a draw, the columns
-#'   named.
-#' * `log_weights`: their log weights (numeric vector; the weights sum to one).
+#' * `log_z`: the estimated log normalising constant, the logarithm of the mean of
+#'   the islands' estimates; `std_error`, by the delta method; `conf_low` and
+#'   `conf_high`, a 95 % interval by Student's t over islands. The last three are NA
+#'   for a single island.
+#' * `particles`: numeric matrix, a row a draw, the columns named; all islands
+#'   together. `log_weights`: their log weights, each island in proportion to its
+#'   estimate (numeric vector; the weights sum to one). `island`: the island of each
+#'   draw.
 #' * `schedule`: a data frame to give to `smc_run()`, a row a step, with `lambda`,
-#'   `step_size` and `refresh_rate` (NA where it does not apply).
+#'   `step_size` and `refresh_rate` (NA where it does not apply). `reference`: what it
+#'   starts from, to be given with it.
 #' * `steps`: a data frame with a row a run and step: `run` (`"adapt"` or
-#'   `"final"`), `step`, `lambda`, `step_size`, `refresh_rate`, `acceptance` (the
-#'   mean, of Metropolis-adjusted kernels), `ess`, `lcb` (the
-#'   local communication barrier of Syed et al., 2024: how hard the step was) and
-#'   its cumulative sum `barrier`, `resampled`, `log_z` (up to that step), `n_objective_evals`, `n_target_evals` (the first step's has the
+#'   `"final"`), `round` and `island` (one of them NA), `step`, `lambda`,
+#'   `step_size`, `refresh_rate`, `acceptance` (the mean, of Metropolis-adjusted
+#'   kernels), `ess`, `lcb` (the local communication barrier of Syed et al., 2024:
+#'   how hard the step was) and its cumulative sum `barrier`, `resampled`, `log_z` (up
+#'   to that step), `n_objective_evals`, `n_target_evals` (the first step's has the
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and
 #'   NA where nothing was tuned.
-#' * `runs`: a data frame with a row a run: `run`, `log_z`, `biased`,
-#'   `n_particles`, `n_steps`, `barrier`, `n_objective_evals`, `n_target_evals` and
-#'   `seconds`.
-#'   A run that tunes is biased, and so is LMC with the detailed-balance backward
-#'   kernel.
-#' * `target`, `seed` and the other settings.
+#' * `runs`: a data frame with a row for every round of `"adapt"`, and one for the
+#'   `"final"` islands together: `run`, `round`, `log_z`, `std_error`, `conf_low`,
+#'   `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`, `barrier` (the global
+#'   one; the mean over islands), `n_objective_evals`, `n_target_evals`, `seconds`, and
+#'   `used`: FALSE for rounds that were not built on. A run that tunes is biased, and
+#'   so is LMC with the detailed-balance backward kernel.
+#' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
+#'   `n_target_evals` and `seconds`, among others. NULL for `smc_adapt()`.
+#' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
 #'
+#' @section Rounds: Each round after the first fits a normal distribution to the
+#'   weighted particles of the best round so far, with its variance inflated by 1.5,
+#'   and makes it the reference. Its covariance is full when the effective sample
+#'   size is at least eight times the dimension, with correlations shrunk, and
+#'   diagonal when it is less. A round whose barrier is higher than the best one's by
+#'   more than 5 %, or whose estimate is lower by more than chance, is not built on.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
 #'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds
@@ -90,18 +123,28 @@
 #'
 #' # a function of one's own: log evidence log(2 pi) = 1.838
 #' smc(function(x) -sum(x^2) / 2, dim = 2, gradient = function(x) -x,
-#'     n_particles = 256, n_steps = 8)
+#'     n_particles = 128, n_steps = 4, rounds = 0, islands = 2)
 #'
 #' # the two halves; the schedule may be looked at and edited in between
-#' adapted <- smc_adapt(target_gaussian(2, mean = 3), n_steps = 8)
+#' target <- target_gaussian(2, mean = 3)
+#' adapted <- smc_adapt(target, n_particles = 256, n_steps = 8)
 #' adapted$schedule
-#' smc_run(target_gaussian(2, mean = 3), adapted$schedule)
+#' smc_run(target, adapted$schedule, reference = adapted$reference)
+#'
+#' # the paper's method
+#' smc(target, n_particles = 256, rounds = 0, whiten = FALSE, islands = 1)
 #' @export
 smc <- function(
   target,
   ...,
   n_particles = 1024,
   n_steps = 64,
+  rounds = 2,
+  whiten = TRUE,
+  max_steps = 256,
+  islands = 8,
+  precision = NULL,
+  max_islands = 64,
   kernel = kernel_klmc(),
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
@@ -113,26 +156,30 @@ smc <- function(
 ) {
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
-  lambda <- check_schedule(schedule)
+  path <- check_path(schedule, kernel)
+  rounds <- check_rounds(rounds, whiten, max_steps)
+  islands <- check_islands(islands, precision, max_islands)
   settings <- check_settings(
     target,
     n_particles,
     kernel,
     reference,
+    tuner,
     resampling,
     ess_threshold,
     seed,
     progress
   )
-  border <- target_border(settings$target)
-  if (is_to_be_tuned(kernel)) {
-    adapted <- adapt(settings, border, lambda, tuner)
-    final <- run_sampler(settings, border, "final", as.list(adapted$steps))
-    new_fit(settings, list(adapted, final))
+  border <- target_border(target)
+  if (needs_adapting(kernel, path)) {
+    adapted <- adapt_in_rounds(settings, border, path, rounds)
+    best <- adapted$best
+    settings$reference <- best$reference
+    final <- run_islands(settings, border, as.list(best$steps), islands)
+    new_fit(settings, adapted, final, c(rounds, islands))
   } else {
-    given <- given_schedule(kernel, lambda)
-    final <- run_sampler(settings, border, "final", given)
-    new_fit(settings, list(final))
+    final <- run_islands(settings, border, path, islands)
+    new_fit(settings, NULL, final, c(rounds, islands))
   }
 }
 
@@ -143,6 +190,9 @@ smc_adapt <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
+  rounds = 2,
+  whiten = TRUE,
+  max_steps = 256,
   kernel = kernel_klmc(),
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
@@ -154,18 +204,9 @@ smc_adapt <- function(
 ) {
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
-  lambda <- check_schedule(schedule)
-  settings <- check_settings(
-    target,
-    n_particles,
-    kernel,
-    reference,
-    resampling,
-    ess_threshold,
-    seed,
-    progress
-  )
-  if (!is_to_be_tuned(kernel)) {
+  path <- check_path(schedule, kernel)
+  rounds <- check_rounds(rounds, whiten, max_steps)
+  if (!needs_adapting(kernel, path)) {
     abort(
       c(
         "{.arg kernel} has its step sizes given: there is nothing to tune.",
@@ -174,8 +215,20 @@ smc_adapt <- function(
       "input"
     )
   }
-  border <- target_border(settings$target)
-  new_fit(settings, list(adapt(settings, border, lambda, tuner)))
+  settings <- check_settings(
+    target,
+    n_particles,
+    kernel,
+    reference,
+    tuner,
+    resampling,
+    ess_threshold,
+    seed,
+    progress
+  )
+  adapted <- adapt_in_rounds(settings, target_border(target), path, rounds)
+  settings$reference <- adapted$best$reference
+  new_fit(settings, adapted, NULL, rounds)
 }
 
 #' @rdname smc
@@ -185,6 +238,9 @@ smc_run <- function(
   schedule,
   ...,
   n_particles = 1024,
+  islands = 1,
+  precision = NULL,
+  max_islands = 64,
   kernel = kernel_of_schedule(schedule),
   reference = reference_gaussian(),
   resampling = "ssp",
@@ -200,20 +256,24 @@ smc_run <- function(
   }
   target <- check_target(target, ...)
   check_class(kernel, "kernel", "smc_kernel", "kernel_lmc()")
-  given <- check_schedule_frame(schedule, kernel)
+  path <- check_schedule_frame(schedule, kernel)
+  islands <- check_islands(islands, precision, max_islands)
   settings <- check_settings(
     target,
     n_particles,
     kernel,
     reference,
+    tuner_kl(),
     resampling,
     ess_threshold,
     seed,
     progress
   )
-  final <- run_sampler(settings, target_border(settings$target), "final", given)
-  new_fit(settings, list(final))
+  final <- run_islands(settings, target_border(target), path, islands)
+  new_fit(settings, NULL, final, islands)
 }
+
+# what is to be run -----------------------------------------------------------
 
 check_target <- function(target, ...) {
   if (missing(target)) {
@@ -225,17 +285,11 @@ check_target <- function(target, ...) {
   as_target(target, ...)
 }
 
-adapt <- function(settings, border, lambda, tuner) {
-  check_class(tuner, "tuner", "smc_tuner", "tuner_kl()")
-  tuner <- complete_tuner(tuner, settings$kernel, settings$n_particles)
-  run_sampler(settings, border, "adapt", list(lambda = lambda), tuner)
-}
-
 # n_steps is there to make the default schedule; with a schedule of one's own
 # it can only agree.
 check_n_steps <- function(n_steps, schedule, is_default) {
   n_steps <- check_count(n_steps, "n_steps")
-  if (!is_default && length(schedule) != n_steps + 1) {
+  if (!is_default && !is_adaptive(schedule) && length(schedule) != n_steps + 1) {
     n <- length(schedule)
     abort(
       "{.arg schedule} must have {.arg n_steps} + 1 = {n_steps + 1}
@@ -245,15 +299,39 @@ check_n_steps <- function(n_steps, schedule, is_default) {
   }
 }
 
-# The schedule of a kernel whose parameters are given, for all steps or for each.
-given_schedule <- function(kernel, lambda) {
-  n_steps <- length(lambda)
-  every_step <- function(x, arg) {
-    if (!is.null(x)) rep_len(check_positive(x, arg, c(1, n_steps)), n_steps)
+# The temperatures, or how to find them, and what the kernel has given of its
+# parameters: the `schedule` of run_sampler().
+check_path <- function(schedule, kernel) {
+  check_class(kernel, "kernel", "smc_kernel", "kernel_klmc()")
+  if (!is_adaptive(schedule)) {
+    path <- list(lambda = check_schedule(schedule))
+    n_steps <- length(path$lambda)
+  } else if (kernel$name %in% c("mala", "rwmh")) {
+    path <- list(adaptive_ess = schedule$ess, n_steps = schedule$max_steps)
+    n_steps <- path$n_steps
+  } else {
+    label <- kernel$label
+    abort(
+      c(
+        "{.fn schedule_adaptive} needs a kernel whose weights do not depend on the
+          move, not {label}.",
+        "i" = "Use {.fn kernel_mala} or {.fn kernel_rwmh}, or let {.arg rounds}
+          find the temperatures."
+      ),
+      "input"
+    )
   }
-  list(
-    lambda = lambda,
-    step_size = every_step(kernel$step_size, "step_size"),
-    refresh_rate = every_step(kernel$refresh_rate, "refresh_rate")
-  )
+  if (!is_to_be_tuned(kernel)) {
+    every_step <- function(x, arg) {
+      if (!is.null(x)) rep_len(check_positive(x, arg, c(1, n_steps)), n_steps)
+    }
+    path$step_size <- every_step(kernel$step_size, "step_size")
+    path$refresh_rate <- every_step(kernel$refresh_rate, "refresh_rate")
+  }
+  path
+}
+
+# Whether there are parameters or temperatures to be found.
+needs_adapting <- function(kernel, path) {
+  is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
 }

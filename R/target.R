@@ -66,7 +66,8 @@ format_names <- function(names, most = 4) {
 }
 
 # What the compiled code is given of a target: `dim` and either `evaluate`, an
-# R function of (x, gradient), or the addresses of compiled routines.
+# R function of (x, gradient), or the names of compiled routines, in whose place
+# with_addresses() puts their addresses.
 target_border <- function(target) {
   UseMethod("target_border")
 }
@@ -74,5 +75,5 @@ target_border <- function(target) {
 # The log density, and gradient, at the rows of x: for tests and for the curious.
 evaluate_target <- function(target, x, gradient = TRUE) {
   storage.mode(x) <- "double"
-  .Call(r_evaluate, target_border(target), x, gradient)
+  .Call(r_evaluate, with_addresses(target_border(target)), x, gradient)
 }

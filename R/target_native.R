@@ -121,10 +121,11 @@ target_native <- function(
     label = sprintf("routine `%s` of `%s`", routines$log_density, dll),
     routines = routines,
     dll = dll,
+    path = getLoadedDLLs()[[dll]][["path"]],
     data = data,
     class = "smc_target_native"
   )
-  target_border(target) # to find out now what is not there
+  with_addresses(target_border(target)) # to find out now what is not there
   target
 }
 
@@ -143,13 +144,25 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
   target
 }
 
-# Addresses do not outlive a session, so they are looked up for every run.
 #' @export
 target_border.smc_target_native <- function(target) {
-  addresses <- lapply(target$routines, function(symbol) {
-    if (!is.null(symbol)) find_routine(symbol, target$dll)
+  unclass(target)[c("dim", "data", "routines", "dll", "path")]
+}
+
+# Addresses outlive neither a session nor the way to another process, so they are
+# looked up for every run.
+with_addresses <- function(border) {
+  if (is.null(border$routines)) {
+    return(border)
+  }
+  loaded <- border$dll %in% names(getLoadedDLLs())
+  if (!loaded && file.exists(border$path)) {
+    dyn.load(border$path)
+  }
+  addresses <- lapply(border$routines, function(symbol) {
+    if (!is.null(symbol)) find_routine(symbol, border$dll)
   })
-  c(list(dim = target$dim, data = target$data), addresses)
+  c(border[c("dim", "data")], addresses)
 }
 
 # libraries and routines ------------------------------------------------------

@@ -98,26 +98,29 @@ tuner_kl <- function(
 }
 
 # The tuner's settings for a kernel and a number of particles, none of them NULL.
-complete_tuner <- function(tuner, kernel, n_particles) {
-  settings <- kernel$tuner_defaults
+complete_tuner <- function(settings) {
+  tuner <- settings$tuner
+  kernel <- settings$kernel
+  n_particles <- settings$n_particles
+  complete <- kernel$tuner_defaults
   if (tuner$search == "parabolic") {
-    settings[c("tolerance", "bracket_start", "bracket_growth")] <- c(0.2, 0.1, 2)
+    complete[c("tolerance", "bracket_start", "bracket_growth")] <- c(0.2, 0.1, 2)
   }
   given <- Filter(Negate(is.null), unclass(tuner))
-  settings[names(given)] <- given
-  settings$refresh_grid <- kernel$refresh_grid
+  complete[names(given)] <- given
+  complete$refresh_grid <- kernel$refresh_grid
   if (tuner$is_default_n) {
-    settings$n_subsample <- min(settings$n_subsample, n_particles)
+    complete$n_subsample <- min(complete$n_subsample, n_particles)
   }
-  if (settings$n_subsample > n_particles) {
-    n <- settings$n_subsample
+  if (complete$n_subsample > n_particles) {
+    n <- complete$n_subsample
     abort(
       "{.arg n_subsample} must be at most {.arg n_particles}, which is
         {n_particles}, not {n}.",
       "input"
     )
   }
-  settings
+  complete
 }
 
 #' @export

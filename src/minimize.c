@@ -159,7 +159,7 @@ static double parabolic_point(smc_search *s, smc_bracket b) {
   return v;
 }
 
-void smc_narrow(smc_search *s, smc_bracket b) {
+double smc_narrow(smc_search *s, smc_bracket b) {
   double width, last_width = INFINITY;
   while (!over(s) && (width = b.upper - b.lower) > s->options->tolerance) {
     double x = NAN;
@@ -170,11 +170,15 @@ void smc_narrow(smc_search *s, smc_bracket b) {
     last_width = width;
     b = shrink(b, x, smc_search_value(s, x), smc_search_value(s, b.middle));
   }
+  double v = s->options->method == SMC_SEARCH_PARABOLIC ? vertex(s, b) : NAN;
+  return isfinite(v) ? v : b.middle;
 }
 
 double smc_minimize(smc_search *s, double x) {
   smc_bracket b = smc_bracket_minimum(s, x);
-  smc_narrow(s, b);
+  double minimum = smc_narrow(s, b);
+  if (!over(s))
+    return minimum;
   if (s->status == SMC_SEARCH_FAILED)
     return x;
   double best = smc_search_best(s, x);

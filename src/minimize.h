@@ -73,11 +73,13 @@ double smc_find_feasible(smc_search *s, double x);
 smc_bracket smc_bracket_minimum(smc_search *s, double x);
 
 /* Algorithm 6, or its parabolic variant: narrow the bracket until it is no
- * wider than the tolerance. */
-void smc_narrow(smc_search *s, smc_bracket b);
+ * wider than the tolerance. Returns its middle, the lowest point of it; or the
+ * vertex of the last parabola, for which nothing is asked of the objective. */
+double smc_narrow(smc_search *s, smc_bracket b);
 
-/* Algorithm 8: bracket, then search the bracket. Returns the best point seen
- * and leaves in s->status how the search ended. */
+/* Algorithm 8: bracket, then search the bracket. Returns the minimum found, or
+ * when the search was ended before that the best point seen, and leaves in
+ * s->status how it ended. */
 double smc_minimize(smc_search *s, double x);
 
 #endif

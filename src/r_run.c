@@ -95,8 +95,9 @@ static smc_config read_config(SEXP list, int d, smc_tuner_options *tuner) {
       .kernel_options = read_kernel_options(kernel),
       .d = d,
       .n_particles = int_of(list, "n_particles"),
-      .n_steps = (int)Rf_xlength(r_element(list, "lambda")),
-      .lambda = REAL(r_element(list, "lambda")),
+      .n_steps = int_of(list, "n_steps"),
+      .adaptive_ess = real_of(list, "adaptive_ess"),
+      .lambda = reals_or_null(list, "lambda"),
       .step_size = reals_or_null(list, "step_size"),
       .refresh_rate = reals_or_null(list, "refresh_rate"),
       .tuner = tuner,
@@ -136,21 +137,28 @@ static int *new_ints(SEXP list, int i, SEXPTYPE type, int n) {
 
 /* A list of T-vectors, into which the trace writes. */
 static SEXP new_trace(smc_trace *trace, int n_steps) {
-  static const char *const names[] = {
-      "step_size",    "refresh_rate", "acceptance",     "ess",
-      "lcb",          "log_z",        "n_target_evals", "n_objective_evals",
-      "tuner_status", "resampled"};
-  double **const reals[] = {&trace->step_size,     &trace->refresh_rate,
-                            &trace->acceptance,    &trace->ess,
-                            &trace->lcb,           &trace->log_z,
-                            &trace->n_target_evals};
-  const int n_reals = 7;
-  SEXP list = PROTECT(new_list(names, 10));
+  static const char *const names[] = {"lambda",
+                                      "step_size",
+                                      "refresh_rate",
+                                      "acceptance",
+                                      "ess",
+                                      "lcb",
+                                      "log_z",
+                                      "n_target_evals",
+                                      "n_objective_evals",
+                                      "tuner_status",
+                                      "resampled"};
+  double **const reals[] = {&trace->lambda,       &trace->step_size,
+                            &trace->refresh_rate, &trace->acceptance,
+                            &trace->ess,          &trace->lcb,
+                            &trace->log_z,        &trace->n_target_evals};
+  const int n_reals = sizeof reals / sizeof reals[0];
+  SEXP list = PROTECT(new_list(names, n_reals + 3));
   for (int i = 0; i < n_reals; i++)
     *reals[i] = new_reals(list, i, n_steps);
-  trace->n_objective_evals = new_ints(list, 7, INTSXP, n_steps);
-  trace->tuner_status = new_ints(list, 8, INTSXP, n_steps);
-  trace->resampled = new_ints(list, 9, LGLSXP, n_steps);
+  trace->n_objective_evals = new_ints(list, n_reals, INTSXP, n_steps);
+  trace->tuner_status = new_ints(list, n_reals + 1, INTSXP, n_steps);
+  trace->resampled = new_ints(list, n_reals + 2, LGLSXP, n_steps);
   UNPROTECT(1);
   return list;
 }

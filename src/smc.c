@@ -82,19 +82,64 @@ static void resample(smc_state *s, const smc_config *config, int step) {
 /* Weigh with log_g, and resample where the weights have become too uneven;
  * but not at the last step, where it would only add noise. Returns 0, or 1
  * when no weight is left. */
-static int weigh(smc_state *s, const smc_config *config, int step,
+static int weigh(smc_state *s, const smc_config *config, const smc_move *m,
                  smc_trace *trace) {
-  int row = step - 1, n = s->cloud.n;
+  int row = m->step - 1, n = s->cloud.n;
   trace->lcb[row] = local_barrier(s);
   if (reweigh(s))
     return 1;
   trace->ess[row] = smc_ess(n, s->weights);
   trace->log_z[row] = s->log_z + log_mean_weight(s);
+  /* a temperature that was sought has used up the effective sample size */
   trace->resampled[row] =
-      step < config->n_steps && trace->ess[row] < config->ess_threshold * n;
+      m->current.lambda < 1.0 &&
+      (!config->lambda || trace->ess[row] < config->ess_threshold * n);
   if (trace->resampled[row])
-    resample(s, config, step);
+    resample(s, config, m->step);
   return 0;
+}
+
+/* temperatures ------------------------------------------------------------ */
+
+/* Effective sample size were the particles, as they stand, weighed for the
+ * temperature lambda; 0 when none would be left. Uses log_g as scratch. */
+static double ess_at(smc_state *s, double previous, double lambda) {
+  int n = s->cloud.n;
+  double first = 0.0, second = 0.0;
+  for (int k = 0; k < n; k++) {
+    double log_weight = s->log_weights[k] +
+                        smc_detailed_balance(&s->cloud, k, previous, lambda);
+    s->log_g[k] = isfinite(log_weight) ? log_weight : -INFINITY;
+  }
+  double largest = smc_max(n, s->log_g);
+  for (int k = 0; k < n && largest > -INFINITY; k++) {
+    double w = exp(s->log_g[k] - largest);
+    first += w;
+    second += w * w;
+  }
+  return second > 0.0 ? first * first / second : 0.0;
+}
+
+/* The next temperature: given; or by bisection the highest that keeps the
+ * effective sample size, and 1 at the last step that there is room for. */
+static double next_lambda(smc_state *s, const smc_config *config, int step,
+                          double previous) {
+  const int most_halvings = 60;
+  const double least_step = 1e-10; /* rather a poor step than none */
+  if (config->lambda)
+    return config->lambda[step - 1];
+  double wanted = config->adaptive_ess * s->cloud.n;
+  if (step == config->n_steps || ess_at(s, previous, 1.0) >= wanted)
+    return 1.0;
+  double low = previous, high = 1.0;
+  for (int i = 0; i < most_halvings && high - low > 1e-6 * high; i++) {
+    double middle = 0.5 * (low + high);
+    if (ess_at(s, previous, middle) >= wanted)
+      low = middle;
+    else
+      high = middle;
+  }
+  return fmax(low, fmin(previous + least_step, 1.0));
 }
 
 /* the steps of the algorithm ---------------------------------------------- */
@@ -187,26 +232,28 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
   if (start(s, path, config))
     return SMC_TARGET_FAILED;
 
-  for (int t = 1; t <= config->n_steps; t++) {
-    smc_move m = {.path = path,
-                  .options = &config->kernel_options,
-                  .step = t,
-                  .previous = level,
-                  .current = {.lambda = config->lambda[t - 1]},
-                  .noise = s->noise,
-                  .uniform = s->uniform,
-                  .log_g = s->log_g,
-                  .acceptance = s->acceptance};
+  for (int t = 1; level.lambda < 1.0; t++) {
+    smc_move m = {
+        .path = path,
+        .options = &config->kernel_options,
+        .step = t,
+        .previous = level,
+        .current = {.lambda = next_lambda(s, config, t, level.lambda)},
+        .noise = s->noise,
+        .uniform = s->uniform,
+        .log_g = s->log_g,
+        .acceptance = s->acceptance};
     trace->step = t;
+    trace->lambda[t - 1] = m.current.lambda;
 
     if (weighs_first) {
       weigh_in_place(s, &m);
-      if (weigh(s, config, t, trace))
+      if (weigh(s, config, &m, trace))
         return SMC_ALL_DEAD;
     }
     if (set_parameters(s, config, &m, trace) || move(s, config, &m, trace))
       return SMC_TARGET_FAILED;
-    if (!weighs_first && weigh(s, config, t, trace))
+    if (!weighs_first && weigh(s, config, &m, trace))
       return SMC_ALL_DEAD;
 
     pause_between(path);

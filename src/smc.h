@@ -9,12 +9,15 @@ typedef struct smc_config {
   const smc_kernel *kernel;
   smc_kernel_options kernel_options;
   int d;
-  int n_particles;         /* N                                             */
-  int n_steps;             /* T                                             */
-  const double *lambda;    /* T temperatures, rising, the last of them 1    */
-  const double *step_size; /* T step sizes, or NULL to tune them           */
-  const double *refresh_rate;     /* T rates; read when step_size is given, for
-                                     kernels that refresh */
+  int n_particles;      /* N                                             */
+  int n_steps;          /* T                                             */
+  double adaptive_ess;  /* when lambda is NULL: each temperature is the highest
+                           that leaves this fraction of N as effective sample
+                           size; for kernels that weigh first             */
+  const double *lambda; /* T temperatures, rising to 1; or NULL          */
+  const double *step_size;    /* T step sizes, or NULL to tune them           */
+  const double *refresh_rate; /* T rates; read when step_size is given, for
+                                 kernels that refresh */
   const smc_tuner_options *tuner; /* read when step_size is NULL           */
   smc_resampling resampling;
   double ess_threshold; /* resample below this fraction of N             */
@@ -24,6 +27,7 @@ typedef struct smc_config {
 /* The course of the run, written step by step. Every array is the caller's
  * and has T elements; row t - 1 is step t. */
 typedef struct smc_trace {
+  double *lambda;
   double *step_size;
   double *refresh_rate; /* NaN where it does not apply                */
   double *acceptance;   /* mean over particles and moves; likewise    */

@@ -23,6 +23,7 @@ typedef struct runner {
   double lambda[MAX_STEPS], given_h[MAX_STEPS], given_rho[MAX_STEPS];
   double step_size[MAX_STEPS], refresh_rate[MAX_STEPS], acceptance[MAX_STEPS];
   double ess[MAX_STEPS], lcb[MAX_STEPS], log_z[MAX_STEPS];
+  double lambda_used[MAX_STEPS];
   double n_target_evals[MAX_STEPS];
   int resampled[MAX_STEPS], n_objective_evals[MAX_STEPS];
   int tuner_status[MAX_STEPS];
@@ -72,7 +73,8 @@ static void set_up(runner *r, const smc_kernel *kernel, toy_shape shape, int d,
 
 /* Run; release() when done with the state. */
 static void run(runner *r) {
-  r->trace = (smc_trace){.step_size = r->step_size,
+  r->trace = (smc_trace){.lambda = r->lambda_used,
+                         .step_size = r->step_size,
                          .refresh_rate = r->refresh_rate,
                          .acceptance = r->acceptance,
                          .ess = r->ess,

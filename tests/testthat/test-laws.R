@@ -30,21 +30,9 @@ evidences <- function(target, schedule, ..., kernel = kernel_lmc(),
   })
 }
 
-for (resampling in c(
-  "ssp", "systematic", "stratified", "residual", "multinomial"
-)) {
-  test_that(paste("the evidence is unbiased with resampling:", resampling), {
-    schedule <- tuned_schedule(target)
-    z <- evidences(
-      target, schedule,
-      resampling = resampling, ess_threshold = 0.9, n = 300
-    )
-    expect_mean(z, 1, resolution = 0.05)
-  })
-}
-
+# Every resampling scheme is in test-kernel-laws.R.
 for (backward in c("time_correct", "forward")) {
-  for (threshold in c(0, 0.5, 1)) {
+  for (threshold in c(0, 1)) {
     test_that(sprintf(
       "the evidence is unbiased: backward %s, threshold %g",
       backward, threshold
@@ -162,15 +150,13 @@ test_that("the backward kernels rank as in the paper", {
 # models --------------------------------------------------------------------
 
 test_that("Sonar by LMC has a plausible log evidence and a frugal tuner", {
-  for (seed in 1:2) {
-    fit <- smc(target_sonar(), kernel = kernel_lmc(), seed = seed)
-    expect_gt(fit$log_z, -116)
-    expect_lt(fit$log_z, -106)
-    adapt <- fit$steps[fit$steps$run == "adapt", ]
-    expect_lt(adapt$n_objective_evals[1], 40)
-    expect_lt(mean(adapt$n_objective_evals[-1]), 15)
-    expect_true(all(adapt$tuner_status == "converged"))
-  }
+  fit <- smc(target_sonar(), kernel = kernel_lmc(), seed = 1)
+  expect_gt(fit$log_z, -116)
+  expect_lt(fit$log_z, -105)
+  adapt <- fit$steps[fit$steps$run == "adapt", ]
+  expect_lt(adapt$n_objective_evals[1], 25)
+  expect_lt(mean(adapt$n_objective_evals[-1]), 6)
+  expect_true(all(adapt$tuner_status == "converged"))
 })
 
 # y_i ~ N(mu, 1) and mu ~ N(0, 2^2): the posterior and the evidence are known.

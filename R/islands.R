@@ -1,0 +1,148 @@
+# Islands: independent unbiased runs, and what their spread says of the error.
+
+# The final runs of a schedule. Returns list(islands, steps, particles,
+# log_weights, seconds): a table with a row an island, and the pooled rest.
+run_islands <- function(settings, border, schedule, islands) {
+  indices <- seq_len(islands$islands)
+  results <- lapply_islands(indices, function(i) {
+    run_sampler(settings, border, "final", schedule, index = i)
+  })
+  if (!is.null(islands$precision)) {
+    repeat {
+      n <- length(results)
+      error <- combine(island_log_z(results))$std_error
+      if (isTRUE(error <= islands$precision) || n >= islands$max_islands) {
+        break
+      }
+      more <- seq(n + 1, min(n + 4, islands$max_islands))
+      results <- c(results, lapply_islands(more, function(i) {
+        run_sampler(settings, border, "final", schedule, index = i)
+      }))
+    }
+  }
+  pool(results)
+}
+
+island_log_z <- function(results) {
+  vapply(results, function(r) r$runs$log_z, double(1))
+}
+
+# In parallel where the user has set a plan for it; in this process otherwise. The
+# random streams belong to the islands, so the results are the same.
+lapply_islands <- function(indices, f) {
+  parallel <- length(indices) > 1 &&
+    isNamespaceLoaded("future") &&
+    !inherits(future::plan(), "sequential") &&
+    requireNamespace("future.apply", quietly = TRUE)
+  if (parallel) {
+    future.apply::future_lapply(
+      indices,
+      f,
+      future.seed = NULL,
+      future.packages = "autosmc"
+    )
+  } else {
+    lapply(indices, f)
+  }
+}
+
+# Draws are pooled with weights in proportion to each island's estimate.
+pool <- function(results) {
+  n <- length(results)
+  log_z <- island_log_z(results)
+  share <- normalise_log(log_z)
+  steps <- bind_rows(lapply(results, `[[`, "steps"))
+  table <- bind_rows(lapply(results, `[[`, "runs"))
+  table$island <- seq_len(n)
+  size <- nrow(results[[1]]$particles)
+  list(
+    islands = table[c("island", setdiff(names(table), c("island", "run")))],
+    steps = steps,
+    particles = do.call(rbind, lapply(results, `[[`, "particles")),
+    log_weights = unlist(Map(`+`, lapply(results, `[[`, "log_weights"), share)),
+    island = rep(seq_len(n), each = size)
+  )
+}
+
+# The estimate from several: the mean of the Z's, its error by the delta method,
+# and an interval by Student's t.
+combine <- function(log_z, level = 0.95) {
+  n <- length(log_z)
+  largest <- max(log_z)
+  z <- exp(log_z - largest)
+  estimate <- largest + log(mean(z))
+  error <- if (n > 1) stats::sd(z) / mean(z) / sqrt(n) else NA_real_
+  half <- if (n > 1) stats::qt((1 + level) / 2, n - 1) * error else NA_real_
+  list(
+    log_z = estimate,
+    std_error = error,
+    conf_low = estimate - half,
+    conf_high = estimate + half
+  )
+}
+
+# Where islands disagree much, the estimate hangs on few of them, and the interval
+# is not to be trusted.
+warn_if_unreliable <- function(log_z, precision, error) {
+  n <- length(log_z)
+  if (n < 2) {
+    return()
+  }
+  share <- max(exp(normalise_log(log_z)))
+  spread <- stats::sd(log_z)
+  if (spread > 1 || (n >= 4 && share > 0.5)) {
+    percent <- round(100 * share)
+    spread <- format(spread, digits = 2)
+    cli::cli_warn(
+      c(
+        "The error of {.field log_z} is not to be trusted: the islands disagree.",
+        "i" = "Their estimates have a standard deviation of {spread}, and one of
+          {n} makes up {percent} % of the mean.",
+        "i" = "Try more {.arg n_particles} or more {.arg n_steps}."
+      ),
+      class = "autosmc_warning_unreliable"
+    )
+  }
+  if (!is.null(precision) && error > precision) {
+    error <- format(error, digits = 2)
+    cli::cli_warn(
+      c(
+        "The precision asked for was not reached: with {n} islands the standard
+          error is {error}, not {precision}.",
+        "i" = "Raise {.arg max_islands}, or {.arg n_particles}."
+      ),
+      class = "autosmc_warning_precision"
+    )
+  }
+}
+
+#' Repeat the unbiased run of a fit
+#'
+#' Runs the sampler again and again with the schedule and the reference of a fit
+#' and with fresh randomness, to see how its estimates scatter.
+#'
+#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param n number of runs (positive integer).
+#' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's
+#'   generator.
+#' @return A data frame with a row a run: `replicate`, `log_z`, `ess` (of the final
+#'   particles), `barrier`, `n_target_evals` and `seconds`.
+#' @examples
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8,
+#'            islands = 1)
+#' smc_replicate(fit, 5)
+#' @export
+smc_replicate <- function(fit, n, seed = NULL) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  n <- check_count(n, "n")
+  settings <- fit[names(fit) %in% settings_names]
+  settings$progress <- FALSE
+  settings$seed <- check_seed(seed)
+  border <- target_border(fit$target)
+  runs <- lapply_islands(seq_len(n), function(i) {
+    run_sampler(settings, border, "final", as.list(fit$schedule), index = i)
+  })
+  table <- bind_rows(lapply(runs, `[[`, "runs"))
+  table$replicate <- seq_len(n)
+  table[c("replicate", "log_z", "ess", "barrier", "n_target_evals", "seconds")]
+}

@@ -1,0 +1,183 @@
+# Rounds of adaptation: after each tuned run the temperatures are spread anew by
+# what the run has learnt of the path, and the reference is brought closer to the
+# target by what it has learnt of the target.
+
+# temperatures ----------------------------------------------------------------
+
+#' The next schedule, from the barrier of a run
+#'
+#' Spreads the temperatures so that every step is equally hard, by the local
+#' communication barriers that a run has met.
+#'
+#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Its last run counts;
+#'   of several islands, the first.
+#' @param n_steps number of steps (positive integer); NULL for twice the global
+#'   barrier, rounded up, which is the length that Syed et al. recommend.
+#' @param max_steps at most so many steps (positive integer). The barrier that LMC
+#'   meets grows with the number of steps, so that without a limit the schedule
+#'   would double in every round.
+#' @return The temperatures: a numeric vector that rises from 0 to 1.
+#' @source Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
+#'   sequential Monte Carlo samplers*; the inverse of the cumulative barrier is a
+#'   monotone cubic, [stats::splinefun()] with `method = "monoH.FC"`.
+#' @examples
+#' target <- target_gaussian(2, mean = 3)
+#' fit <- smc_adapt(target, n_particles = 256, n_steps = 16, rounds = 0)
+#' schedule <- schedule_barrier(fit)
+#' smc_adapt(target, schedule = schedule, n_particles = 256, rounds = 0)
+#' @export
+schedule_barrier <- function(fit, n_steps = NULL, max_steps = 256) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  steps <- fit$steps
+  last <- steps$run == steps$run[nrow(steps)] &
+    (is.na(steps$island) | steps$island == 1)
+  round <- steps$round[nrow(steps)]
+  if (!is.na(round)) {
+    last <- last & steps$round %in% round
+  }
+  max_steps <- check_count(max_steps, "max_steps", min = 2)
+  if (!is.null(n_steps)) {
+    n_steps <- check_count(n_steps, "n_steps")
+  }
+  barrier_schedule(steps[last, ], n_steps, max_steps)
+}
+
+barrier_schedule <- function(steps, n_steps, max_steps) {
+  barrier <- c(0, steps$barrier)
+  lambda <- c(0, steps$lambda)
+  total <- barrier[length(barrier)]
+  if (is.null(n_steps)) {
+    n_steps <- min(max(2, ceiling(2 * total)), max_steps)
+  }
+  # steps at which nothing was in the way make no progress along the barrier
+  ahead <- c(TRUE, diff(barrier) > 1e-8 * total)
+  ahead[length(ahead)] <- TRUE
+  if (sum(ahead) < 3) {
+    return(schedule_power(n_steps))
+  }
+  barrier <- barrier[ahead]
+  inverse <- stats::splinefun(barrier, lambda[ahead], method = "monoH.FC")
+  inner <- inverse(total * seq_len(n_steps - 1) / n_steps)
+  inner <- sort(unique(inner[inner > 0 & inner < 1]))
+  c(0, inner, 1)
+}
+
+#' Temperatures found on the way
+#'
+#' Each temperature is the highest that leaves a given fraction of the particles
+#' as effective sample size, found by bisection. It takes a kernel whose weights do
+#' not depend on the move: [kernel_mala()] or [kernel_rwmh()]. The run that finds
+#' the temperatures is biased; the runs after it use what was found.
+#'
+#' @param ess the fraction (number in (0, 1)).
+#' @param max_steps at most so many steps (positive integer); the last of them goes
+#'   to temperature 1 whatever the effective sample size.
+#' @return An object of class `smc_schedule_adaptive`, for the argument `schedule` of
+#'   [smc()] and [smc_adapt()].
+#' @examples
+#' fit <- smc(target_gaussian(2, mean = 3), kernel = kernel_mala(),
+#'            schedule = schedule_adaptive(0.5), n_particles = 256)
+#' fit$schedule
+#' @export
+schedule_adaptive <- function(ess = 0.5, max_steps = 1000) {
+  structure(
+    list(
+      ess = check_number(ess, "ess", min = 0, max = 1, open = TRUE),
+      max_steps = check_count(max_steps, "max_steps")
+    ),
+    class = "smc_schedule_adaptive"
+  )
+}
+
+#' @export
+print.smc_schedule_adaptive <- function(x, ...) {
+  cat("<smc_schedule_adaptive> effective sample size ", format(x$ess),
+    ", at most ", x$max_steps, " steps\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
+
+# the reference ---------------------------------------------------------------
+
+# The variance of a fitted reference is larger than that of the particles: tails
+# that are too light make an estimate that is too low, and looks fine.
+inflation <- 1.5
+
+# A normal distribution fitted to weighted particles; NULL when too few are left.
+# The covariance is full when there are many particles for the dimension, with its
+# correlations shrunk by the rule of Schaefer and Strimmer (2005), and else diagonal.
+fit_reference <- function(particles, log_weights) {
+  w <- exp(log_weights)
+  n <- 1 / sum(w^2)
+  d <- ncol(particles)
+  if (n < 10) {
+    return(NULL)
+  }
+  mean <- colSums(w * particles)
+  centred <- sweep(particles, 2, mean) * sqrt(w * n / (n - 1))
+  variance <- colSums(centred^2)
+  if (!all(is.finite(mean)) || !all(is.finite(variance)) || any(variance <= 0)) {
+    return(NULL)
+  }
+  if (d == 1 || n < 8 * d) {
+    return(reference_gaussian(mean, sd = sqrt(inflation * variance)))
+  }
+  correlation <- stats::cov2cor(crossprod(centred))
+  square <- correlation[upper.tri(correlation)]^2
+  shrinkage <- min(1, sum((1 - square)^2 / (n - 1)) / sum(square))
+  correlation <- (1 - shrinkage) * correlation
+  diag(correlation) <- 1
+  sd <- sqrt(inflation * variance)
+  cov <- correlation * tcrossprod(sd)
+  tryCatch(
+    reference_gaussian(mean, cov = (cov + t(cov)) / 2),
+    autosmc_error_input = function(e) NULL
+  )
+}
+
+# the rounds ------------------------------------------------------------------
+
+# One adapting run, and then `rounds` more. Returns list(best, runs): the runs in
+# their order, and the best of them, each a list as run_sampler() returns it with
+# the `reference` and the `round` it was run with.
+adapt_in_rounds <- function(settings, border, path, rounds) {
+  tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
+  one_round <- function(round, reference, path) {
+    settings$reference <- reference
+    result <- run_sampler(settings, border, "adapt", path, tuner, round)
+    result$reference <- reference
+    result$round <- round
+    result
+  }
+  best <- one_round(0, settings$reference, path)
+  runs <- list(best)
+  for (round in seq_len(rounds$rounds)) {
+    reference <- if (rounds$whiten) {
+      fit_reference(best$particles, best$log_weights)
+    }
+    if (is.null(reference)) {
+      reference <- best$reference
+    }
+    if (is.null(path$adaptive_ess)) {
+      path$lambda <- barrier_schedule(best$steps, NULL, rounds$max_steps)[-1]
+    }
+    tried <- one_round(round, reference, path)
+    runs <- c(runs, list(tried))
+    if (is_no_worse(tried, best)) {
+      best <- tried
+    }
+  }
+  list(best = best, runs = runs)
+}
+
+# Whether a round's path is no harder than that of the best before. Estimates err
+# on the low side when a part of the target is missed, so one that is lower than
+# before by more than chance counts against a round, however low its barrier.
+is_no_worse <- function(tried, best) {
+  slack <- 1 + 0.5 * sqrt(sum(best$steps$lcb^2) / best$runs$n_particles)
+  tried$runs$barrier <= 1.05 * best$runs$barrier &&
+    tried$runs$log_z >= best$runs$log_z - slack
+}
