@@ -87,9 +87,10 @@
 #' @section Rounds: Each round after the first fits a normal distribution to the
 #'   weighted particles of the best round so far, with its variance inflated by 1.5,
 #'   and makes it the reference. Its covariance is full when the effective sample
-#'   size is at least eight times the dimension, with correlations shrunk, and
+#'   size is at least six times the dimension, with correlations shrunk, and
 #'   diagonal when it is less. A round whose barrier is higher than the best one's by
-#'   more than 5 %, or whose estimate is lower by more than chance, is not built on.
+#'   more than 5 %, or whose estimate is lower by more than 5, is not built on, and
+#'   the rounds after it only spread the temperatures anew.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
 #'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds

@@ -6,7 +6,7 @@ target <- target_gaussian(10, mean = 30)
 rows <- lapply(c("time_correct", "forward", "detailed_balance"), function(name) {
   kernel <- kernel_lmc(step_size = 0.5, backward = name)
   z <- replicate_seeds(1:256, function(seed) {
-    fit <- smc(target, kernel = kernel, schedule = (0:64) / 64, seed = seed)
+    fit <- smc_paper(target, kernel = kernel, schedule = (0:64) / 64, seed = seed)
     c(log_z = fit$log_z)
   })
   cbind(backward = name, spread(z[, "log_z"]))

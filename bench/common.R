@@ -23,6 +23,11 @@ replicate_seeds <- function(seeds, f) {
   do.call(rbind, parallel::mclapply(seeds, f, mc.cores = cores))
 }
 
+# The paper's method: one adapting run and one unbiased run from N(0, I).
+smc_paper <- function(target, ...) {
+  smc(target, ..., rounds = 0, whiten = FALSE, islands = 1)
+}
+
 # log Z over seeds: median, 80 % band and spread.
 spread <- function(z) {
   data.frame(
@@ -34,11 +39,11 @@ spread <- function(z) {
   )
 }
 
-# One row: unbiased log Z of smc() over seeds, and what the tuning cost, as a
-# multiple of a run without.
+# One row: unbiased log Z by the paper's method over seeds, and what the tuning
+# cost, as a multiple of a run without.
 measure <- function(target, seeds, ...) {
   out <- replicate_seeds(seeds, function(seed) {
-    fit <- smc(target, seed = seed, ...)
+    fit <- smc_paper(target, seed = seed, ...)
     steps <- fit$steps[fit$steps$run == "adapt", ]
     c(
       log_z = fit$log_z,

@@ -18,7 +18,7 @@ for (d in dims) {
   n_steps <- 4 * ceiling(sqrt(d))
   for (name in names(kernels)) {
     out <- replicate_seeds(1:32, function(seed) {
-      fit <- smc(target, kernel = kernels[[name]], n_steps = n_steps, seed = seed)
+      fit <- smc_paper(target, kernel = kernels[[name]], n_steps = n_steps, seed = seed)
       c(log_z = fit$log_z, fit$schedule$step_size)
     })
     rows <- c(rows, list(cbind(

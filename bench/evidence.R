@@ -1,0 +1,56 @@
+# smc() by its defaults: rounds, whitening and islands; 32 seeds each (8 for Pines).
+# `covered` is the share of the 95 % intervals that hold the truth, `error` the
+# median of the standard errors, `warned` the share of fits with a warning.
+source("bench/common.R")
+
+truth <- c(
+  brownian = 1.18775, # by quadrature over the two scales, all else being normal
+  sonar = -108.357,
+  funnel = 0,
+  pines = 501.8
+)
+cases <- c(
+  targets[names(truth)],
+  lapply(setNames(2^(1:7), paste0("shifted_", 2^(1:7))), function(d) {
+    function() target_gaussian(d, mean = 3)
+  })
+)
+names <- commandArgs(TRUE) # the targets; all when none is named
+if (length(names) == 0) names <- names(cases)
+
+rows <- lapply(names, function(name) {
+  target <- cases[[name]]()
+  true <- if (name %in% names(truth)) truth[[name]] else 0
+  out <- replicate_seeds(if (name == "pines") 1:8 else 1:32, function(seed) {
+    warned <- 0
+    fit <- withCallingHandlers(
+      smc(target, seed = seed),
+      autosmc_warning_unreliable = function(w) {
+        warned <<- 1
+        tryInvokeRestart("muffleWarning")
+      }
+    )
+    runs <- fit$runs
+    c(
+      log_z = fit$log_z,
+      error = fit$std_error,
+      covered = fit$conf_low <= true && true <= fit$conf_high,
+      warned = warned,
+      evals = sum(runs$n_target_evals),
+      final_evals = runs$n_target_evals[runs$run == "final"],
+      n_steps = runs$n_steps[runs$run == "final"]
+    )
+  })
+  cbind(
+    target = name,
+    truth = true,
+    spread(out[, "log_z"]),
+    error = median(out[, "error"]),
+    covered = mean(out[, "covered"]),
+    warned = mean(out[, "warned"]),
+    evals = median(out[, "evals"]),
+    final_evals = median(out[, "final_evals"]),
+    n_steps = median(out[, "n_steps"])
+  )
+})
+keep(do.call(rbind, rows), "evidence")
