@@ -3,12 +3,9 @@
 #' Sonar signals bounced off a metal cylinder (a mine) or a roughly
 #' cylindrical rock, at various angles and under various conditions.
 #'
-#' @format A data frame with 208 rows, one for each signal, and 61 columns:
-#' \describe{
-#'   \item{V1, ..., V60}{(numeric) The energy within a frequency band,
-#'     integrated over a period of time, between 0 and 1.}
-#'   \item{Class}{(factor) `"M"` for a mine, `"R"` for a rock.}
-#' }
+#' @format A data frame with 208 rows, one for each signal, and 61 columns. `V1` to
+#'   `V60` (numeric): the energy within a frequency band, integrated over a period of
+#'   time, between 0 and 1. `Class` (factor): `"M"` for a mine, `"R"` for a rock.
 #'
 #' @source
 #' UCI Machine Learning Repository, "Connectionist Bench (Sonar, Mines vs.

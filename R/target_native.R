@@ -67,7 +67,7 @@
 #'
 #'   A context that is allocated with `malloc()` in `init` is freed by `release`;
 #'   one from `R_alloc()` frees itself. Routines are called on R's main thread
-#'   and may call R, and [Rf_error()] too.
+#'   and may call R, and `Rf_error()` too.
 #' @section Errors: Of class `autosmc_error_input` when a library or a routine is
 #'   not found. In a run, of class `autosmc_error_target` when the routine
 #'   returns something other than 0 (the code and the step are in the message)

@@ -22,7 +22,7 @@
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 64)
+#' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 64, islands = 1)
 #' @export
 target_gaussian <- function(dim, mean = 0, sd = 1) {
   dim <- check_count(dim, "dim", min = 1)
@@ -58,7 +58,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_funnel(), n_steps = 8, n_particles = 64)
+#' smc(target_funnel(), n_steps = 8, n_particles = 64, islands = 1)
 #' @export
 target_funnel <- function(dim = 10) {
   dim <- check_count(dim, "dim", min = 2)
@@ -96,7 +96,7 @@ target_funnel <- function(dim = 10) {
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_brownian(), n_steps = 8, n_particles = 64)
+#' smc(target_brownian(), n_steps = 8, n_particles = 64, islands = 1)
 #' @export
 target_brownian <- function() {
   builtin_target(
@@ -126,7 +126,7 @@ target_brownian <- function() {
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_sonar(), n_steps = 8, n_particles = 64)
+#' smc(target_sonar(), n_steps = 8, n_particles = 64, islands = 1)
 #' @export
 target_sonar <- function() {
   data <- autosmc::sonar

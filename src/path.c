@@ -5,36 +5,71 @@
 #include <math.h>
 #include <string.h>
 
+/* products with a triangular matrix ---------------------------------------- */
+
+/* Particles are taken LANES at a time, side by side, so that one coefficient
+ * serves all of them and the innermost loop has no dependent sums. */
+enum { LANES = 8 };
+
+/* packed: d x LANES, the coordinates of particles k.. of the d x n matrix x,
+ * those beyond n zero. */
+static void pack(int d, int n, int k, const double *x, double *packed) {
+  for (int lane = 0; lane < LANES; lane++)
+    for (int j = 0; j < d; j++)
+      packed[lane + LANES * j] =
+          k + lane < n ? x[smc_size(d, k + lane) + (size_t)j] : 0.0;
+}
+
+/* sum[lane] = the sum over j, first <= j < last, of row[j] packed[j][lane]. */
+static void dot_lanes(const double *row, int first, int last,
+                      const double *packed, double *sum) {
+  for (int lane = 0; lane < LANES; lane++)
+    sum[lane] = 0.0;
+  for (int j = first; j < last; j++)
+    for (int lane = 0; lane < LANES; lane++)
+      sum[lane] += row[j] * packed[lane + LANES * j];
+}
+
+/* out = shift + L x (transposed: shift + L' x), for n columns; out may be x.
+ * shift: d, or NULL for none. */
+static void multiply(const smc_path *path, bool transposed, int n,
+                     const double *shift, const double *x, double *out) {
+  int d = path->d;
+  const double *rows = transposed ? path->chol : path->chol_transposed;
+  double sum[LANES];
+  for (int k = 0; k < n; k += LANES) {
+    pack(d, n, k, x, path->packed);
+    for (int i = 0; i < d; i++) {
+      int first = transposed ? i : 0, last = transposed ? d : i + 1;
+      dot_lanes(rows + smc_size(d, i), first, last, path->packed, sum);
+      for (int lane = 0; lane < LANES && k + lane < n; lane++)
+        out[smc_size(d, k + lane) + (size_t)i] =
+            (shift ? shift[i] : 0.0) + sum[lane];
+    }
+  }
+}
+
 /* coordinates ------------------------------------------------------------- */
 
 void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
   path->mapped =
       path->mean ? smc_take_doubles(arena, smc_size(path->d, n)) : NULL;
-}
-
-/* out += L z. */
-static void add_scaled(const smc_path *path, const double *z, double *out) {
-  int d = path->d;
-  for (int i = 0; path->sd && i < d; i++)
-    out[i] += path->sd[i] * z[i];
-  for (int j = 0; path->chol && j < d; j++) {
-    const double *column = path->chol + smc_size(d, j);
-    for (int i = j; i < d; i++)
-      out[i] += column[i] * z[j];
-  }
+  path->packed =
+      path->chol ? smc_take_doubles(arena, smc_size(path->d, LANES)) : NULL;
 }
 
 void smc_path_to_user(const smc_path *path, int n, const double *z,
                       double *out) {
   int d = path->d;
-  if (!path->mean) {
+  if (!path->mean)
     memcpy(out, z, smc_size(d, n) * sizeof(double));
-    return;
-  }
-  for (int k = 0; k < n; k++) {
-    memcpy(out + smc_size(d, k), path->mean, (size_t)d * sizeof(double));
-    add_scaled(path, z + smc_size(d, k), out + smc_size(d, k));
-  }
+  else if (path->chol)
+    multiply(path, false, n, path->mean, z, out);
+  else
+    for (size_t j = 0; j < smc_size(d, n); j++) {
+      size_t i = j % (size_t)d;
+      out[j] = path->mean[i] + path->sd[i] * z[j];
+    }
 }
 
 static double log_determinant(const smc_path *path) {
@@ -44,21 +79,14 @@ static double log_determinant(const smc_path *path) {
   return sum;
 }
 
-/* grad <- L' grad; scratch: d. */
-static void scale_gradient(const smc_path *path, double *grad,
-                           double *scratch) {
-  int d = path->d;
-  for (int i = 0; path->sd && i < d; i++)
-    grad[i] *= path->sd[i];
-  if (!path->chol)
-    return;
-  memcpy(scratch, grad, (size_t)d * sizeof(double));
-  memset(grad, 0, (size_t)d * sizeof(double));
-  for (int i = 0; i < d; i++) {
-    const double *row = path->chol_transposed + smc_size(d, i);
-    for (int j = 0; j <= i; j++)
-      grad[j] += row[j] * scratch[i];
-  }
+/* grad <- L' grad, for n columns. */
+static void scale_gradients(const smc_path *path, int n, double *grad) {
+  size_t d = (size_t)path->d;
+  if (path->chol)
+    multiply(path, true, n, NULL, grad, grad);
+  else
+    for (size_t j = 0; j < d * (size_t)n; j++)
+      grad[j] *= path->sd[j % d];
 }
 
 /* The target's density and gradient, taken over to the coordinates z. */
@@ -66,12 +94,10 @@ static void pull_back(const smc_path *path, smc_cloud *cloud, bool gradients) {
   if (!path->mean)
     return;
   double log_jacobian = log_determinant(path);
-  for (int k = 0; k < cloud->n; k++) {
-    size_t column = smc_size(path->d, k);
+  for (int k = 0; k < cloud->n; k++)
     cloud->log_p[k] += log_jacobian;
-    if (gradients) /* the mapped positions have served */
-      scale_gradient(path, cloud->grad_p + column, path->mapped + column);
-  }
+  if (gradients)
+    scale_gradients(path, cloud->n, cloud->grad_p);
 }
 
 /* what is not finite ------------------------------------------------------ */

@@ -23,6 +23,7 @@ typedef struct smc_path {
   const double *chol; /* d x d, L in its lower triangle; or NULL          */
   const double *chol_transposed; /* d x d, its transpose                  */
   double *mapped; /* scratch, d x (largest cloud), when mean is given */
+  double *packed; /* scratch for products with L, when chol is given  */
   double n_evals; /* evaluations of the target so far                 */
   int failure;    /* the target's return code, when not 0             */
   void (*pause)(void *data); /* called between the parts of a step: may leave
