@@ -9,7 +9,7 @@ help:
 	@echo "make docs    write man/ and NAMESPACE from the comments in R/"
 	@echo "make ci      all of the checks, as continuous integration runs them"
 	@echo "make setup   only install what the targets above need"
-	@echo "make format  format the C files"
+	@echo "make format  format the C files and, with styler, the R files"
 
 demo test check docs:
 	@bash .ci/run $@
@@ -22,5 +22,6 @@ setup:
 
 format:
 	clang-format -i src/*.[ch] inst/include/*.h tests/core/*.[ch]
+	Rscript -e 'styler::style_dir("R"); styler::style_dir("bench"); styler::style_dir("tests")'
 
 .PHONY: help demo test check docs ci setup format

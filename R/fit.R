@@ -41,7 +41,8 @@ new_fit <- function(settings, adapted, final, plan) {
 # A row for every round, and one for the islands together.
 fit_runs <- function(rounds, final, estimate) {
   rows <- lapply(rounds, function(row) {
-    cbind(row, std_error = NA_real_, conf_low = NA_real_, conf_high = NA_real_,
+    cbind(row,
+      std_error = NA_real_, conf_low = NA_real_, conf_high = NA_real_,
       islands = 1L
     )
   })
@@ -94,12 +95,14 @@ print.smc_fit <- function(x, ...) {
   variables <- if (x$target$dim == 1) "variable" else "variables"
   cat("<smc_fit> ", x$target$label, ", ", x$target$dim, " ", variables, "\n", sep = "")
   line("log Z", format_estimate(x, last))
-  line("sampler", x$kernel$label, ", ", count(last$n_particles), " particles, ",
+  line(
+    "sampler", x$kernel$label, ", ", count(last$n_particles), " particles, ",
     last$n_steps, " steps",
     if (last$islands > 1) sprintf(", %d islands", last$islands)
   )
   line("cost", format_cost(runs, count))
-  line("draws", count(nrow(x$particles)), " weighted, effective sample size ",
+  line(
+    "draws", count(nrow(x$particles)), " weighted, effective sample size ",
     count(round(final_ess(x)))
   )
   stopped <- table(x$steps$tuner_status)

@@ -128,8 +128,10 @@ warn_if_unreliable <- function(log_z, precision, error) {
 #' @return A data frame with a row a run: `replicate`, `log_z`, `ess` (of the final
 #'   particles), `barrier`, `n_target_evals` and `seconds`.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8,
-#'            islands = 1)
+#' fit <- smc(target_gaussian(2, mean = 1),
+#'   n_particles = 128, n_steps = 8,
+#'   islands = 1
+#' )
 #' smc_replicate(fit, 5)
 #' @export
 smc_replicate <- function(fit, n, seed = NULL) {

@@ -75,8 +75,10 @@ barrier_schedule <- function(steps, n_steps, max_steps) {
 #' @return An object of class `smc_schedule_adaptive`, for the argument `schedule` of
 #'   [smc()] and [smc_adapt()].
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 3), kernel = kernel_mala(),
-#'            schedule = schedule_adaptive(0.5), n_particles = 256)
+#' fit <- smc(target_gaussian(2, mean = 3),
+#'   kernel = kernel_mala(),
+#'   schedule = schedule_adaptive(0.5), n_particles = 256
+#' )
 #' fit$schedule
 #' @export
 schedule_adaptive <- function(ess = 0.5, max_steps = 1000) {

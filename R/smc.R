@@ -123,8 +123,10 @@
 #' head(fit$steps)
 #'
 #' # a function of one's own: log evidence log(2 pi) = 1.838
-#' smc(function(x) -sum(x^2) / 2, dim = 2, gradient = function(x) -x,
-#'     n_particles = 128, n_steps = 4, rounds = 0, islands = 2)
+#' smc(function(x) -sum(x^2) / 2,
+#'   dim = 2, gradient = function(x) -x,
+#'   n_particles = 128, n_steps = 4, rounds = 0, islands = 2
+#' )
 #'
 #' # the two halves; the schedule may be looked at and edited in between
 #' target <- target_gaussian(2, mean = 3)

@@ -42,8 +42,10 @@ png("bench/results/scaling.png", 1500, 900, res = 150)
 par(mfrow = c(2, 2), mar = c(4, 4.2, 2, 1), las = 1)
 
 range <- range(table$q10, table$q90, 0)
-plot(NA, log = "x", xlim = c(1.8, 570), ylim = range, xlab = "dimension d",
-     ylab = "log Z (truth: 0)", main = "Estimates", xaxt = "n")
+plot(NA,
+  log = "x", xlim = c(1.8, 570), ylim = range, xlab = "dimension d",
+  ylab = "log Z (truth: 0)", main = "Estimates", xaxt = "n"
+)
 axis(1, dims)
 abline(h = 0, lty = 3)
 for (i in seq_along(kernels)) {
@@ -57,13 +59,17 @@ legend("bottomleft", names(kernels), col = colours, pch = 15:17, bty = "n")
 shades <- c("#A6CEE3", "#6BAED6", "#3182BD", "#08519C", "#000000")
 for (name in names(kernels)) {
   all <- unlist(step_sizes)
-  plot(NA, log = "y", xlim = c(0, 1), ylim = range(all), xlab = "t / T",
-       ylab = "step size h", main = name)
+  plot(NA,
+    log = "y", xlim = c(0, 1), ylim = range(all), xlab = "t / T",
+    ylab = "step size h", main = name
+  )
   for (j in seq_along(dims)) {
     h <- step_sizes[[name]][[j]]
     lines(seq_along(h) / length(h), h, col = shades[j], lwd = 2, lty = j)
   }
-  legend("bottomleft", paste("d =", dims), col = shades, lty = seq_along(dims),
-         lwd = 2, bty = "n", ncol = 2, cex = 0.8)
+  legend("bottomleft", paste("d =", dims),
+    col = shades, lty = seq_along(dims),
+    lwd = 2, bty = "n", ncol = 2, cex = 0.8
+  )
 }
 invisible(dev.off())

@@ -148,6 +148,137 @@ static void test_change_of_variables(void) {
   free(x);
 }
 
+/* With a triangular L: x = mean + L z, the density gains log|L|, and the
+ * gradient in z is L' times the one in x. What is outside the triangles is
+ * never read. */
+static void test_triangular(int d, uint64_t seed) {
+  const int n = 20;
+  const size_t dd = (size_t)(d * d), dn = (size_t)(d * n);
+  double *mean = take_doubles((size_t)d), *chol = take_doubles(dd);
+  double *transposed = take_doubles(dd), *x = take_doubles(dn);
+  double log_det = 0.0;
+  dice r = {seed};
+  for (int j = 0; j < d; j++) {
+    mean[j] = dice_normal(&r);
+    for (int i = 0; i < d; i++) {
+      bool inside = i >= j;
+      double value = i == j ? dice_between(&r, 0.3, 2.0) : dice_normal(&r);
+      chol[i + d * j] = inside ? value : NAN;
+      transposed[j + d * i] = inside ? value : NAN;
+      log_det += i == j ? log(value) : 0.0;
+    }
+  }
+  toy t = {.shape = TOY_SKEWED, .last_x = x};
+  smc_path path = {.target = toy_target,
+                   .data = &t,
+                   .d = d,
+                   .mean = mean,
+                   .chol = chol,
+                   .chol_transposed = transposed};
+  smc_arena arena = {NULL, 0};
+  smc_path_layout(&path, &arena, n);
+  char *scratch = take_memory(arena.used), *blocks[3];
+  arena = (smc_arena){scratch, 0};
+  smc_path_layout(&path, &arena, n);
+  smc_cloud c = toy_cloud(d, n, false, true, &blocks[0]);
+  smc_cloud plus = toy_cloud(d, n, false, true, &blocks[1]);
+  smc_cloud minus = toy_cloud(d, n, false, true, &blocks[2]);
+  fill_normal(&c, seed + 1);
+  for (size_t j = 0; j < dn; j++)
+    c.x[j] *= 0.4;
+  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(path.n_evals == n && t.calls == 1 && t.points == n);
+
+  double off_user = 0.0, off_p = 0.0, off_q = 0.0, off_gradient = 0.0;
+  double *expected = take_doubles(dn), *user = take_doubles(dn);
+  for (int k = 0; k < n; k++) {
+    const double *z = c.x + d * k;
+    double log_q = 0.0;
+    for (int i = 0; i < d; i++) {
+      double sum = mean[i];
+      for (int j = 0; j <= i; j++)
+        sum += chol[i + d * j] * z[j];
+      expected[i + d * k] = sum;
+      log_q += log_normal(z[i], 0.0, 1.0);
+      off_user = fmax(off_user, fabs(x[i + d * k] - sum));
+      off_q = fmax(off_q, fabs(c.grad_q[i + d * k] + z[i]));
+    }
+    double log_p =
+        toy_log_density(TOY_SKEWED, d, expected + d * k, NULL) + log_det;
+    off_p = fmax(off_p, fabs(c.log_p[k] - log_p) / (1.0 + fabs(log_p)));
+    off_q = fmax(off_q, fabs(c.log_q[k] - log_q));
+  }
+  smc_path_to_user(&path, n, c.x, user);
+  for (size_t j = 0; j < dn; j++)
+    off_user = fmax(off_user, fabs(user[j] - expected[j]));
+  CHECK_NEAR(off_user, 0.0, 1e-12);
+  CHECK_NEAR(off_p, 0.0, 1e-11);
+  CHECK_NEAR(off_q, 0.0, 1e-12);
+
+  /* Gradients by central differences in z. */
+  const double step = 1e-5;
+  t.last_x = NULL;
+  for (int i = 0; i < d; i++) {
+    memcpy(plus.x, c.x, dn * sizeof(double));
+    memcpy(minus.x, c.x, dn * sizeof(double));
+    for (int k = 0; k < n; k++) {
+      plus.x[d * k + i] += step;
+      minus.x[d * k + i] -= step;
+    }
+    smc_path_evaluate(&path, &plus, false);
+    smc_path_evaluate(&path, &minus, false);
+    for (int k = 0; k < n; k++) {
+      double slope = (plus.log_p[k] - minus.log_p[k]) / (2.0 * step);
+      double off = fabs(c.grad_p[d * k + i] - slope) / (1.0 + fabs(slope));
+      off_gradient = fmax(off_gradient, off);
+    }
+  }
+  CHECK_NEAR(off_gradient, 0.0, 1e-6);
+  for (int i = 0; i < 3; i++)
+    free(blocks[i]);
+  free(scratch);
+  free(expected);
+  free(user);
+  free(x);
+  free(transposed);
+  free(chol);
+  free(mean);
+}
+
+/* A diagonal matrix is the same map, whichever way it is given. */
+static void test_diagonal_is_triangular(void) {
+  enum { d = 3, n = 10 };
+  static const double mean[d] = {2.0, -1.0, 0.5}, sd[d] = {0.3, 4.0, 1.5};
+  static const double chol[d * d] = {0.3, 0.0, 0.0, 0.0, 4.0,
+                                     0.0, 0.0, 0.0, 1.5};
+  toy t = {.shape = TOY_SKEWED};
+  smc_path paths[2] = {
+      {.target = toy_target, .data = &t, .d = d, .mean = mean, .sd = sd},
+      {.target = toy_target,
+       .data = &t,
+       .d = d,
+       .mean = mean,
+       .chol = chol,
+       .chol_transposed = chol}};
+  smc_cloud c[2];
+  char *blocks[2];
+  double mapped[d * n], off = 0.0;
+  for (int i = 0; i < 2; i++) {
+    paths[i].mapped = mapped;
+    c[i] = toy_cloud(d, n, false, true, &blocks[i]);
+    fill_normal(&c[i], 320);
+    smc_path_evaluate(&paths[i], &c[i], true);
+  }
+  for (int k = 0; k < n; k++)
+    off = fmax(off, fabs(c[0].log_p[k] / c[1].log_p[k] - 1.0));
+  for (int j = 0; j < d * n; j++)
+    off = fmax(off, fabs(c[0].grad_p[j] - c[1].grad_p[j]) /
+                        (1.0 + fabs(c[0].grad_p[j])));
+  CHECK_NEAR(off, 0.0, 1e-13);
+  free(blocks[0]);
+  free(blocks[1]);
+}
+
 /* what is not finite ------------------------------------------------------ */
 
 /* Particle k: what the table says; complains when it is shown NaN. */
@@ -247,6 +378,10 @@ void test_path(void) {
   test_annealed();
   test_standard_reference();
   test_change_of_variables();
+  test_triangular(1, 310);
+  test_triangular(3, 312);
+  test_triangular(5, 314);
+  test_diagonal_is_triangular();
   test_not_finite();
   test_failure();
   test_sample();

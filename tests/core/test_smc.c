@@ -222,6 +222,24 @@ static void test_unbiased_with_reference(void) {
   check_unbiased(&e, 3.0, 3.0, "lmc, another reference");
 }
 
+/* Also one that is correlated. */
+static void test_unbiased_with_covariance(void) {
+  static const double mean[2] = {0.5, 1.5};
+  static const double chol[4] = {1.1, 0.5, NAN, 0.9};
+  static const double transposed[4] = {1.1, NAN, 0.5, 0.9};
+  static const smc_kernel *const kernels[] = {&smc_kernel_klmc,
+                                              &smc_kernel_mala};
+  for (int i = 0; i < 2; i++) {
+    runner r;
+    set_up(&r, kernels[i], TOY_GAUSSIAN, 2, 32, 4, 0.3);
+    r.path.mean = mean;
+    r.path.chol = chol;
+    r.path.chol_transposed = transposed;
+    estimates e = replicate(&r, 4000);
+    check_unbiased(&e, 3.0, 3.0, "a correlated reference");
+  }
+}
+
 /* half a space ------------------------------------------------------------ */
 
 /* The target is impossible where x <= 0. What an unadjusted kernel estimates
@@ -332,6 +350,173 @@ static void test_counts(void) {
       CHECK(r.target.pauses >= n_steps);
       release(&r);
     }
+}
+
+/* barriers and temperatures ----------------------------------------------- */
+
+/* A target that watches the run it is in. */
+typedef struct watcher {
+  toy toy;
+  const runner *run;
+  double lcb[MAX_STEPS]; /* by the formula */
+} watcher;
+
+/* sqrt(log sum W G^2 - 2 log sum W G), with the normalised weights W from
+ * before the step; where nothing is resampled, they are those from after it
+ * over G. The last pause of a step, which overwrites the others, comes after
+ * the weighing. */
+static void watch(void *data) {
+  watcher *w = data;
+  const smc_state *s = &w->run->state;
+  int n = s->cloud.n, t = w->run->trace.step;
+  double total = 0.0, first = 0.0, second = 0.0;
+  if (t == 0)
+    return;
+  for (int k = 0; k < n; k++)
+    total += exp(s->log_weights[k] - s->log_g[k]);
+  for (int k = 0; k < n; k++) {
+    double weight = exp(s->log_weights[k] - s->log_g[k]) / total;
+    first += weight * exp(s->log_g[k]);
+    second += weight * exp(2.0 * s->log_g[k]);
+  }
+  w->lcb[t - 1] = sqrt(fmax(0.0, log(second) - 2.0 * log(first)));
+}
+
+static void test_barrier(void) {
+  static const smc_kernel *const kernels[] = {
+      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh};
+  for (int i = 0; i < 4; i++)
+    for (int tuned = 0; tuned < 2; tuned++) {
+      const int n_steps = 6;
+      runner r;
+      set_up(&r, kernels[i], TOY_GAUSSIAN, 2, 60, n_steps, 0.25);
+      watcher w = {.toy = {.shape = TOY_GAUSSIAN}, .run = &r};
+      r.path.data = &w;
+      r.path.pause = watch;
+      r.config.ess_threshold = 0.0;
+      if (tuned)
+        r.config.step_size = NULL;
+      run(&r);
+      double off = 0.0, least = INFINITY;
+      for (int t = 0; t < n_steps; t++) {
+        off = fmax(off, fabs(r.lcb[t] - w.lcb[t]));
+        least = fmin(least, r.lcb[t]);
+      }
+      CHECK(r.status == SMC_OK && least > 0.01);
+      CHECK_NEAR(off, 0.0, 1e-10);
+      CHECK(memcmp(r.lambda_used, r.lambda, sizeof(double) * 6) == 0);
+      release(&r);
+    }
+}
+
+/* With equal weights, as after resampling, the barrier is told by the
+ * effective sample size: LCB^2 = log(N / ESS). */
+static void test_barrier_resampled(void) {
+  runner r;
+  set_up(&r, &smc_kernel_klmc, TOY_GAUSSIAN, 2, 60, 6, 0.25);
+  r.config.ess_threshold = 1.0;
+  run(&r);
+  double off = 0.0;
+  for (int t = 0; t < 6; t++)
+    off = fmax(off, fabs(r.lcb[t] - sqrt(log(60.0 / r.ess[t]))));
+  CHECK_NEAR(off, 0.0, 1e-7);
+  release(&r);
+}
+
+/* Dead particles are left out where they were dead before, and count as
+ * weights of zero where they die. */
+static void test_barrier_of_dead(void) {
+  runner r;
+  set_up(&r, &smc_kernel_mala, TOY_HALF, 1, 200, 4, 0.3);
+  r.config.ess_threshold = 0.0;
+  run(&r);
+  long alive = 0;
+  for (int k = 0; k < 200; k++)
+    alive += r.state.weights[k] > 0.0;
+  CHECK(r.status == SMC_OK && alive > 50 && alive < 150);
+  double bound = sqrt(log(200.0 / (double)alive));
+  CHECK(r.lcb[0] >= bound - 1e-9 && r.lcb[0] < bound + 0.2);
+  for (int t = 1; t < 4; t++)
+    CHECK(isfinite(r.lcb[t]) && r.lcb[t] >= 0.0);
+  release(&r);
+}
+
+static void check_adaptive(const smc_kernel *kernel, double wanted, int tuned,
+                           toy_shape shape) {
+  const int n = 500;
+  runner r;
+  set_up(&r, kernel, shape, 2, n, MAX_STEPS, 0.4);
+  r.config.lambda = NULL;
+  r.config.adaptive_ess = wanted;
+  if (tuned)
+    r.config.step_size = NULL;
+  run(&r);
+  int steps = r.trace.n_done;
+  CHECK(r.status == SMC_OK && steps > 1 && steps < MAX_STEPS);
+  long not_rising = 0, not_wanted = 0, not_resampled = 0;
+  for (int t = 0; t < steps; t++) {
+    bool last = t == steps - 1;
+    not_rising += !(r.lambda_used[t] > (t > 0 ? r.lambda_used[t - 1] : 0.0));
+    not_wanted += last ? r.ess[t] < wanted * n * 0.99
+                       : fabs(r.ess[t] / (wanted * n) - 1.0) > 0.01;
+    not_resampled += r.resampled[t] != !last;
+  }
+  CHECK_NONE(not_rising, steps, "temperatures rise");
+  CHECK_NONE(not_wanted, steps, "the effective sample size is the wanted one");
+  CHECK_NONE(not_resampled, steps, "all steps but the last resample");
+  CHECK(r.lambda_used[steps - 1] == 1.0);
+  CHECK_NEAR(r.log_z[steps - 1], log(3.0), 0.25);
+
+  /* What was found, given, makes the same run: but for the resampling. */
+  runner again;
+  set_up(&again, kernel, shape, 2, n, steps, 0.4);
+  memcpy(again.lambda, r.lambda_used, (size_t)steps * sizeof(double));
+  if (tuned)
+    memcpy(again.given_h, r.step_size, (size_t)steps * sizeof(double));
+  again.config.ess_threshold = 1.0;
+  run(&again);
+  CHECK(again.log_z[steps - 1] == r.log_z[steps - 1]);
+  release(&again);
+  release(&r);
+}
+
+static void test_adaptive(void) {
+  static const smc_kernel *const kernels[] = {&smc_kernel_mala,
+                                              &smc_kernel_rwmh};
+  static const double wanted[] = {0.5, 0.8, 0.95};
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 3; j++)
+      for (int tuned = 0; tuned < 2; tuned++)
+        check_adaptive(kernels[i], wanted[j], tuned, TOY_GAUSSIAN);
+
+  /* Never more than n_steps; the last goes to 1 whatever it costs. */
+  for (int n_steps = 1; n_steps <= 3; n_steps++) {
+    runner r;
+    set_up(&r, &smc_kernel_mala, TOY_GAUSSIAN, 2, 200, n_steps, 0.4);
+    r.config.lambda = NULL;
+    r.config.adaptive_ess = 0.99;
+    run(&r);
+    CHECK(r.status == SMC_OK && r.trace.n_done == n_steps);
+    CHECK(r.lambda_used[n_steps - 1] == 1.0 && r.resampled[n_steps - 1] == 0);
+    CHECK(r.ess[n_steps - 1] < 0.99 * 200);
+    release(&r);
+  }
+
+  /* Half of the particles are dead at any temperature above 0: one poor step,
+   * and then it goes on. */
+  runner r;
+  set_up(&r, &smc_kernel_mala, TOY_HALF, 2, 400, MAX_STEPS, 0.3);
+  r.config.lambda = NULL;
+  r.config.adaptive_ess = 0.8;
+  run(&r);
+  int steps = r.trace.n_done;
+  CHECK(r.status == SMC_OK && steps > 2 && steps < MAX_STEPS);
+  CHECK(r.lambda_used[0] > 0.0 && r.lambda_used[0] < 1e-6);
+  CHECK(r.ess[0] > 100.0 && r.ess[0] < 300.0);
+  for (int t = 1; t < steps - 1; t++)
+    CHECK_NEAR(r.ess[t], 320.0, 4.0);
+  CHECK(steps > 0 && r.lambda_used[steps - 1] == 1.0);
+  release(&r);
 }
 
 /* a function of the key --------------------------------------------------- */
@@ -565,8 +750,13 @@ void test_smc(void) {
   test_unbiased_lmc();
   test_unbiased_others();
   test_unbiased_with_reference();
+  test_unbiased_with_covariance();
   test_half_space();
   test_counts();
+  test_barrier();
+  test_barrier_resampled();
+  test_barrier_of_dead();
+  test_adaptive();
   test_reproducible();
   test_noise_is_fresh();
   test_target_fails();

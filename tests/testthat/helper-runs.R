@@ -8,9 +8,16 @@ normal_target <- function(dim = 2, ...) {
   target_function(normal_density, dim, gradient = normal_gradient, ...)
 }
 
+# The paper's method: one adapting run, and with smc() one final run.
+smc_plain <- function(...) {
+  smc(..., rounds = 0, whiten = FALSE, islands = 1)
+}
+
+adapt_plain <- function(...) smc_adapt(..., rounds = 0, whiten = FALSE)
+
 # A run too small to be good, and quick.
 quick_smc <- function(target, ..., kernel = kernel_lmc(), seed = 1) {
-  smc(target, ..., n_particles = 16, n_steps = 3, kernel = kernel, seed = seed)
+  smc_plain(target, ..., n_particles = 16, n_steps = 3, kernel = kernel, seed = seed)
 }
 
 # Step sizes given, so that nothing is tuned: n_steps + 1 calls.
@@ -21,6 +28,7 @@ quick_run <- function(target, ..., step_size = 0.5) {
 # All of a fit that the seed governs.
 without_time <- function(fit) {
   fit$runs$seconds <- NULL
+  fit$islands$seconds <- NULL
   fit
 }
 

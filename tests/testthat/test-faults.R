@@ -9,8 +9,8 @@ expect_input_error <- function(code, regexp) {
 }
 
 test_that("a target must be one", {
-  expect_input_error(smc("f", dim = 2), "`target` must be .* not \"f\"")
-  expect_input_error(smc(NULL), "`target` must be .* not NULL")
+  expect_input_error(smc_plain("f", dim = 2), "`target` must be .* not \"f\"")
+  expect_input_error(smc_plain(NULL), "`target` must be .* not NULL")
   expect_input_error(
     target_function("f", 2),
     "`log_density` must be a function, not \"f\""
@@ -34,11 +34,11 @@ test_that("a target must be one", {
 })
 
 test_that("`dim` must be there, and a positive whole number", {
-  expect_input_error(smc(sum), "`dim` is missing.*positive whole number")
+  expect_input_error(smc_plain(sum), "`dim` is missing.*positive whole number")
   expect_input_error(target_function(sum), "`dim` is missing")
   whole <- "`dim` must be a positive whole number, not"
   for (dim in list(0, -1, 1.5, "2", NA, NULL, c(1, 2), Inf, NaN, list(2))) {
-    expect_input_error(smc(sum, dim = dim), whole)
+    expect_input_error(smc_plain(sum, dim = dim), whole)
   }
 })
 
@@ -56,7 +56,7 @@ test_that("a schedule must rise from 0 to 1", {
     }
   }
   expect_input_error(
-    smc(target_funnel(2), schedule = c(0, 0.5, 1), n_steps = 3),
+    smc_plain(target_funnel(2), schedule = c(0, 0.5, 1), n_steps = 3),
     "`schedule` must have `n_steps` \\+ 1 = 4 temperatures, not 3"
   )
   expect_input_error(schedule_power(0), "`n_steps` must be .* not 0")
@@ -89,18 +89,18 @@ test_that("step sizes must be positive, one or one a step", {
   expect_input_error(kernel_lmc("big"), "`step_size` must .* not \"big\"")
   expect_input_error(kernel_lmc(numeric()), "`step_size` must be a vector of positive")
   expect_input_error(
-    smc(target_funnel(2), n_steps = 3, kernel = kernel_lmc(c(1, 1))),
+    smc_plain(target_funnel(2), n_steps = 3, kernel = kernel_lmc(c(1, 1))),
     "`step_size` must .*length 1 or 3, not "
   )
   expect_input_error(
-    smc_adapt(target_funnel(2), kernel = kernel_lmc(1)),
+    adapt_plain(target_funnel(2), kernel = kernel_lmc(1)),
     "`kernel` has its step sizes given"
   )
 })
 
 test_that("the tuner's settings are checked", {
   expect_input_error(
-    smc(
+    smc_plain(
       target_funnel(2),
       n_particles = 16, kernel = kernel_lmc(), tuner = tuner_kl(17)
     ),
@@ -118,7 +118,7 @@ test_that("the tuner's settings are checked", {
 
 test_that("the other arguments of the verbs are checked", {
   bad <- function(regexp, ...) {
-    expect_input_error(smc(target_gaussian(2), ...), regexp)
+    expect_input_error(smc_plain(target_gaussian(2), ...), regexp)
   }
   bad("`n_particles` must be .* not 1", n_particles = 1)
   bad("`n_particles` must be .* not \"many\"", n_particles = "many")
@@ -142,7 +142,7 @@ test_that("the other arguments of the verbs are checked", {
   expect_input_error(reference_gaussian(mean = NA), "`mean` must be .* not NA")
   expect_input_error(kernel_lmc(backward = "up"), "`backward` must be one of")
   expect_input_error(
-    smc(target_gaussian(2), kernel = kernel_lmc(backward = "detailed_balance")),
+    smc_plain(target_gaussian(2), kernel = kernel_lmc(backward = "detailed_balance")),
     "`step_size` must be given"
   )
   expect_usable_session()
@@ -223,7 +223,7 @@ test_that("warnings of a target do not stop a run", {
 })
 
 tuned_run <- function(target, n_particles = 16) {
-  smc_adapt(
+  adapt_plain(
     target,
     n_particles = n_particles, n_steps = 16, kernel = kernel_lmc(), seed = 1
   )
@@ -375,13 +375,13 @@ start_interruptible <- function(library, folder) {
     "for (i in 1:3) tryCatch({",
     "  write(0, paste0('ready', i))",
     "  smc(target, n_particles = 16, n_steps = 10000,",
-    "    kernel = kernel_lmc(1), seed = 1)",
+    "    kernel = kernel_lmc(1), islands = 1, seed = 1)",
     "}, interrupt = function(e) {",
     "  write(as.numeric(Sys.time()), paste0('stopped', i))",
     "})",
     "live <- .Call(getNativeSymbolInfo('counted_totals', dll))[1]",
     "fit <- smc(target_funnel(2), n_particles = 16, n_steps = 3,",
-    "  kernel = kernel_lmc(1), seed = 1)",
+    "  kernel = kernel_lmc(1), islands = 1, seed = 1)",
     "write(list(live = live, log_z = fit$log_z), 'done')"
   ), script)
   log <- file.path(folder, "log")
@@ -410,7 +410,7 @@ test_that("a time limit stops a compiled run, and the context is released", {
   limited <- function() {
     on.exit(setTimeLimit())
     setTimeLimit(elapsed = 0.3, transient = TRUE)
-    smc(target, n_particles = 16, n_steps = 5000, kernel = kernel_lmc(1), seed = 1)
+    smc_plain(target, n_particles = 16, n_steps = 5000, kernel = kernel_lmc(1), seed = 1)
   }
   time <- seconds(error <- catch(limited()))
   said <- c(conditionMessage(error), conditionMessage(error$parent))

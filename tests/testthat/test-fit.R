@@ -11,7 +11,7 @@ runs_columns <- c(
 
 small_smc <- function(target = target_gaussian(2, mean = 1), ...,
                       n_particles = 64, n_steps = 8, kernel = kernel_lmc()) {
-  smc(target, ..., n_particles = n_particles, n_steps = n_steps, kernel = kernel)
+  smc_plain(target, ..., n_particles = n_particles, n_steps = n_steps, kernel = kernel)
 }
 
 test_that("a fit has what its page says", {
@@ -79,7 +79,7 @@ test_that("`runs` has a row a run and agrees with `steps`", {
 
 test_that("each verb makes its own runs", {
   target <- target_gaussian(2, mean = 1)
-  adapted <- smc_adapt(
+  adapted <- adapt_plain(
     target, n_particles = 64, n_steps = 8, kernel = kernel_lmc(), seed = 1
   )
   expect_identical(adapted$runs$run, "adapt")
@@ -116,7 +116,7 @@ test_that("a fit prints what matters", {
 })
 
 test_that("a tuned run is printed as biased", {
-  adapted <- smc_adapt(
+  adapted <- adapt_plain(
     normal_target(), n_particles = 16, n_steps = 3, kernel = kernel_lmc(),
     seed = 1
   )
@@ -254,7 +254,7 @@ test_that("smc() draws exactly once from R's generator, or not at all", {
 
 test_that("the two runs of a fit have different randomness", {
   fit <- small_smc(seed = 1)
-  adapted <- smc_adapt(
+  adapted <- adapt_plain(
     target_gaussian(2, mean = 1), n_particles = 64, n_steps = 8,
     kernel = kernel_lmc(), seed = 1
   )
@@ -271,7 +271,7 @@ test_that("each half with a fit's seed repeats its run", {
   expect_identical(final$particles, fit$particles)
   expect_identical(final$log_weights, fit$log_weights)
   expect_identical(final$steps, fit$steps[fit$steps$run == "final", ])
-  adapted <- smc_adapt(
+  adapted <- adapt_plain(
     target, n_particles = 64, n_steps = 8, kernel = kernel_lmc(),
     seed = fit$seed
   )
@@ -315,7 +315,7 @@ test_that("LMC weighed by detailed balance is flagged as biased", {
 })
 
 test_that("`schedule` and `n_steps` agree", {
-  fit <- smc(
+  fit <- smc_plain(
     target_gaussian(2), schedule = c(0, 0.1, 1), n_particles = 16,
     kernel = kernel_lmc(), seed = 1
   )

@@ -24,7 +24,7 @@ in_one_form <- function(f, g = NULL, vectorized = FALSE) {
 scalar <- in_one_form(density, gradient)
 
 run <- function(target, ...) {
-  smc(
+  smc_plain(
     target, ...,
     n_particles = 64, n_steps = 6, kernel = kernel_lmc(0.3), seed = 1
   )

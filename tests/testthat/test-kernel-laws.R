@@ -222,7 +222,7 @@ test_that("the acceptance rates are those of MALA and RWMH", {
 
 test_that("the squared jump is as large as it can be", {
   tuned <- function(kernel) {
-    smc_adapt(
+    adapt_plain(
       target_gaussian(1),
       n_particles = 4096, schedule = c(0, 1), kernel = kernel,
       tuner = tuner_kl(4096, regularization = 0), seed = 1
@@ -240,7 +240,7 @@ test_that("the squared jump is as large as it can be", {
 
 test_that("with objective \"acceptance\" the acceptance is near its target", {
   acceptance <- function(kernel, tuner = tuner_kl()) {
-    fit <- smc(
+    fit <- smc_plain(
       target_gaussian(5, mean = 1),
       n_steps = 16, kernel = kernel, tuner = tuner, seed = 1
     )
@@ -263,7 +263,7 @@ test_that("with objective \"acceptance\" the acceptance is near its target", {
 test_that("Sonar by KLMC has the right log evidence, and a frugal tuner", {
   log_z <- vapply(1:4, function(seed) {
     n <- if (seed == 1) 1024 else 512
-    fit <- smc(target_sonar(), n_particles = n, seed = seed)
+    fit <- smc_plain(target_sonar(), n_particles = n, seed = seed)
     if (seed == 1) {
       expect_lt(fit$runs$n_target_evals[1] / (1024 * 65), 1.9)
     }
@@ -278,9 +278,9 @@ test_that("Sonar by KLMC has the right log evidence, and a frugal tuner", {
 })
 
 test_that("adapting LMC on Sonar is cheap, by either search", {
-  adapted <- smc_adapt(target_sonar(), kernel = kernel_lmc(), seed = 1)
+  adapted <- adapt_plain(target_sonar(), kernel = kernel_lmc(), seed = 1)
   expect_lt(adapted$runs$n_target_evals / (1024 * 65), 1.75)
-  golden <- smc_adapt(
+  golden <- adapt_plain(
     target_sonar(),
     n_particles = 256, kernel = kernel_lmc(),
     tuner = tuner_kl(64, search = "golden"), seed = 1
@@ -298,7 +298,7 @@ test_that("adapting LMC on Sonar is cheap, by either search", {
 
 test_that("the step sizes of LMC fall with the temperature", {
   for (seed in 1:2) {
-    adapted <- smc_adapt(
+    adapted <- adapt_plain(
       target_gaussian(32, mean = 3),
       n_particles = 256, n_steps = 24, kernel = kernel_lmc(), seed = seed
     )
@@ -316,7 +316,7 @@ half_normal <- target_function(
 for (name in names(adjusted)) {
   test_that(paste(name, "is unbiased for a density with an edge"), {
     kernel <- adjusted[[name]]()
-    adapted <- smc_adapt(
+    adapted <- adapt_plain(
       half_normal,
       n_particles = 256, n_steps = 6, kernel = kernel, seed = 1
     )
@@ -333,7 +333,7 @@ for (name in names(adjusted)) {
 
 test_that("KLMC does not collapse at an edge", {
   fits <- lapply(1:12, function(seed) {
-    smc(half_normal, n_particles = 256, n_steps = 16, seed = seed)
+    smc_plain(half_normal, n_particles = 256, n_steps = 16, seed = seed)
   })
   for (fit in fits) {
     expect_true(all(fit$steps$ess > 50))
@@ -358,7 +358,7 @@ test_that("Pines runs", {
     value$log_density,
     -800 * log(2 * pi) + 126 * mu - exp(mu)
   )
-  fit <- smc(pines, n_particles = 32, n_steps = 4, seed = 1)
+  fit <- smc_plain(pines, n_particles = 32, n_steps = 4, seed = 1)
   expect_identical(dim(fit$particles), c(32L, 1600L))
   expect_true(all(is.finite(fit$particles)))
   # four steps are far too few: between the start and the truth, about 501.8

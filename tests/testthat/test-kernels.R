@@ -16,7 +16,7 @@ is_adjusted <- function(kernel) kernel$name %in% c("mala", "rwmh")
 small_target <- target_gaussian(2, mean = 1, sd = 0.7)
 small_fit <- function(..., target = small_target, n_particles = 64,
                       n_steps = 6, seed = 1) {
-  smc(target, ..., n_particles = n_particles, n_steps = n_steps, seed = seed)
+  smc_plain(target, ..., n_particles = n_particles, n_steps = n_steps, seed = seed)
 }
 
 # arguments -------------------------------------------------------------------
@@ -90,7 +90,7 @@ test_that("KLMC is the default", {
   expect_identical(fit$kernel$name, "klmc")
   klmc <- small_fit(kernel = kernel_klmc())
   expect_identical(without_time(fit), without_time(klmc))
-  expect_identical(smc_adapt(small_target, n_steps = 2)$kernel$name, "klmc")
+  expect_identical(adapt_plain(small_target, n_steps = 2)$kernel$name, "klmc")
 })
 
 test_that("the parabolic search is the default", {
@@ -306,7 +306,7 @@ for (name in names(every_kernel)) {
     ), {
       kernel <- every_kernel[[name]]
       recording <- recording_target()
-      fit <- smc_adapt(
+      fit <- adapt_plain(
         recording$target,
         n_particles = 64, n_steps = 6, kernel = kernel,
         tuner = tuner_kl(20, search = search), seed = 1
@@ -372,7 +372,7 @@ test_that("RWMH neither needs a gradient nor speaks of it", {
 
 test_that("every kernel does with one variable, one step and two particles", {
   for (kernel in every_kernel) {
-    fit <- smc(
+    fit <- smc_plain(
       target_gaussian(1, mean = 1),
       n_particles = 2, n_steps = 1, kernel = kernel, seed = 1
     )

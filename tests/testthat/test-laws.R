@@ -16,7 +16,7 @@ target <- target_gaussian(2, mean = 1, sd = 0.7) # the evidence is 1
 
 # Tuned once, with randomness of its own.
 tuned_schedule <- function(target, kernel = kernel_lmc(), ...) {
-  adapted <- smc_adapt(target, n_steps = 8, kernel = kernel, seed = 1, ...)
+  adapted <- adapt_plain(target, n_steps = 8, kernel = kernel, seed = 1, ...)
   adapted$schedule
 }
 
@@ -150,7 +150,7 @@ test_that("the backward kernels rank as in the paper", {
 # models --------------------------------------------------------------------
 
 test_that("Sonar by LMC has a plausible log evidence and a frugal tuner", {
-  fit <- smc(target_sonar(), kernel = kernel_lmc(), seed = 1)
+  fit <- smc_plain(target_sonar(), kernel = kernel_lmc(), seed = 1)
   expect_gt(fit$log_z, -116)
   expect_lt(fit$log_z, -105)
   adapt <- fit$steps[fit$steps$run == "adapt", ]

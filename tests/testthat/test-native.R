@@ -1,5 +1,5 @@
 run <- function(target) {
-  smc(
+  smc_plain(
     target,
     n_particles = 64, n_steps = 6, kernel = kernel_lmc(0.3), seed = 1
   )
@@ -30,7 +30,7 @@ test_that("a compiled target is the same as its R function", {
 
 test_that("a compiled target gets the right estimate", {
   native_library()
-  fit <- smc(normal_at("autosmc_test"), kernel = kernel_lmc(), seed = 1)
+  fit <- smc_plain(normal_at("autosmc_test"), kernel = kernel_lmc(), seed = 1)
   log_z <- vapply(1:20, function(seed) {
     smc_run(
       normal_at("autosmc_test"), fit$schedule,
