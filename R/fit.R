@@ -15,7 +15,7 @@ new_fit <- function(settings, adapted, final, plan) {
     steps <- adapted$best$steps
   } else {
     estimate <- combine(final$islands$log_z)
-    warn_if_unreliable(final$islands$log_z, plan$precision, estimate$std_error)
+    warn_if_unreliable(final$islands, plan$precision, estimate$std_error)
     draws <- final
     steps <- final$steps[final$steps$island == 1, ]
   }
@@ -48,7 +48,7 @@ fit_runs <- function(rounds, final, estimate) {
   })
   if (!is.null(final)) {
     islands <- final$islands
-    row <- islands[1, setdiff(names(islands), "island")]
+    row <- islands[1, setdiff(names(islands), c("island", "predicted_sd"))]
     row$run <- "final"
     row$used <- TRUE
     row[names(estimate)] <- estimate

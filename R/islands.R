@@ -54,6 +54,9 @@ pool <- function(results) {
   steps <- bind_rows(lapply(results, `[[`, "steps"))
   table <- bind_rows(lapply(results, `[[`, "runs"))
   table$island <- seq_len(n)
+  table$predicted_sd <- vapply(results, function(r) {
+    predicted_sd(r$steps, r$runs$n_particles)
+  }, double(1))
   size <- nrow(results[[1]]$particles)
   list(
     islands = table[c("island", setdiff(names(table), c("island", "run")))],
@@ -81,24 +84,32 @@ combine <- function(log_z, level = 0.95) {
   )
 }
 
-# Where islands disagree much, the estimate hangs on few of them, and the interval
-# is not to be trusted.
-warn_if_unreliable <- function(log_z, precision, error) {
-  n <- length(log_z)
+# The spread of log Z that the barriers of an island's steps predict, when every step
+# sees all that it should. Much more means that some islands have found what others
+# have missed; then the estimate hangs on few of them, and the interval is not to be
+# trusted.
+predicted_sd <- function(steps, n_particles) {
+  sqrt(sum(steps$lcb^2) / n_particles)
+}
+
+warn_if_unreliable <- function(islands, precision, error) {
+  n <- nrow(islands)
   if (n < 2) {
     return()
   }
-  share <- max(exp(normalise_log(log_z)))
-  spread <- stats::sd(log_z)
-  if (spread > 1 || (n >= 4 && share > 0.5)) {
+  found <- stats::sd(islands$log_z)
+  predicted <- sqrt(mean(islands$predicted_sd^2))
+  share <- max(exp(normalise_log(islands$log_z)))
+  if (found > 2 * predicted || (n >= 4 && share > 0.5)) {
+    times <- format(found / predicted, digits = 2)
     percent <- round(100 * share)
-    spread <- format(spread, digits = 2)
     cli::cli_warn(
       c(
         "The error of {.field log_z} is not to be trusted: the islands disagree.",
-        "i" = "Their estimates have a standard deviation of {spread}, and one of
-          {n} makes up {percent} % of the mean.",
-        "i" = "Try more {.arg n_particles} or more {.arg n_steps}."
+        "i" = "Their estimates scatter {times} times as much as the barriers of
+          their steps predict, and one of {n} makes up {percent} % of the mean.",
+        "i" = "Some islands may have seen a part of the target that others
+          missed. Try more {.arg n_particles} or more {.arg n_steps}."
       ),
       class = "autosmc_warning_unreliable"
     )

@@ -81,7 +81,8 @@
 #'   `used`: FALSE for rounds that were not built on. A run that tunes is biased, and
 #'   so is LMC with the detailed-balance backward kernel.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
-#'   `n_target_evals` and `seconds`, among others. NULL for `smc_adapt()`.
+#'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
+#'   that its barrier predicts, among others. NULL for `smc_adapt()`.
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
 #'
 #' @section Rounds: Each round after the first fits a normal distribution to the
@@ -91,6 +92,11 @@
 #'   diagonal when it is less. A round whose barrier is higher than the best one's by
 #'   more than 5 %, or whose estimate is lower by more than 5, is not built on, and
 #'   the rounds after it only spread the temperatures anew.
+#' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
+#'   scatter more than twice as much as the barriers of their steps predict, or when
+#'   one of four or more makes up over half of the mean: then some have found what
+#'   others have missed, and the error is not to be trusted. Of class
+#'   `autosmc_warning_precision`, when `max_islands` did not reach `precision`.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
 #'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds
