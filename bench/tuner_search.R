@@ -2,7 +2,7 @@
 # against the parabolic search, with tolerances and first bracketing steps of
 # increasing coarseness, by the spread of the unbiased log Z over 32 seeds. The
 # first row of each target is the paper's tuner, the last but one the default.
-# Pines, which takes long, has these two only, with 16 seeds.
+# Pines, which takes long, has these two only, with 8 seeds.
 source("bench/common.R")
 
 settings <- function(search, tolerance, start, growth) {
@@ -39,7 +39,7 @@ for (name in names(targets)) {
       s <- searches[[kernel]][i, ]
       row <- measure(
         target,
-        if (long) 1:16 else 1:32,
+        if (long) 1:8 else 1:32,
         kernel = kernels[[kernel]],
         tuner = tuner_kl(
           search = s$search,
