@@ -151,8 +151,7 @@ static void test_change_of_variables(void) {
 /* With a triangular L: x = mean + L z, the density gains log|L|, and the
  * gradient in z is L' times the one in x. What is outside the triangles is
  * never read. */
-static void test_triangular(int d, uint64_t seed) {
-  const int n = 20;
+static void test_triangular(int d, int n, uint64_t seed) {
   const size_t dd = (size_t)(d * d), dn = (size_t)(d * n);
   double *mean = take_doubles((size_t)d), *chol = take_doubles(dd);
   double *transposed = take_doubles(dd), *x = take_doubles(dn);
@@ -261,10 +260,14 @@ static void test_diagonal_is_triangular(void) {
        .chol = chol,
        .chol_transposed = chol}};
   smc_cloud c[2];
-  char *blocks[2];
-  double mapped[d * n], off = 0.0;
+  char *blocks[2], *scratch[2];
+  double off = 0.0;
   for (int i = 0; i < 2; i++) {
-    paths[i].mapped = mapped;
+    smc_arena arena = {NULL, 0};
+    smc_path_layout(&paths[i], &arena, n);
+    scratch[i] = take_memory(arena.used);
+    arena = (smc_arena){scratch[i], 0};
+    smc_path_layout(&paths[i], &arena, n);
     c[i] = toy_cloud(d, n, false, true, &blocks[i]);
     fill_normal(&c[i], 320);
     smc_path_evaluate(&paths[i], &c[i], true);
@@ -275,8 +278,10 @@ static void test_diagonal_is_triangular(void) {
     off = fmax(off, fabs(c[0].grad_p[j] - c[1].grad_p[j]) /
                         (1.0 + fabs(c[0].grad_p[j])));
   CHECK_NEAR(off, 0.0, 1e-13);
-  free(blocks[0]);
-  free(blocks[1]);
+  for (int i = 0; i < 2; i++) {
+    free(blocks[i]);
+    free(scratch[i]);
+  }
 }
 
 /* what is not finite ------------------------------------------------------ */
@@ -378,9 +383,11 @@ void test_path(void) {
   test_annealed();
   test_standard_reference();
   test_change_of_variables();
-  test_triangular(1, 310);
-  test_triangular(3, 312);
-  test_triangular(5, 314);
+  test_triangular(1, 8, 310); /* full groups of particles, and others */
+  test_triangular(3, 20, 312);
+  test_triangular(5, 7, 314);
+  test_triangular(5, 1, 316);
+  test_triangular(11, 17, 318);
   test_diagonal_is_triangular();
   test_not_finite();
   test_failure();

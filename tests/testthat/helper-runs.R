@@ -37,3 +37,35 @@ catch <- function(code) tryCatch(code, error = identity)
 expect_usable_session <- function() {
   expect_true(is.finite(quick_run(target_funnel(2))$log_z))
 }
+
+# An error about an argument, which names it.
+expect_bad <- function(code, argument) {
+  error <- catch(code)
+  expect_s3_class(error, "autosmc_error_input")
+  expect_s3_class(error, "autosmc_error")
+  message <- gsub("\\s+", " ", conditionMessage(error))
+  expect_match(message, sprintf("`%s`", argument), fixed = TRUE)
+}
+
+# The same, and nothing is drawn from R's generator on the way to it.
+expect_bad_undrawn <- function(code, argument) {
+  set.seed(5)
+  before <- .Random.seed
+  expect_bad(code, argument)
+  expect_identical(.Random.seed, before)
+}
+
+# The mean of `x` is `value` within 3 standard errors, and these are so small that
+# a difference of `resolution` would be seen.
+expect_mean <- function(x, value, resolution) {
+  se <- sd(x) / sqrt(length(x))
+  expect_lt(se, resolution / 3)
+  expect_lt(abs(mean(x) - value), 3 * se)
+}
+
+# What an unreliable estimate is warned of is not what most tests are about.
+calmly <- function(code) {
+  withCallingHandlers(code, autosmc_warning_unreliable = function(w) {
+    invokeRestart("muffleWarning")
+  })
+}

@@ -21,14 +21,6 @@ small_fit <- function(..., target = small_target, n_particles = 64,
 
 # arguments -------------------------------------------------------------------
 
-expect_bad <- function(code, argument) {
-  error <- catch(code)
-  expect_s3_class(error, "autosmc_error_input")
-  expect_s3_class(error, "autosmc_error")
-  message <- gsub("\\s+", " ", conditionMessage(error))
-  expect_match(message, sprintf("`%s`", argument), fixed = TRUE)
-}
-
 test_that("kernel_klmc() names a wrong argument", {
   for (bad in list(-1, 0, NA, Inf, "a", numeric(), c(1, -1))) {
     expect_bad(kernel_klmc(bad, 0.5), "step_size")

@@ -1,13 +1,5 @@
 # Statistical claims, each with its own Monte Carlo standard error.
 
-# The mean of `x` is `value` within 3 standard errors, and these are so small that
-# a difference of `resolution` would be seen.
-expect_mean <- function(x, value, resolution) {
-  se <- sd(x) / sqrt(length(x))
-  expect_lt(se, resolution / 3)
-  expect_lt(abs(mean(x) - value), 3 * se)
-}
-
 replicates <- function(n, estimate) vapply(seq_len(n), estimate, numeric(1))
 
 # unbiased evidence ---------------------------------------------------------
@@ -22,12 +14,11 @@ tuned_schedule <- function(target, kernel = kernel_lmc(), ...) {
 
 evidences <- function(target, schedule, ..., kernel = kernel_lmc(),
                       n_particles = 128, n = 200) {
-  replicates(n, function(seed) {
-    exp(smc_run(
-      target, schedule, ...,
-      n_particles = n_particles, kernel = kernel, seed = seed
-    )$log_z)
-  })
+  fit <- calmly(smc_run(
+    target, schedule, ...,
+    n_particles = n_particles, kernel = kernel, islands = n, seed = 1
+  ))
+  exp(fit$islands$log_z)
 }
 
 # Every resampling scheme is in test-kernel-laws.R.

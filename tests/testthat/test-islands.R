@@ -1,0 +1,501 @@
+# Islands: independent final runs, what their spread says, and where they run.
+
+target <- target_gaussian(2, mean = 1)
+
+on_islands <- function(islands = 5, ..., n_steps = 6, seed = 1) {
+  smc(
+    target, ...,
+    n_particles = 64, n_steps = n_steps, rounds = 1, islands = islands, seed = seed
+  )
+}
+
+# the table of islands --------------------------------------------------------
+
+test_that("there is a row an island, and one of `runs` for all together", {
+  fit <- on_islands()
+  islands <- fit$islands
+  expect_s3_class(islands, "tbl_df")
+  expect_identical(islands$island, 1:5)
+  expect_true(all(c("log_z", "ess", "barrier", "n_target_evals", "seconds") %in%
+    names(islands)))
+  expect_false(any(islands$biased))
+  expect_length(unique(islands$log_z), 5)
+  expect_equal(islands$n_target_evals, rep(64 * (nrow(fit$schedule) + 1), 5))
+
+  final <- fit$runs[fit$runs$run == "final", ]
+  expect_identical(nrow(final), 1L)
+  expect_identical(nrow(fit$runs), 3L)
+  expect_identical(final$log_z, fit$log_z)
+  expect_identical(final$std_error, fit$std_error)
+  expect_identical(final$conf_low, fit$conf_low)
+  expect_identical(final$conf_high, fit$conf_high)
+  expect_true(is.na(final$round))
+  expect_true(final$used)
+  expect_false(final$biased)
+  expect_equal(final$islands, 5)
+  expect_equal(final$n_particles, 64)
+  expect_equal(final$n_target_evals, sum(islands$n_target_evals))
+  expect_equal(final$n_objective_evals, 0)
+  expect_equal(final$seconds, sum(islands$seconds))
+  expect_equal(final$barrier, mean(islands$barrier))
+})
+
+test_that("`steps` has the steps of every island", {
+  fit <- on_islands()
+  final <- fit$steps[fit$steps$run == "final", ]
+  expect_identical(unique(final$island), 1:5)
+  expect_true(all(is.na(final$round)))
+  for (i in 1:5) {
+    steps <- final[final$island == i, ]
+    expect_identical(steps$step, seq_len(nrow(fit$schedule)))
+    for (column in c("lambda", "step_size", "refresh_rate")) {
+      expect_identical(steps[[column]], fit$schedule[[column]])
+    }
+    expect_identical(steps$log_z[nrow(steps)], fit$islands$log_z[i])
+    expect_identical(sum(steps$n_target_evals), fit$islands$n_target_evals[i])
+  }
+})
+
+test_that("each island's spread is predicted from its barriers", {
+  fit <- on_islands()
+  expect_true(all(fit$islands$predicted_sd > 0))
+  lcb <- split(fit$steps$lcb, fit$steps$island)
+  expected <- vapply(lcb, function(x) sqrt(sum(x^2) / 64), numeric(1))
+  expect_equal(fit$islands$predicted_sd, unname(expected))
+})
+
+test_that("one more island leaves the others unchanged", {
+  fits <- lapply(c(1, 2, 5), on_islands)
+  most <- fits[[3]]
+  for (fit in fits) {
+    k <- nrow(fit$islands)
+    expect_identical(
+      without_time(fit)$islands,
+      without_time(most)$islands[seq_len(k), ]
+    )
+    expect_identical(fit$particles, most$particles[most$island <= k, ])
+    mine <- most$steps$island <= k | is.na(most$steps$island)
+    expect_identical(fit$steps, most$steps[mine, ])
+  }
+  # also when precision adds them
+  added <- suppressWarnings(on_islands(2, precision = 1e-9, max_islands = 5))
+  expect_identical(
+    without_time(added)$islands,
+    without_time(most)$islands
+  )
+  expect_identical(added$log_z, most$log_z)
+  expect_identical(added$particles, most$particles)
+})
+
+test_that("islands do not share randomness, with each other or the rounds", {
+  fit <- on_islands(4, kernel = kernel_mala())
+  expect_identical(anyDuplicated(fit$islands$log_z), 0L)
+  expect_identical(anyDuplicated(fit$particles[, 1]), 0L)
+  expect_identical(anyDuplicated(fit$steps$acceptance), 0L)
+})
+
+# the estimate and its error --------------------------------------------------
+
+test_that("the estimate is the mean, its error by the delta method and t", {
+  for (islands in c(2, 3, 8)) {
+    fit <- on_islands(islands)
+    z <- exp(fit$islands$log_z)
+    n <- length(z)
+    expect_equal(fit$log_z, log(mean(z)))
+    se <- sqrt(sum((z - mean(z))^2) / (n - 1) / n) / mean(z)
+    expect_equal(fit$std_error, se)
+    half <- qt(0.975, n - 1) * se
+    expect_equal(c(fit$conf_low, fit$conf_high), log(mean(z)) + c(-half, half))
+  }
+})
+
+test_that("the estimate neither overflows nor underflows", {
+  shifted <- function(by) {
+    smc_run(
+      target_function(
+        function(x) by - rowSums(x^2) / 2, 2,
+        gradient = function(x) -x, vectorized = TRUE
+      ),
+      data.frame(lambda = c(0.3, 1), step_size = 0.4),
+      n_particles = 32, islands = 4, seed = 1
+    )
+  }
+  plain <- shifted(0)
+  for (by in c(-2000, 2000)) {
+    fit <- shifted(by)
+    expect_equal(fit$log_z, plain$log_z + by)
+    expect_equal(fit$std_error, plain$std_error, tolerance = 1e-6)
+    expect_equal(sum(exp(fit$log_weights)), 1)
+  }
+})
+
+test_that("a single island has no error, and says so", {
+  for (fit in list(on_islands(1), smc_adapt(target, n_particles = 64, n_steps = 4))) {
+    expect_true(is.finite(fit$log_z))
+    for (field in c("std_error", "conf_low", "conf_high")) {
+      expect_identical(fit[[field]], NA_real_)
+      expect_identical(glance(fit)[[field]], NA_real_)
+      expect_true(all(is.na(fit$runs[[field]])))
+    }
+    expect_identical(unique(fit$island), 1L)
+  }
+  expect_output(print(on_islands(1)), "unbiased run; its error takes more islands")
+})
+
+test_that("print() and glance() have the error and the interval", {
+  fit <- on_islands()
+  expect_output(print(fit), sprintf(
+    "log Z: +%.3f, standard error %.3f, 95 %% interval %.3f to %.3f",
+    fit$log_z, fit$std_error, fit$conf_low, fit$conf_high
+  ))
+  expect_output(print(fit), "64 particles, [0-9]+ steps, 5 islands")
+  final <- format(fit$runs$n_target_evals[3], big.mark = ",")
+  expect_output(print(fit), paste(final, "final"))
+  expect_output(print(fit), "320 weighted")
+  row <- glance(fit)
+  expect_identical(nrow(row), 1L)
+  for (field in c("log_z", "std_error", "conf_low", "conf_high")) {
+    expect_identical(row[[field]], fit[[field]])
+  }
+  expect_equal(row$islands, 5)
+  expect_equal(row$n_target_evals, sum(fit$runs$n_target_evals))
+  expect_equal(row$ess, 1 / sum(exp(2 * fit$log_weights)))
+  expect_equal(row$n_steps, nrow(fit$schedule))
+})
+
+# How often the interval covers log Z = 0 of 100: were the probability 0.95, a
+# coverage below 0.88 would have a probability of 0.002.
+test_that("the interval covers the truth as often as it says", {
+  schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
+  runs <- smc_run(
+    target, schedule,
+    n_particles = 128, kernel = kernel_mala(), islands = 400, seed = 1
+  )
+  z <- split(runs$islands$log_z, rep(1:100, each = 4))
+  covers <- vapply(z, function(log_z) {
+    interval <- get("combine", asNamespace("autosmc"))(log_z)
+    interval$conf_low <= 0 && 0 <= interval$conf_high
+  }, logical(1))
+  expect_gt(mean(covers), 0.88)
+  expect_lt(mean(covers), 0.995)
+})
+
+# pooled draws ----------------------------------------------------------------
+
+test_that("draws are pooled in proportion to each island's estimate", {
+  fit <- on_islands(5)
+  expect_identical(fit$island, rep(1:5, each = 64))
+  expect_identical(dim(fit$particles), c(320L, 2L))
+  expect_identical(colnames(fit$particles), c("x1", "x2"))
+  w <- exp(fit$log_weights)
+  expect_equal(sum(w), 1)
+  share <- as.vector(tapply(w, fit$island, sum))
+  z <- exp(fit$islands$log_z)
+  expect_equal(share, z / sum(z))
+  # within an island they are its own
+  one <- on_islands(1)
+  expect_equal(w[1:64] / share[1], exp(one$log_weights))
+  expect_equal(
+    fit$islands$ess,
+    as.vector(share^2 / tapply(w^2, fit$island, sum))
+  )
+})
+
+test_that("moments of the pooled draws are right", {
+  fits <- lapply(1:20, function(seed) on_islands(3, seed = seed))
+  means <- vapply(fits, function(fit) summary(fit)$variables$mean[1], numeric(1))
+  sds <- vapply(fits, function(fit) summary(fit)$variables$sd[1], numeric(1))
+  expect_mean(means, 1, resolution = 0.1)
+  expect_mean(sds, 1, resolution = 0.1)
+})
+
+# precision -------------------------------------------------------------------
+
+test_that("islands are added until the error is small enough", {
+  fit <- on_islands(4, precision = 0.01, max_islands = 200)
+  n <- nrow(fit$islands)
+  expect_lte(fit$std_error, 0.01)
+  expect_true(n > 4 && n < 200)
+  # not before the last few were added, and these are four at most
+  error <- function(n) {
+    z <- exp(fit$islands$log_z[seq_len(n)])
+    sd(z) / mean(z) / sqrt(n)
+  }
+  expect_true(all(vapply(seq(4, n - 1, by = 4), error, numeric(1)) > 0.01))
+  expect_equal(fit$std_error, error(n))
+})
+
+test_that("no island is added where none is needed", {
+  fit <- on_islands(5, precision = 10)
+  plain <- on_islands(5)
+  expect_identical(fit$log_z, plain$log_z)
+  expect_identical(nrow(fit$islands), 5L)
+  # an error takes two
+  expect_identical(nrow(on_islands(1, precision = 10)$islands), 2L)
+})
+
+test_that("where the precision is not reached, a warning says so", {
+  expect_warning(
+    fit <- on_islands(3, precision = 1e-6, max_islands = 9),
+    "precision.*9 islands",
+    class = "autosmc_warning_precision"
+  )
+  expect_identical(nrow(fit$islands), 9L)
+  expect_warning(
+    fit <- smc_run(
+      target, data.frame(lambda = c(0.3, 1), step_size = 0.4),
+      n_particles = 16, islands = 8, precision = 1e-6, max_islands = 4, seed = 1
+    ),
+    class = "autosmc_warning_precision"
+  )
+  expect_identical(nrow(fit$islands), 4L)
+  expect_warning(on_islands(3, precision = 10), NA)
+})
+
+# warnings --------------------------------------------------------------------
+
+test_that("islands that disagree are warned of", {
+  run <- function() {
+    smc(
+      target_gaussian(20, mean = 5),
+      n_particles = 32, n_steps = 4, rounds = 0, seed = 1
+    )
+  }
+  expect_warning(fit <- run(), "disagree", class = "autosmc_warning_unreliable")
+  expect_gt(sd(fit$islands$log_z), 1)
+  # and still there is a fit, with its error
+  expect_true(is.finite(fit$std_error))
+  # not where they agree
+  expect_warning(on_islands(8), NA)
+  # nor where there is nothing to compare
+  expect_warning(
+    smc_plain(target_gaussian(20, mean = 5), n_particles = 32, n_steps = 4, seed = 1),
+    NA
+  )
+})
+
+# replicates ------------------------------------------------------------------
+
+test_that("smc_replicate() has a row a run, with fresh randomness", {
+  fit <- on_islands()
+  runs <- smc_replicate(fit, 7, seed = 3)
+  expect_s3_class(runs, "tbl_df")
+  expect_identical(names(runs), c(
+    "replicate", "log_z", "ess", "barrier", "n_target_evals", "seconds"
+  ))
+  expect_identical(runs$replicate, 1:7)
+  expect_identical(anyDuplicated(c(runs$log_z, fit$islands$log_z)), 0L)
+  expect_equal(runs$n_target_evals, rep(64 * (nrow(fit$schedule) + 1), 7))
+  expect_true(all(runs$ess >= 1 & runs$ess <= 64))
+  expect_identical(nrow(smc_replicate(fit, 1)), 1L)
+})
+
+test_that("smc_replicate() is the final run of the fit, with another seed", {
+  for (kernel in list(kernel_klmc(), kernel_mala())) {
+    fit <- on_islands(kernel = kernel)
+    runs <- smc_replicate(fit, 3, seed = 9)
+    again <- smc_run(
+      target, fit$schedule,
+      reference = fit$reference, kernel = kernel, n_particles = 64, islands = 3,
+      seed = 9
+    )
+    expect_identical(runs$log_z, again$islands$log_z)
+  }
+})
+
+test_that("smc_replicate() works on the fits of all verbs, and is unbiased", {
+  adapted <- smc_adapt(target, n_particles = 64, n_steps = 6, seed = 1)
+  run <- smc_run(
+    target, adapted$schedule,
+    reference = adapted$reference, n_particles = 64, seed = 1
+  )
+  expect_mean(exp(smc_replicate(adapted, 150, seed = 1)$log_z), 1, 0.1)
+  expect_identical(
+    smc_replicate(run, 4, seed = 2)[c("log_z", "ess")],
+    smc_replicate(adapted, 4, seed = 2)[c("log_z", "ess")]
+  )
+})
+
+without_seconds <- function(runs) runs[names(runs) != "seconds"]
+
+test_that("smc_replicate() draws once from R's generator, or not at all", {
+  fit <- on_islands()
+  set.seed(3)
+  runif(1)
+  once <- .Random.seed
+  set.seed(3)
+  first <- smc_replicate(fit, 3)
+  expect_identical(.Random.seed, once)
+  second <- smc_replicate(fit, 3)
+  expect_false(any(first$log_z == second$log_z))
+  set.seed(3)
+  expect_identical(without_seconds(smc_replicate(fit, 3)), without_seconds(first))
+  after <- .Random.seed
+  seeded <- smc_replicate(fit, 3, seed = 1)
+  expect_identical(.Random.seed, after)
+  expect_identical(
+    without_seconds(smc_replicate(fit, 5, seed = 1))[1:3, ],
+    without_seconds(seeded)
+  )
+})
+
+test_that("smc_replicate() names a wrong argument", {
+  fit <- on_islands()
+  for (bad in list(0, -1, 1.5, NA, NULL, "a")) {
+    expect_bad_undrawn(smc_replicate(fit, bad), "n")
+  }
+  for (bad in list(NULL, 1, fit$steps)) {
+    expect_bad_undrawn(smc_replicate(bad, 2), "fit")
+  }
+  expect_bad(smc_replicate(fit, 2, seed = -1), "seed")
+})
+
+# randomness and settings -----------------------------------------------------
+
+test_that("the whole default smc() draws once, or not at all", {
+  quick <- function(...) smc(target, n_particles = 32, n_steps = 4, ...)
+  set.seed(3)
+  runif(1)
+  once <- .Random.seed
+  set.seed(3)
+  fit <- quick()
+  expect_identical(.Random.seed, once)
+  again <- quick(seed = fit$seed)
+  expect_identical(.Random.seed, once)
+  expect_identical(without_time(again), without_time(fit))
+  set.seed(3)
+  smc_adapt(target, n_particles = 32, n_steps = 4)
+  expect_identical(.Random.seed, once)
+  set.seed(3)
+  calmly(smc_run(target, fit$schedule, n_particles = 32, islands = 3))
+  expect_identical(.Random.seed, once)
+})
+
+test_that("every setting is in the fit", {
+  fit <- smc(
+    target,
+    n_particles = 48, n_steps = 5, rounds = 1, whiten = FALSE, max_steps = 77,
+    islands = 3, precision = 2, max_islands = 9, kernel = kernel_lmc(),
+    reference = reference_gaussian(0.1), tuner = tuner_kl(20),
+    resampling = "systematic", ess_threshold = 0.7, seed = 12
+  )
+  expect_identical(fit$target, target)
+  expect_equal(fit$n_particles, 48)
+  expect_equal(fit$rounds, 1)
+  expect_identical(fit$whiten, FALSE)
+  expect_equal(fit$max_steps, 77)
+  expect_identical(fit$precision, 2)
+  expect_equal(fit$max_islands, 9)
+  expect_identical(fit$kernel, kernel_lmc())
+  expect_identical(fit$reference, reference_gaussian(0.1))
+  expect_identical(fit$tuner, tuner_kl(20))
+  expect_identical(fit$resampling, "systematic")
+  expect_identical(fit$ess_threshold, 0.7)
+  expect_identical(fit$seed, 12)
+  expect_identical(nrow(fit$islands), 3L)
+  expect_identical(anyDuplicated(names(fit)), 0L)
+})
+
+test_that("the defaults are in the fit", {
+  fit <- smc(target, n_particles = 32, n_steps = 4, seed = 1)
+  expect_equal(fit$rounds, 2)
+  expect_true(fit$whiten)
+  expect_equal(fit$max_steps, 256)
+  expect_true("precision" %in% names(fit))
+  expect_null(fit$precision)
+  expect_equal(fit$max_islands, 64)
+  expect_identical(nrow(fit$islands), 8L)
+  expect_identical(fit$kernel, kernel_klmc())
+  expect_identical(fit$tuner, tuner_kl())
+  for (name in c("n_particles", "n_steps", "islands")) {
+    expect_identical(formals(smc)[[name]], c(
+      n_particles = 1024, n_steps = 64, islands = 8
+    )[[name]])
+  }
+  expect_equal(formals(smc_run)$islands, 1)
+})
+
+test_that("a wrong argument about islands is named, and nothing is drawn", {
+  wrong <- list(
+    islands = list(0, -1, 1.5, NA, NULL, "a", Inf, c(1, 2)),
+    precision = list(0, -0.1, NA, "a", Inf, c(0.1, 0.2)),
+    max_islands = list(0, 1.5, NA, NULL, "a")
+  )
+  schedule <- data.frame(lambda = 1, step_size = 0.3)
+  for (name in names(wrong)) {
+    for (bad in wrong[[name]]) {
+      given <- setNames(list(bad), name)
+      expect_bad_undrawn(do.call(smc, c(list(target), given)), name)
+      expect_bad_undrawn(do.call(smc_run, c(list(target, schedule), given)), name)
+    }
+  }
+  expect_bad_undrawn(smc_adapt(target, islands = 3), "islands")
+  expect_bad_undrawn(smc_run(target, schedule, rounds = 1), "rounds")
+})
+
+# workers ---------------------------------------------------------------------
+
+# All that `code` gives in this process, and by two workers.
+both_ways <- function(code) {
+  skip_if_not_installed("future")
+  skip_if_not_installed("future.apply")
+  code <- substitute(code)
+  here <- parent.frame()
+  old <- future::plan(future::sequential)
+  on.exit(future::plan(old))
+  set.seed(3)
+  sequential <- list(eval(code, here), .Random.seed)
+  future::plan(future::multisession, workers = 2)
+  set.seed(3)
+  parallel <- list(eval(code, here), .Random.seed)
+  list(sequential = sequential, parallel = parallel)
+}
+
+expect_both_ways <- function(both) expect_identical(both$parallel, both$sequential)
+
+# Fresh for each target, so that one call starts the workers once.
+everything <- function(target) {
+  fit <- smc(
+    target,
+    n_particles = 48, n_steps = 5, rounds = 1, islands = 4,
+    precision = 1e-6, max_islands = 7
+  )
+  list(without_time(fit), without_seconds(smc_replicate(fit, 3)))
+}
+
+test_that("workers give identical results, and leave R's generator alone", {
+  in_r <- local({
+    centre <- c(0.5, -1) # found by the workers too
+    target_function(
+      function(x) -sum((x - centre)^2) / 2, 2,
+      gradient = function(x) centre - x
+    )
+  })
+  targets <- list(in_r, target_gaussian(3, mean = 1), target_sonar())
+  expect_both_ways(both_ways(suppressWarnings(lapply(targets, everything))))
+})
+
+test_that("workers load the library of a compiled target", {
+  native_library()
+  compiled <- target_native(
+    "normal", "autosmc_test",
+    dim = 3, init = "normal_init", data = c(1, -2, 0.5)
+  )
+  expect_both_ways(both_ways(suppressWarnings(everything(compiled))))
+})
+
+test_that("an error of a worker is the error it would have been", {
+  fails <- target_function(
+    function(x) if (x[1] > 1) stop("no more") else -sum(x^2) / 2, 2,
+    gradient = function(x) -x
+  )
+  both <- both_ways({
+    error <- catch(smc(
+      fails,
+      n_particles = 16, n_steps = 3, kernel = kernel_lmc(0.3), seed = 1
+    ))
+    list(class(error), error$step, error$run, conditionMessage(error$parent))
+  })
+  expect_both_ways(both)
+  expect_true("autosmc_error_target" %in% both$parallel[[1]][[1]])
+})

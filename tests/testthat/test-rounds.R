@@ -1,0 +1,688 @@
+# Rounds of adaptation: barriers, references, and what they are good for.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+expect_rises <- function(schedule, n_steps = length(schedule) - 1) {
+  expect_length(schedule, n_steps + 1)
+  expect_identical(schedule[c(1, n_steps + 1)], c(0, 1))
+  expect_true(all(diff(schedule) > 0))
+}
+
+# the next schedule -----------------------------------------------------------
+
+# A barrier that is known at every temperature, as the steps of a run.
+known_barrier <- function(lambda) 4 * log1p(20 * lambda) + lambda
+known_steps <- function(n_steps = 100) {
+  lambda <- schedule_power(n_steps)[-1]
+  data.frame(lambda = lambda, barrier = known_barrier(lambda))
+}
+
+test_that("the next schedule has steps of equal barriers", {
+  next_schedule <- internal("barrier_schedule")
+  total <- known_barrier(1)
+  for (n_steps in c(2, 5, 20, 60)) {
+    schedule <- next_schedule(known_steps(), n_steps, 256)
+    expect_rises(schedule, n_steps)
+    increments <- diff(known_barrier(schedule))
+    expect_equal(increments, rep(total / n_steps, n_steps), tolerance = 0.01)
+  }
+})
+
+test_that("the next schedule is as long as twice the barrier, up to a limit", {
+  next_schedule <- internal("barrier_schedule")
+  total <- known_barrier(1)
+  expect_rises(next_schedule(known_steps(), NULL, 256), ceiling(2 * total))
+  expect_rises(next_schedule(known_steps(), NULL, 7), 7)
+  scaled <- function(size) {
+    steps <- known_steps()
+    steps$barrier <- steps$barrier * size / total
+    next_schedule(steps, NULL, 256)
+  }
+  expect_rises(scaled(0.01), 2)
+  expect_rises(scaled(1), 2)
+  expect_rises(scaled(1.01), 3)
+  expect_rises(scaled(1e5), 256)
+})
+
+test_that("a flat barrier, or a flat part, leaves a schedule", {
+  next_schedule <- internal("barrier_schedule")
+  lambda <- (1:5) / 5
+  flat <- data.frame(lambda = lambda, barrier = 0)
+  expect_rises(next_schedule(flat, NULL, 256), 2)
+  expect_rises(next_schedule(flat, 10, 256), 10)
+  expect_rises(next_schedule(data.frame(lambda = 1, barrier = 3), NULL, 256))
+  for (barrier in list(c(0, 0, 1, 2, 3), c(1, 1, 1, 2, 3), c(1, 1, 2, 2, 4))) {
+    steps <- data.frame(lambda = lambda, barrier = barrier)
+    expect_rises(next_schedule(steps, NULL, 256))
+    expect_rises(next_schedule(steps, 12, 256), 12)
+  }
+})
+
+test_that("schedule_barrier() works on the fits of all verbs", {
+  target <- target_gaussian(3, mean = 2)
+  adapted <- smc_adapt(target, n_particles = 64, n_steps = 8, seed = 1)
+  fits <- list(
+    smc(target, n_particles = 64, n_steps = 8, islands = 3, seed = 1),
+    adapted,
+    smc_run(
+      target, adapted$schedule,
+      reference = adapted$reference, n_particles = 64, islands = 2, seed = 1
+    )
+  )
+  for (fit in fits) {
+    schedule <- schedule_barrier(fit)
+    expect_rises(schedule)
+    one_run <- subset(fit$steps, run == run[length(run)] &
+      (is.na(island) | island == 1) & (is.na(round) | round == max(round)))
+    expect_identical(anyDuplicated(one_run$step), 0L)
+    expected <- internal("barrier_schedule")(one_run, NULL, 256)
+    expect_identical(schedule, expected)
+    expect_rises(schedule_barrier(fit, n_steps = 9), 9)
+    expect_rises(schedule_barrier(fit, max_steps = 2), 2)
+    again <- smc_adapt(
+      target, schedule = schedule, n_particles = 64, rounds = 0, seed = 2
+    )
+    expect_identical(again$schedule$lambda, schedule[-1])
+  }
+})
+
+test_that("`barrier` is the sum of `lcb`, run by run", {
+  fit <- smc(
+    target_gaussian(3, mean = 2),
+    n_particles = 64, n_steps = 8, islands = 3, seed = 1
+  )
+  which <- paste(fit$steps$run, fit$steps$round, fit$steps$island)
+  expect_length(unique(which), 6)
+  expect_true(all(fit$steps$lcb >= 0))
+  expect_equal(fit$steps$barrier, ave(fit$steps$lcb, which, FUN = cumsum))
+  ends <- !duplicated(which, fromLast = TRUE)
+  expect_equal(fit$steps$barrier[ends], c(fit$runs$barrier[1:3], fit$islands$barrier))
+  expect_equal(fit$runs$barrier[4], mean(fit$islands$barrier))
+})
+
+test_that("the temperatures of a round make its steps more equal", {
+  # those of the first round are far too close at the start
+  unevenness <- vapply(1:3, function(seed) {
+    fit <- smc_adapt(
+      target_gaussian(10, mean = 4),
+      n_particles = 512, schedule = schedule_power(40, 4), rounds = 1,
+      whiten = FALSE, kernel = kernel_mala(), seed = seed
+    )
+    lcb <- split(fit$steps$lcb, fit$steps$round)
+    vapply(lcb, function(x) sd(x) / mean(x), numeric(1))
+  }, numeric(2))
+  expect_true(all(unevenness[1, ] > 0.5))
+  expect_true(all(unevenness[2, ] < 0.15))
+})
+
+# the fitted reference --------------------------------------------------------
+
+# n draws from N(mean, cov) with random log weights that do not depend on them.
+weighted_draws <- function(n, mean, cov, spread = 0.5) {
+  d <- length(mean)
+  x <- t(mean + t(chol(cov)) %*% matrix(rnorm(n * d), d))
+  log_weights <- rnorm(n, sd = spread)
+  list(x = x, log_weights = log_weights - log(sum(exp(log_weights))))
+}
+
+fit_to <- function(draws) internal("fit_reference")(draws$x, draws$log_weights)
+
+test_that("a reference is fitted with its variance inflated by 1.5", {
+  set.seed(11)
+  mean <- c(10, -3, 0)
+  cov <- rbind(c(4, 1, 0.3), c(1, 1, -0.2), c(0.3, -0.2, 0.25))
+  draws <- weighted_draws(40000, mean, cov)
+  ess <- 1 / sum(exp(2 * draws$log_weights))
+  reference <- fit_to(draws)
+  expect_s3_class(reference, "smc_reference")
+  fitted <- reference$chol %*% t(reference$chol)
+  expect_true(all(reference$chol[upper.tri(cov)] == 0))
+  # 4 standard errors of a mean, and of a covariance
+  expect_true(all(abs(reference$mean - mean) < 4 * sqrt(diag(cov) / ess)))
+  error <- sqrt((tcrossprod(diag(cov)) + cov^2) / ess)
+  expect_true(all(abs(fitted / 1.5 - cov) < 4 * error))
+})
+
+test_that("weights count: draws of weight zero do not", {
+  set.seed(12)
+  draws <- weighted_draws(2000, c(1, 2), diag(2))
+  outliers <- matrix(1e6, 500, 2)
+  more <- list(
+    x = rbind(draws$x, outliers),
+    log_weights = c(draws$log_weights, rep(-Inf, 500))
+  )
+  expect_equal(fit_to(more), fit_to(draws))
+})
+
+test_that("correlations are shrunk by the rule of Schaefer and Strimmer", {
+  cov <- matrix(0.6, 5, 5) + 0.4 * diag(5)
+  for (n in c(30, 100, 1000)) {
+    set.seed(13)
+    draws <- weighted_draws(n, rep(0, 5), cov, 0)
+    r <- cor(draws$x)[upper.tri(cov)]
+    kept <- 1 - sum((1 - r^2)^2) / (n - 1) / sum(r^2)
+    fitted <- tcrossprod(fit_to(draws)$chol)
+    expect_equal(cov2cor(fitted)[upper.tri(cov)], kept * r)
+    expect_equal(diag(fitted), 1.5 * apply(draws$x, 2, var))
+    expect_true(kept > 0.9 && kept < 1)
+  }
+  # of independent variables little is left
+  set.seed(14)
+  fitted <- tcrossprod(fit_to(weighted_draws(100, rep(0, 10), diag(10), 0))$chol)
+  left <- cov2cor(fitted)[upper.tri(fitted)]
+  expect_lt(sqrt(mean(left^2)), 0.05) # 0.1 without shrinkage
+})
+
+test_that("with few particles for the dimension the covariance is diagonal", {
+  set.seed(15)
+  few <- fit_to(weighted_draws(59, rep(1, 10), diag((1:10)^2), 0))
+  expect_null(few$chol)
+  expect_length(few$sd, 10)
+  many <- fit_to(weighted_draws(61, rep(1, 10), diag((1:10)^2), 0))
+  expect_null(many$sd)
+  expect_identical(dim(many$chol), c(10L, 10L))
+  wide <- fit_to(weighted_draws(2000, rep(1, 400), diag(400), 0))
+  expect_null(wide$chol)
+  expect_equal(mean(wide$sd^2), 1.5, tolerance = 0.02)
+  one <- fit_to(weighted_draws(5000, 3, matrix(4), 0))
+  expect_null(one$chol)
+  expect_equal(one$mean, 3, tolerance = 0.05)
+  expect_equal(one$sd, sqrt(1.5 * 4), tolerance = 0.05)
+})
+
+test_that("no reference is fitted to next to nothing", {
+  set.seed(16)
+  draws <- weighted_draws(1000, c(0, 0), diag(2), spread = 8)
+  expect_lt(1 / sum(exp(2 * draws$log_weights)), 10)
+  expect_null(fit_to(draws))
+  expect_null(fit_to(weighted_draws(9, c(0, 0), diag(2), 0)))
+  constant <- weighted_draws(1000, c(0, 0), diag(2))
+  constant$x[, 2] <- 0
+  expect_null(fit_to(constant))
+})
+
+# references with a covariance ------------------------------------------------
+
+correlated <- rbind(c(2, 0.9, 0), c(0.9, 1, -0.3), c(0, -0.3, 0.5))
+centre <- c(1, -1, 0.5)
+precision_of <- solve(correlated)
+from_centre <- function(x) sweep(x, 2, centre)
+correlated_target <- target_function( # the evidence is 1
+  function(x) {
+    -rowSums((from_centre(x) %*% precision_of) * from_centre(x)) / 2 -
+      log(det(2 * pi * correlated)) / 2
+  }, 3,
+  gradient = function(x) -from_centre(x) %*% precision_of, vectorized = TRUE
+)
+
+test_that("with a covariance for reference the evidence is right", {
+  references <- list(
+    reference_gaussian(centre + 0.3, cov = 1.5 * correlated),
+    reference_gaussian(cov = rbind(c(6, -1, 0.5), c(-1, 4, 1), c(0.5, 1, 2)))
+  )
+  for (reference in references) {
+    fit <- calmly(smc_run(
+      correlated_target,
+      data.frame(lambda = schedule_power(8)[-1], step_size = 0.3, refresh_rate = 0.9),
+      reference = reference, n_particles = 256, islands = 30, seed = 1
+    ))
+    expect_lt(fit$std_error, 0.05)
+    expect_lt(abs(fit$log_z), 3 * fit$std_error)
+    w <- exp(fit$log_weights)
+    expect_equal(colSums(w * fit$particles), centre,
+      tolerance = 0.05, ignore_attr = TRUE
+    )
+    expect_equal(
+      crossprod(sqrt(w) * from_centre(fit$particles)), correlated,
+      tolerance = 0.1, ignore_attr = TRUE
+    )
+  }
+})
+
+test_that("a diagonal covariance and its standard deviations are the same", {
+  sd <- c(1.3, 0.4, 2.1)
+  run <- function(reference, kernel) {
+    smc_plain(
+      correlated_target,
+      reference = reference, kernel = kernel, n_particles = 64, n_steps = 6,
+      seed = 1
+    )
+  }
+  for (kernel in list(kernel_klmc(0.2, 0.9), kernel_lmc(0.1), kernel_mala(0.3))) {
+    by_sd <- run(reference_gaussian(centre, sd = sd), kernel)
+    by_cov <- run(reference_gaussian(centre, cov = diag(sd^2)), kernel)
+    expect_equal(by_sd$log_z, by_cov$log_z, tolerance = 1e-8)
+    expect_equal(by_sd$particles, by_cov$particles, tolerance = 1e-8)
+  }
+})
+
+test_that("a reference fitted to the target makes all weights equal", {
+  fit <- smc_run(
+    correlated_target, data.frame(lambda = 1, step_size = 0.5),
+    reference = reference_gaussian(centre, cov = correlated),
+    kernel = kernel_mala(), n_particles = 64, seed = 1
+  )
+  expect_equal(fit$log_z, 0, tolerance = 1e-10)
+  expect_equal(fit$log_weights, rep(-log(64), 64), tolerance = 1e-10)
+})
+
+test_that("a wrong covariance is named", {
+  wrong <- list(
+    matrix(c(1, 0.5, 0.4, 1), 2), # not symmetric
+    matrix(c(1, 2, 2, 1), 2), # not positive definite
+    matrix(c(1, 1, 1, 1), 2), # nor this
+    matrix(c(1, NA, NA, 1), 2), matrix(c(Inf, 0, 0, 1), 2),
+    matrix(1:6, 2), matrix("a", 2, 2), c(1, 2), 1, "a", list(1)
+  )
+  for (cov in wrong) {
+    expect_bad(reference_gaussian(cov = cov), "cov")
+  }
+  expect_bad(reference_gaussian(sd = 1, cov = diag(2)), "cov")
+  expect_bad(reference_gaussian(sd = 1, cov = diag(2)), "sd")
+  for (verb in list(smc, smc_adapt)) {
+    expect_bad_undrawn(
+      verb(target_gaussian(3), reference = reference_gaussian(cov = diag(2))),
+      "cov"
+    )
+    expect_bad_undrawn(
+      verb(target_gaussian(2), reference = reference_gaussian(1:3, cov = diag(2))),
+      "mean"
+    )
+  }
+  expect_output(
+    print(reference_gaussian(cov = diag(2))),
+    "mean 0, a 2 x 2 covariance"
+  )
+  named <- diag(2)
+  dimnames(named) <- list(c("a", "b"), c("a", "b"))
+  expect_identical(reference_gaussian(cov = named), reference_gaussian(cov = diag(2)))
+})
+
+# rounds ----------------------------------------------------------------------
+
+small_target <- target_gaussian(4, mean = 2)
+in_rounds <- function(rounds = 2, seed = 1, ..., verb = smc_adapt) {
+  verb(small_target, ..., n_particles = 128, n_steps = 12, rounds = rounds, seed = seed)
+}
+
+test_that("each round is recorded", {
+  fit <- in_rounds(rounds = 3)
+  expect_identical(fit$runs$round, 0:3)
+  expect_identical(fit$runs$run, rep("adapt", 4))
+  expect_true(all(fit$runs$biased))
+  expect_equal(fit$runs$islands, rep(1, 4))
+  expect_true(fit$runs$used[1])
+  expect_identical(unique(fit$steps$round), 0:3)
+  expect_true(all(is.na(fit$steps$island)))
+  n_steps <- as.vector(table(fit$steps$round))
+  expect_equal(fit$runs$n_steps, n_steps)
+  expect_equal(n_steps[1], 12)
+  by_round <- function(x) as.vector(tapply(x, fit$steps$round, sum))
+  expect_equal(fit$runs$n_target_evals, by_round(fit$steps$n_target_evals))
+  expect_equal(fit$runs$n_objective_evals, by_round(fit$steps$n_objective_evals))
+  last <- cumsum(n_steps)
+  expect_equal(fit$runs$log_z, fit$steps$log_z[last])
+  expect_null(fit$islands)
+  expect_identical(in_rounds(rounds = 0)$runs$round, 0L)
+})
+
+test_that("one more round leaves those before it unchanged", {
+  three <- in_rounds(rounds = 3)
+  one <- in_rounds(rounds = 1)
+  expect_identical(one$steps, three$steps[three$steps$round <= 1, ])
+})
+
+test_that("every round has randomness of its own", {
+  # with nothing to learn between them, rounds differ by their randomness only
+  fit <- smc_adapt(
+    target_gaussian(1),
+    n_particles = 64, schedule = (0:2) / 2, whiten = FALSE,
+    kernel = kernel_mala(), seed = 1
+  )
+  acceptance <- fit$steps$acceptance
+  expect_length(unique(acceptance), length(acceptance))
+})
+
+test_that("each round's reference is fitted to the best one before", {
+  for (seed in 1:3) {
+    none <- in_rounds(0, seed)
+    one <- in_rounds(1, seed)
+    two <- in_rounds(2, seed)
+    expect_identical(none$reference, reference_gaussian())
+    expect_true(all(two$runs$used))
+    fitted <- function(fit) internal("fit_reference")(fit$particles, fit$log_weights)
+    expect_identical(one$reference, fitted(none))
+    expect_identical(two$reference, fitted(one))
+    expect_identical(
+      two$steps$lambda[two$steps$round == 2],
+      schedule_barrier(one)[-1]
+    )
+  }
+})
+
+test_that("without whitening the reference stays", {
+  given <- reference_gaussian(0.5, sd = 2)
+  fit <- in_rounds(whiten = FALSE, reference = given)
+  expect_identical(fit$reference, given)
+  expect_identical(in_rounds(0, reference = given)$reference, given)
+  fit <- in_rounds(whiten = FALSE, reference = given, verb = smc)
+  expect_identical(fit$reference, given)
+})
+
+test_that("whitening and rounds lower the barrier of a Gaussian far off", {
+  fit <- smc_adapt(
+    target_gaussian(8, mean = 5, sd = 0.5),
+    n_particles = 256, n_steps = 32, seed = 1
+  )
+  expect_true(all(fit$runs$used))
+  expect_lt(fit$runs$barrier[3], fit$runs$barrier[1] / 3)
+  expect_lt(fit$runs$n_steps[3], 32)
+  expect_equal(fit$reference$mean, rep(5, 8), tolerance = 0.1)
+})
+
+# The rule in other words: the last round that was no worse than the best so far.
+expected_best <- function(runs) {
+  best <- 1
+  for (r in seq_len(nrow(runs))[-1]) {
+    worse <- runs$barrier[r] > 1.05 * runs$barrier[best] ||
+      runs$log_z[r] < runs$log_z[best] - 5
+    if (!worse) best <- r
+  }
+  best
+}
+
+test_that("a worse round is not built on", {
+  rejected <- 0
+  for (seed in 1:8) {
+    fit <- calmly(smc(
+      target_funnel(4),
+      n_particles = 64, n_steps = 12, islands = 1, seed = seed
+    ))
+    adapt <- fit$runs[fit$runs$run == "adapt", ]
+    best <- expected_best(adapt)
+    rejected <- rejected + (best < 3)
+    expect_true(adapt$used[best])
+    expect_false(any(adapt$used[-seq_len(best)]))
+    columns <- c("lambda", "step_size", "refresh_rate")
+    expect_identical(
+      fit$schedule[columns],
+      fit$steps[fit$steps$round %in% (best - 1), columns]
+    )
+    until_best <- smc_adapt(
+      target_funnel(4),
+      n_particles = 64, n_steps = 12, rounds = best - 1, seed = seed
+    )
+    expect_identical(fit$reference, until_best$reference)
+  }
+  expect_gt(rejected, 0)
+})
+
+test_that("max_steps holds in the rounds after the first", {
+  fit <- in_rounds(max_steps = 3)
+  expect_identical(fit$runs$n_steps[1], 12L)
+  expect_true(all(fit$runs$n_steps[-1] <= 3))
+  # LMC's barrier grows with the number of steps
+  lmc <- smc_adapt(
+    small_target,
+    n_particles = 64, n_steps = 32, rounds = 3, whiten = FALSE,
+    max_steps = 40, kernel = kernel_lmc(), seed = 1
+  )
+  expect_true(all(lmc$runs$n_steps <= 40))
+})
+
+test_that("the final run repeats with schedule, reference and seed of the fit", {
+  for (kernel in list(kernel_klmc(), kernel_lmc(), kernel_mala(n_moves = 2))) {
+    fit <- in_rounds(verb = smc, kernel = kernel, islands = 3)
+    if (kernel$name == "klmc") {
+      expect_false(identical(fit$reference, reference_gaussian()))
+    }
+    again <- smc_run(
+      small_target, fit$schedule,
+      reference = fit$reference, kernel = kernel, seed = fit$seed,
+      n_particles = 128, islands = 3
+    )
+    same <- c(
+      "log_z", "std_error", "conf_low", "conf_high", "particles",
+      "log_weights", "island", "schedule", "reference"
+    )
+    expect_identical(again[same], fit[same])
+    expect_identical(again$steps, fit$steps[fit$steps$run == "final", ])
+    expect_identical(without_time(again)$islands, without_time(fit)$islands)
+  }
+})
+
+test_that("step sizes that are given leave nothing to adapt", {
+  fit <- calmly(in_rounds(verb = smc, kernel = kernel_klmc(0.3, 0.9), islands = 2))
+  expect_identical(fit$runs$run, "final")
+  expect_identical(fit$reference, reference_gaussian())
+  expect_bad_undrawn(in_rounds(kernel = kernel_klmc(0.3, 0.9)), "kernel")
+})
+
+test_that("LMC weighed by detailed balance takes step sizes, says each verb", {
+  kernel <- kernel_lmc(backward = "detailed_balance")
+  expect_s3_class(kernel, "smc_kernel")
+  expect_bad_undrawn(smc(small_target, kernel = kernel), "step_size")
+  expect_bad_undrawn(smc_adapt(small_target, kernel = kernel), "step_size")
+  schedule <- data.frame(lambda = c(0.3, 1), step_size = 0.2)
+  fit <- smc_run(
+    small_target, schedule,
+    kernel = kernel, n_particles = 16, seed = 1
+  )
+  expect_true(fit$runs$biased)
+})
+
+# what is unbiased still ------------------------------------------------------
+
+# Full covariances (128 particles) and diagonal ones (20).
+for (n in c(20, 128)) {
+  test_that(paste("after whitening the islands are unbiased, particles:", n), {
+    z <- vapply(1:40, function(seed) {
+      fit <- calmly(smc(
+        small_target,
+        n_particles = n, n_steps = 12, islands = 4, seed = seed
+      ))
+      exp(fit$log_z)
+    }, numeric(1))
+    expect_mean(z, 1, resolution = 0.3)
+  })
+}
+
+# models ----------------------------------------------------------------------
+
+# 0.3 N(-4, I) + 0.7 N(4, I), of which the evidence is 1.
+bimodal <- local({
+  d <- 5
+  parts <- function(x) {
+    cbind(log(0.3) - rowSums((x + 4)^2) / 2, log(0.7) - rowSums((x - 4)^2) / 2) -
+      d / 2 * log(2 * pi)
+  }
+  target_function(
+    function(x) {
+      p <- parts(x)
+      largest <- pmax(p[, 1], p[, 2])
+      largest + log(rowSums(exp(p - largest)))
+    }, d,
+    gradient = function(x) {
+      p <- parts(x)
+      left <- 1 / (1 + exp(p[, 2] - p[, 1]))
+      -left * (x + 4) - (1 - left) * (x - 4)
+    },
+    vectorized = TRUE
+  )
+})
+
+# A weighted mean over islands, with its standard error by the delta method.
+island_mean <- function(fit, x) {
+  w <- exp(fit$log_weights)
+  share <- tapply(w, fit$island, sum)
+  mean <- sum(w * x)
+  n <- length(share)
+  residual <- tapply(w * x, fit$island, sum) - share * mean
+  c(mean = mean, se = sqrt(n / (n - 1) * sum(residual^2)))
+}
+
+# With 512 particles, 8 islands and 6 seeds each, log Z had a standard deviation of
+# 0.05, and the weight 0.3 of the smaller mode one of 0.05.
+for (whiten in c(TRUE, FALSE)) {
+  test_that(paste("both modes are found with their weights, whitening:", whiten), {
+    for (seed in 1:3) {
+      fit <- calmly(smc(
+        bimodal,
+        n_particles = 512, n_steps = 32, whiten = whiten, seed = seed
+      ))
+      expect_lt(fit$std_error, 0.3)
+      expect_lt(abs(fit$log_z), 4 * fit$std_error)
+      left <- island_mean(fit, rowMeans(fit$particles) < 0)
+      expect_lt(left[["se"]], 0.1)
+      expect_lt(abs(left[["mean"]] - 0.3), 4 * left[["se"]])
+      for (i in fit$islands$island) { # no island has lost a mode
+        x <- fit$particles[fit$island == i, 1]
+        expect_true(any(x < -2) && any(x > 2))
+      }
+    }
+  })
+}
+
+# Student's t with 5 degrees of freedom in 3 dimensions: its tails are heavier than
+# those of any reference.
+heavy_tailed <- local({
+  constant <- lgamma(4) - lgamma(2.5) - 1.5 * log(5 * pi)
+  target_function(
+    function(x) constant - 4 * log1p(rowSums(x^2) / 5), 3,
+    gradient = function(x) -8 * x / (5 + rowSums(x^2)), vectorized = TRUE
+  )
+})
+
+for (whiten in c(TRUE, FALSE)) {
+  test_that(paste("a target with heavy tails, whitening:", whiten), {
+    for (seed in 1:3) {
+      fit <- calmly(smc(
+        heavy_tailed,
+        n_particles = 512, n_steps = 32, whiten = whiten, seed = seed
+      ))
+      expect_lt(fit$std_error, 0.1)
+      expect_lt(abs(fit$log_z), 4 * fit$std_error)
+    }
+  })
+}
+
+# temperatures found on the way -----------------------------------------------
+
+adaptive_fit <- function(..., ess = 0.5, verb = smc, kernel = kernel_mala(),
+                         max_steps = 1000, seed = 1) {
+  calmly(verb(
+    small_target, ...,
+    n_particles = 128, kernel = kernel,
+    schedule = schedule_adaptive(ess, max_steps), seed = seed
+  ))
+}
+
+test_that("temperatures are found that keep the effective sample size", {
+  for (kernel in list(kernel_mala(), kernel_rwmh(), kernel_mala(0.3))) {
+    for (ess in c(0.3, 0.5, 0.9)) {
+      fit <- adaptive_fit(
+        ess = ess, kernel = kernel, rounds = 0, verb = smc_adapt
+      )
+      steps <- fit$steps
+      n <- nrow(steps)
+      expect_rises(c(0, steps$lambda), n)
+      expect_equal(steps$ess[-n], rep(ess * 128, n - 1), tolerance = 0.01)
+      expect_gte(steps$ess[n], ess * 128 * 0.99)
+      expect_identical(steps$resampled, rep(c(TRUE, FALSE), c(n - 1, 1)))
+      expect_identical(fit$schedule$lambda, steps$lambda)
+    }
+  }
+})
+
+test_that("more is asked for, more steps are made, up to max_steps", {
+  n_steps <- function(...) nrow(adaptive_fit(..., rounds = 0)$schedule)
+  expect_lt(n_steps(ess = 0.3), n_steps(ess = 0.9))
+  expect_equal(n_steps(ess = 0.99, max_steps = 4), 4)
+  expect_equal(n_steps(ess = 0.99, max_steps = 1), 1)
+})
+
+test_that("temperatures are found with step sizes that are given", {
+  for (rounds in c(0, 2)) {
+    fit <- adaptive_fit(kernel = kernel_rwmh(0.5), rounds = rounds)
+    expect_identical(fit$runs$run, c(rep("adapt", rounds + 1), "final"))
+    expect_identical(fit$runs$biased, c(rep(TRUE, rounds + 1), FALSE))
+    expect_true(all(fit$schedule$step_size == 0.5))
+    expect_true(all(is.na(fit$steps$tuner_status)))
+    adapted <- adaptive_fit(
+      kernel = kernel_rwmh(0.5), rounds = rounds, verb = smc_adapt
+    )
+    expect_identical(adapted$schedule, fit$schedule)
+  }
+})
+
+test_that("temperatures are found anew in every round", {
+  fit <- adaptive_fit(rounds = 2)
+  expect_identical(fit$runs$round, c(0:2, NA))
+  adapt <- fit$steps[fit$steps$run == "adapt", ]
+  for (steps in split(adapt, adapt$round)) {
+    n <- nrow(steps)
+    expect_rises(c(0, steps$lambda), n)
+    expect_equal(steps$ess[-n], rep(64, n - 1), tolerance = 0.01)
+  }
+  final <- fit$steps[fit$steps$run == "final" & fit$steps$island == 2, ]
+  expect_identical(final$lambda, fit$schedule$lambda)
+})
+
+for (rounds in c(0, 2)) {
+  test_that(paste("the runs after it are unbiased, rounds:", rounds), {
+    z <- vapply(1:40, function(seed) {
+      exp(adaptive_fit(islands = 4, rounds = rounds, seed = seed)$log_z)
+    }, numeric(1))
+    expect_mean(z, 1, resolution = 0.25)
+  })
+}
+
+test_that("kernels whose weights depend on the move cannot have it", {
+  for (kernel in list(kernel_klmc(), kernel_lmc(), kernel_lmc(0.1))) {
+    for (verb in list(smc, smc_adapt)) {
+      error <- catch(adaptive_fit(kernel = kernel, verb = verb))
+      expect_s3_class(error, "autosmc_error_input")
+      expect_match(conditionMessage(error), "schedule_adaptive()", fixed = TRUE)
+    }
+  }
+  expect_bad_undrawn(
+    smc_run(small_target, schedule_adaptive(), kernel = kernel_mala()),
+    "schedule"
+  )
+})
+
+test_that("schedule_adaptive() and schedule_barrier() name a wrong argument", {
+  for (bad in list(0, 1, -1, 2, NA, NULL, "a", c(0.1, 0.2))) {
+    expect_bad(schedule_adaptive(bad), "ess")
+  }
+  for (bad in list(0, 1.5, NA, NULL, "a", Inf)) {
+    expect_bad(schedule_adaptive(0.5, bad), "max_steps")
+  }
+  fit <- quick_smc(small_target)
+  for (bad in list(NULL, 1, list(), fit$steps)) {
+    expect_bad(schedule_barrier(bad), "fit")
+  }
+  for (bad in list(0, 1.5, NA, "a")) {
+    expect_bad(schedule_barrier(fit, n_steps = bad), "n_steps")
+  }
+  for (bad in list(1, 2.5, NA, NULL, "a")) {
+    expect_bad(schedule_barrier(fit, max_steps = bad), "max_steps")
+  }
+  expect_output(print(schedule_adaptive(0.7)), "0.7.*1000")
+})
+
+test_that("the verbs name a wrong argument about rounds", {
+  wrong <- list(
+    rounds = list(-1, 1.5, NA, NULL, "a", Inf, c(1, 2)),
+    whiten = list(NA, NULL, 1, "yes", c(TRUE, FALSE)),
+    max_steps = list(1, 0, 2.5, NA, NULL, "a")
+  )
+  for (name in names(wrong)) {
+    for (bad in wrong[[name]]) {
+      arguments <- c(list(small_target), setNames(list(bad), name))
+      for (verb in list(smc, smc_adapt)) {
+        expect_bad_undrawn(do.call(verb, arguments), name)
+      }
+    }
+  }
+})
