@@ -3,10 +3,8 @@
 # adapted: of adapt_in_rounds(), or NULL; final: of run_islands(), or NULL; plan:
 # the settings that are not those of a single run.
 new_fit <- function(settings, adapted, final, plan) {
-  rounds <- lapply(adapted$runs, `[[`, "runs")
-  rounds <- lapply(rounds, function(row) {
-    row$used <- row$round <= adapted$best$round
-    row
+  rounds <- lapply(seq_along(adapted$runs), function(i) {
+    cbind(adapted$runs[[i]]$runs, used = adapted$used[i])
   })
   if (is.null(final)) {
     estimate <- combine(adapted$best$runs$log_z)
@@ -17,7 +15,7 @@ new_fit <- function(settings, adapted, final, plan) {
     estimate <- combine(final$islands$log_z)
     warn_if_unreliable(final$islands, plan$precision, estimate$std_error)
     draws <- final
-    steps <- final$steps[final$steps$island == 1, ]
+    steps <- final$steps[final$steps$island == final$island[1], ]
   }
   structure(
     c(
@@ -53,9 +51,9 @@ fit_runs <- function(rounds, final, estimate) {
     row$used <- TRUE
     row[names(estimate)] <- estimate
     row$islands <- nrow(islands)
-    row$barrier <- mean(islands$barrier)
+    row$barrier <- mean(islands$barrier, na.rm = TRUE)
     sums <- c("n_objective_evals", "n_target_evals", "seconds")
-    row[sums] <- lapply(islands[sums], sum)
+    row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
     rows <- c(rows, list(row))
   }
   columns <- c(

@@ -1,12 +1,17 @@
 # Islands: independent unbiased runs, and what their spread says of the error.
 
-# The final runs of a schedule. Returns list(islands, steps, particles,
-# log_weights, seconds): a table with a row an island, and the pooled rest.
+# The final runs of a schedule, as pool() returns them.
 run_islands <- function(settings, border, schedule, islands) {
-  indices <- seq_len(islands$islands)
-  results <- lapply_islands(indices, function(i) {
-    run_sampler(settings, border, "final", schedule, index = i)
-  })
+  run_all <- function(indices) {
+    lapply_islands(indices, function(i) {
+      # an island in which all die is an estimate like any other: of zero
+      tryCatch(
+        run_sampler(settings, border, "final", schedule, index = i),
+        autosmc_error_degenerate = function(e) e
+      )
+    })
+  }
+  results <- run_all(seq_len(islands$islands))
   if (!is.null(islands$precision)) {
     repeat {
       n <- length(results)
@@ -14,17 +19,19 @@ run_islands <- function(settings, border, schedule, islands) {
       if (isTRUE(error <= islands$precision) || n >= islands$max_islands) {
         break
       }
-      more <- seq(n + 1, min(n + 4, islands$max_islands))
-      results <- c(results, lapply_islands(more, function(i) {
-        run_sampler(settings, border, "final", schedule, index = i)
-      }))
+      results <- c(results, run_all(seq(n + 1, min(n + 4, islands$max_islands))))
     }
+  }
+  if (all(is_dead(results))) {
+    stop(results[[1]])
   }
   pool(results)
 }
 
+is_dead <- function(results) vapply(results, inherits, NA, "condition")
+
 island_log_z <- function(results) {
-  vapply(results, function(r) r$runs$log_z, double(1))
+  vapply(results, function(r) if (is_dead(list(r))) -Inf else r$runs$log_z, 0)
 }
 
 # In parallel where the user has set a plan for it; in this process otherwise. The
@@ -46,24 +53,33 @@ lapply_islands <- function(indices, f) {
   }
 }
 
-# Draws are pooled with weights in proportion to each island's estimate.
+# Draws are pooled with weights in proportion to each island's estimate. Returns
+# list(islands, steps, particles, log_weights, island): a table with a row an island,
+# and the pooled rest, to which islands in which all died add nothing but their row.
 pool <- function(results) {
-  n <- length(results)
   log_z <- island_log_z(results)
   share <- normalise_log(log_z)
-  steps <- bind_rows(lapply(results, `[[`, "steps"))
-  table <- bind_rows(lapply(results, `[[`, "runs"))
-  table$island <- seq_len(n)
-  table$predicted_sd <- vapply(results, function(r) {
-    predicted_sd(r$steps, r$runs$n_particles)
-  }, double(1))
-  size <- nrow(results[[1]]$particles)
+  alive <- which(!is_dead(results))
+  first <- results[[alive[1]]]
+  rows <- lapply(results, function(r) {
+    if (!is_dead(list(r))) {
+      return(cbind(r$runs, predicted_sd = predicted_sd(r)))
+    }
+    row <- cbind(first$runs, predicted_sd = NA_real_)
+    row[c("log_z", "ess")] <- list(-Inf, 0)
+    row[c("barrier", "seconds")] <- NA_real_
+    row$n_target_evals <- r$n_target_evals
+    row
+  })
+  table <- cbind(island = seq_along(results), bind_rows(rows))
+  living <- results[alive]
+  weights <- Map(`+`, lapply(living, `[[`, "log_weights"), share[alive])
   list(
-    islands = table[c("island", setdiff(names(table), c("island", "run")))],
-    steps = steps,
-    particles = do.call(rbind, lapply(results, `[[`, "particles")),
-    log_weights = unlist(Map(`+`, lapply(results, `[[`, "log_weights"), share)),
-    island = rep(seq_len(n), each = size)
+    islands = tibble::as_tibble(table[setdiff(names(table), "run")]),
+    steps = bind_rows(lapply(living, `[[`, "steps")),
+    particles = do.call(rbind, lapply(living, `[[`, "particles")),
+    log_weights = unlist(weights),
+    island = rep(alive, each = nrow(first$particles))
   )
 }
 
@@ -88,8 +104,8 @@ combine <- function(log_z, level = 0.95) {
 # sees all that it should. Much more means that some islands have found what others
 # have missed; then the estimate hangs on few of them, and the interval is not to be
 # trusted.
-predicted_sd <- function(steps, n_particles) {
-  sqrt(sum(steps$lcb^2) / n_particles)
+predicted_sd <- function(result) {
+  sqrt(sum(result$steps$lcb^2) / result$runs$n_particles)
 }
 
 warn_if_unreliable <- function(islands, precision, error) {
@@ -97,8 +113,9 @@ warn_if_unreliable <- function(islands, precision, error) {
   if (n < 2) {
     return()
   }
-  found <- stats::sd(islands$log_z)
-  predicted <- sqrt(mean(islands$predicted_sd^2))
+  dead <- islands$log_z == -Inf
+  found <- if (any(dead)) Inf else stats::sd(islands$log_z)
+  predicted <- sqrt(mean(islands$predicted_sd[!dead]^2))
   share <- max(exp(normalise_log(islands$log_z)))
   if (found > 2 * predicted || (n >= 4 && share > 0.5)) {
     times <- format(found / predicted, digits = 2)

@@ -9,8 +9,8 @@
 #' Spreads the temperatures so that every step is equally hard, by the local
 #' communication barriers that a run has met.
 #'
-#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Its last run counts;
-#'   of several islands, the first.
+#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Of several islands
+#'   the first counts; where there are none, the last round that was used.
 #' @param n_steps number of steps (positive integer); NULL for twice the global
 #'   barrier, rounded up, which is the length that Syed et al. recommend.
 #' @param max_steps at most so many steps (positive integer). The barrier that LMC
@@ -28,18 +28,19 @@
 #' @export
 schedule_barrier <- function(fit, n_steps = NULL, max_steps = 256) {
   check_class(fit, "fit", "smc_fit", "smc()")
-  steps <- fit$steps
-  last <- steps$run == steps$run[nrow(steps)] &
-    (is.na(steps$island) | steps$island == 1)
-  round <- steps$round[nrow(steps)]
-  if (!is.na(round)) {
-    last <- last & steps$round %in% round
-  }
   max_steps <- check_count(max_steps, "max_steps", min = 2)
   if (!is.null(n_steps)) {
-    n_steps <- check_count(n_steps, "n_steps")
+    n_steps <- min(check_count(n_steps, "n_steps"), max_steps)
   }
-  barrier_schedule(steps[last, ], n_steps, max_steps)
+  steps <- fit$steps
+  final <- steps$run == "final"
+  chosen <- if (any(final)) {
+    final & steps$island == steps$island[final][1]
+  } else {
+    used <- fit$runs$round[fit$runs$used]
+    steps$round == used[length(used)]
+  }
+  barrier_schedule(steps[chosen, ], n_steps, max_steps)
 }
 
 barrier_schedule <- function(steps, n_steps, max_steps) {
@@ -50,13 +51,16 @@ barrier_schedule <- function(steps, n_steps, max_steps) {
     n_steps <- min(max(2, ceiling(2 * total)), max_steps)
   }
   # steps at which nothing was in the way make no progress along the barrier
-  ahead <- c(TRUE, diff(barrier) > 1e-8 * total)
+  ahead <- c(TRUE, diff(barrier) > 1e-8 * total) & barrier < (1 - 1e-8) * total
   ahead[length(ahead)] <- TRUE
   if (sum(ahead) < 3) {
     return(schedule_power(n_steps))
   }
-  barrier <- barrier[ahead]
-  inverse <- stats::splinefun(barrier, lambda[ahead], method = "monoH.FC")
+  inverse <- stats::splinefun(
+    barrier[ahead],
+    lambda[ahead],
+    method = "monoH.FC"
+  )
   inner <- inverse(total * seq_len(n_steps - 1) / n_steps)
   inner <- sort(unique(inner[inner > 0 & inner < 1]))
   c(0, inner, 1)
@@ -110,18 +114,20 @@ inflation <- 1.5
 
 # A normal distribution fitted to weighted particles; NULL when too few are left.
 # The covariance is full when there are many particles for the dimension, with its
-# correlations shrunk by the rule of Schaefer and Strimmer (2005), and else diagonal.
+# correlations shrunk by the rule of Schaefer and Strimmer (2005), and else diagonal;
+# with fewer particles than dimensions even that is not worth it (NULL).
 fit_reference <- function(particles, log_weights) {
   w <- exp(log_weights)
   n <- 1 / sum(w^2)
   d <- ncol(particles)
-  if (n < 10) {
+  if (n < max(10, d)) {
     return(NULL)
   }
   mean <- colSums(w * particles)
   centred <- sweep(particles, 2, mean) * sqrt(w * n / (n - 1))
   variance <- colSums(centred^2)
-  if (!all(is.finite(mean)) || !all(is.finite(variance)) || any(variance <= 0)) {
+  constant <- variance <= 1e-24 * mean^2 # but for rounding
+  if (!all(is.finite(c(mean, variance))) || any(constant)) {
     return(NULL)
   }
   if (d == 1 || n < 6 * d) {
@@ -142,20 +148,20 @@ fit_reference <- function(particles, log_weights) {
 
 # the rounds ------------------------------------------------------------------
 
-# One adapting run, and then `rounds` more. Returns list(best, runs): the runs in
-# their order, and the best of them, each a list as run_sampler() returns it with
-# the `reference` and the `round` it was run with.
+# One adapting run, and then `rounds` more. Returns list(best, runs, used): the runs
+# in their order, which of them were built on, and the best of them, each a list as
+# run_sampler() returns it with the `reference` it was run with.
 adapt_in_rounds <- function(settings, border, path, rounds) {
   tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
   one_round <- function(round, reference, path) {
     settings$reference <- reference
     result <- run_sampler(settings, border, "adapt", path, tuner, round)
     result$reference <- reference
-    result$round <- round
     result
   }
   best <- one_round(0, settings$reference, path)
   runs <- list(best)
+  used <- TRUE
   whiten <- rounds$whiten
   for (round in seq_len(rounds$rounds)) {
     reference <- if (whiten) fit_reference(best$particles, best$log_weights)
@@ -167,13 +173,14 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     }
     tried <- one_round(round, reference, path)
     runs <- c(runs, list(tried))
-    if (is_no_worse(tried, best)) {
+    used[round + 1] <- is_no_worse(tried, best)
+    if (used[round + 1]) {
       best <- tried
     } else {
       whiten <- FALSE # the same fit would do no better a second time
     }
   }
-  list(best = best, runs = runs)
+  list(best = best, runs = runs, used = used)
 }
 
 # Whether a round can be built on: its barrier is no higher than the best one's, but

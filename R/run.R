@@ -64,7 +64,8 @@ check_islands <- function(islands, precision, max_islands) {
   max_islands <- check_count(max_islands, "max_islands")
   if (!is.null(precision)) {
     precision <- check_number(precision, "precision", min = 0, open = TRUE)
-    islands <- min(max(islands, 2L), max_islands)
+    max_islands <- check_count(max_islands, "max_islands", min = 2)
+    islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
   }
   list(islands = islands, precision = precision, max_islands = max_islands)
 }
@@ -212,6 +213,7 @@ check_status <- function(result, steps, run) {
       "degenerate",
       step = result$step,
       run = run,
+      n_target_evals = result$n_evals,
       trace = steps
     )
   }

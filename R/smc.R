@@ -25,7 +25,8 @@
 #'   the particles of the best round before (TRUE or FALSE). Kernels then move in
 #'   coordinates in which the target is close to standard normal.
 #' @param max_steps at most so many steps in the rounds after the first (whole number
-#'   of at least 2).
+#'   of at least 2). The barrier of LMC grows with the number of steps, and without a
+#'   limit would double it in every round.
 #' @param islands how many independent unbiased runs are made with the schedule
 #'   found (positive integer). Their spread gives the standard error; with one
 #'   there is none.
@@ -89,7 +90,8 @@
 #'   weighted particles of the best round so far, with its variance inflated by 1.5,
 #'   and makes it the reference. Its covariance is full when the effective sample
 #'   size is at least six times the dimension, with correlations shrunk, and
-#'   diagonal when it is less. A round whose barrier is higher than the best one's by
+#'   diagonal when it is less; when it is less than the dimension the reference stays
+#'   as it is. A round whose barrier is higher than the best one's by
 #'   more than 5 %, or whose estimate is lower by more than 5, is not built on, and
 #'   the rounds after it only spread the temperatures anew.
 #' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
@@ -150,7 +152,7 @@ smc <- function(
   n_steps = 64,
   rounds = 2,
   whiten = TRUE,
-  max_steps = 256,
+  max_steps = max(64, n_steps),
   islands = 8,
   precision = NULL,
   max_islands = 64,
@@ -201,7 +203,7 @@ smc_adapt <- function(
   n_steps = 64,
   rounds = 2,
   whiten = TRUE,
-  max_steps = 256,
+  max_steps = max(64, n_steps),
   kernel = kernel_klmc(),
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
