@@ -178,10 +178,12 @@ expect_located <- function(error) {
 }
 
 test_that("an error of an R function is passed on, with the step", {
-  mine <- function() stop(structure(
-    class = c("my_error", "error", "condition"),
-    list(message = "no more", call = NULL)
-  ))
+  mine <- function() {
+    stop(structure(
+      class = c("my_error", "error", "condition"),
+      list(message = "no more", call = NULL)
+    ))
+  }
   error <- catch(quick_run(failing_function(3, mine)))
   expect_located(error)
   expect_identical(error$step, 2L)

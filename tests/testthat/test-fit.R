@@ -80,12 +80,14 @@ test_that("`runs` has a row a run and agrees with `steps`", {
 test_that("each verb makes its own runs", {
   target <- target_gaussian(2, mean = 1)
   adapted <- adapt_plain(
-    target, n_particles = 64, n_steps = 8, kernel = kernel_lmc(), seed = 1
+    target,
+    n_particles = 64, n_steps = 8, kernel = kernel_lmc(), seed = 1
   )
   expect_identical(adapted$runs$run, "adapt")
   expect_true(adapted$runs$biased)
   run <- smc_run(
-    target, adapted$schedule, n_particles = 64, kernel = kernel_lmc(), seed = 1
+    target, adapted$schedule,
+    n_particles = 64, kernel = kernel_lmc(), seed = 1
   )
   expect_identical(run$runs$run, "final")
   expect_false(run$runs$biased)
@@ -117,7 +119,8 @@ test_that("a fit prints what matters", {
 
 test_that("a tuned run is printed as biased", {
   adapted <- adapt_plain(
-    normal_target(), n_particles = 16, n_steps = 3, kernel = kernel_lmc(),
+    normal_target(),
+    n_particles = 16, n_steps = 3, kernel = kernel_lmc(),
     seed = 1
   )
   expect_output(print(adapted), "\\(biased\\)")
@@ -255,7 +258,8 @@ test_that("smc() draws exactly once from R's generator, or not at all", {
 test_that("the two runs of a fit have different randomness", {
   fit <- small_smc(seed = 1)
   adapted <- adapt_plain(
-    target_gaussian(2, mean = 1), n_particles = 64, n_steps = 8,
+    target_gaussian(2, mean = 1),
+    n_particles = 64, n_steps = 8,
     kernel = kernel_lmc(), seed = 1
   )
   expect_false(any(fit$particles == adapted$particles))
@@ -265,14 +269,16 @@ test_that("each half with a fit's seed repeats its run", {
   target <- target_gaussian(2, mean = 1)
   fit <- small_smc(target, seed = 7)
   final <- smc_run(
-    target, fit$schedule, n_particles = 64, kernel = kernel_lmc(),
+    target, fit$schedule,
+    n_particles = 64, kernel = kernel_lmc(),
     seed = fit$seed
   )
   expect_identical(final$particles, fit$particles)
   expect_identical(final$log_weights, fit$log_weights)
   expect_identical(final$steps, fit$steps[fit$steps$run == "final", ])
   adapted <- adapt_plain(
-    target, n_particles = 64, n_steps = 8, kernel = kernel_lmc(),
+    target,
+    n_particles = 64, n_steps = 8, kernel = kernel_lmc(),
     seed = fit$seed
   )
   expect_identical(adapted$steps, fit$steps[fit$steps$run == "adapt", ])
@@ -316,7 +322,8 @@ test_that("LMC weighed by detailed balance is flagged as biased", {
 
 test_that("`schedule` and `n_steps` agree", {
   fit <- smc_plain(
-    target_gaussian(2), schedule = c(0, 0.1, 1), n_particles = 16,
+    target_gaussian(2),
+    schedule = c(0, 0.1, 1), n_particles = 16,
     kernel = kernel_lmc(), seed = 1
   )
   expect_identical(fit$schedule$lambda, c(0.1, 1))

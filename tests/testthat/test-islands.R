@@ -230,8 +230,9 @@ test_that("no island is added where none is needed", {
   plain <- on_islands(5)
   expect_identical(fit$log_z, plain$log_z)
   expect_identical(nrow(fit$islands), 5L)
-  # an error takes two
-  expect_identical(nrow(on_islands(1, precision = 10)$islands), 2L)
+  # an error that is worth something takes four
+  expect_identical(nrow(on_islands(1, precision = 10)$islands), 4L)
+  expect_bad(on_islands(1, precision = 10, max_islands = 1), "max_islands")
 })
 
 test_that("where the precision is not reached, a warning says so", {
@@ -375,7 +376,7 @@ test_that("every setting is in the fit", {
   fit <- smc(
     target,
     n_particles = 48, n_steps = 5, rounds = 1, whiten = FALSE, max_steps = 77,
-    islands = 3, precision = 2, max_islands = 9, kernel = kernel_lmc(),
+    islands = 5, precision = 2, max_islands = 9, kernel = kernel_lmc(),
     reference = reference_gaussian(0.1), tuner = tuner_kl(20),
     resampling = "systematic", ess_threshold = 0.7, seed = 12
   )
@@ -392,7 +393,7 @@ test_that("every setting is in the fit", {
   expect_identical(fit$resampling, "systematic")
   expect_identical(fit$ess_threshold, 0.7)
   expect_identical(fit$seed, 12)
-  expect_identical(nrow(fit$islands), 3L)
+  expect_identical(nrow(fit$islands), 5L)
   expect_identical(anyDuplicated(names(fit)), 0L)
 })
 
@@ -400,7 +401,7 @@ test_that("the defaults are in the fit", {
   fit <- smc(target, n_particles = 32, n_steps = 4, seed = 1)
   expect_equal(fit$rounds, 2)
   expect_true(fit$whiten)
-  expect_equal(fit$max_steps, 256)
+  expect_equal(fit$max_steps, 64)
   expect_true("precision" %in% names(fit))
   expect_null(fit$precision)
   expect_equal(fit$max_islands, 64)
@@ -498,4 +499,55 @@ test_that("an error of a worker is the error it would have been", {
   })
   expect_both_ways(both)
   expect_true("autosmc_error_target" %in% both$parallel[[1]][[1]])
+})
+
+# islands in which all die ----------------------------------------------------
+
+test_that("an island in which all die counts as zero, and biases nothing", {
+  edge <- target_function(
+    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
+    dim = 1
+  )
+  one_step <- data.frame(lambda = 1, step_size = 1)
+  run <- function(seed) {
+    tryCatch(
+      suppressWarnings(
+        smc_run(edge, one_step,
+          kernel = kernel_rwmh(), n_particles = 16, islands = 8, seed = seed
+        ),
+        classes = "autosmc_warning_unreliable"
+      ),
+      autosmc_error_degenerate = function(e) NULL
+    )
+  }
+  fits <- lapply(1:400, run)
+  z <- vapply(fits, function(f) if (is.null(f)) 0 else exp(f$log_z), 0)
+  expect_lt(abs(mean(z) - pnorm(-1.2)), 3 * sd(z) / sqrt(400))
+
+  dead <- vapply(fits, function(f) any(f$islands$log_z == -Inf), NA)
+  expect_gt(sum(dead), 100)
+  fit <- fits[[which(dead)[1]]]
+  of_dead <- fit$islands$log_z == -Inf
+  expect_equal(fit$log_z, log(mean(exp(fit$islands$log_z))))
+  expect_false(any(fit$island %in% fit$islands$island[of_dead]))
+  expect_identical(nrow(fit$particles), 16L * sum(!of_dead))
+  expect_equal(sum(exp(fit$log_weights)), 1)
+  expect_true(all(is.finite(fit$particles)))
+  expect_identical(nrow(fit$schedule), 1L)
+  expect_output(print(fit), "log Z")
+})
+
+test_that("islands that disagree make a warning", {
+  found <- 0
+  withCallingHandlers(
+    smc(target_gaussian(20, mean = 5),
+      n_particles = 16, n_steps = 4,
+      rounds = 0, seed = 1
+    ),
+    autosmc_warning_unreliable = function(w) {
+      found <<- found + 1
+      tryInvokeRestart("muffleWarning")
+    }
+  )
+  expect_identical(found, 1)
 })

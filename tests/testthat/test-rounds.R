@@ -80,7 +80,8 @@ test_that("schedule_barrier() works on the fits of all verbs", {
     expect_rises(schedule_barrier(fit, n_steps = 9), 9)
     expect_rises(schedule_barrier(fit, max_steps = 2), 2)
     again <- smc_adapt(
-      target, schedule = schedule, n_particles = 64, rounds = 0, seed = 2
+      target,
+      schedule = schedule, n_particles = 64, rounds = 0, seed = 2
     )
     expect_identical(again$schedule$lambda, schedule[-1])
   }
@@ -685,4 +686,34 @@ test_that("the verbs name a wrong argument about rounds", {
       }
     }
   }
+})
+
+# rules -----------------------------------------------------------------------
+
+test_that("the last steps of a schedule may have had nothing in the way", {
+  steps <- data.frame(lambda = c(0.1, 0.4, 0.8, 1), barrier = c(1, 2, 3, 3))
+  expect_silent(schedule <- barrier_schedule(steps, 10, 256))
+  expect_length(schedule, 11)
+  expect_true(all(diff(schedule) > 0))
+  expect_equal(schedule[c(1, 11)], c(0, 1))
+})
+
+test_that("a coordinate that does not vary is no reference", {
+  set.seed(1)
+  weights <- rep(-log(1000), 1000)
+  expect_null(fit_reference(cbind(rnorm(1000), 0.1), weights))
+  expect_s3_class(fit_reference(cbind(rnorm(1000), rnorm(1000)), weights), "smc_reference")
+})
+
+test_that("with fewer particles than dimensions the reference stays", {
+  fit <- smc_adapt(target_gaussian(40),
+    n_particles = 32, n_steps = 4, rounds = 1, seed = 1
+  )
+  expect_identical(fit$reference, reference_gaussian())
+})
+
+test_that("LMC, whose barrier grows with the steps, keeps to a limit of them", {
+  fit <- smc_adapt(target_gaussian(16, mean = 3), kernel = kernel_lmc(), seed = 1)
+  expect_true(all(fit$runs$n_steps <= 64))
+  expect_true(fit$runs$used[2])
 })

@@ -159,7 +159,7 @@ test_that("the Brownian motion is exact at extreme scales", {
   }
   rest <- evaluate_target(target_brownian(), matrix(0, 1, 32))$log_density -
     (dlnorm(log(2), 0, 2, log = TRUE) - log(2) +
-       30 * dnorm(0, 0, log(2), log = TRUE))
+      30 * dnorm(0, 0, log(2), log = TRUE))
   for (theta in c(-1e4, -745, -700, -400, -45, 45, 700, 1e4, 1e160)) {
     x <- replace(numeric(32), 31, theta)
     value <- evaluate_target(target_brownian(), rbind(x))
