@@ -1,7 +1,7 @@
 # The paper's dimensional scaling: target N(3 * 1, I), N = 1024,
 # T = 4 ceil(sqrt(d)), for LMC and for MALA tuned for the expected squared jump
-# distance (ESJD) or for an acceptance of 0.574 (ARC); 32 seeds each. Draws the
-# estimates and the step sizes in bench/results/scaling.png.
+# distance (ESJD) or for an acceptance of 0.574 (ARC), with the tuner of the paper;
+# 32 seeds each. Draws the estimates and the step sizes in bench/results/scaling.png.
 source("bench/common.R")
 
 dims <- c(2, 8, 32, 128, 512)
@@ -18,7 +18,13 @@ for (d in dims) {
   n_steps <- 4 * ceiling(sqrt(d))
   for (name in names(kernels)) {
     out <- replicate_seeds(1:32, function(seed) {
-      fit <- smc_paper(target, kernel = kernels[[name]], n_steps = n_steps, seed = seed)
+      fit <- smc_paper(
+        target,
+        kernel = kernels[[name]],
+        n_steps = n_steps,
+        tuner = tuner_kl(search = "golden"),
+        seed = seed
+      )
       c(log_z = fit$log_z, fit$schedule$step_size)
     })
     rows <- c(rows, list(cbind(
