@@ -35,7 +35,19 @@ rows <- lapply(names(schedules), function(name) {
 cat("BLAS:", extSoftVersion()[["BLAS"]], "\n")
 print(format(do.call(rbind, rows), digits = 3), row.names = FALSE)
 
-whole <- vapply(1:11, function(seed) {
-  system.time(smc(target_sonar(), seed = seed))[["elapsed"]]
-}, 0)
-cat("smc(target_sonar()):", format(median(whole), digits = 3), "s (median of 11)\n")
+whole <- function(fit) {
+  one <- function(seed) system.time(fit(sonar, seed = seed))[["elapsed"]]
+  format(median(vapply(1:11, one, 0)), digits = 3)
+}
+cat(
+  "smc(target_sonar()):", whole(smc), "s, by the paper's method:",
+  whole(smc_paper), "s (medians of 11)\n"
+)
+cat(
+  "by the paper's method with LMC and golden section:",
+  whole(function(target, seed) {
+    smc_paper(target,
+      kernel = kernel_lmc(), tuner = tuner_kl(search = "golden"), seed = seed
+    )
+  }), "s\n"
+)
