@@ -9,7 +9,7 @@
 
 /* Particles are taken LANES at a time, side by side, so that one coefficient
  * serves all of them and the innermost loop has no dependent sums. */
-enum { LANES = 8 };
+enum { LANES = 4 };
 
 /* packed: d x LANES, the coordinates of particles k.. of the d x n matrix x,
  * those beyond n zero. */
@@ -20,14 +20,22 @@ static void pack(int d, int n, int k, const double *x, double *packed) {
           k + lane < n ? x[smc_size(d, k + lane) + (size_t)j] : 0.0;
 }
 
-/* sum[lane] = the sum over j, first <= j < last, of row[j] packed[j][lane]. */
+/* sum[lane] = the sum over j, first <= j < last, of row[j] packed[j][lane].
+ * Sums of their own name stay in registers. */
 static void dot_lanes(const double *row, int first, int last,
                       const double *packed, double *sum) {
-  for (int lane = 0; lane < LANES; lane++)
-    sum[lane] = 0.0;
-  for (int j = first; j < last; j++)
-    for (int lane = 0; lane < LANES; lane++)
-      sum[lane] += row[j] * packed[lane + LANES * j];
+  double sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
+  for (int j = first; j < last; j++) {
+    const double *x = packed + LANES * j;
+    sum0 += row[j] * x[0];
+    sum1 += row[j] * x[1];
+    sum2 += row[j] * x[2];
+    sum3 += row[j] * x[3];
+  }
+  sum[0] = sum0;
+  sum[1] = sum1;
+  sum[2] = sum2;
+  sum[3] = sum3;
 }
 
 /* out = shift + L x (transposed: shift + L' x), for n columns; out may be x.
