@@ -22,16 +22,16 @@ run_islands <- function(settings, border, schedule, islands) {
       results <- c(results, run_all(seq(n + 1, min(n + 4, islands$max_islands))))
     }
   }
-  if (all(is_dead(results))) {
+  if (all(vapply(results, is_dead, NA))) {
     stop(results[[1]])
   }
   pool(results)
 }
 
-is_dead <- function(results) vapply(results, inherits, NA, "condition")
+is_dead <- function(result) inherits(result, "condition")
 
 island_log_z <- function(results) {
-  vapply(results, function(r) if (is_dead(list(r))) -Inf else r$runs$log_z, 0)
+  vapply(results, function(r) if (is_dead(r)) -Inf else r$runs$log_z, 0)
 }
 
 # In parallel where the user has set a plan for it; in this process otherwise. The
@@ -59,10 +59,10 @@ lapply_islands <- function(indices, f) {
 pool <- function(results) {
   log_z <- island_log_z(results)
   share <- normalise_log(log_z)
-  alive <- which(!is_dead(results))
+  alive <- which(!vapply(results, is_dead, NA))
   first <- results[[alive[1]]]
   rows <- lapply(results, function(r) {
-    if (!is_dead(list(r))) {
+    if (!is_dead(r)) {
       return(cbind(r$runs, predicted_sd = predicted_sd(r)))
     }
     row <- cbind(first$runs, predicted_sd = NA_real_)

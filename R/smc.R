@@ -182,16 +182,14 @@ smc <- function(
     progress
   )
   border <- target_border(target)
+  adapted <- NULL
   if (needs_adapting(kernel, path)) {
     adapted <- adapt_in_rounds(settings, border, path, rounds)
-    best <- adapted$best
-    settings$reference <- best$reference
-    final <- run_islands(settings, border, as.list(best$steps), islands)
-    new_fit(settings, adapted, final, c(rounds, islands))
-  } else {
-    final <- run_islands(settings, border, path, islands)
-    new_fit(settings, NULL, final, c(rounds, islands))
+    settings$reference <- adapted$best$reference
+    path <- as.list(adapted$best$steps)
   }
+  final <- run_islands(settings, border, path, islands)
+  new_fit(settings, adapted, final, c(rounds, islands))
 }
 
 #' @rdname smc

@@ -102,22 +102,16 @@ static int weigh(smc_state *s, const smc_config *config, const smc_move *m,
 /* temperatures ------------------------------------------------------------ */
 
 /* Effective sample size were the particles, as they stand, weighed for the
- * temperature lambda; 0 when none would be left. Uses log_g as scratch. */
+ * temperature lambda; 0 when none would be left. */
 static double ess_at(smc_state *s, double previous, double lambda) {
   int n = s->cloud.n;
-  double first = 0.0, second = 0.0;
+  double *log_weights = s->log_g, *weights = s->scratch;
   for (int k = 0; k < n; k++) {
     double log_weight = s->log_weights[k] +
                         smc_detailed_balance(&s->cloud, k, previous, lambda);
-    s->log_g[k] = isfinite(log_weight) ? log_weight : -INFINITY;
+    log_weights[k] = isfinite(log_weight) ? log_weight : -INFINITY;
   }
-  double largest = smc_max(n, s->log_g);
-  for (int k = 0; k < n && largest > -INFINITY; k++) {
-    double w = exp(s->log_g[k] - largest);
-    first += w;
-    second += w * w;
-  }
-  return second > 0.0 ? first * first / second : 0.0;
+  return smc_normalise(n, log_weights, weights) ? 0.0 : smc_ess(n, weights);
 }
 
 /* The next temperature: given; or by bisection the highest that keeps the

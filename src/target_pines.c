@@ -3,18 +3,10 @@
  * A point z ~ N(0, I) gives the log intensity f = L z + mu of the cells, and
  * a cell with count y adds y f - area exp(f).
  */
-#define R_NO_REMAP
-#define STRICT_R_HEADERS
-#define USE_FC_LEN_T
+#include "target_blas.h"
 #include "targets.h"
-#include <R.h>
-#include <R_ext/BLAS.h>
-#include <Rinternals.h>
 #include <math.h>
 #include <string.h>
-#ifndef FCONE
-#define FCONE
-#endif
 
 typedef struct {
   int d;

@@ -4,18 +4,10 @@
  * likelihood of a datum is sigmoid(m) with the margin m = (signed row) . x,
  * whatever its label.
  */
-#define R_NO_REMAP
-#define STRICT_R_HEADERS
-#define USE_FC_LEN_T
+#include "target_blas.h"
 #include "targets.h"
-#include <R.h>
-#include <R_ext/BLAS.h>
-#include <Rinternals.h>
 #include <math.h>
 #include <string.h>
-#ifndef FCONE
-#define FCONE
-#endif
 
 /* Factors in (1, 2] whose product cannot overflow: 2^500 < 1.8e308. */
 enum { CHUNK = 500 };
