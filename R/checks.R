@@ -69,6 +69,39 @@ check_positive <- function(x, arg, lengths = NULL) {
   x
 }
 
+# `lower` and `upper` of a target's variables: a list of both, of length `dim`.
+check_bounds <- function(lower, upper, names) {
+  lower <- check_bound(lower, "lower", names)
+  upper <- check_bound(upper, "upper", names)
+  crossed <- which(!(lower < upper))[1]
+  if (!is.na(crossed)) {
+    at <- format(c(lower[crossed], upper[crossed]))
+    abort(
+      "{.arg lower} must be below {.arg upper}; for {.field {names[crossed]}} they
+        are {at[1]} and {at[2]}.",
+      "input"
+    )
+  }
+  list(lower = lower, upper = upper)
+}
+
+check_bound <- function(x, arg, names) {
+  dim <- length(names)
+  if (!is.numeric(x) || anyNA(x) || !length(x) %in% c(1, dim)) {
+    size <- paste(unique(c(1, dim)), collapse = " or ")
+    abort_argument(x, arg, paste("numbers, of length", size))
+  }
+  if (!is.null(names(x)) && !identical(names(x), names)) {
+    given <- names(x)
+    abort(
+      "{.arg {arg}} must have no names or those of all variables, in their order;
+        it has {.field {given}}.",
+      "input"
+    )
+  }
+  rep_len(as.double(x), dim)
+}
+
 check_flag <- function(x, arg) {
   if (!is.logical(x) || length(x) != 1 || is.na(x)) {
     abort_argument(x, arg, "TRUE or FALSE")

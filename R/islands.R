@@ -168,7 +168,7 @@ smc_replicate <- function(fit, n, seed = NULL) {
   settings <- fit[names(fit) %in% settings_names]
   settings$progress <- FALSE
   settings$seed <- check_seed(seed)
-  border <- target_border(fit$target)
+  border <- border_of_run(settings)
   runs <- lapply_islands(seq_len(n), function(i) {
     run_sampler(settings, border, "final", as.list(fit$schedule), index = i)
   })

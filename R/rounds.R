@@ -164,7 +164,9 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
   used <- TRUE
   whiten <- rounds$whiten
   for (round in seq_len(rounds$rounds)) {
-    reference <- if (whiten) fit_reference(best$particles, best$log_weights)
+    reference <- if (whiten) {
+      fit_reference(unconstrained_particles(best), best$log_weights)
+    }
     if (is.null(reference)) {
       reference <- best$reference
     }
@@ -181,6 +183,11 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     }
   }
   list(best = best, runs = runs, used = used)
+}
+
+# On the scale of the reference.
+unconstrained_particles <- function(result) {
+  if (is.null(result$unconstrained)) result$particles else result$unconstrained
 }
 
 # Whether a round can be built on: its barrier is no higher than the best one's, but

@@ -41,19 +41,17 @@ check_settings <- function(
   progress
 ) {
   check_class(tuner, "tuner", "smc_tuner", "tuner_kl()")
-  check_class(reference, "reference", "smc_reference", "reference_gaussian()")
   settings <- list(
     target = target,
     n_particles = check_count(n_particles, "n_particles", min = 2),
     kernel = kernel,
-    reference = reference,
+    reference = check_reference(reference, target$dim),
     tuner = tuner,
     resampling = check_choice(resampling, "resampling", resampling_schemes),
     ess_threshold = check_number(ess_threshold, "ess_threshold", 0, 1),
     progress = check_flag(progress, "progress")
   )
   complete_tuner(settings)
-  border_reference(reference, target$dim)
   settings$seed <- check_seed(seed) # the last, so that an error draws nothing
   settings
 }
@@ -94,9 +92,10 @@ check_seed <- function(seed) {
 # schedule: a list of `lambda` and, where there is nothing to tune, `step_size`
 # and `refresh_rate`, each with an element a step; for temperatures that are found
 # on the way, instead of `lambda` `adaptive_ess` and `n_steps`. tuner: the settings
-# for tuning, or NULL. border: what target_border() made of the target. index: the
+# for tuning, or NULL. border: of border_of_run(). index: the
 # round of run "adapt", the island of run "final". Returns a list of what one run
-# gives: steps and runs (tibbles), particles, log_weights.
+# gives: steps and runs (tibbles), particles, log_weights; and of run "adapt", where
+# there are bounds, the `unconstrained` particles.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
   n_steps <- schedule$n_steps
   if (is.null(n_steps)) {
@@ -116,7 +115,10 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
     seed = settings$seed,
     run = run_key(run, index)
   )
-  config <- c(config, border_reference(settings$reference, settings$target$dim))
+  config <- c(config, withCallingHandlers(
+    border_reference(settings, border$reference, config$run),
+    error = function(e) rethrow_at_step(e, 0L, run)
+  ))
   watch <- new_watch(run, n_steps, settings$progress)
   on.exit(watch$done())
   started <- proc.time()[["elapsed"]]
@@ -132,6 +134,7 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
     steps = steps,
     runs = runs_table(result, run, index, settings, steps, seconds),
     particles = name_columns(result$particles, settings$target$names),
+    unconstrained = if (run == "adapt") result$unconstrained,
     log_weights = normalise_log(result$log_weights)
   )
 }
@@ -170,8 +173,13 @@ rethrow_at_step <- function(e, step, run) {
     return()
   }
   where <- where_in_run(step, run)
+  failed <- "target"
+  if (inherits(e, "autosmc_error_reference")) {
+    failed <- "reference"
+    e <- e$parent
+  }
   abort(
-    "The target failed {where}.",
+    "The {failed} failed {where}.",
     c("target", "located"),
     parent = e,
     step = step,

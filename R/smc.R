@@ -181,7 +181,7 @@ smc <- function(
     seed,
     progress
   )
-  border <- target_border(target)
+  border <- border_of_run(settings)
   adapted <- NULL
   if (needs_adapting(kernel, path)) {
     adapted <- adapt_in_rounds(settings, border, path, rounds)
@@ -235,7 +235,7 @@ smc_adapt <- function(
     seed,
     progress
   )
-  adapted <- adapt_in_rounds(settings, target_border(target), path, rounds)
+  adapted <- adapt_in_rounds(settings, border_of_run(settings), path, rounds)
   settings$reference <- adapted$best$reference
   new_fit(settings, adapted, NULL, rounds)
 }
@@ -278,7 +278,7 @@ smc_run <- function(
     seed,
     progress
   )
-  final <- run_islands(settings, target_border(target), path, islands)
+  final <- run_islands(settings, border_of_run(settings), path, islands)
   new_fit(settings, NULL, final, islands)
 }
 

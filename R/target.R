@@ -1,10 +1,20 @@
-# What a target is: a list of class `smc_target` with `dim`, `names`, `label`
-# and what its kind needs. Two kinds exist, `smc_target_function` and
+# What a target is: a list of class `smc_target` with `dim`, `names`, `lower`,
+# `upper`, `label` and what its kind needs. Two kinds exist, `smc_target_function` and
 # `smc_target_native`, each with one file and one method of target_border().
 
-new_target <- function(dim, names, label, ..., class) {
+new_target <- function(
+  dim,
+  names,
+  label,
+  ...,
+  lower = -Inf,
+  upper = Inf,
+  class
+) {
+  names <- check_names(names, dim)
+  bounds <- check_bounds(lower, upper, names)
   structure(
-    list(dim = dim, names = check_names(names, dim), label = label, ...),
+    c(list(dim = dim, names = names), bounds, list(label = label, ...)),
     class = c(class, "smc_target")
   )
 }
@@ -45,16 +55,21 @@ as_target.function <- function(
   dim,
   gradient = NULL,
   vectorized = FALSE,
-  names = NULL
+  names = NULL,
+  lower = -Inf,
+  upper = Inf
 ) {
   check_dots_empty(...)
-  target_function(x, dim, gradient, vectorized, names)
+  target_function(x, dim, gradient, vectorized, names, lower, upper)
 }
 
 #' @export
 print.smc_target <- function(x, ...) {
   cat("<smc_target> ", x$label, "\n", sep = "")
   cat("dimension: ", x$dim, " (", format_names(x$names), ")\n", sep = "")
+  if (is_bounded(x)) {
+    cat("bounds: ", format_names(format_bounds(x)), "\n", sep = "")
+  }
   invisible(x)
 }
 
@@ -65,15 +80,51 @@ format_names <- function(names, most = 4) {
   paste(names, collapse = ", ")
 }
 
-# What the compiled code is given of a target: `dim` and either `evaluate`, an
-# R function of (x, gradient), or the names of compiled routines, in whose place
-# with_addresses() puts their addresses.
+# "0 < x < 1" and the like, of the variables that are bounded.
+format_bounds <- function(target) {
+  bound <- function(x, before, after) {
+    ifelse(is.finite(x), paste0(before, formatC(x, format = "g"), after), "")
+  }
+  text <- paste0(
+    bound(target$lower, "", " < "),
+    target$names,
+    bound(target$upper, " < ", "")
+  )
+  text[is.finite(target$lower) | is.finite(target$upper)]
+}
+
+is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
+
+# the border ------------------------------------------------------------------
+
+# What the compiled code is given of a target: `dim`, border_bounds(), and either
+# `evaluate`, an R function of (x, gradient), or the names of compiled routines, in
+# whose place with_addresses() puts their addresses.
 target_border <- function(target) {
   UseMethod("target_border")
 }
 
+# Nothing where there are no bounds: then no variable is transformed.
+border_bounds <- function(target) {
+  if (is_bounded(target)) unclass(target)[c("lower", "upper")]
+}
+
+# What all runs of a call share: the target's list, and in it as `reference` that
+# of a reference of R functions.
+border_of_run <- function(settings) {
+  border <- target_border(settings$target)
+  border$reference <- reference_evaluator(settings$reference, settings$target)
+  border
+}
+
 # The log density, and gradient, at the rows of x: for tests and for the curious.
-evaluate_target <- function(target, x, gradient = TRUE) {
+# On the user's scale; or as the sampler sees them, where x and the gradient are
+# unconstrained and the log density has the log Jacobian.
+evaluate_target <- function(target, x, gradient = TRUE, unconstrained = FALSE) {
   storage.mode(x) <- "double"
-  .Call(r_evaluate, with_addresses(target_border(target)), x, gradient)
+  border <- with_addresses(target_border(target))
+  if (!unconstrained) {
+    border[c("lower", "upper")] <- NULL
+  }
+  .Call(r_evaluate, border, x, gradient)
 }

@@ -18,12 +18,25 @@
 #' @param names names of the variables (character vector of length `dim`, no two
 #'   the same); NULL for `x1`, `x2`, .... They are the names of the vector, or
 #'   of the matrix's columns, that the functions are given.
+#' @param lower,upper bounds of the variables (a number, or a numeric vector of
+#'   length `dim`; `-Inf` and `Inf` for none). See the section Bounds.
 #' @return A target: an object of class `smc_target`.
+#' @section Bounds: The sampler moves a bounded variable on an unconstrained scale:
+#'   with one bound, as the logarithm of its distance from it,
+#'   `log(x - lower)` or `log(upper - x)`; with two, as the logit
+#'   `log((x - lower) / (upper - x))`. The log Jacobian is added to the log
+#'   density, and the gradient follows. All this stays behind the scenes: the
+#'   functions, the draws and `log_z` are on the scale of the user, with respect to
+#'   `x`. Only [reference_gaussian()] is on the unconstrained scale. Points are always
+#'   strictly inside the bounds; one that rounding would put on a bound becomes the
+#'   nearest number inside. The numbers are densest at 0, so that a variable with much of its
+#'   mass next to a bound had better be bounded by 0.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
 #'   and the function's own error is its `parent`.
-#' @seealso [target_native()] for compiled routines.
+#' @seealso [target_posterior()] for a likelihood and a prior; [target_native()]
+#'   for compiled routines.
 #' @examples
 #' # a Gaussian, one point at a time; its evidence is (2 pi)^(3/2)
 #' log_density <- function(x) -sum(x^2) / 2
@@ -37,6 +50,13 @@
 #'   gradient = function(x) -x,
 #'   vectorized = TRUE
 #' )
+#'
+#' # a positive variable; the evidence is gamma(3) = 2
+#' target <- target_function(
+#'   function(x) 2 * log(x) - x,
+#'   dim = 1, gradient = function(x) 2 / x - 1, lower = 0
+#' )
+#' exp(smc(target, n_steps = 4, n_particles = 128)$log_z)
 #'
 #' # the gradient by symbolic differentiation
 #' banana <- deriv(
@@ -56,36 +76,65 @@ target_function <- function(
   dim,
   gradient = NULL,
   vectorized = FALSE,
-  names = NULL
+  names = NULL,
+  lower = -Inf,
+  upper = Inf
 ) {
-  check_function(log_density, "log_density")
+  sum_target(
+    list(new_term(log_density, gradient, "log_density", "gradient")),
+    dim,
+    vectorized,
+    names,
+    lower,
+    upper,
+    label = "R function"
+  )
+}
+
+# A target whose log density is the sum of `terms`.
+sum_target <- function(terms, dim, vectorized, names, lower, upper, label) {
   if (missing(dim)) {
+    arg <- terms[[1]]$arg
     abort(
       c(
         "{.arg dim} is missing.",
         "i" = "It must be a positive whole number: how many variables
-          {.arg log_density} has."
+          {.arg {arg}} has."
       ),
       "input"
     )
   }
   dim <- check_count(dim, "dim")
-  check_function(gradient, "gradient", or_null = TRUE)
   check_flag(vectorized, "vectorized")
   new_target(
     dim,
     names,
-    label = if (vectorized) "vectorised R function" else "R function",
-    log_density = log_density,
-    gradient = gradient,
+    label = if (vectorized) paste("vectorised", label) else label,
+    terms = terms,
     vectorized = vectorized,
+    lower = lower,
+    upper = upper,
     class = "smc_target_function"
+  )
+}
+
+# One of the user's log densities with its gradient, or NULL, and the names of the
+# arguments that they were given in.
+new_term <- function(log_density, gradient, arg, gradient_arg) {
+  list(
+    log_density = check_function(log_density, arg),
+    gradient = check_function(gradient, gradient_arg, or_null = TRUE),
+    arg = arg,
+    gradient_arg = gradient_arg
   )
 }
 
 #' @export
 target_border.smc_target_function <- function(target) {
-  list(dim = target$dim, evaluate = target_evaluator(target))
+  c(
+    list(dim = target$dim, evaluate = target_evaluator(target)),
+    border_bounds(target)
+  )
 }
 
 # evaluation ------------------------------------------------------------------
@@ -94,70 +143,83 @@ target_border.smc_target_function <- function(target) {
 # NULL), and has checked both.
 
 target_evaluator <- function(target) {
-  density <- density_caller(target)
-  slope <- slope_caller(target)
+  shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
+  evaluators <- lapply(target$terms, function(term) {
+    term_evaluator(c(term, shared))
+  })
+  function(x, gradient) {
+    values <- lapply(evaluators, function(evaluate) evaluate(x, gradient))
+    Reduce(function(a, b) Map(`+`, a, b), values)
+  }
+}
+
+# term: of new_term(), with `dim`, `names`, `vectorized`, `lower` and `upper`.
+term_evaluator <- function(term) {
+  density <- density_caller(term)
+  slope <- slope_caller(term)
   function(x, gradient) {
     value <- density(x)
-    if (gradient) {
-      value$gradient <- slope(x, value$gradient)
-    }
+    value$gradient <- if (gradient) slope(x, value$gradient)
     value
   }
 }
 
 # The log densities, and the gradients if the values carry them.
-density_caller <- function(target) {
-  f <- target$log_density
-  d <- target$dim
+density_caller <- function(term) {
+  f <- term$log_density
+  d <- term$dim
   all_points <- function(x) {
-    colnames(x) <- target$names
+    colnames(x) <- term$names
     value <- f(x)
     gradient <- attr(value, "gradient", exact = TRUE)
+    if (!is.null(gradient)) {
+      gradient <- check_gradient(gradient, nrow(x), d, term$arg)
+    }
     list(
-      log_density = check_log_density(value, nrow(x)),
-      gradient = if (!is.null(gradient)) check_gradient(gradient, nrow(x), d)
+      log_density = check_log_density(value, nrow(x), term$arg),
+      gradient = gradient
     )
   }
   one_by_one <- function(x) {
     log_density <- double(nrow(x))
     gradients <- NULL
     for (i in seq_len(nrow(x))) {
-      value <- f(point(x, i, target$names))
-      log_density[i] <- check_log_density(value, 1)
+      value <- f(point(x, i, term$names))
+      log_density[i] <- check_log_density(value, 1, term$arg)
       gradient <- attr(value, "gradient", exact = TRUE)
       if (!is.null(gradient)) {
         if (is.null(gradients)) {
           gradients <- matrix(NaN, nrow(x), d)
         }
-        gradients[i, ] <- check_gradient(gradient, 1, d)
+        gradients[i, ] <- check_gradient(gradient, 1, d, term$arg)
       }
     }
     list(log_density = log_density, gradient = gradients)
   }
-  if (target$vectorized) all_points else one_by_one
+  if (term$vectorized) all_points else one_by_one
 }
 
 # The gradients at x, of which `carried` came with the values, or is NULL.
-slope_caller <- function(target) {
-  f <- target$gradient
-  d <- target$dim
+slope_caller <- function(term) {
+  f <- term$gradient
+  d <- term$dim
   all_points <- function(x, carried) {
-    colnames(x) <- target$names
-    check_gradient(f(x), nrow(x), d)
+    colnames(x) <- term$names
+    check_gradient(f(x), nrow(x), d, term$arg)
   }
   one_by_one <- function(x, carried) {
     for (i in seq_len(nrow(x))) {
-      x[i, ] <- check_gradient(f(point(x, i, target$names)), 1, d)
+      x[i, ] <- check_gradient(f(point(x, i, term$names)), 1, d, term$arg)
     }
     x
   }
-  difference <- central_difference(target)
+  difference <- central_difference(term)
   carried_or_difference <- function(x, carried) {
     if (is.null(carried)) difference(x) else carried
   }
   if (is.null(f)) {
     carried_or_difference
-  } else if (target$vectorized) {
+  } else if (term$vectorized) {
     all_points
   } else {
     one_by_one
@@ -170,23 +232,30 @@ point <- function(x, i, names) {
   row
 }
 
-# Central differences, with a message the first time that they are needed.
-central_difference <- function(target) {
-  density <- density_caller(target)
+# Central differences, with a message the first time that they are needed. Near a
+# bound they are taken at points closer together, so as not to cross it.
+central_difference <- function(term) {
+  density <- density_caller(term)
   told <- FALSE
   function(x) {
     if (!told) {
       told <<- TRUE
-      calls <- 2 * target$dim
+      calls <- 2 * term$dim
+      arg <- term$arg
+      gradient_arg <- term$gradient_arg
       cli::cli_inform(c(
-        "i" = "No gradient was given: it is approximated by central
-          differences, at {calls} further calls of {.arg log_density} for
-          every evaluation."
+        "i" = "No gradient of {.arg {arg}} was given: it is approximated by
+          central differences, at {calls} further calls for every evaluation.",
+        "i" = "To spare these, give it as {.arg {gradient_arg}}."
       ), class = "autosmc_message_gradient")
     }
     slope <- x
-    for (j in seq_len(target$dim)) {
-      width <- .Machine$double.eps^(1 / 3) * pmax(1, abs(x[, j]))
+    for (j in seq_len(term$dim)) {
+      width <- .Machine$double.eps^(1 / 3) * pmin(
+        pmax(1, abs(x[, j])),
+        x[, j] - term$lower[j],
+        term$upper[j] - x[, j]
+      )
       right <- left <- x
       right[, j] <- x[, j] + width
       left[, j] <- x[, j] - width
@@ -199,19 +268,19 @@ central_difference <- function(target) {
 
 # checks of what the functions return -----------------------------------------
 
-check_log_density <- function(value, n) {
+check_log_density <- function(value, n, arg) {
   if (length(value) != n || !(is.numeric(value) || is_all_na(value))) {
     expected <- if (n == 1) "a number" else paste(n, "numbers, one a row")
     given <- describe(value)
     abort(
-      "{.arg log_density} must return {expected}; it returned {given}.",
+      "{.arg {arg}} must return {expected}; it returned {given}.",
       "target"
     )
   }
   as.double(value)
 }
 
-check_gradient <- function(value, n, d) {
+check_gradient <- function(value, n, d, arg) {
   fits <- length(value) == n * d &&
     (n == 1 || d == 1 || is.matrix(value) && nrow(value) == n)
   if (!fits || !(is.numeric(value) || is_all_na(value))) {
@@ -221,7 +290,10 @@ check_gradient <- function(value, n, d) {
       sprintf("a numeric matrix of %d rows, one a point, and %d columns", n, d)
     }
     given <- describe(value)
-    abort("The gradient must be {expected}; it is {given}.", "target")
+    abort(
+      "The gradient of {.arg {arg}} must be {expected}; it is {given}.",
+      "target"
+    )
   }
   as.double(value)
 }

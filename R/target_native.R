@@ -24,6 +24,8 @@
 #'   or an interrupt. It needs `init`.
 #' @param names names of the variables (character vector of length `dim`); NULL
 #'   for `x1`, `x2`, ....
+#' @param lower,upper bounds of the variables, as in [target_function()]: the
+#'   routine sees points strictly inside of them.
 #' @return A target: an object of class `smc_target`.
 #' @section The C file: This one, `normal.c`, is complete: independent normals
 #'   around means that are handed over from R.
@@ -85,7 +87,9 @@ target_native <- function(
   init = NULL,
   data = NULL,
   release = NULL,
-  names = NULL
+  names = NULL,
+  lower = -Inf,
+  upper = Inf
 ) {
   if (inherits(log_density, "NativeSymbolInfo")) {
     dll <- log_density$dll[["name"]]
@@ -123,6 +127,8 @@ target_native <- function(
     dll = dll,
     path = getLoadedDLLs()[[dll]][["path"]],
     data = data,
+    lower = lower,
+    upper = upper,
     class = "smc_target_native"
   )
   with_addresses(target_border(target)) # to find out now what is not there
@@ -146,7 +152,10 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
 
 #' @export
 target_border.smc_target_native <- function(target) {
-  unclass(target)[c("dim", "data", "routines", "dll", "path")]
+  c(
+    unclass(target)[c("dim", "data", "routines", "dll", "path")],
+    border_bounds(target)
+  )
 }
 
 # Addresses outlive neither a session nor the way to another process, so they are
@@ -162,7 +171,8 @@ with_addresses <- function(border) {
   addresses <- lapply(border$routines, function(symbol) {
     if (!is.null(symbol)) find_routine(symbol, border$dll)
   })
-  c(border[c("dim", "data")], addresses)
+  border[c("routines", "dll", "path")] <- NULL
+  c(border, addresses)
 }
 
 # libraries and routines ------------------------------------------------------

@@ -64,6 +64,7 @@ void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
       path->mean ? smc_take_doubles(arena, smc_size(path->d, n)) : NULL;
   path->packed =
       path->chol ? smc_take_doubles(arena, smc_size(path->d, LANES)) : NULL;
+  path->log_q = path->reference ? smc_take_doubles(arena, (size_t)n) : NULL;
 }
 
 void smc_path_to_user(const smc_path *path, int n, const double *z,
@@ -117,30 +118,38 @@ static bool all_finite(int n, const double *x) {
   return sum == 0.0;
 }
 
+static void make_gradients_finite(int d, int n, double *grad) {
+  for (int k = 0; k < n; k++, grad += d)
+    if (!all_finite(d, grad))
+      memset(grad, 0, (size_t)d * sizeof(double));
+}
+
 static void make_finite(smc_cloud *cloud, bool gradients) {
   for (int k = 0; k < cloud->n; k++)
     if (!isfinite(cloud->log_p[k]) || !isfinite(cloud->log_q[k]))
       cloud->log_p[k] = -INFINITY;
-  for (int k = 0; gradients && k < cloud->n; k++) {
-    double *grad = cloud->grad_p + smc_size(cloud->d, k);
-    if (!all_finite(cloud->d, grad))
-      memset(grad, 0, (size_t)cloud->d * sizeof(double));
-  }
+  if (gradients)
+    make_gradients_finite(cloud->d, cloud->n, cloud->grad_p);
 }
 
 /* the reference ----------------------------------------------------------- */
 
-void smc_path_sample(const uint32_t key[2], smc_cloud *cloud) {
+void smc_path_sample(const smc_path *path, const uint32_t key[2],
+                     smc_cloud *cloud) {
   smc_stream place = smc_substream(key, SMC_STAGE_INITIAL, 0, 0);
   smc_stream speed = smc_substream(key, SMC_STAGE_VELOCITY, 0, 0);
-  smc_normal_matrix(&place, cloud->d, cloud->n, cloud->x);
+  if (path->reference)
+    memcpy(cloud->x, path->start,
+           smc_size(cloud->d, cloud->n) * sizeof(double));
+  else
+    smc_normal_matrix(&place, cloud->d, cloud->n, cloud->x);
   if (cloud->v)
     smc_normal_matrix(&speed, cloud->d, cloud->n, cloud->v);
 }
 
 /* A particle so far out that its density underflows even on the log scale,
  * or that is NaN, is put to the origin and marked by log q = -Inf. */
-static void evaluate_reference(smc_cloud *cloud, bool gradients) {
+static void evaluate_normal(smc_cloud *cloud, bool gradients) {
   int d = cloud->d;
   double log_normaliser = 0.5 * d * log(SMC_TWO_PI);
   for (int k = 0; k < cloud->n; k++) {
@@ -157,11 +166,28 @@ static void evaluate_reference(smc_cloud *cloud, bool gradients) {
   }
 }
 
+/* A reference of its own, after N(0, I) has been put in its place: particles
+ * that have run away keep their mark. Returns 0, or the callback's code. */
+static int evaluate_callback(const smc_path *path, smc_cloud *cloud,
+                             bool gradients) {
+  int n = cloud->n;
+  int code = path->reference(path->reference_data, path->d, n, cloud->x,
+                             path->log_q, gradients ? cloud->grad_q : NULL);
+  if (code)
+    return code;
+  for (int k = 0; k < n; k++)
+    if (isfinite(cloud->log_q[k]))
+      cloud->log_q[k] = isfinite(path->log_q[k]) ? path->log_q[k] : -INFINITY;
+  if (gradients)
+    make_gradients_finite(cloud->d, n, cloud->grad_q);
+  return 0;
+}
+
 /* evaluation -------------------------------------------------------------- */
 
 int smc_path_evaluate(smc_path *path, smc_cloud *cloud, bool gradients) {
   const double *x = cloud->x;
-  evaluate_reference(cloud, gradients);
+  evaluate_normal(cloud, gradients);
   if (path->mean) {
     smc_path_to_user(path, cloud->n, cloud->x, path->mapped);
     x = path->mapped;
@@ -169,6 +195,8 @@ int smc_path_evaluate(smc_path *path, smc_cloud *cloud, bool gradients) {
   path->n_evals += cloud->n;
   path->failure = path->target(path->data, path->d, cloud->n, x, cloud->log_p,
                                gradients ? cloud->grad_p : NULL);
+  if (!path->failure && path->reference)
+    path->failure = evaluate_callback(path, cloud, gradients);
   if (path->failure)
     return 1;
   pull_back(path, cloud, gradients);

@@ -7,12 +7,14 @@
 #include <R.h>
 #include <Rinternals.h>
 
+#include "constrain.h"
 #include "smc.h"
 
 /* The element of a named list; R_NilValue when there is none. */
 SEXP r_element(SEXP list, const char *name);
 
-/* A target as the border holds it, between the core and what R was given. */
+/* A target, or a reference, as the border holds it, between the core and what R
+ * was given. */
 typedef struct r_target {
   SEXP evaluate; /* R function of (x, gradient), or R_NilValue             */
   SEXP on_step;  /* R function of (step, ess, log_z), called as they begin */
@@ -23,16 +25,20 @@ typedef struct r_target {
   autosmc_release_fn release;
   void *context;
   int has_context; /* init has returned, release is owed                   */
+
+  smc_bounds bounds; /* of the user's scale, which the core does not see   */
+  double *x;         /* points on that scale, when there are bounds        */
 } r_target;
 
-/* Read the list that R's run_sampler() makes of a target, and make its
- * context. In memory of the caller's. */
-void r_target_begin(r_target *target, SEXP list, SEXP on_step,
+/* Read the list that R's target_border() makes of a target, and make its
+ * context, for at most n points at once. In memory of the caller's. */
+void r_target_begin(r_target *target, SEXP list, int n, SEXP on_step,
                     const smc_trace *trace);
 
 /* An autosmc_target_fn over an r_target: looks for an interrupt, tells R of
- * the step, and asks the target itself. May leave by a long jump. */
-int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
+ * the step, and asks the target itself, on the user's scale. May leave by a
+ * long jump. */
+int r_target_evaluate(void *data, int d, int n, const double *u, double *logp,
                       double *grad);
 
 /* Give the context back; safe to call at any time, and twice. */

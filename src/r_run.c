@@ -1,5 +1,6 @@
 /* r_run.c: the .Call entries: one run, and one evaluation, of a target. */
 #include "r_border.h"
+#include "vecmath.h"
 
 #include <string.h>
 
@@ -170,26 +171,37 @@ static void check_interrupt(void *data) {
 
 typedef struct run {
   SEXP target_list, config_list, on_step;
-  r_target target;
+  r_target target, reference;
 } run;
 
+/* Element i of the list: the n x d transpose of x. */
+static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
+  SET_VECTOR_ELT(list, i, Rf_allocMatrix(REALSXP, n, d));
+  r_transpose(d, n, x, REAL(VECTOR_ELT(list, i)));
+}
+
+/* `unconstrained` are the particles before they are put within their bounds;
+ * NULL where there are none. */
 static SEXP new_result(smc_status status, const smc_trace *trace,
                        SEXP trace_list, const smc_path *path,
-                       const smc_state *state) {
-  static const char *const names[] = {"status",    "failure",    "step",
-                                      "n_done",    "trace",      "n_evals",
-                                      "particles", "log_weights"};
+                       const smc_state *state, smc_bounds bounds) {
+  static const char *const names[] = {
+      "status",  "failure",   "step",        "n_done",       "trace",
+      "n_evals", "particles", "log_weights", "unconstrained"};
   int d = state->cloud.d, n = state->cloud.n;
-  SEXP result = PROTECT(new_list(names, 8));
+  SEXP result = PROTECT(new_list(names, 9));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(path->failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(trace->step));
   SET_VECTOR_ELT(result, 3, Rf_ScalarInteger(trace->n_done));
   SET_VECTOR_ELT(result, 4, trace_list);
   SET_VECTOR_ELT(result, 5, Rf_ScalarReal(path->n_evals));
-  SET_VECTOR_ELT(result, 6, Rf_allocMatrix(REALSXP, n, d));
   smc_path_to_user(path, n, state->cloud.x, state->noise);
-  r_transpose(d, n, state->noise, REAL(VECTOR_ELT(result, 6)));
+  if (bounds.lower) {
+    new_matrix(result, 8, d, n, state->noise);
+    smc_constrain(bounds, d, n, state->noise, state->noise);
+  }
+  new_matrix(result, 6, d, n, state->noise);
   double *log_weights = new_reals(result, 7, n);
   memcpy(log_weights, state->log_weights, (size_t)n * sizeof(double));
   UNPROTECT(1);
@@ -197,6 +209,22 @@ static SEXP new_result(smc_status status, const smc_trace *trace,
 }
 
 /* one run ----------------------------------------------------------------- */
+
+/* A reference that R was given as functions, and its draws, if there is one. */
+static void begin_reference(run *r, smc_path *path, int n,
+                            const smc_trace *trace) {
+  SEXP list = r_element(r->config_list, "reference");
+  if (list == R_NilValue)
+    return;
+  r_target_begin(&r->reference, list, n, R_NilValue, trace);
+  path->reference = r_target_evaluate;
+  path->reference_data = &r->reference;
+  double *start = (double *)R_alloc(smc_size(path->d, n), sizeof(double));
+  r_transpose(n, path->d, reals_or_null(list, "start"), start);
+  if (r->reference.bounds.lower)
+    smc_unconstrain(r->reference.bounds, path->d, n, start, start);
+  path->start = start;
+}
 
 static SEXP run_body(void *data) {
   run *r = data;
@@ -214,6 +242,7 @@ static SEXP run_body(void *data) {
   path.chol = reals_or_null(r->config_list, "reference_chol");
   path.chol_transposed =
       reals_or_null(r->config_list, "reference_chol_transposed");
+  begin_reference(r, &path, config.n_particles, &trace);
 
   smc_state state;
   smc_arena arena = {NULL, 0};
@@ -221,9 +250,11 @@ static SEXP run_body(void *data) {
   arena = (smc_arena){R_alloc(arena.used, sizeof(char)), 0};
   smc_layout(&state, &path, &config, &arena);
 
-  r_target_begin(&r->target, r->target_list, r->on_step, &trace);
+  r_target_begin(&r->target, r->target_list, config.n_particles, r->on_step,
+                 &trace);
   smc_status status = smc_run(&state, &path, &config, &trace);
-  SEXP result = new_result(status, &trace, trace_list, &path, &state);
+  SEXP result =
+      new_result(status, &trace, trace_list, &path, &state, r->target.bounds);
   UNPROTECT(1);
   return result;
 }
@@ -257,14 +288,12 @@ static SEXP evaluation_body(void *data) {
   double *grad = e->gradient ? points + dn : NULL;
   smc_trace trace = {.step = 0, .n_done = 0};
   r_transpose(n, d, REAL(e->x), points);
-  r_target_begin(&e->target, e->target_list, R_NilValue, &trace);
+  r_target_begin(&e->target, e->target_list, n, R_NilValue, &trace);
   failure = r_target_evaluate(&e->target, d, n, points, logp, grad);
   if (failure)
     Rf_error("the target returned the code %d", failure);
-  if (grad) {
-    SET_VECTOR_ELT(result, 1, Rf_allocMatrix(REALSXP, n, d));
-    r_transpose(d, n, grad, REAL(VECTOR_ELT(result, 1)));
-  }
+  if (grad)
+    new_matrix(result, 1, d, n, grad);
   UNPROTECT(1);
   return result;
 }

@@ -41,9 +41,19 @@ static DL_FUNC routine(SEXP list, const char *name) {
   return symbol == R_NilValue ? NULL : R_ExternalPtrAddrFn(symbol);
 }
 
-void r_target_begin(r_target *target, SEXP list, SEXP on_step,
+static void read_bounds(r_target *target, SEXP list, int n) {
+  SEXP lower = r_element(list, "lower"), upper = r_element(list, "upper");
+  if (lower == R_NilValue)
+    return;
+  target->bounds = (smc_bounds){REAL(lower), REAL(upper)};
+  target->x =
+      (double *)R_alloc((size_t)XLENGTH(lower) * (size_t)n, sizeof(double));
+}
+
+void r_target_begin(r_target *target, SEXP list, int n, SEXP on_step,
                     const smc_trace *trace) {
   memset(target, 0, sizeof *target);
+  read_bounds(target, list, n);
   target->evaluate = r_element(list, "evaluate");
   target->on_step = on_step;
   target->trace = trace;
@@ -94,13 +104,25 @@ static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
 
 /* evaluation -------------------------------------------------------------- */
 
-int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
-                      double *grad) {
-  r_target *target = data;
-  R_CheckUserInterrupt();
-  tell_step(target);
+static int evaluate_on_users_scale(const r_target *target, int d, int n,
+                                   const double *x, double *logp,
+                                   double *grad) {
   if (target->native)
     return target->native(target->context, d, n, x, logp, grad);
   evaluate_function(target->evaluate, d, n, x, logp, grad);
   return 0;
+}
+
+int r_target_evaluate(void *data, int d, int n, const double *u, double *logp,
+                      double *grad) {
+  r_target *target = data;
+  R_CheckUserInterrupt();
+  tell_step(target);
+  if (!target->x)
+    return evaluate_on_users_scale(target, d, n, u, logp, grad);
+  smc_constrain(target->bounds, d, n, u, target->x);
+  int code = evaluate_on_users_scale(target, d, n, target->x, logp, grad);
+  if (!code)
+    smc_pull_back(target->bounds, d, n, u, logp, grad);
+  return code;
 }

@@ -147,7 +147,7 @@ static void pause_between(const smc_path *path) {
 static int start(smc_state *s, smc_path *path, const smc_config *config) {
   s->log_z = 0.0;
   reset_weights(s);
-  smc_path_sample(config->key, &s->cloud);
+  smc_path_sample(path, config->key, &s->cloud);
   return smc_path_evaluate(path, &s->cloud, config->kernel->gradients);
 }
 

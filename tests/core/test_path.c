@@ -366,7 +366,7 @@ static void test_sample(void) {
   const uint32_t key[2] = {5, 6};
   char *block;
   smc_cloud c = toy_cloud(d, n, true, false, &block);
-  smc_path_sample(key, &c);
+  smc_path_sample(&path, key, &c);
   double sum = 0.0, sum2 = 0.0, product = 0.0;
   for (int j = 0; j < d * n; j++) {
     sum += c.x[j];

@@ -44,7 +44,7 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
   b->cloud =
       toy_cloud(D, N, kernel->velocities, kernel->gradients, &b->block_cloud);
   b->to = toy_cloud(D, N, kernel->velocities, kernel->gradients, &b->block_to);
-  smc_path_sample(key, &b->cloud);
+  smc_path_sample(&b->path, key, &b->cloud);
   smc_path_evaluate(&b->path, &b->cloud, kernel->gradients);
 
   b->tuner.options = &b->options;

@@ -266,7 +266,7 @@ expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {
   }
   for (error in errors) {
     expect_s3_class(error, "autosmc_error_target")
-    expect_match(conditionMessage(error$parent), "[Tt]he gradient must be")
+    expect_match(conditionMessage(error$parent), "The gradient of `log_density` must\\s+be")
     expect_match(conditionMessage(error$parent), regexp)
   }
 }

@@ -1,0 +1,283 @@
+# References: where the path starts. Of class `smc_reference`, and of two kinds,
+# each with a method of border_reference().
+
+#' Reference: a normal distribution
+#'
+#' The distribution that particles start from, at temperature 0. A reference
+#' close to the target makes for an easier path. The kernels move in coordinates
+#' in which the reference is standard normal, so `sd` or `cov` is also the scale
+#' on which they see each variable.
+#'
+#' Where a target has bounds, this is a distribution on the unconstrained scale,
+#' on which a bounded variable is a logarithm or a logit (see
+#' [target_function()]).
+#'
+#' @param mean mean (a number, or a numeric vector of length `dim`).
+#' @param sd standard deviation (positive, a number or a vector of length `dim`).
+#' @param cov covariance, instead of `sd` (`dim x dim` numeric matrix, symmetric
+#'   and positive definite); NULL for independent variables.
+#' @return An object of class `smc_reference`.
+#' @seealso [reference_function()] for any other distribution.
+#' @examples
+#' target <- target_gaussian(2, mean = c(100, 0), sd = c(10, 1))
+#' reference <- reference_gaussian(mean = c(90, 0), sd = c(20, 1))
+#' smc(target, reference = reference, n_steps = 8, n_particles = 128)
+#'
+#' reference_gaussian(mean = c(90, 0), cov = rbind(c(400, 5), c(5, 1)))
+#' @export
+reference_gaussian <- function(mean = 0, sd = 1, cov = NULL) {
+  if (!is.null(cov) && !missing(sd)) {
+    abort("Only one of {.arg sd} and {.arg cov} may be given.", "input")
+  }
+  structure(
+    list(
+      mean = check_numeric(mean, "mean"),
+      sd = if (is.null(cov)) check_positive(sd, "sd"),
+      chol = if (!is.null(cov)) check_covariance(cov)
+    ),
+    class = c("smc_reference_gaussian", "smc_reference")
+  )
+}
+
+# The lower triangular factor L of cov = L L'.
+check_covariance <- function(cov) {
+  fits <- is.matrix(cov) &&
+    is.numeric(cov) &&
+    nrow(cov) == ncol(cov) &&
+    all(is.finite(cov))
+  expected <- "a symmetric, positive definite numeric matrix"
+  if (!fits) {
+    abort_argument(cov, "cov", expected)
+  }
+  upper <- tryCatch(chol(cov), error = function(e) NULL)
+  if (is.null(upper) || !isSymmetric(unname(cov))) {
+    abort("{.arg cov} must be {expected}; it is not.", "input")
+  }
+  t(unname(upper))
+}
+
+#' @export
+print.smc_reference_gaussian <- function(x, ...) {
+  show <- function(v) {
+    if (length(v) == 1) format(v) else sprintf("%d values", length(v))
+  }
+  scale <- if (is.null(x$chol)) {
+    paste("sd", show(x$sd))
+  } else {
+    sprintf("a %d x %d covariance", nrow(x$chol), nrow(x$chol))
+  }
+  cat("<smc_reference> normal, mean ", show(x$mean), ", ", scale, "\n", sep = "")
+  invisible(x)
+}
+
+#' Reference: any distribution, from R functions
+#'
+#' A reference that is not Gaussian. With the prior of a model as the reference,
+#' the path tempers the likelihood:
+#' `reference^(1 - lambda) * target^lambda` is
+#' `prior * likelihood^lambda`.
+#'
+#' Both functions speak of the user's scale: where the target has bounds, they are
+#' given, and give, values inside of them. With [smc()]'s `whiten` it is the
+#' first round that starts here; the later ones start from the normal distribution
+#' that is fitted to the particles, unless that does worse.
+#'
+#' @param sample a function of the number of draws, `n`: a numeric `n x dim`
+#'   matrix of independent draws, a row a draw (for one variable, `n` numbers will
+#'   do), made with R's generator. It is run with a seed that belongs to the run,
+#'   and the state of the generator is put back after it.
+#' @param log_density a function: the log density of these draws, as that of
+#'   [target_function()], but *normalised*: what it lacks for that is missing from
+#'   `log_z`. It should be finite wherever the target is not impossible.
+#' @param gradient the gradient of `log_density`, as that of [target_function()]:
+#'   a function, or NULL for the attribute `"gradient"` or central differences.
+#' @param vectorized whether `log_density` and `gradient` take all points at once
+#'   (TRUE or FALSE).
+#' @return An object of class `smc_reference`.
+#' @section Cost: The functions are called wherever the target is, which does not
+#'   count as an evaluation of the target.
+#' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
+#'   a run, of class `autosmc_error_target` when a function returns what it should
+#'   not, or raises an error itself, which is then the `parent`; and when draws
+#'   are not finite or not inside the target's bounds.
+#' @seealso [reference_gaussian()], which is faster; [target_posterior()].
+#' @examples
+#' # 7 successes in 10 trials, with a Beta(2, 2) prior for their probability
+#' log_likelihood <- function(p) dbinom(7, 10, p, log = TRUE)
+#' log_prior <- function(p) dbeta(p, 2, 2, log = TRUE)
+#' target <- target_posterior(
+#'   log_likelihood, log_prior,
+#'   dim = 1,
+#'   gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
+#'   gradient_prior = function(p) 1 / p - 1 / (1 - p),
+#'   vectorized = TRUE, names = "p", lower = 0, upper = 1
+#' )
+#' prior <- reference_function(
+#'   sample = function(n) rbeta(n, 2, 2),
+#'   log_density = log_prior,
+#'   gradient = function(p) 1 / p - 1 / (1 - p),
+#'   vectorized = TRUE
+#' )
+#' smc(target, reference = prior, n_steps = 8, n_particles = 128)$log_z
+#' lbeta(2 + 7, 2 + 3) - lbeta(2, 2) + lchoose(10, 7) # the same, exactly
+#' @export
+reference_function <- function(
+  sample,
+  log_density,
+  gradient = NULL,
+  vectorized = FALSE
+) {
+  structure(
+    list(
+      sample = check_function(sample, "sample"),
+      log_density = check_function(log_density, "log_density"),
+      gradient = check_function(gradient, "gradient", or_null = TRUE),
+      vectorized = check_flag(vectorized, "vectorized")
+    ),
+    class = c("smc_reference_function", "smc_reference")
+  )
+}
+
+#' @export
+print.smc_reference_function <- function(x, ...) {
+  label <- if (x$vectorized) "vectorised R functions" else "R functions"
+  cat("<smc_reference> ", label, "\n", sep = "")
+  invisible(x)
+}
+
+# what the core is given ------------------------------------------------------
+
+# The reference as the core reads it: the list `evaluate` from border_of_run(),
+# with draws, for one of R functions; and for a Gaussian its coordinates.
+border_reference <- function(settings, evaluate, key) {
+  reference <- settings$reference
+  if (!is_function_reference(reference)) {
+    return(gaussian_coordinates(reference, settings$target$dim))
+  }
+  evaluate$start <- reference_draws(settings, key)
+  list(reference = evaluate)
+}
+
+is_function_reference <- function(reference) {
+  inherits(reference, "smc_reference_function")
+}
+
+check_reference <- function(reference, dim) {
+  check_class(
+    reference, "reference", "smc_reference",
+    "reference_gaussian()` or `reference_function()"
+  )
+  if (!is_function_reference(reference)) {
+    gaussian_coordinates(reference, dim)
+  }
+  reference
+}
+
+# For a target of this dimension; nothing for N(0, I), which needs no map.
+gaussian_coordinates <- function(reference, dim) {
+  mean <- check_numeric(reference$mean, "mean", lengths = c(1, dim))
+  chol <- reference$chol
+  if (!is.null(chol)) {
+    if (nrow(chol) != dim) {
+      size <- paste(dim(chol), collapse = " x ")
+      abort("{.arg cov} must be {dim} x {dim}, not {size}.", "input")
+    }
+    return(list(
+      reference_mean = rep_len(mean, dim),
+      reference_chol = chol,
+      reference_chol_transposed = t(chol)
+    ))
+  }
+  sd <- check_positive(reference$sd, "sd", lengths = c(1, dim))
+  if (all(mean == 0) && all(sd == 1)) {
+    return(NULL)
+  }
+  list(reference_mean = rep_len(mean, dim), reference_sd = rep_len(sd, dim))
+}
+
+# Its log density and gradient as target_border() has those of a target; NULL for
+# a Gaussian, which the core knows.
+reference_evaluator <- function(reference, target) {
+  if (!is_function_reference(reference)) {
+    return(NULL)
+  }
+  shared <- target[c("dim", "names", "lower", "upper")]
+  term <- new_term(
+    reference$log_density, reference$gradient,
+    "reference$log_density", "gradient"
+  )
+  evaluate <- term_evaluator(c(term, reference["vectorized"], shared))
+  c(
+    list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient))),
+    border_bounds(target)
+  )
+}
+
+# Marks errors for rethrow_at_step().
+blame_reference <- function(code) {
+  withCallingHandlers(code, error = function(e) {
+    abort("The reference failed.", c("reference", "target"), parent = e)
+  })
+}
+
+# draws -----------------------------------------------------------------------
+
+# The particles of a run at its start, on the user's scale.
+reference_draws <- function(settings, key) {
+  n <- settings$n_particles
+  blame_reference({
+    x <- with_seed(seed_of_run(settings$seed, key), settings$reference$sample(n))
+    check_draws(x, n, settings$target)
+  })
+}
+
+# A seed for R's generator, from -(2^31 - 1) to 2^31 - 1, another one for every
+# run of the same seed: the factor has no divisor in common with 2^32 - 1.
+seed_of_run <- function(seed, key) {
+  (seed + 1299709 * key) %% (2^32 - 1) - (2^31 - 1)
+}
+
+# Evaluates `code` with R's default generators started at `seed`, whatever the
+# user's are, and leaves these as they were.
+with_seed <- function(seed, code) {
+  kinds <- RNGkind()
+  state <- get0(".Random.seed", globalenv(), inherits = FALSE)
+  on.exit({
+    if (is.null(state)) {
+      RNGkind(kinds[1], kinds[2], kinds[3])
+      rm(".Random.seed", envir = globalenv())
+    } else {
+      assign(".Random.seed", state, globalenv())
+    }
+  })
+  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
+  code
+}
+
+check_draws <- function(x, n, target) {
+  d <- target$dim
+  shaped <- if (is.matrix(x)) identical(dim(x), c(n, d)) else d == 1 && length(x) == n
+  if (!is.numeric(x) || is.object(x) || !shaped) {
+    given <- describe(x)
+    abort(
+      "{.arg reference$sample} must return a numeric matrix of {n} rows, one a
+        draw, and {d} column{?s}; it returned {given}.",
+      "target"
+    )
+  }
+  x <- matrix(as.double(x), n, d)
+  above <- sweep(x, 2, target$lower, ">=")
+  below <- sweep(x, 2, target$upper, "<=")
+  inside <- is.finite(x) & above & below
+  if (!all(inside)) {
+    worst <- which(!inside, arr.ind = TRUE)[1, ]
+    bad <- format(x[worst[1], worst[2]])
+    name <- target$names[worst[2]]
+    abort(
+      "{.arg reference$sample} must return finite numbers inside the target's
+        bounds; in row {worst[1]} {.field {name}} is {bad}.",
+      "target"
+    )
+  }
+  x
+}

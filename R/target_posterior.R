@@ -1,0 +1,81 @@
+# Posteriors from a likelihood and a prior.
+
+#' A target from a likelihood and a prior
+#'
+#' The posterior of a Bayesian model: its log density is
+#' `log_likelihood(x) + log_prior(x)`. When the prior is normalised, and the
+#' likelihood has all its constants, `log_z` of [smc()] is the log evidence (log
+#' marginal likelihood) of the model, and its exponential can be compared between
+#' models. Data are not an argument: the functions see those that are around
+#' where they were written, as in the examples.
+#'
+#' Each part has a gradient of its own, in any of the forms of
+#' [target_function()]. A part without one is differentiated by central
+#' differences at `2 dim` further calls of this part alone, and a message says
+#' which it is.
+#'
+#' @param log_likelihood,log_prior functions: the log likelihood, and the log
+#'   density of the prior, each of a numeric vector of length `dim`, with a number
+#'   as its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
+#'   point, with `n` numbers as its value. Both are called at all points. The
+#'   values may carry the gradient in their attribute `"gradient"`.
+#' @param dim the dimension (positive integer).
+#' @param gradient_likelihood,gradient_prior functions of the same argument: the
+#'   gradients of the two, each a numeric vector of length `dim` (vectorised: an
+#'   `n x dim` matrix); or NULL.
+#' @param vectorized whether all the functions take all points at once (TRUE or
+#'   FALSE).
+#' @param names,lower,upper names and bounds of the variables, as in
+#'   [target_function()].
+#' @return A target: an object of class `smc_target`.
+#' @inheritSection target_function Errors
+#' @seealso [reference_function()], for a path that starts from the prior.
+#' @examples
+#' # measurements around an unknown mean, with an unknown standard deviation
+#' y <- c(4.1, 5.3, 3.8, 4.6, 5.0)
+#' log_likelihood <- function(x) {
+#'   sum(dnorm(y, x[["mu"]], x[["sigma"]], log = TRUE))
+#' }
+#' log_prior <- function(x) {
+#'   dnorm(x[["mu"]], 0, 10, log = TRUE) + dexp(x[["sigma"]], 1, log = TRUE)
+#' }
+#' target <- target_posterior(
+#'   log_likelihood, log_prior,
+#'   dim = 2,
+#'   gradient_likelihood = function(x) {
+#'     z <- (y - x[["mu"]]) / x[["sigma"]]
+#'     c(sum(z), sum(z^2 - 1)) / x[["sigma"]]
+#'   },
+#'   gradient_prior = function(x) c(-x[["mu"]] / 100, -1),
+#'   names = c("mu", "sigma"), lower = c(-Inf, 0)
+#' )
+#' target
+#' smc(target, n_steps = 8, n_particles = 64, rounds = 1, islands = 2)
+#' @export
+target_posterior <- function(
+  log_likelihood,
+  log_prior,
+  dim,
+  gradient_likelihood = NULL,
+  gradient_prior = NULL,
+  vectorized = FALSE,
+  names = NULL,
+  lower = -Inf,
+  upper = Inf
+) {
+  sum_target(
+    list(
+      new_term(
+        log_likelihood, gradient_likelihood,
+        "log_likelihood", "gradient_likelihood"
+      ),
+      new_term(log_prior, gradient_prior, "log_prior", "gradient_prior")
+    ),
+    dim,
+    vectorized,
+    names,
+    lower,
+    upper,
+    label = "posterior of R functions"
+  )
+}

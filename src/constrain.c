@@ -1,0 +1,115 @@
+#include "constrain.h"
+
+#include "vecmath.h"
+
+typedef enum kind { FREE, ABOVE, BELOW, BETWEEN } kind;
+
+static kind kind_of(double lower, double upper) {
+  if (lower == -INFINITY)
+    return upper == INFINITY ? FREE : BELOW;
+  return upper == INFINITY ? ABOVE : BETWEEN;
+}
+
+/* The nearest number inside the bounds: a density may be infinite at a bound,
+ * and so may u be. */
+static double inside(double lower, double upper, double x) {
+  double least = nextafter(lower, INFINITY);
+  double most = nextafter(upper, -INFINITY);
+  return fmin(fmax(x, least), most); /* least for NaN */
+}
+
+/* one variable ------------------------------------------------------------ */
+
+static double to_x(kind kind, double lower, double upper, double u) {
+  switch (kind) {
+  case ABOVE:
+    return inside(lower, upper, lower + exp(u));
+  case BELOW:
+    return inside(lower, upper, upper - exp(u));
+  case BETWEEN: /* each weight has its own small end to full precision */
+    return inside(lower, upper,
+                  lower / (1.0 + exp(u)) + upper / (1.0 + exp(-u)));
+  case FREE:
+    break;
+  }
+  return u;
+}
+
+static double to_u(kind kind, double lower, double upper, double x) {
+  if (kind == FREE)
+    return x;
+  x = inside(lower, upper, x);
+  double above = log(x - lower), below = log(upper - x);
+  return kind == ABOVE ? above : kind == BELOW ? below : above - below;
+}
+
+/* At u: dx / du, its logarithm, and the derivative of that. */
+typedef struct jacobian {
+  double slope, log_slope, log_slope_slope;
+} jacobian;
+
+static jacobian jacobian_at(kind kind, double log_width, double u) {
+  double small = exp(-fabs(u)); /* both: the lesser odds */
+  jacobian j = {1.0, 0.0, 0.0};
+  switch (kind) {
+  case ABOVE:
+  case BELOW:
+    j.slope = exp(u);
+    j.log_slope = j.slope < INFINITY ? u : -INFINITY;
+    j.log_slope_slope = 1.0;
+    if (kind == BELOW)
+      j.slope = -j.slope;
+    break;
+  case BETWEEN:
+    j.log_slope = log_width - fabs(u) - 2.0 * log1p(small);
+    j.slope = exp(j.log_slope);
+    j.log_slope_slope = -copysign((1.0 - small) / (1.0 + small), u);
+    break;
+  case FREE:
+    break;
+  }
+  return j;
+}
+
+/* blocks ------------------------------------------------------------------ */
+
+typedef double map(kind kind, double lower, double upper, double at);
+
+static void map_block(map *f, smc_bounds bounds, int d, int n,
+                      const double *from, double *to) {
+  for (int i = 0; i < d; i++) {
+    double lower = bounds.lower[i], upper = bounds.upper[i];
+    kind kind = kind_of(lower, upper);
+    for (int k = 0; k < n; k++) {
+      size_t at = smc_size(d, k) + (size_t)i;
+      to[at] = f(kind, lower, upper, from[at]);
+    }
+  }
+}
+
+void smc_constrain(smc_bounds bounds, int d, int n, const double *u,
+                   double *x) {
+  map_block(to_x, bounds, d, n, u, x);
+}
+
+void smc_unconstrain(smc_bounds bounds, int d, int n, const double *x,
+                     double *u) {
+  map_block(to_u, bounds, d, n, x, u);
+}
+
+void smc_pull_back(smc_bounds bounds, int d, int n, const double *u,
+                   double *logp, double *grad) {
+  for (int i = 0; i < d; i++) {
+    double lower = bounds.lower[i], upper = bounds.upper[i];
+    kind kind = kind_of(lower, upper);
+    /* halved, as the width itself may overflow */
+    double log_width = log(0.5 * upper - 0.5 * lower) + log(2.0);
+    for (int k = 0; k < n && kind != FREE; k++) {
+      size_t at = smc_size(d, k) + (size_t)i;
+      jacobian j = jacobian_at(kind, log_width, u[at]);
+      logp[k] += j.log_slope;
+      if (grad)
+        grad[at] = grad[at] * j.slope + j.log_slope_slope;
+    }
+  }
+}
