@@ -2,6 +2,8 @@
 
 #include "vecmath.h"
 
+#include <float.h>
+
 typedef enum kind { FREE, ABOVE, BELOW, BETWEEN } kind;
 
 static kind kind_of(double lower, double upper) {
@@ -39,7 +41,8 @@ static double to_u(kind kind, double lower, double upper, double x) {
   if (kind == FREE)
     return x;
   x = inside(lower, upper, x);
-  double above = log(x - lower), below = log(upper - x);
+  double above = log(fmin(x - lower, DBL_MAX));
+  double below = log(fmin(upper - x, DBL_MAX));
   return kind == ABOVE ? above : kind == BELOW ? below : above - below;
 }
 

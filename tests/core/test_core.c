@@ -101,6 +101,7 @@ int main(void) {
   test_resample();
   test_minimize();
   test_state();
+  test_constrain();
   test_path();
   test_kernels();
   test_tuner();

@@ -366,6 +366,7 @@ static void test_sample(void) {
   const uint32_t key[2] = {5, 6};
   char *block;
   smc_cloud c = toy_cloud(d, n, true, false, &block);
+  const smc_path path = {.d = d};
   smc_path_sample(&path, key, &c);
   double sum = 0.0, sum2 = 0.0, product = 0.0;
   for (int j = 0; j < d * n; j++) {
@@ -377,6 +378,117 @@ static void test_sample(void) {
   CHECK_NEAR(sum2 / (d * n), 1.0, 4.0 * sqrt(2.0 / (d * n)));
   CHECK_NEAR(product / (d * n), 0.0, 4.0 / sqrt(d * n));
   free(block);
+}
+
+/* a reference of its own --------------------------------------------------- */
+
+/* A cloud, and a path from 3 N(x; 1, 0.7^2 I), which is no density but will do,
+ * to the skewed target. */
+typedef struct callback {
+  toy target, reference;
+  smc_path path;
+  smc_cloud cloud;
+  char *block, *scratch;
+} callback;
+
+static void begin_callback(callback *c, int d, int n) {
+  *c = (callback){.target = {.shape = TOY_SKEWED},
+                  .reference = {.shape = TOY_GAUSSIAN}};
+  c->path = (smc_path){.target = toy_target,
+                       .data = &c->target,
+                       .d = d,
+                       .reference = toy_target,
+                       .reference_data = &c->reference};
+  smc_arena arena = {NULL, 0};
+  smc_path_layout(&c->path, &arena, n);
+  c->scratch = take_memory(arena.used);
+  arena = (smc_arena){c->scratch, 0};
+  smc_path_layout(&c->path, &arena, n);
+  c->cloud = toy_cloud(d, n, true, true, &c->block);
+}
+
+static void end_callback(callback *c) {
+  free(c->block);
+  free(c->scratch);
+}
+
+static void test_reference(void) {
+  enum { d = 3, n = 50 };
+  callback c;
+  begin_callback(&c, d, n);
+
+  /* The start is what was given, with velocities from their own stream. */
+  const uint32_t key[2] = {5, 6};
+  char *block;
+  smc_cloud usual = toy_cloud(d, n, true, true, &block);
+  smc_path none = {.d = d};
+  double start[d * n];
+  fill_normal(&c.cloud, 330);
+  memcpy(start, c.cloud.x, sizeof start);
+  c.path.start = start;
+  smc_path_sample(&c.path, key, &c.cloud);
+  smc_path_sample(&none, key, &usual);
+  CHECK(memcmp(c.cloud.x, start, sizeof start) == 0);
+  CHECK(memcmp(c.cloud.v, usual.v, sizeof start) == 0);
+  CHECK(memcmp(c.cloud.x, usual.x, sizeof start) != 0);
+
+  /* One call of each; the target's evaluations alone are counted. */
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 0);
+  CHECK(c.target.calls == 1 && c.reference.calls == 1);
+  CHECK(c.path.n_evals == n);
+  long wrong = 0;
+  for (int k = 0; k < n; k++) {
+    const double *x = c.cloud.x + d * k;
+    double grad_p[d], grad_q[d];
+    wrong += c.cloud.log_p[k] != toy_log_density(TOY_SKEWED, d, x, grad_p);
+    wrong += c.cloud.log_q[k] != toy_log_density(TOY_GAUSSIAN, d, x, grad_q);
+    wrong += memcmp(c.cloud.grad_p + d * k, grad_p, sizeof grad_p) != 0;
+    wrong += memcmp(c.cloud.grad_q + d * k, grad_q, sizeof grad_q) != 0;
+  }
+  CHECK_NONE(wrong, n, "the densities are those of target and reference");
+
+  for (int j = 0; j < d * n; j++)
+    c.cloud.grad_q[j] = -7.0;
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, false) == 0);
+  CHECK(c.reference.gradient_calls == 1 && c.cloud.grad_q[0] == -7.0);
+  free(block);
+  end_callback(&c);
+}
+
+static void test_reference_not_finite(void) {
+  enum { d = 2, n = 6 };
+  callback c;
+  begin_callback(&c, d, n);
+  c.path.reference = tell;
+  c.target.shape = TOY_GAUSSIAN;
+  fill_normal(&c.cloud, 331);
+  c.cloud.x[10] = INFINITY; /* its reference would be finite */
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 0);
+  long wrong = 0;
+  for (int k = 0; k < n; k++) {
+    bool dead = k < 3 || k == 5;
+    wrong += dead != (c.cloud.log_q[k] == -INFINITY);
+    wrong += dead != (c.cloud.log_p[k] == -INFINITY);
+  }
+  CHECK_NONE(wrong, n, "where the reference is not finite, nothing is");
+  CHECK(c.cloud.log_q[3] == 1.0 && c.cloud.log_q[4] == 2.0);
+  CHECK(c.cloud.x[10] == 0.0 && c.cloud.x[11] == 0.0);
+  CHECK(c.cloud.grad_q[6] == 0.0 && c.cloud.grad_q[7] == 0.0);
+  CHECK(c.cloud.grad_q[0] == 4.0 && c.cloud.grad_q[1] == 1.0);
+  CHECK(c.cloud.grad_p[6] != 0.0);
+  end_callback(&c);
+}
+
+static void test_reference_fails(void) {
+  callback c;
+  begin_callback(&c, 1, 4);
+  c.reference.fail_at = 2;
+  c.reference.code = -18;
+  fill_normal(&c.cloud, 332);
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 0);
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 1);
+  CHECK(c.path.failure == -18 && c.target.calls == 2);
+  end_callback(&c);
 }
 
 void test_path(void) {
@@ -392,4 +504,7 @@ void test_path(void) {
   test_not_finite();
   test_failure();
   test_sample();
+  test_reference();
+  test_reference_not_finite();
+  test_reference_fails();
 }

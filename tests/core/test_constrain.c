@@ -1,0 +1,205 @@
+/* test_constrain.c: bounded variables on the whole line. */
+#include "constrain.h"
+#include "toy.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One variable of every kind. */
+enum { D = 6 };
+static const double lower[D] = {-INFINITY, 0.0, 5.0, -INFINITY, 0.0, -2.0};
+static const double upper[D] = {INFINITY, INFINITY, INFINITY, -3.0, 1.0, 7.0};
+static const smc_bounds bounds = {lower, upper};
+
+/* inside, whatever comes --------------------------------------------------- */
+
+static bool is_inside(double low, double high, double x) {
+  return low < x && x < high && isfinite(x);
+}
+
+static void test_inside(void) {
+  static const double lows[] = {0.0,       5.0, -5.0, -1e308, 1e-300, -INFINITY,
+                                -INFINITY, 0.0, 5.0,  -1e308, -1e-310};
+  static const double highs[] = {INFINITY,    INFINITY, INFINITY, INFINITY,
+                                 INFINITY,    0.0,      1e10,     1.0,
+                                 5.0 + 1e-14, 1e308,    1e-310};
+  static const double us[] = {NAN,    INFINITY, -INFINITY, 1e308, -1e308, 800.0,
+                              -800.0, 710.0,    -745.0,    40.0,  -40.0,  0.0};
+  const int n_bounds = sizeof lows / sizeof lows[0];
+  const int n_us = sizeof us / sizeof us[0];
+  long outside = 0, dead = 0;
+  for (int i = 0; i < n_bounds; i++)
+    for (int k = 0; k < n_us; k++) {
+      smc_bounds b = {lows + i, highs + i};
+      double x, again, back, log_p = 0.0, grad = 0.0;
+      smc_constrain(b, 1, 1, us + k, &x);
+      outside += !is_inside(lows[i], highs[i], x);
+      /* and so there and back again, as for draws from a reference */
+      smc_unconstrain(b, 1, 1, &x, &back);
+      smc_constrain(b, 1, 1, &back, &again);
+      outside += !isfinite(back) || !is_inside(lows[i], highs[i], again);
+      smc_pull_back(b, 1, 1, us + k, &log_p, &grad);
+      dead += isfinite(us[k]) && fabs(us[k]) < 700.0 && !isfinite(log_p + grad);
+    }
+  CHECK_NONE(outside, n_bounds * n_us, "x is a number strictly inside");
+  CHECK_NONE(dead, n_bounds * n_us, "a moderate u has a Jacobian");
+
+  /* Draws on a bound are taken to the nearest number inside. */
+  for (int i = 1; i < D; i++) {
+    smc_bounds b = {lower + i, upper + i};
+    for (int end = 0; end < 2; end++) {
+      double u, x = end ? upper[i] : lower[i];
+      smc_unconstrain(b, 1, 1, &x, &u);
+      CHECK(isfinite(u));
+    }
+  }
+
+  /* No number lies between: on a bound, but not beyond it. */
+  double low = 1.0, high = nextafter(1.0, 2.0), u = 0.3, x;
+  smc_constrain((smc_bounds){&low, &high}, 1, 1, &u, &x);
+  CHECK(x >= low && x <= high);
+}
+
+/* the maps ------------------------------------------------------------------
+ */
+
+static void fill(int n, double size, uint64_t seed, double *u) {
+  dice r = {seed};
+  for (int j = 0; j < D * n; j++)
+    u[j] = size * dice_normal(&r);
+}
+
+static void test_maps(void) {
+  enum { n = 200 };
+  double u[D * n], x[D * n], back[D * n];
+  fill(n, 3.0, 500, u);
+  smc_constrain(bounds, D, n, u, x);
+  smc_unconstrain(bounds, D, n, x, back);
+  double off = 0.0, off_back = 0.0;
+  long changed = 0;
+  for (int k = 0; k < n; k++) {
+    const double *v = u + D * k;
+    double expected[D] = {v[0],
+                          exp(v[1]),
+                          5.0 + exp(v[2]),
+                          -3.0 - exp(v[3]),
+                          1.0 / (1.0 + exp(-v[4])),
+                          -2.0 + 9.0 / (1.0 + exp(-v[5]))};
+    for (int i = 0; i < D; i++) {
+      off = fmax(off, fabs(x[i + D * k] / expected[i] - 1.0));
+      /* the distance from a bound is known to a few units of rounding */
+      off_back =
+          fmax(off_back, fabs(back[i + D * k] - v[i]) * exp(-fabs(v[i])));
+    }
+    changed += x[D * k] != v[0] || back[D * k] != v[0];
+  }
+  CHECK_NONE(changed, n, "what is not bounded is not touched");
+  CHECK_NEAR(off, 0.0, 1e-13);
+  CHECK_NEAR(off_back, 0.0, 1e-14);
+
+  /* In place it is the same. */
+  double in_place[D * n];
+  memcpy(in_place, u, sizeof u);
+  smc_constrain(bounds, D, n, in_place, in_place);
+  CHECK(memcmp(in_place, x, sizeof x) == 0);
+  smc_unconstrain(bounds, D, n, in_place, in_place);
+  CHECK(memcmp(in_place, back, sizeof x) == 0);
+
+  /* Both ends of an interval are resolved where floating point can. */
+  double ends[2] = {-300.0, 300.0}, low = 0.0, high = 1.0;
+  smc_constrain((smc_bounds){&low, &high}, 1, 1, &ends[0], &x[0]);
+  CHECK_NEAR(x[0] / exp(-300.0), 1.0, 1e-12);
+  low = -1.0;
+  high = 0.0;
+  smc_constrain((smc_bounds){&low, &high}, 1, 1, &ends[1], &x[0]);
+  CHECK_NEAR(x[0] / -exp(-300.0), 1.0, 1e-12);
+}
+
+/* densities ---------------------------------------------------------------- */
+
+/* log p(u) = log p(x(u)) + log |dx/du|, for a toy's density p. */
+static void density_at(int n, const double *u, double *log_p, double *grad) {
+  double *x = take_doubles((size_t)(D * n));
+  smc_constrain(bounds, D, n, u, x);
+  for (int k = 0; k < n; k++)
+    log_p[k] =
+        toy_log_density(TOY_GAUSSIAN, D, x + D * k, grad ? grad + D * k : NULL);
+  smc_pull_back(bounds, D, n, u, log_p, grad);
+  free(x);
+}
+
+static void test_pull_back(void) {
+  enum { n = 100 };
+  const double step = 1e-5;
+  double u[D * n], x[D * n], log_p[n], grad[D * n], without[n];
+  double moved[D * n], plus[n], minus[n], x_plus[D * n], x_minus[D * n];
+  fill(n, 1.0, 501, u);
+  smc_constrain(bounds, D, n, u, x);
+  density_at(n, u, log_p, grad);
+  density_at(n, u, without, NULL);
+  CHECK(memcmp(log_p, without, sizeof log_p) == 0);
+
+  double off_gradient = 0.0, log_jacobian[n] = {0.0}, off = 0.0;
+  for (int i = 0; i < D; i++) {
+    for (int sign = -1; sign < 2; sign += 2) {
+      memcpy(moved, u, sizeof u);
+      for (int k = 0; k < n; k++)
+        moved[i + D * k] += sign * step;
+      density_at(n, moved, sign > 0 ? plus : minus, NULL);
+      smc_constrain(bounds, D, n, moved, sign > 0 ? x_plus : x_minus);
+    }
+    for (int k = 0; k < n; k++) {
+      int at = i + D * k;
+      double slope = (plus[k] - minus[k]) / (2.0 * step);
+      off_gradient =
+          fmax(off_gradient, fabs(grad[at] - slope) / (1.0 + fabs(slope)));
+      log_jacobian[k] += log(fabs(x_plus[at] - x_minus[at]) / (2.0 * step));
+    }
+  }
+  for (int k = 0; k < n; k++) {
+    double p = toy_log_density(TOY_GAUSSIAN, D, x + D * k, NULL);
+    off = fmax(off, fabs(log_p[k] - p - log_jacobian[k]));
+  }
+  CHECK_NEAR(off_gradient, 0.0, 1e-6);
+  CHECK_NEAR(off, 0.0, 1e-6);
+}
+
+/* The Jacobian integrates to the length of the interval. */
+static void test_length(void) {
+  const double step = 0.01;
+  double low = -2.0, high = 7.0, sum = 0.0;
+  for (double u = -60.0; u < 60.0; u += step) {
+    double log_p = 0.0;
+    smc_pull_back((smc_bounds){&low, &high}, 1, 1, &u, &log_p, NULL);
+    sum += step * exp(log_p);
+  }
+  CHECK_NEAR(sum, 9.0, 1e-9);
+}
+
+static void test_far_out(void) {
+  double at[4] = {-800.0, -800.0, 800.0, 800.0}, grad[4] = {0.0};
+  double lows[4] = {0.0, 0.0, 0.0, 0.0},
+         highs[4] = {INFINITY, 1.0, 1.0, INFINITY};
+  const double expected[4] = {-800.0, -800.0, -800.0, -INFINITY};
+  const double slopes[4] = {1.0, 1.0, -1.0, NAN};
+  for (int i = 0; i < 4; i++) {
+    double log_p = 0.0;
+    smc_pull_back((smc_bounds){lows + i, highs + i}, 1, 1, at + i, &log_p,
+                  grad + i);
+    CHECK(log_p == expected[i]);
+    CHECK(i == 3 || grad[i] == slopes[i]);
+  }
+  /* The width itself overflows. */
+  double low = -1.5e308, high = 1.5e308, u = 0.0, log_p = 0.0;
+  smc_pull_back((smc_bounds){&low, &high}, 1, 1, &u, &log_p, NULL);
+  CHECK_NEAR(log_p, log(3.0) + 308.0 * log(10.0) - log(4.0), 1e-10);
+}
+
+void test_constrain(void) {
+  test_inside();
+  test_maps();
+  test_pull_back();
+  test_length();
+  test_far_out();
+}
