@@ -124,9 +124,16 @@ static void make_gradients_finite(int d, int n, double *grad) {
       memset(grad, 0, (size_t)d * sizeof(double));
 }
 
+/* Below the limit a log density has no digits behind the point: sums with it
+ * are rounding errors, which may be as large as it is, and would make a weight
+ * of what has none. */
+static bool is_possible(double log_density) {
+  return log_density > -1e15 && log_density < INFINITY;
+}
+
 static void make_finite(smc_cloud *cloud, bool gradients) {
   for (int k = 0; k < cloud->n; k++)
-    if (!isfinite(cloud->log_p[k]) || !isfinite(cloud->log_q[k]))
+    if (!is_possible(cloud->log_p[k]) || !is_possible(cloud->log_q[k]))
       cloud->log_p[k] = -INFINITY;
   if (gradients)
     make_gradients_finite(cloud->d, cloud->n, cloud->grad_p);

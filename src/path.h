@@ -49,12 +49,13 @@ void smc_path_sample(const smc_path *path, const uint32_t key[2],
  * cloud->n evaluations of the target in one call. Returns 0, or 1 when the
  * target or the reference failed (path->failure says how).
  *
- * What is not finite becomes harmless here: such a log density becomes -Inf
- * (of the reference: that of the target as well), and a gradient with such an
- * entry becomes zero (the kernel that uses it is
- * then another one at that point, but still a normalised one). A particle
- * whose own position has overflowed is put to the origin with log densities
- * -Inf, so that it counts as an evaluation and the target never sees NaN. */
+ * What is not finite becomes harmless here: such a log density, or one so low
+ * that it would drown all others, becomes -Inf (that of the reference takes the
+ * target's with it), and a gradient with such an entry becomes zero (the kernel
+ * that uses it is then another one at that point, but still a normalised one).
+ * A particle whose own position has overflowed is put to the origin with log
+ * densities -Inf, so that it counts as an evaluation and the target never sees
+ * NaN. */
 int smc_path_evaluate(smc_path *path, smc_cloud *cloud, bool gradients);
 
 /* out: n points of the target's own coordinates, for the d x n points z. */

@@ -331,7 +331,7 @@ static void test_not_finite(void) {
   fill_normal(&c, 303);
   for (int k = 0; k < 5; k++)
     c.x[d * k + 1] = bad[k];
-  c.x[10] = c.x[11] = 1e100; /* far out, but with a finite density */
+  c.x[10] = c.x[11] = 1e100; /* far out, but with a finite log density */
   path.n_evals = 0.0;
   CHECK(smc_path_evaluate(&path, &c, true) == 0);
   long wrong = 0;
@@ -344,8 +344,32 @@ static void test_not_finite(void) {
     wrong += smc_annealed(&c, k, 1.0) != -INFINITY;
   }
   CHECK_NONE(wrong, 5, "a particle that has overflowed is dead at the origin");
-  CHECK(c.x[10] == 1e100 && c.log_q[5] < -1e199 && c.log_p[5] == 3.0);
+  /* so low that differences have no digits left */
+  CHECK(c.x[10] == 1e100 && c.log_q[5] < -1e199 && c.log_p[5] == -INFINITY);
   CHECK(path.n_evals == n && n_not_finite_shown == 0);
+  free(block);
+}
+
+/* A target's log density so low that differences have no digits left is none,
+ * and one that is merely low is. */
+static int low(void *data, int d, int n, const double *x, double *logp,
+               double *grad) {
+  (void)data, (void)x;
+  for (int k = 0; k < n; k++) {
+    logp[k] = k % 2 ? -2e15 : -1e14;
+    for (int i = 0; grad && i < d; i++)
+      grad[d * k + i] = 0.0;
+  }
+  return 0;
+}
+
+static void test_low(void) {
+  smc_path path = {.target = low, .d = 1};
+  char *block;
+  smc_cloud c = toy_cloud(1, 2, false, true, &block);
+  fill_normal(&c, 305);
+  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(c.log_p[0] == -1e14 && c.log_p[1] == -INFINITY);
   free(block);
 }
 
@@ -502,6 +526,7 @@ void test_path(void) {
   test_triangular(11, 17, 318);
   test_diagonal_is_triangular();
   test_not_finite();
+  test_low();
   test_failure();
   test_sample();
   test_reference();

@@ -27,6 +27,42 @@ int normal(void *data, int d, int n, const double *x, double *logp,
   return 0;
 }
 
+/* x^(a - 1) exp(-b x) in every variable; data: c(a, b) --------------------- */
+
+static double least, most; /* of the points that gamma_density has seen */
+
+void *gamma_init(SEXP data) {
+  least = INFINITY;
+  most = -INFINITY;
+  return REAL(data);
+}
+
+int gamma_density(void *data, int d, int n, const double *x, double *logp,
+                  double *grad) {
+  double a = ((double *)data)[0], b = ((double *)data)[1];
+  for (int k = 0; k < n; k++) {
+    logp[k] = 0.0;
+    for (int i = 0; i < d; i++) {
+      double at = x[i + d * k];
+      logp[k] += (a - 1.0) * log(at) - b * at;
+      if (grad)
+        grad[i + d * k] = (a - 1.0) / at - b;
+      least = fmin(least, at);
+      most = fmax(most, at);
+    }
+  }
+  return 0;
+}
+
+/* .Call: c(least, most) */
+SEXP gamma_range(void) {
+  SEXP range = PROTECT(Rf_allocVector(REALSXP, 2));
+  REAL(range)[0] = least;
+  REAL(range)[1] = most;
+  UNPROTECT(1);
+  return range;
+}
+
 /* standard normals, without a context ------------------------------------- */
 
 int standard(void *data, int d, int n, const double *x, double *logp,
