@@ -2,17 +2,17 @@
 #'
 #' Give it a log density, and [smc()] returns the log normalising constant (log
 #' evidence) and posterior draws, with nothing to tune. Annealed sequential
-#' Monte Carlo moves particles from a Gaussian reference to the target; the step
+#' Monte Carlo moves particles from a reference to the target; the step
 #' sizes of its Markov kernels are tuned greedily at every step, by minimising
 #' the incremental Kullback-Leibler divergence between the path the particles
 #' take and the path they should take.
 #'
 #' * [smc()] tunes and then runs afresh; [smc_adapt()] and [smc_run()] are its
 #'   two halves.
-#' * [target_function()] and [target_native()] bring a model of your own;
-#'   [target_sonar()] and its like are models to try.
-#' * [kernel_lmc()], [tuner_kl()], [schedule_power()] and
-#'   [reference_gaussian()] choose how the sampler works.
+#' * [target_function()], [target_posterior()] and [target_native()] bring a model
+#'   of your own; [target_sonar()] and its like are models to try.
+#' * [kernel_lmc()], [tuner_kl()], [schedule_power()], [reference_gaussian()] and
+#'   [reference_function()] choose how the sampler works.
 #'
 #' @references
 #' Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). *Tuning Sequential

@@ -77,10 +77,14 @@ print.smc_reference_gaussian <- function(x, ...) {
 #' `reference^(1 - lambda) * target^lambda` is
 #' `prior * likelihood^lambda`.
 #'
-#' Both functions speak of the user's scale: where the target has bounds, they are
-#' given, and give, values inside of them. With [smc()]'s `whiten` it is the
-#' first round that starts here; the later ones start from the normal distribution
-#' that is fitted to the particles, unless that does worse.
+#' All functions are on the scale of the target's own functions: where it has
+#' bounds, they give, and are given, values inside of them. With `whiten` in
+#' [smc()] it is the first round that starts here; the later ones start from the
+#' normal distribution that is fitted to the particles, unless that does worse. For a
+#' path that stays with this reference, `whiten = FALSE`.
+#'
+#' With a reference whose tails are heavier than normal, [kernel_lmc()] needs
+#' `first_backward = "independent"`: its weights have no finite variance otherwise.
 #'
 #' @param sample a function of the number of draws, `n`: a numeric `n x dim`
 #'   matrix of independent draws, a row a draw (for one variable, `n` numbers will

@@ -10,7 +10,7 @@
 #' itself.
 #'
 #' @param target what to sample: a target made by [target_function()],
-#'   [target_native()] or one of the built-in constructors such as
+#'   [target_posterior()], [target_native()] or one of the built-in constructors such as
 #'   [target_sonar()]; or a function, which [as_target()] turns into one.
 #' @param ... for a function, the other arguments of [target_function()]: at
 #'   least `dim`.
@@ -43,7 +43,8 @@
 #'   [schedule_adaptive()]. For
 #'   `smc_run()`, a data frame with a row a step and the columns `lambda`,
 #'   `step_size` and, for KLMC, `refresh_rate`, such as `fit$schedule`.
-#' @param reference where the particles start: [reference_gaussian()].
+#' @param reference where the particles start: [reference_gaussian()], or any
+#'   other distribution with [reference_function()].
 #' @param tuner how the kernel is tuned: [tuner_kl()].
 #' @param resampling resampling scheme: `"ssp"` (Srinivasan sampling process),
 #'   `"systematic"`, `"stratified"`, `"residual"` or `"multinomial"`.
@@ -120,8 +121,8 @@
 #' @section Densities with hard edges: Where the density is zero beyond an edge
 #'   that many particles come near, the unadjusted kernels (`kernel_klmc()`,
 #'   `kernel_lmc()`) lose the paths that would have crossed it and come back, and
-#'   `exp(log_z)` is too low on average. Map such a variable to the whole line (its
-#'   logarithm, say, with the Jacobian), or use `kernel_mala()` or
+#'   `exp(log_z)` is too low on average. Give such an edge as the bound of a variable
+#'   (`lower`, `upper` of [target_function()]), or use `kernel_mala()` or
 #'   `kernel_rwmh()`, which reject such moves and stay unbiased.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1.
 #' @examples

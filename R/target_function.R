@@ -25,12 +25,18 @@
 #'   with one bound, as the logarithm of its distance from it,
 #'   `log(x - lower)` or `log(upper - x)`; with two, as the logit
 #'   `log((x - lower) / (upper - x))`. The log Jacobian is added to the log
-#'   density, and the gradient follows. All this stays behind the scenes: the
-#'   functions, the draws and `log_z` are on the scale of the user, with respect to
-#'   `x`. Only [reference_gaussian()] is on the unconstrained scale. Points are always
-#'   strictly inside the bounds; one that rounding would put on a bound becomes the
-#'   nearest number inside. The numbers are densest at 0, so that a variable with much of its
-#'   mass next to a bound had better be bounded by 0.
+#'   density, and the gradient follows. None of this is seen from outside: the
+#'   functions, the draws and `log_z` are on the scale of `x`. Only
+#'   [reference_gaussian()] is on the unconstrained scale.
+#'
+#'   The functions are given points strictly inside the bounds: what rounding would
+#'   put on a bound becomes the nearest number inside. Since numbers lie densest around
+#'   0, a variable with much of its mass next to a bound is best bounded by 0.
+#'
+#'   On the logarithmic scale a density falls off steeply on the side away from
+#'   the bound. Where it is far from normal there, as that of a half-normal or an
+#'   exponential variable is, [kernel_klmc()] and [kernel_lmc()] may come out low by a
+#'   few percent of `exp(log_z)`; [kernel_mala()] does not.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
