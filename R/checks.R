@@ -127,6 +127,9 @@ check_choice <- function(x, arg, choices) {
 }
 
 check_function <- function(x, arg, or_null = FALSE) {
+  if (missing(x)) {
+    abort("{.arg {arg}} is missing: it must be a function.", "input")
+  }
   if (!is.function(x) && !(or_null && is.null(x))) {
     abort_argument(x, arg, if (or_null) "a function or NULL" else "a function")
   }

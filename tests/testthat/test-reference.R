@@ -308,6 +308,7 @@ test_that("smc_replicate() draws anew", {
 
 test_that("the arguments are checked", {
   expect_bad(reference_function("f", sum), "sample")
+  expect_bad(reference_function(sum), "log_density")
   expect_bad(reference_function(sum, 1), "log_density")
   expect_bad(reference_function(sum, sum, 1), "gradient")
   expect_bad(reference_function(sum, sum, vectorized = 1), "vectorized")
