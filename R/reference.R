@@ -1,5 +1,5 @@
 # References: where the path starts. Of class `smc_reference`, and of two kinds,
-# each with a method of border_reference().
+# `smc_reference_gaussian` and `smc_reference_function`.
 
 #' Reference: a normal distribution
 #'

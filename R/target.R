@@ -1,6 +1,6 @@
 # What a target is: a list of class `smc_target` with `dim`, `names`, `lower`,
-# `upper`, `label` and what its kind needs. Two kinds exist, `smc_target_function` and
-# `smc_target_native`, each with one file and one method of target_border().
+# `upper`, `label` and what its kind needs. Two kinds exist, `smc_target_function`
+# and `smc_target_native`, each with one file and one method of target_border().
 
 new_target <- function(
   dim,

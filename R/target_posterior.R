@@ -50,7 +50,7 @@
 #'   names = c("mu", "sigma"), lower = c(-Inf, 0)
 #' )
 #' target
-#' smc(target, n_steps = 16, n_particles = 128, islands = 4)
+#' smc(target, n_steps = 8, n_particles = 128, islands = 4)
 #' @export
 target_posterior <- function(
   log_likelihood,
