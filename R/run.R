@@ -98,6 +98,37 @@ check_seed <- function(seed) {
 # round of run "adapt", the island of run "final". Returns a list of what one run
 # gives: steps and runs (tibbles), particles, log_weights.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
+  config <- core_config(settings, schedule, tuner, run_key(run, index))
+  n_steps <- config$n_steps
+  if (!is.null(settings$progress)) {
+    begin_run(settings$progress, run, index, n_steps)
+  }
+  step <- NULL # under way; NULL before the first evaluation
+  on_step <- function(now, lambda, ess, log_z) {
+    step <<- now
+    if (!is.null(settings$progress)) {
+      show_step(settings$progress, now, lambda, ess / settings$n_particles, log_z)
+    }
+  }
+  started <- proc.time()[["elapsed"]]
+  result <- withCallingHandlers(
+    .Call(r_smc_run, with_addresses(border), config, on_step),
+    error = function(e) rethrow_at_step(e, step, run)
+  )
+  seconds <- proc.time()[["elapsed"]] - started
+
+  steps <- steps_table(result, run, index)
+  check_status(result, steps, run)
+  list(
+    steps = steps,
+    runs = runs_table(result, run, index, settings, steps, seconds),
+    particles = name_columns(result$particles, settings$target$names),
+    log_weights = normalise_log(result$log_weights)
+  )
+}
+
+# A run as the core is told of it.
+core_config <- function(settings, schedule, tuner, key) {
   n_steps <- schedule$n_steps
   if (is.null(n_steps)) {
     n_steps <- length(schedule$lambda)
@@ -114,51 +145,9 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
     resampling = settings$resampling,
     ess_threshold = settings$ess_threshold,
     seed = settings$seed,
-    run = run_key(run, index)
+    run = key
   )
-  config <- c(config, border_reference(settings$reference, settings$target$dim))
-  watch <- new_watch(run, n_steps, settings$progress)
-  on.exit(watch$done())
-  started <- proc.time()[["elapsed"]]
-  result <- withCallingHandlers(
-    .Call(r_smc_run, with_addresses(border), config, watch$on_step),
-    error = function(e) rethrow_at_step(e, watch$step(), run)
-  )
-  seconds <- proc.time()[["elapsed"]] - started
-
-  steps <- steps_table(result, run, index)
-  check_status(result, steps, run)
-  list(
-    steps = steps,
-    runs = runs_table(result, run, index, settings, steps, seconds),
-    particles = name_columns(result$particles, settings$target$names),
-    log_weights = normalise_log(result$log_weights)
-  )
-}
-
-# Knows which step the core is at (NULL before the first evaluation), and shows
-# it where that is wanted.
-new_watch <- function(run, n_steps, progress) {
-  current <- NULL
-  bar <- NULL
-  if (progress) {
-    bar <- cli::cli_progress_bar(
-      if (run == "adapt") "Tuning" else "Sampling",
-      total = n_steps,
-      .auto_close = FALSE,
-      .envir = environment()
-    )
-  }
-  list(
-    step = function() current,
-    on_step = function(step, ess, log_z) {
-      current <<- step
-      if (progress && step > 0) {
-        cli::cli_progress_update(set = step - 1, id = bar)
-      }
-    },
-    done = function() if (progress) cli::cli_progress_done(id = bar)
-  )
+  c(config, border_reference(settings$reference, settings$target$dim))
 }
 
 # errors ----------------------------------------------------------------------

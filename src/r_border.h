@@ -15,7 +15,8 @@ SEXP r_element(SEXP list, const char *name);
 /* A target as the border holds it, between the core and what R was given. */
 typedef struct r_target {
   SEXP evaluate; /* R function of (x, gradient), or R_NilValue             */
-  SEXP on_step;  /* R function of (step, ess, log_z), called as they begin */
+  SEXP on_step;  /* R function of (step, lambda, ess, log_z), called as steps
+                    begin; ess and log_z are those of the step before      */
   const smc_trace *trace;
   int last_step; /* the step on_step was last told of                      */
 
