@@ -56,7 +56,8 @@
 #'   ```
 #'
 #'   A whole package of this kind, with a target for [smc()] besides, is in
-#'   `system.file("examples", "linked", package = "autosmc")`.
+#'   `system.file("examples", "linked", package = "autosmc")`: copy it from there, and
+#'   install the copy with `R CMD INSTALL`.
 #' @section Rules: `autosmc_run()` is called on R's main thread, and looks for the
 #'   user's interrupt. Failures are returned as a code with a message. An interrupt,
 #'   an R error that the target raises, and R running out of memory leave it by a long

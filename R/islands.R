@@ -3,7 +3,8 @@
 # The final runs of a schedule, as pool() returns them.
 run_islands <- function(settings, border, schedule, islands) {
   if (in_parallel(islands$islands)) {
-    settings$progress <- NULL # which other processes could not show
+    close_progress(settings$progress) # other processes could not go on with it
+    settings$progress <- NULL
   }
   run_all <- function(indices) {
     lapply_islands(indices, function(i) {

@@ -2,7 +2,8 @@
 # take turns on it, so that they do not flash by as bars of their own.
 
 # Opens the line, which closes with the verb's frame, however that ends. n_rounds,
-# n_islands: how many are foreseen. NULL where nothing is to be shown.
+# n_islands: how many are foreseen. Where nothing is to be shown it is NULL, which
+# the functions below pass over.
 new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   if (!show) {
     return(NULL)
@@ -21,7 +22,14 @@ new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   progress
 }
 
+close_progress <- function(progress) {
+  if (!is.null(progress)) cli::cli_progress_done(id = progress$id)
+}
+
 begin_run <- function(progress, run, index, n_steps) {
+  if (is.null(progress)) {
+    return()
+  }
   name <- if (run == "adapt") "Round" else "Island"
   i <- if (run == "adapt") index + 1 else index # rounds count from 0
   progress$label <- sprintf("%s %d/%d", name, i, max(i, progress$n_of[[name]]))
@@ -33,6 +41,9 @@ begin_run <- function(progress, run, index, n_steps) {
 # The step under way; the effective sample size, as a fraction, and log Z so far.
 # Runs that are still to come are taken to have as many steps as this one.
 show_step <- function(progress, step, lambda, ess, log_z) {
+  if (is.null(progress)) {
+    return()
+  }
   if (is.na(ess)) {
     ess <- 1 # at the start all weights are equal
   }

@@ -99,16 +99,11 @@ check_seed <- function(seed) {
 # gives: steps and runs (tibbles), particles, log_weights.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
   config <- core_config(settings, schedule, tuner, run_key(run, index))
-  n_steps <- config$n_steps
-  if (!is.null(settings$progress)) {
-    begin_run(settings$progress, run, index, n_steps)
-  }
+  begin_run(settings$progress, run, index, config$n_steps)
   step <- NULL # under way; NULL before the first evaluation
   on_step <- function(now, lambda, ess, log_z) {
     step <<- now
-    if (!is.null(settings$progress)) {
-      show_step(settings$progress, now, lambda, ess / settings$n_particles, log_z)
-    }
+    show_step(settings$progress, now, lambda, ess / settings$n_particles, log_z)
   }
   started <- proc.time()[["elapsed"]]
   result <- withCallingHandlers(

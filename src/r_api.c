@@ -103,12 +103,12 @@ static void take_outcome(const r_run *run, int status, autosmc_result *result) {
 static int run_configured(autosmc_target_fn target, void *data, int d,
                           SEXP config, autosmc_result *result) {
   r_run run;
-  r_target wrapped = {.evaluate = R_NilValue,
-                      .on_step = R_NilValue,
-                      .native = target,
-                      .context = data};
+  r_target wrapped;
   const void *memory = vmaxget();
   PROTECT(r_run_begin(&run, &wrapped, config, d));
+  r_target_begin(&wrapped, R_NilValue, R_NilValue, &run.trace); /* of no list */
+  wrapped.native = target;
+  wrapped.context = data;
   int status = smc_run(&run.state, &run.path, &run.config, &run.trace);
   take_outcome(&run, status, result);
   UNPROTECT(1);

@@ -96,6 +96,23 @@ test_that("one line counts through all rounds and islands", {
   expect_false(is.unsorted(done))
 })
 
+test_that("islands in other processes show nothing, and leave no line behind", {
+  skip_if_not_installed("future")
+  skip_if_not_installed("future.apply")
+  lines <- session_output({
+    future::plan(future::multisession, workers = 2)
+    fit <- smc(
+      target_gaussian(2),
+      n_particles = 100, n_steps = 4, rounds = 0, islands = 2, seed = 1,
+      progress = TRUE
+    )
+    cat(cli::cli_progress_num(), " lines, ", nrow(fit$islands), " islands\n", sep = "")
+  })
+  expect_gt(length(lines), 1)
+  expect_match(lines[-length(lines)], "Round 1/1", fixed = TRUE)
+  expect_identical(lines[length(lines)], "0 lines, 2 islands")
+})
+
 test_that("a session that is not interactive is told nothing", {
   said <- session_output({
     fit <- smc(target_gaussian(2), seed = 1)
