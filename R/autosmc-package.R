@@ -11,6 +11,7 @@
 #'   two halves.
 #' * [target_function()], [target_posterior()] and [target_native()] bring a model
 #'   of your own; [target_sonar()] and its like are models to try.
+#' * [autosmc_run] is for packages that run the sampler from their own C code.
 #' * [kernel_lmc()], [tuner_kl()], [schedule_power()], [reference_gaussian()] and
 #'   [reference_function()] choose how the sampler works.
 #'

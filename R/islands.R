@@ -2,6 +2,10 @@
 
 # The final runs of a schedule, as pool() returns them.
 run_islands <- function(settings, border, schedule, islands) {
+  if (in_parallel(islands$islands)) {
+    close_progress(settings$progress) # other processes could not go on with it
+    settings$progress <- NULL
+  }
   run_all <- function(indices) {
     lapply_islands(indices, function(i) {
       # an island in which all die is an estimate like any other: of zero
@@ -37,11 +41,7 @@ island_log_z <- function(results) {
 # In parallel where the user has set a plan for it; in this process otherwise. The
 # random streams belong to the islands, so the results are the same.
 lapply_islands <- function(indices, f) {
-  parallel <- length(indices) > 1 &&
-    isNamespaceLoaded("future") &&
-    !inherits(future::plan(), "sequential") &&
-    requireNamespace("future.apply", quietly = TRUE)
-  if (parallel) {
+  if (in_parallel(length(indices))) {
     future.apply::future_lapply(
       indices,
       f,
@@ -51,6 +51,13 @@ lapply_islands <- function(indices, f) {
   } else {
     lapply(indices, f)
   }
+}
+
+in_parallel <- function(n) {
+  n > 1 &&
+    isNamespaceLoaded("future") &&
+    !inherits(future::plan(), "sequential") &&
+    requireNamespace("future.apply", quietly = TRUE)
 }
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
@@ -166,7 +173,6 @@ smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   n <- check_count(n, "n")
   settings <- fit[names(fit) %in% settings_names]
-  settings$progress <- FALSE
   settings$seed <- check_seed(seed)
   border <- border_of_run(settings)
   runs <- lapply_islands(seq_len(n), function(i) {

@@ -97,6 +97,36 @@ check_seed <- function(seed) {
 # gives: steps and runs (tibbles), particles, log_weights; and of run "adapt", where
 # there are bounds, the `unconstrained` particles.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
+  config <- withCallingHandlers(
+    core_config(settings, schedule, tuner, run_key(run, index), border$reference),
+    error = function(e) rethrow_at_step(e, 0L, run)
+  )
+  begin_run(settings$progress, run, index, config$n_steps)
+  step <- NULL # under way; NULL before the first evaluation
+  on_step <- function(now, lambda, ess, log_z) {
+    step <<- now
+    show_step(settings$progress, now, lambda, ess / settings$n_particles, log_z)
+  }
+  started <- proc.time()[["elapsed"]]
+  result <- withCallingHandlers(
+    .Call(r_smc_run, with_addresses(border), config, on_step),
+    error = function(e) rethrow_at_step(e, step, run)
+  )
+  seconds <- proc.time()[["elapsed"]] - started
+
+  steps <- steps_table(result, run, index)
+  check_status(result, steps, run)
+  list(
+    steps = steps,
+    runs = runs_table(result, run, index, settings, steps, seconds),
+    particles = name_columns(result$particles, settings$target$names),
+    unconstrained = if (run == "adapt") result$unconstrained,
+    log_weights = normalise_log(result$log_weights)
+  )
+}
+
+# A run as the core is told of it. reference: of border_of_run(), NULL for a Gaussian.
+core_config <- function(settings, schedule, tuner, key, reference = NULL) {
   n_steps <- schedule$n_steps
   if (is.null(n_steps)) {
     n_steps <- length(schedule$lambda)
@@ -113,55 +143,9 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
     resampling = settings$resampling,
     ess_threshold = settings$ess_threshold,
     seed = settings$seed,
-    run = run_key(run, index)
+    run = key
   )
-  config <- c(config, withCallingHandlers(
-    border_reference(settings, border$reference, config$run),
-    error = function(e) rethrow_at_step(e, 0L, run)
-  ))
-  watch <- new_watch(run, n_steps, settings$progress)
-  on.exit(watch$done())
-  started <- proc.time()[["elapsed"]]
-  result <- withCallingHandlers(
-    .Call(r_smc_run, with_addresses(border), config, watch$on_step),
-    error = function(e) rethrow_at_step(e, watch$step(), run)
-  )
-  seconds <- proc.time()[["elapsed"]] - started
-
-  steps <- steps_table(result, run, index)
-  check_status(result, steps, run)
-  list(
-    steps = steps,
-    runs = runs_table(result, run, index, settings, steps, seconds),
-    particles = name_columns(result$particles, settings$target$names),
-    unconstrained = if (run == "adapt") result$unconstrained,
-    log_weights = normalise_log(result$log_weights)
-  )
-}
-
-# Knows which step the core is at (NULL before the first evaluation), and shows
-# it where that is wanted.
-new_watch <- function(run, n_steps, progress) {
-  current <- NULL
-  bar <- NULL
-  if (progress) {
-    bar <- cli::cli_progress_bar(
-      if (run == "adapt") "Tuning" else "Sampling",
-      total = n_steps,
-      .auto_close = FALSE,
-      .envir = environment()
-    )
-  }
-  list(
-    step = function() current,
-    on_step = function(step, ess, log_z) {
-      current <<- step
-      if (progress && step > 0) {
-        cli::cli_progress_update(set = step - 1, id = bar)
-      }
-    },
-    done = function() if (progress) cli::cli_progress_done(id = bar)
-  )
+  c(config, border_reference(settings, reference, key))
 }
 
 # errors ----------------------------------------------------------------------

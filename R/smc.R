@@ -52,7 +52,10 @@
 #'   fraction of `n_particles` (number from 0 to 1).
 #' @param seed a whole number from 0 to 2^32 - 1 that fixes all randomness; NULL
 #'   to draw one from R's generator (one draw), so that [set.seed()] governs.
-#' @param progress whether to show a progress bar (TRUE or FALSE).
+#' @param progress whether a call that takes more than two seconds shows a line of
+#'   progress (TRUE or FALSE): the round or island under way, its step and
+#'   temperature, the effective sample size and `log_z` so far, and the time left.
+#'   Islands that run in other processes show nothing.
 #'
 #' @return An object of class `smc_fit`, a list with
 #'
@@ -182,9 +185,12 @@ smc <- function(
     seed,
     progress
   )
+  adapts <- needs_adapting(kernel, path)
+  n_rounds <- if (adapts) rounds$rounds + 1 else 0
+  settings$progress <- new_progress(settings$progress, n_rounds, islands$islands)
   border <- border_of_run(settings)
   adapted <- NULL
-  if (needs_adapting(kernel, path)) {
+  if (adapts) {
     adapted <- adapt_in_rounds(settings, border, path, rounds)
     settings$reference <- adapted$best$reference
     path <- as.list(adapted$best$steps)
@@ -236,6 +242,7 @@ smc_adapt <- function(
     seed,
     progress
   )
+  settings$progress <- new_progress(settings$progress, rounds$rounds + 1, n_islands = 0)
   adapted <- adapt_in_rounds(settings, border_of_run(settings), path, rounds)
   settings$reference <- adapted$best$reference
   new_fit(settings, adapted, NULL, rounds)
@@ -279,6 +286,7 @@ smc_run <- function(
     seed,
     progress
   )
+  settings$progress <- new_progress(settings$progress, n_rounds = 0, islands$islands)
   final <- run_islands(settings, border_of_run(settings), path, islands)
   new_fit(settings, NULL, final, islands)
 }

@@ -74,7 +74,8 @@
 #'   not found. In a run, of class `autosmc_error_target` when the routine
 #'   returns something other than 0 (the code and the step are in the message)
 #'   or raises an R error.
-#' @seealso [target_function()] for R functions; `vignette("autosmc")`.
+#' @seealso [target_function()] for R functions; [autosmc_run] to run the sampler
+#'   from C; `vignette("autosmc")`.
 #' @examples
 #' # the package's own targets are compiled routines of this kind
 #' target <- target_native("target_funnel", dll = "autosmc", dim = 2)

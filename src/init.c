@@ -29,4 +29,5 @@ static const R_CMethodDef targets[] = {
 void R_init_autosmc(DllInfo *dll) {
   R_registerRoutines(dll, targets, call_methods, NULL, NULL);
   R_useDynamicSymbols(dll, FALSE);
+  R_RegisterCCallable("autosmc", "autosmc_run", ROUTINE(r_api_run));
 }

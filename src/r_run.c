@@ -1,4 +1,4 @@
-/* r_run.c: the .Call entries: one run, and one evaluation, of a target. */
+/* r_run.c: one run, and one evaluation, of a target, as R asks for them. */
 #include "r_border.h"
 #include "vecmath.h"
 
@@ -115,7 +115,7 @@ static smc_config read_config(SEXP list, int d, smc_tuner_options *tuner) {
 
 /* the trace and the result, in R's memory --------------------------------- */
 
-static SEXP new_list(const char *const *names, int n) {
+SEXP r_new_list(const char *const *names, int n) {
   SEXP list = PROTECT(Rf_allocVector(VECSXP, n));
   SEXP list_names = PROTECT(Rf_allocVector(STRSXP, n));
   for (int i = 0; i < n; i++)
@@ -154,7 +154,7 @@ static SEXP new_trace(smc_trace *trace, int n_steps) {
                             &trace->ess,          &trace->lcb,
                             &trace->log_z,        &trace->n_target_evals};
   const int n_reals = sizeof reals / sizeof reals[0];
-  SEXP list = PROTECT(new_list(names, n_reals + 3));
+  SEXP list = PROTECT(r_new_list(names, n_reals + 3));
   for (int i = 0; i < n_reals; i++)
     *reals[i] = new_reals(list, i, n_steps);
   trace->n_objective_evals = new_ints(list, n_reals, INTSXP, n_steps);
@@ -164,16 +164,6 @@ static SEXP new_trace(smc_trace *trace, int n_steps) {
   return list;
 }
 
-static void check_interrupt(void *data) {
-  (void)data;
-  R_CheckUserInterrupt();
-}
-
-typedef struct run {
-  SEXP target_list, config_list, on_step;
-  r_target target, reference;
-} run;
-
 /* Element i of the list: the n x d transpose of x. */
 static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
   SET_VECTOR_ELT(list, i, Rf_allocMatrix(REALSXP, n, d));
@@ -182,21 +172,21 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
 
 /* `unconstrained` are the particles before they are put within their bounds;
  * NULL where there are none. */
-static SEXP new_result(smc_status status, const smc_trace *trace,
-                       SEXP trace_list, const smc_path *path,
-                       const smc_state *state, smc_bounds bounds) {
+static SEXP new_result(smc_status status, const r_run *run, SEXP trace_list,
+                       smc_bounds bounds) {
   static const char *const names[] = {
       "status",  "failure",   "step",        "n_done",       "trace",
       "n_evals", "particles", "log_weights", "unconstrained"};
+  const smc_state *state = &run->state;
   int d = state->cloud.d, n = state->cloud.n;
-  SEXP result = PROTECT(new_list(names, 9));
+  SEXP result = PROTECT(r_new_list(names, 9));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
-  SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(path->failure));
-  SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(trace->step));
-  SET_VECTOR_ELT(result, 3, Rf_ScalarInteger(trace->n_done));
+  SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
+  SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
+  SET_VECTOR_ELT(result, 3, Rf_ScalarInteger(run->trace.n_done));
   SET_VECTOR_ELT(result, 4, trace_list);
-  SET_VECTOR_ELT(result, 5, Rf_ScalarReal(path->n_evals));
-  smc_path_to_user(path, n, state->cloud.x, state->noise);
+  SET_VECTOR_ELT(result, 5, Rf_ScalarReal(run->path.n_evals));
+  smc_path_to_user(&run->path, n, state->cloud.x, state->noise);
   if (bounds.lower) {
     new_matrix(result, 8, d, n, state->noise);
     smc_constrain(bounds, d, n, state->noise, state->noise);
@@ -210,63 +200,77 @@ static SEXP new_result(smc_status status, const smc_trace *trace,
 
 /* one run ----------------------------------------------------------------- */
 
+static void check_interrupt(void *data) {
+  (void)data;
+  R_CheckUserInterrupt();
+}
+
 /* A reference that R was given as functions, and its draws, if there is one. */
-static void begin_reference(run *r, smc_path *path, int n,
-                            const smc_trace *trace) {
-  SEXP list = r_element(r->config_list, "reference");
+static void begin_reference(r_run *run, SEXP list) {
+  smc_path *path = &run->path;
+  int n = run->config.n_particles;
   if (list == R_NilValue)
     return;
-  r_target_begin(&r->reference, list, n, R_NilValue, trace);
+  r_target_begin(&run->reference, list, n, R_NilValue, &run->trace);
   path->reference = r_target_evaluate;
-  path->reference_data = &r->reference;
+  path->reference_data = &run->reference;
   double *start = (double *)R_alloc(smc_size(path->d, n), sizeof(double));
   r_transpose(n, path->d, reals_or_null(list, "start"), start);
-  if (r->reference.bounds.lower)
-    smc_unconstrain(r->reference.bounds, path->d, n, start, start);
+  if (run->reference.bounds.lower)
+    smc_unconstrain(run->reference.bounds, path->d, n, start, start);
   path->start = start;
 }
 
-static SEXP run_body(void *data) {
-  run *r = data;
-  int d = int_of(r->target_list, "dim");
-  smc_tuner_options tuner;
-  smc_config config = read_config(r->config_list, d, &tuner);
-  smc_trace trace = {.step = 0, .n_done = 0};
-  SEXP trace_list = PROTECT(new_trace(&trace, config.n_steps));
-  smc_path path = {.target = r_target_evaluate,
-                   .data = &r->target,
-                   .d = d,
-                   .pause = check_interrupt};
-  path.mean = reals_or_null(r->config_list, "reference_mean");
-  path.sd = reals_or_null(r->config_list, "reference_sd");
-  path.chol = reals_or_null(r->config_list, "reference_chol");
-  path.chol_transposed =
-      reals_or_null(r->config_list, "reference_chol_transposed");
-  begin_reference(r, &path, config.n_particles, &trace);
+SEXP r_run_begin(r_run *run, r_target *target, SEXP config, int d) {
+  run->config = read_config(config, d, &run->tuner);
+  run->trace = (smc_trace){.step = 0, .n_done = 0};
+  SEXP trace_list = PROTECT(new_trace(&run->trace, run->config.n_steps));
+  run->path = (smc_path){.target = r_target_evaluate,
+                         .data = target,
+                         .d = d,
+                         .pause = check_interrupt};
+  run->path.mean = reals_or_null(config, "reference_mean");
+  run->path.sd = reals_or_null(config, "reference_sd");
+  run->path.chol = reals_or_null(config, "reference_chol");
+  run->path.chol_transposed =
+      reals_or_null(config, "reference_chol_transposed");
+  begin_reference(run, r_element(config, "reference"));
 
-  smc_state state;
   smc_arena arena = {NULL, 0};
-  smc_layout(&state, &path, &config, &arena);
+  smc_layout(&run->state, &run->path, &run->config, &arena);
   arena = (smc_arena){R_alloc(arena.used, sizeof(char)), 0};
-  smc_layout(&state, &path, &config, &arena);
+  smc_layout(&run->state, &run->path, &run->config, &arena);
+  UNPROTECT(1);
+  return trace_list;
+}
 
-  r_target_begin(&r->target, r->target_list, config.n_particles, r->on_step,
-                 &trace);
-  smc_status status = smc_run(&state, &path, &config, &trace);
-  SEXP result =
-      new_result(status, &trace, trace_list, &path, &state, r->target.bounds);
+typedef struct run_call {
+  SEXP target_list, config_list, on_step;
+  r_target target;
+} run_call;
+
+static SEXP run_body(void *data) {
+  run_call *c = data;
+  r_run run;
+  int d = int_of(c->target_list, "dim");
+  SEXP trace_list = PROTECT(r_run_begin(&run, &c->target, c->config_list, d));
+  r_target_begin(&c->target, c->target_list, run.config.n_particles, c->on_step,
+                 &run.trace);
+  smc_status status = smc_run(&run.state, &run.path, &run.config, &run.trace);
+  SEXP result = new_result(status, &run, trace_list, c->target.bounds);
   UNPROTECT(1);
   return result;
 }
 
 static void run_cleanup(void *data, Rboolean jumped) {
   (void)jumped;
-  r_target_end(&((run *)data)->target);
+  r_target_end(&((run_call *)data)->target);
 }
 
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step) {
-  run r = {.target_list = target, .config_list = config, .on_step = on_step};
-  return R_UnwindProtect(run_body, &r, run_cleanup, &r, NULL);
+  run_call c = {
+      .target_list = target, .config_list = config, .on_step = on_step};
+  return R_UnwindProtect(run_body, &c, run_cleanup, &c, NULL);
 }
 
 /* one evaluation ---------------------------------------------------------- */
@@ -282,7 +286,7 @@ static SEXP evaluation_body(void *data) {
   evaluation *e = data;
   int n = Rf_nrows(e->x), d = Rf_ncols(e->x), failure;
   size_t dn = (size_t)d * (size_t)n;
-  SEXP result = PROTECT(new_list(names, 2));
+  SEXP result = PROTECT(r_new_list(names, 2));
   double *logp = new_reals(result, 0, n);
   double *points = (double *)R_alloc(2 * dn, sizeof(double));
   double *grad = e->gradient ? points + dn : NULL;

@@ -26,12 +26,14 @@ static void tell_step(r_target *target) {
     return;
   target->last_step = trace->step;
   int done = trace->n_done;
-  SEXP step = PROTECT(Rf_ScalarInteger(trace->step));
+  int now = trace->step;
+  SEXP step = PROTECT(Rf_ScalarInteger(now));
+  SEXP lambda = PROTECT(Rf_ScalarReal(now ? trace->lambda[now - 1] : 0.0));
   SEXP ess = PROTECT(Rf_ScalarReal(done ? trace->ess[done - 1] : NA_REAL));
   SEXP log_z = PROTECT(Rf_ScalarReal(done ? trace->log_z[done - 1] : 0.0));
-  SEXP call = PROTECT(Rf_lang4(target->on_step, step, ess, log_z));
+  SEXP call = PROTECT(Rf_lang5(target->on_step, step, lambda, ess, log_z));
   Rf_eval(call, R_GlobalEnv);
-  UNPROTECT(4);
+  UNPROTECT(5);
 }
 
 /* beginning and end ------------------------------------------------------- */

@@ -1,0 +1,134 @@
+# The sampler for the C code of other packages.
+
+#' Run the sampler from C
+#'
+#' A package can run the sampler from its own C or C++ code, on a target that is
+#' a C routine, and without a way through R: by the function `autosmc_run()` of the
+#' header `autosmc_api.h`. What it takes and gives is said there at each declaration;
+#' this page shows how the parts fit together.
+#'
+#' One call is one run: of given step sizes, which is unbiased, or with `step_size`
+#' NULL one that tunes them. Tuning it once, and running again with what was found,
+#' as below, is what [smc()] does with `rounds = 0` and `islands = 1`; the same seeds
+#' and settings give the same numbers. What the settings do not name is as [smc()] has
+#' it by default.
+#'
+#' @section The package: Its `DESCRIPTION` has
+#'
+#'   ```
+#'   Imports: autosmc
+#'   LinkingTo: autosmc
+#'   ```
+#'
+#'   and its `NAMESPACE` imports something of autosmc, so that it is loaded:
+#'   `importFrom(autosmc, target_native)`, say. With `target_normal` a routine of
+#'   type `autosmc_target_fn`, as on the page of [target_native()], a `.Call` routine
+#'   for the log evidence is
+#'
+#'   ```c
+#'   #include <Rinternals.h>
+#'   #include <autosmc_api.h>
+#'
+#'   SEXP log_evidence(SEXP mean, SEXP seed) {
+#'     autosmc_settings settings = {0};
+#'     autosmc_result result = {0};
+#'     settings.kernel = "klmc";
+#'     settings.d = Rf_length(mean);
+#'     settings.n_particles = 256;
+#'     settings.n_steps = 16;
+#'     settings.seed = (uint32_t)Rf_asReal(seed);
+#'
+#'     /* a run that tunes, for its step sizes and refreshment rates alone */
+#'     settings.run = 2147483648u; /* as smc() numbers its first round */
+#'     result.step_size = (double *)R_alloc(16, sizeof(double));
+#'     result.refresh_rate = (double *)R_alloc(16, sizeof(double));
+#'     if (autosmc_run(target_normal, REAL(mean), &settings, &result))
+#'       Rf_error("%s", result.message);
+#'
+#'     /* and a fresh one with these, for an unbiased estimate */
+#'     settings.run = 1; /* as smc() numbers its first island */
+#'     settings.step_size = result.step_size;
+#'     settings.refresh_rate = result.refresh_rate;
+#'     if (autosmc_run(target_normal, REAL(mean), &settings, &result))
+#'       Rf_error("%s", result.message);
+#'     return Rf_ScalarReal(result.log_z);
+#'   }
+#'   ```
+#'
+#'   A whole package of this kind, with a target for [smc()] besides, is in
+#'   `system.file("examples", "linked", package = "autosmc")`: copy it from there, and
+#'   install the copy with `R CMD INSTALL`.
+#' @section Rules: `autosmc_run()` is called on R's main thread, and looks for the
+#'   user's interrupt. Failures are returned as a code with a message. An interrupt,
+#'   an R error that the target raises, and R running out of memory leave it by a long
+#'   jump instead: a caller that holds memory which R does not free, or C++ objects,
+#'   calls it by way of `R_UnwindProtect()`.
+#' @seealso [target_native()] for C targets that are given to [smc()].
+#' @name autosmc_run
+#' @examples
+#' # the headers, for a compiler's option -I where there is no LinkingTo
+#' dir(system.file("include", package = "autosmc"))
+#' # the example package
+#' dir(system.file("examples", "linked", package = "autosmc"), recursive = TRUE)
+NULL
+
+# What core_config() makes of the fields of the header's `autosmc_settings` (a list;
+# NULL for what is a null pointer), with the defaults of smc() for all else; or the
+# message (string) that says what is wrong with them.
+api_config <- function(fields) {
+  tryCatch(
+    {
+      kernel <- api_kernel(fields)
+      defaults <- lapply(
+        formals(smc)[c("tuner", "resampling", "ess_threshold")],
+        eval,
+        environment()
+      )
+      settings <- check_settings(
+        list(dim = check_count(fields$d, "d")),
+        fields$n_particles,
+        kernel,
+        api_reference(fields),
+        defaults$tuner,
+        defaults$resampling,
+        defaults$ess_threshold,
+        fields$seed,
+        progress = FALSE
+      )
+      core_config(
+        settings,
+        check_path(api_schedule(fields), kernel),
+        if (is_to_be_tuned(kernel)) complete_tuner(settings),
+        fields$run
+      )
+    },
+    autosmc_error_input = function(e) gsub("\\s+", " ", cli::ansi_strip(e$message))
+  )
+}
+
+api_kernel <- function(fields) {
+  names <- c("klmc", "lmc", "mala", "rwmh")
+  switch(check_choice(fields$kernel, "kernel", names),
+    klmc = kernel_klmc(fields$step_size, fields$refresh_rate),
+    lmc = kernel_lmc(fields$step_size),
+    mala = kernel_mala(fields$step_size),
+    rwmh = kernel_rwmh(fields$step_size)
+  )
+}
+
+api_schedule <- function(fields) {
+  n_steps <- check_count(fields$n_steps, "n_steps")
+  if (is.null(fields$lambda)) {
+    return(schedule_power(n_steps))
+  }
+  c(0, check_schedule(c(0, fields$lambda), "lambda"))
+}
+
+api_reference <- function(fields) {
+  mean <- fields$reference_mean
+  sd <- fields$reference_sd
+  reference_gaussian(
+    if (is.null(mean)) 0 else check_numeric(mean, "reference_mean"),
+    if (is.null(sd)) 1 else check_positive(sd, "reference_sd")
+  )
+}

@@ -1,0 +1,71 @@
+# Progress: one line for a whole call of a verb. The rounds and islands of the call
+# take turns on it, so that they do not flash by as bars of their own.
+
+# Opens the line, which closes with the verb's frame, however that ends. n_rounds,
+# n_islands: how many are foreseen. Where nothing is to be shown it is NULL, which
+# the functions below pass over.
+new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
+  if (!show) {
+    return(NULL)
+  }
+  progress <- new.env(parent = emptyenv())
+  progress$n_of <- c(Round = n_rounds, Island = n_islands)
+  progress$n_left <- n_rounds + n_islands
+  progress$n_before <- 0 # steps of the runs before the present one
+  progress$n_steps <- 0 # steps of the present one
+  progress$id <- cli::cli_progress_bar(
+    type = "custom",
+    format = "{cli::pb_status}ETA {cli::pb_eta}",
+    auto_terminate = FALSE,
+    .envir = .envir
+  )
+  progress
+}
+
+close_progress <- function(progress) {
+  if (!is.null(progress)) cli::cli_progress_done(id = progress$id)
+}
+
+begin_run <- function(progress, run, index, n_steps) {
+  if (is.null(progress)) {
+    return()
+  }
+  name <- if (run == "adapt") "Round" else "Island"
+  i <- if (run == "adapt") index + 1 else index # rounds count from 0
+  progress$label <- sprintf("%s %d/%d", name, i, max(i, progress$n_of[[name]]))
+  progress$n_left <- max(progress$n_left - 1, 0)
+  progress$n_before <- progress$n_before + progress$n_steps
+  progress$n_steps <- n_steps
+}
+
+# The step under way; the effective sample size, as a fraction, and log Z so far.
+# Runs that are still to come are taken to have as many steps as this one.
+show_step <- function(progress, step, lambda, ess, log_z) {
+  if (is.null(progress)) {
+    return()
+  }
+  if (is.na(ess)) {
+    ess <- 1 # at the start all weights are equal
+  }
+  done <- progress$n_before + max(step - 1, 0)
+  total <- progress$n_before + progress$n_steps * (1 + progress$n_left)
+  cli::cli_progress_update(
+    set = done,
+    total = total,
+    status = progress_line(
+      done / total, progress$label, step, progress$n_steps, lambda, ess, log_z
+    ),
+    id = progress$id
+  )
+}
+
+# cli's own bar leaves no room for the numbers on a line of 80 characters.
+progress_line <- function(fraction, label, step, n_steps, lambda, ess, log_z) {
+  width <- 8
+  full <- round(width * fraction)
+  sprintf(
+    "[%s%s] %s, step %d/%d, lambda %.3f, ESS %.0f%%, log Z %.1f,",
+    strrep("=", full), strrep(" ", width - full),
+    label, step, n_steps, lambda, 100 * ess, log_z
+  )
+}

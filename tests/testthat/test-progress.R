@@ -1,0 +1,141 @@
+# All that a session of its own, not interactive, writes to stdout and stderr (its
+# lines, and what on a terminal overwrites one another) when it evaluates `code`. cli
+# shows what there is to show at once, and again after 10 ms.
+session_output <- function(code) {
+  script <- tempfile(fileext = ".R")
+  on.exit(unlink(script))
+  dump <- function(x) paste(deparse(x), collapse = "\n")
+  writeLines(c(
+    sprintf(".libPaths(%s)", dump(.libPaths())),
+    "library(autosmc)",
+    "options(cli.progress_show_after = 0, cli.dynamic = TRUE, cli.ansi = FALSE,",
+    "  cli.num_colors = 1, cli.width = 80)",
+    dump(substitute(code))
+  ), script)
+  said <- system2(
+    r_program("Rscript"), script,
+    env = "CLI_TICK_TIME=10", stdout = TRUE, stderr = TRUE
+  )
+  lines <- trimws(unlist(strsplit(said, "\r")))
+  lines[nzchar(lines)]
+}
+
+# the line --------------------------------------------------------------------
+
+test_that("the line says run, step, temperature, ESS and log Z, in 80 characters", {
+  line <- progress_line(0.42, "Round 2/3", 7, 64, 0.28123, 0.714, -83.249)
+  expect_identical(
+    line,
+    "[===     ] Round 2/3, step 7/64, lambda 0.281, ESS 71%, log Z -83.2,"
+  )
+  longer <- progress_line(1, "Island 8/8", 64, 64, 1, 1, -123.456)
+  expect_lte(nchar(paste(longer, "ETA 12s")), 80)
+})
+
+test_that("the core tells of every step once, with what the step before has left", {
+  fit <- quick_run(target_funnel(2))
+  told <- list()
+  .Call(
+    r_smc_run,
+    with_addresses(target_border(fit$target)),
+    core_config(fit, as.list(fit$schedule), NULL, key = run_key("final", 1)),
+    function(...) told <<- c(told, list(c(...)))
+  )
+  steps <- fit$steps
+  last <- nrow(steps)
+  expect_identical(
+    do.call(rbind, told),
+    cbind(
+      0:last,
+      c(0, steps$lambda),
+      c(NA, NA, steps$ess[-last]),
+      c(0, 0, steps$log_z[-last])
+    )
+  )
+})
+
+test_that("the count goes on through rounds, and islands beyond those foreseen", {
+  progress <- new_progress(TRUE, n_rounds = 1, n_islands = 2)
+  begin_run(progress, "adapt", 0, n_steps = 8)
+  expect_identical(progress$label, "Round 1/1")
+  expect_identical(c(progress$n_left, progress$n_before), c(2, 0))
+  for (i in 1:3) begin_run(progress, "final", i, n_steps = 5)
+  expect_identical(progress$label, "Island 3/3")
+  expect_identical(c(progress$n_left, progress$n_before), c(0, 18))
+})
+
+# what the user sees ----------------------------------------------------------
+
+test_that("one line counts through all rounds and islands", {
+  lines <- session_output({
+    density <- function(x) {
+      Sys.sleep(0.02)
+      -rowSums(x^2) / 2
+    }
+    fit <- smc(
+      density,
+      dim = 2, gradient = function(x) -x, vectorized = TRUE, n_particles = 500,
+      n_steps = 4, rounds = 1, islands = 2, kernel = kernel_lmc(), seed = 1,
+      progress = TRUE
+    )
+  })
+  form <- paste0(
+    "^\\[=* *\\] (Round [12]/2|Island [12]/2), step ([0-9])/([0-9]), ",
+    "lambda ([01][.][0-9]{3}), ESS [0-9]+%, log Z -?[0-9]+[.][0-9], ",
+    "ETA +([?]|[0-9]+s)$"
+  )
+  expect_match(lines, form)
+  expect_identical(
+    unique(sub(form, "\\1", lines)),
+    c("Round 1/2", "Round 2/2", "Island 1/2", "Island 2/2")
+  )
+  step <- as.numeric(sub(form, "\\2", lines))
+  expect_true(all(step <= as.numeric(sub(form, "\\3", lines))))
+  expect_identical(sub(form, "\\4", lines) == "0.000", step == 0)
+  done <- nchar(gsub("[^=]", "", lines))
+  expect_false(is.unsorted(done))
+})
+
+test_that("islands in other processes show nothing, and leave no line behind", {
+  skip_if_not_installed("future")
+  skip_if_not_installed("future.apply")
+  lines <- session_output({
+    future::plan(future::multisession, workers = 2)
+    fit <- smc(
+      target_gaussian(2),
+      n_particles = 100, n_steps = 4, rounds = 0, islands = 2, seed = 1,
+      progress = TRUE
+    )
+    cat(cli::cli_progress_num(), " lines, ", nrow(fit$islands), " islands\n", sep = "")
+  })
+  expect_gt(length(lines), 1)
+  expect_match(lines[-length(lines)], "Round 1/1", fixed = TRUE)
+  expect_identical(lines[length(lines)], "0 lines, 2 islands")
+})
+
+test_that("a session that is not interactive is told nothing", {
+  said <- session_output({
+    fit <- smc(target_gaussian(2), seed = 1)
+    again <- smc_replicate(fit, 2)
+    if (abs(fit$log_z) < 0.1) cat("it did run\n")
+  })
+  expect_identical(said, "it did run")
+})
+
+test_that("an error or an interrupt takes the line away, and leaves R usable", {
+  interrupt <- structure(list(), class = c("interrupt", "condition"))
+  for (condition in list(simpleError("no"), interrupt)) {
+    failing <- target_function(
+      function(x) if (x[1, 1] == 0) 0 else stop(condition),
+      dim = 2, gradient = function(x) -x, vectorized = TRUE
+    )
+    caught <- suppressMessages(tryCatch(
+      quick_run(failing, progress = TRUE),
+      interrupt = identity,
+      error = function(e) e$parent
+    ))
+    expect_identical(caught, condition)
+    expect_identical(cli::cli_progress_num(), 0L)
+  }
+  expect_usable_session()
+})
