@@ -161,16 +161,16 @@ on_islands <- function(seed, islands = 8, target = target_gaussian(2, mean = 1))
   )
 }
 
-# The variance of 300 estimates is known to 8 %, as is their mean squared error by
-# eight islands each to 3 %.
+# The variance of 150 estimates is known to 12 %, and their mean squared error by eight
+# islands each to 4 %.
 test_that("`mcse` is how much the mean scatters", {
-  summaries <- lapply(1:300, function(seed) {
+  summaries <- lapply(1:150, function(seed) {
     summary(calmly(on_islands(seed)))$variables
   })
   means <- vapply(summaries, `[[`, numeric(2), "mean")
   errors <- vapply(summaries, `[[`, numeric(2), "mcse")
   ratio <- rowMeans(errors^2) / apply(means, 1, var)
-  expect_true(all(ratio > 0.75 & ratio < 1.3))
+  expect_lt(max(abs(log(ratio))), 0.4)
   # there is nothing to learn it from in one island
   expect_true(all(is.na(summary(on_islands(1, 1))$variables$mcse)))
   expect_true(all(is.na(summary(small_smc(seed = 1))$variables$mcse)))
