@@ -93,11 +93,11 @@ resampled_draws <- function(fit) {
   kept <- lapply(islands, function(rows) {
     rows[resample_systematic(normalise_log(fit$log_weights[rows]))]
   })
-  draws_of(fit$particles[unlist(kept), , drop = FALSE], n_chains = length(islands))
+  as_chains(fit$particles[unlist(kept), , drop = FALSE], n_chains = length(islands))
 }
 
 weighted_draws <- function(fit) {
-  draws <- draws_of(fit$particles, n_chains = 1L)
+  draws <- as_chains(fit$particles, n_chains = 1L)
   posterior::weight_draws(draws, fit$log_weights, log = TRUE)
 }
 

@@ -219,8 +219,9 @@ warn_of_comparison <- function(labels, estimates) {
 #' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor
 #'   of `x1` over `x2`, an object of class `bf_default` with the elements `bf` and
 #'   `log`. `post_prob()`: the posterior probabilities of the models, a named
-#'   numeric vector. `error_measures()`: a list with `re2`, the squared relative error of
-#'   `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `percentage`.
+#'   numeric vector. `error_measures()`: a list with `re2`, the squared relative error
+#'   of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv` as a
+#'   `percentage` (string).
 #' @section Errors: `autosmc_error_input` when there is nothing to compare with, when
 #'   something is no fit, and when the error of a fit with one island is asked for.
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)

@@ -215,7 +215,7 @@ summary.smc_fit <- function(object, ...) {
   moments <- weighted_moments(object)
   quantiles <- weighted_quantiles(object, c(0.05, 0.5, 0.95))
   variables <- tibble::tibble(
-    variable = object$target$names,
+    variable = colnames(object$particles),
     mean = moments$mean,
     sd = moments$sd,
     q5 = quantiles[1, ],
@@ -302,7 +302,7 @@ parameters_table <- function(fit, conf_level) {
   moments <- weighted_moments(fit)
   quantiles <- weighted_quantiles(fit, (1 + c(-1, 1) * conf_level) / 2)
   tibble::tibble(
-    term = fit$target$names,
+    term = colnames(fit$particles),
     estimate = moments$mean,
     std_error = moments$sd,
     conf_low = quantiles[1, ],

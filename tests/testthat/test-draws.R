@@ -213,6 +213,8 @@ test_that("a wrong argument is named", {
 
 test_that("bayesplot draws what the draws are", {
   skip_if_not_installed("bayesplot")
+  grDevices::pdf(NULL) # where the pictures would go
+  on.exit(grDevices::dev.off())
   fit <- small_fit()
   draws <- posterior::as_draws(fit)
   trace <- bayesplot::mcmc_trace(draws)

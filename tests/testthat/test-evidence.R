@@ -299,3 +299,13 @@ test_that("a wrong use of bridgesampling's functions is named", {
   single <- normal_fit(0, 3, islands = 1)
   expect_bad(bridgesampling::error_measures(single), "bridge_object")
 })
+
+test_that("a package that is not there is asked for", {
+  check <- get("check_installed", asNamespace("autosmc"))
+  error <- catch(check("no.such.package", "for this"))
+  expect_s3_class(error, "autosmc_error_package")
+  expect_match(conditionMessage(error), "install.packages(\"no.such.package\")",
+    fixed = TRUE
+  )
+  expect_silent(check("stats", "for that"))
+})
