@@ -102,7 +102,7 @@ weighted_draws <- function(fit) {
 }
 
 # particles: a row a draw, the chains below each other.
-draws_of <- function(particles, n_chains) {
+as_chains <- function(particles, n_chains) {
   n <- nrow(particles) %/% n_chains
   names <- list(NULL, NULL, colnames(particles))
   draws <- array(particles, c(n, n_chains, ncol(particles)), names)
