@@ -167,3 +167,14 @@ check_dots_empty <- function(...) {
     abort("Unknown argument: {.arg {given}}.", "input")
   }
 }
+
+# A package that is only suggested. purpose: what it is needed for, in words.
+check_installed <- function(package, purpose) {
+  if (!requireNamespace(package, quietly = TRUE)) {
+    install <- sprintf("install.packages(\"%s\")", package)
+    abort(
+      "The package {.pkg {package}} is needed {purpose}: {.code {install}}.",
+      "package"
+    )
+  }
+}

@@ -1,6 +1,7 @@
 # Classed errors: every error of the package has the class `autosmc_error` and
 # one of `autosmc_error_input` (an argument is wrong), `autosmc_error_target`
-# (the target failed) and `autosmc_error_degenerate` (no particle is left).
+# (the target failed), `autosmc_error_degenerate` (no particle is left) and
+# `autosmc_error_package` (a suggested package is not installed).
 
 abort <- function(message, class, ..., .envir = parent.frame()) {
   cli::cli_abort(

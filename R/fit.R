@@ -27,12 +27,14 @@ new_fit <- function(settings, adapted, final, plan) {
         schedule = steps[c("lambda", "step_size", "refresh_rate")],
         steps = bind_rows(c(lapply(adapted$runs, `[[`, "steps"), list(final$steps))),
         runs = fit_runs(rounds, final, estimate),
-        islands = final$islands
+        islands = final$islands,
+        logml = estimate$log_z
       ),
       settings[settings_names],
       plan[setdiff(names(plan), "islands")]
     ),
-    class = "smc_fit"
+    # the class and `logml` are what bridgesampling asks of what it compares
+    class = c("smc_fit", "bridge")
   )
 }
 
@@ -163,58 +165,99 @@ final_ess <- function(fit) 1 / sum(exp(2 * fit$log_weights))
 
 # summaries -------------------------------------------------------------------
 
-#' Summaries of a fit
+#' Summaries of a fit, as data frames
 #'
-#' @param object,x a fit, as [smc()] returns it.
+#' Columns are named as everywhere in the package, with underscores (`std_error`,
+#' `conf_low`), and not with the dots of broom.
+#'
+#' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param what which table (string): `"steps"`, `"parameters"` or `"runs"`.
+#' @param conf_level the probability of the intervals of `"parameters"` (number in
+#'   (0, 1)).
 #' @param ... not used.
 #' @return `summary()`: an object of class `summary.smc_fit`, a list with the fit
-#'   and `variables`, a data frame with a row a variable and its weighted `mean`,
-#'   `sd` and quantiles `q5`, `median` and `q95`.
+#'   and `variables`, a data frame with a row a variable: its weighted `mean`, `sd`
+#'   and quantiles `q5`, `median` and `q95`, and `mcse`, the Monte Carlo standard
+#'   error of the mean, from the spread of the islands (NA for one island).
 #'
-#'   `tidy()`: the `steps` of the fit, a data frame with a row a run and step.
+#'   `tidy()`: a data frame. `"steps"`: `fit$steps`, a row a run and step.
+#'   `"parameters"`: a row a variable, with `term`, `estimate` (the posterior mean),
+#'   `std_error` (the posterior standard deviation), `conf_low` and `conf_high` (the
+#'   weighted quantiles that bound the central interval). `"runs"`: `fit$runs`, a row a
+#'   round, and one for the final islands together.
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `conf_low`,
 #'   `conf_high`, `biased`, `kernel`, `dim`, `n_particles`, `n_steps`, `islands`, `ess`
 #'   (of the pooled draws),
 #'   `n_objective_evals`, `n_target_evals` and `seconds` (of all runs together)
 #'   and `seed`.
+#'
+#'   `augment()`: a data frame with a row a particle: the target's variables,
+#'   `.island`, `.weight` (the weights of all islands together sum to one) and
+#'   `.log_weight`.
+#' @section Errors: `autosmc_error_input` when an argument is not what it should be.
+#' @source The estimate of a mean is the ratio of two means over islands, of
+#'   `exp(log_z)` times the island's own weighted mean, and of `exp(log_z)`; `mcse` is
+#'   its standard error by the delta method.
 #' @name summary.smc_fit
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
 #' summary(fit)
 #' tidy(fit)
+#' tidy(fit, "parameters", conf_level = 0.9)
 #' glance(fit)
+#' augment(fit)
 NULL
 
 #' @rdname summary.smc_fit
 #' @export
 summary.smc_fit <- function(object, ...) {
-  w <- exp(object$log_weights)
-  rows <- lapply(object$target$names, function(name) {
-    x <- object$particles[, name]
-    mean <- sum(w * x)
-    q <- weighted_quantile(x, w, c(0.05, 0.5, 0.95))
-    tibble::tibble(
-      variable = name,
-      mean = mean,
-      sd = sqrt(sum(w * (x - mean)^2)),
-      q5 = q[1],
-      median = q[2],
-      q95 = q[3]
-    )
-  })
+  moments <- weighted_moments(object)
+  quantiles <- weighted_quantiles(object, c(0.05, 0.5, 0.95))
+  variables <- tibble::tibble(
+    variable = colnames(object$particles),
+    mean = moments$mean,
+    sd = moments$sd,
+    q5 = quantiles[1, ],
+    median = quantiles[2, ],
+    q95 = quantiles[3, ],
+    mcse = mcse_mean(object, moments$mean)
+  )
   structure(
-    list(fit = object, variables = bind_rows(rows)),
+    list(fit = object, variables = variables),
     class = "summary.smc_fit"
   )
 }
 
-# The inverse of the weighted distribution function.
-weighted_quantile <- function(x, w, p) {
-  order <- order(x)
-  cumulative <- cumsum(w[order]) / sum(w)
-  at <- findInterval(p, cumulative, left.open = TRUE) + 1L
-  x[order][pmin(at, length(x))]
+weighted_moments <- function(fit) {
+  w <- exp(fit$log_weights)
+  mean <- colSums(w * fit$particles)
+  centred <- sweep(fit$particles, 2, mean)
+  list(mean = unname(mean), sd = unname(sqrt(colSums(w * centred^2))))
+}
+
+# The inverse of the weighted distribution functions: a row a probability, a column a
+# variable.
+weighted_quantiles <- function(fit, p) {
+  w <- exp(fit$log_weights)
+  quantiles <- vapply(seq_len(ncol(fit$particles)), function(j) {
+    x <- fit$particles[, j]
+    order <- order(x)
+    x[order][invert_distribution(w[order], p)]
+  }, p)
+  matrix(quantiles, length(p))
+}
+
+# For each island, its share in the estimate times how far its own mean is off; an
+# island in which all died has no share.
+mcse_mean <- function(fit, mean) {
+  n <- NROW(fit$islands)
+  if (n < 2) {
+    return(rep(NA_real_, length(mean)))
+  }
+  centred <- sweep(fit$particles, 2, mean)
+  errors <- rowsum(exp(fit$log_weights) * centred, fit$island)
+  unname(sqrt(n / (n - 1) * colSums(errors^2)))
 }
 
 #' @export
@@ -233,10 +276,50 @@ generics::tidy
 #' @export
 generics::glance
 
+#' @importFrom generics augment
+#' @export
+generics::augment
+
 #' @rdname summary.smc_fit
 #' @export
-tidy.smc_fit <- function(x, ...) {
-  x$steps
+tidy.smc_fit <- function(
+  x,
+  what = c("steps", "parameters", "runs"),
+  conf_level = 0.95,
+  ...
+) {
+  what <- check_choice(what, "what", c("steps", "parameters", "runs"))
+  conf_level <- check_number(conf_level, "conf_level", 0, 1, open = TRUE)
+  check_dots_empty(...)
+  switch(what,
+    steps = x$steps,
+    parameters = parameters_table(x, conf_level),
+    runs = x$runs
+  )
+}
+
+parameters_table <- function(fit, conf_level) {
+  moments <- weighted_moments(fit)
+  quantiles <- weighted_quantiles(fit, (1 + c(-1, 1) * conf_level) / 2)
+  tibble::tibble(
+    term = colnames(fit$particles),
+    estimate = moments$mean,
+    std_error = moments$sd,
+    conf_low = quantiles[1, ],
+    conf_high = quantiles[2, ]
+  )
+}
+
+#' @rdname summary.smc_fit
+#' @export
+augment.smc_fit <- function(x, ...) {
+  check_dots_empty(...)
+  tibble::tibble(
+    tibble::as_tibble(x$particles),
+    .island = x$island,
+    .weight = exp(x$log_weights),
+    .log_weight = x$log_weights
+  )
 }
 
 #' @rdname summary.smc_fit

@@ -6,15 +6,7 @@ run_islands <- function(settings, border, schedule, islands) {
     close_progress(settings$progress) # other processes could not go on with it
     settings$progress <- NULL
   }
-  run_all <- function(indices) {
-    lapply_islands(indices, function(i) {
-      # an island in which all die is an estimate like any other: of zero
-      tryCatch(
-        run_sampler(settings, border, "final", schedule, index = i),
-        autosmc_error_degenerate = function(e) e
-      )
-    })
-  }
+  run_all <- function(indices) run_indices(settings, border, schedule, indices)
   results <- run_all(seq_len(islands$islands))
   if (!is.null(islands$precision)) {
     repeat {
@@ -30,6 +22,17 @@ run_islands <- function(settings, border, schedule, islands) {
     stop(results[[1]])
   }
   pool(results)
+}
+
+# The results of run_sampler(), and the error of a run in which all died: it is an
+# estimate like any other, of zero.
+run_indices <- function(settings, border, schedule, indices) {
+  lapply_islands(indices, function(i) {
+    tryCatch(
+      run_sampler(settings, border, "final", schedule, index = i),
+      autosmc_error_degenerate = function(e) e
+    )
+  })
 }
 
 is_dead <- function(result) inherits(result, "condition")
@@ -73,9 +76,8 @@ pool <- function(results) {
       return(cbind(r$runs, predicted_sd = predicted_sd(r)))
     }
     row <- cbind(first$runs, predicted_sd = NA_real_)
-    row[c("log_z", "ess")] <- list(-Inf, 0)
-    row[c("barrier", "seconds")] <- NA_real_
-    row$n_target_evals <- r$n_target_evals
+    dead <- dead_row(r)
+    row[names(dead)] <- dead
     row
   })
   table <- cbind(island = seq_along(results), bind_rows(rows))
@@ -87,6 +89,17 @@ pool <- function(results) {
     particles = do.call(rbind, lapply(living, `[[`, "particles")),
     log_weights = unlist(weights),
     island = rep(alive, each = nrow(first$particles))
+  )
+}
+
+# What is known of a run in which all died, by its error.
+dead_row <- function(error) {
+  tibble::tibble(
+    log_z = -Inf,
+    ess = 0,
+    barrier = NA_real_,
+    n_target_evals = error$n_target_evals,
+    seconds = NA_real_
   )
 }
 
@@ -161,7 +174,9 @@ warn_if_unreliable <- function(islands, precision, error) {
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's
 #'   generator.
 #' @return A data frame with a row a run: `replicate`, `log_z`, `ess` (of the final
-#'   particles), `barrier`, `n_target_evals` and `seconds`.
+#'   particles), `barrier`, `n_target_evals` and `seconds`. A run that loses all its
+#'   particles is an estimate of zero: its `log_z` is -Inf and its `ess` 0, its
+#'   `barrier` and `seconds` are NA.
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1),
 #'   n_particles = 128, n_steps = 8,
@@ -175,10 +190,10 @@ smc_replicate <- function(fit, n, seed = NULL) {
   settings <- fit[names(fit) %in% settings_names]
   settings$seed <- check_seed(seed)
   border <- border_of_run(settings)
-  runs <- lapply_islands(seq_len(n), function(i) {
-    run_sampler(settings, border, "final", as.list(fit$schedule), index = i)
+  results <- run_indices(settings, border, as.list(fit$schedule), seq_len(n))
+  columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
+  rows <- lapply(results, function(r) {
+    (if (is_dead(r)) dead_row(r) else r$runs)[columns]
   })
-  table <- bind_rows(lapply(runs, `[[`, "runs"))
-  table$replicate <- seq_len(n)
-  table[c("replicate", "log_z", "ess", "barrier", "n_target_evals", "seconds")]
+  tibble::tibble(replicate = seq_len(n), bind_rows(rows))
 }

@@ -273,7 +273,8 @@ resident_bytes <- function() {
   4096 * pages[2]
 }
 
-# cli itself keeps about 1 kB an error; a lost workspace would be over 100 kB.
+# cli itself keeps about 1 kB an error; a lost workspace would be over 100 kB. What R
+# still holds of other tests comes and goes by a megabyte, a leak is there every time.
 for (kind in names(failing)) {
   test_that(paste("memory does not grow with errors:", kind), {
     native_library()
@@ -285,10 +286,13 @@ for (kind in names(failing)) {
       }
     }
     fail(10)
-    before <- bytes_in_use()
     resident <- resident_bytes()
-    fail(40)
-    expect_lt((bytes_in_use() - before) / 120, 4e3)
+    growth <- vapply(1:4, function(i) {
+      before <- bytes_in_use()
+      fail(10)
+      bytes_in_use() - before
+    }, 0)
+    expect_lt(min(growth) / 30, 4e3)
     expect_lt((resident_bytes() - resident) / 120, 70e3)
     expect_identical(counted_totals()$live, 0)
   })

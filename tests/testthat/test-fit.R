@@ -137,13 +137,112 @@ test_that("a summary has weighted means, deviations and quantiles", {
   expect_equal(sum(w[x <= row$median]), 0.5, tolerance = 2 * max(w))
   expect_equal(sum(w[x <= row$q5]), 0.05, tolerance = 2 * max(w) / 0.05)
   expect_true(row$q5 < row$median && row$median < row$q95)
-  expect_output(print(summary), "variable +mean +sd +q5 +median +q95")
+  expect_output(print(summary), "variable +mean +sd +q5 +median +q95 +mcse")
 })
 
-test_that("tidy() gives the steps and glance() one row", {
+test_that("quantiles invert the weighted distribution function", {
   fit <- small_smc(seed = 1)
+  fit$log_weights[fit$particles[, "x1"] > 2] <- -Inf # none of these can be one
+  w <- exp(fit$log_weights)
+  x <- fit$particles[, "x1"]
+  for (p in c(0.001, 0.3, 0.5, 0.999)) {
+    level <- abs(2 * p - 1) + 1e-12
+    bounds <- tidy(fit, "parameters", conf_level = level)
+    below <- vapply(x, function(at) sum(w[x <= at]) / sum(w), 0)
+    expected <- min(x[below >= (1 + sign(p - 0.5) * level) / 2])
+    expect_identical(if (p < 0.5) bounds$conf_low[1] else bounds$conf_high[1], expected)
+  }
+})
+
+on_islands <- function(seed, islands = 8, target = target_gaussian(2, mean = 1)) {
+  smc_run(
+    target, data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5)),
+    kernel = kernel_mala(), n_particles = 64, islands = islands, seed = seed
+  )
+}
+
+# The variance of 150 estimates is known to 12 %, and their mean squared error by eight
+# islands each to 4 %.
+test_that("`mcse` is how much the mean scatters", {
+  summaries <- lapply(1:150, function(seed) {
+    summary(calmly(on_islands(seed)))$variables
+  })
+  means <- vapply(summaries, `[[`, numeric(2), "mean")
+  errors <- vapply(summaries, `[[`, numeric(2), "mcse")
+  ratio <- rowMeans(errors^2) / apply(means, 1, var)
+  expect_lt(max(abs(log(ratio))), 0.4)
+  # there is nothing to learn it from in one island
+  expect_true(all(is.na(summary(on_islands(1, 1))$variables$mcse)))
+  expect_true(all(is.na(summary(small_smc(seed = 1))$variables$mcse)))
+})
+
+test_that("`mcse` is by the delta method, and counts islands in which all died", {
+  edge <- target_function(
+    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
+    dim = 1
+  )
+  fit <- calmly(smc_run(
+    edge, data.frame(lambda = 1, step_size = 1),
+    kernel = kernel_rwmh(), n_particles = 16, islands = 12, seed = 2
+  ))
+  z <- exp(fit$islands$log_z)
+  expect_true(any(z == 0) && sum(z > 0) > 1)
+  own <- vapply(1:12, function(k) {
+    mine <- fit$island == k
+    w <- exp(fit$log_weights[mine])
+    if (any(mine)) sum(w * fit$particles[mine, ]) / sum(w) else 0
+  }, 0)
+  ratio <- sum(z * own) / sum(z)
+  row <- summary(fit)$variables
+  expect_equal(row$mean, ratio)
+  # of mean(a) / mean(z), the gradient and the covariance of both
+  gradient <- c(1, -ratio) / mean(z)
+  covariance <- cov(cbind(z * own, z)) / 12
+  expect_equal(row$mcse, as.vector(sqrt(gradient %*% covariance %*% gradient)))
+})
+
+test_that("tidy() has a table of steps, of variables and of runs", {
+  fit <- on_islands(1)
   expect_identical(tidy(fit), fit$steps)
-  expect_identical(generics::tidy(fit), fit$steps)
+  expect_identical(generics::tidy(fit, "steps"), fit$steps)
+  expect_identical(tidy(fit, what = "runs"), fit$runs)
+  parameters <- tidy(fit, "parameters", conf_level = 0.9)
+  expect_s3_class(parameters, "tbl_df")
+  expect_named(parameters, c("term", "estimate", "std_error", "conf_low", "conf_high"))
+  summary <- summary(fit)$variables
+  same <- c("variable", "mean", "sd", "q5", "q95")
+  expect_equal(parameters, setNames(summary[same], names(parameters)))
+  wide <- tidy(fit, "parameters")
+  expect_true(all(wide$conf_low < parameters$conf_low))
+  expect_true(all(wide$conf_high > parameters$conf_high))
+})
+
+test_that("augment() has a row a particle, with its weight", {
+  fit <- on_islands(1)
+  table <- augment(fit)
+  expect_s3_class(table, "tbl_df")
+  expect_named(table, c("x1", "x2", ".island", ".weight", ".log_weight"))
+  expect_identical(table$x2, unname(fit$particles[, "x2"]))
+  expect_identical(table$.island, rep(1:8, each = 64))
+  expect_equal(sum(table$.weight), 1)
+  expect_identical(exp(table$.log_weight), table$.weight)
+  expect_equal(sum(table$.weight * table$x1), summary(fit)$variables$mean[1])
+})
+
+test_that("a wrong argument of the tables is named", {
+  fit <- small_smc(seed = 1)
+  for (bad in list("step", NULL, 1, c("steps", "runs"))) {
+    expect_bad(tidy(fit, bad), "what")
+  }
+  for (bad in list(0, 1, 95, NA, "a", NULL, c(0.5, 0.9))) {
+    expect_bad(tidy(fit, "parameters", conf_level = bad), "conf_level")
+  }
+  expect_bad(tidy(fit, "parameters", conf.level = 0.9), "conf.level")
+  expect_bad(augment(fit, data = 1), "data")
+})
+
+test_that("glance() has one row", {
+  fit <- small_smc(seed = 1)
   row <- glance(fit)
   expect_identical(nrow(row), 1L)
   expect_identical(row$log_z, fit$log_z)

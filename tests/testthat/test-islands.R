@@ -537,6 +537,29 @@ test_that("an island in which all die counts as zero, and biases nothing", {
   expect_output(print(fit), "log Z")
 })
 
+test_that("smc_replicate() has a row for a run in which all die", {
+  edge <- target_function(
+    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
+    dim = 1
+  )
+  fit <- smc_run(
+    edge, data.frame(lambda = 1, step_size = 1),
+    kernel = kernel_rwmh(), n_particles = 16, seed = 1
+  )
+  runs <- smc_replicate(fit, 1000, seed = 1)
+  expect_identical(runs$replicate, 1:1000)
+  dead <- runs$log_z == -Inf
+  # none of 16 draws beyond the edge: a probability of 0.143
+  p <- pnorm(1.2)^16
+  expect_lt(abs(mean(dead) - p), 3 * sqrt(p * (1 - p) / 1000))
+  expect_identical(runs$ess[dead], rep(0, sum(dead)))
+  expect_true(all(is.na(runs$barrier[dead]) & is.na(runs$seconds[dead])))
+  expect_true(all(runs$ess[!dead] >= 1) && !anyNA(runs[!dead, ]))
+  expect_equal(runs$n_target_evals[!dead], rep(32, sum(!dead)))
+  expect_true(all(runs$n_target_evals[dead] >= 16 & runs$n_target_evals[dead] <= 32))
+  expect_mean(exp(runs$log_z), pnorm(-1.2), 0.01)
+})
+
 test_that("islands that disagree make a warning", {
   found <- 0
   withCallingHandlers(

@@ -1,0 +1,276 @@
+# Comparison of models by their evidence.
+
+# the table -------------------------------------------------------------------
+
+#' Compare models by their evidence
+#'
+#' Bayes factors and posterior model probabilities, with their standard errors.
+#'
+#' The errors of the fits are taken to be independent: make each with a seed of its
+#' own, as [smc()] does unless told otherwise. Fits of similar targets that share a
+#' seed are correlated.
+#'
+#' @param ... two or more fits of [smc()], [smc_adapt()] or [smc_run()], or results of
+#'   `bridgesampling::bridge_sampler()`; all for the same data, and with log densities
+#'   from which no constant has been dropped.
+#' @param prior_prob prior probabilities of the models (numeric vector, not negative,
+#'   that sums to one); NULL for equal ones.
+#' @param model_names names of the models (character vector); NULL for the names of
+#'   the arguments, or the expressions given.
+#' @return A data frame of class `smc_evidence`, a row a model in the order given:
+#'
+#' * `model`; `log_z` and its `std_error`, as the fit has them;
+#' * `biased`: whether `log_z` comes of a run that is biased, as those of
+#'   [smc_adapt()] are (NA for results of bridgesampling);
+#' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
+#'   largest `log_z`, and `log_bf_error`, its standard error (of the best one both are
+#'   0; which one that is, is taken as given);
+#' * `prior_prob`; `post_prob`, the posterior probability of the model, and
+#'   `post_prob_error`, its standard error.
+#'
+#'   Errors are by the delta method, which is good when they are small: a `std_error`
+#'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
+#'   one island, or of a repeated or warped bridge sample.
+#'
+#'   It prints without `biased` and `prior_prob`.
+#' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
+#'   an estimate is biased, or two fits share a seed.
+#' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
+#'   no fit, and for other arguments that are not what they should be.
+#' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
+#'   Statistical Association 90, 773-795.
+#' @seealso [logml.smc_fit()] for the functions of the package bridgesampling.
+#' @examples
+#' # observations of a mean mu, with two priors for it
+#' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
+#' fit_with_prior <- function(sd) {
+#'   log_joint <- function(mu) {
+#'     dnorm(mu, 0, sd, log = TRUE) + sum(dnorm(y, mu, log = TRUE))
+#'   }
+#'   gradient <- function(mu) -mu / sd^2 + sum(y - mu)
+#'   smc(log_joint,
+#'     dim = 1, gradient = gradient, n_particles = 64, n_steps = 4, rounds = 0
+#'   )
+#' }
+#' compare_evidence(vague = fit_with_prior(10), narrow = fit_with_prior(1))
+#' @export
+compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
+  models <- list(...)
+  n <- length(models)
+  if (n < 2) {
+    abort(
+      "{.fn compare_evidence} takes at least two fits to compare, not {n}.",
+      "input"
+    )
+  }
+  labels <- check_labels(model_names, as.list(substitute(list(...)))[-1])
+  estimates <- bind_rows(Map(evidence_of, models, labels))
+  prior_prob <- check_prior_prob(prior_prob, n)
+  warn_of_comparison(labels, estimates)
+  best <- which.max(estimates$log_z)
+  posterior <- posterior_probabilities(estimates, prior_prob)
+  tibble::new_tibble(
+    list(
+      model = labels,
+      log_z = estimates$log_z,
+      std_error = estimates$std_error,
+      biased = estimates$biased,
+      log_bf = estimates$log_z - estimates$log_z[best],
+      log_bf_error = error_of_difference(estimates$std_error, best),
+      prior_prob = prior_prob,
+      post_prob = posterior$estimate,
+      post_prob_error = posterior$std_error
+    ),
+    class = "smc_evidence"
+  )
+}
+
+#' @export
+print.smc_evidence <- function(x, ...) {
+  table <- as.data.frame(x)
+  table <- table[setdiff(names(table), c("biased", "prior_prob"))]
+  numbers <- vapply(table, is.numeric, NA)
+  table[numbers] <- lapply(table[numbers], sprintf, fmt = "%.3f")
+  print(table, row.names = FALSE)
+  invisible(x)
+}
+
+# its columns -----------------------------------------------------------------
+
+# One row: log_z, std_error, biased, seed. label: what an error calls it.
+evidence_of <- function(x, label) {
+  if (inherits(x, "smc_fit")) {
+    biased <- x$runs$biased[nrow(x$runs)]
+    return(data.frame(
+      log_z = x$log_z, std_error = x$std_error, biased = biased, seed = x$seed
+    ))
+  }
+  if (!inherits(x, c("bridge", "bridge_list"))) {
+    abort_argument(
+      x,
+      label,
+      "a fit of `smc()` or a result of `bridgesampling::bridge_sampler()`"
+    )
+  }
+  check_installed("bridgesampling", "for its results")
+  # it knows the error of a single sample that is not warped
+  error <- if (inherits(x, "bridge") && x$method == "normal") {
+    bridgesampling::error_measures(x)$cv
+  } else {
+    NA_real_
+  }
+  data.frame(
+    log_z = bridgesampling::logml(x), std_error = error, biased = NA, seed = NA_real_
+  )
+}
+
+error_of_difference <- function(std_error, best) {
+  error <- sqrt(std_error^2 + std_error[best]^2)
+  error[best] <- 0
+  error
+}
+
+# d p_i / d log z_j = p_i (1(i = j) - p_j)
+posterior_probabilities <- function(estimates, prior_prob) {
+  p <- exp(normalise_log(estimates$log_z + log(prior_prob)))
+  n <- length(p)
+  derivative <- p * (diag(n) - matrix(p, n, n, byrow = TRUE))
+  variance <- derivative^2 %*% estimates$std_error^2
+  list(estimate = p, std_error = sqrt(as.vector(variance)))
+}
+
+# Names for the models: those given, those of the arguments, or the expressions; a
+# call made by a program may have the fit itself where a person has an expression.
+check_labels <- function(model_names, expressions) {
+  n <- length(expressions)
+  if (!is.null(model_names)) {
+    if (!is.character(model_names) || length(model_names) != n || anyNA(model_names)) {
+      abort_argument(
+        model_names, "model_names", paste("a character vector of length", n)
+      )
+    }
+    return(make.unique(model_names))
+  }
+  labels <- vapply(seq_len(n), function(i) {
+    x <- expressions[[i]]
+    if (is.language(x)) deparse(x)[1] else paste("model", i)
+  }, "")
+  given <- names(expressions)
+  named <- if (is.null(given)) FALSE else nzchar(given)
+  labels[named] <- given[named]
+  make.unique(labels)
+}
+
+check_prior_prob <- function(prior_prob, n) {
+  if (is.null(prior_prob)) {
+    return(rep(1 / n, n))
+  }
+  of <- "probabilities that sum to one"
+  check_numeric(prior_prob, "prior_prob", lengths = n, of = of)
+  if (any(prior_prob < 0) || abs(sum(prior_prob) - 1) > 1e-8) {
+    abort_argument(prior_prob, "prior_prob", paste("a vector of", of))
+  }
+  as.double(prior_prob)
+}
+
+warn_of_comparison <- function(labels, estimates) {
+  without <- labels[is.na(estimates$std_error)]
+  biased <- labels[estimates$biased %in% TRUE]
+  seeds <- estimates$seed
+  alike <- labels[!is.na(seeds) & seeds %in% seeds[duplicated(seeds)]]
+  problems <- c(
+    "!" = if (length(without) > 0) {
+      "No standard error of {.val {without}}: a fit takes more {.arg islands} for it."
+    },
+    "!" = if (length(biased) > 0) {
+      "The estimate of {.val {biased}} is biased: use {.fn smc} or {.fn smc_run}."
+    },
+    "!" = if (length(alike) > 0) {
+      "The same {.arg seed} for {.val {alike}}: their errors are not independent."
+    }
+  )
+  if (length(problems) > 0) {
+    cli::cli_warn(
+      c("The errors of the comparison are not to be relied on.", problems),
+      class = "autosmc_warning_comparison"
+    )
+  }
+}
+
+# methods for bridgesampling --------------------------------------------------
+
+#' Fits in the functions of bridgesampling
+#'
+#' Methods for the generics of the package bridgesampling. Fits may stand beside
+#' results of `bridgesampling::bridge_sampler()`, before or after them. For errors of
+#' the Bayes factors and of the probabilities, see [compare_evidence()].
+#'
+#' bridgesampling takes the median of repetitions. The islands of a fit are not
+#' treated as such: each estimates the evidence without bias, and so does their mean,
+#' whose logarithm is `log_z`. A fit is one estimate, an object of class `bridge` with
+#' the element `logml`, which is `log_z`. Beside repetitions (`bridge_list`) that
+#' come first, bridgesampling recycles it, and says so.
+#'
+#' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.
+#' @param log whether to return the log Bayes factor (TRUE or FALSE).
+#' @param ... for `post_prob()`, more of what `x2` may be; otherwise not used.
+#' @param prior_prob,model_names as of [compare_evidence()].
+#' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor
+#'   of `x1` over `x2`, an object of class `bf_default` with the elements `bf` and
+#'   `log`. `post_prob()`: the posterior probabilities of the models, a named
+#'   numeric vector. `error_measures()`: a list with `re2`, the squared relative error
+#'   of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv` as a
+#'   `percentage` (string).
+#' @section Errors: `autosmc_error_input` when there is nothing to compare with, when
+#'   something is no fit, and when the error of a fit with one island is asked for.
+#' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
+#' one <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' other <- smc(target_funnel(2), n_particles = 128, n_steps = 8, rounds = 0)
+#' bridgesampling::bf(one, other)
+#' bridgesampling::post_prob(one, other)
+#' bridgesampling::error_measures(one)
+#' @exportS3Method bridgesampling::logml
+logml.smc_fit <- function(x, ...) {
+  check_dots_empty(...)
+  x$log_z
+}
+
+#' @rdname logml.smc_fit
+#' @exportS3Method bridgesampling::bf
+bf.smc_fit <- function(x1, x2, log = FALSE, ...) {
+  if (missing(x2)) {
+    abort("{.arg x2} is missing: a second fit to compare {.arg x1} with.", "input")
+  }
+  check_dots_empty(...)
+  log <- check_flag(log, "log")
+  bf <- bridgesampling::bf(x1$log_z, evidence_of(x2, "x2")$log_z, log = log)
+  attr(bf, "model_names") <- check_labels(NULL, list(substitute(x1), substitute(x2)))
+  bf
+}
+
+#' @rdname logml.smc_fit
+#' @exportS3Method bridgesampling::post_prob
+post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
+  models <- list(x, ...)
+  n <- length(models)
+  if (n < 2) {
+    abort("{.fn post_prob} takes at least two fits to compare, not 1.", "input")
+  }
+  expressions <- c(list(substitute(x)), as.list(substitute(list(...)))[-1])
+  labels <- check_labels(model_names, expressions)
+  estimates <- bind_rows(Map(evidence_of, models, labels))
+  prior_prob <- check_prior_prob(prior_prob, n)
+  stats::setNames(posterior_probabilities(estimates, prior_prob)$estimate, labels)
+}
+
+#' @rdname logml.smc_fit
+#' @exportS3Method bridgesampling::error_measures
+error_measures.smc_fit <- function(bridge_object, ...) {
+  check_dots_empty(...)
+  cv <- bridge_object$std_error
+  if (is.na(cv)) {
+    abort("{.arg bridge_object} has no error: it takes more {.arg islands}.", "input")
+  }
+  list(re2 = cv^2, cv = cv, percentage = paste0(format(100 * cv, digits = 2), "%"))
+}

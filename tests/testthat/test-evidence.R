@@ -1,0 +1,311 @@
+# Comparison of models, with and without bridgesampling.
+
+# A normal density that is too low by the factor exp(log_z), sampled in a moment.
+normal_fit <- function(log_z, seed, islands = 8, sd = 1, n_particles = 64) {
+  target <- target_function(
+    function(x) log_z + rowSums(dnorm(x, 1, sd, log = TRUE)),
+    dim = 2, gradient = function(x) (1 - x) / sd^2, vectorized = TRUE
+  )
+  calmly(smc_run(
+    target, data.frame(lambda = c(0.2, 1), step_size = c(0.7, 0.5)),
+    kernel = kernel_mala(), n_particles = n_particles, islands = islands, seed = seed
+  ))
+}
+
+# the table -------------------------------------------------------------------
+
+test_that("there is a row a model, in the order given", {
+  low <- normal_fit(-2, 1)
+  high <- normal_fit(1, 2)
+  middle <- normal_fit(0, 3)
+  table <- compare_evidence(low, high, middle)
+  expect_s3_class(table, c("smc_evidence", "tbl_df"), exact = FALSE)
+  expect_identical(table$model, c("low", "high", "middle"))
+  expect_identical(table$log_z, c(low$log_z, high$log_z, middle$log_z))
+  expect_identical(table$std_error, c(low$std_error, high$std_error, middle$std_error))
+  expect_identical(table$biased, rep(FALSE, 3))
+  expect_identical(table$log_bf, table$log_z - high$log_z)
+  expect_identical(table$log_bf_error[2], 0)
+  expect_equal(
+    table$log_bf_error[-2],
+    sqrt(c(low$std_error, middle$std_error)^2 + high$std_error^2)
+  )
+  expect_equal(table$prior_prob, rep(1 / 3, 3))
+  expect_equal(table$post_prob, exp(table$log_z) / sum(exp(table$log_z)))
+  # the order makes no difference
+  again <- compare_evidence(middle, low, high)
+  expect_equal(again, table[c(3, 1, 2), ])
+})
+
+test_that("of two models, the probability is logistic and so is its error", {
+  one <- normal_fit(0.7, 1)
+  other <- normal_fit(0, 2)
+  prior <- c(0.2, 0.8)
+  table <- compare_evidence(one, other, prior_prob = prior)
+  p <- plogis(one$log_z - other$log_z + log(0.2 / 0.8))
+  expect_equal(table$post_prob, c(p, 1 - p))
+  error <- p * (1 - p) * sqrt(one$std_error^2 + other$std_error^2)
+  expect_equal(table$post_prob_error, c(error, error))
+  expect_identical(table$prior_prob, prior)
+  certain <- compare_evidence(one, other, prior_prob = c(1, 0))
+  expect_equal(certain$post_prob, c(1, 0))
+  expect_equal(certain$post_prob_error, c(0, 0))
+})
+
+test_that("of more, the errors are those of numerical differentiation", {
+  fits <- Map(normal_fit, c(0, 0.5, -0.4), 1:3, n_particles = c(16, 32, 64))
+  prior <- c(0.5, 0.3, 0.2)
+  table <- do.call(compare_evidence, c(fits, list(prior_prob = prior)))
+  posterior <- function(log_z) prior * exp(log_z) / sum(prior * exp(log_z))
+  jacobian <- vapply(1:3, function(j) {
+    h <- 1e-5 * (1:3 == j)
+    (posterior(table$log_z + h) - posterior(table$log_z - h)) / 2e-5
+  }, numeric(3))
+  variance <- jacobian %*% diag(table$std_error^2) %*% t(jacobian)
+  expect_equal(table$post_prob_error, sqrt(diag(variance)), tolerance = 1e-7)
+})
+
+test_that("evidence far from zero neither overflows nor underflows", {
+  for (by in c(-5000, 5000)) {
+    table <- compare_evidence(normal_fit(by, 1), normal_fit(by - 1, 2))
+    expect_equal(sum(table$post_prob), 1)
+    expect_equal(table$post_prob[1], plogis(-table$log_bf[2]))
+  }
+})
+
+# One hundred comparisons of two models of eight islands each, whose Bayes factor is
+# exp(0.5). Two standard errors hold the truth with a probability of 0.94, by Student's
+# t; 83 of 100 would have a probability of 1e-4. The mean square of the errors is to
+# agree with the variance, which the comparisons give to 14 %.
+test_that("Bayes factors and probabilities are off by as much as they say", {
+  runs <- smc_run(
+    target_gaussian(2, mean = 1),
+    data.frame(lambda = c(0.2, 1), step_size = c(0.7, 0.5)),
+    kernel = kernel_mala(), n_particles = 64, islands = 1600, seed = 1
+  )
+  log_z <- matrix(runs$islands$log_z, nrow = 8)
+  as_fit <- function(log_z, seed) {
+    estimate <- get("combine", asNamespace("autosmc"))(log_z)
+    rest <- list(seed = seed, runs = data.frame(biased = FALSE))
+    structure(c(estimate, rest), class = "smc_fit")
+  }
+  tables <- lapply(1:100, function(i) {
+    compare_evidence(
+      one = as_fit(0.5 + log_z[, i], 1),
+      other = as_fit(log_z[, 100 + i], 2)
+    )
+  })
+  of <- function(column, row) vapply(tables, function(t) t[[column]][row], 0)
+  bf <- of("log_bf", 1) - of("log_bf", 2)
+  bf_error <- of("log_bf_error", 1) + of("log_bf_error", 2)
+  expect_gt(mean(abs(bf - 0.5) < 2 * bf_error), 0.83)
+  expect_lt(abs(log(mean(bf_error^2) / var(bf))), 0.45)
+  expect_mean(of("post_prob", 1), plogis(0.5), resolution = 0.03)
+  p_error <- of("post_prob_error", 1)
+  expect_lt(abs(log(mean(p_error^2) / var(of("post_prob", 1)))), 0.45)
+})
+
+test_that("models are named by their arguments, or as one likes", {
+  one <- normal_fit(0, 1)
+  other <- normal_fit(0, 2)
+  expect_identical(
+    compare_evidence(null = one, other)$model,
+    c("null", "other")
+  )
+  named <- compare_evidence(one, other, model_names = c("a", "b"))
+  expect_identical(named$model, c("a", "b"))
+  by_program <- do.call(compare_evidence, list(one, full = other))
+  expect_identical(by_program$model, c("model 1", "full"))
+})
+
+test_that("it prints with three decimals", {
+  one <- normal_fit(-108.1234, 1)
+  other <- normal_fit(-109, 2)
+  table <- compare_evidence(one, other)
+  expect_output(print(table), "model +log_z +std_error +log_bf")
+  expect_output(print(table), sprintf("one %.3f", one$log_z))
+  capture.output(printed <- withVisible(print(table)))
+  expect_false(printed$visible)
+  expect_identical(printed$value, table)
+})
+
+# what it warns of ------------------------------------------------------------
+
+test_that("missing errors, bias and a shared seed are warned of", {
+  fine <- normal_fit(0, 1)
+  warned <- function(code, words) {
+    expect_warning(table <- code, words, class = "autosmc_warning_comparison")
+    table
+  }
+  single <- normal_fit(0, 2, islands = 1)
+  table <- warned(compare_evidence(fine, single), "No standard error of \"single\"")
+  expect_identical(is.na(table$log_bf_error), is.na(c(0, NA))[order(-table$log_z)])
+  expect_identical(is.na(table$post_prob_error), c(TRUE, TRUE))
+  expect_false(anyNA(table$post_prob))
+
+  adapted <- adapt_plain(
+    target_gaussian(2),
+    n_particles = 32, n_steps = 3, kernel = kernel_lmc(), seed = 3
+  )
+  table <- warned(compare_evidence(fine, adapted), "\"adapted\" is biased")
+  expect_identical(table$biased, c(FALSE, TRUE))
+
+  alike <- normal_fit(0, 1, sd = 1.1)
+  warned(compare_evidence(fine, alike), "same `seed`")
+  expect_warning(compare_evidence(fine, normal_fit(0, 4)), NA)
+})
+
+test_that("a wrong argument is named", {
+  one <- normal_fit(0, 1)
+  other <- normal_fit(0, 2)
+  for (few in list(list(), list(one))) {
+    error <- catch(do.call(compare_evidence, few))
+    expect_s3_class(error, "autosmc_error_input")
+    expect_match(conditionMessage(error), "at least two fits")
+  }
+  expect_bad(compare_evidence(one, 3), "model 2")
+  expect_bad(compare_evidence(one, wrong = one$log_z), "wrong")
+  expect_bad(compare_evidence(list(one, other), one), "list(one, other)")
+  for (bad in list(c(0.2, 0.2), c(-0.5, 1.5), 1, "a", c(NA, 1), c(0.2, 0.3, 0.5))) {
+    expect_bad(compare_evidence(one, other, prior_prob = bad), "prior_prob")
+  }
+  for (bad in list("a", 1:2, c("a", NA), list("a", "b"))) {
+    expect_bad(compare_evidence(one, other, model_names = bad), "model_names")
+  }
+})
+
+# bridgesampling --------------------------------------------------------------
+
+test_that("logml(), bf(), bayes_factor() and post_prob() take fits", {
+  skip_if_not_installed("bridgesampling")
+  one <- normal_fit(0.5, 1)
+  other <- normal_fit(0, 2)
+  expect_identical(bridgesampling::logml(one), one$log_z)
+
+  bf <- bridgesampling::bf(one, other)
+  expect_equal(bf$bf, exp(one$log_z - other$log_z))
+  expect_equal(bf$bf * bridgesampling::bf(other, one)$bf, 1)
+  expect_equal(bridgesampling::bf(one, other, log = TRUE)$bf, log(bf$bf))
+  expect_equal(bridgesampling::bayes_factor(one, other)$bf, bf$bf)
+  expect_output(print(bf), "in favor of one over other")
+
+  third <- normal_fit(-1, 3)
+  prior <- c(0.1, 0.2, 0.7)
+  p <- bridgesampling::post_prob(one, other, third, prior_prob = prior)
+  table <- compare_evidence(one, other, third, prior_prob = prior)
+  expect_equal(p, setNames(table$post_prob, c("one", "other", "third")))
+  named <- bridgesampling::post_prob(one, other, model_names = c("a", "b"))
+  expect_named(named, c("a", "b"))
+
+  error <- bridgesampling::error_measures(one)
+  expect_identical(error$cv, one$std_error)
+  expect_equal(error$re2, one$std_error^2)
+  expect_identical(error$percentage, paste0(format(100 * error$cv, digits = 2), "%"))
+})
+
+# The evidence of y_i ~ N(mu, 1), mu ~ N(0, sd^2), by both packages and in closed form.
+y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
+
+conjugate_evidence <- function(sd) {
+  v <- diag(5) + sd^2
+  -(5 * log(2 * pi) + determinant(v)$modulus[1] + sum(y * solve(v, y))) / 2
+}
+
+log_joint <- function(mu, sd) {
+  dnorm(mu, 0, sd, log = TRUE) + sum(dnorm(y, mu, log = TRUE))
+}
+
+conjugate_fit <- function(sd, seed) {
+  smc(
+    function(mu) log_joint(mu, sd),
+    dim = 1, gradient = function(mu) sum(y) - 5 * mu - mu / sd^2,
+    n_particles = 512, n_steps = 4, rounds = 0, seed = seed
+  )
+}
+
+conjugate_bridge <- function(sd, ...) {
+  variance <- 1 / (5 + 1 / sd^2)
+  set.seed(1)
+  bridgesampling::bridge_sampler(
+    cbind(mu = rnorm(2000, variance * sum(y), sqrt(variance))),
+    log_posterior = function(pars, data) log_joint(pars[["mu"]], data),
+    data = sd, lb = c(mu = -Inf), ub = c(mu = Inf), silent = TRUE, ...
+  )
+}
+
+test_that("both packages agree with the closed form, each in the other's functions", {
+  skip_if_not_installed("bridgesampling")
+  truth <- conjugate_evidence(3) - conjugate_evidence(1)
+  fit <- conjugate_fit(3, 1)
+  fit_1 <- conjugate_fit(1, 2)
+  bridge <- conjugate_bridge(1)
+  expect_lt(abs(fit$log_z - conjugate_evidence(3)), 4 * fit$std_error)
+
+  table <- compare_evidence(fit, bridge, fit_1)
+  expect_identical(table$biased, c(FALSE, NA, FALSE))
+  expect_identical(table$log_z, c(fit$log_z, bridge$logml, fit_1$log_z))
+  expect_identical(table$std_error[2], bridgesampling::error_measures(bridge)$cv)
+  error <- sqrt(fit$std_error^2 + table$std_error[2:3]^2)
+  expect_true(all(error < 0.02))
+  expect_true(all(abs(fit$log_z - table$log_z[2:3] - truth) < 4 * error))
+
+  # first, second, and in the middle
+  bf <- bridgesampling::bf(fit, bridge)$bf
+  expect_equal(bf, exp(fit$log_z - bridge$logml))
+  expect_equal(bridgesampling::bf(bridge, fit)$bf, 1 / bf)
+  expect_equal(bridgesampling::bayes_factor(bridge, fit)$bf, 1 / bf)
+  ours_first <- bridgesampling::post_prob(fit, bridge, fit_1)
+  theirs_first <- bridgesampling::post_prob(bridge, fit, fit_1)
+  expect_equal(ours_first, setNames(table$post_prob, table$model))
+  expect_equal(theirs_first, ours_first[c(2, 1, 3)])
+})
+
+test_that("repetitions of bridgesampling may stand on either side", {
+  skip_if_not_installed("bridgesampling")
+  fit <- conjugate_fit(3, 1)
+  repeated <- conjugate_bridge(1, repetitions = 3)
+  middle <- median(repeated$logml)
+  bf <- bridgesampling::bf(fit, repeated, log = TRUE)$bf
+  expect_equal(bf, fit$log_z - middle)
+  expect_warning(theirs <- bridgesampling::bf(repeated, fit, log = TRUE), "recycled")
+  expect_equal(theirs$bf_median_based, -bf)
+  expect_equal(theirs$bf, repeated$logml - fit$log_z)
+  expect_warning(p <- bridgesampling::post_prob(repeated, fit), "recycled")
+  expect_equal(p[, "fit"], plogis(fit$log_z - repeated$logml))
+  expect_warning(
+    table <- compare_evidence(fit, repeated),
+    "No standard error of \"repeated\"",
+    class = "autosmc_warning_comparison"
+  )
+  expect_identical(table$log_z, c(fit$log_z, middle))
+})
+
+test_that("a wrong use of bridgesampling's functions is named", {
+  skip_if_not_installed("bridgesampling")
+  one <- normal_fit(0, 1)
+  other <- normal_fit(0, 2)
+  expect_bad(bridgesampling::bf(one), "x2")
+  expect_bad(bridgesampling::bayes_factor(one), "x2")
+  for (bad in list(NULL, 3, "a", list(other))) {
+    expect_bad(bridgesampling::bf(one, bad), "x2")
+    expect_bad(bridgesampling::post_prob(one, wrong = bad), "wrong")
+  }
+  expect_bad(bridgesampling::bf(one, other, log = 2), "log")
+  expect_bad(bridgesampling::bf(one, other, other), "log")
+  expect_match(
+    conditionMessage(catch(bridgesampling::post_prob(one))), "at least two fits"
+  )
+  expect_bad(bridgesampling::post_prob(one, other, prior_prob = 1), "prior_prob")
+  single <- normal_fit(0, 3, islands = 1)
+  expect_bad(bridgesampling::error_measures(single), "bridge_object")
+})
+
+test_that("a package that is not there is asked for", {
+  check <- get("check_installed", asNamespace("autosmc"))
+  error <- catch(check("no.such.package", "for this"))
+  expect_s3_class(error, "autosmc_error_package")
+  expect_match(conditionMessage(error), "install.packages(\"no.such.package\")",
+    fixed = TRUE
+  )
+  expect_silent(check("stats", "for that"))
+})
