@@ -264,10 +264,12 @@ shorten <- function(names, width = 24) {
 # R's graphics ----------------------------------------------------------------
 
 # Room for n panels, and for some lines of text below them all. Returns what was set
-# before. A single panel leaves the user's own layout as it is, and finds its place in it.
+# before, in the order in which it can be set again: margins are in lines of the size of
+# text, which the number of panels changes. A single panel leaves the user's own layout
+# as it is, and finds its place in it.
 set_panels <- function(n = 1, lines_below = 0) {
   several <- n > 1
-  old <- graphics::par(c("mar", "mgp", "tcl", if (several) c("mfrow", "oma", "cex")))
+  old <- graphics::par(c(if (several) c("mfrow", "cex", "oma"), "mar", "mgp", "tcl"))
   if (several) {
     graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, 0, 0, 0))
     lines_below <- 0
