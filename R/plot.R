@@ -418,29 +418,13 @@ gg_series <- function(data, x, y) {
     )
 }
 
-# Panels, each named at the side of the axis that is its own.
-gg_panels <- function(panel, scales, side, labeller = ggplot2::label_value) {
-  list(
-    ggplot2::facet_wrap(
-      panel,
-      scales = scales,
-      strip.position = side,
-      labeller = ggplot2::as_labeller(labeller)
-    ),
-    ggplot2::theme(
-      strip.placement = "outside",
-      strip.background = ggplot2::element_blank()
-    )
-  )
-}
-
 gg_schedule <- function(data) {
   gg_series(data, "step", "value") +
     ggplot2::geom_line(data = data[data$joined, ]) +
     ggplot2::geom_point(data = data[!data$joined, ], size = 0.4) +
     ggplot2::geom_blank(ggplot2::aes(y = .data$low)) +
     ggplot2::geom_blank(ggplot2::aes(y = .data$high)) +
-    gg_panels("panel", "free_y", "left") +
+    ggplot2::facet_wrap("panel", scales = "free_y") +
     ggplot2::scale_x_continuous(breaks = whole_breaks) +
     ggplot2::labs(x = "step", y = NULL)
 }
@@ -489,6 +473,10 @@ gg_draws <- function(data) {
       colour = "white",
       linewidth = 0.2
     ) +
-    gg_panels("variable", "free", "bottom", shorten) +
+    ggplot2::facet_wrap(
+      "variable",
+      scales = "free",
+      labeller = ggplot2::as_labeller(shorten)
+    ) +
     ggplot2::labs(x = NULL, y = "density")
 }

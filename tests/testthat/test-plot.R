@@ -109,7 +109,8 @@ test_that("the schedule shows every value of every step, in the panel of its ker
 })
 
 test_that("the panels of fractions reach from 0 to 1", {
-  built <- ggplot2::ggplot_build(picture(klmc_fit))
+  p <- picture(klmc_fit)
+  built <- ggplot2::ggplot_build(p)
   ranges <- lapply(built$layout$panel_scales_y, function(s) s$range$range)
   names(ranges) <- as.character(built$layout$layout$panel)
   for (name in panels[c("lambda", "refresh_rate", "ess")]) {
@@ -120,16 +121,26 @@ test_that("the panels of fractions reach from 0 to 1", {
   expect_equal(ranges[["log Z"]], log_z)
 })
 
-test_that("a round that was not built on is named so", {
+legend_of <- function(...) {
+  p <- picture(...)
+  built <- ggplot2::ggplot_build(p)
+  built$plot$scales$get_scales("colour")$get_limits()
+}
+
+test_that("the legend has the rounds in their order, and says which were not used", {
   fit <- klmc_fit
   fit$runs$used <- c(TRUE, FALSE, TRUE, TRUE)
-  for (what in c("schedule", "barrier")) {
-    colours <- ggplot2::ggplot_build(picture(fit, what))$plot$scales$get_scales("colour")
-    expect_identical(
-      colours$get_limits(),
-      c("round 0", "round 1 (unused)", "round 2", "final islands")
-    )
-  }
+  names <- c("round 0", "round 1 (unused)", "round 2", "final islands")
+  expect_identical(legend_of(fit), names)
+  expect_identical(legend_of(fit, "barrier"), names)
+  # of runs of a single step there are points alone, and no curves
+  single <- other_kernels$rwmh
+  single$runs$used <- TRUE
+  single$steps <- single$steps[single$steps$step == 1 | single$steps$round %in% 1, ]
+  expect_identical(
+    legend_of(single),
+    c("round 0", "round 1", "round 2", "final islands")
+  )
 })
 
 test_that("no two of thirty rounds look the same", {
@@ -138,7 +149,8 @@ test_that("no two of thirty rounds look the same", {
 })
 
 test_that("the barrier rises from 0 to that of each run", {
-  shown <- ggplot2::layer_data(picture(klmc_fit, "barrier"), 1)
+  p <- picture(klmc_fit, "barrier")
+  shown <- ggplot2::layer_data(p, 1)
   ends <- do.call(rbind, lapply(split(shown, shown$group), function(d) {
     c(d$x[1], d$y[1], d$x[nrow(d)], d$y[nrow(d)])
   }))
@@ -226,7 +238,8 @@ test_that("long names are shortened, and stay apart", {
   fit <- klmc_fit
   same <- paste0(strrep("a", 20), c("x", "y"), strrep("b", 20))
   colnames(fit$particles) <- fit$target$names <- same
-  built <- ggplot2::ggplot_build(picture(fit, "draws"))
+  p <- picture(fit, "draws")
+  built <- ggplot2::ggplot_build(p)
   expect_identical(as.character(built$layout$layout$variable), same)
 })
 
@@ -256,6 +269,7 @@ drawn <- function(code, name) {
 }
 
 test_that("R's graphics draw what ggplot2 draws", {
+  skip_if_not_installed("ggplot2")
   lines_and_points <- function(code) {
     xy <- lapply(drawn(code, "C_plotXY"), `[[`, 2)
     xy <- data.frame(
