@@ -41,6 +41,7 @@ picture <- function(...) {
 
 # All of a layer's data, with the names of panels and series as they are read.
 read_layer <- function(p, i) {
+  skip_if_not_installed("ggplot2")
   built <- ggplot2::ggplot_build(p)
   data <- built$data[[i]]
   layout <- built$layout$layout
@@ -280,7 +281,8 @@ test_that("R's graphics draw what ggplot2 draws", {
     xy[order(xy$x, xy$y), ]
   }
   of_layers <- function(p, layers) {
-    xy <- do.call(rbind, lapply(layers, function(i) ggplot2::layer_data(p, i)[c("x", "y")]))
+    xy <- lapply(layers, function(i) ggplot2::layer_data(p, i)[c("x", "y")])
+    xy <- do.call(rbind, xy)
     xy[order(xy$x, xy$y), ]
   }
   for (fit in c(list(klmc_fit), other_kernels)) {
