@@ -58,7 +58,8 @@ plot.smc_fit <- function(
 }
 
 #' @rdname plot.smc_fit
-#' @exportS3Method ggplot2::autoplot
+#' @method autoplot smc_fit
+#' @rawNamespace S3method(ggplot2::autoplot, smc_fit)
 autoplot.smc_fit <- function(
   object,
   what = c("schedule", "islands", "barrier", "draws"),
