@@ -1,0 +1,483 @@
+# Pictures of a fit. ggplot2 and R's own graphics draw the same data frames, which
+# hold everything but the looks, so the two cannot disagree.
+
+#' Pictures of a fit
+#'
+#' `plot()` draws with R's own graphics, `autoplot()` makes the same picture with
+#' ggplot2.
+#'
+#' * `"schedule"`: a panel each, by step, for the temperature, the logarithm of the step
+#'   size (on the scale of the reference), the refreshment rate of [kernel_klmc()] or the
+#'   acceptance probability of [kernel_mala()] and [kernel_rwmh()], the effective sample
+#'   size (ESS) as a fraction of the particles, the cumulative barrier, and log Z up to
+#'   that step. A line for each round of adaptation, and a thin black one for each final
+#'   island; the refreshment rate and the ESS, which jump, are points.
+#' * `"islands"`: the islands' estimates of log Z beside the pooled estimate with its
+#'   95 % interval. For an island in which all particles died there is a `-Inf` at the
+#'   lower edge.
+#' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
+#'   where it rises steeply the path is hard.
+#' * `"draws"`: weighted histograms of the draws.
+#'
+#' @param x,object a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param what the picture: one of `"schedule"`, `"islands"`, `"barrier"` and `"draws"`.
+#' @param variables for `what = "draws"`, which variables (character vector of names);
+#'   NULL for the first six, or all where there are fewer.
+#' @param ... not used.
+#' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes
+#'   and titles can be added.
+#' @section Errors: Of class `autosmc_error_input`, when an argument is not what it
+#'   should be, and for the `"islands"` of a fit with fewer than two.
+#' @source The barrier: Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
+#'   sequential Monte Carlo samplers*. The colours: Okabe and Ito (2008), *Color universal
+#'   design*; the line types differ as well.
+#' @examples
+#' target <- target_gaussian(2, mean = 2)
+#' fit <- smc(target, n_particles = 128, n_steps = 8, seed = 1)
+#' plot(fit)
+#' plot(fit, "draws", variables = "x2")
+#'
+#' @examplesIf requireNamespace("ggplot2", quietly = TRUE)
+#' ggplot2::autoplot(fit, "islands")
+#' @export
+plot.smc_fit <- function(
+  x,
+  what = c("schedule", "islands", "barrier", "draws"),
+  variables = NULL,
+  ...
+) {
+  check_dots_empty(...)
+  engine <- list(
+    schedule = base_schedule,
+    islands = base_islands,
+    barrier = base_barrier,
+    draws = base_draws
+  )
+  draw_picture(engine, x, what, variables)
+  invisible(x)
+}
+
+#' @rdname plot.smc_fit
+#' @method autoplot smc_fit
+#' @rawNamespace S3method(ggplot2::autoplot, smc_fit)
+autoplot.smc_fit <- function(
+  object,
+  what = c("schedule", "islands", "barrier", "draws"),
+  variables = NULL,
+  ...
+) {
+  check_dots_empty(...)
+  engine <- list(
+    schedule = gg_schedule,
+    islands = gg_islands,
+    barrier = gg_barrier,
+    draws = gg_draws
+  )
+  draw_picture(engine, object, what, variables)
+}
+
+# what is drawn ---------------------------------------------------------------
+
+# engine: a function for each picture, of the data frame that the picture shows.
+draw_picture <- function(engine, fit, what, variables) {
+  what <- check_choice(what, "what", names(engine))
+  if (what != "draws" && !is.null(variables)) {
+    abort("{.arg variables} goes with {.code what = \"draws\"} only.", "input")
+  }
+  data <- switch(what,
+    schedule = schedule_data(fit),
+    islands = islands_data(fit),
+    barrier = barrier_data(fit),
+    draws = draws_data(fit, check_variables(variables, fit$target$names))
+  )
+  engine[[what]](data)
+}
+
+check_variables <- function(variables, names) {
+  if (is.null(variables)) {
+    return(utils::head(names, 6))
+  }
+  if (!is.character(variables) || length(variables) == 0) {
+    abort_argument(variables, "variables", "NULL or names of variables")
+  }
+  unknown <- setdiff(variables, names)
+  if (length(unknown) > 0) {
+    abort(
+      c(
+        "{.arg variables} must be names of variables; there is no {.val {unknown}}.",
+        "i" = "There {?is/are} {.val {names}}."
+      ),
+      "input"
+    )
+  }
+  unique(variables)
+}
+
+# `fit$steps` with the `series` that a row belongs to, a factor, in which rounds are told
+# apart but islands are not, and the `line`, in which islands are too. Both are in the
+# order in which they are drawn.
+lines_data <- function(fit) {
+  steps <- fit$steps
+  runs <- fit$runs
+  rounds <- runs[runs$run == "adapt", ]
+  labels <- sprintf("round %d%s", rounds$round, ifelse(rounds$used, "", " (unused)"))
+  final <- if (isTRUE(nrow(fit$islands) > 1)) "final islands" else "final"
+  is_final <- steps$run == "final"
+  series <- ifelse(is_final, final, labels[match(steps$round, rounds$round)])
+  steps$series <- factor(series, c(labels, if (any(is_final)) final))
+  line <- paste(series, steps$island)
+  steps$line <- factor(line, unique(line))
+  steps
+}
+
+# A row a panel, line and step: `panel` (factor), `series`, `line`, `step`, `value`;
+# `low` and `high`, which the panel is to show in any case, or NA; and `joined`, whether
+# it is a point of a curve. What jumps up and down is easier to read as points.
+schedule_data <- function(fit) {
+  steps <- lines_data(fit)
+  columns <- steps[c("series", "line", "step")]
+  is_long <- steps$line %in% steps$line[steps$step > 1]
+  panel <- function(name, value, low = NA_real_, high = NA_real_, jumps = FALSE) {
+    rows <- cbind(panel = name, columns, value = value, low = low, high = high)
+    rows$joined <- is_long & !jumps
+    rows[!is.na(value), ]
+  }
+  data <- rbind(
+    panel("temperature", steps$lambda, 0, 1),
+    panel("log10 step size", log10(steps$step_size)),
+    panel("refreshment rate", steps$refresh_rate, 0, 1, jumps = TRUE),
+    panel("acceptance", steps$acceptance, 0, 1),
+    panel("ESS / particles", steps$ess / fit$n_particles, 0, 1, jumps = TRUE),
+    panel("cumulative barrier", steps$barrier, 0),
+    panel("log Z", steps$log_z)
+  )
+  data$panel <- factor(data$panel, unique(data$panel))
+  data
+}
+
+# A row a line and step, and one for each line's start: `series`, `line`, `lambda`,
+# `barrier`.
+barrier_data <- function(fit) {
+  steps <- lines_data(fit)[c("series", "line", "lambda", "barrier")]
+  start <- steps[!duplicated(steps$line), ]
+  start[c("lambda", "barrier")] <- 0
+  rbind(start, steps)
+}
+
+# A row an island, and a last one for all of them: `kind` ("island", "dead" or
+# "pooled"), `at` (the place on the axis), `log_z`, `conf_low`, `conf_high`.
+islands_data <- function(fit) {
+  islands <- fit$islands
+  n <- NROW(islands)
+  if (n < 2) {
+    abort(
+      c(
+        "{.code what = \"islands\"} needs a fit with several islands; this one has {n}.",
+        "i" = "Islands are made by {.fn smc} and {.fn smc_run}; the argument is
+          {.arg islands}."
+      ),
+      "input"
+    )
+  }
+  data.frame(
+    kind = c(ifelse(islands$log_z == -Inf, "dead", "island"), "pooled"),
+    at = c(islands$island, 1.05 * n + 1),
+    log_z = c(islands$log_z, fit$log_z),
+    conf_low = c(rep(NA, n), fit$conf_low),
+    conf_high = c(rep(NA, n), fit$conf_high)
+  )
+}
+
+# A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
+draws_data <- function(fit, variables) {
+  bars <- lapply(variables, function(name) {
+    bars <- weighted_histogram(fit$particles[, name], exp(fit$log_weights))
+    cbind(variable = factor(name, variables), bars)
+  })
+  do.call(rbind, bars)
+}
+
+# As many bars as Rice's rule asks for at this effective sample size.
+weighted_histogram <- function(x, w) {
+  x <- x[w > 0]
+  w <- w[w > 0] / sum(w)
+  breaks <- pretty(range(x), 2 / sum(w^2)^(1 / 3))
+  n <- length(breaks) - 1
+  bar <- findInterval(x, breaks, all.inside = TRUE)
+  weight <- vapply(split(w, factor(bar, seq_len(n))), sum, 0)
+  data.frame(
+    from = breaks[-(n + 1)],
+    to = breaks[-1],
+    density = unname(weight) / diff(breaks)
+  )
+}
+
+# looks -----------------------------------------------------------------------
+
+okabe_ito <- c(
+  blue = "#0072B2",
+  vermillion = "#D55E00",
+  green = "#009E73",
+  purple = "#CC79A7",
+  orange = "#E69F00",
+  sky_blue = "#56B4E9"
+)
+
+# A row a series. Numbers of colours and of line types without a common divisor, so
+# that all of thirty rounds differ.
+series_looks <- function(series) {
+  names <- levels(series)
+  n <- length(names)
+  types <- c("solid", "longdash", "dotdash", "22", "twodash")
+  looks <- data.frame(
+    colour = rep_len(okabe_ito, n),
+    type = rep_len(types, n),
+    width = 2.4,
+    row.names = names
+  )
+  # thin, for islands are many, and lie upon the round that they repeat
+  looks[grepl("^final", names), ] <- list("black", "solid", 0.6)
+  looks
+}
+
+# Legends are below the panels, in rows that a picture 5 inches wide has room for.
+legend_columns <- function(series) {
+  min(nlevels(series), 56 %/% max(nchar(levels(series))))
+}
+
+whole_breaks <- function(x) unique(round(pretty(x, 4)))
+
+islands_breaks <- function(data) {
+  breaks <- whole_breaks(data$at[data$kind != "pooled"])
+  pooled <- data$at[data$kind == "pooled"]
+  breaks <- breaks[breaks > 0 & breaks < pooled - 1]
+  list(at = c(breaks, pooled), labels = c(breaks, "pooled"))
+}
+
+# Names too long for an axis lose their middle.
+shorten <- function(names, width = 24) {
+  half <- width / 2 - 2
+  n <- nchar(names)
+  short <- paste0(substr(names, 1, half + 1), "...", substr(names, n - half + 1, n))
+  ifelse(n > width, short, names)
+}
+
+# R's graphics ----------------------------------------------------------------
+
+# Room for n panels, and for some lines of text below them all. Returns what was set
+# before, in the order in which it can be set again: margins are in lines of the size of
+# text, which the number of panels changes. A single panel leaves the user's own layout
+# as it is, and finds its place in it.
+set_panels <- function(n = 1, lines_below = 0) {
+  several <- n > 1
+  old <- graphics::par(c(if (several) c("mfrow", "cex", "oma"), "mar", "mgp", "tcl"))
+  if (several) {
+    graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, 0, 0, 0))
+    lines_below <- 0
+  }
+  graphics::par(
+    mar = c(3.2 + lines_below, 3.2, 0.8, 0.8),
+    mgp = c(2, 0.5, 0),
+    tcl = -0.3
+  )
+  old
+}
+
+set_panels_with_legend <- function(n, series) {
+  rows <- ceiling(nlevels(series) / legend_columns(series))
+  set_panels(n, lines_below = if (nlevels(series) > 1) 0.8 + 1.2 * rows else 0)
+}
+
+# of: below the whole page ("ndc") or below this panel ("nfc").
+base_legend <- function(series, of) {
+  if (nlevels(series) == 1) {
+    return()
+  }
+  looks <- series_looks(series)
+  graphics::legend(
+    graphics::grconvertX(0.5, of),
+    graphics::grconvertY(0, of),
+    row.names(looks),
+    col = looks$colour,
+    lty = looks$type,
+    lwd = looks$width,
+    cex = 0.7 / graphics::par("cex"),
+    seg.len = 2.5,
+    x.intersp = 0.6,
+    ncol = legend_columns(series),
+    bty = "n",
+    xjust = 0.5,
+    yjust = 0,
+    xpd = NA
+  )
+}
+
+base_frame <- function(x, y, xlab, ylab, xaxt = "s") {
+  limits <- function(v) range(v[is.finite(v)])
+  plot(NA, xlim = limits(x), ylim = limits(y), xlab = xlab, ylab = ylab, xaxt = xaxt)
+}
+
+base_lines <- function(x, y, data) {
+  looks <- series_looks(data$series)
+  for (i in split(seq_along(x), data$line, drop = TRUE)) {
+    look <- looks[as.character(data$series[i[1]]), ]
+    graphics::lines(x[i], y[i], col = look$colour, lty = look$type, lwd = look$width)
+  }
+}
+
+base_schedule <- function(data) {
+  panels <- split(data, data$panel)
+  old <- set_panels_with_legend(length(panels), data$series)
+  on.exit(graphics::par(old))
+  for (name in names(panels)) {
+    panel <- panels[[name]]
+    y <- c(panel$value, panel$low, panel$high)
+    base_frame(panel$step, y, "step", name, xaxt = "n")
+    graphics::axis(1, whole_breaks(panel$step))
+    curves <- panel[panel$joined, ]
+    base_lines(curves$step, curves$value, curves)
+    dots <- panel[!panel$joined, ]
+    colour <- series_looks(dots$series)[as.character(dots$series), "colour"]
+    graphics::points(dots$step, dots$value, col = colour, pch = 20, cex = 0.5)
+  }
+  base_legend(data$series, "ndc")
+}
+
+base_barrier <- function(data) {
+  old <- set_panels_with_legend(1, data$series)
+  on.exit(graphics::par(old))
+  base_frame(data$lambda, data$barrier, "temperature", "cumulative barrier")
+  base_lines(data$lambda, data$barrier, data)
+  base_legend(data$series, "nfc")
+}
+
+base_islands <- function(data) {
+  old <- set_panels()
+  on.exit(graphics::par(old))
+  y <- c(data$log_z, data$conf_low, data$conf_high)
+  base_frame(data$at, y, "island", "log Z", xaxt = "n")
+  breaks <- islands_breaks(data)
+  graphics::axis(1, breaks$at, breaks$labels)
+  pooled <- data[data$kind == "pooled", ]
+  island <- data[data$kind == "island", ]
+  colour <- okabe_ito["vermillion"]
+  graphics::abline(h = pooled$log_z, col = colour, lty = "dotted")
+  graphics::points(island$at, island$log_z, pch = 19)
+  for (at in data$at[data$kind == "dead"]) {
+    graphics::text(at, graphics::par("usr")[3], " -Inf", srt = 90, adj = c(0, 0.5))
+  }
+  graphics::segments(
+    pooled$at, pooled$conf_low,
+    y1 = pooled$conf_high, col = colour, lwd = 2
+  )
+  graphics::points(pooled$at, pooled$log_z, pch = 18, cex = 1.5, col = colour)
+}
+
+base_draws <- function(data) {
+  panels <- split(data, data$variable)
+  old <- set_panels(length(panels))
+  on.exit(graphics::par(old))
+  for (name in names(panels)) {
+    bars <- panels[[name]]
+    base_frame(c(bars$from, bars$to), c(0, bars$density), shorten(name), "density")
+    graphics::rect(
+      bars$from, 0, bars$to, bars$density,
+      col = okabe_ito["sky_blue"], border = "white"
+    )
+  }
+}
+
+# ggplot2 ---------------------------------------------------------------------
+
+utils::globalVariables(".data") # the data of a layer, within aes()
+
+gg_series <- function(data, x, y) {
+  looks <- series_looks(data$series)
+  several <- nrow(looks) > 1
+  columns <- legend_columns(data$series)
+  guide <- if (several) ggplot2::guide_legend(ncol = columns) else "none"
+  scale <- function(make, values) {
+    make(NULL, values = values, limits = row.names(looks), guide = guide)
+  }
+  ggplot2::ggplot(
+    data,
+    ggplot2::aes(
+      .data[[x]],
+      .data[[y]],
+      group = .data$line,
+      colour = .data$series,
+      linetype = .data$series,
+      linewidth = .data$series
+    )
+  ) +
+    scale(ggplot2::scale_colour_manual, looks$colour) +
+    scale(ggplot2::scale_linetype_manual, looks$type) +
+    scale(ggplot2::scale_linewidth_manual, looks$width / ggplot2::.pt) + # in mm
+    ggplot2::theme(
+      legend.position = "bottom",
+      legend.key.width = ggplot2::unit(2, "lines")
+    )
+}
+
+gg_schedule <- function(data) {
+  gg_series(data, "step", "value") +
+    ggplot2::geom_line(data = data[data$joined, ]) +
+    ggplot2::geom_point(data = data[!data$joined, ], size = 0.4) +
+    ggplot2::geom_blank(ggplot2::aes(y = .data$low)) +
+    ggplot2::geom_blank(ggplot2::aes(y = .data$high)) +
+    ggplot2::facet_wrap("panel", scales = "free_y") +
+    ggplot2::scale_x_continuous(breaks = whole_breaks) +
+    ggplot2::labs(x = "step", y = NULL)
+}
+
+gg_barrier <- function(data) {
+  gg_series(data, "lambda", "barrier") +
+    ggplot2::geom_line() +
+    ggplot2::labs(x = "temperature", y = "cumulative barrier")
+}
+
+gg_islands <- function(data) {
+  pooled <- data[data$kind == "pooled", ]
+  breaks <- islands_breaks(data)
+  colour <- okabe_ito[["vermillion"]]
+  ggplot2::ggplot(data, ggplot2::aes(.data$at, .data$log_z)) +
+    ggplot2::geom_hline(yintercept = pooled$log_z, colour = colour, linetype = "dotted") +
+    ggplot2::geom_point(data = data[data$kind == "island", ], size = 2) +
+    ggplot2::geom_text(
+      data = data[data$kind == "dead", ],
+      label = " -Inf",
+      angle = 90,
+      hjust = 0
+    ) +
+    ggplot2::geom_pointrange(
+      ggplot2::aes(ymin = .data$conf_low, ymax = .data$conf_high),
+      pooled,
+      colour = colour,
+      shape = "diamond",
+      size = 1
+    ) +
+    ggplot2::scale_x_continuous(
+      breaks = breaks$at,
+      labels = breaks$labels,
+      minor_breaks = NULL
+    ) +
+    ggplot2::labs(x = "island", y = "log Z")
+}
+
+gg_draws <- function(data) {
+  ggplot2::ggplot(
+    data,
+    ggplot2::aes(xmin = .data$from, xmax = .data$to, ymin = 0, ymax = .data$density)
+  ) +
+    ggplot2::geom_rect(
+      fill = okabe_ito[["sky_blue"]],
+      colour = "white",
+      linewidth = 0.2
+    ) +
+    ggplot2::facet_wrap(
+      "variable",
+      scales = "free",
+      labeller = ggplot2::as_labeller(shorten)
+    ) +
+    ggplot2::labs(x = NULL, y = "density")
+}

@@ -1,0 +1,370 @@
+# What the pictures show, against the fit that they are made of.
+
+# fits ------------------------------------------------------------------------
+
+tiny <- function(..., n_particles = 32, n_steps = 6, islands = 3, seed = 1) {
+  calmly(smc(target_gaussian(2, mean = 2), ...,
+    n_particles = n_particles, n_steps = n_steps, islands = islands, seed = seed
+  ))
+}
+
+klmc_fit <- tiny()
+other_kernels <- list(
+  lmc = tiny(kernel = kernel_lmc()),
+  mala = tiny(kernel = kernel_mala()),
+  rwmh = tiny(kernel = kernel_rwmh(), schedule = schedule_adaptive(0.5), n_steps = 1)
+)
+
+adapted_fit <- function() {
+  smc_adapt(target_gaussian(1, mean = 2), n_particles = 32, n_steps = 6, seed = 2)
+}
+
+# Of eight islands some die at their only step.
+fit_with_dead_islands <- function() {
+  edge <- target_function(
+    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
+    dim = 1
+  )
+  calmly(smc_run(edge, data.frame(lambda = 1, step_size = 1),
+    kernel = kernel_rwmh(), n_particles = 8, islands = 8, seed = 1
+  ))
+}
+
+all_kinds <- c("schedule", "islands", "barrier", "draws")
+
+# ggplot2 ---------------------------------------------------------------------
+
+picture <- function(...) {
+  skip_if_not_installed("ggplot2")
+  ggplot2::autoplot(...)
+}
+
+# All of a layer's data, with the names of panels and series as they are read.
+read_layer <- function(p, i) {
+  skip_if_not_installed("ggplot2")
+  built <- ggplot2::ggplot_build(p)
+  data <- built$data[[i]]
+  layout <- built$layout$layout
+  panel <- intersect(c("panel", "variable"), names(layout))
+  data$label <- as.character(layout[[panel]])[match(data$PANEL, layout$PANEL)]
+  colours <- built$plot$scales$get_scales("colour")
+  if (!is.null(colours)) {
+    names <- colours$get_limits()
+    data$series <- names[match(data$colour, colours$map(names))]
+  }
+  data
+}
+
+panels <- c(
+  lambda = "temperature",
+  step_size = "log10 step size",
+  refresh_rate = "refreshment rate",
+  acceptance = "acceptance",
+  ess = "ESS / particles",
+  barrier = "cumulative barrier",
+  log_z = "log Z"
+)
+
+expect_schedule_of <- function(fit, final) {
+  p <- picture(fit)
+  shown <- rbind(
+    read_layer(p, 1)[c("x", "y", "label", "series")],
+    read_layer(p, 2)[c("x", "y", "label", "series")]
+  )
+  steps <- fit$steps
+  steps$step_size <- log10(steps$step_size)
+  steps$ess <- steps$ess / fit$n_particles
+  steps$series <- ifelse(steps$run == "final", final, paste("round", steps$round))
+  expected <- lapply(names(panels), function(column) {
+    data.frame(
+      x = steps$step, y = steps[[column]], label = panels[[column]],
+      series = steps$series
+    )
+  })
+  expected <- do.call(rbind, expected)
+  expected <- expected[!is.na(expected$y), ]
+  sorted <- function(d) {
+    d <- d[order(d$label, d$series, d$x, d$y), ]
+    row.names(d) <- NULL
+    d$x <- as.numeric(d$x)
+    d
+  }
+  expect_equal(sorted(shown), sorted(expected))
+}
+
+test_that("the schedule shows every value of every step, in the panel of its kernel", {
+  fits <- c(list(klmc_fit), other_kernels)
+  for (fit in fits) {
+    fit$runs$used <- TRUE # for rounds that are not have another name
+    expect_schedule_of(fit, "final islands")
+  }
+  shown <- lapply(fits, function(fit) unique(read_layer(picture(fit), 2)$label))
+  expect_true("refreshment rate" %in% shown[[1]])
+  expect_false(any(c("refreshment rate", "acceptance") %in% shown[[2]]))
+  adapted <- adapted_fit()
+  adapted$runs$used <- TRUE
+  expect_schedule_of(adapted, "none")
+  one <- tiny(rounds = 0, islands = 1)
+  expect_schedule_of(one, "final")
+  expect_schedule_of(smc_run(one$target, one$schedule, seed = 1), "final")
+})
+
+test_that("the panels of fractions reach from 0 to 1", {
+  p <- picture(klmc_fit)
+  built <- ggplot2::ggplot_build(p)
+  ranges <- lapply(built$layout$panel_scales_y, function(s) s$range$range)
+  names(ranges) <- as.character(built$layout$layout$panel)
+  for (name in panels[c("lambda", "refresh_rate", "ess")]) {
+    expect_equal(ranges[[name]], c(0, 1))
+  }
+  expect_equal(ranges[["cumulative barrier"]], c(0, max(klmc_fit$steps$barrier)))
+  log_z <- range(klmc_fit$steps$log_z)
+  expect_equal(ranges[["log Z"]], log_z)
+})
+
+legend_of <- function(...) {
+  p <- picture(...)
+  built <- ggplot2::ggplot_build(p)
+  built$plot$scales$get_scales("colour")$get_limits()
+}
+
+test_that("the legend has the rounds in their order, and says which were not used", {
+  fit <- klmc_fit
+  fit$runs$used <- c(TRUE, FALSE, TRUE, TRUE)
+  names <- c("round 0", "round 1 (unused)", "round 2", "final islands")
+  expect_identical(legend_of(fit), names)
+  expect_identical(legend_of(fit, "barrier"), names)
+  # of runs of a single step there are points alone, and no curves
+  single <- other_kernels$rwmh
+  single$runs$used <- TRUE
+  single$steps <- single$steps[single$steps$step == 1 | single$steps$round %in% 1, ]
+  expect_identical(
+    legend_of(single),
+    c("round 0", "round 1", "round 2", "final islands")
+  )
+})
+
+test_that("no two of thirty rounds look the same", {
+  looks <- series_looks(factor(sprintf("round %d", 1:30)))
+  expect_false(anyDuplicated(looks[c("colour", "type")]) > 0)
+})
+
+test_that("the barrier rises from 0 to that of each run", {
+  p <- picture(klmc_fit, "barrier")
+  shown <- ggplot2::layer_data(p, 1)
+  ends <- do.call(rbind, lapply(split(shown, shown$group), function(d) {
+    c(d$x[1], d$y[1], d$x[nrow(d)], d$y[nrow(d)])
+  }))
+  rounds <- klmc_fit$runs$barrier[klmc_fit$runs$run == "adapt"]
+  n <- 3 + 3
+  expect_equal(unname(ends[, 1:3]), cbind(rep(0, n), 0, 1))
+  expect_equal(unname(ends[, 4]), c(rounds, klmc_fit$islands$barrier))
+})
+
+test_that("the islands are shown with the pooled estimate and its interval", {
+  fit <- klmc_fit
+  p <- picture(fit, "islands")
+  expect_equal(ggplot2::layer_data(p, 1)$yintercept, fit$log_z)
+  islands <- ggplot2::layer_data(p, 2)
+  expect_equal(islands$x, 1:3)
+  expect_equal(islands$y, fit$islands$log_z)
+  expect_identical(nrow(ggplot2::layer_data(p, 3)), 0L)
+  pooled <- ggplot2::layer_data(p, 4)
+  expect_equal(
+    c(pooled$ymin, pooled$y, pooled$ymax),
+    c(fit$conf_low, fit$log_z, fit$conf_high)
+  )
+  expect_gt(pooled$x, 3)
+})
+
+test_that("islands in which all died are shown too", {
+  fit <- fit_with_dead_islands()
+  dead <- fit$islands$log_z == -Inf
+  expect_true(any(dead) && !all(dead))
+  p <- picture(fit, "islands")
+  expect_equal(ggplot2::layer_data(p, 2)$x, which(!dead))
+  expect_equal(ggplot2::layer_data(p, 3)$x, which(dead))
+  expect_equal(ggplot2::layer_data(p, 3)$y, rep(-Inf, sum(dead)))
+  expect_match(ggplot2::layer_data(p, 3)$label, "-Inf")
+})
+
+test_that("the histograms have the weights of the draws", {
+  fit <- other_kernels$lmc
+  summary <- summary(fit)$variables
+  w <- exp(fit$log_weights)
+  bars <- read_layer(picture(fit, "draws"), 1)
+  expect_identical(unique(bars$label), c("x1", "x2"))
+  for (name in c("x1", "x2")) {
+    b <- bars[bars$label == name, ]
+    width <- b$xmax - b$xmin
+    area <- width * b$ymax
+    expect_equal(b$ymin, rep(0, nrow(b)))
+    expect_equal(sum(area), 1)
+    # in a bar no draw is further from its middle than half its width
+    middle <- sum(area * (b$xmin + b$xmax) / 2)
+    expect_lte(
+      abs(middle - summary$mean[summary$variable == name]),
+      max(width) / 2
+    )
+    below <- vapply(b$xmax, function(at) sum(w[fit$particles[, name] < at]), 0)
+    expect_equal(cumsum(area), below)
+  }
+})
+
+test_that("a histogram does without draws of no weight, and with a single value", {
+  x <- c(1, 2, 3, 1e6, NaN)
+  bars <- weighted_histogram(x, c(0.5, 0.25, 0.25, 0, 0))
+  expect_lte(max(bars$to), 4)
+  expect_equal(sum(bars$density * (bars$to - bars$from)), 1)
+  one <- weighted_histogram(c(3, 3), c(0.5, 0.5))
+  expect_equal(sum(one$density * (one$to - one$from)), 1)
+  expect_true(all(one$density[one$from > 3 | one$to < 3] == 0))
+})
+
+test_that("`variables` chooses the variables and their order", {
+  fit <- calmly(smc_run(target_sonar(), data.frame(lambda = 1, step_size = 0.1),
+    n_particles = 16, seed = 1
+  ))
+  shown <- function(...) unique(read_layer(picture(fit, "draws", ...), 1)$label)
+  expect_identical(shown(), paste0("V", 1:6))
+  expect_identical(shown(variables = c("intercept", "V3")), c("intercept", "V3"))
+})
+
+test_that("long names are shortened, and stay apart", {
+  long <- paste0("a_very_long_name_of_a_coefficient[", 1:2, "]")
+  expect_identical(
+    shorten(c(long, "beta")),
+    c("a_very_long...ficient[1]", "a_very_long...ficient[2]", "beta")
+  )
+  fit <- klmc_fit
+  same <- paste0(strrep("a", 20), c("x", "y"), strrep("b", 20))
+  colnames(fit$particles) <- fit$target$names <- same
+  p <- picture(fit, "draws")
+  built <- ggplot2::ggplot_build(p)
+  expect_identical(as.character(built$layout$layout$variable), same)
+})
+
+test_that("all pictures of all fits are drawn without a word", {
+  skip_if_not_installed("ggplot2")
+  pdf(NULL)
+  on.exit(dev.off())
+  one_step <- tiny(n_steps = 1, rounds = 0)
+  for (fit in c(list(klmc_fit, one_step, fit_with_dead_islands()), other_kernels)) {
+    for (what in all_kinds) {
+      expect_silent(print(picture(fit, what)))
+    }
+  }
+})
+
+# R's graphics ----------------------------------------------------------------
+
+# What is drawn while `code` runs: a list of the calls of the graphics engine by this
+# name, each with its arguments.
+drawn <- function(code, name) {
+  pdf(NULL)
+  on.exit(dev.off())
+  dev.control("enable")
+  force(code)
+  calls <- lapply(recordPlot()[[1]], function(entry) as.list(entry[[2]]))
+  Filter(function(call) identical(call[[1]]$name, name), calls)
+}
+
+test_that("R's graphics draw what ggplot2 draws", {
+  skip_if_not_installed("ggplot2")
+  lines_and_points <- function(code) {
+    xy <- lapply(drawn(code, "C_plotXY"), `[[`, 2)
+    xy <- data.frame(
+      x = unlist(lapply(xy, `[[`, "x")),
+      y = unlist(lapply(xy, `[[`, "y"))
+    )
+    xy <- xy[!is.na(xy$y), ] # what plot() is first called with
+    xy[order(xy$x, xy$y), ]
+  }
+  of_layers <- function(p, layers) {
+    xy <- lapply(layers, function(i) ggplot2::layer_data(p, i)[c("x", "y")])
+    xy <- do.call(rbind, xy)
+    xy[order(xy$x, xy$y), ]
+  }
+  for (fit in c(list(klmc_fit), other_kernels)) {
+    expect_equal(
+      lines_and_points(plot(fit)), of_layers(picture(fit), 1:2),
+      ignore_attr = TRUE
+    )
+    expect_equal(
+      lines_and_points(plot(fit, "barrier")), of_layers(picture(fit, "barrier"), 1),
+      ignore_attr = TRUE
+    )
+    expect_equal(
+      lines_and_points(plot(fit, "islands")),
+      of_layers(picture(fit, "islands"), c(2, 4)),
+      ignore_attr = TRUE
+    )
+  }
+  interval <- drawn(plot(klmc_fit, "islands"), "C_segments")[[1]]
+  expect_equal(c(interval[[3]], interval[[5]]), with(klmc_fit, c(conf_low, conf_high)))
+  bars <- drawn(plot(klmc_fit, "draws"), "C_rect")
+  expect_length(bars, 2)
+  shown <- ggplot2::layer_data(picture(klmc_fit, "draws"), 1)
+  expect_equal(unlist(lapply(bars, `[[`, 5)), shown$ymax)
+})
+
+test_that("R's graphics show islands in which all died", {
+  fit <- fit_with_dead_islands()
+  texts <- drawn(plot(fit, "islands"), "C_text")
+  expect_equal(
+    vapply(texts, function(call) call[[2]]$x, 0),
+    which(fit$islands$log_z == -Inf)
+  )
+})
+
+test_that("plot() returns the fit, unseen, and leaves the device as it was", {
+  pdf(NULL)
+  on.exit(dev.off())
+  par(cex = 1.2, mar = c(5, 4, 3, 2), tcl = -0.6, oma = c(1, 1, 1, 1))
+  of_the_plot <- c("usr", "xaxp", "yaxp") # its coordinates, to add to it
+  before <- par(no.readonly = TRUE)
+  for (what in all_kinds) {
+    seen <- withVisible(plot(klmc_fit, what))
+    expect_identical(seen$value, klmc_fit)
+    expect_false(seen$visible)
+    after <- par(no.readonly = TRUE)
+    others <- setdiff(names(before), of_the_plot)
+    expect_equal(after[others], before[others])
+  }
+})
+
+test_that("pictures of one panel go into a layout of one's own", {
+  pages <- tempfile(fileext = ".pdf")
+  pdf(pages, onefile = FALSE)
+  on.exit(unlink(pages))
+  par(mfrow = c(2, 2))
+  places <- lapply(c("islands", "barrier", "islands"), function(what) {
+    plot(klmc_fit, what)
+    par("mfg")[1:2]
+  })
+  plot(klmc_fit, "draws", variables = "x1")
+  expect_equal(par("mfg")[1:2], c(2, 2))
+  dev.off()
+  expect_equal(places, list(c(1, 1), c(1, 2), c(2, 1)))
+})
+
+# arguments -------------------------------------------------------------------
+
+test_that("arguments are checked, by both", {
+  both <- list(plot, if (requireNamespace("ggplot2", quietly = TRUE)) ggplot2::autoplot)
+  for (draw in Filter(Negate(is.null), both)) {
+    for (what in list("trace", NA, 1, NULL, c("draws", "islands"))) {
+      expect_bad(draw(klmc_fit, what), "what")
+    }
+    for (variables in list("x3", c("x1", NA), 1, character(), TRUE)) {
+      expect_bad(draw(klmc_fit, "draws", variables = variables), "variables")
+    }
+    expect_bad(draw(klmc_fit, "barrier", variables = "x1"), "variables")
+    expect_bad(draw(klmc_fit, main = "title"), "main")
+    expect_bad(draw(adapted_fit(), "islands"), "islands")
+    expect_bad(draw(tiny(islands = 1), "islands"), "islands")
+  }
+  expect_error(plot(klmc_fit, "draws", "x3"), '"x1" and "x2"')
+  expect_error(plot(klmc_fit, "trace"), '"schedule", "islands", "barrier", "draws"')
+  expect_error(plot(tiny(islands = 1), "islands"), "several islands; this one has 1")
+})
