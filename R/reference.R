@@ -66,7 +66,12 @@ print.smc_reference_gaussian <- function(x, ...) {
   } else {
     sprintf("a %d x %d covariance", nrow(x$chol), nrow(x$chol))
   }
-  cat("<smc_reference> normal, mean ", show(x$mean), ", ", scale, "\n", sep = "")
+  n_drivers <- length(x$driven$drivers)
+  cat("<smc_reference> normal, mean ", show(x$mean), ", ", scale,
+    if (n_drivers > 0) sprintf(", scales driven by %d of the coordinates", n_drivers),
+    "\n",
+    sep = ""
+  )
   invisible(x)
 }
 
@@ -186,10 +191,13 @@ gaussian_coordinates <- function(reference, dim) {
       size <- paste(dim(chol), collapse = " x ")
       abort("{.arg cov} must be {dim} x {dim}, not {size}.", "input")
     }
-    return(list(
-      reference_mean = rep_len(mean, dim),
-      reference_chol = chol,
-      reference_chol_transposed = t(chol)
+    return(c(
+      list(
+        reference_mean = rep_len(mean, dim),
+        reference_chol = chol,
+        reference_chol_transposed = t(chol)
+      ),
+      driven_coordinates(reference$driven)
     ))
   }
   sd <- check_positive(reference$sd, "sd", lengths = c(1, dim))
@@ -197,6 +205,17 @@ gaussian_coordinates <- function(reference, dim) {
     return(NULL)
   }
   list(reference_mean = rep_len(mean, dim), reference_sd = rep_len(sd, dim))
+}
+
+# Of a fitted reference, see fit_reference(); NULL where nothing is driven.
+driven_coordinates <- function(driven) {
+  if (!is.null(driven)) {
+    list(
+      reference_drivers = driven$drivers - 1L,
+      reference_shift = driven$shift,
+      reference_slope = driven$slope
+    )
+  }
 }
 
 # Its log density and gradient as target_border() has those of a target; NULL for

@@ -106,46 +106,6 @@ print.smc_schedule_adaptive <- function(x, ...) {
 
 is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 
-# the reference ---------------------------------------------------------------
-
-# The variance of a fitted reference is larger than that of the particles: tails
-# that are too light make an estimate that is too low, and looks fine.
-inflation <- 1.5
-
-# A normal distribution fitted to weighted particles; NULL when too few are left.
-# The covariance is full when there are many particles for the dimension, with its
-# correlations shrunk by the rule of Schaefer and Strimmer (2005), and else diagonal;
-# with fewer particles than dimensions even that is not worth it (NULL).
-fit_reference <- function(particles, log_weights) {
-  w <- exp(log_weights)
-  n <- 1 / sum(w^2)
-  d <- ncol(particles)
-  if (n < max(10, d)) {
-    return(NULL)
-  }
-  mean <- colSums(w * particles)
-  centred <- sweep(particles, 2, mean) * sqrt(w * n / (n - 1))
-  variance <- colSums(centred^2)
-  constant <- variance <= 1e-24 * mean^2 # but for rounding
-  if (!all(is.finite(c(mean, variance))) || any(constant)) {
-    return(NULL)
-  }
-  if (d == 1 || n < 6 * d) {
-    return(reference_gaussian(mean, sd = sqrt(inflation * variance)))
-  }
-  correlation <- stats::cov2cor(crossprod(centred))
-  square <- correlation[upper.tri(correlation)]^2
-  shrinkage <- min(1, sum((1 - square)^2 / (n - 1)) / sum(square))
-  correlation <- (1 - shrinkage) * correlation
-  diag(correlation) <- 1
-  sd <- sqrt(inflation * variance)
-  cov <- correlation * tcrossprod(sd)
-  tryCatch(
-    reference_gaussian(mean, cov = (cov + t(cov)) / 2),
-    autosmc_error_input = function(e) NULL
-  )
-}
-
 # the rounds ------------------------------------------------------------------
 
 # One adapting run, and then `rounds` more. Returns list(best, runs, used): the runs
@@ -163,9 +123,10 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
   runs <- list(best)
   used <- TRUE
   whiten <- rounds$whiten
+  whitened <- FALSE
   for (round in seq_len(rounds$rounds)) {
     reference <- if (whiten) {
-      fit_reference(unconstrained_particles(best), best$log_weights)
+      fit_reference(unconstrained_particles(best), best$log_weights, drivable = whitened)
     }
     if (is.null(reference)) {
       reference <- best$reference
@@ -178,6 +139,7 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     used[round + 1] <- is_no_worse(tried, best)
     if (used[round + 1]) {
       best <- tried
+      whitened <- whiten
     } else {
       whiten <- FALSE # the same fit would do no better a second time
     }
@@ -191,10 +153,13 @@ unconstrained_particles <- function(result) {
 }
 
 # Whether a round can be built on: its barrier is no higher than the best one's, but
-# for chance, and its estimate has not fallen by an amount for which chance is no
-# excuse. An unbiased estimate is too high by e^5 with a probability of at most e^-5
-# (Markov's inequality), so one that is e^5 below another has missed something.
+# for chance; and its estimate has not fallen far, as it does when a reference leaves
+# out a part of the target, unless the barrier is so much lower that the older
+# estimate is the worse one.
 is_no_worse <- function(tried, best) {
-  tried$runs$barrier <= 1.05 * best$runs$barrier &&
-    tried$runs$log_z >= best$runs$log_z - 5
+  ratio <- 1.05
+  if (tried$runs$log_z < best$runs$log_z - 5) {
+    ratio <- 2 / 3
+  }
+  tried$runs$barrier <= ratio * best$runs$barrier
 }

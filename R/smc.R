@@ -23,7 +23,9 @@
 #'   target. 0 for the paper's method.
 #' @param whiten whether each round's reference is a normal distribution fitted to
 #'   the particles of the best round before (TRUE or FALSE). Kernels then move in
-#'   coordinates in which the target is close to standard normal.
+#'   coordinates in which the target is close to standard normal. From the second fit
+#'   on, where some variables drive the scale of the others, as in a funnel or a
+#'   hierarchical model, the reference follows: it is normal given these variables.
 #' @param max_steps at most so many steps in the rounds after the first (whole number
 #'   of at least 2). The barrier of LMC grows with the number of steps, and without a
 #'   limit would double it in every round.

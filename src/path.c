@@ -70,6 +70,10 @@ void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
 void smc_path_to_user(const smc_path *path, int n, const double *z,
                       double *out) {
   int d = path->d;
+  if (path->driven.n_drivers > 0) {
+    smc_drive(&path->driven, d, n, z, out);
+    z = out;
+  }
   if (!path->mean)
     memcpy(out, z, smc_size(d, n) * sizeof(double));
   else if (path->chol)
@@ -107,6 +111,9 @@ static void pull_back(const smc_path *path, smc_cloud *cloud, bool gradients) {
     cloud->log_p[k] += log_jacobian;
   if (gradients)
     scale_gradients(path, cloud->n, cloud->grad_p);
+  if (path->driven.n_drivers > 0)
+    smc_drive_back(&path->driven, path->d, cloud->n, cloud->x, cloud->log_p,
+                   gradients ? cloud->grad_p : NULL);
 }
 
 /* what is not finite ------------------------------------------------------ */

@@ -4,7 +4,8 @@
  * the target's own are x = mean + L z, with L diagonal or lower triangular. A
  * Gaussian reference other than N(0, I) is this change of coordinates and
  * nothing else: kernels and tuner do not know of it, and it preconditions them
- * for free.
+ * for free. A reference with driven coordinates is x = mean + L u(z): see
+ * driven.h.
  *
  * A reference that is not Gaussian is a callback like the target's, with draws
  * that are given; then z = x.
@@ -13,6 +14,7 @@
 #define SMC_PATH_H
 
 #include "cloud.h"
+#include "driven.h"
 #include "rng.h"
 
 #include <autosmc.h>
@@ -25,6 +27,7 @@ typedef struct smc_path {
   const double *sd;   /* d, the diagonal of L, positive; or NULL          */
   const double *chol; /* d x d, L in its lower triangle; or NULL          */
   const double *chol_transposed; /* d x d, its transpose                  */
+  smc_driven driven;             /* only when mean is given               */
   double *mapped; /* scratch, d x (largest cloud), when mean is given */
   double *packed; /* scratch for products with L, when chol is given  */
   autosmc_target_fn reference; /* normalised; NULL for a Gaussian       */

@@ -221,6 +221,16 @@ static void begin_reference(r_run *run, SEXP list) {
   path->start = start;
 }
 
+static smc_driven read_driven(SEXP config) {
+  SEXP drivers = r_element(config, "reference_drivers");
+  if (drivers == R_NilValue)
+    return (smc_driven){.n_drivers = 0};
+  return (smc_driven){.n_drivers = (int)Rf_xlength(drivers),
+                      .drivers = INTEGER(drivers),
+                      .shift = REAL(r_element(config, "reference_shift")),
+                      .slope = REAL(r_element(config, "reference_slope"))};
+}
+
 SEXP r_run_begin(r_run *run, r_target *target, SEXP config, int d) {
   run->config = read_config(config, d, &run->tuner);
   run->trace = (smc_trace){.step = 0, .n_done = 0};
@@ -234,6 +244,7 @@ SEXP r_run_begin(r_run *run, r_target *target, SEXP config, int d) {
   run->path.chol = reals_or_null(config, "reference_chol");
   run->path.chol_transposed =
       reals_or_null(config, "reference_chol_transposed");
+  run->path.driven = read_driven(config);
   begin_reference(run, r_element(config, "reference"));
 
   smc_arena arena = {NULL, 0};

@@ -60,6 +60,7 @@ void test_resample(void);
 void test_minimize(void);
 void test_state(void);
 void test_constrain(void);
+void test_driven(void);
 void test_path(void);
 void test_kernels(void);
 void test_tuner(void);

@@ -102,6 +102,7 @@ int main(void) {
   test_minimize();
   test_state();
   test_constrain();
+  test_driven();
   test_path();
   test_kernels();
   test_tuner();
