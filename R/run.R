@@ -68,12 +68,20 @@ check_islands <- function(islands, precision, max_islands) {
   list(islands = islands, precision = precision, max_islands = max_islands)
 }
 
-check_rounds <- function(rounds, whiten, max_steps) {
-  list(
+# step_fraction: only what ends in islands has one.
+check_rounds <- function(rounds, whiten, max_steps, step_fraction) {
+  plan <- list(
     rounds = check_count(rounds, "rounds", min = 0),
     whiten = check_flag(whiten, "whiten"),
     max_steps = check_count(max_steps, "max_steps", min = 2)
   )
+  if (!missing(step_fraction)) {
+    if (!is_number(step_fraction) || step_fraction <= 0 || step_fraction > 1) {
+      abort_argument(step_fraction, "step_fraction", "a number above 0 and at most 1")
+    }
+    plan$step_fraction <- as.double(step_fraction)
+  }
+  plan
 }
 
 # A seed of one's own choice; or one from R's generator, by exactly one draw.

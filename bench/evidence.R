@@ -1,4 +1,4 @@
-# smc() by its defaults: rounds, whitening and islands; 32 seeds each (8 for Pines).
+# smc() by its defaults: rounds, whitening and islands; 32 seeds each.
 # `covered` is the share of the 95 % intervals that hold the truth, `error` the
 # median of the standard errors, `warned` the share of fits with a warning.
 source("bench/common.R")
@@ -21,7 +21,7 @@ if (length(names) == 0) names <- names(cases)
 rows <- lapply(names, function(name) {
   target <- cases[[name]]()
   true <- if (name %in% names(truth)) truth[[name]] else 0
-  out <- replicate_seeds(if (name == "pines") 1:8 else 1:32, function(seed) {
+  out <- replicate_seeds(1:32, function(seed) {
     warned <- 0
     fit <- withCallingHandlers(
       smc(target, seed = seed),
