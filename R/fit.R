@@ -24,7 +24,10 @@ new_fit <- function(settings, adapted, final, plan) {
         particles = draws$particles,
         log_weights = draws$log_weights,
         island = draws$island,
-        schedule = steps[c("lambda", "step_size", "refresh_rate")],
+        schedule = tibble::tibble(
+          steps[c("lambda", "step_size", "refresh_rate")],
+          kernel = settings$kernel$name
+        ),
         steps = bind_rows(c(lapply(adapted$runs, `[[`, "steps"), list(final$steps))),
         runs = fit_runs(rounds, final, estimate),
         islands = final$islands,
@@ -88,6 +91,7 @@ bind_rows <- function(tables) {
 print.smc_fit <- function(x, ...) {
   runs <- x$runs
   last <- runs[nrow(runs), ]
+  ess <- ess_mean(x)
   count <- function(n) format(n, big.mark = ",", scientific = FALSE)
   line <- function(name, ...) {
     cat(format(paste0(name, ":"), width = 10), ..., "\n", sep = "")
@@ -95,6 +99,9 @@ print.smc_fit <- function(x, ...) {
   variables <- if (x$target$dim == 1) "variable" else "variables"
   cat("<smc_fit> ", x$target$label, ", ", x$target$dim, " ", variables, "\n", sep = "")
   line("log Z", format_estimate(x, last))
+  for (doubt in doubts(x$islands)) {
+    line("warning", doubt)
+  }
   line(
     "sampler", x$kernel$label, ", ", count(last$n_particles), " particles, ",
     last$n_steps, " steps",
@@ -102,8 +109,10 @@ print.smc_fit <- function(x, ...) {
   )
   line("cost", format_cost(runs, count))
   line(
-    "draws", count(nrow(x$particles)), " weighted, effective sample size ",
-    count(round(final_ess(x)))
+    "draws", count(nrow(x$particles)), " weighted",
+    if (!is.na(ess)) {
+      paste0(", worth about ", count(signif(ess, 2)), " independent ones")
+    }
   )
   stopped <- table(x$steps$tuner_status)
   stopped <- stopped[names(stopped) != "converged"]
@@ -146,7 +155,7 @@ format_cost <- function(runs, count) {
 # The first and the last rows.
 print_schedule <- function(schedule, ends = 3) {
   n <- nrow(schedule)
-  columns <- Filter(function(x) !all(is.na(x)), schedule)
+  columns <- Filter(function(x) is.numeric(x) && !all(is.na(x)), schedule)
   table <- data.frame(
     step = seq_len(n),
     lapply(columns, format, digits = 3),
@@ -160,8 +169,15 @@ print_schedule <- function(schedule, ends = 3) {
   print(table, row.names = FALSE, right = TRUE)
 }
 
-# Of the pooled draws.
-final_ess <- function(fit) 1 / sum(exp(2 * fit$log_weights))
+# How many independent draws would give as good means. Of the variables' figures
+# this is the harmonic mean, whose inverse is unbiased. By chance few islands may
+# agree too well; the weights alone allow no more than Kish's figure.
+ess_mean <- function(fit) {
+  moments <- weighted_moments(fit)
+  mcse <- mcse_mean(fit, moments$mean)
+  kish <- 1 / sum(exp(2 * fit$log_weights))
+  min(kish, 1 / mean((mcse / moments$sd)^2))
+}
 
 # summaries -------------------------------------------------------------------
 
@@ -187,10 +203,13 @@ final_ess <- function(fit) 1 / sum(exp(2 * fit$log_weights))
 #'   round, and one for the final islands together.
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `conf_low`,
-#'   `conf_high`, `biased`, `kernel`, `dim`, `n_particles`, `n_steps`, `islands`, `ess`
-#'   (of the pooled draws),
-#'   `n_objective_evals`, `n_target_evals` and `seconds` (of all runs together)
-#'   and `seed`.
+#'   `conf_high`, `biased`, `kernel`, `dim`, `n_particles`, `n_steps`, `islands`,
+#'   `ess_mean`, `n_objective_evals`, `n_target_evals` and `seconds` (of all runs
+#'   together) and `seed`. `ess_mean` is how many independent draws would give means as
+#'   precise as those of the fit: the harmonic mean over variables of `(sd / mcse)^2`,
+#'   at most Kish's effective sample size of the weights, and NA for one island. Kish's
+#'   by itself, as `ess` of the steps and islands, does not see that particles share
+#'   ancestors, and can be several times as high.
 #'
 #'   `augment()`: a data frame with a row a particle: the target's variables,
 #'   `.island`, `.weight` (the weights of all islands together sum to one) and
@@ -338,7 +357,7 @@ glance.smc_fit <- function(x, ...) {
     n_particles = last$n_particles,
     n_steps = last$n_steps,
     islands = last$islands,
-    ess = final_ess(x),
+    ess_mean = ess_mean(x),
     n_objective_evals = sum(runs$n_objective_evals),
     n_target_evals = sum(runs$n_target_evals),
     seconds = sum(runs$seconds),

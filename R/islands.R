@@ -128,36 +128,59 @@ predicted_sd <- function(result) {
   sqrt(sum(result$steps$lcb^2) / result$runs$n_particles)
 }
 
-warn_if_unreliable <- function(islands, precision, error) {
-  n <- nrow(islands)
+# What speaks against the error of log Z: sentences; NULL when nothing does. Scatter
+# that is but rounding does not.
+doubts <- function(islands) {
+  n <- NROW(islands)
   if (n < 2) {
     return()
   }
-  dead <- islands$log_z == -Inf
-  found <- if (any(dead)) Inf else stats::sd(islands$log_z)
-  predicted <- sqrt(mean(islands$predicted_sd[!dead]^2))
+  living <- islands[islands$log_z > -Inf, ]
+  dead <- n - nrow(living)
+  found <- if (nrow(living) > 1) stats::sd(living$log_z) else 0
+  predicted <- sqrt(mean(living$predicted_sd^2))
   share <- max(exp(normalise_log(islands$log_z)))
-  if (found > 2 * predicted || (n >= 4 && share > 0.5)) {
-    times <- format(found / predicted, digits = 2)
-    percent <- round(100 * share)
+  rounding <- 1e-6
+  c(
+    if (found > 2 * predicted + rounding) {
+      sprintf(
+        "The islands' estimates scatter %s times as much as their steps predict.",
+        format(found / predicted, digits = 2)
+      )
+    },
+    if (n >= 4 && share > 0.5) {
+      sprintf("One of the %d islands makes up %.0f %% of the mean.", n, 100 * share)
+    },
+    if (dead > 0) {
+      sprintf("%d of %d islands lost all particles.", dead, n)
+    }
+  )
+}
+
+warn_if_unreliable <- function(islands, precision, error) {
+  doubts <- doubts(islands)
+  if (length(doubts) > 0) {
     cli::cli_warn(
       c(
-        "The error of {.field log_z} is not to be trusted: the islands disagree.",
-        "i" = "Their estimates scatter {times} times as much as the barriers of
-          their steps predict, and one of {n} makes up {percent} % of the mean.",
-        "i" = "Some islands may have seen a part of the target that others
-          missed. Try more {.arg n_particles} or more {.arg n_steps}."
+        "The error of {.field log_z} is not to be trusted.",
+        stats::setNames(doubts, rep("x", length(doubts))),
+        "i" = "Some islands may have seen a part of the target that others missed.
+          Run again with twice the {.arg n_particles}: if {.field log_z} rises by more
+          than its error, this run missed something."
       ),
       class = "autosmc_warning_unreliable"
     )
   }
   if (!is.null(precision) && error > precision) {
+    n <- nrow(islands)
+    needed <- format(ceiling(n * (error / precision)^2), big.mark = ",", digits = 15)
     error <- format(error, digits = 2)
     cli::cli_warn(
       c(
         "The precision asked for was not reached: with {n} islands the standard
           error is {error}, not {precision}.",
-        "i" = "Raise {.arg max_islands}, or {.arg n_particles}."
+        "i" = "It would take about {needed} islands like these: raise
+          {.arg max_islands}, or {.arg n_particles}."
       ),
       class = "autosmc_warning_precision"
     )

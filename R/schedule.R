@@ -84,8 +84,21 @@ check_agreement <- function(kernel, schedule, name) {
   }
 }
 
-# The kernel of smc_run() when none is given.
+# The kernel of smc_run() when none is given: the one that the schedule names. Anything
+# that is not a data frame is left to check_schedule_frame().
 kernel_of_schedule <- function(schedule) {
-  rates <- if (is.data.frame(schedule)) schedule[["refresh_rate"]]
-  if (is.null(rates) || all(is.na(rates))) kernel_lmc() else kernel_klmc()
+  if (!is.data.frame(schedule)) {
+    return(kernel_lmc())
+  }
+  name <- unique(stats::na.omit(as.character(schedule[["kernel"]])))
+  rates <- schedule[["refresh_rate"]]
+  if (length(name) == 0) {
+    name <- if (is.null(rates) || all(is.na(rates))) "lmc" else "klmc"
+  }
+  switch(check_choice(name, "schedule$kernel", c("klmc", "lmc", "mala", "rwmh")),
+    klmc = kernel_klmc(),
+    lmc = kernel_lmc(),
+    mala = kernel_mala(),
+    rwmh = kernel_rwmh()
+  )
 }

@@ -41,13 +41,15 @@
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()],
 #'   [kernel_mala()] or [kernel_rwmh()]. When step sizes are given in it there is
 #'   nothing to tune, and `smc()` makes the final run only. For `smc_run()`, whose
-#'   step sizes come from the schedule, the default is KLMC when the schedule has
-#'   refreshment rates and LMC when not.
+#'   step sizes come from the schedule, the default is the kernel that the schedule's
+#'   column `kernel` names, with its other options by their defaults; without this
+#'   column, KLMC when the schedule has refreshment rates and LMC when not.
 #' @param schedule for `smc()` and `smc_adapt()`, the temperatures of the first run:
 #'   a numeric vector that rises from 0 to 1, such as [schedule_power()] makes; or
 #'   [schedule_adaptive()]. For
 #'   `smc_run()`, a data frame with a row a step and the columns `lambda`,
-#'   `step_size` and, for KLMC, `refresh_rate`, such as `fit$schedule`.
+#'   `step_size` and, for KLMC, `refresh_rate`, such as `fit$schedule`; a column
+#'   `kernel` (`"klmc"`, `"lmc"`, `"mala"` or `"rwmh"`) is optional.
 #' @param reference where the particles start: [reference_gaussian()], or any
 #'   other distribution with [reference_function()].
 #' @param tuner how the kernel is tuned: [tuner_kl()].
@@ -73,8 +75,8 @@
 #'   estimate (numeric vector; the weights sum to one). `island`: the island of each
 #'   draw.
 #' * `schedule`: a data frame to give to `smc_run()`, a row a step, with `lambda`,
-#'   `step_size` and `refresh_rate` (NA where it does not apply). `reference`: what it
-#'   starts from, to be given with it.
+#'   `step_size`, `refresh_rate` (NA where it does not apply) and `kernel`, its name.
+#'   `reference`: what it starts from, to be given with it.
 #' * `steps`: a data frame with a row a run and step: `run` (`"adapt"` or
 #'   `"final"`), `round` and `island` (one of them NA), `step`, `lambda`,
 #'   `step_size`, `refresh_rate`, `acceptance` (the mean, of Metropolis-adjusted
@@ -104,17 +106,18 @@
 #'   more than 5 %, or whose estimate is lower by more than 5, is not built on, and
 #'   the rounds after it only spread the temperatures anew.
 #' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
-#'   scatter more than twice as much as the barriers of their steps predict, or when
-#'   one of four or more makes up over half of the mean: then some have found what
-#'   others have missed, and the error is not to be trusted. Of class
+#'   scatter more than twice as much as the barriers of their steps predict, when one
+#'   of four or more makes up over half of the mean, or when some lost all their
+#'   particles: then some may have found what others have missed, and the error is not
+#'   to be trusted. A fit says so too when it is printed. Of class
 #'   `autosmc_warning_precision`, when `max_islands` did not reach `precision`.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
 #'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds
 #'   `n_subsample` for each evaluation of its objective.
 #' @section Reproducibility: The same seed gives the same fit, but for the time
-#'   it took (`runs$seconds`). `smc_run()` with the schedule and the seed of a fit
-#'   repeats its final run.
+#'   it took (`runs$seconds`). `smc_run()` with the schedule, the reference, the kernel
+#'   and the seed of a fit repeats its final run.
 #' @section Errors: All have the class `autosmc_error` and one of
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.

@@ -1,4 +1,6 @@
-library(testthat)
-library(autosmc)
-
-test_check("autosmc")
+# Without testthat, which is only suggested, there is nothing to run.
+if (requireNamespace("testthat", quietly = TRUE)) {
+  library(testthat)
+  library(autosmc)
+  test_check("autosmc")
+}

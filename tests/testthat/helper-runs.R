@@ -34,6 +34,8 @@ without_time <- function(fit) {
 
 catch <- function(code) tryCatch(code, error = identity)
 
+catch_warning <- function(code) tryCatch(code, warning = identity)
+
 expect_usable_session <- function() {
   expect_true(is.finite(quick_run(target_funnel(2))$log_z))
 }
