@@ -120,13 +120,20 @@ combine <- function(log_z, level = 0.95) {
   )
 }
 
-# The spread of log Z that the barriers of an island's steps predict, when every step
-# sees all that it should. Much more means that some islands have found what others
-# have missed; then the estimate hangs on few of them, and the interval is not to be
-# trusted.
+# The spread of log Z that the weights of an island predict, when they see all that they
+# should: that of the mean weight of each stretch of steps from one resampling to the
+# next. Much more means that some islands have found what others have missed; then the
+# estimate hangs on few of them, and the interval is not to be trusted.
 predicted_sd <- function(result) {
-  sqrt(sum(result$steps$lcb^2) / result$runs$n_particles)
+  steps <- result$steps
+  n <- result$runs$n_particles
+  ess <- steps$ess[steps$resampled | steps$step == nrow(steps)]
+  sqrt(sum((n / ess - 1) / n))
 }
+
+# Scatter beyond this multiple of the predicted one is not laid to chance: particles
+# have ancestors in common, so it is somewhat more than predicted at the best of times.
+suspicious_scatter <- 2.5
 
 # What speaks against the error of log Z: sentences; NULL when nothing does. Scatter
 # that is but rounding does not.
@@ -142,9 +149,9 @@ doubts <- function(islands) {
   share <- max(exp(normalise_log(islands$log_z)))
   rounding <- 1e-6
   c(
-    if (found > 2 * predicted + rounding) {
+    if (found > suspicious_scatter * predicted + rounding) {
       sprintf(
-        "The islands' estimates scatter %s times as much as their steps predict.",
+        "The islands' estimates scatter %s times as much as their weights predict.",
         format(found / predicted, digits = 2)
       )
     },
@@ -166,7 +173,9 @@ warn_if_unreliable <- function(islands, precision, error) {
         stats::setNames(doubts, rep("x", length(doubts))),
         "i" = "Some islands may have seen a part of the target that others missed.
           Run again with twice the {.arg n_particles}: if {.field log_z} rises by more
-          than its error, this run missed something."
+          than its error, this run missed something.",
+        "i" = "Where variables differ much in scale, or the target is far from the
+          start, a better {.arg reference} does more."
       ),
       class = "autosmc_warning_unreliable"
     )

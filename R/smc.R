@@ -106,7 +106,7 @@
 #'   more than 5 %, or whose estimate is lower by more than 5, is not built on, and
 #'   the rounds after it only spread the temperatures anew.
 #' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
-#'   scatter more than twice as much as the barriers of their steps predict, when one
+#'   scatter more than 2.5 times as much as their weights predict, when one
 #'   of four or more makes up over half of the mean, or when some lost all their
 #'   particles: then some may have found what others have missed, and the error is not
 #'   to be trusted. A fit says so too when it is printed. Of class
