@@ -102,9 +102,13 @@
 #'   and makes it the reference. Its covariance is full when the effective sample
 #'   size is at least six times the dimension, with correlations shrunk, and
 #'   diagonal when it is less; when it is less than the dimension the reference stays
-#'   as it is. A round whose barrier is higher than the best one's by
-#'   more than 5 %, or whose estimate is lower by more than 5, is not built on, and
-#'   the rounds after it only spread the temperatures anew.
+#'   as it is. From the second fit on it looks for drivers: variables (as they are
+#'   after the linear map) with which the log squares of the others rise or fall. Where one
+#'   explains more than 5 % of the variance of these, in the mean, the reference
+#'   is normal only given it: location and log scale of the others are linear in it.
+#'   A round whose barrier is higher than the best one's by more than 5 % is not built
+#'   on, nor one whose estimate is lower by more than 5, unless its barrier is lower by a
+#'   third; and the rounds after it only spread the temperatures anew.
 #' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
 #'   scatter more than 2.5 times as much as their weights predict, when one
 #'   of four or more makes up over half of the mean, or when some lost all their

@@ -35,8 +35,10 @@
 #'
 #'   On the logarithmic scale a density falls off steeply on the side away from
 #'   the bound. Where it is far from normal there, as that of a half-normal or an
-#'   exponential variable is, [kernel_klmc()] and [kernel_lmc()] may come out low by a
-#'   few percent of `exp(log_z)`; [kernel_mala()] does not.
+#'   exponential variable is, [kernel_lmc()], and [kernel_klmc()] with steps as long as
+#'   they are tuned, come out low by a few percent of `exp(log_z)`: see `step_fraction`
+#'   of [smc()]. The functions may also be asked at values so large that they warn of
+#'   `NaNs produced`; such points count as impossible.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
