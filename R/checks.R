@@ -1,9 +1,17 @@
 # Checks of arguments. Each returns the argument in the form in which it is
 # used from then on, or stops with an error that names it.
 
+# For arguments without a default.
+check_given <- function(x, arg) {
+  if (missing(x)) {
+    abort("{.arg {arg}} is missing, with no default.", "input")
+  }
+}
+
 is_number <- function(x) is.numeric(x) && length(x) == 1 && is.finite(x)
 
 check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
+  check_given(x, arg)
   if (!is_number(x) || x != round(x) || x < min || x > max) {
     expected <- if (max < .Machine$integer.max) {
       sprintf("a whole number from %d to %d", min, max)
@@ -110,6 +118,7 @@ check_flag <- function(x, arg) {
 }
 
 check_string <- function(x, arg) {
+  check_given(x, arg)
   if (!is.character(x) || length(x) != 1 || is.na(x) || !nzchar(x)) {
     abort_argument(x, arg, "a string")
   }
@@ -137,6 +146,7 @@ check_function <- function(x, arg, or_null = FALSE) {
 }
 
 check_class <- function(x, arg, class, made_by) {
+  check_given(x, arg)
   if (!inherits(x, class)) {
     abort_argument(x, arg, paste0("made by `", made_by, "`"))
   }

@@ -231,6 +231,7 @@ NULL
 #' @rdname summary.smc_fit
 #' @export
 summary.smc_fit <- function(object, ...) {
+  check_dots_empty(...)
   moments <- weighted_moments(object)
   quantiles <- weighted_quantiles(object, c(0.05, 0.5, 0.95))
   variables <- tibble::tibble(
@@ -344,6 +345,7 @@ augment.smc_fit <- function(x, ...) {
 #' @rdname summary.smc_fit
 #' @export
 glance.smc_fit <- function(x, ...) {
+  check_dots_empty(...)
   runs <- x$runs
   last <- runs[nrow(runs), ]
   tibble::tibble(

@@ -92,6 +92,7 @@ target_native <- function(
   lower = -Inf,
   upper = Inf
 ) {
+  check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) {
     dll <- log_density$dll[["name"]]
   }

@@ -239,6 +239,8 @@ test_that("a wrong argument of the tables is named", {
   }
   expect_bad(tidy(fit, "parameters", conf.level = 0.9), "conf.level")
   expect_bad(augment(fit, data = 1), "data")
+  expect_bad(glance(fit, conf_level = 0.9), "conf_level")
+  expect_bad(summary(fit, probs = 0.9), "probs")
 })
 
 test_that("glance() has one row", {

@@ -393,6 +393,8 @@ test_that("smc_replicate() names a wrong argument", {
     expect_bad_undrawn(smc_replicate(bad, 2), "fit")
   }
   expect_bad(smc_replicate(fit, 2, seed = -1), "seed")
+  expect_bad_undrawn(smc_replicate(fit), "n")
+  expect_bad_undrawn(smc_replicate(), "fit")
 })
 
 # randomness and settings -----------------------------------------------------

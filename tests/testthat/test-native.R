@@ -204,6 +204,7 @@ test_that("wrong arguments are named", {
     expect_error(code, regexp, class = "autosmc_error_input")
   }
   input(target_native("normal", dim = 2), "`dll` is missing")
+  input(target_native(), "`log_density` is missing")
   input(target_native("normal", library), "`dim` is missing")
   input(target_native("normal", library, dim = 0), "`dim` .* not 0")
   input(target_native("normal", library, dim = "2"), "`dim` .* not \"2\"")
