@@ -128,7 +128,7 @@ predicted_sd <- function(result) {
   steps <- result$steps
   n <- result$runs$n_particles
   ess <- steps$ess[steps$resampled | steps$step == nrow(steps)]
-  sqrt(sum((n / ess - 1) / n))
+  sqrt(sum(pmax(n / ess - 1, 0) / n)) # but for rounding ess is n at most
 }
 
 # Scatter beyond this multiple of the predicted one is not laid to chance: particles

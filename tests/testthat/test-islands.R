@@ -56,12 +56,20 @@ test_that("`steps` has the steps of every island", {
   }
 })
 
-test_that("each island's spread is predicted from its barriers", {
+test_that("each island's spread is predicted from its weights", {
   fit <- on_islands()
-  expect_true(all(fit$islands$predicted_sd > 0))
-  lcb <- split(fit$steps$lcb, fit$steps$island)
-  expected <- vapply(lcb, function(x) sqrt(sum(x^2) / 64), numeric(1))
+  # N mean(w^2) / N of every stretch of steps that ends in a resampling, or the run
+  expected <- vapply(split(fit$steps, fit$steps$island), function(steps) {
+    ends <- union(which(steps$resampled), nrow(steps))
+    sqrt(sum(1 / steps$ess[ends] - 1 / 64))
+  }, 0)
   expect_equal(fit$islands$predicted_sd, unname(expected))
+  expect_true(all(expected > 0))
+  # on a Gaussian it is what replicates scatter by: an sd of 200 is known to 5 %
+  fit <- smc(target_gaussian(4, mean = 1), n_particles = 256, islands = 200, seed = 1)
+  ratio <- sd(fit$islands$log_z) / sqrt(mean(fit$islands$predicted_sd^2))
+  expect_gt(ratio, 0.7)
+  expect_lt(ratio, 1.5)
 })
 
 test_that("one more island leaves the others unchanged", {

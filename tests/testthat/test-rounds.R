@@ -406,10 +406,9 @@ test_that("a worse round is not built on", {
     expect_true(adapt$used[best])
     expect_false(any(adapt$used[-seq_len(best)]))
     columns <- c("lambda", "step_size", "refresh_rate")
-    expect_identical(
-      fit$schedule[columns],
-      fit$steps[fit$steps$round %in% (best - 1), columns]
-    )
+    built_on <- fit$steps[fit$steps$round %in% (best - 1), columns]
+    built_on$step_size <- 0.75 * built_on$step_size
+    expect_identical(fit$schedule[columns], built_on)
     until_best <- smc_adapt(
       target_funnel(4),
       n_particles = 24, n_steps = 12, rounds = best - 1, seed = seed
@@ -717,4 +716,48 @@ test_that("LMC, whose barrier grows with the steps, keeps to a limit of them", {
   fit <- smc_adapt(target_gaussian(16, mean = 3), kernel = kernel_lmc(), seed = 3)
   expect_true(all(fit$runs$n_steps <= 64))
   expect_true(fit$runs$used[2])
+})
+
+# the steps of the islands ----------------------------------------------------
+
+test_that("islands of KLMC run with a fraction of the tuned steps, others do not", {
+  steps_of <- function(...) {
+    fit <- calmly(smc(target_gaussian(2, mean = 1),
+      n_particles = 64, n_steps = 6, islands = 2, seed = 1, ...
+    ))
+    built_on <- max(fit$runs$round[fit$runs$used], na.rm = TRUE)
+    tuned <- fit$steps$step_size[fit$steps$round %in% built_on]
+    list(ratio = fit$schedule$step_size / tuned, fraction = fit$step_fraction)
+  }
+  expect_identical(steps_of(whiten = FALSE, rounds = 0)$ratio, rep(1, 6))
+  expect_identical(steps_of(whiten = FALSE, rounds = 0)$fraction, 1)
+  expect_equal(steps_of(rounds = 0, step_fraction = 0.5)$ratio, rep(0.5, 6))
+  default <- steps_of()
+  expect_equal(default$ratio, rep(0.75, length(default$ratio)))
+  expect_identical(default$fraction, 0.75)
+  for (kernel in list(kernel_lmc(), kernel_mala())) {
+    expect_true(all(steps_of(kernel = kernel)$ratio == 1))
+  }
+  expect_bad_undrawn(smc(target_gaussian(2), step_fraction = 0), "step_fraction")
+  expect_bad_undrawn(smc(target_gaussian(2), step_fraction = 1.5), "step_fraction")
+  expect_bad_undrawn(smc(target_gaussian(2), step_fraction = NULL), "step_fraction")
+  expect_bad_undrawn(smc(target_gaussian(2), rounds = "a"), "rounds")
+})
+
+test_that("shorter steps find what longer ones lose without a sign", {
+  # an exponential variable, on the log scale a cliff on one side: Z = 1
+  waiting <- target_function(
+    function(x) -drop(x), 1, function(x) 0 * x - 1,
+    vectorized = TRUE, lower = 0
+  )
+  mean_z <- function(fraction) {
+    fit <- calmly(smc(waiting, n_particles = 256, step_fraction = fraction, seed = 1))
+    z <- exp(smc_replicate(fit, 200, seed = 2)$log_z)
+    c(mean(z), sd(z) / sqrt(200))
+  }
+  long <- mean_z(1)
+  short <- mean_z(0.75)
+  expect_lt(short[2], 0.005)
+  expect_lt(abs(short[1] - 1), 3 * short[2])
+  expect_lt(long[1], short[1] - 3 * sqrt(long[2]^2 + short[2]^2))
 })
