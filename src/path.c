@@ -199,11 +199,30 @@ static int evaluate_callback(const smc_path *path, smc_cloud *cloud,
 
 /* evaluation -------------------------------------------------------------- */
 
+/* A particle that the scales of driven coordinates have thrown beyond all
+ * numbers is put to the origin, and marked as one that got there by itself. */
+static void fetch_back(const smc_path *path, smc_cloud *cloud, bool gradients) {
+  int d = path->d;
+  size_t size = (size_t)d * sizeof(double);
+  for (int k = 0; k < cloud->n; k++) {
+    double *x = path->mapped + smc_size(d, k);
+    if (all_finite(d, x))
+      continue;
+    memcpy(x, path->mean, size);
+    memset(cloud->x + smc_size(d, k), 0, size);
+    if (gradients)
+      memset(cloud->grad_q + smc_size(d, k), 0, size);
+    cloud->log_q[k] = -INFINITY;
+  }
+}
+
 int smc_path_evaluate(smc_path *path, smc_cloud *cloud, bool gradients) {
   const double *x = cloud->x;
   evaluate_normal(cloud, gradients);
   if (path->mean) {
     smc_path_to_user(path, cloud->n, cloud->x, path->mapped);
+    if (path->driven.n_drivers > 0)
+      fetch_back(path, cloud, gradients);
     x = path->mapped;
   }
   path->n_evals += cloud->n;

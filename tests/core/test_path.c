@@ -515,7 +515,45 @@ static void test_reference_fails(void) {
   end_callback(&c);
 }
 
+/* Scales may overflow where z does not: the target never sees it. */
+static void test_driven_overflow(void) {
+  enum { d = 2, n = 3 };
+  static const double mean[d] = {1.5, -2.0}, chol[d * d] = {2.0, 0.5, 0.0, 1.0};
+  static const double transposed[d * d] = {2.0, 0.0, 0.5, 1.0};
+  static const int driver = 0;
+  static const double shift[d] = {0.0, 0.3}, slope[d] = {0.0, 1.0};
+  double seen[d * n];
+  toy t = {.shape = TOY_GAUSSIAN, .last_x = seen};
+  smc_path path = {.target = toy_target,
+                   .data = &t,
+                   .d = d,
+                   .mean = mean,
+                   .chol = chol,
+                   .chol_transposed = transposed,
+                   .driven = {1, &driver, shift, slope}};
+  smc_arena arena = {NULL, 0};
+  smc_path_layout(&path, &arena, n);
+  char *scratch = take_memory(arena.used), *block;
+  arena = (smc_arena){scratch, 0};
+  smc_path_layout(&path, &arena, n);
+  smc_cloud c = toy_cloud(d, n, false, true, &block);
+  const double z[d * n] = {0.5, 1.0, 800.0, 1.0, 800.0, -1.0};
+  memcpy(c.x, z, sizeof z);
+  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(isfinite(c.log_p[0]) && isfinite(c.log_q[0]));
+  CHECK_NEAR(seen[1], -2.0 + 0.25 + exp(0.5) + 0.15, 1e-12);
+  for (int k = 1; k < n; k++) {
+    CHECK(seen[d * k] == mean[0] && seen[d * k + 1] == mean[1]);
+    CHECK(c.x[d * k] == 0.0 && c.x[d * k + 1] == 0.0);
+    CHECK(c.log_p[k] == -INFINITY && c.log_q[k] == -INFINITY);
+    CHECK(c.grad_q[d * k] == 0.0 && isfinite(c.grad_p[d * k]));
+  }
+  free(block);
+  free(scratch);
+}
+
 void test_path(void) {
+  test_driven_overflow();
   test_annealed();
   test_standard_reference();
   test_change_of_variables();
