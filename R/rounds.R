@@ -125,12 +125,10 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
   whiten <- rounds$whiten
   whitened <- FALSE
   for (round in seq_len(rounds$rounds)) {
-    reference <- if (whiten) {
+    fitted <- if (whiten) {
       fit_reference(unconstrained_particles(best), best$log_weights, drivable = whitened)
     }
-    if (is.null(reference)) {
-      reference <- best$reference
-    }
+    reference <- if (is.null(fitted)) best$reference else fitted
     if (is.null(path$adaptive_ess)) {
       path$lambda <- barrier_schedule(best$steps, NULL, rounds$max_steps)[-1]
     }
@@ -139,7 +137,7 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     used[round + 1] <- is_no_worse(tried, best)
     if (used[round + 1]) {
       best <- tried
-      whitened <- whiten
+      whitened <- !is.null(fitted)
     } else {
       whiten <- FALSE # the same fit would do no better a second time
     }
