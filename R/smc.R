@@ -30,8 +30,9 @@
 #'   of at least 2). The barrier of LMC grows with the number of steps, and without a
 #'   limit would double it in every round.
 #' @param step_fraction the fraction of the tuned step sizes with which the islands run
-#'   (number in (0, 1]), for KLMC; the other kernels take the tuned step sizes as they
-#'   are. 1 for the paper's method. See the section on long steps.
+#'   (number in (0, 1]), for KLMC from a fitted reference; the other kernels, and all
+#'   where no reference was fitted, take the tuned step sizes as they are. See the
+#'   section on long steps.
 #' @param islands how many independent unbiased runs are made with the schedule
 #'   found (positive integer). Their spread gives the standard error; with one
 #'   there is none.
@@ -145,7 +146,8 @@
 #'   the density bends sharply. With such steps `exp(log_z)` is unbiased still, but by
 #'   values so rare that no run meets them: it is nearly always a few percent too low,
 #'   and the islands agree on it. Steps shorter by a quarter (`step_fraction`) mend this
-#'   at a small price in variance.
+#'   at a small price in variance. On the long way from a reference that is far from the
+#'   target the price is not small, so there they are left as they are.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1.
 #' @examples
 #' set.seed(1)
@@ -176,7 +178,7 @@ smc <- function(
   rounds = 2,
   whiten = TRUE,
   max_steps = max(64, n_steps),
-  step_fraction = if (rounds > 0) 0.75 else 1,
+  step_fraction = if (rounds > 0 && whiten) 0.75 else 1,
   islands = 8,
   precision = NULL,
   max_islands = 64,
@@ -213,7 +215,7 @@ smc <- function(
   if (adapts) {
     adapted <- adapt_in_rounds(settings, border, path, rounds)
     settings$reference <- adapted$best$reference
-    path <- final_path(adapted$best$steps, kernel, rounds$step_fraction)
+    path <- final_path(adapted$best, reference, kernel, rounds$step_fraction)
   }
   final <- run_islands(settings, border, path, islands)
   new_fit(settings, adapted, final, c(rounds, islands))
@@ -369,10 +371,11 @@ check_path <- function(schedule, kernel) {
   path
 }
 
-# What the islands run with, from the steps of the best round.
-final_path <- function(steps, kernel, step_fraction) {
-  path <- as.list(steps)
-  if (kernel$name == "klmc") {
+# What the islands run with, from the best round. Steps are shortened only where it began
+# close to the target, from a fitted reference: not on a long way, which needs them.
+final_path <- function(best, reference, kernel, step_fraction) {
+  path <- as.list(best$steps)
+  if (kernel$name == "klmc" && !identical(best$reference, reference)) {
     path$step_size <- step_fraction * path$step_size
   }
   path
