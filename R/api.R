@@ -78,7 +78,9 @@ NULL
 api_config <- function(fields) {
   tryCatch(
     {
-      kernel <- api_kernel(fields)
+      kernel <- kernel_by_name(
+        fields$kernel, "kernel", fields$step_size, fields$refresh_rate
+      )
       defaults <- lapply(
         formals(smc)[c("tuner", "resampling", "ess_threshold")],
         eval,
@@ -103,16 +105,6 @@ api_config <- function(fields) {
       )
     },
     autosmc_error_input = function(e) gsub("\\s+", " ", cli::ansi_strip(e$message))
-  )
-}
-
-api_kernel <- function(fields) {
-  names <- c("klmc", "lmc", "mala", "rwmh")
-  switch(check_choice(fields$kernel, "kernel", names),
-    klmc = kernel_klmc(fields$step_size, fields$refresh_rate),
-    lmc = kernel_lmc(fields$step_size),
-    mala = kernel_mala(fields$step_size),
-    rwmh = kernel_rwmh(fields$step_size)
   )
 }
 

@@ -2,8 +2,8 @@
 
 #' Draws of a fit, for posterior, bayesplot and loo
 #'
-#' Methods for the generics of the package posterior, so that all that works on its
-#' draws works on a fit: [posterior::summarise_draws()], the plots of bayesplot, and
+#' Methods for the generics of the package posterior, with which a fit becomes draws for
+#' all that works on these: [posterior::summarise_draws()], the plots of bayesplot, and
 #' by way of a log likelihood computed from the draws, [loo::loo()].
 #'
 #' Without weights, every island is resampled within itself, to as many draws as it

@@ -190,6 +190,17 @@ kernel_lmc <- function(
   )
 }
 
+# The kernel of this name in the core, by its defaults but for these parameters. arg:
+# what an error calls the name. Where there is no refreshment the rate is ignored.
+kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
+  switch(check_choice(name, arg, c("klmc", "lmc", "mala", "rwmh")),
+    klmc = kernel_klmc(step_size, refresh_rate),
+    lmc = kernel_lmc(step_size),
+    mala = kernel_mala(step_size),
+    rwmh = kernel_rwmh(step_size)
+  )
+}
+
 # Whether there is something to tune; a kernel that needs it but cannot be tuned
 # is an error.
 is_to_be_tuned <- function(kernel) {

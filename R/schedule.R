@@ -95,10 +95,5 @@ kernel_of_schedule <- function(schedule) {
   if (length(name) == 0) {
     name <- if (is.null(rates) || all(is.na(rates))) "lmc" else "klmc"
   }
-  switch(check_choice(name, "schedule$kernel", c("klmc", "lmc", "mala", "rwmh")),
-    klmc = kernel_klmc(),
-    lmc = kernel_lmc(),
-    mala = kernel_mala(),
-    rwmh = kernel_rwmh()
-  )
+  kernel_by_name(name, "schedule$kernel")
 }

@@ -75,7 +75,7 @@
 #'   returns something other than 0 (the code and the step are in the message)
 #'   or raises an R error.
 #' @seealso [target_function()] for R functions; [autosmc_run] to run the sampler
-#'   from C; `vignette("autosmc")`.
+#'   from C; `vignette("models")`.
 #' @examples
 #' # the package's own targets are compiled routines of this kind
 #' target <- target_native("target_funnel", dll = "autosmc", dim = 2)

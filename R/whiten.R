@@ -161,11 +161,11 @@ follow <- function(u, w, drivers, n_sweeps = 3) {
 # Weighted least squares. The leverage is kept below 1, where nothing is left to see.
 regress <- function(design, y, weights) {
   root <- sqrt(weights / sum(weights))
-  q <- qr.Q(qr(design * root))
-  coefficients <- qr.coef(qr(design * root), y * root)
+  decomposition <- qr(design * root)
+  coefficients <- qr.coef(decomposition, y * root)
   list(
     coefficients = coefficients,
     residuals = drop(y - design %*% coefficients),
-    leverage = pmin(rowSums(q^2), 1 - 1e-8)
+    leverage = pmin(rowSums(qr.Q(decomposition)^2), 1 - 1e-8)
   )
 }

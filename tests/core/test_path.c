@@ -31,6 +31,16 @@ static void test_annealed(void) {
 
 /* evaluation -------------------------------------------------------------- */
 
+/* Scratch for clouds of n particles, in memory that is the caller's to free. */
+static char *lay_out(smc_path *path, int n) {
+  smc_arena arena = {NULL, 0};
+  smc_path_layout(path, &arena, n);
+  char *scratch = take_memory(arena.used);
+  arena = (smc_arena){scratch, 0};
+  smc_path_layout(path, &arena, n);
+  return scratch;
+}
+
 static void fill_normal(smc_cloud *c, uint64_t seed) {
   dice r = {seed};
   for (int j = 0; j < c->d * c->n; j++)
@@ -82,11 +92,7 @@ static void test_change_of_variables(void) {
   t.last_x = x;
   smc_path path = {
       .target = toy_target, .data = &t, .d = d, .mean = mean, .sd = sd};
-  smc_arena arena = {NULL, 0};
-  smc_path_layout(&path, &arena, n);
-  char *scratch = take_memory(arena.used), *block;
-  arena = (smc_arena){scratch, 0};
-  smc_path_layout(&path, &arena, n);
+  char *scratch = lay_out(&path, n), *block;
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   fill_normal(&c, 301);
   CHECK(smc_path_evaluate(&path, &c, true) == 0);
@@ -174,11 +180,7 @@ static void test_triangular(int d, int n, uint64_t seed) {
                    .mean = mean,
                    .chol = chol,
                    .chol_transposed = transposed};
-  smc_arena arena = {NULL, 0};
-  smc_path_layout(&path, &arena, n);
-  char *scratch = take_memory(arena.used), *blocks[3];
-  arena = (smc_arena){scratch, 0};
-  smc_path_layout(&path, &arena, n);
+  char *scratch = lay_out(&path, n), *blocks[3];
   smc_cloud c = toy_cloud(d, n, false, true, &blocks[0]);
   smc_cloud plus = toy_cloud(d, n, false, true, &blocks[1]);
   smc_cloud minus = toy_cloud(d, n, false, true, &blocks[2]);
@@ -263,11 +265,7 @@ static void test_diagonal_is_triangular(void) {
   char *blocks[2], *scratch[2];
   double off = 0.0;
   for (int i = 0; i < 2; i++) {
-    smc_arena arena = {NULL, 0};
-    smc_path_layout(&paths[i], &arena, n);
-    scratch[i] = take_memory(arena.used);
-    arena = (smc_arena){scratch[i], 0};
-    smc_path_layout(&paths[i], &arena, n);
+    scratch[i] = lay_out(&paths[i], n);
     c[i] = toy_cloud(d, n, false, true, &blocks[i]);
     fill_normal(&c[i], 320);
     smc_path_evaluate(&paths[i], &c[i], true);
@@ -423,11 +421,7 @@ static void begin_callback(callback *c, int d, int n) {
                        .d = d,
                        .reference = toy_target,
                        .reference_data = &c->reference};
-  smc_arena arena = {NULL, 0};
-  smc_path_layout(&c->path, &arena, n);
-  c->scratch = take_memory(arena.used);
-  arena = (smc_arena){c->scratch, 0};
-  smc_path_layout(&c->path, &arena, n);
+  c->scratch = lay_out(&c->path, n);
   c->cloud = toy_cloud(d, n, true, true, &c->block);
 }
 
@@ -531,11 +525,7 @@ static void test_driven_overflow(void) {
                    .chol = chol,
                    .chol_transposed = transposed,
                    .driven = {1, &driver, shift, slope}};
-  smc_arena arena = {NULL, 0};
-  smc_path_layout(&path, &arena, n);
-  char *scratch = take_memory(arena.used), *block;
-  arena = (smc_arena){scratch, 0};
-  smc_path_layout(&path, &arena, n);
+  char *scratch = lay_out(&path, n), *block;
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   const double z[d * n] = {0.5, 1.0, 800.0, 1.0, 800.0, -1.0};
   memcpy(c.x, z, sizeof z);

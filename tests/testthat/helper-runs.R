@@ -71,3 +71,26 @@ calmly <- function(code) {
     invokeRestart("muffleWarning")
   })
 }
+
+# 7 successes of 10, with a Beta(2, 3) prior for their probability; and its evidence.
+beta_binomial <- target_posterior(
+  function(p) dbinom(7, 10, p, log = TRUE),
+  function(p) dbeta(p, 2, 3, log = TRUE),
+  dim = 1,
+  gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
+  gradient_prior = function(p) 1 / p - 2 / (1 - p),
+  vectorized = TRUE, names = "p", lower = 0, upper = 1
+)
+log_z_beta_binomial <- lbeta(2 + 7, 3 + 3) - lbeta(2, 3) + lchoose(10, 7)
+
+# Twelve islands, of which some are dead and some are not.
+fit_with_dead_islands <- function() {
+  edge <- target_function(
+    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
+    dim = 1
+  )
+  calmly(smc_run(
+    edge, data.frame(lambda = 1, step_size = 1),
+    kernel = kernel_rwmh(), n_particles = 16, islands = 12, seed = 2
+  ))
+}

@@ -106,14 +106,7 @@ test_that("a fit has the same draws again, and R's generator is left alone", {
 })
 
 test_that("chains are the islands that live", {
-  edge <- target_function(
-    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
-    dim = 1
-  )
-  fit <- calmly(smc_run(
-    edge, data.frame(lambda = 1, step_size = 1),
-    kernel = kernel_rwmh(), n_particles = 16, islands = 12, seed = 2
-  ))
+  fit <- fit_with_dead_islands()
   alive <- which(fit$islands$log_z > -Inf)
   expect_lt(length(alive), 12)
   draws <- posterior::as_draws(fit)

@@ -177,14 +177,7 @@ test_that("`mcse` is how much the mean scatters", {
 })
 
 test_that("`mcse` is by the delta method, and counts islands in which all died", {
-  edge <- target_function(
-    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
-    dim = 1
-  )
-  fit <- calmly(smc_run(
-    edge, data.frame(lambda = 1, step_size = 1),
-    kernel = kernel_rwmh(), n_particles = 16, islands = 12, seed = 2
-  ))
+  fit <- fit_with_dead_islands()
   z <- exp(fit$islands$log_z)
   expect_true(any(z == 0) && sum(z > 0) > 1)
   own <- vapply(1:12, function(k) {

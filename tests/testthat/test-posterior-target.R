@@ -144,22 +144,13 @@ test_that("a conjugate model has its evidence and its posterior", {
 
 # y successes of n, with a Beta(a, b) prior: the evidence and the mean.
 test_that("a bounded conjugate model has its evidence and its posterior", {
-  target <- target_posterior(
-    function(p) dbinom(7, 10, p, log = TRUE),
-    function(p) dbeta(p, 2, 3, log = TRUE),
-    dim = 1,
-    gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
-    gradient_prior = function(p) 1 / p - 2 / (1 - p),
-    vectorized = TRUE, names = "p", lower = 0, upper = 1
-  )
-  log_z <- lbeta(2 + 7, 3 + 3) - lbeta(2, 3) + lchoose(10, 7)
   schedule <- data.frame(lambda = (1:4) / 4, step_size = 0.3)
   fit <- smc_run(
-    target, schedule,
+    beta_binomial, schedule,
     kernel = kernel_mala(), n_particles = 256, islands = 100, seed = 1
   )
-  expect_mean(exp(fit$islands$log_z - log_z), 1, resolution = 0.03)
-  w <- exp(fit$log_weights + fit$log_z - log_z) * 100
+  expect_mean(exp(fit$islands$log_z - log_z_beta_binomial), 1, resolution = 0.03)
+  w <- exp(fit$log_weights + fit$log_z - log_z_beta_binomial) * 100
   expect_mean(rowsum(w * fit$particles, fit$island), 9 / 15, resolution = 0.03)
 })
 
