@@ -7,12 +7,12 @@ new_fit <- function(settings, adapted, final, plan) {
     cbind(adapted$runs[[i]]$runs, used = adapted$used[i])
   })
   if (is.null(final)) {
-    estimate <- combine(adapted$best$runs$log_z)
+    estimate <- combine(data.frame(log_z = adapted$best$runs$log_z, predicted_sd = NA))
     draws <- adapted$best
     draws$island <- rep(1L, nrow(draws$particles))
     steps <- adapted$best$steps
   } else {
-    estimate <- combine(final$islands$log_z)
+    estimate <- combine(final$islands)
     warn_if_unreliable(final$islands, plan$precision, estimate$std_error)
     draws <- final
     steps <- final$steps[final$steps$island == final$island[1], ]

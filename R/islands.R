@@ -8,20 +8,23 @@ run_islands <- function(settings, border, schedule, islands) {
   }
   run_all <- function(indices) run_indices(settings, border, schedule, indices)
   results <- run_all(seq_len(islands$islands))
-  if (!is.null(islands$precision)) {
-    repeat {
-      n <- length(results)
-      error <- combine(island_log_z(results))$std_error
-      if (isTRUE(error <= islands$precision) || n >= islands$max_islands) {
-        break
-      }
-      results <- c(results, run_all(seq(n + 1, min(n + 4, islands$max_islands))))
-    }
+  while (wants_more(results, islands, settings$resampling)) {
+    n <- length(results)
+    results <- c(results, run_all(seq(n + 1, min(n + 4, islands$max_islands))))
   }
-  if (all(vapply(results, is_dead, NA))) {
+  if (all_dead(results)) {
     stop(results[[1]])
   }
-  pool(results)
+  pool(results, settings$resampling)
+}
+
+# Whether a precision is asked for, not reached yet, and there is room for more islands.
+wants_more <- function(results, islands, resampling) {
+  if (is.null(islands$precision) || length(results) >= islands$max_islands) {
+    return(FALSE)
+  }
+  all_dead(results) ||
+    combine(islands_table(results, resampling))$std_error > islands$precision
 }
 
 # The results of run_sampler(), and the error of a run in which all died: it is an
@@ -36,6 +39,8 @@ run_indices <- function(settings, border, schedule, indices) {
 }
 
 is_dead <- function(result) inherits(result, "condition")
+
+all_dead <- function(results) all(vapply(results, is_dead, NA))
 
 island_log_z <- function(results) {
   vapply(results, function(r) if (is_dead(r)) -Inf else r$runs$log_z, 0)
@@ -66,14 +71,26 @@ in_parallel <- function(n) {
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, particles, log_weights, island): a table with a row an island,
 # and the pooled rest, to which islands in which all died add nothing but their row.
-pool <- function(results) {
-  log_z <- island_log_z(results)
-  share <- normalise_log(log_z)
+pool <- function(results, resampling) {
+  share <- normalise_log(island_log_z(results))
   alive <- which(!vapply(results, is_dead, NA))
-  first <- results[[alive[1]]]
+  living <- results[alive]
+  weights <- Map(`+`, lapply(living, `[[`, "log_weights"), share[alive])
+  list(
+    islands = islands_table(results, resampling),
+    steps = bind_rows(lapply(living, `[[`, "steps")),
+    particles = do.call(rbind, lapply(living, `[[`, "particles")),
+    log_weights = unlist(weights),
+    island = rep(alive, each = nrow(living[[1]]$particles))
+  )
+}
+
+# A row an island; at least one is alive.
+islands_table <- function(results, resampling) {
+  first <- Find(Negate(is_dead), results)
   rows <- lapply(results, function(r) {
     if (!is_dead(r)) {
-      return(cbind(r$runs, predicted_sd = predicted_sd(r)))
+      return(cbind(r$runs, predicted_sd = predicted_sd(r, resampling)))
     }
     row <- cbind(first$runs, predicted_sd = NA_real_)
     dead <- dead_row(r)
@@ -81,15 +98,7 @@ pool <- function(results) {
     row
   })
   table <- cbind(island = seq_along(results), bind_rows(rows))
-  living <- results[alive]
-  weights <- Map(`+`, lapply(living, `[[`, "log_weights"), share[alive])
-  list(
-    islands = tibble::as_tibble(table[setdiff(names(table), "run")]),
-    steps = bind_rows(lapply(living, `[[`, "steps")),
-    particles = do.call(rbind, lapply(living, `[[`, "particles")),
-    log_weights = unlist(weights),
-    island = rep(alive, each = nrow(first$particles))
-  )
+  tibble::as_tibble(table[setdiff(names(table), "run")])
 }
 
 # What is known of a run in which all died, by its error.
@@ -103,14 +112,16 @@ dead_row <- function(error) {
   )
 }
 
-# The estimate from several: the mean of the Z's, its error by the delta method,
-# and an interval by Student's t.
-combine <- function(log_z, level = 0.95) {
-  n <- length(log_z)
-  largest <- max(log_z)
-  z <- exp(log_z - largest)
+# The estimate from several islands: the mean of the Z's, its error by the delta method,
+# and an interval by Student's t. The error is never less than what the islands predict
+# by themselves: where they agree by chance, all may have missed the same.
+combine <- function(islands, level = 0.95) {
+  n <- nrow(islands)
+  largest <- max(islands$log_z)
+  z <- exp(islands$log_z - largest)
+  variance <- max(stats::var(z), mean((z * islands$predicted_sd)[z > 0]^2))
   estimate <- largest + log(mean(z))
-  error <- if (n > 1) stats::sd(z) / mean(z) / sqrt(n) else NA_real_
+  error <- if (n > 1) sqrt(variance / n) / mean(z) else NA_real_
   half <- if (n > 1) stats::qt((1 + level) / 2, n - 1) * error else NA_real_
   list(
     log_z = estimate,
@@ -120,20 +131,23 @@ combine <- function(log_z, level = 0.95) {
   )
 }
 
-# The spread of log Z that the weights of an island predict, when they see all that they
-# should: that of the mean weight of each stretch of steps from one resampling to the
-# next. Much more means that some islands have found what others have missed; then the
-# estimate hangs on few of them, and the interval is not to be trusted.
-predicted_sd <- function(result) {
-  steps <- result$steps
+# The spread of log Z that one island predicts by itself, from how its particles descend
+# from those that it began with: with the shares that the families of these have in the
+# final weights, the relative variance of Z is 1 - (N / (N - 1))^k (1 - sum of squared
+# shares) (Lee and Whiteley, 2018). With multinomial resampling k is one more than the
+# number of resamplings, each of which adds a variance of 1 / N to the shares; the other
+# schemes add next to nothing, and k is 1.
+predicted_sd <- function(result, resampling) {
   n <- result$runs$n_particles
-  ess <- steps$ess[steps$resampled | steps$step == nrow(steps)]
-  sqrt(sum(pmax(n / ess - 1, 0) / n)) # but for rounding ess is n at most
+  k <- if (resampling == "multinomial") sum(result$steps$resampled) + 1 else 1
+  shares <- rowsum(exp(result$log_weights), result$origins)
+  sqrt(max(1 - (n / (n - 1))^k * (1 - sum(shares^2)), 0))
 }
 
-# Scatter beyond this multiple of the predicted one is not laid to chance: particles
-# have ancestors in common, so it is somewhat more than predicted at the best of times.
-suspicious_scatter <- 2.5
+# Scatter beyond this multiple of the predicted one is suspicious, unless the islands are
+# so few that it happens by chance in more than one of a thousand cases: then some have
+# found what others have missed, and the estimate hangs on few of them.
+suspicious_scatter <- function(n) max(1.8, sqrt(stats::qchisq(0.999, n - 1) / (n - 1)))
 
 # What speaks against the error of log Z: sentences; NULL when nothing does. Scatter
 # that is but rounding does not.
@@ -144,14 +158,15 @@ doubts <- function(islands) {
   }
   living <- islands[islands$log_z > -Inf, ]
   dead <- n - nrow(living)
-  found <- if (nrow(living) > 1) stats::sd(living$log_z) else 0
+  found <- stats::sd(living$log_z)
   predicted <- sqrt(mean(living$predicted_sd^2))
   share <- max(exp(normalise_log(islands$log_z)))
   rounding <- 1e-6
   c(
-    if (found > suspicious_scatter * predicted + rounding) {
+    if (nrow(living) > 1 &&
+      found > suspicious_scatter(nrow(living)) * predicted + rounding) {
       sprintf(
-        "The islands' estimates scatter %s times as much as their weights predict.",
+        "The islands' estimates scatter %s times as much as they predict.",
         format(found / predicted, digits = 2)
       )
     },

@@ -108,8 +108,9 @@ is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 
 # the rounds ------------------------------------------------------------------
 
-# One adapting run, and then `rounds` more. Returns list(best, runs, used): the runs
-# in their order, which of them were built on, and the best of them, each a list as
+# One adapting run, and then rounds$rounds more: at least the first of these numbers, at
+# most the second, as long as they lower the barrier. Returns list(best, runs, used): the
+# runs in their order, which of them were built on, and the best of them, each a list as
 # run_sampler() returns it with the `reference` it was run with.
 adapt_in_rounds <- function(settings, border, path, rounds) {
   tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
@@ -124,9 +125,14 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
   used <- TRUE
   whiten <- rounds$whiten
   whitened <- FALSE
-  for (round in seq_len(rounds$rounds)) {
+  drivable <- TRUE
+  for (round in seq_len(rounds$rounds[2])) {
     fitted <- if (whiten) {
-      fit_reference(unconstrained_particles(best), best$log_weights, drivable = whitened)
+      # the first particles are too few, and too far off, to show what drives what
+      fit_reference(
+        unconstrained_particles(best), best$log_weights,
+        drivable = drivable && whitened
+      )
     }
     reference <- if (is.null(fitted)) best$reference else fitted
     if (is.null(path$adaptive_ess)) {
@@ -135,11 +141,17 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     tried <- one_round(round, reference, path)
     runs <- c(runs, list(tried))
     used[round + 1] <- is_no_worse(tried, best)
+    is_last <- round >= rounds$rounds[1] && !is_much_better(tried, best)
     if (used[round + 1]) {
       best <- tried
       whitened <- !is.null(fitted)
+    } else if (is_driven(reference)) {
+      drivable <- FALSE # the same fit would do no better a second time
     } else {
-      whiten <- FALSE # the same fit would do no better a second time
+      whiten <- FALSE
+    }
+    if (is_last) {
+      break
     }
   }
   list(best = best, runs = runs, used = used)
@@ -150,14 +162,21 @@ unconstrained_particles <- function(result) {
   if (is.null(result$unconstrained)) result$particles else result$unconstrained
 }
 
+# Whether another round is worth its cost: the barrier has fallen by a tenth.
+is_much_better <- function(tried, best) {
+  is_no_worse(tried, best) && tried$runs$barrier < 0.9 * best$runs$barrier
+}
+
 # Whether a round can be built on: its barrier is no higher than the best one's, but
 # for chance; and its estimate has not fallen far, as it does when a reference leaves
 # out a part of the target, unless the barrier is so much lower that the older
-# estimate is the worse one.
+# estimate is the worse one. The first drivers are looked at more closely, for they may
+# have been found where there are none.
 is_no_worse <- function(tried, best) {
-  ratio <- 1.05
-  if (tried$runs$log_z < best$runs$log_z - 5) {
-    ratio <- 2 / 3
-  }
+  first_drivers <- is_driven(tried$reference) && !is_driven(best$reference)
+  far <- if (first_drivers) 0.5 else 5
+  ratio <- if (tried$runs$log_z < best$runs$log_z - far) 2 / 3 else 1.05
   tried$runs$barrier <= ratio * best$runs$barrier
 }
+
+is_driven <- function(reference) !is.null(reference$driven)

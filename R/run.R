@@ -71,7 +71,7 @@ check_islands <- function(islands, precision, max_islands) {
 # step_fraction: only what ends in islands has one.
 check_rounds <- function(rounds, whiten, max_steps, step_fraction) {
   plan <- list(
-    rounds = check_count(rounds, "rounds", min = 0),
+    rounds = check_n_rounds(rounds),
     whiten = check_flag(whiten, "whiten"),
     max_steps = check_count(max_steps, "max_steps", min = 2)
   )
@@ -82,6 +82,22 @@ check_rounds <- function(rounds, whiten, max_steps, step_fraction) {
     plan$step_fraction <- as.double(step_fraction)
   }
   plan
+}
+
+# At least and at most so many; one number is both.
+check_n_rounds <- function(rounds) {
+  if (length(rounds) != 2) {
+    return(rep(check_count(rounds, "rounds", min = 0), 2))
+  }
+  rounds <- c(
+    check_count(rounds[1], "rounds", min = 0),
+    check_count(rounds[2], "rounds", min = 0)
+  )
+  if (rounds[1] > rounds[2]) {
+    given <- deparse(rounds)
+    abort("{.arg rounds} must be the least and the most, in this order, not {given}.", "input")
+  }
+  rounds
 }
 
 # A seed of one's own choice; or one from R's generator, by exactly one draw.
@@ -102,7 +118,8 @@ check_seed <- function(seed) {
 # on the way, instead of `lambda` `adaptive_ess` and `n_steps`. tuner: the settings
 # for tuning, or NULL. border: of border_of_run(). index: the
 # round of run "adapt", the island of run "final". Returns a list of what one run
-# gives: steps and runs (tibbles), particles, log_weights; and of run "adapt", where
+# gives: steps and runs (tibbles), particles, log_weights, and `origins`, which tells from
+# which of the first particles each descends; and of run "adapt", where
 # there are bounds, the `unconstrained` particles.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
   config <- withCallingHandlers(
@@ -129,7 +146,8 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
     runs = runs_table(result, run, index, settings, steps, seconds),
     particles = name_columns(result$particles, settings$target$names),
     unconstrained = if (run == "adapt") result$unconstrained,
-    log_weights = normalise_log(result$log_weights)
+    log_weights = normalise_log(result$log_weights),
+    origins = result$origins
   )
 }
 

@@ -17,10 +17,11 @@
 #' @param n_particles number of particles (whole number of at least 2).
 #' @param n_steps number of steps from the reference to the target (positive
 #'   integer).
-#' @param rounds how many times adaptation is repeated after its first run (whole
-#'   number, not negative). Each round spreads the temperatures anew, by
-#'   [schedule_barrier()], and with `whiten` moves the reference closer to the
-#'   target. 0 for the paper's method.
+#' @param rounds how many times adaptation is repeated after its first run: two whole
+#'   numbers, the least and the most, between which it ends with the first round that
+#'   does not lower the barrier by a tenth; or one, for exactly so many. Each round
+#'   spreads the temperatures anew, by [schedule_barrier()], and with `whiten` moves the
+#'   reference closer to the target. 0 for the paper's method.
 #' @param whiten whether each round's reference is a normal distribution fitted to
 #'   the particles of the best round before (TRUE or FALSE). Kernels then move in
 #'   coordinates in which the target is close to standard normal. From the second fit
@@ -68,7 +69,8 @@
 #' @return An object of class `smc_fit`, a list with
 #'
 #' * `log_z`: the estimated log normalising constant, the logarithm of the mean of
-#'   the islands' estimates; `std_error`, by the delta method; `conf_low` and
+#'   the islands' estimates; `std_error`, by the delta method from their spread, or from
+#'   what they predict by themselves (see `islands`) where that is more; `conf_low` and
 #'   `conf_high`, a 95 % interval by Student's t over islands. The last three are NA
 #'   for a single island.
 #' * `particles`: numeric matrix, a row a draw, the columns named; all islands
@@ -95,7 +97,8 @@
 #'   so is LMC with the detailed-balance backward kernel.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
 #'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
-#'   that its barrier predicts, among others. NULL for `smc_adapt()`.
+#'   that it predicts by itself, from how its particles descend from those that it began
+#'   with (Lee and Whiteley, 2018), among others. NULL for `smc_adapt()`.
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
 #'
 #' @section Rounds: Each round after the first fits a normal distribution to the
@@ -103,15 +106,18 @@
 #'   and makes it the reference. Its covariance is full when the effective sample
 #'   size is at least six times the dimension, with correlations shrunk, and
 #'   diagonal when it is less; when it is less than the dimension the reference stays
-#'   as it is. From the second fit on it looks for drivers: variables (as they are
-#'   after the linear map) with which the log squares of the others rise or fall. Where one
-#'   explains more than 5 % of the variance of these, in the mean, the reference
-#'   is normal only given it: location and log scale of the others are linear in it.
+#'   as it is. From the second fit on it looks for drivers: variables with which the
+#'   log squares of the others rise or fall. Where one
+#'   explains more than 10 % of the variance of these, in the mean, and the fit is
+#'   likelier so, the reference is normal only given it: location and log scale of the
+#'   others are linear in it.
 #'   A round whose barrier is higher than the best one's by more than 5 % is not built
-#'   on, nor one whose estimate is lower by more than 5, unless its barrier is lower by a
-#'   third; and the rounds after it only spread the temperatures anew.
+#'   on, nor one whose estimate is lower by more than 5 (by more than 0.5, for the first
+#'   with drivers), unless its barrier is lower by a third; and the rounds after it do
+#'   without drivers, or when there were none, only spread the temperatures anew.
 #' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
-#'   scatter more than 2.5 times as much as their weights predict, when one
+#'   scatter more than 1.8 times as much as they predict by themselves (for less than
+#'   eight, more than happens by chance in one of a thousand cases), when one
 #'   of four or more makes up over half of the mean, or when some lost all their
 #'   particles: then some may have found what others have missed, and the error is not
 #'   to be trusted. A fit says so too when it is printed. Of class
@@ -148,7 +154,8 @@
 #'   and the islands agree on it. Steps shorter by a quarter (`step_fraction`) mend this
 #'   at a small price in variance. On the long way from a reference that is far from the
 #'   target the price is not small, so there they are left as they are.
-#' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1.
+#' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1. Lee and Whiteley (2018),
+#'   *Variance estimation in the particle filter*, for `predicted_sd`.
 #' @examples
 #' set.seed(1)
 #' fit <- smc(target_funnel(dim = 3), n_particles = 256, n_steps = 16)
@@ -175,10 +182,10 @@ smc <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  rounds = 2,
+  rounds = c(2, 5),
   whiten = TRUE,
   max_steps = max(64, n_steps),
-  step_fraction = if (rounds > 0 && whiten) 0.75 else 1,
+  step_fraction = if (max(rounds) > 0 && whiten) 0.75 else 1,
   islands = 8,
   precision = NULL,
   max_islands = 64,
@@ -208,7 +215,7 @@ smc <- function(
     progress
   )
   adapts <- needs_adapting(kernel, path)
-  n_rounds <- if (adapts) rounds$rounds + 1 else 0
+  n_rounds <- if (adapts) rounds$rounds[1] + 1 else 0
   settings$progress <- new_progress(settings$progress, n_rounds, islands$islands)
   border <- border_of_run(settings)
   adapted <- NULL
@@ -228,7 +235,7 @@ smc_adapt <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  rounds = 2,
+  rounds = c(2, 5),
   whiten = TRUE,
   max_steps = max(64, n_steps),
   kernel = kernel_klmc(),
@@ -264,7 +271,7 @@ smc_adapt <- function(
     seed,
     progress
   )
-  settings$progress <- new_progress(settings$progress, rounds$rounds + 1, n_islands = 0)
+  settings$progress <- new_progress(settings$progress, rounds$rounds[1] + 1, n_islands = 0)
   adapted <- adapt_in_rounds(settings, border_of_run(settings), path, rounds)
   settings$reference <- adapted$best$reference
   new_fit(settings, adapted, NULL, rounds)

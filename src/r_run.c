@@ -175,11 +175,11 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
 static SEXP new_result(smc_status status, const r_run *run, SEXP trace_list,
                        smc_bounds bounds) {
   static const char *const names[] = {
-      "status",  "failure",   "step",        "n_done",       "trace",
-      "n_evals", "particles", "log_weights", "unconstrained"};
+      "status",  "failure",   "step",        "n_done",        "trace",
+      "n_evals", "particles", "log_weights", "unconstrained", "origins"};
   const smc_state *state = &run->state;
   int d = state->cloud.d, n = state->cloud.n;
-  SEXP result = PROTECT(r_new_list(names, 9));
+  SEXP result = PROTECT(r_new_list(names, 10));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
@@ -194,6 +194,8 @@ static SEXP new_result(smc_status status, const r_run *run, SEXP trace_list,
   new_matrix(result, 6, d, n, state->noise);
   double *log_weights = new_reals(result, 7, n);
   memcpy(log_weights, state->log_weights, (size_t)n * sizeof(double));
+  int *origins = new_ints(result, 9, INTSXP, n);
+  memcpy(origins, state->origins, (size_t)n * sizeof(int));
   UNPROTECT(1);
   return result;
 }

@@ -18,6 +18,7 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
   state->acceptance = smc_take_doubles(arena, (size_t)n);
   state->noise = smc_take_doubles(arena, smc_size(d, n));
   state->ancestors = smc_take_ints(arena, (size_t)n);
+  state->origins = smc_take_ints(arena, (size_t)n);
   state->scratch = smc_take_doubles(arena, smc_resample_scratch(n, n));
   smc_path_layout(path, arena, n);
   if (!config->step_size) {
@@ -68,6 +69,16 @@ static double log_mean_weight(const smc_state *s) {
   return smc_log_sum_exp(s->cloud.n, s->log_weights) - log(s->cloud.n);
 }
 
+/* The particles after a resampling come from where their ancestors came from.
+ */
+static void follow_ancestors(smc_state *s) {
+  int *ancestors = s->ancestors;
+  for (int k = 0; k < s->cloud.n; k++)
+    ancestors[k] = s->origins[ancestors[k]];
+  s->ancestors = s->origins;
+  s->origins = ancestors;
+}
+
 static void resample(smc_state *s, const smc_config *config, int step) {
   smc_stream stream = smc_substream(config->key, SMC_STAGE_RESAMPLE, step, 0);
   int n = s->cloud.n;
@@ -76,6 +87,7 @@ static void resample(smc_state *s, const smc_config *config, int step) {
                s->scratch);
   smc_cloud_gather(&s->cloud, s->ancestors, &s->next);
   smc_cloud_swap(&s->cloud, &s->next);
+  follow_ancestors(s);
   reset_weights(s);
 }
 
@@ -147,6 +159,8 @@ static void pause_between(const smc_path *path) {
 static int start(smc_state *s, smc_path *path, const smc_config *config) {
   s->log_z = 0.0;
   reset_weights(s);
+  for (int i = 0; i < s->cloud.n; i++)
+    s->origins[i] = i;
   smc_path_sample(path, config->key, &s->cloud);
   return smc_path_evaluate(path, &s->cloud, config->kernel->gradients);
 }

@@ -60,8 +60,9 @@ typedef struct smc_state {
   double *acceptance;  /* N, likewise                                    */
   double *noise;       /* d x N                                          */
   int *ancestors;      /* N                                              */
-  double *scratch;     /* for resampling                                 */
-  double log_z;        /* up to the last resampling                      */
+  int *origins;    /* N: from which of the first particles each descends     */
+  double *scratch; /* for resampling                                 */
+  double log_z;    /* up to the last resampling                      */
 } smc_state;
 
 /* Lay out the memory of a run, and of its path. Called twice: see arena.h. */

@@ -93,12 +93,14 @@ test_that("`barrier` is the sum of `lcb`, run by run", {
     n_particles = 64, n_steps = 8, islands = 3, seed = 1
   )
   which <- paste(fit$steps$run, fit$steps$round, fit$steps$island)
-  expect_length(unique(which), 6)
+  n_adapt <- sum(fit$runs$run == "adapt")
+  adapt <- seq_len(n_adapt)
+  expect_length(unique(which), n_adapt + 3)
   expect_true(all(fit$steps$lcb >= 0))
   expect_equal(fit$steps$barrier, ave(fit$steps$lcb, which, FUN = cumsum))
   ends <- !duplicated(which, fromLast = TRUE)
-  expect_equal(fit$steps$barrier[ends], c(fit$runs$barrier[1:3], fit$islands$barrier))
-  expect_equal(fit$runs$barrier[4], mean(fit$islands$barrier))
+  expect_equal(fit$steps$barrier[ends], c(fit$runs$barrier[adapt], fit$islands$barrier))
+  expect_equal(fit$runs$barrier[n_adapt + 1], mean(fit$islands$barrier))
 })
 
 test_that("the temperatures of a round make its steps more equal", {
@@ -332,6 +334,35 @@ test_that("one more round leaves those before it unchanged", {
   three <- in_rounds(rounds = 3)
   one <- in_rounds(rounds = 1)
   expect_identical(one$steps, three$steps[three$steps$round <= 1, ])
+})
+
+# What rounds = c(least, most) should be, by the barriers of as many rounds as it can be.
+expected_rounds <- function(runs, least, most) {
+  for (round in seq_len(most)) {
+    worth_more <- runs$used[round + 1] &&
+      runs$barrier[round + 1] < 0.9 * min(runs$barrier[seq_len(round)][runs$used[seq_len(round)]])
+    if (round >= least && !worth_more) {
+      return(round)
+    }
+  }
+  most
+}
+
+test_that("two numbers of rounds are the least and the most", {
+  made <- NULL
+  for (seed in 1:4) {
+    for (whiten in c(TRUE, FALSE)) {
+      all <- in_rounds(rounds = 5, seed, whiten = whiten)
+      fit <- in_rounds(rounds = c(1, 5), seed, whiten = whiten)
+      n <- nrow(fit$runs) - 1
+      expect_identical(fit$steps, all$steps[all$steps$round <= n, ])
+      expect_equal(n, expected_rounds(all$runs, 1, 5))
+      made <- c(made, n)
+    }
+  }
+  expect_gt(length(unique(made)), 1) # it does depend
+  expect_identical(in_rounds(rounds = c(3, 3))$steps, in_rounds(rounds = 3)$steps)
+  expect_gte(nrow(in_rounds(rounds = c(4, 5), whiten = FALSE)$runs), 5)
 })
 
 test_that("every round has randomness of its own", {
@@ -676,7 +707,7 @@ test_that("schedule_adaptive() and schedule_barrier() name a wrong argument", {
 
 test_that("the verbs name a wrong argument about rounds", {
   wrong <- list(
-    rounds = list(-1, 1.5, NA, NULL, "a", Inf, c(1, 2)),
+    rounds = list(-1, 1.5, NA, NULL, "a", Inf, c(2, 1), c(1, NA), c(1, 2.5), 1:3),
     whiten = list(NA, NULL, 1, "yes", c(TRUE, FALSE)),
     max_steps = list(1, 0, 2.5, NA, NULL, "a")
   )
