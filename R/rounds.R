@@ -43,12 +43,13 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 256) {
   barrier_schedule(steps[chosen, ], n_steps, max_steps)
 }
 
-barrier_schedule <- function(steps, n_steps, max_steps) {
+# least: of steps, where their number is to be found.
+barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
   barrier <- c(0, steps$barrier)
   lambda <- c(0, steps$lambda)
   total <- barrier[length(barrier)]
   if (is.null(n_steps)) {
-    n_steps <- min(max(2, ceiling(2 * total)), max_steps)
+    n_steps <- min(max(least, ceiling(2 * total)), max_steps)
   }
   # steps at which nothing was in the way make no progress along the barrier
   ahead <- c(TRUE, diff(barrier) > 1e-8 * total) & barrier < (1 - 1e-8) * total
@@ -111,7 +112,8 @@ is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 # One adapting run, and then rounds$rounds more: at least the first of these numbers, at
 # most the second, as long as they lower the barrier. Returns list(best, runs, used): the
 # runs in their order, which of them were built on, and the best of them, each a list as
-# run_sampler() returns it with the `reference` it was run with.
+# run_sampler() returns it with the `reference` it was run with. Where no reference can
+# be fitted, the way is long, and keeps the number of its steps.
 adapt_in_rounds <- function(settings, border, path, rounds) {
   tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
   one_round <- function(round, reference, path) {
@@ -136,7 +138,9 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     }
     reference <- if (is.null(fitted)) best$reference else fitted
     if (is.null(path$adaptive_ess)) {
-      path$lambda <- barrier_schedule(best$steps, NULL, rounds$max_steps)[-1]
+      is_long_way <- rounds$whiten && identical(reference, settings$reference)
+      least <- if (is_long_way) nrow(runs[[1]]$steps) else 2
+      path$lambda <- barrier_schedule(best$steps, NULL, rounds$max_steps, least)[-1]
     }
     tried <- one_round(round, reference, path)
     runs <- c(runs, list(tried))

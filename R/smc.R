@@ -106,7 +106,7 @@
 #'   and makes it the reference. Its covariance is full when the effective sample
 #'   size is at least six times the dimension, with correlations shrunk, and
 #'   diagonal when it is less; when it is less than the dimension the reference stays
-#'   as it is. From the second fit on it looks for drivers: variables with which the
+#'   as it is, and so does the number of steps, if twice the barrier is less. From the second fit on it looks for drivers: variables with which the
 #'   log squares of the others rise or fall. Where one
 #'   explains more than 10 % of the variance of these, in the mean, and the fit is
 #'   likelier so, the reference is normal only given it: location and log scale of the
