@@ -89,17 +89,16 @@ test_that("each island's spread is predicted from the families of its particles"
   }
 })
 
-# The standard deviation of 200 is known to 5 %, the prediction to less; all sources of
-# variance count: without those of the families 0.044 would be predicted at d = 50.
+# The standard deviation of 100 is known to 7 %, the prediction to less.
 test_that("the prediction is what islands scatter by, whatever the resampling", {
   for (resampling in c("ssp", "systematic", "residual", "multinomial")) {
-    fit <- smc(target_gaussian(50, mean = 3),
-      n_particles = 512, rounds = 2, islands = 200, resampling = resampling, seed = 1
+    fit <- smc(target_gaussian(30, mean = 3),
+      n_particles = 256, rounds = 1, islands = 100, resampling = resampling, seed = 1
     )
     expect_true(any(fit$steps$resampled[fit$steps$run == "final"]))
     ratio <- sd(fit$islands$log_z) / sqrt(mean(fit$islands$predicted_sd^2))
-    expect_gt(ratio, 0.8)
-    expect_lt(ratio, 1.2)
+    expect_gt(ratio, 0.78)
+    expect_lt(ratio, 1.25)
   }
 })
 
