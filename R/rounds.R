@@ -110,7 +110,7 @@ is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 # the rounds ------------------------------------------------------------------
 
 # One adapting run, and then rounds$rounds more: at least the first of these numbers, at
-# most the second, as long as they lower the barrier. Returns list(best, runs, used): the
+# most the second, as long as they make a reference with drivers better. Returns list(best, runs, used): the
 # runs in their order, which of them were built on, and the best of them, each a list as
 # run_sampler() returns it with the `reference` it was run with. Where no reference can
 # be fitted, the way is long, and keeps the number of its steps.
@@ -145,7 +145,7 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     tried <- one_round(round, reference, path)
     runs <- c(runs, list(tried))
     used[round + 1] <- is_no_worse(tried, best)
-    is_last <- round >= rounds$rounds[1] && !is_much_better(tried, best)
+    is_last <- round >= rounds$rounds[1] && !deserves_another(tried, best)
     if (used[round + 1]) {
       best <- tried
       whitened <- !is.null(fitted)
@@ -166,9 +166,11 @@ unconstrained_particles <- function(result) {
   if (is.null(result$unconstrained)) result$particles else result$unconstrained
 }
 
-# Whether another round is worth its cost: the barrier has fallen by a tenth.
-is_much_better <- function(tried, best) {
-  is_no_worse(tried, best) && tried$runs$barrier < 0.9 * best$runs$barrier
+# Whether another round is worth its cost: it is, as long as the barrier falls by a tenth
+# from references with drivers, which hang on far particles more than normal ones do.
+deserves_another <- function(tried, best) {
+  is_driven(tried$reference) && is_no_worse(tried, best) &&
+    tried$runs$barrier < 0.9 * best$runs$barrier
 }
 
 # Whether a round can be built on: its barrier is no higher than the best one's, but

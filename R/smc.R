@@ -18,8 +18,9 @@
 #' @param n_steps number of steps from the reference to the target (positive
 #'   integer).
 #' @param rounds how many times adaptation is repeated after its first run: two whole
-#'   numbers, the least and the most, between which it ends with the first round that
-#'   does not lower the barrier by a tenth; or one, for exactly so many. Each round
+#'   numbers, the least and the most, or one, for exactly so many. Rounds beyond the
+#'   least are made as long as each lowers the barrier by a tenth from a reference with
+#'   drivers (see the section on rounds). Each round
 #'   spreads the temperatures anew, by [schedule_barrier()], and with `whiten` moves the
 #'   reference closer to the target. 0 for the paper's method.
 #' @param whiten whether each round's reference is a normal distribution fitted to
@@ -151,8 +152,8 @@
 #'   where no particle is: those that KLMC leads there by a long step in a place where
 #'   the density bends sharply. With such steps `exp(log_z)` is unbiased still, but by
 #'   values so rare that no run meets them: it is nearly always a few percent too low,
-#'   and the islands agree on it. Steps shorter by a quarter (`step_fraction`) mend this
-#'   at a small price in variance. On the long way from a reference that is far from the
+#'   and the islands agree on it. Steps shorter by a quarter (`step_fraction`) lose a
+#'   small part of that, at a small price in variance. On the long way from a reference that is far from the
 #'   target the price is not small, so there they are left as they are.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1. Lee and Whiteley (2018),
 #'   *Variance estimation in the particle filter*, for `predicted_sd`.

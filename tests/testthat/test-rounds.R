@@ -336,33 +336,25 @@ test_that("one more round leaves those before it unchanged", {
   expect_identical(one$steps, three$steps[three$steps$round <= 1, ])
 })
 
-# What rounds = c(least, most) should be, by the barriers of as many rounds as it can be.
-expected_rounds <- function(runs, least, most) {
-  for (round in seq_len(most)) {
-    worth_more <- runs$used[round + 1] &&
-      runs$barrier[round + 1] < 0.9 * min(runs$barrier[seq_len(round)][runs$used[seq_len(round)]])
-    if (round >= least && !worth_more) {
-      return(round)
-    }
-  }
-  most
-}
-
-test_that("two numbers of rounds are the least and the most", {
-  made <- NULL
-  for (seed in 1:4) {
+test_that("of two numbers of rounds the second is for references with drivers", {
+  for (seed in 1:3) {
     for (whiten in c(TRUE, FALSE)) {
-      all <- in_rounds(rounds = 5, seed, whiten = whiten)
-      fit <- in_rounds(rounds = c(1, 5), seed, whiten = whiten)
-      n <- nrow(fit$runs) - 1
-      expect_identical(fit$steps, all$steps[all$steps$round <= n, ])
-      expect_equal(n, expected_rounds(all$runs, 1, 5))
-      made <- c(made, n)
+      made <- in_rounds(rounds = c(1, 5), seed, whiten = whiten)
+      expect_identical(made$steps, in_rounds(rounds = 1, seed, whiten = whiten)$steps)
     }
   }
-  expect_gt(length(unique(made)), 1) # it does depend
+  made <- vapply(1:4, function(seed) {
+    runs <- smc_adapt(target_funnel(), seed = seed)$runs
+    ratio <- runs$barrier[-1] / cummin(runs$barrier)[-nrow(runs)]
+    n <- length(ratio)
+    # those before the last have deserved another; the last has not, or is the fifth
+    expect_true(all(ratio[setdiff(2:n, n)] < 0.9))
+    expect_true(n == 5 || ratio[n] >= 0.9)
+    n
+  }, 0)
+  expect_true(any(made > 2))
   expect_identical(in_rounds(rounds = c(3, 3))$steps, in_rounds(rounds = 3)$steps)
-  expect_gte(nrow(in_rounds(rounds = c(4, 5), whiten = FALSE)$runs), 5)
+  expect_identical(nrow(in_rounds(rounds = c(4, 5))$runs), 5L)
 })
 
 test_that("every round has randomness of its own", {
@@ -788,13 +780,16 @@ test_that("shorter steps find what longer ones lose without a sign", {
     vectorized = TRUE, lower = 0
   )
   mean_z <- function(fraction) {
-    fit <- calmly(smc(waiting, n_particles = 256, step_fraction = fraction, seed = 1))
-    z <- exp(smc_replicate(fit, 200, seed = 2)$log_z)
-    c(mean(z), sd(z) / sqrt(200))
+    z <- lapply(1:3, function(seed) {
+      fit <- calmly(smc(waiting, n_particles = 256, step_fraction = fraction, seed = seed))
+      exp(smc_replicate(fit, 100, seed = 2)$log_z)
+    })
+    c(mean(unlist(z)), sd(unlist(z)) / sqrt(300))
   }
   long <- mean_z(1)
   short <- mean_z(0.75)
-  expect_lt(short[2], 0.005)
-  expect_lt(abs(short[1] - 1), 3 * short[2])
+  # some 4 % are lost with the one, and less than a quarter of that with the other
+  expect_lt(short[2], 0.003)
+  expect_lt(abs(short[1] - 1), 0.01 + 3 * short[2])
   expect_lt(long[1], short[1] - 3 * sqrt(long[2]^2 + short[2]^2))
 })
