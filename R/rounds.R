@@ -166,11 +166,12 @@ unconstrained_particles <- function(result) {
   if (is.null(result$unconstrained)) result$particles else result$unconstrained
 }
 
-# Whether another round is worth its cost: it is, as long as the barrier falls by a tenth
-# from references with drivers, which hang on far particles more than normal ones do.
+# Whether another round is worth its cost, after one with drivers. It is as long as the
+# barrier falls by a tenth, for such references hang on far particles more than normal
+# ones do; and when the drivers are refused, to do without.
 deserves_another <- function(tried, best) {
-  is_driven(tried$reference) && is_no_worse(tried, best) &&
-    tried$runs$barrier < 0.9 * best$runs$barrier
+  is_better <- tried$runs$barrier < 0.9 * best$runs$barrier
+  is_driven(tried$reference) && (is_better || !is_no_worse(tried, best))
 }
 
 # Whether a round can be built on: its barrier is no higher than the best one's, but

@@ -20,7 +20,8 @@
 #' @param rounds how many times adaptation is repeated after its first run: two whole
 #'   numbers, the least and the most, or one, for exactly so many. Rounds beyond the
 #'   least are made as long as each lowers the barrier by a tenth from a reference with
-#'   drivers (see the section on rounds). Each round
+#'   drivers (see the section on rounds), and to replace such a reference by a normal
+#'   one where it did worse. Each round
 #'   spreads the temperatures anew, by [schedule_barrier()], and with `whiten` moves the
 #'   reference closer to the target. 0 for the paper's method.
 #' @param whiten whether each round's reference is a normal distribution fitted to

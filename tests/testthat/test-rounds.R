@@ -345,6 +345,7 @@ test_that("of two numbers of rounds the second is for references with drivers", 
   }
   made <- vapply(1:4, function(seed) {
     runs <- smc_adapt(target_funnel(), seed = seed)$runs
+    expect_true(all(runs$used))
     ratio <- runs$barrier[-1] / cummin(runs$barrier)[-nrow(runs)]
     n <- length(ratio)
     # those before the last have deserved another; the last has not, or is the fifth
