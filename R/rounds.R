@@ -110,10 +110,11 @@ is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 # the rounds ------------------------------------------------------------------
 
 # One adapting run, and then rounds$rounds more: at least the first of these numbers, at
-# most the second, as long as they make a reference with drivers better. Returns list(best, runs, used): the
-# runs in their order, which of them were built on, and the best of them, each a list as
-# run_sampler() returns it with the `reference` it was run with. Where no reference can
-# be fitted, the way is long, and keeps the number of its steps.
+# most the second, as long as they make a reference with drivers better. Returns
+# list(best, runs, used): the runs in their order, which of them were built on, and the
+# best of them, each a list as run_sampler() returns it with the `reference` it was run
+# with. Where no reference can be fitted, the way is long, and keeps the number of its
+# steps.
 adapt_in_rounds <- function(settings, border, path, rounds) {
   tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
   one_round <- function(round, reference, path) {

@@ -5,7 +5,8 @@ source("bench/common.R")
 cases <- list(
   gaussian = list(target = target_gaussian(10, mean = 3), truth = 0),
   brownian = list(target = target_brownian(), truth = 1.18775),
-  sonar = list(target = target_sonar(), truth = -108.357)
+  sonar = list(target = target_sonar(), truth = -108.357),
+  funnel = list(target = target_funnel(), truth = 0)
 )
 rows <- lapply(names(cases), function(name) {
   case <- cases[[name]]
