@@ -7,7 +7,7 @@ new_fit <- function(settings, adapted, final, plan) {
     cbind(adapted$runs[[i]]$runs, used = adapted$used[i])
   })
   if (is.null(final)) {
-    estimate <- combine(data.frame(log_z = adapted$best$runs$log_z, predicted_sd = NA))
+    estimate <- combine(adapted$best$runs)
     draws <- adapted$best
     draws$island <- rep(1L, nrow(draws$particles))
     steps <- adapted$best$steps
@@ -51,7 +51,7 @@ fit_runs <- function(rounds, final, estimate) {
   })
   if (!is.null(final)) {
     islands <- final$islands
-    row <- islands[1, setdiff(names(islands), c("island", "predicted_sd"))]
+    row <- islands[1, setdiff(names(islands), "island")]
     row$run <- "final"
     row$used <- TRUE
     row[names(estimate)] <- estimate

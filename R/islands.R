@@ -8,23 +8,22 @@ run_islands <- function(settings, border, schedule, islands) {
   }
   run_all <- function(indices) run_indices(settings, border, schedule, indices)
   results <- run_all(seq_len(islands$islands))
-  while (wants_more(results, islands, settings$resampling)) {
+  while (wants_more(results, islands)) {
     n <- length(results)
     results <- c(results, run_all(seq(n + 1, min(n + 4, islands$max_islands))))
   }
   if (all_dead(results)) {
     stop(results[[1]])
   }
-  pool(results, settings$resampling)
+  pool(results)
 }
 
 # Whether a precision is asked for, not reached yet, and there is room for more islands.
-wants_more <- function(results, islands, resampling) {
+wants_more <- function(results, islands) {
   if (is.null(islands$precision) || length(results) >= islands$max_islands) {
     return(FALSE)
   }
-  all_dead(results) ||
-    combine(islands_table(results, resampling))$std_error > islands$precision
+  all_dead(results) || combine(islands_table(results))$std_error > islands$precision
 }
 
 # The results of run_sampler(), and the error of a run in which all died: it is an
@@ -71,13 +70,13 @@ in_parallel <- function(n) {
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, particles, log_weights, island): a table with a row an island,
 # and the pooled rest, to which islands in which all died add nothing but their row.
-pool <- function(results, resampling) {
+pool <- function(results) {
   share <- normalise_log(island_log_z(results))
   alive <- which(!vapply(results, is_dead, NA))
   living <- results[alive]
   weights <- Map(`+`, lapply(living, `[[`, "log_weights"), share[alive])
   list(
-    islands = islands_table(results, resampling),
+    islands = islands_table(results),
     steps = bind_rows(lapply(living, `[[`, "steps")),
     particles = do.call(rbind, lapply(living, `[[`, "particles")),
     log_weights = unlist(weights),
@@ -86,13 +85,13 @@ pool <- function(results, resampling) {
 }
 
 # A row an island; at least one is alive.
-islands_table <- function(results, resampling) {
+islands_table <- function(results) {
   first <- Find(Negate(is_dead), results)
   rows <- lapply(results, function(r) {
     if (!is_dead(r)) {
-      return(cbind(r$runs, predicted_sd = predicted_sd(r, resampling)))
+      return(r$runs)
     }
-    row <- cbind(first$runs, predicted_sd = NA_real_)
+    row <- first$runs
     dead <- dead_row(r)
     row[names(dead)] <- dead
     row
@@ -108,7 +107,8 @@ dead_row <- function(error) {
     ess = 0,
     barrier = NA_real_,
     n_target_evals = error$n_target_evals,
-    seconds = NA_real_
+    seconds = NA_real_,
+    predicted_sd = NA_real_
   )
 }
 
@@ -129,19 +129,6 @@ combine <- function(islands, level = 0.95) {
     conf_low = estimate - half,
     conf_high = estimate + half
   )
-}
-
-# The spread of log Z that one island predicts by itself, from how its particles descend
-# from those that it began with: with the shares that the families of these have in the
-# final weights, the relative variance of Z is 1 - (N / (N - 1))^k (1 - sum of squared
-# shares) (Lee and Whiteley, 2018). With multinomial resampling k is one more than the
-# number of resamplings, each of which adds a variance of 1 / N to the shares; the other
-# schemes add next to nothing, and k is 1.
-predicted_sd <- function(result, resampling) {
-  n <- result$runs$n_particles
-  k <- if (resampling == "multinomial") sum(result$steps$resampled) + 1 else 1
-  shares <- rowsum(exp(result$log_weights), result$origins)
-  sqrt(max(1 - (n / (n - 1))^k * (1 - sum(shares^2)), 0))
 }
 
 # Scatter beyond this multiple of the predicted one is suspicious, unless the islands are

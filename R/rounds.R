@@ -145,9 +145,10 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     }
     tried <- one_round(round, reference, path)
     runs <- c(runs, list(tried))
-    used[round + 1] <- is_no_worse(tried, best)
-    is_last <- round >= rounds$rounds[1] && !deserves_another(tried, best)
-    if (used[round + 1]) {
+    is_used <- is_no_worse(tried, best)
+    used <- c(used, is_used)
+    is_last <- round >= rounds$rounds[1] && !deserves_another(tried, best, is_used)
+    if (is_used) {
       best <- tried
       whitened <- !is.null(fitted)
     } else if (is_driven(reference)) {
@@ -170,9 +171,9 @@ unconstrained_particles <- function(result) {
 # Whether another round is worth its cost, after one with drivers. It is as long as the
 # barrier falls by a tenth, for such references hang on far particles more than normal
 # ones do; and when the drivers are refused, to do without.
-deserves_another <- function(tried, best) {
+deserves_another <- function(tried, best, is_used) {
   is_better <- tried$runs$barrier < 0.9 * best$runs$barrier
-  is_driven(tried$reference) && (is_better || !is_no_worse(tried, best))
+  is_driven(tried$reference) && (is_better || !is_used)
 }
 
 # Whether a round can be built on: its barrier is no higher than the best one's, but

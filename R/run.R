@@ -116,11 +116,10 @@ check_seed <- function(seed) {
 # schedule: a list of `lambda` and, where there is nothing to tune, `step_size`
 # and `refresh_rate`, each with an element a step; for temperatures that are found
 # on the way, instead of `lambda` `adaptive_ess` and `n_steps`. tuner: the settings
-# for tuning, or NULL. border: of border_of_run(). index: the
-# round of run "adapt", the island of run "final". Returns a list of what one run
-# gives: steps and runs (tibbles), particles, log_weights, and `origins`, which tells from
-# which of the first particles each descends; and of run "adapt", where
-# there are bounds, the `unconstrained` particles.
+# for tuning, or NULL. border: of border_of_run(). index: the round of run "adapt", the
+# island of run "final". Returns a list of what one run gives: steps and runs (tibbles),
+# particles, log_weights; and of run "adapt", where there are bounds, the `unconstrained`
+# particles.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
   config <- withCallingHandlers(
     core_config(settings, schedule, tuner, run_key(run, index), border$reference),
@@ -146,8 +145,7 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
     runs = runs_table(result, run, index, settings, steps, seconds),
     particles = name_columns(result$particles, settings$target$names),
     unconstrained = if (run == "adapt") result$unconstrained,
-    log_weights = normalise_log(result$log_weights),
-    origins = result$origins
+    log_weights = normalise_log(result$log_weights)
   )
 }
 
@@ -281,8 +279,22 @@ runs_table <- function(result, run, index, settings, steps, seconds) {
     barrier = last$barrier,
     n_objective_evals = sum(steps$n_objective_evals),
     n_target_evals = result$n_evals,
-    seconds = seconds
+    seconds = seconds,
+    predicted_sd = predicted_sd(result, settings$resampling, sum(steps$resampled))
   )
+}
+
+# The spread of log Z that a run predicts by itself, from how its particles descend from
+# those that it began with: with the shares that the families of these have in the final
+# weights, the relative variance of Z is 1 - (N / (N - 1))^k (1 - sum of squared shares)
+# (Lee and Whiteley, 2018). With multinomial resampling k is one more than the number of
+# resamplings, each of which adds a variance of 1 / N to the shares; the other schemes add
+# next to nothing, and k is 1.
+predicted_sd <- function(result, resampling, n_resampled) {
+  n <- length(result$log_weights)
+  k <- if (resampling == "multinomial") n_resampled + 1 else 1
+  shares <- rowsum(exp(normalise_log(result$log_weights)), result$origins)
+  sqrt(max(1 - (n / (n - 1))^k * (1 - sum(shares^2)), 0))
 }
 
 name_columns <- function(x, names) {

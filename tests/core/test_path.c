@@ -154,6 +154,17 @@ static void test_change_of_variables(void) {
   free(x);
 }
 
+/* x = mean + L z, L given with its transpose. */
+static smc_path triangular_path(toy *target, int d, const double *mean,
+                                const double *chol, const double *transposed) {
+  return (smc_path){.target = toy_target,
+                    .data = target,
+                    .d = d,
+                    .mean = mean,
+                    .chol = chol,
+                    .chol_transposed = transposed};
+}
+
 /* With a triangular L: x = mean + L z, the density gains log|L|, and the
  * gradient in z is L' times the one in x. What is outside the triangles is
  * never read. */
@@ -174,12 +185,7 @@ static void test_triangular(int d, int n, uint64_t seed) {
     }
   }
   toy t = {.shape = TOY_SKEWED, .last_x = x};
-  smc_path path = {.target = toy_target,
-                   .data = &t,
-                   .d = d,
-                   .mean = mean,
-                   .chol = chol,
-                   .chol_transposed = transposed};
+  smc_path path = triangular_path(&t, d, mean, chol, transposed);
   char *scratch = lay_out(&path, n), *blocks[3];
   smc_cloud c = toy_cloud(d, n, false, true, &blocks[0]);
   smc_cloud plus = toy_cloud(d, n, false, true, &blocks[1]);
@@ -255,12 +261,7 @@ static void test_diagonal_is_triangular(void) {
   toy t = {.shape = TOY_SKEWED};
   smc_path paths[2] = {
       {.target = toy_target, .data = &t, .d = d, .mean = mean, .sd = sd},
-      {.target = toy_target,
-       .data = &t,
-       .d = d,
-       .mean = mean,
-       .chol = chol,
-       .chol_transposed = chol}};
+      triangular_path(&t, d, mean, chol, chol)};
   smc_cloud c[2];
   char *blocks[2], *scratch[2];
   double off = 0.0;
@@ -518,13 +519,8 @@ static void test_driven_overflow(void) {
   static const double shift[d] = {0.0, 0.3}, slope[d] = {0.0, 1.0};
   double seen[d * n];
   toy t = {.shape = TOY_GAUSSIAN, .last_x = seen};
-  smc_path path = {.target = toy_target,
-                   .data = &t,
-                   .d = d,
-                   .mean = mean,
-                   .chol = chol,
-                   .chol_transposed = transposed,
-                   .driven = {1, &driver, shift, slope}};
+  smc_path path = triangular_path(&t, d, mean, chol, transposed);
+  path.driven = (smc_driven){1, &driver, shift, slope};
   char *scratch = lay_out(&path, n), *block;
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   const double z[d * n] = {0.5, 1.0, 800.0, 1.0, 800.0, -1.0};
