@@ -113,7 +113,7 @@ is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 # most the second, as long as they make a reference with drivers better. Returns
 # list(best, runs, used): the runs in their order, which of them were built on, and the
 # best of them, each a list as run_sampler() returns it with the `reference` it was run
-# with. Where no reference can be fitted, the way is long, and keeps the number of its
+# with. Where no scale can be fitted, the way is long, and keeps the number of its
 # steps.
 adapt_in_rounds <- function(settings, border, path, rounds) {
   tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
@@ -126,20 +126,14 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
   best <- one_round(0, settings$reference, path)
   runs <- list(best)
   used <- TRUE
-  whiten <- rounds$whiten
-  whitened <- FALSE
-  drivable <- TRUE
+  fits <- if (rounds$whiten) c("drivers", "scale", "place") # what may be fitted
   for (round in seq_len(rounds$rounds[2])) {
-    fitted <- if (whiten) {
-      # the first particles are too few, and too far off, to show what drives what
-      fit_reference(
-        unconstrained_particles(best), best$log_weights,
-        drivable = drivable && whitened
-      )
-    }
+    is_first <- has_scale_of(best$reference, settings$reference)
+    # the first particles are too few, and too far off, to show what drives what
+    fitted <- next_reference(best, if (is_first) setdiff(fits, "drivers") else fits)
     reference <- if (is.null(fitted)) best$reference else fitted
     if (is.null(path$adaptive_ess)) {
-      is_long_way <- rounds$whiten && identical(reference, settings$reference)
+      is_long_way <- rounds$whiten && has_scale_of(reference, settings$reference)
       least <- if (is_long_way) nrow(runs[[1]]$steps) else 2
       path$lambda <- barrier_schedule(best$steps, NULL, rounds$max_steps, least)[-1]
     }
@@ -147,14 +141,12 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
     runs <- c(runs, list(tried))
     is_used <- is_no_worse(tried, best)
     used <- c(used, is_used)
-    is_last <- round >= rounds$rounds[1] && !deserves_another(tried, best, is_used)
+    if (!is_used) {
+      fits <- fits_without(reference, best$reference)
+    }
+    is_last <- round >= rounds$rounds[1] && !deserves_another(tried, best, is_used, fits)
     if (is_used) {
       best <- tried
-      whitened <- !is.null(fitted)
-    } else if (is_driven(reference)) {
-      drivable <- FALSE # the same fit would do no better a second time
-    } else {
-      whiten <- FALSE
     }
     if (is_last) {
       break
@@ -163,17 +155,36 @@ adapt_in_rounds <- function(settings, border, path, rounds) {
   list(best = best, runs = runs, used = used)
 }
 
-# On the scale of the reference.
-unconstrained_particles <- function(result) {
-  if (is.null(result$unconstrained)) result$particles else result$unconstrained
+# Fitted to the particles of a round, as far as it may be; NULL for no other one.
+next_reference <- function(round, fits) {
+  fitted <- if ("scale" %in% fits) fit_reference(round, drivable = "drivers" %in% fits)
+  if (is.null(fitted) && "place" %in% fits) move_reference(round) else fitted
 }
 
-# Whether another round is worth its cost, after one with drivers. It is as long as the
-# barrier falls by a tenth, for such references hang on far particles more than normal
-# ones do; and when the drivers are refused, to do without.
-deserves_another <- function(tried, best, is_used) {
-  is_better <- tried$runs$barrier < 0.9 * best$runs$barrier
-  is_driven(tried$reference) && (is_better || !is_used)
+# What may be fitted after one that was refused: the same fit would do no better a second
+# time.
+fits_without <- function(refused, best) {
+  if (is_driven(refused)) {
+    c("scale", "place")
+  } else if (!has_scale_of(refused, best)) {
+    "place"
+  }
+}
+
+# Whether a reference is another one, perhaps in another place.
+has_scale_of <- function(reference, other) {
+  scale <- c("sd", "chol", "driven")
+  identical(reference[scale], other[scale])
+}
+
+# Whether another round is worth its cost: as long as drivers lower the barrier by a tenth,
+# for references with these hang on far particles more than normal ones do; and when
+# a fit was refused, as long as there is another.
+deserves_another <- function(tried, best, is_used, fits) {
+  if (!is_used) {
+    return(length(fits) > 0)
+  }
+  is_driven(tried$reference) && tried$runs$barrier < 0.9 * best$runs$barrier
 }
 
 # Whether a round can be built on: its barrier is no higher than the best one's, but

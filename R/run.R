@@ -140,12 +140,14 @@ run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
 
   steps <- steps_table(result, run, index)
   check_status(result, steps, run)
-  list(
-    steps = steps,
-    runs = runs_table(result, run, index, settings, steps, seconds),
-    particles = name_columns(result$particles, settings$target$names),
-    unconstrained = if (run == "adapt") result$unconstrained,
-    log_weights = normalise_log(result$log_weights)
+  c(
+    list(
+      steps = steps,
+      runs = runs_table(result, run, index, settings, steps, seconds),
+      particles = name_columns(result$particles, settings$target$names),
+      log_weights = normalise_log(result$log_weights)
+    ),
+    if (run == "adapt") result[c("unconstrained", "coordinates", "gradients")]
   )
 }
 

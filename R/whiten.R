@@ -4,18 +4,18 @@
 # that are too light make an estimate that is too low, and looks fine.
 inflation <- 1.5
 
-# A reference fitted to weighted particles; NULL when too few are left. It is a normal
-# distribution, x = mean + L z; or, where some coordinates drive the scales of others
-# as in a funnel, x = mean + L u(z) with u as in src/driven.h.
-fit_reference <- function(particles, log_weights, drivable = TRUE) {
-  w <- exp(log_weights - max(log_weights))
-  weighty <- w > 1e-12 # the others may be anywhere, and squares of theirs infinite
-  particles <- particles[weighty, , drop = FALSE]
-  w <- w[weighty] / sum(w[weighty])
+# A reference fitted to the particles of a round; NULL when too few are left. It is a
+# normal distribution, x = mean + L z; or, where some coordinates drive the scales of
+# others as in a funnel, x = mean + L u(z) with u as in src/driven.h. `round` is of
+# run_sampler(), with the `reference` of the run.
+fit_reference <- function(round, drivable = TRUE) {
+  weighty <- weighty_rows(round$log_weights)
+  w <- weighty$w
+  particles <- unconstrained_particles(round)[weighty$rows, , drop = FALSE]
   if (1 / sum(w^2) < max(10, ncol(particles))) {
     return(NULL)
   }
-  mean <- colSums(w * particles)
+  mean <- mean_of_target(round, weighty)
   x <- sweep(particles, 2, mean)
   L <- fit_scale(x, w, mean)
   if (is.null(L)) {
@@ -36,6 +36,19 @@ fit_reference <- function(particles, log_weights, drivable = TRUE) {
   )
 }
 
+# On the scale of the reference.
+unconstrained_particles <- function(round) {
+  if (is.null(round$unconstrained)) round$particles else round$unconstrained
+}
+
+# The particles that have weight, and these weights, normalised. The others may be
+# anywhere, and squares of theirs infinite.
+weighty_rows <- function(log_weights) {
+  w <- exp(log_weights - max(log_weights))
+  rows <- which(w > 1e-12)
+  list(rows = rows, w = w[rows] / sum(w[rows]))
+}
+
 # driven: list(drivers, shift, slope), the last two dim x length(drivers) matrices.
 new_fitted_reference <- function(mean, chol, driven = NULL) {
   if (all(chol[lower.tri(chol)] == 0) && is.null(driven)) {
@@ -46,6 +59,60 @@ new_fitted_reference <- function(mean, chol, driven = NULL) {
   reference$chol <- chol
   reference$driven <- driven
   reference
+}
+
+# the place alone -------------------------------------------------------------
+
+# The reference that a round was run with, moved to the mean of its particles; NULL where
+# it is not normal, or where these are twice as wide somewhere: then it would leave a part
+# of the target behind.
+move_reference <- function(round) {
+  weighty <- weighty_rows(round$log_weights)
+  if (!has_normal_gradients(round) || 1 / sum(weighty$w^2) < 10) {
+    return(NULL)
+  }
+  z <- round$coordinates[weighty$rows, , drop = FALSE]
+  variance <- colSums(weighty$w * z^2) - colSums(weighty$w * z)^2
+  mean <- mean_of_target(round, weighty)
+  if (!all(is.finite(mean)) || any(variance > 4)) {
+    return(NULL)
+  }
+  reference <- round$reference
+  reference$mean <- mean
+  reference
+}
+
+# Whether a round has gradients, by which its coordinates x = mean + L z move.
+has_normal_gradients <- function(round) {
+  inherits(round$reference, "smc_reference_gaussian") &&
+    !is_driven(round$reference) &&
+    !is.null(round$gradients)
+}
+
+# The mean of the target, from the particles of a round. In many dimensions these descend
+# from few ancestors, and their own mean says more of them than of the target. But the
+# gradients of a log density have mean zero, and follow the particles: as control variates
+# they take most of the noise out (Mira, Solgi and Imparato, 2013).
+mean_of_target <- function(round, weighty) {
+  rows <- function(x) x[weighty$rows, , drop = FALSE]
+  if (!has_normal_gradients(round)) {
+    return(colSums(weighty$w * rows(unconstrained_particles(round))))
+  }
+  mean <- controlled_mean(rows(round$coordinates), rows(round$gradients), weighty$w)
+  reference <- round$reference
+  L <- reference$chol
+  reference$mean + if (is.null(L)) reference$sd * mean else as.vector(L %*% mean)
+}
+
+# The means of weighted rows, each with the column of `controls`, of true mean zero, that
+# belongs to it as a control variate.
+controlled_mean <- function(x, controls, w) {
+  mean <- colSums(w * x)
+  off <- colSums(w * controls)
+  centred <- sweep(controls, 2, off)
+  variance <- colSums(w * centred^2)
+  slope <- colSums(w * centred * x) / variance
+  mean - ifelse(variance > 0, slope * off, 0)
 }
 
 # the scale -------------------------------------------------------------------

@@ -171,15 +171,17 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
 }
 
 /* `unconstrained` are the particles before they are put within their bounds;
- * NULL where there are none. */
+ * NULL where there are none. `coordinates` are the z of path.h, `gradients`
+ * those of the log target there; NULL for kernels without. */
 static SEXP new_result(smc_status status, const r_run *run, SEXP trace_list,
                        smc_bounds bounds) {
   static const char *const names[] = {
-      "status",  "failure",   "step",        "n_done",        "trace",
-      "n_evals", "particles", "log_weights", "unconstrained", "origins"};
+      "status",    "failure",       "step",        "n_done",
+      "trace",     "n_evals",       "particles",   "log_weights",
+      "origins",   "unconstrained", "coordinates", "gradients"};
   const smc_state *state = &run->state;
   int d = state->cloud.d, n = state->cloud.n;
-  SEXP result = PROTECT(r_new_list(names, 10));
+  SEXP result = PROTECT(r_new_list(names, 12));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
@@ -188,14 +190,17 @@ static SEXP new_result(smc_status status, const r_run *run, SEXP trace_list,
   SET_VECTOR_ELT(result, 5, Rf_ScalarReal(run->path.n_evals));
   smc_path_to_user(&run->path, n, state->cloud.x, state->noise);
   if (bounds.lower) {
-    new_matrix(result, 8, d, n, state->noise);
+    new_matrix(result, 9, d, n, state->noise);
     smc_constrain(bounds, d, n, state->noise, state->noise);
   }
   new_matrix(result, 6, d, n, state->noise);
   double *log_weights = new_reals(result, 7, n);
   memcpy(log_weights, state->log_weights, (size_t)n * sizeof(double));
-  int *origins = new_ints(result, 9, INTSXP, n);
+  int *origins = new_ints(result, 8, INTSXP, n);
   memcpy(origins, state->origins, (size_t)n * sizeof(int));
+  new_matrix(result, 10, d, n, state->cloud.x);
+  if (state->cloud.grad_p)
+    new_matrix(result, 11, d, n, state->cloud.grad_p);
   UNPROTECT(1);
   return result;
 }

@@ -128,7 +128,9 @@ weighted_draws <- function(n, mean, cov, spread = 0.5) {
   list(x = x, log_weights = log_weights - log(sum(exp(log_weights))))
 }
 
-fit_to <- function(draws) internal("fit_reference")(draws$x, draws$log_weights)
+fit_to <- function(draws) {
+  internal("fit_reference")(list(particles = draws$x, log_weights = draws$log_weights))
+}
 
 test_that("a reference is fitted with its variance inflated by 1.5", {
   set.seed(11)
@@ -302,6 +304,107 @@ test_that("a wrong covariance is named", {
   expect_identical(reference_gaussian(cov = named), reference_gaussian(cov = diag(2)))
 })
 
+# the place alone -------------------------------------------------------------
+
+controlled_mean <- function(...) internal("controlled_mean")(...)
+
+test_that("gradients take the noise out of a mean", {
+  # of independent normal variables all of it, whatever the draws and their weights
+  set.seed(21)
+  mean <- c(3, -1, 0.5)
+  sd <- c(1, 0.1, 20)
+  x <- cbind(rexp(20), rcauchy(20), runif(20))
+  gradient <- sweep(-sweep(x, 2, mean), 2, sd^2, "/")
+  w <- runif(20)
+  expect_equal(controlled_mean(x, gradient, w / sum(w)), mean)
+  # of others what is linear in the gradient: three quarters of the variance where the
+  # correlation with it is 0.87
+  precision <- solve(rbind(c(1, 0.5), c(0.5, 1)))
+  off <- replicate(500, {
+    x <- weighted_draws(100, c(0, 0), solve(precision), spread = 0)$x
+    w <- rep(0.01, 100)
+    c(colMeans(x), controlled_mean(x, -x %*% precision, w))
+  })
+  ratio <- rowMeans(off[3:4, ]^2) / rowMeans(off[1:2, ]^2)
+  expect_equal(ratio, c(0.25, 0.25), tolerance = 0.3) # 4.5 standard errors
+  # a gradient that does not vary says nothing
+  expect_equal(controlled_mean(x, 0 * x, rep(0.05, 20)), colMeans(x))
+})
+
+# Independent normal variables, of which a reference that is moved finds the means.
+independent <- list(mean = rep(c(1, -2), 20), sd = rep(c(0.5, 1, 0.8, 0.9), 10))
+wide_target <- function(...) target_gaussian(40, independent$mean, independent$sd)
+few_particles <- function(target = wide_target(), ..., verb = smc_adapt) {
+  verb(target, ..., n_particles = 32, n_steps = 16, seed = 1)
+}
+
+test_that("with fewer particles than dimensions the reference is moved, and no more", {
+  for (reference in list(reference_gaussian(), reference_gaussian(0.5, rep(1.1, 40)))) {
+    fit <- few_particles(rounds = 1, reference = reference)
+    expect_true(fit$runs$used[2])
+    expect_equal(fit$reference$mean, independent$mean)
+    expect_identical(fit$reference$sd, reference$sd)
+    expect_lt(fit$runs$barrier[2], fit$runs$barrier[1])
+  }
+  # with a covariance: here the reference's own, so that the z are independent
+  set.seed(22)
+  root <- diag(40) + lower.tri(diag(40)) * rnorm(1600, sd = 0.1)
+  precision <- solve(tcrossprod(root))
+  correlated <- target_function(
+    function(x) -sum((x - 1) * precision %*% (x - 1)) / 2, 40,
+    gradient = function(x) -drop(precision %*% (x - 1))
+  )
+  reference <- reference_gaussian(0, cov = tcrossprod(root))
+  fit <- few_particles(correlated, rounds = 1, reference = reference)
+  expect_true(fit$runs$used[2])
+  expect_equal(fit$reference$mean, rep(1, 40))
+  expect_identical(fit$reference$chol, reference$chol)
+  # with bounds: normal on the log scale
+  bounded <- target_function(
+    function(x) sum(dlnorm(x, 1, log = TRUE)), 40,
+    gradient = function(x) -1 / x - (log(x) - 1) / x, lower = 0
+  )
+  expect_equal(few_particles(bounded, rounds = 1)$reference$mean, rep(1, 40))
+})
+
+test_that("a moved reference keeps at least the number of steps, the islands are unbiased", {
+  fit <- few_particles(verb = smc, islands = 4)
+  expect_true(all(fit$runs$n_steps >= 16))
+  expect_identical(fit$reference$sd, 1)
+  z <- exp(smc_replicate(fit, 400, seed = 3)$log_z)
+  expect_lt(sd(z) / 20, 0.05)
+  expect_lt(abs(mean(z) - 1), 4 * sd(z) / 20)
+})
+
+test_that("what cannot be moved stays", {
+  # no gradients; too wide for the reference; no normal distribution
+  fit <- few_particles(kernel = kernel_rwmh(), rounds = 1)
+  expect_identical(fit$reference, reference_gaussian())
+  fit <- few_particles(target_gaussian(40, sd = 5), rounds = 1)
+  expect_identical(fit$reference, reference_gaussian())
+  given <- reference_function(
+    function(n) matrix(rnorm(40 * n), n), function(x) sum(dnorm(x, log = TRUE)),
+    gradient = function(x) -x
+  )
+  expect_identical(few_particles(rounds = 1, reference = given)$reference, given)
+})
+
+test_that("after a refused scale the reference is moved", {
+  for (seed in c(26, 37)) {
+    in_up_to <- function(rounds) {
+      smc_adapt(target_gaussian(32, mean = 4),
+        n_particles = 256, n_steps = 24, rounds = rounds, seed = seed
+      )
+    }
+    fit <- in_up_to(c(1, 5))
+    expect_identical(fit$runs$used, c(TRUE, FALSE, TRUE))
+    expect_equal(fit$reference$mean, rep(4, 32))
+    expect_identical(fit$reference$sd, 1)
+    expect_lt(abs(fit$log_z), 0.5)
+    expect_identical(in_up_to(1)$reference, reference_gaussian())
+  }
+})
+
 # rounds ----------------------------------------------------------------------
 
 small_target <- target_gaussian(4, mean = 2)
@@ -336,7 +439,7 @@ test_that("one more round leaves those before it unchanged", {
   expect_identical(one$steps, three$steps[three$steps$round <= 1, ])
 })
 
-test_that("of two numbers of rounds the second is for references with drivers", {
+test_that("of two numbers of rounds the second is for drivers and for what is refused", {
   for (seed in 1:3) {
     for (whiten in c(TRUE, FALSE)) {
       made <- in_rounds(rounds = c(1, 5), seed, whiten = whiten)
@@ -345,11 +448,10 @@ test_that("of two numbers of rounds the second is for references with drivers", 
   }
   made <- vapply(1:4, function(seed) {
     runs <- smc_adapt(target_funnel(), seed = seed)$runs
-    expect_true(all(runs$used))
     ratio <- runs$barrier[-1] / cummin(runs$barrier)[-nrow(runs)]
     n <- length(ratio)
-    # those before the last have deserved another; the last has not, or is the fifth
-    expect_true(all(ratio[setdiff(2:n, n)] < 0.9))
+    # those before the last have deserved another, or left something else to try
+    expect_true(all((ratio < 0.9 | !runs$used[-1])[setdiff(2:n, n)]))
     expect_true(n == 5 || ratio[n] >= 0.9)
     n
   }, 0)
@@ -369,6 +471,17 @@ test_that("every round has randomness of its own", {
   expect_length(unique(acceptance), length(acceptance))
 })
 
+# The reference fitted to a fit of `small_target`, as a round is known inside.
+fitted_to <- function(fit) {
+  reference <- fit$reference
+  x <- fit$particles
+  L <- if (is.null(reference$chol)) diag(reference$sd, 4) else reference$chol
+  internal("fit_reference")(list(
+    particles = x, log_weights = fit$log_weights, reference = reference,
+    coordinates = t(solve(L, t(x) - reference$mean)), gradients = (2 - x) %*% L
+  ))
+}
+
 test_that("each round's reference is fitted to the best one before", {
   for (seed in 1:3) {
     none <- in_rounds(0, seed)
@@ -376,9 +489,8 @@ test_that("each round's reference is fitted to the best one before", {
     two <- in_rounds(2, seed)
     expect_identical(none$reference, reference_gaussian())
     expect_true(all(two$runs$used))
-    fitted <- function(fit) internal("fit_reference")(fit$particles, fit$log_weights)
-    expect_identical(one$reference, fitted(none))
-    expect_identical(two$reference, fitted(one))
+    expect_equal(one$reference, fitted_to(none))
+    expect_equal(two$reference, fitted_to(one))
     expect_identical(
       two$steps$lambda[two$steps$round == 2],
       schedule_barrier(one)[-1]
@@ -727,15 +839,9 @@ test_that("the last steps of a schedule may have had nothing in the way", {
 test_that("a coordinate that does not vary is no reference", {
   set.seed(1)
   weights <- rep(-log(1000), 1000)
-  expect_null(fit_reference(cbind(rnorm(1000), 0.1), weights))
-  expect_s3_class(fit_reference(cbind(rnorm(1000), rnorm(1000)), weights), "smc_reference")
-})
-
-test_that("with fewer particles than dimensions the reference stays", {
-  fit <- smc_adapt(target_gaussian(40),
-    n_particles = 32, n_steps = 4, rounds = 1, seed = 1
-  )
-  expect_identical(fit$reference, reference_gaussian())
+  fit_columns <- function(...) fit_to(list(x = cbind(...), log_weights = weights))
+  expect_null(fit_columns(rnorm(1000), 0.1))
+  expect_s3_class(fit_columns(rnorm(1000), rnorm(1000)), "smc_reference")
 })
 
 test_that("LMC, whose barrier grows with the steps, keeps to a limit of them", {
@@ -780,15 +886,16 @@ test_that("shorter steps find what longer ones lose without a sign", {
     function(x) -drop(x), 1, function(x) 0 * x - 1,
     vectorized = TRUE, lower = 0
   )
-  mean_z <- function(fraction) {
+  # the median, for what makes the mean unbiased are values too rare to be met
+  median_z <- function(fraction) {
     z <- lapply(1:3, function(seed) {
       fit <- calmly(smc(waiting, n_particles = 256, step_fraction = fraction, seed = seed))
       exp(smc_replicate(fit, 100, seed = 2)$log_z)
     })
-    c(mean(unlist(z)), sd(unlist(z)) / sqrt(300))
+    c(median(unlist(z)), 1.2533 * mad(unlist(z)) / sqrt(300)) # with its standard error
   }
-  long <- mean_z(1)
-  short <- mean_z(0.75)
+  long <- median_z(1)
+  short <- median_z(0.75)
   # some 4 % are lost with the one, and less than a quarter of that with the other
   expect_lt(short[2], 0.003)
   expect_lt(abs(short[1] - 1), 0.01 + 3 * short[2])

@@ -3,7 +3,9 @@
 
 internal <- function(name) get(name, asNamespace("autosmc"))
 
-fit_reference <- internal("fit_reference")
+fit_reference <- function(x, log_weights) {
+  internal("fit_reference")(list(particles = x, log_weights = log_weights))
+}
 
 # x_2, ..., x_d ~ N(0, exp(x_1)) given x_1 ~ N(0, 3^2), as target_funnel().
 funnel_draws <- function(n, d, sd = 3) {
