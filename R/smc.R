@@ -20,8 +20,8 @@
 #' @param rounds how many times adaptation is repeated after its first run: two whole
 #'   numbers, the least and the most, or one, for exactly so many. Rounds beyond the
 #'   least are made as long as each lowers the barrier by a tenth from a reference with
-#'   drivers (see the section on rounds), and to replace such a reference by a normal
-#'   one where it did worse. Each round
+#'   drivers (see the section on rounds), and to replace a reference that did worse than
+#'   the one before. Each round
 #'   spreads the temperatures anew, by [schedule_barrier()], and with `whiten` moves the
 #'   reference closer to the target. 0 for the paper's method.
 #' @param whiten whether each round's reference is a normal distribution fitted to
@@ -33,8 +33,8 @@
 #'   of at least 2). The barrier of LMC grows with the number of steps, and without a
 #'   limit would double it in every round.
 #' @param step_fraction the fraction of the tuned step sizes with which the islands run
-#'   (number in (0, 1]), for KLMC from a fitted reference; the other kernels, and all
-#'   where no reference was fitted, take the tuned step sizes as they are. See the
+#'   (number in (0, 1]), for KLMC from a fitted or moved reference; the other kernels, and
+#'   all from the reference that was given, take the tuned step sizes as they are. See the
 #'   section on long steps.
 #' @param islands how many independent unbiased runs are made with the schedule
 #'   found (positive integer). Their spread gives the standard error; with one
@@ -107,16 +107,25 @@
 #'   weighted particles of the best round so far, with its variance inflated by 1.5,
 #'   and makes it the reference. Its covariance is full when the effective sample
 #'   size is at least six times the dimension, with correlations shrunk, and
-#'   diagonal when it is less; when it is less than the dimension the reference stays
-#'   as it is, and so does the number of steps, if twice the barrier is less. From the second fit on it looks for drivers: variables with which the
+#'   diagonal when it is less. Where the kernel has gradients, and the reference of the
+#'   round was normal, these are control variates for the mean (Mira, Solgi and
+#'   Imparato, 2013).
+#'
+#'   When the effective sample size is less than the dimension, the reference is moved
+#'   to that mean and keeps its scale, unless the particles are twice as wide as it
+#'   somewhere; the number of steps is then at least that of the first round.
+#'
+#'   From the second fit on it looks for drivers: variables with which the
 #'   log squares of the others rise or fall. Where one
 #'   explains more than 10 % of the variance of these, in the mean, and the fit is
 #'   likelier so, the reference is normal only given it: location and log scale of the
 #'   others are linear in it.
+#'
 #'   A round whose barrier is higher than the best one's by more than 5 % is not built
 #'   on, nor one whose estimate is lower by more than 5 (by more than 0.5, for the first
-#'   with drivers), unless its barrier is lower by a third; and the rounds after it do
-#'   without drivers, or when there were none, only spread the temperatures anew.
+#'   with drivers), unless its barrier is lower by a third. The rounds after it do
+#'   without drivers; or when there were none, only move the reference; or when that was
+#'   refused, only spread the temperatures anew.
 #' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
 #'   scatter more than 1.8 times as much as they predict by themselves (for less than
 #'   eight, more than happens by chance in one of a thousand cases), when one
@@ -154,10 +163,12 @@
 #'   the density bends sharply. With such steps `exp(log_z)` is unbiased still, but by
 #'   values so rare that no run meets them: it is nearly always a few percent too low,
 #'   and the islands agree on it. Steps shorter by a quarter (`step_fraction`) lose a
-#'   small part of that, at a small price in variance. On the long way from a reference that is far from the
-#'   target the price is not small, so there they are left as they are.
+#'   small part of that, at a small price in variance. On the long way from a reference that
+#'   is far from the target the price is not small, so there they are left as they are.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1. Lee and Whiteley (2018),
-#'   *Variance estimation in the particle filter*, for `predicted_sd`.
+#'   *Variance estimation in the particle filter*, for `predicted_sd`. Mira, Solgi and
+#'   Imparato (2013), *Zero variance Markov chain Monte Carlo for Bayesian estimators*,
+#'   for the means of fitted references.
 #' @examples
 #' set.seed(1)
 #' fit <- smc(target_funnel(dim = 3), n_particles = 256, n_steps = 16)
@@ -381,7 +392,7 @@ check_path <- function(schedule, kernel) {
 }
 
 # What the islands run with, from the best round. Steps are shortened only where it began
-# close to the target, from a fitted reference: not on a long way, which needs them.
+# close to the target, from a reference of its own: not on a long way, which needs them.
 final_path <- function(best, reference, kernel, step_fraction) {
   path <- as.list(best$steps)
   if (kernel$name == "klmc" && !identical(best$reference, reference)) {
