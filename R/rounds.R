@@ -113,8 +113,7 @@ is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 # most the second, as long as they make a reference with drivers better. Returns
 # list(best, runs, used): the runs in their order, which of them were built on, and the
 # best of them, each a list as run_sampler() returns it with the `reference` it was run
-# with. Where no scale can be fitted, the way is long, and keeps the number of its
-# steps.
+# with. Where no scale can be fitted, the way is long, and keeps the number of its steps.
 adapt_in_rounds <- function(settings, border, path, rounds) {
   tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
   one_round <- function(round, reference, path) {
@@ -177,9 +176,9 @@ has_scale_of <- function(reference, other) {
   identical(reference[scale], other[scale])
 }
 
-# Whether another round is worth its cost: as long as drivers lower the barrier by a tenth,
-# for references with these hang on far particles more than normal ones do; and when
-# a fit was refused, as long as there is another.
+# Whether another round is worth its cost: as long as drivers lower the barrier by a
+# tenth, for references with these hang on far particles more than normal ones do; and
+# when a fit was refused, as long as there is another.
 deserves_another <- function(tried, best, is_used, fits) {
   if (!is_used) {
     return(length(fits) > 0)

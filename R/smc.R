@@ -21,9 +21,8 @@
 #'   numbers, the least and the most, or one, for exactly so many. Rounds beyond the
 #'   least are made as long as each lowers the barrier by a tenth from a reference with
 #'   drivers (see the section on rounds), and to replace a reference that did worse than
-#'   the one before. Each round
-#'   spreads the temperatures anew, by [schedule_barrier()], and with `whiten` moves the
-#'   reference closer to the target. 0 for the paper's method.
+#'   the one before. Each round spreads the temperatures anew, by [schedule_barrier()],
+#'   and with `whiten` moves the reference closer to the target. 0 for the paper's method.
 #' @param whiten whether each round's reference is a normal distribution fitted to
 #'   the particles of the best round before (TRUE or FALSE). Kernels then move in
 #'   coordinates in which the target is close to standard normal. From the second fit
@@ -163,8 +162,9 @@
 #'   the density bends sharply. With such steps `exp(log_z)` is unbiased still, but by
 #'   values so rare that no run meets them: it is nearly always a few percent too low,
 #'   and the islands agree on it. Steps shorter by a quarter (`step_fraction`) lose a
-#'   small part of that, at a small price in variance. On the long way from a reference that
-#'   is far from the target the price is not small, so there they are left as they are.
+#'   small part of that, at a small price in variance. On the long way from a reference
+#'   that is far from the target the price is not small, so there they are left as they
+#'   are.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1. Lee and Whiteley (2018),
 #'   *Variance estimation in the particle filter*, for `predicted_sd`. Mira, Solgi and
 #'   Imparato (2013), *Zero variance Markov chain Monte Carlo for Bayesian estimators*,
