@@ -118,8 +118,10 @@ check_seed <- function(seed) {
 # on the way, instead of `lambda` `adaptive_ess` and `n_steps`. tuner: the settings
 # for tuning, or NULL. border: of border_of_run(). index: the round of run "adapt", the
 # island of run "final". Returns a list of what one run gives: steps and runs (tibbles),
-# particles, log_weights; and of run "adapt", where there are bounds, the `unconstrained`
-# particles.
+# particles, log_weights; and of run "adapt", for fitting the next reference, the
+# `coordinates` of the particles, in which a normal reference is standard, `gradients`
+# of the log target there, where the kernel has them, and where there are bounds the
+# `unconstrained` particles.
 run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
   config <- withCallingHandlers(
     core_config(settings, schedule, tuner, run_key(run, index), border$reference),

@@ -105,14 +105,14 @@ mean_of_target <- function(round, weighty) {
 }
 
 # The means of weighted rows, each with the column of `controls`, of true mean zero, that
-# belongs to it as a control variate.
+# belongs to it as a control variate, where that varies and its squares are finite.
 controlled_mean <- function(x, controls, w) {
-  mean <- colSums(w * x)
   off <- colSums(w * controls)
   centred <- sweep(controls, 2, off)
   variance <- colSums(w * centred^2)
-  slope <- colSums(w * centred * x) / variance
-  mean - ifelse(variance > 0, slope * off, 0)
+  varies <- variance > 1e-24 * off^2 # but for rounding
+  correction <- off * colSums(w * centred * x) / variance
+  colSums(w * x) - ifelse(varies & is.finite(correction), correction, 0)
 }
 
 # the scale -------------------------------------------------------------------
