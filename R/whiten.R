@@ -111,7 +111,8 @@ controlled_mean <- function(x, controls, w) {
   centred <- sweep(controls, 2, off)
   variance <- colSums(w * centred^2)
   varies <- variance > 1e-24 * off^2 # but for rounding
-  correction <- off * colSums(w * centred * x) / variance
+  slope <- colSums(w * centred * x) / variance
+  correction <- slope * off
   colSums(w * x) - ifelse(varies & is.finite(correction), correction, 0)
 }
 
