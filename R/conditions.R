@@ -13,6 +13,11 @@ abort <- function(message, class, ..., .envir = parent.frame()) {
   )
 }
 
+# The condition that abort() would raise.
+catch_abort <- function(..., .envir = parent.frame()) {
+  tryCatch(abort(..., .envir = .envir), autosmc_error = identity)
+}
+
 #' Say that an argument is not what it should be.
 #' @param x what was given
 #' @param arg the argument's name

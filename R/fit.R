@@ -1,19 +1,20 @@
 # The result of a run, and what can be done with it.
 
-# adapted: of adapt_in_rounds(), or NULL; final: of run_islands(), or NULL; plan:
-# the settings that are not those of a single run.
-new_fit <- function(settings, adapted, final, plan) {
-  rounds <- lapply(seq_along(adapted$runs), function(i) {
-    cbind(adapted$runs[[i]]$runs, used = adapted$used[i])
-  })
+# result: of passes(), or one_pass(); or list(course) where there are no islands. plan: the
+# settings that are not those of a single run.
+new_fit <- function(sampler, result, plan) {
+  course <- result$course
+  final <- result$final
   if (is.null(final)) {
-    estimate <- combine(adapted$best$runs)
-    draws <- adapted$best
+    estimate <- combine(course$best$runs)
+    draws <- course$best
     draws$island <- rep(1L, nrow(draws$particles))
-    steps <- adapted$best$steps
+    steps <- course$best$steps
   } else {
-    estimate <- combine(final$islands)
-    warn_if_unreliable(final$islands, plan$precision, estimate$std_error)
+    estimate <- result$estimate
+    warn_if_unreliable(
+      result$diagnostics, final$islands, plan$precision, estimate$std_error
+    )
     draws <- final
     steps <- final$steps[final$steps$island == final$island[1], ]
   }
@@ -26,59 +27,79 @@ new_fit <- function(settings, adapted, final, plan) {
         island = draws$island,
         schedule = tibble::tibble(
           steps[c("lambda", "step_size", "refresh_rate")],
-          kernel = settings$kernel$name
+          kernel = sampler$kernel$name
         ),
-        steps = bind_rows(c(lapply(adapted$runs, `[[`, "steps"), list(final$steps))),
-        runs = fit_runs(rounds, final, estimate),
+        steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
+        runs = fit_runs(course, final, estimate),
         islands = final$islands,
-        logml = estimate$log_z
+        logml = estimate$log_z,
+        scout = course$scout,
+        diagnostics = result$diagnostics
       ),
-      settings[settings_names],
-      plan[setdiff(names(plan), "islands")]
+      sampler[sampler_names],
+      plan[setdiff(names(plan), c("islands", "scout"))]
     ),
     # the class and `logml` are what bridgesampling asks of what it compares
     class = c("smc_fit", "bridge")
   )
 }
 
-# A row for every round, and one for the islands together.
-fit_runs <- function(rounds, final, estimate) {
-  rows <- lapply(rounds, function(row) {
-    cbind(row,
-      std_error = NA_real_, conf_low = NA_real_, conf_high = NA_real_,
-      islands = 1L
-    )
-  })
-  if (!is.null(final)) {
-    islands <- final$islands
-    row <- islands[1, setdiff(names(islands), "island")]
-    row$run <- "final"
-    row$used <- TRUE
-    row[names(estimate)] <- estimate
-    row$islands <- nrow(islands)
-    row$barrier <- mean(islands$barrier, na.rm = TRUE)
-    sums <- c("n_objective_evals", "n_target_evals", "seconds")
-    row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
-    rows <- c(rows, list(row))
-  }
-  columns <- c(
-    "run",
-    "round",
-    "log_z",
-    "std_error",
-    "conf_low",
-    "conf_high",
-    "biased",
-    "n_particles",
-    "n_steps",
-    "islands",
-    "barrier",
-    "n_objective_evals",
-    "n_target_evals",
-    "seconds",
-    "used"
+runs_columns <- c(
+  "run",
+  "round",
+  "label",
+  "log_z",
+  "std_error",
+  "conf_low",
+  "conf_high",
+  "biased",
+  "n_particles",
+  "n_steps",
+  "islands",
+  "barrier",
+  "n_objective_evals",
+  "n_target_evals",
+  "seconds",
+  "used"
+)
+
+# A row for the scout, one for every round, and one for the islands together.
+fit_runs <- function(course, final, estimate) {
+  rounds <- Map(function(record, used) {
+    data.frame(record$runs, islands = 1L, used = used)
+  }, course$records, course$used)
+  rows <- c(
+    if (!is.null(course$scout)) list(scout_row(course$scout)),
+    rounds,
+    if (!is.null(final)) list(final_row(final, estimate, course$best$runs$label))
   )
-  bind_rows(lapply(rows, function(row) as.data.frame(row)[columns]))
+  bind_rows(lapply(rows, function(row) {
+    row[setdiff(runs_columns, names(row))] <- NA_real_
+    row[runs_columns]
+  }))
+}
+
+scout_row <- function(scout) {
+  data.frame(
+    run = "scout", round = NA_integer_, label = NA_character_, biased = NA,
+    n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
+    n_objective_evals = 0L, n_target_evals = scout$n_target_evals,
+    seconds = scout$seconds, used = TRUE
+  )
+}
+
+final_row <- function(final, estimate, label) {
+  islands <- final$islands
+  row <- as.data.frame(islands[1, setdiff(names(islands), "island")])
+  row$run <- "final"
+  row$used <- TRUE
+  row$label <- if (is.null(label)) "given" else label
+  row[names(estimate)] <- estimate
+  row$islands <- nrow(islands)
+  row$barrier <- mean(islands$barrier, na.rm = TRUE)
+  sums <- c("n_objective_evals", "n_target_evals", "seconds")
+  row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
+  row
 }
 
 bind_rows <- function(tables) {
@@ -99,7 +120,7 @@ print.smc_fit <- function(x, ...) {
   variables <- if (x$target$dim == 1) "variable" else "variables"
   cat("<smc_fit> ", x$target$label, ", ", x$target$dim, " ", variables, "\n", sep = "")
   line("log Z", format_estimate(x, last))
-  for (doubt in doubts(x$islands)) {
+  for (doubt in doubts(x$diagnostics)) {
     line("warning", doubt)
   }
   line(
@@ -141,7 +162,7 @@ format_estimate <- function(fit, last) {
 }
 
 format_cost <- function(runs, count) {
-  by_run <- tapply(runs$n_target_evals, runs$run, sum)
+  by_run <- tapply(runs$n_target_evals, factor(runs$run, unique(runs$run)), sum)
   parts <- sprintf("%s %s", count(by_run), names(by_run))
   paste0(
     count(sum(by_run)),

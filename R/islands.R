@@ -1,49 +1,47 @@
-# Islands: independent unbiased runs, and what their spread says of the error.
+# Islands: runs that differ in nothing but their key, and the estimate that they make
+# together.
 
-# The final runs of a schedule, as pool() returns them.
-run_islands <- function(settings, border, schedule, islands) {
+# How many islands: a number, or as many as a precision takes.
+check_islands <- function(islands, precision, max_islands) {
+  islands <- check_count(islands, "islands")
+  max_islands <- check_count(max_islands, "max_islands")
+  if (!is.null(precision)) {
+    precision <- check_number(precision, "precision", min = 0, open = TRUE)
+    max_islands <- check_count(max_islands, "max_islands", min = 2)
+    islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
+  }
+  list(islands = islands, precision = precision, max_islands = max_islands)
+}
+
+# The final runs along a path, as pool() returns them. start: the number of the first.
+run_islands <- function(sampler, path, islands, start = 1) {
   if (in_parallel(islands$islands)) {
-    close_progress(settings$progress) # other processes could not go on with it
-    settings$progress <- NULL
+    close_progress(sampler$progress) # other processes could not go on with it
+    sampler$progress <- NULL
   }
-  run_all <- function(indices) run_indices(settings, border, schedule, indices)
-  results <- run_all(seq_len(islands$islands))
-  while (wants_more(results, islands)) {
-    n <- length(results)
-    results <- c(results, run_all(seq(n + 1, min(n + 4, islands$max_islands))))
+  run_all <- function(indices) {
+    lapply_islands(indices, function(i) run_sampler(sampler, path, "final", i))
   }
-  if (all_dead(results)) {
-    stop(results[[1]])
+  records <- run_all(start - 1 + seq_len(islands$islands))
+  while (wants_more(records, islands)) {
+    n <- length(records)
+    records <- c(records, run_all(start - 1 + seq(n + 1, min(n + 4, islands$max_islands))))
   }
-  pool(results)
+  if (all_dead(records)) {
+    stop(records[[1]]$dead)
+  }
+  pool(records)
 }
 
 # Whether a precision is asked for, not reached yet, and there is room for more islands.
-wants_more <- function(results, islands) {
-  if (is.null(islands$precision) || length(results) >= islands$max_islands) {
+wants_more <- function(records, islands) {
+  if (is.null(islands$precision) || length(records) >= islands$max_islands) {
     return(FALSE)
   }
-  all_dead(results) || combine(islands_table(results))$std_error > islands$precision
+  all_dead(records) || combine(islands_table(records))$std_error > islands$precision
 }
 
-# The results of run_sampler(), and the error of a run in which all died: it is an
-# estimate like any other, of zero.
-run_indices <- function(settings, border, schedule, indices) {
-  lapply_islands(indices, function(i) {
-    tryCatch(
-      run_sampler(settings, border, "final", schedule, index = i),
-      autosmc_error_degenerate = function(e) e
-    )
-  })
-}
-
-is_dead <- function(result) inherits(result, "condition")
-
-all_dead <- function(results) all(vapply(results, is_dead, NA))
-
-island_log_z <- function(results) {
-  vapply(results, function(r) if (is_dead(r)) -Inf else r$runs$log_z, 0)
-}
+all_dead <- function(records) all(vapply(records, is_dead, NA))
 
 # In parallel where the user has set a plan for it; in this process otherwise. The
 # random streams belong to the islands, so the results are the same.
@@ -68,48 +66,39 @@ in_parallel <- function(n) {
 }
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
-# list(islands, steps, particles, log_weights, island): a table with a row an island,
-# and the pooled rest, to which islands in which all died add nothing but their row.
-pool <- function(results) {
-  share <- normalise_log(island_log_z(results))
-  alive <- which(!vapply(results, is_dead, NA))
-  living <- results[alive]
+# list(islands, steps, ...): a table with a row an island, the steps of all, and the
+# pooled particles as a record has them, with the `island` of each; islands in which all
+# died add nothing but their row.
+pool <- function(records) {
+  islands <- islands_table(records)
+  share <- normalise_log(islands$log_z)
+  alive <- which(!vapply(records, is_dead, NA))
+  living <- records[alive]
   weights <- Map(`+`, lapply(living, `[[`, "log_weights"), share[alive])
+  stack <- function(name) do.call(rbind, lapply(living, `[[`, name))
   list(
-    islands = islands_table(results),
+    islands = islands,
     steps = bind_rows(lapply(living, `[[`, "steps")),
-    particles = do.call(rbind, lapply(living, `[[`, "particles")),
+    particles = stack("particles"),
+    unconstrained = stack("unconstrained"),
+    coordinates = stack("coordinates"),
+    gradients = stack("gradients"),
     log_weights = unlist(weights),
-    island = rep(alive, each = nrow(living[[1]]$particles))
+    island = rep(alive, each = nrow(living[[1]]$particles)),
+    origins = unlist(Map(
+      function(r, i) r$origins + i * length(r$origins), living, seq_along(living)
+    )),
+    reference = living[[1]]$reference
   )
 }
 
-# A row an island; at least one is alive.
-islands_table <- function(results) {
-  first <- Find(Negate(is_dead), results)
-  rows <- lapply(results, function(r) {
-    if (!is_dead(r)) {
-      return(r$runs)
-    }
-    row <- first$runs
-    dead <- dead_row(r)
-    row[names(dead)] <- dead
-    row
-  })
-  table <- cbind(island = seq_along(results), bind_rows(rows))
+# A row an island.
+islands_table <- function(records) {
+  table <- cbind(
+    island = seq_along(records),
+    bind_rows(lapply(records, `[[`, "runs"))
+  )
   tibble::as_tibble(table[setdiff(names(table), "run")])
-}
-
-# What is known of a run in which all died, by its error.
-dead_row <- function(error) {
-  tibble::tibble(
-    log_z = -Inf,
-    ess = 0,
-    barrier = NA_real_,
-    n_target_evals = error$n_target_evals,
-    seconds = NA_real_,
-    predicted_sd = NA_real_
-  )
 }
 
 # The estimate from several islands: the mean of the Z's, its error by the delta method,
@@ -129,73 +118,6 @@ combine <- function(islands, level = 0.95) {
     conf_low = estimate - half,
     conf_high = estimate + half
   )
-}
-
-# Scatter beyond this multiple of the predicted one is suspicious, unless the islands are
-# so few that it happens by chance in more than one of a thousand cases: then some have
-# found what others have missed, and the estimate hangs on few of them.
-suspicious_scatter <- function(n) max(1.8, sqrt(stats::qchisq(0.999, n - 1) / (n - 1)))
-
-# What speaks against the error of log Z: sentences; NULL when nothing does. Scatter
-# that is but rounding does not.
-doubts <- function(islands) {
-  n <- NROW(islands)
-  if (n < 2) {
-    return()
-  }
-  living <- islands[islands$log_z > -Inf, ]
-  dead <- n - nrow(living)
-  found <- stats::sd(living$log_z)
-  predicted <- sqrt(mean(living$predicted_sd^2))
-  share <- max(exp(normalise_log(islands$log_z)))
-  rounding <- 1e-6
-  c(
-    if (nrow(living) > 1 &&
-      found > suspicious_scatter(nrow(living)) * predicted + rounding) {
-      sprintf(
-        "The islands' estimates scatter %s times as much as they predict.",
-        format(found / predicted, digits = 2)
-      )
-    },
-    if (n >= 4 && share > 0.5) {
-      sprintf("One of the %d islands makes up %.0f %% of the mean.", n, 100 * share)
-    },
-    if (dead > 0) {
-      sprintf("%d of %d islands lost all particles.", dead, n)
-    }
-  )
-}
-
-warn_if_unreliable <- function(islands, precision, error) {
-  doubts <- doubts(islands)
-  if (length(doubts) > 0) {
-    cli::cli_warn(
-      c(
-        "The error of {.field log_z} is not to be trusted.",
-        stats::setNames(doubts, rep("x", length(doubts))),
-        "i" = "Some islands may have seen a part of the target that others missed.
-          Run again with twice the {.arg n_particles}: if {.field log_z} rises by more
-          than its error, this run missed something.",
-        "i" = "Where variables differ much in scale, or the target is far from the
-          start, a better {.arg reference} does more."
-      ),
-      class = "autosmc_warning_unreliable"
-    )
-  }
-  if (!is.null(precision) && error > precision) {
-    n <- nrow(islands)
-    needed <- format(ceiling(n * (error / precision)^2), big.mark = ",", digits = 15)
-    error <- format(error, digits = 2)
-    cli::cli_warn(
-      c(
-        "The precision asked for was not reached: with {n} islands the standard
-          error is {error}, not {precision}.",
-        "i" = "It would take about {needed} islands like these: raise
-          {.arg max_islands}, or {.arg n_particles}."
-      ),
-      class = "autosmc_warning_precision"
-    )
-  }
 }
 
 #' Repeat the unbiased run of a fit
@@ -221,13 +143,13 @@ warn_if_unreliable <- function(islands, precision, error) {
 smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   n <- check_count(n, "n")
-  settings <- fit[names(fit) %in% settings_names]
-  settings$seed <- check_seed(seed)
-  border <- border_of_run(settings)
-  results <- run_indices(settings, border, as.list(fit$schedule), seq_len(n))
-  columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
-  rows <- lapply(results, function(r) {
-    (if (is_dead(r)) dead_row(r) else r$runs)[columns]
+  sampler <- sampler_of_fit(fit, seed)
+  records <- lapply_islands(seq_len(n), function(i) {
+    run_sampler(sampler, as.list(fit$schedule), "final", i)["runs"]
   })
-  tibble::tibble(replicate = seq_len(n), bind_rows(rows))
+  columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
+  tibble::tibble(
+    replicate = seq_len(n),
+    bind_rows(lapply(records, `[[`, "runs"))[columns]
+  )
 }

@@ -1,201 +1,195 @@
-# Rounds of adaptation: after each tuned run the temperatures are spread anew by
-# what the run has learnt of the path, and the reference is brought closer to the
-# target by what it has learnt of the target.
+# Rounds: runs that tune, each from a better reference than the one before, with
+# temperatures spread anew.
 
-# temperatures ----------------------------------------------------------------
+# adapt: what the arguments of smc() ask for -----------------------------------
 
-#' The next schedule, from the barrier of a run
-#'
-#' Spreads the temperatures so that every step is equally hard, by the local
-#' communication barriers that a run has met.
-#'
-#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Of several islands
-#'   the first counts; where there are none, the last round that was used.
-#' @param n_steps number of steps (positive integer); NULL for twice the global
-#'   barrier, rounded up, which is the length that Syed et al. recommend.
-#' @param max_steps at most so many steps (positive integer). The barrier that LMC
-#'   meets grows with the number of steps, so that without a limit the schedule
-#'   would double in every round.
-#' @return The temperatures: a numeric vector that rises from 0 to 1.
-#' @source Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
-#'   sequential Monte Carlo samplers*; the inverse of the cumulative barrier is a
-#'   monotone cubic, [stats::splinefun()] with `method = "monoH.FC"`.
-#' @examples
-#' target <- target_gaussian(2, mean = 3)
-#' fit <- smc_adapt(target, n_particles = 256, n_steps = 16, rounds = 0)
-#' schedule <- schedule_barrier(fit)
-#' smc_adapt(target, schedule = schedule, n_particles = 256, rounds = 0)
-#' @export
-schedule_barrier <- function(fit, n_steps = NULL, max_steps = 256) {
-  check_class(fit, "fit", "smc_fit", "smc()")
-  max_steps <- check_count(max_steps, "max_steps", min = 2)
-  if (!is.null(n_steps)) {
-    n_steps <- min(check_count(n_steps, "n_steps"), max_steps)
+# step_fraction, scout: only where the verb has them.
+check_plan <- function(rounds, whiten, scout, max_steps, step_fraction) {
+  plan <- list(
+    rounds = check_n_rounds(rounds),
+    whiten = check_flag(whiten, "whiten"),
+    scout = check_flag(scout, "scout"),
+    max_steps = check_count(max_steps, "max_steps", min = 2)
+  )
+  if (!missing(step_fraction)) {
+    if (!is_number(step_fraction) || step_fraction <= 0 || step_fraction > 1) {
+      abort_argument(step_fraction, "step_fraction", "a number above 0 and at most 1")
+    }
+    plan$step_fraction <- as.double(step_fraction)
   }
-  steps <- fit$steps
-  final <- steps$run == "final"
-  chosen <- if (any(final)) {
-    final & steps$island == steps$island[final][1]
+  plan
+}
+
+# At least and at most so many; one number is both.
+check_n_rounds <- function(rounds) {
+  if (length(rounds) != 2) {
+    return(rep(check_count(rounds, "rounds", min = 0), 2))
+  }
+  rounds <- c(
+    check_count(rounds[1], "rounds", min = 0),
+    check_count(rounds[2], "rounds", min = 0)
+  )
+  if (rounds[1] > rounds[2]) {
+    given <- deparse(rounds)
+    abort("{.arg rounds} must be the least and the most, in this order, not {given}.", "input")
+  }
+  rounds
+}
+
+# the course of adaptation ----------------------------------------------------
+# It is a list: `records`, all runs so far; `used`, which of them were built on; `best`,
+# the last of these; `allowed`, the rungs that may still be fitted; and `scout`.
+
+# Scout, race, rounds. Returns the course.
+adapt <- function(sampler, path, plan) {
+  course <- list(records = list(), used = NULL, allowed = if (plan$whiten) names(rungs))
+  if (plan$scout && has_gradients(sampler$kernel)) {
+    course$scout <- scout_target(sampler$target, rules$n_starts, sampler$seed)
+  }
+  course <- if (length(course$scout$references) > 0) {
+    race(course, sampler, path)
   } else {
-    used <- fit$runs$round[fit$runs$used]
-    steps$round == used[length(used)]
+    first_round(course, sampler, path, "given")
   }
-  barrier_schedule(steps[chosen, ], n_steps, max_steps)
+  repeat_rounds(course, sampler, path, plan)
 }
 
-# least: of steps, where their number is to be found.
-barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
-  barrier <- c(0, steps$barrier)
-  lambda <- c(0, steps$lambda)
-  total <- barrier[length(barrier)]
-  if (is.null(n_steps)) {
-    n_steps <- min(max(least, ceiling(2 * total)), max_steps)
+# A run from the given reference, along the given path.
+first_round <- function(course, sampler, path, label) {
+  record <- tuned_run(course, sampler, path, label)
+  if (is_dead(record)) {
+    stop(record$dead)
   }
-  # steps at which nothing was in the way make no progress along the barrier
-  ahead <- c(TRUE, diff(barrier) > 1e-8 * total) & barrier < (1 - 1e-8) * total
-  ahead[length(ahead)] <- TRUE
-  if (sum(ahead) < 3) {
-    return(schedule_power(n_steps))
+  course$best <- record
+  keep(course, record, used = TRUE)
+}
+
+tuned_run <- function(course, sampler, path, label) {
+  record <- run_sampler(sampler, path, "adapt", length(course$records))
+  record$runs$label <- label
+  record
+}
+
+keep <- function(course, record, used) {
+  course$records <- c(course$records, list(record))
+  course$used <- c(course$used, used)
+  course
+}
+
+# the race --------------------------------------------------------------------
+
+# A small run from each candidate, in the order of preference: what covers all basins,
+# what fits the best of them, the user's own reference. What an estimate misses makes it
+# lower: one further down wins where its estimate is higher by more than the errors of the
+# two. Where the user's wins its own path is run as it was given.
+race <- function(course, sampler, path) {
+  candidates <- c(rev(course$scout$references), list(given = sampler$reference))
+  small <- sampler
+  small$n_particles <- min(sampler$n_particles, rules$race_particles)
+  winner <- NULL
+  for (label in names(candidates)) {
+    small$reference <- candidates[[label]]
+    record <- tuned_run(course, small, race_path(path, label), label)
+    course <- keep(course, record, used = FALSE)
+    if (!is_dead(record) && (is.null(winner) || rises(winner, record))) {
+      winner <- record
+    }
   }
-  inverse <- stats::splinefun(
-    barrier[ahead],
-    lambda[ahead],
-    method = "monoH.FC"
-  )
-  inner <- inverse(total * seq_len(n_steps - 1) / n_steps)
-  inner <- sort(unique(inner[inner > 0 & inner < 1]))
-  c(0, inner, 1)
+  if (is.null(winner) || winner$runs$label == "given") {
+    return(first_round(course, sampler, path, "given"))
+  }
+  course$used[winner$runs$round + 1] <- TRUE
+  course$best <- winner
+  course
 }
 
-#' Temperatures found on the way
-#'
-#' Each temperature is the highest that leaves a given fraction of the particles
-#' as effective sample size, found by bisection. It takes a kernel whose weights do
-#' not depend on the move: [kernel_mala()] or [kernel_rwmh()]. The run that finds
-#' the temperatures is biased; the runs after it use what was found.
-#'
-#' @param ess the fraction (number in (0, 1)).
-#' @param max_steps at most so many steps (positive integer); the last of them goes
-#'   to temperature 1 whatever the effective sample size.
-#' @return An object of class `smc_schedule_adaptive`, for the argument `schedule` of
-#'   [smc()] and [smc_adapt()].
-#' @examples
-#' fit <- smc(target_gaussian(2, mean = 3),
-#'   kernel = kernel_mala(),
-#'   schedule = schedule_adaptive(0.5), n_particles = 256
-#' )
-#' fit$schedule
-#' @export
-schedule_adaptive <- function(ess = 0.5, max_steps = 1000) {
-  structure(
-    list(
-      ess = check_number(ess, "ess", min = 0, max = 1, open = TRUE),
-      max_steps = check_count(max_steps, "max_steps")
-    ),
-    class = "smc_schedule_adaptive"
-  )
+# Few steps do from a reference that fits; one that covers several basins needs more.
+race_path <- function(path, label) {
+  if (is.null(path$adaptive_ess)) {
+    n_steps <- if (label == "cover") rules$cover_steps else rules$race_steps
+    path$lambda <- schedule_power(min(n_steps, length(path$lambda)))[-1]
+  }
+  path
 }
 
-#' @export
-print.smc_schedule_adaptive <- function(x, ...) {
-  cat("<smc_schedule_adaptive> effective sample size ", format(x$ess),
-    ", at most ", x$max_steps, " steps\n",
-    sep = ""
-  )
-  invisible(x)
+# Whether the estimate of the second record is higher than that of the first by more than
+# their errors and a margin. One that comes from a single family of particles, by more than
+# half, counts for nothing.
+rises <- function(from, to, margin = 0) {
+  if (to$runs$predicted_sd > rules$one_family) {
+    return(FALSE)
+  }
+  error <- sqrt(from$runs$predicted_sd^2 + to$runs$predicted_sd^2)
+  to$runs$log_z - from$runs$log_z > margin + rules$errors_apart * error
 }
-
-is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")
 
 # the rounds ------------------------------------------------------------------
 
-# One adapting run, and then rounds$rounds more: at least the first of these numbers, at
-# most the second, as long as they make a reference with drivers better. Returns
-# list(best, runs, used): the runs in their order, which of them were built on, and the
-# best of them, each a list as run_sampler() returns it with the `reference` it was run
-# with. Where no scale can be fitted, the way is long, and keeps the number of its steps.
-adapt_in_rounds <- function(settings, border, path, rounds) {
-  tuner <- if (is_to_be_tuned(settings$kernel)) complete_tuner(settings)
-  one_round <- function(round, reference, path) {
-    settings$reference <- reference
-    result <- run_sampler(settings, border, "adapt", path, tuner, round)
-    result$reference <- reference
-    result
-  }
-  best <- one_round(0, settings$reference, path)
-  runs <- list(best)
-  used <- TRUE
-  fits <- if (rounds$whiten) c("drivers", "scale", "place") # what may be fitted
-  for (round in seq_len(rounds$rounds[2])) {
-    is_first <- has_scale_of(best$reference, settings$reference)
-    # the first particles are too few, and too far off, to show what drives what
-    fitted <- next_reference(best, if (is_first) setdiff(fits, "drivers") else fits)
-    reference <- if (is.null(fitted)) best$reference else fitted
-    if (is.null(path$adaptive_ess)) {
-      is_long_way <- rounds$whiten && has_scale_of(reference, settings$reference)
-      least <- if (is_long_way) nrow(runs[[1]]$steps) else 2
-      path$lambda <- barrier_schedule(best$steps, NULL, rounds$max_steps, least)[-1]
-    }
-    tried <- one_round(round, reference, path)
-    runs <- c(runs, list(tried))
-    is_used <- is_no_worse(tried, best)
-    used <- c(used, is_used)
-    if (!is_used) {
-      fits <- fits_without(reference, best$reference)
-    }
-    is_last <- round >= rounds$rounds[1] && !deserves_another(tried, best, is_used, fits)
-    if (is_used) {
-      best <- tried
-    }
-    if (is_last) {
+# Rounds, at least and at most as many as planned, as long as they help. Where no scale
+# can be fitted the number of steps is kept.
+repeat_rounds <- function(course, sampler, path, plan) {
+  for (round in seq_len(plan$rounds[2])) {
+    course <- one_round(course, sampler, path, plan)
+    if (round >= plan$rounds[1] && !course$deserves_another) {
       break
     }
   }
-  list(best = best, runs = runs, used = used)
+  course
 }
 
-# Fitted to the particles of a round, as far as it may be; NULL for no other one.
-next_reference <- function(round, fits) {
-  fitted <- if ("scale" %in% fits) fit_reference(round, drivable = "drivers" %in% fits)
-  if (is.null(fitted) && "place" %in% fits) move_reference(round) else fitted
-}
-
-# What may be fitted after one that was refused: the same fit would do no better a second
-# time.
-fits_without <- function(refused, best) {
-  if (is_driven(refused)) {
-    c("scale", "place")
-  } else if (!has_scale_of(refused, best)) {
-    "place"
+one_round <- function(course, sampler, path, plan) {
+  best <- course$best
+  # the first particles are too few, and too far off, to show what depends on what
+  allowed <- if (identical(best$reference, sampler$reference)) {
+    setdiff(course$allowed, "shape")
+  } else {
+    course$allowed
   }
-}
-
-# Whether a reference is another one, perhaps in another place.
-has_scale_of <- function(reference, other) {
-  scale <- c("sd", "chol", "driven")
-  identical(reference[scale], other[scale])
-}
-
-# Whether another round is worth its cost: as long as drivers lower the barrier by a
-# tenth, for references with these hang on far particles more than normal ones do; and
-# when a fit was refused, as long as there is another.
-deserves_another <- function(tried, best, is_used, fits) {
-  if (!is_used) {
-    return(length(fits) > 0)
+  proposal <- propose(best, allowed)
+  sampler$reference <- if (is.null(proposal)) best$reference else proposal$reference
+  if (is.null(path$adaptive_ess)) {
+    keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
+    least <- if (keeps_scale) nrow(best$steps) else rules$least_steps
+    path$lambda <- barrier_schedule(best$steps, NULL, plan$max_steps, least)[-1]
   }
-  is_driven(tried$reference) && tried$runs$barrier < 0.9 * best$runs$barrier
+  label <- if (is.null(proposal)) best$runs$label else proposal$rung
+  record <- tuned_run(course, sampler, path, label)
+  used <- is_no_worse(record, best)
+  if (!used && !is.null(proposal)) {
+    course$allowed <- below(proposal$rung, course$allowed)
+  }
+  course$deserves_another <- deserves_another(record, best, used, course$allowed)
+  if (used) {
+    course$best <- record
+  }
+  keep(course, record, used)
 }
 
-# Whether a round can be built on: its barrier is no higher than the best one's, but
-# for chance; and its estimate has not fallen far, as it does when a reference leaves
-# out a part of the target, unless the barrier is so much lower that the older
-# estimate is the worse one. The first drivers are looked at more closely, for they may
-# have been found where there are none.
-is_no_worse <- function(tried, best) {
-  first_drivers <- is_driven(tried$reference) && !is_driven(best$reference)
-  far <- if (first_drivers) 0.5 else 5
-  ratio <- if (tried$runs$log_z < best$runs$log_z - far) 2 / 3 else 1.05
-  tried$runs$barrier <= ratio * best$runs$barrier
+# Whether another round is worth its cost: as long as the barrier falls; and when a fit
+# was rejected, as long as there is another.
+deserves_another <- function(record, best, used, allowed) {
+  if (!used) {
+    return(length(allowed) > 0)
+  }
+  # a run of few particles is only a beginning
+  record$runs$n_particles > best$runs$n_particles ||
+    record$runs$barrier < rules$lower_barrier * best$runs$barrier
 }
 
-is_driven <- function(reference) !is.null(reference$driven)
+# Whether a round can be built on: its particles live, its barrier is no higher than the
+# best one's, but for chance; and its estimate has not fallen by more than the errors, as
+# it does when a reference leaves out a part of the target.
+is_no_worse <- function(record, best) {
+  !is_dead(record) && !rises(record, best, rules$fall) &&
+    record$runs$barrier <= rules$equal_barrier * best$runs$barrier
+}
+
+# What the islands run with, from the best round. Steps are shortened only where it began
+# close to the target, from a reference of its own: not on a long way, which needs them.
+final_path <- function(best, reference, kernel, step_fraction) {
+  path <- as.list(best$steps)
+  if (kernel$name == "klmc" && !identical(best$reference, reference)) {
+    path$step_size <- step_fraction * path$step_size
+  }
+  path
+}

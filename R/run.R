@@ -6,174 +6,92 @@ run_key <- function(run, index) {
   if (run == "adapt") 2^31 + index else index
 }
 
-# settings --------------------------------------------------------------------
-
-resampling_schemes <- c(
-  "ssp",
-  "systematic",
-  "stratified",
-  "residual",
-  "multinomial"
-)
-
-# What a run is made with: what the verbs take and a fit keeps.
-settings_names <- c(
-  "target",
-  "n_particles",
-  "kernel",
-  "reference",
-  "tuner",
-  "resampling",
-  "ess_threshold",
-  "seed"
-)
-
-# What all the verbs take, checked, as one list.
-check_settings <- function(
-  target,
-  n_particles,
-  kernel,
-  reference,
-  tuner,
-  resampling,
-  ess_threshold,
-  seed,
-  progress
-) {
-  check_class(tuner, "tuner", "smc_tuner", "tuner_kl()")
-  settings <- list(
-    target = target,
-    n_particles = check_count(n_particles, "n_particles", min = 2),
-    kernel = kernel,
-    reference = check_reference(reference, target$dim),
-    tuner = tuner,
-    resampling = check_choice(resampling, "resampling", resampling_schemes),
-    ess_threshold = check_number(ess_threshold, "ess_threshold", 0, 1),
-    progress = check_flag(progress, "progress")
-  )
-  complete_tuner(settings)
-  settings$seed <- check_seed(seed) # the last, so that an error draws nothing
-  settings
-}
-
-# How many islands: a number, or as many as a precision takes.
-check_islands <- function(islands, precision, max_islands) {
-  islands <- check_count(islands, "islands")
-  max_islands <- check_count(max_islands, "max_islands")
-  if (!is.null(precision)) {
-    precision <- check_number(precision, "precision", min = 0, open = TRUE)
-    max_islands <- check_count(max_islands, "max_islands", min = 2)
-    islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
-  }
-  list(islands = islands, precision = precision, max_islands = max_islands)
-}
-
-# step_fraction: only what ends in islands has one.
-check_rounds <- function(rounds, whiten, max_steps, step_fraction) {
-  plan <- list(
-    rounds = check_n_rounds(rounds),
-    whiten = check_flag(whiten, "whiten"),
-    max_steps = check_count(max_steps, "max_steps", min = 2)
-  )
-  if (!missing(step_fraction)) {
-    if (!is_number(step_fraction) || step_fraction <= 0 || step_fraction > 1) {
-      abort_argument(step_fraction, "step_fraction", "a number above 0 and at most 1")
-    }
-    plan$step_fraction <- as.double(step_fraction)
-  }
-  plan
-}
-
-# At least and at most so many; one number is both.
-check_n_rounds <- function(rounds) {
-  if (length(rounds) != 2) {
-    return(rep(check_count(rounds, "rounds", min = 0), 2))
-  }
-  rounds <- c(
-    check_count(rounds[1], "rounds", min = 0),
-    check_count(rounds[2], "rounds", min = 0)
-  )
-  if (rounds[1] > rounds[2]) {
-    given <- deparse(rounds)
-    abort("{.arg rounds} must be the least and the most, in this order, not {given}.", "input")
-  }
-  rounds
-}
-
-# A seed of one's own choice; or one from R's generator, by exactly one draw.
-check_seed <- function(seed) {
-  if (is.null(seed)) {
-    return(floor(stats::runif(1) * 2^31))
-  }
-  if (!is_number(seed) || seed != round(seed) || seed < 0 || seed >= 2^32) {
-    abort_argument(seed, "seed", "NULL or a whole number from 0 to 2^32 - 1")
-  }
-  as.double(seed)
-}
+scout_key <- 2^31 - 1
+edge_key <- 2^31 - 2
 
 # the run ---------------------------------------------------------------------
 
-# schedule: a list of `lambda` and, where there is nothing to tune, `step_size`
-# and `refresh_rate`, each with an element a step; for temperatures that are found
-# on the way, instead of `lambda` `adaptive_ess` and `n_steps`. tuner: the settings
-# for tuning, or NULL. border: of border_of_run(). index: the round of run "adapt", the
-# island of run "final". Returns a list of what one run gives: steps and runs (tibbles),
-# particles, log_weights; and of run "adapt", for fitting the next reference, the
-# `coordinates` of the particles, in which a normal reference is standard, `gradients`
-# of the log target there, where the kernel has them, and where there are bounds the
-# `unconstrained` particles.
-run_sampler <- function(settings, border, run, schedule, tuner = NULL, index) {
+# A run, tuned or not. It is a pure function of the sampler, the path and the key.
+#
+# path: a list of `lambda` and, where there is nothing to tune, `step_size` and
+# `refresh_rate`, each with an element a step; for temperatures that are found on the
+# way, instead of `lambda` `adaptive_ess` and `n_steps`. run: "adapt", which tunes what
+# the path does not give, or "final". index: the round, or the island.
+#
+# Returns its record, also when all particles die, a list of
+# * `dead`: FALSE, or the classed condition that says at which step all particles died;
+# * `steps` and `runs`: tibbles with a row a step, and one row for the run;
+# * `reference`: where it started;
+# and where it is not dead
+# * `particles`: an n x dim matrix; `unconstrained`: the same, where there are bounds;
+# * `coordinates`: in which a normal reference is standard; `gradients`: those of the
+#   log target there, for kernels that have them;
+# * `log_weights`: normalised; `origins`: the first particle each descends from.
+run_sampler <- function(sampler, path, run, index) {
+  tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
   config <- withCallingHandlers(
-    core_config(settings, schedule, tuner, run_key(run, index), border$reference),
+    core_config(sampler, path, tuner, run_key(run, index)),
     error = function(e) rethrow_at_step(e, 0L, run)
   )
-  begin_run(settings$progress, run, index, config$n_steps)
+  begin_run(sampler$progress, run, index, config$n_steps)
   step <- NULL # under way; NULL before the first evaluation
   on_step <- function(now, lambda, ess, log_z) {
     step <<- now
-    show_step(settings$progress, now, lambda, ess / settings$n_particles, log_z)
+    show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
   started <- proc.time()[["elapsed"]]
   result <- withCallingHandlers(
-    .Call(r_smc_run, with_addresses(border), config, on_step),
+    .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
     error = function(e) rethrow_at_step(e, step, run)
   )
   seconds <- proc.time()[["elapsed"]] - started
-
-  steps <- steps_table(result, run, index)
-  check_status(result, steps, run)
-  c(
-    list(
-      steps = steps,
-      runs = runs_table(result, run, index, settings, steps, seconds),
-      particles = name_columns(result$particles, settings$target$names),
-      log_weights = normalise_log(result$log_weights)
-    ),
-    if (run == "adapt") result[c("unconstrained", "coordinates", "gradients")]
-  )
+  new_record(result, sampler, run, index, seconds)
 }
 
-# A run as the core is told of it. reference: of border_of_run(), NULL for a Gaussian.
-core_config <- function(settings, schedule, tuner, key, reference = NULL) {
-  n_steps <- schedule$n_steps
+new_record <- function(result, sampler, run, index, seconds) {
+  steps <- steps_table(result, run, index)
+  if (result$status == status_failed) {
+    abort_failed(result, steps, run)
+  }
+  dead <- if (result$status == status_dead) dead_condition(result, steps, run) else FALSE
+  record <- list(
+    dead = dead,
+    steps = steps,
+    runs = runs_table(result, run, index, sampler, steps, seconds),
+    reference = sampler$reference
+  )
+  if (is_dead(record)) {
+    return(record)
+  }
+  c(record, list(
+    particles = name_columns(result$particles, sampler$target$names),
+    log_weights = normalise_log(result$log_weights)
+  ), result[c("unconstrained", "coordinates", "gradients", "origins")])
+}
+
+is_dead <- function(record) !isFALSE(record$dead)
+
+# A run as the core is told of it.
+core_config <- function(sampler, path, tuner, key) {
+  n_steps <- path$n_steps
   if (is.null(n_steps)) {
-    n_steps <- length(schedule$lambda)
+    n_steps <- length(path$lambda)
   }
   config <- list(
-    kernel = settings$kernel$options,
-    n_particles = settings$n_particles,
+    kernel = sampler$kernel$options,
+    n_particles = sampler$n_particles,
     n_steps = n_steps,
-    lambda = schedule$lambda,
-    adaptive_ess = schedule$adaptive_ess,
-    step_size = schedule$step_size,
-    refresh_rate = schedule$refresh_rate,
+    lambda = path$lambda,
+    adaptive_ess = path$adaptive_ess,
+    step_size = path$step_size,
+    refresh_rate = path$refresh_rate,
     tuner = tuner,
-    resampling = settings$resampling,
-    ess_threshold = settings$ess_threshold,
-    seed = settings$seed,
+    resampling = sampler$resampling,
+    ess_threshold = sampler$ess_threshold,
+    seed = sampler$seed,
     run = key
   )
-  c(config, border_reference(settings, reference, key))
+  c(config, border_reference(sampler, sampler$evaluators$reference, key))
 }
 
 # errors ----------------------------------------------------------------------
@@ -207,36 +125,39 @@ where_in_run <- function(step, run) {
   }
 }
 
-# In the order of the core's `smc_status`.
-check_status <- function(result, steps, run) {
+# Of the core's `smc_status`.
+status_failed <- 1
+status_dead <- 2
+
+abort_failed <- function(result, steps, run) {
   where <- where_in_run(result$step, run)
-  if (result$status == 1) {
-    code <- result$failure
-    abort(
-      "The target's routine returned the code {code} {where}.",
-      "target",
-      step = result$step,
-      run = run,
-      trace = steps
-    )
-  }
-  if (result$status == 2) {
-    abort(
-      c(
-        "No particle is left {where}: every weight is zero.",
-        "i" = "The target's log density is NaN or -Inf at every particle, or
-          the step was too long.",
-        "i" = "Try more steps ({.arg n_steps}), a {.arg reference} closer to
-          the target, or more particles ({.arg n_particles}).",
-        "i" = "The steps up to there are in the error's {.field trace}."
-      ),
-      "degenerate",
-      step = result$step,
-      run = run,
-      n_target_evals = result$n_evals,
-      trace = steps
-    )
-  }
+  code <- result$failure
+  abort(
+    "The target's routine returned the code {code} {where}.",
+    "target",
+    step = result$step,
+    run = run,
+    trace = steps
+  )
+}
+
+dead_condition <- function(result, steps, run) {
+  where <- where_in_run(result$step, run)
+  catch_abort(
+    c(
+      "No particle is left {where}: every weight is zero.",
+      "i" = "The target's log density is NaN or -Inf at every particle, or
+        the step was too long.",
+      "i" = "Try more steps ({.arg n_steps}), a {.arg reference} closer to
+        the target, or more particles ({.arg n_particles}).",
+      "i" = "The steps up to there are in the error's {.field trace}."
+    ),
+    "degenerate",
+    step = result$step,
+    run = run,
+    n_target_evals = result$n_evals,
+    trace = steps
+  )
 }
 
 # tables ----------------------------------------------------------------------
@@ -269,24 +190,31 @@ steps_table <- function(result, run, index) {
   )
 }
 
-# One row.
-runs_table <- function(result, run, index, settings, steps, seconds) {
-  last <- steps[nrow(steps), ]
+# One row. A run in which all died is an estimate of zero.
+runs_table <- function(result, run, index, sampler, steps, seconds) {
+  done <- result$status == 0
+  last <- if (done) steps[nrow(steps), ] else dead_ends
   tibble::tibble(
     run = run,
-    round = last$round,
+    round = if (run == "adapt") as.integer(index) else NA_integer_,
     log_z = last$log_z,
-    biased = run == "adapt" || is_biased(settings$kernel),
-    n_particles = settings$n_particles,
+    biased = run == "adapt" || is_biased(sampler$kernel),
+    n_particles = sampler$n_particles,
     n_steps = nrow(steps),
     ess = last$ess,
     barrier = last$barrier,
     n_objective_evals = sum(steps$n_objective_evals),
     n_target_evals = result$n_evals,
-    seconds = seconds,
-    predicted_sd = predicted_sd(result, settings$resampling, sum(steps$resampled))
+    seconds = if (done) seconds else NA_real_,
+    predicted_sd = if (done) {
+      predicted_sd(result, sampler$resampling, sum(steps$resampled))
+    } else {
+      NA_real_
+    }
   )
 }
+
+dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
 
 # The spread of log Z that a run predicts by itself, from how its particles descend from
 # those that it began with: with the shares that the families of these have in the final

@@ -97,3 +97,108 @@ kernel_of_schedule <- function(schedule) {
   }
   kernel_by_name(name, "schedule$kernel")
 }
+
+# temperatures that are found --------------------------------------------------
+
+#' The next schedule, from the barrier of a run
+#'
+#' Spreads the temperatures so that every step is equally hard, by the local
+#' communication barriers that a run has met.
+#'
+#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Of several islands
+#'   the first counts; where there are none, the last round that was used.
+#' @param n_steps number of steps (positive integer); NULL for twice the global
+#'   barrier, rounded up, which is the length that Syed et al. recommend.
+#' @param max_steps at most so many steps (positive integer). The barrier that LMC
+#'   meets grows with the number of steps, so that without a limit the schedule
+#'   would double in every round.
+#' @return The temperatures: a numeric vector that rises from 0 to 1.
+#' @source Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
+#'   sequential Monte Carlo samplers*; the inverse of the cumulative barrier is a
+#'   monotone cubic, [stats::splinefun()] with `method = "monoH.FC"`.
+#' @examples
+#' target <- target_gaussian(2, mean = 3)
+#' fit <- smc_adapt(target, n_particles = 256, n_steps = 16, rounds = 0)
+#' schedule <- schedule_barrier(fit)
+#' smc_adapt(target, schedule = schedule, n_particles = 256, rounds = 0)
+#' @export
+schedule_barrier <- function(fit, n_steps = NULL, max_steps = 256) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  max_steps <- check_count(max_steps, "max_steps", min = 2)
+  if (!is.null(n_steps)) {
+    n_steps <- min(check_count(n_steps, "n_steps"), max_steps)
+  }
+  steps <- fit$steps
+  final <- steps$run == "final"
+  chosen <- if (any(final)) {
+    final & steps$island == steps$island[final][1]
+  } else {
+    used <- fit$runs$round[fit$runs$used]
+    steps$round == used[length(used)]
+  }
+  barrier_schedule(steps[chosen, ], n_steps, max_steps)
+}
+
+# least: of steps, where their number is to be found.
+barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
+  barrier <- c(0, steps$barrier)
+  lambda <- c(0, steps$lambda)
+  total <- barrier[length(barrier)]
+  if (is.null(n_steps)) {
+    n_steps <- min(max(least, ceiling(2 * total)), max_steps)
+  }
+  # steps at which nothing was in the way make no progress along the barrier
+  ahead <- c(TRUE, diff(barrier) > 1e-8 * total) & barrier < (1 - 1e-8) * total
+  ahead[length(ahead)] <- TRUE
+  if (sum(ahead) < 3) {
+    return(schedule_power(n_steps))
+  }
+  inverse <- stats::splinefun(
+    barrier[ahead],
+    lambda[ahead],
+    method = "monoH.FC"
+  )
+  inner <- inverse(total * seq_len(n_steps - 1) / n_steps)
+  inner <- sort(unique(inner[inner > 0 & inner < 1]))
+  c(0, inner, 1)
+}
+
+#' Temperatures found on the way
+#'
+#' Each temperature is the highest that leaves a given fraction of the particles
+#' as effective sample size, found by bisection. It takes a kernel whose weights do
+#' not depend on the move: [kernel_mala()] or [kernel_rwmh()]. The run that finds
+#' the temperatures is biased; the runs after it use what was found.
+#'
+#' @param ess the fraction (number in (0, 1)).
+#' @param max_steps at most so many steps (positive integer); the last of them goes
+#'   to temperature 1 whatever the effective sample size.
+#' @return An object of class `smc_schedule_adaptive`, for the argument `schedule` of
+#'   [smc()] and [smc_adapt()].
+#' @examples
+#' fit <- smc(target_gaussian(2, mean = 3),
+#'   kernel = kernel_mala(),
+#'   schedule = schedule_adaptive(0.5), n_particles = 256
+#' )
+#' fit$schedule
+#' @export
+schedule_adaptive <- function(ess = 0.5, max_steps = 1000) {
+  structure(
+    list(
+      ess = check_number(ess, "ess", min = 0, max = 1, open = TRUE),
+      max_steps = check_count(max_steps, "max_steps")
+    ),
+    class = "smc_schedule_adaptive"
+  )
+}
+
+#' @export
+print.smc_schedule_adaptive <- function(x, ...) {
+  cat("<smc_schedule_adaptive> effective sample size ", format(x$ess),
+    ", at most ", x$max_steps, " steps\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+is_adaptive <- function(schedule) inherits(schedule, "smc_schedule_adaptive")

@@ -195,8 +195,9 @@ smc <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  rounds = c(2, 5),
+  rounds = c(1, 8),
   whiten = TRUE,
+  scout = whiten && max(rounds) > 0,
   max_steps = max(64, n_steps),
   step_fraction = if (max(rounds) > 0 && whiten) 0.75 else 1,
   islands = 8,
@@ -214,31 +215,22 @@ smc <- function(
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
   path <- check_path(schedule, kernel)
-  rounds <- check_rounds(rounds, whiten, max_steps, step_fraction)
+  plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction)
   islands <- check_islands(islands, precision, max_islands)
-  settings <- check_settings(
-    target,
-    n_particles,
-    kernel,
-    reference,
-    tuner,
-    resampling,
-    ess_threshold,
-    seed,
-    progress
-  )
+  sampler <- new_sampler(target, list(
+    n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
+    resampling = resampling, ess_threshold = ess_threshold, seed = seed,
+    progress = progress
+  ))
   adapts <- needs_adapting(kernel, path)
-  n_rounds <- if (adapts) rounds$rounds[1] + 1 else 0
-  settings$progress <- new_progress(settings$progress, n_rounds, islands$islands)
-  border <- border_of_run(settings)
-  adapted <- NULL
-  if (adapts) {
-    adapted <- adapt_in_rounds(settings, border, path, rounds)
-    settings$reference <- adapted$best$reference
-    path <- final_path(adapted$best, reference, kernel, rounds$step_fraction)
+  n_rounds <- if (adapts) plan$rounds[1] + 1 else 0
+  sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
+  result <- if (adapts) {
+    passes(sampler, path, plan, islands)
+  } else {
+    one_pass(sampler, path, islands)
   }
-  final <- run_islands(settings, border, path, islands)
-  new_fit(settings, adapted, final, c(rounds, islands))
+  new_fit(result$sampler, result, c(plan, islands))
 }
 
 #' @rdname smc
@@ -248,8 +240,9 @@ smc_adapt <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  rounds = c(2, 5),
+  rounds = c(1, 8),
   whiten = TRUE,
+  scout = whiten && max(rounds) > 0,
   max_steps = max(64, n_steps),
   kernel = kernel_klmc(),
   schedule = schedule_power(n_steps),
@@ -263,7 +256,7 @@ smc_adapt <- function(
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
   path <- check_path(schedule, kernel)
-  rounds <- check_rounds(rounds, whiten, max_steps)
+  plan <- check_plan(rounds, whiten, scout, max_steps)
   if (!needs_adapting(kernel, path)) {
     abort(
       c(
@@ -273,21 +266,15 @@ smc_adapt <- function(
       "input"
     )
   }
-  settings <- check_settings(
-    target,
-    n_particles,
-    kernel,
-    reference,
-    tuner,
-    resampling,
-    ess_threshold,
-    seed,
-    progress
-  )
-  settings$progress <- new_progress(settings$progress, rounds$rounds[1] + 1, n_islands = 0)
-  adapted <- adapt_in_rounds(settings, border_of_run(settings), path, rounds)
-  settings$reference <- adapted$best$reference
-  new_fit(settings, adapted, NULL, rounds)
+  sampler <- new_sampler(target, list(
+    n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
+    resampling = resampling, ess_threshold = ess_threshold, seed = seed,
+    progress = progress
+  ))
+  sampler$progress <- new_progress(sampler$show_progress, plan$rounds[1] + 1, n_islands = 0)
+  course <- adapt(sampler, path, plan)
+  sampler$reference <- course$best$reference
+  new_fit(sampler, list(course = course), plan)
 }
 
 #' @rdname smc
@@ -317,20 +304,14 @@ smc_run <- function(
   check_class(kernel, "kernel", "smc_kernel", "kernel_lmc()")
   path <- check_schedule_frame(schedule, kernel)
   islands <- check_islands(islands, precision, max_islands)
-  settings <- check_settings(
-    target,
-    n_particles,
-    kernel,
-    reference,
-    tuner_kl(),
-    resampling,
-    ess_threshold,
-    seed,
-    progress
-  )
-  settings$progress <- new_progress(settings$progress, n_rounds = 0, islands$islands)
-  final <- run_islands(settings, border_of_run(settings), path, islands)
-  new_fit(settings, NULL, final, islands)
+  sampler <- new_sampler(target, list(
+    n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner_kl(),
+    resampling = resampling, ess_threshold = ess_threshold, seed = seed,
+    progress = progress
+  ))
+  sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
+  result <- one_pass(sampler, path, islands)
+  new_fit(result$sampler, result, islands)
 }
 
 # what is to be run -----------------------------------------------------------
@@ -387,16 +368,6 @@ check_path <- function(schedule, kernel) {
     }
     path$step_size <- every_step(kernel$step_size, "step_size")
     path$refresh_rate <- every_step(kernel$refresh_rate, "refresh_rate")
-  }
-  path
-}
-
-# What the islands run with, from the best round. Steps are shortened only where it began
-# close to the target, from a reference of its own: not on a long way, which needs them.
-final_path <- function(best, reference, kernel, step_fraction) {
-  path <- as.list(best$steps)
-  if (kernel$name == "klmc" && !identical(best$reference, reference)) {
-    path$step_size <- step_fraction * path$step_size
   }
   path
 }

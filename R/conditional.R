@@ -1,0 +1,181 @@
+# Conditional references: location and scale of some coordinates depend on others, the
+# conditioning variables, as those of a funnel on its neck or of a banana on its length.
+# See src/map_conditional.h.
+
+# log of a squared standard normal
+log_chisq_variance <- pi^2 / 2
+
+# How the coordinates of weighted particles of mean 0 depend on some of them, as
+# condition_on() returns it. Conditioning variables are found one after the other, as long
+# as each makes the particles likelier; NULL where there are none that do so better than the
+# normal distribution with the factor L.
+fit_driven <- function(x, w, L) {
+  z <- whitened(L, x)
+  # Correlations that are there by chance hide what is small in the neck of a funnel:
+  # the coordinates as they are may show it better.
+  views <- list(z, sweep(x, 2, sqrt(colSums(w * x^2)), "/"))
+  best <- list(criterion = sum(w * log_normal(z, L)))
+  repeat {
+    found <- unique(c(
+      find_scaling(x, w, views, best$drivers), find_bending(w, views, best$drivers)
+    ))
+    tried <- lapply(found, function(k) condition_on(x, w, c(best$drivers, k)))
+    criteria <- vapply(tried, function(t) if (is.null(t)) -Inf else t$criterion, 0)
+    if (length(tried) == 0 || max(criteria) <= best$criterion) {
+      return(if (!is.null(best$drivers)) best)
+    }
+    best <- tried[[which.max(criteria)]]
+    views <- list(best$z)
+  }
+}
+
+# z in the rows L z of x.
+whitened <- function(L, x) t(forwardsolve(L, t(x)))
+
+# The log density of L z, where z is standard normal, but for a constant.
+log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
+
+# The coordinate with the strongest linear relation to the log squares of the others,
+# that is, twice the logarithm of their scale, in one of their views; NULL when it is
+# weak, or may be chance.
+find_scaling <- function(x, w, views, drivers) {
+  free <- setdiff(seq_len(ncol(x)), drivers)
+  followers <- length(free) - 1
+  if (followers < 1) {
+    return(NULL)
+  }
+  x <- x[, free, drop = FALSE]
+  explained <- lapply(views, function(z) {
+    log_square <- log(z[, free, drop = FALSE]^2 + rules$least_square)
+    log_square <- sweep(log_square, 2, colSums(w * log_square))
+    part <- crossprod(w * x, log_square)^2 / colSums(w * x^2) / log_chisq_variance
+    diag(part) <- 0
+    rowSums(part)
+  })
+  explained <- do.call(pmax, explained)
+  # n times the sum is chi-squared where there is no relation
+  n <- 1 / sum(w^2)
+  chance <- (followers + rules$chance_sds * sqrt(2 * followers)) / n
+  best <- which.max(explained)
+  if (isTRUE(explained[best] > max(chance, rules$least_explained * followers))) free[best]
+}
+
+# The coordinate whose square explains most of another one's variance; NULL when it is
+# little, or may be chance. Whitened coordinates have no linear relations left.
+find_bending <- function(w, views, drivers) {
+  z <- views[[1]]
+  free <- setdiff(seq_len(ncol(z)), drivers)
+  if (length(free) < 2) {
+    return(NULL)
+  }
+  z <- sweep(z, 2, colSums(w * z))[, free, drop = FALSE]
+  square <- z^2
+  square <- sweep(square, 2, colSums(w * square))
+  slope <- colSums(w * z * square) / colSums(w * z^2) # of a skew coordinate on itself
+  square <- square - sweep(z, 2, slope, "*")
+  part <- crossprod(w * square, z)^2 / tcrossprod(colSums(w * square^2), colSums(w * z^2))
+  diag(part) <- 0
+  n <- 1 / sum(w^2)
+  chance <- (1 + rules$chance_sds * sqrt(2)) / n * log(max(2, length(part)))
+  best <- which(part == max(part), arr.ind = TRUE)[1, 1]
+  if (isTRUE(max(part) > max(chance, rules$least_bend))) free[best]
+}
+
+# The particles given some of their coordinates, the drivers: x = centre + L u, where
+# u_j = z_j exp(slope_j . z_drivers) + shift_j . z_drivers + curve_j . (z_drivers^2 - 1)
+# and z has unit variance. L has the drivers' factor and the others', and nothing between
+# them. Location and log scale are found in turn, the location by weighted least squares
+# and the log scale by regression of the log squares of what is left. The weights matter:
+# where the scale is small the location must be right to a fraction of it. `criterion` is
+# the mean log density, less what as many parameters gain by chance (Schwarz).
+condition_on <- function(x, w, drivers, n_sweeps = 3) {
+  d <- ncol(x)
+  followers <- setdiff(seq_len(d), drivers)
+  among_drivers <- fit_scale(x[, drivers, drop = FALSE], w)
+  if (is.null(among_drivers)) {
+    return(NULL)
+  }
+  L <- matrix(0, d, d)
+  L[drivers, drivers] <- among_drivers
+  z_drivers <- whitened(among_drivers, x[, drivers, drop = FALSE])
+  design <- cbind(1, z_drivers)
+  bent <- cbind(design, z_drivers^2 - 1)
+  location <- matrix(0, ncol(bent), d)
+  log_scale <- matrix(0, ncol(design), d)
+  for (sweep in seq_len(n_sweeps)) {
+    # the scale that the others have in common must not count in their correlations
+    common <- rowMeans(log_scale[, followers, drop = FALSE])
+    precision <- precisions(w, design %*% common)
+    rest <- regress(bent, x[, followers, drop = FALSE], precision)$residuals
+    among_followers <- fit_scale(rest, precision)
+    if (is.null(among_followers)) {
+      return(NULL)
+    }
+    L[followers, followers] <- among_followers
+    u <- whitened(L, x)
+    for (j in followers) {
+      at <- regress_briefly(bent, u[, j], precisions(w, design %*% log_scale[, j]))
+      location[, j] <- at$coefficients
+      # least squares draws the line to points of high leverage: make up for it
+      square <- at$residuals^2 / (1 - at$leverage) + rules$least_square
+      log_scale[, j] <- regress_briefly(design, log(square) / 2, w)$coefficients
+    }
+    log_scale[1, ] <- 0 # L has the constant
+  }
+  z <- (u - bent %*% location) * exp(-design %*% log_scale)
+  scale <- sqrt(colSums(w * z^2))
+  scale[drivers] <- 1
+  z <- sweep(z, 2, scale, "/")
+  rows <- 1 + seq_along(drivers)
+  fit <- list(
+    drivers = drivers,
+    z = z,
+    centre = drop(L %*% location[1, ]),
+    L = L %*% diag(scale, d),
+    shift = t(location[rows, , drop = FALSE]) / scale,
+    curve = t(location[rows + length(drivers), , drop = FALSE]) / scale,
+    slope = t(log_scale[-1, , drop = FALSE])
+  )
+  n_parameters <- sum(location != 0) + sum(log_scale != 0)
+  n <- 1 / sum(w^2)
+  fit$criterion <-
+    sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
+    n_parameters * log(n) / (2 * n)
+  if (all(vapply(fit, function(x) all(is.finite(x)), NA))) fit
+}
+
+# Weights w over squared scales; they sum to one.
+precisions <- function(w, log_scale) exp(normalise_log(log(w) - 2 * drop(log_scale)))
+
+# Weighted least squares; y is a vector, or a matrix with a column a variable. The
+# leverage is kept below 1, where nothing is left to see. `spread` is the diagonal of
+# the coefficients' covariance, in units of the residual's.
+regress <- function(design, y, weights) {
+  root <- sqrt(weights)
+  decomposition <- qr(design * root)
+  coefficients <- qr.coef(decomposition, y * root)
+  coefficients[is.na(coefficients)] <- 0 # of a column that others make up
+  list(
+    coefficients = coefficients,
+    residuals = y - design %*% coefficients,
+    leverage = pmin(rowSums(qr.Q(decomposition)^2), 1 - 1e-8),
+    spread = diag(chol2inv(qr.R(decomposition)))
+  )
+}
+
+# The same for a vector y, without the slopes that may as well be 0 (by Schwarz's
+# criterion): they would do harm where the line goes on and the particles do not.
+regress_briefly <- function(design, y, weights) {
+  n <- 1 / sum(weights^2)
+  full <- regress(design, y, weights)
+  variance <- sum(weights * full$residuals^2) * full$spread / n
+  needed <- full$coefficients^2 > log(n) * variance
+  needed[1] <- TRUE # the constant
+  brief <- regress(design[, needed, drop = FALSE], y, weights)
+  coefficients <- replace(numeric(ncol(design)), needed, brief$coefficients)
+  list(
+    coefficients = coefficients,
+    residuals = brief$residuals,
+    leverage = brief$leverage
+  )
+}

@@ -1,0 +1,275 @@
+# Diagnostics: what speaks against an estimate. Each is a number with a limit beyond
+# which it is not to be trusted, a sentence that says so, and a word of advice.
+
+# A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
+# passed. NULL for a value that does not apply, here or there.
+diagnose <- function(sampler, course, final, estimate) {
+  rows <- c(
+    diagnose_islands(final$islands),
+    diagnose_gradients(final),
+    diagnose_draws(final),
+    diagnose_edges(sampler, final),
+    diagnose_scout(course$scout, final, estimate),
+    diagnose_kernels(course, estimate)
+  )
+  bind_rows(Filter(Negate(is.null), rows))
+}
+
+# beyond: whether the value is not to be trusted above its limit, or below it.
+diagnostic <- function(name, value, limit, says, beyond = c("above", "below")) {
+  above <- match.arg(beyond) == "above"
+  failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit
+  tibble::tibble(name = name, value = value, limit = limit, passed = !failed, says = says)
+}
+
+# the islands -----------------------------------------------------------------
+
+diagnose_islands <- function(islands) {
+  n <- NROW(islands)
+  if (n < 2) {
+    return()
+  }
+  living <- islands[islands$log_z > -Inf, ]
+  dead <- n - nrow(living)
+  list(
+    if (nrow(living) > 1) diagnose_scatter(living),
+    if (n >= rules$least_islands) {
+      share <- max(exp(normalise_log(islands$log_z)))
+      diagnostic(
+        "largest_share", share, rules$largest_share,
+        sprintf("One of the %d islands makes up %.0f %% of the mean.", n, 100 * share)
+      )
+    },
+    diagnostic(
+      "dead_islands", dead, 0,
+      sprintf("%d of %d islands lost all particles.", dead, n)
+    )
+  )
+}
+
+# Scatter beyond this multiple of the predicted one is suspicious, unless the islands are
+# so few that it happens by chance in more than one of a thousand cases: then some have
+# found what others have missed. Scatter that is but rounding is not.
+diagnose_scatter <- function(islands) {
+  n <- nrow(islands)
+  found <- stats::sd(islands$log_z)
+  ratio <- found / (sqrt(mean(islands$predicted_sd^2)) + rules$scatter_rounding)
+  limit <- max(
+    rules$suspicious_scatter,
+    sqrt(stats::qchisq(rules$scatter_level, n - 1) / (n - 1))
+  )
+  diagnostic(
+    "scatter", ratio, limit,
+    sprintf(
+      "The islands' estimates scatter %s times as much as they predict.",
+      format(ratio, digits = 2)
+    )
+  )
+}
+
+# Stein's identities ----------------------------------------------------------
+
+# Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
+# mean -I. Both are compared with their standard errors, in coordinates y in which the
+# draws have covariance I.
+diagnose_gradients <- function(final) {
+  if (is.null(final$gradients)) {
+    return()
+  }
+  weighty <- weighty_rows(final$log_weights)
+  w <- weighty$w
+  z <- final$coordinates[weighty$rows, , drop = FALSE]
+  g <- final$gradients[weighty$rows, , drop = FALSE]
+  d <- ncol(z)
+  first <- max(abs(t_values(g, w)))
+  list(
+    diagnostic(
+      "mean_gradient", first, stats::qnorm(rules$gradient_level / (2 * d), lower.tail = FALSE),
+      sprintf(
+        "The mean gradient at the draws is %s standard errors from zero.",
+        format(first, digits = 2)
+      )
+    ),
+    diagnose_stein(z, g, w)
+  )
+}
+
+# The weighted means of columns, over their standard errors.
+t_values <- function(x, w) {
+  mean <- colSums(w * x)
+  error <- sqrt(colSums(w^2 * sweep(x, 2, mean)^2))
+  ifelse(error > 0, mean / error, 0)
+}
+
+diagnose_stein <- function(z, g, w) {
+  z <- sweep(z, 2, colSums(w * z))
+  if (ncol(z) <= rules$largest_dense) {
+    upper <- tryCatch(chol(crossprod(sqrt(w) * z)), error = function(e) NULL)
+    if (is.null(upper)) {
+      return()
+    }
+    z <- t(backsolve(upper, t(z), transpose = TRUE))
+    g <- tcrossprod(g, upper)
+  } else {
+    sd <- sqrt(colSums(w * z^2))
+    z <- sweep(z, 2, sd, "/")
+    g <- sweep(g, 2, sd, "*")
+  }
+  t <- t_values(z * g + 1, w)
+  value <- sqrt(mean(t^2))
+  diagnostic(
+    "stein", value, rules$stein,
+    sprintf(
+      "Spread and slope of the draws do not belong together (by %s standard errors).",
+      format(value, digits = 2)
+    )
+  )
+}
+
+# the draws -------------------------------------------------------------------
+
+diagnose_draws <- function(final) {
+  if (!is.normal_like(final$reference)) {
+    return()
+  }
+  weighty <- weighty_rows(final$log_weights)
+  z <- final$coordinates[weighty$rows, , drop = FALSE]
+  variance <- max(colSums(weighty$w * z^2) - colSums(weighty$w * z)^2)
+  list(diagnostic(
+    "width", variance, rules$widest,
+    sprintf("The draws have %s times the variance of the reference.", format(variance, digits = 2))
+  ))
+}
+
+is.normal_like <- function(reference) inherits(reference, "smc_reference_gaussian")
+
+# Whether the density ends near many draws: points one standard deviation away from some of
+# them, along one variable each, are tried.
+diagnose_edges <- function(sampler, final) {
+  if (!has_gradients(sampler$kernel)) {
+    return()
+  }
+  x <- unconstrained_particles(final)
+  d <- ncol(x)
+  w <- exp(final$log_weights)
+  sd <- sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2))
+  n <- max(rules$n_edge_trials, 2 * d)
+  along <- rep_len(seq_len(d), n)
+  tried <- with_seed(seed_of_run(sampler$seed, edge_key), {
+    side <- sample(rep_len(c(-1, 1), n))
+    at <- x[sample.int(nrow(x), n, TRUE, w), , drop = FALSE]
+    at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
+    evaluate_target(sampler$target, at, gradient = FALSE, unconstrained = TRUE)$log_density
+  })
+  beyond <- !is.finite(tried)
+  share <- mean(beyond)
+  names <- unique(sampler$target$names[along[beyond]])
+  list(diagnostic(
+    "edges", share, rules$largest_edge,
+    sprintf(
+      "The density ends abruptly next to the draws, along %s: give the bounds as `lower` and `upper`.",
+      format_names(names)
+    )
+  ))
+}
+
+# the scout -------------------------------------------------------------------
+
+diagnose_scout <- function(scout, final, estimate) {
+  if (is.null(scout) || nrow(scout$basins) == 0) {
+    return()
+  }
+  least <- least_bounds(scout)
+  above <- max(least) - estimate$log_z
+  error <- if (is.na(estimate$std_error)) 0 else estimate$std_error
+  list(
+    diagnostic(
+      "bound", above, rules$bound_errors * error,
+      sprintf(
+        "A normal distribution tried by the scout proves the evidence to be higher by %s.",
+        format(above, digits = 2)
+      )
+    ),
+    diagnose_basins(scout, final, estimate)
+  )
+}
+
+least_bounds <- function(scout) {
+  least <- scout$basins$bound - rules$bound_errors * scout$basins$bound_error
+  ifelse(is.na(least), -Inf, least)
+}
+
+# A basin whose normal alone has a part of the evidence must hold draws.
+diagnose_basins <- function(scout, final, estimate) {
+  x <- unconstrained_particles(final)
+  w <- exp(final$log_weights)
+  least <- least_bounds(scout)
+  part <- exp(pmin(least - estimate$log_z, 0))
+  radius <- sqrt(ncol(x)) + rules$basin_radius
+  held <- vapply(scout$normals, function(reference) {
+    normal <- normal_of(reference, ncol(x))
+    off <- sweep(x, 2, normal$mean)
+    z <- if (is.matrix(normal$L)) forwardsolve(normal$L, t(off)) else t(off) / normal$L
+    sum(w[colSums(z^2) < radius^2])
+  }, 0)
+  missed <- sum(part[held < part / rules$basin_part])
+  diagnostic(
+    "basins", missed, rules$basin_missed,
+    sprintf(
+      "A basin that the scout found, with at least %.0f %% of the evidence, has too few draws.",
+      100 * missed
+    )
+  )
+}
+
+# the other kernel ------------------------------------------------------------
+
+# Its estimate, where one was made, against that of the islands.
+diagnose_kernels <- function(course, estimate) {
+  other <- course$other
+  if (is.null(other)) {
+    return()
+  }
+  error <- sqrt(sum(c(other$runs$predicted_sd, estimate$std_error)^2, na.rm = TRUE))
+  value <- (other$runs$log_z - estimate$log_z) / error
+  list(diagnostic(
+    "kernels", value, rules$kernels_apart,
+    sprintf("Another kernel finds %s standard errors more evidence.", format(value, digits = 2))
+  ))
+}
+
+# what is said ----------------------------------------------------------------
+
+doubts <- function(diagnostics) diagnostics$says[!diagnostics$passed]
+
+warn_if_unreliable <- function(diagnostics, islands, precision, error) {
+  doubts <- doubts(diagnostics)
+  if (length(doubts) > 0) {
+    cli::cli_warn(
+      c(
+        "The error of {.field log_z} is not to be trusted.",
+        stats::setNames(doubts, rep("x", length(doubts))),
+        "i" = "Some islands may have seen a part of the target that others missed.
+          Run again with twice the {.arg n_particles}: if {.field log_z} rises by more
+          than its error, this run missed something.",
+        "i" = "Where variables differ much in scale, or the target is far from the
+          start, a better {.arg reference} does more."
+      ),
+      class = "autosmc_warning_unreliable"
+    )
+  }
+  if (!is.null(precision) && error > precision) {
+    n <- nrow(islands)
+    needed <- format(ceiling(n * (error / precision)^2), big.mark = ",", digits = 15)
+    error <- format(error, digits = 2)
+    cli::cli_warn(
+      c(
+        "The precision asked for was not reached: with {n} islands the standard
+          error is {error}, not {precision}.",
+        "i" = "It would take about {needed} islands like these: raise
+          {.arg max_islands}, or {.arg n_particles}."
+      ),
+      class = "autosmc_warning_precision"
+    )
+  }
+}

@@ -1,0 +1,275 @@
+# Fits: the next reference, from what a run has drawn.
+#
+# A rung of the ladder is a way to fit one: a list with `fit`, a function of a record
+# that returns a reference, or NULL where it cannot be fitted or would change nothing.
+# To add a rung, write one and put it into `rungs`, in the order of what it can follow.
+
+# The variance of a fitted reference is larger than that of the particles: tails
+# that are too light make an estimate that is too low, and looks fine.
+inflation <- 1.5
+
+rungs <- list(
+  location = list(fit = function(record) fit_location(record)),
+  normal = list(fit = function(record) fit_normal(record)),
+  shape = list(fit = function(record) fit_shape(record))
+)
+
+# The highest rung of those allowed that can be fitted to a record:
+# list(reference, rung, gain); NULL for none.
+propose <- function(record, allowed) {
+  for (rung in rev(intersect(names(rungs), allowed))) {
+    fit <- rungs[[rung]]$fit(record)
+    if (!is.null(fit)) {
+      return(c(fit, rung = rung))
+    }
+  }
+}
+
+# The rungs below one that was rejected.
+below <- function(rung, allowed) {
+  intersect(allowed, names(rungs)[seq_len(match(rung, names(rungs)) - 1)])
+}
+
+# what the fits share ---------------------------------------------------------
+
+# On the scale of the reference.
+unconstrained_particles <- function(record) {
+  if (is.null(record$unconstrained)) record$particles else record$unconstrained
+}
+
+# The particles that have weight, and these weights, normalised. The others may be
+# anywhere, and squares of theirs infinite.
+weighty_rows <- function(log_weights) {
+  w <- exp(log_weights - max(log_weights))
+  rows <- which(w > rules$least_weight)
+  list(rows = rows, w = w[rows] / sum(w[rows]))
+}
+
+# How many independent draws the particles are worth, by the families in which they
+# descend from the first ones.
+n_families <- function(record) {
+  1 / sum(family_shares(record)^2)
+}
+
+family_shares <- function(record) {
+  rowsum(exp(normalise_log(record$log_weights)), record$origins)
+}
+
+is_normal <- function(reference) {
+  inherits(reference, "smc_reference_gaussian") && is.null(reference$driven)
+}
+
+# driven: list(drivers, shift, slope), the last two dim x length(drivers) matrices.
+new_fitted_reference <- function(mean, chol, driven = NULL) {
+  if (is.null(driven) && (!is.matrix(chol) || all(chol[lower.tri(chol)] == 0))) {
+    return(reference_gaussian(mean, sd = if (is.matrix(chol)) diag(chol) else chol))
+  }
+  reference <- reference_gaussian(mean)
+  reference$sd <- NULL
+  reference$chol <- chol
+  reference$driven <- driven
+  reference
+}
+
+# the rungs -------------------------------------------------------------------
+
+# The same reference in another location, the mean of the target; not where it is not
+# normal, or where particles are twice as wide somewhere: then it would leave a part of
+# the target behind.
+fit_location <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  if (!is_normal(record$reference) || is.null(record$gradients) ||
+    1 / sum(weighty$w^2) < rules$least_ess) {
+    return(NULL)
+  }
+  rows <- function(x) x[weighty$rows, , drop = FALSE]
+  z <- rows(record$coordinates)
+  variance <- colSums(weighty$w * z^2) - colSums(weighty$w * z)^2
+  mean <- controlled_mean(z, rows(record$gradients), weighty$w)
+  if (!all(is.finite(mean)) || any(variance > rules$widest_moved)) {
+    return(NULL)
+  }
+  normal <- normal_of(record$reference, length(mean))
+  reference <- record$reference
+  reference$mean <- drop(to_user(normal, t(mean)))
+  list(reference = reference)
+}
+
+# The means of weighted rows, each with the column of `controls`, of true mean zero, that
+# belongs to it as a control variate, where that varies and its squares are finite
+# (Mira, Solgi and Imparato, 2013).
+controlled_mean <- function(x, controls, w) {
+  off <- colSums(w * controls)
+  centred <- sweep(controls, 2, off)
+  variance <- colSums(w * centred^2)
+  varies <- variance > rules$rounding * off^2
+  slope <- colSums(w * centred * x) / variance
+  correction <- slope * off
+  colSums(w * x) - ifelse(varies & is.finite(correction), correction, 0)
+}
+
+# A normal distribution: from particles and gradients together where the kernel has
+# these, else from particles alone.
+fit_normal <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  if (1 / sum(weighty$w^2) < rules$least_ess) {
+    return(NULL)
+  }
+  if (!is.null(record$gradients) && is_normal(record$reference)) {
+    fit_by_gradients(record, weighty)
+  } else {
+    fit_by_moments(record, weighty)
+  }
+}
+
+# In the coordinates of the run. The match with gradients is exact for a normal target,
+# however few families the particles come from; where the particles are wider than it
+# says, as they are between two modes or in heavy tails, their width counts.
+fit_by_gradients <- function(record, weighty) {
+  z <- record$coordinates[weighty$rows, , drop = FALSE]
+  g <- record$gradients[weighty$rows, , drop = FALSE]
+  inner <- match_normal(z, g, weighty$w, lambda = 1 / sum(weighty$w^2))
+  if (is.null(inner)) {
+    return(NULL)
+  }
+  inner <- widen(inner, z, weighty$w, n_families(record))
+  list(reference = as_reference(
+    compose(normal_of(record$reference, ncol(z)), inner), inflation
+  ))
+}
+
+# The normal as wide as weighted points, in the directions in which these are wider than
+# it by more than chance: the largest eigenvalue of a sample covariance of n points in d
+# dimensions is (1 + sqrt(d / n))^2 times the true one.
+widen <- function(normal, z, w, n) {
+  chance <- function(d) (1 + sqrt(d / n))^2
+  centred <- sweep(z, 2, normal$mean)
+  if (!is.matrix(normal$L)) {
+    variance <- colSums(w * (sweep(centred, 2, normal$L, "/"))^2)
+    normal$L <- normal$L * sqrt(pmax(1, variance / chance(log(length(variance)))))
+    return(normal)
+  }
+  y <- t(forwardsolve(normal$L, t(centred)))
+  covariance <- eigen(crossprod(sqrt(w) * y), symmetric = TRUE)
+  factor <- sqrt(pmax(1, covariance$values / chance(ncol(z))))
+  if (all(factor == 1) || !all(is.finite(factor))) {
+    return(normal)
+  }
+  wider <- normal$L %*% covariance$vectors %*% diag(factor, length(factor))
+  normal$L <- t(chol(tcrossprod(wider)))
+  normal
+}
+
+# A normal reference as a normal of the scout.
+normal_of <- function(reference, dim) {
+  if (is_function_reference(reference)) {
+    reference <- reference_gaussian()
+  }
+  sd <- if (is.null(reference$chol)) rep_len(reference$sd, dim)
+  list(
+    mean = rep_len(reference$mean, dim),
+    L = if (!is.null(reference$chol)) {
+      reference$chol
+    } else if (dim > rules$largest_dense) {
+      sd
+    } else {
+      diag(sd, dim)
+    }
+  )
+}
+
+# From weighted particles alone.
+fit_by_moments <- function(record, weighty) {
+  moments <- weighted_factor(record, weighty)
+  if (!is.null(moments)) {
+    list(reference = new_fitted_reference(moments$mean, sqrt(inflation) * moments$L))
+  }
+}
+
+# The mean of the particles, and the factor of their covariance; NULL where there are
+# fewer of them than dimensions.
+weighted_factor <- function(record, weighty) {
+  x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
+  if (1 / sum(weighty$w^2) < max(rules$least_ess, ncol(x))) {
+    return(NULL)
+  }
+  mean <- colSums(weighty$w * x)
+  centred <- sweep(x, 2, mean)
+  L <- fit_scale(centred, weighty$w, mean)
+  if (!is.null(L)) list(mean = mean, L = L, centred = centred)
+}
+
+# A reference that is not normal, where particles are likelier so: list(reference, gain),
+# with the gain in mean log density over what the reference of the record can fit; NULL
+# where there is none.
+fit_shape <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  moments <- weighted_factor(record, weighty)
+  if (is.null(moments)) {
+    return(NULL)
+  }
+  x <- moments$centred
+  w <- weighty$w
+  fit <- fit_driven(x, w, moments$L)
+  if (is.null(fit)) {
+    return(NULL)
+  }
+  list(
+    reference = inflated_conditional(moments$mean, fit),
+    gain = fit$criterion - present_criterion(record$reference, x, w, moments$L)
+  )
+}
+
+# The mean log density under the best fit of the reference's own kind.
+present_criterion <- function(reference, x, w, L) {
+  drivers <- reference$driven$drivers
+  fit <- if (!is.null(drivers)) condition_on(x, w, drivers)
+  max(sum(w * log_normal(whitened(L, x), L)), fit$criterion)
+}
+
+# With z = sqrt(inflation) z' the coordinates are the same in z', but for a constant that
+# the squares leave.
+inflated_conditional <- function(mean, fit) {
+  root <- sqrt(inflation)
+  constant <- root * (1 - 1 / inflation) * rowSums(fit$curve)
+  L <- root * fit$L
+  new_fitted_reference(
+    mean + fit$centre + drop(L %*% constant),
+    L,
+    list(
+      drivers = fit$drivers,
+      shift = fit$shift,
+      slope = root * fit$slope,
+      curve = root * fit$curve
+    )
+  )
+}
+
+# the scale -------------------------------------------------------------------
+
+# The lower triangular factor of the covariance of weighted rows of mean 0; NULL when
+# there is none. `mean` is what was taken from them to get there. The covariance is full
+# when there are many particles for the dimension, with its correlations shrunk by the
+# rule of Schaefer and Strimmer (2005), and else diagonal; with fewer particles than
+# dimensions even that is not worth it.
+fit_scale <- function(x, w, mean = 0) {
+  d <- ncol(x)
+  n <- 1 / sum(w^2)
+  rows <- x * sqrt(w * n / (n - 1))
+  variance <- colSums(rows^2)
+  constant <- variance <= 1e-24 * mean^2 # but for rounding
+  if (!all(is.finite(c(mean, variance))) || any(constant)) {
+    return(NULL)
+  }
+  sd <- sqrt(variance)
+  if (d == 1 || n < 6 * d) {
+    return(diag(sd, d))
+  }
+  correlation <- stats::cov2cor(crossprod(rows))
+  square <- correlation[upper.tri(correlation)]^2
+  shrinkage <- min(1, sum((1 - square)^2 / (n - 1)) / sum(square))
+  correlation <- (1 - shrinkage) * correlation
+  diag(correlation) <- 1
+  upper <- tryCatch(chol(correlation), error = function(e) NULL)
+  if (!is.null(upper)) sd * t(unname(upper))
+}

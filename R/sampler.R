@@ -1,0 +1,62 @@
+# The sampler: everything that a run is made with but its temperatures and its key, as
+# one checked list.
+
+resampling_schemes <- c(
+  "ssp",
+  "systematic",
+  "stratified",
+  "residual",
+  "multinomial"
+)
+
+# What a fit keeps of its sampler.
+sampler_names <- c(
+  "target",
+  "n_particles",
+  "kernel",
+  "reference",
+  "tuner",
+  "resampling",
+  "ess_threshold",
+  "seed"
+)
+
+# options: a list of the arguments that the verbs share, as given: `n_particles`,
+# `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `progress`.
+# Returns them checked, with the `target` and what runs are told of it, `evaluators`.
+new_sampler <- function(target, options) {
+  check_class(options$tuner, "tuner", "smc_tuner", "tuner_kl()")
+  sampler <- list(
+    target = target,
+    n_particles = check_count(options$n_particles, "n_particles", min = 2),
+    kernel = options$kernel,
+    reference = check_reference(options$reference, target$dim),
+    tuner = options$tuner,
+    resampling = check_choice(options$resampling, "resampling", resampling_schemes),
+    ess_threshold = check_number(options$ess_threshold, "ess_threshold", 0, 1),
+    show_progress = check_flag(options$progress, "progress")
+  )
+  complete_tuner(sampler)
+  sampler$evaluators <- border_of_run(sampler)
+  sampler$seed <- check_seed(options$seed) # the last, so that an error draws nothing
+  sampler
+}
+
+# The sampler of a fit, for further runs.
+sampler_of_fit <- function(fit, seed) {
+  sampler <- fit[names(fit) %in% sampler_names]
+  sampler$seed <- check_seed(seed)
+  sampler$evaluators <- border_of_run(sampler)
+  sampler
+}
+
+# A seed of one's own choice; or one from R's generator, by exactly one draw.
+check_seed <- function(seed) {
+  if (is.null(seed)) {
+    return(floor(stats::runif(1) * 2^31))
+  }
+  if (!is_number(seed) || seed != round(seed) || seed < 0 || seed >= 2^32) {
+    abort_argument(seed, "seed", "NULL or a whole number from 0 to 2^32 - 1")
+  }
+  as.double(seed)
+}

@@ -1,0 +1,547 @@
+# The scout: finds where the target is, and how wide, by its gradients, before the
+# sampler starts. Quasi-Newton paths climb from overdispersed starts; the best normal
+# distribution along each path is refined by batch and match; basins are told apart.
+
+#' Where the target is, and how wide
+#'
+#' Looks for the target by its gradients, before any particle is moved: the first stage
+#' of [smc()]. Paths of optimisation climb from random starts, some near and some far.
+#' Along each path normal distributions are tried, the best is refined by batch and
+#' match, and those that ended in different places are kept apart as basins. What is
+#' found is proposed as a reference for [smc()], which lets it compete with the reference
+#' that the user gave.
+#'
+#' @param target,... what to look for: see [smc()].
+#' @param n_starts number of paths (positive integer). Where they end in different
+#'   basins twice as many are made.
+#' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
+#' @return An object of class `smc_scout`, a list with
+#'
+#' * `basins`: a data frame with a row a basin, the best first: `bound`, the evidence
+#'   bound of its normal distribution (the mean of `log target - log normal` over draws
+#'   from it, which is below the log evidence but for noise), `n_paths`, how many paths
+#'   ended there. `bound_error` is the standard error of `bound`, NA for basins so much
+#'   lower than the best that they do not count.
+#' * `normals`: a list with the normal distribution of each basin, as
+#'   [reference_gaussian()] makes it, on the unconstrained scale.
+#' * `references`: a named list of what is proposed: `best`, the normal of the best
+#'   basin, and, where there are several basins, `cover`, the normal with the mean and
+#'   covariance of their mixture; both with the variance inflated by 1.5.
+#' * `n_dropped`: the number of paths that found nothing.
+#' * `n_target_evals`, `seconds`: the evaluations of the target, and the time, that it
+#'   took.
+#' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
+#'   quasi-Newton variational inference*, for candidates along a path and their bounds;
+#'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
+#'   match: black-box variational inference with a score-based divergence*.
+#' @examples
+#' target <- target_gaussian(2, mean = c(150, -3), sd = c(20, 0.1))
+#' scout <- smc_scout(target)
+#' scout
+#' scout$references$best$mean
+#' @export
+smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
+  target <- check_target(target, ...)
+  n_starts <- check_count(n_starts, "n_starts")
+  scout_target(target, n_starts, check_seed(seed))
+}
+
+#' @export
+print.smc_scout <- function(x, ...) {
+  cat("<smc_scout> ", nrow(x$basins), " basin(s), ",
+    format(x$n_target_evals, big.mark = ","), " evaluations of the target\n",
+    sep = ""
+  )
+  print(as.data.frame(x$basins), digits = 6, row.names = FALSE)
+  invisible(x)
+}
+
+scout_target <- function(target, n_starts, seed) {
+  started <- proc.time()[["elapsed"]]
+  evaluate <- counted_density(target)
+  with_seed(seed_of_run(seed, scout_key), {
+    found <- look(evaluate, target$dim, n_starts)
+    if (length(found$normals) > 1) {
+      again <- look(evaluate, target$dim, n_starts)
+      found$normals <- c(found$normals, again$normals)
+      found$n_dropped <- found$n_dropped + again$n_dropped
+    }
+    found$normals <- check_bounds_of(
+      evaluate, basins_of(refine_best(evaluate, basins_of(found$normals)))
+    )
+  })
+  scout <- new_scout(found, evaluate("count"))
+  scout$seconds <- proc.time()[["elapsed"]] - started
+  scout
+}
+
+# Paths, and the best normal of each refined. Those that have come together go on as one.
+look <- function(evaluate, dim, n_starts) {
+  paths <- climb(evaluate, scattered_starts(dim, n_starts))
+  normals <- best_along(evaluate, paths)
+  n_dropped <- n_starts - length(normals)
+  for (pass in seq_len(rules$n_passes)) {
+    normals <- basins_of(refine(evaluate, normals, rules$n_batches))
+  }
+  list(normals = normals, n_dropped = n_dropped)
+}
+
+new_scout <- function(found, n_evals) {
+  normals <- found$normals
+  bounds <- vapply(normals, `[[`, 0, "bound")
+  order <- order(bounds, decreasing = TRUE)
+  normals <- normals[order]
+  likely <- normals[bounds[order] > max(bounds, -Inf) - rules$basin_range]
+  structure(
+    list(
+      basins = tibble::tibble(
+        bound = bounds[order],
+        bound_error = vapply(normals, `[[`, 0, "bound_error"),
+        n_paths = vapply(normals, `[[`, 0, "n_paths")
+      ),
+      normals = lapply(normals, as_reference),
+      references = c(
+        if (length(likely) > 0) list(best = as_reference(likely[[1]], inflation)),
+        if (length(likely) > 1) list(cover = as_reference(covering(likely), inflation))
+      ),
+      n_dropped = found$n_dropped,
+      n_target_evals = n_evals
+    ),
+    class = "smc_scout"
+  )
+}
+
+# the target, as the scout sees it --------------------------------------------
+
+# A function of an n x d matrix on the unconstrained scale: list(log_density, gradient),
+# where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
+# Of "count" it gives how many points it was asked for.
+counted_density <- function(target) {
+  count <- 0
+  function(x) {
+    if (identical(x, "count")) {
+      return(count)
+    }
+    count <<- count + nrow(x)
+    x[!is.finite(x)] <- 0
+    value <- evaluate_target(target, x, unconstrained = TRUE)
+    ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15 &
+      is.finite(rowSums(value$gradient))
+    value$log_density[!ok] <- -Inf
+    value$gradient[!ok, ] <- 0
+    value
+  }
+}
+
+# quasi-Newton paths ----------------------------------------------------------
+
+# Starts near and far: normal, with standard deviations from 1 to `widest_start`. A row
+# a start.
+scattered_starts <- function(dim, n) {
+  scale <- exp(seq(0, log(rules$widest_start), length.out = max(n, 2)))[seq_len(n)]
+  matrix(stats::rnorm(n * dim), n, dim) * scale
+}
+
+# All paths go side by side, so that their points share calls of the target. Returns the
+# paths that began at a point of finite density, each a list with its `points`: of
+# every point x, its log density f, gradient g, and the pairs of differences up to it.
+climb <- function(evaluate, starts) {
+  at <- evaluate_starts(evaluate, starts)
+  paths <- lapply(which(at$log_density > -Inf), function(i) {
+    new_path(at$x[i, ], at$log_density[i], at$gradient[i, ])
+  })
+  for (tick in seq_len(rules$most_path_evals)) {
+    active <- which(!vapply(paths, `[[`, NA, "done"))
+    if (length(active) == 0) {
+      break
+    }
+    tried <- evaluate(do.call(rbind, lapply(paths[active], trial_point)))
+    for (i in seq_along(active)) {
+      paths[[active[i]]] <- advance(
+        paths[[active[i]]], tried$log_density[i], tried$gradient[i, ]
+      )
+    }
+  }
+  paths
+}
+
+# A start where the target is impossible is brought nearer to 0, some times.
+evaluate_starts <- function(evaluate, x) {
+  at <- c(list(x = x), evaluate(x))
+  for (attempt in seq_len(rules$most_start_halvings)) {
+    bad <- which(at$log_density == -Inf)
+    if (length(bad) == 0) {
+      break
+    }
+    at$x[bad, ] <- at$x[bad, ] / 2
+    again <- evaluate(at$x[bad, , drop = FALSE])
+    at$log_density[bad] <- again$log_density
+    at$gradient[bad, ] <- again$gradient
+  }
+  at
+}
+
+new_path <- function(x, f, g) {
+  path <- list(
+    x = x, f = f, g = g,
+    memory = list(alpha = rep(1, length(x)), s = NULL, y = NULL),
+    length = 1, # of a step, as long as nothing is known of the curvature
+    points = list(),
+    done = FALSE
+  )
+  aim(remember_point(path))
+}
+
+remember_point <- function(path) {
+  path$points <- c(path$points, list(path[c("x", "f", "g", "memory")]))
+  path
+}
+
+# Sets out for the next point.
+aim <- function(path) {
+  size <- sqrt(sum(path$g^2))
+  if (is.null(path$memory$s)) {
+    path$direction <- if (size > 0) path$g / size * path$length else path$g
+  } else {
+    path$direction <- drop(inverse_hessian_times(path$memory, path$g))
+  }
+  path$gain <- sum(path$direction * path$g) # to be expected, twice
+  path$t <- 1
+  # before anything is known of the curvature a small slope says nothing
+  enough <- if (is.null(path$memory$s)) 0 else rules$path_tolerance
+  path$done <- !is.finite(path$gain) || path$gain <= enough
+  path
+}
+
+trial_point <- function(path) path$x + path$t * path$direction
+
+# The path after its trial point was evaluated: there, or with a shorter step. (Armijo's
+# rule; the shorter step by a parabola through what is known.)
+advance <- function(path, f, g) {
+  if (f >= path$f + 1e-4 * path$t * path$gain) {
+    s <- path$t * path$direction
+    y <- path$g - g
+    if (sum(s * y) > 1e-10 * sqrt(sum(s^2) * sum(y^2))) {
+      path$memory <- remember_pair(path$memory, s, y)
+    } else {
+      path$length <- 2 * path$length # not concave here: go further
+    }
+    path[c("x", "f", "g")] <- list(trial_point(path), f, g)
+    return(aim(remember_point(path)))
+  }
+  shorter <- path$t * path$gain / (2 * (path$gain - (f - path$f) / path$t))
+  path$t <- if (is.finite(f)) min(max(shorter, path$t / 10), path$t / 2) else path$t / 10
+  path$done <- path$t < 1e-14
+  path
+}
+
+# The inverse Hessian of -log density, from pairs of differences s of points and y of
+# gradients: the diagonal `alpha` (Zhang et al., algorithm 3) and the last pairs.
+remember_pair <- function(memory, s, y) {
+  alpha <- memory$alpha
+  if (is.null(memory$s)) {
+    alpha <- rep(sum(s * y) / sum(y^2), length(s))
+  } else {
+    a <- sum(y^2 * alpha)
+    b <- sum(y * s)
+    c <- sum(s^2 / alpha)
+    updated <- 1 / (a / (b * alpha) + y^2 / b - a * s^2 / (b * c * alpha^2))
+    if (all(is.finite(updated) & updated > 0)) {
+      alpha <- updated
+    }
+  }
+  last <- function(x, new) {
+    x <- cbind(x, new, deparse.level = 0)
+    x[, seq.int(max(1, ncol(x) - rules$n_pairs + 1), ncol(x)), drop = FALSE]
+  }
+  list(alpha = alpha, s = last(memory$s, s), y = last(memory$y, y))
+}
+
+# H g, by the two loops of limited-memory BFGS.
+inverse_hessian_times <- function(memory, g) {
+  s <- memory$s
+  y <- memory$y
+  rho <- 1 / colSums(s * y)
+  back <- numeric(ncol(s))
+  for (i in rev(seq_len(ncol(s)))) {
+    back[i] <- rho[i] * sum(s[, i] * g)
+    g <- g - back[i] * y[, i]
+  }
+  g <- memory$alpha * g
+  for (i in seq_len(ncol(s))) {
+    forth <- rho[i] * sum(y[, i] * g)
+    g <- g + (back[i] - forth) * s[, i]
+  }
+  g
+}
+
+# normal distributions --------------------------------------------------------
+# A normal: list(mean, L), with L lower triangular, or its diagonal as a vector where the
+# dimension is too high for a matrix; and once it has been tried, its evidence `bound`.
+
+# Draws, a row a draw: z standard normal, and x = mean + L z.
+draw_normal <- function(normal, n) {
+  d <- length(normal$mean)
+  z <- matrix(stats::rnorm(n * d), n, d)
+  list(z = z, x = to_user(normal, z))
+}
+
+to_user <- function(normal, z) {
+  scaled <- if (is.matrix(normal$L)) tcrossprod(z, normal$L) else sweep(z, 2, normal$L, "*")
+  sweep(scaled, 2, normal$mean, "+")
+}
+
+# Gradients at rows of x, in the coordinates z.
+pull_back_rows <- function(normal, g) {
+  if (is.matrix(normal$L)) g %*% normal$L else sweep(g, 2, normal$L, "*")
+}
+
+log_det <- function(normal) {
+  sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
+}
+
+# The mean of log target - log normal over draws from the normal: a bound on the log
+# evidence, but for noise.
+evidence_bound <- function(normal, z, log_density) {
+  d <- ncol(z)
+  mean(log_density + rowSums(z^2) / 2) + d / 2 * log(2 * pi) + log_det(normal)
+}
+
+as_reference <- function(normal, factor = 1) {
+  new_fitted_reference(normal$mean, sqrt(factor) *
+    if (is.matrix(normal$L)) normal$L else diag(normal$L, length(normal$L)))
+}
+
+# The best normal along each path, of those whose bound is finite.
+best_along <- function(evaluate, paths) {
+  candidates <- lapply(paths, function(path) {
+    n <- length(path$points)
+    Filter(Negate(is.null), lapply(path$points[unique(c(seq(1, n, by = 3), n))], laplace_at))
+  })
+  of_path <- rep(seq_along(paths), lengths(candidates))
+  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_bound_draws)
+  best <- lapply(split(tried, of_path), function(normals) {
+    bounds <- vapply(normals, `[[`, 0, "bound")
+    if (any(bounds > -Inf)) c(normals[[which.max(bounds)]], n_paths = 1)
+  })
+  Filter(Negate(is.null), unname(best))
+}
+
+# N(x + H g, H) at a point of a path, with H as far as it is known; NULL where it is not.
+laplace_at <- function(point) {
+  if (is.null(point$memory$s)) {
+    return(NULL)
+  }
+  L <- tryCatch(inverse_hessian_factor(point$memory), error = function(e) NULL)
+  mean <- point$x + drop(inverse_hessian_times(point$memory, point$g))
+  if (!is.null(L) && all(is.finite(L)) && all(is.finite(mean))) list(mean = mean, L = L)
+}
+
+# The lower triangular factor of H; in many dimensions the square root of its diagonal.
+inverse_hessian_factor <- function(memory) {
+  d <- length(memory$alpha)
+  if (d > rules$largest_dense) {
+    return(sqrt(inverse_hessian_diagonal(memory)))
+  }
+  H <- diag(memory$alpha, d)
+  for (i in seq_len(ncol(memory$s))) {
+    s <- memory$s[, i]
+    y <- memory$y[, i]
+    rho <- 1 / sum(s * y)
+    Hy <- drop(H %*% y)
+    H <- H - rho * (tcrossprod(s, Hy) + tcrossprod(Hy, s)) +
+      rho * (1 + rho * sum(y * Hy)) * tcrossprod(s)
+  }
+  t(chol((H + t(H)) / 2))
+}
+
+inverse_hessian_diagonal <- function(memory) memory$alpha
+
+# The normals with their bounds, all from one call of the target.
+try_normals <- function(evaluate, normals, n_draws) {
+  draws <- lapply(normals, draw_normal, n_draws)
+  if (length(draws) == 0) {
+    return(list())
+  }
+  value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
+  for (i in seq_along(normals)) {
+    rows <- (i - 1) * n_draws + seq_len(n_draws)
+    normals[[i]]$bound <- evidence_bound(
+      normals[[i]], draws[[i]]$z, value$log_density[rows]
+    )
+  }
+  normals
+}
+
+# batch and match -------------------------------------------------------------
+
+# Each normal after batches of draws, each of which brings it closer to the target; of
+# all that it has been, the one with the highest bound.
+refine <- function(evaluate, normals, n_batches) {
+  if (length(normals) == 0) {
+    return(normals)
+  }
+  d <- length(normals[[1]]$mean)
+  n <- min(max(rules$least_batch, d), rules$most_batch)
+  now <- best <- normals
+  for (t in seq_len(n_batches)) {
+    draws <- lapply(now, draw_normal, n)
+    value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
+    for (i in seq_along(now)) {
+      rows <- (i - 1) * n + seq_len(n)
+      now[[i]]$bound <- evidence_bound(now[[i]], draws[[i]]$z, value$log_density[rows])
+      if (now[[i]]$bound > best[[i]]$bound) {
+        best[[i]] <- now[[i]]
+      }
+      ok <- value$log_density[rows] > -Inf
+      now[[i]] <- batch_step(
+        now[[i]], draws[[i]]$z[ok, , drop = FALSE],
+        value$gradient[rows[ok], , drop = FALSE], n * d / (t + 1)
+      )
+    }
+  }
+  best
+}
+
+# One step; where too few draws are possible the normal is narrowed instead.
+batch_step <- function(normal, z, g, lambda) {
+  matched <- if (nrow(z) >= 4) {
+    match_normal(z, pull_back_rows(normal, g), rep(1 / nrow(z), nrow(z)), lambda)
+  }
+  if (is.null(matched)) {
+    normal$L <- normal$L / 2
+    return(normal)
+  }
+  compose(normal, matched)
+}
+
+# The normal in x whose coordinates in `normal` are `inner`.
+compose <- function(normal, inner) {
+  normal$mean <- drop(to_user(normal, t(inner$mean)))
+  normal$L <- if (is.matrix(normal$L)) normal$L %*% inner$L else normal$L * inner$L
+  normal
+}
+
+# The normal that matches weighted points z and their gradients, started from N(0, I)
+# (Cai et al., 2024): the larger lambda, the less of the start is left. It minimises a
+# divergence between gradients, so that for a normal target it is exact, wherever the
+# points are, as soon as they are more than the dimension; in directions in which there are no points the
+# start stays. In many dimensions coordinate by coordinate. NULL where it fails.
+match_normal <- function(z, g, w, lambda) {
+  mean_z <- colSums(w * z)
+  mean_g <- colSums(w * g)
+  share <- lambda / (1 + lambda)
+  rows <- function(x, mean) {
+    rbind(sqrt(lambda * w) * sweep(x, 2, mean), sqrt(share) * mean)
+  }
+  z_rows <- rows(z, mean_z)
+  g_rows <- rows(g, mean_g)
+  L <- if (ncol(z) > rules$largest_dense) {
+    match_scales(z_rows, g_rows)
+  } else {
+    match_factor(z_rows, g_rows)
+  }
+  if (is.null(L) || !all(is.finite(L))) {
+    return(NULL)
+  }
+  scaled_g <- if (is.matrix(L)) drop(L %*% crossprod(L, mean_g)) else L^2 * mean_g
+  mean <- share * (scaled_g + mean_z)
+  if (all(is.finite(mean))) list(mean = mean, L = L)
+}
+
+# With V = I + Z'Z, U = G'G: the standard deviations, from the diagonals alone.
+match_scales <- function(z_rows, g_rows) {
+  v <- 1 + colSums(z_rows^2)
+  u <- colSums(g_rows^2)
+  sqrt(2 * v / (1 + sqrt(1 + 4 * u * v)))
+}
+
+# The factor of the solution S of S U S + S = V. With V = R'R and A = G R', this is
+# R' f(A'A) R, f(a) = 2 / (1 + sqrt(1 + 4 a)), where A has few rows or few columns.
+match_factor <- function(z_rows, g_rows) {
+  tryCatch(
+    {
+      R <- chol(diag(ncol(z_rows)) + crossprod(z_rows))
+      A <- svd(tcrossprod(g_rows, R), nu = 0)
+      off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
+      B <- crossprod(A$v, R)
+      t(chol(crossprod(R) + crossprod(B, off * B)))
+    },
+    error = function(e) NULL
+  )
+}
+
+# basins ----------------------------------------------------------------------
+
+# Of normals whose means are close by the width of either, the best: one a basin.
+basins_of <- function(normals) {
+  bounds <- vapply(normals, `[[`, 0, "bound")
+  basins <- list()
+  for (normal in normals[order(bounds, decreasing = TRUE)]) {
+    same <- which(vapply(basins, are_close, NA, normal))[1]
+    if (is.na(same)) {
+      basins <- c(basins, list(normal))
+    } else {
+      basins[[same]]$n_paths <- basins[[same]]$n_paths + normal$n_paths
+    }
+  }
+  basins
+}
+
+are_close <- function(a, b) {
+  off <- a$mean - b$mean
+  min(distance_in(a, off), distance_in(b, off)) < rules$basin_distance
+}
+
+distance_in <- function(normal, off) {
+  z <- if (is.matrix(normal$L)) forwardsolve(normal$L, off) else off / normal$L
+  sqrt(sum(z^2))
+}
+
+# More batches for the likely basins, as long as these help.
+refine_best <- function(evaluate, normals) {
+  if (length(normals) == 0) {
+    return(normals)
+  }
+  for (pass in seq_len(rules$most_passes)) {
+    bounds <- vapply(normals, `[[`, 0, "bound")
+    likely <- order(bounds, decreasing = TRUE)[seq_len(min(rules$n_refined, length(bounds)))]
+    likely <- likely[bounds[likely] > max(bounds) - rules$basin_range]
+    normals[likely] <- refine(evaluate, normals[likely], rules$n_batches)
+    now <- vapply(normals, `[[`, 0, "bound")
+    if (max(now) - max(bounds) < rules$least_gain) {
+      break
+    }
+  }
+  normals
+}
+
+# The bounds of the likely normals anew, with their standard errors: those by which they
+# were chosen are too high.
+check_bounds_of <- function(evaluate, normals) {
+  bounds <- vapply(normals, `[[`, 0, "bound")
+  for (i in seq_along(normals)) {
+    normals[[i]]$bound_error <- NA_real_
+    if (bounds[i] > max(bounds) - rules$basin_range) {
+      draws <- draw_normal(normals[[i]], rules$n_bound_checks)
+      log_density <- evaluate(draws$x)$log_density
+      normals[[i]]$bound <- evidence_bound(normals[[i]], draws$z, log_density)
+      normals[[i]]$bound_error <-
+        stats::sd(log_density + rowSums(draws$z^2) / 2) / sqrt(rules$n_bound_checks)
+    }
+  }
+  normals
+}
+
+# The normal with the mean and covariance of the equal mixture.
+covering <- function(normals) {
+  means <- do.call(rbind, lapply(normals, `[[`, "mean"))
+  mean <- colMeans(means)
+  between <- sweep(means, 2, mean) / sqrt(nrow(means))
+  if (!is.matrix(normals[[1]]$L)) {
+    within <- Reduce(`+`, lapply(normals, function(n) n$L^2)) / length(normals)
+    return(list(mean = mean, L = sqrt(within + colSums(between^2))))
+  }
+  within <- Reduce(`+`, lapply(normals, function(n) tcrossprod(n$L))) / length(normals)
+  list(mean = mean, L = t(chol(within + crossprod(between))))
+}
