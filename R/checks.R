@@ -188,3 +188,16 @@ check_installed <- function(package, purpose) {
     )
   }
 }
+
+# The core calls this when R has not as many `bytes` of memory as a run takes.
+abort_memory <- function(bytes) {
+  size <- format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
+  abort(
+    c(
+      "The run takes {size} of memory, which is more than there is.",
+      "i" = "Try fewer particles ({.arg n_particles})."
+    ),
+    "memory",
+    bytes = bytes
+  )
+}

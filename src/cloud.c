@@ -6,14 +6,13 @@
 
 smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities,
                            bool gradients) {
-  size_t dn = smc_size(d, n);
   smc_cloud cloud = {.d = d, .n = n};
-  cloud.x = smc_take_doubles(arena, dn);
-  cloud.v = velocities ? smc_take_doubles(arena, dn) : NULL;
-  cloud.grad_p = gradients ? smc_take_doubles(arena, dn) : NULL;
-  cloud.grad_q = gradients ? smc_take_doubles(arena, dn) : NULL;
-  cloud.log_p = smc_take_doubles(arena, (size_t)n);
-  cloud.log_q = smc_take_doubles(arena, (size_t)n);
+  cloud.x = smc_take_doubles(arena, d, n);
+  cloud.v = velocities ? smc_take_doubles(arena, d, n) : NULL;
+  cloud.grad_p = gradients ? smc_take_doubles(arena, d, n) : NULL;
+  cloud.grad_q = gradients ? smc_take_doubles(arena, d, n) : NULL;
+  cloud.log_p = smc_take_doubles(arena, 1, n);
+  cloud.log_q = smc_take_doubles(arena, 1, n);
   return cloud;
 }
 

@@ -1,5 +1,5 @@
 /* init.c: what the package's library shows to R. */
-#include "r_border.h"
+#include "r_interface.h"
 
 #include "targets.h"
 

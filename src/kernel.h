@@ -55,7 +55,7 @@ typedef struct smc_move {
   const double *noise;   /* d x n standard normals                        */
   const double *uniform; /* n, for acceptance; NULL in a trial            */
   double *log_g;         /* out: n log incremental weights, may be NaN;
-                            not written by kernels that weigh first       */
+                            not written by adjusted kernels               */
   double *acceptance;    /* out: n probabilities; adjusted kernels only   */
   bool trial; /* the tuner's: `to` is thrown away. Gradients that log_g does
                  not need are not asked of the target, and proposals are
@@ -64,15 +64,14 @@ typedef struct smc_move {
 
 typedef struct smc_kernel {
   const char *name;
-  bool gradients;    /* needs gradients                                    */
-  bool velocities;   /* particles carry a velocity                         */
-  bool refreshes;    /* has a refreshment rate                             */
-  bool adjusted;     /* Metropolis-adjusted, so invariant for level t: may be
-                        repeated within a step, and fills `acceptance`     */
-  bool weighs_first; /* the weight does not depend on the move: particles are
-                       weighed by detailed balance, and resampled, before
-                       the move, so that it parts duplicates and the tuner
-                       sees particles of level t                          */
+  bool gradients; /* needs gradients                                       */
+  bool refreshes; /* particles carry a velocity, refreshed at a rate        */
+  bool adjusted;  /* Metropolis-adjusted, so invariant for level t: may be
+                     repeated within a step, and fills `acceptance`. The
+                     weight does not depend on the move: particles are weighed
+                     by detailed balance, and resampled, before the move, so
+                     that it parts duplicates and the tuner sees particles of
+                     level t                                               */
 
   /* Move the cloud: fills `to` and log_g with one evaluation of the target a
    * particle, and is a pure function of what it is given, so that the tuner

@@ -61,7 +61,6 @@ static int move(const smc_move *m) {
 const smc_kernel smc_kernel_klmc = {
     .name = "klmc",
     .gradients = true,
-    .velocities = true,
     .refreshes = true,
     .move = move,
     .objective = smc_divergence,

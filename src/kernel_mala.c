@@ -17,7 +17,7 @@ static int move(const smc_move *m) {
   if (smc_path_evaluate(m->path, m->to, true))
     return 1;
   for (int k = 0; k < m->from->n; k++)
-    smc_metropolis_settle(m, k, log_ratio(m, k));
+    smc_accept_reject(m, k, log_ratio(m, k));
   return 0;
 }
 
@@ -25,7 +25,6 @@ const smc_kernel smc_kernel_mala = {
     .name = "mala",
     .gradients = true,
     .adjusted = true,
-    .weighs_first = true,
     .move = move,
     .objective = smc_metropolis_objective,
 };

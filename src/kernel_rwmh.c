@@ -16,16 +16,15 @@ static int move(const smc_move *m) {
   if (smc_path_evaluate(m->path, m->to, false))
     return 1;
   for (int k = 0; k < m->from->n; k++)
-    smc_metropolis_settle(m, k,
-                          smc_annealed(m->to, k, lambda) -
-                              smc_annealed(m->from, k, lambda));
+    smc_accept_reject(m, k,
+                      smc_annealed(m->to, k, lambda) -
+                          smc_annealed(m->from, k, lambda));
   return 0;
 }
 
 const smc_kernel smc_kernel_rwmh = {
     .name = "rwmh",
     .adjusted = true,
-    .weighs_first = true,
     .move = move,
     .objective = smc_metropolis_objective,
 };

@@ -2,7 +2,7 @@
 
 #include "vecmath.h"
 
-void smc_metropolis_settle(const smc_move *m, int k, double log_ratio) {
+void smc_accept_reject(const smc_move *m, int k, double log_ratio) {
   double probability = log_ratio < 0.0 ? exp(log_ratio) : 1.0;
   if (isnan(log_ratio))
     probability = 0.0;

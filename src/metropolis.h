@@ -4,11 +4,11 @@
 
 #include "kernel.h"
 
-/* Settle the proposal that particle k of m->to holds, whose log acceptance
- * ratio is given (NaN counts as impossible): writes acceptance[k], and where
- * it is rejected, takes particle k of m->from instead. In a trial the proposal
- * is left where it is. */
-void smc_metropolis_settle(const smc_move *m, int k, double log_ratio);
+/* Accept or reject the proposal that particle k of m->to holds, whose log
+ * acceptance ratio is given (NaN counts as impossible): writes acceptance[k],
+ * and where it is rejected, takes particle k of m->from instead. In a trial the
+ * proposal is left where it is. */
+void smc_accept_reject(const smc_move *m, int k, double log_ratio);
 
 /* What the tuner minimises: see smc_adjusted_objective. */
 double smc_metropolis_objective(const smc_move *m);

@@ -1,5 +1,7 @@
 /* r_api.c: the run as the C code of other packages asks for it. */
-#include "r_border.h"
+#include "r_interface.h"
+
+#include "vecmath.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,11 +43,8 @@ static SEXP checked_config(const autosmc_settings *s) {
   SET_VECTOR_ELT(list, 8, reals_or_nil(s->refresh_rate, s->n_steps));
   SET_VECTOR_ELT(list, 9, reals_or_nil(s->reference_mean, s->d));
   SET_VECTOR_ELT(list, 10, reals_or_nil(s->reference_sd, s->d));
-  SEXP name = PROTECT(Rf_mkString("autosmc"));
-  SEXP home = PROTECT(R_FindNamespace(name));
-  SEXP call = PROTECT(Rf_lang2(Rf_install("api_config"), list));
-  SEXP config = Rf_eval(call, home);
-  UNPROTECT(4);
+  SEXP config = r_call_package("api_config", list);
+  UNPROTECT(1);
   return config;
 }
 
@@ -71,7 +70,9 @@ static void copy_if_wanted(int n, const double *from, double *to) {
 static void take_arrays(const r_run *run, autosmc_result *result) {
   int n = run->config.n_particles, n_steps = run->config.n_steps;
   if (result->particles)
-    smc_path_to_user(&run->path, n, run->state.cloud.x, result->particles);
+    memcpy(result->particles,
+           smc_path_to_user(&run->path, n, run->state.cloud.x),
+           smc_size(run->path.d, n) * sizeof(double));
   if (result->log_weights)
     normalise_log(n, run->state.log_weights, result->log_weights);
   copy_if_wanted(n_steps, run->trace.step_size, result->step_size);
@@ -103,14 +104,18 @@ static void take_outcome(const r_run *run, int status, autosmc_result *result) {
 static int run_configured(autosmc_target_fn target, void *data, int d,
                           SEXP config, autosmc_result *result) {
   r_run run;
-  r_target wrapped;
+  int status = AUTOSMC_BAD_SETTINGS;
   const void *memory = vmaxget();
-  PROTECT(r_run_begin(&run, &wrapped, config, d));
-  r_target_begin(&wrapped, R_NilValue, 0, R_NilValue, &run.trace); /* no list */
-  wrapped.native = target;
-  wrapped.context = data;
-  int status = smc_run(&run.state, &run.path, &run.config, &run.trace);
-  take_outcome(&run, status, result);
+  SEXP held = PROTECT(r_run_begin(&run, R_NilValue, config, R_NilValue, d));
+  if (held == R_NilValue) {
+    snprintf(result->message, sizeof result->message,
+             "the run takes %.3g bytes of memory, which R has not", run.needed);
+  } else {
+    run.target =
+        (r_target){.evaluate = R_NilValue, .native = target, .context = data};
+    status = smc_run(&run.state, &run.path, &run.config, &run.trace);
+    take_outcome(&run, status, result);
+  }
   UNPROTECT(1);
   vmaxset(memory);
   return status;

@@ -1,5 +1,5 @@
 /* r_run.c: one run, and one evaluation, of a target, as R asks for them. */
-#include "r_border.h"
+#include "r_interface.h"
 #include "vecmath.h"
 
 #include <string.h>
@@ -14,9 +14,14 @@ static int int_of(SEXP list, const char *name) {
   return Rf_asInteger(r_element(list, name));
 }
 
-static const double *reals_or_null(SEXP list, const char *name) {
+/* An array of n numbers; NULL when it is not there. */
+static const double *reals_or_null(SEXP list, const char *name, R_xlen_t n) {
   SEXP value = r_element(list, name);
-  return value == R_NilValue ? NULL : REAL(value);
+  if (value == R_NilValue)
+    return NULL;
+  if (!Rf_isReal(value) || XLENGTH(value) != n)
+    Rf_error("internal error: `%s` has a wrong type or length", name);
+  return REAL(value);
 }
 
 /* The position of a string in a NULL-terminated table of names. */
@@ -91,16 +96,17 @@ static smc_tuner_options read_tuner(SEXP list) {
 static smc_config read_config(SEXP list, int d, smc_tuner_options *tuner) {
   SEXP kernel = r_element(list, "kernel");
   const char *name = CHAR(Rf_asChar(r_element(kernel, "name")));
+  int n_steps = int_of(list, "n_steps");
   smc_config config = {
       .kernel = smc_find_kernel(name),
       .kernel_options = read_kernel_options(kernel),
       .d = d,
       .n_particles = int_of(list, "n_particles"),
-      .n_steps = int_of(list, "n_steps"),
+      .n_steps = n_steps,
       .adaptive_ess = real_of(list, "adaptive_ess"),
-      .lambda = reals_or_null(list, "lambda"),
-      .step_size = reals_or_null(list, "step_size"),
-      .refresh_rate = reals_or_null(list, "refresh_rate"),
+      .lambda = reals_or_null(list, "lambda", n_steps),
+      .step_size = reals_or_null(list, "step_size", n_steps),
+      .refresh_rate = reals_or_null(list, "refresh_rate", n_steps),
       .tuner = tuner,
       .resampling =
           (smc_resampling)choice_of(list, "resampling", resampling_names),
@@ -113,17 +119,57 @@ static smc_config read_config(SEXP list, int d, smc_tuner_options *tuner) {
   return config;
 }
 
-/* the trace and the result, in R's memory --------------------------------- */
+/* maps -------------------------------------------------------------------- */
 
-SEXP r_new_list(const char *const *names, int n) {
-  SEXP list = PROTECT(Rf_allocVector(VECSXP, n));
-  SEXP list_names = PROTECT(Rf_allocVector(STRSXP, n));
-  for (int i = 0; i < n; i++)
-    SET_STRING_ELT(list_names, i, Rf_mkChar(names[i]));
-  Rf_setAttrib(list, R_NamesSymbol, list_names);
-  UNPROTECT(2);
-  return list;
+static void read_parameters(smc_map *map, SEXP list) {
+  for (int i = 0; i < SMC_MAP_PARAMETERS && map->kind->names[i]; i++) {
+    SEXP value = r_element(list, map->kind->names[i]);
+    if (value == R_NilValue)
+      continue;
+    if (!Rf_isReal(value))
+      Rf_error("internal error: `%s` of a map is not numeric",
+               map->kind->names[i]);
+    map->parameters[i] = (smc_values){REAL(value), (size_t)XLENGTH(value)};
+  }
+  if (!map->kind->is_valid(map))
+    Rf_error("internal error: wrong parameters of a map \"%s\"",
+             map->kind->name);
 }
+
+static void read_map(smc_map *map, SEXP list, int d) {
+  const char *name = CHAR(Rf_asChar(r_element(list, "name")));
+  *map = (smc_map){.kind = smc_find_map(name), .d = d};
+  if (!map->kind)
+    Rf_error("internal error: no map called \"%s\"", name);
+  read_parameters(map, list);
+}
+
+int r_read_bounds(smc_map *map, SEXP target_list, int d) {
+  if (r_element(target_list, "lower") == R_NilValue)
+    return 0;
+  *map = (smc_map){.kind = &smc_map_bounds, .d = d};
+  read_parameters(map, target_list);
+  return 1;
+}
+
+/* The maps of the reference, a list in order from z to the unconstrained scale,
+ * and then the bounds of the target. */
+static smc_chain read_chain(SEXP maps, SEXP target_list, int d) {
+  int n = (int)Rf_xlength(maps);
+  smc_map *all = (smc_map *)R_alloc((size_t)n + 1, sizeof *all);
+  for (int i = 0; i < n; i++)
+    read_map(&all[i], VECTOR_ELT(maps, i), d);
+  n += r_read_bounds(&all[n], target_list, d);
+  return (smc_chain){.d = d, .n_maps = n, .maps = all};
+}
+
+/* The map into the bounds; NULL when there are none. */
+static const smc_map *bounds_of(const smc_chain *chain) {
+  const smc_map *last = chain->maps + chain->n_maps - 1;
+  return chain->n_maps > 0 && last->kind == &smc_map_bounds ? last : NULL;
+}
+
+/* the trace and the result, in R's memory --------------------------------- */
 
 static double *new_reals(SEXP list, int i, int n) {
   SET_VECTOR_ELT(list, i, Rf_allocVector(REALSXP, n));
@@ -173,116 +219,166 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
 /* `unconstrained` are the particles before they are put within their bounds;
  * NULL where there are none. `coordinates` are the z of path.h, `gradients`
  * those of the log target there; NULL for kernels without. */
-static SEXP new_result(smc_status status, const r_run *run, SEXP trace_list,
-                       smc_bounds bounds) {
+static SEXP new_result(smc_status status, const r_run *run) {
   static const char *const names[] = {
-      "status",    "failure",       "step",        "n_done",
-      "trace",     "n_evals",       "particles",   "log_weights",
-      "origins",   "unconstrained", "coordinates", "gradients"};
+      "status",  "failure",       "step",        "n_done",
+      "trace",   "n_evals",       "particles",   "log_weights",
+      "origins", "unconstrained", "coordinates", "gradients"};
   const smc_state *state = &run->state;
+  const smc_chain *chain = &run->path.chain;
+  const double *z = state->cloud.x;
   int d = state->cloud.d, n = state->cloud.n;
   SEXP result = PROTECT(r_new_list(names, 12));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
   SET_VECTOR_ELT(result, 3, Rf_ScalarInteger(run->trace.n_done));
-  SET_VECTOR_ELT(result, 4, trace_list);
+  SET_VECTOR_ELT(result, 4, run->trace_list);
   SET_VECTOR_ELT(result, 5, Rf_ScalarReal(run->path.n_evals));
-  smc_path_to_user(&run->path, n, state->cloud.x, state->noise);
-  if (bounds.lower) {
-    new_matrix(result, 9, d, n, state->noise);
-    smc_constrain(bounds, d, n, state->noise, state->noise);
-  }
-  new_matrix(result, 6, d, n, state->noise);
+  new_matrix(result, 6, d, n, smc_path_to_user(&run->path, n, z));
   double *log_weights = new_reals(result, 7, n);
   memcpy(log_weights, state->log_weights, (size_t)n * sizeof(double));
   int *origins = new_ints(result, 8, INTSXP, n);
   memcpy(origins, state->origins, (size_t)n * sizeof(int));
-  new_matrix(result, 10, d, n, state->cloud.x);
+  if (bounds_of(chain))
+    new_matrix(result, 9, d, n, smc_chain_points(chain, chain->n_maps - 1, z));
+  new_matrix(result, 10, d, n, z);
   if (state->cloud.grad_p)
     new_matrix(result, 11, d, n, state->cloud.grad_p);
   UNPROTECT(1);
   return result;
 }
 
+/* the hook ---------------------------------------------------------------- */
+
+/* Tell R which step is under way, with what is known of the one before. */
+static void tell_step(r_run *run) {
+  const smc_trace *trace = &run->trace;
+  if (run->on_step == R_NilValue || trace->step == run->last_step)
+    return;
+  run->last_step = trace->step;
+  int done = trace->n_done;
+  int now = trace->step;
+  SEXP step = PROTECT(Rf_ScalarInteger(now));
+  SEXP lambda = PROTECT(Rf_ScalarReal(now ? trace->lambda[now - 1] : 0.0));
+  SEXP ess = PROTECT(Rf_ScalarReal(done ? trace->ess[done - 1] : NA_REAL));
+  SEXP log_z = PROTECT(Rf_ScalarReal(done ? trace->log_z[done - 1] : 0.0));
+  SEXP call = PROTECT(Rf_lang5(run->on_step, step, lambda, ess, log_z));
+  Rf_eval(call, R_GlobalEnv);
+  UNPROTECT(5);
+}
+
+static void look_around(void *data) {
+  R_CheckUserInterrupt();
+  tell_step(data);
+}
+
 /* one run ----------------------------------------------------------------- */
 
-static void check_interrupt(void *data) {
-  (void)data;
-  R_CheckUserInterrupt();
-}
-
-/* A reference that R was given as functions, and its draws, if there is one. */
-static void begin_reference(r_run *run, SEXP list) {
+/* A callback's draws are on the user's scale, and no maps but bounds are
+ * between that and z. */
+static void read_draws(r_run *run, SEXP list) {
   smc_path *path = &run->path;
-  int n = run->config.n_particles;
-  if (list == R_NilValue)
-    return;
-  r_target_begin(&run->reference, list, n, R_NilValue, &run->trace);
-  path->reference = r_target_evaluate;
-  path->reference_data = &run->reference;
-  double *start = (double *)R_alloc(smc_size(path->d, n), sizeof(double));
-  r_transpose(n, path->d, reals_or_null(list, "start"), start);
-  if (run->reference.bounds.lower)
-    smc_unconstrain(run->reference.bounds, path->d, n, start, start);
-  path->start = start;
+  const smc_map *bounds = bounds_of(&path->chain);
+  int n = run->config.n_particles, d = path->d;
+  const double *given = reals_or_null(list, "start", (R_xlen_t)d * n);
+  double *draws = (double *)R_alloc(smc_size(d, n), sizeof(double));
+  if (path->chain.n_maps > (bounds ? 1 : 0))
+    Rf_error("internal error: a reference of R functions has maps");
+  r_transpose(n, d, given, draws);
+  if (bounds)
+    smc_bounds_inverse(bounds, n, draws, draws);
+  path->reference.draws = draws;
 }
 
-static smc_driven read_driven(SEXP config) {
-  SEXP drivers = r_element(config, "reference_drivers");
-  if (drivers == R_NilValue)
-    return (smc_driven){.n_drivers = 0};
-  return (smc_driven){.n_drivers = (int)Rf_xlength(drivers),
-                      .drivers = INTEGER(drivers),
-                      .shift = REAL(r_element(config, "reference_shift")),
-                      .slope = REAL(r_element(config, "reference_slope"))};
+/* Functions and their draws, or else by the degrees of freedom, if any. */
+static void read_reference(r_run *run, SEXP config) {
+  SEXP functions = r_element(config, "reference");
+  SEXP df = r_element(config, "df");
+  smc_reference *reference = &run->path.reference;
+  if (functions != R_NilValue) {
+    r_target_begin(&run->reference, functions);
+    *reference = (smc_reference){.type = SMC_REFERENCE_CALLBACK,
+                                 .density = r_target_evaluate,
+                                 .data = &run->reference};
+    read_draws(run, functions);
+  } else if (df != R_NilValue) {
+    *reference =
+        (smc_reference){.type = SMC_REFERENCE_STUDENT, .df = Rf_asReal(df)};
+  }
 }
 
-SEXP r_run_begin(r_run *run, r_target *target, SEXP config, int d) {
+/* Returns the memory, or R_NilValue. */
+static SEXP lay_out(r_run *run) {
+  smc_arena arena = {.base = NULL};
+  smc_layout(&run->state, &run->path, &run->config, &arena);
+  run->needed = arena.needed;
+  if (!smc_arena_fits(&arena))
+    return R_NilValue;
+  SEXP block = r_try_allocate((double)arena.used);
+  if (block == R_NilValue)
+    return block;
+  arena = (smc_arena){.base = (char *)RAW(block)};
+  smc_layout(&run->state, &run->path, &run->config, &arena);
+  return block;
+}
+
+SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
+                 int d) {
+  static const char *const names[] = {"trace", "memory"};
+  memset(run, 0, sizeof *run);
+  SEXP held = PROTECT(r_new_list(names, 2));
   run->config = read_config(config, d, &run->tuner);
-  run->trace = (smc_trace){.step = 0, .n_done = 0};
-  SEXP trace_list = PROTECT(new_trace(&run->trace, run->config.n_steps));
+  run->trace_list = new_trace(&run->trace, run->config.n_steps);
+  SET_VECTOR_ELT(held, 0, run->trace_list);
+  run->on_step = on_step;
+  run->last_step = -1;
   run->path = (smc_path){.target = r_target_evaluate,
-                         .data = target,
+                         .data = &run->target,
                          .d = d,
-                         .pause = check_interrupt};
-  run->path.mean = reals_or_null(config, "reference_mean");
-  run->path.sd = reals_or_null(config, "reference_sd");
-  run->path.chol = reals_or_null(config, "reference_chol");
-  run->path.chol_transposed =
-      reals_or_null(config, "reference_chol_transposed");
-  run->path.driven = read_driven(config);
-  begin_reference(run, r_element(config, "reference"));
-
-  smc_arena arena = {NULL, 0};
-  smc_layout(&run->state, &run->path, &run->config, &arena);
-  arena = (smc_arena){R_alloc(arena.used, sizeof(char)), 0};
-  smc_layout(&run->state, &run->path, &run->config, &arena);
+                         .hook = look_around,
+                         .hook_data = run};
+  run->path.chain = read_chain(r_element(config, "maps"), target_list, d);
+  SET_VECTOR_ELT(held, 1, lay_out(run));
+  if (VECTOR_ELT(held, 1) == R_NilValue)
+    held = R_NilValue;
+  else
+    read_reference(run, config);
   UNPROTECT(1);
-  return trace_list;
+  return held;
 }
 
 typedef struct run_call {
   SEXP target_list, config_list, on_step;
-  r_target target;
+  r_run run;
 } run_call;
+
+static void lack_memory(double bytes) {
+  SEXP needed = PROTECT(Rf_ScalarReal(bytes));
+  r_call_package("abort_memory", needed); /* an R error */
+  UNPROTECT(1);
+}
 
 static SEXP run_body(void *data) {
   run_call *c = data;
-  r_run run;
+  r_run *run = &c->run;
   int d = int_of(c->target_list, "dim");
-  SEXP trace_list = PROTECT(r_run_begin(&run, &c->target, c->config_list, d));
-  r_target_begin(&c->target, c->target_list, run.config.n_particles, c->on_step,
-                 &run.trace);
-  smc_status status = smc_run(&run.state, &run.path, &run.config, &run.trace);
-  SEXP result = new_result(status, &run, trace_list, c->target.bounds);
+  SEXP held =
+      PROTECT(r_run_begin(run, c->target_list, c->config_list, c->on_step, d));
+  if (held == R_NilValue)
+    lack_memory(run->needed);
+  look_around(run); /* from here on, errors are the target's */
+  r_target_begin(&run->target, c->target_list);
+  smc_status status =
+      smc_run(&run->state, &run->path, &run->config, &run->trace);
+  SEXP result = new_result(status, run);
   UNPROTECT(1);
   return result;
 }
 
 static void run_cleanup(void *data, Rboolean jumped) {
   (void)jumped;
-  r_target_end(&((run_call *)data)->target);
+  r_target_end(&((run_call *)data)->run.target);
 }
 
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step) {
@@ -299,6 +395,8 @@ typedef struct evaluation {
   r_target target;
 } evaluation;
 
+/* Where the list has bounds, x and the results are on the unconstrained scale.
+ */
 static SEXP evaluation_body(void *data) {
   static const char *const names[] = {"log_density", "gradient"};
   evaluation *e = data;
@@ -306,14 +404,20 @@ static SEXP evaluation_body(void *data) {
   size_t dn = (size_t)d * (size_t)n;
   SEXP result = PROTECT(r_new_list(names, 2));
   double *logp = new_reals(result, 0, n);
-  double *points = (double *)R_alloc(2 * dn, sizeof(double));
-  double *grad = e->gradient ? points + dn : NULL;
-  smc_trace trace = {.step = 0, .n_done = 0};
+  double *points = (double *)R_alloc(3 * dn, sizeof(double));
+  double *x = points + dn, *grad = e->gradient ? points + 2 * dn : NULL;
+  smc_map bounds;
+  int bounded = r_read_bounds(&bounds, e->target_list, d);
   r_transpose(n, d, REAL(e->x), points);
-  r_target_begin(&e->target, e->target_list, n, R_NilValue, &trace);
-  failure = r_target_evaluate(&e->target, d, n, points, logp, grad);
+  if (bounded)
+    bounds.kind->forward(&bounds, n, points, x);
+  r_target_begin(&e->target, e->target_list);
+  failure =
+      r_target_evaluate(&e->target, d, n, bounded ? x : points, logp, grad);
   if (failure)
     Rf_error("the target returned the code %d", failure);
+  if (bounded)
+    bounds.kind->pull_back(&bounds, n, points, logp, grad);
   if (grad)
     new_matrix(result, 1, d, n, grad);
   UNPROTECT(1);

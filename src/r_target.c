@@ -1,40 +1,7 @@
 /* r_target.c: targets as R functions and as compiled routines. */
-#include "r_border.h"
+#include "r_interface.h"
 
 #include <string.h>
-
-SEXP r_element(SEXP list, const char *name) {
-  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
-  for (R_xlen_t i = 0; i < Rf_xlength(list); i++)
-    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0)
-      return VECTOR_ELT(list, i);
-  return R_NilValue;
-}
-
-void r_transpose(int rows, int columns, const double *in, double *out) {
-  for (int j = 0; j < columns; j++)
-    for (int i = 0; i < rows; i++)
-      out[j + (R_xlen_t)columns * i] = in[i + (R_xlen_t)rows * j];
-}
-
-/* steps ------------------------------------------------------------------- */
-
-/* Tell R which step is under way, with what is known of the one before. */
-static void tell_step(r_target *target) {
-  const smc_trace *trace = target->trace;
-  if (target->on_step == R_NilValue || trace->step == target->last_step)
-    return;
-  target->last_step = trace->step;
-  int done = trace->n_done;
-  int now = trace->step;
-  SEXP step = PROTECT(Rf_ScalarInteger(now));
-  SEXP lambda = PROTECT(Rf_ScalarReal(now ? trace->lambda[now - 1] : 0.0));
-  SEXP ess = PROTECT(Rf_ScalarReal(done ? trace->ess[done - 1] : NA_REAL));
-  SEXP log_z = PROTECT(Rf_ScalarReal(done ? trace->log_z[done - 1] : 0.0));
-  SEXP call = PROTECT(Rf_lang5(target->on_step, step, lambda, ess, log_z));
-  Rf_eval(call, R_GlobalEnv);
-  UNPROTECT(5);
-}
 
 /* beginning and end ------------------------------------------------------- */
 
@@ -43,30 +10,15 @@ static DL_FUNC routine(SEXP list, const char *name) {
   return symbol == R_NilValue ? NULL : R_ExternalPtrAddrFn(symbol);
 }
 
-static void read_bounds(r_target *target, SEXP list, int n) {
-  SEXP lower = r_element(list, "lower"), upper = r_element(list, "upper");
-  if (lower == R_NilValue)
-    return;
-  target->bounds = (smc_bounds){REAL(lower), REAL(upper)};
-  target->x =
-      (double *)R_alloc((size_t)XLENGTH(lower) * (size_t)n, sizeof(double));
-}
-
-void r_target_begin(r_target *target, SEXP list, int n, SEXP on_step,
-                    const smc_trace *trace) {
+void r_target_begin(r_target *target, SEXP list) {
   memset(target, 0, sizeof *target);
-  read_bounds(target, list, n);
   target->evaluate = r_element(list, "evaluate");
-  target->on_step = on_step;
-  target->trace = trace;
-  target->last_step = -1;
   if (target->evaluate != R_NilValue)
     return;
   target->native =
       (autosmc_target_fn)(void (*)(void))routine(list, "log_density");
   target->release =
       (autosmc_release_fn)(void (*)(void))routine(list, "release");
-  tell_step(target); /* from here on, errors are the target's */
   autosmc_init_fn init = (autosmc_init_fn)(void (*)(void))routine(list, "init");
   if (init) {
     target->context = init(r_element(list, "data"));
@@ -106,25 +58,11 @@ static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
 
 /* evaluation -------------------------------------------------------------- */
 
-static int evaluate_on_users_scale(const r_target *target, int d, int n,
-                                   const double *x, double *logp,
-                                   double *grad) {
+int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
+                      double *grad) {
+  const r_target *target = data;
   if (target->native)
     return target->native(target->context, d, n, x, logp, grad);
   evaluate_function(target->evaluate, d, n, x, logp, grad);
   return 0;
-}
-
-int r_target_evaluate(void *data, int d, int n, const double *u, double *logp,
-                      double *grad) {
-  r_target *target = data;
-  R_CheckUserInterrupt();
-  tell_step(target);
-  if (!target->x)
-    return evaluate_on_users_scale(target, d, n, u, logp, grad);
-  smc_constrain(target->bounds, d, n, u, target->x);
-  int code = evaluate_on_users_scale(target, d, n, target->x, logp, grad);
-  if (!code)
-    smc_pull_back(target->bounds, d, n, u, logp, grad);
-  return code;
 }

@@ -23,7 +23,8 @@ typedef enum smc_stage {
   SMC_STAGE_TUNE_RESAMPLE = 3, /* the tuner's choice of particles          */
   SMC_STAGE_TUNE_MOVE = 4,     /* the tuner's noise                        */
   SMC_STAGE_VELOCITY = 5,      /* v_0 ~ N(0, I)                            */
-  SMC_STAGE_ACCEPT = 6         /* Metropolis acceptance                    */
+  SMC_STAGE_ACCEPT = 6,        /* Metropolis acceptance                    */
+  SMC_STAGE_SCALE = 7          /* scales of draws from a Student t         */
 } smc_stage;
 
 /* A stream: everything but the particle and the coordinate. */
@@ -162,6 +163,31 @@ static inline void smc_normal_matrix(const smc_stream *s, int rows, int n,
                                      double *z) {
   for (int k = 0; k < n; k++)
     smc_normals(s, (uint32_t)k, rows, z + (size_t)rows * (size_t)k);
+}
+
+/* gammas ------------------------------------------------------------------- */
+
+/* A gamma variate of unit scale and any positive shape, that of (particle), by
+ * the rejection of Marsaglia and Tsang (2000). Each attempt has a stream of its
+ * own; one in twenty fails at most. Below a shape of 1 it is one of shape + 1
+ * times the power 1 / shape of a uniform, and may underflow to 0. */
+static inline double smc_gamma(const uint32_t key[2], smc_stage stage,
+                               uint32_t particle, double shape) {
+  double raised = shape < 1.0 ? shape + 1.0 : shape;
+  double d = raised - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
+  for (int attempt = 0;; attempt++) {
+    smc_stream s = smc_substream(key, stage, 0, attempt);
+    double normal;
+    smc_normals(&s, particle, 1,
+                &normal); /* from block 0, and attempts of it */
+    smc_block b = smc_stream_block(&s, particle, 1);
+    double root = 1.0 + c * normal, v = root * root * root;
+    if (root <= 0.0 || log(smc_unit(b.v[0], b.v[1])) >=
+                           0.5 * normal * normal + d * (1.0 - v + log(v)))
+      continue;
+    return shape < 1.0 ? d * v * pow(smc_unit(b.v[2], b.v[3]), 1.0 / shape)
+                       : d * v;
+  }
 }
 
 #endif

@@ -8,18 +8,19 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
                 smc_arena *arena) {
   int d = config->d, n = config->n_particles;
   const smc_kernel *kernel = config->kernel;
-  bool velocities = kernel->velocities, gradients = kernel->gradients;
+  bool velocities = kernel->refreshes, gradients = kernel->gradients;
   state->cloud = smc_cloud_layout(arena, d, n, velocities, gradients);
   state->next = smc_cloud_layout(arena, d, n, velocities, gradients);
-  state->log_weights = smc_take_doubles(arena, (size_t)n);
-  state->weights = smc_take_doubles(arena, (size_t)n);
-  state->log_g = smc_take_doubles(arena, (size_t)n);
-  state->uniform = smc_take_doubles(arena, (size_t)n);
-  state->acceptance = smc_take_doubles(arena, (size_t)n);
-  state->noise = smc_take_doubles(arena, smc_size(d, n));
-  state->ancestors = smc_take_ints(arena, (size_t)n);
-  state->origins = smc_take_ints(arena, (size_t)n);
-  state->scratch = smc_take_doubles(arena, smc_resample_scratch(n, n));
+  state->log_weights = smc_take_doubles(arena, 1, n);
+  state->weights = smc_take_doubles(arena, 1, n);
+  state->log_g = smc_take_doubles(arena, 1, n);
+  state->uniform = smc_take_doubles(arena, 1, n);
+  state->acceptance = smc_take_doubles(arena, 1, n);
+  state->noise = smc_take_doubles(arena, d, n);
+  state->ancestors = smc_take_ints(arena, 1, n);
+  state->origins = smc_take_ints(arena, 1, n);
+  state->scratch =
+      smc_take(arena, smc_resample_scratch(n, n), 1, sizeof(double));
   smc_path_layout(path, arena, n);
   if (!config->step_size) {
     state->tuner.options = config->tuner;
@@ -150,11 +151,6 @@ static double next_lambda(smc_state *s, const smc_config *config, int step,
 
 /* the steps of the algorithm ---------------------------------------------- */
 
-static void pause_between(const smc_path *path) {
-  if (path->pause)
-    path->pause(path->data);
-}
-
 /* x_0 ~ q, with equal weights. Returns 0, or 1 when the target failed. */
 static int start(smc_state *s, smc_path *path, const smc_config *config) {
   s->log_z = 0.0;
@@ -165,7 +161,7 @@ static int start(smc_state *s, smc_path *path, const smc_config *config) {
   return smc_path_evaluate(path, &s->cloud, config->kernel->gradients);
 }
 
-/* log G_t of a kernel that weighs first. */
+/* log G_t of an adjusted kernel. */
 static void weigh_in_place(smc_state *s, const smc_move *m) {
   for (int k = 0; k < s->cloud.n; k++)
     s->log_g[k] = smc_detailed_balance(&s->cloud, k, m->previous.lambda,
@@ -217,10 +213,9 @@ static int move(smc_state *s, const smc_config *config, smc_move *m,
     smc_uniforms(&coins, 0, adjusted ? n : 0, s->uniform);
     m->from = &s->cloud;
     m->to = &s->next;
-    pause_between(m->path);
     if (config->kernel->move(m))
       return 1;
-    pause_between(m->path);
+    smc_path_call_hook(m->path);
     smc_cloud_swap(&s->cloud, &s->next);
     if (adjusted)
       trace->acceptance[row] += mean(n, s->acceptance) / n_moves;
@@ -232,7 +227,7 @@ static int move(smc_state *s, const smc_config *config, smc_move *m,
 
 smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
                    smc_trace *trace) {
-  bool weighs_first = config->kernel->weighs_first;
+  bool weighs_first = config->kernel->adjusted;
   smc_level level = {.lambda = 0.0, .step_size = NAN, .refresh_rate = NAN};
   double evals_before = path->n_evals;
 
@@ -253,6 +248,7 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
         .acceptance = s->acceptance};
     trace->step = t;
     trace->lambda[t - 1] = m.current.lambda;
+    smc_path_call_hook(path);
 
     if (weighs_first) {
       weigh_in_place(s, &m);
@@ -263,8 +259,7 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
       return SMC_TARGET_FAILED;
     if (!weighs_first && weigh(s, config, &m, trace))
       return SMC_ALL_DEAD;
-
-    pause_between(path);
+    smc_path_call_hook(path);
 
     trace->n_target_evals[t - 1] = path->n_evals - evals_before;
     evals_before = path->n_evals;

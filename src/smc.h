@@ -13,7 +13,7 @@ typedef struct smc_config {
   int n_steps;          /* T                                             */
   double adaptive_ess;  /* when lambda is NULL: each temperature is the highest
                            that leaves this fraction of N as effective sample
-                           size; for kernels that weigh first             */
+                           size; for adjusted kernels                     */
   const double *lambda; /* T temperatures, rising to 1; or NULL          */
   const double *step_size;    /* T step sizes, or NULL to tune them           */
   const double *refresh_rate; /* T rates; read when step_size is given, for

@@ -6,14 +6,15 @@ void smc_tuner_layout(smc_tuner *tuner, smc_arena *arena,
                       const smc_kernel *kernel, int d, int n) {
   int b = tuner->options->n_subsample;
   tuner->from =
-      smc_cloud_layout(arena, d, b, kernel->velocities, kernel->gradients);
+      smc_cloud_layout(arena, d, b, kernel->refreshes, kernel->gradients);
   tuner->to =
-      smc_cloud_layout(arena, d, b, kernel->velocities, kernel->gradients);
-  tuner->noise = smc_take_doubles(arena, smc_size(d, b));
-  tuner->log_g = smc_take_doubles(arena, (size_t)b);
-  tuner->acceptance = smc_take_doubles(arena, (size_t)b);
-  tuner->ancestors = smc_take_ints(arena, (size_t)b);
-  tuner->scratch = smc_take_doubles(arena, smc_resample_scratch(n, b));
+      smc_cloud_layout(arena, d, b, kernel->refreshes, kernel->gradients);
+  tuner->noise = smc_take_doubles(arena, d, b);
+  tuner->log_g = smc_take_doubles(arena, 1, b);
+  tuner->acceptance = smc_take_doubles(arena, 1, b);
+  tuner->ancestors = smc_take_ints(arena, 1, b);
+  tuner->scratch =
+      smc_take(arena, smc_resample_scratch(n, b), 1, sizeof(double));
 }
 
 /* the objective ----------------------------------------------------------- */

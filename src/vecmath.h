@@ -3,12 +3,21 @@
 #define SMC_VECMATH_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SMC_TWO_PI 6.283185307179586476925286766559
 
 static inline size_t smc_size(int rows, int columns) {
   return (size_t)rows * (size_t)columns;
+}
+
+/* Whether all of n values are numbers. */
+static inline bool smc_all_finite(int n, const double *x) {
+  double sum = 0.0; /* stays 0 unless a term is NaN or infinite */
+  for (int i = 0; i < n; i++)
+    sum += 0.0 * x[i];
+  return sum == 0.0;
 }
 
 /* The largest of n values; -Inf when all are. */

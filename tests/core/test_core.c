@@ -101,8 +101,10 @@ int main(void) {
   test_resample();
   test_minimize();
   test_state();
-  test_constrain();
-  test_driven();
+  test_map_bounds();
+  test_map_conditional();
+  test_map();
+  test_reference();
   test_path();
   test_kernels();
   test_tuner();

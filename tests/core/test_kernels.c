@@ -51,16 +51,17 @@ typedef struct bench {
   smc_cloud from, to;
   smc_move move;
   double noise[D * N], uniform[N], log_g[N], acceptance[N];
-  char *block_from, *block_to;
+  char *block_from, *block_to, *scratch;
 } bench;
 
 static void begin(bench *b, const smc_kernel *kernel, int step) {
   memset(b, 0, sizeof *b);
   b->target.shape = TOY_SKEWED;
   b->path = (smc_path){.target = toy_target, .data = &b->target, .d = D};
+  b->scratch = toy_path_layout(&b->path, N);
   b->from =
-      toy_cloud(D, N, kernel->velocities, kernel->gradients, &b->block_from);
-  b->to = toy_cloud(D, N, kernel->velocities, kernel->gradients, &b->block_to);
+      toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_from);
+  b->to = toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_to);
   dice r = {400};
   for (int j = 0; j < D * N; j++) {
     b->from.x[j] = dice_normal(&r);
@@ -86,6 +87,7 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
 }
 
 static void end(bench *b) {
+  free(b->scratch);
   free(b->block_from);
   free(b->block_to);
 }

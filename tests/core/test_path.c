@@ -31,16 +31,6 @@ static void test_annealed(void) {
 
 /* evaluation -------------------------------------------------------------- */
 
-/* Scratch for clouds of n particles, in memory that is the caller's to free. */
-static char *lay_out(smc_path *path, int n) {
-  smc_arena arena = {NULL, 0};
-  smc_path_layout(path, &arena, n);
-  char *scratch = take_memory(arena.used);
-  arena = (smc_arena){scratch, 0};
-  smc_path_layout(path, &arena, n);
-  return scratch;
-}
-
 static void fill_normal(smc_cloud *c, uint64_t seed) {
   dice r = {seed};
   for (int j = 0; j < c->d * c->n; j++)
@@ -51,7 +41,7 @@ static void test_standard_reference(void) {
   enum { d = 3, n = 50 };
   toy t = {.shape = TOY_SKEWED};
   smc_path path = {.target = toy_target, .data = &t, .d = d};
-  char *block;
+  char *scratch = toy_path_layout(&path, n), *block;
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   fill_normal(&c, 300);
   double off = 0.0, grad[d];
@@ -80,6 +70,7 @@ static void test_standard_reference(void) {
   CHECK(touched == 0 && t.gradient_calls == 1);
   CHECK(path.n_evals == 2 * n);
   free(block);
+  free(scratch);
 }
 
 /* With mean and sd, densities and gradients are those of x = mean + sd z in
@@ -90,9 +81,10 @@ static void test_change_of_variables(void) {
   toy t = {.shape = TOY_GAUSSIAN};
   double *x = take_doubles(d * n);
   t.last_x = x;
+  smc_map map = toy_affine(d, mean, sd, NULL);
   smc_path path = {
-      .target = toy_target, .data = &t, .d = d, .mean = mean, .sd = sd};
-  char *scratch = lay_out(&path, n), *block;
+      .target = toy_target, .data = &t, .d = d, .chain = toy_chain(1, &map)};
+  char *scratch = toy_path_layout(&path, n), *block;
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   fill_normal(&c, 301);
   CHECK(smc_path_evaluate(&path, &c, true) == 0);
@@ -143,9 +135,8 @@ static void test_change_of_variables(void) {
   }
   CHECK_NEAR(off_gradient, 0.0, 1e-6);
 
-  double user[d];
   const double z[d] = {1.0, -1.0, 2.0};
-  smc_path_to_user(&path, 1, z, user);
+  const double *user = smc_path_to_user(&path, 1, z);
   CHECK(user[0] == 2.3 && user[1] == -5.0 && user[2] == 3.5);
   free(block);
   free(block_plus);
@@ -154,24 +145,13 @@ static void test_change_of_variables(void) {
   free(x);
 }
 
-/* x = mean + L z, L given with its transpose. */
-static smc_path triangular_path(toy *target, int d, const double *mean,
-                                const double *chol, const double *transposed) {
-  return (smc_path){.target = toy_target,
-                    .data = target,
-                    .d = d,
-                    .mean = mean,
-                    .chol = chol,
-                    .chol_transposed = transposed};
-}
-
 /* With a triangular L: x = mean + L z, the density gains log|L|, and the
- * gradient in z is L' times the one in x. What is outside the triangles is
+ * gradient in z is L' times the one in x. What is outside the triangle is
  * never read. */
 static void test_triangular(int d, int n, uint64_t seed) {
   const size_t dd = (size_t)(d * d), dn = (size_t)(d * n);
   double *mean = take_doubles((size_t)d), *chol = take_doubles(dd);
-  double *transposed = take_doubles(dd), *x = take_doubles(dn);
+  double *x = take_doubles(dn);
   double log_det = 0.0;
   dice r = {seed};
   for (int j = 0; j < d; j++) {
@@ -180,13 +160,14 @@ static void test_triangular(int d, int n, uint64_t seed) {
       bool inside = i >= j;
       double value = i == j ? dice_between(&r, 0.3, 2.0) : dice_normal(&r);
       chol[i + d * j] = inside ? value : NAN;
-      transposed[j + d * i] = inside ? value : NAN;
       log_det += i == j ? log(value) : 0.0;
     }
   }
   toy t = {.shape = TOY_SKEWED, .last_x = x};
-  smc_path path = triangular_path(&t, d, mean, chol, transposed);
-  char *scratch = lay_out(&path, n), *blocks[3];
+  smc_map map = toy_affine(d, mean, NULL, chol);
+  smc_path path = {
+      .target = toy_target, .data = &t, .d = d, .chain = toy_chain(1, &map)};
+  char *scratch = toy_path_layout(&path, n), *blocks[3];
   smc_cloud c = toy_cloud(d, n, false, true, &blocks[0]);
   smc_cloud plus = toy_cloud(d, n, false, true, &blocks[1]);
   smc_cloud minus = toy_cloud(d, n, false, true, &blocks[2]);
@@ -197,7 +178,7 @@ static void test_triangular(int d, int n, uint64_t seed) {
   CHECK(path.n_evals == n && t.calls == 1 && t.points == n);
 
   double off_user = 0.0, off_p = 0.0, off_q = 0.0, off_gradient = 0.0;
-  double *expected = take_doubles(dn), *user = take_doubles(dn);
+  double *expected = take_doubles(dn);
   for (int k = 0; k < n; k++) {
     const double *z = c.x + d * k;
     double log_q = 0.0;
@@ -215,7 +196,7 @@ static void test_triangular(int d, int n, uint64_t seed) {
     off_p = fmax(off_p, fabs(c.log_p[k] - log_p) / (1.0 + fabs(log_p)));
     off_q = fmax(off_q, fabs(c.log_q[k] - log_q));
   }
-  smc_path_to_user(&path, n, c.x, user);
+  const double *user = smc_path_to_user(&path, n, c.x);
   for (size_t j = 0; j < dn; j++)
     off_user = fmax(off_user, fabs(user[j] - expected[j]));
   CHECK_NEAR(off_user, 0.0, 1e-12);
@@ -245,9 +226,7 @@ static void test_triangular(int d, int n, uint64_t seed) {
     free(blocks[i]);
   free(scratch);
   free(expected);
-  free(user);
   free(x);
-  free(transposed);
   free(chol);
   free(mean);
 }
@@ -259,14 +238,18 @@ static void test_diagonal_is_triangular(void) {
   static const double chol[d * d] = {0.3, 0.0, 0.0, 0.0, 4.0,
                                      0.0, 0.0, 0.0, 1.5};
   toy t = {.shape = TOY_SKEWED};
-  smc_path paths[2] = {
-      {.target = toy_target, .data = &t, .d = d, .mean = mean, .sd = sd},
-      triangular_path(&t, d, mean, chol, chol)};
+  smc_map maps[2] = {toy_affine(d, mean, sd, NULL),
+                     toy_affine(d, mean, NULL, chol)};
+  smc_path paths[2];
   smc_cloud c[2];
   char *blocks[2], *scratch[2];
   double off = 0.0;
   for (int i = 0; i < 2; i++) {
-    scratch[i] = lay_out(&paths[i], n);
+    paths[i] = (smc_path){.target = toy_target,
+                          .data = &t,
+                          .d = d,
+                          .chain = toy_chain(1, &maps[i])};
+    scratch[i] = toy_path_layout(&paths[i], n);
     c[i] = toy_cloud(d, n, false, true, &blocks[i]);
     fill_normal(&c[i], 320);
     smc_path_evaluate(&paths[i], &c[i], true);
@@ -307,7 +290,7 @@ static int tell(void *data, int d, int n, const double *x, double *logp,
 static void test_not_finite(void) {
   enum { d = 2, n = 6 };
   smc_path path = {.target = tell, .d = d};
-  char *block;
+  char *scratch = toy_path_layout(&path, n), *block;
   for (int gradients = 0; gradients < 2; gradients++) {
     smc_cloud c = toy_cloud(d, n, false, gradients != 0, &block);
     fill_normal(&c, 302);
@@ -347,40 +330,45 @@ static void test_not_finite(void) {
   CHECK(c.x[10] == 1e100 && c.log_q[5] < -1e199 && c.log_p[5] == -INFINITY);
   CHECK(path.n_evals == n && n_not_finite_shown == 0);
   free(block);
+  free(scratch);
 }
 
-/* A target's log density so low that differences have no digits left is none,
- * and one that is merely low is. */
-static int low(void *data, int d, int n, const double *x, double *logp,
-               double *grad) {
+/* A target's log density so low, or so high, that differences have no digits
+ * left is none, and one that is merely far from 0 is. */
+static int far_off(void *data, int d, int n, const double *x, double *logp,
+                   double *grad) {
+  static const double values[4] = {-1e14, -2e15, 1e14, 2e15};
   (void)data, (void)x;
   for (int k = 0; k < n; k++) {
-    logp[k] = k % 2 ? -2e15 : -1e14;
+    logp[k] = values[k];
     for (int i = 0; grad && i < d; i++)
       grad[d * k + i] = 0.0;
   }
   return 0;
 }
 
-static void test_low(void) {
-  smc_path path = {.target = low, .d = 1};
-  char *block;
-  smc_cloud c = toy_cloud(1, 2, false, true, &block);
+static void test_far_off(void) {
+  smc_path path = {.target = far_off, .d = 1};
+  char *scratch = toy_path_layout(&path, 4), *block;
+  smc_cloud c = toy_cloud(1, 4, false, true, &block);
   fill_normal(&c, 305);
   CHECK(smc_path_evaluate(&path, &c, true) == 0);
   CHECK(c.log_p[0] == -1e14 && c.log_p[1] == -INFINITY);
+  CHECK(c.log_p[2] == 1e14 && c.log_p[3] == -INFINITY);
   free(block);
+  free(scratch);
 }
 
 static void test_failure(void) {
   toy t = {.shape = TOY_GAUSSIAN, .fail_at = 2, .code = -17};
   smc_path path = {.target = toy_target, .data = &t, .d = 1};
-  char *block;
+  char *scratch = toy_path_layout(&path, 4), *block;
   smc_cloud c = toy_cloud(1, 4, false, true, &block);
   fill_normal(&c, 304);
   CHECK(smc_path_evaluate(&path, &c, true) == 0 && path.failure == 0);
   CHECK(smc_path_evaluate(&path, &c, true) == 1 && path.failure == -17);
   free(block);
+  free(scratch);
 }
 
 /* x_0 and v_0 come from streams of their own. */
@@ -420,9 +408,10 @@ static void begin_callback(callback *c, int d, int n) {
   c->path = (smc_path){.target = toy_target,
                        .data = &c->target,
                        .d = d,
-                       .reference = toy_target,
-                       .reference_data = &c->reference};
-  c->scratch = lay_out(&c->path, n);
+                       .reference = {.type = SMC_REFERENCE_CALLBACK,
+                                     .density = toy_target,
+                                     .data = &c->reference}};
+  c->scratch = toy_path_layout(&c->path, n);
   c->cloud = toy_cloud(d, n, true, true, &c->block);
 }
 
@@ -431,7 +420,7 @@ static void end_callback(callback *c) {
   free(c->scratch);
 }
 
-static void test_reference(void) {
+static void test_callback(void) {
   enum { d = 3, n = 50 };
   callback c;
   begin_callback(&c, d, n);
@@ -444,7 +433,7 @@ static void test_reference(void) {
   double start[d * n];
   fill_normal(&c.cloud, 330);
   memcpy(start, c.cloud.x, sizeof start);
-  c.path.start = start;
+  c.path.reference.draws = start;
   smc_path_sample(&c.path, key, &c.cloud);
   smc_path_sample(&none, key, &usual);
   CHECK(memcmp(c.cloud.x, start, sizeof start) == 0);
@@ -478,7 +467,7 @@ static void test_reference_not_finite(void) {
   enum { d = 2, n = 6 };
   callback c;
   begin_callback(&c, d, n);
-  c.path.reference = tell;
+  c.path.reference.density = tell;
   c.target.shape = TOY_GAUSSIAN;
   fill_normal(&c.cloud, 331);
   c.cloud.x[10] = INFINITY; /* its reference would be finite */
@@ -510,26 +499,26 @@ static void test_reference_fails(void) {
   end_callback(&c);
 }
 
-/* Scales may overflow where z does not: the target never sees it. */
-static void test_driven_overflow(void) {
+/* Maps may overflow where z does not: the target never sees it, not even where
+ * bounds would hide it. */
+static void check_overflow(int n_maps, smc_map *maps, const double *origin) {
   enum { d = 2, n = 3 };
-  static const double mean[d] = {1.5, -2.0}, chol[d * d] = {2.0, 0.5, 0.0, 1.0};
-  static const double transposed[d * d] = {2.0, 0.0, 0.5, 1.0};
-  static const int driver = 0;
-  static const double shift[d] = {0.0, 0.3}, slope[d] = {0.0, 1.0};
   double seen[d * n];
   toy t = {.shape = TOY_GAUSSIAN, .last_x = seen};
-  smc_path path = triangular_path(&t, d, mean, chol, transposed);
-  path.driven = (smc_driven){1, &driver, shift, slope};
-  char *scratch = lay_out(&path, n), *block;
+  smc_path path = {.target = toy_target,
+                   .data = &t,
+                   .d = d,
+                   .chain = toy_chain(n_maps, maps)};
+  char *scratch = toy_path_layout(&path, n), *block;
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   const double z[d * n] = {0.5, 1.0, 800.0, 1.0, 800.0, -1.0};
   memcpy(c.x, z, sizeof z);
   CHECK(smc_path_evaluate(&path, &c, true) == 0);
   CHECK(isfinite(c.log_p[0]) && isfinite(c.log_q[0]));
-  CHECK_NEAR(seen[1], -2.0 + 0.25 + exp(0.5) + 0.15, 1e-12);
+  if (n_maps == 2)
+    CHECK_NEAR(seen[1], -2.0 + 0.25 + exp(0.5) + 0.15, 1e-12);
   for (int k = 1; k < n; k++) {
-    CHECK(seen[d * k] == mean[0] && seen[d * k + 1] == mean[1]);
+    CHECK(seen[d * k] == origin[0] && seen[d * k + 1] == origin[1]);
     CHECK(c.x[d * k] == 0.0 && c.x[d * k + 1] == 0.0);
     CHECK(c.log_p[k] == -INFINITY && c.log_q[k] == -INFINITY);
     CHECK(c.grad_q[d * k] == 0.0 && isfinite(c.grad_p[d * k]));
@@ -538,8 +527,20 @@ static void test_driven_overflow(void) {
   free(scratch);
 }
 
+static void test_overflow(void) {
+  static const double mean[2] = {1.5, -2.0}, chol[4] = {2.0, 0.5, 0.0, 1.0};
+  static const double driver = 0.0, shift[2] = {0.0, 0.3}, slope[2] = {0, 1};
+  static const double lower[2] = {-INFINITY, -4.0}, upper[2] = {INFINITY, 4.0};
+  smc_map maps[3] = {toy_conditional(2, 1, &driver, shift, slope, NULL),
+                     toy_affine(2, mean, NULL, chol),
+                     toy_bounds(2, lower, upper)};
+  double inside[2] = {1.5, -4.0 / (1.0 + exp(-2.0)) + 4.0 / (1.0 + exp(2.0))};
+  check_overflow(2, maps, mean);
+  check_overflow(3, maps, inside);
+}
+
 void test_path(void) {
-  test_driven_overflow();
+  test_overflow();
   test_annealed();
   test_standard_reference();
   test_change_of_variables();
@@ -550,10 +551,10 @@ void test_path(void) {
   test_triangular(11, 17, 318);
   test_diagonal_is_triangular();
   test_not_finite();
-  test_low();
+  test_far_off();
   test_failure();
   test_sample();
-  test_reference();
+  test_callback();
   test_reference_not_finite();
   test_reference_fails();
 }

@@ -84,12 +84,12 @@ static void run(runner *r) {
                          .n_objective_evals = r->n_objective_evals,
                          .n_target_evals = r->n_target_evals,
                          .tuner_status = r->tuner_status};
-  smc_arena arena = {NULL, 0};
+  smc_arena arena = {.base = NULL};
   smc_layout(&r->state, &r->path, &r->config, &arena);
   size_t size = arena.used;
   r->block = take_memory(size);
   memset(r->block, 0xff, size); /* NaN: what is read unwritten shows */
-  arena = (smc_arena){r->block, 0};
+  arena = (smc_arena){.base = r->block};
   smc_layout(&r->state, &r->path, &r->config, &arena);
   r->status = smc_run(&r->state, &r->path, &r->config, &r->trace);
 }
@@ -117,11 +117,9 @@ static estimates replicate(runner *r, uint32_t n_runs) {
     e.not_ok += r->status != SMC_OK;
     double z = exp(last_log_z(r)), mean = 0.0;
     int n = r->config.n_particles, d = r->config.d;
-    double *x = take_doubles((size_t)(d * n));
-    smc_path_to_user(&r->path, n, r->state.cloud.x, x);
+    const double *x = smc_path_to_user(&r->path, n, r->state.cloud.x);
     for (int k = 0; k < n; k++)
       mean += r->state.weights[k] * x[d * k];
-    free(x);
     sample_add(&e.z, z);
     sample_add(&e.first, z * mean);
     for (int t = 0; t < r->config.n_steps; t++)
@@ -216,8 +214,8 @@ static void test_unbiased_with_reference(void) {
   runner r;
   set_up(&r, &smc_kernel_lmc, TOY_GAUSSIAN, 2, 32, 4, 0.3);
   r.given_h[0] = 0.7;
-  r.path.mean = mean;
-  r.path.sd = sd;
+  smc_map map = toy_affine(2, mean, sd, NULL);
+  r.path.chain = toy_chain(1, &map);
   estimates e = replicate(&r, 2000);
   check_unbiased(&e, 3.0, 3.0, "lmc, another reference");
 }
@@ -226,15 +224,13 @@ static void test_unbiased_with_reference(void) {
 static void test_unbiased_with_covariance(void) {
   static const double mean[2] = {0.5, 1.5};
   static const double chol[4] = {1.1, 0.5, NAN, 0.9};
-  static const double transposed[4] = {1.1, NAN, 0.5, 0.9};
   static const smc_kernel *const kernels[] = {&smc_kernel_klmc,
                                               &smc_kernel_mala};
   for (int i = 0; i < 2; i++) {
     runner r;
     set_up(&r, kernels[i], TOY_GAUSSIAN, 2, 32, 4, 0.3);
-    r.path.mean = mean;
-    r.path.chol = chol;
-    r.path.chol_transposed = transposed;
+    smc_map map = toy_affine(2, mean, NULL, chol);
+    r.path.chain = toy_chain(1, &map);
     estimates e = replicate(&r, 4000);
     check_unbiased(&e, 3.0, 3.0, "a correlated reference");
   }
@@ -319,7 +315,8 @@ static void test_counts(void) {
       runner r;
       const int n = 40, n_steps = 6;
       set_up(&r, kernels[i], TOY_GAUSSIAN, 2, n, n_steps, 0.2);
-      r.path.pause = toy_pause;
+      r.path.hook = toy_look;
+      r.path.hook_data = &r.target;
       int n_moves = kernels[i]->adjusted ? 3 : 1;
       r.config.kernel_options.n_moves = n_moves;
       if (tuned)
@@ -347,7 +344,8 @@ static void test_counts(void) {
       CHECK(total == n * (1 + n_moves * n_steps) + 20 * objectives);
       CHECK(r.path.n_evals == total && r.target.points == total);
       CHECK(r.resampled[n_steps - 1] == 0);
-      CHECK(r.target.pauses >= n_steps);
+      /* as a step begins and ends, after every move, before every call */
+      CHECK(r.target.looks == n_steps * (2 + n_moves) + r.target.calls);
       release(&r);
     }
 }
@@ -363,7 +361,7 @@ typedef struct watcher {
 
 /* sqrt(log sum W G^2 - 2 log sum W G), with the normalised weights W from
  * before the step; where nothing is resampled, they are those from after it
- * over G. The last pause of a step, which overwrites the others, comes after
+ * over G. The last look at a step, which overwrites the others, comes after
  * the weighing. */
 static void watch(void *data) {
   watcher *w = data;
@@ -392,7 +390,8 @@ static void test_barrier(void) {
       set_up(&r, kernels[i], TOY_GAUSSIAN, 2, 60, n_steps, 0.25);
       watcher w = {.toy = {.shape = TOY_GAUSSIAN}, .run = &r};
       r.path.data = &w;
-      r.path.pause = watch;
+      r.path.hook = watch;
+      r.path.hook_data = &w;
       r.config.ess_threshold = 0.0;
       if (tuned)
         r.config.step_size = NULL;
@@ -700,7 +699,7 @@ static void test_all_dead(void) {
       run(&r);
       CHECK(r.status == SMC_ALL_DEAD && r.trace.step == 1 &&
             r.trace.n_done == 0);
-      if (tuned && !kernels[i]->weighs_first)
+      if (tuned && !kernels[i]->adjusted)
         CHECK(r.tuner_status[0] == SMC_SEARCH_INFEASIBLE);
       release(&r);
     }

@@ -33,11 +33,11 @@ static long overlaps(const piece *pieces, int n, const char *block,
 static int take_pieces(smc_arena *arena, uint64_t seed, piece *pieces) {
   dice r = {seed};
   for (int i = 0; i < 20; i++) {
-    size_t count = (size_t)dice_int(&r, 0, 9);
+    int count = dice_int(&r, 0, 9);
     bool ints = dice_unit(&r) < 0.5;
-    pieces[i].bytes = count * (ints ? sizeof(int) : sizeof(double));
-    pieces[i].start = ints ? (char *)smc_take_ints(arena, count)
-                           : (char *)smc_take_doubles(arena, count);
+    pieces[i].bytes = (size_t)count * (ints ? sizeof(int) : sizeof(double));
+    pieces[i].start = ints ? (char *)smc_take_ints(arena, 1, count)
+                           : (char *)smc_take_doubles(arena, count, 1);
   }
   return 20;
 }
@@ -46,12 +46,12 @@ static void test_arena(void) {
   long bad = 0, null = 0;
   for (uint64_t seed = 0; seed < 200; seed++) {
     piece pieces[20];
-    smc_arena measure = {NULL, 0};
+    smc_arena measure = {.base = NULL};
     int n = take_pieces(&measure, seed, pieces);
     for (int i = 0; i < n; i++)
       null += pieces[i].start != NULL;
     char *block = take_memory(measure.used);
-    smc_arena arena = {block, 0};
+    smc_arena arena = {.base = block};
     take_pieces(&arena, seed, pieces);
     bad += arena.used != measure.used;
     bad += overlaps(pieces, n, block, measure.used);
@@ -59,6 +59,17 @@ static void test_arena(void) {
   }
   CHECK_NONE(null, 200, "measuring hands out no memory");
   CHECK_NONE(bad, 200, "pieces are aligned, within the block, and apart");
+}
+
+/* A size that no memory has is measured, not wrapped. */
+static void test_huge(void) {
+  smc_arena arena = {.base = NULL};
+  smc_take_doubles(&arena, 100, 100);
+  CHECK(smc_arena_fits(&arena) && arena.needed >= (double)arena.used);
+  smc_take_doubles(&arena, 1677628839, 152718392); /* 2^61 / 9 doubles */
+  smc_take_doubles(&arena, 2147483647, 2147483647);
+  CHECK(!smc_arena_fits(&arena));
+  CHECK_NEAR(arena.needed / (8.0 * 2147483647.0 * 2147483647.0), 1.0, 0.1);
 }
 
 /* The pieces of a whole run: as many as its header promises, and apart. */
@@ -92,7 +103,7 @@ static void test_run_layout(void) {
       bool velocities = variant & 1, tuned = variant & 2, mapped = variant & 4;
       bool gradients = variant & 8;
       smc_kernel kernel = smc_kernel_lmc;
-      kernel.velocities = velocities;
+      kernel.refreshes = velocities;
       kernel.gradients = gradients;
       smc_tuner_options tuner = {
           .n_subsample = b, .n_refresh = 1, .refresh_grid = grid};
@@ -102,13 +113,15 @@ static void test_run_layout(void) {
                            .n_steps = 1,
                            .step_size = tuned ? NULL : sizes,
                            .tuner = &tuner};
-      smc_path path = {
-          .d = d, .mean = mapped ? mean : NULL, .sd = mapped ? sd : NULL};
+      smc_map map = toy_affine(d, mean, sd, NULL);
+      smc_path path = {.d = d};
+      if (mapped)
+        path.chain = toy_chain(1, &map);
       smc_state s;
-      smc_arena measure = {NULL, 0};
+      smc_arena measure = {.base = NULL};
       smc_layout(&s, &path, &config, &measure);
       char *block = take_memory(measure.used);
-      smc_arena arena = {block, 0};
+      smc_arena arena = {.base = block};
       smc_layout(&s, &path, &config, &arena);
 
       piece p[40];
@@ -125,8 +138,9 @@ static void test_run_layout(void) {
       p[count++] = (piece){(char *)s.ancestors, N * sizeof(int)};
       p[count++] =
           (piece){(char *)s.scratch, smc_resample_scratch(n, n) * real};
+      p[count++] = (piece){(char *)path.log_q, N * real};
       if (mapped)
-        p[count++] = (piece){(char *)path.mapped, dn * real};
+        p[count++] = (piece){(char *)path.chain.images[0], dn * real};
       if (tuned) {
         count += pieces_of_cloud(&s.tuner.from, p + count);
         count += pieces_of_cloud(&s.tuner.to, p + count);
@@ -143,7 +157,7 @@ static void test_run_layout(void) {
       bad += (s.cloud.v != NULL) != velocities;
       bad += (s.cloud.grad_p != NULL) != gradients;
       bad += (s.cloud.grad_q != NULL) != gradients;
-      bad += (path.mapped != NULL) != mapped;
+      bad += path.chain.n_maps != mapped;
       free(block);
     }
   CHECK_NONE(bad, cases, "the arrays of a run are within the block and apart");
@@ -230,6 +244,7 @@ static void test_swap(void) {
 
 void test_state(void) {
   test_arena();
+  test_huge();
   test_run_layout();
   test_gather_and_copy();
   test_swap();

@@ -18,7 +18,7 @@ typedef struct bench {
   smc_cloud cloud, to;
   smc_move move;
   double noise[D * N], log_g[N], acceptance[N];
-  char *block_cloud, *block_to, *block_tuner;
+  char *block_cloud, *block_to, *block_tuner, *scratch;
 } bench;
 
 static const uint32_t key[2] = {8, 9};
@@ -26,6 +26,7 @@ static const uint32_t key[2] = {8, 9};
 static void begin(bench *b, const smc_kernel *kernel, int step) {
   *b = (bench){.target = {.shape = TOY_GAUSSIAN}};
   b->path = (smc_path){.target = toy_target, .data = &b->target, .d = D};
+  b->scratch = toy_path_layout(&b->path, N);
   b->options =
       (smc_tuner_options){.n_subsample = N,
                           .regularization = 0.3,
@@ -42,17 +43,17 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
                                      .upper = 40.0,
                                      .max_evals = 150}};
   b->cloud =
-      toy_cloud(D, N, kernel->velocities, kernel->gradients, &b->block_cloud);
-  b->to = toy_cloud(D, N, kernel->velocities, kernel->gradients, &b->block_to);
+      toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_cloud);
+  b->to = toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_to);
   smc_path_sample(&b->path, key, &b->cloud);
   smc_path_evaluate(&b->path, &b->cloud, kernel->gradients);
 
   b->tuner.options = &b->options;
   b->tuner.resampling = SMC_RESAMPLE_SSP;
-  smc_arena arena = {NULL, 0};
+  smc_arena arena = {.base = NULL};
   smc_tuner_layout(&b->tuner, &arena, kernel, D, N);
   b->block_tuner = take_memory(arena.used);
-  arena = (smc_arena){b->block_tuner, 0};
+  arena = (smc_arena){.base = b->block_tuner};
   smc_tuner_layout(&b->tuner, &arena, kernel, D, N);
 
   b->move = (smc_move){.path = &b->path,
@@ -65,6 +66,7 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
 }
 
 static void end(bench *b) {
+  free(b->scratch);
   free(b->block_cloud);
   free(b->block_to);
   free(b->block_tuner);

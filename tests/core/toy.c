@@ -74,13 +74,56 @@ int toy_target(void *data, int d, int n, const double *x, double *logp,
   return 0;
 }
 
-void toy_pause(void *data) { ((toy *)data)->pauses++; }
+void toy_look(void *data) { ((toy *)data)->looks++; }
 
 smc_cloud toy_cloud(int d, int n, bool velocities, bool gradients,
                     char **block) {
-  smc_arena arena = {NULL, 0};
+  smc_arena arena = {.base = NULL};
   smc_cloud_layout(&arena, d, n, velocities, gradients);
   *block = take_memory(arena.used);
-  arena = (smc_arena){*block, 0};
+  arena = (smc_arena){.base = *block};
   return smc_cloud_layout(&arena, d, n, velocities, gradients);
+}
+
+/* maps -------------------------------------------------------------------- */
+
+static smc_values values(const double *x, int rows, int columns) {
+  return (smc_values){x, x ? (size_t)rows * (size_t)columns : 0};
+}
+
+smc_map toy_affine(int d, const double *mean, const double *sd,
+                   const double *chol) {
+  return (smc_map){
+      .kind = &smc_map_affine,
+      .d = d,
+      .parameters = {values(mean, d, 1), values(sd, d, 1), values(chol, d, d)}};
+}
+
+smc_map toy_bounds(int d, const double *lower, const double *upper) {
+  return (smc_map){.kind = &smc_map_bounds,
+                   .d = d,
+                   .parameters = {values(lower, d, 1), values(upper, d, 1)}};
+}
+
+smc_map toy_conditional(int d, int n_drivers, const double *drivers,
+                        const double *shift, const double *slope,
+                        const double *curve) {
+  return (smc_map){
+      .kind = &smc_map_conditional,
+      .d = d,
+      .parameters = {values(drivers, n_drivers, 1), values(shift, d, n_drivers),
+                     values(slope, d, n_drivers), values(curve, d, n_drivers)}};
+}
+
+smc_chain toy_chain(int n_maps, smc_map *maps) {
+  return (smc_chain){.d = maps[0].d, .n_maps = n_maps, .maps = maps};
+}
+
+char *toy_path_layout(smc_path *path, int n) {
+  smc_arena arena = {.base = NULL};
+  smc_path_layout(path, &arena, n);
+  char *scratch = take_memory(arena.used);
+  arena = (smc_arena){.base = scratch};
+  smc_path_layout(path, &arena, n);
+  return scratch;
 }

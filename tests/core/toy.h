@@ -16,7 +16,7 @@ typedef enum toy_shape {
 typedef struct toy {
   toy_shape shape;
   int calls, gradient_calls; /* of the target                       */
-  int pauses;                /* counted by toy_pause                */
+  int looks;                 /* counted by toy_look                 */
   double points;             /* evaluated                           */
   int fail_at, code;         /* the call that fails, and how; or 0  */
   double *last_x;            /* where to keep the points of the last call */
@@ -26,8 +26,8 @@ typedef struct toy {
 int toy_target(void *data, int d, int n, const double *x, double *logp,
                double *grad);
 
-/* A smc_path's pause; data is a toy. */
-void toy_pause(void *data);
+/* A smc_path's hook; data is a toy. */
+void toy_look(void *data);
 
 /* The same for one point, and without counting. grad may be NULL. */
 double toy_log_density(toy_shape shape, int d, const double *x, double *grad);
@@ -38,5 +38,19 @@ double log_normal(double x, double mean, double variance);
 /* A cloud in memory of its own: free *block. */
 smc_cloud toy_cloud(int d, int n, bool velocities, bool gradients,
                     char **block);
+
+/* Maps with these parameters, NULL for what is not given. */
+smc_map toy_affine(int d, const double *mean, const double *sd,
+                   const double *chol);
+smc_map toy_bounds(int d, const double *lower, const double *upper);
+smc_map toy_conditional(int d, int n_drivers, const double *drivers,
+                        const double *shift, const double *slope,
+                        const double *curve);
+
+/* The chain of these maps. */
+smc_chain toy_chain(int n_maps, smc_map *maps);
+
+/* Scratch for clouds of n particles, in memory that is the caller's to free. */
+char *toy_path_layout(smc_path *path, int n);
 
 #endif

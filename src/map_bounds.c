@@ -1,5 +1,14 @@
-#include "constrain.h"
-
+/* map_bounds.c: bounded variables x as variables u on the whole line.
+ *   no bound    x = u
+ *   lower       x = lower + exp(u)
+ *   upper       x = upper - exp(u)
+ *   both        x = lower + (upper - lower) / (1 + exp(-u))
+ *
+ * What rounding would put on a bound or beyond it, u = NaN among it, becomes
+ * the nearest number inside. Where x(u) would overflow the log density becomes
+ * -Inf.
+ */
+#include "map.h"
 #include "vecmath.h"
 
 #include <float.h>
@@ -76,43 +85,59 @@ static jacobian jacobian_at(kind kind, double log_width, double u) {
 
 /* blocks ------------------------------------------------------------------ */
 
-typedef double map(kind kind, double lower, double upper, double at);
+enum { LOWER, UPPER }; /* d each; -Inf and Inf for none */
 
-static void map_block(map *f, smc_bounds bounds, int d, int n,
-                      const double *from, double *to) {
-  for (int i = 0; i < d; i++) {
-    double lower = bounds.lower[i], upper = bounds.upper[i];
+static bool is_valid(const smc_map *map) {
+  const smc_values *p = map->parameters;
+  size_t d = (size_t)map->d;
+  return p[LOWER].x && p[UPPER].x && p[LOWER].size == d && p[UPPER].size == d;
+}
+
+typedef double variable_map(kind kind, double lower, double upper, double at);
+
+static void apply(variable_map *f, const smc_map *map, int n,
+                  const double *from, double *to) {
+  for (int i = 0; i < map->d; i++) {
+    double lower = map->parameters[LOWER].x[i];
+    double upper = map->parameters[UPPER].x[i];
     kind kind = kind_of(lower, upper);
     for (int k = 0; k < n; k++) {
-      size_t at = smc_size(d, k) + (size_t)i;
+      size_t at = smc_size(map->d, k) + (size_t)i;
       to[at] = f(kind, lower, upper, from[at]);
     }
   }
 }
 
-void smc_constrain(smc_bounds bounds, int d, int n, const double *u,
-                   double *x) {
-  map_block(to_x, bounds, d, n, u, x);
+static void forward(const smc_map *map, int n, const double *from, double *to) {
+  apply(to_x, map, n, from, to);
 }
 
-void smc_unconstrain(smc_bounds bounds, int d, int n, const double *x,
-                     double *u) {
-  map_block(to_u, bounds, d, n, x, u);
+void smc_bounds_inverse(const smc_map *map, int n, const double *x, double *u) {
+  apply(to_u, map, n, x, u);
 }
 
-void smc_pull_back(smc_bounds bounds, int d, int n, const double *u,
-                   double *logp, double *grad) {
-  for (int i = 0; i < d; i++) {
-    double lower = bounds.lower[i], upper = bounds.upper[i];
+static void pull_back(const smc_map *map, int n, const double *from,
+                      double *logp, double *grad) {
+  for (int i = 0; i < map->d; i++) {
+    double lower = map->parameters[LOWER].x[i];
+    double upper = map->parameters[UPPER].x[i];
     kind kind = kind_of(lower, upper);
     /* halved, as the width itself may overflow */
     double log_width = log(0.5 * upper - 0.5 * lower) + log(2.0);
     for (int k = 0; k < n && kind != FREE; k++) {
-      size_t at = smc_size(d, k) + (size_t)i;
-      jacobian j = jacobian_at(kind, log_width, u[at]);
+      size_t at = smc_size(map->d, k) + (size_t)i;
+      jacobian j = jacobian_at(kind, log_width, from[at]);
       logp[k] += j.log_slope;
       if (grad)
         grad[at] = grad[at] * j.slope + j.log_slope_slope;
     }
   }
 }
+
+const smc_map_kind smc_map_bounds = {
+    .name = "bounds",
+    .names = {"lower", "upper"},
+    .is_valid = is_valid,
+    .forward = forward,
+    .pull_back = pull_back,
+};

@@ -1,5 +1,4 @@
-/* test_constrain.c: bounded variables on the whole line. */
-#include "constrain.h"
+/* test_map_bounds.c: bounded variables on the whole line. */
 #include "toy.h"
 
 #include <float.h>
@@ -10,7 +9,29 @@
 enum { D = 6 };
 static const double lower[D] = {-INFINITY, 0.0, 5.0, -INFINITY, 0.0, -2.0};
 static const double upper[D] = {INFINITY, INFINITY, INFINITY, -3.0, 1.0, 7.0};
-static const smc_bounds bounds = {lower, upper};
+
+/* The map of d variables, both ways, and back with densities. */
+typedef struct limits {
+  const double *lower, *upper;
+} limits;
+
+static const limits bounds = {lower, upper};
+
+static void constrain(limits b, int d, int n, const double *u, double *x) {
+  smc_map map = toy_bounds(d, b.lower, b.upper);
+  map.kind->forward(&map, n, u, x);
+}
+
+static void unconstrain(limits b, int d, int n, const double *x, double *u) {
+  smc_map map = toy_bounds(d, b.lower, b.upper);
+  smc_bounds_inverse(&map, n, x, u);
+}
+
+static void pull_back(limits b, int d, int n, const double *u, double *logp,
+                      double *grad) {
+  smc_map map = toy_bounds(d, b.lower, b.upper);
+  map.kind->pull_back(&map, n, u, logp, grad);
+}
 
 /* inside, whatever comes --------------------------------------------------- */
 
@@ -31,15 +52,15 @@ static void test_inside(void) {
   long outside = 0, dead = 0;
   for (int i = 0; i < n_bounds; i++)
     for (int k = 0; k < n_us; k++) {
-      smc_bounds b = {lows + i, highs + i};
+      limits b = {lows + i, highs + i};
       double x, again, back, log_p = 0.0, grad = 0.0;
-      smc_constrain(b, 1, 1, us + k, &x);
+      constrain(b, 1, 1, us + k, &x);
       outside += !is_inside(lows[i], highs[i], x);
       /* and so there and back again, as for draws from a reference */
-      smc_unconstrain(b, 1, 1, &x, &back);
-      smc_constrain(b, 1, 1, &back, &again);
+      unconstrain(b, 1, 1, &x, &back);
+      constrain(b, 1, 1, &back, &again);
       outside += !isfinite(back) || !is_inside(lows[i], highs[i], again);
-      smc_pull_back(b, 1, 1, us + k, &log_p, &grad);
+      pull_back(b, 1, 1, us + k, &log_p, &grad);
       dead += isfinite(us[k]) && fabs(us[k]) < 700.0 && !isfinite(log_p + grad);
     }
   CHECK_NONE(outside, n_bounds * n_us, "x is a number strictly inside");
@@ -47,17 +68,17 @@ static void test_inside(void) {
 
   /* Draws on a bound are taken to the nearest number inside. */
   for (int i = 1; i < D; i++) {
-    smc_bounds b = {lower + i, upper + i};
+    limits b = {lower + i, upper + i};
     for (int end = 0; end < 2; end++) {
       double u, x = end ? upper[i] : lower[i];
-      smc_unconstrain(b, 1, 1, &x, &u);
+      unconstrain(b, 1, 1, &x, &u);
       CHECK(isfinite(u));
     }
   }
 
   /* No number lies between: on a bound, but not beyond it. */
   double low = 1.0, high = nextafter(1.0, 2.0), u = 0.3, x;
-  smc_constrain((smc_bounds){&low, &high}, 1, 1, &u, &x);
+  constrain((limits){&low, &high}, 1, 1, &u, &x);
   CHECK(x >= low && x <= high);
 }
 
@@ -74,8 +95,8 @@ static void test_maps(void) {
   enum { n = 200 };
   double u[D * n], x[D * n], back[D * n];
   fill(n, 3.0, 500, u);
-  smc_constrain(bounds, D, n, u, x);
-  smc_unconstrain(bounds, D, n, x, back);
+  constrain(bounds, D, n, u, x);
+  unconstrain(bounds, D, n, x, back);
   double off = 0.0, off_back = 0.0;
   long changed = 0;
   for (int k = 0; k < n; k++) {
@@ -98,21 +119,17 @@ static void test_maps(void) {
   CHECK_NEAR(off, 0.0, 1e-13);
   CHECK_NEAR(off_back, 0.0, 1e-14);
 
-  /* In place it is the same. */
-  double in_place[D * n];
-  memcpy(in_place, u, sizeof u);
-  smc_constrain(bounds, D, n, in_place, in_place);
-  CHECK(memcmp(in_place, x, sizeof x) == 0);
-  smc_unconstrain(bounds, D, n, in_place, in_place);
-  CHECK(memcmp(in_place, back, sizeof x) == 0);
+  /* The way back may be taken in place. */
+  unconstrain(bounds, D, n, x, x);
+  CHECK(memcmp(x, back, sizeof x) == 0);
 
   /* Both ends of an interval are resolved where floating point can. */
   double ends[2] = {-300.0, 300.0}, low = 0.0, high = 1.0;
-  smc_constrain((smc_bounds){&low, &high}, 1, 1, &ends[0], &x[0]);
+  constrain((limits){&low, &high}, 1, 1, &ends[0], &x[0]);
   CHECK_NEAR(x[0] / exp(-300.0), 1.0, 1e-12);
   low = -1.0;
   high = 0.0;
-  smc_constrain((smc_bounds){&low, &high}, 1, 1, &ends[1], &x[0]);
+  constrain((limits){&low, &high}, 1, 1, &ends[1], &x[0]);
   CHECK_NEAR(x[0] / -exp(-300.0), 1.0, 1e-12);
 }
 
@@ -121,11 +138,11 @@ static void test_maps(void) {
 /* log p(u) = log p(x(u)) + log |dx/du|, for a toy's density p. */
 static void density_at(int n, const double *u, double *log_p, double *grad) {
   double *x = take_doubles((size_t)(D * n));
-  smc_constrain(bounds, D, n, u, x);
+  constrain(bounds, D, n, u, x);
   for (int k = 0; k < n; k++)
     log_p[k] =
         toy_log_density(TOY_GAUSSIAN, D, x + D * k, grad ? grad + D * k : NULL);
-  smc_pull_back(bounds, D, n, u, log_p, grad);
+  pull_back(bounds, D, n, u, log_p, grad);
   free(x);
 }
 
@@ -135,7 +152,7 @@ static void test_pull_back(void) {
   double u[D * n], x[D * n], log_p[n], grad[D * n], without[n];
   double moved[D * n], plus[n], minus[n], x_plus[D * n], x_minus[D * n];
   fill(n, 1.0, 501, u);
-  smc_constrain(bounds, D, n, u, x);
+  constrain(bounds, D, n, u, x);
   density_at(n, u, log_p, grad);
   density_at(n, u, without, NULL);
   CHECK(memcmp(log_p, without, sizeof log_p) == 0);
@@ -147,7 +164,7 @@ static void test_pull_back(void) {
       for (int k = 0; k < n; k++)
         moved[i + D * k] += sign * step;
       density_at(n, moved, sign > 0 ? plus : minus, NULL);
-      smc_constrain(bounds, D, n, moved, sign > 0 ? x_plus : x_minus);
+      constrain(bounds, D, n, moved, sign > 0 ? x_plus : x_minus);
     }
     for (int k = 0; k < n; k++) {
       int at = i + D * k;
@@ -171,7 +188,7 @@ static void test_length(void) {
   double low = -2.0, high = 7.0, sum = 0.0;
   for (double u = -60.0; u < 60.0; u += step) {
     double log_p = 0.0;
-    smc_pull_back((smc_bounds){&low, &high}, 1, 1, &u, &log_p, NULL);
+    pull_back((limits){&low, &high}, 1, 1, &u, &log_p, NULL);
     sum += step * exp(log_p);
   }
   CHECK_NEAR(sum, 9.0, 1e-9);
@@ -185,18 +202,17 @@ static void test_far_out(void) {
   const double slopes[4] = {1.0, 1.0, -1.0, NAN};
   for (int i = 0; i < 4; i++) {
     double log_p = 0.0;
-    smc_pull_back((smc_bounds){lows + i, highs + i}, 1, 1, at + i, &log_p,
-                  grad + i);
+    pull_back((limits){lows + i, highs + i}, 1, 1, at + i, &log_p, grad + i);
     CHECK(log_p == expected[i]);
     CHECK(i == 3 || grad[i] == slopes[i]);
   }
   /* The width itself overflows. */
   double low = -1.5e308, high = 1.5e308, u = 0.0, log_p = 0.0;
-  smc_pull_back((smc_bounds){&low, &high}, 1, 1, &u, &log_p, NULL);
+  pull_back((limits){&low, &high}, 1, 1, &u, &log_p, NULL);
   CHECK_NEAR(log_p, log(3.0) + 308.0 * log(10.0) - log(4.0), 1e-10);
 }
 
-void test_constrain(void) {
+void test_map_bounds(void) {
   test_inside();
   test_maps();
   test_pull_back();

@@ -1,0 +1,99 @@
+/* map.h: the way from the sampler's coordinates to the user's.
+ *
+ * The kernels see z, in which the reference is standard; the target sees x. A
+ * chain of maps leads from the one to the other,
+ *   z -> conditional -> affine -> bounds -> x,
+ * where any of them may be missing, and any may be there several times. Each
+ * is invertible and smooth, and takes log densities and gradients back by
+ * adding its log Jacobian, so that the evidence is the same in z and in x.
+ *
+ * A kind of map is one const struct in one file. To add one: write map_NAME.c,
+ * declare its struct here, and add it to the table in map.c.
+ */
+#ifndef SMC_MAP_H
+#define SMC_MAP_H
+
+#include "arena.h"
+
+enum { SMC_MAP_PARAMETERS = 4 };
+
+/* An array of numbers; x = NULL when it is not given. */
+typedef struct smc_values {
+  const double *x;
+  size_t size;
+} smc_values;
+
+typedef struct smc_map {
+  const struct smc_map_kind *kind;
+  int d;                                     /* dimension                   */
+  smc_values parameters[SMC_MAP_PARAMETERS]; /* in the order of kind->names;
+                                                the caller's               */
+  void *work;                                /* what layout() has taken     */
+} smc_map;
+
+typedef struct smc_map_kind {
+  const char *name;
+  const char *names[SMC_MAP_PARAMETERS]; /* of the parameters; NULL at the end
+                                            where there are fewer           */
+
+  /* Whether the parameters are there, of the right sizes, and make a map. */
+  bool (*is_valid)(const smc_map *map);
+
+  /* Take work space, and fill in it what the parameters alone determine where
+   * there is memory: see arena.h. NULL when there is nothing to take. */
+  void (*layout)(smc_map *map, smc_arena *arena);
+
+  /* to: out, the images of n points, both d x n; not in place. */
+  void (*forward)(const smc_map *map, int n, const double *from, double *to);
+
+  /* Take log densities and gradients at the images of n points back to these:
+   * logp gains the log Jacobian at `from`, grad (d x n, or NULL) becomes the
+   * gradient of that. */
+  void (*pull_back)(const smc_map *map, int n, const double *from, double *logp,
+                    double *grad);
+} smc_map_kind;
+
+extern const smc_map_kind smc_map_conditional;
+extern const smc_map_kind smc_map_affine;
+extern const smc_map_kind smc_map_bounds;
+
+/* The kind of that name; NULL when there is none. */
+const smc_map_kind *smc_find_map(const char *name);
+
+/* The inverse of a map of kind `bounds`, for d x n points; u may be x. What is
+ * on a bound or beyond it is taken to the nearest number inside first. */
+void smc_bounds_inverse(const smc_map *map, int n, const double *x, double *u);
+
+/* chains ------------------------------------------------------------------ */
+
+typedef struct smc_chain {
+  int d;
+  int n_maps;      /* 0: x = z                                              */
+  smc_map *maps;   /* in order from z to x; the caller's                    */
+  double **images; /* n_maps scratch matrices d x (largest n): the points
+                      after each map, of the last forward                   */
+} smc_chain;
+
+/* Work space and scratch for at most n points. */
+void smc_chain_layout(smc_chain *chain, smc_arena *arena, int n);
+
+/* The images x of n points z, d x n. They are z itself where there is no map,
+ * else in scratch that is overwritten by the next call. */
+const double *smc_chain_forward(const smc_chain *chain, int n, const double *z);
+
+/* The same for point k alone, in the places that the last call has used. */
+void smc_chain_forward_one(const smc_chain *chain, int k, const double *z);
+
+/* The points after the first n_maps maps, of the last call for z. */
+const double *smc_chain_points(const smc_chain *chain, int n_maps,
+                               const double *z);
+
+/* Whether all images of point k, of the last call, are numbers. */
+bool smc_chain_is_finite(const smc_chain *chain, int k);
+
+/* Take log densities and gradients (or NULL) at the images of the n points of
+ * the last call back to these. */
+void smc_chain_pull_back(const smc_chain *chain, int n, const double *z,
+                         double *logp, double *grad);
+
+#endif

@@ -1,0 +1,97 @@
+/* r_interface.h: what the files that speak with R share. */
+#ifndef R_INTERFACE_H
+#define R_INTERFACE_H
+
+#define R_NO_REMAP
+#define STRICT_R_HEADERS
+#include <R.h>
+#include <Rinternals.h>
+
+#include "smc.h"
+
+#include <autosmc_api.h>
+
+/* R's objects ---------------------------------------------------------------
+ */
+
+/* The element of a named list; R_NilValue when there is none. */
+SEXP r_element(SEXP list, const char *name);
+
+/* A list of n elements with names, all of them NULL. */
+SEXP r_new_list(const char *const *names, int n);
+
+/* out: the transpose (columns x rows) of a rows x columns matrix. */
+void r_transpose(int rows, int columns, const double *in, double *out);
+
+/* Call a function of the package's namespace with one argument. The result is
+ * not protected. */
+SEXP r_call_package(const char *function, SEXP argument);
+
+/* A block of memory, as a raw vector; R_NilValue when R has none of that size.
+ * Not protected. */
+SEXP r_try_allocate(double bytes);
+
+/* targets ------------------------------------------------------------------ */
+
+/* A target, or a reference, between the core and what R was given. */
+typedef struct r_target {
+  SEXP evaluate; /* R function of (x, gradient), or R_NilValue             */
+  autosmc_target_fn native; /* else a C routine                            */
+  autosmc_release_fn release;
+  void *context;
+  int has_context; /* init has returned, release is owed                   */
+} r_target;
+
+/* Read the list that R's target_border() makes of a target, and make its
+ * context. May leave by a long jump. */
+void r_target_begin(r_target *target, SEXP list);
+
+/* An autosmc_target_fn over an r_target. May leave by a long jump. */
+int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
+                      double *grad);
+
+/* Give the context back; safe to call at any time, and twice. */
+void r_target_end(r_target *target);
+
+/* The map from the unconstrained scale into the bounds of a target's list.
+ * Returns 1, or 0 when there are none. */
+int r_read_bounds(smc_map *map, SEXP target_list, int d);
+
+/* runs --------------------------------------------------------------------- */
+
+/* A run and what it works with. The trace's arrays and the memory of path and
+ * state belong to R. */
+typedef struct r_run {
+  smc_tuner_options tuner; /* config points here where there is tuning     */
+  r_target target;         /* path points here                             */
+  r_target reference;      /* and here where R functions are given         */
+  smc_config config;
+  smc_path path;
+  smc_trace trace;
+  smc_state state;
+  SEXP trace_list; /* of trace, as R sees it                               */
+  SEXP on_step;    /* R function of (step, lambda, ess, log_z), called as
+                      steps begin; ess and log_z are those of the step
+                      before. Or R_NilValue                                */
+  int last_step;   /* the step on_step was last told of                    */
+  double needed;   /* bytes of work space                                  */
+} r_run;
+
+/* Read the list that R's core_config() makes of a run in d dimensions, and lay
+ * everything out; the target is still to begin. The lists stay the caller's,
+ * and the run where it is, until it has ended. Returns an object that holds the
+ * run's memory, which the caller protects; R_NilValue when R has not as much.
+ */
+SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
+                 int d);
+
+/* .Call entries */
+SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
+SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
+
+/* The entry for C, an autosmc_run_fn. */
+int r_api_run(autosmc_target_fn target, void *data,
+              const autosmc_settings *settings, size_t settings_size,
+              autosmc_result *result, size_t result_size);
+
+#endif

@@ -1,0 +1,52 @@
+/* r_objects.c: R's lists, matrices, functions and memory. */
+#include "r_interface.h"
+
+#include <string.h>
+
+SEXP r_element(SEXP list, const char *name) {
+  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+  for (R_xlen_t i = 0; i < Rf_xlength(list); i++)
+    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0)
+      return VECTOR_ELT(list, i);
+  return R_NilValue;
+}
+
+SEXP r_new_list(const char *const *names, int n) {
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, n));
+  SEXP list_names = PROTECT(Rf_allocVector(STRSXP, n));
+  for (int i = 0; i < n; i++)
+    SET_STRING_ELT(list_names, i, Rf_mkChar(names[i]));
+  Rf_setAttrib(list, R_NamesSymbol, list_names);
+  UNPROTECT(2);
+  return list;
+}
+
+void r_transpose(int rows, int columns, const double *in, double *out) {
+  for (int j = 0; j < columns; j++)
+    for (int i = 0; i < rows; i++)
+      out[j + (R_xlen_t)columns * i] = in[i + (R_xlen_t)rows * j];
+}
+
+SEXP r_call_package(const char *function, SEXP argument) {
+  SEXP name = PROTECT(Rf_mkString("autosmc"));
+  SEXP home = PROTECT(R_FindNamespace(name));
+  SEXP call = PROTECT(Rf_lang2(Rf_install(function), argument));
+  SEXP result = Rf_eval(call, home);
+  UNPROTECT(3);
+  return result;
+}
+
+static SEXP allocate(void *bytes) {
+  return Rf_allocVector(RAWSXP, (R_xlen_t) * (double *)bytes);
+}
+
+static SEXP no_memory(SEXP condition, void *bytes) {
+  (void)condition, (void)bytes;
+  return R_NilValue;
+}
+
+SEXP r_try_allocate(double bytes) {
+  if (bytes > (double)R_XLEN_T_MAX)
+    return R_NilValue;
+  return R_tryCatchError(allocate, &bytes, no_memory, NULL);
+}

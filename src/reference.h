@@ -1,0 +1,43 @@
+/* reference.h: where the path starts.
+ *
+ * A reference is a normalised density and its draws. Of three kinds: two are
+ * standard in the coordinates z, normal and Student t; the third is a callback
+ * like the target's, on the user's scale, with draws that are given.
+ */
+#ifndef SMC_REFERENCE_H
+#define SMC_REFERENCE_H
+
+#include "rng.h"
+
+#include <autosmc.h>
+#include <stdbool.h>
+
+typedef enum smc_reference_type {
+  SMC_REFERENCE_NORMAL = 0,  /* N(0, I)                                     */
+  SMC_REFERENCE_STUDENT = 1, /* multivariate t, location 0, scale I         */
+  SMC_REFERENCE_CALLBACK = 2
+} smc_reference_type;
+
+typedef struct smc_reference {
+  smc_reference_type type;
+  double df;                 /* of Student's t, positive                    */
+  autosmc_target_fn density; /* of a callback, and its context              */
+  void *data;
+  const double *draws; /* of a callback: d x N, in the coordinates z; the
+                          caller's                                          */
+} smc_reference;
+
+/* Whether the density is one of the user's x, so that the chain of maps has to
+ * take it back to z; else it is one of z. */
+bool smc_reference_is_on_user_scale(const smc_reference *reference);
+
+/* z: out, d x n draws; particle k's depend on key and k alone. */
+void smc_reference_sample(const smc_reference *reference, const uint32_t key[2],
+                          int d, int n, double *z);
+
+/* Log densities at the n points `at`, and their gradients (d x n, or NULL).
+ * Returns 0, or what the callback returned. */
+int smc_reference_evaluate(const smc_reference *reference, int d, int n,
+                           const double *at, double *log_q, double *grad);
+
+#endif

@@ -1,0 +1,132 @@
+/* test_reference.c: the Student t reference; the others are in test_path.c. */
+#include "reference.h"
+#include "toy.h"
+
+#include <stdlib.h>
+
+static smc_reference student(double df) {
+  return (smc_reference){.type = SMC_REFERENCE_STUDENT, .df = df};
+}
+
+/* Its density by the textbook's formula, where that is accurate. */
+static void test_density(void) {
+  enum { n = 5 };
+  static const double dfs[] = {0.3, 1.0, 2.5, 4.0, 31.0, 200.0};
+  double off = 0.0;
+  dice r = {720};
+  for (int i = 0; i < 6; i++)
+    for (int d = 1; d < 8; d++) {
+      smc_reference q = student(dfs[i]);
+      double z[7 * n], log_q[n], df = dfs[i];
+      for (int j = 0; j < d * n; j++)
+        z[j] = 3.0 * dice_normal(&r);
+      CHECK(smc_reference_evaluate(&q, d, n, z, log_q, NULL) == 0);
+      for (int k = 0; k < n; k++) {
+        double square = 0.0;
+        for (int j = 0; j < d; j++)
+          square += z[d * k + j] * z[d * k + j];
+        double expected = lgamma(0.5 * (df + d)) - lgamma(0.5 * df) -
+                          0.5 * d * log(df * 3.141592653589793) -
+                          0.5 * (df + d) * log(1.0 + square / df);
+        off = fmax(off, fabs(log_q[k] - expected));
+      }
+    }
+  CHECK_NEAR(off, 0.0, 1e-10);
+}
+
+/* With many degrees of freedom it is the normal one, to the last digits. */
+static void test_limit(void) {
+  enum { d = 50 };
+  const smc_reference normal = {.type = SMC_REFERENCE_NORMAL};
+  smc_reference q = student(1e15);
+  double z[d], p, t, grad_p[d], grad_t[d];
+  dice r = {721};
+  for (int i = 0; i < d; i++)
+    z[i] = dice_normal(&r);
+  smc_reference_evaluate(&normal, d, 1, z, &p, grad_p);
+  smc_reference_evaluate(&q, d, 1, z, &t, grad_t);
+  CHECK_NEAR(t, p, 1e-11);
+  CHECK_NEAR(grad_t[3], grad_p[3], 1e-11);
+}
+
+static void test_gradient(void) {
+  enum { d = 4 };
+  const double step = 1e-5;
+  smc_reference q = student(2.5);
+  double z[d] = {0.3, -2.0, 1.1, 4.0}, grad[d], middle, side[2], off = 0.0;
+  smc_reference_evaluate(&q, d, 1, z, &middle, grad);
+  for (int i = 0; i < d; i++) {
+    for (int s = 0; s < 2; s++) {
+      double moved[d] = {z[0], z[1], z[2], z[3]};
+      moved[i] += (2 * s - 1) * step;
+      smc_reference_evaluate(&q, d, 1, moved, &side[s], NULL);
+    }
+    off = fmax(off, fabs(grad[i] - (side[1] - side[0]) / (2.0 * step)));
+  }
+  CHECK_NEAR(off, 0.0, 1e-9);
+}
+
+/* Gammas of any shape have mean and variance `shape`, and E[1 / (1 + x)] by
+ * quadrature; 4.5 standard errors. */
+static void test_gamma(void) {
+  static const double shapes[] = {0.05, 0.5, 1.0, 1.5, 7.0, 500.0};
+  const uint32_t key[2] = {7, 8};
+  for (int i = 0; i < 6; i++) {
+    double a = shapes[i], expected = 0.0, total = 0.0;
+    sample mean = {0}, square = {0}, inverse = {0};
+    for (uint32_t k = 0; k < 50000; k++) {
+      double x = smc_gamma(key, SMC_STAGE_SCALE, k, a);
+      sample_add(&mean, x);
+      sample_add(&square, (x - a) * (x - a));
+      sample_add(&inverse, 1.0 / (1.0 + x));
+    }
+    for (double u = -600.0; u < 10.0; u += 0.005) { /* x = exp(u) */
+      double x = exp(u), p = exp(a * u - x - lgamma(a)) * 0.005;
+      expected += p / (1.0 + x);
+      total += p;
+    }
+    CHECK_NEAR(total, 1.0, 1e-8);
+    CHECK_NEAR(sample_mean(&mean), a, 4.5 * sample_error(&mean));
+    CHECK_NEAR(sample_mean(&square), a, 4.5 * sample_error(&square));
+    CHECK_NEAR(sample_mean(&inverse), expected, 4.5 * sample_error(&inverse));
+  }
+}
+
+/* In two dimensions P(|z|^2 > s) = (1 + s / df)^(-df / 2), and the angle is
+ * uniform: 4.5 standard errors. Every particle's draw is its own. */
+static void test_draws(void) {
+  enum { n = 40000 };
+  static const double dfs[] = {0.5, 1.5, 4.0, 1000.0};
+  const uint32_t key[2] = {3, 9};
+  double *z = take_doubles(2 * n), *fewer = take_doubles(2 * 10);
+  for (int i = 0; i < 4; i++) {
+    smc_reference q = student(dfs[i]);
+    smc_reference_sample(&q, key, 2, n, z);
+    smc_reference_sample(&q, key, 2, 10, fewer);
+    long differ = 0;
+    for (int j = 0; j < 20; j++)
+      differ += z[j] != fewer[j];
+    CHECK_NONE(differ, 20, "a draw does not depend on the number of particles");
+    for (double p = 0.05; p < 1.0; p += 0.15) {
+      double limit = dfs[i] * (pow(p, -2.0 / dfs[i]) - 1.0);
+      double beyond = 0.0, upper = 0.0;
+      for (int k = 0; k < n; k++) {
+        bool far = z[2 * k] * z[2 * k] + z[2 * k + 1] * z[2 * k + 1] > limit;
+        beyond += far;
+        upper += far && z[2 * k] > z[2 * k + 1];
+      }
+      CHECK_NEAR(beyond / n, p, 4.5 * sqrt(p * (1.0 - p) / n));
+      CHECK_NEAR(upper / n, p / 2, 4.5 * sqrt(p / 2 * (1.0 - p / 2) / n));
+    }
+  }
+  free(z);
+  free(fewer);
+}
+
+void test_reference(void) {
+  test_density();
+  test_limit();
+  test_gradient();
+  test_gamma();
+  test_draws();
+}
