@@ -81,7 +81,8 @@ diagnose_gradients <- function(final) {
   z <- final$coordinates[weighty$rows, , drop = FALSE]
   g <- final$gradients[weighty$rows, , drop = FALSE]
   d <- ncol(z)
-  first <- max(abs(t_values(g, w)))
+  families <- final$origins[weighty$rows]
+  first <- max(abs(t_values(g, w, families)))
   list(
     diagnostic(
       "mean_gradient", first, stats::qnorm(rules$gradient_level / (2 * d), lower.tail = FALSE),
@@ -90,18 +91,19 @@ diagnose_gradients <- function(final) {
         format(first, digits = 2)
       )
     ),
-    diagnose_stein(z, g, w)
+    diagnose_stein(z, g, w, families)
   )
 }
 
-# The weighted means of columns, over their standard errors.
-t_values <- function(x, w) {
+# The weighted means of columns, over their standard errors. Particles that descend from
+# the same first one count as one draw.
+t_values <- function(x, w, families) {
   mean <- colSums(w * x)
-  error <- sqrt(colSums(w^2 * sweep(x, 2, mean)^2))
+  error <- sqrt(colSums(rowsum(w * sweep(x, 2, mean), families)^2))
   ifelse(error > 0, mean / error, 0)
 }
 
-diagnose_stein <- function(z, g, w) {
+diagnose_stein <- function(z, g, w, families) {
   z <- sweep(z, 2, colSums(w * z))
   if (ncol(z) <= rules$largest_dense) {
     upper <- tryCatch(chol(crossprod(sqrt(w) * z)), error = function(e) NULL)
@@ -115,7 +117,7 @@ diagnose_stein <- function(z, g, w) {
     z <- sweep(z, 2, sd, "/")
     g <- sweep(g, 2, sd, "*")
   }
-  t <- t_values(z * g + 1, w)
+  t <- t_values(z * g + 1, w, families)
   value <- sqrt(mean(t^2))
   diagnostic(
     "stein", value, rules$stein,
@@ -129,7 +131,7 @@ diagnose_stein <- function(z, g, w) {
 # the draws -------------------------------------------------------------------
 
 diagnose_draws <- function(final) {
-  if (!is.normal_like(final$reference)) {
+  if (!inherits(final$reference, "smc_reference_gaussian")) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
@@ -141,17 +143,16 @@ diagnose_draws <- function(final) {
   ))
 }
 
-is.normal_like <- function(reference) inherits(reference, "smc_reference_gaussian")
-
 # Whether the density ends near many draws: points one standard deviation away from some of
 # them, along one variable each, are tried.
 diagnose_edges <- function(sampler, final) {
   if (!has_gradients(sampler$kernel)) {
     return()
   }
-  x <- unconstrained_particles(final)
+  weighty <- weighty_rows(final$log_weights)
+  x <- unconstrained_particles(final)[weighty$rows, , drop = FALSE]
   d <- ncol(x)
-  w <- exp(final$log_weights)
+  w <- weighty$w
   sd <- sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2))
   n <- max(rules$n_edge_trials, 2 * d)
   along <- rep_len(seq_len(d), n)

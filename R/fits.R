@@ -199,9 +199,9 @@ weighted_factor <- function(record, weighty) {
   if (!is.null(L)) list(mean = mean, L = L, centred = centred)
 }
 
-# A reference that is not normal, where particles are likelier so: list(reference, gain),
-# with the gain in mean log density over what the reference of the record can fit; NULL
-# where there is none.
+# A reference that is not normal, where particles are likelier so: conditional, or a
+# Student t, whichever makes them the likelier. `gain` is that in mean log density over what
+# a reference of the present kind can fit. NULL where there is none.
 fit_shape <- function(record) {
   weighty <- weighty_rows(record$log_weights)
   moments <- weighted_factor(record, weighty)
@@ -210,21 +210,99 @@ fit_shape <- function(record) {
   }
   x <- moments$centred
   w <- weighty$w
-  fit <- fit_driven(x, w, moments$L)
-  if (is.null(fit)) {
+  conditional <- fit_driven(x, w, moments$L)
+  student <- fit_student(x, w, moments$L)
+  if (is.null(conditional) && is.null(student)) {
     return(NULL)
   }
+  is_student <- is.null(conditional) || isTRUE(student$criterion > conditional$criterion)
   list(
-    reference = inflated_conditional(moments$mean, fit),
-    gain = fit$criterion - present_criterion(record$reference, x, w, moments$L)
+    reference = if (is_student) {
+      new_student_reference(moments$mean + student$mean, student$L, student$df)
+    } else {
+      inflated_conditional(moments$mean, conditional)
+    },
+    gain = max(conditional$criterion, student$criterion) -
+      present_criterion(record$reference, x, w, moments$L, student)
   )
 }
 
 # The mean log density under the best fit of the reference's own kind.
-present_criterion <- function(reference, x, w, L) {
+present_criterion <- function(reference, x, w, L, student) {
   drivers <- reference$driven$drivers
   fit <- if (!is.null(drivers)) condition_on(x, w, drivers)
-  max(sum(w * log_normal(whitened(L, x), L)), fit$criterion)
+  max(
+    sum(w * log_normal(whitened(L, x), L)),
+    fit$criterion,
+    if (is_student_reference(reference)) student$criterion
+  )
+}
+
+new_student_reference <- function(mean, chol, df) {
+  reference <- reference_student(df, mean)
+  reference$sd <- NULL
+  reference$chol <- chol
+  reference
+}
+
+# A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
+# from a grid, location and scale for each by the EM algorithm. NULL where a normal
+# distribution with the factor L does as well.
+fit_student <- function(x, w, L) {
+  z <- whitened(L, x)
+  d <- ncol(z)
+  n <- 1 / sum(w^2)
+  radial <- lapply(rules$student_df, function(df) radial_student(rowSums(z^2), w, d, df))
+  best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
+  # two parameters more than the normal: degrees of freedom and scale
+  if (best$log_density - log(n) / n <= -sum(w * rowSums(z^2)) / 2) {
+    return(NULL)
+  }
+  inner <- list(mean = rep(0, d), L = diag(sqrt(best$scale2), d))
+  for (i in seq_len(rules$em_steps)) {
+    inner <- student_step(z, w, inner, best$df)
+    if (is.null(inner)) {
+      return(NULL)
+    }
+  }
+  y <- whitened(inner$L, sweep(z, 2, inner$mean))
+  list(
+    mean = drop(L %*% inner$mean),
+    L = L %*% inner$L,
+    df = best$df,
+    criterion = sum(w * log_student(rowSums(y^2), d, best$df)) -
+      sum(log(diag(inner$L))) - sum(log(diag(L))) - log(n) / n
+  )
+}
+
+# The log density of a standard Student t at squared radii, but for the constant that
+# log_normal() leaves out too.
+log_student <- function(square, d, df) {
+  lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df / 2) -
+    (df + d) / 2 * log1p(square / df)
+}
+
+# The best scale for squared radii.
+radial_student <- function(square, w, d, df) {
+  scale2 <- sum(w * square) / d
+  for (i in seq_len(rules$em_steps)) {
+    scale2 <- sum(w * square * (df + d) / (df + square / scale2)) / d
+  }
+  list(
+    df = df, scale2 = scale2,
+    log_density = sum(w * log_student(square / scale2, d, df)) - d / 2 * log(scale2)
+  )
+}
+
+student_step <- function(z, w, now, df) {
+  square <- rowSums(whitened(now$L, sweep(z, 2, now$mean))^2)
+  u <- w * (df + ncol(z)) / (df + square)
+  mean <- colSums(u * z) / sum(u)
+  upper <- tryCatch(
+    chol(crossprod(sqrt(u) * sweep(z, 2, mean))),
+    error = function(e) NULL
+  )
+  if (!is.null(upper)) list(mean = mean, L = t(upper))
 }
 
 # With z = sqrt(inflation) z' the coordinates are the same in z', but for a constant that

@@ -30,7 +30,7 @@ run_islands <- function(sampler, path, islands, start = 1) {
   if (all_dead(records)) {
     stop(records[[1]]$dead)
   }
-  pool(records)
+  pool(records, start)
 }
 
 # Whether a precision is asked for, not reached yet, and there is room for more islands.
@@ -69,8 +69,8 @@ in_parallel <- function(n) {
 # list(islands, steps, ...): a table with a row an island, the steps of all, and the
 # pooled particles as a record has them, with the `island` of each; islands in which all
 # died add nothing but their row.
-pool <- function(records) {
-  islands <- islands_table(records)
+pool <- function(records, start = 1) {
+  islands <- islands_table(records, start)
   share <- normalise_log(islands$log_z)
   alive <- which(!vapply(records, is_dead, NA))
   living <- records[alive]
@@ -84,7 +84,7 @@ pool <- function(records) {
     coordinates = stack("coordinates"),
     gradients = stack("gradients"),
     log_weights = unlist(weights),
-    island = rep(alive, each = nrow(living[[1]]$particles)),
+    island = rep(islands$island[alive], each = nrow(living[[1]]$particles)),
     origins = unlist(Map(
       function(r, i) r$origins + i * length(r$origins), living, seq_along(living)
     )),
@@ -92,10 +92,10 @@ pool <- function(records) {
   )
 }
 
-# A row an island.
-islands_table <- function(records) {
+# A row an island. start: the number of the first.
+islands_table <- function(records, start = 1) {
   table <- cbind(
-    island = seq_along(records),
+    island = as.integer(start - 1 + seq_along(records)),
     bind_rows(lapply(records, `[[`, "runs"))
   )
   tibble::as_tibble(table[setdiff(names(table), "run")])

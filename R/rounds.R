@@ -139,13 +139,7 @@ repeat_rounds <- function(course, sampler, path, plan) {
 
 one_round <- function(course, sampler, path, plan) {
   best <- course$best
-  # the first particles are too few, and too far off, to show what depends on what
-  allowed <- if (identical(best$reference, sampler$reference)) {
-    setdiff(course$allowed, "shape")
-  } else {
-    course$allowed
-  }
-  proposal <- propose(best, allowed)
+  proposal <- propose(best, allowed_now(course, sampler))
   sampler$reference <- if (is.null(proposal)) best$reference else proposal$reference
   if (is.null(path$adaptive_ess)) {
     keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
@@ -155,14 +149,27 @@ one_round <- function(course, sampler, path, plan) {
   label <- if (is.null(proposal)) best$runs$label else proposal$rung
   record <- tuned_run(course, sampler, path, label)
   used <- is_no_worse(record, best)
-  if (!used && !is.null(proposal)) {
-    course$allowed <- below(proposal$rung, course$allowed)
+  if (!used) {
+    course$allowed <- if (!is.null(proposal)) below(proposal$rung, course$allowed)
   }
   course$deserves_another <- deserves_another(record, best, used, course$allowed)
   if (used) {
     course$best <- record
   }
   keep(course, record, used)
+}
+
+# A shape that was found stays. From where the user started, the first particles are too far
+# off to show what depends on what.
+allowed_now <- function(course, sampler) {
+  reference <- course$best$reference
+  if (identical(reference, sampler$reference)) {
+    setdiff(course$allowed, "shape")
+  } else if (is_function_reference(reference) || is_normal(reference)) {
+    course$allowed
+  } else {
+    intersect(course$allowed, "shape")
+  }
 }
 
 # Whether another round is worth its cost: as long as the barrier falls; and when a fit
@@ -180,7 +187,11 @@ deserves_another <- function(record, best, used, allowed) {
 # best one's, but for chance; and its estimate has not fallen by more than the errors, as
 # it does when a reference leaves out a part of the target.
 is_no_worse <- function(record, best) {
-  !is_dead(record) && !rises(record, best, rules$fall) &&
+  if (is_dead(record) || rises(record, best, rules$fall)) {
+    return(FALSE)
+  }
+  # the barrier of a small run is that of the part that its few particles saw
+  record$runs$n_particles > best$runs$n_particles ||
     record$runs$barrier <= rules$equal_barrier * best$runs$barrier
 }
 

@@ -39,6 +39,8 @@ rules <- list(
   chance_sds = 8,
   least_explained = 0.1,
   least_bend = 0.05,
+  student_df = c(1, 1.5, 2, 3, 4, 6, 10),
+  em_steps = 8,
   # passes ---------------------------------------------------------------------
   most_passes_after = 2,
   least_shape_gain = 0.02,
@@ -52,7 +54,7 @@ rules <- list(
   scatter_rounding = 1e-7,
   gradient_level = 1e-4,
   stein = 3,
-  widest = 2,
+  widest = 4,
   n_edge_trials = 256,
   largest_edge = 0.05,
   bound_errors = 3,
