@@ -3,9 +3,10 @@
 #' Run the sampler from C
 #'
 #' A package can run the sampler from its own C or C++ code, on a target that is
-#' a C routine, and without a way through R: by the function `autosmc_run()` of the
-#' header `autosmc_api.h`. What it takes and gives is said there at each declaration;
-#' this page shows how the parts fit together.
+#' a C routine, by the function `autosmc_run()` of the header `autosmc_api.h`. R checks
+#' the settings once; no evaluation of the target passes through R. What the function
+#' takes and gives is said in the header at each declaration; this page shows how the
+#' parts fit together.
 #'
 #' One call is one run: of given step sizes, which is unbiased, or with `step_size`
 #' NULL one that tunes them. Tuning it once, and running again with what was found,

@@ -153,6 +153,9 @@ check_class <- function(x, arg, class, made_by) {
   x
 }
 
+# The columns that augment() and as_draws_df() add to those of the variables.
+taken_names <- c(".weight", ".log_weight", ".island", ".chain", ".iteration", ".draw")
+
 # Names of the variables; by default x1, x2, ...
 check_names <- function(names, dim) {
   if (is.null(names)) {
@@ -160,6 +163,18 @@ check_names <- function(names, dim) {
   }
   if (!is.character(names) || length(names) != dim || anyNA(names)) {
     abort_argument(names, "names", paste("a character vector of length", dim))
+  }
+  taken <- names %in% c("", taken_names)
+  if (any(taken)) {
+    bad <- names[taken][1]
+    abort(
+      c(
+        "{.arg names} must not have {.val {bad}} among them.",
+        "i" = "Not allowed are \"\" and what the columns of draws are called:
+          {.val {taken_names}}."
+      ),
+      "input"
+    )
   }
   if (anyDuplicated(names)) {
     twice <- names[anyDuplicated(names)]

@@ -1,13 +1,17 @@
 # Markov kernels, as the user chooses them.
 
-# A kernel: its name in the core, the parameters that are given (or NULL), the
-# options of the core (those that do not concern it as they come), and the
-# tuner's defaults.
+# A kernel: its name in the core, the parameters that are given (or NULL), what it
+# does, as in src/kernel.h (whether it needs `gradients`, `refreshes` velocities at a
+# rate, is Metropolis-`adjusted`), the options of the core (those that do not concern it
+# as they come), and the tuner's defaults.
 new_kernel <- function(
   name,
   label,
   step_size,
   tuner_defaults,
+  gradients = TRUE,
+  refreshes = FALSE,
+  adjusted = FALSE,
   refresh_rate = NULL,
   refresh_grid = NaN,
   backward = "time_correct",
@@ -20,6 +24,9 @@ new_kernel <- function(
     list(
       name = name,
       label = label,
+      gradients = gradients,
+      refreshes = refreshes,
+      adjusted = adjusted,
       step_size = step_size,
       refresh_rate = refresh_rate,
       refresh_grid = refresh_grid,
@@ -130,6 +137,7 @@ kernel_klmc <- function(
     "KLMC",
     step_size,
     kinetic_tuner,
+    refreshes = TRUE,
     refresh_rate = refresh_rate,
     refresh_grid = refresh_grid
   )
@@ -221,7 +229,7 @@ is_to_be_tuned <- function(kernel) {
 
 # Whether log Z is biased even with given parameters.
 is_biased <- function(kernel) {
-  kernel$name == "lmc" && kernel$options$backward == "detailed_balance"
+  kernel$options$backward == "detailed_balance"
 }
 
 # adjusted kernels ------------------------------------------------------------
@@ -264,7 +272,7 @@ kernel_mala <- function(
   target_acceptance = 0.574,
   n_moves = 1
 ) {
-  new_adjusted("mala", step_size, objective, target_acceptance, n_moves)
+  new_adjusted("mala", TRUE, step_size, objective, target_acceptance, n_moves)
 }
 
 #' @rdname kernel_mala
@@ -275,11 +283,12 @@ kernel_rwmh <- function(
   target_acceptance = 0.234,
   n_moves = 1
 ) {
-  new_adjusted("rwmh", step_size, objective, target_acceptance, n_moves)
+  new_adjusted("rwmh", FALSE, step_size, objective, target_acceptance, n_moves)
 }
 
 new_adjusted <- function(
   name,
+  gradients,
   step_size,
   objective,
   target_acceptance,
@@ -291,6 +300,8 @@ new_adjusted <- function(
     toupper(name),
     check_step_size(step_size),
     langevin_tuner,
+    gradients = gradients,
+    adjusted = TRUE,
     objective = objective,
     target_acceptance = check_number(
       target_acceptance,
@@ -309,7 +320,7 @@ new_adjusted <- function(
 print.smc_kernel <- function(x, ...) {
   cat("<smc_kernel> ", x$label, "\n", sep = "")
   cat("step size: ", format_given(x$step_size), "\n", sep = "")
-  if (x$name == "klmc") {
+  if (x$refreshes) {
     cat("refresh rate: ", format_given(x$refresh_rate), "\n", sep = "")
   }
   invisible(x)

@@ -41,7 +41,7 @@ check_schedule_frame <- function(schedule, kernel) {
   if (!is.data.frame(schedule)) {
     abort_argument(schedule, "schedule", "a data frame with a row a step")
   }
-  wanted <- c("lambda", "step_size", if (kernel$name == "klmc") "refresh_rate")
+  wanted <- c("lambda", "step_size", if (kernel$refreshes) "refresh_rate")
   if (!all(wanted %in% names(schedule))) {
     columns <- names(schedule)
     label <- kernel$label
@@ -54,18 +54,30 @@ check_schedule_frame <- function(schedule, kernel) {
   if (nrow(schedule) > 0 && schedule$lambda[1] %in% 0) {
     schedule <- schedule[-1, ]
   }
+  for (name in wanted) {
+    check_column(schedule, name)
+  }
   check_agreement(kernel, schedule, "step_size")
   check_agreement(kernel, schedule, "refresh_rate")
   list(
     lambda = check_schedule(
-      if (is.numeric(schedule$lambda)) c(0, schedule$lambda) else schedule$lambda,
+      c(0, schedule$lambda),
       "schedule$lambda"
     ),
     step_size = check_positive(schedule$step_size, "schedule$step_size"),
-    refresh_rate = if (kernel$name == "klmc") {
+    refresh_rate = if (kernel$refreshes) {
       check_rates(schedule$refresh_rate, "schedule$refresh_rate")
     }
   )
+}
+
+# A column may be of any kind, a matrix among them: only one number a row will do.
+check_column <- function(schedule, name) {
+  column <- schedule[[name]]
+  plain <- is.numeric(column) && is.null(dim(column)) && length(column) == nrow(schedule)
+  if (!plain) {
+    abort_argument(column, paste0("schedule$", name), "a numeric vector, one number a row")
+  }
 }
 
 # A parameter may be in the schedule and in the kernel, but it is the same one.

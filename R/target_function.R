@@ -6,7 +6,8 @@
 #'   [smc()] estimates. Of a numeric vector of length `dim`, with a number as
 #'   its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
 #'   point, with `n` numbers as its value. `NaN` and `-Inf` are allowed and mean
-#'   that the point is impossible. The value may carry the gradient in its
+#'   that the point is impossible; so do numbers of 1e15 and more, and of -1e15 and
+#'   less, which have no digits left behind the point: take a constant off there. The value may carry the gradient in its
 #'   attribute `"gradient"`, as the functions made by [stats::deriv()] do.
 #' @param dim the dimension (positive integer).
 #' @param gradient a function of the same argument: the gradient, a numeric
@@ -16,8 +17,9 @@
 #' @param vectorized whether the functions take all points at once (TRUE or
 #'   FALSE). Much faster, since R's overhead is paid once and not once a point.
 #' @param names names of the variables (character vector of length `dim`, no two
-#'   the same); NULL for `x1`, `x2`, .... They are the names of the vector, or
-#'   of the matrix's columns, that the functions are given.
+#'   the same, and none empty or the name of a column of draws, such as `.weight` and
+#'   `.draw`); NULL for `x1`, `x2`, .... They are the names of the vector, or of the
+#'   matrix's columns, that the functions are given.
 #' @param lower,upper bounds of the variables (a number, or a numeric vector of
 #'   length `dim`; `-Inf` and `Inf` for none). See the section Bounds.
 #' @return A target: an object of class `smc_target`.

@@ -39,8 +39,8 @@
 #' @param search how the bracket is narrowed: `"parabolic"`, to the vertex of the
 #'   parabola through its three points, or `"golden"`, by golden section as in the
 #'   paper.
-#' @param tolerance how finely the logarithm of the step size is sought (positive
-#'   number): the width of the bracket at which the search stops.
+#' @param tolerance how finely the logarithm of the step size is sought (number of at
+#'   least 1e-8): the width of the bracket at which the search stops.
 #' @param bracket_start,bracket_growth the first step of the search for a
 #'   bracket, on the log scale (positive number), and the factor by which its
 #'   steps grow (number above 1).
@@ -81,7 +81,7 @@ tuner_kl <- function(
       is_default_n = missing(n_subsample),
       search = check_choice(search, "search", c("parabolic", "golden")),
       regularization = number(regularization, "regularization", min = 0),
-      tolerance = positive(tolerance, "tolerance"),
+      tolerance = number(tolerance, "tolerance", min = least_tolerance),
       bracket_start = positive(bracket_start, "bracket_start"),
       bracket_growth = number(
         bracket_growth,
@@ -96,6 +96,9 @@ tuner_kl <- function(
     class = "smc_tuner"
   )
 }
+
+# The core takes log step sizes that differ by less than 1e-10 for the same.
+least_tolerance <- 1e-8
 
 # The tuner's settings for a kernel and a number of particles, none of them NULL.
 complete_tuner <- function(settings) {

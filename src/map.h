@@ -81,7 +81,7 @@ void smc_chain_layout(smc_chain *chain, smc_arena *arena, int n);
  * else in scratch that is overwritten by the next call. */
 const double *smc_chain_forward(const smc_chain *chain, int n, const double *z);
 
-/* The same for point k alone, in the places that the last call has used. */
+/* The same for point k alone, over what the last call has written of it. */
 void smc_chain_forward_one(const smc_chain *chain, int k, const double *z);
 
 /* The points after the first n_maps maps, of the last call for z. */

@@ -1,7 +1,8 @@
 /* map_conditional.c: coordinates whose location and scale depend on others, as
  * those of a funnel depend on its neck, and those of a banana on its long axis.
  *
- * Some coordinates of z, the drivers D, act on the rest,
+ * Some coordinates of z, the conditioning variables or drivers D, act on the
+ * rest,
  *   u_j = z_j exp(slope_j . z_D) + shift_j . z_D + curve_j . (z_D^2 - 1),
  * and are themselves left as they are, u_k = z_k. Where location and spread of
  * u depend on a driver in this way, those of z do not, and one step size suits

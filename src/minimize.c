@@ -7,6 +7,14 @@
  * bracketing returns to a point it has been to differ by rounding only. */
 static const double same_point = 1e-10;
 
+/* A bracket narrower than this has no room for a point that is not one of its
+ * own three. */
+static const double narrowest = 1e-9;
+
+static double tolerance_of(const smc_search *s) {
+  return fmax(s->options->tolerance, narrowest);
+}
+
 static bool over(const smc_search *s) {
   return s->status != SMC_SEARCH_CONVERGED;
 }
@@ -152,7 +160,7 @@ static smc_bracket shrink(smc_bracket b, double x, double y_x, double y) {
 static double parabolic_point(smc_search *s, smc_bracket b) {
   const double trusted_width = 1.0; /* parabolas fit narrow brackets only */
   double v = b.upper - b.lower < trusted_width ? vertex(s, b) : NAN;
-  double least = 0.49 * s->options->tolerance;
+  double least = 0.49 * tolerance_of(s);
   bool right = b.upper - b.middle > b.middle - b.lower;
   if (fabs(v - b.middle) <= least)
     v = b.middle + (right ? least : -least);
@@ -161,7 +169,7 @@ static double parabolic_point(smc_search *s, smc_bracket b) {
 
 double smc_narrow(smc_search *s, smc_bracket b) {
   double width, last_width = INFINITY;
-  while (!over(s) && (width = b.upper - b.lower) > s->options->tolerance) {
+  while (!over(s) && (width = b.upper - b.lower) > tolerance_of(s)) {
     double x = NAN;
     if (s->options->method == SMC_SEARCH_PARABOLIC && width < 0.7 * last_width)
       x = parabolic_point(s, b); /* else it creeps */

@@ -35,7 +35,7 @@ typedef struct smc_search_options {
   double bracket_start;  /* c > 0: first step of the bracketing            */
   double bracket_growth; /* r > 1: growth of its steps                     */
   double backoff;        /* delta != 0: step of FindFeasible               */
-  double tolerance;      /* eps > 0: see smc_narrow                        */
+  double tolerance;      /* eps > 0: see smc_narrow; below 1e-9 as that     */
   double lower, upper;   /* limits on the argument                         */
   int max_evals;         /* at most SMC_SEARCH_MAX_EVALS                   */
 } smc_search_options;

@@ -74,6 +74,8 @@ static smc_kernel_options read_kernel_options(SEXP list) {
 
 static smc_tuner_options read_tuner(SEXP list) {
   SEXP grid = r_element(list, "refresh_grid");
+  if (!Rf_isReal(grid) || XLENGTH(grid) > SMC_MAX_REFRESH_GRID)
+    Rf_error("internal error: `refresh_grid` has a wrong type or length");
   return (smc_tuner_options){
       .n_subsample = int_of(list, "n_subsample"),
       .regularization = real_of(list, "regularization"),

@@ -14,6 +14,8 @@ typedef struct {
 } gaussian;
 
 void *target_gaussian_init(SEXP data) {
+  if (!Rf_isNewList(data) || Rf_length(data) != 2)
+    Rf_error("`data` must be a list of 2");
   SEXP mean = VECTOR_ELT(data, 0), sd = VECTOR_ELT(data, 1);
   gaussian *g = (gaussian *)R_alloc(1, sizeof *g);
   if (Rf_length(mean) != Rf_length(sd))
@@ -42,6 +44,8 @@ static double gaussian_point(const gaussian *g, const double *x, double *grad) {
 int target_gaussian(void *data, int d, int n, const double *x, double *logp,
                     double *grad) {
   const gaussian *g = data;
+  if (!g)
+    return TARGET_NO_CONTEXT;
   if (d != g->d)
     return TARGET_BAD_DIM;
   for (int k = 0; k < n; k++) {

@@ -17,6 +17,8 @@ typedef struct {
 } cox;
 
 void *target_pines_init(SEXP data) {
+  if (!Rf_isNewList(data) || Rf_length(data) != 4)
+    Rf_error("`data` must be a list of 4");
   SEXP counts = VECTOR_ELT(data, 0), chol = VECTOR_ELT(data, 1);
   cox *c = (cox *)R_alloc(1, sizeof *c);
   c->d = Rf_length(counts);
@@ -71,6 +73,8 @@ static void block(const cox *c, int n, const double *z, double *logp,
 int target_pines(void *data, int d, int n, const double *x, double *logp,
                  double *grad) {
   const cox *c = data;
+  if (!c)
+    return TARGET_NO_CONTEXT;
   if (d != c->d)
     return TARGET_BAD_DIM;
   for (int k = 0; k < n; k += TARGET_BLOCK) {

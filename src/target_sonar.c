@@ -19,6 +19,8 @@ typedef struct {
 } logistic;
 
 void *target_sonar_init(SEXP data) {
+  if (!Rf_isNewList(data) || Rf_length(data) != 2)
+    Rf_error("`data` must be a list of 2");
   SEXP x = VECTOR_ELT(data, 0), y = VECTOR_ELT(data, 1);
   logistic *c = (logistic *)R_alloc(1, sizeof *c);
   c->m = Rf_nrows(x);
@@ -90,6 +92,8 @@ static void block(const logistic *c, int n, const double *x, double *logp,
 int target_sonar(void *data, int d, int n, const double *x, double *logp,
                  double *grad) {
   const logistic *c = data;
+  if (!c)
+    return TARGET_NO_CONTEXT;
   if (d != c->d)
     return TARGET_BAD_DIM;
   for (int k = 0; k < n; k += TARGET_BLOCK) {

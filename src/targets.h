@@ -11,8 +11,9 @@
  *   logp  out     n log densities; overflow gives -Inf or NaN
  *   grad  out     d x n gradients, laid out as x; or NULL, then not computed
  *
- * and the result is 0, or TARGET_BAD_DIM when d is not what the target or its
- * data have. Contexts and work space come from R_alloc(): nothing to release.
+ * and the result is 0; TARGET_BAD_DIM when d is not what the target or its data
+ * have; or TARGET_NO_CONTEXT when there is an init routine that was not called.
+ * Contexts and work space come from R_alloc(): nothing to release.
  */
 #ifndef TARGETS_H
 #define TARGETS_H
@@ -22,8 +23,9 @@
 struct SEXPREC;
 
 enum {
-  TARGET_BAD_DIM = 1, /* returned when d does not fit the target */
-  TARGET_BLOCK = 128  /* points that share one matrix product */
+  TARGET_BAD_DIM = 1,    /* returned when d does not fit the target */
+  TARGET_NO_CONTEXT = 2, /* returned when data is missing */
+  TARGET_BLOCK = 128     /* points that share one matrix product */
 };
 
 #define TARGET_LOG_SQRT_2PI 0.918938533204672741780329736406

@@ -64,7 +64,8 @@ enum {
   AUTOSMC_OK = 0,
   AUTOSMC_TARGET_FAILED = 1, /* the target returned another value than 0    */
   AUTOSMC_ALL_DEAD = 2,      /* no particle is left with a weight above 0   */
-  AUTOSMC_BAD_SETTINGS = 3   /* nothing was run                             */
+  AUTOSMC_BAD_SETTINGS = 3   /* nothing was run; also where R has not the
+                                memory that it takes                       */
 };
 
 /* What is registered under the name "autosmc_run". The sizes are those of the

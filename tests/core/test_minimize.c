@@ -436,6 +436,25 @@ static void test_memory(void) {
   CHECK(smc_search_best(&s, 42.0) == 2.0);
 }
 
+/* A tolerance below what numbers can tell apart ends, near the minimum. */
+static void test_finest(void) {
+  static const double finest[] = {1e-9, 1e-12, 1e-17, 1e-300};
+  static const shape shapes[] = {QUADRATIC, ABSOLUTE, ASYMMETRIC, LOPSIDED};
+  long bad = 0, cases = 0;
+  dice r = {205};
+  for (int which = 0; which < N_SETTINGS; which++)
+    for (int i = 0; i < 400; i++, cases++) {
+      smc_search_options options = options_of(which);
+      problem p = {.shape = shapes[i % 4], .scale = 1.0};
+      p.centre = dice_between(&r, -30.0, 30.0);
+      options.tolerance = finest[i / 100];
+      outcome o = run(&p, &options, p.centre + 3.0 * dice_normal(&r), true);
+      bad += o.status != SMC_SEARCH_CONVERGED;
+      bad += !(fabs(o.best - p.centre) < 1e-6);
+    }
+  CHECK_NONE(bad, cases, "a search of any tolerance ends");
+}
+
 void test_minimize(void) {
   check_found(QUADRATIC, "quadratic");
   check_found(ABSOLUTE, "absolute");
@@ -452,4 +471,5 @@ void test_minimize(void) {
   test_failure();
   test_parabola_saves();
   test_memory();
+  test_finest();
 }

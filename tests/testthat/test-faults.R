@@ -82,6 +82,26 @@ test_that("a schedule data frame must have its columns, in order", {
   expect_input_error(run(lambda = c(0.5, 1), step_size = c(NA, 1)), positive)
 })
 
+test_that("a column of a schedule has one number a row", {
+  steps <- data.frame(lambda = c(0.5, 1), step_size = 1, refresh_rate = 1)
+  put <- function(name, column) {
+    steps[[name]] <- column
+    steps
+  }
+  columns <- list(
+    matrix(c(0.5, 1, 0.7, 1), 2), matrix(c(0.5, 1)), array(c(0.5, 1), 2),
+    data.frame(x = c(0.5, 1)), list(0.5, 1), factor(c(0.5, 1)), c("0.5", "1"), c(NA, NA)
+  )
+  for (column in columns) {
+    for (name in names(steps)) {
+      expect_input_error(
+        smc_run(target_funnel(2), put(name, column), kernel = kernel_klmc()),
+        sprintf("`schedule\\$%s` must be a numeric vector, one number a row", name)
+      )
+    }
+  }
+})
+
 test_that("step sizes must be positive, one or one a step", {
   expect_input_error(kernel_lmc(-1), "`step_size` must .*positive.* is -1")
   expect_input_error(kernel_lmc(c(1, 0)), "element 2 is 0")
@@ -108,12 +128,51 @@ test_that("the tuner's settings are checked", {
   )
   expect_input_error(tuner_kl(0), "`n_subsample` must be .* not 0")
   expect_input_error(tuner_kl(regularization = -1), "`regularization` .* not -1")
-  expect_input_error(tuner_kl(tolerance = 0), "`tolerance` .* not 0")
+  expect_input_error(tuner_kl(tolerance = 0), "`tolerance` .* at least 1e-08, not 0")
+  expect_input_error(tuner_kl(tolerance = 1e-17), "`tolerance` .* not 1e-17")
   expect_input_error(tuner_kl(bracket_start = "a"), "`bracket_start` .* \"a\"")
   expect_input_error(tuner_kl(bracket_growth = 1), "`bracket_growth` .* not 1")
   expect_input_error(tuner_kl(backoff = 0), "`backoff` .* not 0")
   expect_input_error(tuner_kl(step_size_guess = 0), "`step_size_guess` .* not 0")
   expect_input_error(tuner_kl(step_size_anchor = NA), "`step_size_anchor` .* NA")
+})
+
+test_that("the finest tolerance comes to an end", {
+  for (search in c("parabolic", "golden")) {
+    fit <- adapt_plain(target_funnel(2),
+      n_particles = 16, n_steps = 3, tuner = tuner_kl(8, search, tolerance = 1e-8), seed = 1
+    )
+    expect_identical(fit$steps$tuner_status %in% c("converged", "exhausted"), rep(TRUE, 3))
+  }
+})
+
+test_that("variables are not called as the columns of draws are", {
+  taken <- c(".weight", ".log_weight", ".island", ".chain", ".iteration", ".draw", "")
+  fit <- quick_run(target_gaussian(1))
+  columns <- c(names(augment(fit)), names(posterior::as_draws_df(fit)))
+  expect_identical(setdiff(columns, c("x", "x1", taken)), character())
+  for (name in taken) {
+    expect_input_error(
+      target_function(sum, 2, names = c("x", name)),
+      sprintf("`names` must not have \"%s\" among them", gsub(".", "\\.", name, fixed = TRUE))
+    )
+  }
+  expect_identical(target_function(sum, 2, names = c("weight", ".x"))$names, c("weight", ".x"))
+})
+
+test_that("a run too large for any memory says how large", {
+  # beyond what can be counted, and beyond what there are addresses for
+  sizes <- list(c(1e5, 2e9, 1e16), c(1e4, 1e9, 5e14))
+  for (size in sizes) {
+    for (verb in list(smc, smc_adapt)) {
+      error <- catch(verb(normal_target(size[1]), n_particles = size[2]))
+      expect_s3_class(error, "autosmc_error_memory")
+      expect_s3_class(error, "autosmc_error")
+      expect_match(conditionMessage(error), "The run takes [0-9.]+ [PT]B of memory")
+      expect_gt(error$bytes, size[3])
+    }
+  }
+  expect_usable_session()
 })
 
 test_that("the other arguments of the verbs are checked", {
@@ -310,6 +369,23 @@ test_that("impossible points kill their own particles only", {
     expect_true(any(dead))
     expect_identical(fit$log_weights == -Inf, unname(dead))
   }
+})
+
+test_that("log densities without digits behind the point are impossible", {
+  shifted <- function(by) function(x) -sum(x^2) / 2 + by
+  run <- function(by) quick_run(target_function(shifted(by), 2, gradient = normal_gradient))
+  for (by in c(1e14, -1e14)) {
+    expect_lt(abs(run(by)$log_z / by - 1), 1e-12)
+  }
+  for (by in c(1.1e15, 1e17, -1.1e15, -1e17)) {
+    expect_s3_class(catch(run(by)), "autosmc_error_degenerate")
+  }
+  # and where it is so for some of the points, for these
+  some <- function(x) -sum(x^2) / 2 + if (x[1] > 0) 1e16 else 0
+  fit <- calmly(smc_plain(target_function(some, 2, gradient = normal_gradient),
+    kernel = kernel_mala(), n_particles = 64, n_steps = 4, seed = 1
+  ))
+  expect_lt(fit$log_z, log(2 * pi))
 })
 
 test_that("a compiled target's NaN and -Inf kill a particle too", {

@@ -404,3 +404,24 @@ test_that("adjusted kernels weigh and resample before they move", {
     )$particles
   ) > 0)
 })
+
+test_that("a kernel says what it does", {
+  does <- function(kernel) unlist(kernel[c("gradients", "refreshes", "adjusted")])
+  expect_identical(unname(does(kernel_klmc())), c(TRUE, TRUE, FALSE))
+  expect_identical(unname(does(kernel_lmc())), c(TRUE, FALSE, FALSE))
+  expect_identical(unname(does(kernel_mala())), c(TRUE, FALSE, TRUE))
+  expect_identical(unname(does(kernel_rwmh())), c(FALSE, FALSE, TRUE))
+  # as the core has it: what a run fills in
+  for (kernel in list(kernel_klmc(), kernel_lmc(), kernel_mala(), kernel_rwmh())) {
+    asked <- FALSE
+    gradient <- function(x) {
+      asked <<- TRUE
+      -x
+    }
+    target <- target_function(normal_density, 2, gradient = gradient)
+    steps <- smc_plain(target, kernel = kernel, n_particles = 16, n_steps = 2, seed = 1)$steps
+    expect_identical(asked, kernel$gradients)
+    expect_identical(anyNA(steps$refresh_rate), !kernel$refreshes)
+    expect_identical(anyNA(steps$acceptance), !kernel$adjusted)
+  }
+})

@@ -226,6 +226,19 @@ test_that("settings that are wrong are named", {
   bad("`reference_sd` must have positive numbers only", reference_sd = c(1, 0))
 })
 
+test_that("a run too large for any memory is refused", {
+  for (size in list(c(1677628839, 152718392), c(2147483647, 2147483647), c(1e5, 2e9))) {
+    settings <- list(
+      kernel = "rwmh", d = size[1], n_particles = size[2], n_steps = 2L, seed = 3, run = 1
+    )
+    # without arrays for the results, nor the last field of the settings
+    none <- c(-.Machine$sizeof.pointer, 0L)
+    out <- .Call(getNativeSymbolInfo("api_test_sizes", api), settings, as.integer(none))
+    expect_identical(out[[1]], 3L)
+    expect_match(out[[2]], "the run takes [0-9.e+]+ bytes of memory")
+  }
+})
+
 test_that("callers of an older version go on, of a later one are told", {
   sized <- function(...) {
     settings <- list(

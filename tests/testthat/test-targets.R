@@ -220,3 +220,16 @@ test_that("the pines posterior is its model", {
   expect_true_gradient(target, points[1, ], c(1, 2, 41, 777, 1600))
   expect_same_in_one_call(target, points)
 })
+
+test_that("a routine without its context returns a code", {
+  for (name in c("target_gaussian", "target_sonar", "target_pines")) {
+    error <- catch(smc_plain(target_native(name, "autosmc", dim = 3), n_particles = 16))
+    expect_s3_class(error, "autosmc_error_target")
+    expect_match(conditionMessage(error), "returned the code 2")
+    for (data in list(NULL, list(), list(1L, 1L, 1L, 1L), "a")) {
+      init <- paste0(name, "_init")
+      without <- target_native(name, "autosmc", dim = 3, init = init, data = data)
+      expect_s3_class(catch(smc_plain(without, n_particles = 16)), "autosmc_error_target")
+    }
+  }
+})
