@@ -304,9 +304,9 @@ hierarchy_density <- function(data, mean, sd, tau, sigma, centred) {
     if (!known) {
       value <- value + sigma$log(x[, 3])
       slope <- cbind(
-        slope[, 1:2],
+        slope[, 1:2, drop = FALSE],
         sigma$slope(x[, 3]) + rowSums(squares * exp(-2 * s) - N),
-        slope[, -(1:2)]
+        slope[, -(1:2), drop = FALSE]
       )
     }
     with_gradient(value, slope)

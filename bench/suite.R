@@ -163,6 +163,10 @@ suite_main <- function(args) {
   is_judge <- vapply(models, `[[`, TRUE, "judge")
   wanted <- grepl(options$only, names(models)) &
     (!options$judge | is_judge) & (!options$choose | !is_judge)
+  unknown <- names(which(wanted & is.na(vapply(models, `[[`, 0, "truth"))))
+  if (length(unknown) > 0) {
+    stop("no truth in results/truths.csv, see truths.R: ", toString(unknown))
+  }
   if (options$fresh) unlink(options$file)
   rows <- suite_run(
     options$suite, models[wanted], options$seeds, options$file, options$workers
