@@ -4,7 +4,7 @@
 # posterior standard deviations from 0. About half judge, and rules may be chosen on the
 # others. See models.R for the blocks and suite.R for the runner.
 
-sampled <- "importance sampling from Student's t at the mode, 1,000,000 draws"
+sampled <- "importance sampling from Student's t at the mode, standard error below 0.005"
 choose <- FALSE
 judge <- TRUE
 

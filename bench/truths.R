@@ -119,17 +119,17 @@ fitted_importance <- function(density, d, n, mode = find_mode(density, d)) {
   e <- eigen(hessian, symmetric = TRUE)
   v <- 1 / pmax(e$values, max(e$values) * 1e-12)
   cov <- e$vectors %*% (v * t(e$vectors))
-  result <- importance(density, mode, cov, 1e5)
+  result <- importance(density, mode, cov, 3e4)
   for (i in 1:4) {
     # weights cut at the 30th largest, lest a few draws make the fit
     w <- pmin(result$weights, sort(result$weights, decreasing = TRUE)[30])
     fit <- cov.wt(result$draws, w / sum(w))
-    result <- importance(density, fit$center, 1.2 * fit$cov, if (i < 4) 1e5 else n)
+    result <- importance(density, fit$center, 1.2 * fit$cov, if (i < 4) 3e4 else n)
   }
   c(result, list(mode = mode, cov = cov))
 }
 
-sampled_truth <- function(target, n = 1e6) {
+sampled_truth <- function(target, n = 4e5) {
   result <- fitted_importance(free_density(target), target$dim, n)
   stopifnot(result$se < 0.005)
   result$log_z
@@ -141,7 +141,7 @@ two_labellings_truth <- function(target, start) {
   density <- free_density(target)
   parts <- lapply(list(start, c(-start[1], start[3:2], start[5:4])), function(at) {
     fit <- optim(at, function(u) min(-density(matrix(u, 1))$log, 1e300), method = "BFGS")
-    fitted_importance(density, 5, 5e5, fit$par)
+    fitted_importance(density, 5, 2e5, fit$par)
   })
   stopifnot(parts[[1]]$se < 0.005, parts[[2]]$se < 0.5)
   log_sum_exp(c(parts[[1]]$log_z, parts[[2]]$log_z))
@@ -210,7 +210,7 @@ second_way <- function(model, target) {
   if (d > 20) return(none)
   tryCatch({
     is_sampled <- startsWith(model$how, "importance")
-    result <- fitted_importance(density, d, if (is_sampled) 1e5 else 2e5)
+    result <- fitted_importance(density, d, 1e5)
     if (result$se > 0.05) return(none)
     keep <- sample.int(nrow(result$draws), 20, TRUE, result$weights)
     draws <- density(result$draws[keep, , drop = FALSE])$x
