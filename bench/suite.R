@@ -110,16 +110,13 @@ suite_run <- function(suite, models, seeds, file, workers = 2) {
       row <- results[[name]]
       if (is.data.frame(row)) {
         append_rows(row, file)
-      } else if (!is.null(row)) {
-        message(name, " failed outside of the fit: ", one_line(as.character(row)))
+      } else {
+        why <- if (is.null(row)) "its process was killed" else one_line(as.character(row))
+        message(name, " has no row: ", why)
       }
     }
-    if (length(results) > 0) {
-      over <- vapply(running, function(job) job$name %in% names(results), TRUE)
-      # the second collection reaps the processes that have answered
-      parallel::mccollect(running[over], wait = TRUE)
-      running <- running[!over]
-    }
+    over <- vapply(running, function(job) job$name %in% names(results), TRUE)
+    running <- running[!over]
   }
   utils::read.csv(file)
 }
