@@ -7,9 +7,9 @@ log_chisq_variance <- pi^2 / 2
 
 # How the coordinates of weighted particles of mean 0 depend on some of them, as
 # condition_on() returns it. Conditioning variables are found one after the other, as long
-# as each makes the particles likelier; NULL where there are none that do so better than the
+# as each makes the particles likelier. n: how many independent draws they are worth. NULL where there are none that do so better than the
 # normal distribution with the factor L.
-fit_driven <- function(x, w, L) {
+fit_driven <- function(x, w, L, n) {
   z <- whitened(L, x)
   # Correlations that are there by chance hide what is small in the neck of a funnel:
   # the coordinates as they are may show it better.
@@ -17,9 +17,9 @@ fit_driven <- function(x, w, L) {
   best <- list(criterion = sum(w * log_normal(z, L)))
   repeat {
     found <- unique(c(
-      find_scaling(x, w, views, best$drivers), find_bending(w, views, best$drivers)
+      find_scaling(x, w, views, best$drivers, n), find_bending(w, views, best$drivers, n)
     ))
-    tried <- lapply(found, function(k) condition_on(x, w, c(best$drivers, k)))
+    tried <- lapply(found, function(k) condition_on(x, w, c(best$drivers, k), n))
     criteria <- vapply(tried, function(t) if (is.null(t)) -Inf else t$criterion, 0)
     if (length(tried) == 0 || max(criteria) <= best$criterion) {
       return(if (!is.null(best$drivers)) best)
@@ -38,7 +38,7 @@ log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
 # The coordinate with the strongest linear relation to the log squares of the others,
 # that is, twice the logarithm of their scale, in one of their views; NULL when it is
 # weak, or may be chance.
-find_scaling <- function(x, w, views, drivers) {
+find_scaling <- function(x, w, views, drivers, n) {
   free <- setdiff(seq_len(ncol(x)), drivers)
   followers <- length(free) - 1
   if (followers < 1) {
@@ -54,7 +54,6 @@ find_scaling <- function(x, w, views, drivers) {
   })
   explained <- do.call(pmax, explained)
   # n times the sum is chi-squared where there is no relation
-  n <- 1 / sum(w^2)
   chance <- (followers + rules$chance_sds * sqrt(2 * followers)) / n
   best <- which.max(explained)
   if (isTRUE(explained[best] > max(chance, rules$least_explained * followers))) free[best]
@@ -62,7 +61,7 @@ find_scaling <- function(x, w, views, drivers) {
 
 # The coordinate whose square explains most of another one's variance; NULL when it is
 # little, or may be chance. Whitened coordinates have no linear relations left.
-find_bending <- function(w, views, drivers) {
+find_bending <- function(w, views, drivers, n) {
   z <- views[[1]]
   free <- setdiff(seq_len(ncol(z)), drivers)
   if (length(free) < 2) {
@@ -75,7 +74,6 @@ find_bending <- function(w, views, drivers) {
   square <- square - sweep(z, 2, slope, "*")
   part <- crossprod(w * square, z)^2 / tcrossprod(colSums(w * square^2), colSums(w * z^2))
   diag(part) <- 0
-  n <- 1 / sum(w^2)
   chance <- (1 + rules$chance_sds * sqrt(2)) / n * log(max(2, length(part)))
   best <- which(part == max(part), arr.ind = TRUE)[1, 1]
   if (isTRUE(max(part) > max(chance, rules$least_bend))) free[best]
@@ -88,7 +86,7 @@ find_bending <- function(w, views, drivers) {
 # and the log scale by regression of the log squares of what is left. The weights matter:
 # where the scale is small the location must be right to a fraction of it. `criterion` is
 # the mean log density, less what as many parameters gain by chance (Schwarz).
-condition_on <- function(x, w, drivers, n_sweeps = 3) {
+condition_on <- function(x, w, drivers, n, n_sweeps = 3) {
   d <- ncol(x)
   followers <- setdiff(seq_len(d), drivers)
   among_drivers <- fit_scale(x[, drivers, drop = FALSE], w)
@@ -114,11 +112,11 @@ condition_on <- function(x, w, drivers, n_sweeps = 3) {
     L[followers, followers] <- among_followers
     u <- whitened(L, x)
     for (j in followers) {
-      at <- regress_briefly(bent, u[, j], precisions(w, design %*% log_scale[, j]))
+      at <- regress_briefly(bent, u[, j], precisions(w, design %*% log_scale[, j]), n)
       location[, j] <- at$coefficients
       # least squares draws the line to points of high leverage: make up for it
       square <- at$residuals^2 / (1 - at$leverage) + rules$least_square
-      log_scale[, j] <- regress_briefly(design, log(square) / 2, w)$coefficients
+      log_scale[, j] <- regress_briefly(design, log(square) / 2, w, n)$coefficients
     }
     log_scale[1, ] <- 0 # L has the constant
   }
@@ -137,7 +135,6 @@ condition_on <- function(x, w, drivers, n_sweeps = 3) {
     slope = t(log_scale[-1, , drop = FALSE])
   )
   n_parameters <- sum(location != 0) + sum(log_scale != 0)
-  n <- 1 / sum(w^2)
   fit$criterion <-
     sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
     n_parameters * log(n) / (2 * n)
@@ -165,8 +162,7 @@ regress <- function(design, y, weights) {
 
 # The same for a vector y, without the slopes that may as well be 0 (by Schwarz's
 # criterion): they would do harm where the line goes on and the particles do not.
-regress_briefly <- function(design, y, weights) {
-  n <- 1 / sum(weights^2)
+regress_briefly <- function(design, y, weights, n) {
   full <- regress(design, y, weights)
   variance <- sum(weights * full$residuals^2) * full$spread / n
   needed <- full$coefficients^2 > log(n) * variance

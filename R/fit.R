@@ -30,14 +30,14 @@ new_fit <- function(sampler, result, plan) {
           kernel = sampler$kernel$name
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
-        runs = fit_runs(course, final, estimate),
+        runs = fit_runs(sampler, course, final, estimate),
         islands = final$islands,
         logml = estimate$log_z,
         scout = course$scout,
         diagnostics = result$diagnostics
       ),
       sampler[sampler_names],
-      plan[setdiff(names(plan), c("islands", "scout"))]
+      plan[setdiff(names(plan), c("islands", "scout", "chooses_kernel"))]
     ),
     # the class and `logml` are what bridgesampling asks of what it compares
     class = c("smc_fit", "bridge")
@@ -48,6 +48,7 @@ runs_columns <- c(
   "run",
   "round",
   "label",
+  "kernel",
   "log_z",
   "std_error",
   "conf_low",
@@ -64,14 +65,14 @@ runs_columns <- c(
 )
 
 # A row for the scout, one for every round, and one for the islands together.
-fit_runs <- function(course, final, estimate) {
+fit_runs <- function(sampler, course, final, estimate) {
   rounds <- Map(function(record, used) {
     data.frame(record$runs, islands = 1L, used = used)
   }, course$records, course$used)
   rows <- c(
     if (!is.null(course$scout)) list(scout_row(course$scout)),
     rounds,
-    if (!is.null(final)) list(final_row(final, estimate, course$best$runs$label))
+    if (!is.null(final)) list(final_row(final, estimate, course$best$runs$label, sampler$kernel))
   )
   bind_rows(lapply(rows, function(row) {
     row[setdiff(runs_columns, names(row))] <- NA_real_
@@ -81,19 +82,21 @@ fit_runs <- function(course, final, estimate) {
 
 scout_row <- function(scout) {
   data.frame(
-    run = "scout", round = NA_integer_, label = NA_character_, biased = NA,
+    run = "scout", round = NA_integer_, label = NA_character_,
+    kernel = NA_character_, biased = NA,
     n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
     n_objective_evals = 0L, n_target_evals = scout$n_target_evals,
     seconds = scout$seconds, used = TRUE
   )
 }
 
-final_row <- function(final, estimate, label) {
+final_row <- function(final, estimate, label, kernel) {
   islands <- final$islands
   row <- as.data.frame(islands[1, setdiff(names(islands), "island")])
   row$run <- "final"
   row$used <- TRUE
   row$label <- if (is.null(label)) "given" else label
+  row$kernel <- kernel$name
   row[names(estimate)] <- estimate
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)

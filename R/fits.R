@@ -210,8 +210,12 @@ fit_shape <- function(record) {
   }
   x <- moments$centred
   w <- weighty$w
-  conditional <- fit_driven(x, w, moments$L)
-  student <- fit_student(x, w, moments$L)
+  n <- n_families(record)
+  if (n < rules$families_per_dimension * ncol(x)) {
+    return(NULL)
+  }
+  conditional <- fit_driven(x, w, moments$L, n)
+  student <- fit_student(x, w, moments$L, n)
   if (is.null(conditional) && is.null(student)) {
     return(NULL)
   }
@@ -223,14 +227,14 @@ fit_shape <- function(record) {
       inflated_conditional(moments$mean, conditional)
     },
     gain = max(conditional$criterion, student$criterion) -
-      present_criterion(record$reference, x, w, moments$L, student)
+      present_criterion(record$reference, x, w, moments$L, n, student)
   )
 }
 
 # The mean log density under the best fit of the reference's own kind.
-present_criterion <- function(reference, x, w, L, student) {
+present_criterion <- function(reference, x, w, L, n, student) {
   drivers <- reference$driven$drivers
-  fit <- if (!is.null(drivers)) condition_on(x, w, drivers)
+  fit <- if (!is.null(drivers)) condition_on(x, w, drivers, n)
   max(
     sum(w * log_normal(whitened(L, x), L)),
     fit$criterion,
@@ -248,10 +252,9 @@ new_student_reference <- function(mean, chol, df) {
 # A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
 # from a grid, location and scale for each by the EM algorithm. NULL where a normal
 # distribution with the factor L does as well.
-fit_student <- function(x, w, L) {
+fit_student <- function(x, w, L, n) {
   z <- whitened(L, x)
   d <- ncol(z)
-  n <- 1 / sum(w^2)
   radial <- lapply(rules$student_df, function(df) radial_student(rowSums(z^2), w, d, df))
   best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
   # two parameters more than the normal: degrees of freedom and scale

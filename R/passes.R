@@ -5,14 +5,15 @@
 # Returns list(sampler, course, final, estimate, diagnostics) of the last pass.
 passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
-  for (pass in seq_len(1 + rules$most_passes_after)) {
+  for (pass in seq_len(1 + rules$most_further_passes)) {
+    course <- choose_kernel(course, sampler, plan)
     result <- one_pass(
-      with_reference(sampler, course$best$reference),
-      final_path(course$best, sampler$reference, sampler$kernel, plan$step_fraction),
+      sampler_of_best(sampler, course),
+      final_path(course$best, sampler, plan),
       islands, course,
       start = 1 + (pass - 1) * rules$islands_apart
     )
-    proposal <- if (plan$whiten && pass <= rules$most_passes_after) reshape(result)
+    proposal <- if (plan$whiten && pass <= rules$most_further_passes) reshape(result)
     if (is.null(proposal)) {
       break
     }
@@ -25,7 +26,7 @@ passes <- function(sampler, path, plan, islands) {
   result
 }
 
-# The islands from the reference of the sampler, and what is to be said of them.
+# The islands of a sampler, and what is to be said of them.
 one_pass <- function(sampler, path, islands, course = NULL, start = 1) {
   final <- run_islands(sampler, path, islands, start)
   estimate <- combine(final$islands)
@@ -38,17 +39,68 @@ one_pass <- function(sampler, path, islands, course = NULL, start = 1) {
   )
 }
 
-with_reference <- function(sampler, reference) {
-  sampler$reference <- reference
+# The sampler with the reference and the kernel of the best round.
+sampler_of_best <- function(sampler, course) {
+  sampler$reference <- course$best$reference
+  sampler$kernel <- course$best$kernel
   sampler
 }
 
-# A reference of another shape, that the draws of the islands ask for: a proposal as of
-# propose(), or NULL.
+# What the islands run with, from the best round. Steps of KLMC are shortened only where it
+# began close to the target, from a reference of its own: not on a long way, which needs
+# them.
+final_path <- function(best, sampler, plan) {
+  path <- as.list(best$steps)
+  if (best$kernel$refreshes && !identical(best$reference, sampler$reference)) {
+    path$step_size <- plan$step_fraction * path$step_size
+  }
+  path
+}
+
+# the kernel ------------------------------------------------------------------
+
+# Where the best reference is not normal the target has tails, necks or bends, and there
+# the long steps of KLMC lose a part of the evidence without a sign. A round of MALA from
+# the same reference takes its place, unless its estimate is lower by more than the errors.
+choose_kernel <- function(course, sampler, plan) {
+  best <- course$best
+  if (!plan$chooses_kernel || is_plain(best$reference) || best$kernel$adjusted) {
+    return(course)
+  }
+  sampler$kernel <- kernel_mala()
+  sampler$reference <- best$reference
+  path <- list(lambda = best$steps$lambda)
+  for (round in seq_len(rules$rounds_of_mala)) {
+    record <- tuned_run(course, sampler, path, best$runs$label)
+    used <- !is_dead(record) && !rises(record, best, rules$fall)
+    course <- keep(course, record, used)
+    if (!used) {
+      break
+    }
+    course$best <- record
+    path$lambda <- barrier_schedule(
+      record$steps, NULL, plan$max_steps, rules$least_steps_of_mala
+    )[-1]
+  }
+  course
+}
+
+is_plain <- function(reference) is_function_reference(reference) || is_normal(reference)
+
+# further passes --------------------------------------------------------------
+
+# A reference that the draws of the islands ask for: of another shape; or, where a
+# diagnostic has failed, the best that can be fitted to them. A proposal as of propose(),
+# or NULL.
 reshape <- function(result) {
   record <- as_round(result)
   proposal <- propose(record, "shape")
-  if (!is.null(proposal) && proposal$gain > rules$least_shape_gain) proposal
+  if (!is.null(proposal) && proposal$gain > rules$least_shape_gain) {
+    return(proposal)
+  }
+  if (any(!result$diagnostics$passed)) {
+    if (is.null(proposal)) propose(record, setdiff(names(rungs), "shape")) else proposal
+  }
 }
 
 # The islands as a round.
@@ -67,8 +119,8 @@ as_round <- function(result) {
   record
 }
 
-# A run from the proposal; where it is no worse, rounds from it as before. The rejected
-# leaves the course as it is, but for its record.
+# A run from the proposal; where its estimate is no lower, rounds from it as before. A
+# rejected one leaves the course as it is, but for its record.
 go_on <- function(course, result, proposal, sampler, path, plan) {
   islands <- as_round(result)
   sampler$reference <- proposal$reference

@@ -67,6 +67,8 @@ first_round <- function(course, sampler, path, label) {
 tuned_run <- function(course, sampler, path, label) {
   record <- run_sampler(sampler, path, "adapt", length(course$records))
   record$runs$label <- label
+  record$runs$kernel <- sampler$kernel$name
+  record$kernel <- sampler$kernel
   record
 }
 
@@ -165,7 +167,7 @@ allowed_now <- function(course, sampler) {
   reference <- course$best$reference
   if (identical(reference, sampler$reference)) {
     setdiff(course$allowed, "shape")
-  } else if (is_function_reference(reference) || is_normal(reference)) {
+  } else if (is_plain(reference)) {
     course$allowed
   } else {
     intersect(course$allowed, "shape")
@@ -193,14 +195,4 @@ is_no_worse <- function(record, best) {
   # the barrier of a small run is that of the part that its few particles saw
   record$runs$n_particles > best$runs$n_particles ||
     record$runs$barrier <= rules$equal_barrier * best$runs$barrier
-}
-
-# What the islands run with, from the best round. Steps are shortened only where it began
-# close to the target, from a reference of its own: not on a long way, which needs them.
-final_path <- function(best, reference, kernel, step_fraction) {
-  path <- as.list(best$steps)
-  if (kernel$name == "klmc" && !identical(best$reference, reference)) {
-    path$step_size <- step_fraction * path$step_size
-  }
-  path
 }

@@ -25,6 +25,7 @@ rules <- list(
   cover_steps = 32,
   errors_apart = 2,
   # rounds ---------------------------------------------------------------------
+  steps_per_barrier = 2,
   least_steps = 2,
   lower_barrier = 0.8,
   equal_barrier = 1.05,
@@ -41,8 +42,11 @@ rules <- list(
   least_bend = 0.05,
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   em_steps = 8,
+  families_per_dimension = 2,
   # passes ---------------------------------------------------------------------
-  most_passes_after = 2,
+  most_further_passes = 2,
+  rounds_of_mala = 2,
+  least_steps_of_mala = 8,
   least_shape_gain = 0.02,
   fall_reshaped = 0.05,
   islands_apart = 2^16,

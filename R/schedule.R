@@ -157,7 +157,7 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
   lambda <- c(0, steps$lambda)
   total <- barrier[length(barrier)]
   if (is.null(n_steps)) {
-    n_steps <- min(max(least, ceiling(2 * total)), max_steps)
+    n_steps <- min(max(least, ceiling(rules$steps_per_barrier * total)), max_steps)
   }
   # steps at which nothing was in the way make no progress along the barrier
   ahead <- c(TRUE, diff(barrier) > 1e-8 * total) & barrier < (1 - 1e-8) * total

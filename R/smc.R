@@ -203,7 +203,7 @@ smc <- function(
   islands = 8,
   precision = NULL,
   max_islands = 64,
-  kernel = kernel_klmc(),
+  kernel = NULL,
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
   tuner = tuner_kl(),
@@ -214,8 +214,13 @@ smc <- function(
 ) {
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
+  chooses_kernel <- is.null(kernel)
+  if (chooses_kernel) {
+    kernel <- kernel_klmc()
+  }
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction)
+  plan$chooses_kernel <- chooses_kernel
   islands <- check_islands(islands, precision, max_islands)
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
