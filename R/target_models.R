@@ -80,18 +80,20 @@ tmb_element_names <- function(name, value) {
 # has a copy. Tapes are lost in copying, and are recorded again.
 own_copy <- function(model) {
   model <- unserialize(serialize(model, NULL))
-  model$env$tracemgc <- FALSE
-  model$env$silent <- TRUE
-  model$env$inner.control$trace <- FALSE
   # By default the search for the mode of the random effects starts where the one before
   # ended, so that values would depend on the points before.
   model$env$random.start <- expression(par[random])
   model
 }
 
+record_model <- function(model) {
+  model$env$beSilent()
+  model$env$retape(set.defaults = FALSE)
+}
+
 # The log density of a model of RTMB as a tape.
 tape_model <- function(model) {
-  model$env$retape(set.defaults = FALSE)
+  record_model(model)
   tape <- RTMB::GetTape(model)
   if (!is.null(model$env$random)) {
     tape <- tape$laplace(model$env$random, on_failure_give_warning = FALSE)
@@ -110,7 +112,7 @@ tmb_functions <- function(model) {
     if (!dll %in% names(getLoadedDLLs())) {
       dyn.load(path)
     }
-    model$env$retape(set.defaults = FALSE)
+    record_model(model)
     ready_in <<- session
   }
   negative <- function(f) {
