@@ -66,8 +66,8 @@ new_target <- function(
 #'   ```
 #'
 #'   In `NAMESPACE` that is `S3method(autosmc::as_target, regression)`, for which autosmc
-#'   need only be suggested. From then on `smc(model)` takes such a model. Arguments of the
-#'   method's own can be given to [smc()], by name.
+#'   need only be suggested. From then on `smc(model)` takes such a model. The method's own
+#'   arguments are given to [smc()] by name.
 #' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, or an
 #'   argument is wrong.
 #' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods

@@ -44,3 +44,29 @@ test_that("the message on a missing gradient says how to have one", {
   heard <- tryCatch(quick_smc(normal_density, dim = 2), message = identity)
   expect_match(gsub("\\s+", " ", conditionMessage(heard)), "target_rtmb()", fixed = TRUE)
 })
+
+test_that("another package can add a method, as the help page has it", {
+  as_target.regression <- function(x, ..., sd = 1) {
+    autosmc::target_posterior(
+      function(beta) sum(dnorm(x$y, x$X %*% beta, log = TRUE)),
+      function(beta) sum(dnorm(beta, 0, sd, log = TRUE)),
+      dim = ncol(x$X), names = colnames(x$X),
+      gradient_likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
+      gradient_prior = function(beta) -beta / sd^2
+    )
+  }
+  methods <- asNamespace("autosmc")[[".__S3MethodsTable__."]]
+  on.exit(rm("as_target.regression", envir = methods))
+  registerS3method("as_target", "regression", as_target.regression,
+    envir = asNamespace("autosmc")
+  )
+  X <- cbind(a = 1, b = c(-1, 0, 1, 2))
+  y <- c(0.1, 0.9, 2.3, 2.8)
+  model <- structure(list(X = X, y = y), class = "regression")
+  fit <- smc(model, sd = 2, n_particles = 128, n_steps = 8, seed = 1)
+  covariance <- diag(4) + 4 * tcrossprod(X)
+  exact <- -(4 * log(2 * pi) + log(det(covariance)) + sum(y * solve(covariance, y))) / 2
+  expect_identical(as_target(model)$names, c("a", "b"))
+  expect_lt(fit$std_error, 0.05)
+  expect_lt(abs(fit$log_z - exact), 4.5 * fit$std_error)
+})
