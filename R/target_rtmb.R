@@ -5,8 +5,9 @@
 #'
 #' The log density is a plain R function of a list of parameters. RTMB records once
 #' what it computes (the tape), and all evaluations of a run are made on the tape, at
-#' many points together: the gradient is exact, and R is not called again. That is
-#' mostly faster than R code that takes all points at once, and much less to write.
+#' many points together: the gradient is exact, and R is not called again. That takes
+#' about twice the time of a value and a gradient that are written by hand for all points
+#' at once, and a small part of the time of R code that takes one point.
 #'
 #' The function is written as for `RTMB::MakeADFun()`, but returns the log density
 #' itself and not its negative. It may use what RTMB can differentiate: arithmetic,
@@ -36,7 +37,9 @@
 #' @inheritSection target_function Bounds
 #' @section Other processes: A tape cannot be sent to other processes, or be saved. It is
 #'   recorded afresh where it is missing, so targets can be saved, and runs can be made by
-#'   workers of the future package; `log_density` must work there.
+#'   workers of the future package. `log_density` must work there: what it uses should be
+#'   in `data`, or in the environment of a function that made it, since workers do not see
+#'   the global environment of this session.
 #' @section Errors: Of class `autosmc_error_package` when RTMB is not installed. Of class
 #'   `autosmc_error_input` when an argument is wrong, and when `log_density` cannot be
 #'   recorded; the function's own error is its `parent`.
@@ -229,9 +232,10 @@ new_block <- function(tape) {
 }
 
 # How many points are evaluated by one call of a tape. A call costs as much as ten
-# points of a small model, so they are many; but a tape of many points of a large model
-# takes much memory, where a call would cost nothing by comparison.
-block_size <- function(n_operations) max(1, min(32, 2e5 %/% n_operations))
+# points of a small model, so they are many: as many as the tuner asks for at a time. But
+# a tape of many points of a large model takes much memory, where a call would cost
+# nothing by comparison; 2e5 operations take some ten megabytes.
+block_size <- function(n_operations) max(1, min(128, 2e5 %/% n_operations))
 
 # `size` points one after another, each evaluated as `tape` does. The points share their
 # constants, such as data, once the tape is simplified.

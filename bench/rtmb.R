@@ -6,10 +6,10 @@ source("bench/common.R")
 suppressPackageStartupMessages(library(RTMB))
 
 n_points <- 1024
-rounds <- 15
+rounds <- 11
 
 # Models: a log density of a list; the same, and its gradient, of a matrix with a row a
-# point; parameters; the points' scale.
+# point; parameters; the points' scale; and how many evaluations are timed together.
 schools <- local({
   y <- c(28, 8, -3, 7, -1, 1, 18, 12)
   se <- c(15, 10, 16, 11, 9, 11, 10, 18)
@@ -40,7 +40,8 @@ schools <- local({
       )
     },
     parameters = list(mu = 0, log_tau = 0, eta = numeric(8)),
-    sd = 1
+    sd = 1,
+    repeats = 40
   )
 })
 
@@ -62,7 +63,8 @@ logistic <- local({
       plogis(-tcrossprod(x, signed)) %*% signed - x
     },
     parameters = list(beta = numeric(60)),
-    sd = 0.25
+    sd = 0.25,
+    repeats = 4
   )
 })
 
@@ -98,9 +100,10 @@ times <- function(model) {
     x <- points()
     vapply(forms, function(form) {
       vapply(c(FALSE, TRUE), function(gradient) {
-        repeats <- 5
-        time <- system.time(for (i in seq_len(repeats)) evaluate(form, x, gradient))
-        time[["user.self"]] / repeats
+        time <- system.time(
+          for (i in seq_len(model$repeats)) evaluate(form, x, gradient)
+        )
+        time[["user.self"]] / model$repeats
       }, 0)
     }, numeric(2))
   })
