@@ -45,7 +45,7 @@ schools_target <- function(...) {
   target_rtmb(schools, schools_parameters, lower = c(tau = 0), ...)
 }
 
-test_that("the tape gives the function's values and its gradient, for any number of points", {
+test_that("the tape gives the values and the gradient, for any number of points", {
   target <- schools_target()
   expect_identical(target$names, c("mu", "tau", sprintf("eta[%d]", 1:8)))
   expect_identical(target$lower, c(-Inf, 0, rep(-Inf, 8)))
