@@ -9,8 +9,7 @@ diagnose <- function(sampler, course, final, estimate) {
     diagnose_gradients(final),
     diagnose_draws(final),
     diagnose_edges(sampler, final),
-    diagnose_scout(course$scout, final, estimate),
-    diagnose_kernels(course, estimate)
+    diagnose_scout(course$scout, final, estimate)
   )
   bind_rows(Filter(Negate(is.null), rows))
 }
@@ -134,9 +133,7 @@ diagnose_draws <- function(final) {
   if (!inherits(final$reference, "smc_reference_gaussian")) {
     return()
   }
-  weighty <- weighty_rows(final$log_weights)
-  z <- final$coordinates[weighty$rows, , drop = FALSE]
-  variance <- max(colSums(weighty$w * z^2) - colSums(weighty$w * z)^2)
+  variance <- widest(final)
   list(diagnostic(
     "width", variance, rules$widest,
     sprintf("The draws have %s times the variance of the reference.", format(variance, digits = 2))
@@ -146,7 +143,7 @@ diagnose_draws <- function(final) {
 # Whether the density ends near many draws: points one standard deviation away from some of
 # them, along one variable each, are tried.
 diagnose_edges <- function(sampler, final) {
-  if (!has_gradients(sampler$kernel)) {
+  if (sampler$kernel$adjusted) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
@@ -221,22 +218,6 @@ diagnose_basins <- function(scout, final, estimate) {
       100 * missed
     )
   )
-}
-
-# the other kernel ------------------------------------------------------------
-
-# Its estimate, where one was made, against that of the islands.
-diagnose_kernels <- function(course, estimate) {
-  other <- course$other
-  if (is.null(other)) {
-    return()
-  }
-  error <- sqrt(sum(c(other$runs$predicted_sd, estimate$std_error)^2, na.rm = TRUE))
-  value <- (other$runs$log_z - estimate$log_z) / error
-  list(diagnostic(
-    "kernels", value, rules$kernels_apart,
-    sprintf("Another kernel finds %s standard errors more evidence.", format(value, digits = 2))
-  ))
 }
 
 # what is said ----------------------------------------------------------------

@@ -7,6 +7,7 @@
 # The variance of a fitted reference is larger than that of the particles: tails
 # that are too light make an estimate that is too low, and looks fine.
 inflation <- 1.5
+inflation_drivers <- 4
 
 rungs <- list(
   location = list(fit = function(record) fit_location(record)),
@@ -308,20 +309,23 @@ student_step <- function(z, w, now, df) {
   if (!is.null(upper)) list(mean = mean, L = t(upper))
 }
 
-# With z = sqrt(inflation) z' the coordinates are the same in z', but for a constant that
-# the squares leave.
+# The conditioning variables are inflated more: particles that began in the middle of a
+# neck, or of a bend, have not seen its ends. With z = f z', f for each coordinate its
+# factor, the map is of the same kind in z', but for a constant that the squares leave.
 inflated_conditional <- function(mean, fit) {
-  root <- sqrt(inflation)
-  constant <- root * (1 - 1 / inflation) * rowSums(fit$curve)
-  L <- root * fit$L
+  f <- rep(sqrt(inflation), length(mean))
+  f[fit$drivers] <- sqrt(inflation_drivers)
+  of_drivers <- function(x, f_drivers) sweep(x, 2, f_drivers, "*")
+  L <- sweep(fit$L, 2, f, "*")
+  constant <- rowSums(of_drivers(fit$curve, f[fit$drivers]^2 - 1)) / f
   new_fitted_reference(
     mean + fit$centre + drop(L %*% constant),
     L,
     list(
       drivers = fit$drivers,
-      shift = fit$shift,
-      slope = root * fit$slope,
-      curve = root * fit$curve
+      shift = of_drivers(fit$shift, f[fit$drivers]) / f,
+      slope = of_drivers(fit$slope, f[fit$drivers]),
+      curve = of_drivers(fit$curve, f[fit$drivers]^2) / f
     )
   )
 }

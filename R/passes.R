@@ -6,7 +6,6 @@
 passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
   for (pass in seq_len(1 + rules$most_further_passes)) {
-    course <- choose_kernel(course, sampler, plan)
     result <- one_pass(
       sampler_of_best(sampler, course),
       final_path(course$best, sampler, plan),
@@ -16,6 +15,9 @@ passes <- function(sampler, path, plan, islands) {
     proposal <- if (plan$whiten && pass <= rules$most_further_passes) reshape(result)
     if (is.null(proposal)) {
       break
+    }
+    if (plan$chooses_kernel && has_failed(result$diagnostics, "edges")) {
+      sampler$kernel <- kernel_mala() # which rejects what would cross an edge
     }
     course <- go_on(course, result, proposal, sampler, path, plan)
     if (!course$reshaped) {
@@ -46,43 +48,17 @@ sampler_of_best <- function(sampler, course) {
   sampler
 }
 
-# What the islands run with, from the best round. Steps of KLMC are shortened only where it
-# began close to the target, from a reference of its own: not on a long way, which needs
-# them.
+# What the islands run with, from the best round. The longer the steps of KLMC, the more
+# evidence it loses, without a sign, where a density bends sharply: so they are shortened,
+# and more where the best reference is one for tails, necks or bends. Not on a long way from
+# the reference that was given, which needs them.
 final_path <- function(best, sampler, plan) {
   path <- as.list(best$steps)
   if (best$kernel$refreshes && !identical(best$reference, sampler$reference)) {
-    path$step_size <- plan$step_fraction * path$step_size
+    shorter <- if (is_plain(best$reference)) 1 else rules$shaped_fraction
+    path$step_size <- shorter * plan$step_fraction * path$step_size
   }
   path
-}
-
-# the kernel ------------------------------------------------------------------
-
-# Where the best reference is not normal the target has tails, necks or bends, and there
-# the long steps of KLMC lose a part of the evidence without a sign. A round of MALA from
-# the same reference takes its place, unless its estimate is lower by more than the errors.
-choose_kernel <- function(course, sampler, plan) {
-  best <- course$best
-  if (!plan$chooses_kernel || is_plain(best$reference) || best$kernel$adjusted) {
-    return(course)
-  }
-  sampler$kernel <- kernel_mala()
-  sampler$reference <- best$reference
-  path <- list(lambda = best$steps$lambda)
-  for (round in seq_len(rules$rounds_of_mala)) {
-    record <- tuned_run(course, sampler, path, best$runs$label)
-    used <- !is_dead(record) && !rises(record, best, rules$fall)
-    course <- keep(course, record, used)
-    if (!used) {
-      break
-    }
-    course$best <- record
-    path$lambda <- barrier_schedule(
-      record$steps, NULL, plan$max_steps, rules$least_steps_of_mala
-    )[-1]
-  }
-  course
 }
 
 is_plain <- function(reference) is_function_reference(reference) || is_normal(reference)
@@ -102,6 +78,8 @@ reshape <- function(result) {
     if (is.null(proposal)) propose(record, setdiff(names(rungs), "shape")) else proposal
   }
 }
+
+has_failed <- function(diagnostics, name) any(!diagnostics$passed[diagnostics$name == name])
 
 # The islands as a round.
 as_round <- function(result) {

@@ -43,7 +43,7 @@ check_n_rounds <- function(rounds) {
 # Scout, race, rounds. Returns the course.
 adapt <- function(sampler, path, plan) {
   course <- list(records = list(), used = NULL, allowed = if (plan$whiten) names(rungs))
-  if (plan$scout && has_gradients(sampler$kernel)) {
+  if (plan$scout && sampler$kernel$gradients) {
     course$scout <- scout_target(sampler$target, rules$n_starts, sampler$seed)
   }
   course <- if (length(course$scout$references) > 0) {
@@ -174,15 +174,33 @@ allowed_now <- function(course, sampler) {
   }
 }
 
-# Whether another round is worth its cost: as long as the barrier falls; and when a fit
-# was rejected, as long as there is another.
+# Whether another round is worth its cost: as long as the barrier falls, or the particles
+# are wider than the reference; and when a fit was rejected, as long as there is another.
 deserves_another <- function(record, best, used, allowed) {
   if (!used) {
     return(length(allowed) > 0)
   }
   # a run of few particles is only a beginning
   record$runs$n_particles > best$runs$n_particles ||
-    record$runs$barrier < rules$lower_barrier * best$runs$barrier
+    record$runs$barrier < rules$lower_barrier * best$runs$barrier ||
+    is_too_wide(record)
+}
+
+# Whether particles are wider than a normal reference somewhere, by more than chance.
+is_too_wide <- function(record) {
+  if (!inherits(record$reference, "smc_reference_gaussian")) {
+    return(FALSE)
+  }
+  chance <- rules$width_errors * sqrt(2 / n_families(record))
+  widest(record) > rules$settled_width * (1 + chance)
+}
+
+# The largest variance of weighted particles, in coordinates in which the reference has
+# variance 1.
+widest <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  z <- record$coordinates[weighty$rows, , drop = FALSE]
+  max(colSums(weighty$w * z^2) - colSums(weighty$w * z)^2)
 }
 
 # Whether a round can be built on: its particles live, its barrier is no higher than the

@@ -28,6 +28,8 @@ rules <- list(
   steps_per_barrier = 2,
   least_steps = 2,
   lower_barrier = 0.8,
+  settled_width = 1,
+  width_errors = 3,
   equal_barrier = 1.05,
   one_family = 0.7,
   fall = 0.5,
@@ -45,8 +47,7 @@ rules <- list(
   families_per_dimension = 2,
   # passes ---------------------------------------------------------------------
   most_further_passes = 2,
-  rounds_of_mala = 2,
-  least_steps_of_mala = 8,
+  shaped_fraction = 2 / 3,
   least_shape_gain = 0.02,
   fall_reshaped = 0.05,
   islands_apart = 2^16,
@@ -65,6 +66,5 @@ rules <- list(
   n_bound_checks = 128,
   basin_radius = 3,
   basin_part = 10,
-  basin_missed = 0.02,
-  kernels_apart = 4
+  basin_missed = 0.02
 )

@@ -21,17 +21,68 @@ new_target <- function(
 
 #' Turn an object into a target
 #'
-#' [smc()] and its like call this on what they are given, so that a bare
-#' function can be sampled: `smc(f, dim = 3)`. Packages may add methods for
-#' models of their own.
+#' [smc()] and its like call this on what they are given, so that a bare function can be
+#' sampled, `smc(f, dim = 3)`, and so can the models of some other packages.
 #'
-#' @param x a target, or a function of a numeric vector that returns the log
-#'   density (see [target_function()]).
+#' @param x a target; or a function of a numeric vector that returns the log density
+#'   (see [target_function()]); or a model object: see the sections below.
 #' @param ... for a function, the other arguments of [target_function()], of
 #'   which `dim` is needed.
+#' @param lower,upper bounds of a model's variables, as in [target_rtmb()]: a number, or
+#'   a named list or vector.
 #' @return A target: an object of class `smc_target`.
+#' @section RTMB and TMB: The objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`, whose
+#'   function is the negative log density. Constants count, and priors must be in it, for
+#'   `log_z` to be a log evidence. The density is that of the parameters as they are: for
+#'   one on the logarithmic scale, say, the function has the log Jacobian in it; better is
+#'   to have it on its own scale, and `lower = c(sigma = 0)`.
+#'
+#'   The variables are the elements of `x$par`, named `beta[1]`, `beta[2]` and so on;
+#'   parameters fixed by `map` stay fixed. With `random` the target is the Laplace
+#'   approximation of the marginal density of the rest, and a message says so.
+#'
+#'   The target has a copy of the object, so that `x` stays as it is. Objects of RTMB
+#'   without `random` are evaluated as those of [target_rtmb()]; all others point by
+#'   point by `x$fn()` and `x$gr()`, which is slower.
+#' @section BayesianTools: The objects of `BayesianTools::createBayesianSetup()`. They have
+#'   no gradient, so it is approximated by central differences. The bounds are those of
+#'   the prior. BayesianTools does not normalise a prior that `createPrior()` truncates,
+#'   and the evidence is that of the prior as it is.
+#' @section Models of other packages: A package adds a class of models by a method that
+#'   returns a target. This one would be for models of class `"regression"`, which have
+#'   a design matrix `X` with named columns and a response `y`:
+#'
+#'   ```r
+#'   #' @exportS3Method autosmc::as_target
+#'   as_target.regression <- function(x, ...) {
+#'     autosmc::target_posterior(
+#'       function(beta) sum(dnorm(x$y, x$X %*% beta, log = TRUE)),
+#'       function(beta) sum(dnorm(beta, log = TRUE)),
+#'       dim = ncol(x$X), names = colnames(x$X),
+#'       gradient_likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
+#'       gradient_prior = function(beta) -beta
+#'     )
+#'   }
+#'   ```
+#'
+#'   In `NAMESPACE` that is `S3method(autosmc::as_target, regression)`, for which autosmc
+#'   need only be suggested. From then on `smc(model)` takes such a model. The method's own
+#'   arguments are given to [smc()] by name.
+#' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, or an
+#'   argument is wrong.
+#' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods
+#'   make their targets with.
 #' @examples
 #' as_target(function(x) -sum(x^2) / 2, dim = 3)
+#'
+#' @examplesIf requireNamespace("RTMB", quietly = TRUE)
+#' # a model object of RTMB, with the evidence of a normal distribution: 0
+#' model <- RTMB::MakeADFun(
+#'   function(p) -sum(RTMB::dnorm(p$x, 1, 2, log = TRUE)),
+#'   parameters = list(x = c(0, 0)), silent = TRUE
+#' )
+#' as_target(model)
+#' smc(model, n_steps = 4, n_particles = 128)
 #' @export
 as_target <- function(x, ...) {
   UseMethod("as_target")
@@ -39,7 +90,7 @@ as_target <- function(x, ...) {
 
 #' @export
 as_target.default <- function(x, ...) {
-  abort_argument(x, "target", "a target or a function")
+  abort_argument(x, "target", "a target, a function or a model object")
 }
 
 #' @export

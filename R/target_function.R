@@ -256,7 +256,8 @@ central_difference <- function(term) {
       cli::cli_inform(c(
         "i" = "No gradient of {.arg {arg}} was given: it is approximated by
           central differences, at {calls} further calls for every evaluation.",
-        "i" = "To spare these, give it as {.arg {gradient_arg}}."
+        "i" = "To spare these, give it as {.arg {gradient_arg}}; or use
+          {.fn target_rtmb}, which finds it by itself."
       ), class = "autosmc_message_gradient")
     }
     slope <- x

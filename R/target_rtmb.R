@@ -1,0 +1,380 @@
+# Targets that are tapes of RTMB: functions of a list of parameters, and the model
+# objects of RTMB and TMB.
+
+#' A target from an R function, differentiated by RTMB
+#'
+#' The log density is a plain R function of a list of parameters. RTMB records once
+#' what it computes (the tape), and all evaluations of a run are made on the tape, at
+#' many points together: the gradient is exact, and R is not called again. That takes
+#' about twice the time of a value and a gradient that are written by hand for all points
+#' at once, and a small part of the time of R code that takes one point.
+#'
+#' The function is written as for `RTMB::MakeADFun()`, but returns the log density
+#' itself and not its negative. It may use what RTMB can differentiate: arithmetic,
+#' matrix algebra, and densities like `dnorm(x, mean, sd, log = TRUE)` and
+#' `dmvnorm(x, mean, Sigma, log = TRUE)`. RTMB is attached while the function is
+#' recorded, so `library(RTMB)` is not needed. What depends on a parameter by
+#' `if`, or by a comparison such as `sigma > 0`, cannot be recorded; give bounds as
+#' `lower` and `upper` instead.
+#'
+#' @param log_density a function of a list like `parameters`, and of `data` if that is
+#'   given: the log density (a number), up to a constant that is what [smc()]
+#'   estimates.
+#' @param parameters a named list of numbers, numeric vectors, matrices or arrays: the
+#'   shapes of the parameters, and a point at which the function can be recorded. It is
+#'   used for nothing else.
+#' @param lower,upper bounds of the variables. A number for all of them (`-Inf` and
+#'   `Inf` for none); or a named list, or a named numeric vector, whose names are those
+#'   of parameters or of single variables, such as `c(sigma = 0)` or
+#'   `list("beta[2]" = 0)`. The bound of a parameter is a number, or in a list as many
+#'   as it has elements. What is not named has none. See the section Bounds.
+#' @param data any R object, as the second argument of `log_density`. Or NULL: then
+#'   `log_density` is called with the parameters only, and sees the data that are
+#'   around where it was written.
+#' @return A target: an object of class `smc_target`. Its variables are the elements of
+#'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
+#'   vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
+#' @inheritSection target_function Bounds
+#' @section Other processes: A tape cannot be sent to other processes, or be saved. It is
+#'   recorded afresh where it is missing, so targets can be saved, and runs can be made by
+#'   workers of the future package. `log_density` must work there: what it uses should be
+#'   in `data`, or in the environment of a function that made it, since workers do not see
+#'   the global environment of this session.
+#' @section Errors: Of class `autosmc_error_package` when RTMB is not installed. Of class
+#'   `autosmc_error_input` when an argument is wrong, and when `log_density` cannot be
+#'   recorded; the function's own error is its `parent`.
+#' @source Kristensen, *RTMB: 'R' Bindings for 'TMB'*, and Kristensen et al. (2016), *TMB:
+#'   Automatic differentiation and Laplace approximation*.
+#' @seealso [as_target()] for the model objects of `RTMB::MakeADFun()` and
+#'   `TMB::MakeADFun()`.
+#' @examplesIf requireNamespace("RTMB", quietly = TRUE)
+#' # eight schools
+#' y <- c(28, 8, -3, 7, -1, 1, 18, 12)
+#' se <- c(15, 10, 16, 11, 9, 11, 10, 18)
+#' log_density <- function(p) {
+#'   theta <- p$mu + p$tau * p$eta
+#'   sum(dnorm(y, theta, se, log = TRUE)) + sum(dnorm(p$eta, log = TRUE)) +
+#'     dnorm(p$mu, 0, 5, log = TRUE) +
+#'     log(2) + dcauchy(p$tau, 0, 5, log = TRUE)
+#' }
+#' dcauchy <- function(x, location, scale, log) {
+#'   -log(pi * scale) - log1p(((x - location) / scale)^2)
+#' }
+#' target <- target_rtmb(
+#'   log_density,
+#'   parameters = list(mu = 0, tau = 1, eta = numeric(8)),
+#'   lower = c(tau = 0)
+#' )
+#' target
+#' smc(target, n_steps = 8, n_particles = 128)
+#' @export
+target_rtmb <- function(
+  log_density,
+  parameters,
+  lower = -Inf,
+  upper = Inf,
+  data = NULL
+) {
+  check_function(log_density, "log_density")
+  parameters <- check_parameters(parameters)
+  variables <- variables_of(parameters)
+  bounds <- variable_bounds(lower, upper, variables)
+  check_inside(parameters, variables, bounds)
+  check_installed("RTMB", "for targets by automatic differentiation")
+  target <- tape_target(
+    function() tape_function(log_density, parameters, data),
+    variables$names,
+    bounds,
+    label = "R function, differentiated by RTMB"
+  )
+  point_tape(target) # to find out now what cannot be recorded
+  target
+}
+
+# record: a function without arguments that makes the tape of the log density at one
+# point (of class "Tape").
+tape_target <- function(record, names, bounds, label) {
+  new_target(
+    length(names),
+    names,
+    label = label,
+    record = record,
+    tapes = new.env(parent = emptyenv()),
+    lower = bounds$lower,
+    upper = bounds$upper,
+    class = "smc_target_tape"
+  )
+}
+
+#' @export
+target_border.smc_target_tape <- function(target) {
+  c(
+    list(dim = target$dim, evaluate = tape_evaluator(target)),
+    border_bounds(target)
+  )
+}
+
+# recording -------------------------------------------------------------------
+
+# Evaluates `code` as functions that are recorded need it: with RTMB attached, so that
+# they find its dnorm() and not R's, and with a matrix product as one operation of the
+# tape.
+recording <- function(code) {
+  if (!"package:RTMB" %in% search()) {
+    attachNamespace("RTMB")
+    on.exit(detach("package:RTMB"))
+  }
+  config <- RTMB::TapeConfig()
+  on.exit(RTMB::TapeConfig(config), add = TRUE)
+  RTMB::TapeConfig(matmul = "atomic")
+  code
+}
+
+# The log density as a tape. A list of parameters goes in as one vector.
+tape_function <- function(log_density, parameters, data) {
+  returned <- NULL
+  as_tape <- function(x) {
+    p <- fill_parameters(parameters, x)
+    value <- if (is.null(data)) log_density(p) else log_density(p, data)
+    returned <<- value
+    if (is_recorded_number(value)) value else 0
+  }
+  tape <- tryCatch(
+    RTMB::MakeTape(as_tape, unlist(parameters, use.names = FALSE)),
+    error = function(e) {
+      abort(
+        c(
+          "{.arg log_density} cannot be recorded by RTMB.",
+          "i" = "It must be a differentiable function of the parameters, made of what
+            RTMB knows."
+        ),
+        "input",
+        parent = e
+      )
+    }
+  )
+  if (!is_recorded_number(returned)) {
+    several <- is.numeric(returned) && length(returned) > 1
+    given <- if (several) paste(length(returned), "numbers") else describe(returned)
+    abort(
+      c(
+        "{.arg log_density} must return a number; it returned {given}.",
+        "i" = if (several) "Is there a {.fn sum} missing?"
+      ),
+      "input"
+    )
+  }
+  tape
+}
+
+# Numbers that are recorded are numeric for R, by a method of RTMB.
+is_recorded_number <- function(x) is.numeric(x) && length(x) == 1
+
+# The list of parameters with the elements of x, which may be recorded numbers.
+fill_parameters <- function(parameters, x) {
+  end <- cumsum(lengths(parameters))
+  for (k in seq_along(parameters)) {
+    part <- x[seq(to = end[[k]], length.out = length(parameters[[k]]))]
+    dim(part) <- dim(parameters[[k]]) # which takes names away
+    dimnames(part) <- dimnames(parameters[[k]])
+    names(part) <- names(parameters[[k]])
+    parameters[[k]] <- part
+  }
+  parameters
+}
+
+# Tapes hold external pointers, which are lost on the way to another process or a file.
+# There this environment becomes a copy of itself, and by that the loss is seen.
+session <- new.env()
+
+# The tape `name` of the target, made by `make()` where it is missing.
+kept_tape <- function(target, name, make) {
+  tapes <- target$tapes
+  if (!identical(tapes$session, session)) {
+    rm(list = ls(tapes), envir = tapes)
+    tapes$session <- session
+  }
+  if (is.null(tapes[[name]])) {
+    tapes[[name]] <- make()
+  }
+  tapes[[name]]
+}
+
+point_tape <- function(target) {
+  kept_tape(target, "point", function() recording(target$record()))
+}
+
+# The tape of a block of points: of the log density of each, or of that and then the
+# gradient. A list of the `tape`, its `size` in points, and whether it `remembers`: the
+# search for a mode that is part of a tape starts where it last ended.
+value_block <- function(target) {
+  kept_tape(target, "values", function() new_block(point_tape(target)))
+}
+
+gradient_block <- function(target) {
+  kept_tape(target, "gradients", function() {
+    value <- point_tape(target)
+    gradient <- value$jacfun()
+    both <- RTMB::MakeTape(function(x) c(value(x), gradient(x)), value$par())
+    both$simplify()
+    new_block(both)
+  })
+}
+
+new_block <- function(tape) {
+  operations <- colnames(tape$graph())
+  size <- block_size(length(operations))
+  list(
+    tape = block_tape(tape, size),
+    size = size,
+    remembers = "Newton" %in% operations
+  )
+}
+
+# How many points are evaluated by one call of a tape. A call costs as much as ten
+# points of a small model, so they are many: as many as the tuner asks for at a time. But
+# a tape of many points of a large model takes much memory, where a call would cost
+# nothing by comparison; 2e5 operations take some ten megabytes.
+block_size <- function(n_operations) max(1, min(128, 2e5 %/% n_operations))
+
+# `size` points one after another, each evaluated as `tape` does. The points share their
+# constants, such as data, once the tape is simplified.
+block_tape <- function(tape, size) {
+  dim <- length(tape$par())
+  block <- RTMB::MakeTape(
+    function(x) {
+      do.call(c, lapply(seq_len(size), function(k) tape(x[(k - 1) * dim + seq_len(dim)])))
+    },
+    rep(tape$par(), size)
+  )
+  block$simplify()
+  block
+}
+
+# evaluation ------------------------------------------------------------------
+
+tape_evaluator <- function(target) {
+  dim <- target$dim
+  function(x, gradient) {
+    if (gradient) {
+      out <- evaluate_blocks(gradient_block(target), t(x), 1 + dim)
+      list(log_density = out[1, ], gradient = as.double(t(out[-1, ])))
+    } else {
+      out <- evaluate_blocks(value_block(target), t(x), 1)
+      list(log_density = as.double(out), gradient = NULL)
+    }
+  }
+}
+
+# x: a column a point. Returns a matrix of `n_out` rows, and a column a point. The last
+# block is filled up with the last point.
+evaluate_blocks <- function(block, x, n_out) {
+  n <- ncol(x)
+  evaluate <- function(first) {
+    columns <- pmin(seq(first, length.out = block$size), n)
+    tape <- block$tape
+    if (block$remembers) {
+      tape <- tape$laplace(integer()) # a copy: nothing is integrated out
+    }
+    tape(as.double(x[, columns]))
+  }
+  out <- vapply(seq(1, n, by = block$size), evaluate, numeric(n_out * block$size))
+  matrix(out, n_out)[, seq_len(n), drop = FALSE]
+}
+
+# parameters and variables ----------------------------------------------------
+# The elements of parameters are the variables: a list of their `names`, and of the
+# `parameter` that each is an element of.
+
+check_parameters <- function(parameters) {
+  check_given(parameters, "parameters")
+  if (!is.list(parameters) || length(parameters) == 0) {
+    abort_argument(parameters, "parameters", "a named list of numbers")
+  }
+  named <- names(parameters)
+  if (is.null(named) || anyNA(named) || any(!nzchar(named)) || anyDuplicated(named)) {
+    abort(
+      "{.arg parameters} must have a name for each element, no two the same.",
+      "input"
+    )
+  }
+  for (name in named) {
+    value <- parameters[[name]]
+    if (!is.numeric(value) || !all(is.finite(value))) {
+      abort_argument(value, paste0("parameters$", name), "of finite numbers")
+    }
+    storage.mode(parameters[[name]]) <- "double"
+  }
+  if (sum(lengths(parameters)) == 0) {
+    abort("{.arg parameters} must have at least one element.", "input")
+  }
+  parameters
+}
+
+variables_of <- function(parameters) {
+  list(
+    names = unlist(Map(element_names, names(parameters), parameters), use.names = FALSE),
+    parameter = rep(names(parameters), lengths(parameters))
+  )
+}
+
+# "sigma" for a number, "beta[1]" for a vector's element, "Sigma[2,1]" for a matrix's.
+element_names <- function(name, value) {
+  if (length(value) == 1 && is.null(dim(value))) {
+    return(name)
+  }
+  shape <- if (is.null(dim(value))) length(value) else dim(value)
+  index <- arrayInd(seq_along(value), shape)
+  sprintf("%s[%s]", rep(name, length(value)), apply(index, 1, paste, collapse = ","))
+}
+
+# `lower` and `upper` for each variable.
+variable_bounds <- function(lower, upper, variables) {
+  check_bounds(
+    spread_bound(lower, -Inf, "lower", variables),
+    spread_bound(upper, Inf, "upper", variables),
+    variables$names
+  )
+}
+
+# What is given by name, for each variable; what is not, as it is.
+spread_bound <- function(x, none, arg, variables) {
+  if (is.null(names(x)) && !is.list(x)) {
+    return(x)
+  }
+  bound <- rep(none, length(variables$names))
+  for (k in seq_along(x)) {
+    name <- names(x)[k]
+    at <- which(variables$parameter %in% name | variables$names %in% name)
+    if (length(at) == 0) {
+      abort(
+        c(
+          "{.arg {arg}} must have the names of parameters or variables, which
+            {.val {name}} is not.",
+          "i" = "They are {.val {unique(variables$parameter)}}."
+        ),
+        "input"
+      )
+    }
+    value <- x[[k]]
+    if (!is.numeric(value) || anyNA(value) || !length(value) %in% c(1, length(at))) {
+      size <- paste(unique(c(1, length(at))), collapse = " or ")
+      abort_argument(value, paste0(arg, "$", name), paste("numbers, of length", size))
+    }
+    bound[at] <- value
+  }
+  bound
+}
+
+check_inside <- function(parameters, variables, bounds) {
+  x <- unlist(parameters, use.names = FALSE)
+  outside <- which(x <= bounds$lower | x >= bounds$upper)[1]
+  if (!is.na(outside)) {
+    at <- format(x[outside])
+    abort(
+      "{.arg parameters} must be inside of the bounds;
+        {.field {variables$names[outside]}}, which is {at}, is not.",
+      "input"
+    )
+  }
+}
