@@ -9,7 +9,7 @@ log_chisq_variance <- pi^2 / 2
 # condition_on() returns it. Conditioning variables are found one after the other, as long
 # as each makes the particles likelier. n: how many independent draws they are worth. NULL where there are none that do so better than the
 # normal distribution with the factor L.
-fit_driven <- function(x, w, L, n) {
+fit_driven <- function(x, w, L, n, families) {
   z <- whitened(L, x)
   # Correlations that are there by chance hide what is small in the neck of a funnel:
   # the coordinates as they are may show it better.
@@ -19,7 +19,7 @@ fit_driven <- function(x, w, L, n) {
     found <- unique(c(
       find_scaling(x, w, views, best$drivers, n), find_bending(w, views, best$drivers, n)
     ))
-    tried <- lapply(found, function(k) condition_on(x, w, c(best$drivers, k), n))
+    tried <- lapply(found, function(k) condition_on(x, w, c(best$drivers, k), n, families))
     criteria <- vapply(tried, function(t) if (is.null(t)) -Inf else t$criterion, 0)
     if (length(tried) == 0 || max(criteria) <= best$criterion) {
       return(if (!is.null(best$drivers)) best)
@@ -86,7 +86,7 @@ find_bending <- function(w, views, drivers, n) {
 # and the log scale by regression of the log squares of what is left. The weights matter:
 # where the scale is small the location must be right to a fraction of it. `criterion` is
 # the mean log density, less what as many parameters gain by chance (Schwarz).
-condition_on <- function(x, w, drivers, n, n_sweeps = 3) {
+condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
   d <- ncol(x)
   followers <- setdiff(seq_len(d), drivers)
   among_drivers <- fit_scale(x[, drivers, drop = FALSE], w)
@@ -112,7 +112,7 @@ condition_on <- function(x, w, drivers, n, n_sweeps = 3) {
     L[followers, followers] <- among_followers
     u <- whitened(L, x)
     for (j in followers) {
-      at <- regress_briefly(bent, u[, j], precisions(w, design %*% log_scale[, j]), n)
+      at <- regress_briefly(bent, u[, j], precisions(w, design %*% log_scale[, j]), families)
       location[, j] <- at$coefficients
       # least squares draws the line to points of high leverage: make up for it
       square <- at$residuals^2 / (1 - at$leverage) + rules$least_square

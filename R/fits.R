@@ -211,12 +211,10 @@ fit_shape <- function(record) {
   }
   x <- moments$centred
   w <- weighty$w
-  n <- n_families(record)
-  if (n < rules$families_per_dimension * ncol(x)) {
-    return(NULL)
-  }
-  conditional <- fit_driven(x, w, moments$L, n)
-  student <- fit_student(x, w, moments$L, n)
+  n <- 1 / sum(w^2)
+  families <- n_families(record)
+  conditional <- fit_driven(x, w, moments$L, n, families)
+  student <- fit_student(x, w, moments$L, families)
   if (is.null(conditional) && is.null(student)) {
     return(NULL)
   }
@@ -228,14 +226,17 @@ fit_shape <- function(record) {
       inflated_conditional(moments$mean, conditional)
     },
     gain = max(conditional$criterion, student$criterion) -
-      present_criterion(record$reference, x, w, moments$L, n, student)
+      present_criterion(record, x, w, moments$L, student)
   )
 }
 
 # The mean log density under the best fit of the reference's own kind.
-present_criterion <- function(reference, x, w, L, n, student) {
+present_criterion <- function(record, x, w, L, student) {
+  reference <- record$reference
   drivers <- reference$driven$drivers
-  fit <- if (!is.null(drivers)) condition_on(x, w, drivers, n)
+  fit <- if (!is.null(drivers)) {
+    condition_on(x, w, drivers, 1 / sum(w^2), n_families(record))
+  }
   max(
     sum(w * log_normal(whitened(L, x), L)),
     fit$criterion,
@@ -256,6 +257,9 @@ new_student_reference <- function(mean, chol, df) {
 fit_student <- function(x, w, L, n) {
   z <- whitened(L, x)
   d <- ncol(z)
+  if (n < rules$families_per_dimension * d) {
+    return(NULL) # the covariance itself is too uncertain to tell tails
+  }
   radial <- lapply(rules$student_df, function(df) radial_student(rowSums(z^2), w, d, df))
   best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
   # two parameters more than the normal: degrees of freedom and scale

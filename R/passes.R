@@ -66,8 +66,7 @@ is_plain <- function(reference) is_function_reference(reference) || is_normal(re
 # further passes --------------------------------------------------------------
 
 # A reference that the draws of the islands ask for: of another shape; or, where a
-# diagnostic has failed, the best that can be fitted to them. A proposal as of propose(),
-# or NULL.
+# diagnostic has failed, the best that can be fitted. A proposal as of propose(), or NULL.
 reshape <- function(result) {
   record <- as_round(result)
   proposal <- propose(record, "shape")
@@ -80,6 +79,11 @@ reshape <- function(result) {
 }
 
 has_failed <- function(diagnostics, name) any(!diagnostics$passed[diagnostics$name == name])
+
+with_reference <- function(sampler, reference) {
+  sampler$reference <- reference
+  sampler
+}
 
 # The islands as a round.
 as_round <- function(result) {
@@ -101,9 +105,10 @@ as_round <- function(result) {
 # rejected one leaves the course as it is, but for its record.
 go_on <- function(course, result, proposal, sampler, path, plan) {
   islands <- as_round(result)
-  sampler$reference <- proposal$reference
   path$lambda <- schedule_power(min(rules$race_steps, length(path$lambda)))[-1]
-  record <- tuned_run(course, sampler, path, proposal$rung)
+  record <- tuned_run(
+    course, with_reference(sampler, proposal$reference), path, proposal$rung
+  )
   course$reshaped <- !is_dead(record) && !rises(record, islands, rules$fall_reshaped)
   course <- keep(course, record, used = course$reshaped)
   if (course$reshaped) {
