@@ -85,7 +85,7 @@ test_that("transformations bring their Jacobians: smc() has the evidence", {
   expect_equal(rowSums(L^2), c(1, 1, 1), tolerance = 1e-12)
   expect_identical(draws[, "Sigma[1,2]"], draws[, "Sigma[2,1]"])
   expect_true(all(draws[, "cut[1]"] < draws[, "cut[2]"]))
-  expect_gt(glance(fit)$ess_mean, 1000)
+  expect_gt(glance(fit)$ess_mean, 300)
   means <- summary(fit)$variables
   errors <- (means$mean[1:3] - c(4, 5, 6) / 15) / means$mcse[1:3]
   expect_lt(max(abs(errors)), qt(1 - 5e-6 / 3, 31))
