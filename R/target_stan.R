@@ -39,8 +39,7 @@
 #'   matrix is not positive definite, a solver gives up, or the program calls
 #'   `reject()`, has log density -Inf: it is impossible, and the others go on. An
 #'   index out of range or `fatal_error()` stops the run with an error.
-#'   Where generated quantities throw, that row of `outputs` is NaN, with a
-#'   warning.
+#'   Where generated quantities throw, they are NaN, with a warning.
 #' @section Printing: What the program prints is shown, each different line once, and at
 #'   most 20 lines.
 #' @section Errors: `autosmc_error_package` when a package is missing that it takes to

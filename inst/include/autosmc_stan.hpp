@@ -220,9 +220,8 @@ struct description {
 
 class program {
   unsigned int seed_;
-  std::ostringstream
-      printed_; /* before model_, whose constructor prints here */
-  stan_model model_;
+  std::ostringstream printed_;
+  stan_model model_; /* behind the stream, to which its constructor prints */
   std::string shown_;
 
   using point = Eigen::Map<const Eigen::VectorXd>;
@@ -295,8 +294,9 @@ public:
     model_.constrained_param_names(out.outputs, true, true);
   }
 
-  /* x is n x d and out n x width, as R has matrices. A row at which the program
-   * throws is NaN; returns how many, with what the first one threw. */
+  /* x is n x d and out n x width, as R has matrices. Where the program throws,
+   * what was not written yet is NaN; returns how often it did, with what it
+   * threw first. */
   int outputs(int n, int d, const double *x, bool transformed, bool generated,
               int width, double *out, message &first) {
     stan::rng_t rng = stan::services::util::create_rng(seed_, 1);
@@ -310,8 +310,9 @@ public:
       } catch (const std::exception &e) {
         if (!failed++)
           write(first, e.what());
-        row = Eigen::VectorXd::Constant(
-            width, std::numeric_limits<double>::quiet_NaN());
+        if (row.size() != width)
+          row = Eigen::VectorXd::Constant(
+              width, std::numeric_limits<double>::quiet_NaN());
       }
       for (int j = 0; j < width; j++)
         out[k + static_cast<size_t>(n) * j] = row[j];
@@ -522,7 +523,7 @@ extern "C" attribute_visible SEXP autosmc_stan_describe(SEXP data) {
 
 /* x: an n x d matrix on the unconstrained scale; blocks: whether transformed
  * parameters and generated quantities are wanted. list(outputs: a matrix with n
- * rows; failed: how many of them are NaN; message: of the first of these) */
+ * rows; failed: how many of them have NaN; message: of the first of these) */
 extern "C" attribute_visible SEXP autosmc_stan_outputs(SEXP data, SEXP x,
                                                        SEXP blocks) {
   autosmc_stan::task t = {data, x, blocks, nullptr, nullptr};

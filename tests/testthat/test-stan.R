@@ -207,7 +207,7 @@ test_that("a fit has the draws that were declared", {
   expect_output(print(fit), "Stan program `tasks`, 2 variables")
 })
 
-test_that("where generated quantities throw, that draw is NaN, with a warning", {
+test_that("where generated quantities throw they are NaN, with a warning", {
   target <- task_target(task = 7)
   x <- cbind(c(-1, 2, -3), 0)
   expect_warning(
@@ -215,7 +215,8 @@ test_that("where generated quantities throw, that draw is NaN, with a warning", 
     "failed at 2 of 3 points.*no quantity for a negative mu",
     class = "autosmc_warning_outputs"
   )
-  expect_identical(unname(is.nan(out[, "mu[1]"])), c(TRUE, FALSE, TRUE))
+  expect_identical(unname(is.nan(out[, "log_lik[1]"])), c(TRUE, FALSE, TRUE))
+  expect_identical(unname(out[, "twice[1]"]), 2 * x[, 1])
   expect_no_warning(task_target(task = 7, include = "mu")$outputs(x))
 })
 
