@@ -14,7 +14,7 @@ parameters {
   real<lower=0> sigma;
 }
 model {
-  array[N] vector[1] state = ode_bdf_tol(decay, [10]', 0, t, 1e-8, 1e-8, 10000, rate);
+  array[N] vector[1] state = ode_bdf_tol(decay, [10]', 0, t, 1e-5, 1e-5, 500, rate);
   rate ~ lognormal(-1, 1);
   sigma ~ lognormal(-1, 1);
   for (n in 1:N) {
