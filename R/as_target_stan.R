@@ -16,12 +16,13 @@
 #' @section Errors: Those of [target_stan()]; `autosmc_error_input` also when `data` are
 #'   missing, or when CmdStanR's file of the data is no longer there, and
 #'   `autosmc_error_package` when brms is not installed for a `brmsfit`.
-#' @examplesIf interactive() && requireNamespace("brms", quietly = TRUE)
-#' fit <- brms::brm(dist ~ speed,
-#'   data = cars,
-#'   prior = brms::prior(normal(0, 10), class = "b")
-#' )
-#' smc(fit)
+#' @section A fit of brms: Coefficients have flat priors in brms unless one is given,
+#'   with which there is no evidence.
+#'
+#'   ```r
+#'   fit <- brm(dist ~ speed, data = cars, prior = prior(normal(0, 10), class = "b"))
+#'   smc(fit)
+#'   ```
 #' @name as_target.stanfit
 NULL
 
@@ -43,7 +44,10 @@ as_target.stanfit <- function(x, data, ...) {
 #' @export
 as_target.brmsfit <- function(x, ...) {
   check_installed("brms", "for the program and the data of a brmsfit")
-  target_stan(as.character(brms::stancode(x)), unclass(brms::standata(x)), ...)
+  # brms is no dependency, not even a suggested one: it would bring rstan
+  stancode <- getExportedValue("brms", "stancode")
+  standata <- getExportedValue("brms", "standata")
+  target_stan(as.character(stancode(x)), unclass(standata(x)), ...)
 }
 
 #' @rdname as_target.stanfit

@@ -109,6 +109,43 @@ test_that("a program without parameters is refused, by its name", {
   expect_match(gsub("\\s+", " ", conditionMessage(error)), "tasks has no parameters")
 })
 
+test_that("rstan's and CmdStanR's objects give the same target", {
+  x <- points(3, 2, seed = 11)
+  same <- evaluate_target(task_target(), x)
+  code <- paste(readLines(stan_file("tasks")), collapse = "\n")
+  # as rstan defines them, as far as it matters here
+  where <- environment()
+  setClass("stanmodel", list(model_name = "character", model_code = "character"), where = where)
+  setClass("stanfit", list(stanmodel = "stanmodel"), where = where)
+  on.exit({
+    removeClass("stanfit", where = where)
+    removeClass("stanmodel", where = where)
+  })
+  model <- methods::new("stanmodel", model_name = "tasks", model_code = code)
+  stanfit <- methods::new("stanfit", stanmodel = model)
+  expect_identical(evaluate_target(as_target(model, data = task_data()), x), same)
+  expect_identical(evaluate_target(as_target(stanfit, data = task_data()), x), same)
+  lines <- strsplit(code, "\n")[[1]]
+  cmdstan <- structure(list(code = function() lines), class = "CmdStanModel")
+  expect_identical(evaluate_target(as_target(cmdstan, data = task_data()), x), same)
+  fit <- structure(
+    list(
+      code = function() lines,
+      data_file = function() {
+        file <- tempfile(fileext = ".json")
+        data <- task_data()
+        for (name in c("K", "N", "increment", "task")) {
+          data[[name]] <- jsonlite::unbox(data[[name]])
+        }
+        jsonlite::write_json(data, file)
+        file
+      }
+    ),
+    class = c("CmdStanMCMC", "CmdStanFit")
+  )
+  expect_identical(evaluate_target(as_target(fit), x), same)
+})
+
 # data ------------------------------------------------------------------------
 
 expect_bad_data <- function(regexp, ...) {
