@@ -127,7 +127,7 @@ cases <- list(
   hmm = list(data = states, exact = exact_hmm),
   mixture = list(data = states, exact = exact_mixture),
   lkj = list(data = list(N = nrow(pairs), y = pairs), exact = exact_lkj),
-  ode = list(data = decay, exact = exact_ode),
+  ode = list(data = decay, exact = exact_ode, n_particles = 128), # 0.3 ms a gradient
   sonar = list(
     data = list(N = 208, K = 61, x = features, y = sonar$Class == "R"),
     exact = function() -108.357 # as in bench/evidence.R
@@ -137,7 +137,7 @@ cases <- list(
 seconds_of <- function(code) sum(system.time(code)[c(1, 2, 4, 5)])
 
 # Of many points in one call, since a call has a cost of its own.
-gradient_us <- function(target, n = 50000) {
+gradient_us <- function(target, n = 10000) {
   x <- matrix(rnorm(n * target$dim, sd = 0.3), n)
   seconds_of(autosmc:::evaluate_target(target, x)) / n * 1e6
 }
@@ -145,13 +145,15 @@ gradient_us <- function(target, n = 50000) {
 names <- commandArgs(TRUE) # the programs; all when none is named
 if (length(names) == 0) names <- names(cases)
 rows <- lapply(names, function(name) {
-  case <- cases[[name]]
+  case <- modifyList(list(n_particles = 1024), cases[[name]])
   compile_s <- seconds_of(
     target <- target_stan(file.path("bench", "stan", paste0(name, ".stan")), case$data)
   )
   exact <- case$exact()
   fits <- replicate_seeds(1:4, function(seed) {
-    seconds <- seconds_of(fit <- suppressWarnings(smc(target, seed = seed)))
+    seconds <- seconds_of(
+      fit <- suppressWarnings(smc(target, seed = seed, n_particles = case$n_particles))
+    )
     c(log_z = fit$log_z, error = fit$std_error, seconds = seconds)
   })
   row <- data.frame(
@@ -169,10 +171,13 @@ rows <- lapply(names, function(name) {
   row
 })
 table <- do.call(rbind, rows)
-print(table, digits = 5)
-if (length(commandArgs(TRUE)) == 0) {
-  write.csv(format(table, digits = 5), "bench/results/stan.csv", row.names = FALSE, quote = FALSE)
+file <- "bench/results/stan.csv"
+if (file.exists(file)) { # of the programs that were not named
+  kept <- read.csv(file)
+  table <- rbind(kept[!kept$program %in% names, ], table)
 }
+table[-1] <- lapply(table[-1], signif, 6)
+write.csv(table, file, row.names = FALSE, quote = FALSE)
 
 # the program of the sonar data against the built-in target
 if ("sonar" %in% names) {
