@@ -2,6 +2,7 @@
 if (!is.null(why_no_stan())) {
   skip(paste("no Stan program is compiled:", why_no_stan()))
 }
+skip_on_cran() # compiling takes minutes
 use_stan_cache()
 
 # compiling -------------------------------------------------------------------
