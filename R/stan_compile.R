@@ -4,12 +4,15 @@
 # the same number.
 stan_interface <- 1L
 
-# The package with the headers also has `stanc.js`, the compiler from Stan to C++: of
-# two versions neither would understand the other.
-stan_packages <- c("BH", "QuickJSR", "RcppEigen", "RcppParallel", "StanHeaders")
-
-# The oldest StanHeaders that has stanc.js.
-oldest_stan_headers <- "2.39"
+# What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
+# too, the compiler from Stan to C++: of two versions neither would understand the other.
+stan_packages <- c(
+  BH = "1.75.0",
+  QuickJSR = "1.0",
+  RcppEigen = "0.3.4.0.0",
+  RcppParallel = "5.1.4",
+  StanHeaders = "2.39"
+)
 
 # the program -----------------------------------------------------------------
 
@@ -78,25 +81,18 @@ translate_stan <- function(program) {
 # the compiler ----------------------------------------------------------------
 
 check_stan_packages <- function() {
-  there <- nzchar(vapply(stan_packages, function(p) system.file(package = p), ""))
-  if (!all(there)) {
-    packages <- stan_packages[!there]
+  serves <- mapply(function(package, oldest) {
+    nzchar(system.file(package = package)) && utils::packageVersion(package) >= oldest
+  }, names(stan_packages), stan_packages)
+  if (!all(serves)) {
+    packages <- names(stan_packages)[!serves]
     quoted <- toString(dQuote(packages, FALSE))
     install <- sprintf("install.packages(c(%s))", quoted)
     abort(
       c(
-        "The {cli::qty(packages)}package{?s} {.pkg {packages}} {?is/are} needed to
-          compile Stan programs.",
-        "i" = "{.code {install}}"
+        "To compile Stan programs takes {.pkg {packages}}, which {?is/are} missing or too
+          old: {.code {install}}."
       ),
-      "package"
-    )
-  }
-  version <- utils::packageVersion("StanHeaders")
-  if (version < oldest_stan_headers) {
-    abort(
-      "StanHeaders {version} is too old to compile Stan programs: version
-        {oldest_stan_headers} is needed.",
       "package"
     )
   }
@@ -272,7 +268,7 @@ first_line <- function(library) {
 # The path of the library of a program, compiled if need be.
 cached_library <- function(program) {
   check_stan_packages()
-  versions <- vapply(stan_packages, function(package) {
+  versions <- vapply(names(stan_packages), function(package) {
     format(utils::packageVersion(package))
   }, "")
   header <- system.file("include", "autosmc_stan.hpp", package = "autosmc")
