@@ -63,3 +63,9 @@ describe_type <- function(x) {
     typeof(x)
   }
 }
+
+# A message of another program, with lines and columns of its own.
+abort_verbatim <- function(message, class) {
+  class <- c(paste0("autosmc_error_", class), "autosmc_error")
+  stop(errorCondition(message, class = class))
+}

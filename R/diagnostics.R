@@ -9,7 +9,8 @@ diagnose <- function(sampler, course, final, estimate) {
     diagnose_gradients(final),
     diagnose_draws(final),
     diagnose_edges(sampler, final),
-    diagnose_scout(course$scout, final, estimate)
+    diagnose_scout(course$scout, final, estimate),
+    diagnose_rounds(course, sampler, estimate)
   )
   bind_rows(Filter(Negate(is.null), rows))
 }
@@ -218,6 +219,34 @@ diagnose_basins <- function(scout, final, estimate) {
       100 * missed
     )
   )
+}
+
+# the rounds ------------------------------------------------------------------
+
+# What an estimate misses makes it lower. So no round, and no islands of an earlier pass,
+# may have found much more.
+diagnose_rounds <- function(course, sampler, estimate) {
+  runs <- bind_rows(lapply(course$records, function(r) {
+    as.data.frame(r$runs)[c("log_z", "predicted_sd", "n_particles")]
+  }))
+  if (NROW(runs) == 0) {
+    return()
+  }
+  counts <- runs$n_particles == sampler$n_particles & runs$predicted_sd < rules$sure_round
+  log_z <- c(runs$log_z[counts %in% TRUE], course$estimates$log_z)
+  error <- c(runs$predicted_sd[counts %in% TRUE], course$estimates$std_error)
+  if (length(log_z) == 0) {
+    return()
+  }
+  own <- if (is.na(estimate$std_error)) 0 else estimate$std_error
+  value <- max((log_z - estimate$log_z - rules$round_margin) / sqrt(error^2 + own^2))
+  list(diagnostic(
+    "rounds", value, rules$round_errors,
+    sprintf(
+      "An earlier run found more evidence, by %s errors of the difference.",
+      format(value, digits = 2)
+    )
+  ))
 }
 
 # what is said ----------------------------------------------------------------

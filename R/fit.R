@@ -22,7 +22,7 @@ new_fit <- function(sampler, result, plan) {
     c(
       estimate,
       list(
-        particles = draws$particles,
+        particles = outputs_of(sampler$target, draws$particles),
         log_weights = draws$log_weights,
         island = draws$island,
         schedule = tibble::tibble(
@@ -195,12 +195,14 @@ print_schedule <- function(schedule, ends = 3) {
 
 # How many independent draws would give as good means. Of the variables' figures
 # this is the harmonic mean, whose inverse is unbiased. By chance few islands may
-# agree too well; the weights alone allow no more than Kish's figure.
+# agree too well; the weights alone allow no more than Kish's figure. What does not
+# vary, as the upper triangle of a Cholesky factor, has no figure.
 ess_mean <- function(fit) {
   moments <- weighted_moments(fit)
   mcse <- mcse_mean(fit, moments$mean)
   kish <- 1 / sum(exp(2 * fit$log_weights))
-  min(kish, 1 / mean((mcse / moments$sd)^2))
+  varies <- which(apply(fit$particles, 2, max) > apply(fit$particles, 2, min))
+  min(kish, 1 / mean((mcse / moments$sd)[varies]^2))
 }
 
 # summaries -------------------------------------------------------------------

@@ -19,6 +19,7 @@ passes <- function(sampler, path, plan, islands) {
     if (plan$chooses_kernel && has_failed(result$diagnostics, "edges")) {
       sampler$kernel <- kernel_mala() # which rejects what would cross an edge
     }
+    course$estimates <- bind_rows(list(course$estimates, as.data.frame(result$estimate)))
     course <- go_on(course, result, proposal, sampler, path, plan)
     if (!course$reshaped) {
       break
@@ -95,7 +96,8 @@ as_round <- function(result) {
   record$steps <- final$steps[final$steps$island == final$island[1], ]
   record$runs <- final$islands[1, ]
   record$runs$log_z <- result$estimate$log_z
-  record$runs$predicted_sd <- result$estimate$std_error
+  # several islands do not come from one family, however large their error
+  record$runs$predicted_sd <- min(result$estimate$std_error, rules$one_family)
   record$runs$label <- "islands"
   record$dead <- FALSE
   record

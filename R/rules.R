@@ -66,5 +66,8 @@ rules <- list(
   n_bound_checks = 128,
   basin_radius = 3,
   basin_part = 10,
-  basin_missed = 0.02
+  basin_missed = 0.02,
+  sure_round = 0.5,
+  round_margin = 0.05,
+  round_errors = 4
 )

@@ -166,15 +166,23 @@ with_addresses <- function(border) {
   if (is.null(border$routines)) {
     return(border)
   }
-  loaded <- border$dll %in% names(getLoadedDLLs())
-  if (!loaded && file.exists(border$path)) {
-    dyn.load(border$path)
-  }
+  load_library(border)
   addresses <- lapply(border$routines, function(symbol) {
     if (!is.null(symbol)) find_routine(symbol, border$dll)
   })
-  border[c("routines", "dll", "path")] <- NULL
+  border[c("routines", "dll", "path", "namespace")] <- NULL
   c(border, addresses)
+}
+
+# border: of target_border(). `namespace`: of a package with what the library was
+# linked to, or NULL.
+load_library <- function(border) {
+  if (!border$dll %in% names(getLoadedDLLs()) && file.exists(border$path)) {
+    if (!is.null(border$namespace)) {
+      loadNamespace(border$namespace)
+    }
+    dyn.load(border$path)
+  }
 }
 
 # libraries and routines ------------------------------------------------------

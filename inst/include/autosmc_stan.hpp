@@ -1,0 +1,534 @@
+/* autosmc_stan.hpp: a Stan program as a target of autosmc.
+ *
+ * target_stan() includes this file behind the C++ that stanc makes of a
+ * program, in which the program is the class `stan_model`. The library that
+ * results has five routines: init, log_density and release of the types of
+ * autosmc.h, and two that R asks with .Call(), describe and outputs. `data` is
+ * always the list
+ *
+ *   values  named list: numeric arrays; or a string, which says why what was
+ *           given under that name cannot be data
+ *   seed    a number from 0 to 2^32 - 1, for the program's random numbers
+ *   print   an R function of a string: what the program has printed
+ *
+ * Two worlds meet here that must not cross each other's frames. Code in the
+ * namespace autosmc_stan is C++: it is entered by functions that are noexcept,
+ * and calls nothing of R's that may jump. The routines at the end are C in all
+ * but name: no object with a destructor lives in them, so R may jump.
+ */
+#ifndef AUTOSMC_STAN_HPP
+#define AUTOSMC_STAN_HPP
+
+#include <autosmc.h>
+
+#include <climits>
+#include <cstring>
+
+#define R_NO_REMAP
+#define STRICT_R_HEADERS
+#include <R_ext/Visibility.h>
+#include <Rinternals.h>
+
+/* Raised when what R and these routines tell each other changes. */
+#define AUTOSMC_STAN_INTERFACE 1
+
+namespace autosmc_stan {
+
+/* errors ------------------------------------------------------------------ */
+
+struct message {
+  char text[4096];
+};
+
+inline void write(message &out, const char *text) noexcept {
+  std::strncpy(out.text, text, sizeof out.text - 1);
+  out.text[sizeof out.text - 1] = '\0';
+}
+
+/* Call f; whether it returned. Why it did not is then in `out`. */
+template <typename F> bool guarded(message &out, F f) noexcept {
+  try {
+    f();
+    return true;
+  } catch (const std::exception &e) {
+    write(out, e.what());
+  } catch (...) {
+    write(out, "an unknown C++ exception");
+  }
+  return false;
+}
+
+/* data -------------------------------------------------------------------- */
+
+inline SEXP element(SEXP list, const char *name) {
+  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+  for (R_xlen_t i = 0; i < Rf_xlength(list); i++)
+    if (std::strcmp(CHAR(STRING_ELT(names, i)), name) == 0)
+      return VECTOR_ELT(list, i);
+  return R_NilValue;
+}
+
+using shape = std::vector<size_t>;
+
+inline size_t size_of(const shape &dims) {
+  size_t n = 1;
+  for (size_t extent : dims)
+    n *= extent;
+  return n;
+}
+
+inline std::string show(const shape &dims) {
+  if (dims.empty())
+    return "a single number";
+  std::string text = dims.size() == 1 ? "length " : "dimensions ";
+  for (size_t i = 0; i < dims.size(); i++)
+    text += (i ? " x " : "") + std::to_string(dims[i]);
+  return text;
+}
+
+/* The values of a list of R's, read where they are. */
+class r_values : public stan::io::var_context {
+  struct entry {
+    const double *values;
+    size_t length;
+    shape dims; /* empty for a single number */
+    std::string complaint;
+  };
+  std::map<std::string, entry> entries_;
+
+  const entry *find(const std::string &name) const {
+    auto found = entries_.find(name);
+    return found == entries_.end() ? nullptr : &found->second;
+  }
+
+  static bool is_int(double value) {
+    return value >= INT_MIN && value <= INT_MAX && value == std::floor(value);
+  }
+
+  static void check_whole(const std::string &name, const entry &given) {
+    for (size_t i = 0; i < given.length; i++)
+      if (!is_int(given.values[i])) {
+        std::ostringstream text;
+        text << "`" << name << "` is declared as int, but its element " << i + 1
+             << " is " << given.values[i] << ".";
+        throw std::runtime_error(text.str());
+      }
+  }
+
+  static bool fits(const entry &given, const shape &declared) {
+    return given.dims == declared ||
+           (given.length == 1 && given.dims.empty() && size_of(declared) == 1);
+  }
+
+  template <typename T> std::vector<T> values(const std::string &name) const {
+    const entry *given = find(name);
+    if (!given)
+      return {};
+    return std::vector<T>(given->values, given->values + given->length);
+  }
+
+  template <typename Keep>
+  void list_names(std::vector<std::string> &names, Keep keep) const {
+    names.clear();
+    for (const auto &item : entries_)
+      if (keep(item.first))
+        names.push_back(item.first);
+  }
+
+public:
+  /* list: its numeric arrays are in memory, see unfold(). */
+  explicit r_values(SEXP list) {
+    SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+    for (R_xlen_t i = 0; i < Rf_xlength(list); i++) {
+      SEXP value = VECTOR_ELT(list, i);
+      entry &item = entries_[CHAR(STRING_ELT(names, i))];
+      item = entry{nullptr, 0, {}, ""};
+      if (TYPEOF(value) == STRSXP) {
+        item.complaint = CHAR(STRING_ELT(value, 0));
+        continue;
+      }
+      item.values = REAL(value);
+      item.length = static_cast<size_t>(Rf_xlength(value));
+      SEXP dims = Rf_getAttrib(value, R_DimSymbol);
+      for (R_xlen_t j = 0; j < Rf_xlength(dims); j++)
+        item.dims.push_back(static_cast<size_t>(INTEGER(dims)[j]));
+      if (dims == R_NilValue && item.length != 1)
+        item.dims.push_back(item.length);
+    }
+  }
+
+  void validate_dims(const std::string &, const std::string &name,
+                     const std::string &type,
+                     const shape &declared) const override {
+    if (!declared.empty() && size_of(declared) == 0)
+      return; /* nothing is read */
+    const entry *given = find(name);
+    if (!given)
+      throw std::runtime_error(
+          "`" + name + "` is missing; the program declares " +
+          (type == "int" ? "whole numbers, " : "numbers, ") + show(declared) +
+          ".");
+    if (!given->complaint.empty())
+      throw std::runtime_error("`" + name + "` " + given->complaint);
+    if (type != "int" && type != "double")
+      throw std::runtime_error("`" + name + "` is declared as " + type +
+                               ", which target_stan() cannot hand over.");
+    if (!fits(*given, declared))
+      throw std::runtime_error("`" + name + "` has " + show(given->dims) +
+                               "; the program declares " + show(declared) +
+                               ".");
+    if (type == "int")
+      check_whole(name, *given);
+  }
+
+  bool contains_r(const std::string &name) const override { return find(name); }
+  bool contains_i(const std::string &name) const override {
+    const entry *given = find(name);
+    return given &&
+           std::all_of(given->values, given->values + given->length, is_int);
+  }
+  std::vector<double> vals_r(const std::string &name) const override {
+    return values<double>(name);
+  }
+  std::vector<int> vals_i(const std::string &name) const override {
+    return values<int>(name);
+  }
+  std::vector<std::complex<double>> vals_c(const std::string &) const override {
+    return {};
+  }
+  shape dims_r(const std::string &name) const override {
+    const entry *given = find(name);
+    return given ? given->dims : shape();
+  }
+  shape dims_i(const std::string &name) const override { return dims_r(name); }
+  void names_r(std::vector<std::string> &names) const override {
+    list_names(names, [](const std::string &) { return true; });
+  }
+  void names_i(std::vector<std::string> &names) const override {
+    list_names(names,
+               [this](const std::string &name) { return contains_i(name); });
+  }
+};
+
+/* the program with its data ----------------------------------------------- */
+
+/* Columns of a program's outputs, up to the end of each of its blocks. */
+struct description {
+  std::vector<std::string> unconstrained, outputs;
+  size_t n_parameters, n_transformed;
+};
+
+class program {
+  unsigned int seed_;
+  std::ostringstream printed_;
+  stan_model model_; /* behind the stream, to which its constructor prints */
+  std::string shown_;
+
+  using point = Eigen::Map<const Eigen::VectorXd>;
+
+  double value(const double *x, int d) {
+    Eigen::VectorXd u = point(x, d);
+    return model_.template log_prob<false, true>(u, &printed_);
+  }
+
+  /* The tape of a point is freed as `tape` goes, also by an exception. */
+  double value_and_gradient(const double *x, int d, double *gradient) {
+    stan::math::nested_rev_autodiff tape;
+    Eigen::Matrix<stan::math::var, Eigen::Dynamic, 1> u = point(x, d);
+    stan::math::var log_density =
+        model_.template log_prob<false, true>(u, &printed_);
+    log_density.grad();
+    for (int i = 0; i < d; i++)
+      gradient[i] = u[i].adj();
+    return log_density.val();
+  }
+
+  /* The ODE and root solvers of SUNDIALS have no exception of their own. */
+  static bool is_solver_failure(const std::runtime_error &e) {
+    return std::strstr(e.what(), "failed with error flag") != nullptr;
+  }
+
+public:
+  SEXP print; /* belongs to R, which keeps it as long as this */
+
+  program(r_values &&values, unsigned int seed, SEXP print_)
+      : seed_(seed), model_(values, seed, &printed_), print(print_) {}
+
+  /* The memory of the tape stays with Stan otherwise, for the next point. */
+  ~program() {
+    if (stan::math::empty_nested()) {
+      stan::math::recover_memory();
+      stan::math::ChainableStack::instance_->memalloc_.free_all();
+    }
+  }
+
+  /* A failed check, reject(), and a solver that gives up make a point
+   * impossible. What else is thrown stops the run: fatal_error(), or an index
+   * out of range. */
+  void evaluate(int d, int n, const double *x, double *logp, double *gradient) {
+    for (int k = 0; k < n; k++) {
+      const double *u = x + static_cast<size_t>(d) * k;
+      double *g = gradient ? gradient + static_cast<size_t>(d) * k : nullptr;
+      try {
+        logp[k] = g ? value_and_gradient(u, d, g) : value(u, d);
+        continue;
+      } catch (const std::domain_error &) {
+      } catch (const std::runtime_error &e) {
+        if (!is_solver_failure(e))
+          throw;
+      }
+      logp[k] = -std::numeric_limits<double>::infinity();
+      if (g)
+        std::fill(g, g + d, 0.0);
+    }
+  }
+
+  void describe(description &out) const {
+    std::vector<std::string> names;
+    model_.unconstrained_param_names(out.unconstrained, false, false);
+    model_.constrained_param_names(names, false, false);
+    out.n_parameters = names.size();
+    names.clear();
+    model_.constrained_param_names(names, true, false);
+    out.n_transformed = names.size() - out.n_parameters;
+    model_.constrained_param_names(out.outputs, true, true);
+  }
+
+  /* x is n x d and out n x width, as R has matrices. Where the program throws,
+   * what was not written yet is NaN; returns how often it did, with what it
+   * threw first. */
+  int outputs(int n, int d, const double *x, bool transformed, bool generated,
+              int width, double *out, message &first) {
+    stan::rng_t rng = stan::services::util::create_rng(seed_, 1);
+    int failed = 0;
+    Eigen::VectorXd u(d), row;
+    for (int k = 0; k < n; k++) {
+      for (int i = 0; i < d; i++)
+        u[i] = x[k + static_cast<size_t>(n) * i];
+      try {
+        model_.write_array(rng, u, row, transformed, generated, &printed_);
+      } catch (const std::exception &e) {
+        if (!failed++)
+          write(first, e.what());
+        if (row.size() != width)
+          row = Eigen::VectorXd::Constant(
+              width, std::numeric_limits<double>::quiet_NaN());
+      }
+      for (int j = 0; j < width; j++)
+        out[k + static_cast<size_t>(n) * j] = row[j];
+    }
+    return failed;
+  }
+
+  /* What was printed since the last call; NULL for nothing. */
+  const char *take_printed() {
+    shown_ = printed_.str();
+    if (shown_.empty())
+      return nullptr;
+    printed_.str("");
+    return shown_.c_str();
+  }
+};
+
+/* into C++ ---------------------------------------------------------------- */
+
+inline program *make(SEXP data, message &why) noexcept {
+  program *made = nullptr;
+  guarded(why, [&] {
+    double seed = REAL(element(data, "seed"))[0];
+    made = new program(r_values(element(data, "values")),
+                       static_cast<unsigned int>(seed), element(data, "print"));
+  });
+  return made;
+}
+
+inline void destroy(program *p) noexcept { delete p; }
+
+inline bool evaluate(program *p, int d, int n, const double *x, double *logp,
+                     double *gradient, message &why) noexcept {
+  return guarded(why, [&] { p->evaluate(d, n, x, logp, gradient); });
+}
+
+inline description *describe(const program *p, message &why) noexcept {
+  description *made = nullptr;
+  if (!guarded(why, [&] { p->describe(*(made = new description)); })) {
+    delete made;
+    return nullptr;
+  }
+  return made;
+}
+
+inline void destroy(description *d) noexcept { delete d; }
+
+inline int outputs(program *p, int n, int d, const double *x, bool transformed,
+                   bool generated, int width, double *out,
+                   message &first) noexcept {
+  int failed = -1;
+  guarded(first, [&] {
+    failed = p->outputs(n, d, x, transformed, generated, width, out, first);
+  });
+  return failed;
+}
+
+inline const char *take_printed(program *p) noexcept {
+  message ignored; /* memory has run out: what was printed is lost */
+  const char *text = nullptr;
+  guarded(ignored, [&] { text = p->take_printed(); });
+  return text;
+}
+
+/* C in all but name ------------------------------------------------------- */
+
+/* R makes the values of 1:10, say, only when they are asked for, and may jump
+ * then. */
+inline void unfold(SEXP data) {
+  SEXP values = element(data, "values");
+  for (R_xlen_t i = 0; i < Rf_xlength(values); i++) {
+    SEXP value = VECTOR_ELT(values, i);
+    if (TYPEOF(value) == REALSXP)
+      (void)REAL(value);
+    else if (TYPEOF(value) != STRSXP)
+      Rf_error("internal error: data that are neither numbers nor a complaint");
+  }
+}
+
+inline void show_printed(program *p) {
+  const char *text = take_printed(p);
+  if (!text)
+    return;
+  SEXP string = PROTECT(Rf_mkString(text));
+  SEXP call = PROTECT(Rf_lang2(p->print, string));
+  Rf_eval(call, R_GlobalEnv);
+  UNPROTECT(2);
+}
+
+inline program *begin(SEXP data) {
+  message why;
+  unfold(data);
+  program *p = make(data, why);
+  if (!p)
+    Rf_error("%s", why.text);
+  return p;
+}
+
+/* A task that .Call() asks for: what it has made of C++ is destroyed when it
+ * has ended, also when R has jumped. */
+struct task {
+  SEXP data, x, blocks;
+  program *p;
+  description *names;
+};
+
+inline void end(void *data) {
+  task *t = static_cast<task *>(data);
+  destroy(t->p);
+  destroy(t->names);
+}
+
+inline SEXP as_strings(const std::vector<std::string> &strings) {
+  R_xlen_t n = static_cast<R_xlen_t>(strings.size());
+  SEXP out = PROTECT(Rf_allocVector(STRSXP, n));
+  for (R_xlen_t i = 0; i < n; i++)
+    SET_STRING_ELT(out, i, Rf_mkCharCE(strings[i].c_str(), CE_UTF8));
+  UNPROTECT(1);
+  return out;
+}
+
+inline SEXP describe_task(void *data) {
+  task *t = static_cast<task *>(data);
+  message why;
+  t->p = begin(t->data);
+  t->names = describe(t->p, why);
+  if (!t->names)
+    Rf_error("%s", why.text);
+  const char *fields[] = {"unconstrained", "outputs", "n_parameters",
+                          "n_transformed", ""};
+  SEXP out = PROTECT(Rf_mkNamed(VECSXP, fields));
+  SET_VECTOR_ELT(out, 0, as_strings(t->names->unconstrained));
+  SET_VECTOR_ELT(out, 1, as_strings(t->names->outputs));
+  SET_VECTOR_ELT(out, 2, Rf_ScalarInteger(int(t->names->n_parameters)));
+  SET_VECTOR_ELT(out, 3, Rf_ScalarInteger(int(t->names->n_transformed)));
+  show_printed(t->p);
+  UNPROTECT(1);
+  return out;
+}
+
+inline SEXP outputs_task(void *data) {
+  task *t = static_cast<task *>(data);
+  message first;
+  write(first, "");
+  t->p = begin(t->data);
+  bool transformed = LOGICAL(t->blocks)[0], generated = LOGICAL(t->blocks)[1];
+  t->names = describe(t->p, first);
+  if (!t->names)
+    Rf_error("%s", first.text);
+  size_t width = t->names->outputs.size();
+  if (!generated)
+    width =
+        t->names->n_parameters + (transformed ? t->names->n_transformed : 0);
+  else if (!transformed)
+    width -= t->names->n_transformed;
+  int n = Rf_nrows(t->x), d = Rf_ncols(t->x);
+  const char *fields[] = {"outputs", "failed", "message", ""};
+  SEXP out = PROTECT(Rf_mkNamed(VECSXP, fields));
+  SEXP values = Rf_allocMatrix(REALSXP, n, int(width));
+  SET_VECTOR_ELT(out, 0, values);
+  int failed = outputs(t->p, n, d, REAL(t->x), transformed, generated,
+                       int(width), REAL(values), first);
+  if (failed < 0)
+    Rf_error("%s", first.text);
+  SET_VECTOR_ELT(out, 1, Rf_ScalarInteger(failed));
+  SET_VECTOR_ELT(out, 2, Rf_mkString(first.text));
+  show_printed(t->p);
+  UNPROTECT(1);
+  return out;
+}
+
+} // namespace autosmc_stan
+
+/* routines ---------------------------------------------------------------- */
+
+extern "C" attribute_visible void *autosmc_stan_init(SEXP data) {
+  return autosmc_stan::begin(data);
+}
+
+extern "C" attribute_visible int
+autosmc_stan_log_density(void *context, int d, int n, const double *x,
+                         double *logp, double *grad) {
+  autosmc_stan::program *p = static_cast<autosmc_stan::program *>(context);
+  autosmc_stan::message why;
+  bool done = autosmc_stan::evaluate(p, d, n, x, logp, grad, why);
+  autosmc_stan::show_printed(p);
+  if (!done)
+    Rf_error("%s", why.text);
+  return 0;
+}
+
+extern "C" attribute_visible void autosmc_stan_release(void *context) {
+  autosmc_stan::destroy(static_cast<autosmc_stan::program *>(context));
+}
+
+/* The version of this interface, which R compares with its own. */
+extern "C" attribute_visible SEXP autosmc_stan_interface(void) {
+  return Rf_ScalarInteger(AUTOSMC_STAN_INTERFACE);
+}
+
+/* list(unconstrained, outputs: names; n_parameters, n_transformed: how many of
+ * the outputs, in this order) */
+extern "C" attribute_visible SEXP autosmc_stan_describe(SEXP data) {
+  autosmc_stan::task t = {data, R_NilValue, R_NilValue, nullptr, nullptr};
+  return R_ExecWithCleanup(autosmc_stan::describe_task, &t, autosmc_stan::end,
+                           &t);
+}
+
+/* x: an n x d matrix on the unconstrained scale; blocks: whether transformed
+ * parameters and generated quantities are wanted. list(outputs: a matrix with n
+ * rows; failed: how many of them have NaN; message: of the first of these) */
+extern "C" attribute_visible SEXP autosmc_stan_outputs(SEXP data, SEXP x,
+                                                       SEXP blocks) {
+  autosmc_stan::task t = {data, x, blocks, nullptr, nullptr};
+  return R_ExecWithCleanup(autosmc_stan::outputs_task, &t, autosmc_stan::end,
+                           &t);
+}
+
+#endif

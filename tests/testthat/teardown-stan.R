@@ -1,0 +1,1 @@
+leave_stan_cache()

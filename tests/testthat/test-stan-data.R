@@ -1,0 +1,123 @@
+# What target_stan() does before a program is compiled.
+
+test_that("a program and its data are checked before anything is compiled", {
+  expect_bad(target_stan(), "model")
+  expect_bad(target_stan(7), "model")
+  expect_bad(target_stan("no_such_file.stan"), "model")
+  expect_bad(target_stan("parameters {}", list(1)), "data")
+  expect_bad(target_stan("parameters {}", 1:3), "data")
+  expect_bad(target_stan("parameters {}", "no_such_file.json"), "data")
+  expect_bad(target_stan("parameters {}", list(a = 1, a = 2)), "data")
+  expect_bad(target_stan("parameters {}", seed = "x"), "seed")
+  expect_bad(stan_cache(clear = NA), "clear")
+})
+
+test_that("data become plain numbers, or a complaint", {
+  values <- stan_values(list(
+    a = 1:3, b = TRUE, c = matrix(1:6, 2), d = "x", e = c(1, NA), f = NULL,
+    g = data.frame(u = 1:2, v = 3:4), h = factor("x"), i = numeric()
+  ))
+  expect_identical(values$a, c(1, 2, 3))
+  expect_identical(values$b, 1)
+  expect_identical(values$c, matrix(c(1, 2, 3, 4, 5, 6), 2))
+  expect_match(values$d, "must be numbers, not \"x\"")
+  expect_match(values$e, "missing values")
+  expect_null(values$f)
+  expect_identical(values$g, matrix(c(1, 2, 3, 4), 2))
+  expect_match(values$h, "must be numbers, not an object of class factor")
+  expect_identical(values$i, numeric())
+})
+
+test_that("a list of arrays is an array of one dimension more", {
+  expect_identical(stan_value(list(1:2, 3:4)), matrix(c(1, 3, 2, 4), 2))
+  expect_identical(stan_value(list(1, 2, 3)), c(1, 2, 3))
+  matrices <- list(matrix(1:6, 2), matrix(7:12, 2))
+  stacked <- stan_value(matrices)
+  expect_identical(dim(stacked), c(2L, 2L, 3L))
+  expect_equal(stacked[2, 1, 3], matrices[[2]][1, 3])
+  nested <- stan_value(list(list(1:2, 3:4), list(5:6, 7:8), list(9:10, 11:12)))
+  expect_identical(dim(nested), c(3L, 2L, 2L))
+  expect_equal(nested[3, 1, 2], 10)
+  expect_match(stan_value(list(1:2, 1:3)), "must be numbers")
+})
+
+test_that("data are read from JSON", {
+  skip_if_not_installed("jsonlite")
+  file <- tempfile(fileext = ".json")
+  on.exit(unlink(file))
+  writeLines('{"N": 2, "y": [1.5, -2], "X": [[1, 2, 3], [4, 5, 6]]}', file)
+  values <- stan_values(file)
+  expect_identical(values$N, 2)
+  expect_identical(values$y, c(1.5, -2))
+  expect_identical(values$X, matrix(c(1, 4, 2, 5, 3, 6), 2))
+  writeLines("{", file)
+  expect_bad(stan_values(file), "data")
+})
+
+test_that("included files are found, also those that they include", {
+  folder <- tempfile()
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  write <- function(name, ...) writeLines(c(...), file.path(folder, name))
+  write("a.stan", "#include b.stan", "  #include <c.stan> // why", "#include not_there.stan")
+  write("b.stan", "b")
+  write("c.stan", "c", "#include \"b.stan\"")
+  program <- read_stan_program(file.path(folder, "a.stan"))
+  expect_identical(program$name, "a")
+  expect_identical(program$includes, list(b.stan = "b", c.stan = "c\n#include \"b.stan\""))
+})
+
+test_that("names of outputs are R's", {
+  expect_identical(
+    bracketed(c("mu", "beta.1", "Sigma.2.1")),
+    c("mu", "beta[1]", "Sigma[2,1]")
+  )
+})
+
+test_that("`include` selects columns, and the blocks that they take", {
+  described <- list(
+    outputs = c("a", "b.1", "b.2", "t", "g.1", "g.2"),
+    n_parameters = 3, n_transformed = 1
+  )
+  all <- select_columns(described, NULL)
+  expect_identical(all$names, c("a", "b[1]", "b[2]", "t", "g[1]", "g[2]"))
+  expect_identical(all$blocks, c(TRUE, TRUE))
+  expect_identical(select_columns(described, "b")$which, 2:3)
+  expect_identical(select_columns(described, "b")$blocks, c(FALSE, FALSE))
+  generated <- select_columns(described, c("g", "a"))
+  expect_identical(generated$names, c("a", "g[1]", "g[2]"))
+  expect_identical(generated$which, c(1L, 4L, 5L))
+  expect_identical(generated$blocks, c(FALSE, TRUE))
+  expect_bad(select_columns(described, "c"), "include")
+  expect_bad(select_columns(described, 1), "include")
+})
+
+test_that("lines are shown once, and not too many of them", {
+  show <- print_once(most = 3)
+  expect_output(show("a\nb\na\n"), "^a\nb\n?$")
+  expect_silent(show("b\na\n"))
+  expect_output(show("c\nd\n"), "^c\n\\(What else the Stan program prints is not shown.\\)\n?$")
+  expect_silent(show("e\n"))
+})
+
+test_that("objects that do not keep their data ask for them", {
+  stanfit <- structure(list(), class = "stanfit")
+  expect_bad(as_target(stanfit), "data")
+  expect_bad(as_target(structure(list(), class = "stanmodel")), "data")
+  expect_bad(as_target(structure(list(), class = "CmdStanModel")), "data")
+  expect_bad(smc(stanfit), "data")
+})
+
+test_that("the objects of CmdStanR have a program and a file of data", {
+  fit <- structure(
+    list(code = function() c("parameters {", "}"), data_file = function() "gone.json"),
+    class = c("CmdStanMCMC", "CmdStanFit")
+  )
+  expect_bad(as_target(fit), "data")
+})
+
+test_that("outputs take the place of particles only where a target has them", {
+  x <- matrix(1:4, 2)
+  expect_identical(outputs_of(list(), x), x)
+  expect_identical(outputs_of(list(outputs = function(u) u + 1), x), x + 1)
+})

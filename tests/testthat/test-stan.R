@@ -1,0 +1,344 @@
+# Stan programs, compiled. Where they cannot be, one skipped test says so for all.
+why_not <- if (identical(Sys.getenv("NOT_CRAN"), "true")) {
+  why_no_stan()
+} else {
+  "it takes minutes, and this is R CMD check"
+}
+if (is.null(why_not)) {
+  test_compiled <- test_that
+  use_stan_cache()
+} else {
+  test_that("Stan programs are compiled", {
+    skip(paste("no Stan program is compiled:", why_not))
+  })
+  test_compiled <- function(...) NULL
+}
+
+# compiling -------------------------------------------------------------------
+
+test_compiled("two sessions compile the same program at once, and a third has it", {
+  logs <- c(compile_elsewhere("tasks"), compile_elsewhere("tasks"))
+  expect_message(target_stan(stan_file("shapes")), class = "autosmc_message_compile")
+  expect_identical(c(wait_for(logs[1]), wait_for(logs[2])), c("done", "done"))
+  expect_no_message(target <- task_target())
+  expect_identical(target$dim, 2L)
+  files <- list.files(stan_cache_folder(), all.files = TRUE, no.. = TRUE)
+  expect_identical(length(files), 4L) # libraries and programs, and nothing else
+})
+
+test_compiled("the cache is listed, and its libraries are models", {
+  listed <- stan_cache()
+  expect_identical(nrow(listed), 2L)
+  expect_match(listed$program, "^// (A normal mean|Constrained parameters)")
+  library <- listed$library[grepl("normal mean", listed$program)]
+  x <- cbind(c(0.1, 1), c(-1, 2))
+  expect_identical(
+    evaluate_target(target_stan(library, task_data()), x),
+    evaluate_target(task_target(), x)
+  )
+})
+
+test_compiled("a program that does not parse shows Stan's message, with the line", {
+  error <- catch(target_stan("parameters {\n  real mu\n}\n"))
+  expect_s3_class(error, "autosmc_error_input")
+  expect_match(conditionMessage(error), "'model.stan', line 3, column 0")
+  expect_match(conditionMessage(error), "real mu\n", fixed = TRUE)
+  unknown <- catch(target_stan("parameters { real mu; }\nmodel { mu ~ normal(0, s); }"))
+  expect_match(conditionMessage(unknown), "line 2.*\"s\" not in scope")
+})
+
+test_compiled("a library of another kind is refused", {
+  native_library()
+  expect_error(
+    target_stan(getLoadedDLLs()[["autosmc_test"]][["path"]]),
+    "autosmc_stan_interface",
+    class = "autosmc_error_input"
+  )
+})
+
+# densities -------------------------------------------------------------------
+
+points <- function(n, d, seed) {
+  set.seed(seed)
+  matrix(rnorm(n * d), n)
+}
+
+test_compiled("`~` and `target +=` are the same, and have the exact evidence", {
+  sampled <- task_target()
+  incremented <- task_target(increment = 1)
+  x <- points(50, 2, seed = 1)
+  expect_equal(
+    evaluate_target(sampled, x),
+    evaluate_target(incremented, x),
+    tolerance = 1e-13
+  )
+  exact <- task_posterior()$log_z + log_z_beta_binomial
+  expect_equal(integrate_task(sampled), exact, tolerance = 1e-9)
+})
+
+test_compiled("gradients are those of the log density", {
+  expect_gradient(task_target(), points(5, 2, seed = 2))
+  shapes <- target_stan(stan_file("shapes"))
+  expect_gradient(shapes, points(5, shapes$dim, seed = 3) / 2)
+})
+
+test_compiled("transformations bring their Jacobians: smc() has the evidence", {
+  fit <- smc(target_stan(stan_file("shapes")), kernel = kernel_mala(), islands = 32, seed = 1)
+  # chance below 1e-5
+  expect_lt(abs(fit$log_z + log(6)), qt(1 - 5e-6, 31) * fit$std_error)
+  expect_lt(fit$std_error, 0.02)
+  draws <- fit$particles
+  share <- draws[, paste0("share[", 1:3, "]")]
+  expect_equal(rowSums(share), rep(1, nrow(share)), tolerance = 1e-12)
+  L <- matrix(draws[1, grep("^L\\[", colnames(draws))], 3)
+  expect_identical(L[upper.tri(L)], c(0, 0, 0))
+  expect_equal(rowSums(L^2), c(1, 1, 1), tolerance = 1e-12)
+  expect_identical(draws[, "Sigma[1,2]"], draws[, "Sigma[2,1]"])
+  expect_true(all(draws[, "cut[1]"] < draws[, "cut[2]"]))
+  expect_gt(glance(fit)$ess_mean, 300)
+  means <- summary(fit)$variables
+  errors <- (means$mean[1:3] - c(4, 5, 6) / 15) / means$mcse[1:3]
+  expect_lt(max(abs(errors)), qt(1 - 5e-6 / 3, 31))
+  expect_s3_class(posterior::as_draws_rvars(fit)$Sigma, "rvar")
+  expect_identical(dim(posterior::as_draws_rvars(fit)$Sigma), c(2L, 2L))
+})
+
+test_compiled("a single parameter, and many copies, have the right size", {
+  five <- task_target(K = 5)
+  expect_identical(five$names, c(paste0("mu[", 1:5, "]"), paste0("p[", 1:5, "]")))
+  x <- points(3, 10, seed = 4)
+  alone <- vapply(1:5, function(k) {
+    evaluate_target(task_target(), x[, c(k, k + 5)])$log_density
+  }, numeric(3))
+  expect_equal(evaluate_target(five, x)$log_density, rowSums(alone), tolerance = 1e-12)
+})
+
+test_compiled("a program without parameters is refused, by its name", {
+  error <- catch(task_target(K = 0))
+  expect_s3_class(error, "autosmc_error_input")
+  expect_match(gsub("\\s+", " ", conditionMessage(error)), "tasks has no parameters")
+})
+
+test_compiled("rstan's and CmdStanR's objects give the same target", {
+  x <- points(3, 2, seed = 11)
+  same <- evaluate_target(task_target(), x)
+  code <- paste(readLines(stan_file("tasks")), collapse = "\n")
+  # as rstan defines them, as far as it matters here
+  where <- environment()
+  setClass("stanmodel", list(model_name = "character", model_code = "character"), where = where)
+  setClass("stanfit", list(stanmodel = "stanmodel"), where = where)
+  on.exit({
+    removeClass("stanfit", where = where)
+    removeClass("stanmodel", where = where)
+  })
+  model <- methods::new("stanmodel", model_name = "tasks", model_code = code)
+  stanfit <- methods::new("stanfit", stanmodel = model)
+  expect_identical(evaluate_target(as_target(model, data = task_data()), x), same)
+  expect_identical(evaluate_target(as_target(stanfit, data = task_data()), x), same)
+  lines <- strsplit(code, "\n")[[1]]
+  cmdstan <- structure(list(code = function() lines), class = "CmdStanModel")
+  expect_identical(evaluate_target(as_target(cmdstan, data = task_data()), x), same)
+  fit <- structure(
+    list(
+      code = function() lines,
+      data_file = function() {
+        file <- tempfile(fileext = ".json")
+        data <- task_data()
+        for (name in c("K", "N", "increment", "task")) {
+          data[[name]] <- jsonlite::unbox(data[[name]])
+        }
+        jsonlite::write_json(data, file)
+        file
+      }
+    ),
+    class = c("CmdStanMCMC", "CmdStanFit")
+  )
+  expect_identical(evaluate_target(as_target(fit), x), same)
+})
+
+# data ------------------------------------------------------------------------
+
+expect_bad_data <- function(regexp, ...) {
+  data <- task_data()
+  changed <- list(...)
+  data[names(changed)] <- changed
+  expect_error(
+    target_stan(stan_file("tasks"), data),
+    regexp,
+    class = "autosmc_error_input"
+  )
+}
+
+test_compiled("bad data are named, with what is wrong", {
+  expect_bad_data("`y` is missing; the program declares numbers, length 4", y = NULL)
+  expect_bad_data("`N` is missing; the program declares whole numbers, a single", N = NULL)
+  expect_bad_data("`y` has length 3; the program declares length 4", y = 1:3)
+  expect_bad_data("`y` has dimensions 2 x 2; .* length 4", y = matrix(1:4, 2))
+  expect_bad_data("`X` has dimensions 2 x 3 x 2; .* 2 x 2 x 3", X = array(1:12, c(2, 3, 2)))
+  expect_bad_data("`N` has length 2; .* a single number", N = c(4, 4))
+  expect_bad_data("`N` is declared as int, but its element 1 is 4.5", N = 4.5)
+  expect_bad_data("`whole` .* element 2 is 1e\\+10", whole = c(1, 1e10, 2, 3))
+  expect_bad_data("`y` has missing values", y = c(1, NA, 2, 3))
+  expect_bad_data("`y` must be numbers, not a character", y = letters[1:4])
+  expect_bad_data("N is -1, but must be greater than or equal to 0.*line", N = -1)
+})
+
+test_compiled("data of R's many types are taken, and what is not declared is ignored", {
+  x <- points(3, 2, seed = 5)
+  plain <- evaluate_target(task_target(), x)
+  other <- task_target(
+    K = TRUE, N = 4L, y = as.list(task_data()$y), task = FALSE,
+    X = list(matrix(as.double(seq(1, 11, 2)), 2), matrix(as.double(seq(2, 12, 2)), 2)),
+    note = "not declared", none = NULL
+  )
+  expect_identical(evaluate_target(other, x), plain)
+  expect_identical(other$outputs(x), task_target()$outputs(x))
+})
+
+test_compiled("nothing need be given of what has no elements", {
+  data <- task_data(N = 0)
+  data[c("y", "whole")] <- NULL
+  target <- target_stan(stan_file("tasks"), data)
+  expect_true(all(is.finite(evaluate_target(target, points(3, 2, 6))$log_density)))
+  data$y <- numeric()
+  expect_identical(target_stan(stan_file("tasks"), data)$dim, 2L)
+})
+
+# outputs ---------------------------------------------------------------------
+
+test_compiled("outputs are what the program declares, in R's order", {
+  target <- task_target()
+  x <- points(4, 2, seed = 7)
+  out <- target$outputs(x)
+  expect_identical(out[, "mu[1]"], x[, 1])
+  expect_equal(out[, "p[1]"], plogis(x[, 2]), tolerance = 1e-14)
+  expect_identical(out[, "twice[1]"], 2 * x[, 1])
+  expect_equal(out[, "log_lik[3]"], dnorm(0.8, x[, 1], log = TRUE), tolerance = 1e-13)
+  expect_identical(unname(out[1, paste0("same[", 1:4, "]")]), c(3, -1, 0, 7))
+  X <- task_data()$X
+  expect_equal(out[[1, "copy[2,1,3]"]], X[2, 1, 3])
+  expect_identical(sort(out[1, grep("copy", colnames(out))]), sort(out[2, grep("copy", colnames(out))]))
+  expect_identical(out, target$outputs(x))
+  expect_false(any(duplicated(out[, "random"])))
+  other <- target_stan(stan_file("tasks"), task_data(), seed = 2)
+  expect_false(any(other$outputs(x)[, "random"] == out[, "random"]))
+})
+
+test_compiled("`include` leaves out the rest", {
+  x <- points(4, 2, seed = 8)
+  all <- task_target()$outputs(x)
+  for (include in list("p", "twice", c("log_lik", "mu"), "random")) {
+    some <- task_target(include = include)$outputs(x)
+    expect_identical(some, all[, colnames(some), drop = FALSE])
+    expect_identical(unique(sub("\\[.*", "", colnames(some))), intersect(
+      c("mu", "p", "twice", "log_lik", "random"), include
+    ))
+  }
+  expect_bad(task_target(include = "q"), "include")
+})
+
+test_compiled("a fit has the draws that were declared", {
+  fit <- smc(
+    task_target(include = c("mu", "p", "same")),
+    n_particles = 128, n_steps = 8, seed = 1
+  )
+  expect_identical(
+    colnames(fit$particles),
+    c("mu[1]", "p[1]", paste0("same[", 1:4, "]"))
+  )
+  exact <- task_posterior()$log_z + log_z_beta_binomial
+  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 7) * fit$std_error)
+  expect_lt(fit$std_error, 0.05)
+  expect_identical(range(fit$particles[, "same[2]"]), c(-1, -1))
+  expect_true(all(fit$particles[, "p[1]"] > 0 & fit$particles[, "p[1]"] < 1))
+  expect_output(print(fit), "Stan program `tasks`, 2 variables")
+})
+
+test_compiled("where generated quantities throw they are NaN, with a warning", {
+  target <- task_target(task = 7)
+  x <- cbind(c(-1, 2, -3), 0)
+  expect_warning(
+    out <- target$outputs(x),
+    "failed at 2 of 3 points.*no quantity for a negative mu",
+    class = "autosmc_warning_outputs"
+  )
+  expect_identical(unname(is.nan(out[, "log_lik[1]"])), c(TRUE, FALSE, TRUE))
+  expect_identical(unname(out[, "twice[1]"]), 2 * x[, 1])
+  expect_no_warning(task_target(task = 7, include = "mu")$outputs(x))
+})
+
+# what a program may do -------------------------------------------------------
+
+test_compiled("a point that is rejected is impossible, and the others go on", {
+  target <- task_target(task = 3)
+  x <- cbind(c(-1, 0.5, -2, 1), 0.3)
+  found <- evaluate_target(target, x)
+  plain <- evaluate_target(task_target(), x)
+  expect_identical(found$log_density[c(1, 3)], c(-Inf, -Inf))
+  expect_identical(found$log_density[c(2, 4)], plain$log_density[c(2, 4)])
+  expect_identical(found$gradient[c(2, 4), ], plain$gradient[c(2, 4), ])
+  at <- task_posterior()
+  above <- pnorm(0, at$mean, at$sd, lower.tail = FALSE, log.p = TRUE)
+  fit <- calmly(smc(target, kernel = kernel_mala(), islands = 32, seed = 1))
+  exact <- at$log_z + above + log_z_beta_binomial
+  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 31) * fit$std_error)
+  expect_lt(fit$std_error, 0.02)
+  expect_true(all(fit$particles[is.finite(fit$log_weights), "mu[1]"] >= 0))
+})
+
+test_compiled("a failed check is a rejection", {
+  found <- evaluate_target(task_target(task = 4), cbind(c(0.5, 2), 0))$log_density
+  expect_identical(is.finite(found), c(TRUE, FALSE))
+})
+
+test_compiled("a mistake in the program stops the run, with its words and line", {
+  for (task in 5:6) {
+    error <- catch(quick_smc(task_target(task = task)))
+    expect_s3_class(error, "autosmc_error_target")
+    expect_match(
+      conditionMessage(error$parent),
+      c("accessing element out of range.*tasks.stan", "this is the end")[task - 4]
+    )
+  }
+  expect_usable_session()
+})
+
+test_compiled("what is printed is shown once", {
+  shown <- capture.output({
+    target <- task_target(task = 1)
+    fit <- quick_smc(target)
+    fit <- quick_smc(target)
+  })
+  expect_identical(shown, c("in the data", "in the model"))
+  many <- capture.output(fit <- quick_smc(task_target(task = 2)))
+  expect_identical(length(many), 21L)
+})
+
+test_compiled("memory is used again from point to point", {
+  skip_if_not(file.exists("/proc/self/statm"), "memory is only measured on Linux")
+  target <- task_target(task = 3)
+  x <- points(1000, 2, seed = 10)
+  used <- function() {
+    for (i in 1:50) evaluate_target(target, x)
+    gc()
+    as.numeric(strsplit(readLines("/proc/self/statm"), " ")[[1]][2])
+  }
+  used()
+  pages <- used()
+  expect_lt(used() - pages, 250) # a megabyte; 20 bytes a point would be as much
+})
+
+# sessions --------------------------------------------------------------------
+
+test_compiled("a target survives being saved, and its library being removed", {
+  file <- tempfile(fileext = ".rds")
+  on.exit(unlink(file))
+  target <- task_target()
+  saveRDS(target, file)
+  x <- points(3, 2, seed = 9)
+  expect_identical(evaluate_target(readRDS(file), x), evaluate_target(target, x))
+  removed <- stan_cache(clear = TRUE)
+  expect_identical(nrow(removed), 2L)
+  expect_identical(nrow(stan_cache()), 0L)
+  expect_true(is.finite(quick_smc(readRDS(file))$log_z)) # it is still loaded
+})
