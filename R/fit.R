@@ -193,6 +193,8 @@ print_schedule <- function(schedule, ends = 3) {
   print(table, row.names = FALSE, right = TRUE)
 }
 
+converged <- function(fit) if (is.null(fit$diagnostics)) NA else all(fit$diagnostics$passed)
+
 # How many independent draws would give as good means. Of the variables' figures
 # this is the harmonic mean, whose inverse is unbiased. By chance few islands may
 # agree too well; the weights alone allow no more than Kish's figure. What does not
@@ -230,7 +232,8 @@ ess_mean <- function(fit) {
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `conf_low`,
 #'   `conf_high`, `biased`, `kernel`, `dim`, `n_particles`, `n_steps`, `islands`,
-#'   `ess_mean`, `n_objective_evals`, `n_target_evals` and `seconds` (of all runs
+#'   `converged` (whether all of the fit's diagnostics have passed; NA where there are
+#'   none), `ess_mean`, `n_objective_evals`, `n_target_evals` and `seconds` (of all runs
 #'   together) and `seed`. `ess_mean` is how many independent draws would give means as
 #'   precise as those of the fit: the harmonic mean over variables of `(sd / mcse)^2`,
 #'   at most Kish's effective sample size of the weights, and NA for one island. Kish's
@@ -385,6 +388,7 @@ glance.smc_fit <- function(x, ...) {
     n_particles = last$n_particles,
     n_steps = last$n_steps,
     islands = last$islands,
+    converged = converged(x),
     ess_mean = ess_mean(x),
     n_objective_evals = sum(runs$n_objective_evals),
     n_target_evals = sum(runs$n_target_evals),
