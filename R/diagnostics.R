@@ -6,7 +6,7 @@
 diagnose <- function(sampler, course, final, estimate) {
   rows <- c(
     diagnose_islands(final$islands),
-    diagnose_gradients(final),
+    diagnose_gradients(final, isTRUE(course$has_edges)),
     diagnose_draws(final),
     diagnose_edges(sampler, final),
     diagnose_scout(course$scout, final, estimate),
@@ -70,10 +70,10 @@ diagnose_scatter <- function(islands) {
 # Stein's identities ----------------------------------------------------------
 
 # Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
-# mean -I. Both are compared with their standard errors, in coordinates y in which the
+# mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in which the
 # draws have covariance I.
-diagnose_gradients <- function(final) {
-  if (is.null(final$gradients)) {
+diagnose_gradients <- function(final, has_edges) {
+  if (is.null(final$gradients) || has_edges) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)

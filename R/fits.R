@@ -46,6 +46,14 @@ weighty_rows <- function(log_weights) {
   list(rows = rows, w = w[rows] / sum(w[rows]))
 }
 
+# Every so many of the rows, so that at most n are left, but no less than `least_rows`.
+thinned <- function(weighty, n) {
+  by <- ceiling(length(weighty$rows) / max(n, rules$least_rows))
+  keep <- seq(1, length(weighty$rows), by = by)
+  w <- weighty$w[keep]
+  list(rows = weighty$rows[keep], w = w / sum(w))
+}
+
 # How many independent draws the particles are worth, by the families in which they
 # descend from the first ones.
 n_families <- function(record) {
@@ -204,7 +212,11 @@ weighted_factor <- function(record, weighty) {
 # Student t, whichever makes them the likelier. `gain` is that in mean log density over what
 # a reference of the present kind can fit. NULL where there is none.
 fit_shape <- function(record) {
-  weighty <- weighty_rows(record$log_weights)
+  d <- ncol(record$particles)
+  if (d > rules$largest_dense) {
+    return(NULL)
+  }
+  weighty <- thinned(weighty_rows(record$log_weights), rules$shape_work / d^2)
   moments <- weighted_factor(record, weighty)
   if (is.null(moments)) {
     return(NULL)

@@ -18,6 +18,7 @@ passes <- function(sampler, path, plan, islands) {
     }
     if (plan$chooses_kernel && has_failed(result$diagnostics, "edges")) {
       sampler$kernel <- kernel_mala() # which rejects what would cross an edge
+      course$has_edges <- TRUE
     }
     course$estimates <- bind_rows(list(course$estimates, as.data.frame(result$estimate)))
     course <- go_on(course, result, proposal, sampler, path, plan)

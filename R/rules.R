@@ -42,6 +42,8 @@ rules <- list(
   chance_sds = 8,
   least_explained = 0.1,
   least_bend = 0.05,
+  shape_work = 1e8,
+  least_rows = 2048,
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   em_steps = 8,
   families_per_dimension = 2,
