@@ -7,6 +7,7 @@ rules <- list(
   most_start_halvings = 30,
   path_tolerance = 1e-4,
   n_pairs = 20,
+  n_candidates = 25,
   n_bound_draws = 5,
   least_batch = 16,
   most_batch = 64,

@@ -316,7 +316,8 @@ as_reference <- function(normal, factor = 1) {
 best_along <- function(evaluate, paths) {
   candidates <- lapply(paths, function(path) {
     n <- length(path$points)
-    Filter(Negate(is.null), lapply(path$points[unique(c(seq(1, n, by = 3), n))], laplace_at))
+    tried <- unique(round(seq(n, 1, length.out = min(n, rules$n_candidates))))
+    Filter(Negate(is.null), lapply(path$points[tried], laplace_at))
   })
   of_path <- rep(seq_along(paths), lengths(candidates))
   tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_bound_draws)
@@ -337,25 +338,22 @@ laplace_at <- function(point) {
   if (!is.null(L) && all(is.finite(L)) && all(is.finite(mean))) list(mean = mean, L = L)
 }
 
-# The lower triangular factor of H; in many dimensions the square root of its diagonal.
+# The lower triangular factor of H, by the compact form of limited-memory BFGS (Byrd,
+# Nocedal and Schnabel, 1994); in many dimensions the square root of the diagonal `alpha`.
 inverse_hessian_factor <- function(memory) {
   d <- length(memory$alpha)
   if (d > rules$largest_dense) {
-    return(sqrt(inverse_hessian_diagonal(memory)))
+    return(sqrt(memory$alpha))
   }
-  H <- diag(memory$alpha, d)
-  for (i in seq_len(ncol(memory$s))) {
-    s <- memory$s[, i]
-    y <- memory$y[, i]
-    rho <- 1 / sum(s * y)
-    Hy <- drop(H %*% y)
-    H <- H - rho * (tcrossprod(s, Hy) + tcrossprod(Hy, s)) +
-      rho * (1 + rho * sum(y * Hy)) * tcrossprod(s)
-  }
-  t(chol((H + t(H)) / 2))
+  s <- memory$s
+  scaled_y <- memory$alpha * memory$y
+  products <- crossprod(s, memory$y)
+  inverse <- backsolve(products, diag(ncol(s))) # of its upper triangle
+  middle <- diag(diag(products), ncol(s)) + crossprod(memory$y, scaled_y)
+  half <- s %*% crossprod(inverse, middle %*% inverse / 2) - scaled_y %*% inverse
+  H <- diag(memory$alpha, d) + tcrossprod(half, s)
+  t(chol(H + tcrossprod(s, half)))
 }
-
-inverse_hessian_diagonal <- function(memory) memory$alpha
 
 # The normals with their bounds, all from one call of the target.
 try_normals <- function(evaluate, normals, n_draws) {
