@@ -12,7 +12,7 @@ passes <- function(sampler, path, plan, islands) {
       islands, course,
       start = 1 + (pass - 1) * rules$islands_apart
     )
-    proposal <- if (plan$whiten && pass <= rules$most_further_passes) reshape(result)
+    proposal <- if (plan$whiten && pass <= rules$most_further_passes) reshape(result, pass)
     if (is.null(proposal)) {
       break
     }
@@ -67,12 +67,15 @@ is_plain <- function(reference) is_function_reference(reference) || is_normal(re
 
 # further passes --------------------------------------------------------------
 
-# A reference that the draws of the islands ask for: of another shape; or, where a
-# diagnostic has failed, the best that can be fitted. A proposal as of propose(), or NULL.
-reshape <- function(result) {
+# A reference that the draws of the islands ask for: of another shape, or after the first
+# pass of the same one, which the particles of a single round have shown only roughly; or,
+# where a diagnostic has failed, the best that can be fitted. A proposal as of propose(), or
+# NULL.
+reshape <- function(result, pass) {
   record <- as_round(result)
   proposal <- propose(record, "shape")
-  if (!is.null(proposal) && proposal$gain > rules$least_shape_gain) {
+  is_rough <- pass == 1 && !is_plain(record$reference)
+  if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)
   }
   if (any(!result$diagnostics$passed)) {
