@@ -181,7 +181,13 @@ diagnose_scout <- function(scout, final, estimate) {
   least <- least_bounds(scout)
   above <- max(least) - estimate$log_z
   error <- if (is.na(estimate$std_error)) 0 else estimate$std_error
+  widest <- max(normal_sd(scout$normals[[1]]))
   list(
+    diagnostic(
+      "proper", log10(widest), rules$widest_proper,
+      "The density does not fall off in some direction: it may be improper, and have no
+        evidence at all."
+    ),
     diagnostic(
       "bound", above, rules$bound_errors * error,
       sprintf(
@@ -191,6 +197,10 @@ diagnose_scout <- function(scout, final, estimate) {
     ),
     diagnose_basins(scout, final, estimate)
   )
+}
+
+normal_sd <- function(reference) {
+  if (is.null(reference$chol)) reference$sd else sqrt(rowSums(reference$chol^2))
 }
 
 least_bounds <- function(scout) {

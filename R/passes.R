@@ -111,9 +111,9 @@ as_round <- function(result) {
 # rejected one leaves the course as it is, but for its record.
 go_on <- function(course, result, proposal, sampler, path, plan) {
   islands <- as_round(result)
-  path$lambda <- schedule_power(min(rules$race_steps, length(path$lambda)))[-1]
   record <- tuned_run(
-    course, with_reference(sampler, proposal$reference), path, proposal$rung
+    course, with_reference(sampler, proposal$reference),
+    race_path(path, proposal$rung), proposal$rung
   )
   course$reshaped <- !is_dead(record) && !rises(record, islands, rules$fall_reshaped)
   course <- keep(course, record, used = course$reshaped)

@@ -87,7 +87,9 @@ keep <- function(course, record, used) {
 race <- function(course, sampler, path) {
   candidates <- c(rev(course$scout$references), list(given = sampler$reference))
   small <- sampler
-  small$n_particles <- min(sampler$n_particles, rules$race_particles)
+  # as many as the tuner asks for
+  least <- complete_tuner(sampler)$n_subsample
+  small$n_particles <- min(sampler$n_particles, max(rules$race_particles, least))
   winner <- NULL
   for (label in names(candidates)) {
     small$reference <- candidates[[label]]

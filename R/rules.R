@@ -70,6 +70,7 @@ rules <- list(
   basin_radius = 3,
   basin_part = 10,
   basin_missed = 0.02,
+  widest_proper = 12,
   sure_round = 0.5,
   round_margin = 0.05,
   round_errors = 4
