@@ -124,7 +124,10 @@ counted_density <- function(target) {
     }
     count <<- count + nrow(x)
     x[!is.finite(x)] <- 0
-    value <- evaluate_target(target, x, unconstrained = TRUE)
+    value <- on_raised_error(
+      evaluate_target(target, x, unconstrained = TRUE),
+      function(e) rethrow_at_step(e, 0L, "scout")
+    )
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15 &
       is.finite(rowSums(value$gradient))
     value$log_density[!ok] <- -Inf
