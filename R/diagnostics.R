@@ -165,7 +165,10 @@ diagnose_edges <- function(sampler, final) {
     side <- sample(rep_len(c(-1, 1), n))
     at <- x[sample.int(nrow(x), n, TRUE, w), , drop = FALSE]
     at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
-    evaluate_target(sampler$target, at, gradient = FALSE, unconstrained = TRUE)$log_density
+    evaluate_target(
+      sampler$target, at,
+      gradient = FALSE, unconstrained = TRUE, evaluators = sampler$evaluators
+    )$log_density
   })
   beyond <- !is.finite(tried)
   share <- mean(beyond)
