@@ -90,15 +90,18 @@ test_that("each island's spread is predicted from the families of its particles"
   }
 })
 
-# The standard deviation of 100 is known to 7 %, the prediction to less.
+# The standard deviation of 200 is known to 5 %, of which 4.4 times is met by chance once in
+# 10^5 cases; the prediction may be a few percent too high, for it is made by particles
+# that are not quite independent. Without the scout several resamplings are on the way.
 test_that("the prediction is what islands scatter by, whatever the resampling", {
   for (resampling in c("ssp", "systematic", "residual", "multinomial")) {
     fit <- smc(target_gaussian(30, mean = 3),
-      n_particles = 256, rounds = 1, islands = 100, resampling = resampling, seed = 1
+      n_particles = 256, rounds = 1, islands = 200, resampling = resampling, seed = 1,
+      scout = FALSE
     )
     expect_true(any(fit$steps$resampled[fit$steps$run == "final"]))
     ratio <- sd(fit$islands$log_z) / sqrt(mean(fit$islands$predicted_sd^2))
-    expect_gt(ratio, 0.78)
+    expect_gt(ratio, 0.73)
     expect_lt(ratio, 1.25)
   }
 })
