@@ -546,6 +546,19 @@ test_that("the default sub-sample is lowered to the number of particles", {
   expect_equal(adapt$n_target_evals, 32 * (9 + adapt$n_objective_evals))
 })
 
+test_that("a reference of functions takes part in the race", {
+  reference <- reference_function(
+    function(n) matrix(rnorm(n, 1, 2), n),
+    function(x) dnorm(x, 1, 2, log = TRUE),
+    function(x) (1 - x) / 4
+  )
+  fit <- calmly(smc(normal_target(1),
+    reference = reference, n_particles = 128, n_steps = 8, islands = 4, seed = 1
+  ))
+  expect_true(all(c("best", "given") %in% fit$runs$label))
+  expect_lt(abs(fit$log_z - log(2 * pi) / 2), 5 * fit$std_error)
+})
+
 test_that("a progress bar can be had", {
   with_bar <- small_smc(progress = TRUE, seed = 1)
   without <- small_smc(progress = FALSE, seed = 1)
