@@ -87,27 +87,29 @@ api_config <- function(fields) {
         eval,
         environment()
       )
-      settings <- check_settings(
+      target <- structure(
         list(dim = check_count(fields$d, "d")),
-        fields$n_particles,
-        kernel,
-        api_reference(fields),
-        defaults$tuner,
-        defaults$resampling,
-        defaults$ess_threshold,
-        fields$seed,
-        progress = FALSE
+        class = c("smc_target_caller", "smc_target")
       )
+      given <- list(
+        n_particles = fields$n_particles, kernel = kernel,
+        reference = api_reference(fields), seed = fields$seed, progress = FALSE
+      )
+      sampler <- new_sampler(target, c(given, defaults))
       core_config(
-        settings,
+        sampler,
         check_path(api_schedule(fields), kernel),
-        if (is_to_be_tuned(kernel)) complete_tuner(settings),
+        if (is_to_be_tuned(kernel)) complete_tuner(sampler),
         fields$run
       )
     },
     autosmc_error_input = function(e) gsub("\\s+", " ", cli::ansi_strip(e$message))
   )
 }
+
+# A target whose routine only the caller knows.
+#' @export
+target_border.smc_target_caller <- function(target) target["dim"]
 
 api_schedule <- function(fields) {
   n_steps <- check_count(fields$n_steps, "n_steps")

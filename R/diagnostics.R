@@ -2,7 +2,7 @@
 # which it is not to be trusted, a sentence that says so, and a word of advice.
 
 # A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
-# passed. NULL for a value that does not apply, here or there.
+# passed. NULL where none applies.
 diagnose <- function(sampler, course, final, estimate) {
   rows <- c(
     diagnose_islands(final$islands),
@@ -12,7 +12,8 @@ diagnose <- function(sampler, course, final, estimate) {
     diagnose_scout(course$scout, final, estimate),
     diagnose_rounds(course, sampler, estimate)
   )
-  bind_rows(Filter(Negate(is.null), rows))
+  rows <- Filter(Negate(is.null), rows)
+  if (length(rows) > 0) bind_rows(rows)
 }
 
 # beyond: whether the value is not to be trusted above its limit, or below it.
@@ -49,11 +50,17 @@ diagnose_islands <- function(islands) {
 
 # Scatter beyond this multiple of the predicted one is suspicious, unless the islands are
 # so few that it happens by chance in more than one of a thousand cases: then some have
-# found what others have missed. Scatter that is but rounding is not.
+# found what others have missed. Scatter that is but rounding is not. Where they predict
+# none there is nothing to compare with: after many multinomial resamplings the estimate
+# of a small variance may well be negative, and counts as 0.
 diagnose_scatter <- function(islands) {
   n <- nrow(islands)
   found <- stats::sd(islands$log_z)
-  ratio <- found / (sqrt(mean(islands$predicted_sd^2)) + rules$scatter_rounding)
+  predicted <- sqrt(mean(islands$predicted_sd^2))
+  if (predicted == 0) {
+    return()
+  }
+  ratio <- found / (predicted + rules$scatter_rounding)
   limit <- max(
     rules$suspicious_scatter,
     sqrt(stats::qchisq(rules$scatter_level, n - 1) / (n - 1))
@@ -144,7 +151,7 @@ diagnose_draws <- function(final) {
 # Whether the density ends near many draws: points one standard deviation away from some of
 # them, along one variable each, are tried.
 diagnose_edges <- function(sampler, final) {
-  if (sampler$kernel$adjusted) {
+  if (n_edge_trials(sampler) == 0) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
@@ -152,13 +159,16 @@ diagnose_edges <- function(sampler, final) {
   d <- ncol(x)
   w <- weighty$w
   sd <- sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2))
-  n <- max(rules$n_edge_trials, 2 * d)
+  n <- n_edge_trials(sampler)
   along <- rep_len(seq_len(d), n)
   tried <- with_seed(seed_of_run(sampler$seed, edge_key), {
     side <- sample(rep_len(c(-1, 1), n))
     at <- x[sample.int(nrow(x), n, TRUE, w), , drop = FALSE]
     at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
-    evaluate_target(sampler$target, at, gradient = FALSE, unconstrained = TRUE)$log_density
+    evaluate_target(
+      sampler$target, at,
+      gradient = FALSE, unconstrained = TRUE, evaluators = sampler$evaluators
+    )$log_density
   })
   beyond <- !is.finite(tried)
   share <- mean(beyond)
@@ -170,6 +180,12 @@ diagnose_edges <- function(sampler, final) {
       format_names(names)
     )
   ))
+}
+
+# Evaluations of the target, which count as those of the islands do. Kernels that reject
+# moves do so at an edge.
+n_edge_trials <- function(sampler) {
+  if (sampler$kernel$adjusted) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
 # the scout -------------------------------------------------------------------
@@ -243,8 +259,9 @@ diagnose_rounds <- function(course, sampler, estimate) {
     return()
   }
   counts <- runs$n_particles == sampler$n_particles & runs$predicted_sd < rules$sure_round
-  log_z <- c(runs$log_z[counts %in% TRUE], course$estimates$log_z)
-  error <- c(runs$predicted_sd[counts %in% TRUE], course$estimates$std_error)
+  earlier <- if (length(course$passes) > 0) bind_rows(course$passes)
+  log_z <- c(runs$log_z[counts %in% TRUE], earlier$log_z)
+  error <- c(runs$predicted_sd[counts %in% TRUE], earlier$std_error)
   if (length(log_z) == 0) {
     return()
   }
@@ -261,7 +278,13 @@ diagnose_rounds <- function(course, sampler, estimate) {
 
 # what is said ----------------------------------------------------------------
 
-doubts <- function(diagnostics) diagnostics$says[!diagnostics$passed]
+# diagnostics: may be NULL. Which have failed, as indices; whether that of a name has; and
+# what is said of them.
+failed <- function(diagnostics) which(diagnostics$passed == FALSE)
+
+has_failed <- function(diagnostics, name) name %in% diagnostics$name[failed(diagnostics)]
+
+doubts <- function(diagnostics) diagnostics$says[failed(diagnostics)]
 
 warn_if_unreliable <- function(diagnostics, islands, precision, error) {
   doubts <- doubts(diagnostics)

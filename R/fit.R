@@ -30,7 +30,7 @@ new_fit <- function(sampler, result, plan) {
           kernel = sampler$kernel$name
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
-        runs = fit_runs(sampler, course, final, estimate),
+        runs = fit_runs(result),
         islands = final$islands,
         logml = estimate$log_z,
         scout = course$scout,
@@ -64,15 +64,18 @@ runs_columns <- c(
   "used"
 )
 
-# A row for the scout, one for every round, and one for the islands together.
-fit_runs <- function(sampler, course, final, estimate) {
+# A row for the scout, one for every round, one for the islands of each pass but the last,
+# and one for those of the last.
+fit_runs <- function(result) {
+  course <- result$course
   rounds <- Map(function(record, used) {
     data.frame(record$runs, islands = 1L, used = used)
   }, course$records, course$used)
   rows <- c(
     if (!is.null(course$scout)) list(scout_row(course$scout)),
     rounds,
-    if (!is.null(final)) list(final_row(final, estimate, course$best$runs$label, sampler$kernel))
+    course$passes,
+    if (!is.null(result$final)) list(final_row(result))
   )
   bind_rows(lapply(rows, function(row) {
     row[setdiff(runs_columns, names(row))] <- NA_real_
@@ -90,18 +93,21 @@ scout_row <- function(scout) {
   )
 }
 
-final_row <- function(final, estimate, label, kernel) {
-  islands <- final$islands
+# The islands of a pass together, with the evaluations of its diagnostics.
+final_row <- function(result, used = TRUE) {
+  islands <- result$final$islands
+  label <- result$course$best$runs$label
   row <- as.data.frame(islands[1, setdiff(names(islands), "island")])
   row$run <- "final"
-  row$used <- TRUE
+  row$used <- used
   row$label <- if (is.null(label)) "given" else label
-  row$kernel <- kernel$name
-  row[names(estimate)] <- estimate
+  row$kernel <- result$sampler$kernel$name
+  row[names(result$estimate)] <- result$estimate
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
   sums <- c("n_objective_evals", "n_target_evals", "seconds")
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
+  row$n_target_evals <- row$n_target_evals + n_edge_trials(result$sampler)
   row
 }
 

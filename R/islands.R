@@ -20,7 +20,7 @@ run_islands <- function(sampler, path, islands, start = 1) {
     sampler$progress <- NULL
   }
   run_all <- function(indices) {
-    lapply_islands(indices, function(i) run_sampler(sampler, path, "final", i))
+    lapply_islands(sampler, indices, function(i) run_sampler(sampler, path, "final", i))
   }
   records <- run_all(start - 1 + seq_len(islands$islands))
   while (wants_more(records, islands)) {
@@ -45,13 +45,15 @@ all_dead <- function(records) all(vapply(records, is_dead, NA))
 
 # In parallel where the user has set a plan for it; in this process otherwise. The
 # random streams belong to the islands, so the results are the same.
-lapply_islands <- function(indices, f) {
+lapply_islands <- function(sampler, indices, f) {
   if (in_parallel(length(indices))) {
+    needed <- needed_by_functions(user_functions(sampler[c("target", "reference")]))
     future.apply::future_lapply(
       indices,
       f,
       future.seed = NULL,
-      future.packages = "autosmc"
+      future.globals = needed$globals,
+      future.packages = c("autosmc", needed$packages)
     )
   } else {
     lapply(indices, f)
@@ -63,6 +65,25 @@ in_parallel <- function(n) {
     isNamespaceLoaded("future") &&
     !inherits(future::plan(), "sequential") &&
     requireNamespace("future.apply", quietly = TRUE)
+}
+
+# The functions in a list of lists that do not belong to a package.
+user_functions <- function(x) {
+  if (is.list(x)) {
+    return(unlist(lapply(unclass(x), user_functions), use.names = FALSE))
+  }
+  if (is.function(x) && !is.primitive(x) && !isNamespace(topenv(environment(x)))) x
+}
+
+# What functions use of the user's workspace, which does not travel with them to another
+# process: a list of its variables, and the names of the packages that are attached there.
+needed_by_functions <- function(functions) {
+  names <- sprintf("f%d", seq_along(functions))
+  here <- list2env(stats::setNames(as.list(functions), names), parent = baseenv())
+  calls <- as.call(lapply(c("list", names), as.name))
+  found <- future::getGlobalsAndPackages(calls, envir = here)
+  own <- intersect(names(found$globals), ls(globalenv(), all.names = TRUE))
+  list(globals = mget(own, globalenv()), packages = found$packages)
 }
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
@@ -144,7 +165,7 @@ smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   n <- check_count(n, "n")
   sampler <- sampler_of_fit(fit, seed)
-  records <- lapply_islands(seq_len(n), function(i) {
+  records <- lapply_islands(sampler, seq_len(n), function(i) {
     run_sampler(sampler, as.list(fit$schedule), "final", i)["runs"]
   })
   columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")

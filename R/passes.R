@@ -20,11 +20,11 @@ passes <- function(sampler, path, plan, islands) {
       sampler$kernel <- kernel_mala() # which rejects what would cross an edge
       course$has_edges <- TRUE
     }
-    course$estimates <- bind_rows(list(course$estimates, as.data.frame(result$estimate)))
     course <- go_on(course, result, proposal, sampler, path, plan)
     if (!course$reshaped) {
       break
     }
+    course$passes <- c(course$passes, list(final_row(result, used = FALSE)))
   }
   result$course <- course
   result
@@ -78,12 +78,10 @@ reshape <- function(result, pass) {
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)
   }
-  if (any(!result$diagnostics$passed)) {
+  if (length(failed(result$diagnostics)) > 0) {
     if (is.null(proposal)) propose(record, setdiff(names(rungs), "shape")) else proposal
   }
 }
-
-has_failed <- function(diagnostics, name) any(!diagnostics$passed[diagnostics$name == name])
 
 with_reference <- function(sampler, reference) {
   sampler$reference <- reference
@@ -100,8 +98,10 @@ as_round <- function(result) {
   record$steps <- final$steps[final$steps$island == final$island[1], ]
   record$runs <- final$islands[1, ]
   record$runs$log_z <- result$estimate$log_z
-  # several islands do not come from one family, however large their error
-  record$runs$predicted_sd <- min(result$estimate$std_error, rules$one_family)
+  if (nrow(final$islands) > 1) {
+    # several islands do not come from one family, however large their error
+    record$runs$predicted_sd <- min(result$estimate$std_error, rules$one_family)
+  }
   record$runs$label <- "islands"
   record$dead <- FALSE
   record

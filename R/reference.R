@@ -324,7 +324,7 @@ reference_evaluator <- function(reference, target) {
 
 # Marks errors for rethrow_at_step().
 blame_reference <- function(code) {
-  withCallingHandlers(code, error = function(e) {
+  on_raised_error(code, function(e) {
     abort("The reference failed.", c("reference", "target"), parent = e)
   })
 }

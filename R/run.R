@@ -29,9 +29,9 @@ edge_key <- 2^31 - 2
 # * `log_weights`: normalised; `origins`: the first particle each descends from.
 run_sampler <- function(sampler, path, run, index) {
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
-  config <- withCallingHandlers(
+  config <- on_raised_error(
     core_config(sampler, path, tuner, run_key(run, index)),
-    error = function(e) rethrow_at_step(e, 0L, run)
+    function(e) rethrow_at_step(e, 0L, run)
   )
   begin_run(sampler$progress, run, index, config$n_steps)
   step <- NULL # under way; NULL before the first evaluation
@@ -40,9 +40,9 @@ run_sampler <- function(sampler, path, run, index) {
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
   started <- proc.time()[["elapsed"]]
-  result <- withCallingHandlers(
+  result <- on_raised_error(
     .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
-    error = function(e) rethrow_at_step(e, step, run)
+    function(e) rethrow_at_step(e, step, run)
   )
   seconds <- proc.time()[["elapsed"]] - started
   new_record(result, sampler, run, index, seconds)
@@ -118,7 +118,9 @@ rethrow_at_step <- function(e, step, run) {
 }
 
 where_in_run <- function(step, run) {
-  if (step == 0) {
+  if (run == "scout") {
+    "in the scout, before the first run"
+  } else if (step == 0) {
     sprintf("at the start of the %s run, at a draw from the reference", run)
   } else {
     sprintf("at step %d of the %s run", step, run)

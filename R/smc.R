@@ -228,7 +228,7 @@ smc <- function(
     progress = progress
   ))
   adapts <- needs_adapting(kernel, path)
-  n_rounds <- if (adapts) plan$rounds[1] + 1 else 0
+  n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
   result <- if (adapts) {
     passes(sampler, path, plan, islands)
@@ -276,7 +276,10 @@ smc_adapt <- function(
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
     progress = progress
   ))
-  sampler$progress <- new_progress(sampler$show_progress, plan$rounds[1] + 1, n_islands = 0)
+  sampler$progress <- new_progress(
+    sampler$show_progress, n_runs_foreseen(plan, kernel),
+    n_islands = 0
+  )
   course <- adapt(sampler, path, plan)
   sampler$reference <- course$best$reference
   new_fit(sampler, list(course = course), plan)
@@ -380,4 +383,9 @@ check_path <- function(schedule, kernel) {
 # Whether there are parameters or temperatures to be found.
 needs_adapting <- function(kernel, path) {
   is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
+}
+
+# At least so many runs of adaptation: a first one, or a race of at least two, and rounds.
+n_runs_foreseen <- function(plan, kernel) {
+  plan$rounds[1] + if (plan$scout && kernel$gradients) 2 else 1
 }

@@ -171,9 +171,16 @@ border_of_run <- function(settings) {
 # The log density, and gradient, at the rows of x: for tests and for the curious.
 # On the user's scale; or as the sampler sees them, where x and the gradient are
 # unconstrained and the log density has the log Jacobian.
-evaluate_target <- function(target, x, gradient = TRUE, unconstrained = FALSE) {
+# evaluators: of border_of_run(), which say only once what there is to say.
+evaluate_target <- function(
+  target,
+  x,
+  gradient = TRUE,
+  unconstrained = FALSE,
+  evaluators = target_border(target)
+) {
   storage.mode(x) <- "double"
-  border <- with_addresses(target_border(target))
+  border <- with_addresses(evaluators)
   if (!unconstrained) {
     border[c("lower", "upper")] <- NULL
   }

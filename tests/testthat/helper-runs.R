@@ -17,7 +17,9 @@ adapt_plain <- function(...) smc_adapt(..., rounds = 0, whiten = FALSE)
 
 # A run too small to be good, and quick.
 quick_smc <- function(target, ..., kernel = kernel_lmc(), seed = 1) {
-  smc_plain(target, ..., n_particles = 16, n_steps = 3, kernel = kernel, seed = seed)
+  calmly(
+    smc_plain(target, ..., n_particles = 16, n_steps = 3, kernel = kernel, seed = seed)
+  )
 }
 
 # Step sizes given, so that nothing is tuned: n_steps + 1 calls.
@@ -29,6 +31,7 @@ quick_run <- function(target, ..., step_size = 0.5) {
 without_time <- function(fit) {
   fit$runs$seconds <- NULL
   fit$islands$seconds <- NULL
+  fit$scout$seconds <- NULL
   fit
 }
 

@@ -165,7 +165,7 @@ test_that("a run too large for any memory says how large", {
   sizes <- list(c(1e5, 2e9, 1e16), c(1e4, 1e9, 5e14))
   for (size in sizes) {
     for (verb in list(smc, smc_adapt)) {
-      error <- catch(verb(normal_target(size[1]), n_particles = size[2]))
+      error <- catch(verb(normal_target(size[1]), n_particles = size[2], scout = FALSE))
       expect_s3_class(error, "autosmc_error_memory")
       expect_s3_class(error, "autosmc_error")
       expect_match(conditionMessage(error), "The run takes [0-9.]+ [PT]B of memory")
@@ -269,6 +269,51 @@ test_that("an error of a scalar function or of a gradient is passed on", {
   expect_located(error)
   expect_identical(error$step, 2L)
   expect_match(conditionMessage(error$parent), "no more")
+})
+
+test_that("an error in the scout's search is one of the target", {
+  fails <- failing_function(1)
+  for (search in list(function() smc(fails, n_particles = 16), function() smc_scout(fails))) {
+    fails <- failing_function(1)
+    error <- catch(search())
+    expect_s3_class(error, "autosmc_error_target")
+    expect_identical(error$run, "scout")
+    expect_match(conditionMessage(error), "failed in the scout")
+    expect_identical(conditionMessage(error$parent), "no more")
+  }
+})
+
+# In a process of its own: here testthat's handler takes every error that is signalled.
+test_that("an error that is only signalled ends nothing", {
+  script <- tempfile(fileext = ".R")
+  result <- tempfile(fileext = ".rds")
+  on.exit(unlink(c(script, result)))
+  writeLines(c(
+    sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
+    "library(autosmc)",
+    "signal <- function() signalCondition(simpleError('x'))",
+    "density <- function(x) {",
+    "  signal()",
+    "  -sum(x^2) / 2",
+    "}",
+    "reference <- reference_function(",
+    "  function(n) matrix(rnorm(n), n),",
+    "  function(x) {",
+    "    signal()",
+    "    dnorm(x, log = TRUE)",
+    "  }, function(x) -x)",
+    "fit <- smc(density, dim = 1, gradient = function(x) -x, reference = reference,",
+    "  n_particles = 64, n_steps = 4, islands = 2, seed = 1)",
+    "raised <- tryCatch(quick <- smc_run(function(x) stop('y'),",
+    "  data.frame(lambda = 1, step_size = 1), dim = 1, gradient = function(x) -x),",
+    "  error = identity)",
+    sprintf("saveRDS(list(fit$log_z, class(raised)), %s)", deparse(result))
+  ), script)
+  said <- system2(r_program("Rscript"), script, stdout = TRUE, stderr = TRUE)
+  expect_true(file.exists(result), info = toString(said))
+  values <- readRDS(result)
+  expect_lt(abs(values[[1]] - log(2 * pi) / 2), 0.5)
+  expect_true("autosmc_error_target" %in% values[[2]])
 })
 
 test_that("warnings of a target do not stop a run", {

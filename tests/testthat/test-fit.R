@@ -73,7 +73,8 @@ test_that("`runs` has a row a run and agrees with `steps`", {
   expect_identical(runs$log_z, ends$log_z)
   expect_identical(fit$log_z, runs$log_z[2])
   by_run <- function(x) as.vector(tapply(x, fit$steps$run, sum)[runs$run])
-  expect_equal(runs$n_target_evals, by_run(fit$steps$n_target_evals))
+  # with the points at which an edge is looked for
+  expect_equal(runs$n_target_evals, by_run(fit$steps$n_target_evals) + c(0, 256))
   expect_equal(runs$n_objective_evals, by_run(fit$steps$n_objective_evals))
 })
 
@@ -308,8 +309,10 @@ test_that("an untuned run makes exactly N (T + 1) evaluations", {
   for (vectorized in c(FALSE, TRUE)) {
     counting <- counting_target(vectorized)
     fit <- small_smc(counting$target, kernel = kernel_lmc(0.3), seed = 1)
-    expect_identical(counting$points(), 64 * 9)
-    expect_equal(fit$runs$n_target_evals, 64 * 9)
+    # with the points at which an edge is looked for
+    expect_identical(counting$points(), 64 * 9 + 256)
+    expect_equal(fit$runs$n_target_evals, 64 * 9 + 256)
+    expect_equal(fit$islands$n_target_evals, 64 * 9)
     expect_equal(sum(fit$steps$n_target_evals), 64 * 9)
     expect_equal(fit$runs$n_objective_evals, 0)
   }
@@ -319,7 +322,7 @@ test_that("a tuned run makes B more for every evaluation of its objective", {
   for (vectorized in c(FALSE, TRUE)) {
     counting <- counting_target(vectorized)
     fit <- small_smc(counting$target, tuner = tuner_kl(20), seed = 1)
-    expected <- 64 * 9 + 20 * fit$runs$n_objective_evals
+    expected <- 64 * 9 + 20 * fit$runs$n_objective_evals + c(0, 256)
     expect_equal(fit$runs$n_target_evals, expected)
     expect_identical(counting$points(), sum(expected))
     steps <- fit$steps
@@ -336,14 +339,14 @@ test_that("a compiled target is evaluated as often", {
   counted_totals()
   fit <- small_smc(target, tuner = tuner_kl(20), seed = 1)
   totals <- counted_totals()
-  expected <- 64 * 9 + 20 * fit$runs$n_objective_evals
+  expected <- 64 * 9 + 20 * fit$runs$n_objective_evals + c(0, 256)
   expect_equal(totals$points, sum(expected))
   expect_equal(fit$runs$n_target_evals, expected)
-  expect_identical(totals$made, 2)
+  expect_identical(totals$made, 3) # one a run, and one for the edges
   expect_identical(totals$live, 0)
 
   small_smc(target, kernel = kernel_lmc(0.3), seed = 1)
-  expect_identical(counted_totals()$points, 64 * 9)
+  expect_identical(counted_totals()$points, 64 * 9 + 256)
 })
 
 # randomness ----------------------------------------------------------------
@@ -412,6 +415,56 @@ test_that("each half with a fit's seed repeats its run", {
   expect_identical(adapted$steps, fit$steps[fit$steps$run == "adapt", ])
 })
 
+# Where all step sizes of the islands are those of adaptation, or a fraction of them. The
+# draws are plainly normal, so that there is no further pass.
+test_that("smc() is its halves", {
+  target <- target_gaussian(3, mean = 2)
+  for (kernel in list(kernel_klmc(), kernel_lmc(), kernel_mala())) {
+    settings <- list(target, n_particles = 256, n_steps = 8, kernel = kernel, seed = 4)
+    fit <- do.call(smc, c(settings, islands = 3))
+    expect_identical(sum(fit$runs$run == "final"), 1L) # of a single pass
+    adapted <- do.call(smc_adapt, settings)
+    expect_false(identical(adapted$reference, reference_gaussian()))
+    schedule <- adapted$schedule
+    if (kernel$name == "klmc") {
+      schedule$step_size <- fit$step_fraction * schedule$step_size
+    }
+    run <- smc_run(target, schedule,
+      reference = adapted$reference, kernel = kernel, n_particles = 256, islands = 3, seed = 4
+    )
+    expect_identical(without_time(fit)$islands, without_time(run)$islands)
+    expect_identical(fit$particles, run$particles)
+    expect_identical(fit$steps[fit$steps$run == "adapt", ], adapted$steps)
+    expect_identical(fit$log_z, run$log_z)
+  }
+})
+
+# Outside a thin shell the density is zero: of the 256 particles that start some four are in
+# it. From the reference of the second round none is.
+test_that("a round in which all particles die is a rejected round, no error", {
+  shell <- target_function(
+    function(x) ifelse(abs(sqrt(rowSums(x^2)) - sqrt(2)) < 0.01, 0, -Inf), 2,
+    gradient = function(x) 0 * x, vectorized = TRUE
+  )
+  settings <- list(shell,
+    n_particles = 256, n_steps = 4, rounds = 3, kernel = kernel_rwmh(), seed = 2
+  )
+  adapted <- do.call(smc_adapt, settings)
+  runs <- adapted$runs
+  expect_identical(runs$round, 0:3)
+  dead <- runs[runs$log_z == -Inf, ]
+  expect_gt(nrow(dead), 0)
+  expect_false(any(dead$used))
+  expect_true(all(dead$round > 0))
+  # its evaluations count, and it has no time to tell of
+  expect_true(all(dead$n_target_evals >= 256))
+  expect_true(is.finite(adapted$log_z))
+  expect_identical(adapted$log_z, tail(runs$log_z[runs$used], 1))
+  # the first one that dies leaves nothing
+  error <- catch(do.call(smc_adapt, replace(settings, "seed", 6)))
+  expect_s3_class(error, "autosmc_error_degenerate")
+})
+
 # schedules and step sizes --------------------------------------------------
 
 test_that("smc_run() takes a schedule with or without a row for the start", {
@@ -438,17 +491,19 @@ test_that("smc_run() moves by the kernel that the schedule names", {
     file <- tempfile(fileext = ".csv")
     write.csv(fit$schedule, file, row.names = FALSE)
     saved <- read.csv(file, stringsAsFactors = TRUE)
-    again <- smc_run(target, saved, n_particles = 32, seed = 1)
+    again <- calmly(smc_run(target, saved, n_particles = 32, seed = 1))
     expect_identical(again$kernel$name, kernel$name)
     expect_equal(again$particles, fit$particles)
     # one that is asked for goes before
-    other <- smc_run(target, saved, n_particles = 32, kernel = kernel_mala(n_moves = 2))
+    other <- calmly(
+      smc_run(target, saved, n_particles = 32, kernel = kernel_mala(n_moves = 2), seed = 1)
+    )
     expect_identical(other$kernel$label, "MALA")
   }
   plain <- data.frame(lambda = c(0.3, 1), step_size = 0.5)
-  expect_identical(smc_run(target, plain, n_particles = 8)$kernel$name, "lmc")
+  expect_identical(calmly(smc_run(target, plain, n_particles = 8))$kernel$name, "lmc")
   plain$refresh_rate <- 0.5
-  expect_identical(smc_run(target, plain, n_particles = 8)$kernel$name, "klmc")
+  expect_identical(calmly(smc_run(target, plain, n_particles = 8))$kernel$name, "klmc")
   for (bad in list("hmc", 1, c("lmc", "mala"), TRUE)) {
     plain$kernel <- bad
     expect_bad_undrawn(smc_run(target, plain), "schedule$kernel")
@@ -489,6 +544,19 @@ test_that("the default sub-sample is lowered to the number of particles", {
   fit <- small_smc(n_particles = 32, seed = 1)
   adapt <- fit$runs[1, ]
   expect_equal(adapt$n_target_evals, 32 * (9 + adapt$n_objective_evals))
+})
+
+test_that("a reference of functions takes part in the race", {
+  reference <- reference_function(
+    function(n) matrix(rnorm(n, 1, 2), n),
+    function(x) dnorm(x, 1, 2, log = TRUE),
+    function(x) (1 - x) / 4
+  )
+  fit <- calmly(smc(normal_target(1),
+    reference = reference, n_particles = 128, n_steps = 8, islands = 4, seed = 1
+  ))
+  expect_true(all(c("best", "given") %in% fit$runs$label))
+  expect_lt(abs(fit$log_z - log(2 * pi) / 2), 5 * fit$std_error)
 })
 
 test_that("a progress bar can be had", {

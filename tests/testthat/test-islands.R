@@ -24,7 +24,9 @@ test_that("there is a row an island, and one of `runs` for all together", {
 
   final <- fit$runs[fit$runs$run == "final", ]
   expect_identical(nrow(final), 1L)
-  expect_identical(nrow(fit$runs), 3L)
+  # the scout; a race of its reference and the given one; a round at least; the islands
+  expect_identical(unique(fit$runs$run), c("scout", "adapt", "final"))
+  expect_identical(fit$runs$label[1:3], c(NA, "best", "given"))
   expect_identical(final$log_z, fit$log_z)
   expect_identical(final$std_error, fit$std_error)
   expect_identical(final$conf_low, fit$conf_low)
@@ -34,7 +36,8 @@ test_that("there is a row an island, and one of `runs` for all together", {
   expect_false(final$biased)
   expect_equal(final$islands, 5)
   expect_equal(final$n_particles, 64)
-  expect_equal(final$n_target_evals, sum(islands$n_target_evals))
+  # with the points at which an edge is looked for
+  expect_equal(final$n_target_evals, sum(islands$n_target_evals) + 256)
   expect_equal(final$n_objective_evals, 0)
   expect_equal(final$seconds, sum(islands$seconds))
   expect_equal(final$barrier, mean(islands$barrier))
@@ -87,20 +90,30 @@ test_that("each island's spread is predicted from the families of its particles"
   }
 })
 
-# The standard deviation of 100 is known to 7 %, the prediction to less.
+# The standard deviation of 200 is known to 5 %, of which 4.4 times is met by chance once in
+# 10^5 cases; the prediction may be a few percent too high, for it is made by particles
+# that are not quite independent. Without the scout several resamplings are on the way.
 test_that("the prediction is what islands scatter by, whatever the resampling", {
   for (resampling in c("ssp", "systematic", "residual", "multinomial")) {
     fit <- smc(target_gaussian(30, mean = 3),
-      n_particles = 256, rounds = 1, islands = 100, resampling = resampling, seed = 1
+      n_particles = 256, rounds = 1, islands = 200, resampling = resampling, seed = 1,
+      scout = FALSE
     )
     expect_true(any(fit$steps$resampled[fit$steps$run == "final"]))
     ratio <- sd(fit$islands$log_z) / sqrt(mean(fit$islands$predicted_sd^2))
-    expect_gt(ratio, 0.78)
+    expect_gt(ratio, 0.73)
     expect_lt(ratio, 1.25)
   }
 })
 
 test_that("one more island leaves the others unchanged", {
+  adapted <- smc_adapt(target, n_particles = 64, n_steps = 6, rounds = 1, seed = 1)
+  # without the passes of smc(), which go on from what all islands have found
+  on_islands <- function(islands, ...) {
+    calmly(smc_run(target, adapted$schedule, ...,
+      n_particles = 64, islands = islands, reference = adapted$reference, seed = 1
+    ))
+  }
   fits <- lapply(c(1, 2, 5), on_islands)
   most <- fits[[3]]
   for (fit in fits) {
@@ -190,7 +203,7 @@ test_that("print() and glance() have the error and the interval", {
     fit$log_z, fit$std_error, fit$conf_low, fit$conf_high
   ))
   expect_output(print(fit), "64 particles, [0-9]+ steps, 5 islands")
-  final <- format(fit$runs$n_target_evals[3], big.mark = ",")
+  final <- format(fit$runs$n_target_evals[nrow(fit$runs)], big.mark = ",")
   expect_output(print(fit), paste(final, "final"))
   expect_output(print(fit), "320 weighted, worth about [0-9]+ independent ones")
   row <- glance(fit)
@@ -302,32 +315,6 @@ test_that("where the precision is not reached, a warning says so", {
 
 # warnings --------------------------------------------------------------------
 
-# What is said of islands with these estimates, each predicted to scatter by 0.1.
-doubts_of <- function(log_z) {
-  doubts <- get("doubts", asNamespace("autosmc"))
-  doubts(data.frame(log_z = log_z, predicted_sd = ifelse(log_z > -Inf, 0.1, NA)))
-}
-
-test_that("each reason for doubt is said by itself, where it holds", {
-  expect_length(doubts_of(rep(c(-0.1, 0.1), 4)), 0)
-  apart <- doubts_of(rep(c(-0.3, 0.3), 8)) # their standard deviation is 0.3098
-  expect_match(apart, "scatter 3.1 times as much")
-  expect_length(apart, 1)
-  # three times the others' sum
-  one <- doubts_of(c(0, 0, 0, 0, log(12)))
-  expect_match(one[2], "One of the 5 islands makes up 75 %", fixed = TRUE)
-  expect_length(one, 2)
-  # of fewer than four islands one may have the half
-  expect_length(doubts_of(c(0, 0.1, 0.25)), 0)
-  dead <- doubts_of(c(0.1, -0.1, -Inf, 0.1, -0.1, -Inf))
-  expect_identical(dead, "2 of 6 islands lost all particles.")
-  expect_match(doubts_of(c(0, -Inf)), "1 of 2 islands")
-  # of one there is nothing to be said, nor of rounding
-  expect_length(doubts_of(0), 0)
-  same <- data.frame(log_z = c(0, 1e-12, 0, 0), predicted_sd = 0)
-  expect_length(get("doubts", asNamespace("autosmc"))(same), 0)
-})
-
 test_that("islands that disagree are warned of, and the fit says so", {
   run <- function() {
     smc(
@@ -340,8 +327,9 @@ test_that("islands that disagree are warned of, and the fit says so", {
   expect_match(conditionMessage(warning), "twice the `n_particles`", fixed = TRUE)
   fit <- calmly(run())
   expect_gt(sd(fit$islands$log_z), 1)
-  doubts <- get("doubts", asNamespace("autosmc"))(fit$islands)
-  expect_length(doubts, 2)
+  doubts <- fit$diagnostics$says[!fit$diagnostics$passed]
+  expect_true(all(c("scatter", "largest_share") %in%
+    fit$diagnostics$name[!fit$diagnostics$passed]))
   for (doubt in doubts) {
     expect_match(gsub("\\s+", " ", conditionMessage(warning)), doubt, fixed = TRUE)
     expect_output(print(fit), paste("warning: ", doubt), fixed = TRUE)
@@ -350,15 +338,6 @@ test_that("islands that disagree are warned of, and the fit says so", {
   expect_true(is.finite(fit$std_error))
   # not where they agree
   expect_warning(fit <- on_islands(8), NA)
-  expect_false(any(grepl("warning", capture.output(print(fit)))))
-  # nor where there is nothing to compare
-  expect_warning(
-    fit <- smc_plain(
-      target_gaussian(20, mean = 5),
-      n_particles = 32, n_steps = 4, seed = 1
-    ),
-    NA
-  )
   expect_false(any(grepl("warning", capture.output(print(fit)))))
 })
 
@@ -488,7 +467,7 @@ test_that("every setting is in the fit", {
 
 test_that("the defaults are in the fit", {
   fit <- smc(target, n_particles = 32, n_steps = 4, seed = 1)
-  expect_equal(fit$rounds, c(2, 5))
+  expect_equal(fit$rounds, c(1, 8))
   expect_true(fit$whiten)
   expect_equal(fit$max_steps, 64)
   expect_true("precision" %in% names(fit))
@@ -588,6 +567,39 @@ test_that("an error of a worker is the error it would have been", {
   })
   expect_both_ways(both)
   expect_true("autosmc_error_target" %in% both$parallel[[1]][[1]])
+})
+
+test_that("workers have what the user's functions use of the workspace", {
+  skip_if_not_installed("future")
+  skip_if_not_installed("future.apply")
+  in_workspace <- function(code) eval(code, globalenv())
+  in_workspace(quote({
+    autosmc_centre <- 0.5
+    autosmc_off <- function(x) x - autosmc_centre
+    autosmc_density <- function(x) {
+      stopifnot(is.function(mean_se)) # of an attached package
+      -sum(autosmc_off(x)^2) / 2
+    }
+    autosmc_gradient <- function(x) -autosmc_off(x)
+  }))
+  on.exit(in_workspace(quote(rm(
+    autosmc_centre, autosmc_off, autosmc_density, autosmc_gradient
+  ))))
+  skip_if_not_installed("ggplot2")
+  if (!"package:ggplot2" %in% search()) {
+    suppressPackageStartupMessages(library("ggplot2", character.only = TRUE))
+    on.exit(detach("package:ggplot2"), add = TRUE)
+  }
+  mine <- in_workspace(quote(
+    autosmc::target_function(autosmc_density, 1, gradient = autosmc_gradient)
+  ))
+  both <- both_ways({
+    fit <- calmly(smc_run(mine, data.frame(lambda = c(0.5, 1), step_size = 0.5),
+      n_particles = 16, islands = 3, seed = 1
+    ))
+    list(without_time(fit)$islands, without_seconds(smc_replicate(fit, 3, seed = 2)))
+  })
+  expect_both_ways(both)
 })
 
 # islands in which all die ----------------------------------------------------

@@ -133,8 +133,9 @@ legend_of <- function(...) {
 
 test_that("the legend has the rounds in their order, and says which were not used", {
   fit <- klmc_fit
-  fit$runs$used <- c(TRUE, FALSE, TRUE, TRUE)
-  names <- c("round 0", "round 1 (unused)", "round 2", "final islands")
+  fit$runs$used <- !fit$runs$round %in% 1
+  # of the race of the scout's reference and the given one, and of two rounds
+  names <- c("round 0", "round 1 (unused)", "round 2", "round 3", "final islands")
   expect_identical(legend_of(fit), names)
   expect_identical(legend_of(fit, "barrier"), names)
   # of runs of a single step there are points alone, and no curves
@@ -159,7 +160,7 @@ test_that("the barrier rises from 0 to that of each run", {
     c(d$x[1], d$y[1], d$x[nrow(d)], d$y[nrow(d)])
   }))
   rounds <- klmc_fit$runs$barrier[klmc_fit$runs$run == "adapt"]
-  n <- 3 + 3
+  n <- 4 + 3 # a race of two, two rounds, and the islands
   expect_equal(unname(ends[, 1:3]), cbind(rep(0, n), 0, 1))
   expect_equal(unname(ends[, 4]), c(rounds, klmc_fit$islands$barrier))
 })

@@ -80,14 +80,14 @@ test_that("one line counts through all rounds and islands", {
     )
   })
   form <- paste0(
-    "^\\[=* *\\] (Round [12]/2|Island [12]/2), step ([0-9])/([0-9]), ",
+    "^\\[=* *\\] (Round [123]/3|Island [12]/2), step ([0-9])/([0-9]), ",
     "lambda ([01][.][0-9]{3}), ESS [0-9]+%, log Z -?[0-9]+[.][0-9], ",
     "ETA +([?]|[0-9]+s)$"
   )
   expect_match(lines, form)
   expect_identical(
     unique(sub(form, "\\1", lines)),
-    c("Round 1/2", "Round 2/2", "Island 1/2", "Island 2/2")
+    c("Round 1/3", "Round 2/3", "Round 3/3", "Island 1/2", "Island 2/2")
   )
   step <- as.numeric(sub(form, "\\2", lines))
   expect_true(all(step <= as.numeric(sub(form, "\\3", lines))))

@@ -1,0 +1,241 @@
+# Diagnostics: each passes on a good fit, and fails where it should.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+# As a named list of rows.
+by_name <- function(rows) {
+  rows <- Filter(Negate(is.null), as.list(rows))
+  stats::setNames(rows, vapply(rows, `[[`, "", "name"))
+}
+
+good_fit <- smc(target_gaussian(3, mean = 1), n_particles = 512, n_steps = 16, seed = 1)
+
+# Islands from the target itself: their coordinates z are standard normal, the gradients -z.
+sampler <- internal("new_sampler")(target_gaussian(3, mean = 1), list(
+  n_particles = 512, kernel = kernel_klmc(), reference = reference_gaussian(1),
+  tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 1, progress = FALSE
+))
+path <- list(lambda = c(0.5, 1), step_size = c(0.3, 0.3), refresh_rate = c(0.9, 0.9))
+final <- internal("run_islands")(sampler, path, list(islands = 4, precision = NULL))
+estimate <- list(log_z = 0, std_error = 0.02)
+
+test_that("all pass on a good fit, and its verdict says so", {
+  diagnostics <- good_fit$diagnostics
+  expect_s3_class(diagnostics, "tbl_df")
+  expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
+  expect_identical(diagnostics$name, c(
+    "scatter", "largest_share", "dead_islands", "mean_gradient", "stein", "width",
+    "edges", "bound", "basins", "rounds"
+  ))
+  expect_true(all(diagnostics$passed))
+  expect_true(all(diagnostics$value <= diagnostics$limit))
+  expect_identical(glance(good_fit)$converged, TRUE)
+  expect_false(any(grepl("warning", capture.output(print(good_fit)))))
+})
+
+test_that("one that fails is the verdict, and is printed and warned of", {
+  for (i in seq_len(nrow(good_fit$diagnostics))) {
+    fit <- good_fit
+    fit$diagnostics$passed[i] <- FALSE
+    expect_identical(glance(fit)$converged, FALSE)
+    expect_output(print(fit), paste("warning: ", fit$diagnostics$says[i]), fixed = TRUE)
+    expect_warning(
+      internal("warn_if_unreliable")(fit$diagnostics, fit$islands, NULL, fit$std_error),
+      class = "autosmc_warning_unreliable"
+    )
+  }
+})
+
+test_that("where there are no islands, or no diagnostic applies, there is no verdict", {
+  adapted <- smc_adapt(target_gaussian(2), n_particles = 16, n_steps = 2, seed = 1)
+  expect_null(adapted$diagnostics)
+  expect_identical(glance(adapted)$converged, NA)
+  expect_output(print(adapted), "biased")
+  reference <- reference_function(
+    function(n) matrix(rnorm(n), n), function(x) dnorm(x, log = TRUE), function(x) -x
+  )
+  alone <- smc_run(normal_target(1), data.frame(lambda = 1, step_size = 1),
+    kernel = kernel_rwmh(), reference = reference, n_particles = 16, seed = 1
+  )
+  expect_null(alone$diagnostics)
+  expect_identical(glance(alone)$converged, NA)
+  expect_output(print(alone), "log Z")
+})
+
+# islands ---------------------------------------------------------------------
+
+# Of islands with these estimates, each predicted to scatter by 0.1.
+of_islands <- function(log_z, predicted_sd = ifelse(log_z > -Inf, 0.1, NA)) {
+  by_name(internal("diagnose_islands")(data.frame(log_z = log_z, predicted_sd = predicted_sd)))
+}
+
+failed_of <- function(rows) {
+  as.character(names(rows)[!vapply(rows, `[[`, NA, "passed")])
+}
+
+test_that("islands that scatter more than they predict are seen", {
+  expect_identical(failed_of(of_islands(rep(c(-0.1, 0.1), 4))), character())
+  apart <- of_islands(rep(c(-0.3, 0.3), 8)) # their standard deviation is 0.3098
+  expect_identical(failed_of(apart), "scatter")
+  expect_equal(apart$scatter$value, 3.098, tolerance = 1e-3)
+  expect_match(apart$scatter$says, "scatter 3.1 times as much")
+  # of two it happens by chance
+  expect_identical(failed_of(of_islands(c(0, 0.3))), character())
+  # dead ones do not scatter
+  expect_identical(failed_of(of_islands(c(0.1, -0.1, 0.1, -0.1, -Inf))), "dead_islands")
+  # nor is rounding scatter
+  expect_identical(failed_of(of_islands(c(0, 1e-12, 0, 0), 1e-12)), character())
+})
+
+test_that("where no scatter is predicted there is nothing to compare with", {
+  expect_false("scatter" %in% names(of_islands(c(0, 0.3), 0)))
+  # as after many multinomial resamplings
+  fits <- lapply(1:20, function(seed) {
+    calmly(smc_run(target_gaussian(2), data.frame(lambda = 1:16 / 16, step_size = 0.5),
+      kernel = kernel_mala(), n_particles = 16, islands = 2, ess_threshold = 1,
+      resampling = "multinomial", seed = seed
+    ))
+  })
+  none <- vapply(fits, function(fit) all(fit$islands$predicted_sd == 0), NA)
+  expect_true(any(none))
+  for (fit in fits) {
+    expect_identical("scatter" %in% fit$diagnostics$name, any(fit$islands$predicted_sd > 0))
+    expect_true(all(is.finite(fit$diagnostics$value)))
+    expect_false(any(grepl("Inf", fit$diagnostics$says)))
+  }
+})
+
+test_that("an island that makes up the mean is seen", {
+  rows <- of_islands(c(0, 0, 0, 0, log(12))) # three times the others' sum
+  expect_true("largest_share" %in% failed_of(rows))
+  expect_equal(rows$largest_share$value, 0.75)
+  expect_match(rows$largest_share$says, "One of the 5 islands makes up 75 %", fixed = TRUE)
+  # of fewer than four islands one may have the half
+  expect_false("largest_share" %in% names(of_islands(c(0, 0.1, 0.25))))
+})
+
+test_that("islands that lost all particles are seen", {
+  rows <- of_islands(c(0.1, -0.1, -Inf, 0.1, -0.1, -Inf))
+  expect_identical(failed_of(rows), "dead_islands")
+  expect_identical(rows$dead_islands$says, "2 of 6 islands lost all particles.")
+  expect_identical(failed_of(of_islands(c(0, -Inf))), "dead_islands")
+  # of one there is nothing to be said
+  expect_length(of_islands(0), 0)
+})
+
+# draws -----------------------------------------------------------------------
+
+# The same islands, of which every draw is moved to `scale` z + `shift`.
+moved <- function(scale = 1, shift = 0) {
+  final$coordinates <- scale * final$coordinates + shift
+  final$gradients <- -final$coordinates
+  final
+}
+
+test_that("the record is what it was taken for", {
+  expect_equal(unname(final$coordinates), unname(final$particles) - 1)
+  expect_equal(unname(final$gradients), unname(-final$coordinates))
+})
+
+# The standard error of a mean of the 2,048 draws is at least 0.022.
+test_that("draws that are off show in the mean gradient, those too wide in Stein's identity", {
+  failed_gradients <- function(final) failed_of(by_name(internal("diagnose_gradients")(final)))
+  expect_identical(failed_gradients(final), character())
+  expect_identical(failed_gradients(moved()), character())
+  expect_identical(failed_gradients(moved(shift = 0.3)), "mean_gradient")
+  expect_identical(failed_gradients(moved(scale = 1.4)), "stein")
+  expect_identical(failed_gradients(moved(scale = 0.7)), "stein")
+  final$gradients <- NULL
+  expect_length(by_name(internal("diagnose_gradients")(final)), 0)
+})
+
+test_that("draws wider than a normal reference are seen", {
+  width <- function(final) by_name(internal("diagnose_draws")(final))$width
+  expect_true(width(final)$passed)
+  expect_true(width(moved(scale = 1.8))$passed)
+  expect_false(width(moved(scale = 2.5))$passed) # a variance of 6
+  final$reference <- reference_function(identity, identity, identity)
+  expect_null(width(final))
+})
+
+# edges -----------------------------------------------------------------------
+
+test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
+  exponential <- target_function(function(x) ifelse(x[, 1] > 0, -x[, 1], -Inf), 1,
+    gradient = function(x) matrix(-1, nrow(x), 1), vectorized = TRUE
+  )
+  run <- function(...) {
+    calmly(smc(exponential, ..., n_particles = 512, n_steps = 16, seed = 1))
+  }
+  fit <- run(kernel = kernel_klmc())
+  edges <- fit$diagnostics[fit$diagnostics$name == "edges", ]
+  expect_false(edges$passed)
+  # half of the trials go down by one standard deviation: P(x < 1) / 2 = 0.316
+  expect_lt(abs(edges$value - 0.316), 0.13)
+  expect_match(edges$says, "along x: give the bounds", fixed = TRUE)
+  expect_identical(fit$kernel$name, "klmc")
+  expect_identical(glance(fit)$converged, FALSE)
+
+  chosen <- run()
+  expect_identical(chosen$kernel$name, "mala")
+  expect_false("edges" %in% chosen$diagnostics$name) # it rejects what would cross it
+  expect_lt(abs(chosen$log_z), 5 * chosen$std_error)
+
+  # with the bound there is none
+  bounded <- target_function(function(x) -x[, 1], 1,
+    gradient = function(x) matrix(-1, nrow(x), 1), vectorized = TRUE, lower = 0
+  )
+  fit <- calmly(smc(bounded, n_particles = 512, n_steps = 16, seed = 1))
+  expect_identical(fit$kernel$name, "klmc")
+  expect_true(fit$diagnostics$passed[fit$diagnostics$name == "edges"])
+})
+
+# the scout -------------------------------------------------------------------
+
+# What is said of normals with these means (of 3 variables each) and bounds.
+of_scout <- function(means, bounds) {
+  scout <- list(
+    basins = tibble::tibble(bound = bounds, bound_error = 0.01),
+    normals = lapply(means, reference_gaussian)
+  )
+  by_name(internal("diagnose_scout")(scout, final, estimate))
+}
+
+test_that("evidence that the scout has proved is not to be missed", {
+  expect_identical(failed_of(of_scout(1, -0.05)), character())
+  # 0.09 beyond its own error is more than three of 0.02
+  high <- of_scout(1, 0.12)
+  expect_identical(failed_of(high), "bound")
+  expect_equal(high$bound$value, 0.09)
+  expect_identical(failed_of(of_scout(1, 0.08)), character())
+  expect_null(internal("diagnose_scout")(NULL, final, estimate))
+})
+
+test_that("a basin with a part of the evidence must hold draws", {
+  rows <- of_scout(c(1, 50), c(-0.5, -1))
+  expect_identical(failed_of(rows), "basins")
+  expect_equal(rows$basins$value, exp(-1.03))
+  # one with next to none needs no draws
+  expect_identical(failed_of(of_scout(c(1, 50), c(-0.05, -10))), character())
+})
+
+# the rounds ------------------------------------------------------------------
+
+test_that("more evidence of an earlier run is seen, where its estimate counts", {
+  of_round <- function(log_z, predicted_sd = 0.05, n_particles = 512, passes = NULL) {
+    runs <- data.frame(log_z = log_z, predicted_sd = predicted_sd, n_particles = n_particles)
+    course <- list(records = list(list(runs = runs)), passes = passes)
+    failed_of(by_name(internal("diagnose_rounds")(course, sampler, estimate)))
+  }
+  expect_identical(of_round(0.1), character())
+  expect_identical(of_round(-5), character())
+  expect_identical(of_round(0.5), "rounds")
+  # one of few particles does not count, nor one from a single family, nor a dead one
+  expect_identical(of_round(0.5, n_particles = 256), character())
+  expect_identical(of_round(5, predicted_sd = 0.9), character())
+  expect_identical(of_round(-Inf, predicted_sd = NA), character())
+  # the islands of an earlier pass do
+  earlier <- function(log_z) list(data.frame(log_z = log_z, std_error = 0.03))
+  expect_identical(of_round(0, passes = earlier(0.5)), "rounds")
+  expect_identical(of_round(0, passes = earlier(0.1)), character())
+})
