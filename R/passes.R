@@ -96,8 +96,10 @@ as_round <- function(result) {
   record$steps <- final$steps[final$steps$island == final$island[1], ]
   record$runs <- final$islands[1, ]
   record$runs$log_z <- result$estimate$log_z
-  # several islands do not come from one family, however large their error
-  record$runs$predicted_sd <- min(result$estimate$std_error, rules$one_family)
+  if (nrow(final$islands) > 1) {
+    # several islands do not come from one family, however large their error
+    record$runs$predicted_sd <- min(result$estimate$std_error, rules$one_family)
+  }
   record$runs$label <- "islands"
   record$dead <- FALSE
   record
@@ -107,9 +109,9 @@ as_round <- function(result) {
 # rejected one leaves the course as it is, but for its record.
 go_on <- function(course, result, proposal, sampler, path, plan) {
   islands <- as_round(result)
-  path$lambda <- schedule_power(min(rules$race_steps, length(path$lambda)))[-1]
   record <- tuned_run(
-    course, with_reference(sampler, proposal$reference), path, proposal$rung
+    course, with_reference(sampler, proposal$reference),
+    race_path(path, proposal$rung), proposal$rung
   )
   course$reshaped <- !is_dead(record) && !rises(record, islands, rules$fall_reshaped)
   course <- keep(course, record, used = course$reshaped)
