@@ -12,7 +12,9 @@ diagnose <- function(sampler, course, final, estimate) {
     diagnose_scout(course$scout, final, estimate),
     diagnose_rounds(course, sampler, estimate)
   )
-  bind_rows(Filter(Negate(is.null), rows))
+  rows <- Filter(Negate(is.null), rows)
+  # none, where there is one island of a kernel without gradients
+  bind_rows(c(list(diagnostic("none", NA_real_, NA_real_, "")[0, ]), rows))
 }
 
 # beyond: whether the value is not to be trusted above its limit, or below it.

@@ -20,7 +20,7 @@ rules <- list(
   largest_dense = 250,
   n_starts = 8,
   # race -----------------------------------------------------------------------
-  race_particles = 256,
+  race_particles = 256L,
   race_steps = 16,
   cover_steps = 32,
   errors_apart = 2,

@@ -45,6 +45,7 @@ quick_run <- function(target, ..., step_size = 0.5) {
 without_time <- function(fit) {
   fit$runs$seconds <- NULL
   fit$islands$seconds <- NULL
+  fit$scout$seconds <- NULL
   fit
 }
 
