@@ -43,7 +43,8 @@
 smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
   target <- check_target(target, ...)
   n_starts <- check_count(n_starts, "n_starts")
-  scout_target(target, n_starts, check_seed(seed))
+  seed <- check_seed(seed) # here, as it may draw from R's generator
+  scout_target(target, n_starts, seed)
 }
 
 #' @export
