@@ -196,7 +196,10 @@ diagnose_scout <- function(scout, final, estimate) {
   }
   least <- least_bounds(scout)
   above <- max(least) - estimate$log_z
-  error <- if (is.na(estimate$std_error)) 0 else estimate$std_error
+  error <- estimate$std_error
+  if (is.na(error)) {
+    error <- mean(final$islands$predicted_sd) # of one island
+  }
   widest <- max(normal_sd(scout$normals[[1]]))
   list(
     diagnostic(
@@ -205,7 +208,7 @@ diagnose_scout <- function(scout, final, estimate) {
         evidence at all."
     ),
     diagnostic(
-      "bound", above, rules$bound_errors * error,
+      "bound", above, rules$round_margin + rules$bound_errors * error,
       sprintf(
         "A normal distribution tried by the scout proves the evidence to be higher by %s.",
         format(above, digits = 2)

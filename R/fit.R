@@ -199,7 +199,7 @@ print_schedule <- function(schedule, ends = 3) {
   print(table, row.names = FALSE, right = TRUE)
 }
 
-converged <- function(fit) if (is.null(fit$diagnostics)) NA else all(fit$diagnostics$passed)
+converged <- function(fit) if (NROW(fit$diagnostics) > 0) all(fit$diagnostics$passed) else NA
 
 # How many independent draws would give as good means. Of the variables' figures
 # this is the harmonic mean, whose inverse is unbiased. By chance few islands may

@@ -19,7 +19,7 @@ rules <- list(
   basin_distance = 3,
   basin_range = 7,
   largest_dense = 250,
-  n_starts = 8,
+  n_starts = 8L,
   # race -----------------------------------------------------------------------
   race_particles = 256L,
   race_steps = 16,

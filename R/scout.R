@@ -43,7 +43,8 @@
 smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
   target <- check_target(target, ...)
   n_starts <- check_count(n_starts, "n_starts")
-  scout_target(target, n_starts, check_seed(seed))
+  seed <- check_seed(seed) # here, as it may draw from R's generator
+  scout_target(target, n_starts, seed)
 }
 
 #' @export
@@ -303,11 +304,19 @@ log_det <- function(normal) {
   sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
 }
 
-# The mean of log target - log normal over draws from the normal: a bound on the log
-# evidence, but for noise.
-evidence_bound <- function(normal, z, log_density) {
-  d <- ncol(z)
-  mean(log_density + rowSums(z^2) / 2) + d / 2 * log(2 * pi) + log_det(normal)
+# The normal with its evidence `bound`: the mean of log target - log normal over draws from
+# it, which is below the log evidence but for noise; with the standard error, `bound_error`.
+with_bound <- function(normal, z, log_density) {
+  ratio <- log_density + rowSums(z^2) / 2 + ncol(z) / 2 * log(2 * pi) + log_det(normal)
+  normal$bound <- mean(ratio)
+  normal$bound_error <- stats::sd(ratio) / sqrt(length(ratio))
+  normal
+}
+
+# Of many normals the one with the highest bound is the luckiest. The error counts against
+# it: where a normal fits, there is none.
+is_better <- function(a, b) {
+  a$bound > -Inf && (b$bound == -Inf || a$bound - a$bound_error > b$bound - b$bound_error)
 }
 
 as_reference <- function(normal, factor = 1) {
@@ -367,9 +376,7 @@ try_normals <- function(evaluate, normals, n_draws) {
   value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
   for (i in seq_along(normals)) {
     rows <- (i - 1) * n_draws + seq_len(n_draws)
-    normals[[i]]$bound <- evidence_bound(
-      normals[[i]], draws[[i]]$z, value$log_density[rows]
-    )
+    normals[[i]] <- with_bound(normals[[i]], draws[[i]]$z, value$log_density[rows])
   }
   normals
 }
@@ -377,7 +384,7 @@ try_normals <- function(evaluate, normals, n_draws) {
 # batch and match -------------------------------------------------------------
 
 # Each normal after batches of draws, each of which brings it closer to the target; of
-# all that it has been, the one with the highest bound.
+# all that it has been, the one with the highest bound but for its error.
 refine <- function(evaluate, normals, n_batches) {
   if (length(normals) == 0) {
     return(normals)
@@ -390,8 +397,9 @@ refine <- function(evaluate, normals, n_batches) {
     value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
     for (i in seq_along(now)) {
       rows <- (i - 1) * n + seq_len(n)
-      now[[i]]$bound <- evidence_bound(now[[i]], draws[[i]]$z, value$log_density[rows])
-      if (now[[i]]$bound > best[[i]]$bound) {
+      now[[i]] <- with_bound(now[[i]], draws[[i]]$z, value$log_density[rows])
+      # at first it is the same one, and its new bound is not what it was chosen by
+      if (is_better(now[[i]], best[[i]]) || (t == 1 && now[[i]]$bound > -Inf)) {
         best[[i]] <- now[[i]]
       }
       ok <- value$log_density[rows] > -Inf
@@ -525,10 +533,7 @@ check_bounds_of <- function(evaluate, normals) {
     normals[[i]]$bound_error <- NA_real_
     if (bounds[i] > max(bounds) - rules$basin_range) {
       draws <- draw_normal(normals[[i]], rules$n_bound_checks)
-      log_density <- evaluate(draws$x)$log_density
-      normals[[i]]$bound <- evidence_bound(normals[[i]], draws$z, log_density)
-      normals[[i]]$bound_error <-
-        stats::sd(log_density + rowSums(draws$z^2) / 2) / sqrt(rules$n_bound_checks)
+      normals[[i]] <- with_bound(normals[[i]], draws$z, evaluate(draws$x)$log_density)
     }
   }
   normals

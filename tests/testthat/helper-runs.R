@@ -15,6 +15,22 @@ smc_plain <- function(...) {
 
 adapt_plain <- function(...) smc_adapt(..., rounds = 0, whiten = FALSE)
 
+# The sampler of an adapting run, as the stages of smc() get it.
+sampler_for <- function(target, n_particles = 128, kernel = kernel_klmc(),
+                        reference = reference_gaussian(), seed = 1) {
+  get("new_sampler", asNamespace("autosmc"))(target, list(
+    n_particles = n_particles, kernel = kernel, reference = reference,
+    tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = seed,
+    progress = FALSE
+  ))
+}
+
+# The record of one such run.
+record_for <- function(target, ..., n_steps = 16) {
+  path <- list(lambda = schedule_power(n_steps)[-1])
+  get("run_sampler", asNamespace("autosmc"))(sampler_for(target, ...), path, "adapt", 0)
+}
+
 # A run too small to be good, and quick.
 quick_smc <- function(target, ..., kernel = kernel_lmc(), seed = 1) {
   calmly(

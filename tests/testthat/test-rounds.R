@@ -72,8 +72,11 @@ test_that("schedule_barrier() works on the fits of all verbs", {
   for (fit in fits) {
     schedule <- schedule_barrier(fit)
     expect_rises(schedule)
-    one_run <- subset(fit$steps, run == run[length(run)] &
-      (is.na(island) | island == 1) & (is.na(round) | round == max(round)))
+    built_on <- max(fit$runs$round[fit$runs$used], na.rm = TRUE, -1)
+    last <- fit$steps$run[nrow(fit$steps)]
+    one_run <- subset(fit$steps, run == last & ifelse(is.na(round),
+      island == min(island, na.rm = TRUE), round == built_on
+    ))
     expect_identical(anyDuplicated(one_run$step), 0L)
     expected <- internal("barrier_schedule")(one_run, NULL, 256)
     expect_identical(schedule, expected)
@@ -93,14 +96,13 @@ test_that("`barrier` is the sum of `lcb`, run by run", {
     n_particles = 64, n_steps = 8, islands = 3, seed = 1
   )
   which <- paste(fit$steps$run, fit$steps$round, fit$steps$island)
-  n_adapt <- sum(fit$runs$run == "adapt")
-  adapt <- seq_len(n_adapt)
-  expect_length(unique(which), n_adapt + 3)
+  of <- function(run) fit$runs$barrier[fit$runs$run == run]
+  expect_length(unique(which), length(of("adapt")) + 3)
   expect_true(all(fit$steps$lcb >= 0))
   expect_equal(fit$steps$barrier, ave(fit$steps$lcb, which, FUN = cumsum))
   ends <- !duplicated(which, fromLast = TRUE)
-  expect_equal(fit$steps$barrier[ends], c(fit$runs$barrier[adapt], fit$islands$barrier))
-  expect_equal(fit$runs$barrier[n_adapt + 1], mean(fit$islands$barrier))
+  expect_equal(fit$steps$barrier[ends], c(of("adapt"), fit$islands$barrier))
+  expect_equal(of("final"), mean(fit$islands$barrier))
 })
 
 test_that("the temperatures of a round make its steps more equal", {
@@ -116,95 +118,6 @@ test_that("the temperatures of a round make its steps more equal", {
   }, numeric(2))
   expect_true(all(unevenness[1, ] > 0.5))
   expect_true(all(unevenness[2, ] < 0.15))
-})
-
-# the fitted reference --------------------------------------------------------
-
-# n draws from N(mean, cov) with random log weights that do not depend on them.
-weighted_draws <- function(n, mean, cov, spread = 0.5) {
-  d <- length(mean)
-  x <- t(mean + t(chol(cov)) %*% matrix(rnorm(n * d), d))
-  log_weights <- rnorm(n, sd = spread)
-  list(x = x, log_weights = log_weights - log(sum(exp(log_weights))))
-}
-
-fit_to <- function(draws) {
-  internal("fit_reference")(list(particles = draws$x, log_weights = draws$log_weights))
-}
-
-test_that("a reference is fitted with its variance inflated by 1.5", {
-  set.seed(11)
-  mean <- c(10, -3, 0)
-  cov <- rbind(c(4, 1, 0.3), c(1, 1, -0.2), c(0.3, -0.2, 0.25))
-  draws <- weighted_draws(40000, mean, cov)
-  ess <- 1 / sum(exp(2 * draws$log_weights))
-  reference <- fit_to(draws)
-  expect_s3_class(reference, "smc_reference")
-  fitted <- reference$chol %*% t(reference$chol)
-  expect_true(all(reference$chol[upper.tri(cov)] == 0))
-  # 4 standard errors of a mean, and of a covariance
-  expect_true(all(abs(reference$mean - mean) < 4 * sqrt(diag(cov) / ess)))
-  error <- sqrt((tcrossprod(diag(cov)) + cov^2) / ess)
-  expect_true(all(abs(fitted / 1.5 - cov) < 4 * error))
-})
-
-test_that("weights count: draws of weight zero do not", {
-  set.seed(12)
-  draws <- weighted_draws(2000, c(1, 2), diag(2))
-  outliers <- matrix(1e6, 500, 2)
-  more <- list(
-    x = rbind(draws$x, outliers),
-    log_weights = c(draws$log_weights, rep(-Inf, 500))
-  )
-  expect_equal(fit_to(more), fit_to(draws))
-})
-
-test_that("correlations are shrunk by the rule of Schaefer and Strimmer", {
-  cov <- matrix(0.6, 5, 5) + 0.4 * diag(5)
-  for (n in c(30, 100, 1000)) {
-    set.seed(13)
-    draws <- weighted_draws(n, rep(0, 5), cov, 0)
-    r <- cor(draws$x)[upper.tri(cov)]
-    kept <- 1 - sum((1 - r^2)^2) / (n - 1) / sum(r^2)
-    fitted <- tcrossprod(fit_to(draws)$chol)
-    expect_equal(cov2cor(fitted)[upper.tri(cov)], kept * r)
-    expect_equal(diag(fitted), 1.5 * apply(draws$x, 2, var))
-    expect_true(kept > 0.9 && kept < 1)
-  }
-  # of independent variables little is left
-  set.seed(14)
-  draws <- weighted_draws(100, rep(0, 10), diag(10) + 0.1, 0)
-  fitted <- tcrossprod(fit_to(draws)$chol)
-  left <- cov2cor(fitted)[upper.tri(fitted)] - 0.1 / 1.1
-  expect_lt(sqrt(mean(left^2)), 0.09) # 0.1 without shrinkage
-})
-
-test_that("with few particles for the dimension the covariance is diagonal", {
-  set.seed(15)
-  few <- fit_to(weighted_draws(59, rep(1, 10), diag((1:10)^2), 0))
-  expect_null(few$chol)
-  expect_length(few$sd, 10)
-  many <- fit_to(weighted_draws(61, rep(1, 10), tcrossprod(1:10) * (1 + diag(10)) / 2, 0))
-  expect_null(many$sd)
-  expect_identical(dim(many$chol), c(10L, 10L))
-  wide <- fit_to(weighted_draws(2000, rep(1, 400), diag(400), 0))
-  expect_null(wide$chol)
-  expect_equal(mean(wide$sd^2), 1.5, tolerance = 0.02)
-  one <- fit_to(weighted_draws(5000, 3, matrix(4), 0))
-  expect_null(one$chol)
-  expect_equal(one$mean, 3, tolerance = 0.05)
-  expect_equal(one$sd, sqrt(1.5 * 4), tolerance = 0.05)
-})
-
-test_that("no reference is fitted to next to nothing", {
-  set.seed(16)
-  draws <- weighted_draws(1000, c(0, 0), diag(2), spread = 8)
-  expect_lt(1 / sum(exp(2 * draws$log_weights)), 10)
-  expect_null(fit_to(draws))
-  expect_null(fit_to(weighted_draws(9, c(0, 0), diag(2), 0)))
-  constant <- weighted_draws(1000, c(0, 0), diag(2))
-  constant$x[, 2] <- 0
-  expect_null(fit_to(constant))
 })
 
 # references with a covariance ------------------------------------------------
@@ -248,11 +161,11 @@ test_that("with a covariance for reference the evidence is right", {
 test_that("a diagonal covariance and its standard deviations are the same", {
   sd <- c(1.3, 0.4, 2.1)
   run <- function(reference, kernel) {
-    smc_plain(
+    calmly(smc_plain(
       correlated_target,
       reference = reference, kernel = kernel, n_particles = 64, n_steps = 6,
       seed = 1
-    )
+    ))
   }
   for (kernel in list(kernel_klmc(0.2, 0.9), kernel_lmc(0.1), kernel_mala(0.3))) {
     by_sd <- run(reference_gaussian(centre, sd = sd), kernel)
@@ -304,114 +217,22 @@ test_that("a wrong covariance is named", {
   expect_identical(reference_gaussian(cov = named), reference_gaussian(cov = diag(2)))
 })
 
-# the place alone -------------------------------------------------------------
-
-controlled_mean <- function(...) internal("controlled_mean")(...)
-
-test_that("gradients take the noise out of a mean", {
-  # of independent normal variables all of it, whatever the draws and their weights
-  set.seed(21)
-  mean <- c(3, -1, 0.5)
-  sd <- c(1, 0.1, 20)
-  x <- cbind(rexp(20), rcauchy(20), runif(20))
-  gradient <- sweep(-sweep(x, 2, mean), 2, sd^2, "/")
-  w <- runif(20)
-  expect_equal(controlled_mean(x, gradient, w / sum(w)), mean)
-  # of others what is linear in the gradient: three quarters of the variance where the
-  # correlation with it is 0.87
-  precision <- solve(rbind(c(1, 0.5), c(0.5, 1)))
-  off <- replicate(500, {
-    x <- weighted_draws(100, c(0, 0), solve(precision), spread = 0)$x
-    w <- rep(0.01, 100)
-    c(colMeans(x), controlled_mean(x, -x %*% precision, w))
-  })
-  ratio <- rowMeans(off[3:4, ]^2) / rowMeans(off[1:2, ]^2)
-  expect_equal(ratio, c(0.25, 0.25), tolerance = 0.3) # 3.9 standard errors
-  # a gradient that does not vary says nothing, nor one whose square overflows
-  for (useless in list(0 * x, 0 * x + 0.7, 1e200 * x)) {
-    expect_equal(controlled_mean(x, useless, w / sum(w)), colSums(w * x) / sum(w))
-  }
-})
-
-# Independent normal variables, of which a reference that is moved finds the means.
-independent <- list(mean = rep(c(1, -2), 20), sd = rep(c(0.5, 1, 0.8, 0.9), 10))
-wide_target <- function() target_gaussian(40, independent$mean, independent$sd)
-few_particles <- function(target = wide_target(), ..., verb = smc_adapt) {
-  verb(target, ..., n_particles = 32, n_steps = 16, seed = 1)
-}
-
-test_that("with fewer particles than dimensions the reference is moved, and no more", {
-  for (reference in list(reference_gaussian(), reference_gaussian(0.5, rep(1.1, 40)))) {
-    fit <- few_particles(rounds = 1, reference = reference)
-    expect_true(fit$runs$used[2])
-    expect_equal(fit$reference$mean, independent$mean)
-    expect_identical(fit$reference$sd, reference$sd)
-    expect_lt(fit$runs$barrier[2], fit$runs$barrier[1])
-  }
-  # with a covariance: here the reference's own, so that the z are independent
-  set.seed(22)
-  root <- diag(40) + lower.tri(diag(40)) * rnorm(1600, sd = 0.1)
-  precision <- solve(tcrossprod(root))
-  correlated <- target_function(
-    function(x) -sum((x - 1) * precision %*% (x - 1)) / 2, 40,
-    gradient = function(x) -drop(precision %*% (x - 1))
-  )
-  reference <- reference_gaussian(0, cov = tcrossprod(root))
-  fit <- few_particles(correlated, rounds = 1, reference = reference)
-  expect_true(fit$runs$used[2])
-  expect_equal(fit$reference$mean, rep(1, 40))
-  expect_identical(fit$reference$chol, reference$chol)
-  # with bounds: normal on the log scale
-  bounded <- target_function(
-    function(x) sum(dlnorm(x, 1, log = TRUE)), 40,
-    gradient = function(x) -1 / x - (log(x) - 1) / x, lower = 0
-  )
-  expect_equal(few_particles(bounded, rounds = 1)$reference$mean, rep(1, 40))
-})
-
-test_that("a moved reference keeps at least the number of steps, the islands are unbiased", {
-  fit <- few_particles(verb = smc, islands = 4)
-  expect_true(all(fit$runs$n_steps >= 16))
-  expect_identical(fit$reference$sd, 1)
-  z <- exp(smc_replicate(fit, 400, seed = 3)$log_z)
-  expect_lt(sd(z) / 20, 0.05)
-  expect_lt(abs(mean(z) - 1), 4 * sd(z) / 20)
-})
-
-test_that("what cannot be moved stays", {
-  # no gradients; too wide for the reference; no normal distribution
-  fit <- few_particles(kernel = kernel_rwmh(), rounds = 1)
-  expect_identical(fit$reference, reference_gaussian())
-  fit <- few_particles(target_gaussian(40, sd = 5), rounds = 1)
-  expect_identical(fit$reference, reference_gaussian())
-  given <- reference_function(
-    function(n) matrix(rnorm(40 * n), n), function(x) sum(dnorm(x, log = TRUE)),
-    gradient = function(x) -x
-  )
-  expect_identical(few_particles(rounds = 1, reference = given)$reference, given)
-})
-
-test_that("after a refused scale the reference is moved", {
-  for (seed in c(26, 37)) {
-    in_up_to <- function(rounds) {
-      smc_adapt(target_gaussian(32, mean = 4),
-        n_particles = 256, n_steps = 24, rounds = rounds, seed = seed
-      )
-    }
-    fit <- in_up_to(c(1, 5))
-    expect_identical(fit$runs$used, c(TRUE, FALSE, TRUE))
-    expect_equal(fit$reference$mean, rep(4, 32))
-    expect_identical(fit$reference$sd, 1)
-    expect_lt(abs(fit$log_z), 0.5)
-    expect_identical(in_up_to(1)$reference, reference_gaussian())
-  }
-})
-
 # rounds ----------------------------------------------------------------------
 
 small_target <- target_gaussian(4, mean = 2)
-in_rounds <- function(rounds = 2, seed = 1, ..., verb = smc_adapt) {
-  verb(small_target, ..., n_particles = 128, n_steps = 12, rounds = rounds, seed = seed)
+in_rounds <- function(rounds = 2, seed = 1, ..., verb = smc_adapt, scout = FALSE) {
+  verb(small_target, ...,
+    n_particles = 128, n_steps = 12, rounds = rounds, scout = scout, seed = seed
+  )
+}
+
+# A course of adaptation, with all its records.
+course_of <- function(target, rounds, ..., scout = FALSE, n_steps = 12, seed = 1) {
+  internal("adapt")(
+    sampler_for(target, ..., seed = seed),
+    list(lambda = schedule_power(n_steps)[-1]),
+    list(rounds = rounds, whiten = TRUE, scout = scout, max_steps = 64)
+  )
 }
 
 test_that("each round is recorded", {
@@ -441,25 +262,32 @@ test_that("one more round leaves those before it unchanged", {
   expect_identical(one$steps, three$steps[three$steps$round <= 1, ])
 })
 
-test_that("of two numbers of rounds the second is for drivers and for what is refused", {
+test_that("rounds go on while they help, from the least to the most", {
   for (seed in 1:3) {
     for (whiten in c(TRUE, FALSE)) {
       made <- in_rounds(rounds = c(1, 5), seed, whiten = whiten)
-      expect_identical(made$steps, in_rounds(rounds = 1, seed, whiten = whiten)$steps)
+      one <- in_rounds(rounds = 1, seed, whiten = whiten)
+      expect_identical(made$steps[made$steps$round <= 1, ], one$steps)
     }
   }
-  made <- vapply(1:4, function(seed) {
-    runs <- smc_adapt(target_funnel(), seed = seed)$runs
-    ratio <- runs$barrier[-1] / cummin(runs$barrier)[-nrow(runs)]
-    n <- length(ratio)
-    # those before the last have deserved another, or left something else to try
-    expect_true(all((ratio < 0.9 | !runs$used[-1])[setdiff(2:n, n)]))
-    expect_true(n == 5 || ratio[n] >= 0.9)
-    n
-  }, 0)
-  expect_true(any(made > 2))
+  went_on <- 0
+  for (seed in 1:4) {
+    course <- course_of(target_funnel(), c(1, 5), n_particles = 512, n_steps = 32, seed = seed)
+    runs <- do.call(rbind, lapply(course$records, `[[`, "runs"))
+    n <- nrow(runs)
+    expect_lte(n, 6)
+    too_wide <- vapply(course$records, internal("is_too_wide"), NA)
+    for (r in seq_len(n)[-1]) {
+      before <- max(which(course$used[seq_len(r - 1)]))
+      helped <- !course$used[r] || too_wide[r] || runs$barrier[r] < 0.8 * runs$barrier[before]
+      went_on <- went_on + (r < n)
+      # nothing but the limit, or nothing left to fit, ends rounds that help
+      expect_identical(helped, r < n || n == 6 || length(course$allowed) == 0)
+    }
+  }
+  expect_gt(went_on, 0)
   expect_identical(in_rounds(rounds = c(3, 3))$steps, in_rounds(rounds = 3)$steps)
-  expect_identical(nrow(in_rounds(rounds = c(4, 5))$runs), 5L)
+  expect_true(nrow(in_rounds(rounds = c(4, 5))$runs) %in% 5:6)
 })
 
 test_that("every round has randomness of its own", {
@@ -473,31 +301,45 @@ test_that("every round has randomness of its own", {
   expect_length(unique(acceptance), length(acceptance))
 })
 
-# The reference fitted to a fit of `small_target`, as a round is known inside.
-fitted_to <- function(fit) {
-  reference <- fit$reference
-  x <- fit$particles
-  L <- if (is.null(reference$chol)) diag(reference$sd, 4) else reference$chol
-  internal("fit_reference")(list(
-    particles = x, log_weights = fit$log_weights, reference = reference,
-    coordinates = t(solve(L, t(x) - reference$mean)), gradients = (2 - x) %*% L
-  ))
-}
-
 test_that("each round's reference is fitted to the best one before", {
+  propose <- internal("propose")
   for (seed in 1:3) {
-    none <- in_rounds(0, seed)
-    one <- in_rounds(1, seed)
-    two <- in_rounds(2, seed)
-    expect_identical(none$reference, reference_gaussian())
-    expect_true(all(two$runs$used))
-    expect_equal(one$reference, fitted_to(none))
-    expect_equal(two$reference, fitted_to(one))
+    course <- course_of(small_target, c(2, 2), n_particles = 128, seed = seed)
+    records <- course$records
+    expect_identical(records[[1]]$reference, reference_gaussian())
+    expect_true(course$used[2])
+    # no shape from where the user started
+    first <- propose(records[[1]], c("location", "normal"))
+    expect_identical(records[[2]]$reference, first$reference)
+    second <- propose(records[[2]], c("location", "normal", "shape"))
+    expect_identical(records[[3]]$reference, second$reference)
     expect_identical(
-      two$steps$lambda[two$steps$round == 2],
-      schedule_barrier(one)[-1]
+      records[[3]]$steps$lambda,
+      internal("barrier_schedule")(records[[2]]$steps, NULL, 64)[-1]
     )
+    fit <- in_rounds(2, seed)
+    expect_identical(fit$reference, records[[max(which(course$used))]]$reference)
   }
+})
+
+test_that("after a fit that is rejected only lower rungs are tried", {
+  below <- internal("below")
+  all <- c("location", "normal", "shape")
+  expect_identical(below("shape", all), c("location", "normal"))
+  expect_identical(below("normal", all), "location")
+  expect_identical(below("normal", "normal"), character())
+  expect_identical(below("location", all), character())
+  rejected <- 0
+  for (seed in 1:8) {
+    course <- course_of(target_funnel(4), c(1, 5), n_particles = 24, seed = seed)
+    label <- vapply(course$records, function(r) r$runs$label, "")
+    for (r in which(!course$used)) {
+      rejected <- rejected + 1
+      later <- label[-seq_len(r)]
+      expect_true(all(match(later, all, 0) < match(label[r], all, 0) | later == "given"))
+    }
+  }
+  expect_gt(rejected, 0)
 })
 
 test_that("without whitening the reference stays", {
@@ -512,50 +354,60 @@ test_that("without whitening the reference stays", {
 test_that("whitening and rounds lower the barrier of a Gaussian far off", {
   fit <- smc_adapt(
     target_gaussian(8, mean = 5, sd = 0.5),
-    n_particles = 256, n_steps = 32, seed = 1
+    n_particles = 256, n_steps = 32, rounds = 2, scout = FALSE, seed = 1
   )
-  expect_true(all(fit$runs$used))
-  expect_lt(fit$runs$barrier[3], fit$runs$barrier[1] / 3)
-  expect_lt(fit$runs$n_steps[3], 32)
+  expect_true(fit$runs$used[2])
+  best <- max(which(fit$runs$used))
+  expect_lt(fit$runs$barrier[best], fit$runs$barrier[1] / 3)
+  expect_lt(fit$runs$n_steps[best], 32)
   expect_equal(fit$reference$mean, rep(5, 8), tolerance = 0.1)
 })
 
-# The rule in other words: the last round that was no worse than the best so far.
-expected_best <- function(runs) {
-  best <- 1
-  for (r in seq_len(nrow(runs))[-1]) {
-    fallen <- runs$log_z[r] < runs$log_z[best] - 5
-    allowed <- if (fallen) 2 / 3 else 1.05
-    if (runs$barrier[r] <= allowed * runs$barrier[best]) best <- r
+# The rule in other words: the last round that had no higher barrier than the best so far,
+# and an estimate that had not fallen.
+expected_used <- function(records) {
+  best <- records[[1]]$runs
+  used <- rep(TRUE, length(records))
+  for (r in seq_along(records)[-1]) {
+    now <- records[[r]]$runs
+    error <- sqrt(now$predicted_sd^2 + best$predicted_sd^2)
+    # one family of particles is no estimate to fall from
+    fallen <- best$predicted_sd <= 0.7 && best$log_z - now$log_z > 0.5 + 2 * error
+    used[r] <- !fallen && now$barrier <= 1.05 * best$barrier
+    if (used[r]) best <- now
   }
-  best
+  used
 }
 
 test_that("a worse round is not built on", {
   rejected <- 0
   for (seed in 1:8) {
-    fit <- calmly(smc(
-      target_funnel(4),
-      n_particles = 24, n_steps = 12, islands = 1, seed = seed
-    ))
-    adapt <- fit$runs[fit$runs$run == "adapt", ]
-    best <- expected_best(adapt)
-    rejected <- rejected + (best < 3)
-    expect_true(adapt$used[best])
-    expect_false(any(adapt$used[-seq_len(best)]))
-    columns <- c("lambda", "step_size", "refresh_rate")
-    built_on <- fit$steps[fit$steps$round %in% (best - 1), columns]
-    if (!identical(fit$reference, reference_gaussian())) { # but fitted
-      built_on$step_size <- 0.75 * built_on$step_size
-    }
-    expect_identical(fit$schedule[columns], built_on)
-    until_best <- smc_adapt(
-      target_funnel(4),
-      n_particles = 24, n_steps = 12, rounds = best - 1, seed = seed
-    )
-    expect_identical(fit$reference, until_best$reference)
+    course <- course_of(target_funnel(4), c(2, 4), n_particles = 24, seed = seed)
+    expect_identical(course$used, expected_used(course$records))
+    rejected <- rejected + sum(!course$used)
   }
   expect_gt(rejected, 0)
+})
+
+test_that("the islands have the reference and a fraction of the steps of the last round used", {
+  labels <- character()
+  for (seed in 1:4) {
+    fit <- calmly(smc(
+      target_funnel(4),
+      n_particles = 64, n_steps = 12, islands = 1, seed = seed
+    ))
+    built_on <- fit$runs[max(which(fit$runs$used & fit$runs$run == "adapt")), ]
+    fraction <- switch(built_on$label,
+      given = 1, shape = 0.75 * 2 / 3, 0.75
+    )
+    tuned <- fit$steps[fit$steps$round %in% built_on$round, ]
+    expect_equal(fit$schedule$step_size, fraction * tuned$step_size)
+    expect_identical(fit$schedule$lambda, tuned$lambda)
+    expect_identical(fit$schedule$refresh_rate, tuned$refresh_rate)
+    expect_identical(fit$runs$label[nrow(fit$runs)], built_on$label)
+    labels <- c(labels, built_on$label)
+  }
+  expect_true(any(labels == "shape"))
 })
 
 test_that("max_steps holds in the rounds after the first", {
@@ -605,10 +457,10 @@ test_that("LMC weighed by detailed balance takes step sizes, says each verb", {
   expect_bad_undrawn(smc(small_target, kernel = kernel), "step_size")
   expect_bad_undrawn(smc_adapt(small_target, kernel = kernel), "step_size")
   schedule <- data.frame(lambda = c(0.3, 1), step_size = 0.2)
-  fit <- smc_run(
+  fit <- calmly(smc_run(
     small_target, schedule,
     kernel = kernel, n_particles = 16, seed = 1
-  )
+  ))
   expect_true(fit$runs$biased)
 })
 
@@ -713,7 +565,7 @@ adaptive_fit <- function(..., ess = 0.5, verb = smc, kernel = kernel_mala(),
                          max_steps = 1000, seed = 1) {
   calmly(verb(
     small_target, ...,
-    n_particles = 128, kernel = kernel,
+    n_particles = 128, kernel = kernel, scout = FALSE,
     schedule = schedule_adaptive(ess, max_steps), seed = seed
   ))
 }
@@ -799,7 +651,7 @@ test_that("schedule_adaptive() and schedule_barrier() name a wrong argument", {
   for (bad in list(0, 1.5, NA, NULL, "a", Inf)) {
     expect_bad(schedule_adaptive(0.5, bad), "max_steps")
   }
-  fit <- quick_smc(small_target)
+  fit <- calmly(quick_smc(small_target))
   for (bad in list(NULL, 1, list(), fit$steps)) {
     expect_bad(schedule_barrier(bad), "fit")
   }
@@ -838,16 +690,10 @@ test_that("the last steps of a schedule may have had nothing in the way", {
   expect_equal(schedule[c(1, 11)], c(0, 1))
 })
 
-test_that("a coordinate that does not vary is no reference", {
-  set.seed(1)
-  weights <- rep(-log(1000), 1000)
-  fit_columns <- function(...) fit_to(list(x = cbind(...), log_weights = weights))
-  expect_null(fit_columns(rnorm(1000), 0.1))
-  expect_s3_class(fit_columns(rnorm(1000), rnorm(1000)), "smc_reference")
-})
-
 test_that("LMC, whose barrier grows with the steps, keeps to a limit of them", {
-  fit <- smc_adapt(target_gaussian(16, mean = 3), kernel = kernel_lmc(), seed = 3)
+  fit <- smc_adapt(target_gaussian(16, mean = 3),
+    kernel = kernel_lmc(), scout = FALSE, seed = 3
+  )
   expect_true(all(fit$runs$n_steps <= 64))
   expect_true(fit$runs$used[2])
 })
@@ -867,7 +713,7 @@ test_that("islands of KLMC run with a fraction of the tuned steps, others do not
   expect_identical(steps_of(whiten = FALSE, rounds = 0)$fraction, 1)
   halves <- steps_of(step_fraction = 0.5)$ratio
   expect_equal(halves, rep(0.5, length(halves)))
-  # where there is no fitted reference the steps stay as they are
+  # from the reference that was given the steps stay as they are
   expect_identical(steps_of(rounds = 0, step_fraction = 0.5)$ratio, rep(1, 6))
   expect_true(all(steps_of(whiten = FALSE, step_fraction = 0.5)$ratio == 1))
   default <- steps_of()
@@ -891,8 +737,12 @@ test_that("shorter steps find what longer ones lose without a sign", {
   # the median, for what makes the mean unbiased are values too rare to be met
   median_z <- function(fraction) {
     z <- lapply(1:3, function(seed) {
-      fit <- calmly(smc(waiting, n_particles = 256, step_fraction = fraction, seed = seed))
-      exp(smc_replicate(fit, 100, seed = 2)$log_z)
+      fit <- smc_adapt(waiting, n_particles = 256, rounds = 1, scout = FALSE, seed = seed)
+      fit$schedule$step_size <- fraction * fit$schedule$step_size
+      islands <- calmly(smc_run(waiting, fit$schedule,
+        reference = fit$reference, n_particles = 256, islands = 100, seed = 2
+      ))
+      exp(islands$islands$log_z)
     })
     c(median(unlist(z)), 1.2533 * mad(unlist(z)) / sqrt(300)) # with its standard error
   }

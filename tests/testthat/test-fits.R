@@ -1,0 +1,541 @@
+# Fitted references: places, normal distributions, and shapes. What rounds make of them is
+# in test-rounds.R.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+# A record of particles, as fits see it; each is a family of its own.
+record_of <- function(x, log_weights, gradients = NULL, reference = reference_gaussian()) {
+  list(
+    particles = x, coordinates = x, gradients = gradients, log_weights = log_weights,
+    origins = seq_len(nrow(x)), reference = reference
+  )
+}
+
+factor_of <- function(reference) {
+  if (is.null(reference$chol)) diag(reference$sd, length(reference$mean)) else reference$chol
+}
+
+equal_weights <- function(n) rep(-log(n), n)
+
+# The reference of the highest rung that can be fitted.
+fit_reference <- function(x, log_weights) {
+  internal("propose")(record_of(x, log_weights), c("normal", "shape"))$reference
+}
+
+# x_2, ..., x_d ~ N(0, exp(x_1)) given x_1 ~ N(0, 3^2), as target_funnel().
+funnel_draws <- function(n, d, sd = 3) {
+  y <- rnorm(n, sd = sd)
+  cbind(y, matrix(rnorm(n * (d - 1)) * exp(y / 2), n))
+}
+
+# The reference that is the funnel itself.
+funnel_reference <- function(d) {
+  internal("new_fitted_reference")(
+    rep(0, d), diag(c(3, rep(1, d - 1))),
+    list(
+      drivers = 1L,
+      shift = matrix(0, d, 1),
+      slope = matrix(c(0, rep(1.5, d - 1)), d, 1)
+    )
+  )
+}
+
+# a normal from particles alone --------------------------------------------------------
+
+# n draws from N(mean, cov) with random log weights that do not depend on them.
+weighted_draws <- function(n, mean, cov, spread = 0.5) {
+  d <- length(mean)
+  x <- t(mean + t(chol(cov)) %*% matrix(rnorm(n * d), d))
+  log_weights <- rnorm(n, sd = spread)
+  list(x = x, log_weights = log_weights - log(sum(exp(log_weights))))
+}
+
+# From particles alone, as for a kernel without gradients.
+fit_to <- function(draws) {
+  internal("fit_normal")(record_of(draws$x, draws$log_weights))$reference
+}
+
+test_that("a reference is fitted with its variance inflated by 1.5", {
+  set.seed(11)
+  mean <- c(10, -3, 0)
+  cov <- rbind(c(4, 1, 0.3), c(1, 1, -0.2), c(0.3, -0.2, 0.25))
+  draws <- weighted_draws(40000, mean, cov)
+  ess <- 1 / sum(exp(2 * draws$log_weights))
+  reference <- fit_to(draws)
+  expect_s3_class(reference, "smc_reference")
+  fitted <- reference$chol %*% t(reference$chol)
+  expect_true(all(reference$chol[upper.tri(cov)] == 0))
+  # 4 standard errors of a mean, and of a covariance
+  expect_true(all(abs(reference$mean - mean) < 4 * sqrt(diag(cov) / ess)))
+  error <- sqrt((tcrossprod(diag(cov)) + cov^2) / ess)
+  expect_true(all(abs(fitted / 1.5 - cov) < 4 * error))
+})
+
+test_that("weights count: draws of weight zero do not", {
+  set.seed(12)
+  draws <- weighted_draws(2000, c(1, 2), diag(2))
+  outliers <- matrix(1e6, 500, 2)
+  more <- list(
+    x = rbind(draws$x, outliers),
+    log_weights = c(draws$log_weights, rep(-Inf, 500))
+  )
+  expect_equal(fit_to(more), fit_to(draws))
+})
+
+test_that("correlations are shrunk by the rule of Schaefer and Strimmer", {
+  cov <- matrix(0.6, 5, 5) + 0.4 * diag(5)
+  for (n in c(30, 100, 1000)) {
+    set.seed(13)
+    draws <- weighted_draws(n, rep(0, 5), cov, 0)
+    r <- cor(draws$x)[upper.tri(cov)]
+    kept <- 1 - sum((1 - r^2)^2) / (n - 1) / sum(r^2)
+    fitted <- tcrossprod(fit_to(draws)$chol)
+    expect_equal(cov2cor(fitted)[upper.tri(cov)], kept * r)
+    expect_equal(diag(fitted), 1.5 * apply(draws$x, 2, var))
+    expect_true(kept > 0.9 && kept < 1)
+  }
+  # of independent variables little is left
+  set.seed(14)
+  draws <- weighted_draws(100, rep(0, 10), diag(10) + 0.1, 0)
+  fitted <- tcrossprod(fit_to(draws)$chol)
+  left <- cov2cor(fitted)[upper.tri(fitted)] - 0.1 / 1.1
+  expect_lt(sqrt(mean(left^2)), 0.09) # 0.1 without shrinkage
+})
+
+test_that("with few particles for the dimension the covariance is diagonal", {
+  set.seed(15)
+  few <- fit_to(weighted_draws(59, rep(1, 10), diag((1:10)^2), 0))
+  expect_null(few$chol)
+  expect_length(few$sd, 10)
+  many <- fit_to(weighted_draws(61, rep(1, 10), tcrossprod(1:10) * (1 + diag(10)) / 2, 0))
+  expect_null(many$sd)
+  expect_identical(dim(many$chol), c(10L, 10L))
+  wide <- fit_to(weighted_draws(2000, rep(1, 400), diag(400), 0))
+  expect_null(wide$chol)
+  expect_equal(mean(wide$sd^2), 1.5, tolerance = 0.02)
+  one <- fit_to(weighted_draws(5000, 3, matrix(4), 0))
+  expect_null(one$chol)
+  expect_equal(one$mean, 3, tolerance = 0.05)
+  expect_equal(one$sd, sqrt(1.5 * 4), tolerance = 0.05)
+})
+
+test_that("no reference is fitted to next to nothing", {
+  set.seed(16)
+  draws <- weighted_draws(1000, c(0, 0), diag(2), spread = 8)
+  expect_lt(1 / sum(exp(2 * draws$log_weights)), 10)
+  expect_null(fit_to(draws))
+  expect_null(fit_to(weighted_draws(9, c(0, 0), diag(2), 0)))
+  constant <- weighted_draws(1000, c(0, 0), diag(2))
+  constant$x[, 2] <- 0
+  expect_null(fit_to(constant))
+})
+
+test_that("a coordinate that does not vary is no reference", {
+  set.seed(1)
+  weights <- rep(-log(1000), 1000)
+  fit_columns <- function(...) fit_to(list(x = cbind(...), log_weights = weights))
+  expect_null(fit_columns(rnorm(1000), 0.1))
+  expect_s3_class(fit_columns(rnorm(1000), rnorm(1000)), "smc_reference")
+})
+
+# the place alone -------------------------------------------------------------
+
+controlled_mean <- function(...) internal("controlled_mean")(...)
+
+test_that("gradients take the noise out of a mean", {
+  # of independent normal variables all of it, whatever the draws and their weights
+  set.seed(21)
+  mean <- c(3, -1, 0.5)
+  sd <- c(1, 0.1, 20)
+  x <- cbind(rexp(20), rcauchy(20), runif(20))
+  gradient <- sweep(-sweep(x, 2, mean), 2, sd^2, "/")
+  w <- runif(20)
+  expect_equal(controlled_mean(x, gradient, w / sum(w)), mean)
+  # of others what is linear in the gradient: three quarters of the variance where the
+  # correlation with it is 0.87
+  precision <- solve(rbind(c(1, 0.5), c(0.5, 1)))
+  off <- replicate(500, {
+    x <- weighted_draws(100, c(0, 0), solve(precision), spread = 0)$x
+    w <- rep(0.01, 100)
+    c(colMeans(x), controlled_mean(x, -x %*% precision, w))
+  })
+  ratio <- rowMeans(off[3:4, ]^2) / rowMeans(off[1:2, ]^2)
+  expect_equal(ratio, c(0.25, 0.25), tolerance = 0.3) # 3.9 standard errors
+  # a gradient that does not vary says nothing, nor one whose square overflows
+  for (useless in list(0 * x, 0 * x + 0.7, 1e200 * x)) {
+    expect_equal(controlled_mean(x, useless, w / sum(w)), colSums(w * x) / sum(w))
+  }
+})
+
+# Independent normal variables: a reference that is moved finds the means.
+independent <- list(mean = rep(c(1, -2), 20), sd = rep(c(0.5, 1, 0.8, 0.9), 10))
+wide_target <- function() target_gaussian(40, independent$mean, independent$sd)
+few_particles <- function(target = wide_target(), ...) {
+  record_for(target, ..., n_particles = 32)
+}
+moved <- function(record) internal("propose")(record, "location")$reference
+
+test_that("with fewer particles than dimensions the place of normal variables is found", {
+  for (reference in list(reference_gaussian(), reference_gaussian(0.5, rep(1.1, 40)))) {
+    found <- moved(few_particles(reference = reference))
+    expect_equal(found$mean, independent$mean)
+    expect_identical(found$sd, reference$sd)
+  }
+  # with a covariance: here the reference's own, so that the z are independent
+  set.seed(22)
+  root <- diag(40) + lower.tri(diag(40)) * rnorm(1600, sd = 0.1)
+  precision <- solve(tcrossprod(root))
+  correlated <- target_function(
+    function(x) -sum((x - 1) * precision %*% (x - 1)) / 2, 40,
+    gradient = function(x) -drop(precision %*% (x - 1))
+  )
+  reference <- reference_gaussian(0, cov = tcrossprod(root))
+  found <- moved(few_particles(correlated, reference = reference))
+  expect_equal(found$mean, rep(1, 40))
+  expect_identical(found$chol, reference$chol)
+  # with bounds: normal on the log scale
+  bounded <- target_function(
+    function(x) sum(dlnorm(x, 1, log = TRUE)), 40,
+    gradient = function(x) -1 / x - (log(x) - 1) / x, lower = 0
+  )
+  expect_equal(moved(few_particles(bounded))$mean, rep(1, 40))
+})
+
+test_that("what cannot be moved stays", {
+  # no gradients; too wide for the reference; no normal distribution
+  expect_null(moved(few_particles(kernel = kernel_rwmh())))
+  expect_null(moved(few_particles(target_gaussian(40, sd = 5))))
+  given <- reference_function(
+    function(n) matrix(rnorm(40 * n), n), function(x) sum(dnorm(x, log = TRUE)),
+    gradient = function(x) -x
+  )
+  expect_null(moved(few_particles(reference = given)))
+})
+
+test_that("after a fit to few particles the islands are unbiased", {
+  fit <- calmly(smc(wide_target(), n_particles = 32, n_steps = 16, islands = 4, seed = 1))
+  z <- exp(smc_replicate(fit, 400, seed = 3)$log_z)
+  expect_lt(sd(z) / 20, 0.05)
+  expect_lt(abs(mean(z) - 1), 4.5 * sd(z) / 20)
+})
+
+# a normal from particles and gradients ----------------------------------------
+
+rotated_covariance <- function(d, condition) {
+  axes <- qr.Q(qr(matrix(rnorm(d^2), d)))
+  axes %*% (condition^seq(0, 1, length.out = d) * t(axes))
+}
+
+covariance_of <- function(normal) {
+  if (is.matrix(normal$L)) tcrossprod(normal$L) else diag(normal$L^2)
+}
+
+test_that("match_normal() solves its equation", {
+  set.seed(31)
+  for (d in c(1, 2, 7, 20)) {
+    for (n in c(3, 30)) {
+      z <- matrix(rt(n * d, 3), n) %*% rotated_covariance(d, 3)
+      g <- -atan(z) %*% rotated_covariance(d, 5) + matrix(rnorm(n * d), n)
+      w <- runif(n)
+      w <- w / sum(w)
+      for (lambda in c(0.1, 10, 1000)) {
+        normal <- internal("match_normal")(z, g, w, lambda)
+        of <- function(x) {
+          mean <- colSums(w * x)
+          share <- lambda / (1 + lambda)
+          list(mean = mean, square = lambda * crossprod(sqrt(w) * sweep(x, 2, mean)) +
+            share * tcrossprod(mean), share = share)
+        }
+        V <- diag(d) + of(z)$square
+        U <- of(g)$square
+        S <- covariance_of(normal)
+        expect_lt(max(abs(S %*% U %*% S + S - V)), 1e-8 * max(V))
+        mean <- of(z)$share * drop(S %*% of(g)$mean + of(z)$mean)
+        expect_equal(normal$mean, mean, tolerance = 1e-8)
+      }
+    }
+  }
+})
+
+test_that("match_normal() is exact for a normal target from one point more than dimensions", {
+  set.seed(32)
+  for (d in c(1, 3, 10)) {
+    cov <- rotated_covariance(d, if (d == 1) 5 else 100)
+    mean <- rnorm(d, sd = 10)
+    z <- matrix(rnorm((d + 1) * d, sd = 3), d + 1) # far from where the target is
+    g <- -sweep(z, 2, mean) %*% solve(cov)
+    # the larger lambda, the less of the start is left
+    normal <- internal("match_normal")(z, g, rep(1 / (d + 1), d + 1), 1e8)
+    root <- t(chol(cov))
+    off <- forwardsolve(root, t(forwardsolve(root, covariance_of(normal)))) - diag(d)
+    expect_lt(max(abs(off)), 1e-3)
+    expect_lt(max(abs(forwardsolve(root, normal$mean - mean))), 1e-3)
+  }
+})
+
+test_that("a normal is not narrower than the particles, as between two modes", {
+  set.seed(33)
+  n <- 2000
+  side <- sample(c(-8, 8), n, TRUE)
+  x <- cbind(rnorm(n) + side, rnorm(n, sd = 0.5))
+  left <- 1 / (1 + exp(16 * x[, 1]))
+  g <- cbind(-left * (x[, 1] + 8) - (1 - left) * (x[, 1] - 8), -4 * x[, 2])
+  reference <- internal("fit_normal")(record_of(x, equal_weights(n), g))$reference
+  fitted <- tcrossprod(factor_of(reference))
+  # but for what chance allows: the variance is inflated by 1.5
+  variance <- diag(var(x))
+  expect_true(all(diag(fitted) >= variance))
+  # without gradients of its own a mode is as wide as it is
+  expect_lt(fitted[2, 2], 2 * variance[2])
+  # the gradients alone would see one mode
+  matched <- internal("match_normal")(x, g, rep(1 / n, n), n)
+  expect_lt(covariance_of(matched)[1, 1], variance[1] / 4)
+})
+
+# the map ----------------------------------------------------------------------
+
+test_that("a target that is its reference has equal weights at every step", {
+  # Metropolis kernels weigh by the densities alone: log Z = 0 but for rounding
+  for (d in c(2, 5)) {
+    for (kernel in list(kernel_rwmh(0.5), kernel_mala(0.5))) {
+      fit <- smc_run(target_funnel(d), data.frame(lambda = 1:4 / 4, step_size = 0.5),
+        kernel = kernel, reference = funnel_reference(d), n_particles = 64,
+        islands = 1, seed = 1
+      )
+      expect_lt(abs(fit$log_z), 1e-10)
+      expect_equal(fit$steps$ess, rep(64, 4))
+      expect_gt(fit$steps$acceptance[4], 0.2) # they did move
+    }
+  }
+})
+
+test_that("particles start at draws from the driven reference", {
+  fit <- smc_run(target_funnel(2), data.frame(lambda = 1, step_size = 1e-12),
+    kernel = kernel_rwmh(1e-12), reference = funnel_reference(2),
+    n_particles = 4000, islands = 1, seed = 2
+  )
+  y <- fit$particles[, 1] / 3
+  e <- fit$particles[, 2] * exp(-fit$particles[, 1] / 2)
+  expect_gt(ks.test(y, "pnorm")$p.value, 0.001)
+  expect_gt(ks.test(e, "pnorm")$p.value, 0.001)
+  expect_lt(abs(cor(y, e^2)), 4 / sqrt(4000))
+})
+
+test_that("the evidence is unbiased from a driven reference that does not fit", {
+  reference <- funnel_reference(3)
+  reference$chol[2, 1] <- 0.7
+  reference$mean <- c(0.5, -0.5, 0)
+  reference$driven$shift[3] <- 0.4
+  reference$driven$slope[] <- c(0, 0.3, -0.2)
+  target <- target_gaussian(3, mean = 1) # Z = 1
+  schedule <- data.frame(lambda = 1:16 / 16, step_size = 0.15, refresh_rate = 0.5)
+  for (kernel in list(kernel_klmc(), kernel_mala())) {
+    if (kernel$name != "klmc") schedule$refresh_rate <- NULL
+    fit <- calmly(smc_run(target, schedule,
+      kernel = kernel, reference = reference,
+      n_particles = 256, islands = 200, seed = 3
+    ))
+    expect_mean(exp(fit$islands$log_z), 1, resolution = 0.06)
+  }
+})
+
+# the fit ----------------------------------------------------------------------
+
+test_that("the fit finds the driver, and how scale and place hang on it", {
+  set.seed(4)
+  n <- 4000
+  x <- funnel_draws(n, 4, sd = 1)
+  x[, 3] <- 2 + 3 * x[, 1] + 5 * x[, 3]
+  reference <- fit_reference(x[, c(2, 3, 1, 4)], equal_weights(n))
+  driven <- reference$driven
+  expect_identical(driven$drivers, 3L)
+  expect_equal(driven$shift[3, ], 0)
+  expect_equal(driven$slope[3, ], 0)
+  # in units of the driver: the log scale changes by 1/2; the errors of a slope are
+  # sqrt(pi^2 / 8 / n)
+  error <- sqrt(pi^2 / 8 / n)
+  slope <- driven$slope[-3, ] / reference$chol[3, 3]
+  expect_true(all(abs(slope - 0.5) < 4 * error))
+})
+
+test_that("the map of a fit makes a funnel as normal as its inflation", {
+  set.seed(5)
+  n <- 4000
+  reference <- fit_reference(funnel_draws(n, 3, sd = 1), equal_weights(n))
+  fit <- smc_run(target_funnel(3), data.frame(lambda = 1, step_size = 1e-12),
+    kernel = kernel_rwmh(1e-12), reference = reference,
+    n_particles = 4000, islands = 1, seed = 5
+  )
+  # draws of the reference: given y, of a variance 1.5 times exp(y)
+  e <- fit$particles[, 2:3] * exp(-fit$particles[, 1] / 2)
+  expect_lt(abs(mean(e^2) - 1.5), 4 * 1.5 * sqrt(2 / 8000) + 0.1)
+})
+
+test_that("particles without weight may be anywhere", {
+  set.seed(7)
+  n <- 1000
+  x <- funnel_draws(n, 4)
+  reference <- fit_reference(x, equal_weights(n))
+  expect_length(reference$driven$drivers, 1)
+  far <- matrix(c(-3000, 1e200, 5, 5), 20, 4, byrow = TRUE)
+  weights <- c(equal_weights(n), rep(-800, 10), rep(-Inf, 10))
+  expect_equal(fit_reference(rbind(x, far), weights), reference)
+})
+
+test_that("a location that does not depend on the driver gets no slope by chance", {
+  # in the neck, exp(-5), a slope of its standard error at the mouth would be too much
+  set.seed(8)
+  reference <- fit_reference(funnel_draws(1000, 10), equal_weights(1000))
+  shift <- abs(reference$driven$shift[-1, ])
+  expect_gt(mean(shift < 0.003), 0.8)
+  expect_lt(max(shift), 0.05)
+})
+
+test_that("nothing is driven where scales are constant, or by chance only", {
+  set.seed(6)
+  for (n in c(100, 1000)) {
+    for (repeated in 1:10) {
+      normal <- matrix(rnorm(n * 8), n) %*% matrix(rnorm(64), 8)
+      heavy <- matrix(rt(n * 8, df = 5), n)
+      expect_null(fit_reference(normal, equal_weights(n))$driven)
+      expect_null(fit_reference(heavy, equal_weights(n))$driven)
+    }
+  }
+  expect_null(fit_reference(matrix(rnorm(500)), equal_weights(500))$driven)
+})
+
+# x_1 ~ N(0, s^2), x_2 ~ N(b (x_1^2 - s^2), 1)
+banana_draws <- function(n, b, s) {
+  x <- rnorm(n, sd = s)
+  cbind(x, rnorm(n, b * (x^2 - s^2)))
+}
+
+# The conditional fit to equally weighted rows; NULL for none.
+conditional_fit <- function(x) {
+  n <- nrow(x)
+  x <- sweep(x, 2, colMeans(x))
+  w <- rep(1 / n, n)
+  internal("fit_driven")(x, w, internal("fit_scale")(x, w), n, n)
+}
+
+test_that("a conditional fit finds the curve of a banana", {
+  set.seed(34)
+  for (b in c(0.1, 1)) {
+    for (s in c(1, 3, 10)) {
+      fit <- conditional_fit(banana_draws(2000, b, s))
+      if (b * s < 0.5) { # hardly bent
+        next
+      }
+      expect_identical(fit$drivers, 1L)
+      # in units of the follower's own scale; the mean of the squares is in the constant
+      curve <- fit$curve[2, 1] * fit$L[2, 2] / fit$L[1, 1]^2
+      expect_equal(curve, b, tolerance = 0.1)
+      expect_equal(fit$slope[2, 1], 0, tolerance = 0.1)
+    }
+  }
+})
+
+test_that("a conditional fit finds the slope of a funnel", {
+  set.seed(35)
+  for (sd in c(1, 3)) {
+    fit <- conditional_fit(funnel_draws(2000, 5, sd))
+    expect_identical(fit$drivers, 1L)
+    slope <- fit$slope[-1, 1] / fit$L[1, 1]
+    # 4.5 standard errors of a regression of the log squares
+    expect_lt(max(abs(slope - 0.5)), 4.5 * sqrt(pi^2 / 8 / 2000) / sd)
+  }
+})
+
+test_that("a conditional fit finds nothing in normals, rings and two modes", {
+  set.seed(36)
+  for (repeated in 1:5) {
+    for (n in c(200, 2000)) {
+      angle <- runif(n, 0, 2 * pi)
+      ring <- (5 + 0.3 * rnorm(n)) * cbind(cos(angle), sin(angle))
+      modes <- matrix(rnorm(3 * n), n)
+      modes[, 1] <- modes[, 1] + sample(c(-5, 5), n, TRUE)
+      expect_null(conditional_fit(matrix(rnorm(n * 6), n) %*% matrix(rnorm(36), 6)))
+      expect_null(conditional_fit(ring))
+      expect_null(conditional_fit(modes))
+    }
+  }
+})
+
+# The log density of a conditional reference, by its definition: x = mean + L u,
+# u_j = z_j exp(slope_j . z_d) + shift_j . z_d + curve_j . (z_d^2 - 1).
+log_conditional <- function(reference, x) {
+  driven <- reference$driven
+  L <- factor_of(reference)
+  u <- t(solve(L, t(sweep(x, 2, reference$mean))))
+  zd <- u[, driven$drivers, drop = FALSE] # the drivers are their own z
+  location <- zd %*% t(driven$shift) + (zd^2 - 1) %*% t(driven$curve)
+  log_scale <- zd %*% t(driven$slope)
+  z <- (u - location) * exp(-log_scale)
+  rowSums(dnorm(z, log = TRUE)) - rowSums(log_scale) -
+    as.numeric(determinant(L)$modulus)
+}
+
+test_that("an inflated conditional reference is a distribution that covers the fitted one", {
+  set.seed(37)
+  n <- 4000
+  shapes <- list(banana_draws(n, 0.5, 2), funnel_draws(n, 3, 1), {
+    x <- funnel_draws(n, 3, 1)
+    x[, 3] <- x[, 3] + 2 * x[, 1] + 0.7 * x[, 1]^2
+    x
+  })
+  for (x in shapes) {
+    d <- ncol(x)
+    fit <- conditional_fit(x)
+    plain <- internal("new_fitted_reference")(
+      colMeans(x) + fit$centre, fit$L, fit[c("drivers", "shift", "slope", "curve")]
+    )
+    inflated <- internal("inflated_conditional")(colMeans(x), fit)
+    drawn <- smc_run(target_gaussian(d), data.frame(lambda = 1, step_size = 1e-30),
+      kernel = kernel_rwmh(), reference = inflated, n_particles = 20000, islands = 1, seed = 7
+    )$particles
+    w <- exp(log_conditional(plain, drawn) - log_conditional(inflated, drawn))
+    # no weight is larger than the ratio of the scales: sqrt(4) for the driver, sqrt(1.5)
+    # for the others, where the map is of the same kind
+    expect_lt(max(w), 2 * 1.5^((d - 1) / 2) * (1 + 1e-6))
+    expect_lt(abs(mean(w) - 1), 4.5 * sd(w) / sqrt(20000))
+    # and the fitted distribution is that of the draws: their mean is where it was
+    off <- colMeans(w * sweep(drawn, 2, colMeans(x)))
+    error <- apply(w * drawn, 2, sd) / sqrt(20000) + apply(x, 2, sd) / sqrt(n)
+    expect_true(all(abs(off) < 4.5 * error + 0.1 * apply(x, 2, sd)))
+  }
+})
+
+test_that("a Student t is fitted to heavy tails, and not to normal ones", {
+  set.seed(38)
+  cov <- rbind(c(4, 1, 0), c(1, 1, 0.2), c(0, 0.2, 0.25))
+  n <- 4000
+  student <- function(x) {
+    w <- rep(1 / nrow(x), nrow(x))
+    x <- sweep(x, 2, colMeans(x))
+    internal("fit_student")(x, w, internal("fit_scale")(x, w), nrow(x))
+  }
+  for (df in c(2, 4)) {
+    x <- matrix(rnorm(3 * n), n) %*% chol(cov) / sqrt(rchisq(n, df) / df)
+    fit <- student(x)
+    expect_lte(abs(log(fit$df / df)), log(1.5) + 1e-8) # the next of the grid at most
+    expect_equal(tcrossprod(fit$L), cov, tolerance = 0.15)
+  }
+  for (repeated in 1:5) {
+    for (n in c(100, 1000)) {
+      expect_null(student(matrix(rnorm(3 * n), n) %*% chol(cov)))
+    }
+  }
+})
+
+# in rounds --------------------------------------------------------------------
+
+test_that("the default finds the neck of a funnel, and all of its evidence", {
+  # the paper's method, at more evaluations: about -0.5; the truth is 0
+  fits <- lapply(1:4, function(seed) calmly(smc(target_funnel(), seed = seed)))
+  for (fit in fits) {
+    expect_identical(fit$reference$driven$drivers, 1L)
+    expect_lt(abs(fit$log_z), 5 * fit$std_error + 0.02)
+    expect_lt(fit$std_error, 0.1)
+  }
+  expect_output(print(fits[[1]]$reference), "scales driven by 1 of the coordinates")
+})

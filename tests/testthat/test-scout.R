@@ -1,0 +1,300 @@
+# The scout: where the target is, and how wide, by its gradients.
+
+# N(mean, cov) in axes of its own, with variances from 1 to `condition`.
+normal_of_condition <- function(d, condition, location) {
+  axes <- qr.Q(qr(matrix(rnorm(d^2), d)))
+  sd <- sqrt(condition)^seq(0, 1, length.out = d)
+  mean <- location * rnorm(d)
+  list(
+    mean = mean,
+    root = sweep(axes, 2, sd, "*"), # in the coordinates of which it is standard
+    target = target_function(
+      function(x) {
+        z <- sweep(sweep(x, 2, mean) %*% axes, 2, sd, "/")
+        -rowSums(z^2) / 2 - d / 2 * log(2 * pi) - sum(log(sd))
+      }, d,
+      gradient = function(x) {
+        -sweep(sweep(x, 2, mean) %*% axes, 2, sd^2, "/") %*% t(axes)
+      },
+      vectorized = TRUE
+    )
+  )
+}
+
+factor_of <- function(reference) {
+  if (is.null(reference$chol)) diag(reference$sd, length(reference$mean)) else reference$chol
+}
+
+# 0.5 N(-10, I) + 0.5 N(10, I), on the first axis.
+two_modes <- function(d = 2, at = 10) {
+  target_function(
+    function(x) {
+      far <- -2 * at * abs(x[, 1])
+      -(rowSums(x^2) + at^2 + far) / 2 + log1p(exp(far)) -
+        d / 2 * log(2 * pi) - log(2)
+    }, d,
+    gradient = function(x) {
+      x[, 1] <- x[, 1] - at * tanh(at * x[, 1])
+      -x
+    },
+    vectorized = TRUE
+  )
+}
+
+# what it finds -----------------------------------------------------------------
+
+test_that("a normal distribution is found exactly, wherever and however wide it is", {
+  # the worst of 1e6, in the target's own coordinates: mean 0 and covariance I
+  for (seed in 1:4) {
+    set.seed(seed)
+    normal <- normal_of_condition(10, 1e6, 1e4)
+    scout <- smc_scout(normal$target, seed = seed)
+    expect_identical(nrow(scout$basins), 1L)
+    expect_named(scout$references, "best")
+    found <- scout$normals[[1]]
+    off <- solve(normal$root, found$mean - normal$mean)
+    expect_lt(max(abs(off)), 1e-3)
+    inner <- solve(normal$root, factor_of(found))
+    expect_lt(max(abs(tcrossprod(inner) - diag(10))), 1e-3)
+    expect_lt(abs(scout$basins$bound), 1e-3) # the log evidence
+    expect_equal(scout$references$best$mean, found$mean)
+    inflated <- tcrossprod(factor_of(scout$references$best))
+    expect_equal(inflated, 1.5 * tcrossprod(factor_of(found)))
+  }
+})
+
+test_that("in many dimensions its means and standard deviations are found", {
+  d <- 260 # more than are given a covariance
+  mean <- seq(-50, 50, length.out = d)
+  sd <- exp(seq(-2, 2, length.out = d))
+  scout <- smc_scout(target_gaussian(d, mean, sd), seed = 1)
+  found <- scout$normals[[1]]
+  expect_null(found$chol)
+  expect_lt(max(abs(found$mean - mean) / sd), 1e-2)
+  expect_lt(max(abs(found$sd / sd - 1)), 1e-2)
+})
+
+test_that("bounds are on the unconstrained scale", {
+  # log x ~ N(3, 0.1^2)
+  target <- target_function(
+    function(x) sum(dlnorm(x, 3, 0.1, log = TRUE)), 2,
+    gradient = function(x) -1 / x - (log(x) - 3) / 0.1^2 / x, lower = 0
+  )
+  found <- smc_scout(target, seed = 1)$normals[[1]]
+  expect_equal(found$mean, c(3, 3), tolerance = 1e-3)
+  expect_equal(tcrossprod(factor_of(found)), diag(0.01, 2), tolerance = 1e-3)
+})
+
+test_that("two modes are two basins, and the cover has the moments of their mixture", {
+  for (seed in 1:3) {
+    scout <- smc_scout(two_modes(), seed = seed)
+    expect_identical(nrow(scout$basins), 2L)
+    # 8 starts, and 8 more as there are several basins
+    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, 16)
+    expect_false(is.unsorted(rev(scout$basins$bound)))
+    # each mode has half of the evidence
+    expect_equal(scout$basins$bound, rep(-log(2), 2), tolerance = 1e-3)
+    means <- t(vapply(scout$normals, `[[`, numeric(2), "mean"))
+    expect_equal(sort(means[, 1]), c(-10, 10), tolerance = 1e-3)
+    expect_equal(means[, 2], c(0, 0), tolerance = 1e-3)
+    expect_named(scout$references, c("best", "cover"))
+    cover <- scout$references$cover
+    expect_equal(cover$mean, c(0, 0), tolerance = 1e-2)
+    expect_equal(tcrossprod(factor_of(cover)), 1.5 * diag(c(101, 1)), tolerance = 1e-2)
+  }
+})
+
+# what it survives ---------------------------------------------------------------
+
+test_that("starts where the target is impossible are survived", {
+  # a normal distribution cut off, near the origin
+  ball <- target_function(
+    function(x) ifelse(rowSums(x^2) < 9, -2 * rowSums((x - 1)^2), -Inf), 3,
+    gradient = function(x) ifelse(rowSums(x^2) < 9, 1, NaN) * -4 * (x - 1),
+    vectorized = TRUE
+  )
+  scout <- smc_scout(ball, seed = 1)
+  expect_lt(scout$n_dropped, 4)
+  expect_lt(max(abs(scout$normals[[1]]$mean - 1)), 1)
+  nowhere <- target_function(
+    function(x) rep(-Inf, nrow(x)), 2,
+    gradient = function(x) 0 * x, vectorized = TRUE
+  )
+  scout <- smc_scout(nowhere, seed = 1)
+  expect_equal(scout$n_dropped, 8)
+  expect_identical(nrow(scout$basins), 0L)
+  expect_length(scout$normals, 0)
+  expect_length(scout$references, 0)
+  expect_output(print(scout), "0 basin")
+})
+
+test_that("improper, constant and rising densities end, and give only finite references", {
+  of <- function(f, g, d = 2) target_function(f, d, gradient = g, vectorized = TRUE)
+  odd <- list(
+    constant = of(function(x) rep(0, nrow(x)), function(x) 0 * x),
+    linear = of(function(x) 2 * x[, 1], function(x) cbind(2 + 0 * x[, 1], 0)),
+    rising = of(function(x) rowSums(x^2), function(x) 2 * x),
+    exponential = of(function(x) rowSums(exp(x)), function(x) exp(x)),
+    one_sided = of(function(x) -exp(x[, 1]) - x[, 2]^2, function(x) {
+      cbind(-exp(x[, 1]), -2 * x[, 2])
+    }),
+    cauchy = of(function(x) -rowSums(log1p(x^2)), function(x) -2 * x / (1 + x^2)),
+    spike = of(function(x) -log(rowSums(x^2)) / 2, function(x) -x / rowSums(x^2)),
+    no_slope = of(function(x) -rowSums(x^2), function(x) NaN * x),
+    cube = of(
+      function(x) ifelse(rowSums(abs(x) > 1) > 0, -Inf, 0), function(x) 0 * x
+    )
+  )
+  for (name in names(odd)) {
+    scout <- smc_scout(odd[[name]], seed = 1)
+    expect_s3_class(scout, "smc_scout")
+    expect_gt(scout$n_target_evals, 0)
+    for (reference in scout$references) {
+      expect_true(all(is.finite(c(reference$mean, factor_of(reference)))), label = name)
+    }
+  }
+})
+
+# what it costs, and what it leaves alone ------------------------------------------
+
+test_that("evaluations are counted exactly", {
+  for (at in c(0, 10)) {
+    calls <- 0
+    modes <- two_modes(at = at)
+    target <- target_function(
+      function(x) {
+        calls <<- calls + nrow(x)
+        evaluate_target(modes, x)$log_density
+      }, 2,
+      gradient = function(x) evaluate_target(modes, x)$gradient, vectorized = TRUE
+    )
+    calls <- 0
+    scout <- smc_scout(target, seed = 1)
+    expect_identical(scout$n_target_evals, calls)
+    fit <- smc_adapt(target, n_particles = 32, n_steps = 4, rounds = 1, seed = 1)
+    expect_identical(fit$runs$n_target_evals[1], scout$n_target_evals)
+    expect_identical(fit$runs$run[1], "scout")
+  }
+})
+
+test_that("the seed governs, and R's generator is left alone", {
+  target <- two_modes()
+  same <- function(x) x[setdiff(names(x), "seconds")]
+  set.seed(4)
+  before <- .Random.seed
+  first <- smc_scout(target, seed = 7)
+  expect_identical(.Random.seed, before)
+  set.seed(5)
+  expect_identical(same(smc_scout(target, seed = 7)), same(first))
+  expect_false(identical(smc_scout(target, seed = 8)$normals, first$normals))
+  # without a seed one is drawn, by one draw
+  set.seed(6)
+  drawn <- smc_scout(target)
+  after <- runif(1)
+  set.seed(6)
+  runif(1)
+  expect_identical(after, runif(1))
+  set.seed(6)
+  expect_identical(same(smc_scout(target)), same(drawn))
+  # smc() starts with the same scout
+  fit <- smc_adapt(target, n_particles = 32, n_steps = 4, rounds = 1, seed = 7)
+  expect_identical(same(fit$scout), same(first))
+})
+
+test_that("the number of starts is that of the paths", {
+  for (n in c(1, 3)) {
+    scout <- smc_scout(target_gaussian(2), n_starts = n, seed = 1)
+    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, n)
+  }
+})
+
+test_that("a scout prints", {
+  expect_output(
+    print(smc_scout(target_gaussian(2), seed = 1)),
+    "<smc_scout> 1 basin.*evaluations of the target.*bound.*n_paths"
+  )
+})
+
+test_that("wrong arguments are named", {
+  target <- target_gaussian(2)
+  for (bad in list(0, 1.5, NA, NULL, "a", c(1, 2), Inf)) {
+    expect_bad_undrawn(smc_scout(target, n_starts = bad), "n_starts")
+  }
+  for (bad in list(-1, 0.5, NA, "a", 2^32, c(1, 2))) {
+    expect_bad_undrawn(smc_scout(target, seed = bad), "seed")
+  }
+  expect_bad_undrawn(smc_scout(), "target")
+  expect_bad_undrawn(smc_scout("a"), "target")
+})
+
+# by defaults ----------------------------------------------------------------------
+
+# Data of a regression in raw units: intercept 150, scale 20. The evidence by conjugacy:
+# coefficients N(0, 1000^2) given a known scale.
+raw_regression <- local({
+  set.seed(9)
+  n <- 100
+  X <- cbind(1, rnorm(n, 170, 8), rnorm(n, 40, 12), runif(n, 0, 1000))
+  y <- drop(X %*% c(150, 0.5, -1, 0.02)) + rnorm(n, sd = 20)
+  d <- ncol(X)
+  log_density <- function(b) {
+    residuals <- y - tcrossprod(X, b)
+    colSums(dnorm(residuals, 0, 20, log = TRUE)) + rowSums(dnorm(b, 0, 1000, log = TRUE))
+  }
+  gradient <- function(b) crossprod(y - tcrossprod(X, b), X) / 20^2 - b / 1000^2
+  # without dense n x n matrices: Laplace's method, which is exact here
+  precision <- crossprod(X) / 20^2 + diag(d) / 1000^2
+  best <- solve(precision, crossprod(X, y) / 20^2)
+  list(
+    target = target_function(log_density, d, gradient = gradient, vectorized = TRUE),
+    log_z = log_density(t(best)) + d / 2 * log(2 * pi) -
+      as.numeric(determinant(precision)$modulus) / 2
+  )
+})
+
+# x_1 ~ N(0, s^2), x_2 ~ N(b (x_1^2 - s^2), 1)
+banana <- function(b, s) {
+  bend <- function(x) x[, 2] - b * (x[, 1]^2 - s^2)
+  target_function(
+    function(x) dnorm(x[, 1], 0, s, log = TRUE) + dnorm(bend(x), log = TRUE), 2,
+    gradient = function(x) cbind(-x[, 1] / s^2 + 2 * b * x[, 1] * bend(x), -bend(x)),
+    vectorized = TRUE
+  )
+}
+
+multivariate_t <- function(d, df) {
+  constant <- lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df * pi)
+  target_function(
+    function(x) constant - (df + d) / 2 * log1p(rowSums(x^2) / df), d,
+    gradient = function(x) -(df + d) * x / (df + rowSums(x^2)), vectorized = TRUE
+  )
+}
+
+expect_right <- function(target, truth, seed = 1) {
+  fit <- expect_silent(smc(target, seed = seed))
+  expect_lt(abs(fit$log_z - truth), 5 * fit$std_error + 0.02)
+  expect_lt(fit$std_error, 0.1)
+  fit
+}
+
+test_that("a regression in raw units has the right evidence by the defaults", {
+  expect_right(raw_regression$target, raw_regression$log_z)
+})
+
+test_that("a wide normal distribution far away", {
+  fit <- expect_right(target_gaussian(10, mean = 100, sd = 30), 0)
+  expect_lt(max(abs(coef(fit) - 100)), 3)
+})
+
+test_that("a banana", {
+  expect_right(banana(0.1, 10), 0)
+})
+
+test_that("Student's t with 2 degrees of freedom", {
+  expect_right(multivariate_t(5, 2), 0)
+})
+
+test_that("two modes 20 apart, of which both have draws", {
+  fit <- expect_right(two_modes(), 0)
+  expect_lt(abs(sum(exp(fit$log_weights)[fit$particles[, 1] > 0]) - 0.5), 0.2)
+})
