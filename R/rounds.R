@@ -45,6 +45,7 @@ adapt <- function(sampler, path, plan) {
   course <- list(records = list(), used = NULL, allowed = if (plan$whiten) names(rungs))
   if (plan$scout && sampler$kernel$gradients) {
     course$scout <- scout_target(sampler$target, rules$n_starts, sampler$seed)
+    act_on_gradient(sampler$target, course$scout)
   }
   course <- if (length(course$scout$references) > 0) {
     race(course, sampler, path)
