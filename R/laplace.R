@@ -46,7 +46,7 @@ reference_laplace <- function(target, start, inflate = 1.5, ...) {
   from <- .Call(
     r_change_scale, border_bounds(target), check_points(start, target, "start"), FALSE
   )
-  peak <- find_peak(counted_density(target), from[1, ])
+  peak <- once_each(find_peak(counted_density(target), from[1, ]))
   new_fitted_reference(peak$mode, sqrt(inflate) * peak$L)
 }
 

@@ -47,7 +47,8 @@
 smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
   target <- check_target(target, ...)
   n_starts <- check_count(n_starts, "n_starts")
-  scout_target(target, n_starts, check_seed(seed))
+  seed <- check_seed(seed)
+  once_each(scout_target(target, n_starts, seed))
 }
 
 #' @export
@@ -126,13 +127,14 @@ new_scout <- function(found, n_evals) {
 # Of "count" it gives how many points it was asked for.
 counted_density <- function(target) {
   count <- 0
+  border <- target_border(target)
   function(x, gradient = TRUE) {
     if (identical(x, "count")) {
       return(count)
     }
     count <<- count + nrow(x)
     x[!is.finite(x)] <- 0
-    value <- evaluate_target(target, x, gradient, unconstrained = TRUE)
+    value <- .Call(r_evaluate, with_addresses(border), x, gradient)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     if (gradient) {
       ok <- ok & is.finite(rowSums(value$gradient))
