@@ -1,7 +1,8 @@
 # Classed errors: every error of the package has the class `autosmc_error` and
 # one of `autosmc_error_input` (an argument is wrong), `autosmc_error_target`
-# (the target failed), `autosmc_error_degenerate` (no particle is left) and
-# `autosmc_error_package` (a suggested package is not installed).
+# (the target failed), `autosmc_error_gradient` (its gradient is wrong),
+# `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left)
+# and `autosmc_error_package` (a suggested package is not installed).
 
 abort <- function(message, class, ..., .envir = parent.frame()) {
   cli::cli_abort(
@@ -16,6 +17,24 @@ abort <- function(message, class, ..., .envir = parent.frame()) {
 # The condition that abort() would raise.
 catch_abort <- function(..., .envir = parent.frame()) {
   tryCatch(abort(..., .envir = .envir), autosmc_error = identity)
+}
+
+# Evaluates `code`; what warns in the same words, or tells of the same missing gradient,
+# again and again, as a user's function does at every point, is heard once.
+once_each <- function(code) {
+  heard <- character()
+  hear <- function(condition, restart) {
+    message <- conditionMessage(condition)
+    if (message %in% heard) {
+      invokeRestart(restart)
+    }
+    heard <<- c(heard, message)
+  }
+  withCallingHandlers(
+    code,
+    warning = function(w) hear(w, "muffleWarning"),
+    autosmc_message_gradient = function(m) hear(m, "muffleMessage")
+  )
 }
 
 #' Say that an argument is not what it should be.

@@ -22,6 +22,8 @@
 #' * `model`; `log_z` and its `std_error`, as the fit has them;
 #' * `biased`: whether `log_z` comes of a run that is biased, as those of
 #'   [smc_adapt()] are (NA for results of bridgesampling);
+#' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
+#'   where there are none, as for results of bridgesampling);
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
 #'   largest `log_z`, and `log_bf_error`, its standard error (of the best one both are
 #'   0; which one that is, is taken as given);
@@ -34,7 +36,8 @@
 #'
 #'   It prints without `biased` and `prior_prob`.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
-#'   an estimate is biased, or two fits share a seed.
+#'   an estimate is biased, or two fits share a seed. Of class
+#'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
 #' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
 #'   no fit, and for other arguments that are not what they should be.
 #' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
@@ -67,6 +70,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   estimates <- bind_rows(Map(evidence_of, models, labels))
   prior_prob <- check_prior_prob(prior_prob, n)
   warn_of_comparison(labels, estimates)
+  warn_of_unconverged(labels, estimates)
   best <- which.max(estimates$log_z)
   posterior <- posterior_probabilities(estimates, prior_prob)
   tibble::new_tibble(
@@ -75,6 +79,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
       log_z = estimates$log_z,
       std_error = estimates$std_error,
       biased = estimates$biased,
+      converged = estimates$converged,
       log_bf = estimates$log_z - estimates$log_z[best],
       log_bf_error = error_of_difference(estimates$std_error, best),
       prior_prob = prior_prob,
@@ -97,12 +102,13 @@ print.smc_evidence <- function(x, ...) {
 
 # its columns -----------------------------------------------------------------
 
-# One row: log_z, std_error, biased, seed. label: what an error calls it.
+# One row: log_z, std_error, biased, converged, seed. label: what an error calls it.
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     biased <- x$runs$biased[nrow(x$runs)]
     return(data.frame(
-      log_z = x$log_z, std_error = x$std_error, biased = biased, seed = x$seed
+      log_z = x$log_z, std_error = x$std_error, biased = biased,
+      converged = converged(x), seed = x$seed
     ))
   }
   if (!inherits(x, c("bridge", "bridge_list"))) {
@@ -120,7 +126,8 @@ evidence_of <- function(x, label) {
     NA_real_
   }
   data.frame(
-    log_z = bridgesampling::logml(x), std_error = error, biased = NA, seed = NA_real_
+    log_z = bridgesampling::logml(x), std_error = error, biased = NA, converged = NA,
+    seed = NA_real_
   )
 }
 
@@ -197,6 +204,19 @@ warn_of_comparison <- function(labels, estimates) {
   }
 }
 
+warn_of_unconverged <- function(labels, estimates) {
+  failed <- labels[estimates$converged %in% FALSE]
+  if (length(failed) > 0) {
+    cli::cli_warn(
+      c(
+        "The comparison is not to be trusted: diagnostics of {.val {failed}} have failed.",
+        "i" = "See what a fit says when it is printed, or its {.field diagnostics}."
+      ),
+      class = "autosmc_warning_unreliable"
+    )
+  }
+}
+
 # methods for bridgesampling --------------------------------------------------
 
 #' Fits in the functions of bridgesampling
@@ -222,6 +242,8 @@ warn_of_comparison <- function(labels, estimates) {
 #'   numeric vector. `error_measures()`: a list with `re2`, the squared relative error
 #'   of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv` as a
 #'   `percentage` (string).
+#' @section Warnings: Of class `autosmc_warning_unreliable` from `bf()` and `post_prob()`, when
+#'   diagnostics of a fit have failed.
 #' @section Errors: `autosmc_error_input` when there is nothing to compare with, when
 #'   something is no fit, and when the error of a fit with one island is asked for.
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
@@ -244,8 +266,11 @@ bf.smc_fit <- function(x1, x2, log = FALSE, ...) {
   }
   check_dots_empty(...)
   log <- check_flag(log, "log")
-  bf <- bridgesampling::bf(x1$log_z, evidence_of(x2, "x2")$log_z, log = log)
-  attr(bf, "model_names") <- check_labels(NULL, list(substitute(x1), substitute(x2)))
+  labels <- check_labels(NULL, list(substitute(x1), substitute(x2)))
+  estimates <- bind_rows(list(evidence_of(x1, "x1"), evidence_of(x2, "x2")))
+  warn_of_unconverged(labels, estimates)
+  bf <- bridgesampling::bf(estimates$log_z[1], estimates$log_z[2], log = log)
+  attr(bf, "model_names") <- labels
   bf
 }
 
@@ -261,6 +286,7 @@ post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   labels <- check_labels(model_names, expressions)
   estimates <- bind_rows(Map(evidence_of, models, labels))
   prior_prob <- check_prior_prob(prior_prob, n)
+  warn_of_unconverged(labels, estimates)
   stats::setNames(posterior_probabilities(estimates, prior_prob)$estimate, labels)
 }
 

@@ -165,9 +165,9 @@ smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   n <- check_count(n, "n")
   sampler <- sampler_of_fit(fit, seed)
-  records <- lapply_islands(sampler, seq_len(n), function(i) {
+  records <- once_each(lapply_islands(sampler, seq_len(n), function(i) {
     run_sampler(sampler, as.list(fit$schedule), "final", i)["runs"]
-  })
+  }))
   columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
   tibble::tibble(
     replicate = seq_len(n),

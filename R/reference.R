@@ -16,9 +16,12 @@
 #' @param sd standard deviation (positive, a number or a vector of length `dim`).
 #' @param cov covariance, instead of `sd` (`dim x dim` numeric matrix, symmetric
 #'   and positive definite); NULL for independent variables.
+#' @param chol factor of the covariance, instead of `sd` or `cov`: a lower triangular matrix
+#'   `L` with a positive diagonal, where the covariance is `L L'` (so `t(chol(cov))`).
 #' @return An object of class `smc_reference`.
-#' @seealso [reference_student()] for heavier tails; [reference_function()] for any
-#'   other distribution.
+#' @seealso [reference_laplace()] for the normal distribution at a mode;
+#'   [reference_student()] for heavier tails; [reference_function()] for any other
+#'   distribution.
 #' @examples
 #' target <- target_gaussian(2, mean = c(100, 0), sd = c(10, 1))
 #' reference <- reference_gaussian(mean = c(90, 0), sd = c(20, 1))
@@ -26,9 +29,9 @@
 #'
 #' reference_gaussian(mean = c(90, 0), cov = rbind(c(400, 5), c(5, 1)))
 #' @export
-reference_gaussian <- function(mean = 0, sd = 1, cov = NULL) {
+reference_gaussian <- function(mean = 0, sd = 1, cov = NULL, chol = NULL) {
   structure(
-    location_and_scale(mean, sd, cov, !missing(sd)),
+    location_and_scale(mean, sd, cov, chol, !missing(sd)),
     class = c("smc_reference_gaussian", "smc_reference")
   )
 }
@@ -85,7 +88,7 @@ reference_student <- function(df, mean = 0, sd = 1, cov = NULL) {
   check_given(df, "df")
   structure(
     c(
-      location_and_scale(mean, sd, cov, !missing(sd)),
+      location_and_scale(mean, sd, cov, NULL, !missing(sd)),
       list(df = check_number(df, "df", min = least_df))
     ),
     class = c("smc_reference_student", "smc_reference")
@@ -96,15 +99,39 @@ reference_student <- function(df, mean = 0, sd = 1, cov = NULL) {
 # 4e-16 with 0.1, and of 3 % with 0.01.
 least_df <- 0.1
 
-location_and_scale <- function(mean, sd, cov, sd_given) {
-  if (!is.null(cov) && sd_given) {
-    abort("Only one of {.arg sd} and {.arg cov} may be given.", "input")
+location_and_scale <- function(mean, sd, cov, chol, sd_given) {
+  given <- c(sd = sd_given, cov = !is.null(cov), chol = !is.null(chol))
+  if (sum(given) > 1) {
+    given <- names(given)[given]
+    abort("Only one of {.arg {given}} may be given.", "input")
+  }
+  if (!is.null(cov)) {
+    chol <- check_covariance(cov)
+  } else if (!is.null(chol)) {
+    chol <- check_factor(chol)
   }
   list(
     mean = check_numeric(mean, "mean"),
-    sd = if (is.null(cov)) check_positive(sd, "sd"),
-    chol = if (!is.null(cov)) check_covariance(cov)
+    sd = if (is.null(chol)) check_positive(sd, "sd"),
+    chol = chol
   )
+}
+
+check_factor <- function(chol) {
+  fits <- is.matrix(chol) &&
+    is.numeric(chol) &&
+    nrow(chol) == ncol(chol) &&
+    all(is.finite(chol)) &&
+    all(diag(chol) > 0) &&
+    all(chol[upper.tri(chol)] == 0)
+  if (!fits) {
+    expected <- "a lower triangular numeric matrix with a positive diagonal"
+    if (is.matrix(chol)) {
+      abort("{.arg chol} must be {expected}; it is not.", "input")
+    }
+    abort_argument(chol, "chol", expected)
+  }
+  unname(chol)
 }
 
 # The lower triangular factor L of cov = L L'.
@@ -286,7 +313,7 @@ affine_map <- function(reference, dim) {
   if (!is.null(chol)) {
     if (nrow(chol) != dim) {
       size <- paste(dim(chol), collapse = " x ")
-      abort("{.arg cov} must be {dim} x {dim}, not {size}.", "input")
+      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {size}.", "input")
     }
     return(list(name = "affine", mean = rep_len(mean, dim), chol = chol))
   }

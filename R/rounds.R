@@ -47,6 +47,7 @@ adapt <- function(sampler, path, plan) {
     course$scout <- scout_target(
       sampler$target, rules$n_starts, sampler$seed, sampler$evaluators
     )
+    act_on_gradient(sampler$target, course$scout)
   }
   course <- if (length(course$scout$references) > 0) {
     race(course, sampler, path)

@@ -20,6 +20,16 @@ rules <- list(
   basin_range = 7,
   largest_dense = 250,
   n_starts = 8L,
+  # gradients ------------------------------------------------------------------
+  n_gradient_points = 4,
+  widest_difference = 0.1,
+  shorter_difference = 1 / 8,
+  narrowest_difference = 4e-8,
+  settled_slope = 1e-3,
+  wrong_slope = 5e-3,
+  confirming_steps = c(0.9, 0.8, 0.7),
+  rounding_slack = 8,
+  most_climbs = 5,
   # race -----------------------------------------------------------------------
   race_particles = 256L,
   race_steps = 16,

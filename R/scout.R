@@ -28,6 +28,10 @@
 #'   basin, and, where there are several basins, `cover`, the normal with the mean and
 #'   covariance of their mixture; both with the variance inflated by 1.5.
 #' * `n_dropped`: the number of paths that found nothing.
+#' * `gradient`: whether the target's gradient agrees with differences of its log density
+#'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
+#'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
+#'   look at it.
 #' * `n_target_evals`, `seconds`: the evaluations of the target, and the time, that it
 #'   took.
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
@@ -44,7 +48,7 @@ smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
   target <- check_target(target, ...)
   n_starts <- check_count(n_starts, "n_starts")
   seed <- check_seed(seed) # here, as it may draw from R's generator
-  scout_target(target, n_starts, seed)
+  once_each(scout_target(target, n_starts, seed))
 }
 
 #' @export
@@ -70,8 +74,11 @@ scout_target <- function(target, n_starts, seed, evaluators = target_border(targ
     found$normals <- check_bounds_of(
       evaluate, basins_of(refine_best(evaluate, basins_of(found$normals)))
     )
+    gradient <- try_gradient(target, evaluate, found$normals)
   })
   scout <- new_scout(found, evaluate("count"))
+  scout$gradient <- gradient$verdict
+  scout$gradient_place <- gradient$place
   scout$seconds <- proc.time()[["elapsed"]] - started
   scout
 }
@@ -114,25 +121,28 @@ new_scout <- function(found, n_evals) {
 
 # the target, as the scout sees it --------------------------------------------
 
-# A function of an n x d matrix on the unconstrained scale: list(log_density, gradient),
+# A function of an n x d matrix on the unconstrained scale, and of whether the gradient is
+# wanted: list(log_density, gradient),
 # where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for.
 counted_density <- function(target, evaluators) {
   count <- 0
-  function(x) {
+  function(x, gradient = TRUE) {
     if (identical(x, "count")) {
       return(count)
     }
     count <<- count + nrow(x)
     x[!is.finite(x)] <- 0
     value <- on_raised_error(
-      evaluate_target(target, x, unconstrained = TRUE, evaluators = evaluators),
+      evaluate_target(target, x, gradient, unconstrained = TRUE, evaluators = evaluators),
       function(e) rethrow_at_step(e, 0L, "scout")
     )
-    ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15 &
-      is.finite(rowSums(value$gradient))
+    ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
+    if (gradient) {
+      ok <- ok & is.finite(rowSums(value$gradient))
+      value$gradient[!ok, ] <- 0
+    }
     value$log_density[!ok] <- -Inf
-    value$gradient[!ok, ] <- 0
     value
   }
 }

@@ -131,7 +131,10 @@
 #'   of four or more makes up over half of the mean, or when some lost all their
 #'   particles: then some may have found what others have missed, and the error is not
 #'   to be trusted. A fit says so too when it is printed. Of class
-#'   `autosmc_warning_precision`, when `max_islands` did not reach `precision`.
+#'   `autosmc_warning_precision`, when `max_islands` did not reach `precision`. Of class
+#'   `autosmc_warning_gradient`, when the log density is too rough for its gradient to be
+#'   checked (see [check_gradient()]). A warning of the target's own functions, such as
+#'   `NaNs produced`, is shown once in a call.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
 #'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds
@@ -146,6 +149,9 @@
 #'   that it should not. The error has the fields `run` and `step`.
 #' * `autosmc_error_degenerate`: no particle is left with a finite weight. The
 #'   error has the fields `run`, `step`, and `trace`: the `steps` up to there.
+#' * `autosmc_error_gradient`: the gradient disagrees with differences of the log density,
+#'   after the scout (see [check_gradient()]). The error has the fields `variable`,
+#'   `gradient`, `difference`, and `x`, where that is so.
 #'
 #' Particles at which the log density is `NaN` or infinite are dropped (their
 #' weight is zero); at a gradient that is not finite a particle moves without
@@ -230,11 +236,11 @@ smc <- function(
   adapts <- needs_adapting(kernel, path)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
-  result <- if (adapts) {
+  result <- once_each(if (adapts) {
     passes(sampler, path, plan, islands)
   } else {
     one_pass(sampler, path, islands)
-  }
+  })
   new_fit(result$sampler, result, c(plan, islands))
 }
 
@@ -280,7 +286,7 @@ smc_adapt <- function(
     sampler$show_progress, n_runs_foreseen(plan, kernel),
     n_islands = 0
   )
-  course <- adapt(sampler, path, plan)
+  course <- once_each(adapt(sampler, path, plan))
   sampler$reference <- course$best$reference
   new_fit(sampler, list(course = course), plan)
 }
@@ -318,7 +324,7 @@ smc_run <- function(
     progress = progress
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
-  result <- one_pass(sampler, path, islands)
+  result <- once_each(one_pass(sampler, path, islands))
   new_fit(result$sampler, result, islands)
 }
 

@@ -183,7 +183,7 @@ density_caller <- function(term) {
     value <- f(x)
     gradient <- attr(value, "gradient", exact = TRUE)
     if (!is.null(gradient)) {
-      gradient <- check_gradient(gradient, nrow(x), d, term$arg)
+      gradient <- check_gradient_value(gradient, nrow(x), d, term$arg)
     }
     list(
       log_density = check_log_density(value, nrow(x), term$arg),
@@ -201,7 +201,7 @@ density_caller <- function(term) {
         if (is.null(gradients)) {
           gradients <- matrix(NaN, nrow(x), d)
         }
-        gradients[i, ] <- check_gradient(gradient, 1, d, term$arg)
+        gradients[i, ] <- check_gradient_value(gradient, 1, d, term$arg)
       }
     }
     list(log_density = log_density, gradient = gradients)
@@ -215,11 +215,11 @@ slope_caller <- function(term) {
   d <- term$dim
   all_points <- function(x, carried) {
     colnames(x) <- term$names
-    check_gradient(f(x), nrow(x), d, term$arg)
+    check_gradient_value(f(x), nrow(x), d, term$arg)
   }
   one_by_one <- function(x, carried) {
     for (i in seq_len(nrow(x))) {
-      x[i, ] <- check_gradient(f(point(x, i, term$names)), 1, d, term$arg)
+      x[i, ] <- check_gradient_value(f(point(x, i, term$names)), 1, d, term$arg)
     }
     x
   }
@@ -291,7 +291,7 @@ check_log_density <- function(value, n, arg) {
   as.double(value)
 }
 
-check_gradient <- function(value, n, d, arg) {
+check_gradient_value <- function(value, n, d, arg) {
   fits <- length(value) == n * d &&
     (n == 1 || d == 1 || is.matrix(value) && nrow(value) == n)
   if (!fits || !(is.numeric(value) || is_all_na(value))) {

@@ -12,6 +12,7 @@
 static const R_CallMethodDef call_methods[] = {
     {"r_smc_run", ROUTINE(r_smc_run), 3},
     {"r_evaluate", ROUTINE(r_evaluate), 3},
+    {"r_change_scale", ROUTINE(r_change_scale), 3},
     {NULL, NULL, 0}};
 
 /* The built-in targets, found by name as those of any other library are. */

@@ -88,6 +88,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 /* .Call entries */
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
 SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
+SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user);
 
 /* The entry for C, an autosmc_run_fn. */
 int r_api_run(autosmc_target_fn target, void *data,

@@ -436,3 +436,25 @@ SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
       .target_list = target, .x = x, .gradient = Rf_asLogical(gradient)};
   return R_UnwindProtect(evaluation_body, &e, evaluation_cleanup, &e, NULL);
 }
+
+/* the scales of bounded variables ----------------------------------------- */
+
+/* The rows of a matrix of doubles from the unconstrained scale to the user's,
+ * or the other way. */
+SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user) {
+  int n = Rf_nrows(x), d = Rf_ncols(x);
+  size_t dn = (size_t)d * (size_t)n;
+  double *from = (double *)R_alloc(2 * dn, sizeof(double)), *to = from + dn;
+  smc_map bounds;
+  if (!r_read_bounds(&bounds, target, d))
+    return x;
+  r_transpose(n, d, REAL(x), from);
+  if (Rf_asLogical(to_user))
+    bounds.kind->forward(&bounds, n, from, to);
+  else
+    smc_bounds_inverse(&bounds, n, from, to);
+  SEXP result = PROTECT(Rf_allocMatrix(REALSXP, n, d));
+  r_transpose(d, n, to, REAL(result));
+  UNPROTECT(1);
+  return result;
+}
