@@ -44,7 +44,9 @@ check_n_rounds <- function(rounds) {
 adapt <- function(sampler, path, plan) {
   course <- list(records = list(), used = NULL, allowed = if (plan$whiten) names(rungs))
   if (plan$scout && sampler$kernel$gradients) {
-    course$scout <- scout_target(sampler$target, rules$n_starts, sampler$seed)
+    course$scout <- scout_target(
+      sampler$target, rules$n_starts, sampler$seed, sampler$evaluators
+    )
   }
   course <- if (length(course$scout$references) > 0) {
     race(course, sampler, path)

@@ -56,9 +56,10 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-scout_target <- function(target, n_starts, seed) {
+# border: that of the target, shared with the runs that follow.
+scout_target <- function(target, n_starts, seed, border = target_border(target)) {
   started <- proc.time()[["elapsed"]]
-  evaluate <- counted_density(target)
+  evaluate <- counted_density(target, border)
   with_seed(seed_of_run(seed, scout_key), {
     found <- look(evaluate, target$dim, n_starts)
     if (length(found$normals) > 1) {
@@ -116,7 +117,7 @@ new_scout <- function(found, n_evals) {
 # A function of an n x d matrix on the unconstrained scale: list(log_density, gradient),
 # where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for.
-counted_density <- function(target) {
+counted_density <- function(target, border) {
   count <- 0
   function(x) {
     if (identical(x, "count")) {
@@ -124,7 +125,7 @@ counted_density <- function(target) {
     }
     count <<- count + nrow(x)
     x[!is.finite(x)] <- 0
-    value <- evaluate_target(target, x, unconstrained = TRUE)
+    value <- evaluate_target(target, x, unconstrained = TRUE, border = border)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15 &
       is.finite(rowSums(value$gradient))
     value$log_density[!ok] <- -Inf

@@ -146,7 +146,7 @@ format_bounds <- function(target) {
 
 is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
 
-# the border ------------------------------------------------------------------
+# the interface ------------------------------------------------------------------
 
 # What the compiled code is given of a target: `dim`, border_bounds(), and either
 # `evaluate`, an R function of (x, gradient), or the names of compiled routines, in
@@ -170,10 +170,17 @@ border_of_run <- function(settings) {
 
 # The log density, and gradient, at the rows of x: for tests and for the curious.
 # On the user's scale; or as the sampler sees them, where x and the gradient are
-# unconstrained and the log density has the log Jacobian.
-evaluate_target <- function(target, x, gradient = TRUE, unconstrained = FALSE) {
+# unconstrained and the log density has the log Jacobian. Many calls share one border: a
+# message that a gradient is missing is given once for each.
+evaluate_target <- function(
+  target,
+  x,
+  gradient = TRUE,
+  unconstrained = FALSE,
+  border = target_border(target)
+) {
   storage.mode(x) <- "double"
-  border <- with_addresses(target_border(target))
+  border <- with_addresses(border)
   if (!unconstrained) {
     border[c("lower", "upper")] <- NULL
   }
