@@ -118,7 +118,9 @@ rethrow_at_step <- function(e, step, run) {
 }
 
 where_in_run <- function(step, run) {
-  if (step == 0) {
+  if (run == "scout") {
+    "in the scout"
+  } else if (step == 0) {
     sprintf("at the start of the %s run, at a draw from the reference", run)
   } else {
     sprintf("at step %d of the %s run", step, run)

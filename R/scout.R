@@ -125,7 +125,10 @@ counted_density <- function(target, border) {
     }
     count <<- count + nrow(x)
     x[!is.finite(x)] <- 0
-    value <- evaluate_target(target, x, unconstrained = TRUE, border = border)
+    value <- withCallingHandlers(
+      evaluate_target(target, x, unconstrained = TRUE, border = border),
+      error = function(e) rethrow_at_step(e, 0L, "scout")
+    )
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15 &
       is.finite(rowSums(value$gradient))
     value$log_density[!ok] <- -Inf

@@ -172,7 +172,8 @@
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.
 #' * `autosmc_error_target`: the target raised an error, or returned something
-#'   that it should not. The error has the fields `run` and `step`.
+#'   that it should not. The error has the fields `run` (`"scout"`, `"adapt"` or `"final"`)
+#'   and `step`.
 #' * `autosmc_error_degenerate`: no particle is left with a finite weight. The
 #'   error has the fields `run`, `step`, and `trace`: the `steps` up to there.
 #'
