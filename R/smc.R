@@ -214,7 +214,7 @@
 #'   `predicted_sd`.
 #' @examples
 #' set.seed(1)
-#' fit <- smc(target_funnel(dim = 3), n_particles = 256, n_steps = 16)
+#' fit <- smc(target_gaussian(3, mean = 2), n_particles = 256, n_steps = 16)
 #' fit
 #' head(fit$steps)
 #'
