@@ -7,8 +7,9 @@ log_chisq_variance <- pi^2 / 2
 
 # How the coordinates of weighted particles of mean 0 depend on some of them, as
 # condition_on() returns it. Conditioning variables are found one after the other, as long
-# as each makes the particles likelier. n: how many independent draws they are worth. NULL where there are none that do so better than the
-# normal distribution with the factor L.
+# as each makes the particles likelier. n: how many independent draws they are worth by
+# their weights; families: by their genealogies. NULL where no such reference does better
+# than the normal distribution with the factor L.
 fit_driven <- function(x, w, L, n, families) {
   z <- whitened(L, x)
   # Correlations that are there by chance hide what is small in the neck of a funnel:

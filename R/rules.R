@@ -1,24 +1,42 @@
-# The numbers that the stages of smc() decide by, each with its reason. The rows of
-# bench/README.md named here show what other values do.
+# The numbers that the stages of smc() decide by. The line above each says what it means,
+# and why it has this value; "a choice" where no other value has been measured.
 rules <- list(
   # scout ----------------------------------------------------------------------
+  # Paths start from scales of 1 to this: data in raw units have coefficients in the hundreds.
   widest_start = 100,
+  # A quasi-Newton path has at most so many points; paths on regressions take less. A choice.
   most_path_evals = 150,
+  # A start where the target is impossible is halved so often: 2^-30 of it is nearly 0. A choice.
   most_start_halvings = 30,
+  # A path ends where its next step can gain no more log density than this. A choice.
   path_tolerance = 1e-4,
+  # Pairs of differences that the path remembers of the curvature. A choice, common for L-BFGS.
   n_pairs = 20,
+  # Points of a path at which a normal is tried, spread evenly, the last among them. A choice.
   n_candidates = 25,
+  # Draws for the bound of each candidate of a path: only a ranking, made again later. A choice.
   n_bound_draws = 5,
+  # A batch has as many draws as dimensions, from this ...
   least_batch = 16,
+  # ... to this: 1,000 to 4,000 evaluations a normal placed regressions in raw units.
   most_batch = 64,
+  # Batches in a pass, after which normals that have come together go on as one. A choice.
   n_batches = 5,
+  # Passes for the normal of every path: 15 batches, as in the trials that placed regressions.
   n_passes = 3,
+  # Passes for the best normals, as long as they gain: 60 batches, as in those trials.
   most_passes = 12,
+  # A pass that raises the best bound by less is the last: noise of a bound is as large. A choice.
   least_gain = 0.1,
+  # So many of the best normals are refined further: the first of them may not end best. A choice.
   n_refined = 3,
+  # Normals whose means are closer than this, in sds of either, are the same basin. A choice.
   basin_distance = 3,
+  # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
+  # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic. A choice.
   largest_dense = 250,
+  # Paths, and twice as many where they disagree. A choice; seven served in the first trials.
   n_starts = 8L,
   # gradients ------------------------------------------------------------------
   n_gradient_points = 4,
@@ -31,57 +49,106 @@ rules <- list(
   rounding_slack = 8,
   most_climbs = 5,
   # race -----------------------------------------------------------------------
+  # Enough to tell references that differ by nats, at a quarter of a round's cost. A choice.
   race_particles = 256L,
+  # From a fitted reference 16 steps gave as many right fits as 64; with 8 funnels were off by 1.
   race_steps = 16,
+  # From a reference that covers several basins 21 of 22 fits were right with so many.
   cover_steps = 32,
+  # Estimates differ when they are further apart than this many errors: 95 % of a normal.
   errors_apart = 2,
   # rounds ---------------------------------------------------------------------
+  # Steps for each unit of the barrier, as Syed et al. (2024) recommend.
   steps_per_barrier = 2,
+  # A path has at least one temperature between reference and target.
   least_steps = 2,
+  # Another round must have paid by this factor in the barrier; a tenth was too little to pay.
   lower_barrier = 0.8,
+  # The draws' variance in units of the reference's; above it the reference is too narrow.
   settled_width = 1,
+  # Standard errors by which a variance must be too large; it is the largest of all. A choice.
   width_errors = 3,
+  # A barrier higher by no more than 5 % may be so by chance. A choice.
   equal_barrier = 1.05,
+  # predicted_sd where one genealogy has 70 % of the weight: such an estimate is chance.
   one_family = 0.7,
+  # A round's estimate may fall by this beyond the errors: tuned ones may be too high. A choice.
   fall = 0.5,
   # fits -----------------------------------------------------------------------
+  # Particles with a smaller share of the largest weight are left out: one at -2617 spoilt a fit.
   least_weight = 1e-12,
+  # Below this effective sample size nothing is fitted. A choice.
   least_ess = 10,
+  # A reference is not moved where draws are twice as wide: of two modes it left one behind.
   widest_moved = 4,
+  # Variance relative to the squared mean that may be rounding: (1e-12)^2.
   rounding = 1e-24,
+  # Added to squares before their logarithm is taken; smaller than any square that matters.
   least_square = 1e-300,
+  # A statistic this many sds above what chance gives is real; many pairs are compared. A choice.
   chance_sds = 8,
+  # Share of log squares' variance that a variable must explain; with 1 % Brownian was off.
   least_explained = 0.1,
+  # Share of a variance that another variable's square must explain, as in trials on bananas.
   least_bend = 0.05,
+  # Rows times squared dimension that a search for shapes may take: a second or so. A choice.
   shape_work = 1e8,
+  # But no fewer rows than this. A choice.
   least_rows = 2048,
+  # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
+  # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.
   em_steps = 8,
+  # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
   families_per_dimension = 2,
   # passes ---------------------------------------------------------------------
+  # One pass cured funnels, two centred eight schools.
   most_further_passes = 2,
+  # Times 0.75 it is a half, which halved the errors on bananas, horseshoes and eight schools.
   shaped_fraction = 2 / 3,
+  # Gain in mean log density for which a shape is worth a pass; less is noise of the fit. A choice.
   least_shape_gain = 0.02,
+  # A new shape may have an estimate lower than the islands' by this beyond the errors. A choice.
   fall_reshaped = 0.05,
+  # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,
   # diagnostics ----------------------------------------------------------------
+  # From so many islands on one that makes up half of the mean is suspicious.
   least_islands = 4,
+  # Share of the mean that one island may make up. A choice.
   largest_share = 0.5,
+  # Scatter over prediction: 0.5 % (Gaussian) and 1.5 % (Brownian) of 200 good fits have more.
   suspicious_scatter = 1.8,
+  # Few islands scatter more by chance: then the limit is this quantile.
   scatter_level = 0.999,
+  # Added to a predicted scatter that is 0 but for rounding.
   scatter_rounding = 1e-7,
+  # Chance that a right fit fails; limits of 4 to 5 told 46 wrong fits from 19 right ones.
   gradient_level = 1e-4,
+  # Root mean square t: 19 of 64 wrong and 5 of 140 right fits of hard shapes have more.
   stein = 3,
+  # Variance of the draws in units of the reference's; more, and it is half as wide as the target.
   widest = 4,
+  # Points tried beside the draws, at least two a variable: a share of 5 % is known to 1.4 %.
   n_edge_trials = 256,
+  # Share of them that may be impossible. A choice.
   largest_edge = 0.05,
+  # An estimate this many errors below what a normal proves is too low.
   bound_errors = 3,
+  # Draws for a final bound: its error is an eleventh of the log ratios' sd. A choice.
   n_bound_checks = 128,
+  # A normal vector is longer than sqrt(d) + 3 by a chance below 1e-4.
   basin_radius = 3,
+  # A basin with less than a tenth of the draws that it should have is missed. A choice.
   basin_part = 10,
+  # Evidence, as a share, that basins without draws may have. A choice.
   basin_missed = 0.02,
+  # Decimal logarithm of the widest sd of a normal that is not taken for improper. A choice.
   widest_proper = 12,
+  # Rounds that predict a larger scatter prove nothing by a high estimate. A choice.
   sure_round = 0.5,
+  # Rounds tune, and are biased by a little: so much is forgiven. A choice.
   round_margin = 0.05,
+  # Errors by which a round may have found more: the largest of several is compared. A choice.
   round_errors = 4
 )

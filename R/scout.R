@@ -125,7 +125,7 @@ new_scout <- function(found, n_evals) {
 # wanted: list(log_density, gradient),
 # where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for.
-counted_density <- function(target, evaluators) {
+counted_density <- function(target, evaluators = target_border(target)) {
   count <- 0
   function(x, gradient = TRUE) {
     if (identical(x, "count")) {

@@ -2,12 +2,11 @@
 
 #' Log evidence and posterior draws with self-tuning SMC
 #'
-#' `smc()` tunes a sampler on the target with `smc_adapt()`, and then runs it
-#' several times over with `smc_run()`, with the schedule that was found and fresh
-#' randomness. Each of these runs (islands) gives an unbiased estimate of the
-#' evidence: `E[exp(log_z)]` is the normalising constant of the target. Their mean
-#' is the estimate, their spread its standard error. Each half can be called by
-#' itself.
+#' `smc()` looks for the target, tunes a sampler on it, and then runs the tuned sampler
+#' several times over with fresh randomness. Each of these runs (islands) gives an unbiased
+#' estimate of the evidence: `E[exp(log_z)]` is the normalising constant of the target.
+#' Their mean is the estimate, their spread its standard error. `smc_adapt()` is the first
+#' half, which tunes; `smc_run()` is the second, which runs with a given schedule.
 #'
 #' @param target what to sample: a target made by [target_function()],
 #'   [target_posterior()], [target_native()] or one of the built-in constructors such as
@@ -17,36 +16,36 @@
 #' @param n_particles number of particles (whole number of at least 2).
 #' @param n_steps number of steps from the reference to the target (positive
 #'   integer).
-#' @param rounds how many times adaptation is repeated after its first run: two whole
-#'   numbers, the least and the most, or one, for exactly so many. Rounds beyond the
-#'   least are made as long as each lowers the barrier by a tenth from a reference with
-#'   drivers (see the section on rounds), and to replace a reference that did worse than
-#'   the one before. Each round spreads the temperatures anew, by [schedule_barrier()],
-#'   and with `whiten` moves the reference closer to the target. 0 for the paper's method.
-#' @param whiten whether each round's reference is a normal distribution fitted to
-#'   the particles of the best round before (TRUE or FALSE). Kernels then move in
-#'   coordinates in which the target is close to standard normal. From the second fit
-#'   on, where some variables drive the scale of the others, as in a funnel or a
-#'   hierarchical model, the reference follows: it is normal given these variables.
+#' @param rounds how often adaptation is repeated: two whole numbers, the least and the
+#'   most, or one, for exactly so many. Rounds beyond the least are made as long as they
+#'   help (see the section on rounds). Each spreads the temperatures anew, by
+#'   [schedule_barrier()], and with `whiten` brings the reference closer to the target. 0
+#'   for the paper's method.
+#' @param whiten whether each round's reference is fitted to the best run before (TRUE or
+#'   FALSE). Kernels then move in coordinates in which the target is close to standard
+#'   normal.
+#' @param scout whether the gradients of the target are used to find it before any particle
+#'   moves, as [smc_scout()] does (TRUE or FALSE). What it finds competes with `reference`.
+#'   Nothing is done for a kernel without gradients.
 #' @param max_steps at most so many steps in the rounds after the first (whole number
 #'   of at least 2). The barrier of LMC grows with the number of steps, and without a
 #'   limit would double it in every round.
 #' @param step_fraction the fraction of the tuned step sizes with which the islands run
-#'   (number in (0, 1]), for KLMC from a fitted or moved reference; the other kernels, and
-#'   all from the reference that was given, take the tuned step sizes as they are. See the
-#'   section on long steps.
+#'   (number in (0, 1]), for KLMC from a reference other than the one that was given. The
+#'   other kernels take the tuned step sizes as they are. See the section on long steps.
 #' @param islands how many independent unbiased runs are made with the schedule
 #'   found (positive integer). Their spread gives the standard error; with one
 #'   there is none.
 #' @param precision NULL; or a standard error of `log_z` (positive number) for which
 #'   islands are added, up to `max_islands` (positive integer).
 #' @param max_islands see `precision`.
-#' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()],
-#'   [kernel_mala()] or [kernel_rwmh()]. When step sizes are given in it there is
-#'   nothing to tune, and `smc()` makes the final run only. For `smc_run()`, whose
-#'   step sizes come from the schedule, the default is the kernel that the schedule's
-#'   column `kernel` names, with its other options by their defaults; without this
-#'   column, KLMC when the schedule has refreshment rates and LMC when not.
+#' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
+#'   [kernel_rwmh()]. NULL in `smc()` is KLMC, and MALA in a further pass where the
+#'   diagnostic `edges` has failed. When step sizes are given in the kernel there is nothing
+#'   to tune, and `smc()` makes the final run only. For `smc_run()`, whose step sizes come
+#'   from the schedule, the default is the kernel that the schedule's column `kernel` names,
+#'   with its other options by their defaults; without this column, KLMC when the schedule
+#'   has refreshment rates and LMC when not.
 #' @param schedule for `smc()` and `smc_adapt()`, the temperatures of the first run:
 #'   a numeric vector that rises from 0 to 1, such as [schedule_power()] makes; or
 #'   [schedule_adaptive()]. For
@@ -90,51 +89,82 @@
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and
 #'   NA where nothing was tuned.
-#' * `runs`: a data frame with a row for every round of `"adapt"`, and one for the
-#'   `"final"` islands together: `run`, `round`, `log_z`, `std_error`, `conf_low`,
-#'   `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`, `barrier` (the global
-#'   one; the mean over islands), `n_objective_evals`, `n_target_evals`, `seconds`, and
-#'   `used`: FALSE for rounds that were not built on. A run that tunes is biased, and
-#'   so is LMC with the detailed-balance backward kernel.
+#' * `runs`: a data frame with a row for the `"scout"`, one for every run of `"adapt"`, and
+#'   one for the `"final"` islands together: `run`, `round`, `label`, `kernel`, `log_z`,
+#'   `std_error`, `conf_low`, `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`,
+#'   `barrier` (the global one; the mean over islands), `n_objective_evals`,
+#'   `n_target_evals`, `seconds`, and `used`: FALSE for a run whose reference was rejected.
+#'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
+#'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
+#'   `"given"` from the user, `"location"`, `"normal"` and `"shape"` from a fit. `kernel` is
+#'   the name of the kernel. Both are NA for the scout.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
 #'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
 #'   that it predicts by itself, from how its particles descend from those that it began
-#'   with (Lee and Whiteley, 2018), among others. NULL for `smc_adapt()`.
+#'   with (Lee and Whiteley, 2018), among others. Those of a further pass are numbered from
+#'   65,537 on, those of a second one from 131,073 on. NULL for `smc_adapt()`.
+#' * `diagnostics`: a data frame with a row a diagnostic: `name`, `value`, `limit`,
+#'   `passed`, and `says`, what is wrong where it has not passed. See the section on
+#'   warnings. NULL for `smc_adapt()`.
+#' * `scout`: what [smc_scout()] returns; NULL where there was none.
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
 #'
-#' @section Rounds: Each round after the first fits a normal distribution to the
-#'   weighted particles of the best round so far, with its variance inflated by 1.5,
-#'   and makes it the reference. Its covariance is full when the effective sample
-#'   size is at least six times the dimension, with correlations shrunk, and
-#'   diagonal when it is less. Where the kernel has gradients, and the reference of the
-#'   round was normal, these are control variates for the mean (Mira, Solgi and
-#'   Imparato, 2013).
+#' @section Rounds: `smc()` goes through these stages:
 #'
-#'   When the effective sample size is less than the dimension, the reference is moved
-#'   to that mean and keeps its scale, unless the particles are twice as wide as it
-#'   somewhere; the number of steps is then at least that of the first round.
+#'   | stage | what it does | when it is left out | where |
+#'   |:--|:--|:--|:--|
+#'   | scout | looks for the target by its gradients | `scout = FALSE`, or RWMH | `fit$scout` |
+#'   | race | one small run from each candidate: `cover`, `best`, `given` | the scout found nothing | `fit$runs` |
+#'   | rounds | fit a reference to the best run, tune a run from it, keep it or reject it | `rounds = 0` | `fit$runs` |
+#'   | islands | independent, unbiased runs with what was tuned | `smc_adapt()` | `fit$islands` |
+#'   | diagnostics | look for signs that the estimate is wrong | `smc_adapt()` | `fit$diagnostics` |
+#'   | further passes | fit a reference to the islands' draws, then rounds and new islands | nothing calls for it, or `whiten = FALSE` | `fit$runs` |
 #'
-#'   From the second fit on it looks for drivers: variables with which the
-#'   log squares of the others rise or fall. Where one
-#'   explains more than 10 % of the variance of these, in the mean, and the fit is
-#'   likelier so, the reference is normal only given it: location and log scale of the
-#'   others are linear in it.
+#'   *Race.* The runs have 256 particles and 16 steps (32 from `cover`, which spans several
+#'   basins). What an estimate misses lowers it, so a candidate later in the order wins where
+#'   its estimate is higher by more than two errors. Where the given reference wins, it is
+#'   run again with all particles and along the whole schedule.
 #'
-#'   A round whose barrier is higher than the best one's by more than 5 % is not built
-#'   on, nor one whose estimate is lower by more than 5 (by more than 0.5, for the first
-#'   with drivers), unless its barrier is lower by a third. The rounds after it do
-#'   without drivers; or when there were none, only move the reference; or when that was
-#'   refused, only spread the temperatures anew.
-#' @section Warnings: Of class `autosmc_warning_unreliable`, when the islands' `log_z`
-#'   scatter more than 1.8 times as much as they predict by themselves (for less than
-#'   eight, more than happens by chance in one of a thousand cases), when one
-#'   of four or more makes up over half of the mean, or when some lost all their
-#'   particles: then some may have found what others have missed, and the error is not
-#'   to be trusted. A fit says so too when it is printed. Of class
-#'   `autosmc_warning_precision`, when `max_islands` did not reach `precision`. Of class
-#'   `autosmc_warning_gradient`, when the log density is too rough for its gradient to be
-#'   checked (see [check_gradient()]). A warning of the target's own functions, such as
-#'   `NaNs produced`, is shown once in a call.
+#'   *Fits.* A round fits the first of these that it can and may fit. `shape`: location and
+#'   log scale of some variables depend on others, the conditioning variables (funnels,
+#'   hierarchies, curved targets), or the reference is a Student t (heavy tails); it must
+#'   make the particles likelier than a normal distribution does. `normal`: a normal
+#'   distribution from particles and gradients together. `location`: the last reference,
+#'   moved to the mean. Fitted normals have 1.5 times the variance, and conditioning
+#'   variables 4 times: a reference that is too narrow does more harm than one that is too
+#'   wide. No shape is fitted to particles that started from the given reference.
+#'
+#'   *Verdict.* A round is rejected when all its particles die, when its estimate falls by
+#'   more than 0.5 and two errors, or when its barrier rises by more than 5 %. Then simpler
+#'   fits remain. Rounds go on, up to the most, as long as the barrier falls by a fifth, the
+#'   particles are wider than a normal reference, or a rejected fit leaves a simpler one.
+#'
+#'   *Further passes.* At most two are made: where another shape fits the islands' draws
+#'   clearly better, or where a diagnostic has failed and a reference can be fitted. A
+#'   proposal whose first run finds less evidence is rejected, and the islands stay.
+#' @section Warnings: A warning of class `autosmc_warning_unreliable` says which diagnostics
+#'   have failed, and a fit says so when it is printed. All are in `fit$diagnostics`:
+#'
+#'   | name | what it compares | limit | what to do |
+#'   |:--|:--|:--|:--|
+#'   | `scatter` | spread of the islands' `log_z` with what they predict by themselves | 1.8; more below ten islands | more particles |
+#'   | `largest_share` | largest island with the sum of all (from four islands on) | 0.5 | more particles |
+#'   | `dead_islands` | islands that lost all particles | none | more steps, a better reference |
+#'   | `mean_gradient` | mean gradient at the draws with zero, in standard errors | chance of 0.0001 | more particles, a better reference |
+#'   | `stein` | covariance of draws and gradients with what it must be, in standard errors | 3 | more particles, another form of the model |
+#'   | `width` | variance of the draws with that of the reference | 4 | a wider reference |
+#'   | `edges` | share of points beside the draws where the density is zero | 0.05 | `lower` and `upper`, or `kernel_mala()` |
+#'   | `proper` | decimal logarithm of the width that the scout found | 12 | a prior that is proper |
+#'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles |
+#'   | `basins` | evidence of basins that hold too few draws | 0.02 | more particles, a wide reference |
+#'   | `rounds` | `log_z` with earlier, surer runs that found more | 4 errors beyond 0.05 | more particles |
+#'
+#'   A diagnostic that does not apply is left out. That all have passed does not prove the
+#'   estimate right: what neither scout nor islands have seen, none of them shows. A warning
+#'   of class `autosmc_warning_precision` says that `max_islands` did not reach `precision`. One
+#'   of class `autosmc_warning_gradient` says that the log density is too rough for its
+#'   gradient to be checked (see [check_gradient()]). A warning of the target's own
+#'   functions, such as `NaNs produced`, is shown once in a call.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
 #'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds
@@ -146,7 +176,8 @@
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.
 #' * `autosmc_error_target`: the target raised an error, or returned something
-#'   that it should not. The error has the fields `run` and `step`.
+#'   that it should not. The error has the fields `run` (`"scout"`, `"adapt"` or `"final"`)
+#'   and `step`.
 #' * `autosmc_error_degenerate`: no particle is left with a finite weight. The
 #'   error has the fields `run`, `step`, and `trace`: the `steps` up to there.
 #' * `autosmc_error_gradient`: the gradient disagrees with differences of the log density,
@@ -156,28 +187,41 @@
 #' Particles at which the log density is `NaN` or infinite are dropped (their
 #' weight is zero); at a gradient that is not finite a particle moves without
 #' one.
-#' @section Densities with hard edges: Where the density is zero beyond an edge
-#'   that many particles come near, the unadjusted kernels (`kernel_klmc()`,
-#'   `kernel_lmc()`) lose the paths that would have crossed it and come back, and
-#'   `exp(log_z)` is too low on average. Give such an edge as the bound of a variable
-#'   (`lower`, `upper` of [target_function()]), or use `kernel_mala()` or
-#'   `kernel_rwmh()`, which reject such moves and stay unbiased.
+#' @section Hard edges: Where the density is zero beyond an edge that many particles come
+#'   near, the unadjusted kernels (`kernel_klmc()`, `kernel_lmc()`) lose the paths that would
+#'   have crossed it and come back, and `exp(log_z)` is too low on average. The diagnostic
+#'   `edges` looks for such edges. Where it fails and no `kernel` was asked for, a further
+#'   pass uses `kernel_mala()`, which rejects such moves. It is better to give the edge as
+#'   the bound of a variable (`lower`, `upper` of [target_function()]).
 #' @section Long steps: The divergence that the tuner minimises is a mean over the paths
-#'   that the particles take. It does not see the paths that would have to come from
-#'   where no particle is: those that KLMC leads there by a long step in a place where
-#'   the density bends sharply. With such steps `exp(log_z)` is unbiased still, but by
-#'   values so rare that no run meets them: it is nearly always a few percent too low,
-#'   and the islands agree on it. Steps shorter by a quarter (`step_fraction`) lose a
-#'   small part of that, at a small price in variance. On the long way from a reference
-#'   that is far from the target the price is not small, so there they are left as they
-#'   are.
-#' @source Kim, Xu, Gardner and Campbell (2025), algorithm 1. Lee and Whiteley (2018),
-#'   *Variance estimation in the particle filter*, for `predicted_sd`. Mira, Solgi and
-#'   Imparato (2013), *Zero variance Markov chain Monte Carlo for Bayesian estimators*,
-#'   for the means of fitted references.
+#'   that the particles take. It does not see those that would have to come from where no
+#'   particle is. A long step of KLMC can lead there, where the density bends sharply. With
+#'   such steps `exp(log_z)` is still unbiased, but by values so rare that no run meets them:
+#'   it is nearly always a few percent too low, and the islands agree on it. So the islands
+#'   run with three quarters of the tuned step sizes (`step_fraction`), and with two thirds
+#'   of that from a reference with a shape. The price in variance is small. On the long way
+#'   from the given reference it is not, so there the steps are left as they are.
+#' @source Kim, Xu, Gardner and Campbell (2025), *Tuning sequential Monte Carlo samplers via
+#'   greedy incremental divergence minimization*, algorithm 1.
+#'
+#'   Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed sequential Monte
+#'   Carlo samplers*, for the temperatures of the rounds.
+#'
+#'   Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel quasi-Newton
+#'   variational inference*, for the scout's paths.
+#'
+#'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and match:
+#'   black-box variational inference with a score-based divergence*, for the scout's normals
+#'   and those of the rounds, which minimise a Fisher divergence between the gradients.
+#'
+#'   Mira, Solgi and Imparato (2013), *Zero variance Markov chain Monte Carlo for Bayesian
+#'   estimators*, for the means of references that are only moved.
+#'
+#'   Lee and Whiteley (2018), *Variance estimation in the particle filter*, for
+#'   `predicted_sd`.
 #' @examples
 #' set.seed(1)
-#' fit <- smc(target_funnel(dim = 3), n_particles = 256, n_steps = 16)
+#' fit <- smc(target_gaussian(3, mean = 2), n_particles = 256, n_steps = 16)
 #' fit
 #' head(fit$steps)
 #'

@@ -146,7 +146,7 @@ format_bounds <- function(target) {
 
 is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
 
-# the border ------------------------------------------------------------------
+# the interface ------------------------------------------------------------------
 
 # What the compiled code is given of a target: `dim`, border_bounds(), and either
 # `evaluate`, an R function of (x, gradient), or the names of compiled routines, in
