@@ -39,14 +39,23 @@ rules <- list(
   # Paths, and twice as many where they disagree. A choice; seven served in the first trials.
   n_starts = 8L,
   # gradients ------------------------------------------------------------------
+  # Draws of the best normal at which the gradient is checked. A choice.
   n_gradient_points = 4,
+  # Differences are taken over this part of the normal's width, ...
   widest_difference = 0.1,
+  # ... and over parts of it, to tell a rough density from a wrong gradient. A choice.
   shorter_difference = 1 / 8,
+  # No closer than this, relative to the point: rounding would rule. A choice.
   narrowest_difference = 4e-8,
+  # Two differences that agree to this have settled. A choice.
   settled_slope = 1e-3,
+  # A gradient further than this from a settled difference is wrong. A choice.
   wrong_slope = 5e-3,
+  # Other widths, by which a wrong slope must be wrong too. A choice.
   confirming_steps = c(0.9, 0.8, 0.7),
+  # Rounding errors of a difference, in units of the last place. A choice.
   rounding_slack = 8,
+  # Restarts of the search for a mode. A choice.
   most_climbs = 5,
   # race -----------------------------------------------------------------------
   # Enough to tell references that differ by nats, at a quarter of a round's cost. A choice.
