@@ -122,7 +122,7 @@ print.smc_fit <- function(x, ...) {
   runs <- x$runs
   last <- runs[nrow(runs), ]
   ess <- ess_mean(x)
-  count <- function(n) format(n, big.mark = ",", scientific = FALSE)
+  count <- function(n) trimws(format(n, big.mark = ",", scientific = FALSE))
   line <- function(name, ...) {
     cat(format(paste0(name, ":"), width = 10), ..., "\n", sep = "")
   }
