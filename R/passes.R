@@ -96,7 +96,7 @@ as_round <- function(result) {
   record$steps <- final$steps[final$steps$island == final$island[1], ]
   record$runs <- final$islands[1, ]
   record$runs$log_z <- result$estimate$log_z
-  # several islands do not come from one family, however large their error
+  # several islands do not come from one first particle, however large their error
   record$runs$predicted_sd <- min(result$estimate$std_error, rules$one_family)
   record$runs$label <- "islands"
   record$dead <- FALSE
