@@ -7,10 +7,10 @@
 #' the incremental Kullback-Leibler divergence between the path the particles
 #' take and the path they should take.
 #'
-#' * [smc()] tunes and then runs afresh; [smc_adapt()] and [smc_run()] are its
+#' * [smc()] looks for the target, tunes, and then runs afresh; [smc_adapt()] and [smc_run()] are its
 #'   two halves.
-#' * [target_function()], [target_posterior()] and [target_native()] bring a model
-#'   of your own; [target_sonar()] and its like are models to try.
+#' * [target_function()], [target_rtmb()], [target_stan()] and [target_native()] bring a
+#'   model of your own; [target_sonar()] and its like are models to try.
 #' * [autosmc_run] is for packages that run the sampler from their own C code.
 #' * [kernel_lmc()], [tuner_kl()], [schedule_power()], [reference_gaussian()] and
 #'   [reference_function()] choose how the sampler works.

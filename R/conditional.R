@@ -80,9 +80,9 @@ find_bending <- function(w, views, drivers, n) {
   if (isTRUE(max(part) > max(chance, rules$least_bend))) free[best]
 }
 
-# The particles given some of their coordinates, the drivers: x = centre + L u, where
+# The particles given some of their coordinates, the conditioning variables: x = centre + L u, where
 # u_j = z_j exp(slope_j . z_drivers) + shift_j . z_drivers + curve_j . (z_drivers^2 - 1)
-# and z has unit variance. L has the drivers' factor and the others', and nothing between
+# and z has unit variance. L has the factor of these and the others', and nothing between
 # them. Location and log scale are found in turn, the location by weighted least squares
 # and the log scale by regression of the log squares of what is left. The weights matter:
 # where the scale is small the location must be right to a fraction of it. `criterion` is

@@ -37,7 +37,7 @@
 #' @section Errors: `autosmc_error_input` for any other argument. For some of the
 #'   variables or chains, apply [posterior::subset_draws()] to the result.
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8, rounds = 0)
 #' draws <- posterior::as_draws_df(fit)
 #' posterior::summarise_draws(draws)
 #'

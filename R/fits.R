@@ -54,8 +54,8 @@ thinned <- function(weighty, n) {
   list(rows = weighty$rows[keep], w = w / sum(w))
 }
 
-# How many independent draws the particles are worth, by the families in which they
-# descend from the first ones.
+# How many independent draws the particles are worth, by their genealogies: which of them
+# descend from the same first one.
 n_families <- function(record) {
   1 / sum(family_shares(record)^2)
 }
@@ -68,7 +68,8 @@ is_normal <- function(reference) {
   inherits(reference, "smc_reference_gaussian") && is.null(reference$driven)
 }
 
-# driven: list(drivers, shift, slope), the last two dim x length(drivers) matrices.
+# driven: list(drivers, shift, slope, curve): the conditioning variables, and dim x
+# length(drivers) matrices; curve may be missing.
 new_fitted_reference <- function(mean, chol, driven = NULL) {
   if (is.null(driven) && (!is.matrix(chol) || all(chol[lower.tri(chol)] == 0))) {
     return(reference_gaussian(mean, sd = if (is.matrix(chol)) diag(chol) else chol))
@@ -132,7 +133,7 @@ fit_normal <- function(record) {
 }
 
 # In the coordinates of the run. The match with gradients is exact for a normal target,
-# however few families the particles come from; where the particles are wider than it
+# however few genealogies the particles come from; where the particles are wider than it
 # says, as they are between two modes or in heavy tails, their width counts.
 fit_by_gradients <- function(record, weighty) {
   z <- record$coordinates[weighty$rows, , drop = FALSE]

@@ -105,7 +105,7 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' @return An object of class `smc_kernel`.
 #' @source Kim, Xu, Gardner and Campbell (2025), section 5.2 and algorithm 3.
 #' @examples
-#' smc(target_funnel(3), kernel = kernel_klmc(), n_steps = 8, n_particles = 256)
+#' smc(target_gaussian(3), kernel = kernel_klmc(), n_steps = 8, n_particles = 256, rounds = 0)
 #' @export
 kernel_klmc <- function(
   step_size = NULL,

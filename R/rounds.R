@@ -120,8 +120,8 @@ race_path <- function(path, label) {
 }
 
 # Whether the estimate of the second record is higher than that of the first by more than
-# their errors and a margin. One that comes from a single family of particles, by more than
-# half, counts for nothing.
+# their errors and a margin. One of which a single genealogy has most of the weight
+# counts for nothing.
 rises <- function(from, to, margin = 0) {
   if (to$runs$predicted_sd > rules$one_family) {
     return(FALSE)

@@ -219,7 +219,7 @@ runs_table <- function(result, run, index, sampler, steps, seconds) {
 dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
 
 # The spread of log Z that a run predicts by itself, from how its particles descend from
-# those that it began with: with the shares that the families of these have in the final
+# those that it began with: with the shares that the descendants of each have in the final
 # weights, the relative variance of Z is 1 - (N / (N - 1))^k (1 - sum of squared shares)
 # (Lee and Whiteley, 2018). With multinomial resampling k is one more than the number of
 # resamplings, each of which adds a variance of 1 / N to the shares; the other schemes add
