@@ -161,7 +161,12 @@ test_that("draws wider than a normal reference are seen", {
 # edges -----------------------------------------------------------------------
 
 test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
-  exponential <- target_function(function(x) ifelse(x[, 1] > 0, -x[, 1], -Inf), 1,
+  points <- 0
+  density <- function(x) {
+    points <<- points + nrow(x)
+    ifelse(x[, 1] > 0, -x[, 1], -Inf)
+  }
+  exponential <- target_function(density, 1,
     gradient = function(x) matrix(-1, nrow(x), 1), vectorized = TRUE
   )
   run <- function(...) {
@@ -176,7 +181,16 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
   expect_identical(fit$kernel$name, "klmc")
   expect_identical(glance(fit)$converged, FALSE)
 
+  points <- 0
   chosen <- run()
+  # the islands of the first pass are a row of their own, which was not used
+  finals <- chosen$runs[chosen$runs$run == "final", ]
+  expect_gt(nrow(finals), 1)
+  expect_identical(finals$used, rep(c(FALSE, TRUE), c(nrow(finals) - 1, 1)))
+  expect_identical(finals$kernel[1], "klmc")
+  expect_identical(finals$log_z[nrow(finals)], chosen$log_z)
+  # and all that was evaluated counts
+  expect_equal(sum(chosen$runs$n_target_evals), points)
   expect_identical(chosen$kernel$name, "mala")
   expect_false("edges" %in% chosen$diagnostics$name) # it rejects what would cross it
   expect_lt(abs(chosen$log_z), 5 * chosen$std_error)

@@ -191,7 +191,7 @@ test_that("a single island has no error, and says so", {
       expect_identical(glance(fit)[[field]], NA_real_)
       expect_true(all(is.na(fit$runs[[field]])))
     }
-    expect_identical(unique(fit$island), 1L)
+    expect_length(unique(fit$island), 1) # 1, or one of a further pass
   }
   expect_output(print(on_islands(1)), "unbiased run; its error takes more islands")
 })
@@ -247,7 +247,9 @@ test_that("draws are pooled in proportion to each island's estimate", {
   z <- exp(fit$islands$log_z)
   expect_equal(share, z / sum(z))
   # within an island they are its own
-  one <- on_islands(1)
+  one <- calmly(smc_run(target, fit$schedule,
+    reference = fit$reference, n_particles = 64, islands = 1, seed = 1
+  ))
   expect_equal(w[1:64] / share[1], exp(one$log_weights))
   expect_equal(
     fit$islands$ess,
