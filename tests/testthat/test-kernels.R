@@ -16,7 +16,7 @@ is_adjusted <- function(kernel) kernel$name %in% c("mala", "rwmh")
 small_target <- target_gaussian(2, mean = 1, sd = 0.7)
 small_fit <- function(..., target = small_target, n_particles = 64,
                       n_steps = 6, seed = 1) {
-  smc_plain(target, ..., n_particles = n_particles, n_steps = n_steps, seed = seed)
+  calmly(smc_plain(target, ..., n_particles = n_particles, n_steps = n_steps, seed = seed))
 }
 
 # arguments -------------------------------------------------------------------
