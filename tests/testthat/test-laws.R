@@ -120,7 +120,7 @@ test_that("the backward kernels rank as in the paper", {
   log_z <- function(backward) {
     kernel <- kernel_lmc(0.5, backward)
     replicates(64, function(seed) {
-      smc_run(far, schedule, kernel = kernel, seed = seed)$log_z
+      calmly(smc_run(far, schedule, kernel = kernel, seed = seed))$log_z
     })
   }
   # The median is `value` within 3 of its standard errors, by the sample's own
@@ -141,7 +141,7 @@ test_that("the backward kernels rank as in the paper", {
 # models --------------------------------------------------------------------
 
 test_that("Sonar by LMC has a plausible log evidence and a frugal tuner", {
-  fit <- smc_plain(target_sonar(), kernel = kernel_lmc(), seed = 1)
+  fit <- calmly(smc_plain(target_sonar(), kernel = kernel_lmc(), seed = 1))
   expect_gt(fit$log_z, -116)
   expect_lt(fit$log_z, -105)
   adapt <- fit$steps[fit$steps$run == "adapt", ]
