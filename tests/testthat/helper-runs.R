@@ -33,16 +33,9 @@ record_for <- function(target, ..., n_steps = 16) {
 
 # A run too small to be good, and quick.
 quick_smc <- function(target, ..., kernel = kernel_lmc(), seed = 1) {
-<<<<<<< HEAD
   calmly(
     smc_plain(target, ..., n_particles = 16, n_steps = 3, kernel = kernel, seed = seed)
   )
-=======
-  calmly(smc_plain(
-    target, ...,
-    n_particles = 16, n_steps = 3, kernel = kernel, seed = seed
-  ))
->>>>>>> 390fd4d1da73ffc88ee03ae8b29acb9162d6d71e
 }
 
 # Step sizes given, so that nothing is tuned: n_steps + 1 calls.
