@@ -52,7 +52,8 @@ constrain <- function(target, u, ...) {
 # The core's own map, on the rows of `points`; in the form of what was given.
 change_scale <- function(target, points, given, to_user) {
   points <- .Call(r_change_scale, border_bounds(target), points, to_user)
-  if (is.matrix(given)) name_columns(points, target$names) else stats::setNames(points[1, ], target$names)
+  points <- name_columns(points, target$names)
+  if (is.matrix(given)) points else points[1, ]
 }
 
 # A vector of length `dim`, or a matrix of points: an n x dim matrix.

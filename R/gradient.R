@@ -307,7 +307,7 @@ differences <- function(evaluate, at, v, h) {
   wrong <- abs(off) > rules$wrong_slope * scale + 4 * rounding
   finite <- is.finite(rowSums(f))
   # no slope at all, where there was one over wider steps: the density goes in stairs
-  stair <- h < rules$widest_difference & f[, 1] == f[, 2] & f[, 1] == at$log_density & wrong
+  stair <- h < rules$widest_difference / 2 & f[, 1] == f[, 2] & f[, 1] == at$log_density & wrong
   data.frame(
     difference = gradient + off,
     scale = scale,

@@ -67,6 +67,7 @@ find_peak <- function(evaluate, x) {
       return(list(mode = x, L = curved$L))
     }
     width <- curved$width
+    x <- curved$x
   }
   abort(
     c(
@@ -97,7 +98,7 @@ climb_from <- function(evaluate, x, width) {
 }
 
 # The curvature at x, by differences of gradients over a tenth of a width to both sides.
-# list(width, L); or list(width, problem) where x is no peak.
+# list(L); or where x is no peak list(problem, width, x), with a better x if there is one.
 curvature_at <- function(evaluate, x, width) {
   d <- length(x)
   centre <- evaluate(t(x))
@@ -124,8 +125,14 @@ curvature_at <- function(evaluate, x, width) {
   } else if (sum(backsolve(upper, centre$gradient[1, ], transpose = TRUE)^2) > 1e-4) {
     "the gradient is not 0"
   }
-  if (!is.null(problem)) {
-    return(list(width = width, problem = problem))
+  if (is.null(problem)) {
+    return(list(L = t(chol(chol2inv(upper)))))
   }
-  list(width = width, L = t(chol(chol2inv(upper))))
+  if (!is.null(upper)) {
+    newton <- x + drop(chol2inv(upper) %*% centre$gradient[1, ])
+    if (evaluate(t(newton))$log_density > centre$log_density) {
+      x <- newton
+    }
+  }
+  list(problem = problem, width = width, x = x)
 }

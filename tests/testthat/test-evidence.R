@@ -123,7 +123,7 @@ test_that("it prints with three decimals", {
   one <- normal_fit(-108.1234, 1)
   other <- normal_fit(-109, 2)
   table <- compare_evidence(one, other)
-  expect_output(print(table), "model +log_z +std_error +log_bf")
+  expect_output(print(table), "model +log_z +std_error +converged +log_bf")
   expect_output(print(table), sprintf("one %.3f", one$log_z))
   capture.output(printed <- withVisible(print(table)))
   expect_false(printed$visible)
@@ -309,4 +309,44 @@ test_that("a package that is not there is asked for", {
     fixed = TRUE
   )
   expect_silent(check("stats", "for that"))
+})
+
+# fits that are not to be trusted ------------------------------------------------
+
+failed_fit <- function(...) {
+  fit <- normal_fit(...)
+  fit$diagnostics$passed[1] <- FALSE
+  fit
+}
+
+good_fit <- function(...) {
+  fit <- normal_fit(...)
+  fit$diagnostics$passed <- TRUE
+  fit
+}
+
+test_that("the table has the fits' verdicts, and names those that failed", {
+  good <- good_fit(0, 1)
+  doubtful <- failed_fit(1, 2)
+  expect_warning(
+    table <- compare_evidence(good, doubtful),
+    "diagnostics of \"doubtful\" have failed",
+    class = "autosmc_warning_unreliable"
+  )
+  expect_identical(table$converged, c(TRUE, FALSE))
+  expect_output(print(table), "converged")
+  expect_warning(table <- compare_evidence(good, other = good_fit(1, 2)), NA)
+  expect_identical(table$converged, c(TRUE, TRUE))
+})
+
+test_that("so do bf() and post_prob()", {
+  skip_if_not_installed("bridgesampling")
+  good <- good_fit(0, 1)
+  doubtful <- failed_fit(1, 2)
+  say <- function(code) expect_warning(code, "\"doubtful\"", class = "autosmc_warning_unreliable")
+  say(bridgesampling::bf(good, doubtful))
+  say(bridgesampling::bf(doubtful, good))
+  say(bridgesampling::post_prob(good, doubtful))
+  expect_warning(bridgesampling::bf(good, good_fit(1, 3)), NA)
+  expect_warning(bridgesampling::post_prob(good, good_fit(1, 3)), NA)
 })
