@@ -79,8 +79,9 @@ diagnose_scatter <- function(islands) {
 # Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
 # mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in which the
 # draws have covariance I.
-diagnose_gradients <- function(final, has_edges) {
-  if (is.null(final$gradients) || has_edges) {
+diagnose_gradients <- function(final, has_edges = FALSE) {
+  # with few genealogies the standard errors are not known themselves
+  if (is.null(final$gradients) || has_edges || n_families(final) < rules$least_families) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)

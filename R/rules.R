@@ -134,6 +134,8 @@ rules <- list(
   scatter_rounding = 1e-7,
   # Chance that a right fit fails; limits of 4 to 5 told 46 wrong fits from 19 right ones.
   gradient_level = 1e-4,
+  # Independent draws from which a standard error can be told. A choice.
+  least_families = 20,
   # Root mean square t: 19 of 64 wrong and 5 of 140 right fits of hard shapes have more.
   stein = 3,
   # Variance of the draws in units of the reference's; more, and it is half as wide as the target.

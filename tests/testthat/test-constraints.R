@@ -122,7 +122,7 @@ for (name in names(known)) {
       adapted <- smc_adapt(
         this$target,
         n_particles = 256, n_steps = 8, rounds = rounds, reference = this$start,
-        kernel = kernel_mala(), seed = 1
+        kernel = kernel_mala(), scout = FALSE, seed = 1
       )
       expect_right(
         this, adapted$schedule, adapted$reference, kernel_mala()

@@ -25,7 +25,7 @@ test_that("all pass on a good fit, and its verdict says so", {
   expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
   expect_identical(diagnostics$name, c(
     "scatter", "largest_share", "dead_islands", "mean_gradient", "stein", "width",
-    "edges", "bound", "basins", "rounds"
+    "edges", "proper", "bound", "basins", "rounds"
   ))
   expect_true(all(diagnostics$passed))
   expect_true(all(diagnostics$value <= diagnostics$limit))
@@ -217,11 +217,11 @@ of_scout <- function(means, bounds) {
 
 test_that("evidence that the scout has proved is not to be missed", {
   expect_identical(failed_of(of_scout(1, -0.05)), character())
-  # 0.09 beyond its own error is more than three of 0.02
-  high <- of_scout(1, 0.12)
+  # 0.13 beyond its own error is more than three of 0.02 and the margin of 0.05
+  high <- of_scout(1, 0.16)
   expect_identical(failed_of(high), "bound")
-  expect_equal(high$bound$value, 0.09)
-  expect_identical(failed_of(of_scout(1, 0.08)), character())
+  expect_equal(high$bound$value, 0.13)
+  expect_identical(failed_of(of_scout(1, 0.12)), character())
   expect_null(internal("diagnose_scout")(NULL, final, estimate))
 })
 
