@@ -8,7 +8,7 @@ diagnose <- function(sampler, course, final, estimate) {
     diagnose_islands(final$islands),
     diagnose_gradients(final, isTRUE(course$has_edges)),
     diagnose_draws(final),
-    diagnose_edges(sampler, final),
+    diagnose_edges(sampler, course, final),
     diagnose_scout(course$scout, final, estimate),
     diagnose_rounds(course, sampler, estimate)
   )
@@ -151,8 +151,8 @@ diagnose_draws <- function(final) {
 
 # Whether the density ends near many draws: points one standard deviation away from some of
 # them, along one variable each, are tried.
-diagnose_edges <- function(sampler, final) {
-  if (n_edge_trials(sampler) == 0) {
+diagnose_edges <- function(sampler, course, final) {
+  if (n_edge_trials(sampler, course) == 0) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
@@ -160,7 +160,7 @@ diagnose_edges <- function(sampler, final) {
   d <- ncol(x)
   w <- weighty$w
   sd <- sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2))
-  n <- n_edge_trials(sampler)
+  n <- n_edge_trials(sampler, course)
   along <- rep_len(seq_len(d), n)
   tried <- with_seed(seed_of_run(sampler$seed, edge_key), {
     side <- sample(rep_len(c(-1, 1), n))
@@ -185,8 +185,8 @@ diagnose_edges <- function(sampler, final) {
 
 # Evaluations of the target, which count as those of the islands do. Kernels that reject
 # moves do so at an edge.
-n_edge_trials <- function(sampler) {
-  if (sampler$kernel$adjusted) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
+n_edge_trials <- function(sampler, course) {
+  if (is.null(course) || sampler$kernel$adjusted) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
 # the scout -------------------------------------------------------------------

@@ -107,7 +107,7 @@ final_row <- function(result, used = TRUE) {
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
   sums <- c("n_objective_evals", "n_target_evals", "seconds")
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
-  row$n_target_evals <- row$n_target_evals + n_edge_trials(result$sampler)
+  row$n_target_evals <- row$n_target_evals + n_edge_trials(result$sampler, result$course)
   row
 }
 

@@ -12,7 +12,8 @@ passes <- function(sampler, path, plan, islands) {
       islands, course,
       start = 1 + (pass - 1) * rules$islands_apart
     )
-    proposal <- if (plan$whiten && pass <= rules$most_further_passes) reshape(result, pass)
+    may_go_on <- plan$whiten && plan$rounds[2] > 0 && pass <= rules$most_further_passes
+    proposal <- if (may_go_on) reshape(result, pass)
     if (is.null(proposal)) {
       break
     }

@@ -122,8 +122,9 @@ test_that("estimates from it are unbiased with all kernels", {
 test_that("whitened coordinates make units and locations of no account", {
   run <- function(target, reference) {
     smc(target,
-      reference = reference, n_particles = 64, n_steps = 6, rounds = 0, islands = 2,
-      seed = 3
+      reference = reference, n_particles = 64, n_steps = 6, islands = 2, seed = 3,
+      # given, as a search would enlarge rounding errors
+      kernel = kernel_klmc(step_size = 0.5, refresh_rate = 0.9)
     )
   }
   plain <- run(student_target(3, numeric(3), diag(3)), reference_student(2))
@@ -131,8 +132,8 @@ test_that("whitened coordinates make units and locations of no account", {
     student_target(3, c(0, 4, 8), 4^c(0, 1, 2) * diag(3)),
     reference_student(2, mean = c(0, 4, 8), sd = c(1, 2, 4))
   )
-  expect_equal(moved$log_z, plain$log_z, tolerance = 1e-6)
-  expect_equal(moved$schedule$step_size, plain$schedule$step_size, tolerance = 1e-6)
+  expect_equal(moved$islands$log_z, plain$islands$log_z, tolerance = 1e-9)
+  expect_equal(moved$log_weights, plain$log_weights, tolerance = 1e-9)
 })
 
 test_that("arguments are checked, and what was given is shown", {
