@@ -37,8 +37,8 @@ rows <- lapply(names, function(name) {
       covered = fit$conf_low <= true && true <= fit$conf_high,
       warned = warned,
       evals = sum(runs$n_target_evals),
-      final_evals = runs$n_target_evals[runs$run == "final"],
-      n_steps = runs$n_steps[runs$run == "final"]
+      final_evals = runs$n_target_evals[runs$run == "final" & runs$used],
+      n_steps = runs$n_steps[runs$run == "final" & runs$used]
     )
   })
   cbind(
