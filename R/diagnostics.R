@@ -288,15 +288,15 @@ failed <- function(diagnostics) which(diagnostics$passed == FALSE)
 
 has_failed <- function(diagnostics, name) name %in% diagnostics$name[failed(diagnostics)]
 
-doubts <- function(diagnostics) diagnostics$says[failed(diagnostics)]
+what_failed <- function(diagnostics) diagnostics$says[failed(diagnostics)]
 
 warn_if_unreliable <- function(diagnostics, islands, precision, error) {
-  doubts <- doubts(diagnostics)
-  if (length(doubts) > 0) {
+  findings <- what_failed(diagnostics)
+  if (length(findings) > 0) {
     cli::cli_warn(
       c(
         "The error of {.field log_z} is not to be trusted.",
-        stats::setNames(doubts, rep("x", length(doubts))),
+        stats::setNames(findings, rep("x", length(findings))),
         "i" = "Some islands may have seen a part of the target that others missed.
           Run again with twice the {.arg n_particles}: if {.field log_z} rises by more
           than its error, this run missed something.",

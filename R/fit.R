@@ -129,8 +129,8 @@ print.smc_fit <- function(x, ...) {
   variables <- if (x$target$dim == 1) "variable" else "variables"
   cat("<smc_fit> ", x$target$label, ", ", x$target$dim, " ", variables, "\n", sep = "")
   line("log Z", format_estimate(x, last))
-  for (doubt in doubts(x$diagnostics)) {
-    line("warning", doubt)
+  for (finding in what_failed(x$diagnostics)) {
+    line("warning", finding)
   }
   line(
     "sampler", x$kernel$label, ", ", count(last$n_particles), " particles, ",

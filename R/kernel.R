@@ -209,8 +209,6 @@ kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
   )
 }
 
-has_gradients <- function(kernel) kernel$name != "rwmh"
-
 # Whether there is something to tune; a kernel that needs it but cannot be tuned
 # is an error.
 is_to_be_tuned <- function(kernel) {

@@ -77,7 +77,7 @@ tuner_kl <- function(
   structure(
     list(
       n_subsample = check_count(n_subsample, "n_subsample"),
-      # a default is lowered to the number of particles, a wish is not
+      # a default is lowered to the number of particles, a number that was given is not
       is_default_n = missing(n_subsample),
       search = check_choice(search, "search", c("parabolic", "golden")),
       regularization = number(regularization, "regularization", min = 0),
