@@ -6,22 +6,24 @@ new_fit <- function(sampler, result, plan) {
   course <- result$course
   final <- result$final
   if (is.null(final)) {
-    estimate <- combine(course$best$runs)
+    estimates <- tibble::tibble(method = "smc", !!!combine(course$best$runs))
     draws <- course$best
     draws$island <- rep(1L, nrow(draws$particles))
     steps <- course$best$steps
   } else {
-    estimate <- result$estimate
+    estimates <- final$estimates
     warn_if_unreliable(
-      result$diagnostics, final$islands, plan$precision, estimate$std_error
+      result$diagnostics, final$islands, plan$precision, headline(estimates)$std_error
     )
     draws <- final
     steps <- final$steps[final$steps$island == final$island[1], ]
   }
+  estimate <- as.list(headline(estimates))
   structure(
     c(
-      estimate,
+      estimate[setdiff(names(estimate), "method")],
       list(
+        estimates = estimates,
         particles = outputs_of(sampler$target, draws$particles),
         log_weights = draws$log_weights,
         island = draws$island,
@@ -37,7 +39,7 @@ new_fit <- function(sampler, result, plan) {
         diagnostics = result$diagnostics
       ),
       sampler[sampler_names],
-      plan[setdiff(names(plan), c("islands", "scout", "chooses_kernel"))]
+      plan[setdiff(names(plan), c("islands", "scout", "chooses_kernel", "bridges"))]
     ),
     # the class and `logml` are what bridgesampling asks of what it compares
     class = c("smc_fit", "bridge")
@@ -93,7 +95,7 @@ scout_row <- function(scout) {
   )
 }
 
-# The islands of a pass together, with the evaluations of its diagnostics.
+# The islands of a pass together, with the evaluations of bridge and diagnostics.
 final_row <- function(result, used = TRUE) {
   islands <- result$final$islands
   label <- result$course$best$runs$label
@@ -102,12 +104,15 @@ final_row <- function(result, used = TRUE) {
   row$used <- used
   row$label <- if (is.null(label)) "given" else label
   row$kernel <- result$sampler$kernel$name
-  row[names(result$estimate)] <- result$estimate
+  by_smc <- as.list(result$final$estimates[1, ])
+  by_smc$method <- NULL
+  row[names(by_smc)] <- by_smc
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
   sums <- c("n_objective_evals", "n_target_evals", "seconds")
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
-  row$n_target_evals <- row$n_target_evals + n_edge_trials(result$sampler, result$course)
+  row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +
+    n_edge_trials(result$sampler, result$course)
   row
 }
 

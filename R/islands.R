@@ -13,7 +13,8 @@ check_islands <- function(islands, precision, max_islands) {
   list(islands = islands, precision = precision, max_islands = max_islands)
 }
 
-# The final runs along a path, as pool() returns them. start: the number of the first.
+# The final runs along a path, as pool() returns them, with their `estimates`. start: the
+# number of the first.
 run_islands <- function(sampler, path, islands, start = 1) {
   if (in_parallel(islands$islands)) {
     close_progress(sampler$progress) # other processes could not go on with it
@@ -23,22 +24,26 @@ run_islands <- function(sampler, path, islands, start = 1) {
     lapply_islands(sampler, indices, function(i) run_sampler(sampler, path, "final", i))
   }
   records <- run_all(start - 1 + seq_len(islands$islands))
-  while (wants_more(records, islands)) {
+  final <- estimate_evidence(sampler, records, start, islands$bridges)
+  while (wants_more(final, length(records), islands)) {
     n <- length(records)
     records <- c(records, run_all(start - 1 + seq(n + 1, min(n + 4, islands$max_islands))))
+    evaluated <- final$n_bridge_evals
+    final <- estimate_evidence(sampler, records, start, islands$bridges)
+    final$n_bridge_evals <- final$n_bridge_evals + evaluated
   }
   if (all_dead(records)) {
     stop(records[[1]]$dead)
   }
-  pool(records, start)
+  final
 }
 
 # Whether a precision is asked for, not reached yet, and there is room for more islands.
-wants_more <- function(records, islands) {
-  if (is.null(islands$precision) || length(records) >= islands$max_islands) {
+wants_more <- function(final, n, islands) {
+  if (is.null(islands$precision) || n >= islands$max_islands) {
     return(FALSE)
   }
-  all_dead(records) || combine(islands_table(records))$std_error > islands$precision
+  !isTRUE(headline(final$estimates)$std_error <= islands$precision)
 }
 
 all_dead <- function(records) all(vapply(records, is_dead, NA))
@@ -104,6 +109,7 @@ pool <- function(records, start = 1) {
     unconstrained = stack("unconstrained"),
     coordinates = stack("coordinates"),
     gradients = stack("gradients"),
+    log_target = unlist(lapply(living, `[[`, "log_target")),
     log_weights = unlist(weights),
     island = rep(islands$island[alive], each = nrow(living[[1]]$particles)),
     origins = unlist(Map(
@@ -120,25 +126,6 @@ islands_table <- function(records, start = 1) {
     bind_rows(lapply(records, `[[`, "runs"))
   )
   tibble::as_tibble(table[setdiff(names(table), "run")])
-}
-
-# The estimate from several islands: the mean of the Z's, its error by the delta method,
-# and an interval by Student's t. The error is never less than what the islands predict
-# by themselves: where they agree by chance, all may have missed the same.
-combine <- function(islands, level = 0.95) {
-  n <- nrow(islands)
-  largest <- max(islands$log_z)
-  z <- exp(islands$log_z - largest)
-  variance <- max(stats::var(z), mean((z * islands$predicted_sd)[z > 0]^2))
-  estimate <- largest + log(mean(z))
-  error <- if (n > 1) sqrt(variance / n) / mean(z) else NA_real_
-  half <- if (n > 1) stats::qt((1 + level) / 2, n - 1) * error else NA_real_
-  list(
-    log_z = estimate,
-    std_error = error,
-    conf_low = estimate - half,
-    conf_high = estimate + half
-  )
 }
 
 #' Repeat the unbiased run of a fit

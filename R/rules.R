@@ -111,8 +111,10 @@ rules <- list(
   # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
   families_per_dimension = 2,
   # passes ---------------------------------------------------------------------
-  # One pass cured funnels, two centred eight schools.
-  most_further_passes = 2,
+  # One pass cured most funnels, two centred eight schools; more only as the estimate rises, ...
+  sure_passes = 2,
+  # ... up to so many: funnels of 20 and 30 variables rose in each of three. A choice.
+  most_further_passes = 5,
   # Times 0.75 it is a half, which halved the errors on bananas, horseshoes and eight schools.
   shaped_fraction = 2 / 3,
   # Gain in mean log density for which a shape is worth a pass; less is noise of the fit. A choice.
@@ -121,6 +123,15 @@ rules <- list(
   fall_reshaped = 0.05,
   # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,
+  # bridge ---------------------------------------------------------------------
+  # Islands from which a bridge is made: two in each half, so that its error can be told.
+  bridge_islands = 4,
+  # Steps of the iteration, which converges in ten or so.
+  most_bridge_steps = 500,
+  # Where two steps differ by less it has converged.
+  bridge_tolerance = 1e-8,
+  # Log densities are known to so much; the error of a bridge to a normal target is not 0.
+  rounding_error = 1e-6,
   # diagnostics ----------------------------------------------------------------
   # From so many islands on one that makes up half of the mean is suspicious.
   least_islands = 4,
@@ -160,6 +171,10 @@ rules <- list(
   sure_round = 0.5,
   # Rounds tune, and are biased by a little: so much is forgiven. A choice.
   round_margin = 0.05,
+  # Errors by which bridge and SMC may differ: beyond them one of the two is wrong. A choice.
+  errors_of_estimates = 4,
+  # A pass that raises the estimate by more than this beyond the errors is not the last. A choice.
+  rise_of_pass = 0.05,
   # Errors by which a round may have found more: the largest of several is compared. A choice.
   round_errors = 4
 )

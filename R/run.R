@@ -8,6 +8,7 @@ run_key <- function(run, index) {
 
 scout_key <- 2^31 - 1
 edge_key <- 2^31 - 2
+bridge_key <- 2^31 - 3 # and the one below, for the two halves
 
 # the run ---------------------------------------------------------------------
 
@@ -26,6 +27,7 @@ edge_key <- 2^31 - 2
 # * `particles`: an n x dim matrix; `unconstrained`: the same, where there are bounds;
 # * `coordinates`: in which a normal reference is standard; `gradients`: those of the
 #   log target there, for kernels that have them;
+# * `log_target`: the log target there;
 # * `log_weights`: normalised; `origins`: the first particle each descends from.
 run_sampler <- function(sampler, path, run, index) {
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
@@ -66,7 +68,7 @@ new_record <- function(result, sampler, run, index, seconds) {
   c(record, list(
     particles = name_columns(result$particles, sampler$target$names),
     log_weights = normalise_log(result$log_weights)
-  ), result[c("unconstrained", "coordinates", "gradients", "origins")])
+  ), result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")])
 }
 
 is_dead <- function(record) !isFALSE(record$dead)
@@ -120,6 +122,8 @@ rethrow_at_step <- function(e, step, run) {
 where_in_run <- function(step, run) {
   if (run == "scout") {
     "in the scout, before the first run"
+  } else if (run == "bridge") {
+    "at a draw for the bridge estimate, after the last run"
   } else if (step == 0) {
     sprintf("at the start of the %s run, at a draw from the reference", run)
   } else {

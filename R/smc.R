@@ -278,6 +278,7 @@ smc <- function(
     progress = progress
   ))
   adapts <- needs_adapting(kernel, path)
+  islands$bridges <- adapts && plan$whiten && !is_biased(kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
   result <- once_each(if (adapts) {
@@ -362,6 +363,7 @@ smc_run <- function(
   check_class(kernel, "kernel", "smc_kernel", "kernel_lmc()")
   path <- check_schedule_frame(schedule, kernel)
   islands <- check_islands(islands, precision, max_islands)
+  islands$bridges <- FALSE
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner_kl(),
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,

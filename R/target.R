@@ -170,17 +170,19 @@ border_of_run <- function(settings) {
 
 # The log density, and gradient, at the rows of x: for tests and for the curious.
 # On the user's scale; or as the sampler sees them, where x and the gradient are
-# unconstrained and the log density has the log Jacobian.
+# unconstrained and the log density has the log Jacobian; or in the coordinates of a
+# reference, by its maps.
 # evaluators: of border_of_run(), which say only once what there is to say.
 evaluate_target <- function(
   target,
   x,
   gradient = TRUE,
   unconstrained = FALSE,
+  maps = list(),
   evaluators = target_border(target)
 ) {
   storage.mode(x) <- "double"
-  border <- with_addresses(evaluators)
+  border <- c(with_addresses(evaluators), list(maps = maps))
   if (!unconstrained) {
     border[c("lower", "upper")] <- NULL
   }
