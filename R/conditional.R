@@ -80,14 +80,16 @@ find_bending <- function(w, views, drivers, n) {
   if (isTRUE(max(part) > max(chance, rules$least_bend))) free[best]
 }
 
-# The particles given some of their coordinates, the conditioning variables: x = centre + L u, where
-# u_j = z_j exp(slope_j . z_drivers) + shift_j . z_drivers + curve_j . (z_drivers^2 - 1)
-# and z has unit variance. L has the factor of these and the others', and nothing between
-# them. Location and log scale are found in turn, the location by weighted least squares
-# and the log scale by regression of the log squares of what is left. The weights matter:
-# where the scale is small the location must be right to a fraction of it. `criterion` is
-# the mean log density, less what as many parameters gain by chance (Schwarz).
-condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
+# The particles given some of their coordinates, the conditioning variables:
+# x = centre + L u, where
+# u_j = exp(slope_j . z_D) (z_j + offset_j + shift_j . z_D + curve_j . (z_D^2 - 1)),
+# D are the conditioning variables, and z has unit variance. L has the factor of these and
+# the others', and nothing between them. Location and log scale are found in turn, the
+# location by weighted least squares and the log scale by regression of the log squares of
+# what is left. The weights matter: where the scale is small the location must be right to
+# a fraction of it. `criterion` is the mean log density, less what as many parameters gain
+# by chance (Schwarz).
+condition_on <- function(x, w, drivers, n, families) {
   d <- ncol(x)
   followers <- setdiff(seq_len(d), drivers)
   among_drivers <- fit_scale(x[, drivers, drop = FALSE], w)
@@ -99,13 +101,15 @@ condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
   z_drivers <- whitened(among_drivers, x[, drivers, drop = FALSE])
   design <- cbind(1, z_drivers)
   bent <- cbind(design, z_drivers^2 - 1)
-  location <- matrix(0, ncol(bent), d)
+  location <- matrix(0, 1 + ncol(bent), d)
   log_scale <- matrix(0, ncol(design), d)
-  for (sweep in seq_len(n_sweeps)) {
+  for (sweep in seq_len(rules$location_sweeps)) {
     # the scale that the others have in common must not count in their correlations
-    common <- rowMeans(log_scale[, followers, drop = FALSE])
-    precision <- precisions(w, design %*% common)
-    rest <- regress(bent, x[, followers, drop = FALSE], precision)$residuals
+    common <- exp(drop(design %*% rowMeans(log_scale[, followers, drop = FALSE])))
+    precision <- precisions(w, common)
+    rest <- regress(
+      cbind(1, common * bent), x[, followers, drop = FALSE], precision
+    )$residuals
     among_followers <- fit_scale(rest, precision)
     if (is.null(among_followers)) {
       return(NULL)
@@ -113,7 +117,8 @@ condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
     L[followers, followers] <- among_followers
     u <- whitened(L, x)
     for (j in followers) {
-      at <- regress_briefly(bent, u[, j], precisions(w, design %*% log_scale[, j]), families)
+      scale <- exp(drop(design %*% log_scale[, j]))
+      at <- regress_briefly(cbind(1, scale * bent), u[, j], precisions(w, scale), families)
       location[, j] <- at$coefficients
       # least squares draws the line to points of high leverage: make up for it
       square <- at$residuals^2 / (1 - at$leverage) + rules$least_square
@@ -121,16 +126,18 @@ condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
     }
     log_scale[1, ] <- 0 # L has the constant
   }
-  z <- (u - bent %*% location) * exp(-design %*% log_scale)
+  centred <- sweep(u, 2, location[1, ])
+  z <- centred * exp(-design %*% log_scale) - bent %*% location[-1, , drop = FALSE]
   scale <- sqrt(colSums(w * z^2))
   scale[drivers] <- 1
   z <- sweep(z, 2, scale, "/")
-  rows <- 1 + seq_along(drivers)
+  rows <- 2 + seq_along(drivers)
   fit <- list(
     drivers = drivers,
     z = z,
     centre = drop(L %*% location[1, ]),
     L = L %*% diag(scale, d),
+    offset = location[2, ] / scale,
     shift = t(location[rows, , drop = FALSE]) / scale,
     curve = t(location[rows + length(drivers), , drop = FALSE]) / scale,
     slope = t(log_scale[-1, , drop = FALSE])
@@ -143,21 +150,26 @@ condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
 }
 
 # Weights w over squared scales; they sum to one.
-precisions <- function(w, log_scale) exp(normalise_log(log(w) - 2 * drop(log_scale)))
+precisions <- function(w, scale) exp(normalise_log(log(w) - 2 * log(scale)))
 
-# Weighted least squares; y is a vector, or a matrix with a column a variable. The
-# leverage is kept below 1, where nothing is left to see. `spread` is the diagonal of
-# the coefficients' covariance, in units of the residual's.
+# Weighted least squares; y is a vector, or a matrix with a column a variable. A column
+# that others make up has the coefficient 0. The leverage is kept below 1, where nothing
+# is left to see. `spread` is the diagonal of the coefficients' covariance, in units of the
+# residual's.
 regress <- function(design, y, weights) {
   root <- sqrt(weights)
   decomposition <- qr(design * root)
   coefficients <- qr.coef(decomposition, y * root)
-  coefficients[is.na(coefficients)] <- 0 # of a column that others make up
+  coefficients[is.na(coefficients)] <- 0
+  free <- seq_len(decomposition$rank)
+  spread <- numeric(ncol(design))
+  spread[decomposition$pivot[free]] <-
+    diag(chol2inv(qr.R(decomposition)[free, free, drop = FALSE]))
   list(
     coefficients = coefficients,
     residuals = y - design %*% coefficients,
-    leverage = pmin(rowSums(qr.Q(decomposition)^2), 1 - 1e-8),
-    spread = diag(chol2inv(qr.R(decomposition)))
+    leverage = pmin(rowSums(qr.Q(decomposition)[, free, drop = FALSE]^2), 1 - 1e-8),
+    spread = spread
   )
 }
 

@@ -13,7 +13,7 @@ diagnose <- function(sampler, course, final) {
     diagnose_edges(sampler, course, final),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
-    diagnose_passes(course$passes, by_smc)
+    diagnose_passes(course$estimate, headline(final$estimates))
   )
   rows <- Filter(Negate(is.null), rows)
   if (length(rows) > 0) bind_rows(rows)
@@ -299,12 +299,11 @@ diagnose_rounds <- function(course, sampler, estimate) {
 }
 
 # Two passes that agree are evidence; one that finds more than the one before is not the
-# last word.
-diagnose_passes <- function(passes, estimate) {
-  if (length(passes) == 0) {
+# last word. last: the estimate of the pass before, NULL in the first.
+diagnose_passes <- function(last, estimate) {
+  if (is.null(last)) {
     return()
   }
-  last <- passes[[length(passes)]]
   error <- sqrt(last$std_error^2 + estimate$std_error^2)
   rise <- estimate$log_z - last$log_z
   list(diagnostic(

@@ -26,6 +26,7 @@ passes <- function(sampler, path, plan, islands) {
       break
     }
     course$passes <- c(course$passes, list(final_row(result, used = FALSE)))
+    course$estimate <- headline(result$final$estimates)
   }
   result$course <- course
   result

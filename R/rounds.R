@@ -38,7 +38,9 @@ check_n_rounds <- function(rounds) {
 
 # the course of adaptation ----------------------------------------------------
 # It is a list: `records`, all runs so far; `used`, which of them were built on; `best`,
-# the last of these; `allowed`, the rungs that may still be fitted; and `scout`.
+# the last of these; `allowed`, the rungs that may still be fitted; `scout`; and after
+# further passes `passes`, rows for the islands of those before, and `estimate`, of the last
+# of these.
 
 # Scout, race, rounds. Returns the course.
 adapt <- function(sampler, path, plan) {

@@ -104,12 +104,18 @@ rules <- list(
   shape_work = 1e8,
   # But no fewer rows than this. A choice.
   least_rows = 2048,
+  # Times that conditional location and scale are fitted in turn; they settle in three. A choice.
+  location_sweeps = 4,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.
   em_steps = 8,
   # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
   families_per_dimension = 2,
+  # Standard errors of skewness or kurtosis, above which a coordinate is not normal. A choice.
+  odd_moment = 4,
+  # Tails that are heavier are a Student t's. A choice.
+  heaviest_tail = 0.2,
   # passes ---------------------------------------------------------------------
   # One pass cured most funnels, two centred eight schools; more only as the estimate rises, ...
   sure_passes = 2,
@@ -174,7 +180,7 @@ rules <- list(
   # Errors by which bridge and SMC may differ: beyond them one of the two is wrong. A choice.
   errors_of_estimates = 4,
   # A pass that raises the estimate by more than this beyond the errors is not the last. A choice.
-  rise_of_pass = 0.05,
+  rise_of_pass = 0.02,
   # Errors by which a round may have found more: the largest of several is compared. A choice.
   round_errors = 4
 )
