@@ -89,12 +89,12 @@ abort_verbatim <- function(message, class) {
   stop(errorCondition(message, class = class))
 }
 
-# Evaluates `code`, and calls `handle` on an error where it is raised. One that is only
-# signalled, by signalCondition(), ends nothing in R, and so it is let pass; but rlang
+# A handler for withCallingHandlers() that calls `handle` on errors that are raised. One
+# that is only signalled, by signalCondition(), ends nothing in R, and passes; but rlang
 # signals its errors in the same way before it raises them.
-on_raised_error <- function(code, handle) {
-  withCallingHandlers(code, error = function(e) {
+if_raised <- function(handle) {
+  function(e) {
     is_signalled <- identical(sys.function(-1), signalCondition)
     if (!is_signalled || inherits(e, "rlang_error")) handle(e)
-  })
+  }
 }

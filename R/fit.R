@@ -1,6 +1,6 @@
 # The result of a run, and what can be done with it.
 
-# result: of passes(), or one_pass(); or list(course) where there are no islands. plan: the
+# result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
 # settings that are not those of a single run.
 new_fit <- function(sampler, result, plan) {
   course <- result$course

@@ -19,13 +19,13 @@ run_islands <- function(sampler, path, islands, start = 1) {
     close_progress(sampler$progress) # other processes could not go on with it
     sampler$progress <- NULL
   }
-  run_all <- function(indices) {
-    lapply_islands(sampler, indices, function(i) run_sampler(sampler, path, "final", i))
-  }
-  records <- run_all(start - 1 + seq_len(islands$islands))
-  while (wants_more(records, islands)) {
-    n <- length(records)
-    records <- c(records, run_all(start - 1 + seq(n + 1, min(n + 4, islands$max_islands))))
+  records <- list()
+  n_more <- islands$islands
+  while (n_more > 0) {
+    indices <- start - 1 + length(records) + seq_len(n_more)
+    more <- lapply_islands(sampler, indices, run_sampler, path = path, run = "final")
+    records <- c(records, more)
+    n_more <- n_wanted(records, islands)
   }
   if (all_dead(records)) {
     stop(records[[1]]$dead)
@@ -33,30 +33,35 @@ run_islands <- function(sampler, path, islands, start = 1) {
   pool(records, start)
 }
 
-# Whether a precision is asked for, not reached yet, and there is room for more islands.
-wants_more <- function(records, islands) {
-  if (is.null(islands$precision) || length(records) >= islands$max_islands) {
-    return(FALSE)
+# How many islands are added next, four at most, for a precision that is not reached yet.
+n_wanted <- function(records, islands) {
+  if (is.null(islands$precision)) {
+    return(0)
   }
-  all_dead(records) || combine(islands_table(records))$std_error > islands$precision
+  is_reached <- !all_dead(records) &&
+    combine(islands_table(records))$std_error <= islands$precision
+  if (is_reached) 0 else min(4, islands$max_islands - length(records))
 }
 
 all_dead <- function(records) all(vapply(records, is_dead, NA))
 
-# In parallel where the user has set a plan for it; in this process otherwise. The
-# random streams belong to the islands, so the results are the same.
-lapply_islands <- function(sampler, indices, f) {
+# A list of f(index, sampler = sampler, ...), in parallel where the user has set a plan for
+# it; in this process otherwise. The random streams belong to the islands, so the results
+# are the same.
+lapply_islands <- function(sampler, indices, f, ...) {
   if (in_parallel(length(indices))) {
     needed <- needed_by_functions(user_functions(sampler[c("target", "reference")]))
     future.apply::future_lapply(
       indices,
       f,
+      sampler = sampler,
+      ...,
       future.seed = NULL,
       future.globals = needed$globals,
       future.packages = c("autosmc", needed$packages)
     )
   } else {
-    lapply(indices, f)
+    lapply(indices, f, sampler = sampler, ...)
   }
 }
 
@@ -165,9 +170,10 @@ smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   n <- check_count(n, "n")
   sampler <- sampler_of_fit(fit, seed)
-  records <- once_each(lapply_islands(sampler, seq_len(n), function(i) {
-    run_sampler(sampler, as.list(fit$schedule), "final", i)["runs"]
-  }))
+  records <- once_each(lapply_islands(
+    sampler, seq_len(n), function(...) run_sampler(...)["runs"],
+    path = as.list(fit$schedule), run = "final"
+  ))
   columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
   tibble::tibble(
     replicate = seq_len(n),

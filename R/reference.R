@@ -351,9 +351,9 @@ reference_evaluator <- function(reference, target) {
 
 # Marks errors for rethrow_at_step().
 blame_reference <- function(code) {
-  on_raised_error(code, function(e) {
+  withCallingHandlers(code, error = if_raised(function(e) {
     abort("The reference failed.", c("reference", "target"), parent = e)
-  })
+  }))
 }
 
 # draws -----------------------------------------------------------------------

@@ -29,9 +29,9 @@ edge_key <- 2^31 - 2
 # * `log_weights`: normalised; `origins`: the first particle each descends from.
 run_sampler <- function(sampler, path, run, index) {
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
-  config <- on_raised_error(
+  config <- withCallingHandlers(
     core_config(sampler, path, tuner, run_key(run, index)),
-    function(e) rethrow_at_step(e, 0L, run)
+    error = if_raised(function(e) rethrow_at_step(e, 0L, run))
   )
   begin_run(sampler$progress, run, index, config$n_steps)
   step <- NULL # under way; NULL before the first evaluation
@@ -40,9 +40,9 @@ run_sampler <- function(sampler, path, run, index) {
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
   started <- proc.time()[["elapsed"]]
-  result <- on_raised_error(
+  result <- withCallingHandlers(
     .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
-    function(e) rethrow_at_step(e, step, run)
+    error = if_raised(function(e) rethrow_at_step(e, step, run))
   )
   seconds <- proc.time()[["elapsed"]] - started
   new_record(result, sampler, run, index, seconds)

@@ -283,7 +283,7 @@ smc <- function(
   result <- once_each(if (adapts) {
     passes(sampler, path, plan, islands)
   } else {
-    one_pass(sampler, path, islands)
+    conclude(sampler, run_islands(sampler, path, islands))
   })
   new_fit(result$sampler, result, c(plan, islands))
 }
@@ -368,7 +368,10 @@ smc_run <- function(
     progress = progress
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
-  result <- once_each(one_pass(sampler, path, islands))
+  result <- once_each({
+    final <- run_islands(sampler, path, islands)
+    conclude(sampler, final)
+  })
   new_fit(result$sampler, result, islands)
 }
 
@@ -405,7 +408,7 @@ check_path <- function(schedule, kernel) {
   if (!is_adaptive(schedule)) {
     path <- list(lambda = check_schedule(schedule))
     n_steps <- length(path$lambda)
-  } else if (kernel$name %in% c("mala", "rwmh")) {
+  } else if (kernel$adjusted) {
     path <- list(adaptive_ess = schedule$ess, n_steps = schedule$max_steps)
     n_steps <- path$n_steps
   } else {
