@@ -120,11 +120,9 @@ pool <- function(records, start = 1) {
 
 # A row an island. start: the number of the first.
 islands_table <- function(records, start = 1) {
-  table <- cbind(
-    island = as.integer(start - 1 + seq_along(records)),
-    bind_rows(lapply(records, `[[`, "runs"))
-  )
-  tibble::as_tibble(table[setdiff(names(table), "run")])
+  runs <- as.list(bind_rows(lapply(records, `[[`, "runs")))
+  runs$run <- NULL
+  do.call(new_table, c(list(island = as.integer(start - 1 + seq_along(records))), runs))
 }
 
 # The estimate from several islands: the mean of the Z's, its error by the delta method,
