@@ -1,8 +1,9 @@
 # Classed errors: every error of the package has the class `autosmc_error` and
 # one of `autosmc_error_input` (an argument is wrong), `autosmc_error_target`
 # (the target failed), `autosmc_error_gradient` (its gradient is wrong),
-# `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left)
-# and `autosmc_error_package` (a suggested package is not installed).
+# `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left),
+# `autosmc_error_memory` (a run is too large) and `autosmc_error_package` (a suggested
+# package is not installed).
 
 abort <- function(message, class, ..., .envir = parent.frame()) {
   cli::cli_abort(
@@ -12,11 +13,6 @@ abort <- function(message, class, ..., .envir = parent.frame()) {
     call = NULL,
     .envir = .envir
   )
-}
-
-# The condition that abort() would raise.
-catch_abort <- function(..., .envir = parent.frame()) {
-  tryCatch(abort(..., .envir = .envir), autosmc_error = identity)
 }
 
 # Evaluates `code`; what warns in the same words, or tells of the same missing gradient,

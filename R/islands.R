@@ -28,7 +28,7 @@ run_islands <- function(sampler, path, islands, start = 1) {
     n_more <- n_wanted(records, islands)
   }
   if (all_dead(records)) {
-    stop(records[[1]]$dead)
+    abort_dead(records[[1]])
   }
   pool(records, start)
 }

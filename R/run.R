@@ -19,7 +19,7 @@ edge_key <- 2^31 - 2
 # the path does not give, or "final". index: the round, or the island.
 #
 # Returns its record, also when all particles die, a list of
-# * `dead`: FALSE, or the classed condition that says at which step all particles died;
+# * `dead`: FALSE, or where all particles died, list(step, run);
 # * `steps` and `runs`: tibbles with a row a step, and one row for the run;
 # * `reference`: where it started;
 # and where it is not dead
@@ -53,9 +53,9 @@ new_record <- function(result, sampler, run, index, seconds) {
   if (result$status == status_failed) {
     abort_failed(result, steps, run)
   }
-  dead <- if (result$status == status_dead) dead_condition(result, steps, run) else FALSE
+  is_dead <- result$status == status_dead
   record <- list(
-    dead = dead,
+    dead = if (is_dead) list(step = result$step, run = run) else FALSE,
     steps = steps,
     runs = runs_table(result, run, index, sampler, steps, seconds),
     reference = sampler$reference
@@ -143,9 +143,10 @@ abort_failed <- function(result, steps, run) {
   )
 }
 
-dead_condition <- function(result, steps, run) {
-  where <- where_in_run(result$step, run)
-  catch_abort(
+# The error of a verb that cannot go on without this run.
+abort_dead <- function(record) {
+  where <- where_in_run(record$dead$step, record$dead$run)
+  abort(
     c(
       "No particle is left {where}: every weight is zero.",
       "i" = "The target's log density is NaN or -Inf at every particle, or
@@ -155,10 +156,10 @@ dead_condition <- function(result, steps, run) {
       "i" = "The steps up to there are in the error's {.field trace}."
     ),
     "degenerate",
-    step = result$step,
-    run = run,
-    n_target_evals = result$n_evals,
-    trace = steps
+    step = record$dead$step,
+    run = record$dead$run,
+    n_target_evals = record$runs$n_target_evals,
+    trace = record$steps
   )
 }
 
