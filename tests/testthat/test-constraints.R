@@ -98,7 +98,7 @@ known <- list(
 # which is the estimate of Z times the weighted mean of x. Both over the true Z, and
 # the second over the size of x.
 expect_right <- function(known, schedule, reference, kernel) {
-  n <- 150
+  n <- 300
   fit <- calmly(smc_run(
     known$target, schedule,
     reference = reference, kernel = kernel,
@@ -144,15 +144,15 @@ test_that("the fitted reference is that of the unconstrained particles", {
     n_particles = 1000, seed = 1, rounds = 1
   )
   # log x of Gamma(a, b) has mean digamma(a) - log(b) and variance trigamma(a)
-  expect_equal(fit$reference$mean, digamma(4) - log(2), tolerance = 0.1)
-  expect_equal(fit$reference$sd, sqrt(1.5 * trigamma(4)), tolerance = 0.15)
+  expect_equal(fit$reference$mean, digamma(4) - log(2), tolerance = 0.3)
+  expect_equal(fit$reference$sd, sqrt(1.5 * trigamma(4)), tolerance = 0.2)
 })
 
 test_that("draws have the right distribution", {
   fit <- smc(beta_target(0.5, 0.7)$target, n_particles = 512, seed = 1)
   set.seed(1)
   draws <- sample(fit$particles, 400, replace = TRUE, exp(fit$log_weights))
-  expect_gt(suppressWarnings(ks.test(draws, "pbeta", 0.5, 0.7))$p.value, 0.01)
+  expect_gt(suppressWarnings(ks.test(draws, "pbeta", 0.5, 0.7))$p.value, chance)
 })
 
 test_that("an untuned run makes exactly N (T + 1) evaluations, all inside", {

@@ -193,7 +193,7 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
   expect_equal(sum(chosen$runs$n_target_evals), points)
   expect_identical(chosen$kernel$name, "mala")
   expect_false("edges" %in% chosen$diagnostics$name) # it rejects what would cross it
-  expect_lt(abs(chosen$log_z), 5 * chosen$std_error)
+  expect_log_z(chosen, 0, resolution = 0.3)
 
   # with the bound there is none
   bounded <- target_function(function(x) -x[, 1], 1,

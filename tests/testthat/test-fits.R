@@ -215,8 +215,7 @@ test_that("what cannot be moved stays", {
 test_that("after a fit to few particles the islands are unbiased", {
   fit <- calmly(smc(wide_target(), n_particles = 32, n_steps = 16, islands = 4, seed = 1))
   z <- exp(smc_replicate(fit, 400, seed = 3)$log_z)
-  expect_lt(sd(z) / 20, 0.05)
-  expect_lt(abs(mean(z) - 1), 4.5 * sd(z) / 20)
+  expect_mean(z, 1, resolution = 0.3)
 })
 
 # a normal from particles and gradients ----------------------------------------
@@ -531,11 +530,10 @@ test_that("a Student t is fitted to heavy tails, and not to normal ones", {
 
 test_that("the default finds the neck of a funnel, and all of its evidence", {
   # the paper's method, at more evaluations: about -0.5; the truth is 0
-  fits <- lapply(1:4, function(seed) calmly(smc(target_funnel(), seed = seed)))
+  fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
   for (fit in fits) {
     expect_identical(fit$reference$driven$drivers, 1L)
-    expect_lt(abs(fit$log_z), 5 * fit$std_error + 0.02)
-    expect_lt(fit$std_error, 0.1)
+    expect_log_z(fit, 0, resolution = 0.3)
   }
   expect_output(print(fits[[1]]$reference), "scales driven by 1 of the coordinates")
 })
