@@ -87,7 +87,7 @@ for (name in names(others)) {
 
 # Particles after many moves at temperature 1 are independent draws: with one
 # step nothing is resampled.
-chain_ends <- function(target, kernel, step_size, ..., n_particles = 10000) {
+chain_ends <- function(target, kernel, step_size, ..., n_particles = 25000) {
   schedule <- data.frame(lambda = 1, step_size = step_size)
   fit <- smc_run(
     target, schedule, ...,
