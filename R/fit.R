@@ -3,6 +3,9 @@
 # result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
 # settings that are not those of a single run.
 new_fit <- function(sampler, result, plan) {
+  if (!is.null(plan$step_fraction) && !sampler$kernel$refreshes) {
+    plan$step_fraction <- 1 # other kernels take the tuned step sizes as they are
+  }
   course <- result$course
   final <- result$final
   if (is.null(final)) {

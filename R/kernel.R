@@ -86,11 +86,11 @@ check_rates <- function(x, arg, lengths = NULL) {
 
 #' Kernel: kinetic Langevin Monte Carlo
 #'
-#' Every particle has a velocity. It is refreshed in part,
-#' `v' = sqrt(1 - rho_t^2) v + rho_t noise`, and then particle and velocity are
-#' led through one leapfrog step of size `h_t`. The bias of the leapfrog step is
-#' corrected by the weights, not by rejection. The default of [smc()]: at the same
-#' cost far better than [kernel_lmc()].
+#' Every particle has a velocity. The velocity is partly refreshed,
+#' `v' = sqrt(1 - rho_t^2) v + rho_t noise`, and then particle and velocity make one
+#' leapfrog step of size `h_t`. The weights, not rejection, correct the bias of the leapfrog
+#' step. This is the default of [smc()]: at the same cost it is far better than
+#' [kernel_lmc()].
 #'
 #' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
 #'   one for every step (numeric vector of length `n_steps`), which switches the
@@ -126,7 +126,7 @@ kernel_klmc <- function(
     abort(
       c(
         "{.arg refresh_rate} must be given with {.arg step_size}, it is NULL.",
-        "i" = "Without a search for the step size none is made for the rate."
+        "i" = "The rate is only tuned together with the step size."
       ),
       "input"
     )
@@ -233,15 +233,15 @@ is_biased <- function(kernel) {
 
 #' Kernels: Metropolis-adjusted Langevin and random walk
 #'
-#' The classical kernels, that leave the annealed density of their step
-#' invariant by rejecting some of their moves, as baselines.
+#' The classical kernels, as baselines. They leave the annealed density of their step
+#' invariant by rejecting some of their moves.
 #'
 #' * `kernel_mala()` proposes the moves of [kernel_lmc()].
 #' * `kernel_rwmh()` proposes Gaussian moves of variance `h_t`, and needs no
 #'   gradients.
 #'
-#' The weights of such kernels do not depend on the move. So particles are
-#' weighed, and resampled if need be, before they move.
+#' The weights of such kernels do not depend on the move. So particles are weighted, and
+#' resampled if need be, before they move.
 #'
 #' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
 #'   one for every step (numeric vector of length `n_steps`), which switches the

@@ -178,7 +178,7 @@ format_location_and_scale <- function(reference) {
   n_drivers <- length(reference$driven$drivers)
   paste0(
     "mean ", show(reference$mean), ", ", scale,
-    if (n_drivers > 0) sprintf(", scales driven by %d of the coordinates", n_drivers)
+    if (n_drivers > 0) sprintf(", conditional on %d of the coordinates", n_drivers)
   )
 }
 
@@ -323,8 +323,8 @@ affine_map <- function(reference, dim) {
   }
 }
 
-# Of a fitted reference, see fit_reference(); NULL where nothing is conditional. The core
-# counts coordinates from 0.
+# The map of a conditional reference (see R/conditional.R); NULL where there is none. The
+# core counts coordinates from 0.
 conditional_map <- function(driven) {
   if (!is.null(driven)) {
     c(

@@ -71,7 +71,7 @@ new_record <- function(result, sampler, run, index, seconds) {
 
 is_dead <- function(record) !isFALSE(record$dead)
 
-# A run as the core is told of it.
+# The settings of a run, as the core reads them.
 core_config <- function(sampler, path, tuner, key) {
   n_steps <- path$n_steps
   if (is.null(n_steps)) {

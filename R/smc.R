@@ -3,7 +3,7 @@
 #' Log evidence and posterior draws with self-tuning SMC
 #'
 #' `smc()` looks for the target, tunes a sampler on it, and then runs the tuned sampler
-#' several times over with fresh randomness. Each of these runs (islands) gives an unbiased
+#' several times with fresh randomness. Each of these runs (islands) gives an unbiased
 #' estimate of the evidence: `E[exp(log_z)]` is the normalising constant of the target.
 #' Their mean is the estimate, their spread its standard error. `smc_adapt()` is the first
 #' half, which tunes; `smc_run()` is the second, which runs with a given schedule.

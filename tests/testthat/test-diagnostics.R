@@ -244,7 +244,7 @@ test_that("more evidence of an earlier run is seen, where its estimate counts", 
   expect_identical(of_round(0.1), character())
   expect_identical(of_round(-5), character())
   expect_identical(of_round(0.5), "rounds")
-  # one of few particles does not count, nor one from a single family, nor a dead one
+  # one of few particles does not count, nor one from a single genealogy, nor a dead one
   expect_identical(of_round(0.5, n_particles = 256), character())
   expect_identical(of_round(5, predicted_sd = 0.9), character())
   expect_identical(of_round(-Inf, predicted_sd = NA), character())

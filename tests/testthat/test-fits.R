@@ -632,5 +632,5 @@ test_that("the default finds the neck of a funnel, and all of its evidence", {
     expect_identical(fit$reference$driven$drivers, 1L)
     expect_log_z(fit, 0, resolution = 0.3)
   }
-  expect_output(print(fits[[1]]$reference), "scales driven by 1 of the coordinates")
+  expect_output(print(fits[[1]]$reference), "conditional on 1 of the coordinates")
 })

@@ -331,12 +331,12 @@ test_that("islands that disagree are warned of, and the fit says so", {
   expect_match(conditionMessage(warning), "twice the `n_particles`", fixed = TRUE)
   fit <- calmly(run())
   expect_gt(sd(fit$islands$log_z), 1)
-  doubts <- fit$diagnostics$says[!fit$diagnostics$passed]
+  findings <- fit$diagnostics$says[!fit$diagnostics$passed]
   expect_true(all(c("scatter", "largest_share") %in%
     fit$diagnostics$name[!fit$diagnostics$passed]))
-  for (doubt in doubts) {
-    expect_match(gsub("\\s+", " ", conditionMessage(warning)), doubt, fixed = TRUE)
-    expect_output(print(fit), paste("warning: ", doubt), fixed = TRUE)
+  for (finding in findings) {
+    expect_match(gsub("\\s+", " ", conditionMessage(warning)), finding, fixed = TRUE)
+    expect_output(print(fit), paste("warning: ", finding), fixed = TRUE)
   }
   # and still there is a fit, with its error
   expect_true(is.finite(fit$std_error))

@@ -161,7 +161,7 @@ test_that("the data of a target outlive a garbage collection", {
 
 # faults ----------------------------------------------------------------------
 
-test_that("an unknown library or routine is refused at once", {
+test_that("an unknown library or routine is rejected at once", {
   library <- native_library()
   expect_error(
     target_native("normal", "no_such_library", 2),

@@ -321,7 +321,7 @@ expect_reference_error <- function(code, regexp, step = 0L) {
   expect_match(message, regexp)
 }
 
-test_that("draws of a wrong shape are refused", {
+test_that("draws of a wrong shape are rejected", {
   shape <- "`reference\\$sample` must return a numeric matrix of 16 rows.* 2 columns"
   bad <- list(
     function(n) rnorm(n), function(n) matrix(0, 2, n), function(n) NULL,
@@ -335,7 +335,7 @@ test_that("draws of a wrong shape are refused", {
   )
 })
 
-test_that("draws that are not finite or not inside are refused", {
+test_that("draws that are not finite or not inside are rejected", {
   put <- function(value) function(n) replace(matrix(0.5, n, 2), n + 3, value)
   for (value in list(NA_real_, NaN, Inf)) {
     expect_reference_error(

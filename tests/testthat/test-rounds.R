@@ -370,7 +370,7 @@ expected_used <- function(records) {
   for (r in seq_along(records)[-1]) {
     now <- records[[r]]$runs
     error <- sqrt(now$predicted_sd^2 + best$predicted_sd^2)
-    # one family of particles is no estimate to fall from
+    # one genealogy is no estimate to fall from
     fallen <- best$predicted_sd <= 0.7 && best$log_z - now$log_z > 0.5 + 2 * error
     used[r] <- !fallen && now$barrier <= 1.05 * best$barrier
     if (used[r]) best <- now
@@ -714,7 +714,9 @@ test_that("islands of KLMC run with a fraction of the tuned steps, others do not
   expect_equal(default$ratio, rep(0.75, length(default$ratio)))
   expect_identical(default$fraction, 0.75)
   for (kernel in list(kernel_lmc(), kernel_mala())) {
-    expect_true(all(steps_of(kernel = kernel)$ratio == 1))
+    whole <- steps_of(kernel = kernel)
+    expect_true(all(whole$ratio == 1))
+    expect_identical(whole$fraction, 1)
   }
   expect_bad_undrawn(smc(target_gaussian(2), step_fraction = 0), "step_fraction")
   expect_bad_undrawn(smc(target_gaussian(2), step_fraction = 1.5), "step_fraction")

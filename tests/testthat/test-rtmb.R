@@ -234,7 +234,7 @@ test_that("workers record the tape again, and give the same", {
   expect_identical(run(), here)
 })
 
-# what is refused ----------------------------------------------------------------
+# what is rejected ---------------------------------------------------------------
 
 test_that("what is wrong with the arguments is said", {
   f <- function(p) -sum(p$x^2)
@@ -261,7 +261,7 @@ test_that("what is wrong with the arguments is said", {
   expect_bad(target_rtmb(f, list(x = 0), lower = c(x = 0)), "parameters")
 })
 
-test_that("a function that cannot be recorded is refused, with the reason", {
+test_that("a function that cannot be recorded is rejected, with the reason", {
   x <- list(x = c(1, 1))
   expect_bad(target_rtmb(function(p) p$x, x), "log_density")
   expect_bad(target_rtmb(function(p) "much", x), "log_density")
@@ -340,7 +340,7 @@ test_that("the functions of a model object will do where there is no tape of RTM
   expect_identical(evaluate(again, x), evaluate(target, x))
 })
 
-test_that("lists that are no model objects are refused", {
+test_that("lists that are no model objects are rejected", {
   expect_bad(as_target(list()), "target")
   expect_bad(as_target(list(par = 1, fn = sum, gr = sum)), "target")
   expect_bad(smc(data.frame(x = 1)), "target")
