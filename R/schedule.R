@@ -160,8 +160,8 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
     n_steps <- min(max(least, ceiling(rules$steps_per_barrier * total)), max_steps)
   }
   # knots of the inverse must rise: steps without any divergence add nothing to the barrier
-  least <- rules$least_progress * total
-  ahead <- c(TRUE, diff(barrier) > least) & barrier < total - least
+  progress <- rules$least_progress * total
+  ahead <- c(TRUE, diff(barrier) > progress) & barrier < total - progress
   ahead[length(ahead)] <- TRUE
   if (sum(ahead) < 3) {
     return(schedule_power(n_steps))
