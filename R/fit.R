@@ -1,8 +1,11 @@
 # The result of a run, and what can be done with it.
 
-# result: of passes(), or one_pass(); or list(course) where there are no islands. plan: the
+# result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
 # settings that are not those of a single run.
 new_fit <- function(sampler, result, plan) {
+  if (!is.null(plan$step_fraction) && !sampler$kernel$refreshes) {
+    plan$step_fraction <- 1 # other kernels take the tuned step sizes as they are
+  }
   course <- result$course
   final <- result$final
   if (is.null(final)) {
@@ -116,8 +119,22 @@ final_row <- function(result, used = TRUE) {
   row
 }
 
+# A tibble of columns of one length. tibble::tibble() takes about as long as a short run.
+new_table <- function(...) {
+  columns <- list(...)
+  tibble::new_tibble(columns, nrow = length(columns[[1]]))
+}
+
+# Tables with the same columns, one below the other; those that are NULL are left out.
 bind_rows <- function(tables) {
-  tibble::as_tibble(do.call(rbind, Filter(Negate(is.null), tables)))
+  tables <- Filter(Negate(is.null), tables)
+  if (length(tables) == 0) {
+    return(tibble::tibble())
+  }
+  columns <- lapply(names(tables[[1]]), function(name) {
+    unlist(lapply(tables, `[[`, name), use.names = FALSE)
+  })
+  do.call(new_table, stats::setNames(columns, names(tables[[1]])))
 }
 
 # printing --------------------------------------------------------------------

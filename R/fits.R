@@ -363,7 +363,7 @@ fit_scale <- function(x, w, mean = 0) {
   n <- 1 / sum(w^2)
   rows <- x * sqrt(w * n / (n - 1))
   variance <- colSums(rows^2)
-  constant <- variance <= 1e-24 * mean^2 # but for rounding
+  constant <- variance <= rules$rounding * mean^2
   if (!all(is.finite(c(mean, variance))) || any(constant)) {
     return(NULL)
   }

@@ -6,12 +6,12 @@
 passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
   for (pass in seq_len(1 + rules$most_further_passes)) {
-    result <- one_pass(
-      sampler_of_best(sampler, course),
-      final_path(course$best, sampler, plan),
-      islands, course,
+    of_best <- sampler_of_best(sampler, course)
+    final <- run_islands(
+      of_best, final_path(course$best, sampler, plan), islands,
       start = 1 + (pass - 1) * rules$islands_apart
     )
+    result <- conclude(of_best, final, course)
     may_go_on <- plan$whiten && plan$rounds[2] > 0 && pass <= rules$most_further_passes
     proposal <- if (may_go_on) reshape(result, pass)
     if (is.null(proposal)) {
@@ -32,9 +32,8 @@ passes <- function(sampler, path, plan, islands) {
   result
 }
 
-# The islands of a sampler, and what is to be said of them.
-one_pass <- function(sampler, path, islands, course = NULL, start = 1) {
-  final <- run_islands(sampler, path, islands, start)
+# The islands of a sampler, and what speaks against them.
+conclude <- function(sampler, final, course = NULL) {
   list(
     sampler = sampler,
     course = course,

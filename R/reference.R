@@ -179,7 +179,7 @@ format_location_and_scale <- function(reference) {
   n_tails <- sum(reference$tails$skew != 0 | reference$tails$tail < 1)
   paste0(
     "mean ", show(reference$mean), ", ", scale,
-    if (n_drivers > 0) sprintf(", scales driven by %d of the coordinates", n_drivers),
+    if (n_drivers > 0) sprintf(", conditional on %d of the coordinates", n_drivers),
     if (n_tails > 0) sprintf(", tails of %d coordinates", n_tails)
   )
 }
@@ -338,7 +338,8 @@ offset_map <- function(offset) {
   }
 }
 
-# See condition_on(); NULL where nothing is conditional. The core counts coordinates from 0.
+# The map of a conditional reference (see R/conditional.R); NULL where there is none. The
+# core counts coordinates from 0.
 conditional_map <- function(driven) {
   if (!is.null(driven)) {
     c(
@@ -365,9 +366,9 @@ reference_evaluator <- function(reference, target) {
 
 # Marks errors for rethrow_at_step().
 blame_reference <- function(code) {
-  on_raised_error(code, function(e) {
+  withCallingHandlers(code, error = if_raised(function(e) {
     abort("The reference failed.", c("reference", "target"), parent = e)
-  })
+  }))
 }
 
 # draws -----------------------------------------------------------------------

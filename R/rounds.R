@@ -63,7 +63,7 @@ adapt <- function(sampler, path, plan) {
 first_round <- function(course, sampler, path, label) {
   record <- tuned_run(course, sampler, path, label)
   if (is_dead(record)) {
-    stop(record$dead)
+    abort_dead(record)
   }
   course$best <- record
   keep(course, record, used = TRUE)

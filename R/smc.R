@@ -3,7 +3,7 @@
 #' Log evidence and posterior draws with self-tuning SMC
 #'
 #' `smc()` looks for the target, tunes a sampler on it, and then runs the tuned sampler
-#' several times over with fresh randomness. Each of these runs (islands) gives an unbiased
+#' several times with fresh randomness. Each of these runs (islands) gives an unbiased
 #' estimate of the evidence: `E[exp(log_z)]` is the normalising constant of the target.
 #' Their mean is the estimate, their spread its standard error. `smc_adapt()` is the first
 #' half, which tunes; `smc_run()` is the second, which runs with a given schedule.
@@ -284,7 +284,7 @@ smc <- function(
   result <- once_each(if (adapts) {
     passes(sampler, path, plan, islands)
   } else {
-    one_pass(sampler, path, islands)
+    conclude(sampler, run_islands(sampler, path, islands))
   })
   new_fit(result$sampler, result, c(plan, islands))
 }
@@ -370,7 +370,10 @@ smc_run <- function(
     progress = progress
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
-  result <- once_each(one_pass(sampler, path, islands))
+  result <- once_each({
+    final <- run_islands(sampler, path, islands)
+    conclude(sampler, final)
+  })
   new_fit(result$sampler, result, islands)
 }
 
@@ -407,7 +410,7 @@ check_path <- function(schedule, kernel) {
   if (!is_adaptive(schedule)) {
     path <- list(lambda = check_schedule(schedule))
     n_steps <- length(path$lambda)
-  } else if (kernel$name %in% c("mala", "rwmh")) {
+  } else if (kernel$adjusted) {
     path <- list(adaptive_ess = schedule$ess, n_steps = schedule$max_steps)
     n_steps <- path$n_steps
   } else {
