@@ -20,7 +20,7 @@ diagnose <- function(sampler, course, final, estimate) {
 diagnostic <- function(name, value, limit, says, beyond = c("above", "below")) {
   above <- match.arg(beyond) == "above"
   failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit
-  tibble::tibble(name = name, value = value, limit = limit, passed = !failed, says = says)
+  new_table(name = name, value = value, limit = limit, passed = !failed, says = says)
 }
 
 # the islands -----------------------------------------------------------------

@@ -25,9 +25,11 @@ new_fit <- function(sampler, result, plan) {
         particles = outputs_of(sampler$target, draws$particles),
         log_weights = draws$log_weights,
         island = draws$island,
-        schedule = tibble::tibble(
-          steps[c("lambda", "step_size", "refresh_rate")],
-          kernel = sampler$kernel$name
+        schedule = new_table(
+          lambda = steps$lambda,
+          step_size = steps$step_size,
+          refresh_rate = steps$refresh_rate,
+          kernel = rep(sampler$kernel$name, nrow(steps))
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
         runs = fit_runs(result),
@@ -111,8 +113,15 @@ final_row <- function(result, used = TRUE) {
   row
 }
 
+# One tibble of the rows of several tables that have the same columns.
 bind_rows <- function(tables) {
-  tibble::as_tibble(do.call(rbind, Filter(Negate(is.null), tables)))
+  tables <- unname(Filter(Negate(is.null), tables))
+  if (length(tables) == 0) {
+    return(tibble::tibble())
+  }
+  names <- names(tables[[1]])
+  stacked <- function(name) do.call(c, lapply(tables, `[[`, name))
+  do.call(new_table, lapply(stats::setNames(names, names), stacked))
 }
 
 # printing --------------------------------------------------------------------

@@ -115,11 +115,9 @@ pool <- function(records, start = 1) {
 
 # A row an island. start: the number of the first.
 islands_table <- function(records, start = 1) {
-  table <- cbind(
-    island = as.integer(start - 1 + seq_along(records)),
-    bind_rows(lapply(records, `[[`, "runs"))
-  )
-  tibble::as_tibble(table[setdiff(names(table), "run")])
+  runs <- bind_rows(lapply(records, `[[`, "runs"))
+  island <- as.integer(start - 1 + seq_along(records))
+  do.call(new_table, c(list(island = island), runs[setdiff(names(runs), "run")]))
 }
 
 # The estimate from several islands: the mean of the Z's, its error by the delta method,

@@ -164,18 +164,24 @@ dead_condition <- function(result, steps, run) {
 
 # tables ----------------------------------------------------------------------
 
+# A tibble of columns of the same length: tibble() would check and recycle them, in most
+# of the time that a small run takes.
+new_table <- function(...) {
+  columns <- list(...)
+  tibble::new_tibble(columns, nrow = length(columns[[1]]))
+}
+
 steps_table <- function(result, run, index) {
   done <- seq_len(result$n_done)
   trace <- lapply(result$trace, `[`, done)
   status <- trace$tuner_status
   status[status < 0] <- NA
   na <- function(x) ifelse(is.nan(x), NA_real_, x)
-  of <- function(this) if (run == this) as.integer(index) else NA_integer_
-  indices <- list(round = of("adapt"), island = of("final"))
-  tibble::tibble(
+  of <- function(this) rep(if (run == this) as.integer(index) else NA_integer_, length(done))
+  new_table(
     run = rep(run, length(done)),
-    round = indices$round,
-    island = indices$island,
+    round = of("adapt"),
+    island = of("final"),
     step = done,
     lambda = trace$lambda,
     step_size = trace$step_size,
@@ -195,8 +201,8 @@ steps_table <- function(result, run, index) {
 # One row. A run in which all died is an estimate of zero.
 runs_table <- function(result, run, index, sampler, steps, seconds) {
   done <- result$status == 0
-  last <- if (done) steps[nrow(steps), ] else dead_ends
-  tibble::tibble(
+  last <- if (done) lapply(steps, `[`, nrow(steps)) else dead_ends
+  new_table(
     run = run,
     round = if (run == "adapt") as.integer(index) else NA_integer_,
     log_z = last$log_z,
