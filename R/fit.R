@@ -30,9 +30,11 @@ new_fit <- function(sampler, result, plan) {
         particles = outputs_of(sampler$target, draws$particles),
         log_weights = draws$log_weights,
         island = draws$island,
-        schedule = tibble::tibble(
-          steps[c("lambda", "step_size", "refresh_rate")],
-          kernel = sampler$kernel$name
+        schedule = new_table(
+          lambda = steps$lambda,
+          step_size = steps$step_size,
+          refresh_rate = steps$refresh_rate,
+          kernel = rep(sampler$kernel$name, nrow(steps))
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
         runs = fit_runs(result),

@@ -102,7 +102,7 @@ new_scout <- function(found, n_evals) {
   likely <- normals[bounds[order] > max(bounds, -Inf) - rules$basin_range]
   structure(
     list(
-      basins = tibble::tibble(
+      basins = new_table(
         bound = bounds[order],
         bound_error = vapply(normals, `[[`, 0, "bound_error"),
         n_paths = vapply(normals, `[[`, 0, "n_paths")

@@ -166,7 +166,10 @@ with_addresses <- function(border) {
   if (is.null(border$routines)) {
     return(border)
   }
-  load_library(border)
+  # to ask for one routine is far quicker than to list all libraries
+  if (!is.loaded(border$routines$log_density, PACKAGE = border$dll)) {
+    load_library(border)
+  }
   addresses <- lapply(border$routines, function(symbol) {
     if (!is.null(symbol)) find_routine(symbol, border$dll)
   })
