@@ -88,23 +88,23 @@ draw_picture <- function(engine, fit, what, variables) {
     schedule = schedule_data(fit),
     islands = islands_data(fit),
     barrier = barrier_data(fit),
-    draws = draws_data(fit, check_variables(variables, fit$target$names))
+    draws = draws_data(fit, check_variables(variables, colnames(fit$particles)))
   )
   engine[[what]](data)
 }
 
-check_variables <- function(variables, names) {
+check_variables <- function(variables, names, arg = "variables", most = 6) {
   if (is.null(variables)) {
-    return(utils::head(names, 6))
+    return(utils::head(names, most))
   }
   if (!is.character(variables) || length(variables) == 0) {
-    abort_argument(variables, "variables", "NULL or names of variables")
+    abort_argument(variables, arg, "NULL or names of variables")
   }
   unknown <- setdiff(variables, names)
   if (length(unknown) > 0) {
     abort(
       c(
-        "{.arg variables} must be names of variables; there is no {.val {unknown}}.",
+        "{.arg {arg}} must be names of variables; there is no {.val {unknown}}.",
         "i" = "There {?is/are} {.val {names}}."
       ),
       "input"

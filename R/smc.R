@@ -262,12 +262,11 @@ smc <- function(
   seed = NULL,
   progress = interactive()
 ) {
+  call <- call_of("smc", match.call())
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
   chooses_kernel <- is.null(kernel)
-  if (chooses_kernel) {
-    kernel <- kernel_klmc()
-  }
+  kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction)
   plan$chooses_kernel <- chooses_kernel
@@ -285,7 +284,7 @@ smc <- function(
   } else {
     one_pass(sampler, path, islands)
   })
-  new_fit(result$sampler, result, c(plan, islands))
+  new_fit(result$sampler, result, c(plan, islands), call)
 }
 
 #' @rdname smc
@@ -308,8 +307,10 @@ smc_adapt <- function(
   seed = NULL,
   progress = interactive()
 ) {
+  call <- call_of("smc_adapt", match.call())
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
+  kernel <- check_kernel(kernel)
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps)
   if (!needs_adapting(kernel, path)) {
@@ -332,7 +333,7 @@ smc_adapt <- function(
   )
   course <- once_each(adapt(sampler, path, plan))
   sampler$reference <- course$best$reference
-  new_fit(sampler, list(course = course), plan)
+  new_fit(sampler, list(course = course), plan, call)
 }
 
 #' @rdname smc
@@ -352,6 +353,7 @@ smc_run <- function(
   seed = NULL,
   progress = interactive()
 ) {
+  call <- call_of("smc_run", match.call())
   if (missing(schedule)) {
     abort(
       "{.arg schedule} is missing: a data frame such as {.code fit$schedule}.",
@@ -359,7 +361,7 @@ smc_run <- function(
     )
   }
   target <- check_target(target, ...)
-  check_class(kernel, "kernel", "smc_kernel", "kernel_lmc()")
+  kernel <- check_kernel(kernel)
   path <- check_schedule_frame(schedule, kernel)
   islands <- check_islands(islands, precision, max_islands)
   sampler <- new_sampler(target, list(
@@ -369,10 +371,16 @@ smc_run <- function(
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
   result <- once_each(one_pass(sampler, path, islands))
-  new_fit(result$sampler, result, islands)
+  new_fit(result$sampler, result, islands, call)
 }
 
 # what is to be run -----------------------------------------------------------
+
+# The call of a verb as it would be written: a program may have called it by another name.
+call_of <- function(verb, call) {
+  call[[1]] <- as.name(verb)
+  call
+}
 
 check_target <- function(target, ...) {
   if (missing(target)) {
@@ -401,7 +409,6 @@ check_n_steps <- function(n_steps, schedule, is_default) {
 # The temperatures, or how to find them, and what the kernel has given of its
 # parameters: the `schedule` of run_sampler().
 check_path <- function(schedule, kernel) {
-  check_class(kernel, "kernel", "smc_kernel", "kernel_klmc()")
   if (!is_adaptive(schedule)) {
     path <- list(lambda = check_schedule(schedule))
     n_steps <- length(path$lambda)
