@@ -79,7 +79,8 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
 #'   one island, or of a repeated or warped bridge sample.
 #'
-#'   It prints without `biased` and `prior_prob`, each number followed by its error.
+#'   It prints without `biased` and `prior_prob`, each number followed by its error, and
+#'   with `converged` where a fit has not.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
@@ -153,9 +154,11 @@ print.smc_evidence <- function(x, ...) {
     std_error = fixed(x$log_bf_error, decimals),
     post_prob = format_probability(x$post_prob),
     std_error = formatC(x$post_prob_error, digits = 1, format = "g"),
-    converged = x$converged,
     check.names = FALSE
   )
+  if (any(x$converged %in% FALSE)) {
+    table$converged <- x$converged
+  }
   print(table, row.names = FALSE)
   invisible(x)
 }
