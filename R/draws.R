@@ -1,10 +1,10 @@
 # Draws in the formats of the package posterior.
 
-#' Draws of a fit, for posterior, bayesplot and loo
+#' Draws of a fit, for posterior and bayesplot
 #'
 #' Methods for the generics of the package posterior, with which a fit becomes draws for
-#' all that works on these: [posterior::summarise_draws()], the plots of bayesplot, and
-#' by way of a log likelihood computed from the draws, [loo::loo()].
+#' all that works on these. [posterior::summarise_draws()] and the plots of bayesplot also
+#' take the fit itself.
 #'
 #' Without weights, every island is resampled within itself, to as many draws as it
 #' has particles, and is a chain. Islands are independent, so `rhat` compares what
@@ -26,7 +26,7 @@
 #' in their order.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param ... not used.
+#' @param ... for `subset_draws()`, its arguments; otherwise not used.
 #' @param weights FALSE for draws that all weigh the same; TRUE for the particles of
 #'   all islands together with their weights, see [posterior::weight_draws()]. These
 #'   are one chain. Few functions of posterior look at weights:
@@ -34,8 +34,9 @@
 #' @return `as_draws()`, `as_draws_array()`: a `draws_array` with `n_particles`
 #'   iterations, a chain an island, and the target's variables. The others: the same
 #'   draws in their format. With `weights`, `.log_weight` is a further, hidden variable.
-#' @section Errors: `autosmc_error_input` for any other argument. For some of the
-#'   variables or chains, apply [posterior::subset_draws()] to the result.
+#'   `variables()`, `nvariables()`, `ndraws()`, `nchains()`, `niterations()` and
+#'   `subset_draws()`: of the draws that weigh the same.
+#' @section Errors: `autosmc_error_input` for any other argument.
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8, rounds = 0)
 #' draws <- posterior::as_draws_df(fit)
@@ -81,6 +82,113 @@ as_draws_rvars.smc_fit <- function(x, ..., weights = FALSE) {
   posterior::as_draws_rvars(as_draws.smc_fit(x, ..., weights = weights))
 }
 
+# Questions that posterior asks of draws. -------------------------------------------
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::variables
+variables.smc_fit <- function(x, ...) colnames(x$particles)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::nvariables
+nvariables.smc_fit <- function(x, ...) ncol(x$particles)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::ndraws
+ndraws.smc_fit <- function(x) nrow(x$particles)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::nchains
+nchains.smc_fit <- function(x) length(unique(x$island))
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::niterations
+niterations.smc_fit <- function(x) nrow(x$particles) / nchains.smc_fit(x)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::subset_draws
+subset_draws.smc_fit <- function(x, ...) posterior::subset_draws(as_draws.smc_fit(x), ...)
+
+# coda and loo ------------------------------------------------------------------------
+
+#' Fits in coda, loo and bridgesampling
+#'
+#' Methods for the generics of other packages, which work on the draws of a fit.
+#'
+#' `loo()` and `waic()` are for Stan programs that compute `log_lik`, the log likelihood of
+#' each observation. For other models [predict.smc_fit()] makes the matrix of log
+#' likelihoods that `loo::loo()` takes. `bridge_sampler()` estimates the evidence by
+#' bridge sampling, from the draws of the fit and its log density, on the unconstrained
+#' scale of [unconstrain()]: a second opinion on the same draws.
+#'
+#' @param x,samples a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param ... further arguments of the methods for arrays of [loo::loo()] and
+#'   [loo::waic()], of [coda::mcmc()], and of `bridgesampling::bridge_sampler()`.
+#' @return `as.mcmc.list()`: a chain an island; `as.mcmc()`: the draws of a fit with one
+#'   island. The others: what they return for matrices.
+#' @section Errors: `autosmc_error_input` when the draws have no `log_lik`; for `as.mcmc()`,
+#'   when there are several islands; and for `bridge_sampler()`, when the draws are those
+#'   of a Stan program, which are not on the scale on which it is sampled.
+#' @examplesIf requireNamespace("coda", quietly = TRUE)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' chains <- coda::as.mcmc.list(fit)
+#' coda::effectiveSize(chains)
+#' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' bridgesampling::bridge_sampler(fit, silent = TRUE)
+#' @name loo.smc_fit
+NULL
+
+#' @rdname loo.smc_fit
+#' @exportS3Method coda::as.mcmc.list
+as.mcmc.list.smc_fit <- function(x, ...) {
+  draws <- as.array(x)
+  chains <- lapply(seq_len(dim(draws)[2]), function(i) {
+    coda::mcmc(matrix(draws[, i, ], dim(draws)[1], dimnames = dimnames(draws)[c(1, 3)]), ...)
+  })
+  coda::mcmc.list(chains)
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method coda::as.mcmc
+as.mcmc.smc_fit <- function(x, ...) {
+  chains <- as.mcmc.list.smc_fit(x, ...)
+  if (length(chains) > 1) {
+    abort("The fit has several islands, a chain each: use {.fn as.mcmc.list}.", "input")
+  }
+  chains[[1]]
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method loo::loo
+loo.smc_fit <- function(x, ...) {
+  log_lik <- log_lik_of(x, "loo")
+  loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method loo::waic
+waic.smc_fit <- function(x, ...) loo::waic(log_lik_of(x, "waic"), ...)
+
+# Iterations x islands x observations.
+log_lik_of <- function(fit, name) {
+  columns <- log_lik_columns(fit)
+  if (length(columns) == 0) {
+    abort(
+      c(
+        "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among
+          the draws.",
+        "i" = "A Stan program has it in its generated quantities. For another model make
+          the matrix by {.fn predict}, with {.code summary = FALSE}, for
+          {.code loo::{name}()}."
+      ),
+      "input"
+    )
+  }
+  as.array(fit)[, , columns, drop = FALSE]
+}
+
+# What has no draws --------------------------------------------------------------------
+
 #' @exportS3Method posterior::as_draws
 as_draws.smc_target <- function(x, ...) {
   abort("A target has no draws: sample it with {.fn smc}, and take the fit.", "input")
@@ -89,11 +197,17 @@ as_draws.smc_target <- function(x, ...) {
 # internals -------------------------------------------------------------------
 
 resampled_draws <- function(fit) {
+  n_chains <- length(unique(fit$island))
+  as_chains(fit$particles[equal_rows(fit), , drop = FALSE], n_chains)
+}
+
+# The rows of the particles, island by island, that weigh the same.
+equal_rows <- function(fit) {
   islands <- split(seq_along(fit$island), fit$island)
   kept <- lapply(islands, function(rows) {
     rows[resample_systematic(normalise_log(fit$log_weights[rows]))]
   })
-  as_chains(fit$particles[unlist(kept), , drop = FALSE], n_chains = length(islands))
+  unlist(kept, use.names = FALSE)
 }
 
 weighted_draws <- function(fit) {

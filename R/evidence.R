@@ -1,4 +1,49 @@
-# Comparison of models by their evidence.
+# The evidence of a model, and comparison of models by it.
+
+# one model -------------------------------------------------------------------
+
+#' The log evidence of a fit
+#'
+#' As [logLik()] is for a maximum likelihood fit: a number that knows its error.
+#'
+#' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param ... not used.
+#' @return A number of class `log_evidence`, `log_z` of the fit, with its `std_error` as an
+#'   attribute. It prints with its error, and calculates as a plain number.
+#' @seealso [compare_evidence()], which has the errors of differences too.
+#' @examples
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' log_evidence(fit)
+#' log_evidence(fit) / log(10)
+#' @export
+log_evidence <- function(object, ...) {
+  check_class(object, "object", "smc_fit", "smc()")
+  check_dots_empty(...)
+  structure(object$log_z, std_error = object$std_error, class = "log_evidence")
+}
+
+#' @export
+print.log_evidence <- function(x, ...) {
+  error <- attr(x, "std_error")
+  decimals <- decimals_of_error(error)
+  cat(
+    "log evidence ", fixed(as.numeric(x), decimals),
+    if (!is.na(error)) sprintf(" (standard error %s)", fixed(error, decimals)), "\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+# The error is that of the number itself, and of nothing that is computed from it.
+#' @export
+Ops.log_evidence <- function(e1, e2) {
+  plain <- function(x) if (inherits(x, "log_evidence")) as.numeric(x) else x
+  operation <- get(.Generic, baseenv())
+  if (missing(e2)) operation(plain(e1)) else operation(plain(e1), plain(e2))
+}
+
+#' @export
+Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ...)
 
 # the table -------------------------------------------------------------------
 
@@ -11,8 +56,8 @@
 #' seed are correlated.
 #'
 #' @param ... two or more fits of [smc()], [smc_adapt()] or [smc_run()], or results of
-#'   `bridgesampling::bridge_sampler()`; all for the same data, and with log densities
-#'   from which no constant has been dropped.
+#'   `bridgesampling::bridge_sampler()`, or a list of them; all for the same data, and with
+#'   log densities from which no constant has been dropped.
 #' @param prior_prob prior probabilities of the models (numeric vector, not negative,
 #'   that sums to one); NULL for equal ones.
 #' @param model_names names of the models (character vector); NULL for the names of
@@ -34,7 +79,8 @@
 #'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
 #'   one island, or of a repeated or warped bridge sample.
 #'
-#'   It prints without `biased` and `prior_prob`.
+#'   It prints without `biased` and `prior_prob`, each number followed by its error, and
+#'   with `converged` where a fit has not.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
@@ -59,6 +105,11 @@
 #' @export
 compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   models <- list(...)
+  expressions <- as.list(substitute(list(...)))[-1]
+  if (length(models) == 1 && identical(class(models[[1]]), "list")) {
+    models <- models[[1]]
+    expressions <- expressions_in(expressions[[1]], models)
+  }
   n <- length(models)
   if (n < 2) {
     abort(
@@ -66,7 +117,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
       "input"
     )
   }
-  labels <- check_labels(model_names, as.list(substitute(list(...)))[-1])
+  labels <- check_labels(model_names, expressions)
   estimates <- bind_rows(Map(evidence_of, models, labels))
   prior_prob <- check_prior_prob(prior_prob, n)
   warn_of_comparison(labels, estimates)
@@ -92,10 +143,22 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
 
 #' @export
 print.smc_evidence <- function(x, ...) {
-  table <- as.data.frame(x)
-  table <- table[setdiff(names(table), c("biased", "prior_prob"))]
-  numbers <- vapply(table, is.numeric, NA)
-  table[numbers] <- lapply(table[numbers], sprintf, fmt = "%.3f")
+  errors <- c(x$std_error, x$log_bf_error)
+  errors <- errors[is.finite(errors) & errors > 0]
+  decimals <- if (length(errors) > 0) decimals_of_error(min(errors)) else 3
+  table <- data.frame(
+    model = x$model,
+    log_z = fixed(x$log_z, decimals),
+    std_error = fixed(x$std_error, decimals),
+    log_bf = fixed(x$log_bf, decimals),
+    std_error = fixed(x$log_bf_error, decimals),
+    post_prob = format_probability(x$post_prob),
+    std_error = formatC(x$post_prob_error, digits = 1, format = "g"),
+    check.names = FALSE
+  )
+  if (any(x$converged %in% FALSE)) {
+    table$converged <- x$converged
+  }
   print(table, row.names = FALSE)
   invisible(x)
 }
@@ -144,6 +207,15 @@ posterior_probabilities <- function(estimates, prior_prob) {
   derivative <- p * (diag(n) - matrix(p, n, n, byrow = TRUE))
   variance <- derivative^2 %*% estimates$std_error^2
   list(estimate = p, std_error = sqrt(as.vector(variance)))
+}
+
+# What the models of a list are called: the names of its elements, the expressions of
+# list(a, b), or else nothing.
+expressions_in <- function(expression, models) {
+  if (is.call(expression) && identical(expression[[1]], as.name("list"))) {
+    return(as.list(expression)[-1])
+  }
+  stats::setNames(vector("list", length(models)), names(models))
 }
 
 # Names for the models: those given, those of the arguments, or the expressions; a
@@ -221,7 +293,7 @@ warn_of_unconverged <- function(labels, estimates) {
 
 #' Fits in the functions of bridgesampling
 #'
-#' Methods for the generics of the package bridgesampling. Fits may stand beside
+#' Methods for generics of the package bridgesampling that compare models. Fits may stand beside
 #' results of `bridgesampling::bridge_sampler()`, before or after them. For errors of
 #' the Bayes factors and of the probabilities, see [compare_evidence()].
 #'
@@ -230,6 +302,8 @@ warn_of_unconverged <- function(labels, estimates) {
 #' whose logarithm is `log_z`. A fit is one estimate, an object of class `bridge` with
 #' the element `logml`, which is `log_z`. Beside repetitions (`bridge_list`) that
 #' come first, bridgesampling recycles it, and says so.
+#'
+#' `bayes_factor()` does as `bf()`, and names the models as they were given.
 #'
 #' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.
@@ -265,13 +339,46 @@ bf.smc_fit <- function(x1, x2, log = FALSE, ...) {
     abort("{.arg x2} is missing: a second fit to compare {.arg x1} with.", "input")
   }
   check_dots_empty(...)
-  log <- check_flag(log, "log")
   labels <- check_labels(NULL, list(substitute(x1), substitute(x2)))
+  bayes_factor_of(x1, x2, check_flag(log, "log"), labels)
+}
+
+#' @rdname logml.smc_fit
+#' @exportS3Method bridgesampling::bayes_factor
+bayes_factor.smc_fit <- bf.smc_fit
+
+bayes_factor_of <- function(x1, x2, log, labels) {
   estimates <- bind_rows(list(evidence_of(x1, "x1"), evidence_of(x2, "x2")))
   warn_of_unconverged(labels, estimates)
   bf <- bridgesampling::bf(estimates$log_z[1], estimates$log_z[2], log = log)
   attr(bf, "model_names") <- labels
   bf
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method bridgesampling::bridge_sampler
+bridge_sampler.smc_fit <- function(samples, ...) {
+  target <- samples$target
+  if (!is.null(target$outputs)) {
+    abort(
+      c(
+        "{.fn bridge_sampler} needs draws on the scale on which {.arg samples} was sampled.",
+        "i" = "Those of a Stan program are of other variables: give bridgesampling a fit of
+          rstan."
+      ),
+      "input"
+    )
+  }
+  samples$particles <- unconstrain(target, samples$particles)
+  log_posterior <- function(u, data) {
+    u <- matrix(u, 1)
+    evaluate_target(target, u, gradient = FALSE, unconstrained = TRUE)$log_density
+  }
+  bounds <- stats::setNames(rep(Inf, target$dim), target$names)
+  bridgesampling::bridge_sampler(
+    as.mcmc.list.smc_fit(samples),
+    log_posterior = log_posterior, data = NULL, lb = -bounds, ub = bounds, ...
+  )
 }
 
 #' @rdname logml.smc_fit

@@ -197,10 +197,27 @@ kernel_lmc <- function(
   )
 }
 
+kernel_names <- c("klmc", "lmc", "mala", "rwmh")
+
+# A kernel, or the one of this name by its defaults.
+check_kernel <- function(kernel) {
+  if (is.character(kernel)) {
+    return(kernel_by_name(kernel, "kernel"))
+  }
+  if (!inherits(kernel, "smc_kernel")) {
+    made_by <- toString(sprintf("`kernel_%s()`", kernel_names))
+    abort_argument(
+      kernel, "kernel",
+      sprintf("one of %s, or made by %s", toString(dQuote(kernel_names, FALSE)), made_by)
+    )
+  }
+  kernel
+}
+
 # The kernel of this name in the core, by its defaults but for these parameters. arg:
 # what an error calls the name. Where there is no refreshment the rate is ignored.
 kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
-  switch(check_choice(name, arg, c("klmc", "lmc", "mala", "rwmh")),
+  switch(check_choice(name, arg, kernel_names),
     klmc = kernel_klmc(step_size, refresh_rate),
     lmc = kernel_lmc(step_size),
     mala = kernel_mala(step_size),

@@ -6,28 +6,34 @@
 #' `plot()` draws with R's own graphics, `autoplot()` makes the same picture with
 #' ggplot2.
 #'
-#' * `"schedule"`: a panel each, by step, for the temperature, the logarithm of the step
+#' * `"overview"`: what to look at first. The islands' estimates, the diagnostics, and the
+#'   histograms of the first four variables; the first two where there are any.
+#' * `"run"`: a panel each, by step, for the temperature, the logarithm of the step
 #'   size (on the scale of the reference), the refreshment rate of [kernel_klmc()] or the
 #'   acceptance probability of [kernel_mala()] and [kernel_rwmh()], the effective sample
 #'   size (ESS) as a fraction of the particles, the cumulative barrier, and log Z up to
 #'   that step. A line for each round of adaptation, and a thin black one for each final
 #'   island; the refreshment rate and the ESS, which jump, are points.
-#' * `"islands"`: the islands' estimates of log Z beside the pooled estimate with its
+#' * `"islands"`: the islands' estimates of log Z above the pooled estimate with its
 #'   95 % interval. For an island in which all particles died there is a `-Inf` at the
-#'   lower edge.
+#'   left edge.
+#' * `"diagnostics"`: a bar each, as a fraction of its limit, cut off at 2. Those that
+#'   have failed are beyond the line.
 #' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
 #'   where it rises steeply the path is hard.
 #' * `"draws"`: weighted histograms of the draws.
 #'
 #' @param x,object a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param what the picture: one of `"schedule"`, `"islands"`, `"barrier"` and `"draws"`.
-#' @param variables for `what = "draws"`, which variables (character vector of names);
-#'   NULL for the first six, or all where there are fewer.
+#' @param what the picture: one of `"overview"`, `"run"`, `"islands"`, `"diagnostics"`,
+#'   `"barrier"` and `"draws"`.
+#' @param variables for `what = "draws"` and `"overview"`, which variables (character vector
+#'   of names); NULL for the first six, or four, or all where there are fewer.
 #' @param ... not used.
 #' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes
 #'   and titles can be added.
 #' @section Errors: Of class `autosmc_error_input`, when an argument is not what it
-#'   should be, and for the `"islands"` of a fit with fewer than two.
+#'   should be, for the `"islands"` of a fit with fewer than two, and for the `"diagnostics"`
+#'   of one that has none.
 #' @source The barrier: Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
 #'   sequential Monte Carlo samplers*. The colours: Okabe and Ito (2008), *Color universal
 #'   design*; the line types differ as well.
@@ -35,6 +41,7 @@
 #' target <- target_gaussian(2, mean = 2)
 #' fit <- smc(target, n_particles = 128, n_steps = 8, seed = 1)
 #' plot(fit)
+#' plot(fit, "run")
 #' plot(fit, "draws", variables = "x2")
 #'
 #' @examplesIf requireNamespace("ggplot2", quietly = TRUE)
@@ -42,14 +49,16 @@
 #' @export
 plot.smc_fit <- function(
   x,
-  what = c("schedule", "islands", "barrier", "draws"),
+  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws"),
   variables = NULL,
   ...
 ) {
   check_dots_empty(...)
   engine <- list(
-    schedule = base_schedule,
+    overview = base_overview,
+    run = base_run,
     islands = base_islands,
+    diagnostics = base_diagnostics,
     barrier = base_barrier,
     draws = base_draws
   )
@@ -62,14 +71,16 @@ plot.smc_fit <- function(
 #' @rawNamespace S3method(ggplot2::autoplot, smc_fit)
 autoplot.smc_fit <- function(
   object,
-  what = c("schedule", "islands", "barrier", "draws"),
+  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws"),
   variables = NULL,
   ...
 ) {
   check_dots_empty(...)
   engine <- list(
-    schedule = gg_schedule,
+    overview = gg_overview,
+    run = gg_run,
     islands = gg_islands,
+    diagnostics = gg_diagnostics,
     barrier = gg_barrier,
     draws = gg_draws
   )
@@ -81,30 +92,37 @@ autoplot.smc_fit <- function(
 # engine: a function for each picture, of the data frame that the picture shows.
 draw_picture <- function(engine, fit, what, variables) {
   what <- check_choice(what, "what", names(engine))
-  if (what != "draws" && !is.null(variables)) {
-    abort("{.arg variables} goes with {.code what = \"draws\"} only.", "input")
+  if (!what %in% c("draws", "overview") && !is.null(variables)) {
+    abort(
+      "{.arg variables} goes with {.code what = \"draws\"} or {.code \"overview\"} only.",
+      "input"
+    )
   }
+  most <- if (what == "draws") 6 else 4
+  variables <- check_variables(variables, colnames(fit$particles), most = most)
   data <- switch(what,
-    schedule = schedule_data(fit),
+    overview = overview_data(fit, variables),
+    run = run_data(fit),
     islands = islands_data(fit),
+    diagnostics = diagnostics_data(fit),
     barrier = barrier_data(fit),
-    draws = draws_data(fit, check_variables(variables, fit$target$names))
+    draws = draws_data(fit, variables)
   )
   engine[[what]](data)
 }
 
-check_variables <- function(variables, names) {
+check_variables <- function(variables, names, arg = "variables", most = 6) {
   if (is.null(variables)) {
-    return(utils::head(names, 6))
+    return(utils::head(names, most))
   }
   if (!is.character(variables) || length(variables) == 0) {
-    abort_argument(variables, "variables", "NULL or names of variables")
+    abort_argument(variables, arg, "NULL or names of variables")
   }
   unknown <- setdiff(variables, names)
   if (length(unknown) > 0) {
     abort(
       c(
-        "{.arg variables} must be names of variables; there is no {.val {unknown}}.",
+        "{.arg {arg}} must be names of variables; there is no {.val {unknown}}.",
         "i" = "There {?is/are} {.val {names}}."
       ),
       "input"
@@ -133,7 +151,7 @@ lines_data <- function(fit) {
 # A row a panel, line and step: `panel` (factor), `series`, `line`, `step`, `value`;
 # `low` and `high`, which the panel is to show in any case, or NA; and `joined`, whether
 # it is a point of a curve. What jumps up and down is easier to read as points.
-schedule_data <- function(fit) {
+run_data <- function(fit) {
   steps <- lines_data(fit)
   columns <- steps[c("series", "line", "step")]
   is_long <- steps$line %in% steps$line[steps$step > 1]
@@ -164,6 +182,35 @@ barrier_data <- function(fit) {
   rbind(start, steps)
 }
 
+# The pictures of the overview, as far as there is something to show: a list of tables.
+overview_data <- function(fit, variables) {
+  list(
+    islands = if (NROW(fit$islands) > 1) islands_data(fit),
+    diagnostics = if (NROW(fit$diagnostics) > 0) diagnostics_data(fit),
+    draws = draws_data(fit, variables)
+  )
+}
+
+# A row a diagnostic, the first one on top: `name`, `at` (the place on the axis), `ratio` of
+# value and limit, `passed`.
+diagnostics_data <- function(fit) {
+  diagnostics <- fit$diagnostics
+  n <- NROW(diagnostics)
+  if (n == 0) {
+    abort("{.code what = \"diagnostics\"} needs a fit that has some; this one has none.", "input")
+  }
+  limit <- diagnostics$limit
+  ratio <- diagnostics$value / ifelse(is.finite(limit) & limit > 0, limit, 1)
+  # where the limit is 0 anything is beyond it
+  ratio[!diagnostics$passed] <- pmax(ratio[!diagnostics$passed], 1)
+  data.frame(
+    name = gsub("_", " ", diagnostics$name),
+    at = rev(seq_len(n)),
+    ratio = ifelse(is.na(ratio), 0, pmin(pmax(ratio, 0), 2)),
+    passed = diagnostics$passed
+  )
+}
+
 # A row an island, and a last one for all of them: `kind` ("island", "dead" or
 # "pooled"), `at` (the place on the axis), `log_z`, `conf_low`, `conf_high`.
 islands_data <- function(fit) {
@@ -181,7 +228,7 @@ islands_data <- function(fit) {
   }
   data.frame(
     kind = c(ifelse(islands$log_z == -Inf, "dead", "island"), "pooled"),
-    at = c(islands$island, 1.05 * n + 1),
+    at = c(seq_len(n), -0.05 * n),
     log_z = c(islands$log_z, fit$log_z),
     conf_low = c(rep(NA, n), fit$conf_low),
     conf_high = c(rep(NA, n), fit$conf_high)
@@ -240,6 +287,10 @@ series_looks <- function(series) {
   looks
 }
 
+diagnostics_axis <- "diagnostics (limit: 1)"
+
+diagnostics_colours <- c("TRUE" = okabe_ito[["sky_blue"]], "FALSE" = okabe_ito[["vermillion"]])
+
 # Legends are below the panels, in rows that a picture 5 inches wide has room for.
 legend_columns <- function(series) {
   min(nlevels(series), 56 %/% max(nchar(levels(series))))
@@ -248,10 +299,9 @@ legend_columns <- function(series) {
 whole_breaks <- function(x) unique(round(pretty(x, 4)))
 
 islands_breaks <- function(data) {
-  breaks <- whole_breaks(data$at[data$kind != "pooled"])
-  pooled <- data$at[data$kind == "pooled"]
-  breaks <- breaks[breaks > 0 & breaks < pooled - 1]
-  list(at = c(breaks, pooled), labels = c(breaks, "pooled"))
+  own <- data$at[data$kind != "pooled"]
+  breaks <- intersect(whole_breaks(own), own)
+  list(at = c(data$at[data$kind == "pooled"], breaks), labels = c("pooled", breaks))
 }
 
 # Names too long for an axis lose their middle.
@@ -312,9 +362,12 @@ base_legend <- function(series, of) {
   )
 }
 
-base_frame <- function(x, y, xlab, ylab, xaxt = "s") {
+base_frame <- function(x, y, xlab, ylab, xaxt = "s", yaxt = "s") {
   limits <- function(v) range(v[is.finite(v)])
-  plot(NA, xlim = limits(x), ylim = limits(y), xlab = xlab, ylab = ylab, xaxt = xaxt)
+  plot(
+    NA,
+    xlim = limits(x), ylim = limits(y), xlab = xlab, ylab = ylab, xaxt = xaxt, yaxt = yaxt
+  )
 }
 
 base_lines <- function(x, y, data) {
@@ -325,7 +378,7 @@ base_lines <- function(x, y, data) {
   }
 }
 
-base_schedule <- function(data) {
+base_run <- function(data) {
   panels <- split(data, data$panel)
   old <- set_panels_with_legend(length(panels), data$series)
   on.exit(graphics::par(old))
@@ -351,26 +404,51 @@ base_barrier <- function(data) {
   base_legend(data$series, "nfc")
 }
 
+base_overview <- function(data) {
+  variables <- split(data$draws, data$draws$variable)
+  old <- set_panels(sum(lengths(data[c("islands", "diagnostics")]) > 0) + length(variables))
+  on.exit(graphics::par(old))
+  if (!is.null(data$islands)) {
+    base_islands(data$islands)
+  }
+  if (!is.null(data$diagnostics)) {
+    base_diagnostics(data$diagnostics)
+  }
+  for (bars in variables) {
+    base_draws(transform(bars, variable = droplevels(bars$variable)))
+  }
+}
+
 base_islands <- function(data) {
   old <- set_panels()
   on.exit(graphics::par(old))
-  y <- c(data$log_z, data$conf_low, data$conf_high)
-  base_frame(data$at, y, "island", "log Z", xaxt = "n")
+  x <- c(data$log_z, data$conf_low, data$conf_high)
+  base_frame(x, data$at, "log Z", "island", yaxt = "n")
   breaks <- islands_breaks(data)
-  graphics::axis(1, breaks$at, breaks$labels)
+  graphics::axis(2, breaks$at, breaks$labels)
   pooled <- data[data$kind == "pooled", ]
   island <- data[data$kind == "island", ]
   colour <- okabe_ito["vermillion"]
-  graphics::abline(h = pooled$log_z, col = colour, lty = "dotted")
-  graphics::points(island$at, island$log_z, pch = 19)
+  graphics::abline(v = pooled$log_z, col = colour, lty = "dotted")
+  graphics::points(island$log_z, island$at, pch = 19)
   for (at in data$at[data$kind == "dead"]) {
-    graphics::text(at, graphics::par("usr")[3], " -Inf", srt = 90, adj = c(0, 0.5))
+    graphics::text(graphics::par("usr")[1], at, " -Inf", adj = c(0, 0.5))
   }
   graphics::segments(
-    pooled$at, pooled$conf_low,
-    y1 = pooled$conf_high, col = colour, lwd = 2
+    pooled$conf_low, pooled$at, pooled$conf_high,
+    col = colour, lwd = 2
   )
-  graphics::points(pooled$at, pooled$log_z, pch = 18, cex = 1.5, col = colour)
+  graphics::points(pooled$log_z, pooled$at, pch = 18, cex = 1.5, col = colour)
+}
+
+base_diagnostics <- function(data) {
+  old <- set_panels()
+  on.exit(graphics::par(old))
+  base_frame(c(0, 1, data$ratio), range(data$at) + c(-0.5, 0.5), diagnostics_axis, "", yaxt = "n")
+  colour <- diagnostics_colours[as.character(data$passed)]
+  graphics::rect(0, data$at - 0.4, data$ratio, data$at + 0.4, col = colour, border = NA)
+  graphics::abline(v = 1, lty = "dotted")
+  graphics::text(0, data$at, data$name, adj = c(0, 0.5), cex = 0.8)
 }
 
 base_draws <- function(data) {
@@ -419,7 +497,7 @@ gg_series <- function(data, x, y) {
     )
 }
 
-gg_schedule <- function(data) {
+gg_run <- function(data) {
   gg_series(data, "step", "value") +
     ggplot2::geom_line(data = data[data$joined, ]) +
     ggplot2::geom_point(data = data[!data$joined, ], size = 0.4) +
@@ -436,48 +514,110 @@ gg_barrier <- function(data) {
     ggplot2::labs(x = "temperature", y = "cumulative barrier")
 }
 
+# A panel a picture, each with its own axis; what the other axis would say is in the panel.
+gg_overview <- function(data) {
+  variables <- levels(data$draws$variable)
+  panels <- c("log Z of the islands", diagnostics_axis, variables)
+  on_panel <- function(table, panel) {
+    if (!is.null(table)) cbind(table, panel = factor(panel, panels))
+  }
+  ggplot2::ggplot() +
+    if_any(data$islands, function(d) gg_islands_layers(on_panel(d, panels[1]))) +
+    if_any(data$diagnostics, function(d) gg_diagnostics_layers(on_panel(d, panels[2]))) +
+    gg_draws_layers(on_panel(data$draws, as.character(data$draws$variable))) +
+    ggplot2::facet_wrap(
+      "panel",
+      scales = "free",
+      labeller = ggplot2::as_labeller(shorten)
+    ) +
+    ggplot2::theme(
+      axis.text.y = ggplot2::element_blank(),
+      axis.ticks.y = ggplot2::element_blank()
+    ) +
+    ggplot2::labs(x = NULL, y = NULL)
+}
+
+if_any <- function(table, layers) if (!is.null(table)) layers(table)
+
 gg_islands <- function(data) {
-  pooled <- data[data$kind == "pooled", ]
   breaks <- islands_breaks(data)
-  colour <- okabe_ito[["vermillion"]]
-  ggplot2::ggplot(data, ggplot2::aes(.data$at, .data$log_z)) +
-    ggplot2::geom_hline(yintercept = pooled$log_z, colour = colour, linetype = "dotted") +
-    ggplot2::geom_point(data = data[data$kind == "island", ], size = 2) +
-    ggplot2::geom_text(
-      data = data[data$kind == "dead", ],
-      label = " -Inf",
-      angle = 90,
-      hjust = 0
-    ) +
-    ggplot2::geom_pointrange(
-      ggplot2::aes(ymin = .data$conf_low, ymax = .data$conf_high),
-      pooled,
-      colour = colour,
-      shape = "diamond",
-      size = 1
-    ) +
-    ggplot2::scale_x_continuous(
+  ggplot2::ggplot() +
+    gg_islands_layers(data) +
+    ggplot2::scale_y_continuous(
       breaks = breaks$at,
       labels = breaks$labels,
       minor_breaks = NULL
     ) +
-    ggplot2::labs(x = "island", y = "log Z")
+    ggplot2::labs(x = "log Z", y = "island")
+}
+
+gg_islands_layers <- function(data) {
+  pooled <- data[data$kind == "pooled", ]
+  colour <- okabe_ito[["vermillion"]]
+  at <- ggplot2::aes(.data$log_z, .data$at)
+  list(
+    ggplot2::geom_vline(
+      ggplot2::aes(xintercept = .data$log_z),
+      pooled,
+      colour = colour,
+      linetype = "dotted"
+    ),
+    ggplot2::geom_point(at, data[data$kind == "island", ], size = 2),
+    ggplot2::geom_text(at, data[data$kind == "dead", ], label = " -Inf", hjust = 0),
+    ggplot2::geom_pointrange(
+      ggplot2::aes(
+        .data$log_z, .data$at,
+        xmin = .data$conf_low, xmax = .data$conf_high
+      ),
+      pooled,
+      colour = colour,
+      shape = "diamond",
+      size = 1
+    )
+  )
+}
+
+gg_diagnostics <- function(data) {
+  ggplot2::ggplot() +
+    gg_diagnostics_layers(data) +
+    ggplot2::scale_y_continuous(breaks = NULL) +
+    ggplot2::labs(x = diagnostics_axis, y = NULL)
+}
+
+gg_diagnostics_layers <- function(data) {
+  bar <- ggplot2::aes(
+    xmin = 0, xmax = .data$ratio, ymin = .data$at - 0.4, ymax = .data$at + 0.4
+  )
+  list(
+    ggplot2::geom_rect(bar, data, fill = diagnostics_colours[as.character(data$passed)]),
+    ggplot2::geom_vline(
+      ggplot2::aes(xintercept = 1), data[1, ],
+      linetype = "dotted"
+    ),
+    ggplot2::geom_text(
+      ggplot2::aes(0, .data$at, label = .data$name), data,
+      hjust = 0, size = 3
+    )
+  )
 }
 
 gg_draws <- function(data) {
-  ggplot2::ggplot(
-    data,
-    ggplot2::aes(xmin = .data$from, xmax = .data$to, ymin = 0, ymax = .data$density)
-  ) +
-    ggplot2::geom_rect(
-      fill = okabe_ito[["sky_blue"]],
-      colour = "white",
-      linewidth = 0.2
-    ) +
+  ggplot2::ggplot() +
+    gg_draws_layers(data) +
     ggplot2::facet_wrap(
       "variable",
       scales = "free",
       labeller = ggplot2::as_labeller(shorten)
     ) +
     ggplot2::labs(x = NULL, y = "density")
+}
+
+gg_draws_layers <- function(data) {
+  list(ggplot2::geom_rect(
+    ggplot2::aes(xmin = .data$from, xmax = .data$to, ymin = 0, ymax = .data$density),
+    data,
+    fill = okabe_ito[["sky_blue"]],
+    colour = "white",
+    linewidth = 0.2
+  ))
 }

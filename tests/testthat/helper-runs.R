@@ -45,6 +45,7 @@ quick_run <- function(target, ..., step_size = 0.5) {
 
 # All of a fit that the seed governs.
 without_time <- function(fit) {
+  fit$call <- NULL
   fit$runs$seconds <- NULL
   fit$islands$seconds <- NULL
   fit$scout$seconds <- NULL

@@ -116,15 +116,52 @@ test_that("models are named by their arguments, or as one likes", {
   )
   named <- compare_evidence(one, other, model_names = c("a", "b"))
   expect_identical(named$model, c("a", "b"))
+  listed <- compare_evidence(list(one, other))
+  expect_identical(listed$model, c("one", "other"))
+  expect_equal(listed, compare_evidence(one, other))
+  expect_identical(compare_evidence(list(a = one, b = other))$model, c("a", "b"))
+  models <- list(one, b = other)
+  expect_identical(compare_evidence(models)$model, c("model 1", "b"))
+  expect_identical(compare_evidence(models, model_names = c("x", "y"))$model, c("x", "y"))
   by_program <- do.call(compare_evidence, list(one, full = other))
   expect_identical(by_program$model, c("model 1", "full"))
+})
+
+test_that("probabilities are printed so that none is 0 or 1 but by rounding far off", {
+  text <- get("format_probability", asNamespace("autosmc"))
+  expect_identical(text(c(0.984, 0.016)), c("0.984", "0.016"))
+  expect_identical(text(c(0.99972, 0.00028)), c("0.9997", "0.0003"))
+  expect_identical(text(c(1 - 1e-12, 1e-12)), c(">0.999999", "<0.000001"))
+  expect_identical(text(c(1, 0)), c("1.000", "0.000"))
+  expect_identical(text(c(0.999, 1e-3 - 1e-9, 1e-9)), c("0.999000", "0.001000", "<0.000001"))
+})
+
+test_that("log_evidence() is a number with its error", {
+  fit <- normal_fit(-2, 1)
+  evidence <- log_evidence(fit)
+  expect_identical(as.numeric(evidence), fit$log_z)
+  expect_identical(attr(evidence, "std_error"), fit$std_error)
+  decimals <- get("decimals_of_error", asNamespace("autosmc"))(fit$std_error)
+  expect_output(
+    print(evidence),
+    sprintf("log evidence %.*f (standard error %.*f)", as.integer(decimals), fit$log_z,
+      as.integer(decimals), fit$std_error),
+    fixed = TRUE
+  )
+  # what is computed from it is a plain number: the error would be another
+  expect_identical(evidence - log_evidence(normal_fit(-2, 1)), 0)
+  expect_identical(-evidence, -fit$log_z)
+  expect_identical(exp(evidence), exp(fit$log_z))
+  expect_true(evidence < 0)
+  expect_output(print(log_evidence(normal_fit(-2, 1, islands = 1))), "evidence -?[0-9.]+$")
+  expect_bad(log_evidence(3), "object")
 })
 
 test_that("it prints with three decimals", {
   one <- normal_fit(-108.1234, 1)
   other <- normal_fit(-109, 2)
   table <- compare_evidence(one, other)
-  expect_output(print(table), "model +log_z +std_error +converged +log_bf")
+  expect_output(print(table), "model +log_z +std_error +log_bf +std_error +post_prob")
   expect_output(print(table), sprintf("one %.3f", one$log_z))
   capture.output(printed <- withVisible(print(table)))
   expect_false(printed$visible)
@@ -188,7 +225,7 @@ test_that("logml(), bf(), bayes_factor() and post_prob() take fits", {
   expect_equal(bf$bf, exp(one$log_z - other$log_z))
   expect_equal(bf$bf * bridgesampling::bf(other, one)$bf, 1)
   expect_equal(bridgesampling::bf(one, other, log = TRUE)$bf, log(bf$bf))
-  expect_equal(bridgesampling::bayes_factor(one, other)$bf, bf$bf)
+  expect_identical(bridgesampling::bayes_factor(one, other), bf)
   expect_output(print(bf), "in favor of one over other")
 
   third <- normal_fit(-1, 3)
@@ -260,6 +297,19 @@ test_that("both packages agree with the closed form, each in the other's functio
   theirs_first <- bridgesampling::post_prob(bridge, fit, fit_1)
   expect_equal(ours_first, setNames(table$post_prob, table$model))
   expect_equal(theirs_first, ours_first[c(2, 1, 3)])
+})
+
+# The same draws and the same density: what differs is the estimate.
+test_that("bridge_sampler() takes a fit, on the scale without bounds", {
+  skip_if_not_installed("bridgesampling")
+  skip_if_not_installed("coda")
+  fit <- smc(beta_binomial, n_particles = 256, n_steps = 8, rounds = 1, seed = 1)
+  bridge <- bridgesampling::bridge_sampler(fit, silent = TRUE)
+  error <- sqrt(bridgesampling::error_measures(bridge)$cv^2 + fit$std_error^2)
+  expect_lt(error, 0.03)
+  expect_lt(abs(bridge$logml - log_z_beta_binomial), 5 * error)
+  fit$target$outputs <- identity
+  expect_bad(bridgesampling::bridge_sampler(fit), "samples")
 })
 
 test_that("repetitions of bridgesampling may stand on either side", {

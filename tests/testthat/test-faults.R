@@ -183,7 +183,7 @@ test_that("the other arguments of the verbs are checked", {
   bad("`n_particles` must be .* not \"many\"", n_particles = "many")
   bad("`n_steps` must be .* not 0", n_steps = 0)
   bad("`n_steps` must be .* not 2.5", n_steps = 2.5)
-  bad("`kernel` must be made by .* not \"lmc\"", kernel = "lmc")
+  bad("`kernel` must be one of \"klmc\".* not \"hmc\"", kernel = "hmc")
   bad("`reference` must be made by .* not 1", reference = 1)
   bad("`tuner` must be made by .* not 1", tuner = 1)
   bad("`resampling` must be one of \"ssp\".* not \"none\"", resampling = "none")

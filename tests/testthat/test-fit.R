@@ -112,10 +112,57 @@ test_that("a fit prints what matters", {
   expect_output(print(fit), "64 particles, 8 steps")
   total <- format(sum(fit$runs$n_target_evals), big.mark = ",")
   expect_output(print(fit), paste(total, "evaluations of the target"))
-  expect_output(print(fit), "schedule:\n step +lambda +step_size")
-  capture.output(printed <- withVisible(print(fit)))
+  expect_output(print(fit), "variable +mean +sd +q5 +median +q95 *\n +x1 ")
+  lines <- capture.output(printed <- withVisible(print(fit)))
+  expect_match(tail(lines, 1), "^verdict: ")
+  expect_false(any(grepl("schedule", lines)))
+  expect_output(print(fit, schedule = TRUE), "schedule:\n step +lambda +step_size")
+  expect_bad(print(fit, schedule = 2), "schedule")
   expect_false(printed$visible)
   expect_identical(printed$value, fit)
+})
+
+test_that("the last line says whether to trust the estimate", {
+  verdict <- function(fit) tail(capture.output(print(fit)), 1)
+  fit <- small_smc(seed = 1)
+  fit$diagnostics <- tibble::tibble(
+    name = c("a", "b", "c"), value = 1, limit = c(2, 0, 0), passed = c(TRUE, FALSE, FALSE),
+    says = c("Well.", "This is wrong.", "So is that.")
+  )
+  expect_match(verdict(fit), "not to be trusted, 2 of 3 diagnostics failed")
+  expect_output(print(fit), "warning: +This is wrong.\nwarning: +So is that.\nverdict")
+  fit$diagnostics <- fit$diagnostics[1, ]
+  expect_match(verdict(fit), "has passed")
+  fit$diagnostics$passed <- TRUE
+  fit$diagnostics <- rbind(fit$diagnostics, fit$diagnostics)
+  expect_match(verdict(fit), "all 2 diagnostics passed")
+  fit$diagnostics <- NULL
+  expect_match(verdict(fit), "nothing was checked")
+})
+
+test_that("only some of many variables are printed, and all in a summary", {
+  fit <- calmly(smc_run(target_gaussian(9), data.frame(lambda = 1, step_size = 0.1),
+    n_particles = 16, islands = 2, seed = 1
+  ))
+  expect_output(print(fit), "x6 .*\n \\.\\.\\. and 3 more")
+  text <- capture.output(print(summary(fit)))
+  expect_true(all(vapply(sprintf(" x%d ", 1:9), function(x) any(grepl(x, text)), NA)))
+})
+
+test_that("numbers are printed in one format a column, and never as -0.000", {
+  fixed <- get("fixed", asNamespace("autosmc"))
+  expect_identical(fixed(c(-1e-9, 1e-9, -0.5, NA), 3), c("0.000", "0.000", "-0.500", "NA"))
+  expect_identical(fixed(c(-0.2, 1.26), 0:1), c("0", "1.3"))
+  fit <- small_smc(seed = 1)
+  fit$schedule$lambda <- c(4.06e-4, 0.0013, 0.02, 0.1, 0.2, 0.3, 0.6476, 1)
+  text <- capture.output(print(summary(fit)))
+  expect_true(any(grepl("^ +1 0.000406 ", text)))
+  expect_true(any(grepl("^ +8 1.000000 ", text)))
+  # an error that is small shows
+  fit$log_z <- -0.00012
+  fit$std_error <- fit$conf_high <- 0.00021
+  fit$conf_low <- -0.00001
+  expect_output(print(fit), "log Z: +-0.0001, standard error 0.0002, .* 0.0000 to 0.0002")
 })
 
 test_that("a tuned run is printed as biased", {
@@ -148,10 +195,10 @@ test_that("quantiles invert the weighted distribution function", {
   x <- fit$particles[, "x1"]
   for (p in c(0.001, 0.3, 0.5, 0.999)) {
     level <- abs(2 * p - 1) + 1e-12
-    bounds <- tidy(fit, "parameters", conf_level = level)
+    bounds <- tidy(fit, conf.int = TRUE, conf.level = level)
     below <- vapply(x, function(at) sum(w[x <= at]) / sum(w), 0)
     expected <- min(x[below >= (1 + sign(p - 0.5) * level) / 2])
-    expect_identical(if (p < 0.5) bounds$conf_low[1] else bounds$conf_high[1], expected)
+    expect_identical(if (p < 0.5) bounds$conf.low[1] else bounds$conf.high[1], expected)
   }
 })
 
@@ -195,20 +242,23 @@ test_that("`mcse` is by the delta method, and counts islands in which all died",
   expect_equal(row$mcse, as.vector(sqrt(gradient %*% covariance %*% gradient)))
 })
 
-test_that("tidy() has a table of steps, of variables and of runs", {
+test_that("tidy() has a table of variables, of steps, of runs and of islands", {
   fit <- on_islands(1)
-  expect_identical(tidy(fit), fit$steps)
-  expect_identical(generics::tidy(fit, "steps"), fit$steps)
-  expect_identical(tidy(fit, what = "runs"), fit$runs)
-  parameters <- tidy(fit, "parameters", conf_level = 0.9)
-  expect_s3_class(parameters, "tbl_df")
-  expect_named(parameters, c("term", "estimate", "std_error", "conf_low", "conf_high"))
+  expect_identical(tidy(fit, "steps"), fit$steps)
+  expect_identical(generics::tidy(fit, what = "runs"), fit$runs)
+  expect_identical(tidy(fit, "islands"), fit$islands)
+  # as broom has them
+  plain <- tidy(fit)
+  expect_s3_class(plain, "tbl_df")
+  expect_named(plain, c("term", "estimate", "std.error"))
+  narrow <- tidy(fit, conf.int = TRUE, conf.level = 0.9)
+  expect_named(narrow, c("term", "estimate", "std.error", "conf.low", "conf.high"))
   summary <- summary(fit)$variables
   same <- c("variable", "mean", "sd", "q5", "q95")
-  expect_equal(parameters, setNames(summary[same], names(parameters)))
-  wide <- tidy(fit, "parameters")
-  expect_true(all(wide$conf_low < parameters$conf_low))
-  expect_true(all(wide$conf_high > parameters$conf_high))
+  expect_equal(narrow, setNames(summary[same], names(narrow)))
+  wide <- tidy(fit, conf.int = TRUE)
+  expect_true(all(wide$conf.low < narrow$conf.low))
+  expect_true(all(wide$conf.high > narrow$conf.high))
 })
 
 test_that("augment() has a row a particle, with its weight", {
@@ -229,9 +279,14 @@ test_that("a wrong argument of the tables is named", {
     expect_bad(tidy(fit, bad), "what")
   }
   for (bad in list(0, 1, 95, NA, "a", NULL, c(0.5, 0.9))) {
-    expect_bad(tidy(fit, "parameters", conf_level = bad), "conf_level")
+    expect_bad(tidy(fit, conf.level = bad), "conf.level")
   }
-  expect_bad(tidy(fit, "parameters", conf.level = 0.9), "conf.level")
+  expect_bad(tidy(fit, conf.int = 1), "conf.int")
+  expect_bad(tidy(fit, conf_level = 0.9), "conf_level")
+  expect_error(tidy(adapt_plain(normal_target(), n_particles = 16, n_steps = 2), "islands"),
+    "needs a fit with islands",
+    class = "autosmc_error_input"
+  )
   expect_bad(augment(fit, data = 1), "data")
   expect_bad(glance(fit, conf_level = 0.9), "conf_level")
   expect_bad(summary(fit, probs = 0.9), "probs")

@@ -33,7 +33,18 @@ fit_with_dead_islands <- function() {
   ))
 }
 
-all_kinds <- c("schedule", "islands", "barrier", "draws")
+all_kinds <- c("overview", "run", "islands", "diagnostics", "barrier", "draws")
+
+# What is drawn while `code` runs: a list of the calls of the graphics engine by this
+# name, each with its arguments.
+drawn <- function(code, name) {
+  pdf(NULL)
+  on.exit(dev.off())
+  dev.control("enable")
+  force(code)
+  calls <- lapply(recordPlot()[[1]], function(entry) as.list(entry[[2]]))
+  Filter(function(call) identical(call[[1]]$name, name), calls)
+}
 
 # ggplot2 ---------------------------------------------------------------------
 
@@ -69,7 +80,7 @@ panels <- c(
 )
 
 expect_schedule_of <- function(fit, final) {
-  p <- picture(fit)
+  p <- picture(fit, "run")
   shown <- rbind(
     read_layer(p, 1)[c("x", "y", "label", "series")],
     read_layer(p, 2)[c("x", "y", "label", "series")]
@@ -101,7 +112,7 @@ test_that("the schedule shows every value of every step, in the panel of its ker
     fit$runs$used <- TRUE # for rounds that are not have another name
     expect_schedule_of(fit, "final islands")
   }
-  shown <- lapply(fits, function(fit) unique(read_layer(picture(fit), 2)$label))
+  shown <- lapply(fits, function(fit) unique(read_layer(picture(fit, "run"), 2)$label))
   expect_true("refreshment rate" %in% shown[[1]])
   expect_false(any(c("refreshment rate", "acceptance") %in% shown[[2]]))
   adapted <- adapted_fit()
@@ -113,7 +124,7 @@ test_that("the schedule shows every value of every step, in the panel of its ker
 })
 
 test_that("the panels of fractions reach from 0 to 1", {
-  p <- picture(klmc_fit)
+  p <- picture(klmc_fit, "run")
   built <- ggplot2::ggplot_build(p)
   ranges <- lapply(built$layout$panel_scales_y, function(s) s$range$range)
   names(ranges) <- as.character(built$layout$layout$panel)
@@ -136,14 +147,14 @@ test_that("the legend has the rounds in their order, and says which were not use
   fit$runs$used <- !fit$runs$round %in% 1
   # of the race of the scout's reference and the given one, and of two rounds
   names <- c("round 0", "round 1 (unused)", "round 2", "round 3", "final islands")
-  expect_identical(legend_of(fit), names)
+  expect_identical(legend_of(fit, "run"), names)
   expect_identical(legend_of(fit, "barrier"), names)
   # of runs of a single step there are points alone, and no curves
   single <- other_kernels$rwmh
   single$runs$used <- TRUE
   single$steps <- single$steps[single$steps$step == 1 | single$steps$round %in% 1, ]
   expect_identical(
-    legend_of(single),
+    legend_of(single, "run"),
     c("round 0", "round 1", "round 2", "final islands")
   )
 })
@@ -168,17 +179,57 @@ test_that("the barrier rises from 0 to that of each run", {
 test_that("the islands are shown with the pooled estimate and its interval", {
   fit <- klmc_fit
   p <- picture(fit, "islands")
-  expect_equal(ggplot2::layer_data(p, 1)$yintercept, fit$log_z)
+  expect_equal(ggplot2::layer_data(p, 1)$xintercept, fit$log_z)
   islands <- ggplot2::layer_data(p, 2)
-  expect_equal(islands$x, 1:3)
-  expect_equal(islands$y, fit$islands$log_z)
+  expect_equal(islands$y, 1:3)
+  expect_equal(islands$x, fit$islands$log_z)
   expect_identical(nrow(ggplot2::layer_data(p, 3)), 0L)
   pooled <- ggplot2::layer_data(p, 4)
   expect_equal(
-    c(pooled$ymin, pooled$y, pooled$ymax),
+    c(pooled$xmin, pooled$x, pooled$xmax),
     c(fit$conf_low, fit$log_z, fit$conf_high)
   )
-  expect_gt(pooled$x, 3)
+  expect_lt(pooled$y, 1)
+})
+
+test_that("the diagnostics are shown as fractions of their limits", {
+  fit <- klmc_fit
+  fit$diagnostics <- tibble::tibble(
+    name = c("half", "some_failed", "none", "below", "far", "unknown"),
+    value = c(0.9, 5, 0, -3, 60, NA), limit = c(1.8, 0, 0, 2, 4, 1),
+    passed = c(TRUE, FALSE, TRUE, TRUE, FALSE, TRUE), says = "This."
+  )
+  bars <- ggplot2::layer_data(picture(fit, "diagnostics"), 1)
+  expect_equal(bars$xmax, c(0.5, 2, 0, 0, 2, 0))
+  expect_true(all(diff(bars$ymin) < 0)) # the first on top
+  expect_identical(bars$fill == bars$fill[1], fit$diagnostics$passed)
+  names <- ggplot2::layer_data(picture(fit, "diagnostics"), 3)$label
+  expect_identical(names[1:2], c("half", "some failed"))
+  expect_equal(drawn(plot(fit, "diagnostics"), "C_rect")[[1]][[4]], bars$xmax)
+})
+
+test_that("the overview has the islands, the diagnostics and some of the variables", {
+  fit <- klmc_fit
+  of <- function(what, i) {
+    data <- ggplot2::layer_data(picture(fit, what), i)
+    data[setdiff(names(data), "PANEL")]
+  }
+  # what each shows by itself
+  for (i in 1:4) expect_equal(of("overview", i), of("islands", i), ignore_attr = TRUE)
+  for (i in 1:3) expect_equal(of("overview", 4 + i), of("diagnostics", i), ignore_attr = TRUE)
+  expect_equal(of("overview", 8), of("draws", 1), ignore_attr = TRUE)
+  panels_of <- function(...) {
+    p <- picture(...)
+    as.character(ggplot2::ggplot_build(p)$layout$layout$panel)
+  }
+  first <- c("log Z of the islands", "diagnostics (limit: 1)")
+  expect_identical(panels_of(fit), c(first, "x1", "x2"))
+  expect_identical(panels_of(fit, variables = "x2"), c(first, "x2"))
+  # what there is not is left out
+  expect_identical(panels_of(adapted_fit()), "x1")
+  n_panels <- function(fit) length(drawn(plot(fit), "C_plot_window"))
+  expect_identical(n_panels(fit), 4L)
+  expect_identical(n_panels(adapted_fit()), 1L)
 })
 
 test_that("islands in which all died are shown too", {
@@ -186,9 +237,9 @@ test_that("islands in which all died are shown too", {
   dead <- fit$islands$log_z == -Inf
   expect_true(any(dead) && !all(dead))
   p <- picture(fit, "islands")
-  expect_equal(ggplot2::layer_data(p, 2)$x, which(!dead))
-  expect_equal(ggplot2::layer_data(p, 3)$x, which(dead))
-  expect_equal(ggplot2::layer_data(p, 3)$y, rep(-Inf, sum(dead)))
+  expect_equal(ggplot2::layer_data(p, 2)$y, which(!dead))
+  expect_equal(ggplot2::layer_data(p, 3)$y, which(dead))
+  expect_equal(ggplot2::layer_data(p, 3)$x, rep(-Inf, sum(dead)))
   expect_match(ggplot2::layer_data(p, 3)$label, "-Inf")
 })
 
@@ -262,17 +313,6 @@ test_that("all pictures of all fits are drawn without a word", {
 
 # R's graphics ----------------------------------------------------------------
 
-# What is drawn while `code` runs: a list of the calls of the graphics engine by this
-# name, each with its arguments.
-drawn <- function(code, name) {
-  pdf(NULL)
-  on.exit(dev.off())
-  dev.control("enable")
-  force(code)
-  calls <- lapply(recordPlot()[[1]], function(entry) as.list(entry[[2]]))
-  Filter(function(call) identical(call[[1]]$name, name), calls)
-}
-
 test_that("R's graphics draw what ggplot2 draws", {
   skip_if_not_installed("ggplot2")
   lines_and_points <- function(code) {
@@ -291,7 +331,7 @@ test_that("R's graphics draw what ggplot2 draws", {
   }
   for (fit in c(list(klmc_fit), other_kernels)) {
     expect_equal(
-      lines_and_points(plot(fit)), of_layers(picture(fit), 1:2),
+      lines_and_points(plot(fit, "run")), of_layers(picture(fit, "run"), 1:2),
       ignore_attr = TRUE
     )
     expect_equal(
@@ -305,7 +345,7 @@ test_that("R's graphics draw what ggplot2 draws", {
     )
   }
   interval <- drawn(plot(klmc_fit, "islands"), "C_segments")[[1]]
-  expect_equal(c(interval[[3]], interval[[5]]), with(klmc_fit, c(conf_low, conf_high)))
+  expect_equal(c(interval[[2]], interval[[4]]), with(klmc_fit, c(conf_low, conf_high)))
   bars <- drawn(plot(klmc_fit, "draws"), "C_rect")
   expect_length(bars, 2)
   shown <- ggplot2::layer_data(picture(klmc_fit, "draws"), 1)
@@ -316,7 +356,7 @@ test_that("R's graphics show islands in which all died", {
   fit <- fit_with_dead_islands()
   texts <- drawn(plot(fit, "islands"), "C_text")
   expect_equal(
-    vapply(texts, function(call) call[[2]]$x, 0),
+    vapply(texts, function(call) call[[2]]$y, 0),
     which(fit$islands$log_z == -Inf)
   )
 })
@@ -357,7 +397,7 @@ test_that("pictures of one panel go into a layout of one's own", {
 test_that("arguments are checked, by both", {
   both <- list(plot, if (requireNamespace("ggplot2", quietly = TRUE)) ggplot2::autoplot)
   for (draw in Filter(Negate(is.null), both)) {
-    for (what in list("trace", NA, 1, NULL, c("draws", "islands"))) {
+    for (what in list("trace", "schedule", NA, 1, NULL, c("draws", "islands"))) {
       expect_bad(draw(klmc_fit, what), "what")
     }
     for (variables in list("x3", c("x1", NA), 1, character(), TRUE)) {
@@ -366,9 +406,12 @@ test_that("arguments are checked, by both", {
     expect_bad(draw(klmc_fit, "barrier", variables = "x1"), "variables")
     expect_bad(draw(klmc_fit, main = "title"), "main")
     expect_bad(draw(adapted_fit(), "islands"), "islands")
+    expect_error(draw(adapted_fit(), "diagnostics"), "needs a fit that has some",
+      class = "autosmc_error_input"
+    )
     expect_bad(draw(tiny(islands = 1), "islands"), "islands")
   }
   expect_error(plot(klmc_fit, "draws", "x3"), '"x1" and "x2"')
-  expect_error(plot(klmc_fit, "trace"), '"schedule", "islands", "barrier", "draws"')
+  expect_error(plot(klmc_fit, "trace"), '"overview", "run", "islands", "diagnostics", +"barrier", "draws"')
   expect_error(plot(tiny(islands = 1), "islands"), "several islands; this one has 1")
 })

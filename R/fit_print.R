@@ -1,0 +1,157 @@
+# A fit and its summary, as text.
+
+#' @rdname summary.smc_fit
+#' @export
+print.smc_fit <- function(x, ..., schedule = FALSE) {
+  schedule <- check_flag(schedule, "schedule")
+  print_fit(x, most_variables = 6, schedule)
+  invisible(x)
+}
+
+#' @rdname summary.smc_fit
+#' @export
+print.summary.smc_fit <- function(x, ..., schedule = TRUE) {
+  schedule <- check_flag(schedule, "schedule")
+  print_fit(x$fit, most_variables = Inf, schedule)
+  invisible(x)
+}
+
+# What was estimated, how, and at the end whether to believe it.
+print_fit <- function(fit, most_variables, schedule) {
+  d <- fit$target$dim
+  cat(
+    "<smc_fit> ", fit$target$label, ", ", d,
+    if (d == 1) " variable" else " variables", "\n",
+    sep = ""
+  )
+  print_line("log Z", format_estimate(fit))
+  cat("\n")
+  print_variables(fit, most_variables)
+  cat("\n")
+  print_sampler(fit)
+  if (schedule) {
+    cat("schedule:\n")
+    print_schedule(fit$schedule, ends = if (is.finite(most_variables)) 3 else Inf)
+  }
+  print_verdict(fit)
+}
+
+print_line <- function(name, ...) {
+  cat(format(paste0(name, ":"), width = 10), ..., "\n", sep = "")
+}
+
+format_estimate <- function(fit) {
+  decimals <- decimals_of_error(fit$std_error)
+  log_z <- fixed(fit$log_z, decimals)
+  if (last_run(fit)$biased) {
+    return(paste(log_z, "(biased)"))
+  }
+  if (is.na(fit$std_error)) {
+    return(paste(log_z, "(unbiased run; its error takes more islands)"))
+  }
+  sprintf(
+    "%s, standard error %s, 95 %% interval %s to %s",
+    log_z,
+    fixed(fit$std_error, decimals),
+    fixed(fit$conf_low, decimals),
+    fixed(fit$conf_high, decimals)
+  )
+}
+
+last_run <- function(fit) fit$runs[nrow(fit$runs), ]
+
+# The posterior of the first variables: mean, standard deviation, and quantiles.
+print_variables <- function(fit, most) {
+  d <- ncol(fit$particles)
+  shown <- seq_len(min(d, most))
+  table <- variables_table(fit, shown)
+  decimals <- ifelse(table$sd > 0, decimals_for(table$sd, 3), 3)
+  columns <- lapply(table[c("mean", "sd", "q5", "median", "q95")], fixed, decimals)
+  if (most == Inf) {
+    columns$mcse <- formatC(table$mcse, digits = 2, format = "g")
+  }
+  print(
+    data.frame(variable = shorten(table$variable), columns),
+    row.names = FALSE, right = TRUE
+  )
+  if (d > length(shown)) {
+    cat(" ... and ", d - length(shown), " more: summary() has all\n", sep = "")
+  }
+}
+
+print_sampler <- function(fit) {
+  last <- last_run(fit)
+  print_line(
+    "sampler", fit$kernel$label, ", ", count(last$n_particles), " particles, ",
+    last$n_steps, " steps",
+    if (last$islands > 1) sprintf(", %d islands", last$islands)
+  )
+  print_line("cost", format_cost(fit$runs))
+  ess <- ess_mean(fit)
+  print_line(
+    "draws", count(nrow(fit$particles)), " weighted",
+    if (!is.na(ess)) {
+      paste0(", worth about ", count(signif(ess, 2)), " independent ones")
+    }
+  )
+  stopped <- table(fit$steps$tuner_status)
+  stopped <- stopped[names(stopped) != "converged"]
+  if (length(stopped) > 0) {
+    print_line("tuning", toString(sprintf("%d steps %s", stopped, names(stopped))))
+  }
+}
+
+format_cost <- function(runs) {
+  by_run <- tapply(runs$n_target_evals, factor(runs$run, unique(runs$run)), sum)
+  parts <- sprintf("%s %s", count(by_run), names(by_run))
+  paste0(
+    count(sum(by_run)),
+    " evaluations of the target",
+    if (length(by_run) > 1) paste0(" (", paste(parts, collapse = " + "), ")"),
+    ", ",
+    sprintf("%.2f s", sum(runs$seconds))
+  )
+}
+
+# All rows, or the first and the last ones.
+print_schedule <- function(schedule, ends) {
+  n <- nrow(schedule)
+  columns <- Filter(function(x) is.numeric(x) && !all(is.na(x)), schedule)
+  table <- data.frame(step = seq_len(n), lapply(columns, format_positive))
+  if (n > 2 * ends + 1) {
+    gap <- stats::setNames(rep(list("..."), ncol(table)), names(table))
+    first <- seq_len(ends)
+    table <- rbind(table[first, ], gap, table[n + 1 - rev(first), ])
+  }
+  print(table, row.names = FALSE, right = TRUE)
+}
+
+# A column of positive numbers in one format, with three digits of the smallest.
+format_positive <- function(x) {
+  fixed(x, decimals_for(min(x, na.rm = TRUE), 3, least = 3))
+}
+
+print_verdict <- function(fit) {
+  findings <- what_failed(fit$diagnostics)
+  for (finding in findings) {
+    print_line("warning", finding)
+  }
+  print_line("verdict", format_verdict(fit))
+}
+
+format_verdict <- function(fit) {
+  n <- NROW(fit$diagnostics)
+  n_failed <- length(failed(fit$diagnostics))
+  if (n == 0) {
+    "nothing was checked, for want of islands: see smc() and smc_run()"
+  } else if (n_failed > 0) {
+    sprintf(
+      "not to be trusted, %d of %d diagnostics failed: see vignette(\"trouble\")",
+      n_failed, n
+    )
+  } else if (n == 1) {
+    "the one diagnostic that applies has passed"
+  } else {
+    sprintf("all %d diagnostics passed", n)
+  }
+}

@@ -1,0 +1,93 @@
+# Quantities that depend on the variables.
+
+#' Predictions, and any other quantity that depends on the variables
+#'
+#' Evaluates a function at the draws, and summarises what it returns. What the function
+#' computes is a matter of the model, which a log density does not tell: a mean response, a
+#' ratio of two parameters, a new observation drawn at random, or the log likelihood of
+#' each observation.
+#'
+#' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param newdata what `fun` takes as its second argument, in whatever form it likes; left
+#'   out when it takes the draw alone.
+#' @param fun a function of a draw, a named numeric vector, that returns numbers, as many for
+#'   every draw.
+#' @param summary whether to summarise (TRUE or FALSE).
+#' @param conf.level the probability of the intervals (number in (0, 1)).
+#' @param ... not used.
+#' @return With `summary`, a data frame with a row a number returned: `term`, where the
+#'   function names them and otherwise their numbers, `estimate` (the posterior mean), `std.error` (the posterior
+#'   standard deviation), `conf.low` and `conf.high`. Without, a matrix with a row a draw,
+#'   the draws of [as.matrix.smc_fit()], and a column a number.
+#' @section Errors: `autosmc_error_input` when `fun` returns something else than finite
+#'   numbers, or not always as many.
+#' @examples
+#' # a regression line, and where it is at two speeds
+#' line <- function(p) {
+#'   sum(dnorm(cars$dist, p[1] + p[2] * cars$speed, 15, log = TRUE)) +
+#'     sum(dnorm(p, 0, 20, log = TRUE))
+#' }
+#' gradient <- function(p) {
+#'   residual <- cars$dist - p[1] - p[2] * cars$speed
+#'   c(sum(residual), sum(residual * cars$speed)) / 15^2 - p / 20^2
+#' }
+#' fit <- smc(line,
+#'   dim = 2, gradient = gradient, names = c("a", "b"), n_particles = 128, n_steps = 8
+#' )
+#' predict(fit, c(10, 20), function(p, speed) p[["a"]] + p[["b"]] * speed)
+#'
+#' # for the package loo: log likelihoods, a row a draw
+#' log_lik <- predict(fit, cars, summary = FALSE, fun = function(p, data) {
+#'   dnorm(data$dist, p[["a"]] + p[["b"]] * data$speed, 15, log = TRUE)
+#' })
+#' dim(log_lik)
+#' @importFrom stats predict
+#' @export
+predict.smc_fit <- function(
+  object,
+  newdata,
+  fun,
+  summary = TRUE,
+  conf.level = 0.95,
+  ...
+) {
+  if (missing(fun)) {
+    abort(
+      c(
+        "{.arg fun} is missing: a function of a draw that returns the predictions.",
+        "i" = "A log density does not tell how observations depend on its variables."
+      ),
+      "input"
+    )
+  }
+  check_function(fun, "fun")
+  summary <- check_flag(summary, "summary")
+  check_number(conf.level, "conf.level", 0, 1, open = TRUE)
+  check_dots_empty(...)
+  of_draw <- if (missing(newdata)) fun else function(draw) fun(draw, newdata)
+  if (summary) {
+    weighty <- object$log_weights > -Inf
+    object$particles <- at_draws(object$particles[weighty, , drop = FALSE], of_draw)
+    object$log_weights <- object$log_weights[weighty]
+    parameters_table(object, conf.level)
+  } else {
+    at_draws(as.matrix(object), of_draw)
+  }
+}
+
+# A row a draw: what the function returns.
+at_draws <- function(draws, fun) {
+  values <- lapply(seq_len(nrow(draws)), function(i) {
+    value <- fun(draws[i, ])
+    if (!is.numeric(value) || length(value) == 0 || !all(is.finite(value))) {
+      abort_argument(value, "fun", "a function that returns finite numbers")
+    }
+    value
+  })
+  if (length(unique(lengths(values))) > 1) {
+    abort("{.arg fun} must return as many numbers for every draw.", "input")
+  }
+  names <- names(values[[1]])
+  table <- do.call(rbind, lapply(values, as.vector))
+  name_columns(table, if (is.null(names)) as.character(seq_len(ncol(table))) else names)
+}

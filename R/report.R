@@ -1,0 +1,148 @@
+# A fit in words, and as a page.
+
+#' The paragraph for a paper
+#'
+#' Says what was done, in the words of a methods section: the method and the version of the
+#' package, the size of the sampler, the estimate with its error, the diagnostics, the seed
+#' and the references. `smc_report()` writes a page with this text, the tables and the
+#' pictures of a fit, to keep it or to send it to someone.
+#'
+#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param file the HTML file to write (string), which needs the package rmarkdown and
+#'   pandoc.
+#' @return `report()`: the text, a string of class `smc_report`, which prints in lines.
+#'   `smc_report()`: the path of the file, invisibly.
+#' @section Errors: `autosmc_error_input` when `fit` is no fit, or there is no folder for
+#'   `file`. `autosmc_error_package` when rmarkdown or pandoc is not there.
+#' @examples
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8, seed = 1)
+#' report(fit)
+#' \dontrun{
+#' smc_report(fit, "fit.html")
+#' }
+#' @export
+report <- function(fit) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  paragraph <- paste(
+    report_method(fit), report_estimate(fit), report_diagnostics(fit), report_facts(fit)
+  )
+  paragraph <- gsub("[[:space:]]+", " ", paragraph)
+  structure(paste0(paragraph, "\n\n", report_references), class = "smc_report")
+}
+
+#' @export
+print.smc_report <- function(x, ...) {
+  cat(strwrap(x, min(getOption("width"), 80)), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname report
+#' @export
+smc_report <- function(fit, file) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  file <- check_string(file, "file")
+  if (!dir.exists(dirname(file))) {
+    folder <- dirname(file)
+    abort("{.arg file} must be in a folder that exists; there is no {.file {folder}}.", "input")
+  }
+  check_installed("rmarkdown", "to write a page")
+  if (!rmarkdown::pandoc_available()) {
+    abort("pandoc is needed to write a page: see {.url https://pandoc.org}.", "package")
+  }
+  folder <- tempfile("report")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  template <- system.file("report.Rmd", package = "autosmc")
+  file.copy(template, folder)
+  rmarkdown::render(
+    file.path(folder, "report.Rmd"),
+    output_file = "report.html", quiet = TRUE,
+    envir = list2env(list(fit = fit), parent = globalenv())
+  )
+  file.copy(file.path(folder, "report.html"), file, overwrite = TRUE)
+  invisible(file)
+}
+
+# the sentences ---------------------------------------------------------------
+
+report_references <- paste(
+  "Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). Tuning sequential Monte Carlo",
+  "samplers via greedy incremental divergence minimization. Proceedings of the 42nd",
+  "International Conference on Machine Learning."
+)
+
+kernels_in_words <- c(
+  klmc = "the kinetic Langevin kernel",
+  lmc = "the unadjusted Langevin kernel",
+  mala = "the Metropolis-adjusted Langevin kernel",
+  rwmh = "the random walk Metropolis kernel"
+)
+
+report_method <- function(fit) {
+  last <- last_run(fit)
+  n_tuning <- sum(fit$runs$run == "adapt")
+  sprintf(
+    "The log evidence and %s were obtained by %s (Kim et al., 2025), as implemented in the R
+      package autosmc %s (R %s). In each run, %s particles moved from a reference
+      distribution to the posterior distribution in %d steps of %s.",
+    if (fit$target$dim == 1) {
+      "the posterior distribution of one parameter"
+    } else {
+      sprintf("the posterior distribution of %d parameters", fit$target$dim)
+    },
+    if (n_tuning > 0) {
+      "self-tuning annealed sequential Monte Carlo"
+    } else {
+      "annealed sequential Monte Carlo"
+    },
+    fit$session$autosmc, fit$session$r, count(last$n_particles), last$n_steps,
+    kernels_in_words[[fit$kernel$name]]
+  )
+}
+
+report_estimate <- function(fit) {
+  last <- last_run(fit)
+  decimals <- decimals_of_error(fit$std_error)
+  number <- function(x) fixed(x, decimals)
+  if (last$biased) {
+    return(sprintf(
+      "The estimate, %s, comes from a run that tunes, and is biased.", number(fit$log_z)
+    ))
+  }
+  if (is.na(fit$std_error)) {
+    return(sprintf(
+      "The estimate of the log evidence, from one run, is %s; its error is not known.",
+      number(fit$log_z)
+    ))
+  }
+  ess <- ess_mean(fit)
+  sprintf(
+    "From %d independent runs, the log evidence is estimated as %s (standard error %s; 95%%
+      interval %s to %s). Their %s weighted draws are worth about %s independent ones.",
+    last$islands, number(fit$log_z), number(fit$std_error), number(fit$conf_low),
+    number(fit$conf_high), count(nrow(fit$particles)), count(signif(ess, 2))
+  )
+}
+
+report_diagnostics <- function(fit) {
+  n <- NROW(fit$diagnostics)
+  findings <- what_failed(fit$diagnostics)
+  if (n == 0) {
+    "No diagnostics were computed."
+  } else if (length(findings) > 0) {
+    paste0(
+      sprintf("Of %d diagnostics %d failed: ", n, length(findings)),
+      paste(findings, collapse = " ")
+    )
+  } else {
+    names <- gsub("_", " ", fit$diagnostics$name)
+    sprintf("All diagnostics passed (%s).", paste(names, collapse = ", "))
+  }
+}
+
+report_facts <- function(fit) {
+  sprintf(
+    "The log density was evaluated %s times; the seed was %s.",
+    count(sum(fit$runs$n_target_evals)), format(fit$seed, digits = 15)
+  )
+}

@@ -1,0 +1,95 @@
+# What the draws of a fit say of the variables.
+
+#' Print a fit, and summarise its draws
+#'
+#' Printed, a fit shows the log evidence with its error and interval, the posterior of the
+#' first six variables, how it was found, and last the verdict of its diagnostics.
+#' `summary()` has all variables, and prints the schedule as well.
+#'
+#' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()], or its summary.
+#' @param schedule whether to print the schedule, the temperature and the kernel's
+#'   parameters of each step (TRUE or FALSE): the first and last three steps of a fit, all of
+#'   a summary.
+#' @param ... not used.
+#' @return `print()`: `x`, invisibly. `summary()`: an object of class `summary.smc_fit`, a
+#'   list with the `fit` and `variables`, a data frame with a row a variable: its weighted
+#'   `mean`, `sd` and quantiles `q5`, `median` and `q95`, and `mcse`, the Monte Carlo
+#'   standard error of the mean, from the spread of the islands (NA for one island).
+#' @section Errors: `autosmc_error_input` when an argument is not what it should be.
+#' @source The estimate of a mean is the ratio of two means over islands, of
+#'   `exp(log_z)` times the island's own weighted mean, and of `exp(log_z)`; `mcse` is
+#'   its standard error by the delta method.
+#' @seealso [tidy.smc_fit()] for data frames, [coef.smc_fit()] for R's usual generics,
+#'   [report()] for a paragraph of text.
+#' @examples
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' fit
+#' print(fit, schedule = TRUE)
+#' summary(fit)$variables
+#' @export
+summary.smc_fit <- function(object, ...) {
+  check_dots_empty(...)
+  structure(
+    list(fit = object, variables = variables_table(object)),
+    class = "summary.smc_fit"
+  )
+}
+
+# A row for each of these columns of the draws.
+variables_table <- function(fit, columns = seq_len(ncol(fit$particles))) {
+  fit$particles <- fit$particles[, columns, drop = FALSE]
+  moments <- weighted_moments(fit)
+  quantiles <- weighted_quantiles(fit, c(0.05, 0.5, 0.95))
+  tibble::tibble(
+    variable = colnames(fit$particles),
+    mean = moments$mean,
+    sd = moments$sd,
+    q5 = quantiles[1, ],
+    median = quantiles[2, ],
+    q95 = quantiles[3, ],
+    mcse = mcse_mean(fit, moments$mean)
+  )
+}
+
+weighted_moments <- function(fit) {
+  w <- exp(fit$log_weights)
+  mean <- colSums(w * fit$particles)
+  centred <- sweep(fit$particles, 2, mean)
+  list(mean = unname(mean), sd = unname(sqrt(colSums(w * centred^2))))
+}
+
+# The inverse of the weighted distribution functions: a row a probability, a column a
+# variable.
+weighted_quantiles <- function(fit, p) {
+  w <- exp(fit$log_weights)
+  quantiles <- vapply(seq_len(ncol(fit$particles)), function(j) {
+    x <- fit$particles[, j]
+    order <- order(x)
+    x[order][invert_distribution(w[order], p)]
+  }, p)
+  matrix(quantiles, length(p))
+}
+
+# For each island, its share in the estimate times how far its own mean is off; an
+# island in which all died has no share.
+mcse_mean <- function(fit, mean) {
+  n <- NROW(fit$islands)
+  if (n < 2) {
+    return(rep(NA_real_, length(mean)))
+  }
+  centred <- sweep(fit$particles, 2, mean)
+  errors <- rowsum(exp(fit$log_weights) * centred, fit$island)
+  unname(sqrt(n / (n - 1) * colSums(errors^2)))
+}
+
+# How many independent draws would give as good means. Of the variables' figures
+# this is the harmonic mean, whose inverse is unbiased. By chance few islands may
+# agree too well; the weights alone allow no more than Kish's figure. What does not
+# vary, as the upper triangle of a Cholesky factor, has no figure.
+ess_mean <- function(fit) {
+  moments <- weighted_moments(fit)
+  mcse <- mcse_mean(fit, moments$mean)
+  kish <- 1 / sum(exp(2 * fit$log_weights))
+  varies <- which(apply(fit$particles, 2, max) > apply(fit$particles, 2, min))
+  min(kish, 1 / mean((mcse / moments$sd)[varies]^2))
+}

@@ -1,0 +1,63 @@
+# A fit in words, and as a page.
+
+fit <- calmly(smc(target_gaussian(2, mean = 1),
+  n_particles = 64, n_steps = 6, rounds = 1, islands = 4, seed = 7
+))
+fit$diagnostics$passed <- TRUE
+
+test_that("the text has the numbers of the fit", {
+  text <- report(fit)
+  expect_s3_class(text, "smc_report")
+  expect_length(text, 1)
+  last <- fit$runs[nrow(fit$runs), ]
+  expected <- c(
+    "posterior distribution of 2 parameters", "self-tuning", "Kim et al., 2025",
+    paste("R package autosmc", packageVersion("autosmc")),
+    "64 particles", paste(last$n_steps, "steps of the kinetic Langevin kernel"),
+    sprintf("4 independent runs, the log evidence is estimated as %.3f", fit$log_z),
+    sprintf("standard error %.3f; 95%% interval %.3f to %.3f", fit$std_error, fit$conf_low,
+      fit$conf_high),
+    "256 weighted draws", "All diagnostics passed (", "the seed was 7",
+    paste("evaluated", format(sum(fit$runs$n_target_evals), big.mark = ",")),
+    "Tuning sequential Monte Carlo samplers via greedy incremental"
+  )
+  for (words in expected) expect_match(unclass(text), words, fixed = TRUE)
+  printed <- capture.output(shown <- withVisible(print(text)))
+  expect_lte(max(nchar(printed)), 80)
+  expect_false(shown$visible)
+})
+
+test_that("it says what is wrong, or not known", {
+  doubtful <- fit
+  doubtful$diagnostics$passed[2] <- FALSE
+  doubtful$diagnostics$says[2] <- "One of the islands is alone."
+  expect_match(report(doubtful), "1 failed: One of the islands is alone.", fixed = TRUE)
+  adapted <- smc_adapt(target_gaussian(1), n_particles = 16, n_steps = 2, seed = 1)
+  expect_match(report(adapted), "distribution of one parameter .* is biased")
+  expect_match(report(adapted), "No diagnostics were computed", fixed = TRUE)
+  alone <- smc_run(target_gaussian(2), data.frame(lambda = 1, step_size = 0.5),
+    kernel = "mala", n_particles = 16
+  )
+  expect_match(report(alone), "from one run, .* its error is not known")
+  expect_match(report(alone), "obtained by annealed .* the Metropolis-adjusted Langevin kernel")
+  expect_bad(report(3), "fit")
+})
+
+test_that("a page has the text, the tables and the pictures", {
+  expect_bad(smc_report(fit), "file")
+  expect_bad(smc_report(fit, 3), "file")
+  expect_bad(smc_report(3, "a.html"), "fit")
+  expect_bad(smc_report(fit, file.path(tempfile("no"), "a.html")), "file")
+  skip_if_not_installed("rmarkdown")
+  skip_if_not(rmarkdown::pandoc_available(), "pandoc")
+  file <- tempfile(fileext = ".html")
+  on.exit(unlink(file))
+  written <- withVisible(smc_report(fit, file))
+  expect_identical(written$value, file)
+  expect_false(written$visible)
+  page <- paste(readLines(file, warn = FALSE), collapse = " ")
+  for (words in c("Fit of Gaussian", "self-tuning annealed", "Diagnostics", "x2", "Runs")) {
+    expect_match(page, words, fixed = TRUE)
+  }
+  expect_length(gregexpr("<img src=\"data:image/png", page)[[1]], 2)
+})
