@@ -38,14 +38,14 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     seed_of_run(sampler$seed, bridge_key - half),
     draw_bridge(middle, length(rest))
   )
-  at_draws <- on_raised_error(
+  at_draws <- withCallingHandlers(
     evaluate_target(
       sampler$target, draws,
       gradient = FALSE, unconstrained = TRUE,
       maps = maps_of(final$reference, sampler$target$dim),
       evaluators = sampler$evaluators
     )$log_density,
-    function(e) rethrow_at_step(e, 0L, "bridge")
+    error = if_raised(function(e) rethrow_at_step(e, 0L, "bridge"))
   )
   at_draws[!is.finite(at_draws)] <- -Inf
   z <- final$coordinates[rest, , drop = FALSE]
