@@ -45,8 +45,10 @@ static size_t panel_at(int d, int i, int j) {
   return smc_size(d, i) + smc_size(ROWS, j);
 }
 
-/* Panels of the lower triangle, and of its transpose, zero elsewhere. What is
- * above the diagonal of chol is not read. */
+/* Panels of the lower triangle, and of its transpose, zero elsewhere: these
+ * zeros meet coordinates that count for another row of the panel only. (One
+ * that is not finite loses its particle, or that one's gradient, as it is.)
+ * What is above the diagonal of chol is not read. */
 static void fill_panels(int d, const double *chol, double *lower,
                         double *upper) {
   size_t size = smc_size(d, padded(d)) * sizeof(double);
