@@ -247,7 +247,8 @@ fit_shape <- function(record) {
     z = whitened(moments$L, x), L = moments$L, centre = 0,
     criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
   )
-  conditional <- fit_driven(x, w, moments$L, n, families)
+  points <- list(x = x, g = target_gradients(record, weighty$rows), w = w)
+  conditional <- fit_driven(points, moments$L, n, families)
   shape <- add_tails(if (is.null(conditional)) normal else conditional, w, families)
   student <- fit_student(x, w, moments$L, families)
   is_student <- isTRUE(student$criterion > shape$criterion)
@@ -261,7 +262,7 @@ fit_shape <- function(record) {
       new_shaped_reference(moments$mean, shape)
     },
     gain = max(shape$criterion, student$criterion) -
-      present_criterion(record, x, w, normal, student)
+      present_criterion(record, points, normal, student)
   )
 }
 
@@ -272,16 +273,18 @@ add_tails <- function(shape, w, families) {
 }
 
 # The mean log density under the best fit of the reference's own kind.
-present_criterion <- function(record, x, w, normal, student) {
+present_criterion <- function(record, points, normal, student) {
   reference <- record$reference
   if (is_student_reference(reference)) {
     return(max(student$criterion, normal$criterion))
   }
   families <- n_families(record)
   drivers <- reference$driven$drivers
-  present <- if (!is.null(drivers)) condition_on(x, w, drivers, 1 / sum(w^2), families)
+  present <- if (!is.null(drivers)) {
+    condition_on(points, drivers, 1 / sum(points$w^2), families)
+  }
   if (is.null(present)) present <- normal
-  if (!is.null(reference$tails)) present <- add_tails(present, w, families)
+  if (!is.null(reference$tails)) present <- add_tails(present, points$w, families)
   max(normal$criterion, present$criterion)
 }
 

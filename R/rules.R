@@ -100,6 +100,8 @@ rules <- list(
   chance_sds = 8,
   # Share of log squares' variance that a variable must explain; with 1 % Brownian was off.
   least_explained = 0.1,
+  # Variance of log scales that a variable must explain: an sd of 0.1 costs next to nothing.
+  least_log_scale = 0.01,
   # Share of a variance that another variable's square must explain, as in trials on bananas.
   least_bend = 0.05,
   # Rows times squared dimension that a search for shapes may take: a second or so. A choice.
