@@ -93,7 +93,9 @@
 #'   one for the `"final"` islands together: `run`, `round`, `label`, `kernel`, `log_z`,
 #'   `std_error`, `conf_low`, `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`,
 #'   `barrier` (the global one; the mean over islands), `n_objective_evals`,
-#'   `n_target_evals`, `seconds`, and `used`: FALSE for a run whose reference was rejected.
+#'   `n_target_evals`, `n_impossible` (how many of them had no finite log density, such as
+#'   points that a Stan program rejects), `seconds`, and `used`: FALSE for a run whose
+#'   reference was rejected.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
 #'   `"given"` from the user, `"location"`, `"normal"` and `"shape"` from a fit. `kernel` is

@@ -37,7 +37,8 @@
 #'   number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`.
 #' @section Points at which the program throws: A point at which a check fails, a
 #'   matrix is not positive definite, a solver gives up, or the program calls
-#'   `reject()`, has log density -Inf: it is impossible, and the others go on. An
+#'   `reject()`, has log density -Inf: it is impossible, and the others go on. How many
+#'   there were is in the column `n_impossible` of a fit's `runs`. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
 #' @section Printing: What the program prints is shown, each different line once, and at

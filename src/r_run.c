@@ -223,14 +223,14 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
  * those of the log target there; NULL for kernels without. */
 static SEXP new_result(smc_status status, const r_run *run) {
   static const char *const names[] = {
-      "status",  "failure",       "step",        "n_done",
-      "trace",   "n_evals",       "particles",   "log_weights",
-      "origins", "unconstrained", "coordinates", "gradients"};
+      "status",      "failure",   "step",        "n_done",  "trace",
+      "n_evals",     "particles", "log_weights", "origins", "unconstrained",
+      "coordinates", "gradients", "n_impossible"};
   const smc_state *state = &run->state;
   const smc_chain *chain = &run->path.chain;
   const double *z = state->cloud.x;
   int d = state->cloud.d, n = state->cloud.n;
-  SEXP result = PROTECT(r_new_list(names, 12));
+  SEXP result = PROTECT(r_new_list(names, 13));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
@@ -247,6 +247,7 @@ static SEXP new_result(smc_status status, const r_run *run) {
   new_matrix(result, 10, d, n, z);
   if (state->cloud.grad_p)
     new_matrix(result, 11, d, n, state->cloud.grad_p);
+  SET_VECTOR_ELT(result, 12, Rf_ScalarReal(run->path.n_impossible));
   UNPROTECT(1);
   return result;
 }

@@ -284,6 +284,7 @@ test_compiled("a point that is rejected is impossible, and the others go on", {
   expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 31) * fit$std_error)
   expect_lt(fit$std_error, 0.02)
   expect_true(all(fit$particles[is.finite(fit$log_weights), "mu[1]"] >= 0))
+  expect_gt(fit$runs$n_impossible[nrow(fit$runs)], 0)
 })
 
 test_compiled("a failed check is a rejection", {
