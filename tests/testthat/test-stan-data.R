@@ -26,6 +26,9 @@ test_that("data become plain numbers, or a complaint", {
   expect_identical(values$g, matrix(c(1, 2, 3, 4), 2))
   expect_match(values$h, "must be numbers, not an object of class factor")
   expect_identical(values$i, numeric())
+  expect_identical(stan_value(1 + 2i), array(c(1, 2), 2))
+  expect_identical(stan_value(c(1 + 2i, 3i)), rbind(c(1, 2), c(0, 3)))
+  expect_identical(dim(stan_value(matrix(1i, 2, 3))), c(2L, 3L, 2L))
 })
 
 test_that("a list of arrays is an array of one dimension more", {
