@@ -96,7 +96,10 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
     parameters = bracketed(described$outputs[seq_len(described$n_parameters)]),
     class = c("smc_target_stan", "smc_target_native")
   )
-  target$outputs <- stan_outputs(program, data, columns)
+  target$outputs <- stan_outputs(program$name, columns, function(x) {
+    library <- load_stan_library(program)
+    .Call(stan_routine("autosmc_stan_outputs", library), data, x, columns$blocks)
+  })
   target
 }
 
@@ -167,7 +170,7 @@ stan_routine <- function(symbol, library) find_routine(symbol, library$dll)
 
 # An error of a routine that was asked by .Call() is about what it was given.
 as_input_error <- function(code) {
-  tryCatch(code, error = function(e) {
+  tryCatch(code, autosmc_error = function(e) stop(e), error = function(e) {
     abort_verbatim(sub("^Exception: ", "", conditionMessage(e)), "input")
   })
 }
@@ -289,25 +292,21 @@ select_columns <- function(described, include) {
   list(names = names[keep], which = which(keep[made]), blocks = blocks)
 }
 
-# The function `outputs` of a target.
-stan_outputs <- function(program, data, columns) {
-  force(data)
+# The function `outputs` of a target. ask: a function of a matrix, which the program's
+# library answers with list(values, failed, message).
+stan_outputs <- function(name, columns, ask) {
+  force(name)
+  force(columns)
   function(unconstrained) {
-    library <- load_stan_library(program)
     storage.mode(unconstrained) <- "double"
-    result <- as_input_error(.Call(
-      stan_routine("autosmc_stan_outputs", library),
-      data,
-      unconstrained,
-      columns$blocks
-    ))
+    result <- as_input_error(ask(unconstrained))
     failed <- result$failed
     if (failed > 0) {
       n <- nrow(unconstrained)
       reason <- result$message
       cli::cli_warn(
         c(
-          "The Stan program {.field {program$name}} failed at {failed} of {n} points;
+          "The Stan program {.field {name}} failed at {failed} of {n} points;
             their generated quantities are NaN.",
           "x" = "The first time: {reason}"
         ),
