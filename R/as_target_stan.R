@@ -23,8 +23,8 @@
 #'   if they are not quite those of the posterior, since the scout's proposals compete with
 #'   them.
 #'
-#'   All parameters must be among the draws: brms keeps them with
-#'   `save_pars(all = TRUE)`, rstan without `pars`.
+#'   All parameters must be among the draws, as they are without `pars` in rstan. Those of
+#'   a `brmsfit` are not used: brms gives its parameters other names.
 #' @section Fits without data: A `stanfit` without `data`, and a `stanreg`, are evaluated by
 #'   the compiled model that the fit holds, point by point through R, which is slower; a
 #'   message says so. A fit that was saved has lost its model. rstan drops the constants of
