@@ -146,13 +146,10 @@ draw_by_rstan <- function(compiled, model, seed) {
 
 by_bridge <- function(drawn, seed, method) {
   evaluations <- 0
-  evaluators <- autosmc:::target_border(drawn$target)
-  log_density <- function(x, data) {
+  border <- autosmc:::with_addresses(autosmc:::target_border(drawn$target))
+  log_density <- function(x, data) { # of a single point
     evaluations <<- evaluations + 1
-    autosmc:::evaluate_target(
-      drawn$target, rbind(x),
-      gradient = FALSE, unconstrained = TRUE, evaluators = evaluators
-    )$log_density
+    .Call(autosmc:::r_evaluate, border, rbind(x), FALSE)$log_density
   }
   samples <- autosmc:::unconstrained_draws(drawn$target)
   colnames(samples) <- paste0("u", seq_len(ncol(samples)))
