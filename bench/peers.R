@@ -182,7 +182,9 @@ by_bayesian_tools <- function(model, seed) {
   )
   set.seed(seed)
   out <- softly(BayesianTools::runMCMC(setup, "SMC", list(initialParticles = 1000)))
-  z <- softly(BayesianTools::marginalLikelihood(out, method = "Bridge"))
+  utils::capture.output(
+    z <- softly(BayesianTools::marginalLikelihood(out, method = "Bridge"))
+  )
   c(z$ln.ML, NA, evaluations)
 }
 
