@@ -279,5 +279,5 @@ if (file.exists(file)) { # of the models that were not named
   kept <- read.csv(file)
   table <- rbind(kept[!kept$model %in% names, ], table)
 }
-table[-(1:2)] <- lapply(table[-(1:2)], signif, 4)
+table[-(1:2)] <- lapply(table[-(1:2)], signif, 6)
 write.csv(table, file, row.names = FALSE, quote = FALSE)
