@@ -1,21 +1,35 @@
 # Stan programs that other packages hold.
 
-#' Targets from the objects of rstan, brms and CmdStanR
+#' Targets from the objects of rstan, rstanarm, brms and CmdStanR
 #'
 #' The Stan program of a model or of a fit is compiled again, by [target_stan()], with
 #' all its constants: the packages themselves leave out those that do not matter to
-#' them. None of their draws is used.
+#' them. The target of a fit keeps the draws of the parameters, for
+#' `smc(fit, reference = "draws")`.
 #'
-#' @param x a `stanmodel` or `stanfit` of rstan, a `brmsfit` of brms (with either
-#'   backend), a `CmdStanModel` of CmdStanR, or one of its fits.
+#' @param x a `stanmodel` or `stanfit` of rstan, a `stanreg` of rstanarm, a `brmsfit` of
+#'   brms (with either backend), a `CmdStanModel` of CmdStanR, or one of its fits.
 #' @param data the data, as in [target_stan()]. A `brmsfit` and the fits of CmdStanR have
-#'   their own; a `stanfit` does not keep them, so that they are to be given once
-#'   more.
+#'   their own. A `stanfit` does not keep them: give them once more, or see the section on
+#'   fits without data.
 #' @param ... further arguments of [target_stan()]: `include` and `seed`.
 #' @return A target: an object of class `smc_target`.
 #' @section Errors: Those of [target_stan()]; `autosmc_error_input` also when `data` are
-#'   missing, or when CmdStanR's file of the data is no longer there, and
+#'   missing and needed, or when CmdStanR's file of the data is no longer there, and
 #'   `autosmc_error_package` when brms is not installed for a `brmsfit`.
+#' @section Starting from draws: With `reference = "draws"` [smc()] starts from a
+#'   distribution that is fitted to the draws, on the unconstrained scale. What is estimated
+#'   is the same, and as unbiased: the draws are used for nothing else. Nor does it matter
+#'   if they are not quite those of the posterior, since the scout's proposals compete with
+#'   them.
+#'
+#'   All parameters must be among the draws, as they are without `pars` in rstan. Those of
+#'   a `brmsfit` are not used: brms gives its parameters other names.
+#' @section Fits without data: A `stanfit` without `data`, and a `stanreg`, are evaluated by
+#'   the compiled model that the fit holds, point by point through R, which is slower; a
+#'   message says so. A fit that was saved has lost its model. rstan drops the constants of
+#'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
+#'   have none. Such a target has no draws to start from.
 #' @section A fit of brms: Coefficients have flat priors in brms unless one is given,
 #'   with which there is no evidence.
 #'
@@ -36,8 +50,86 @@ as_target.stanmodel <- function(x, data, ...) {
 #' @rdname as_target.stanfit
 #' @export
 as_target.stanfit <- function(x, data, ...) {
-  check_stan_data(data, "A {.cls stanfit}")
-  target_stan(x@stanmodel, data, ...)
+  if (missing(data)) {
+    check_dots_empty(...)
+    return(target_of_stanfit(x))
+  }
+  with_draws(target_stan(x@stanmodel, data, ...), draws_of_stanfit(x))
+}
+
+# From the slots, for which rstan need not be there: chains one below the other, without
+# warm-up. NULL where there are none.
+draws_of_stanfit <- function(x) {
+  sim <- x@sim
+  chains <- Map(function(chain, warmup) {
+    draws <- do.call(cbind, chain)
+    draws[seq_len(nrow(draws)) > warmup, , drop = FALSE]
+  }, sim$samples, sim$warmup2)
+  do.call(rbind, chains)
+}
+
+#' @rdname as_target.stanfit
+#' @export
+as_target.stanreg <- function(x, ...) {
+  check_dots_empty(...)
+  target_of_stanfit(x$stanfit)
+}
+
+# By the compiled model that a fit of rstan holds, an object of a class of C++: of its
+# methods `log_prob` takes whether to add the Jacobian, and whether to return the gradient.
+target_of_stanfit <- function(x) {
+  name <- x@stanmodel@model_name
+  if (drops_constants(x@stanmodel@model_code)) {
+    abort(
+      c(
+        "{.arg data} are missing.",
+        "i" = "A {.cls stanfit} does not keep its data. Without them it is evaluated by
+          rstan, which drops constants where the program has {.code ~} or {.code _lupdf}."
+      ),
+      "input"
+    )
+  }
+  model <- x@.MISC$stan_fit_instance
+  names <- tryCatch(model$unconstrained_param_names(FALSE, FALSE), error = function(e) NULL)
+  if (length(names) == 0) {
+    abort(
+      c(
+        "The fit has lost its compiled model, as a fit that was saved does.",
+        "i" = "Give the {.arg data} of a {.cls stanfit}, or fit the model again."
+      ),
+      "input"
+    )
+  }
+  cli::cli_inform(
+    c("i" = "{.field {name}} is evaluated point by point by rstan. With its {.arg data}, a
+      {.cls stanfit} is compiled for autosmc and is faster."),
+    class = "autosmc_message_rstan"
+  )
+  target <- target_function(
+    function(u) possible(model$log_prob(u, TRUE, FALSE), -Inf),
+    length(names),
+    function(u) possible(as.double(model$grad_log_prob(u, TRUE)), 0 * u),
+    names = bracketed(names)
+  )
+  target$label <- paste0("fit of rstan `", name, "`")
+  target$outputs <- function(unconstrained) {
+    out <- apply(unconstrained, 1, model$constrain_pars)
+    name_columns(
+      matrix(out, nrow(unconstrained), byrow = TRUE),
+      bracketed(model$constrained_param_names(TRUE, TRUE))
+    )
+  }
+  target
+}
+
+# Where the program throws, another value.
+possible <- function(code, otherwise) {
+  tryCatch(code, "std::domain_error" = function(e) otherwise)
+}
+
+drops_constants <- function(code) {
+  code <- gsub("//[^\n]*|/[*].*?[*]/", "", paste(code, collapse = "\n"), perl = TRUE)
+  grepl("~|_lup[dm]f", code)
 }
 
 #' @rdname as_target.stanfit
@@ -60,7 +152,8 @@ as_target.CmdStanModel <- function(x, data, ...) {
 #' @rdname as_target.stanfit
 #' @export
 as_target.CmdStanFit <- function(x, ...) {
-  target_stan(paste(x$code(), collapse = "\n"), x$data_file(), ...)
+  target <- target_stan(paste(x$code(), collapse = "\n"), x$data_file(), ...)
+  with_draws(target, unclass(x$draws(format = "draws_matrix")))
 }
 
 check_stan_data <- function(data, what) {

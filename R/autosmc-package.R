@@ -20,5 +20,6 @@
 #' Monte Carlo Samplers via Greedy Incremental Divergence Minimization.*
 #' Proceedings of the 42nd International Conference on Machine Learning.
 #' @keywords internal
-#' @useDynLib autosmc, r_smc_run, r_evaluate, r_change_scale
+#' @useDynLib autosmc, r_smc_run, r_evaluate, r_change_scale, r_bridgestan_describe,
+#'   r_bridgestan_outputs
 "_PACKAGE"

@@ -79,6 +79,7 @@ runs_columns <- c(
   "barrier",
   "n_objective_evals",
   "n_target_evals",
+  "n_impossible",
   "seconds",
   "used"
 )
@@ -108,6 +109,7 @@ scout_row <- function(scout) {
     kernel = NA_character_, biased = NA,
     n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
     n_objective_evals = 0L, n_target_evals = scout$n_target_evals,
+    n_impossible = scout$n_impossible,
     seconds = scout$seconds, used = TRUE
   )
 }
@@ -126,7 +128,7 @@ final_row <- function(result, used = TRUE) {
   row[names(by_smc)] <- by_smc
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
-  sums <- c("n_objective_evals", "n_target_evals", "seconds")
+  sums <- c("n_objective_evals", "n_target_evals", "n_impossible", "seconds")
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
   row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +
     n_edge_trials(result$sampler, result$course)

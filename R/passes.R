@@ -55,7 +55,7 @@ sampler_of_best <- function(sampler, course) {
 # the reference that was given, which needs them.
 final_path <- function(best, sampler, plan) {
   path <- as.list(best$steps)
-  if (best$kernel$refreshes && !identical(best$reference, sampler$reference)) {
+  if (best$kernel$refreshes && !is_given(best$reference, sampler)) {
     shorter <- if (is_plain(best$reference)) 1 else rules$shaped_fraction
     path$step_size <- shorter * plan$step_fraction * path$step_size
   }

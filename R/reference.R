@@ -290,15 +290,54 @@ is_student_reference <- function(reference) {
   inherits(reference, "smc_reference_student")
 }
 
-check_reference <- function(reference, dim) {
+check_reference <- function(reference, target) {
+  if (identical(reference, "draws")) {
+    return(reference_of_draws(target))
+  }
   check_class(
     reference, "reference", "smc_reference",
     "reference_gaussian()`, `reference_student()` or `reference_function()"
   )
   if (!is_function_reference(reference)) {
-    reference_maps(reference, dim)
+    reference_maps(reference, target$dim)
   }
   reference
+}
+
+# The reference that is fitted to the draws that a target has, as to those of a run.
+reference_of_draws <- function(target) {
+  if (is.null(target$draws)) {
+    abort(
+      c(
+        "{.arg reference} is {.val draws}, but the target has no draws.",
+        "i" = "Those of Stan's fits have, where all parameters were kept."
+      ),
+      "input"
+    )
+  }
+  x <- unconstrained_draws(target)
+  n <- nrow(x)
+  fitted <- propose(
+    list(
+      particles = x,
+      log_weights = rep(-log(n), n),
+      origins = seq_len(n),
+      reference = reference_gaussian()
+    ),
+    c("normal", "shape")
+  )
+  if (is.null(fitted)) {
+    abort("{n} draws are too few for a reference in {target$dim} dimension{?s}.", "input")
+  }
+  fitted$reference$fitted_to <- "draws"
+  fitted$reference
+}
+
+is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
+
+# Whether a reference is the one that the user gave, which may be far from the target.
+is_given <- function(reference, sampler) {
+  identical(reference, sampler$reference) && !is_of_draws(reference)
 }
 
 # For a target of this dimension. See fits.R for those of fitted references.

@@ -51,7 +51,7 @@ adapt <- function(sampler, path, plan) {
     )
     act_on_gradient(sampler$target, course$scout)
   }
-  course <- if (length(course$scout$references) > 0) {
+  course <- if (length(course$scout$references) > 0 || is_of_draws(sampler$reference)) {
     race(course, sampler, path)
   } else {
     first_round(course, sampler, path, "given")
@@ -85,12 +85,18 @@ keep <- function(course, record, used) {
 
 # the race --------------------------------------------------------------------
 
-# A small run from each candidate, in the order of preference: what covers all basins,
-# what fits the best of them, the user's own reference. What an estimate misses makes it
+# A small run from each candidate, in the order of preference: what fits the draws that the
+# target has, what covers all basins, what fits the best of them, the user's own reference.
+# What an estimate misses makes it
 # lower: one further down wins where its estimate is higher by more than the errors of the
 # two. Where the user's wins its own path is run as it was given.
 race <- function(course, sampler, path) {
-  candidates <- c(rev(course$scout$references), list(given = sampler$reference))
+  candidates <- rev(course$scout$references)
+  candidates <- if (is_of_draws(sampler$reference)) {
+    c(list(draws = sampler$reference), candidates)
+  } else {
+    c(candidates, list(given = sampler$reference))
+  }
   small <- sampler
   # as many as the tuner asks for
   least <- complete_tuner(sampler)$n_subsample
@@ -179,7 +185,7 @@ one_round <- function(course, sampler, path, plan) {
 # off to show what depends on what.
 allowed_now <- function(course, sampler) {
   reference <- course$best$reference
-  if (identical(reference, sampler$reference)) {
+  if (is_given(reference, sampler)) {
     setdiff(course$allowed, "shape")
   } else if (is_plain(reference)) {
     course$allowed

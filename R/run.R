@@ -213,6 +213,7 @@ runs_table <- function(result, run, index, sampler, steps, seconds) {
     barrier = last$barrier,
     n_objective_evals = sum(steps$n_objective_evals),
     n_target_evals = result$n_evals,
+    n_impossible = result$n_impossible,
     seconds = if (done) seconds else NA_real_,
     predicted_sd = if (done) {
       predicted_sd(result, sampler$resampling, sum(steps$resampled))

@@ -32,8 +32,8 @@
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
 #'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
 #'   look at it.
-#' * `n_target_evals`, `seconds`: the evaluations of the target, and the time, that it
-#'   took.
+#' * `n_target_evals`, `n_impossible`, `seconds`: the evaluations of the target, how many
+#'   of them had no finite log density, and the time that it took.
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
 #'   quasi-Newton variational inference*, for candidates along a path and their bounds;
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
@@ -94,14 +94,14 @@ look <- function(evaluate, dim, n_starts) {
   list(normals = normals, n_dropped = n_dropped)
 }
 
-new_scout <- function(found, n_evals) {
+new_scout <- function(found, count) {
   normals <- found$normals
   bounds <- vapply(normals, `[[`, 0, "bound")
   order <- order(bounds, decreasing = TRUE)
   normals <- normals[order]
   likely <- normals[bounds[order] > max(bounds, -Inf) - rules$basin_range]
   structure(
-    list(
+    c(list(
       basins = new_table(
         bound = bounds[order],
         bound_error = vapply(normals, `[[`, 0, "bound_error"),
@@ -112,9 +112,8 @@ new_scout <- function(found, n_evals) {
         if (length(likely) > 0) list(best = as_reference(likely[[1]], inflation)),
         if (length(likely) > 1) list(cover = as_reference(covering(likely), inflation))
       ),
-      n_dropped = found$n_dropped,
-      n_target_evals = n_evals
-    ),
+      n_dropped = found$n_dropped
+    ), as.list(count)),
     class = "smc_scout"
   )
 }
@@ -124,20 +123,20 @@ new_scout <- function(found, n_evals) {
 # A function of an n x d matrix on the unconstrained scale, and of whether the gradient is
 # wanted: list(log_density, gradient),
 # where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
-# Of "count" it gives how many points it was asked for.
+# Of "count" it gives how many points it was asked for, and how many were impossible.
 counted_density <- function(target, evaluators = target_border(target)) {
-  count <- 0
+  count <- c(n_target_evals = 0, n_impossible = 0)
   function(x, gradient = TRUE) {
     if (identical(x, "count")) {
       return(count)
     }
-    count <<- count + nrow(x)
     x[!is.finite(x)] <- 0
     value <- withCallingHandlers(
       evaluate_target(target, x, gradient, unconstrained = TRUE, evaluators = evaluators),
       error = if_raised(function(e) rethrow_at_step(e, 0L, "scout"))
     )
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
+    count <<- count + c(nrow(x), sum(!ok))
     if (gradient) {
       ok <- ok & is.finite(rowSums(value$gradient))
       value$gradient[!ok, ] <- 0

@@ -60,7 +60,8 @@
 #'   `step_size` and, for KLMC, `refresh_rate`, such as `fit$schedule`; a column
 #'   `kernel` (`"klmc"`, `"lmc"`, `"mala"` or `"rwmh"`) is optional.
 #' @param reference where the particles start: [reference_gaussian()], or any
-#'   other distribution with [reference_function()].
+#'   other distribution with [reference_function()]. Or `"draws"`, for a fit of Stan that
+#'   has draws (see [as_target.stanfit]): then a distribution that is fitted to these.
 #' @param tuner how the kernel is tuned: [tuner_kl()].
 #' @param resampling resampling scheme: `"ssp"` (Srinivasan sampling process),
 #'   `"systematic"`, `"stratified"`, `"residual"` or `"multinomial"`.
@@ -100,10 +101,12 @@
 #'   one for the `"final"` islands together: `run`, `round`, `label`, `kernel`, `log_z`,
 #'   `std_error`, `conf_low`, `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`,
 #'   `barrier` (the global one; the mean over islands), `n_objective_evals`,
-#'   `n_target_evals`, `seconds`, and `used`: FALSE for a run whose reference was rejected.
+#'   `n_target_evals`, `n_impossible` (how many of them had no finite log density, such as
+#'   points that a Stan program rejects), `seconds`, and `used`: FALSE for a run whose
+#'   reference was rejected.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
-#'   `"given"` from the user, `"location"`, `"normal"` and `"shape"` from a fit. `kernel` is
+#'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"` and `"shape"` from a fit. `kernel` is
 #'   the name of the kernel. Both are NA for the scout.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
 #'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
@@ -147,7 +150,7 @@
 #'   | stage | what it does | when it is left out | where |
 #'   |:--|:--|:--|:--|
 #'   | scout | looks for the target by its gradients | `scout = FALSE`, or RWMH | `fit$scout` |
-#'   | race | one small run from each candidate: `cover`, `best`, `given` | the scout found nothing | `fit$runs` |
+#'   | race | one small run from each candidate: `draws`, `cover`, `best`, `given` | the scout found nothing | `fit$runs` |
 #'   | rounds | fit a reference to the best run, tune a run from it, keep it or reject it | `rounds = 0` | `fit$runs` |
 #'   | islands | independent, unbiased runs with what was tuned | `smc_adapt()` | `fit$islands` |
 #'   | diagnostics | look for signs that the estimate is wrong | `smc_adapt()` | `fit$diagnostics` |

@@ -2,7 +2,7 @@
 
 # What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has
 # the same number.
-stan_interface <- 1L
+stan_interface <- 2L
 
 # What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
 # too, the compiler from Stan to C++: of two versions neither would understand the other.
@@ -153,9 +153,17 @@ compile_stan <- function(program, library) {
     c("i" = "Compiling the Stan program {.field {name}}, which takes about half a minute."),
     class = "autosmc_message_compile"
   )
-  dir.create(dirname(library), showWarnings = FALSE, recursive = TRUE)
   folder <- tempfile("compiling-", dirname(library))
-  dir.create(folder)
+  if (!dir.create(folder, showWarnings = FALSE, recursive = TRUE)) {
+    cache <- dirname(library)
+    abort(
+      c(
+        "The cache of compiled programs, {.file {cache}}, cannot be written to.",
+        "i" = "The environment variable {.envvar R_USER_CACHE_DIR} moves it elsewhere."
+      ),
+      "input"
+    )
+  }
   on.exit(unlink(folder, recursive = TRUE))
   # the C++ may end in a line of the preprocessor
   writeLines(c(cpp, "#include <autosmc_stan.hpp>"), file.path(folder, "program.cpp"))

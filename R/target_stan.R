@@ -25,7 +25,8 @@
 #' @param data the data: a list with an element for each variable of the data block,
 #'   or the path of a JSON file with such a list (string). Numbers are of R's ordinary
 #'   types, whole ones also for `int`; arrays of vectors or matrices are arrays with
-#'   the dimensions in the order of the declaration, or lists of equal elements.
+#'   the dimensions in the order of the declaration, or lists of equal elements. The
+#'   parts of a tuple `x` are elements `x.1`, `x.2` of the list.
 #'   Elements that the program does not declare are ignored.
 #' @param include names of the parameters, transformed parameters and generated
 #'   quantities that draws are to have (character vector); NULL for all of them.
@@ -37,7 +38,8 @@
 #'   number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`.
 #' @section Points at which the program throws: A point at which a check fails, a
 #'   matrix is not positive definite, a solver gives up, or the program calls
-#'   `reject()`, has log density -Inf: it is impossible, and the others go on. An
+#'   `reject()`, has log density -Inf: it is impossible, and the others go on. How many
+#'   there were is in the column `n_impossible` of a fit's `runs`. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
 #' @section Printing: What the program prints is shown, each different line once, and at
@@ -91,9 +93,13 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
     ),
     data = data,
     program = program,
+    parameters = bracketed(described$outputs[seq_len(described$n_parameters)]),
     class = c("smc_target_stan", "smc_target_native")
   )
-  target$outputs <- stan_outputs(program, data, columns)
+  target$outputs <- stan_outputs(program$name, columns, function(x) {
+    library <- load_stan_library(program)
+    .Call(stan_routine("autosmc_stan_outputs", library), data, x, columns$blocks)
+  })
   target
 }
 
@@ -126,11 +132,29 @@ first_name <- function(library) sub("[.][^.]*$", "", basename(library))
 load_stan_library <- function(program) {
   path <- program$library
   loaded <- first_name(path) %in% names(getLoadedDLLs())
-  if (!loaded && !file.exists(path) && !is.null(program$code)) {
+  if (!loaded && !file.exists(path)) {
+    if (is.null(program$code)) {
+      abort(
+        c(
+          "The compiled Stan program {.file {path}} is no longer there.",
+          "i" = "Give the program itself to {.fn target_stan}."
+        ),
+        "input"
+      )
+    }
     path <- cached_library(program)
   }
   library <- list(dll = first_name(path), path = path, namespace = "RcppParallel")
-  load_library(library)
+  tryCatch(load_library(library), error = function(e) {
+    abort(
+      c(
+        "The compiled Stan program {.file {path}} cannot be loaded.",
+        "i" = "Remove it, and it is compiled again."
+      ),
+      "input",
+      parent = e
+    )
+  })
   interface <- .Call(stan_routine("autosmc_stan_interface", library))
   if (!identical(interface, stan_interface)) {
     abort(
@@ -146,7 +170,7 @@ stan_routine <- function(symbol, library) find_routine(symbol, library$dll)
 
 # An error of a routine that was asked by .Call() is about what it was given.
 as_input_error <- function(code) {
-  tryCatch(code, error = function(e) {
+  tryCatch(code, autosmc_error = function(e) stop(e), error = function(e) {
     abort_verbatim(sub("^Exception: ", "", conditionMessage(e)), "input")
   })
 }
@@ -190,6 +214,9 @@ stan_value <- function(x) {
   } else if (is.list(x)) {
     x <- stack_arrays(x)
   }
+  if (is.complex(x)) {
+    x <- real_and_imaginary(x)
+  }
   if (!is.numeric(x) && !is.logical(x)) {
     return(paste0("must be numbers, not ", describe(x), "."))
   }
@@ -197,6 +224,12 @@ stan_value <- function(x) {
     return("has missing values, which Stan does not know.")
   }
   structure(as.double(x), dim = dim(x))
+}
+
+# Stan's complex numbers are arrays with one dimension more.
+real_and_imaginary <- function(x) {
+  shape <- if (is.null(dim(x)) && length(x) != 1) length(x) else dim(x)
+  array(c(Re(x), Im(x)), c(shape, 2))
 }
 
 # Equal arrays in a list, along a new first dimension; anything else as it is.
@@ -259,33 +292,58 @@ select_columns <- function(described, include) {
   list(names = names[keep], which = which(keep[made]), blocks = blocks)
 }
 
-# The function `outputs` of a target.
-stan_outputs <- function(program, data, columns) {
-  force(data)
+# The function `outputs` of a target. ask: a function of a matrix, which the program's
+# library answers with list(values, failed, message).
+stan_outputs <- function(name, columns, ask) {
+  force(name)
+  force(columns)
   function(unconstrained) {
-    library <- load_stan_library(program)
     storage.mode(unconstrained) <- "double"
-    result <- as_input_error(.Call(
-      stan_routine("autosmc_stan_outputs", library),
-      data,
-      unconstrained,
-      columns$blocks
-    ))
+    result <- as_input_error(ask(unconstrained))
     failed <- result$failed
     if (failed > 0) {
       n <- nrow(unconstrained)
       reason <- result$message
       cli::cli_warn(
         c(
-          "The Stan program {.field {program$name}} failed at {failed} of {n} points;
+          "The Stan program {.field {name}} failed at {failed} of {n} points;
             their generated quantities are NaN.",
           "x" = "The first time: {reason}"
         ),
         class = "autosmc_warning_outputs"
       )
     }
-    name_columns(result$outputs[, columns$which, drop = FALSE], columns$names)
+    name_columns(result$values[, columns$which, drop = FALSE], columns$names)
   }
+}
+
+# draws -----------------------------------------------------------------------
+
+# The target with the draws of a fit: a matrix with a row a draw and named columns, of
+# which those of the parameters are kept. Without any where a parameter is missing.
+with_draws <- function(target, draws) {
+  if (all(target$parameters %in% colnames(draws))) {
+    target$draws <- draws[, target$parameters, drop = FALSE]
+  }
+  target
+}
+
+# The draws of a target on the unconstrained scale, those left out that are no values of
+# the parameters, as rounding can make them.
+unconstrained_draws <- function(target) {
+  library <- load_stan_library(target$program)
+  result <- as_input_error(.Call(
+    stan_routine("autosmc_stan_unconstrain", library), target$data, target$draws
+  ))
+  possible <- is.finite(rowSums(result$values))
+  if (!any(possible)) {
+    reason <- result$message
+    abort(
+      c("None of the draws has values that the parameters can have.", "x" = "{reason}"),
+      "input"
+    )
+  }
+  result$values[possible, , drop = FALSE]
 }
 
 # Shows every line once, of the many points and runs in which a program prints it. A

@@ -13,6 +13,8 @@ static const R_CallMethodDef call_methods[] = {
     {"r_smc_run", ROUTINE(r_smc_run), 3},
     {"r_evaluate", ROUTINE(r_evaluate), 3},
     {"r_change_scale", ROUTINE(r_change_scale), 3},
+    {"r_bridgestan_describe", ROUTINE(r_bridgestan_describe), 1},
+    {"r_bridgestan_outputs", ROUTINE(r_bridgestan_outputs), 3},
     {NULL, NULL, 0}};
 
 /* The built-in targets, found by name as those of any other library are. */
@@ -25,6 +27,9 @@ static const R_CMethodDef targets[] = {
     {"target_sonar_init", ROUTINE(target_sonar_init), -1, NULL},
     {"target_pines", ROUTINE(target_pines), -1, NULL},
     {"target_pines_init", ROUTINE(target_pines_init), -1, NULL},
+    {"target_bridgestan", ROUTINE(target_bridgestan), -1, NULL},
+    {"target_bridgestan_init", ROUTINE(target_bridgestan_init), -1, NULL},
+    {"target_bridgestan_release", ROUTINE(target_bridgestan_release), -1, NULL},
     {NULL, NULL, 0, NULL}};
 
 void R_init_autosmc(DllInfo *dll) {

@@ -65,6 +65,13 @@ static void make_gradients_finite(int d, int n, double *grad) {
  * of what has none. */
 static bool is_possible(double log_density) { return fabs(log_density) < 1e15; }
 
+static double count_impossible(const smc_cloud *cloud) {
+  int count = 0;
+  for (int k = 0; k < cloud->n; k++)
+    count += !is_possible(cloud->log_p[k]);
+  return count;
+}
+
 static void make_finite(smc_cloud *cloud, bool gradients) {
   for (int k = 0; k < cloud->n; k++)
     if (!is_possible(cloud->log_p[k]) || !is_possible(cloud->log_q[k]))
@@ -117,6 +124,7 @@ int smc_path_evaluate(smc_path *path, smc_cloud *cloud, bool gradients) {
         evaluate_reference(path, cloud, x, gradients ? cloud->grad_q : NULL);
   if (path->failure)
     return 1;
+  path->n_impossible += count_impossible(cloud);
   make_finite(cloud, gradients);
   return 0;
 }

@@ -19,10 +19,11 @@ typedef struct smc_path {
   void *data; /* context of the target; the caller's               */
   int d;      /* dimension                                         */
   smc_reference reference;
-  smc_chain chain; /* of no maps, or of the dimension d             */
-  double *log_q;   /* scratch, (largest cloud)                      */
-  double n_evals;  /* evaluations of the target so far              */
-  int failure;     /* the return code of a callback, when not 0     */
+  smc_chain chain;     /* of no maps, or of the dimension d             */
+  double *log_q;       /* scratch, (largest cloud)                      */
+  double n_evals;      /* evaluations of the target so far              */
+  double n_impossible; /* how many of them had no finite log density */
+  int failure;         /* the return code of a callback, when not 0     */
 
   /* Called as a step begins, between its parts, and before every evaluation:
    * what surrounds the core may look around there, and leave by a long jump.

@@ -89,6 +89,14 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
 SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
 SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user);
+SEXP r_bridgestan_describe(SEXP data);
+SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks);
+
+/* The routines of a target of BridgeStan's, as autosmc.h has them. */
+int target_bridgestan(void *context, int d, int n, const double *x,
+                      double *logp, double *grad);
+void *target_bridgestan_init(SEXP data);
+void target_bridgestan_release(void *context);
 
 /* The entry for C, an autosmc_run_fn. */
 int r_api_run(autosmc_target_fn target, void *data,

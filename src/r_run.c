@@ -224,15 +224,14 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
  * log target. */
 static SEXP new_result(smc_status status, const r_run *run) {
   static const char *const names[] = {
-      "status",  "failure",       "step",        "n_done",
-      "trace",   "n_evals",       "particles",   "log_weights",
-      "origins", "unconstrained", "coordinates", "gradients",
-      "log_target"};
+      "status",      "failure",   "step",         "n_done",    "trace",
+      "n_evals",     "particles", "log_weights",  "origins",   "unconstrained",
+      "coordinates", "gradients", "n_impossible", "log_target"};
   const smc_state *state = &run->state;
   const smc_chain *chain = &run->path.chain;
   const double *z = state->cloud.x;
   int d = state->cloud.d, n = state->cloud.n;
-  SEXP result = PROTECT(r_new_list(names, 13));
+  SEXP result = PROTECT(r_new_list(names, 14));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
@@ -249,7 +248,8 @@ static SEXP new_result(smc_status status, const r_run *run) {
   new_matrix(result, 10, d, n, z);
   if (state->cloud.grad_p)
     new_matrix(result, 11, d, n, state->cloud.grad_p);
-  double *log_target = new_reals(result, 12, n);
+  SET_VECTOR_ELT(result, 12, Rf_ScalarReal(run->path.n_impossible));
+  double *log_target = new_reals(result, 13, n);
   memcpy(log_target, state->cloud.log_p, (size_t)n * sizeof(double));
   UNPROTECT(1);
   return result;

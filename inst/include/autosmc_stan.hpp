@@ -2,9 +2,9 @@
  *
  * target_stan() includes this file behind the C++ that stanc makes of a
  * program, in which the program is the class `stan_model`. The library that
- * results has five routines: init, log_density and release of the types of
- * autosmc.h, and two that R asks with .Call(), describe and outputs. `data` is
- * always the list
+ * results has six routines: init, log_density and release of the types of
+ * autosmc.h, and three that R asks with .Call(), describe, outputs and
+ * unconstrain. `data` is always the list
  *
  *   values  named list: numeric arrays; or a string, which says why what was
  *           given under that name cannot be data
@@ -30,7 +30,7 @@
 #include <Rinternals.h>
 
 /* Raised when what R and these routines tell each other changes. */
-#define AUTOSMC_STAN_INTERFACE 1
+#define AUTOSMC_STAN_INTERFACE 2
 
 namespace autosmc_stan {
 
@@ -193,8 +193,15 @@ public:
   std::vector<int> vals_i(const std::string &name) const override {
     return values<int>(name);
   }
-  std::vector<std::complex<double>> vals_c(const std::string &) const override {
-    return {};
+  /* The real parts come first, since the last dimension is the slowest. */
+  std::vector<std::complex<double>>
+  vals_c(const std::string &name) const override {
+    std::vector<double> parts = vals_r(name);
+    size_t n = parts.size() / 2;
+    std::vector<std::complex<double>> out(n);
+    for (size_t i = 0; i < n; i++)
+      out[i] = {parts[i], parts[i + n]};
+    return out;
   }
   shape dims_r(const std::string &name) const override {
     const entry *given = find(name);
@@ -320,6 +327,30 @@ public:
     return failed;
   }
 
+  /* The inverse of outputs(), for the parameters alone: x is n x width and out
+   * n x d. Rows that are no values of the parameters are NaN; returns how many
+   * they are, with why the first of them is not. */
+  int unconstrain(int n, int width, const double *x, int d, double *out,
+                  message &first) {
+    int failed = 0;
+    Eigen::VectorXd row(width), u;
+    for (int k = 0; k < n; k++) {
+      for (int j = 0; j < width; j++)
+        row[j] = x[k + static_cast<size_t>(n) * j];
+      try {
+        model_.unconstrain_array(row, u, &printed_);
+      } catch (const std::exception &e) {
+        if (!failed++)
+          write(first, e.what());
+        u = Eigen::VectorXd::Constant(d,
+                                      std::numeric_limits<double>::quiet_NaN());
+      }
+      for (int i = 0; i < d; i++)
+        out[k + static_cast<size_t>(n) * i] = u[i];
+    }
+    return failed;
+  }
+
   /* What was printed since the last call; NULL for nothing. */
   const char *take_printed() {
     shown_ = printed_.str();
@@ -367,6 +398,13 @@ inline int outputs(program *p, int n, int d, const double *x, bool transformed,
   guarded(first, [&] {
     failed = p->outputs(n, d, x, transformed, generated, width, out, first);
   });
+  return failed;
+}
+
+inline int unconstrain(program *p, int n, int width, const double *x, int d,
+                       double *out, message &first) noexcept {
+  int failed = -1;
+  guarded(first, [&] { failed = p->unconstrain(n, width, x, d, out, first); });
   return failed;
 }
 
@@ -453,6 +491,21 @@ inline SEXP describe_task(void *data) {
   return out;
 }
 
+/* list(values, failed, message); an error where not even that is known. */
+inline SEXP as_result(program *p, SEXP values, int failed,
+                      const message &first) {
+  if (failed < 0)
+    Rf_error("%s", first.text);
+  const char *fields[] = {"values", "failed", "message", ""};
+  SEXP out = PROTECT(Rf_mkNamed(VECSXP, fields));
+  SET_VECTOR_ELT(out, 0, values);
+  SET_VECTOR_ELT(out, 1, Rf_ScalarInteger(failed));
+  SET_VECTOR_ELT(out, 2, Rf_mkString(first.text));
+  show_printed(p);
+  UNPROTECT(1);
+  return out;
+}
+
 inline SEXP outputs_task(void *data) {
   task *t = static_cast<task *>(data);
   message first;
@@ -469,17 +522,27 @@ inline SEXP outputs_task(void *data) {
   else if (!transformed)
     width -= t->names->n_transformed;
   int n = Rf_nrows(t->x), d = Rf_ncols(t->x);
-  const char *fields[] = {"outputs", "failed", "message", ""};
-  SEXP out = PROTECT(Rf_mkNamed(VECSXP, fields));
-  SEXP values = Rf_allocMatrix(REALSXP, n, int(width));
-  SET_VECTOR_ELT(out, 0, values);
+  SEXP values = PROTECT(Rf_allocMatrix(REALSXP, n, int(width)));
   int failed = outputs(t->p, n, d, REAL(t->x), transformed, generated,
                        int(width), REAL(values), first);
-  if (failed < 0)
+  SEXP out = as_result(t->p, values, failed, first);
+  UNPROTECT(1);
+  return out;
+}
+
+inline SEXP unconstrain_task(void *data) {
+  task *t = static_cast<task *>(data);
+  message first;
+  write(first, "");
+  t->p = begin(t->data);
+  t->names = describe(t->p, first);
+  if (!t->names)
     Rf_error("%s", first.text);
-  SET_VECTOR_ELT(out, 1, Rf_ScalarInteger(failed));
-  SET_VECTOR_ELT(out, 2, Rf_mkString(first.text));
-  show_printed(t->p);
+  int n = Rf_nrows(t->x), d = int(t->names->unconstrained.size());
+  SEXP values = PROTECT(Rf_allocMatrix(REALSXP, n, d));
+  int failed =
+      unconstrain(t->p, n, Rf_ncols(t->x), REAL(t->x), d, REAL(values), first);
+  SEXP out = as_result(t->p, values, failed, first);
   UNPROTECT(1);
   return out;
 }
@@ -522,13 +585,21 @@ extern "C" attribute_visible SEXP autosmc_stan_describe(SEXP data) {
 }
 
 /* x: an n x d matrix on the unconstrained scale; blocks: whether transformed
- * parameters and generated quantities are wanted. list(outputs: a matrix with n
+ * parameters and generated quantities are wanted. list(values: a matrix with n
  * rows; failed: how many of them have NaN; message: of the first of these) */
 extern "C" attribute_visible SEXP autosmc_stan_outputs(SEXP data, SEXP x,
                                                        SEXP blocks) {
   autosmc_stan::task t = {data, x, blocks, nullptr, nullptr};
   return R_ExecWithCleanup(autosmc_stan::outputs_task, &t, autosmc_stan::end,
                            &t);
+}
+
+/* x: a matrix with a column for each of the numbers that the parameters are, as
+ * outputs has them; the result as there, with a column a dimension. */
+extern "C" attribute_visible SEXP autosmc_stan_unconstrain(SEXP data, SEXP x) {
+  autosmc_stan::task t = {data, x, R_NilValue, nullptr, nullptr};
+  return R_ExecWithCleanup(autosmc_stan::unconstrain_task, &t,
+                           autosmc_stan::end, &t);
 }
 
 #endif

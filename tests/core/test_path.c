@@ -329,6 +329,7 @@ static void test_not_finite(void) {
   /* so low that differences have no digits left */
   CHECK(c.x[10] == 1e100 && c.log_q[5] < -1e199 && c.log_p[5] == -INFINITY);
   CHECK(path.n_evals == n && n_not_finite_shown == 0);
+  CHECK(path.n_impossible == 9); /* three of every call */
   free(block);
   free(scratch);
 }

@@ -6,7 +6,7 @@ steps_columns <- c(
 )
 runs_columns <- c(
   "run", "log_z", "biased", "n_particles", "n_steps", "n_objective_evals",
-  "n_target_evals", "seconds"
+  "n_target_evals", "n_impossible", "seconds"
 )
 
 small_smc <- function(target = target_gaussian(2, mean = 1), ...,
@@ -57,6 +57,30 @@ test_that("a step resamples when its effective sample size is low", {
   expect_identical(steps$resampled[!last], steps$ess[!last] < 32)
   expect_true(any(steps$resampled))
   expect_false(any(steps$resampled[last]))
+})
+
+test_that("`runs` counts the points without a finite log density", {
+  count <- 0
+  target <- target_function(
+    function(x) {
+      value <- ifelse(x[, 1] < 0, -Inf, -rowSums(x^2) / 2)
+      count <<- count + sum(!is.finite(value))
+      value
+    },
+    dim = 2, gradient = function(x) -x, vectorized = TRUE
+  )
+  fit <- calmly(smc_adapt(target, n_particles = 64, n_steps = 8, rounds = 1, seed = 1))
+  expect_identical(fit$runs$run[1], "scout")
+  expect_true(all(fit$runs$n_impossible > 0))
+  # the check of the gradient asks for points of its own
+  expect_lte(sum(fit$runs$n_impossible), count)
+  fit <- calmly(smc_plain(target, n_particles = 64, n_steps = 8, seed = 1))
+  count <- 0
+  again <- calmly(smc_run(
+    target, fit$schedule, reference = fit$reference, n_particles = 64, seed = 1
+  ))
+  expect_identical(sum(again$runs$n_impossible), count)
+  expect_identical(small_smc(seed = 1)$runs$n_impossible, c(0, 0))
 })
 
 test_that("`runs` has a row a run and agrees with `steps`", {

@@ -26,6 +26,9 @@ test_that("data become plain numbers, or a complaint", {
   expect_identical(values$g, matrix(c(1, 2, 3, 4), 2))
   expect_match(values$h, "must be numbers, not an object of class factor")
   expect_identical(values$i, numeric())
+  expect_identical(stan_value(1 + 2i), array(c(1, 2), 2))
+  expect_identical(stan_value(c(1 + 2i, 3i)), rbind(c(1, 2), c(0, 3)))
+  expect_identical(dim(stan_value(matrix(1i, 2, 3))), c(2L, 3L, 2L))
 })
 
 test_that("a list of arrays is an array of one dimension more", {
@@ -101,11 +104,64 @@ test_that("lines are shown once, and not too many of them", {
 })
 
 test_that("objects that do not keep their data ask for them", {
-  stanfit <- structure(list(), class = "stanfit")
-  expect_bad(as_target(stanfit), "data")
   expect_bad(as_target(structure(list(), class = "stanmodel")), "data")
   expect_bad(as_target(structure(list(), class = "CmdStanModel")), "data")
-  expect_bad(smc(stanfit), "data")
+})
+
+# As rstan's classes are, as far as it matters here: `model` has the methods of the
+# compiled model that a fit holds.
+stanfit_of <- function(code, model) {
+  classes <- list(
+    stanmodel = list(model_name = "character", model_code = "character"),
+    stanfit = list(stanmodel = "stanmodel", .MISC = "environment")
+  )
+  where <- new.env()
+  Map(setClass, names(classes), classes, MoreArgs = list(where = where))
+  on.exit(Map(removeClass, rev(names(classes)), MoreArgs = list(where = where)))
+  methods::new("stanfit",
+    stanmodel = methods::new("stanmodel", model_name = "two", model_code = code),
+    .MISC = list2env(list(stan_fit_instance = model))
+  )
+}
+
+# mu ~ N(1, 1), sigma ~ Exp(1), which throws beyond mu = 50.
+compiled_model <- list(
+  unconstrained_param_names = function(transformed, generated) c("mu.1", "sigma"),
+  constrained_param_names = function(transformed, generated) c("mu.1", "sigma", "twice"),
+  constrain_pars = function(u) c(u[1], exp(u[2]), 2 * u[1]),
+  log_prob = function(u, jacobian, gradient) {
+    stopifnot(jacobian, !gradient)
+    if (u[1] > 50) stop(structure(class = c("std::domain_error", "error", "condition"), list()))
+    dnorm(u[1], 1, log = TRUE) + u[2] - exp(u[2])
+  },
+  grad_log_prob = function(u, jacobian) {
+    structure(c(1 - u[1], 1 - exp(u[2])), log_prob = 0)
+  }
+)
+
+test_that("a stanfit without data, and a stanreg, are evaluated by the model they hold", {
+  code <- "model { target += normal_lpdf(mu | 1, 1); // not ~\n /* nor ~ */ }"
+  stanfit <- stanfit_of(code, compiled_model)
+  stanreg <- structure(list(stanfit = stanfit), class = "stanreg")
+  for (fit in list(stanfit, stanreg)) {
+    expect_message(target <- as_target(fit), class = "autosmc_message_rstan")
+    expect_identical(target$names, c("mu[1]", "sigma"))
+    at <- evaluate_target(target, rbind(c(0, 0), c(60, 0)))
+    expect_identical(at$log_density, c(dnorm(0, 1, log = TRUE) - 1, -Inf))
+    result <- smc(target, n_particles = 128, n_steps = 8, islands = 4, seed = 1)
+    expect_lt(abs(result$log_z), qt(1 - 2.5e-6, 3) * result$std_error)
+    expect_lt(result$std_error, 0.05)
+    expect_identical(colnames(result$particles), c("mu[1]", "sigma", "twice"))
+    expect_identical(result$particles[, "twice"], 2 * result$particles[, "mu[1]"])
+  }
+  expect_bad(smc(target, reference = "draws"), "reference")
+})
+
+test_that("what rstan cannot evaluate with all constants asks for the data", {
+  expect_bad(as_target(stanfit_of("model { mu ~ normal(1, 1); }", compiled_model)), "data")
+  expect_bad(as_target(stanfit_of("target += normal_lupdf(mu | 1, 1);", compiled_model)), "data")
+  lost <- list(unconstrained_param_names = function(...) stop("no pointer"))
+  expect_bad(as_target(stanfit_of("target += 0;", lost)), "data")
 })
 
 test_that("the objects of CmdStanR have a program and a file of data", {

@@ -45,6 +45,10 @@ test_compiled("a program that does not parse shows Stan's message, with the line
   expect_match(conditionMessage(error), "real mu\n", fixed = TRUE)
   unknown <- catch(target_stan("parameters { real mu; }\nmodel { mu ~ normal(0, s); }"))
   expect_match(conditionMessage(unknown), "line 2.*\"s\" not in scope")
+  whole <- catch(target_stan("parameters { int k; }"))
+  expect_match(conditionMessage(whole), "Parameters cannot be integers")
+  elsewhere <- catch(target_stan("#include not_there.stan\nparameters { real mu; }"))
+  expect_match(conditionMessage(elsewhere), "Could not find include file 'not_there.stan'")
 })
 
 test_compiled("a library of another kind is rejected", {
@@ -52,6 +56,51 @@ test_compiled("a library of another kind is rejected", {
   expect_error(
     target_stan(getLoadedDLLs()[["autosmc_test"]][["path"]]),
     "autosmc_stan_interface",
+    class = "autosmc_error_input"
+  )
+})
+
+# A library with the routine `autosmc_stan_interface` of another version.
+stale_library <- function(name) {
+  source <- file.path(tempfile("autosmc-stale-"), paste0(name, ".c"))
+  dir.create(dirname(source))
+  writeLines(c(
+    "#include <Rinternals.h>",
+    "SEXP autosmc_stan_interface(void) { return Rf_ScalarInteger(0); }"
+  ), source)
+  compile_library(source)[["path"]]
+}
+
+test_compiled("a library of another version of the interface is rejected", {
+  path <- stale_library("autosmc_stale")
+  on.exit(dyn.unload(path))
+  expect_error(
+    target_stan(path), "compiled by another version of autosmc",
+    class = "autosmc_error_input"
+  )
+})
+
+test_compiled("a library that is gone, or is none, is named", {
+  target <- task_target()
+  target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"))
+  expect_error(
+    evaluate_target(target, cbind(1, 1)), "gone.so.* is no longer there",
+    class = "autosmc_error_input"
+  )
+  file <- tempfile(fileext = .Platform$dynlib.ext)
+  on.exit(unlink(file))
+  writeLines("no library", file)
+  expect_error(target_stan(file), "cannot be loaded", class = "autosmc_error_input")
+})
+
+test_compiled("a cache that cannot be written to is named", {
+  before <- Sys.getenv("R_USER_CACHE_DIR")
+  on.exit(Sys.setenv(R_USER_CACHE_DIR = before))
+  file <- tempfile()
+  writeLines("", file)
+  Sys.setenv(R_USER_CACHE_DIR = file)
+  expect_error(
+    suppressMessages(target_stan("parameters { real mu; }")), "cannot be written to",
     class = "autosmc_error_input"
   )
 })
@@ -126,15 +175,21 @@ test_compiled("rstan's and CmdStanR's objects give the same target", {
   # as rstan defines them, as far as it matters here
   where <- environment()
   setClass("stanmodel", list(model_name = "character", model_code = "character"), where = where)
-  setClass("stanfit", list(stanmodel = "stanmodel"), where = where)
+  setClass("stanfit", list(stanmodel = "stanmodel", sim = "list"), where = where)
   on.exit({
     removeClass("stanfit", where = where)
     removeClass("stanmodel", where = where)
   })
   model <- methods::new("stanmodel", model_name = "tasks", model_code = code)
-  stanfit <- methods::new("stanfit", stanmodel = model)
+  chain <- list("mu[1]" = c(9, 1, 2, 3), "p[1]" = c(0.9, 0.1, 0.2, 0.3), lp__ = 1:4)
+  stanfit <- methods::new("stanfit",
+    stanmodel = model, sim = list(samples = list(chain, chain), warmup2 = c(1, 0))
+  )
   expect_identical(evaluate_target(as_target(model, data = task_data()), x), same)
-  expect_identical(evaluate_target(as_target(stanfit, data = task_data()), x), same)
+  target <- as_target(stanfit, data = task_data())
+  expect_identical(evaluate_target(target, x), same)
+  expect_identical(target$draws[, "mu[1]"], c(1, 2, 3, 9, 1, 2, 3))
+  expect_identical(colnames(target$draws), c("mu[1]", "p[1]"))
   lines <- strsplit(code, "\n")[[1]]
   cmdstan <- structure(list(code = function() lines), class = "CmdStanModel")
   expect_identical(evaluate_target(as_target(cmdstan, data = task_data()), x), same)
@@ -147,13 +202,75 @@ test_compiled("rstan's and CmdStanR's objects give the same target", {
         for (name in c("K", "N", "increment", "task")) {
           data[[name]] <- jsonlite::unbox(data[[name]])
         }
+        data$z <- cbind(Re(data$z), Im(data$z))
         jsonlite::write_json(data, file)
         file
-      }
+      },
+      draws = function(format) cbind("mu[1]" = 1, lp__ = 0)
     ),
     class = c("CmdStanMCMC", "CmdStanFit")
   )
-  expect_identical(evaluate_target(as_target(fit), x), same)
+  target <- as_target(fit)
+  expect_identical(evaluate_target(target, x), same)
+  expect_bad(smc(target, reference = "draws"), "reference") # without p
+})
+
+# draws -----------------------------------------------------------------------
+
+test_compiled("draws on the unconstrained scale are what the sampler moves", {
+  shapes <- target_stan(stan_file("shapes"))
+  x <- points(20, shapes$dim, seed = 12) / 2
+  draws <- shapes$outputs(x)
+  expect_null(with_draws(shapes, draws[, -1])$draws)
+  known <- with_draws(shapes, cbind(lp__ = 0, draws[, sample(ncol(draws))]))
+  expect_equal(unconstrained_draws(known), x, tolerance = 1e-8)
+  known$draws[2:3, "scale"] <- -1
+  expect_equal(unconstrained_draws(known), x[-(2:3), ], tolerance = 1e-8)
+  known$draws[, "scale"] <- -1
+  expect_error(
+    unconstrained_draws(known), "None of the draws.*Lower bounded variable is -1",
+    class = "autosmc_error_input"
+  )
+})
+
+test_compiled("smc() starts from draws, and has the evidence", {
+  exact <- task_posterior()
+  set.seed(1)
+  draws <- cbind(
+    "mu[1]" = rnorm(500, exact$mean, exact$sd), "p[1]" = rbeta(500, 2 + 7, 3 + 3)
+  )
+  target <- with_draws(task_target(include = c("mu", "p")), draws)
+  reference <- reference_of_draws(target)
+  expect_equal(
+    reference$mean, c(mean(draws[, 1]), mean(qlogis(draws[, 2]))),
+    tolerance = 1e-8
+  )
+  for (scout in c(TRUE, FALSE)) {
+    fit <- smc(target, reference = "draws", scout = scout, n_steps = 16, seed = 1)
+    runs <- fit$runs[fit$runs$run == "adapt", ]
+    expect_identical(runs$label[1], "draws")
+    expect_true(runs$used[1])
+    expect_identical("best" %in% runs$label, scout)
+    expect_lt(
+      abs(fit$log_z - exact$log_z - log_z_beta_binomial), qt(1 - 2.5e-6, 7) * fit$std_error
+    )
+    expect_lt(fit$std_error, 0.02)
+  }
+  target$draws <- draws[1:3, ]
+  expect_error(
+    smc(target, reference = "draws"), "3 draws are too few",
+    class = "autosmc_error_input"
+  )
+})
+
+test_compiled("draws of another place are left for what the scout found", {
+  set.seed(2)
+  wrong <- cbind("mu[1]" = rnorm(500, 40, 0.1), "p[1]" = rbeta(500, 90, 10))
+  target <- with_draws(task_target(include = c("mu", "p")), wrong)
+  fit <- smc(target, reference = "draws", seed = 1)
+  expect_identical(fit$runs$used[fit$runs$label %in% "draws"], FALSE)
+  exact <- task_posterior()$log_z + log_z_beta_binomial
+  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 7) * fit$std_error)
 })
 
 # data ------------------------------------------------------------------------
@@ -180,6 +297,7 @@ test_compiled("bad data are named, with what is wrong", {
   expect_bad_data("`whole` .* element 2 is 1e\\+10", whole = c(1, 1e10, 2, 3))
   expect_bad_data("`y` has missing values", y = c(1, NA, 2, 3))
   expect_bad_data("`y` must be numbers, not a character", y = letters[1:4])
+  expect_bad_data("`z` has length 2; .* 2 x 2", z = 1:2)
   expect_bad_data("N is -1, but must be greater than or equal to 0.*line", N = -1)
 })
 
@@ -215,6 +333,11 @@ test_compiled("outputs are what the program declares, in R's order", {
   expect_identical(out[, "twice[1]"], 2 * x[, 1])
   expect_equal(out[, "log_lik[3]"], dnorm(0.8, x[, 1], log = TRUE), tolerance = 1e-13)
   expect_identical(unname(out[1, paste0("same[", 1:4, "]")]), c(3, -1, 0, 7))
+  expect_equal(
+    out[1, c("turned[1,real]", "turned[1,imag]", "turned[2,real]", "turned[2,imag]")],
+    c(1, 2, 3, -1),
+    ignore_attr = TRUE
+  )
   X <- task_data()$X
   expect_equal(out[[1, "copy[2,1,3]"]], X[2, 1, 3])
   expect_identical(sort(out[1, grep("copy", colnames(out))]), sort(out[2, grep("copy", colnames(out))]))
@@ -284,6 +407,7 @@ test_compiled("a point that is rejected is impossible, and the others go on", {
   expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 31) * fit$std_error)
   expect_lt(fit$std_error, 0.02)
   expect_true(all(fit$particles[is.finite(fit$log_weights), "mu[1]"] >= 0))
+  expect_gt(fit$runs$n_impossible[nrow(fit$runs)], 0)
 })
 
 test_compiled("a failed check is a rejection", {

@@ -6,6 +6,7 @@ data {
   vector[N] y;
   array[2] matrix[2, 3] X;
   array[N] int whole;
+  array[2] complex z;
   int increment; // write the model with `target +=`
   int task;
 }
@@ -55,6 +56,7 @@ generated quantities {
   vector[N] log_lik;
   array[2] matrix[2, 3] copy = X;
   array[N] int same = whole;
+  array[2] complex turned = z;
   real random = normal_rng(0, 1);
   for (n in 1:N) {
     log_lik[n] = normal_lpdf(y[n] | mu[1], 1);

@@ -1,0 +1,88 @@
+# Libraries of BridgeStan as targets.
+
+#' A target from a compiled model of BridgeStan
+#'
+#' A Stan program that BridgeStan has compiled (`NAME_model.so`), with its data. Nothing is
+#' compiled, and no package is needed: the library's C interface is called directly. Where
+#' you have the program, [target_stan()] compiles it itself.
+#'
+#' As with [target_stan()] the log density has all its constants, and draws come back as the
+#' program declares them.
+#'
+#' @param library the path of the library (string).
+#' @param data the data: the path of a JSON file, or JSON itself (string).
+#' @param include,seed as in [target_stan()].
+#' @return A target: an object of class `smc_target`, with an element `outputs` as that of
+#'   [target_stan()].
+#' @section Points at which the program throws: They have log density -Inf. BridgeStan does
+#'   not say whether the program rejects the point or has a mistake, so both are impossible
+#'   points. Where generated quantities throw, all quantities are NaN, with a warning.
+#' @section Errors: Of class `autosmc_error_input` when there is no such library, when it is
+#'   none of BridgeStan's, with BridgeStan's message when the data are not as declared, when
+#'   the program has no parameters, and when `include` names what is not there.
+#' @source Roualdes, Ward, Carpenter, Seyboldt and Axen (2023), *BridgeStan: Efficient
+#'   in-memory access to the methods of a Stan model*.
+#' @seealso [target_stan()]
+#' @examples
+#' \dontrun{
+#' smc(target_bridgestan("eight_schools_model.so", "eight_schools.json"))
+#' }
+#' @export
+target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
+  check_string(library, "library")
+  if (!file.exists(library)) {
+    abort("{.arg library}: there is no file {.file {library}}.", "input")
+  }
+  library <- list(dll = first_name(library), path = normalizePath(library))
+  data <- list(
+    find = function() bridgestan_routines(library),
+    values = read_json_text(data),
+    seed = check_seed(check_number(seed, "seed"))
+  )
+  described <- as_input_error(.Call(r_bridgestan_describe, data))
+  split <- function(names) strsplit(names, ",", fixed = TRUE)[[1]]
+  described[1:2] <- lapply(described[1:2], split)
+  if (length(described$unconstrained) == 0) {
+    abort("The program has no parameters: there is nothing to sample.", "input")
+  }
+  columns <- select_columns(described, include)
+  routine <- "target_bridgestan"
+  target <- target_native(
+    routine,
+    dll = "autosmc",
+    dim = length(described$unconstrained),
+    init = paste0(routine, "_init"),
+    data = data,
+    release = paste0(routine, "_release"),
+    names = bracketed(described$unconstrained)
+  )
+  target$label <- paste0("BridgeStan's library `", library$dll, "`")
+  target$outputs <- stan_outputs(library$dll, columns, function(x) {
+    .Call(r_bridgestan_outputs, data, x, columns$blocks)
+  })
+  target
+}
+
+read_json_text <- function(data) {
+  check_string(data, "data")
+  if (grepl("^\\s*[{]", data)) {
+    return(data)
+  }
+  if (!file.exists(data)) {
+    abort("{.arg data}: there is no file {.file {data}}.", "input")
+  }
+  read_text(data)
+}
+
+# The addresses of the library's routines, in this session.
+bridgestan_routines <- function(library) {
+  tryCatch(load_library(library), error = function(e) {
+    abort("The library {.file {library$path}} cannot be loaded.", "input", parent = e)
+  })
+  names <- c(
+    "bs_model_construct", "bs_model_destruct", "bs_free_error_msg", "bs_param_names",
+    "bs_param_unc_names", "bs_param_num", "bs_param_constrain", "bs_log_density",
+    "bs_log_density_gradient", "bs_rng_construct", "bs_rng_destruct"
+  )
+  lapply(stats::setNames(names, names), find_routine, library$dll)
+}
