@@ -322,7 +322,7 @@ warn_of_unconverged <- function(labels, estimates) {
 #'   something is no fit, and when the error of a fit with one island is asked for.
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
 #' one <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
-#' other <- smc(target_gaussian(2, sd = 2), n_particles = 128, n_steps = 8, rounds = 0)
+#' other <- smc(target_gaussian(2, sd = 1.5), n_particles = 128, n_steps = 8, rounds = 0)
 #' bridgesampling::bf(one, other)
 #' bridgesampling::post_prob(one, other)
 #' bridgesampling::error_measures(one)
