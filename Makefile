@@ -8,10 +8,11 @@ help:
 	@echo "make check   R CMD build and R CMD check"
 	@echo "make docs    write man/ and NAMESPACE from the comments in R/"
 	@echo "make ci      all of the checks, as continuous integration runs them"
+	@echo "make abuse   faults at random evaluations, with the address sanitizer: minutes"
 	@echo "make setup   only install what the targets above need"
 	@echo "make format  format the C files and, with styler, the R files"
 
-demo test check docs:
+demo test check docs abuse:
 	@bash .ci/run $@
 
 ci:
@@ -24,4 +25,4 @@ format:
 	clang-format -i src/*.[ch] inst/include/*.h tests/core/*.[ch]
 	Rscript -e 'styler::style_dir("R"); styler::style_dir("bench"); styler::style_dir("tests")'
 
-.PHONY: help demo test check docs ci setup format
+.PHONY: help demo test check docs abuse ci setup format

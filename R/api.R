@@ -4,15 +4,13 @@
 #'
 #' A package can run the sampler from its own C or C++ code, on a target that is
 #' a C routine, by the function `autosmc_run()` of the header `autosmc_api.h`. R checks
-#' the settings once; no evaluation of the target passes through R. What the function
-#' takes and gives is said in the header at each declaration; this page shows how the
-#' parts fit together.
+#' the settings once; no evaluation of the target passes through R. The header documents
+#' the settings and the results; this page shows how the parts fit together.
 #'
-#' One call is one run: of given step sizes, which is unbiased, or with `step_size`
-#' NULL one that tunes them. Tuning it once, and running again with what was found,
-#' as below, is what [smc()] does with `rounds = 0` and `islands = 1`; the same seeds
-#' and settings give the same numbers. What the settings do not name is as [smc()] has
-#' it by default.
+#' One call is one run. With step sizes that are given the run is unbiased; with
+#' `step_size` NULL it tunes them. To tune once, and to run again with what was found, as
+#' below, is what [smc()] does with `rounds = 0` and `islands = 1`; the same seeds and
+#' settings give the same numbers. Everything else is as in [smc()] by default.
 #'
 #' @section The package: Its `DESCRIPTION` has
 #'
@@ -60,10 +58,10 @@
 #'   `system.file("examples", "linked", package = "autosmc")`: copy it from there, and
 #'   install the copy with `R CMD INSTALL`.
 #' @section Rules: `autosmc_run()` is called on R's main thread, and looks for the
-#'   user's interrupt. Failures are returned as a code with a message. An interrupt,
-#'   an R error that the target raises, and R running out of memory leave it by a long
-#'   jump instead: a caller that holds memory which R does not free, or C++ objects,
-#'   calls it by way of `R_UnwindProtect()`.
+#'   user's interrupt. Failures are returned as a code with a message. An interrupt, an R
+#'   error that the target raises, and a lack of memory leave it by a long jump instead. A
+#'   caller that holds C++ objects, or memory that R does not free, calls it through
+#'   `R_UnwindProtect()`.
 #' @seealso [target_native()] for C targets that are given to [smc()].
 #' @name autosmc_run
 #' @examples

@@ -2,31 +2,38 @@
 # conditioning variables, as those of a funnel on its neck or of a banana on its length.
 # See src/map_conditional.h.
 
-# log of a squared standard normal
-log_chisq_variance <- pi^2 / 2
+# Of the logarithm of the size of a standard normal.
+log_size_variance <- pi^2 / 8
 
 # How the coordinates of weighted particles of mean 0 depend on some of them, as
 # condition_on() returns it. Conditioning variables are found one after the other, as long
-# as each makes the particles likelier. n: how many independent draws they are worth by
-# their weights; families: by their genealogies. NULL where no such reference does better
-# than the normal distribution with the factor L.
-fit_driven <- function(x, w, L, n, families) {
+# as each makes the particles likelier. points: list(x, g, w), with the gradients of the
+# log target at x, or NULL; n: how many independent draws they are worth by their weights;
+# families: by their genealogies. NULL where no such reference does better than the normal
+# distribution with the factor L.
+fit_driven <- function(points, L, n, families) {
+  x <- points$x
+  w <- points$w
   z <- whitened(L, x)
+  sd <- sqrt(colSums(w * x^2))
   # Correlations that are there by chance hide what is small in the neck of a funnel:
   # the coordinates as they are may show it better.
-  views <- list(z, sweep(x, 2, sqrt(colSums(w * x^2)), "/"))
+  views <- list(
+    list(z = z, g = if (!is.null(points$g)) points$g %*% L),
+    list(z = sweep(x, 2, sd, "/"), g = if (!is.null(points$g)) sweep(points$g, 2, sd, "*"))
+  )
   best <- list(criterion = sum(w * log_normal(z, L)))
   repeat {
     found <- unique(c(
       find_scaling(x, w, views, best$drivers, n), find_bending(w, views, best$drivers, n)
     ))
-    tried <- lapply(found, function(k) condition_on(x, w, c(best$drivers, k), n, families))
+    tried <- lapply(found, function(k) condition_on(points, c(best$drivers, k), n, families))
     criteria <- vapply(tried, function(t) if (is.null(t)) -Inf else t$criterion, 0)
     if (length(tried) == 0 || max(criteria) <= best$criterion) {
       return(if (!is.null(best$drivers)) best)
     }
     best <- tried[[which.max(criteria)]]
-    views <- list(best$z)
+    views <- list(best[c("z", "g")])
   }
 }
 
@@ -36,22 +43,23 @@ whitened <- function(L, x) t(forwardsolve(L, t(x)))
 # The log density of L z, where z is standard normal, but for a constant.
 log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
 
-# The coordinate with the strongest linear relation to the log squares of the others,
-# that is, twice the logarithm of their scale, in one of their views; NULL when it is
-# weak, or may be chance.
+# The coordinate with the strongest linear relation to the logarithms of the others' scales,
+# in one of their views; NULL when it is weak, or may be chance.
 find_scaling <- function(x, w, views, drivers, n) {
   free <- setdiff(seq_len(ncol(x)), drivers)
   followers <- length(free) - 1
   if (followers < 1) {
     return(NULL)
   }
-  x <- x[, free, drop = FALSE]
-  explained <- lapply(views, function(z) {
-    log_square <- log(z[, free, drop = FALSE]^2 + rules$least_square)
-    log_square <- sweep(log_square, 2, colSums(w * log_square))
-    part <- crossprod(w * x, log_square)^2 / colSums(w * x^2) / log_chisq_variance
-    diag(part) <- 0
-    rowSums(part)
+  x <- sweep(x, 2, colSums(w * x))[, free, drop = FALSE]
+  explained <- lapply(views, function(view) {
+    log_scale <- log_scales(view$z, view$g)[, free, drop = FALSE]
+    log_scale <- sweep(log_scale, 2, colSums(w * log_scale))
+    noise <- if (is.null(view$g)) log_size_variance else colSums(w * log_scale^2)
+    variance <- crossprod(w * x, log_scale)^2 / colSums(w * x^2)
+    diag(variance) <- 0
+    is_small <- rowMeans(variance) < rules$least_log_scale
+    ifelse(is_small, 0, rowSums(sweep(variance, 2, noise, "/")))
   })
   explained <- do.call(pmax, explained)
   # n times the sum is chi-squared where there is no relation
@@ -60,10 +68,18 @@ find_scaling <- function(x, w, views, drivers, n) {
   if (isTRUE(explained[best] > max(chance, rules$least_explained * followers))) free[best]
 }
 
+# What a point of mean 0 says of the logarithm of its scale there: that of its size, which
+# is noisy, and low by a constant; or where there are gradients, which for a normal
+# distribution are g = -z / scale^2, the logarithm of sqrt(|z / g|), which is exact.
+log_scales <- function(z, g) {
+  log_size <- function(x) log(x^2 + rules$least_square) / 2
+  if (is.null(g)) log_size(z) else (log_size(z) - log_size(g)) / 2
+}
+
 # The coordinate whose square explains most of another one's variance; NULL when it is
 # little, or may be chance. Whitened coordinates have no linear relations left.
 find_bending <- function(w, views, drivers, n) {
-  z <- views[[1]]
+  z <- views[[1]]$z
   free <- setdiff(seq_len(ncol(z)), drivers)
   if (length(free) < 2) {
     return(NULL)
@@ -80,14 +96,18 @@ find_bending <- function(w, views, drivers, n) {
   if (isTRUE(max(part) > max(chance, rules$least_bend))) free[best]
 }
 
-# The particles given some of their coordinates, the conditioning variables: x = centre + L u, where
-# u_j = z_j exp(slope_j . z_drivers) + shift_j . z_drivers + curve_j . (z_drivers^2 - 1)
-# and z has unit variance. L has the factor of these and the others', and nothing between
-# them. Location and log scale are found in turn, the location by weighted least squares
-# and the log scale by regression of the log squares of what is left. The weights matter:
-# where the scale is small the location must be right to a fraction of it. `criterion` is
-# the mean log density, less what as many parameters gain by chance (Schwarz).
-condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
+# The particles given some of their coordinates, the conditioning variables:
+# x = centre + L u, where
+# u_j = exp(slope_j . z_D) (z_j + offset_j + shift_j . z_D + curve_j . (z_D^2 - 1)),
+# D are the conditioning variables, and z has unit variance. L has the factor of these and
+# the others', and nothing between them. Location and log scale are found in turn, the
+# location by weighted least squares and the log scale by regression of the log squares of
+# what is left. The weights matter: where the scale is small the location must be right to
+# a fraction of it. `criterion` is the mean log density, less what as many parameters gain
+# by chance (Schwarz).
+condition_on <- function(points, drivers, n, families) {
+  x <- points$x
+  w <- points$w
   d <- ncol(x)
   followers <- setdiff(seq_len(d), drivers)
   among_drivers <- fit_scale(x[, drivers, drop = FALSE], w)
@@ -99,38 +119,48 @@ condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
   z_drivers <- whitened(among_drivers, x[, drivers, drop = FALSE])
   design <- cbind(1, z_drivers)
   bent <- cbind(design, z_drivers^2 - 1)
-  location <- matrix(0, ncol(bent), d)
+  location <- matrix(0, 1 + ncol(bent), d)
   log_scale <- matrix(0, ncol(design), d)
-  for (sweep in seq_len(n_sweeps)) {
+  for (sweep in seq_len(rules$location_sweeps)) {
     # the scale that the others have in common must not count in their correlations
-    common <- rowMeans(log_scale[, followers, drop = FALSE])
-    precision <- precisions(w, design %*% common)
-    rest <- regress(bent, x[, followers, drop = FALSE], precision)$residuals
+    common <- exp(drop(design %*% rowMeans(log_scale[, followers, drop = FALSE])))
+    precision <- precisions(w, common)
+    rest <- regress(
+      cbind(1, common * bent), x[, followers, drop = FALSE], precision
+    )$residuals
     among_followers <- fit_scale(rest, precision)
     if (is.null(among_followers)) {
       return(NULL)
     }
     L[followers, followers] <- among_followers
     u <- whitened(L, x)
+    g <- if (!is.null(points$g)) points$g %*% L
     for (j in followers) {
-      at <- regress_briefly(bent, u[, j], precisions(w, design %*% log_scale[, j]), families)
+      scale <- exp(drop(design %*% log_scale[, j]))
+      at <- regress_briefly(cbind(1, scale * bent), u[, j], precisions(w, scale), families)
       location[, j] <- at$coefficients
       # least squares draws the line to points of high leverage: make up for it
-      square <- at$residuals^2 / (1 - at$leverage) + rules$least_square
-      log_scale[, j] <- regress_briefly(design, log(square) / 2, w, n)$coefficients
+      off <- at$residuals / sqrt(1 - at$leverage)
+      log_scale[, j] <- regress_briefly(design, log_scales(off, g[, j]), w, n)$coefficients
     }
     log_scale[1, ] <- 0 # L has the constant
   }
-  z <- (u - bent %*% location) * exp(-design %*% log_scale)
+  centred <- sweep(u, 2, location[1, ])
+  z <- centred * exp(-design %*% log_scale) - bent %*% location[-1, , drop = FALSE]
   scale <- sqrt(colSums(w * z^2))
   scale[drivers] <- 1
   z <- sweep(z, 2, scale, "/")
-  rows <- 1 + seq_along(drivers)
+  if (!is.null(g)) {
+    g <- sweep(g * exp(design %*% log_scale), 2, scale, "*") # but for the conditioning variables
+  }
+  rows <- 2 + seq_along(drivers)
   fit <- list(
     drivers = drivers,
     z = z,
+    g = g,
     centre = drop(L %*% location[1, ]),
     L = L %*% diag(scale, d),
+    offset = location[2, ] / scale,
     shift = t(location[rows, , drop = FALSE]) / scale,
     curve = t(location[rows + length(drivers), , drop = FALSE]) / scale,
     slope = t(log_scale[-1, , drop = FALSE])
@@ -139,25 +169,30 @@ condition_on <- function(x, w, drivers, n, families, n_sweeps = 3) {
   fit$criterion <-
     sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
     n_parameters * log(n) / (2 * n)
-  if (all(vapply(fit, function(x) all(is.finite(x)), NA))) fit
+  if (all(is.finite(unlist(fit[names(fit) != "g"])))) fit
 }
 
 # Weights w over squared scales; they sum to one.
-precisions <- function(w, log_scale) exp(normalise_log(log(w) - 2 * drop(log_scale)))
+precisions <- function(w, scale) exp(normalise_log(log(w) - 2 * log(scale)))
 
-# Weighted least squares; y is a vector, or a matrix with a column a variable. The
-# leverage is kept below 1, where nothing is left to see. `spread` is the diagonal of
-# the coefficients' covariance, in units of the residual's.
+# Weighted least squares; y is a vector, or a matrix with a column a variable. A column
+# that others make up has the coefficient 0. The leverage is kept below 1, where nothing
+# is left to see. `spread` is the diagonal of the coefficients' covariance, in units of the
+# residual's.
 regress <- function(design, y, weights) {
   root <- sqrt(weights)
   decomposition <- qr(design * root)
   coefficients <- qr.coef(decomposition, y * root)
-  coefficients[is.na(coefficients)] <- 0 # of a column that others make up
+  coefficients[is.na(coefficients)] <- 0
+  free <- seq_len(decomposition$rank)
+  spread <- numeric(ncol(design))
+  spread[decomposition$pivot[free]] <-
+    diag(chol2inv(qr.R(decomposition)[free, free, drop = FALSE]))
   list(
     coefficients = coefficients,
     residuals = y - design %*% coefficients,
-    leverage = pmin(rowSums(qr.Q(decomposition)^2), 1 - 1e-8),
-    spread = diag(chol2inv(qr.R(decomposition)))
+    leverage = pmin(rowSums(qr.Q(decomposition)[, free, drop = FALSE]^2), 1 - 1e-8),
+    spread = spread
   )
 }
 

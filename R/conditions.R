@@ -1,8 +1,9 @@
 # Classed errors: every error of the package has the class `autosmc_error` and
 # one of `autosmc_error_input` (an argument is wrong), `autosmc_error_target`
 # (the target failed), `autosmc_error_gradient` (its gradient is wrong),
-# `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left)
-# and `autosmc_error_package` (a suggested package is not installed).
+# `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left),
+# `autosmc_error_memory` (a run is too large) and `autosmc_error_package` (a suggested
+# package is not installed).
 
 abort <- function(message, class, ..., .envir = parent.frame()) {
   cli::cli_abort(
@@ -12,11 +13,6 @@ abort <- function(message, class, ..., .envir = parent.frame()) {
     call = NULL,
     .envir = .envir
   )
-}
-
-# The condition that abort() would raise.
-catch_abort <- function(..., .envir = parent.frame()) {
-  tryCatch(abort(..., .envir = .envir), autosmc_error = identity)
 }
 
 # Evaluates `code`; what warns in the same words, or tells of the same missing gradient,
@@ -89,12 +85,12 @@ abort_verbatim <- function(message, class) {
   stop(errorCondition(message, class = class))
 }
 
-# Evaluates `code`, and calls `handle` on an error where it is raised. One that is only
-# signalled, by signalCondition(), ends nothing in R, and so it is let pass; but rlang
+# A handler for withCallingHandlers() that calls `handle` on errors that are raised. One
+# that is only signalled, by signalCondition(), ends nothing in R, and passes; but rlang
 # signals its errors in the same way before it raises them.
-on_raised_error <- function(code, handle) {
-  withCallingHandlers(code, error = function(e) {
+if_raised <- function(handle) {
+  function(e) {
     is_signalled <- identical(sys.function(-1), signalCondition)
     if (!is_signalled || inherits(e, "rlang_error")) handle(e)
-  })
+  }
 }

@@ -29,7 +29,7 @@
 #'
 #' @format A data frame with 126 rows, one for each sapling, and 2 columns:
 #' \describe{
-#'   \item{x, y}{(numeric) The place, between 0 and 1: the coordinates in
+#'   \item{x, y}{(numeric) The location, between 0 and 1: the coordinates in
 #'     metres less the lower end of the observation window, divided by its
 #'     side.}
 #' }

@@ -3,14 +3,17 @@
 
 # A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
 # passed. NULL where none applies.
-diagnose <- function(sampler, course, final, estimate) {
+diagnose <- function(sampler, course, final) {
+  by_smc <- final$estimates[1, ]
   rows <- c(
     diagnose_islands(final$islands),
+    diagnose_estimates(final$estimates),
     diagnose_gradients(final, isTRUE(course$has_edges)),
     diagnose_draws(final),
     diagnose_edges(sampler, course, final),
-    diagnose_scout(course$scout, final, estimate),
-    diagnose_rounds(course, sampler, estimate)
+    diagnose_scout(course$scout, final, headline(final$estimates)),
+    diagnose_rounds(course, sampler, by_smc),
+    diagnose_passes(course$estimate, headline(final$estimates))
   )
   rows <- Filter(Negate(is.null), rows)
   if (length(rows) > 0) bind_rows(rows)
@@ -20,7 +23,7 @@ diagnose <- function(sampler, course, final, estimate) {
 diagnostic <- function(name, value, limit, says, beyond = c("above", "below")) {
   above <- match.arg(beyond) == "above"
   failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit
-  tibble::tibble(name = name, value = value, limit = limit, passed = !failed, says = says)
+  new_table(name = name, value = value, limit = limit, passed = !failed, says = says)
 }
 
 # the islands -----------------------------------------------------------------
@@ -72,6 +75,21 @@ diagnose_scatter <- function(islands) {
       format(ratio, digits = 2)
     )
   )
+}
+
+# Two estimates from the same islands, with little in common but their draws.
+diagnose_estimates <- function(estimates) {
+  if (nrow(estimates) < 2) {
+    return()
+  }
+  apart <- abs(diff(estimates$log_z)) / sqrt(sum(estimates$std_error^2))
+  list(diagnostic(
+    "estimates", apart, rules$errors_of_estimates,
+    sprintf(
+      "SMC and bridge estimates are %s errors of the difference apart.",
+      format(apart, digits = 2)
+    )
+  ))
 }
 
 # Stein's identities ----------------------------------------------------------
@@ -277,6 +295,20 @@ diagnose_rounds <- function(course, sampler, estimate) {
       "An earlier run found more evidence, by %s errors of the difference.",
       format(value, digits = 2)
     )
+  ))
+}
+
+# Two passes that agree are evidence; one that finds more than the one before is not the
+# last word. last: the estimate of the pass before, NULL in the first.
+diagnose_passes <- function(last, estimate) {
+  if (is.null(last)) {
+    return()
+  }
+  error <- sqrt(last$std_error^2 + estimate$std_error^2)
+  rise <- estimate$log_z - last$log_z
+  list(diagnostic(
+    "passes", rise, rules$rise_of_pass + rules$errors_apart * error,
+    sprintf("The last pass raised the estimate by %s: the next might too.", format(rise, digits = 2))
   ))
 }
 

@@ -1,33 +1,40 @@
 # The object that a run returns.
 
-# result: of passes(), or one_pass(); or list(course) where there are no islands. plan: the
+# result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
 # settings that are not those of a single run. call: the user's.
 new_fit <- function(sampler, result, plan, call) {
+  if (!is.null(plan$step_fraction) && !sampler$kernel$refreshes) {
+    plan$step_fraction <- 1 # other kernels take the tuned step sizes as they are
+  }
   course <- result$course
   final <- result$final
   if (is.null(final)) {
-    estimate <- combine(course$best$runs)
+    estimates <- tibble::tibble(method = "smc", !!!combine(course$best$runs))
     draws <- course$best
     draws$island <- rep(1L, nrow(draws$particles))
     steps <- course$best$steps
   } else {
-    estimate <- result$estimate
+    estimates <- final$estimates
     warn_if_unreliable(
-      result$diagnostics, final$islands, plan$precision, estimate$std_error
+      result$diagnostics, final$islands, plan$precision, headline(estimates)$std_error
     )
     draws <- final
     steps <- final$steps[final$steps$island == final$island[1], ]
   }
+  estimate <- as.list(headline(estimates))
   structure(
     c(
-      estimate,
+      estimate[setdiff(names(estimate), "method")],
       list(
+        estimates = estimates,
         particles = outputs_of(sampler$target, draws$particles),
         log_weights = draws$log_weights,
         island = draws$island,
-        schedule = tibble::tibble(
-          steps[c("lambda", "step_size", "refresh_rate")],
-          kernel = sampler$kernel$name
+        schedule = new_table(
+          lambda = steps$lambda,
+          step_size = steps$step_size,
+          refresh_rate = steps$refresh_rate,
+          kernel = rep(sampler$kernel$name, nrow(steps))
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
         runs = fit_runs(result),
@@ -37,7 +44,7 @@ new_fit <- function(sampler, result, plan, call) {
         diagnostics = result$diagnostics
       ),
       sampler[sampler_names],
-      plan[setdiff(names(plan), c("islands", "scout", "chooses_kernel"))],
+      plan[setdiff(names(plan), c("islands", "scout", "chooses_kernel", "bridges"))],
       list(call = call, session = session_facts())
     ),
     # the class and `logml` are what bridgesampling asks of what it compares
@@ -105,7 +112,7 @@ scout_row <- function(scout) {
   )
 }
 
-# The islands of a pass together, with the evaluations of its diagnostics.
+# The islands of a pass together, with the evaluations of bridge and diagnostics.
 final_row <- function(result, used = TRUE) {
   islands <- result$final$islands
   label <- result$course$best$runs$label
@@ -114,15 +121,32 @@ final_row <- function(result, used = TRUE) {
   row$used <- used
   row$label <- if (is.null(label)) "given" else label
   row$kernel <- result$sampler$kernel$name
-  row[names(result$estimate)] <- result$estimate
+  by_smc <- as.list(result$final$estimates[1, ])
+  by_smc$method <- NULL
+  row[names(by_smc)] <- by_smc
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
   sums <- c("n_objective_evals", "n_target_evals", "seconds")
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
-  row$n_target_evals <- row$n_target_evals + n_edge_trials(result$sampler, result$course)
+  row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +
+    n_edge_trials(result$sampler, result$course)
   row
 }
 
+# A tibble of columns of one length. tibble::tibble() takes about as long as a short run.
+new_table <- function(...) {
+  columns <- list(...)
+  tibble::new_tibble(columns, nrow = length(columns[[1]]))
+}
+
+# Tables with the same columns, one below the other; those that are NULL are left out.
 bind_rows <- function(tables) {
-  tibble::as_tibble(do.call(rbind, Filter(Negate(is.null), tables)))
+  tables <- Filter(Negate(is.null), tables)
+  if (length(tables) == 0) {
+    return(tibble::tibble())
+  }
+  columns <- lapply(names(tables[[1]]), function(name) {
+    unlist(lapply(tables, `[[`, name), use.names = FALSE)
+  })
+  do.call(new_table, stats::setNames(columns, names(tables[[1]])))
 }

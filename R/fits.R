@@ -65,19 +65,36 @@ family_shares <- function(record) {
 }
 
 is_normal <- function(reference) {
-  inherits(reference, "smc_reference_gaussian") && is.null(reference$driven)
+  inherits(reference, "smc_reference_gaussian") &&
+    is.null(reference$driven) && is.null(reference$tails)
 }
 
-# driven: list(drivers, shift, slope, curve): the conditioning variables, and dim x
-# length(drivers) matrices; curve may be missing.
-new_fitted_reference <- function(mean, chol, driven = NULL) {
-  if (is.null(driven) && (!is.matrix(chol) || all(chol[lower.tri(chol)] == 0))) {
+# A normal reference with the factor of a covariance.
+new_fitted_reference <- function(mean, chol) {
+  if (!is.matrix(chol) || all(chol[lower.tri(chol)] == 0)) {
     return(reference_gaussian(mean, sd = if (is.matrix(chol)) diag(chol) else chol))
   }
-  reference <- reference_gaussian(mean)
+  with_chol(reference_gaussian(mean), chol)
+}
+
+# A reference that is normal in other coordinates. shape: of fit_shape(), with `L`,
+# `drivers`, `shift`, `slope` and `curve` of condition_on(), and `tails` of fit_tails(),
+# where there are any. The conditioning variables are inflated more: particles that began
+# in the middle of a neck, or of a bend, have not seen its ends.
+new_shaped_reference <- function(mean, shape) {
+  reference <- with_chol(reference_gaussian(mean + shape$centre), shape$L)
+  if (!is.null(shape$drivers)) {
+    reference$driven <- shape[c("drivers", "offset", "shift", "slope", "curve")]
+  }
+  reference$tails <- shape$tails[c("location", "scale", "skew", "tail")]
+  reference$inflation <- rep(sqrt(inflation), length(mean))
+  reference$inflation[shape$drivers] <- sqrt(inflation_drivers)
+  reference
+}
+
+with_chol <- function(reference, chol) {
   reference$sd <- NULL
   reference$chol <- chol
-  reference$driven <- driven
   reference
 }
 
@@ -209,9 +226,9 @@ weighted_factor <- function(record, weighty) {
   if (!is.null(L)) list(mean = mean, L = L, centred = centred)
 }
 
-# A reference that is not normal, where particles are likelier so: conditional, or a
-# Student t, whichever makes them the likelier. `gain` is that in mean log density over what
-# a reference of the present kind can fit. NULL where there is none.
+# A reference that is not normal, where particles are likelier so: conditional, with tails,
+# with both, or a Student t, whichever makes them the likelier. `gain` is that in mean log
+# density over what a reference of the present kind can fit. NULL where there is none.
 fit_shape <- function(record) {
   d <- ncol(record$particles)
   if (d > rules$largest_dense) {
@@ -226,42 +243,53 @@ fit_shape <- function(record) {
   w <- weighty$w
   n <- 1 / sum(w^2)
   families <- n_families(record)
-  conditional <- fit_driven(x, w, moments$L, n, families)
+  normal <- list(
+    z = whitened(moments$L, x), L = moments$L, centre = 0,
+    criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
+  )
+  points <- list(x = x, g = target_gradients(record, weighty$rows), w = w)
+  conditional <- fit_driven(points, moments$L, n, families)
+  shape <- add_tails(if (is.null(conditional)) normal else conditional, w, families)
   student <- fit_student(x, w, moments$L, families)
-  if (is.null(conditional) && is.null(student)) {
+  is_student <- isTRUE(student$criterion > shape$criterion)
+  if (!is_student && is.null(shape$drivers) && is.null(shape$tails)) {
     return(NULL)
   }
-  is_student <- is.null(conditional) || isTRUE(student$criterion > conditional$criterion)
   list(
     reference = if (is_student) {
       new_student_reference(moments$mean + student$mean, student$L, student$df)
     } else {
-      inflated_conditional(moments$mean, conditional)
+      new_shaped_reference(moments$mean, shape)
     },
-    gain = max(conditional$criterion, student$criterion) -
-      present_criterion(record, x, w, moments$L, student)
+    gain = max(shape$criterion, student$criterion) -
+      present_criterion(record, points, normal, student)
   )
+}
+
+add_tails <- function(shape, w, families) {
+  shape$tails <- fit_tails(shape$z, w, families)
+  shape$criterion <- shape$criterion + sum(shape$tails$gain)
+  shape
 }
 
 # The mean log density under the best fit of the reference's own kind.
-present_criterion <- function(record, x, w, L, student) {
+present_criterion <- function(record, points, normal, student) {
   reference <- record$reference
-  drivers <- reference$driven$drivers
-  fit <- if (!is.null(drivers)) {
-    condition_on(x, w, drivers, 1 / sum(w^2), n_families(record))
+  if (is_student_reference(reference)) {
+    return(max(student$criterion, normal$criterion))
   }
-  max(
-    sum(w * log_normal(whitened(L, x), L)),
-    fit$criterion,
-    if (is_student_reference(reference)) student$criterion
-  )
+  families <- n_families(record)
+  drivers <- reference$driven$drivers
+  present <- if (!is.null(drivers)) {
+    condition_on(points, drivers, 1 / sum(points$w^2), families)
+  }
+  if (is.null(present)) present <- normal
+  if (!is.null(reference$tails)) present <- add_tails(present, points$w, families)
+  max(normal$criterion, present$criterion)
 }
 
 new_student_reference <- function(mean, chol, df) {
-  reference <- reference_student(df, mean)
-  reference$sd <- NULL
-  reference$chol <- chol
-  reference
+  with_chol(reference_student(df, mean), chol)
 }
 
 # A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
@@ -326,27 +354,6 @@ student_step <- function(z, w, now, df) {
   if (!is.null(upper)) list(mean = mean, L = t(upper))
 }
 
-# The conditioning variables are inflated more: particles that began in the middle of a
-# neck, or of a bend, have not seen its ends. With z = f z', f for each coordinate its
-# factor, the map is of the same kind in z', but for a constant that the squares leave.
-inflated_conditional <- function(mean, fit) {
-  f <- rep(sqrt(inflation), length(mean))
-  f[fit$drivers] <- sqrt(inflation_drivers)
-  of_drivers <- function(x, f_drivers) sweep(x, 2, f_drivers, "*")
-  L <- sweep(fit$L, 2, f, "*")
-  constant <- rowSums(of_drivers(fit$curve, f[fit$drivers]^2 - 1)) / f
-  new_fitted_reference(
-    mean + fit$centre + drop(L %*% constant),
-    L,
-    list(
-      drivers = fit$drivers,
-      shift = of_drivers(fit$shift, f[fit$drivers]) / f,
-      slope = of_drivers(fit$slope, f[fit$drivers]),
-      curve = of_drivers(fit$curve, f[fit$drivers]^2) / f
-    )
-  )
-}
-
 # the scale -------------------------------------------------------------------
 
 # The lower triangular factor of the covariance of weighted rows of mean 0; NULL when
@@ -359,7 +366,7 @@ fit_scale <- function(x, w, mean = 0) {
   n <- 1 / sum(w^2)
   rows <- x * sqrt(w * n / (n - 1))
   variance <- colSums(rows^2)
-  constant <- variance <= 1e-24 * mean^2 # but for rounding
+  constant <- variance <= rules$rounding * mean^2
   if (!all(is.finite(c(mean, variance))) || any(constant)) {
     return(NULL)
   }

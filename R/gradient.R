@@ -49,7 +49,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
     if (is.null(place)) {
       abort(
         c(
-          "No place was found to check the gradient at.",
+          "No point was found at which to check the gradient.",
           "i" = "Give one as {.arg x}."
         ),
         "input"
@@ -161,10 +161,10 @@ act_on_gradient <- function(target, scout) {
   if (scout$gradient %in% "rough") {
     cli::cli_warn(
       c(
-        "The log density is rough: differences of it do not settle, so that its gradient
+        "The log density is rough: its differences do not converge, so that its gradient
           cannot be checked.",
-        "i" = "Does it jump, is it noisy, or found by an iteration that ends early? Then
-          {.fn kernel_rwmh} may do better, which needs no gradient.",
+        "i" = "If it jumps, is noisy, or comes from an iteration that ends early,
+          {.fn kernel_rwmh}, which needs no gradient, may do better.",
         "i" = "See {.code check_gradient(target)}."
       ),
       class = "autosmc_warning_gradient"

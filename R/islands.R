@@ -13,50 +13,59 @@ check_islands <- function(islands, precision, max_islands) {
   list(islands = islands, precision = precision, max_islands = max_islands)
 }
 
-# The final runs along a path, as pool() returns them. start: the number of the first.
+# The final runs along a path, as pool() returns them, with their `estimates`. start: the
+# number of the first.
 run_islands <- function(sampler, path, islands, start = 1) {
   if (in_parallel(islands$islands)) {
     close_progress(sampler$progress) # other processes could not go on with it
     sampler$progress <- NULL
   }
-  run_all <- function(indices) {
-    lapply_islands(sampler, indices, function(i) run_sampler(sampler, path, "final", i))
-  }
-  records <- run_all(start - 1 + seq_len(islands$islands))
-  while (wants_more(records, islands)) {
-    n <- length(records)
-    records <- c(records, run_all(start - 1 + seq(n + 1, min(n + 4, islands$max_islands))))
+  records <- list()
+  n_evaluated <- 0
+  n_more <- islands$islands
+  while (n_more > 0) {
+    indices <- start - 1 + length(records) + seq_len(n_more)
+    more <- lapply_islands(sampler, indices, run_sampler, path = path, run = "final")
+    records <- c(records, more)
+    final <- estimate_evidence(sampler, records, start, islands$bridges)
+    n_evaluated <- n_evaluated + final$n_bridge_evals
+    n_more <- n_wanted(final, length(records), islands)
   }
   if (all_dead(records)) {
-    stop(records[[1]]$dead)
+    abort_dead(records[[1]])
   }
-  pool(records, start)
+  final$n_bridge_evals <- n_evaluated
+  final
 }
 
-# Whether a precision is asked for, not reached yet, and there is room for more islands.
-wants_more <- function(records, islands) {
-  if (is.null(islands$precision) || length(records) >= islands$max_islands) {
-    return(FALSE)
+# How many islands are added to n, four at most, for a precision that is not reached yet.
+n_wanted <- function(final, n, islands) {
+  if (is.null(islands$precision)) {
+    return(0)
   }
-  all_dead(records) || combine(islands_table(records))$std_error > islands$precision
+  is_reached <- isTRUE(headline(final$estimates)$std_error <= islands$precision)
+  if (is_reached) 0 else min(4, islands$max_islands - n)
 }
 
 all_dead <- function(records) all(vapply(records, is_dead, NA))
 
-# In parallel where the user has set a plan for it; in this process otherwise. The
-# random streams belong to the islands, so the results are the same.
-lapply_islands <- function(sampler, indices, f) {
+# A list of f(index, sampler = sampler, ...), in parallel where the user has set a plan for
+# it; in this process otherwise. The random streams belong to the islands, so the results
+# are the same.
+lapply_islands <- function(sampler, indices, f, ...) {
   if (in_parallel(length(indices))) {
     needed <- needed_by_functions(user_functions(sampler[c("target", "reference")]))
     future.apply::future_lapply(
       indices,
       f,
+      sampler = sampler,
+      ...,
       future.seed = NULL,
       future.globals = needed$globals,
       future.packages = c("autosmc", needed$packages)
     )
   } else {
-    lapply(indices, f)
+    lapply(indices, f, sampler = sampler, ...)
   }
 }
 
@@ -104,6 +113,7 @@ pool <- function(records, start = 1) {
     unconstrained = stack("unconstrained"),
     coordinates = stack("coordinates"),
     gradients = stack("gradients"),
+    log_target = unlist(lapply(living, `[[`, "log_target")),
     log_weights = unlist(weights),
     island = rep(islands$island[alive], each = nrow(living[[1]]$particles)),
     origins = unlist(Map(
@@ -115,30 +125,9 @@ pool <- function(records, start = 1) {
 
 # A row an island. start: the number of the first.
 islands_table <- function(records, start = 1) {
-  table <- cbind(
-    island = as.integer(start - 1 + seq_along(records)),
-    bind_rows(lapply(records, `[[`, "runs"))
-  )
-  tibble::as_tibble(table[setdiff(names(table), "run")])
-}
-
-# The estimate from several islands: the mean of the Z's, its error by the delta method,
-# and an interval by Student's t. The error is never less than what the islands predict
-# by themselves: where they agree by chance, all may have missed the same.
-combine <- function(islands, level = 0.95) {
-  n <- nrow(islands)
-  largest <- max(islands$log_z)
-  z <- exp(islands$log_z - largest)
-  variance <- max(stats::var(z), mean((z * islands$predicted_sd)[z > 0]^2))
-  estimate <- largest + log(mean(z))
-  error <- if (n > 1) sqrt(variance / n) / mean(z) else NA_real_
-  half <- if (n > 1) stats::qt((1 + level) / 2, n - 1) * error else NA_real_
-  list(
-    log_z = estimate,
-    std_error = error,
-    conf_low = estimate - half,
-    conf_high = estimate + half
-  )
+  runs <- as.list(bind_rows(lapply(records, `[[`, "runs")))
+  runs$run <- NULL
+  do.call(new_table, c(list(island = as.integer(start - 1 + seq_along(records))), runs))
 }
 
 #' Repeat the unbiased run of a fit
@@ -165,9 +154,10 @@ smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   n <- check_count(n, "n")
   sampler <- sampler_of_fit(fit, seed)
-  records <- once_each(lapply_islands(sampler, seq_len(n), function(i) {
-    run_sampler(sampler, as.list(fit$schedule), "final", i)["runs"]
-  }))
+  records <- once_each(lapply_islands(
+    sampler, seq_len(n), function(...) run_sampler(...)["runs"],
+    path = as.list(fit$schedule), run = "final"
+  ))
   columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
   tibble::tibble(
     replicate = seq_len(n),

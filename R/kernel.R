@@ -1,47 +1,46 @@
 # Markov kernels, as the user chooses them.
 
-# A kernel: its name in the core, the parameters that are given (or NULL), what it
-# does, as in src/kernel.h (whether it needs `gradients`, `refreshes` velocities at a
-# rate, is Metropolis-`adjusted`), the options of the core (those that do not concern it
-# as they come), and the tuner's defaults.
-new_kernel <- function(
-  name,
-  label,
-  step_size,
-  tuner_defaults,
-  gradients = TRUE,
-  refreshes = FALSE,
-  adjusted = FALSE,
-  refresh_rate = NULL,
-  refresh_grid = NaN,
+# A kernel: its name in the core, the parameters that are given, `step_size` (or NULL) and,
+# among `...`, `refresh_rate`; what it does, as in src/kernel.h; and the tuner's defaults.
+#
+# ...: what differs from a plain kernel. The options of the core are those of
+# `core_options`; the other elements are whether the kernel needs `gradients`, `refreshes`
+# velocities at a rate (and the rates to choose from, `refresh_grid`), and is
+# Metropolis-`adjusted`.
+new_kernel <- function(name, label, step_size, tuner_defaults, ...) {
+  given <- list(...)
+  plain <- list(
+    gradients = TRUE, refreshes = FALSE, adjusted = FALSE, refresh_rate = NULL,
+    refresh_grid = NaN
+  )
+  is_option <- names(given) %in% names(core_options)
+  structure(
+    c(
+      list(name = name, label = label, step_size = step_size),
+      replaced(plain, given[!is_option]),
+      list(
+        options = c(name = name, replaced(core_options, given[is_option])),
+        tuner_defaults = tuner_defaults
+      )
+    ),
+    class = "smc_kernel"
+  )
+}
+
+# Options of src/kernel.h, as they are for kernels that do not have them.
+core_options <- list(
   backward = "time_correct",
   first_backward = "reference",
   objective = "esjd",
   target_acceptance = 0.5,
   n_moves = 1L
-) {
-  structure(
-    list(
-      name = name,
-      label = label,
-      gradients = gradients,
-      refreshes = refreshes,
-      adjusted = adjusted,
-      step_size = step_size,
-      refresh_rate = refresh_rate,
-      refresh_grid = refresh_grid,
-      options = list(
-        name = name,
-        backward = backward,
-        first_backward = first_backward,
-        objective = objective,
-        target_acceptance = target_acceptance,
-        n_moves = n_moves
-      ),
-      tuner_defaults = tuner_defaults
-    ),
-    class = "smc_kernel"
-  )
+)
+
+# Elements of a list by those of another one, which has no others.
+replaced <- function(x, by) {
+  stopifnot(names(by) %in% names(x))
+  x[names(by)] <- by
+  x
 }
 
 # The paper's settings of the tuner, for the kernels that move by gradients
@@ -87,11 +86,11 @@ check_rates <- function(x, arg, lengths = NULL) {
 
 #' Kernel: kinetic Langevin Monte Carlo
 #'
-#' Every particle has a velocity. It is refreshed in part,
-#' `v' = sqrt(1 - rho_t^2) v + rho_t noise`, and then particle and velocity are
-#' led through one leapfrog step of size `h_t`. The bias of the leapfrog step is
-#' corrected by the weights, not by rejection. The default of [smc()]: at the same
-#' cost far better than [kernel_lmc()].
+#' Every particle has a velocity. The velocity is partly refreshed,
+#' `v' = sqrt(1 - rho_t^2) v + rho_t noise`, and then particle and velocity make one
+#' leapfrog step of size `h_t`. The weights, not rejection, correct the bias of the leapfrog
+#' step. This is the default of [smc()]: at the same cost it is far better than
+#' [kernel_lmc()].
 #'
 #' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
 #'   one for every step (numeric vector of length `n_steps`), which switches the
@@ -127,7 +126,7 @@ kernel_klmc <- function(
     abort(
       c(
         "{.arg refresh_rate} must be given with {.arg step_size}, it is NULL.",
-        "i" = "Without a search for the step size none is made for the rate."
+        "i" = "The rate is only tuned together with the step size."
       ),
       "input"
     )
@@ -251,15 +250,15 @@ is_biased <- function(kernel) {
 
 #' Kernels: Metropolis-adjusted Langevin and random walk
 #'
-#' The classical kernels, that leave the annealed density of their step
-#' invariant by rejecting some of their moves, as baselines.
+#' The classical kernels, as baselines. They leave the annealed density of their step
+#' invariant by rejecting some of their moves.
 #'
 #' * `kernel_mala()` proposes the moves of [kernel_lmc()].
 #' * `kernel_rwmh()` proposes Gaussian moves of variance `h_t`, and needs no
 #'   gradients.
 #'
-#' The weights of such kernels do not depend on the move. So particles are
-#' weighed, and resampled if need be, before they move.
+#' The weights of such kernels do not depend on the move. So particles are weighted, and
+#' resampled if need be, before they move.
 #'
 #' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
 #'   one for every step (numeric vector of length `n_steps`), which switches the

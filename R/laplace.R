@@ -8,9 +8,9 @@
 #' inflated. All of this is on the unconstrained scale (see [unconstrain()]), where a mode
 #' is not where it is on the scale of the variables.
 #'
-#' [smc()] looks for the target by itself ([smc_scout()]). This is for those who know where
-#' it is: with several modes, or one that is hard to find. A mode may be far from where
-#' the draws are, as in hierarchical models, which may have none.
+#' [smc()] looks for the target by itself ([smc_scout()]). This function is for targets
+#' whose mode is known, or hard to find. A mode may be far from the bulk of the draws, as in
+#' hierarchical models, and there may be none.
 #'
 #' @param target a target, or what [as_target()] makes one of.
 #' @param start where to begin: a numeric vector of length `dim`, on the scale of the

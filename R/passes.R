@@ -2,16 +2,16 @@
 # draws show that there is more to be learnt, they count as a last round, and adaptation
 # goes on from them to other islands.
 
-# Returns list(sampler, course, final, estimate, diagnostics) of the last pass.
+# Returns list(sampler, course, final, diagnostics) of the last pass.
 passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
   for (pass in seq_len(1 + rules$most_further_passes)) {
-    result <- one_pass(
-      sampler_of_best(sampler, course),
-      final_path(course$best, sampler, plan),
-      islands, course,
+    of_best <- sampler_of_best(sampler, course)
+    final <- run_islands(
+      of_best, final_path(course$best, sampler, plan), islands,
       start = 1 + (pass - 1) * rules$islands_apart
     )
+    result <- conclude(of_best, final, course)
     may_go_on <- plan$whiten && plan$rounds[2] > 0 && pass <= rules$most_further_passes
     proposal <- if (may_go_on) reshape(result, pass)
     if (is.null(proposal)) {
@@ -26,21 +26,19 @@ passes <- function(sampler, path, plan, islands) {
       break
     }
     course$passes <- c(course$passes, list(final_row(result, used = FALSE)))
+    course$estimate <- headline(result$final$estimates)
   }
   result$course <- course
   result
 }
 
-# The islands of a sampler, and what is to be said of them.
-one_pass <- function(sampler, path, islands, course = NULL, start = 1) {
-  final <- run_islands(sampler, path, islands, start)
-  estimate <- combine(final$islands)
+# The islands of a sampler, and what speaks against them.
+conclude <- function(sampler, final, course = NULL) {
   list(
     sampler = sampler,
     course = course,
     final = final,
-    estimate = estimate,
-    diagnostics = diagnose(sampler, course, final, estimate)
+    diagnostics = diagnose(sampler, course, final)
   )
 }
 
@@ -70,9 +68,13 @@ is_plain <- function(reference) is_function_reference(reference) || is_normal(re
 
 # A reference that the draws of the islands ask for: of another shape, or after the first
 # pass of the same one, which the particles of a single round have shown only roughly; or,
-# where a diagnostic has failed, the best that can be fitted. A proposal as of propose(), or
+# where a diagnostic has failed, the best that can be fitted. After the pass in which the
+# estimate stays where it was there is no more to be learnt. A proposal as of propose(), or
 # NULL.
 reshape <- function(result, pass) {
+  if (pass > rules$sure_passes && !has_failed(result$diagnostics, "passes")) {
+    return(NULL)
+  }
   record <- as_round(result)
   proposal <- propose(record, "shape")
   is_rough <- pass == 1 && !is_plain(record$reference)
@@ -98,10 +100,11 @@ as_round <- function(result) {
   )]
   record$steps <- final$steps[final$steps$island == final$island[1], ]
   record$runs <- final$islands[1, ]
-  record$runs$log_z <- result$estimate$log_z
+  estimate <- headline(final$estimates)
+  record$runs$log_z <- estimate$log_z
   if (nrow(final$islands) > 1) {
     # several islands do not come from one family, however large their error
-    record$runs$predicted_sd <- min(result$estimate$std_error, rules$one_family)
+    record$runs$predicted_sd <- min(estimate$std_error, rules$one_family)
   }
   record$runs$label <- "islands"
   record$dead <- FALSE

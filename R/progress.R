@@ -2,8 +2,8 @@
 # take turns on it, so that they do not flash by as bars of their own.
 
 # Opens the line, which closes with the verb's frame, however that ends. n_rounds,
-# n_islands: how many are foreseen. Where nothing is to be shown it is NULL, which
-# the functions below pass over.
+# n_islands: how many are foreseen. NULL where nothing is to be shown; the functions below
+# do nothing then.
 new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   if (!show) {
     return(NULL)

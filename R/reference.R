@@ -176,9 +176,11 @@ format_location_and_scale <- function(reference) {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
   n_drivers <- length(reference$driven$drivers)
+  n_tails <- sum(reference$tails$skew != 0 | reference$tails$tail < 1)
   paste0(
     "mean ", show(reference$mean), ", ", scale,
-    if (n_drivers > 0) sprintf(", scales driven by %d of the coordinates", n_drivers)
+    if (n_drivers > 0) sprintf(", conditional on %d of the coordinates", n_drivers),
+    if (n_tails > 0) sprintf(", tails of %d coordinates", n_tails)
   )
 }
 
@@ -299,11 +301,17 @@ check_reference <- function(reference, dim) {
   reference
 }
 
-# For a target of this dimension.
+# For a target of this dimension. See fits.R for those of fitted references.
 reference_maps <- function(reference, dim) {
-  affine <- affine_map(reference, dim)
-  conditional <- conditional_map(reference$driven)
-  Filter(Negate(is.null), list(conditional, affine))
+  inflation <- reference$inflation
+  maps <- list(
+    if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
+    if (!is.null(reference$tails)) c(name = "tails", reference$tails),
+    offset_map(reference$driven$offset),
+    conditional_map(reference$driven),
+    affine_map(reference, dim)
+  )
+  Filter(Negate(is.null), maps)
 }
 
 # x = mean + L z; NULL where that is z.
@@ -323,8 +331,15 @@ affine_map <- function(reference, dim) {
   }
 }
 
-# Of a fitted reference, see fit_reference(); NULL where nothing is conditional. The core
-# counts coordinates from 0.
+# What condition_on() adds to z before anything else.
+offset_map <- function(offset) {
+  if (any(offset != 0)) {
+    list(name = "affine", mean = offset, sd = rep(1, length(offset)))
+  }
+}
+
+# The map of a conditional reference (see R/conditional.R); NULL where there is none. The
+# core counts coordinates from 0.
 conditional_map <- function(driven) {
   if (!is.null(driven)) {
     c(
@@ -351,9 +366,9 @@ reference_evaluator <- function(reference, target) {
 
 # Marks errors for rethrow_at_step().
 blame_reference <- function(code) {
-  on_raised_error(code, function(e) {
+  withCallingHandlers(code, error = if_raised(function(e) {
     abort("The reference failed.", c("reference", "target"), parent = e)
-  })
+  }))
 }
 
 # draws -----------------------------------------------------------------------

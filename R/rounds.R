@@ -38,7 +38,9 @@ check_n_rounds <- function(rounds) {
 
 # the course of adaptation ----------------------------------------------------
 # It is a list: `records`, all runs so far; `used`, which of them were built on; `best`,
-# the last of these; `allowed`, the rungs that may still be fitted; and `scout`.
+# the last of these; `allowed`, the rungs that may still be fitted; `scout`; and after
+# further passes `passes`, rows for the islands of those before, and `estimate`, of the last
+# of these.
 
 # Scout, race, rounds. Returns the course.
 adapt <- function(sampler, path, plan) {
@@ -61,7 +63,7 @@ adapt <- function(sampler, path, plan) {
 first_round <- function(course, sampler, path, label) {
   record <- tuned_run(course, sampler, path, label)
   if (is_dead(record)) {
-    stop(record$dead)
+    abort_dead(record)
   }
   course$best <- record
   keep(course, record, used = TRUE)
@@ -105,6 +107,10 @@ race <- function(course, sampler, path) {
   if (is.null(winner) || winner$runs$label == "given") {
     return(first_round(course, sampler, path, "given"))
   }
+  if (is_one_genealogy(winner)) {
+    sampler$reference <- winner$reference
+    return(first_round(course, sampler, path, winner$runs$label))
+  }
   course$used[winner$runs$round + 1] <- TRUE
   course$best <- winner
   course
@@ -119,15 +125,18 @@ race_path <- function(path, label) {
   path
 }
 
-# Whether the estimate of the second record is higher than that of the first by more than
-# their errors and a margin. One of which a single genealogy has most of the weight
-# counts for nothing.
+# Whether the estimate of the second record proves the first to have missed something: it
+# is higher by more than their errors and a margin, and does not rest on one genealogy.
 rises <- function(from, to, margin = 0) {
-  if (to$runs$predicted_sd > rules$one_family) {
-    return(FALSE)
-  }
-  error <- sqrt(from$runs$predicted_sd^2 + to$runs$predicted_sd^2)
-  to$runs$log_z - from$runs$log_z > margin + rules$errors_apart * error
+  !is_one_genealogy(to) && is_higher(to, from, margin)
+}
+
+is_one_genealogy <- function(record) record$runs$predicted_sd > rules$one_family
+
+# Whether the estimate of the first is higher by more than their errors and a margin.
+is_higher <- function(record, other, margin) {
+  error <- sqrt(record$runs$predicted_sd^2 + other$runs$predicted_sd^2)
+  record$runs$log_z - other$runs$log_z > margin + rules$errors_apart * error
 }
 
 # the rounds ------------------------------------------------------------------
@@ -212,7 +221,7 @@ widest <- function(record) {
 # best one's, but for chance; and its estimate has not fallen by more than the errors, as
 # it does when a reference leaves out a part of the target.
 is_no_worse <- function(record, best) {
-  if (is_dead(record) || rises(record, best, rules$fall)) {
+  if (is_dead(record) || is_higher(best, record, rules$fall)) {
     return(FALSE)
   }
   # the barrier of a small run is that of the part that its few particles saw

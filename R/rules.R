@@ -69,6 +69,8 @@ rules <- list(
   # rounds ---------------------------------------------------------------------
   # Steps for each unit of the barrier, as Syed et al. (2024) recommend.
   steps_per_barrier = 2,
+  # Share of the barrier below which a step adds nothing: the inverse's slope would be 1e8.
+  least_progress = 1e-8,
   # A path has at least one temperature between reference and target.
   least_steps = 2,
   # Another round must have paid by this factor in the barrier; a tenth was too little to pay.
@@ -98,21 +100,31 @@ rules <- list(
   chance_sds = 8,
   # Share of log squares' variance that a variable must explain; with 1 % Brownian was off.
   least_explained = 0.1,
+  # Variance of log scales that a variable must explain: an sd of 0.1 costs next to nothing.
+  least_log_scale = 0.01,
   # Share of a variance that another variable's square must explain, as in trials on bananas.
   least_bend = 0.05,
   # Rows times squared dimension that a search for shapes may take: a second or so. A choice.
   shape_work = 1e8,
   # But no fewer rows than this. A choice.
   least_rows = 2048,
+  # Times that conditional location and scale are fitted in turn; they settle in three. A choice.
+  location_sweeps = 4,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.
   em_steps = 8,
   # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
   families_per_dimension = 2,
+  # Standard errors of skewness or kurtosis, above which a coordinate is not normal. A choice.
+  odd_moment = 4,
+  # Tails that are heavier are a Student t's. A choice.
+  heaviest_tail = 0.2,
   # passes ---------------------------------------------------------------------
-  # One pass cured funnels, two centred eight schools.
-  most_further_passes = 2,
+  # One pass cured most funnels, two centred eight schools; more only as the estimate rises, ...
+  sure_passes = 2,
+  # ... up to so many: funnels of 20 and 30 variables rose in each of three. A choice.
+  most_further_passes = 5,
   # Times 0.75 it is a half, which halved the errors on bananas, horseshoes and eight schools.
   shaped_fraction = 2 / 3,
   # Gain in mean log density for which a shape is worth a pass; less is noise of the fit. A choice.
@@ -121,6 +133,15 @@ rules <- list(
   fall_reshaped = 0.05,
   # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,
+  # bridge ---------------------------------------------------------------------
+  # Islands from which a bridge is made: two in each half, so that its error can be told.
+  bridge_islands = 4,
+  # Steps of the iteration, which converges in ten or so.
+  most_bridge_steps = 500,
+  # Where two steps differ by less it has converged.
+  bridge_tolerance = 1e-8,
+  # Log densities are known to so much; the error of a bridge to a normal target is not 0.
+  rounding_error = 1e-6,
   # diagnostics ----------------------------------------------------------------
   # From so many islands on one that makes up half of the mean is suspicious.
   least_islands = 4,
@@ -160,6 +181,10 @@ rules <- list(
   sure_round = 0.5,
   # Rounds tune, and are biased by a little: so much is forgiven. A choice.
   round_margin = 0.05,
+  # Errors by which bridge and SMC may differ: beyond them one of the two is wrong. A choice.
+  errors_of_estimates = 4,
+  # A pass that raises the estimate by more than this beyond the errors is not the last. A choice.
+  rise_of_pass = 0.02,
   # Errors by which a round may have found more: the largest of several is compared. A choice.
   round_errors = 4
 )

@@ -8,6 +8,7 @@ run_key <- function(run, index) {
 
 scout_key <- 2^31 - 1
 edge_key <- 2^31 - 2
+bridge_key <- 2^31 - 3 # and the one below, for the two halves
 
 # the run ---------------------------------------------------------------------
 
@@ -19,19 +20,20 @@ edge_key <- 2^31 - 2
 # the path does not give, or "final". index: the round, or the island.
 #
 # Returns its record, also when all particles die, a list of
-# * `dead`: FALSE, or the classed condition that says at which step all particles died;
+# * `dead`: FALSE, or where all particles died, list(step, run);
 # * `steps` and `runs`: tibbles with a row a step, and one row for the run;
 # * `reference`: where it started;
 # and where it is not dead
 # * `particles`: an n x dim matrix; `unconstrained`: the same, where there are bounds;
 # * `coordinates`: in which a normal reference is standard; `gradients`: those of the
 #   log target there, for kernels that have them;
+# * `log_target`: the log target there;
 # * `log_weights`: normalised; `origins`: the first particle each descends from.
 run_sampler <- function(sampler, path, run, index) {
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
-  config <- on_raised_error(
+  config <- withCallingHandlers(
     core_config(sampler, path, tuner, run_key(run, index)),
-    function(e) rethrow_at_step(e, 0L, run)
+    error = if_raised(function(e) rethrow_at_step(e, 0L, run))
   )
   begin_run(sampler$progress, run, index, config$n_steps)
   step <- NULL # under way; NULL before the first evaluation
@@ -40,9 +42,9 @@ run_sampler <- function(sampler, path, run, index) {
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
   started <- proc.time()[["elapsed"]]
-  result <- on_raised_error(
+  result <- withCallingHandlers(
     .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
-    function(e) rethrow_at_step(e, step, run)
+    error = if_raised(function(e) rethrow_at_step(e, step, run))
   )
   seconds <- proc.time()[["elapsed"]] - started
   new_record(result, sampler, run, index, seconds)
@@ -53,9 +55,9 @@ new_record <- function(result, sampler, run, index, seconds) {
   if (result$status == status_failed) {
     abort_failed(result, steps, run)
   }
-  dead <- if (result$status == status_dead) dead_condition(result, steps, run) else FALSE
+  is_dead <- result$status == status_dead
   record <- list(
-    dead = dead,
+    dead = if (is_dead) list(step = result$step, run = run) else FALSE,
     steps = steps,
     runs = runs_table(result, run, index, sampler, steps, seconds),
     reference = sampler$reference
@@ -66,12 +68,12 @@ new_record <- function(result, sampler, run, index, seconds) {
   c(record, list(
     particles = name_columns(result$particles, sampler$target$names),
     log_weights = normalise_log(result$log_weights)
-  ), result[c("unconstrained", "coordinates", "gradients", "origins")])
+  ), result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")])
 }
 
 is_dead <- function(record) !isFALSE(record$dead)
 
-# A run as the core is told of it.
+# The settings of a run, as the core reads them.
 core_config <- function(sampler, path, tuner, key) {
   n_steps <- path$n_steps
   if (is.null(n_steps)) {
@@ -120,6 +122,8 @@ rethrow_at_step <- function(e, step, run) {
 where_in_run <- function(step, run) {
   if (run == "scout") {
     "in the scout, before the first run"
+  } else if (run == "bridge") {
+    "at a draw for the bridge estimate, after the last run"
   } else if (step == 0) {
     sprintf("at the start of the %s run, at a draw from the reference", run)
   } else {
@@ -143,9 +147,10 @@ abort_failed <- function(result, steps, run) {
   )
 }
 
-dead_condition <- function(result, steps, run) {
-  where <- where_in_run(result$step, run)
-  catch_abort(
+# The error of a verb that cannot go on without this run.
+abort_dead <- function(record) {
+  where <- where_in_run(record$dead$step, record$dead$run)
+  abort(
     c(
       "No particle is left {where}: every weight is zero.",
       "i" = "The target's log density is NaN or -Inf at every particle, or
@@ -155,10 +160,10 @@ dead_condition <- function(result, steps, run) {
       "i" = "The steps up to there are in the error's {.field trace}."
     ),
     "degenerate",
-    step = result$step,
-    run = run,
-    n_target_evals = result$n_evals,
-    trace = steps
+    step = record$dead$step,
+    run = record$dead$run,
+    n_target_evals = record$runs$n_target_evals,
+    trace = record$steps
   )
 }
 
@@ -170,12 +175,13 @@ steps_table <- function(result, run, index) {
   status <- trace$tuner_status
   status[status < 0] <- NA
   na <- function(x) ifelse(is.nan(x), NA_real_, x)
-  of <- function(this) if (run == this) as.integer(index) else NA_integer_
-  indices <- list(round = of("adapt"), island = of("final"))
-  tibble::tibble(
+  number <- function(this) {
+    rep(if (run == this) as.integer(index) else NA_integer_, length(done))
+  }
+  new_table(
     run = rep(run, length(done)),
-    round = indices$round,
-    island = indices$island,
+    round = number("adapt"),
+    island = number("final"),
     step = done,
     lambda = trace$lambda,
     step_size = trace$step_size,
@@ -195,8 +201,8 @@ steps_table <- function(result, run, index) {
 # One row. A run in which all died is an estimate of zero.
 runs_table <- function(result, run, index, sampler, steps, seconds) {
   done <- result$status == 0
-  last <- if (done) steps[nrow(steps), ] else dead_ends
-  tibble::tibble(
+  last <- if (done) lapply(steps, function(x) x[length(x)]) else dead_ends
+  new_table(
     run = run,
     round = if (run == "adapt") as.integer(index) else NA_integer_,
     log_z = last$log_z,

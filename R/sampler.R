@@ -23,7 +23,8 @@ sampler_names <- c(
 
 # options: a list of the arguments that the verbs share, as given: `n_particles`,
 # `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `progress`.
-# Returns them checked, with the `target` and what runs are told of it, `evaluators`.
+# Returns them checked, with the `target`, and with `evaluators`: the target, and a reference
+# of R functions, as the compiled code reads them.
 new_sampler <- function(target, options) {
   check_class(options$tuner, "tuner", "smc_tuner", "tuner_kl()")
   sampler <- list(

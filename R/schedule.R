@@ -159,8 +159,9 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
   if (is.null(n_steps)) {
     n_steps <- min(max(least, ceiling(rules$steps_per_barrier * total)), max_steps)
   }
-  # steps at which nothing was in the way make no progress along the barrier
-  ahead <- c(TRUE, diff(barrier) > 1e-8 * total) & barrier < (1 - 1e-8) * total
+  # knots of the inverse must rise: steps without any divergence add nothing to the barrier
+  progress <- rules$least_progress * total
+  ahead <- c(TRUE, diff(barrier) > progress) & barrier < total - progress
   ahead[length(ahead)] <- TRUE
   if (sum(ahead) < 3) {
     return(schedule_power(n_steps))

@@ -102,7 +102,7 @@ new_scout <- function(found, n_evals) {
   likely <- normals[bounds[order] > max(bounds, -Inf) - rules$basin_range]
   structure(
     list(
-      basins = tibble::tibble(
+      basins = new_table(
         bound = bounds[order],
         bound_error = vapply(normals, `[[`, 0, "bound_error"),
         n_paths = vapply(normals, `[[`, 0, "n_paths")
@@ -133,9 +133,9 @@ counted_density <- function(target, evaluators = target_border(target)) {
     }
     count <<- count + nrow(x)
     x[!is.finite(x)] <- 0
-    value <- on_raised_error(
+    value <- withCallingHandlers(
       evaluate_target(target, x, gradient, unconstrained = TRUE, evaluators = evaluators),
-      function(e) rethrow_at_step(e, 0L, "scout")
+      error = if_raised(function(e) rethrow_at_step(e, 0L, "scout"))
     )
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     if (gradient) {

@@ -9,7 +9,7 @@
 #' section Arguments says when to change one.
 #'
 #' `smc()` looks for the target, tunes a sampler on it, and then runs the tuned sampler
-#' several times over with fresh randomness. Each of these runs (islands) gives an unbiased
+#' several times with fresh randomness. Each of these runs (islands) gives an unbiased
 #' estimate of the evidence: `E[exp(log_z)]` is the normalising constant of the target.
 #' Their mean is the estimate, their spread its standard error. `smc_adapt()` is the first
 #' half, which tunes; `smc_run()` is the second, which runs with a given schedule.
@@ -310,12 +310,13 @@ smc <- function(
     progress = progress
   ))
   adapts <- needs_adapting(kernel, path)
+  islands$bridges <- adapts && plan$whiten && !is_biased(kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
   result <- once_each(if (adapts) {
     passes(sampler, path, plan, islands)
   } else {
-    one_pass(sampler, path, islands)
+    conclude(sampler, run_islands(sampler, path, islands))
   })
   new_fit(result$sampler, result, c(plan, islands), call)
 }
@@ -397,13 +398,17 @@ smc_run <- function(
   kernel <- check_kernel(kernel)
   path <- check_schedule_frame(schedule, kernel)
   islands <- check_islands(islands, precision, max_islands)
+  islands$bridges <- FALSE
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner_kl(),
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
     progress = progress
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
-  result <- once_each(one_pass(sampler, path, islands))
+  result <- once_each({
+    final <- run_islands(sampler, path, islands)
+    conclude(sampler, final)
+  })
   new_fit(result$sampler, result, islands, call)
 }
 
@@ -445,7 +450,7 @@ check_path <- function(schedule, kernel) {
   if (!is_adaptive(schedule)) {
     path <- list(lambda = check_schedule(schedule))
     n_steps <- length(path$lambda)
-  } else if (kernel$name %in% c("mala", "rwmh")) {
+  } else if (kernel$adjusted) {
     path <- list(adaptive_ess = schedule$ess, n_steps = schedule$max_steps)
     n_steps <- path$n_steps
   } else {

@@ -1,6 +1,6 @@
-# What a target is: a list of class `smc_target` with `dim`, `names`, `lower`,
-# `upper`, `label` and what its kind needs. Two kinds exist, `smc_target_function`
-# and `smc_target_native`, each with one file and one method of target_border().
+# A target is a list of class `smc_target` with `dim`, `names`, `lower`, `upper`, `label`
+# and what its kind needs. Each kind has a file of its own, R/target_*.R, and a method of
+# target_border().
 
 new_target <- function(
   dim,
@@ -168,19 +168,20 @@ border_of_run <- function(settings) {
   border
 }
 
-# The log density, and gradient, at the rows of x: for tests and for the curious.
-# On the user's scale; or as the sampler sees them, where x and the gradient are
-# unconstrained and the log density has the log Jacobian.
-# evaluators: of border_of_run(), which say only once what there is to say.
+# The log density, and gradient, at the rows of x: on the user's scale; or as the sampler
+# sees them, where x and the gradient are unconstrained and the log density has the log
+# Jacobian; or in the coordinates of a reference, by its maps.
+# evaluators: of border_of_run(), whose messages come once.
 evaluate_target <- function(
   target,
   x,
   gradient = TRUE,
   unconstrained = FALSE,
+  maps = list(),
   evaluators = target_border(target)
 ) {
   storage.mode(x) <- "double"
-  border <- with_addresses(evaluators)
+  border <- c(with_addresses(evaluators), list(maps = maps))
   if (!unconstrained) {
     border[c("lower", "upper")] <- NULL
   }

@@ -7,8 +7,9 @@
 #'   its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
 #'   point, with `n` numbers as its value. `NaN` and `-Inf` are allowed and mean
 #'   that the point is impossible; so do numbers of 1e15 and more, and of -1e15 and
-#'   less, which have no digits left behind the point: take a constant off there. The value may carry the gradient in its
-#'   attribute `"gradient"`, as the functions made by [stats::deriv()] do.
+#'   less, which have no digits left behind the point: subtract a constant from such a
+#'   density. The value may carry the gradient in its attribute `"gradient"`, as the
+#'   functions made by [stats::deriv()] do.
 #' @param dim the dimension (positive integer).
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
@@ -27,13 +28,13 @@
 #'   with one bound, as the logarithm of its distance from it,
 #'   `log(x - lower)` or `log(upper - x)`; with two, as the logit
 #'   `log((x - lower) / (upper - x))`. The log Jacobian is added to the log
-#'   density, and the gradient follows. None of this is seen from outside: the
-#'   functions, the draws and `log_z` are on the scale of `x`. Only
-#'   [reference_gaussian()] is on the unconstrained scale.
+#'   density, and its derivative to the gradient. The functions, the draws and `log_z` are
+#'   on the scale of `x`. Only [reference_gaussian()] and [reference_student()] are on the
+#'   unconstrained scale.
 #'
-#'   The functions are given points strictly inside the bounds: what rounding would
-#'   put on a bound becomes the nearest number inside. Since numbers lie densest around
-#'   0, a variable with much of its mass next to a bound is best bounded by 0.
+#'   The functions are given points strictly inside the bounds: a point that rounding would
+#'   put on a bound becomes the nearest number inside. Floating-point numbers are densest
+#'   around 0, so a variable with much of its mass next to a bound is best bounded by 0.
 #'
 #'   On the logarithmic scale a density falls off steeply on the side away from
 #'   the bound. Where it is far from normal there, as that of a half-normal or an
@@ -256,8 +257,8 @@ central_difference <- function(term) {
       cli::cli_inform(c(
         "i" = "No gradient of {.arg {arg}} was given: it is approximated by
           central differences, at {calls} further calls for every evaluation.",
-        "i" = "To spare these, give it as {.arg {gradient_arg}}; or use
-          {.fn target_rtmb}, which finds it by itself."
+        "i" = "Give the gradient as {.arg {gradient_arg}}, or use {.fn target_rtmb},
+          which derives it."
       ), class = "autosmc_message_gradient")
     }
     slope <- x

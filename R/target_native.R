@@ -166,7 +166,10 @@ with_addresses <- function(border) {
   if (is.null(border$routines)) {
     return(border)
   }
-  load_library(border)
+  # to ask for one routine is far quicker than to list all libraries
+  if (!is.loaded(border$routines$log_density, PACKAGE = border$dll)) {
+    load_library(border)
+  }
   addresses <- lapply(border$routines, function(symbol) {
     if (!is.null(symbol)) find_routine(symbol, border$dll)
   })
@@ -218,8 +221,10 @@ check_routine <- function(x, arg) {
 # The plain address of a routine. withRegistrationInfo = FALSE matters: with it
 # the pointer would be to R's record of the routine, not to the routine.
 find_routine <- function(symbol, dll) {
-  check_library(dll)
-  if (!is.loaded(symbol, PACKAGE = dll)) {
+  # to list the libraries takes longer than to ask for the routine
+  is_there <- is.loaded(symbol, PACKAGE = dll) ||
+    is.loaded(symbol, PACKAGE = check_library(dll))
+  if (!is_there) {
     abort(
       c(
         "There is no routine {.val {symbol}} in the library {.val {dll}}.",

@@ -6,8 +6,8 @@
 #' `log_likelihood(x) + log_prior(x)`. When the prior is normalised, and the
 #' likelihood has all its constants, `log_z` of [smc()] is the log evidence (log
 #' marginal likelihood) of the model, and its exponential can be compared between
-#' models. Data are not an argument: the functions see those that are around
-#' where they were written, as in the examples.
+#' models. There is no argument for data: the functions use variables of the environment in
+#' which they were defined, as in the examples.
 #'
 #' Each part has a gradient of its own, in any of the forms of
 #' [target_function()]. A part without one is differentiated by central

@@ -8,9 +8,9 @@
 #' kept fixed, so that a search on the line finds its minimum, over the logarithm
 #' of the step size: a bracket is found by steps that grow, and narrowed by
 #' the parabola through its points or by
-#' golden section. None of the arguments needs to be touched.
+#' golden section. The defaults serve for all targets.
 #'
-#' Where the default is NULL it depends on the search and on the kernel:
+#' A default of NULL stands for a value that depends on the search and on the kernel:
 #'
 #' | argument            | `"parabolic"` | `"golden"`, KLMC | `"golden"`, others |
 #' |:--------------------|--------------:|-----------------:|-------------------:|
@@ -25,10 +25,10 @@
 #' | `step_size_guess`   | exp(-7.5)     | exp(-10)         |
 #' | `step_size_anchor`  | 1             | 1                |
 #'
-#' Those of `"golden"` are the paper's. The parabolic search asks for less than half
-#' as many evaluations of the objective, and the estimates of the evidence scatter
-#' no more for it: the minimum of an objective that is estimated with some hundred
-#' particles is not known to a hundredth anyway.
+#' Those of `"golden"` are the paper's. The parabolic search takes less than half as many
+#' evaluations of the objective, and the estimates of the evidence scatter no more: an
+#' objective that is estimated with a hundred particles does not determine its minimum to
+#' a hundredth.
 #'
 #' @param n_subsample how many particles the objective is estimated with
 #'   (positive integer, at most `n_particles`). One evaluation of the objective
@@ -39,8 +39,8 @@
 #' @param search how the bracket is narrowed: `"parabolic"`, to the vertex of the
 #'   parabola through its three points, or `"golden"`, by golden section as in the
 #'   paper.
-#' @param tolerance how finely the logarithm of the step size is sought (number of at
-#'   least 1e-8): the width of the bracket at which the search stops.
+#' @param tolerance the width of the bracket, on the log scale, at which the search stops
+#'   (number of at least 1e-8).
 #' @param bracket_start,bracket_growth the first step of the search for a
 #'   bracket, on the log scale (positive number), and the factor by which its
 #'   steps grow (number above 1).
@@ -48,7 +48,7 @@
 #'   which the objective is finite (number, not 0).
 #' @param step_size_guess where the search starts at the first step (positive
 #'   number).
-#' @param step_size_anchor what the penalty pulls the first step size towards
+#' @param step_size_anchor the step size towards which the penalty pulls the first one
 #'   (positive number).
 #' @return An object of class `smc_tuner`.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithms 1 to 7.

@@ -48,6 +48,10 @@ suite_fit <- function(suite, model, seed) {
   seconds <- proc.time()[["elapsed"]] - started
   failed <- inherits(fit, "error")
   of_fit <- function(name) if (failed) NA_real_ else fit[[name]]
+  of_method <- function(method, name) {
+    value <- if (!failed) fit$estimates[[name]][fit$estimates$method == method]
+    if (length(value) == 0) NA_real_ else value
+  }
   error <- of_fit("log_z") - model$truth
   covers <- of_fit("conf_low") <= model$truth && model$truth <= of_fit("conf_high")
   # a fit that failed or has no finite estimate is wrong, and has said so if it failed
@@ -57,7 +61,11 @@ suite_fit <- function(suite, model, seed) {
     suite = suite, model = model$name, class = model$class, judge = model$judge,
     d = model$d, seed = seed, truth = model$truth, log_z = of_fit("log_z"),
     std_error = of_fit("std_error"), conf_low = of_fit("conf_low"),
-    conf_high = of_fit("conf_high"), error = error, wrong = wrong, warned = warned,
+    conf_high = of_fit("conf_high"),
+    smc_log_z = of_method("smc", "log_z"), smc_std_error = of_method("smc", "std_error"),
+    bridge_log_z = of_method("bridge", "log_z"),
+    bridge_std_error = of_method("bridge", "std_error"),
+    error = error, wrong = wrong, warned = warned,
     warnings = one_line(unique(said)), silent = wrong && !warned && !failed,
     covered = isTRUE(covers),
     n_target_evals = if (failed) NA_real_ else sum(fit$runs$n_target_evals),

@@ -13,26 +13,39 @@
 
 #include <math.h>
 
-/* Velocities of `to` <- refreshed ones. */
-static void refresh(const smc_move *m) {
+/* Particle k of `to` gets its refreshed velocity. */
+static void refresh(const smc_move *m, int k) {
+  int d = m->from->d;
   double rho = m->current.refresh_rate, kept = sqrt(1.0 - rho * rho);
-  size_t dn = smc_size(m->from->d, m->from->n);
-  for (size_t j = 0; j < dn; j++)
-    m->to->v[j] = kept * m->from->v[j] + rho * m->noise[j];
+  const double *noise = m->noise + smc_size(d, k);
+  const double *from = m->from->v + smc_size(d, k);
+  double *to = m->to->v + smc_size(d, k);
+  SMC_SIMD
+  for (int i = 0; i < d; i++)
+    to[i] = kept * from[i] + rho * noise[i];
 }
 
-/* Velocities of `to` move by half a step along the gradient at `at`. */
-static void kick(const smc_move *m, const smc_cloud *at) {
-  double half = 0.5 * m->current.step_size;
-  size_t dn = smc_size(at->d, at->n);
-  for (size_t j = 0; j < dn; j++)
-    m->to->v[j] += half * smc_annealed_gradient(at, j, m->current.lambda);
+/* Its velocity moves by half a step along the gradient at `at`. */
+static void kick(const smc_move *m, const smc_cloud *at, int k) {
+  int d = at->d;
+  double half = 0.5 * m->current.step_size, lambda = m->current.lambda;
+  size_t first = smc_size(d, k);
+  double *v = m->to->v + first;
+  SMC_SIMD
+  for (int i = 0; i < d; i++)
+    v[i] += half * smc_annealed_gradient(at, first + (size_t)i, lambda);
 }
 
-static void drift(const smc_move *m) {
-  size_t dn = smc_size(m->from->d, m->from->n);
-  for (size_t j = 0; j < dn; j++)
-    m->to->x[j] = m->from->x[j] + m->current.step_size * m->to->v[j];
+/* Its position moves by a step along its velocity. */
+static void drift(const smc_move *m, int k) {
+  int d = m->from->d;
+  double h = m->current.step_size;
+  const double *from = m->from->x + smc_size(d, k);
+  const double *v = m->to->v + smc_size(d, k);
+  double *to = m->to->x + smc_size(d, k);
+  SMC_SIMD
+  for (int i = 0; i < d; i++)
+    to[i] = from[i] + h * v[i];
 }
 
 /* log of the density of (x, v) at a level, as it enters the weight. */
@@ -45,16 +58,18 @@ static double log_joint(const smc_cloud *cloud, int k, double lambda,
 
 static int move(const smc_move *m) {
   int n = m->from->n;
-  refresh(m);
-  for (int k = 0; k < n; k++)
+  for (int k = 0; k < n; k++) {
+    refresh(m, k);
     m->log_g[k] = -log_joint(m->from, k, m->previous.lambda, m->to->v);
-  kick(m, m->from);
-  drift(m);
+    kick(m, m->from, k);
+    drift(m, k);
+  }
   if (smc_path_evaluate(m->path, m->to, true))
     return 1;
-  kick(m, m->to);
-  for (int k = 0; k < n; k++)
+  for (int k = 0; k < n; k++) {
+    kick(m, m->to, k);
     m->log_g[k] += log_joint(m->to, k, m->current.lambda, m->to->v);
+  }
   return 0;
 }
 

@@ -15,9 +15,10 @@ static inline double smc_langevin_normaliser(int d, double step_size) {
 static inline void smc_langevin_propose(const smc_cloud *from, int k,
                                         smc_level level, const double *noise,
                                         double *to) {
-  size_t first = smc_size(from->d, k);
+  size_t first = smc_size(from->d, k), end = first + (size_t)from->d;
   double h = level.step_size, scale = sqrt(2.0 * h);
-  for (size_t j = first; j < first + (size_t)from->d; j++)
+  SMC_SIMD
+  for (size_t j = first; j < end; j++)
     to[j] = from->x[j] + h * smc_annealed_gradient(from, j, level.lambda) +
             scale * noise[j];
 }

@@ -2,16 +2,20 @@
 #include "map.h"
 #include "vecmath.h"
 
+#include <string.h>
+
 enum { MEAN, SD, CHOL };
 
-/* Particles are taken LANES at a time, side by side, so that one coefficient
- * serves all of them and the innermost loop has no dependent sums. */
-enum { LANES = 4 };
+/* Products with L are made in blocks of ROWS rows and LANES particles: each
+ * coefficient serves all particles of a block, each coordinate all rows, and
+ * the sums stay in registers. */
+enum { ROWS = 4, LANES = 4 };
 
 typedef struct affine {
   double log_determinant; /* of L                                          */
-  double *transposed;     /* d x d, of L; only where that is triangular    */
-  double *packed;         /* d x LANES, scratch; likewise                  */
+  double *lower;  /* the rows of L, in panels; only where it is triangular */
+  double *upper;  /* the rows of L'; likewise                              */
+  double *packed; /* d x LANES, scratch; likewise                          */
 } affine;
 
 static const double *parameter(const smc_map *map, int i) {
@@ -32,26 +36,49 @@ static double diagonal(const smc_map *map, int i) {
                             : parameter(map, CHOL)[smc_size(map->d + 1, i)];
 }
 
-/* What is above the diagonal is not read. */
-static void transpose(int d, const double *chol, double *transposed) {
+/* Whole panels, with room for zeros after the last row. */
+static int padded(int d) { return (d + ROWS - 1) / ROWS * ROWS; }
+
+/* Where a panel has its coefficients of column j, for the ROWS rows from i on.
+ */
+static size_t panel_at(int d, int i, int j) {
+  return smc_size(d, i) + smc_size(ROWS, j);
+}
+
+/* Panels of the lower triangle, and of its transpose, zero elsewhere: these
+ * zeros meet coordinates that count for another row of the panel only. (One
+ * that is not finite loses its particle, or that one's gradient, as it is.)
+ * What is above the diagonal of chol is not read. */
+static void fill_panels(int d, const double *chol, double *lower,
+                        double *upper) {
+  size_t size = smc_size(d, padded(d)) * sizeof(double);
+  memset(lower, 0, size);
+  memset(upper, 0, size);
   for (int j = 0; j < d; j++)
-    for (int i = j; i < d; i++)
-      transposed[smc_size(d, i) + (size_t)j] = chol[smc_size(d, j) + (size_t)i];
+    for (int i = j; i < d; i++) {
+      double value = chol[smc_size(d, j) + (size_t)i];
+      lower[panel_at(d, i - i % ROWS, j) + (size_t)(i % ROWS)] = value;
+      upper[panel_at(d, j - j % ROWS, i) + (size_t)(j % ROWS)] = value;
+    }
 }
 
 static void layout(smc_map *map, smc_arena *arena) {
   bool triangular = parameter(map, CHOL) != NULL;
   int d = map->d;
   affine *work = smc_take(arena, 1, 1, sizeof *work);
-  double *transposed = triangular ? smc_take_doubles(arena, d, d) : NULL;
-  double *packed = triangular ? smc_take_doubles(arena, d, LANES) : NULL;
+  affine full = {.log_determinant = 0.0};
+  if (triangular) {
+    full.lower = smc_take_doubles(arena, d, padded(d));
+    full.upper = smc_take_doubles(arena, d, padded(d));
+    full.packed = smc_take_doubles(arena, d, LANES);
+  }
   if (!arena->base)
     return;
-  *work = (affine){0.0, transposed, packed};
   for (int i = 0; i < d; i++)
-    work->log_determinant += log(diagonal(map, i));
+    full.log_determinant += log(diagonal(map, i));
   if (triangular)
-    transpose(d, parameter(map, CHOL), transposed);
+    fill_panels(d, parameter(map, CHOL), full.lower, full.upper);
+  *work = full;
   map->work = work;
 }
 
@@ -66,22 +93,25 @@ static void pack(int d, int n, int k, const double *x, double *packed) {
           k + lane < n ? x[smc_size(d, k + lane) + (size_t)j] : 0.0;
 }
 
-/* sum[lane] = the sum over j, first <= j < last, of row[j] packed[j][lane].
- * Sums of their own name stay in registers. */
-static void dot_lanes(const double *row, int first, int last,
-                      const double *packed, double *sum) {
-  double sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
-  for (int j = first; j < last; j++) {
-    const double *x = packed + LANES * j;
-    sum0 += row[j] * x[0];
-    sum1 += row[j] * x[1];
-    sum2 += row[j] * x[2];
-    sum3 += row[j] * x[3];
+/* sum += a x, over the lanes. */
+static inline void add_multiple(double a, const double *x, double *sum) {
+  sum[0] += a * x[0];
+  sum[1] += a * x[1];
+  sum[2] += a * x[2];
+  sum[3] += a * x[3];
+}
+
+/* sum: out, for each row of a panel and each lane the sum over n columns. */
+static void multiply_panel(int n, const double *panel, const double *packed,
+                           double sum[ROWS][LANES]) {
+  double s[ROWS][LANES] = {{0.0}};
+  for (int j = 0; j < n; j++, panel += ROWS, packed += LANES) {
+    add_multiple(panel[0], packed, s[0]);
+    add_multiple(panel[1], packed, s[1]);
+    add_multiple(panel[2], packed, s[2]);
+    add_multiple(panel[3], packed, s[3]);
   }
-  sum[0] = sum0;
-  sum[1] = sum1;
-  sum[2] = sum2;
-  sum[3] = sum3;
+  memcpy(sum, s, sizeof s);
 }
 
 /* out = shift + L x (transposed: shift + L' x), for n columns; out may be x.
@@ -89,17 +119,20 @@ static void dot_lanes(const double *row, int first, int last,
 static void multiply(const smc_map *map, bool transposed, int n,
                      const double *shift, const double *x, double *out) {
   const affine *work = map->work;
+  const double *panels = transposed ? work->upper : work->lower;
   int d = map->d;
-  const double *rows = transposed ? parameter(map, CHOL) : work->transposed;
-  double sum[LANES];
+  double sum[ROWS][LANES];
   for (int k = 0; k < n; k += LANES) {
     pack(d, n, k, x, work->packed);
-    for (int i = 0; i < d; i++) {
-      int first = transposed ? i : 0, last = transposed ? d : i + 1;
-      dot_lanes(rows + smc_size(d, i), first, last, work->packed, sum);
+    for (int i = 0; i < d; i += ROWS) {
+      int rows = i + ROWS < d ? ROWS : d - i; /* but for the zeros */
+      int first = transposed ? i : 0, last = transposed ? d : i + rows;
+      multiply_panel(last - first, panels + panel_at(d, i, first),
+                     work->packed + LANES * first, sum);
       for (int lane = 0; lane < LANES && k + lane < n; lane++)
-        out[smc_size(d, k + lane) + (size_t)i] =
-            (shift ? shift[i] : 0.0) + sum[lane];
+        for (int row = 0; row < rows; row++)
+          out[smc_size(d, k + lane) + (size_t)(i + row)] =
+              (shift ? shift[i + row] : 0.0) + sum[row][lane];
     }
   }
 }

@@ -3,10 +3,12 @@
  *
  * Some coordinates of z, the conditioning variables or drivers D, act on the
  * rest,
- *   u_j = z_j exp(slope_j . z_D) + shift_j . z_D + curve_j . (z_D^2 - 1),
+ *   u_j = exp(slope_j . z_D) (z_j + shift_j . z_D + curve_j . (z_D^2 - 1)),
  * and are themselves left as they are, u_k = z_k. Where location and spread of
  * u depend on a driver in this way, those of z do not, and one step size suits
- * it all. The term in the squares has mean zero under N(0, I).
+ * it all. In the narrow end of a neck the location is pinched with the scale:
+ * what the terms say far out does no harm there. That in the squares has mean
+ * zero under N(0, I).
  *
  * Ordered with the drivers first the Jacobian is triangular, and its diagonal
  * is that of the scales.
@@ -85,13 +87,19 @@ static double bend(const smc_map *map, int j, const double *z) {
   return sum;
 }
 
+/* z_j and its location, before they are scaled. */
+static double placed(const smc_map *map, int j, const double *z) {
+  return z[j] + combine(map, coefficients(map, SHIFT), j, z) + bend(map, j, z);
+}
+
+static double scale_of(const smc_map *map, int j, const double *z) {
+  return exp(combine(map, coefficients(map, SLOPE), j, z));
+}
+
 static void forward(const smc_map *map, int n, const double *from, double *to) {
-  const double *shift = coefficients(map, SHIFT);
-  const double *slope = coefficients(map, SLOPE);
   for (int k = 0; k < n; k++, from += map->d, to += map->d)
     for (int j = 0; j < map->d; j++)
-      to[j] = from[j] * exp(combine(map, slope, j, from)) +
-              combine(map, shift, j, from) + bend(map, j, from);
+      to[j] = scale_of(map, j, from) * placed(map, j, from);
 }
 
 /* The derivative of the location of coordinate j by driver i. */
@@ -109,12 +117,13 @@ static void pull_back_gradient(const smc_map *map, const double *z,
                                double *grad) {
   const double *slope = coefficients(map, SLOPE);
   for (int j = 0; j < map->d; j++) {
-    double scale = exp(combine(map, slope, j, z));
-    double by_scale = grad[j] * z[j] * scale + 1.0; /* 1: of the Jacobian */
+    double by_placed = grad[j] * scale_of(map, j, z);
+    double by_log_scale = by_placed * placed(map, j, z) + 1.0; /* Jacobian: 1 */
     for (int i = 0; i < n_drivers(map); i++)
-      grad[driver(map, i)] += location_slope(map, i, j, z) * grad[j] +
-                              slope[smc_size(map->d, i) + (size_t)j] * by_scale;
-    grad[j] *= scale;
+      grad[driver(map, i)] +=
+          location_slope(map, i, j, z) * by_placed +
+          slope[smc_size(map->d, i) + (size_t)j] * by_log_scale;
+    grad[j] = by_placed;
   }
 }
 

@@ -220,17 +220,19 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
 
 /* `unconstrained` are the particles before they are put within their bounds;
  * NULL where there are none. `coordinates` are the z of path.h, `gradients`
- * those of the log target there; NULL for kernels without. */
+ * those of the log target there; NULL for kernels without; `log_target` is that
+ * log target. */
 static SEXP new_result(smc_status status, const r_run *run) {
   static const char *const names[] = {
       "status",  "failure",       "step",        "n_done",
       "trace",   "n_evals",       "particles",   "log_weights",
-      "origins", "unconstrained", "coordinates", "gradients"};
+      "origins", "unconstrained", "coordinates", "gradients",
+      "log_target"};
   const smc_state *state = &run->state;
   const smc_chain *chain = &run->path.chain;
   const double *z = state->cloud.x;
   int d = state->cloud.d, n = state->cloud.n;
-  SEXP result = PROTECT(r_new_list(names, 12));
+  SEXP result = PROTECT(r_new_list(names, 13));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
@@ -247,6 +249,8 @@ static SEXP new_result(smc_status status, const r_run *run) {
   new_matrix(result, 10, d, n, z);
   if (state->cloud.grad_p)
     new_matrix(result, 11, d, n, state->cloud.grad_p);
+  double *log_target = new_reals(result, 12, n);
+  memcpy(log_target, state->cloud.log_p, (size_t)n * sizeof(double));
   UNPROTECT(1);
   return result;
 }
@@ -397,29 +401,54 @@ typedef struct evaluation {
   r_target target;
 } evaluation;
 
-/* Where the list has bounds, x and the results are on the unconstrained scale.
- */
+/* Scratch for n points, in R's memory. */
+static void lay_out_chain(smc_chain *chain, int n) {
+  smc_arena arena = {.base = NULL};
+  smc_chain_layout(chain, &arena, n);
+  arena = (smc_arena){.base = R_alloc(arena.used, 1)};
+  smc_chain_layout(chain, &arena, n);
+}
+
+/* The images of n points, d x n. The target never sees one that is not finite:
+ * the origin stands in for it, and is_lost tells so. */
+static const double *images_of(const smc_chain *chain, int n, double *z,
+                               int *is_lost) {
+  const double *x = smc_chain_forward(chain, n, z);
+  for (int k = 0; k < n; k++) {
+    is_lost[k] = !smc_chain_is_finite(chain, k);
+    if (is_lost[k]) {
+      memset(z + smc_size(chain->d, k), 0, (size_t)chain->d * sizeof(double));
+      smc_chain_forward_one(chain, k, z);
+    }
+  }
+  return x;
+}
+
+/* Where the list has maps or bounds, x and the results are in the coordinates
+ * before them. */
 static SEXP evaluation_body(void *data) {
   static const char *const names[] = {"log_density", "gradient"};
   evaluation *e = data;
   int n = Rf_nrows(e->x), d = Rf_ncols(e->x), failure;
-  size_t dn = (size_t)d * (size_t)n;
+  smc_chain chain =
+      read_chain(r_element(e->target_list, "maps"), e->target_list, d);
   SEXP result = PROTECT(r_new_list(names, 2));
   double *logp = new_reals(result, 0, n);
-  double *points = (double *)R_alloc(3 * dn, sizeof(double));
-  double *x = points + dn, *grad = e->gradient ? points + 2 * dn : NULL;
-  smc_map bounds;
-  int bounded = r_read_bounds(&bounds, e->target_list, d);
-  r_transpose(n, d, REAL(e->x), points);
-  if (bounded)
-    bounds.kind->forward(&bounds, n, points, x);
+  double *z = (double *)R_alloc(smc_size(d, n), sizeof(double));
+  double *grad =
+      e->gradient ? (double *)R_alloc(smc_size(d, n), sizeof(double)) : NULL;
+  int *is_lost = (int *)R_alloc((size_t)n, sizeof(int));
+  lay_out_chain(&chain, n);
+  r_transpose(n, d, REAL(e->x), z);
+  const double *x = images_of(&chain, n, z, is_lost);
   r_target_begin(&e->target, e->target_list);
-  failure =
-      r_target_evaluate(&e->target, d, n, bounded ? x : points, logp, grad);
+  failure = r_target_evaluate(&e->target, d, n, x, logp, grad);
   if (failure)
     Rf_error("the target returned the code %d", failure);
-  if (bounded)
-    bounds.kind->pull_back(&bounds, n, points, logp, grad);
+  smc_chain_pull_back(&chain, n, z, logp, grad);
+  for (int k = 0; k < n; k++)
+    if (is_lost[k])
+      logp[k] = R_NegInf;
   if (grad)
     new_matrix(result, 1, d, n, grad);
   UNPROTECT(1);

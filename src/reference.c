@@ -28,7 +28,9 @@ static int evaluate_normal(const smc_reference *reference, int d, int n,
   for (int k = 0; k < n; k++)
     log_q[k] =
         -0.5 * smc_sum_of_squares(d, at + smc_size(d, k)) - log_normaliser;
-  for (size_t j = 0; grad && j < smc_size(d, n); j++)
+  size_t dn = grad ? smc_size(d, n) : 0;
+  SMC_SIMD
+  for (size_t j = 0; j < dn; j++)
     grad[j] = -at[j];
   return 0;
 }

@@ -38,29 +38,32 @@ typedef struct smc_block {
   uint32_t v[4];
 } smc_block;
 
-/* One round's multiplication: the high and the low half of a * b. */
-static inline void smc_mulhilo(uint32_t a, uint32_t b, uint32_t *high,
-                               uint32_t *low) {
-  uint64_t product = (uint64_t)a * b;
-  *high = (uint32_t)(product >> 32);
-  *low = (uint32_t)product;
+/* One round: each half of the block is mixed by a multiplication with that of
+ * the other, of which the high and the low word are used. */
+static inline void smc_philox_round(smc_block *b, uint32_t key0,
+                                    uint32_t key1) {
+  uint64_t product0 = (uint64_t)0xD2511F53u * b->v[0];
+  uint64_t product1 = (uint64_t)0xCD9E8D57u * b->v[2];
+  *b = (smc_block){
+      {(uint32_t)(product1 >> 32) ^ b->v[1] ^ key0, (uint32_t)product1,
+       (uint32_t)(product0 >> 32) ^ b->v[3] ^ key1, (uint32_t)product0}};
 }
 
-/* Philox4x32-10: 128 random bits for a 128-bit counter and a 64-bit key. */
-static inline smc_block smc_philox(smc_block counter, uint32_t key0,
-                                   uint32_t key1) {
-  for (int round = 0; round < 10; round++) {
-    uint32_t high0, low0, high1, low1;
-    smc_mulhilo(0xD2511F53u, counter.v[0], &high0, &low0);
-    smc_mulhilo(0xCD9E8D57u, counter.v[2], &high1, &low1);
-    counter.v[0] = high1 ^ counter.v[1] ^ key0;
-    counter.v[1] = low1;
-    counter.v[2] = high0 ^ counter.v[3] ^ key1;
-    counter.v[3] = low0;
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
-  }
-  return counter;
+/* Philox4x32-10: 128 random bits for a 128-bit counter and a 64-bit key. The
+ * rounds are written out: most of the sampler's randomness is spent here. */
+static inline smc_block smc_philox(smc_block b, uint32_t key0, uint32_t key1) {
+  const uint32_t by0 = 0x9E3779B9u, by1 = 0xBB67AE85u;
+  smc_philox_round(&b, key0, key1);
+  smc_philox_round(&b, key0 + by0, key1 + by1);
+  smc_philox_round(&b, key0 + 2 * by0, key1 + 2 * by1);
+  smc_philox_round(&b, key0 + 3 * by0, key1 + 3 * by1);
+  smc_philox_round(&b, key0 + 4 * by0, key1 + 4 * by1);
+  smc_philox_round(&b, key0 + 5 * by0, key1 + 5 * by1);
+  smc_philox_round(&b, key0 + 6 * by0, key1 + 6 * by1);
+  smc_philox_round(&b, key0 + 7 * by0, key1 + 7 * by1);
+  smc_philox_round(&b, key0 + 8 * by0, key1 + 8 * by1);
+  smc_philox_round(&b, key0 + 9 * by0, key1 + 9 * by1);
+  return b;
 }
 
 /* 52 random bits in the open interval (0, 1): with one bit more, the half that
@@ -144,17 +147,25 @@ static inline double smc_normal_slow(const smc_stream *s, uint32_t particle,
   }
 }
 
-/* z: out, n standard normals, those of (particle, 0..n-1). */
+/* Normal i, for the 64 bits that are its own. */
+static inline double smc_normal(const smc_stream *s, uint32_t particle,
+                                uint32_t i, uint32_t high, uint32_t low) {
+  uint32_t layer;
+  double z;
+  if (smc_ziggurat_place(high, low, &layer, &z))
+    return z;
+  return smc_normal_slow(s, particle, i, layer, z);
+}
+
+/* z: out, n standard normals, those of (particle, 0..n-1). A block has the bits
+ * of two. */
 static inline void smc_normals(const smc_stream *s, uint32_t particle, int n,
                                double *z) {
-  for (int i = 0; i < n; i++) {
-    smc_block b;
-    uint32_t layer;
-    int half = 2 * (i % 2);
-    if (half == 0)
-      b = smc_stream_block(s, particle, (uint32_t)i / 2);
-    if (!smc_ziggurat_place(b.v[half], b.v[half + 1], &layer, &z[i]))
-      z[i] = smc_normal_slow(s, particle, (uint32_t)i, layer, z[i]);
+  for (int i = 0; i < n; i += 2) {
+    smc_block b = smc_stream_block(s, particle, (uint32_t)i / 2);
+    z[i] = smc_normal(s, particle, (uint32_t)i, b.v[0], b.v[1]);
+    if (i + 1 < n)
+      z[i + 1] = smc_normal(s, particle, (uint32_t)i + 1, b.v[2], b.v[3]);
   }
 }
 

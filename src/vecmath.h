@@ -8,6 +8,16 @@
 
 #define SMC_TWO_PI 6.283185307179586476925286766559
 
+/* Before a loop whose turns do not depend on each other, or but for `sum`,
+ * which may be taken in any order: the compiler may do several at a time. */
+#ifdef _OPENMP
+#define SMC_SIMD _Pragma("omp simd")
+#define SMC_SIMD_SUM _Pragma("omp simd reduction(+ : sum)")
+#else
+#define SMC_SIMD
+#define SMC_SIMD_SUM
+#endif
+
 static inline size_t smc_size(int rows, int columns) {
   return (size_t)rows * (size_t)columns;
 }
@@ -15,6 +25,7 @@ static inline size_t smc_size(int rows, int columns) {
 /* Whether all of n values are numbers. */
 static inline bool smc_all_finite(int n, const double *x) {
   double sum = 0.0; /* stays 0 unless a term is NaN or infinite */
+  SMC_SIMD_SUM
   for (int i = 0; i < n; i++)
     sum += 0.0 * x[i];
   return sum == 0.0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { D = 3, N = 20, N_MAPS = 4 };
+enum { D = 3, N = 20, N_MAPS = 4, MOST = 9 };
 
 static const double first_driver = 0, second_driver = 2;
 static const double slope_of_first[D] = {0, 0.4, -0.3};
@@ -149,6 +149,46 @@ static void test_points(void) {
   CHECK(smc_chain_forward(&none, N, z) == z && smc_chain_is_finite(&none, 0));
 }
 
+/* Products with a triangular matrix are made in blocks: any numbers of rows and
+ * of points, whole blocks or not, give the sums as they are written down. */
+static double triangular_error(int d, int n, dice *r) {
+  double mean[MOST], chol[MOST * MOST], z[MOST * MOST], grad[MOST * MOST];
+  double pulled[MOST * MOST], log_p[MOST] = {0.0}, error = 0.0;
+  for (int j = 0; j < d * d; j++)
+    chol[j] = j / d > j % d ? NAN : 0.5 + fabs(dice_normal(r));
+  for (int j = 0; j < d * n; j++) {
+    z[j] = dice_normal(r);
+    grad[j] = pulled[j] = dice_normal(r);
+    mean[j % d] = dice_normal(r);
+  }
+  smc_map map = toy_affine(d, mean, NULL, chol);
+  smc_chain chain = toy_chain(1, &map);
+  char *block = lay_out(&chain, n);
+  const double *x = smc_chain_forward(&chain, n, z);
+  smc_chain_pull_back(&chain, n, z, log_p, pulled);
+  for (int k = 0; k < n; k++)
+    for (int i = 0; i < d; i++) {
+      double image = mean[i], slope = 0.0;
+      for (int j = 0; j <= i; j++)
+        image += chol[i + d * j] * z[j + d * k];
+      for (int j = i; j < d; j++)
+        slope += chol[j + d * i] * grad[j + d * k];
+      error = fmax(error, fabs(x[i + d * k] - image));
+      error = fmax(error, fabs(pulled[i + d * k] - slope));
+    }
+  free(block);
+  return error;
+}
+
+static void test_triangular(void) {
+  dice r = {77};
+  double error = 0.0;
+  for (int d = 1; d <= MOST; d++)
+    for (int n = 1; n <= MOST; n++)
+      error = fmax(error, triangular_error(d, n, &r));
+  CHECK_NEAR(error, 0.0, 1e-12);
+}
+
 static void test_names(void) {
   CHECK(smc_find_map("affine") == &smc_map_affine);
   CHECK(smc_find_map("bounds") == &smc_map_bounds);
@@ -169,5 +209,6 @@ static void test_names(void) {
 void test_map(void) {
   test_chain();
   test_points();
+  test_triangular();
   test_names();
 }

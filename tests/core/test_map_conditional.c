@@ -98,7 +98,7 @@ static void test_jacobian(bool curved) {
   CHECK_NEAR(off, 0.0, 1e-7);
 }
 
-/* What makes no map, or not an invertible one, is refused. */
+/* What makes no map, or not an invertible one, is rejected. */
 static void test_validity(void) {
   static const double twice[2] = {1, 1}, beyond[2] = {1, 4}, half[2] = {1, 2.5};
   double acted_on[2 * D] = {0};

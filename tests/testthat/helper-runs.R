@@ -77,12 +77,28 @@ expect_bad_undrawn <- function(code, argument) {
   expect_identical(.Random.seed, before)
 }
 
-# The mean of `x` is `value` within 3 standard errors, and these are so small that
-# a difference of `resolution` would be seen.
+# Laws hold within a limit that chance alone exceeds with this probability, a comparison.
+# There are less than a thousand in the suite, so a right program fails it less than once
+# in 10^5 machines: another BLAS, or another compiler, is another run.
+chance <- 1e-8
+
+# How many standard errors that is, of an error from n independent values.
+errors_for <- function(n) qt(1 - chance / 2, n - 1)
+
+# The mean of `x`, of independent values, is `value`; and the limit is so small that a
+# difference of `resolution` would be seen.
 expect_mean <- function(x, value, resolution) {
-  se <- sd(x) / sqrt(length(x))
-  expect_lt(se, resolution / 3)
-  expect_lt(abs(mean(x) - value), 3 * se)
+  limit <- errors_for(length(x)) * sd(x) / sqrt(length(x))
+  expect_lt(limit, resolution)
+  expect_lt(abs(mean(x) - value), limit)
+}
+
+# The same of the estimate of a fit. Its error is never less than the islands predict each
+# by itself, from all their particles, so that few islands are no reason for a wider limit.
+expect_log_z <- function(fit, value, resolution) {
+  limit <- errors_for(Inf) * fit$std_error
+  expect_lt(limit, resolution)
+  expect_lt(abs(fit$log_z - value), limit)
 }
 
 # What an unreliable estimate is warned of is not what most tests are about.

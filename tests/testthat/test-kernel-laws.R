@@ -1,14 +1,9 @@
-# Statistical claims about all kernels, each with its own Monte Carlo standard
-# error.
+# Laws of all kernels, each with a limit from its own Monte Carlo error (see `chance`).
 
 # the matrix of laws ----------------------------------------------------------
 
 # Kernel by resampling scheme: the evidence of a Gaussian, which is 1, with four
 # fixed steps, resampling below 90 % so that nearly all of them resample.
-#
-# A right program fails a cell with probability 0.0027, so with other seeds one
-# or more of the 37 cells here would fail with probability 0.1. The seeds are
-# fixed: all pass, or something has changed.
 #
 # The step sizes are such that without resampling the fourth moment of the weights
 # is finite, and so is the variance of a standard error. (All is Gaussian here: it
@@ -50,10 +45,10 @@ cells <- list(
 )
 
 # `seed` differs from cell to cell, so that they fail or pass by themselves.
-cell_evidences <- function(cell, resampling, threshold, seed, n = 120) {
+cell_evidences <- function(cell, resampling, threshold, seed, n = 240) {
   fit <- calmly(smc_run(
     matrix_target, cell[[2]],
-    kernel = cell[[1]], n_particles = 128, resampling = resampling,
+    kernel = cell[[1]], n_particles = 256, resampling = resampling,
     ess_threshold = threshold, islands = n, seed = seed
   ))
   exp(fit$islands$log_z)
@@ -83,7 +78,7 @@ for (name in names(others)) {
   test_that(paste("unbiased:", name), {
     other <- others[[name]]
     seed <- 3e6 + 1e4 * match(name, names(others))
-    z <- cell_evidences(other[[1]], "ssp", other[[2]], seed, n = 200)
+    z <- cell_evidences(other[[1]], "ssp", other[[2]], seed, n = 400)
     expect_mean(z, 1, resolution = 0.06)
   })
 }
@@ -92,7 +87,7 @@ for (name in names(others)) {
 
 # Particles after many moves at temperature 1 are independent draws: with one
 # step nothing is resampled.
-chain_ends <- function(target, kernel, step_size, ..., n_particles = 10000) {
+chain_ends <- function(target, kernel, step_size, ..., n_particles = 25000) {
   schedule <- data.frame(lambda = 1, step_size = step_size)
   fit <- smc_run(
     target, schedule, ...,
@@ -169,7 +164,7 @@ for (name in names(adjusted)) {
 # at all temperatures. The mean over x and noise of some f(x, proposal, alpha),
 # by quadrature; the proposal is N(x + pull x, variance).
 in_equilibrium <- function(f, pull, variance) {
-  grid <- seq(-8, 8, length.out = 801)
+  grid <- seq(-8, 8, length.out = 401)
   points <- expand.grid(x = grid, noise = grid)
   x <- points$x
   y <- x + pull * x + sqrt(variance) * points$noise
@@ -185,19 +180,13 @@ in_equilibrium <- function(f, pull, variance) {
 
 alpha_only <- function(x, y, alpha) alpha
 
-equilibrium_fits <- function(kernel, n = 20) {
-  lapply(seq_len(n), function(seed) {
-    smc_run(
-      target_gaussian(1), data.frame(lambda = (1:4) / 4, step_size = 1.2),
-      kernel = kernel, n_particles = 1000, seed = seed
-    )
-  })
-}
-
 test_that("the acceptance rates are those of MALA and RWMH", {
   rates <- function(kernel) {
-    fits <- equilibrium_fits(kernel)
-    vapply(fits, function(fit) mean(fit$steps$acceptance), numeric(1))
+    fit <- smc_run(
+      target_gaussian(1), data.frame(lambda = (1:4) / 4, step_size = 1.2),
+      kernel = kernel, n_particles = 1000, islands = 40, seed = 1
+    )
+    tapply(fit$steps$acceptance, fit$steps$island, mean)
   }
   # of a random walk on a normal: 2 / pi atan(2 / sd)
   expected <- 2 / pi * atan(2 / sqrt(1.2))
@@ -227,10 +216,10 @@ test_that("the squared jump is as large as it can be", {
 })
 
 test_that("with objective \"acceptance\" the acceptance is near its target", {
-  acceptance <- function(kernel, tuner = tuner_kl()) {
+  acceptance <- function(kernel) {
     fit <- smc_plain(
       target_gaussian(5, mean = 1),
-      n_steps = 16, kernel = kernel, tuner = tuner, seed = 1
+      n_steps = 16, kernel = kernel, tuner = tuner_kl(512), seed = 1
     )
     fit$steps$acceptance[fit$steps$run == "final"]
   }
@@ -249,12 +238,10 @@ test_that("with objective \"acceptance\" the acceptance is near its target", {
 # models ------------------------------------------------------------------------
 
 test_that("Sonar by KLMC has the right log evidence, and a frugal tuner", {
-  fits <- lapply(1:4, function(seed) {
-    n <- if (seed == 1) 1024 else 512
-    fit <- calmly(smc_plain(target_sonar(), n_particles = n, seed = seed))
-    if (seed == 1) {
-      expect_lt(fit$runs$n_target_evals[1] / (1024 * 65), 1.9)
-    }
+  fits <- lapply(1:3, function(seed) {
+    fit <- calmly(smc_plain(target_sonar(), n_particles = 256, seed = seed))
+    # besides the run itself a sub-sample of 128 about 7 times a step
+    expect_lt(fit$runs$n_target_evals[1] - 256 * 65, 128 * 7.5 * 64)
     expect_true(all(is.na(fit$steps$tuner_status) |
       fit$steps$tuner_status == "converged"))
     fit
@@ -262,16 +249,19 @@ test_that("Sonar by KLMC has the right log evidence, and a frugal tuner", {
   log_z <- vapply(fits, `[[`, 0, "log_z")
   sd <- vapply(fits, function(fit) fit$islands$predicted_sd, 0)
   # The truth is -108.36, and the mean of a logarithm lower by half of the variance. Of a
-  # normal variable the chance of 5 standard deviations is 6e-7.
+  # normal variable the chance of 5.7 standard deviations is 1e-8.
   error <- log_z + 108.36 + sd^2 / 2
   expect_lt(max(sd), 1)
-  expect_lt(max(abs(error) / sd), 5)
-  expect_lt(abs(mean(error)), 5 * sqrt(sum(sd^2)) / 4)
+  expect_lt(max(abs(error) / sd), 5.7)
+  expect_lt(abs(mean(error)), 5.7 * sqrt(sum(sd^2)) / 3)
 })
 
 test_that("adapting LMC on Sonar is cheap, by either search", {
-  adapted <- adapt_plain(target_sonar(), kernel = kernel_lmc(), seed = 1)
-  expect_lt(adapted$runs$n_target_evals / (1024 * 65), 1.75)
+  adapted <- adapt_plain(
+    target_sonar(),
+    n_particles = 256, kernel = kernel_lmc(), seed = 1
+  )
+  expect_lt(mean(adapted$steps$n_objective_evals), 6.1)
   golden <- adapt_plain(
     target_sonar(),
     n_particles = 256, kernel = kernel_lmc(),
@@ -313,13 +303,11 @@ for (name in names(adjusted)) {
       n_particles = 256, n_steps = 6, kernel = kernel, seed = 1
     )
     expect_true(all(adapted$schedule$step_size > 0.01))
-    z <- vapply(1:150, function(seed) {
-      exp(smc_run(
-        half_normal, adapted$schedule,
-        n_particles = 128, kernel = kernel, seed = seed
-      )$log_z)
-    }, numeric(1))
-    expect_mean(z, 0.5, resolution = 0.04)
+    fit <- calmly(smc_run(
+      half_normal, adapted$schedule,
+      n_particles = 128, kernel = kernel, islands = 500, seed = 1
+    ))
+    expect_mean(exp(fit$islands$log_z), 0.5, resolution = 0.04)
   })
 }
 
@@ -350,8 +338,8 @@ test_that("Pines runs", {
     value$log_density,
     -800 * log(2 * pi) + 126 * mu - exp(mu)
   )
-  fit <- smc_plain(pines, n_particles = 32, n_steps = 4, seed = 1)
-  expect_identical(dim(fit$particles), c(32L, 1600L))
+  fit <- calmly(smc_plain(pines, n_particles = 4, n_steps = 4, seed = 1))
+  expect_identical(dim(fit$particles), c(4L, 1600L))
   expect_true(all(is.finite(fit$particles)))
   # four steps are far too few: between the start and the truth, about 501.8
   expect_gt(fit$log_z, 300)

@@ -1,6 +1,4 @@
-# Statistical claims, each with its own Monte Carlo standard error.
-
-replicates <- function(n, estimate) vapply(seq_len(n), estimate, numeric(1))
+# Laws of the estimates, each with a limit from its own Monte Carlo error (see `chance`).
 
 # unbiased evidence ---------------------------------------------------------
 
@@ -13,7 +11,7 @@ tuned_schedule <- function(target, kernel = kernel_lmc(), ...) {
 }
 
 evidences <- function(target, schedule, ..., kernel = kernel_lmc(),
-                      n_particles = 128, n = 200) {
+                      n_particles = 256, n = 400) {
   fit <- calmly(smc_run(
     target, schedule, ...,
     n_particles = n_particles, kernel = kernel, islands = n, seed = 1
@@ -64,11 +62,11 @@ test_that("draws are right with a reference of one's own", {
   far <- target_gaussian(2, mean = c(500, -3), sd = c(10, 0.1))
   near <- reference_gaussian(mean = c(490, -3.1), sd = c(20, 0.15))
   schedule <- tuned_schedule(far, reference = near)
-  moments <- vapply(1:40, function(seed) {
-    fit <- smc_run(
+  moments <- vapply(1:60, function(seed) {
+    fit <- calmly(smc_run(
       far, schedule,
-      reference = near, n_particles = 512, kernel = kernel_lmc(), seed = seed
-    )
+      reference = near, n_particles = 512, kernel = kernel_lmc(), islands = 2, seed = seed
+    ))
     unlist(summary(fit)$variables[c("mean", "sd")])
   }, numeric(4))
   expect_mean(moments["mean1", ], 500, resolution = 1)
@@ -111,39 +109,44 @@ test_that("gradients that are not finite do not bias the evidence", {
 
 # backward kernels ----------------------------------------------------------
 
-# The paper's experiment, with 64 replications. Were log Z normal with the paper's
-# 80 % band, which is 2.56 standard deviations wide, the standard error of the
-# median would be 1.253 sd / 8: 0.25 for the time-correct kernel.
+# The paper's experiment, with 64 replications. Were log Z normal with the paper's 80 %
+# band, which is 2.56 standard deviations wide, the standard error of the median would be
+# 1.253 sd / 8: 0.25 for the time-correct kernel.
 test_that("the backward kernels rank as in the paper", {
   far <- target_gaussian(10, mean = 30)
   schedule <- data.frame(lambda = (1:64) / 64, step_size = 0.5)
   log_z <- function(backward) {
     kernel <- kernel_lmc(0.5, backward)
-    replicates(64, function(seed) {
-      calmly(smc_run(far, schedule, kernel = kernel, seed = seed))$log_z
-    })
+    fit <- calmly(smc_run(far, schedule, kernel = kernel, islands = 64, seed = 1))
+    fit$islands$log_z
   }
-  # The median is `value` within 3 of its standard errors, by the sample's own
-  # 80 % band; the rounding of `value` comes on top.
+  # The median is `value`, by the sample's own 80 % band; the rounding of `value` comes on
+  # top.
   expect_median <- function(x, value) {
     sd <- diff(quantile(x, c(0.1, 0.9), names = FALSE)) / 2.56
     se <- 1.253 * sd / sqrt(length(x))
-    expect_lt(abs(median(x) - value), 3 * se + 0.05)
+    expect_lt(abs(median(x) - value), errors_for(length(x)) * se + 0.05)
   }
   time_correct <- log_z("time_correct")
   expect_median(time_correct, -2.2)
   expect_median(log_z("forward"), -19.9)
   expect_median(log_z("detailed_balance"), 19.9)
+  # an end of the band has a standard error of 1.71 sd / 8, 0.34
   band <- quantile(time_correct, c(0.1, 0.9), names = FALSE)
-  expect_lt(max(abs(band - c(-3.8, 0.2))), 1.2) # 3 standard errors of an end
+  expect_lt(max(abs(band - c(-3.8, 0.2))), errors_for(64) * 0.34 + 0.05)
 })
 
 # models --------------------------------------------------------------------
 
 test_that("Sonar by LMC has a plausible log evidence and a frugal tuner", {
-  fit <- calmly(smc_plain(target_sonar(), kernel = kernel_lmc(), seed = 1))
-  expect_gt(fit$log_z, -116)
-  expect_lt(fit$log_z, -105)
+  fit <- calmly(smc_plain(
+    target_sonar(),
+    n_particles = 512, kernel = kernel_lmc(), seed = 1
+  ))
+  # some estimates of LMC are low by several units, and none is high: by Markov's
+  # inequality those beyond -103 have a probability of 0.005 at most
+  expect_gt(fit$log_z, -120)
+  expect_lt(fit$log_z, -103)
   adapt <- fit$steps[fit$steps$run == "adapt", ]
   expect_lt(adapt$n_objective_evals[1], 25)
   expect_lt(mean(adapt$n_objective_evals[-1]), 6)
@@ -173,16 +176,16 @@ test_that("a conjugate model has the right posterior and evidence", {
   )
   schedule <- tuned_schedule(model)
   fits <- lapply(1:60, function(seed) {
-    smc_run(
+    calmly(smc_run(
       model, schedule,
-      n_particles = 256, kernel = kernel_lmc(), seed = seed
-    )
+      n_particles = 256, kernel = kernel_lmc(), islands = 4, seed = seed
+    ))
   })
-  z <- vapply(fits, function(fit) exp(fit$log_z), numeric(1))
+  z <- vapply(fits, function(fit) exp(fit$islands$log_z), numeric(4))
   moments <- vapply(fits, function(fit) {
     unlist(summary(fit)$variables[c("mean", "sd")])
   }, numeric(2))
-  expect_mean(z / evidence, 1, resolution = 0.05)
+  expect_mean(as.vector(z) / evidence, 1, resolution = 0.05)
   expect_mean(moments["mean", ], sum(y) / precision, resolution = 0.05)
   expect_mean(moments["sd", ], 1 / sqrt(precision), resolution = 0.05)
 })

@@ -226,7 +226,7 @@ test_that("settings that are wrong are named", {
   bad("`reference_sd` must have positive numbers only", reference_sd = c(1, 0))
 })
 
-test_that("a run too large for any memory is refused", {
+test_that("a run too large for any memory is rejected", {
   for (size in list(c(1677628839, 152718392), c(2147483647, 2147483647), c(1e5, 2e9))) {
     settings <- list(
       kernel = "rwmh", d = size[1], n_particles = size[2], n_steps = 2L, seed = 3, run = 1

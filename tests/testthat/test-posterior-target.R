@@ -134,10 +134,10 @@ test_that("a conjugate model has its evidence and its posterior", {
   fit <- smc_run(
     target, schedule,
     reference = reference_gaussian(sd = 2), kernel = kernel_mala(),
-    n_particles = 256, islands = 60, seed = 1
+    n_particles = 256, islands = 200, seed = 1
   )
   expect_mean(exp(fit$islands$log_z - log_z), 1, resolution = 0.05)
-  w <- exp(fit$log_weights + fit$log_z - log_z) * 60
+  w <- exp(fit$log_weights + fit$log_z - log_z) * 200
   mean <- sum(y) / (length(y) + 1 / 4)
   expect_mean(rowsum(w * fit$particles, fit$island), mean, resolution = 0.1)
 })
@@ -147,10 +147,10 @@ test_that("a bounded conjugate model has its evidence and its posterior", {
   schedule <- data.frame(lambda = (1:4) / 4, step_size = 0.3)
   fit <- smc_run(
     beta_binomial, schedule,
-    kernel = kernel_mala(), n_particles = 256, islands = 100, seed = 1
+    kernel = kernel_mala(), n_particles = 256, islands = 200, seed = 1
   )
   expect_mean(exp(fit$islands$log_z - log_z_beta_binomial), 1, resolution = 0.03)
-  w <- exp(fit$log_weights + fit$log_z - log_z_beta_binomial) * 100
+  w <- exp(fit$log_weights + fit$log_z - log_z_beta_binomial) * 200
   expect_mean(rowsum(w * fit$particles, fit$island), 9 / 15, resolution = 0.03)
 })
 

@@ -82,7 +82,7 @@ test_that("one line counts through all rounds and islands", {
   form <- paste0(
     "^\\[=* *\\] (Round [123]/3|Island [12]/2), step ([0-9])/([0-9]), ",
     "lambda ([01][.][0-9]{3}), ESS [0-9]+%, log Z -?[0-9]+[.][0-9], ",
-    "ETA +([?]|[0-9]+s)$"
+    "ETA +([?]|[0-9]+[smh])$"
   )
   expect_match(lines, form)
   expect_identical(

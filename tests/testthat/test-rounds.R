@@ -143,10 +143,9 @@ test_that("with a covariance for reference the evidence is right", {
     fit <- calmly(smc_run(
       correlated_target,
       data.frame(lambda = schedule_power(8)[-1], step_size = 0.3, refresh_rate = 0.9),
-      reference = reference, n_particles = 256, islands = 30, seed = 1
+      reference = reference, n_particles = 256, islands = 60, seed = 1
     ))
-    expect_lt(fit$std_error, 0.05)
-    expect_lt(abs(fit$log_z), 3 * fit$std_error)
+    expect_log_z(fit, 0, resolution = 0.25)
     w <- exp(fit$log_weights)
     expect_equal(colSums(w * fit$particles), centre,
       tolerance = 0.05, ignore_attr = TRUE
@@ -371,7 +370,7 @@ expected_used <- function(records) {
   for (r in seq_along(records)[-1]) {
     now <- records[[r]]$runs
     error <- sqrt(now$predicted_sd^2 + best$predicted_sd^2)
-    # one family of particles is no estimate to fall from
+    # one genealogy is no estimate to fall from
     fallen <- best$predicted_sd <= 0.7 && best$log_z - now$log_z > 0.5 + 2 * error
     used[r] <- !fallen && now$barrier <= 1.05 * best$barrier
     if (used[r]) best <- now
@@ -379,7 +378,7 @@ expected_used <- function(records) {
   used
 }
 
-test_that("a worse round is not built on", {
+test_that("a worse round is rejected", {
   rejected <- 0
   for (seed in 1:8) {
     course <- course_of(target_funnel(4), c(2, 4), n_particles = 24, seed = seed)
@@ -469,14 +468,14 @@ test_that("LMC weighed by detailed balance takes step sizes, says each verb", {
 # Full covariances (128 particles) and diagonal ones (20).
 for (n in c(20, 128)) {
   test_that(paste("after whitening the islands are unbiased, particles:", n), {
-    z <- vapply(1:40, function(seed) {
+    z <- vapply(1:20, function(seed) {
       fit <- calmly(smc(
         small_target,
-        n_particles = n, n_steps = 12, islands = 4, seed = seed
+        n_particles = n, n_steps = 12, islands = 12, seed = seed
       ))
-      exp(fit$log_z)
-    }, numeric(1))
-    expect_mean(z, 1, resolution = 0.3)
+      exp(fit$islands$log_z)
+    }, numeric(12))
+    expect_mean(as.vector(z), 1, resolution = 0.3)
   })
 }
 
@@ -514,24 +513,22 @@ island_mean <- function(fit, x) {
   c(mean = mean, se = sqrt(n / (n - 1) * sum(residual^2)))
 }
 
-# With 512 particles, 8 islands and 6 seeds each, log Z had a standard deviation of
-# 0.05, and the weight 0.3 of the smaller mode one of 0.05.
+# With 512 particles and 8 islands log Z had a standard deviation of 0.05, and the weight
+# 0.3 of the smaller mode one of 0.05.
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("both modes are found with their weights, whitening:", whiten), {
-    for (seed in 1:3) {
-      fit <- calmly(smc(
-        bimodal,
-        n_particles = 512, n_steps = 32, whiten = whiten, seed = seed
-      ))
-      expect_lt(fit$std_error, 0.3)
-      expect_lt(abs(fit$log_z), 4 * fit$std_error)
-      left <- island_mean(fit, rowMeans(fit$particles) < 0)
-      expect_lt(left[["se"]], 0.1)
-      expect_lt(abs(left[["mean"]] - 0.3), 4 * left[["se"]])
-      for (i in fit$islands$island) { # no island has lost a mode
-        x <- fit$particles[fit$island == i, 1]
-        expect_true(any(x < -2) && any(x > 2))
-      }
+    fit <- calmly(smc(
+      bimodal,
+      n_particles = 512, n_steps = 32, whiten = whiten, islands = 24, seed = 1
+    ))
+    expect_log_z(fit, 0, resolution = 0.5)
+    left <- island_mean(fit, rowMeans(fit$particles) < 0)
+    limit <- errors_for(24) * left[["se"]]
+    expect_lt(limit, 0.25)
+    expect_lt(abs(left[["mean"]] - 0.3), limit)
+    for (i in fit$islands$island) { # no island has lost a mode
+      x <- fit$particles[fit$island == i, 1]
+      expect_true(any(x < -2) && any(x > 2))
     }
   })
 }
@@ -548,14 +545,11 @@ heavy_tailed <- local({
 
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("a target with heavy tails, whitening:", whiten), {
-    for (seed in 1:3) {
-      fit <- calmly(smc(
-        heavy_tailed,
-        n_particles = 512, n_steps = 32, whiten = whiten, seed = seed
-      ))
-      expect_lt(fit$std_error, 0.1)
-      expect_lt(abs(fit$log_z), 4 * fit$std_error)
-    }
+    fit <- calmly(smc(
+      heavy_tailed,
+      n_particles = 512, n_steps = 32, whiten = whiten, islands = 12, seed = 1
+    ))
+    expect_log_z(fit, 0, resolution = 0.3)
   })
 }
 
@@ -623,10 +617,10 @@ test_that("temperatures are found anew in every round", {
 
 for (rounds in c(0, 2)) {
   test_that(paste("the runs after it are unbiased, rounds:", rounds), {
-    z <- vapply(1:40, function(seed) {
-      exp(adaptive_fit(islands = 4, rounds = rounds, seed = seed)$log_z)
-    }, numeric(1))
-    expect_mean(z, 1, resolution = 0.25)
+    z <- vapply(1:20, function(seed) {
+      exp(adaptive_fit(islands = 12, rounds = rounds, seed = seed)$islands$log_z)
+    }, numeric(12))
+    expect_mean(as.vector(z), 1, resolution = 0.25)
   })
 }
 
@@ -720,7 +714,9 @@ test_that("islands of KLMC run with a fraction of the tuned steps, others do not
   expect_equal(default$ratio, rep(0.75, length(default$ratio)))
   expect_identical(default$fraction, 0.75)
   for (kernel in list(kernel_lmc(), kernel_mala())) {
-    expect_true(all(steps_of(kernel = kernel)$ratio == 1))
+    whole <- steps_of(kernel = kernel)
+    expect_true(all(whole$ratio == 1))
+    expect_identical(whole$fraction, 1)
   }
   expect_bad_undrawn(smc(target_gaussian(2), step_fraction = 0), "step_fraction")
   expect_bad_undrawn(smc(target_gaussian(2), step_fraction = 1.5), "step_fraction")
@@ -750,6 +746,6 @@ test_that("shorter steps find what longer ones lose without a sign", {
   short <- median_z(0.75)
   # some 4 % are lost with the one, and less than a quarter of that with the other
   expect_lt(short[2], 0.003)
-  expect_lt(abs(short[1] - 1), 0.01 + 3 * short[2])
-  expect_lt(long[1], short[1] - 3 * sqrt(long[2]^2 + short[2]^2))
+  expect_lt(abs(short[1] - 1), 0.01 + errors_for(300) * short[2])
+  expect_lt(long[1], short[1] - errors_for(300) * sqrt(long[2]^2 + short[2]^2))
 })

@@ -272,8 +272,7 @@ multivariate_t <- function(d, df) {
 
 expect_right <- function(target, truth, seed = 1) {
   fit <- expect_silent(smc(target, seed = seed))
-  expect_lt(abs(fit$log_z - truth), 5 * fit$std_error + 0.02)
-  expect_lt(fit$std_error, 0.1)
+  expect_log_z(fit, truth, resolution = 0.5)
   fit
 }
 

@@ -47,7 +47,7 @@ test_compiled("a program that does not parse shows Stan's message, with the line
   expect_match(conditionMessage(unknown), "line 2.*\"s\" not in scope")
 })
 
-test_compiled("a library of another kind is refused", {
+test_compiled("a library of another kind is rejected", {
   native_library()
   expect_error(
     target_stan(getLoadedDLLs()[["autosmc_test"]][["path"]]),
@@ -113,7 +113,7 @@ test_compiled("a single parameter, and many copies, have the right size", {
   expect_equal(evaluate_target(five, x)$log_density, rowSums(alone), tolerance = 1e-12)
 })
 
-test_compiled("a program without parameters is refused, by its name", {
+test_compiled("a program without parameters is rejected, by its name", {
   error <- catch(task_target(K = 0))
   expect_s3_class(error, "autosmc_error_input")
   expect_match(gsub("\\s+", " ", conditionMessage(error)), "tasks has no parameters")

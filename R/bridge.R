@@ -1,0 +1,161 @@
+# The bridge estimate: a second estimate of the evidence, from the draws of the islands
+# and from draws of a normal distribution that is fitted to them (Meng and Wong, 1996).
+
+# The islands are halved. A distribution fitted to the draws of one half is bridged to the
+# draws of the other, which do not depend on it; then the halves change places, and the
+# mean of the two is the estimate. All this is done in the coordinates of the reference,
+# where its conditional scales and bends are gone. Returns list(estimate, n_target_evals);
+# the estimate is NULL where too few islands live or no distribution can be fitted.
+bridge <- function(sampler, final) {
+  living <- unique(final$island)
+  if (length(living) < rules$bridge_islands) {
+    return(list(n_target_evals = 0))
+  }
+  is_odd <- final$island %in% living[seq(1, length(living), by = 2)]
+  halves <- list(
+    bridge_half(sampler, final, fitted_to = is_odd, half = 1),
+    bridge_half(sampler, final, fitted_to = !is_odd, half = 2)
+  )
+  log_z <- mean(vapply(halves, `[[`, 0, "log_z"))
+  variance <- mean(vapply(halves, `[[`, 0, "variance")) / 2
+  list(
+    estimate = if (is.finite(log_z) && is.finite(variance)) {
+      interval(log_z, sqrt(variance + rules$rounding_error^2), length(living) - 2)
+    },
+    n_target_evals = sum(vapply(halves, `[[`, 0, "n_target_evals"))
+  )
+}
+
+# fitted_to: which of the draws the distribution is fitted to. Returns list(log_z,
+# variance, n_target_evals); NA where there is no estimate.
+bridge_half <- function(sampler, final, fitted_to, half) {
+  middle <- fit_bridge(final, which(fitted_to))
+  if (is.null(middle)) {
+    return(list(log_z = NA_real_, variance = NA_real_, n_target_evals = 0))
+  }
+  rest <- which(!fitted_to)
+  draws <- with_seed(
+    seed_of_run(sampler$seed, bridge_key - half),
+    draw_bridge(middle, length(rest))
+  )
+  at_draws <- withCallingHandlers(
+    evaluate_target(
+      sampler$target, draws,
+      gradient = FALSE, unconstrained = TRUE,
+      maps = maps_of(final$reference, sampler$target$dim),
+      evaluators = sampler$evaluators
+    )$log_density,
+    error = if_raised(function(e) rethrow_at_step(e, 0L, "bridge"))
+  )
+  at_draws[!is.finite(at_draws)] <- -Inf
+  z <- final$coordinates[rest, , drop = FALSE]
+  solved <- solve_bridge(
+    at_draws - log_bridge(middle, draws),
+    final$log_target[rest] - log_bridge(middle, z),
+    final$log_weights[rest], final$origins[rest], final$island[rest]
+  )
+  c(solved, n_target_evals = nrow(draws))
+}
+
+maps_of <- function(reference, dim) {
+  if (is_function_reference(reference)) list() else reference_maps(reference, dim)
+}
+
+# the distribution ------------------------------------------------------------
+
+# In the coordinates of the reference: a Student t where the reference is one, else a
+# normal distribution, from draws and gradients where there are any. NULL where none can be
+# fitted.
+fit_bridge <- function(final, rows) {
+  weighty <- weighty_rows(final$log_weights[rows])
+  rows <- rows[weighty$rows]
+  w <- weighty$w
+  z <- final$coordinates[rows, , drop = FALSE]
+  df <- if (is_student_reference(final$reference)) final$reference$df
+  normal <- if (!is.null(df)) {
+    student_step(z, w, list(mean = rep(0, ncol(z)), L = diag(ncol(z))), df)
+  } else if (!is.null(final$gradients)) {
+    g <- final$gradients[rows, , drop = FALSE]
+    normal <- match_normal(z, g, w, lambda = 1 / sum(w^2))
+    if (!is.null(normal)) widen(normal, z, w, 1 / sum(rowsum(w, final$origins[rows])^2))
+  } else {
+    mean <- colSums(w * z)
+    L <- fit_scale(sweep(z, 2, mean), w, mean)
+    if (!is.null(L)) list(mean = mean, L = L)
+  }
+  if (!is.null(normal)) c(normal, list(df = df))
+}
+
+draw_bridge <- function(middle, n) {
+  d <- length(middle$mean)
+  z <- matrix(stats::rnorm(n * d), n, d)
+  if (!is.null(middle$df)) {
+    z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
+  }
+  to_user(middle, z)
+}
+
+# Its log density.
+log_bridge <- function(middle, z) {
+  off <- sweep(z, 2, middle$mean)
+  d <- ncol(z)
+  if (is.matrix(middle$L)) {
+    square <- colSums(forwardsolve(middle$L, t(off))^2)
+    log_det <- sum(log(diag(middle$L)))
+  } else {
+    square <- colSums((t(off) / middle$L)^2)
+    log_det <- sum(log(middle$L))
+  }
+  if (is.null(middle$df)) {
+    -square / 2 - log_det - d / 2 * log(2 * pi)
+  } else {
+    log_student(square, d, middle$df) - log_det - d / 2 * log(2 * pi)
+  }
+}
+
+# the equation ----------------------------------------------------------------
+
+# log_y, log_x: log ratios of target and distribution at draws from the one and at
+# weighted draws from the other. The estimate r solves
+#   mean[l(y) / (s_2 l(y) + s_1 r)] = r sum(w [1 / (s_2 l(x) + s_1 r)])
+# with the shares s of the two samples, the second by how many independent draws its
+# genealogies are worth. The variance of log r is that of the two means; particles of one
+# genealogy, or of one island, count as one, whichever gives more.
+solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
+  weighty <- weighty_rows(log_weights)
+  w <- weighty$w
+  log_x <- log_x[weighty$rows]
+  origins <- origins[weighty$rows]
+  island <- island[weighty$rows]
+  n <- c(length(log_y), 1 / sum(rowsum(w, origins)^2))
+  share <- log(n / sum(n))
+  terms <- function(log_r) {
+    list(
+      y = exp(log_y - log_add(share[2] + log_y, share[1] + log_r)),
+      x = exp(-log_add(share[2] + log_x - log_r, share[1]))
+    )
+  }
+  log_r <- sum(w * log_x)
+  for (i in seq_len(rules$most_bridge_steps)) {
+    at <- terms(log_r)
+    last <- log_r
+    log_r <- log_r + log(mean(at$y)) - log(sum(w * at$x))
+    if (!is.finite(log_r) || abs(log_r - last) < rules$bridge_tolerance) {
+      break
+    }
+  }
+  at <- terms(log_r)
+  off <- w * (at$x / sum(w * at$x) - 1)
+  by <- function(groups) sum(rowsum(off, groups)^2)
+  k <- length(unique(island))
+  list(
+    log_z = log_r,
+    variance = stats::var(at$y / mean(at$y)) / n[1] +
+      max(by(origins), by(island) * k / (k - 1))
+  )
+}
+
+log_add <- function(a, b) {
+  larger <- pmax(a, b)
+  larger + log1p(exp(pmin(a, b) - larger))
+}

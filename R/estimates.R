@@ -1,0 +1,52 @@
+# Estimates of the evidence from the islands: that of SMC, which is unbiased, and the bridge
+# (see bridge.R), which is consistent, and mostly much closer.
+
+# The records of islands, pooled; with a row a method in `estimates`, and in
+# `n_bridge_evals` what the bridge has cost.
+estimate_evidence <- function(sampler, records, start, bridges) {
+  if (all_dead(records)) {
+    return(list(estimates = tibble::tibble(std_error = NA_real_), n_bridge_evals = 0))
+  }
+  final <- pool(records, start)
+  final$estimates <- tibble::tibble(method = "smc", !!!combine(final$islands))
+  final$n_bridge_evals <- 0
+  if (bridges && NROW(final$islands) >= rules$bridge_islands) {
+    bridge <- bridge(sampler, final)
+    final$n_bridge_evals <- bridge$n_target_evals
+    if (!is.null(bridge$estimate)) {
+      final$estimates <- bind_rows(list(
+        final$estimates, tibble::tibble(method = "bridge", !!!bridge$estimate)
+      ))
+    }
+  }
+  final
+}
+
+# The estimate that a fit reports: the one with the smaller error.
+headline <- function(estimates) {
+  best <- which.min(estimates$std_error)
+  estimates[if (length(best) == 0) 1 else best, ]
+}
+
+interval <- function(log_z, std_error, df, level = 0.95) {
+  half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + level) / 2, df) * std_error
+  list(
+    log_z = log_z,
+    std_error = std_error,
+    conf_low = log_z - half,
+    conf_high = log_z + half
+  )
+}
+
+# The estimate from several islands: the mean of the Z's, its error by the delta method,
+# and an interval by Student's t. The error is never less than what the islands predict
+# by themselves: where they agree by chance, all may have missed the same.
+combine <- function(islands) {
+  n <- nrow(islands)
+  largest <- max(islands$log_z)
+  z <- exp(islands$log_z - largest)
+  variance <- max(stats::var(z), mean((z * islands$predicted_sd)[z > 0]^2))
+  estimate <- largest + log(mean(z))
+  error <- if (n > 1) sqrt(variance / n) / mean(z) else NA_real_
+  interval(estimate, error, n - 1)
+}

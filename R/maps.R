@@ -1,0 +1,72 @@
+# The maps of a reference as R sees them, for points and gradients. The core has its own, in
+# src/map_*.c; tests hold the one to the other.
+
+# The gradients of the log target on the unconstrained scale at some of a record's
+# particles, from those in the coordinates of its reference; NULL where there are none, or
+# not all of them are finite.
+target_gradients <- function(record, rows) {
+  if (is.null(record$gradients)) {
+    return(NULL)
+  }
+  d <- ncol(record$gradients)
+  at <- list(
+    z = record$coordinates[rows, , drop = FALSE],
+    g = record$gradients[rows, , drop = FALSE]
+  )
+  for (map in maps_of(record$reference, d)) {
+    at <- switch(map$name,
+      affine = through_affine(map, at),
+      tails = through_tails(map, at),
+      conditional = through_conditional(map, at)
+    )
+  }
+  if (all(is.finite(at$g))) at$g
+}
+
+# Each takes points z and gradients g of a log density there to the images and the
+# gradients at these, without the gradient of the log Jacobian that g has.
+through_affine <- function(map, at) {
+  if (is.null(map$chol)) {
+    return(list(
+      z = sweep(sweep(at$z, 2, map$sd, "*"), 2, map$mean, "+"),
+      g = sweep(at$g, 2, map$sd, "/")
+    ))
+  }
+  list(
+    z = sweep(tcrossprod(at$z, map$chol), 2, map$mean, "+"),
+    g = t(backsolve(map$chol, t(at$g), upper.tri = FALSE, transpose = TRUE))
+  )
+}
+
+through_tails <- function(map, at) {
+  by_column <- function(x) matrix(x, nrow(at$z), ncol(at$z), byrow = TRUE)
+  angle <- (asinh(at$z) + by_column(map$skew)) / by_column(map$tail)
+  slope <- 1 / (by_column(map$tail) * sqrt(1 + at$z^2))
+  by_jacobian <- tanh(angle) * slope - at$z / (1 + at$z^2)
+  list(
+    z = by_column(map$location) + by_column(map$scale) * sinh(angle),
+    g = (at$g - by_jacobian) / (by_column(map$scale) * cosh(angle) * slope)
+  )
+}
+
+through_conditional <- function(map, at) {
+  drivers <- map$drivers + 1
+  z <- at$z[, drivers, drop = FALSE]
+  scale <- exp(tcrossprod(z, map$slope))
+  placed <- at$z + tcrossprod(z, map$shift)
+  slope_of_location <- function(i) {
+    matrix(map$shift[, i], nrow(z), ncol(scale), byrow = TRUE)
+  }
+  if (!is.null(map$curve)) {
+    placed <- placed + tcrossprod(z^2 - 1, map$curve)
+    slope_of_location <- function(i) {
+      sweep(2 * outer(z[, i], map$curve[, i]), 2, map$shift[, i], "+")
+    }
+  }
+  g <- at$g / scale
+  for (i in seq_along(drivers)) {
+    by_scale <- drop((at$g * placed + 1) %*% map$slope[, i])
+    g[, drivers[i]] <- at$g[, drivers[i]] - by_scale - rowSums(at$g * slope_of_location(i))
+  }
+  list(z = scale * placed, g = g)
+}

@@ -1,0 +1,64 @@
+# References with skew coordinates or heavy tails, by the sinh-arcsinh transformation of
+# Jones and Pewsey (2009). See src/map_tails.c.
+
+# Location, scale, skew and tail of each column of weighted points z, of mean 0 and
+# variance 1, where they make it likelier than the normal distribution does, by more than
+# two parameters gain by chance (Schwarz); n: how many independent draws the points are
+# worth. Returns the list of the map's parameters and the `gain` in mean log density; NULL
+# where no column gains.
+fit_tails <- function(z, w, n) {
+  fits <- lapply(seq_len(ncol(z)), function(j) {
+    if (looks_normal(z[, j], w, n)) list(gain = 0) else fit_sinh_arcsinh(z[, j], w)
+  })
+  gain <- vapply(fits, `[[`, 0, "gain") - log(n) / n
+  needed <- which(gain > 0)
+  if (length(needed) == 0) {
+    return(NULL)
+  }
+  theta <- matrix(c(0, 0, 0, 0), 4, ncol(z))
+  theta[, needed] <- vapply(fits[needed], `[[`, numeric(4), "theta")
+  list(
+    location = theta[1, ], scale = exp(theta[2, ]), skew = theta[3, ],
+    tail = exp(theta[4, ]), gain = sum(gain[needed])
+  )
+}
+
+# Whether skewness and kurtosis are what chance gives n draws from a normal distribution.
+looks_normal <- function(z, w, n) {
+  z <- z - sum(w * z)
+  z <- z / sqrt(sum(w * z^2))
+  skewness <- sum(w * z^3) / sqrt(6 / n)
+  kurtosis <- (sum(w * z^4) - 3) / sqrt(24 / n)
+  isTRUE(abs(skewness) < rules$odd_moment && kurtosis < rules$odd_moment)
+}
+
+# By maximum likelihood: theta = (location, log scale, skew, log tail), and how much mean
+# log density it gains over the normal distribution.
+fit_sinh_arcsinh <- function(z, w) {
+  found <- stats::optim(
+    c(0, 0, 0, 0),
+    function(theta) -sum(w * log_sinh_arcsinh(z, theta)$value),
+    function(theta) -colSums(w * log_sinh_arcsinh(z, theta)$gradient),
+    method = "L-BFGS-B",
+    lower = c(-3, -3, -2, log(rules$heaviest_tail)),
+    upper = c(3, 3, 2, 0)
+  )
+  list(theta = found$par, gain = -found$value + (sum(w * z^2) + log(2 * pi)) / 2)
+}
+
+# The log density, and its gradient by theta, a row a point.
+log_sinh_arcsinh <- function(z, theta) {
+  scale <- exp(theta[2])
+  tail <- exp(theta[4])
+  t <- (z - theta[1]) / scale
+  angle <- asinh(t)
+  v <- tail * angle - theta[3] # asinh of the normal coordinate
+  by_v <- tanh(v) - sinh(v) * cosh(v)
+  root <- 1 + t^2
+  by_t <- by_v * tail / sqrt(root) - t / root
+  list(
+    value = -sinh(v)^2 / 2 + theta[4] + log(cosh(v)) - log(root) / 2 - theta[2] -
+      log(2 * pi) / 2,
+    gradient = cbind(-by_t / scale, -t * by_t - 1, -by_v, by_v * tail * angle + 1)
+  )
+}
