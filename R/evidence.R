@@ -371,9 +371,12 @@ bridge_sampler.smc_fit <- function(samples, ...) {
   }
   samples$particles <- unconstrain(target, samples$particles)
   # to look for a compiled routine takes longer than to call it
-  border <- with_addresses(target_border(target))
+  evaluators <- with_addresses(target_border(target))
   log_posterior <- function(u, data) {
-    .Call(r_evaluate, border, matrix(u, 1), FALSE)$log_density
+    evaluate_target(
+      target, matrix(u, 1),
+      gradient = FALSE, unconstrained = TRUE, evaluators = evaluators
+    )$log_density
   }
   bounds <- stats::setNames(rep(Inf, target$dim), target$names)
   bridgesampling::bridge_sampler(
