@@ -129,11 +129,11 @@ subset_draws.smc_fit <- function(x, ...) posterior::subset_draws(as_draws.smc_fi
 #'   when there are several islands; and for `bridge_sampler()`, when the draws are those
 #'   of a Stan program, which are not on the scale on which it is sampled.
 #' @examplesIf requireNamespace("coda", quietly = TRUE)
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
 #' chains <- coda::as.mcmc.list(fit)
 #' coda::effectiveSize(chains)
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
 #' bridgesampling::bridge_sampler(fit, silent = TRUE)
 #' @name loo.smc_fit
 NULL

@@ -12,7 +12,7 @@
 #'   attribute. It prints with its error, and calculates as a plain number.
 #' @seealso [compare_evidence()], which has the errors of differences too.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
 #' log_evidence(fit)
 #' log_evidence(fit) / log(10)
 #' @export
@@ -322,7 +322,7 @@ warn_of_unconverged <- function(labels, estimates) {
 #'   something is no fit, and when the error of a fit with one island is asked for.
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
 #' one <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
-#' other <- smc(target_gaussian(2, sd = 2), n_particles = 128, n_steps = 8, rounds = 0)
+#' other <- smc(target_gaussian(2, sd = 1.5), n_particles = 128, n_steps = 8, rounds = 0)
 #' bridgesampling::bf(one, other)
 #' bridgesampling::post_prob(one, other)
 #' bridgesampling::error_measures(one)
@@ -370,9 +370,13 @@ bridge_sampler.smc_fit <- function(samples, ...) {
     )
   }
   samples$particles <- unconstrain(target, samples$particles)
+  # to look for a compiled routine takes longer than to call it
+  evaluators <- with_addresses(target_border(target))
   log_posterior <- function(u, data) {
-    u <- matrix(u, 1)
-    evaluate_target(target, u, gradient = FALSE, unconstrained = TRUE)$log_density
+    evaluate_target(
+      target, matrix(u, 1),
+      gradient = FALSE, unconstrained = TRUE, evaluators = evaluators
+    )$log_density
   }
   bounds <- stats::setNames(rep(Inf, target$dim), target$names)
   bridgesampling::bridge_sampler(

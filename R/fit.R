@@ -1,4 +1,4 @@
-# The result of a run, and what can be done with it.
+# The object that a run returns.
 
 # result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
 # settings that are not those of a single run. call: the user's.

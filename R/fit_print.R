@@ -65,7 +65,10 @@ print_variables <- function(fit, most) {
   d <- ncol(fit$particles)
   shown <- seq_len(min(d, most))
   table <- variables_table(fit, shown)
-  decimals <- ifelse(table$sd > 0, decimals_for(table$sd, 3), 3)
+  # what a program generates may be constant, but for rounding, or not a number
+  least <- abs(table$mean) * sqrt(.Machine$double.eps)
+  varies <- is.finite(table$sd) & table$sd > least
+  decimals <- decimals_for(ifelse(varies, table$sd, 1), 3)
   columns <- lapply(table[c("mean", "sd", "q5", "median", "q95")], fixed, decimals)
   if (most == Inf) {
     columns$mcse <- formatC(table$mcse, digits = 2, format = "g")

@@ -277,7 +277,7 @@ is_biased <- function(kernel) {
 #'   sequential Monte Carlo*.
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), kernel = kernel_mala(), n_steps = 8)
-#' tidy(fit)[c("step", "lambda", "step_size", "acceptance")]
+#' tidy(fit, "steps")[c("step", "lambda", "step_size", "acceptance")]
 #' smc(target_gaussian(2), kernel = kernel_rwmh(n_moves = 3), n_steps = 8)
 #' @export
 kernel_mala <- function(

@@ -23,16 +23,14 @@
 #'   numbers, or not always as many.
 #' @examples
 #' # a regression line, and where it is at two speeds
+#' residuals_at <- function(p) t(cars$dist - t(p %*% rbind(1, cars$speed)))
 #' line <- function(p) {
-#'   sum(dnorm(cars$dist, p[1] + p[2] * cars$speed, 15, log = TRUE)) +
-#'     sum(dnorm(p, 0, 20, log = TRUE))
+#'   rowSums(dnorm(residuals_at(p), 0, 15, log = TRUE)) + rowSums(dnorm(p, 0, 20, log = TRUE))
 #' }
-#' gradient <- function(p) {
-#'   residual <- cars$dist - p[1] - p[2] * cars$speed
-#'   c(sum(residual), sum(residual * cars$speed)) / 15^2 - p / 20^2
-#' }
+#' gradient <- function(p) residuals_at(p) %*% cbind(1, cars$speed) / 15^2 - p / 20^2
 #' fit <- smc(line,
-#'   dim = 2, gradient = gradient, names = c("a", "b"), n_particles = 128, n_steps = 8
+#'   dim = 2, gradient = gradient, vectorized = TRUE, names = c("a", "b"),
+#'   n_particles = 128, n_steps = 4, rounds = 1
 #' )
 #' predict(fit, c(10, 20), function(p, speed) p[["a"]] + p[["b"]] * speed)
 #'

@@ -22,7 +22,7 @@
 #' @seealso [tidy.smc_fit()] for data frames, [coef.smc_fit()] for R's usual generics,
 #'   [report()] for a paragraph of text.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
 #' fit
 #' print(fit, schedule = TRUE)
 #' summary(fit)$variables

@@ -173,6 +173,12 @@ test_that("only some of many variables are printed, and all in a summary", {
   expect_true(all(vapply(sprintf(" x%d ", 1:9), function(x) any(grepl(x, text)), NA)))
 })
 
+test_that("variables that are constant or not a number are printed too", {
+  fit <- small_smc(seed = 1)
+  fit$particles <- cbind(fit$particles, one = 1, none = NaN)
+  expect_output(print(fit), "one +1.00 +0.00 +1.00 +1.00 +1.00 *\n +none +NaN +NaN ")
+})
+
 test_that("numbers are printed in one format a column, and never as -0.000", {
   fixed <- get("fixed", asNamespace("autosmc"))
   expect_identical(fixed(c(-1e-9, 1e-9, -0.5, NA), 3), c("0.000", "0.000", "-0.500", "NA"))

@@ -4,6 +4,8 @@ fit <- calmly(smc(target_gaussian(2, mean = 1),
   n_particles = 64, n_steps = 6, rounds = 1, islands = 4, seed = 7
 ))
 fit$diagnostics$passed <- TRUE
+# with an error that takes three decimals
+fit[c("log_z", "std_error", "conf_low", "conf_high")] <- list(-3.25, 0.02, -3.29, -3.21)
 
 test_that("the text has the numbers of the fit", {
   text <- report(fit)
