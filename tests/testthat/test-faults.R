@@ -271,6 +271,24 @@ test_that("an error of a scalar function or of a gradient is passed on", {
   expect_match(conditionMessage(error$parent), "no more")
 })
 
+test_that("errors in another encoding, and of an overflowing stack, are of the target too", {
+  recurse <- function(x) recurse(x)
+  faults <- list(
+    function() stop("f\xfcr"), function() stop(rawToChar(as.raw(c(0x6e, 0xff)))),
+    function() recurse(1)
+  )
+  for (fail in faults) {
+    error <- catch(quick_run(failing_function(3, fail)))
+    expect_located(error)
+    expect_identical(error$step, 2L)
+    expect_true(validUTF8(conditionMessage(error$parent)))
+    expect_s3_class(
+      catch(smc(failing_function(1, fail), n_particles = 16)),
+      "autosmc_error_target"
+    )
+  }
+})
+
 test_that("an error in the scout's search is one of the target", {
   fails <- failing_function(1)
   for (search in list(function() smc(fails, n_particles = 16), function() smc_scout(fails))) {
