@@ -200,13 +200,15 @@ kernel_lmc <- function(
 # The kernel of this name in the core, by its defaults but for these parameters. arg:
 # what an error calls the name. Where there is no refreshment the rate is ignored.
 kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
-  switch(check_choice(name, arg, c("klmc", "lmc", "mala", "rwmh")),
-    klmc = kernel_klmc(step_size, refresh_rate),
-    lmc = kernel_lmc(step_size),
-    mala = kernel_mala(step_size),
-    rwmh = kernel_rwmh(step_size)
-  )
+  kernels[[check_choice(name, arg, names(kernels))]](step_size, refresh_rate)
 }
+
+kernels <- list(
+  klmc = function(step_size, refresh_rate) kernel_klmc(step_size, refresh_rate),
+  lmc = function(step_size, ...) kernel_lmc(step_size),
+  mala = function(step_size, ...) kernel_mala(step_size),
+  rwmh = function(step_size, ...) kernel_rwmh(step_size)
+)
 
 # Whether there is something to tune; a kernel that needs it but cannot be tuned
 # is an error.
