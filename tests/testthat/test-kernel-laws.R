@@ -1,4 +1,5 @@
 # Laws of all kernels, each with a limit from its own Monte Carlo error (see `chance`).
+skip_on_cran()
 
 # the matrix of laws ----------------------------------------------------------
 
