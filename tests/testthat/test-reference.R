@@ -56,7 +56,7 @@ islands_of <- function(target, reference, kernel, schedule = plan) {
   calmly(smc_run(
     target, schedule,
     reference = reference, kernel = kernel,
-    n_particles = 256, islands = 100, seed = 1
+    n_particles = 256, islands = 200, seed = 1
   ))
 }
 
