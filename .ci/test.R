@@ -48,7 +48,8 @@ Report <- R6::R6Class("Report", # nolint: R6 classes are written so
       if (kind != "success") {
         line <- if (!is.null(result$srcref)) paste0(":", result$srcref[1])
         cat(sprintf("\n%s: %s%s, %s\n", kind, self$file, line, test))
-        cat(format(result), sep = "\n")
+        said <- strsplit(format(result), "\n")[[1]]
+        cat(if (kind == "warning") said[1] else said, sep = "\n")
       }
     }
   )

@@ -227,8 +227,10 @@ weighted_factor <- function(record, weighty) {
 }
 
 # A reference that is not normal, where particles are likelier so: conditional, with tails,
-# with both, or a Student t, whichever makes them the likelier. `gain` is that in mean log
-# density over what a reference of the present kind can fit. NULL where there is none.
+# with both, or a Student t. To draws that have not seen the end of a neck it looks like
+# heavy tails in all directions: so a conditional reference comes first, if there is one.
+# `gain` is that in mean log density over what a reference of the present kind can fit.
+# NULL where there is none.
 fit_shape <- function(record) {
   d <- ncol(record$particles)
   if (d > rules$largest_dense) {
@@ -251,7 +253,7 @@ fit_shape <- function(record) {
   conditional <- fit_driven(points, moments$L, n, families)
   shape <- add_tails(if (is.null(conditional)) normal else conditional, w, families)
   student <- fit_student(x, w, moments$L, families)
-  is_student <- isTRUE(student$criterion > shape$criterion)
+  is_student <- is.null(conditional) && isTRUE(student$criterion > shape$criterion)
   if (!is_student && is.null(shape$drivers) && is.null(shape$tails)) {
     return(NULL)
   }
@@ -261,7 +263,7 @@ fit_shape <- function(record) {
     } else {
       new_shaped_reference(moments$mean, shape)
     },
-    gain = max(shape$criterion, student$criterion) -
+    gain = (if (is_student) student else shape)$criterion -
       present_criterion(record, points, normal, student)
   )
 }

@@ -197,7 +197,6 @@ kernel_lmc <- function(
   )
 }
 
-kernel_names <- c("klmc", "lmc", "mala", "rwmh")
 
 # A kernel, or the one of this name by its defaults.
 check_kernel <- function(kernel) {
@@ -205,10 +204,10 @@ check_kernel <- function(kernel) {
     return(kernel_by_name(kernel, "kernel"))
   }
   if (!inherits(kernel, "smc_kernel")) {
-    made_by <- toString(sprintf("`kernel_%s()`", kernel_names))
+    made_by <- toString(sprintf("`kernel_%s()`", names(kernels)))
     abort_argument(
       kernel, "kernel",
-      sprintf("one of %s, or made by %s", toString(dQuote(kernel_names, FALSE)), made_by)
+      sprintf("one of %s, or made by %s", toString(dQuote(names(kernels), FALSE)), made_by)
     )
   }
   kernel
@@ -217,13 +216,15 @@ check_kernel <- function(kernel) {
 # The kernel of this name in the core, by its defaults but for these parameters. arg:
 # what an error calls the name. Where there is no refreshment the rate is ignored.
 kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
-  switch(check_choice(name, arg, kernel_names),
-    klmc = kernel_klmc(step_size, refresh_rate),
-    lmc = kernel_lmc(step_size),
-    mala = kernel_mala(step_size),
-    rwmh = kernel_rwmh(step_size)
-  )
+  kernels[[check_choice(name, arg, names(kernels))]](step_size, refresh_rate)
 }
+
+kernels <- list(
+  klmc = function(step_size, refresh_rate) kernel_klmc(step_size, refresh_rate),
+  lmc = function(step_size, ...) kernel_lmc(step_size),
+  mala = function(step_size, ...) kernel_mala(step_size),
+  rwmh = function(step_size, ...) kernel_rwmh(step_size)
+)
 
 # Whether there is something to tune; a kernel that needs it but cannot be tuned
 # is an error.

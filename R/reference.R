@@ -406,7 +406,7 @@ reference_evaluator <- function(reference, target) {
 # Marks errors for rethrow_at_step().
 blame_reference <- function(code) {
   withCallingHandlers(code, error = if_raised(function(e) {
-    abort("The reference failed.", c("reference", "target"), parent = e)
+    abort("The reference failed.", c("reference", "target"), parent = in_utf8(e))
   }))
 }
 

@@ -43,7 +43,11 @@ run_sampler <- function(sampler, path, run, index) {
   }
   started <- proc.time()[["elapsed"]]
   result <- withCallingHandlers(
-    .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
+    tryCatch(
+      .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
+      # there is room for another error only when the stack has been left
+      stackOverflowError = function(e) rethrow_at_step(e, step, run)
+    ),
     error = if_raised(function(e) rethrow_at_step(e, step, run))
   )
   seconds <- proc.time()[["elapsed"]] - started
@@ -113,10 +117,19 @@ rethrow_at_step <- function(e, step, run) {
   abort(
     "The {failed} failed {where}.",
     c("target", "located"),
-    parent = e,
+    parent = in_utf8(e),
     step = step,
     run = run
   )
+}
+
+# A condition whose message can be shown: bytes that are not UTF-8 are written as "<ff>".
+in_utf8 <- function(e) {
+  message <- conditionMessage(e)
+  if (!all(validUTF8(message))) {
+    e$message <- iconv(message, "UTF-8", "UTF-8", sub = "byte")
+  }
+  e
 }
 
 where_in_run <- function(step, run) {

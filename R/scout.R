@@ -132,7 +132,10 @@ counted_density <- function(target, evaluators = target_border(target)) {
     }
     x[!is.finite(x)] <- 0
     value <- withCallingHandlers(
-      evaluate_target(target, x, gradient, unconstrained = TRUE, evaluators = evaluators),
+      tryCatch(
+        evaluate_target(target, x, gradient, unconstrained = TRUE, evaluators = evaluators),
+        stackOverflowError = function(e) rethrow_at_step(e, 0L, "scout")
+      ),
       error = if_raised(function(e) rethrow_at_step(e, 0L, "scout"))
     )
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15

@@ -53,7 +53,7 @@ compile_elsewhere <- function(name) {
   log
 }
 
-wait_for <- function(log, seconds = 600) {
+wait_for <- function(log, seconds = 3600) {
   deadline <- Sys.time() + seconds
   last <- function() utils::tail(readLines(log, warn = FALSE), 1)
   while (!any(grepl("^done|halted", last())) && Sys.time() < deadline) {

@@ -98,6 +98,7 @@ known <- list(
 # which is the estimate of Z times the weighted mean of x. Both over the true Z, and
 # the second over the size of x.
 expect_right <- function(known, schedule, reference, kernel) {
+  skip_on_cran()
   n <- 400
   fit <- calmly(smc_run(
     known$target, schedule,

@@ -1,4 +1,5 @@
 # Laws of the estimates, each with a limit from its own Monte Carlo error (see `chance`).
+skip_on_cran()
 
 # unbiased evidence ---------------------------------------------------------
 

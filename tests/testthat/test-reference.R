@@ -56,7 +56,7 @@ islands_of <- function(target, reference, kernel, schedule = plan) {
   calmly(smc_run(
     target, schedule,
     reference = reference, kernel = kernel,
-    n_particles = 256, islands = 100, seed = 1
+    n_particles = 256, islands = 200, seed = 1
   ))
 }
 
@@ -80,7 +80,7 @@ for (name in names(kernels)) {
       exp(fit$islands$log_z - log_z_beta_binomial), 1,
       resolution = 0.08
     )
-    w <- exp(fit$log_weights + fit$log_z - log_z_beta_binomial) * 100
+    w <- exp(fit$log_weights + fit$log_z - log_z_beta_binomial) * 200
     integrals <- rowsum(w * fit$particles, fit$island)
     expect_mean(integrals, 9 / 15, resolution = 0.05)
   })

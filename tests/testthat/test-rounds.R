@@ -158,6 +158,7 @@ test_that("with a covariance for reference the evidence is right", {
 })
 
 test_that("a diagonal covariance and its standard deviations are the same", {
+  skip_on_cran()
   sd <- c(1.3, 0.4, 2.1)
   run <- function(reference, kernel) {
     calmly(smc_plain(
@@ -468,6 +469,7 @@ test_that("LMC weighed by detailed balance takes step sizes, says each verb", {
 # Full covariances (128 particles) and diagonal ones (20).
 for (n in c(20, 128)) {
   test_that(paste("after whitening the islands are unbiased, particles:", n), {
+    skip_on_cran()
     z <- vapply(1:20, function(seed) {
       fit <- calmly(smc(
         small_target,
@@ -517,14 +519,15 @@ island_mean <- function(fit, x) {
 # 0.3 of the smaller mode one of 0.05.
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("both modes are found with their weights, whitening:", whiten), {
+    skip_on_cran()
     fit <- calmly(smc(
       bimodal,
-      n_particles = 512, n_steps = 32, whiten = whiten, islands = 24, seed = 1
+      n_particles = 512, n_steps = 32, whiten = whiten, islands = 32, seed = 1
     ))
     expect_log_z(fit, 0, resolution = 0.5)
     left <- island_mean(fit, rowMeans(fit$particles) < 0)
-    limit <- errors_for(24) * left[["se"]]
-    expect_lt(limit, 0.25)
+    limit <- errors_for(32) * left[["se"]]
+    expect_lt(limit, 0.3)
     expect_lt(abs(left[["mean"]] - 0.3), limit)
     for (i in fit$islands$island) { # no island has lost a mode
       x <- fit$particles[fit$island == i, 1]
@@ -545,6 +548,7 @@ heavy_tailed <- local({
 
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("a target with heavy tails, whitening:", whiten), {
+    skip_on_cran()
     fit <- calmly(smc(
       heavy_tailed,
       n_particles = 512, n_steps = 32, whiten = whiten, islands = 12, seed = 1
@@ -617,6 +621,7 @@ test_that("temperatures are found anew in every round", {
 
 for (rounds in c(0, 2)) {
   test_that(paste("the runs after it are unbiased, rounds:", rounds), {
+    skip_on_cran()
     z <- vapply(1:20, function(seed) {
       exp(adaptive_fit(islands = 12, rounds = rounds, seed = seed)$islands$log_z)
     }, numeric(12))
@@ -725,6 +730,7 @@ test_that("islands of KLMC run with a fraction of the tuned steps, others do not
 })
 
 test_that("shorter steps find what longer ones lose without a sign", {
+  skip_on_cran()
   # an exponential variable, on the log scale a cliff on one side: Z = 1
   waiting <- target_function(
     function(x) -drop(x), 1, function(x) 0 * x - 1,
