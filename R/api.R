@@ -107,7 +107,7 @@ api_config <- function(fields) {
 
 # A target whose routine only the caller knows.
 #' @export
-target_border.smc_target_caller <- function(target) target["dim"]
+target_interface.smc_target_caller <- function(target) target["dim"]
 
 api_schedule <- function(fields) {
   n_steps <- check_count(fields$n_steps, "n_steps")

@@ -51,7 +51,7 @@ constrain <- function(target, u, ...) {
 
 # The core's own map, on the rows of `points`; in the form of what was given.
 change_scale <- function(target, points, given, to_user) {
-  points <- .Call(r_change_scale, border_bounds(target), points, to_user)
+  points <- .Call(r_change_scale, interface_bounds(target), points, to_user)
   points <- name_columns(points, target$names)
   if (is.matrix(given)) points else points[1, ]
 }

@@ -371,7 +371,7 @@ bridge_sampler.smc_fit <- function(samples, ...) {
   }
   samples$particles <- unconstrain(target, samples$particles)
   # to look for a compiled routine takes longer than to call it
-  evaluators <- with_addresses(target_border(target))
+  evaluators <- with_addresses(target_interface(target))
   log_posterior <- function(u, data) {
     evaluate_target(
       target, matrix(u, 1),

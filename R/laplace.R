@@ -44,7 +44,7 @@ reference_laplace <- function(target, start, inflate = 1.5, ...) {
   }
   inflate <- check_number(inflate, "inflate", min = 0, open = TRUE)
   from <- .Call(
-    r_change_scale, border_bounds(target), check_points(start, target, "start"), FALSE
+    r_change_scale, interface_bounds(target), check_points(start, target, "start"), FALSE
   )
   peak <- once_each(find_peak(counted_density(target), from[1, ]))
   new_fitted_reference(peak$mode, sqrt(inflate) * peak$L)

@@ -269,8 +269,8 @@ print.smc_reference_function <- function(x, ...) {
 # The reference as the core reads it: `maps` from z to the unconstrained scale, in this
 # order, each a list of its `name` in the core and of its parameters (none for what is
 # standard already); the degrees of freedom `df` of a Student t; and for R functions the
-# list `evaluate` from border_of_run(), with draws.
-border_reference <- function(settings, evaluate, key) {
+# list `evaluate` from interface_of_run(), with draws.
+interface_reference <- function(settings, evaluate, key) {
   reference <- settings$reference
   if (is_function_reference(reference)) {
     evaluate$start <- reference_draws(settings, key)
@@ -388,7 +388,7 @@ conditional_map <- function(driven) {
   }
 }
 
-# Its log density and gradient as target_border() has those of a target; NULL for
+# Its log density and gradient as target_interface() has those of a target; NULL for
 # what the core knows.
 reference_evaluator <- function(reference, target) {
   if (!is_function_reference(reference)) {

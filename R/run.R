@@ -97,7 +97,7 @@ core_config <- function(sampler, path, tuner, key) {
     seed = sampler$seed,
     run = key
   )
-  c(config, border_reference(sampler, sampler$evaluators$reference, key))
+  c(config, interface_reference(sampler, sampler$evaluators$reference, key))
 }
 
 # errors ----------------------------------------------------------------------

@@ -38,7 +38,7 @@ new_sampler <- function(target, options) {
     show_progress = check_flag(options$progress, "progress")
   )
   complete_tuner(sampler)
-  sampler$evaluators <- border_of_run(sampler)
+  sampler$evaluators <- interface_of_run(sampler)
   sampler$seed <- check_seed(options$seed) # the last, so that an error draws nothing
   sampler
 }
@@ -47,7 +47,7 @@ new_sampler <- function(target, options) {
 sampler_of_fit <- function(fit, seed) {
   sampler <- fit[names(fit) %in% sampler_names]
   sampler$seed <- check_seed(seed)
-  sampler$evaluators <- border_of_run(sampler)
+  sampler$evaluators <- interface_of_run(sampler)
   sampler
 }
 

@@ -61,7 +61,7 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-scout_target <- function(target, n_starts, seed, evaluators = target_border(target)) {
+scout_target <- function(target, n_starts, seed, evaluators = target_interface(target)) {
   started <- proc.time()[["elapsed"]]
   evaluate <- counted_density(target, evaluators)
   with_seed(seed_of_run(seed, scout_key), {
@@ -124,7 +124,7 @@ new_scout <- function(found, count) {
 # wanted: list(log_density, gradient),
 # where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for, and how many were impossible.
-counted_density <- function(target, evaluators = target_border(target)) {
+counted_density <- function(target, evaluators = target_interface(target)) {
   count <- c(n_target_evals = 0, n_impossible = 0)
   function(x, gradient = TRUE) {
     if (identical(x, "count")) {

@@ -1,6 +1,6 @@
 # A target is a list of class `smc_target` with `dim`, `names`, `lower`, `upper`, `label`
 # and what its kind needs. Each kind has a file of its own, R/target_*.R, and a method of
-# target_border().
+# target_interface().
 
 new_target <- function(
   dim,
@@ -148,42 +148,42 @@ is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
 
 # the interface ------------------------------------------------------------------
 
-# What the compiled code is given of a target: `dim`, border_bounds(), and either
+# What the compiled code is given of a target: `dim`, interface_bounds(), and either
 # `evaluate`, an R function of (x, gradient), or the names of compiled routines, in
 # whose place with_addresses() puts their addresses.
-target_border <- function(target) {
-  UseMethod("target_border")
+target_interface <- function(target) {
+  UseMethod("target_interface")
 }
 
 # Nothing where there are no bounds: then no variable is transformed.
-border_bounds <- function(target) {
+interface_bounds <- function(target) {
   if (is_bounded(target)) unclass(target)[c("lower", "upper")]
 }
 
 # What all runs of a call share: the target's list, and in it as `reference` that
 # of a reference of R functions.
-border_of_run <- function(settings) {
-  border <- target_border(settings$target)
-  border$reference <- reference_evaluator(settings$reference, settings$target)
-  border
+interface_of_run <- function(settings) {
+  interface <- target_interface(settings$target)
+  interface$reference <- reference_evaluator(settings$reference, settings$target)
+  interface
 }
 
 # The log density, and gradient, at the rows of x: on the user's scale; or as the sampler
 # sees them, where x and the gradient are unconstrained and the log density has the log
 # Jacobian; or in the coordinates of a reference, by its maps.
-# evaluators: of border_of_run(), whose messages come once.
+# evaluators: of interface_of_run(), whose messages come once.
 evaluate_target <- function(
   target,
   x,
   gradient = TRUE,
   unconstrained = FALSE,
   maps = list(),
-  evaluators = target_border(target)
+  evaluators = target_interface(target)
 ) {
   storage.mode(x) <- "double"
-  border <- c(with_addresses(evaluators), list(maps = maps))
+  interface <- c(with_addresses(evaluators), list(maps = maps))
   if (!unconstrained) {
-    border[c("lower", "upper")] <- NULL
+    interface[c("lower", "upper")] <- NULL
   }
-  .Call(r_evaluate, border, x, gradient)
+  .Call(r_evaluate, interface, x, gradient)
 }

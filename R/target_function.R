@@ -141,10 +141,10 @@ new_term <- function(log_density, gradient, arg, gradient_arg) {
 }
 
 #' @export
-target_border.smc_target_function <- function(target) {
+target_interface.smc_target_function <- function(target) {
   c(
     list(dim = target$dim, evaluate = target_evaluator(target)),
-    border_bounds(target)
+    interface_bounds(target)
   )
 }
 

@@ -133,7 +133,7 @@ target_native <- function(
     upper = upper,
     class = "smc_target_native"
   )
-  with_addresses(target_border(target)) # to find out now what is not there
+  with_addresses(target_interface(target)) # to find out now what is not there
   target
 }
 
@@ -153,38 +153,38 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
 }
 
 #' @export
-target_border.smc_target_native <- function(target) {
+target_interface.smc_target_native <- function(target) {
   c(
     unclass(target)[c("dim", "data", "routines", "dll", "path")],
-    border_bounds(target)
+    interface_bounds(target)
   )
 }
 
 # Addresses outlive neither a session nor the way to another process, so they are
 # looked up for every run.
-with_addresses <- function(border) {
-  if (is.null(border$routines)) {
-    return(border)
+with_addresses <- function(interface) {
+  if (is.null(interface$routines)) {
+    return(interface)
   }
   # to ask for one routine is far quicker than to list all libraries
-  if (!is.loaded(border$routines$log_density, PACKAGE = border$dll)) {
-    load_library(border)
+  if (!is.loaded(interface$routines$log_density, PACKAGE = interface$dll)) {
+    load_library(interface)
   }
-  addresses <- lapply(border$routines, function(symbol) {
-    if (!is.null(symbol)) find_routine(symbol, border$dll)
+  addresses <- lapply(interface$routines, function(symbol) {
+    if (!is.null(symbol)) find_routine(symbol, interface$dll)
   })
-  border[c("routines", "dll", "path", "namespace")] <- NULL
-  c(border, addresses)
+  interface[c("routines", "dll", "path", "namespace")] <- NULL
+  c(interface, addresses)
 }
 
-# border: of target_border(). `namespace`: of a package with what the library was
+# interface: of target_interface(). `namespace`: of a package with what the library was
 # linked to, or NULL.
-load_library <- function(border) {
-  if (!border$dll %in% names(getLoadedDLLs()) && file.exists(border$path)) {
-    if (!is.null(border$namespace)) {
-      loadNamespace(border$namespace)
+load_library <- function(interface) {
+  if (!interface$dll %in% names(getLoadedDLLs()) && file.exists(interface$path)) {
+    if (!is.null(interface$namespace)) {
+      loadNamespace(interface$namespace)
     }
-    dyn.load(border$path)
+    dyn.load(interface$path)
   }
 }
 

@@ -107,10 +107,10 @@ tape_target <- function(record, names, bounds, label) {
 }
 
 #' @export
-target_border.smc_target_tape <- function(target) {
+target_interface.smc_target_tape <- function(target) {
   c(
     list(dim = target$dim, evaluate = tape_evaluator(target)),
-    border_bounds(target)
+    interface_bounds(target)
   )
 }
 

@@ -104,7 +104,7 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
 }
 
 #' @export
-target_border.smc_target_stan <- function(target) {
+target_interface.smc_target_stan <- function(target) {
   library <- load_stan_library(target$program)
   c(unclass(target)[c("dim", "data", "routines")], library)
 }
@@ -126,7 +126,7 @@ stan_program <- function(model) {
 
 first_name <- function(library) sub("[.][^.]*$", "", basename(library))
 
-# The library, loaded, as target_border() tells of it, and compiled again where it has
+# The library, loaded, as target_interface() tells of it, and compiled again where it has
 # been removed since. The namespace of RcppParallel is loaded first: it has the TBB that
 # the library was linked to, and R would crash as it ends if that were unloaded before.
 load_stan_library <- function(program) {

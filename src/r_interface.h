@@ -42,7 +42,7 @@ typedef struct r_target {
   int has_context; /* init has returned, release is owed                   */
 } r_target;
 
-/* Read the list that R's target_border() makes of a target, and make its
+/* Read the list that R's target_interface() makes of a target, and make its
  * context. May leave by a long jump. */
 void r_target_begin(r_target *target, SEXP list);
 

@@ -177,7 +177,7 @@ test_that("without bounds nothing changes", {
   free <- normal_target(2)
   same <- normal_target(2, lower = c(-Inf, -Inf), upper = Inf)
   expect_identical(quick_smc(same)$particles, quick_smc(free)$particles)
-  expect_null(target_border(same)$lower)
+  expect_null(target_interface(same)$lower)
 })
 
 # the unconstrained scale --------------------------------------------------------

@@ -37,7 +37,7 @@ test_that("the core tells of every step once, with what the step before has left
   told <- list()
   .Call(
     r_smc_run,
-    with_addresses(target_border(fit$target)),
+    with_addresses(target_interface(fit$target)),
     core_config(fit, as.list(fit$schedule), NULL, key = run_key("final", 1)),
     function(...) told <<- c(told, list(c(...)))
   )
