@@ -22,7 +22,10 @@ fit_driven <- function(points, L, n, families) {
     list(z = z, g = if (!is.null(points$g)) points$g %*% L),
     list(z = sweep(x, 2, sd, "/"), g = if (!is.null(points$g)) sweep(points$g, 2, sd, "*"))
   )
-  best <- list(criterion = sum(w * log_normal(z, L)))
+  normal <- normal_in_points(points, L, families)
+  best <- list(criterion = sum(w * log_normal(
+    whitened(normal$L, sweep(x, 2, normal$mean)), normal$L
+  )))
   repeat {
     found <- unique(c(
       find_scaling(x, w, views, best$drivers, n), find_bending(w, views, best$drivers, n)
@@ -35,6 +38,19 @@ fit_driven <- function(points, L, n, families) {
     best <- tried[[which.max(criteria)]]
     views <- list(best[c("z", "g")])
   }
+}
+
+# A normal distribution by gradients, as conditional ones are fitted: that by moments, with
+# the factor L, is closer to these very particles, but only to them where their genealogies
+# are few.
+normal_in_points <- function(points, L, families) {
+  normal <- if (!is.null(points$g)) {
+    match_normal(points$x, points$g, points$w, lambda = 1 / sum(points$w^2))
+  }
+  if (is.null(normal)) {
+    return(list(mean = numeric(ncol(points$x)), L = L))
+  }
+  widen(normal, points$x, points$w, families)
 }
 
 # z in the rows L z of x.
@@ -124,11 +140,11 @@ condition_on <- function(points, drivers, n, families) {
   for (sweep in seq_len(rules$location_sweeps)) {
     # the scale that the others have in common must not count in their correlations
     common <- exp(drop(design %*% rowMeans(log_scale[, followers, drop = FALSE])))
-    precision <- precisions(w, common)
     rest <- regress(
-      cbind(1, common * bent), x[, followers, drop = FALSE], precision
-    )$residuals
-    among_followers <- fit_scale(rest, precision)
+      cbind(1, common * bent), x[, followers, drop = FALSE], precisions(w, common)
+    )$residuals / common
+    slopes <- if (!is.null(points$g)) points$g[, followers, drop = FALSE] * common
+    among_followers <- factor_of(rest, slopes, w)
     if (is.null(among_followers)) {
       return(NULL)
     }
@@ -170,6 +186,11 @@ condition_on <- function(points, drivers, n, families) {
     sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
     n_parameters * log(n) / (2 * n)
   if (all(is.finite(unlist(fit[names(fit) != "g"])))) fit
+}
+
+# The factor of the covariance of weighted points: by gradients, where there are any.
+factor_of <- function(z, g, w) {
+  if (is.null(g)) fit_scale(z, w) else match_normal(z, g, w, lambda = 1 / sum(w^2))$L
 }
 
 # Weights w over squared scales; they sum to one.
