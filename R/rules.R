@@ -120,6 +120,9 @@ rules <- list(
   odd_moment = 4,
   # Tails that are heavier are a Student t's. A choice.
   heaviest_tail = 0.2,
+  # budget ---------------------------------------------------------------------
+  # A run that tunes may take this much more than the last, by more steps or searches. A choice.
+  dearer_run = 2,
   # passes ---------------------------------------------------------------------
   # One pass cured most funnels, two centred eight schools; more only as the estimate rises, ...
   sure_passes = 2,
