@@ -143,8 +143,9 @@ rules <- list(
   most_bridge_steps = 500,
   # Where two steps differ by less it has converged.
   bridge_tolerance = 1e-8,
-  # Log densities are known to so much; the error of a bridge to a normal target is not 0.
-  rounding_error = 1e-6,
+  # Draws of an unadjusted kernel are off by a little: on normal targets of 100 variables the
+  # bridge was off by 3e-5, where it claimed 1e-5.
+  least_bridge_error = 1e-4,
   # diagnostics ----------------------------------------------------------------
   # From so many islands on one that makes up half of the mean is suspicious.
   least_islands = 4,
