@@ -72,10 +72,15 @@ is_plain <- function(reference) is_function_reference(reference) || is_normal(re
 
 # A reference that the draws of the islands ask for: of another shape, or after the first
 # pass of the same one, which the particles of a single round have shown only roughly; or,
-# where a diagnostic has failed, the best that can be fitted. After the pass in which the
-# estimate stays where it was there is no more to be learnt. A proposal as of propose(), or
-# NULL.
+# where a diagnostic has failed, the best that can be fitted. There is no more to be learnt
+# where the bridge is sure of its estimate, or after a pass in which this has not risen. A
+# proposal as of propose(), or NULL.
 reshape <- function(result, pass) {
+  estimate <- headline(result$final$estimates)
+  is_sure <- estimate$method == "bridge" && estimate$std_error < rules$sure_bridge
+  if (is_sure && length(failed(result$diagnostics)) == 0) {
+    return(NULL)
+  }
   if (pass > rules$sure_passes && !has_failed(result$diagnostics, "passes")) {
     return(NULL)
   }

@@ -124,6 +124,9 @@ rules <- list(
   # A run that tunes may take this much more than the last, by more steps or searches. A choice.
   dearer_run = 2,
   # passes ---------------------------------------------------------------------
+  # With a smaller error of the bridge, and no diagnostic failed, no other shape is tried: a
+  # distribution that misses a part of the draws has a larger one. A choice.
+  sure_bridge = 0.01,
   # One pass cured most funnels, two centred eight schools; more only as the estimate rises, ...
   sure_passes = 2,
   # ... up to so many: funnels of 20 and 30 variables rose in each of three. A choice.
