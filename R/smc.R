@@ -214,8 +214,9 @@
 #'
 #'   `smc()` makes the bridge where it adapts with `whiten`, where at least four islands
 #'   live, and where the kernel is not biased. Both estimates fall short where
-#'   all islands have missed a part of the target. Where they contradict each other the
-#'   diagnostic `estimates` fails.
+#'   all islands have missed a part of the target. With several modes, or at hard edges, no
+#'   normal distribution is close, and the standard error of the bridge may be too small.
+#'   Where the two contradict each other the diagnostic `estimates` fails.
 #' @section Warnings: A warning of class `autosmc_warning_unreliable` says which diagnostics
 #'   have failed, and a fit says so when it is printed. All are in `fit$diagnostics`:
 #'
