@@ -46,6 +46,11 @@
 #' @param precision NULL; or a standard error of `log_z` (positive number) for which
 #'   islands are added, up to `max_islands` (positive integer).
 #' @param max_islands see `precision`.
+#' @param max_evals the most evaluations of the target that `smc()` may take (number), the
+#'   scout, all rounds, islands and the bridge included. What is left after the first round
+#'   is kept for the islands: rounds and further passes that would use it up are not made, and
+#'   where it is less than the islands asked for take, there are fewer. It is an error if
+#'   not even one can be run.
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
 #'   [kernel_rwmh()]; or by name, with the options' defaults, `"klmc"`, `"lmc"`, `"mala"` or
 #'   `"rwmh"`. NULL in `smc()` is KLMC, and MALA in a further pass where the diagnostic
@@ -133,6 +138,7 @@
 #'   | `target`, `...` | always: it is your model |
 #'   | `seed` | the same result is wanted again, without `set.seed()` |
 #'   | `precision`, `max_islands` | the standard error is too large |
+#'   | `max_evals` | the target is dear |
 #'   | `n_particles` | a fit warns, or there may be several modes: 4096, say |
 #'   | **where particles start** | |
 #'   | `reference` | you know where the target is, or that it has far-off modes: make it wide |
@@ -338,6 +344,7 @@ smc <- function(
   islands = 8,
   precision = NULL,
   max_islands = 64,
+  max_evals = Inf,
   kernel = NULL,
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
@@ -353,9 +360,11 @@ smc <- function(
   chooses_kernel <- is.null(kernel)
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
-  plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction)
+  plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals)
   plan$chooses_kernel <- chooses_kernel
   islands <- check_islands(islands, precision, max_islands)
+  plan$n_islands <- islands$islands
+  plan$seeks_precision <- !is.null(precision)
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
@@ -368,6 +377,7 @@ smc <- function(
   result <- once_each(if (adapts) {
     passes(sampler, path, plan, islands)
   } else {
+    islands <- affordable_islands(islands, sampler, path, NULL, plan)
     conclude(sampler, run_islands(sampler, path, islands))
   })
   new_fit(result$sampler, result, c(plan, islands), call)

@@ -60,6 +60,7 @@ void test_resample(void);
 void test_minimize(void);
 void test_state(void);
 void test_map_bounds(void);
+void test_map_tails(void);
 void test_map_conditional(void);
 void test_map(void);
 void test_reference(void);

@@ -102,6 +102,7 @@ int main(void) {
   test_minimize();
   test_state();
   test_map_bounds();
+  test_map_tails();
   test_map_conditional();
   test_map();
   test_reference();

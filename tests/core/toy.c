@@ -105,6 +105,14 @@ smc_map toy_bounds(int d, const double *lower, const double *upper) {
                    .parameters = {values(lower, d, 1), values(upper, d, 1)}};
 }
 
+smc_map toy_tails(int d, const double *location, const double *scale,
+                  const double *skew, const double *tail) {
+  return (smc_map){.kind = &smc_map_tails,
+                   .d = d,
+                   .parameters = {values(location, d, 1), values(scale, d, 1),
+                                  values(skew, d, 1), values(tail, d, 1)}};
+}
+
 smc_map toy_conditional(int d, int n_drivers, const double *drivers,
                         const double *shift, const double *slope,
                         const double *curve) {

@@ -43,6 +43,8 @@ smc_cloud toy_cloud(int d, int n, bool velocities, bool gradients,
 smc_map toy_affine(int d, const double *mean, const double *sd,
                    const double *chol);
 smc_map toy_bounds(int d, const double *lower, const double *upper);
+smc_map toy_tails(int d, const double *location, const double *scale,
+                  const double *skew, const double *tail);
 smc_map toy_conditional(int d, int n_drivers, const double *drivers,
                         const double *shift, const double *slope,
                         const double *curve);

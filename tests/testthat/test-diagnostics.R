@@ -16,7 +16,9 @@ sampler <- internal("new_sampler")(target_gaussian(3, mean = 1), list(
   tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 1, progress = FALSE
 ))
 path <- list(lambda = c(0.5, 1), step_size = c(0.3, 0.3), refresh_rate = c(0.9, 0.9))
-final <- internal("run_islands")(sampler, path, list(islands = 4, precision = NULL))
+final <- internal("run_islands")(sampler, path, list(
+  islands = 4, precision = NULL, bridges = FALSE
+))
 estimate <- list(log_z = 0, std_error = 0.02)
 
 test_that("all pass on a good fit, and its verdict says so", {
@@ -24,7 +26,7 @@ test_that("all pass on a good fit, and its verdict says so", {
   expect_s3_class(diagnostics, "tbl_df")
   expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
   expect_identical(diagnostics$name, c(
-    "scatter", "largest_share", "dead_islands", "mean_gradient", "stein", "width",
+    "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
     "edges", "proper", "bound", "basins", "rounds"
   ))
   expect_true(all(diagnostics$passed))
@@ -252,4 +254,39 @@ test_that("more evidence of an earlier run is seen, where its estimate counts", 
   earlier <- function(log_z) list(data.frame(log_z = log_z, std_error = 0.03))
   expect_identical(of_round(0, passes = earlier(0.5)), "rounds")
   expect_identical(of_round(0, passes = earlier(0.1)), character())
+})
+
+# the estimates ---------------------------------------------------------------
+
+test_that("two estimates that are too far apart for their errors are seen", {
+  of_estimates <- function(log_z, std_error) {
+    by_name(internal("diagnose_estimates")(data.frame(log_z = log_z, std_error = std_error)))
+  }
+  # the error of the difference is 0.05
+  expect_identical(failed_of(of_estimates(c(0, 0.19), c(0.04, 0.03))), character())
+  apart <- of_estimates(c(0, 0.21), c(0.04, 0.03))
+  expect_identical(failed_of(apart), "estimates")
+  expect_equal(apart$estimates$value, 4.2)
+  expect_match(apart$estimates$says, "4.2 errors of the difference apart", fixed = TRUE)
+  expect_identical(failed_of(of_estimates(c(0.21, 0), c(0.04, 0.03))), "estimates")
+  # of one there is nothing to be said
+  expect_length(of_estimates(0, 0.1), 0)
+})
+
+test_that("a last pass that raised the estimate is seen", {
+  of_passes <- function(before, now, std_error = 0.03) {
+    as_estimate <- function(log_z) list(log_z = log_z, std_error = std_error)
+    by_name(internal("diagnose_passes")(as_estimate(before), as_estimate(now)))
+  }
+  # two errors of the difference and the margin are 0.105
+  expect_identical(failed_of(of_passes(0, 0.10)), character())
+  risen <- of_passes(0, 0.11)
+  expect_identical(failed_of(risen), "passes")
+  expect_equal(risen$passes$value, 0.11)
+  expect_match(risen$passes$says, "raised the estimate by 0.11", fixed = TRUE)
+  # one that fell is none that may rise further
+  expect_identical(failed_of(of_passes(0, -1)), character())
+  # without an error no rise can be told from chance
+  expect_identical(failed_of(of_passes(0, 5, NA_real_)), character())
+  expect_null(internal("diagnose_passes")(NULL, estimate))
 })

@@ -27,17 +27,18 @@ test_that("there is a row an island, and one of `runs` for all together", {
   # the scout; a race of its reference and the given one; a round at least; the islands
   expect_identical(unique(fit$runs$run), c("scout", "adapt", "final"))
   expect_identical(fit$runs$label[1:3], c(NA, "best", "given"))
-  expect_identical(final$log_z, fit$log_z)
-  expect_identical(final$std_error, fit$std_error)
-  expect_identical(final$conf_low, fit$conf_low)
-  expect_identical(final$conf_high, fit$conf_high)
+  # which is the estimate of SMC; that of the fit may be the bridge's
+  by_smc <- fit$estimates[fit$estimates$method == "smc", ]
+  for (column in c("log_z", "std_error", "conf_low", "conf_high")) {
+    expect_identical(final[[column]], by_smc[[column]])
+  }
   expect_true(is.na(final$round))
   expect_true(final$used)
   expect_false(final$biased)
   expect_equal(final$islands, 5)
   expect_equal(final$n_particles, 64)
-  # with the points at which an edge is looked for
-  expect_equal(final$n_target_evals, sum(islands$n_target_evals) + 256)
+  # with the points at which an edge is looked for, and the draws of the bridge
+  expect_equal(final$n_target_evals, sum(islands$n_target_evals) + 256 + 5 * 64)
   expect_equal(final$n_objective_evals, 0)
   expect_equal(final$seconds, sum(islands$seconds))
   expect_equal(final$barrier, mean(islands$barrier))
@@ -151,16 +152,18 @@ test_that("the estimate is the mean, its error by the delta method and t", {
   by_spread <- 0
   for (islands in c(2, 3, 8, 9)) {
     fit <- on_islands(islands, seed = islands)
+    by_smc <- fit$estimates[1, ]
+    expect_identical(by_smc$method, "smc")
     z <- exp(fit$islands$log_z)
     n <- length(z)
-    expect_equal(fit$log_z, log(mean(z)))
+    expect_equal(by_smc$log_z, log(mean(z)))
     spread <- sqrt(sum((z - mean(z))^2) / (n - 1) / n) / mean(z)
     predicted <- sqrt(sum((z * fit$islands$predicted_sd)^2)) / sum(z)
     by_spread <- by_spread + (spread > predicted)
     se <- max(spread, predicted)
-    expect_equal(fit$std_error, se)
+    expect_equal(by_smc$std_error, se)
     half <- qt(0.975, n - 1) * se
-    expect_equal(c(fit$conf_low, fit$conf_high), log(mean(z)) + c(-half, half))
+    expect_equal(c(by_smc$conf_low, by_smc$conf_high), log(mean(z)) + c(-half, half))
   }
   expect_true(by_spread %in% 1:3) # both were met
 })
@@ -200,10 +203,15 @@ test_that("a single island has no error, and says so", {
 
 test_that("print() and glance() have the error and the interval", {
   fit <- on_islands()
-  expect_output(print(fit), sprintf(
-    "log Z: +%.3f, standard error %.3f, 95 %% interval %.3f to %.3f",
-    fit$log_z, fit$std_error, fit$conf_low, fit$conf_high
-  ))
+  # as many decimals as show a digit of the error, three at least
+  decimals <- max(3, ceiling(-log10(fit$std_error)))
+  numbers <- sprintf(
+    "%.*f", decimals, c(fit$log_z, fit$std_error, fit$conf_low, fit$conf_high)
+  )
+  numbers <- sub("^-(0[.]0*)$", "\\1", numbers)
+  expect_output(print(fit), do.call(sprintf, c(
+    "log Z: +%s, standard error %s, 95 %% interval %s to %s", as.list(numbers)
+  )))
   expect_output(print(fit), "64 particles, [0-9]+ steps, 5 islands")
   final <- format(fit$runs$n_target_evals[nrow(fit$runs)], big.mark = ",")
   expect_output(print(fit), paste(final, "final"))
@@ -273,7 +281,11 @@ test_that("moments of the pooled draws are right", {
 # precision -------------------------------------------------------------------
 
 test_that("islands are added until the error is small enough", {
-  fit <- on_islands(4, precision = 0.01, max_islands = 200)
+  adapted <- on_islands(1)
+  fit <- smc_run(target, adapted$schedule,
+    reference = adapted$reference, n_particles = 64, islands = 4, precision = 0.01,
+    max_islands = 200, seed = 1
+  )
   n <- nrow(fit$islands)
   expect_lte(fit$std_error, 0.01)
   expect_true(n > 4 && n < 200)
@@ -536,6 +548,7 @@ everything <- function(target) {
     n_particles = 48, n_steps = 5, rounds = 1, islands = 4,
     precision = 1e-6, max_islands = 7
   )
+  expect_true("bridge" %in% fit$estimates$method)
   list(without_time(fit), without_seconds(smc_replicate(fit, 3)))
 }
 

@@ -87,12 +87,12 @@ test_that("a part without a gradient is differentiated, and named", {
   expect_length(heard, 1)
   expect_match(heard, "No gradient of `log_prior` was given")
   expect_match(heard, "2 further calls")
-  expect_match(heard, "give it as `gradient_prior`")
+  expect_match(heard, "Give the gradient as `gradient_prior`")
   expect_identical(calls, c(likelihood = 5, prior = 15))
 
   heard <- part(gradient_prior = slope_of_prior)
   expect_match(heard, "No gradient of `log_likelihood` was given")
-  expect_match(heard, "give it as `gradient_likelihood`")
+  expect_match(heard, "Give the gradient as `gradient_likelihood`")
   expect_identical(calls, c(likelihood = 15, prior = 5))
 
   heard <- part()

@@ -282,7 +282,11 @@ test_that("rounds go on while they help, from the least to the most", {
       helped <- !course$used[r] || too_wide[r] || runs$barrier[r] < 0.8 * runs$barrier[before]
       went_on <- went_on + (r < n)
       # nothing but the limit, or nothing left to fit, ends rounds that help
-      expect_identical(helped, r < n || n == 6 || length(course$allowed) == 0)
+      if (r < n) {
+        expect_true(helped)
+      } else {
+        expect_true(!helped || n == 6 || length(course$allowed) == 0)
+      }
     }
   }
   expect_gt(went_on, 0)
@@ -371,8 +375,7 @@ expected_used <- function(records) {
   for (r in seq_along(records)[-1]) {
     now <- records[[r]]$runs
     error <- sqrt(now$predicted_sd^2 + best$predicted_sd^2)
-    # one genealogy is no estimate to fall from
-    fallen <- best$predicted_sd <= 0.7 && best$log_z - now$log_z > 0.5 + 2 * error
+    fallen <- best$log_z - now$log_z > 0.5 + 2 * error
     used[r] <- !fallen && now$barrier <= 1.05 * best$barrier
     if (used[r]) best <- now
   }
@@ -434,11 +437,9 @@ test_that("the final run repeats with schedule, reference and seed of the fit", 
       reference = fit$reference, kernel = kernel, seed = fit$seed,
       n_particles = 128, islands = 3
     )
-    same <- c(
-      "log_z", "std_error", "conf_low", "conf_high", "particles",
-      "log_weights", "island", "schedule", "reference"
-    )
+    same <- c("particles", "log_weights", "island", "schedule", "reference")
     expect_identical(again[same], fit[same])
+    expect_identical(again$estimates, fit$estimates) # of so few islands SMC's alone
     expect_identical(again$steps, fit$steps[fit$steps$run == "final", ])
     expect_identical(without_time(again)$islands, without_time(fit)$islands)
   }

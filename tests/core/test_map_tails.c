@@ -1,0 +1,145 @@
+/* test_map_tails.c: coordinates that are skew or have heavy tails. */
+#include "toy.h"
+
+enum { D = 4, N = 30 };
+
+/* The first coordinate is a plain one, the third is skew alone. */
+static const double location[D] = {0.3, -1.2, 0.0, 2.0};
+static const double scale[D] = {1.5, 0.4, 1.0, 0.5};
+static const double skew[D] = {0.0, 0.7, -0.5, 0.2};
+static const double tail[D] = {1.0, 0.7, 1.0, 0.5};
+
+static smc_map good_map(void) {
+  return toy_tails(D, location, scale, skew, tail);
+}
+
+static void fill(double *z, uint64_t seed) {
+  dice r = {seed};
+  for (int j = 0; j < D * N; j++)
+    z[j] = dice_normal(&r);
+}
+
+/* By the inverse, which is what makes the density explicit. */
+static void test_inverse(void) {
+  smc_map map = good_map();
+  double z[D * N], u[D * N], off = 0.0;
+  fill(z, 800);
+  map.kind->forward(&map, N, z, u);
+  for (int i = 0; i < D * N; i++) {
+    int j = i % D;
+    double angle = asinh((u[i] - location[j]) / scale[j]);
+    off = fmax(off, fabs(sinh(tail[j] * angle - skew[j]) - z[i]));
+  }
+  CHECK_NEAR(off, 0.0, 1e-11);
+}
+
+/* Without skew and with normal tails it is affine; skew stretches what is above
+ * the centre, and heavy tails what is far from it. */
+static void test_shape(void) {
+  static const double one[1] = {1.0}, none[1] = {0.0}, half[1] = {0.5};
+  static const double ends[2] = {-2.0, 2.0};
+  double u[2];
+  smc_map affine = toy_tails(1, half, half, none, one);
+  affine.kind->forward(&affine, 2, ends, u);
+  CHECK_NEAR(u[0], 0.5 - 1.0, 1e-14);
+  CHECK_NEAR(u[1], 0.5 + 1.0, 1e-14);
+  smc_map skewed = toy_tails(1, none, one, half, one);
+  skewed.kind->forward(&skewed, 2, ends, u);
+  CHECK(u[1] > 2.0 && u[0] > -2.0);
+  smc_map heavy = toy_tails(1, none, one, none, half);
+  heavy.kind->forward(&heavy, 2, ends, u);
+  CHECK(u[1] > 8.0); /* sinh(2 asinh(2)) = 4 sqrt(5) */
+  CHECK_NEAR(u[1], 4.0 * sqrt(5.0), 1e-12);
+  CHECK_NEAR(u[0], -u[1], 1e-12);
+}
+
+/* log density at u(z), without and with what the map adds. */
+static void evaluate(const smc_map *map, const double *z, double *plain,
+                     double *log_p, double *grad) {
+  double u[D * N];
+  map->kind->forward(map, N, z, u);
+  for (int k = 0; k < N; k++)
+    plain[k] = log_p[k] =
+        toy_log_density(TOY_SKEWED, D, u + D * k, grad ? grad + D * k : NULL);
+  map->kind->pull_back(map, N, z, log_p, grad);
+}
+
+/* The gradient is that of the new density, by central differences. */
+static void test_gradient(void) {
+  smc_map map = good_map();
+  const double step = 1e-5;
+  double z[D * N], plain[N], log_p[N], grad[D * N], off = 0.0;
+  double moved[D * N], plus[N], minus[N];
+  fill(z, 801);
+  evaluate(&map, z, plain, log_p, grad);
+  for (int i = 0; i < D; i++) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+      for (int j = 0; j < D * N; j++)
+        moved[j] = z[j] + (j % D == i ? sign * step : 0.0);
+      evaluate(&map, moved, plain, sign > 0 ? plus : minus, NULL);
+    }
+    for (int k = 0; k < N; k++) {
+      double difference = (plus[k] - minus[k]) / (2.0 * step);
+      off = fmax(off,
+                 fabs(grad[D * k + i] - difference) / (1.0 + fabs(difference)));
+    }
+  }
+  CHECK_NEAR(off, 0.0, 1e-6);
+}
+
+/* The Jacobian is diagonal. */
+static void test_jacobian(void) {
+  smc_map map = good_map();
+  const double step = 1e-6;
+  double z[D * N], plain[N], log_p[N], up[D * N], down[D * N], moved[D * N];
+  double log_jacobian[N] = {0.0}, off = 0.0;
+  fill(z, 802);
+  evaluate(&map, z, plain, log_p, NULL);
+  for (int sign = -1; sign <= 1; sign += 2) {
+    for (int i = 0; i < D * N; i++)
+      moved[i] = z[i] + sign * step;
+    map.kind->forward(&map, N, moved, sign > 0 ? up : down);
+  }
+  for (int i = 0; i < D * N; i++)
+    log_jacobian[i / D] += log((up[i] - down[i]) / (2.0 * step));
+  for (int k = 0; k < N; k++)
+    off = fmax(off, fabs(log_p[k] - plain[k] - log_jacobian[k]));
+  CHECK_NEAR(off, 0.0, 1e-7);
+}
+
+/* What makes no map, or not an increasing one, is rejected. */
+static void test_validity(void) {
+  static const double flat[D] = {1.0, 0.0, 1.0, 1.0};
+  static const double negative[D] = {1.0, 1.0, 1.0, -0.5};
+  static const double light[D] = {1.0, 1.0, 1.5, 1.0};
+  double unknown[D] = {1.0, 1.0, 1.0, 1.0};
+  unknown[2] = NAN;
+  smc_map good = good_map();
+  CHECK(good.kind->is_valid(&good));
+  smc_map bad[] = {toy_tails(D, NULL, scale, skew, tail),
+                   toy_tails(D, location, NULL, skew, tail),
+                   toy_tails(D, location, scale, NULL, tail),
+                   toy_tails(D, location, scale, skew, NULL),
+                   toy_tails(D, location, flat, skew, tail),
+                   toy_tails(D, location, negative, skew, tail),
+                   toy_tails(D, location, unknown, skew, tail),
+                   toy_tails(D, location, scale, skew, flat),
+                   toy_tails(D, location, scale, skew, negative),
+                   toy_tails(D, location, scale, skew, light),
+                   toy_tails(D, location, scale, skew, unknown),
+                   good_map()};
+  const int n_bad = (int)(sizeof bad / sizeof bad[0]);
+  bad[n_bad - 1].parameters[2].size = D - 1;
+  long accepted = 0;
+  for (int i = 0; i < n_bad; i++)
+    accepted += bad[i].kind->is_valid(&bad[i]);
+  CHECK_NONE(accepted, n_bad, "a map of tails is checked");
+}
+
+void test_map_tails(void) {
+  test_inverse();
+  test_shape();
+  test_gradient();
+  test_jacobian();
+  test_validity();
+}

@@ -1,0 +1,99 @@
+# The maps of a reference: R's side against the core's, and both against differences.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+d <- 4
+n <- 50
+set.seed(3)
+
+# A reference with maps of all kinds.
+shaped <- internal("with_chol")(
+  reference_gaussian(1:4), t(chol(crossprod(matrix(rnorm(20), 5))))
+)
+shaped$driven <- list(
+  drivers = 2:3, offset = c(0.2, 0, 0, -0.3),
+  shift = cbind(c(0.5, 0, 0, 0.2), c(-0.1, 0, 0, 0.4)),
+  slope = cbind(c(0.3, 0, 0, -0.2), c(0.1, 0, 0, 0.2)),
+  curve = cbind(c(0.2, 0, 0, 0.1), c(0.05, 0, 0, -0.1))
+)
+shaped$tails <- list(
+  location = rnorm(4) / 5, scale = exp(rnorm(4) / 5), skew = rnorm(4) / 3,
+  tail = c(0.5, 1, 0.8, 1)
+)
+shaped$inflation <- c(1.2, 2, 2, 1.2)
+z <- matrix(rnorm(n * d), n)
+
+without <- function(reference, ...) {
+  for (part in c(...)) reference[[part]] <- NULL
+  reference
+}
+uncurved <- shaped
+uncurved$driven$curve <- NULL
+references <- list(
+  shaped, uncurved, without(shaped, "tails"), without(shaped, "driven", "inflation"),
+  reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian()
+)
+
+target <- target_function(
+  function(x) -rowSums((x - 1)^2) / 8 + sin((x[, 1] + x[, 4]) / 4), d,
+  gradient = function(x) -(x - 1) / 4 + outer(cos((x[, 1] + x[, 4]) / 4) / 4, c(1, 0, 0, 1)),
+  vectorized = TRUE
+)
+
+at_z <- function(reference, z) {
+  evaluate_in <- internal("evaluate_target")
+  evaluate_in(target, z, unconstrained = TRUE, maps = internal("reference_maps")(reference, d))
+}
+
+test_that("gradients in the coordinates of a reference are those of the density there", {
+  width <- 1e-5
+  for (reference in references) {
+    found <- at_z(reference, z)$gradient
+    for (j in seq_len(d)) {
+      step <- width * (col(z) == j)
+      plus <- at_z(reference, z + step)$log_density
+      minus <- at_z(reference, z - step)$log_density
+      slope <- (plus - minus) / (2 * width)
+      expect_lt(max(abs(found[, j] - slope) / (1 + abs(slope))), 1e-6)
+    }
+  }
+})
+
+test_that("gradients of particles are led back to the unconstrained scale, and points out", {
+  through <- list(
+    affine = internal("through_affine"), tails = internal("through_tails"),
+    conditional = internal("through_conditional")
+  )
+  for (reference in references) {
+    record <- list(
+      coordinates = z, gradients = at_z(reference, z)$gradient, reference = reference
+    )
+    found <- internal("target_gradients")(record, seq_len(n))
+    at <- list(z = z, g = record$gradients)
+    for (map in internal("reference_maps")(reference, d)) {
+      at <- through[[map$name]](map, at)
+    }
+    direct <- internal("evaluate_target")(target, at$z, unconstrained = TRUE)
+    expect_lt(max(abs(found - direct$gradient) / (1 + abs(direct$gradient))), 1e-9)
+    # for some of the particles
+    expect_equal(internal("target_gradients")(record, 7:3), found[7:3, ])
+  }
+  expect_null(internal("target_gradients")(without(record, "gradients"), 1:3))
+  record$gradients[2, 1] <- NaN
+  expect_null(internal("target_gradients")(record, 1:3))
+  expect_false(is.null(internal("target_gradients")(record, 3:5)))
+})
+
+test_that("the density of a reference is that of its draws: the target has all its evidence", {
+  # one step without a move: importance sampling from the reference
+  normal <- target_gaussian(d, mean = 1:4, sd = 0.5)
+  for (reference in references[1:4]) {
+    fit <- calmly(smc_run(normal, data.frame(lambda = 1, step_size = 1e-30),
+      kernel = kernel_rwmh(), reference = reference, n_particles = 2e5, islands = 1, seed = 5
+    ))
+    # the error of one island is what its weights predict
+    limit <- errors_for(Inf) * fit$islands$predicted_sd
+    expect_lt(limit, 0.5)
+    expect_lt(abs(exp(fit$log_z) - 1), limit)
+  }
+})

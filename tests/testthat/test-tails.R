@@ -1,0 +1,112 @@
+# Skew and heavy-tailed coordinates: the density that is fitted, and what is found.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+density_of <- internal("log_sinh_arcsinh")
+thetas <- list(
+  c(0, 0, 0, 0), c(0.3, -0.5, 0.4, 0), c(-1, 0.7, 0, log(0.5)), c(0.2, 0.1, -0.8, log(0.7))
+)
+
+test_that("the sinh-arcsinh density is one, and normal without skew and tails", {
+  for (theta in thetas) {
+    total <- integrate(function(z) exp(density_of(z, theta)$value), -Inf, Inf, rel.tol = 1e-8)
+    expect_equal(total$value, 1, tolerance = 1e-6)
+  }
+  z <- seq(-4, 4, by = 0.5)
+  expect_equal(density_of(z, c(0.5, log(2), 0, 0))$value, dnorm(z, 0.5, 2, log = TRUE))
+})
+
+test_that("it is that of the map's images of standard normals", {
+  set.seed(1)
+  z <- rnorm(100)
+  for (theta in thetas) {
+    map <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(theta[4]))
+    u <- map$location + map$scale * sinh((asinh(z) + map$skew) / map$tail)
+    # by the gradient at u of the density, led back to z: that of a standard normal, -z
+    by_u <- (density_of(u + 1e-6, theta)$value - density_of(u - 1e-6, theta)$value) / 2e-6
+    stretch <- map$scale * cosh((asinh(z) + map$skew) / map$tail) / (map$tail * sqrt(1 + z^2))
+    by_log_stretch <- tanh((asinh(z) + map$skew) / map$tail) / (map$tail * sqrt(1 + z^2)) -
+      z / (1 + z^2)
+    expect_equal(by_u * stretch + by_log_stretch, -z, tolerance = 1e-5)
+    expect_equal(density_of(u, theta)$value + log(stretch), dnorm(z, log = TRUE))
+  }
+})
+
+test_that("its gradient is that of its value", {
+  z <- seq(-5, 5, length.out = 41)
+  for (theta in thetas) {
+    found <- density_of(z, theta)$gradient
+    for (k in 1:4) {
+      step <- 1e-5 * (1:4 == k)
+      slope <- (density_of(z, theta + step)$value - density_of(z, theta - step)$value) / 2e-5
+      expect_lt(max(abs(found[, k] - slope) / (1 + abs(slope))), 1e-7)
+    }
+  }
+})
+
+standardised <- function(x) scale(x)[, ] * sqrt(nrow(x) / (nrow(x) - 1))
+
+test_that("columns that are skew or have heavy tails are found, and normal ones left", {
+  set.seed(2)
+  n <- 4000
+  z <- matrix(rnorm(4 * n), n)
+  x <- z
+  x[, 2] <- sinh(asinh(z[, 2]) + 0.5)
+  x[, 4] <- sinh(asinh(z[, 4]) / 0.6)
+  w <- rep(1 / n, n)
+  tails <- internal("fit_tails")(standardised(x), w, n)
+  for (part in c("location", "skew")) expect_identical(tails[[part]][c(1, 3)], c(0, 0))
+  for (part in c("scale", "tail")) expect_identical(tails[[part]][c(1, 3)], c(1, 1))
+  # the likelihood's error of skew and log tail is about 1 / sqrt(n)
+  expect_equal(tails$skew[2], 0.5, tolerance = 0.2)
+  expect_equal(tails$tail[4], 0.6, tolerance = 0.1)
+  expect_equal(tails$skew[4], 0, tolerance = 0.1)
+  # what is gained is the distance of normal and true density, here known from many draws
+  gain <- function(j) {
+    s <- sd(x[, j])
+    m <- mean(x[, j])
+    theta <- if (j == 2) c(0, 0, 0.5, 0) else c(0, 0, 0, log(0.6))
+    mean(density_of(x[, j], theta)$value - dnorm(x[, j], m, s, log = TRUE))
+  }
+  expect_equal(tails$gain, gain(2) + gain(4), tolerance = 0.05)
+})
+
+test_that("weights count", {
+  set.seed(3)
+  n <- 2000
+  x <- matrix(rnorm(2 * n), n)
+  x[1:1000, 1] <- sinh(asinh(x[1:1000, 1]) / 0.5)
+  heavy <- rep(c(1, 0), each = 1000) / 1000
+  normal <- rep(c(0, 1), each = 1000) / 1000
+  expect_null(internal("fit_tails")(x, normal, 1000))
+  expect_lt(internal("fit_tails")(x, heavy, 1000)$tail[1], 0.8)
+})
+
+test_that("nothing is found in normal columns", {
+  set.seed(4)
+  for (n in c(100, 1000)) {
+    for (repeated in 1:20) {
+      x <- standardised(matrix(rnorm(6 * n), n))
+      expect_null(internal("fit_tails")(x, rep(1 / n, n), n))
+    }
+  }
+})
+
+test_that("the evidence of a target with skew and heavy tails is found by its shape", {
+  # independent coordinates, of the densities above: Z = 1
+  parts <- list(thetas[[2]], thetas[[4]])
+  target <- target_function(
+    function(x) density_of(x[, 1], parts[[1]])$value + density_of(x[, 2], parts[[2]])$value, 2,
+    # by the location, the gradient is minus that by the variable
+    gradient = function(x) {
+      -cbind(
+        density_of(x[, 1], parts[[1]])$gradient[, 1], density_of(x[, 2], parts[[2]])$gradient[, 1]
+      )
+    },
+    vectorized = TRUE
+  )
+  fit <- calmly(smc(target, n_particles = 512, seed = 1))
+  expect_false(is.null(fit$reference$tails))
+  expect_true(any(fit$reference$tails$tail < 1))
+  expect_log_z(fit, 0, resolution = 0.2)
+})
