@@ -5,7 +5,7 @@
 #' The log evidence of a fit
 #'
 #' As [logLik()] is for a maximum likelihood fit: a number that knows its error. It is the
-#' one of `fit$estimates` with the smaller error.
+#' one of `fit$estimates` that the fit reports.
 #'
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... not used.

@@ -11,9 +11,10 @@
 #' `smc()` looks for the target, tunes a sampler on it, and then runs the tuned sampler
 #' several times with fresh randomness. These runs, the islands, give two estimates of the
 #' evidence: that of SMC, the mean of the islands' own estimates, which are unbiased; and
-#' mostly a second one by bridge sampling, from the islands' draws. The one with the
-#' smaller standard error is `log_z` (see the section Estimates). `smc_adapt()` is the
-#' first half, which tunes; `smc_run()` is the second, which runs with a given schedule.
+#' mostly a second one by bridge sampling, from the islands' draws. Where the bridge has
+#' clearly the smaller standard error it is `log_z`, else that of SMC is (see the section
+#' Estimates). `smc_adapt()` is the first half, which tunes; `smc_run()` is the second, which
+#' runs with a given schedule.
 #'
 #' @param target what to sample: a target made by [target_function()],
 #'   [target_posterior()], [target_native()] or one of the built-in constructors such as
@@ -83,8 +84,9 @@
 #' @return An object of class `smc_fit`, a list with
 #'
 #' * `log_z`: the estimated log normalising constant; `std_error`, its standard error;
-#'   `conf_low` and `conf_high`, a 95 % interval. They are the row of `estimates` with the
-#'   smaller standard error. The last three are NA for a single island.
+#'   `conf_low` and `conf_high`, a 95 % interval. They are a row of `estimates`:
+#'   the bridge, where its standard error is below three quarters of that of SMC, else SMC.
+#'   The last three are NA for a single island.
 #' * `estimates`: a data frame with a row for the `method` `"smc"` and, where there is one,
 #'   a row for the `"bridge"`: `log_z`, `std_error`, `conf_low` and `conf_high`. See the
 #'   section Estimates. `smc_run()` and `smc_adapt()` give `"smc"` alone.
@@ -216,12 +218,15 @@
 #'   is not unbiased. It is consistent: right in the limit of many particles, where these
 #'   represent the target. Its standard error is mostly much smaller, since it does not
 #'   carry the noise of the way from the reference. The error is that of its two samples,
-#'   where particles with a common ancestor, or of one island, count as one draw.
+#'   where particles with a common ancestor, or of one island, count as one draw. It is never
+#'   less than 0.0001, since the draws of an unadjusted kernel are off by a little.
 #'
 #'   `smc()` makes the bridge where it adapts with `whiten`, where at least four islands
 #'   live, and where the kernel is not biased. Both estimates fall short where
-#'   all islands have missed a part of the target. Where they contradict each other the
-#'   diagnostic `estimates` fails.
+#'   all islands have missed a part of the target. With several modes, or at hard edges, no
+#'   normal distribution is close, and the standard error of the bridge may be too small: so
+#'   it is reported only where it is below three quarters of that of SMC. Where the two
+#'   contradict each other the diagnostic `estimates` fails.
 #' @section Warnings: A warning of class `autosmc_warning_unreliable` says which diagnostics
 #'   have failed, and a fit says so when it is printed. All are in `fit$diagnostics`:
 #'
