@@ -19,7 +19,7 @@
 #'   `autosmc_error_package` when brms is not installed for a `brmsfit`.
 #' @section Starting from draws: With `reference = "draws"` [smc()] starts from a
 #'   distribution that is fitted to the draws, on the unconstrained scale. What is estimated
-#'   is the same, and as unbiased: the draws are used for nothing else. Nor does it matter
+#'   is the same: the draws are used for nothing else. Nor does it matter
 #'   if they are not quite those of the posterior, since the scout's proposals compete with
 #'   them.
 #'

@@ -20,7 +20,7 @@ bridge <- function(sampler, final) {
   variance <- mean(vapply(halves, `[[`, 0, "variance")) / 2
   list(
     estimate = if (is.finite(log_z) && is.finite(variance)) {
-      interval(log_z, sqrt(variance + rules$rounding_error^2), length(living) - 2)
+      interval(log_z, sqrt(variance + rules$least_bridge_error^2), length(living) - 2)
     },
     n_target_evals = sum(vapply(halves, `[[`, 0, "n_target_evals"))
   )

@@ -4,7 +4,8 @@
 
 #' The log evidence of a fit
 #'
-#' As [logLik()] is for a maximum likelihood fit: a number that knows its error.
+#' As [logLik()] is for a maximum likelihood fit: a number that knows its error. It is the
+#' one of `fit$estimates` with the smaller error.
 #'
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... not used.
@@ -298,9 +299,9 @@ warn_of_unconverged <- function(labels, estimates) {
 #' the Bayes factors and of the probabilities, see [compare_evidence()].
 #'
 #' bridgesampling takes the median of repetitions. The islands of a fit are not
-#' treated as such: each estimates the evidence without bias, and so does their mean,
-#' whose logarithm is `log_z`. A fit is one estimate, an object of class `bridge` with
-#' the element `logml`, which is `log_z`. Beside repetitions (`bridge_list`) that
+#' treated as such: a fit is one estimate, an object of class `bridge` with the element
+#' `logml`, which is `log_z` of the fit, by whichever of the two methods that is (see the
+#' section Estimates of [smc()]). Beside repetitions (`bridge_list`) that
 #' come first, bridgesampling recycles it, and says so.
 #'
 #' `bayes_factor()` does as `bf()`, and names the models as they were given.

@@ -44,7 +44,7 @@ new_fit <- function(sampler, result, plan, call) {
         diagnostics = result$diagnostics
       ),
       sampler[sampler_names],
-      plan[setdiff(names(plan), c("islands", "scout", "chooses_kernel", "bridges"))],
+      plan[setdiff(names(plan), not_of_fit)],
       list(call = call, session = session_facts())
     ),
     # the class and `logml` are what bridgesampling asks of what it compares
@@ -62,6 +62,11 @@ session_facts <- function() {
     lapack = La_version()
   )
 }
+
+# What the plan says to the stages only.
+not_of_fit <- c(
+  "islands", "scout", "chooses_kernel", "bridges", "n_islands", "seeks_precision"
+)
 
 runs_columns <- c(
   "run",

@@ -50,13 +50,17 @@ format_estimate <- function(fit) {
     return(paste(log_z, "(unbiased run; its error takes more islands)"))
   }
   sprintf(
-    "%s, standard error %s, 95 %% interval %s to %s",
+    "%s, standard error %s, 95 %% interval %s to %s%s",
     log_z,
     fixed(fit$std_error, decimals),
     fixed(fit$conf_low, decimals),
-    fixed(fit$conf_high, decimals)
+    fixed(fit$conf_high, decimals),
+    if (is_bridged(fit)) " (bridge)" else ""
   )
 }
+
+# Whether the estimate of a fit is that of the bridge.
+is_bridged <- function(fit) headline(fit$estimates)$method == "bridge"
 
 last_run <- function(fit) fit$runs[nrow(fit$runs), ]
 

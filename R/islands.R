@@ -38,13 +38,18 @@ run_islands <- function(sampler, path, islands, start = 1) {
   final
 }
 
-# How many islands are added to n, four at most, for a precision that is not reached yet.
+# How many islands are added to n for a precision that is not reached yet: as many as the
+# error so far calls for, but at least four and at most n.
 n_wanted <- function(final, n, islands) {
   if (is.null(islands$precision)) {
     return(0)
   }
-  is_reached <- isTRUE(headline(final$estimates)$std_error <= islands$precision)
-  if (is_reached) 0 else min(4, islands$max_islands - n)
+  error <- headline(final$estimates)$std_error
+  if (isTRUE(error <= islands$precision)) {
+    return(0)
+  }
+  needed <- if (is.finite(error)) ceiling(n * ((error / islands$precision)^2 - 1)) else n
+  min(max(4, min(needed, n)), islands$max_islands - n)
 }
 
 all_dead <- function(records) all(vapply(records, is_dead, NA))

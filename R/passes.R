@@ -7,12 +7,16 @@ passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
   for (pass in seq_len(1 + rules$most_further_passes)) {
     of_best <- sampler_of_best(sampler, course)
+    of_best_path <- final_path(course$best, sampler, plan)
     final <- run_islands(
-      of_best, final_path(course$best, sampler, plan), islands,
+      of_best, of_best_path,
+      affordable_islands(islands, of_best, of_best_path, course, plan),
       start = 1 + (pass - 1) * rules$islands_apart
     )
     result <- conclude(of_best, final, course)
-    may_go_on <- plan$whiten && plan$rounds[2] > 0 && pass <= rules$most_further_passes
+    course$n_final_evals <- sum(course$n_final_evals, final_row(result)$n_target_evals)
+    may_go_on <- plan$whiten && plan$rounds[2] > 0 &&
+      pass <= rules$most_further_passes && affords_run(course, of_best, plan)
     proposal <- if (may_go_on) reshape(result, pass)
     if (is.null(proposal)) {
       break

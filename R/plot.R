@@ -14,7 +14,7 @@
 #'   size (ESS) as a fraction of the particles, the cumulative barrier, and log Z up to
 #'   that step. A line for each round of adaptation, and a thin black one for each final
 #'   island; the refreshment rate and the ESS, which jump, are points.
-#' * `"islands"`: the islands' estimates of log Z above the pooled estimate with its
+#' * `"islands"`: the islands' estimates of log Z above the estimate of the fit with its
 #'   95 % interval. For an island in which all particles died there is a `-Inf` at the
 #'   left edge.
 #' * `"diagnostics"`: a bar each, as a fraction of its limit, cut off at 2. Those that
@@ -212,7 +212,7 @@ diagnostics_data <- function(fit) {
 }
 
 # A row an island, and a last one for all of them: `kind` ("island", "dead" or
-# "pooled"), `at` (the place on the axis), `log_z`, `conf_low`, `conf_high`.
+# "fit"), `at` (the place on the axis), `log_z`, `conf_low`, `conf_high`.
 islands_data <- function(fit) {
   islands <- fit$islands
   n <- NROW(islands)
@@ -227,7 +227,7 @@ islands_data <- function(fit) {
     )
   }
   data.frame(
-    kind = c(ifelse(islands$log_z == -Inf, "dead", "island"), "pooled"),
+    kind = c(ifelse(islands$log_z == -Inf, "dead", "island"), "fit"),
     at = c(seq_len(n), -0.05 * n),
     log_z = c(islands$log_z, fit$log_z),
     conf_low = c(rep(NA, n), fit$conf_low),
@@ -299,9 +299,9 @@ legend_columns <- function(series) {
 whole_breaks <- function(x) unique(round(pretty(x, 4)))
 
 islands_breaks <- function(data) {
-  own <- data$at[data$kind != "pooled"]
+  own <- data$at[data$kind != "fit"]
   breaks <- intersect(whole_breaks(own), own)
-  list(at = c(data$at[data$kind == "pooled"], breaks), labels = c("pooled", breaks))
+  list(at = c(data$at[data$kind == "fit"], breaks), labels = c("fit", breaks))
 }
 
 # Names too long for an axis lose their middle.
@@ -426,19 +426,19 @@ base_islands <- function(data) {
   base_frame(x, data$at, "log Z", "island", yaxt = "n")
   breaks <- islands_breaks(data)
   graphics::axis(2, breaks$at, breaks$labels)
-  pooled <- data[data$kind == "pooled", ]
+  estimate <- data[data$kind == "fit", ]
   island <- data[data$kind == "island", ]
   colour <- okabe_ito["vermillion"]
-  graphics::abline(v = pooled$log_z, col = colour, lty = "dotted")
+  graphics::abline(v = estimate$log_z, col = colour, lty = "dotted")
   graphics::points(island$log_z, island$at, pch = 19)
   for (at in data$at[data$kind == "dead"]) {
     graphics::text(graphics::par("usr")[1], at, " -Inf", adj = c(0, 0.5))
   }
   graphics::segments(
-    pooled$conf_low, pooled$at, pooled$conf_high,
+    estimate$conf_low, estimate$at, estimate$conf_high,
     col = colour, lwd = 2
   )
-  graphics::points(pooled$log_z, pooled$at, pch = 18, cex = 1.5, col = colour)
+  graphics::points(estimate$log_z, estimate$at, pch = 18, cex = 1.5, col = colour)
 }
 
 base_diagnostics <- function(data) {
@@ -552,13 +552,13 @@ gg_islands <- function(data) {
 }
 
 gg_islands_layers <- function(data) {
-  pooled <- data[data$kind == "pooled", ]
+  estimate <- data[data$kind == "fit", ]
   colour <- okabe_ito[["vermillion"]]
   at <- ggplot2::aes(.data$log_z, .data$at)
   list(
     ggplot2::geom_vline(
       ggplot2::aes(xintercept = .data$log_z),
-      pooled,
+      estimate,
       colour = colour,
       linetype = "dotted"
     ),
@@ -569,7 +569,7 @@ gg_islands_layers <- function(data) {
         .data$log_z, .data$at,
         xmin = .data$conf_low, xmax = .data$conf_high
       ),
-      pooled,
+      estimate,
       colour = colour,
       shape = "diamond",
       size = 1

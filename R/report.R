@@ -3,8 +3,8 @@
 #' The paragraph for a paper
 #'
 #' Says what was done, in the words of a methods section: the method and the version of the
-#' package, the size of the sampler, the estimate with its error, the diagnostics, the seed
-#' and the references. `smc_report()` writes a page with this text, the tables and the
+#' package, the size of the sampler, the estimate with its error and how it was made (bridge
+#' sampling, or the mean of the runs), the diagnostics, the seed and the references. `smc_report()` writes a page with this text, the tables and the
 #' pictures of a fit, to keep it or to send it to someone.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
@@ -27,7 +27,11 @@ report <- function(fit) {
     report_method(fit), report_estimate(fit), report_diagnostics(fit), report_facts(fit)
   )
   paragraph <- gsub("[[:space:]]+", " ", paragraph)
-  structure(paste0(paragraph, "\n\n", report_references), class = "smc_report")
+  references <- c(report_reference, if (is_bridged(fit)) bridge_reference)
+  structure(
+    paste(c(paragraph, references), collapse = "\n\n"),
+    class = "smc_report"
+  )
 }
 
 #' @export
@@ -65,10 +69,15 @@ smc_report <- function(fit, file) {
 
 # the sentences ---------------------------------------------------------------
 
-report_references <- paste(
+report_reference <- paste(
   "Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). Tuning sequential Monte Carlo",
   "samplers via greedy incremental divergence minimization. Proceedings of the 42nd",
   "International Conference on Machine Learning."
+)
+
+bridge_reference <- paste(
+  "Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a",
+  "simple identity: a theoretical exploration. Statistica Sinica 6, 831-860."
 )
 
 kernels_in_words <- c(
@@ -118,9 +127,25 @@ report_estimate <- function(fit) {
   ess <- ess_mean(fit)
   sprintf(
     "From %d independent runs, the log evidence is estimated as %s (standard error %s; 95%%
-      interval %s to %s). Their %s weighted draws are worth about %s independent ones.",
+      interval %s to %s) %s. Their %s weighted draws are worth about %s independent ones.",
     last$islands, number(fit$log_z), number(fit$std_error), number(fit$conf_low),
-    number(fit$conf_high), count(nrow(fit$particles)), count(signif(ess, 2))
+    number(fit$conf_high), report_way(fit), count(nrow(fit$particles)),
+    count(signif(ess, 2))
+  )
+}
+
+# By which of the two methods the estimate was made.
+report_way <- function(fit) {
+  if (!is_bridged(fit)) {
+    return("by the mean of the unbiased estimates of the runs")
+  }
+  by_smc <- fit$estimates[fit$estimates$method == "smc", ]
+  decimals <- decimals_of_error(by_smc$std_error)
+  sprintf(
+    "by bridge sampling (Meng and Wong, 1996): a distribution fitted to the draws of one half
+      of the runs is bridged to the draws of the other half, and conversely. The mean of the
+      unbiased estimates of the runs gives %s (standard error %s)",
+    fixed(by_smc$log_z, decimals), fixed(by_smc$std_error, decimals)
   )
 }
 

@@ -4,12 +4,16 @@
 # adapt: what the arguments of smc() ask for -----------------------------------
 
 # step_fraction, scout: only where the verb has them.
-check_plan <- function(rounds, whiten, scout, max_steps, step_fraction) {
+check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_evals = Inf) {
+  if (!identical(max_evals, Inf)) {
+    max_evals <- check_number(max_evals, "max_evals", min = 1)
+  }
   plan <- list(
     rounds = check_n_rounds(rounds),
     whiten = check_flag(whiten, "whiten"),
     scout = check_flag(scout, "scout"),
-    max_steps = check_count(max_steps, "max_steps", min = 2)
+    max_steps = check_count(max_steps, "max_steps", min = 2),
+    max_evals = max_evals
   )
   if (!missing(step_fraction)) {
     if (!is_number(step_fraction) || step_fraction <= 0 || step_fraction > 1) {
@@ -151,6 +155,9 @@ is_higher <- function(record, other, margin) {
 # can be fitted the number of steps is kept.
 repeat_rounds <- function(course, sampler, path, plan) {
   for (round in seq_len(plan$rounds[2])) {
+    if (!affords_run(course, sampler, plan)) {
+      break
+    }
     course <- one_round(course, sampler, path, plan)
     if (round >= plan$rounds[1] && !course$deserves_another) {
       break

@@ -9,10 +9,11 @@
 #' section Arguments says when to change one.
 #'
 #' `smc()` looks for the target, tunes a sampler on it, and then runs the tuned sampler
-#' several times with fresh randomness. Each of these runs (islands) gives an unbiased
-#' estimate of the evidence: `E[exp(log_z)]` is the normalising constant of the target.
-#' Their mean is the estimate, their spread its standard error. `smc_adapt()` is the first
-#' half, which tunes; `smc_run()` is the second, which runs with a given schedule.
+#' several times with fresh randomness. These runs, the islands, give two estimates of the
+#' evidence: that of SMC, the mean of the islands' own estimates, which are unbiased; and
+#' mostly a second one by bridge sampling, from the islands' draws. The one with the
+#' smaller standard error is `log_z` (see the section Estimates). `smc_adapt()` is the
+#' first half, which tunes; `smc_run()` is the second, which runs with a given schedule.
 #'
 #' @param target what to sample: a target made by [target_function()],
 #'   [target_posterior()], [target_native()] or one of the built-in constructors such as
@@ -40,11 +41,16 @@
 #'   (number in (0, 1]), for KLMC from a reference other than the one that was given. The
 #'   other kernels take the tuned step sizes as they are. See the section on long steps.
 #' @param islands how many independent unbiased runs are made with the schedule
-#'   found (positive integer). Their spread gives the standard error; with one
-#'   there is none.
+#'   found (positive integer). With one there is no standard error; from four on there is
+#'   the bridge estimate too.
 #' @param precision NULL; or a standard error of `log_z` (positive number) for which
 #'   islands are added, up to `max_islands` (positive integer).
 #' @param max_islands see `precision`.
+#' @param max_evals the most evaluations of the target that `smc()` may take (number), the
+#'   scout, all rounds, islands and the bridge included. What is left after the first round
+#'   is kept for the islands: rounds and further passes that would use it up are not made, and
+#'   where it is less than the islands asked for take, there are fewer. It is an error if
+#'   not even one can be run.
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
 #'   [kernel_rwmh()]; or by name, with the options' defaults, `"klmc"`, `"lmc"`, `"mala"` or
 #'   `"rwmh"`. NULL in `smc()` is KLMC, and MALA in a further pass where the diagnostic
@@ -76,11 +82,12 @@
 #'
 #' @return An object of class `smc_fit`, a list with
 #'
-#' * `log_z`: the estimated log normalising constant, the logarithm of the mean of
-#'   the islands' estimates; `std_error`, by the delta method from their spread, or from
-#'   what they predict by themselves (see `islands`) where that is more; `conf_low` and
-#'   `conf_high`, a 95 % interval by Student's t over islands. The last three are NA
-#'   for a single island.
+#' * `log_z`: the estimated log normalising constant; `std_error`, its standard error;
+#'   `conf_low` and `conf_high`, a 95 % interval. They are the row of `estimates` with the
+#'   smaller standard error. The last three are NA for a single island.
+#' * `estimates`: a data frame with a row for the `method` `"smc"` and, where there is one,
+#'   a row for the `"bridge"`: `log_z`, `std_error`, `conf_low` and `conf_high`. See the
+#'   section Estimates. `smc_run()` and `smc_adapt()` give `"smc"` alone.
 #' * `particles`: numeric matrix, a row a draw, the columns named; all islands
 #'   together. `log_weights`: their log weights, each island in proportion to its
 #'   estimate (numeric vector; the weights sum to one). `island`: the island of each
@@ -105,14 +112,16 @@
 #'   points that a Stan program rejects), `seconds`, and `used`: FALSE for a run whose
 #'   reference was rejected.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
+#'   `log_z` and the three after it are SMC's in all rows; `n_target_evals` of the `"final"`
+#'   row has the evaluations of the bridge and of the diagnostic `edges` too.
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
 #'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"` and `"shape"` from a fit. `kernel` is
 #'   the name of the kernel. Both are NA for the scout.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
 #'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
 #'   that it predicts by itself, from how its particles descend from those that it began
-#'   with (Lee and Whiteley, 2018), among others. Those of a further pass are numbered from
-#'   65,537 on, those of a second one from 131,073 on. NULL for `smc_adapt()`.
+#'   with (Lee and Whiteley, 2018), among others. Those of the first further pass are
+#'   numbered from 65,537 on, and each pass begins 65,536 later. NULL for `smc_adapt()`.
 #' * `diagnostics`: a data frame with a row a diagnostic: `name`, `value`, `limit`,
 #'   `passed`, and `says`, what is wrong where it has not passed. See the section on
 #'   warnings. NULL for `smc_adapt()`.
@@ -129,6 +138,7 @@
 #'   | `target`, `...` | always: it is your model |
 #'   | `seed` | the same result is wanted again, without `set.seed()` |
 #'   | `precision`, `max_islands` | the standard error is too large |
+#'   | `max_evals` | the target is dear |
 #'   | `n_particles` | a fit warns, or there may be several modes: 4096, say |
 #'   | **where particles start** | |
 #'   | `reference` | you know where the target is, or that it has far-off modes: make it wide |
@@ -153,31 +163,65 @@
 #'   | race | one small run from each candidate: `draws`, `cover`, `best`, `given` | the scout found nothing | `fit$runs` |
 #'   | rounds | fit a reference to the best run, tune a run from it, keep it or reject it | `rounds = 0` | `fit$runs` |
 #'   | islands | independent, unbiased runs with what was tuned | `smc_adapt()` | `fit$islands` |
+#'   | bridge | a second estimate, from the islands' draws | `smc_run()`, `whiten = FALSE`, fewer than four islands | `fit$estimates` |
 #'   | diagnostics | look for signs that the estimate is wrong | `smc_adapt()` | `fit$diagnostics` |
 #'   | further passes | fit a reference to the islands' draws, then rounds and new islands | nothing calls for it, or `whiten = FALSE` | `fit$runs` |
 #'
 #'   *Race.* The runs have 256 particles and 16 steps (32 from `cover`, which spans several
 #'   basins). What an estimate misses lowers it, so a candidate later in the order wins where
 #'   its estimate is higher by more than two errors. Where the given reference wins, it is
-#'   run again with all particles and along the whole schedule.
+#'   run again with all particles and along the whole schedule. So is a winner nearly all of
+#'   whose weight descends from a single particle.
 #'
-#'   *Fits.* A round fits the first of these that it can and may fit. `shape`: location and
-#'   log scale of some variables depend on others, the conditioning variables (funnels,
-#'   hierarchies, curved targets), or the reference is a Student t (heavy tails); it must
-#'   make the particles likelier than a normal distribution does. `normal`: a normal
-#'   distribution from particles and gradients together. `location`: the last reference,
-#'   moved to the mean. Fitted normals have 1.5 times the variance, and conditioning
-#'   variables 4 times: a reference that is too narrow does more harm than one that is too
-#'   wide. No shape is fitted to particles that started from the given reference.
+#'   *Fits.* A round fits the first of these that it can and may fit.
+#'
+#'   * `shape`: a distribution that makes the particles likelier than a normal one does.
+#'     Location and log scale of some variables may depend on others, the conditioning
+#'     variables (funnels, hierarchies, curved targets). A variable may be skew or have heavy
+#'     tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
+#'     the reference may be a Student t instead. Necks are found by the gradients: where a
+#'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value
+#'     `z` and the gradient `g` is its scale at that very point. Kernels without gradients
+#'     have `log(abs(z))` alone, which is noisy.
+#'   * `normal`: a normal distribution from particles and gradients together.
+#'   * `location`: the last reference, moved to the mean.
+#'
+#'   Fitted references have 1.5 times the variance, and their conditioning variables 4
+#'   times: a reference that is too narrow does more harm than one that is too wide. No shape
+#'   is fitted to particles that started from the given reference.
 #'
 #'   *Verdict.* A round is rejected when all its particles die, when its estimate falls by
 #'   more than 0.5 and two errors, or when its barrier rises by more than 5 %. Then simpler
 #'   fits remain. Rounds go on, up to the most, as long as the barrier falls by a fifth, the
 #'   particles are wider than a normal reference, or a rejected fit leaves a simpler one.
 #'
-#'   *Further passes.* At most two are made: where another shape fits the islands' draws
-#'   clearly better, or where a diagnostic has failed and a reference can be fitted. A
-#'   proposal whose first run finds less evidence is rejected, and the islands stay.
+#'   *Further passes.* One is made where another shape fits the islands' draws clearly
+#'   better, where the reference has a shape and the first pass is over (particles of a
+#'   single round have shown it only roughly), or where a diagnostic has failed and a
+#'   reference can be fitted. At most five are made; after the second only while the
+#'   estimate still rises (the diagnostic `passes`). A proposal whose first run finds less
+#'   evidence is rejected, and the islands stay.
+#' @section Estimates: The estimate of SMC is the logarithm of the mean of the islands'
+#'   estimates. Each of these is unbiased: the mean of `exp(log_z)` over all runs that might
+#'   have been made is the normalising constant, for any number of particles. (Its logarithm
+#'   is low by half its variance.) The standard error is by the delta method from the spread
+#'   of the islands, or from what they predict by themselves (`predicted_sd`) where that is
+#'   more; the interval is by Student's t over islands.
+#'
+#'   The bridge is an estimate from the islands' draws and from draws of a distribution that
+#'   is fitted to them (Meng and Wong, 1996). The islands are halved: the distribution fitted
+#'   to one half is bridged to the draws of the other, then the halves change places, and
+#'   the mean of the two is the estimate. This is done in the coordinates of the reference,
+#'   where the distribution is normal, or a Student t where the reference is one. The bridge
+#'   is not unbiased. It is consistent: right in the limit of many particles, where these
+#'   represent the target. Its standard error is mostly much smaller, since it does not
+#'   carry the noise of the way from the reference. The error is that of its two samples,
+#'   where particles with a common ancestor, or of one island, count as one draw.
+#'
+#'   `smc()` makes the bridge where it adapts with `whiten`, where at least four islands
+#'   live, and where the kernel is not biased. Both estimates fall short where
+#'   all islands have missed a part of the target. Where they contradict each other the
+#'   diagnostic `estimates` fails.
 #' @section Warnings: A warning of class `autosmc_warning_unreliable` says which diagnostics
 #'   have failed, and a fit says so when it is printed. All are in `fit$diagnostics`:
 #'
@@ -193,7 +237,9 @@
 #'   | `proper` | decimal logarithm of the width that the scout found | 12 | a prior that is proper |
 #'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles |
 #'   | `basins` | evidence of basins that hold too few draws | 0.02 | more particles, a wide reference |
-#'   | `rounds` | `log_z` with earlier, surer runs that found more | 4 errors beyond 0.05 | more particles |
+#'   | `estimates` | the estimate of SMC with that of the bridge, in errors of the difference | 4 | more particles |
+#'   | `rounds` | the estimate of SMC with earlier, surer runs that found more | 4 errors beyond 0.05 | more particles |
+#'   | `passes` | `log_z` with that of the pass before (after further passes) | 2 errors and 0.02 above it | more particles |
 #'
 #'   A diagnostic that does not apply is left out. That all have passed does not prove the
 #'   estimate right: what neither scout nor islands have seen, none of them shows. A warning
@@ -204,13 +250,15 @@
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
 #'   a step `n_particles * (n_moves * n_steps + 1)` times. Tuning adds
-#'   `n_subsample` for each evaluation of its objective.
+#'   `n_subsample` for each evaluation of its objective. The bridge evaluates the log density
+#'   once for every draw of the islands, without a gradient.
 #' @section Reproducibility: The same seed gives the same fit on the same machine, but for
 #'   the time it took (`runs$seconds`), with any number of processes. With another BLAS or
 #'   processor the last bits of matrix products differ. They grow on the way, so that the
 #'   fit is another one of the same quality; `fit$session` says what it was made with.
-#'   `smc_run()` with the schedule, the reference, the kernel
-#'   and the seed of a fit repeats its final run.
+#'   `smc_run()` with the schedule, the reference, the kernel, the number of islands and the
+#'   seed of a fit repeats its islands, and so its estimate by SMC; after further passes they
+#'   are other islands of the same kind.
 #' @section Errors: All have the class `autosmc_error` and one of
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.
@@ -228,15 +276,15 @@
 #' one.
 #' @section Hard edges: Where the density is zero beyond an edge that many particles come
 #'   near, the unadjusted kernels (`kernel_klmc()`, `kernel_lmc()`) lose the paths that would
-#'   have crossed it and come back, and `exp(log_z)` is too low on average. The diagnostic
+#'   have crossed it and come back, and the estimate is too low on average. The diagnostic
 #'   `edges` looks for such edges. Where it fails and no `kernel` was asked for, a further
 #'   pass uses `kernel_mala()`, which rejects such moves. It is better to give the edge as
 #'   the bound of a variable (`lower`, `upper` of [target_function()]).
 #' @section Long steps: The divergence that the tuner minimises is a mean over the paths
 #'   that the particles take. It does not see those that would have to come from where no
 #'   particle is. A long step of KLMC can lead there, where the density bends sharply. With
-#'   such steps `exp(log_z)` is still unbiased, but by values so rare that no run meets them:
-#'   it is nearly always a few percent too low, and the islands agree on it. So the islands
+#'   such steps the estimate of SMC is still unbiased, but by values so rare that no run meets
+#'   them: it is nearly always a few percent too low, and the islands agree on it. So the islands
 #'   run with three quarters of the tuned step sizes (`step_fraction`), and with two thirds
 #'   of that from a reference with a shape. The price in variance is small. On the long way
 #'   from the given reference it is not, so there the steps are left as they are.
@@ -258,6 +306,12 @@
 #'
 #'   Lee and Whiteley (2018), *Variance estimation in the particle filter*, for
 #'   `predicted_sd`.
+#'
+#'   Meng and Wong (1996), *Simulating ratios of normalizing constants via a simple identity:
+#'   a theoretical exploration*, for the bridge.
+#'
+#'   Jones and Pewsey (2009), *Sinh-arcsinh distributions*, for references with skew
+#'   variables or heavy tails.
 #' @examples
 #' # a function of one's own, whose log evidence is log(2 pi) = 1.838: the estimate is within
 #' # two standard errors of it, nearly always, and the last line says that all is well
@@ -289,6 +343,7 @@ smc <- function(
   islands = 8,
   precision = NULL,
   max_islands = 64,
+  max_evals = Inf,
   kernel = NULL,
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
@@ -304,9 +359,11 @@ smc <- function(
   chooses_kernel <- is.null(kernel)
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
-  plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction)
+  plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals)
   plan$chooses_kernel <- chooses_kernel
   islands <- check_islands(islands, precision, max_islands)
+  plan$n_islands <- islands$islands
+  plan$seeks_precision <- !is.null(precision)
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
@@ -319,6 +376,7 @@ smc <- function(
   result <- once_each(if (adapts) {
     passes(sampler, path, plan, islands)
   } else {
+    islands <- affordable_islands(islands, sampler, path, list(), plan)
     conclude(sampler, run_islands(sampler, path, islands))
   })
   new_fit(result$sampler, result, c(plan, islands), call)

@@ -2,8 +2,9 @@
 
 #' Print a fit, and summarise its draws
 #'
-#' Printed, a fit shows the log evidence with its error and interval, the posterior of the
-#' first six variables, how it was found, and last the verdict of its diagnostics.
+#' Printed, a fit shows the log evidence with its error and interval, followed by
+#' `(bridge)` where it is the bridge estimate (see [smc()]), the posterior of the first six
+#' variables, how it was found, and last the verdict of its diagnostics.
 #' `summary()` has all variables, and prints the schedule as well.
 #'
 #' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()], or its summary.
@@ -17,8 +18,8 @@
 #'   standard error of the mean, from the spread of the islands (NA for one island).
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be.
 #' @source The estimate of a mean is the ratio of two means over islands, of
-#'   `exp(log_z)` times the island's own weighted mean, and of `exp(log_z)`; `mcse` is
-#'   its standard error by the delta method.
+#'   the island's `exp(log_z)` times its own weighted mean, and of its `exp(log_z)`; `mcse`
+#'   is the standard error by the delta method.
 #' @seealso [tidy.smc_fit()] for data frames, [coef.smc_fit()] for R's usual generics,
 #'   [report()] for a paragraph of text.
 #' @examples

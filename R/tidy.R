@@ -20,7 +20,7 @@
 #'   island.
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `conf_low`,
-#'   `conf_high`, `biased`, `kernel`, `dim`, `n_particles`, `n_steps`, `islands`,
+#'   `conf_high` (of the estimate with the smaller error), `biased`, `kernel`, `dim`, `n_particles`, `n_steps`, `islands`,
 #'   `converged` (whether all of the fit's diagnostics have passed; NA where there are
 #'   none), `ess_mean`, `n_objective_evals`, `n_target_evals` and `seconds` (of all runs
 #'   together) and `seed`. `ess_mean` is how many independent draws would give means as

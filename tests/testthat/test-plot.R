@@ -176,7 +176,7 @@ test_that("the barrier rises from 0 to that of each run", {
   expect_equal(unname(ends[, 4]), c(rounds, klmc_fit$islands$barrier))
 })
 
-test_that("the islands are shown with the pooled estimate and its interval", {
+test_that("the islands are shown with the estimate of the fit and its interval", {
   fit <- klmc_fit
   p <- picture(fit, "islands")
   expect_equal(ggplot2::layer_data(p, 1)$xintercept, fit$log_z)

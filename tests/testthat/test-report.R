@@ -29,6 +29,22 @@ test_that("the text has the numbers of the fit", {
   expect_false(shown$visible)
 })
 
+test_that("it names the method of the estimate, and gives its source", {
+  fit$estimates$std_error <- c(smc = 1, bridge = 0.5)
+  by_bridge <- report(fit)
+  expect_match(by_bridge, "by bridge sampling (Meng and Wong, 1996)", fixed = TRUE)
+  expect_match(by_bridge, "Meng, X.-L. and Wong, W. H. (1996)", fixed = TRUE)
+  by_smc <- sprintf("%.3f (standard error 1.000)", fit$estimates$log_z[1])
+  expect_match(by_bridge, by_smc, fixed = TRUE)
+  expect_output(print(fit), "95 % interval .* \\(bridge\\)\n")
+
+  fit$estimates$std_error <- c(smc = 0.5, bridge = 1)
+  by_smc <- report(fit)
+  expect_match(by_smc, "by the mean of the unbiased estimates of the runs", fixed = TRUE)
+  expect_no_match(by_smc, "Meng", fixed = TRUE)
+  expect_output(print(fit), "95 % interval [-0-9.]+ to [-0-9.]+\n")
+})
+
 test_that("it says what is wrong, or not known", {
   doubtful <- fit
   doubtful$diagnostics$passed[2] <- FALSE

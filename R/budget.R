@@ -1,0 +1,56 @@
+# The budget: how many evaluations of the target a call of smc() may take (`max_evals`).
+# What is exact in advance, the islands, is kept back for; what is not, a run that tunes, is
+# foreseen from the last one.
+
+# So far, the scout, all rounds and the islands of earlier passes.
+evaluations_spent <- function(course) {
+  of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
+  sum(course$scout$n_target_evals, of_runs, course$n_final_evals)
+}
+
+# At most those of an island along a path of so many steps, with its part of bridge and
+# diagnostics. For a precision the bridge is made again whenever islands have been added,
+# up to twice as many each time: that is two bridges at most.
+island_evaluations <- function(sampler, n_steps, course, plan) {
+  moves <- if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
+  bridges <- if (plan$seeks_precision) 2 else 1
+  sampler$n_particles * (1 + moves * n_steps + bridges) +
+    n_edge_trials(sampler, course) / plan$n_islands
+}
+
+# Whether another run that tunes leaves enough for the islands.
+affords_run <- function(course, sampler, plan) {
+  if (is.null(plan$max_evals) || is.infinite(plan$max_evals)) {
+    return(TRUE)
+  }
+  best <- course$best
+  run <- rules$dearer_run * best$runs$n_target_evals *
+    sampler$n_particles / best$runs$n_particles
+  islands <- plan$n_islands * island_evaluations(sampler, nrow(best$steps), course, plan)
+  evaluations_spent(course) + run + islands <= plan$max_evals
+}
+
+# As many of the islands asked for as there are evaluations left.
+affordable_islands <- function(islands, sampler, path, course, plan) {
+  if (is.infinite(plan$max_evals)) {
+    return(islands)
+  }
+  spent <- evaluations_spent(course)
+  each <- island_evaluations(sampler, length(path$lambda), course, plan)
+  n <- floor((plan$max_evals - spent) / each)
+  if (n < 1) {
+    count <- function(n) format(ceiling(n), big.mark = ",", scientific = FALSE)
+    abort(
+      c(
+        "{.arg max_evals} is too small: adaptation has taken {count(spent)} evaluations of
+          the target, and an island takes {count(each)} more.",
+        "i" = "Give at least {count(spent + plan$n_islands * each)}, or fewer
+          {.arg n_particles}."
+      ),
+      "input"
+    )
+  }
+  islands$islands <- min(islands$islands, n)
+  islands$max_islands <- min(islands$max_islands, n)
+  islands
+}
