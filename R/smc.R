@@ -376,7 +376,7 @@ smc <- function(
   result <- once_each(if (adapts) {
     passes(sampler, path, plan, islands)
   } else {
-    islands <- affordable_islands(islands, sampler, path, list(), plan)
+    islands <- affordable_islands(islands, sampler, path, NULL, plan)
     conclude(sampler, run_islands(sampler, path, islands))
   })
   new_fit(result$sampler, result, c(plan, islands), call)

@@ -1,0 +1,47 @@
+# How many evaluations of the target a call may take.
+
+target <- target_gaussian(3, mean = 2)
+spent <- function(fit) sum(fit$runs$n_target_evals)
+small <- function(..., seed = 1) {
+  suppressWarnings(smc(target, n_particles = 128, ..., seed = seed))
+}
+
+test_that("max_evals is respected, whatever it leaves out", {
+  free <- small()
+  for (part in c(0.95, 0.85, 0.75)) {
+    limit <- floor(part * spent(free))
+    fit <- small(max_evals = limit)
+    expect_lte(spent(fit), limit)
+    expect_true(nrow(fit$islands) >= 1)
+  }
+})
+
+test_that("a limit that is not reached changes nothing", {
+  free <- small()
+  expect_identical(small(max_evals = 1e7)$estimates, free$estimates)
+  expect_identical(small(max_evals = Inf)$estimates, free$estimates)
+})
+
+test_that("fewer islands are run where there is not enough for all", {
+  kernel <- kernel_klmc(step_size = 0.3, refresh_rate = 0.5)
+  one <- function(...) small(kernel = kernel, n_steps = 10, ...)
+  # without adaptation there is no bridge: an island takes 128 * 11
+  expect_equal(nrow(one()$islands), 8)
+  limit <- 5 * 128 * 12
+  fit <- one(max_evals = limit)
+  expect_equal(nrow(fit$islands), 5)
+  expect_equal(spent(fit), 5 * 128 * 11)
+})
+
+test_that("a precision is sought within the limit", {
+  free <- small(precision = 1e-4, max_islands = 32)
+  fit <- small(precision = 1e-4, max_islands = 32, max_evals = spent(free) / 2)
+  expect_lte(spent(fit), spent(free) / 2)
+})
+
+test_that("a limit that not even one island keeps is an error", {
+  expect_error(small(max_evals = 100), "max_evals.*too small", class = "autosmc_error_input")
+  for (bad in list(0, -1, NA, "many", c(1, 2))) {
+    expect_error(small(max_evals = bad), "max_evals", class = "autosmc_error_input")
+  }
+})
