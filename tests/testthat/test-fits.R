@@ -529,7 +529,7 @@ test_that("gradients find a neck from so few draws that sizes do not", {
     by_sizes <- internal("fit_driven")(points[c("x", "w")], L, n, n)
     c(identical(by_gradients$drivers, 1L), identical(by_sizes$drivers, 1L))
   })
-  # in trials of 20 it were 19 and 5
+  # of 20 trials with another seed they found 19 and 5
   expect_gt(mean(found[1, ]), 0.75)
   expect_lt(mean(found[2, ]), 0.5)
 })

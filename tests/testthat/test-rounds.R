@@ -261,7 +261,7 @@ positive <- target_function(
 near <- reference_gaussian(5)
 far <- reference_gaussian(-100)
 
-test_that("a race keeps to the scout where the given reference finds no more, and to few particles and steps", {
+test_that("a race is short, and the reference given must find more to win it", {
   rows <- race_rows(course <- race_of(near, reference_gaussian(8), positive))
   expect_identical(rows$label, c("best", "given"))
   expect_identical(rows$n_particles, c(256L, 256L))
