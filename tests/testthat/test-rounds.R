@@ -235,6 +235,67 @@ course_of <- function(target, rounds, ..., scout = FALSE, n_steps = 12, seed = 1
   )
 }
 
+# the race --------------------------------------------------------------------
+
+# A race of the reference `found`, as the scout's, and of `given`.
+race_of <- function(found, given, target, n_particles = 512) {
+  course <- list(
+    allowed = c("location", "normal", "shape"), scout = list(references = list(best = found))
+  )
+  sampler <- sampler_for(target, n_particles = n_particles, reference = given)
+  internal("race")(course, sampler, list(lambda = schedule_power(24)[-1]))
+}
+
+race_rows <- function(course) {
+  rows <- lapply(course$records, function(r) {
+    as.data.frame(r$runs)[c("label", "n_particles", "n_steps", "predicted_sd")]
+  })
+  cbind(do.call(rbind, rows), used = course$used)
+}
+
+# From far off nothing lives: a normal variable that cannot be negative.
+positive <- target_function(
+  function(x) ifelse(x[, 1] > 0, dnorm(x[, 1], 5, log = TRUE), -Inf), 1,
+  gradient = function(x) 5 - x, vectorized = TRUE
+)
+near <- reference_gaussian(5)
+far <- reference_gaussian(-100)
+
+test_that("a race is short, and the reference given must find more to win it", {
+  rows <- race_rows(course <- race_of(near, reference_gaussian(8), positive))
+  expect_identical(rows$label, c("best", "given"))
+  expect_identical(rows$n_particles, c(256L, 256L))
+  expect_identical(rows$n_steps, c(16L, 16L))
+  expect_identical(rows$used, c(TRUE, FALSE))
+  expect_identical(course$best$reference, near)
+})
+
+test_that("what dies in a race loses it", {
+  rows <- race_rows(course <- race_of(near, far, positive))
+  expect_identical(rows$used, c(TRUE, FALSE))
+  expect_identical(course$best$reference, near)
+  # where it is the given one that lives, its own path is run as it was given
+  rows <- race_rows(course <- race_of(far, near, positive))
+  expect_identical(rows$label, c("best", "given", "given"))
+  expect_identical(rows$used, c(FALSE, FALSE, TRUE))
+  expect_identical(c(rows$n_particles[3], rows$n_steps[3]), c(512L, 24L))
+  expect_identical(course$best$reference, near)
+  error <- catch(race_of(far, far, positive))
+  expect_s3_class(error, "autosmc_error_degenerate")
+})
+
+test_that("a winner that rests on one genealogy runs again, with all particles and steps", {
+  course <- race_of(
+    reference_gaussian(30, sd = 0.3), reference_gaussian(200, sd = 0.1), target_gaussian(10)
+  )
+  rows <- race_rows(course)
+  expect_gt(rows$predicted_sd[1], 0.7)
+  expect_identical(rows$label, c("best", "given", "best"))
+  expect_identical(rows$used, c(FALSE, FALSE, TRUE))
+  expect_identical(c(rows$n_particles[3], rows$n_steps[3]), c(512L, 24L))
+  expect_identical(course$best, course$records[[3]])
+})
+
 test_that("each round is recorded", {
   fit <- in_rounds(rounds = 3)
   expect_identical(fit$runs$round, 0:3)
