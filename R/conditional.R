@@ -9,9 +9,9 @@ log_size_variance <- pi^2 / 8
 # condition_on() returns it. Conditioning variables are found one after the other, as long
 # as each makes the particles likelier. points: list(x, g, w), with the gradients of the
 # log target at x, or NULL; n: how many independent draws they are worth by their weights;
-# families: by their genealogies. NULL where no such reference does better than the normal
+# genealogies: by their genealogies. NULL where no such reference does better than the normal
 # distribution with the factor L.
-fit_driven <- function(points, L, n, families) {
+fit_conditional <- function(points, L, n, genealogies) {
   x <- points$x
   w <- points$w
   z <- whitened(L, x)
@@ -22,18 +22,18 @@ fit_driven <- function(points, L, n, families) {
     list(z = z, g = if (!is.null(points$g)) points$g %*% L),
     list(z = sweep(x, 2, sd, "/"), g = if (!is.null(points$g)) sweep(points$g, 2, sd, "*"))
   )
-  normal <- normal_in_points(points, L, families)
+  normal <- normal_in_points(points, L, genealogies)
   best <- list(criterion = sum(w * log_normal(
     whitened(normal$L, sweep(x, 2, normal$mean)), normal$L
   )))
   repeat {
     found <- unique(c(
-      find_scaling(x, w, views, best$drivers, n), find_bending(w, views, best$drivers, n)
+      find_scaling(x, w, views, best$conditioning, n), find_bending(w, views, best$conditioning, n)
     ))
-    tried <- lapply(found, function(k) condition_on(points, c(best$drivers, k), n, families))
+    tried <- lapply(found, function(k) condition_on(points, c(best$conditioning, k), n, genealogies))
     criteria <- vapply(tried, function(t) if (is.null(t)) -Inf else t$criterion, 0)
     if (length(tried) == 0 || max(criteria) <= best$criterion) {
-      return(if (!is.null(best$drivers)) best)
+      return(if (!is.null(best$conditioning)) best)
     }
     best <- tried[[which.max(criteria)]]
     views <- list(best[c("z", "g")])
@@ -43,14 +43,14 @@ fit_driven <- function(points, L, n, families) {
 # A normal distribution by gradients, as conditional ones are fitted: that by moments, with
 # the factor L, is closer to these very particles, but only to them where their genealogies
 # are few.
-normal_in_points <- function(points, L, families) {
+normal_in_points <- function(points, L, genealogies) {
   normal <- if (!is.null(points$g)) {
     match_normal(points$x, points$g, points$w, lambda = 1 / sum(points$w^2))
   }
   if (is.null(normal)) {
     return(list(mean = numeric(ncol(points$x)), L = L))
   }
-  widen(normal, points$x, points$w, families)
+  widen(normal, points$x, points$w, genealogies)
 }
 
 # z in the rows L z of x.
@@ -61,8 +61,8 @@ log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
 
 # The coordinate with the strongest linear relation to the logarithms of the others' scales,
 # in one of their views; NULL when it is weak, or may be chance.
-find_scaling <- function(x, w, views, drivers, n) {
-  free <- setdiff(seq_len(ncol(x)), drivers)
+find_scaling <- function(x, w, views, conditioning, n) {
+  free <- setdiff(seq_len(ncol(x)), conditioning)
   followers <- length(free) - 1
   if (followers < 1) {
     return(NULL)
@@ -94,9 +94,9 @@ log_scales <- function(z, g) {
 
 # The coordinate whose square explains most of another one's variance; NULL when it is
 # little, or may be chance. Whitened coordinates have no linear relations left.
-find_bending <- function(w, views, drivers, n) {
+find_bending <- function(w, views, conditioning, n) {
   z <- views[[1]]$z
-  free <- setdiff(seq_len(ncol(z)), drivers)
+  free <- setdiff(seq_len(ncol(z)), conditioning)
   if (length(free) < 2) {
     return(NULL)
   }
@@ -121,20 +121,20 @@ find_bending <- function(w, views, drivers, n) {
 # what is left. The weights matter: where the scale is small the location must be right to
 # a fraction of it. `criterion` is the mean log density, less what as many parameters gain
 # by chance (Schwarz).
-condition_on <- function(points, drivers, n, families) {
+condition_on <- function(points, conditioning, n, genealogies) {
   x <- points$x
   w <- points$w
   d <- ncol(x)
-  followers <- setdiff(seq_len(d), drivers)
-  among_drivers <- fit_scale(x[, drivers, drop = FALSE], w)
-  if (is.null(among_drivers)) {
+  followers <- setdiff(seq_len(d), conditioning)
+  among_conditioning <- fit_scale(x[, conditioning, drop = FALSE], w)
+  if (is.null(among_conditioning)) {
     return(NULL)
   }
   L <- matrix(0, d, d)
-  L[drivers, drivers] <- among_drivers
-  z_drivers <- whitened(among_drivers, x[, drivers, drop = FALSE])
-  design <- cbind(1, z_drivers)
-  bent <- cbind(design, z_drivers^2 - 1)
+  L[conditioning, conditioning] <- among_conditioning
+  z_conditioning <- whitened(among_conditioning, x[, conditioning, drop = FALSE])
+  design <- cbind(1, z_conditioning)
+  bent <- cbind(design, z_conditioning^2 - 1)
   location <- matrix(0, 1 + ncol(bent), d)
   log_scale <- matrix(0, ncol(design), d)
   for (sweep in seq_len(rules$location_sweeps)) {
@@ -153,7 +153,7 @@ condition_on <- function(points, drivers, n, families) {
     g <- if (!is.null(points$g)) points$g %*% L
     for (j in followers) {
       scale <- exp(drop(design %*% log_scale[, j]))
-      at <- regress_briefly(cbind(1, scale * bent), u[, j], precisions(w, scale), families)
+      at <- regress_briefly(cbind(1, scale * bent), u[, j], precisions(w, scale), genealogies)
       location[, j] <- at$coefficients
       # least squares draws the line to points of high leverage: make up for it
       off <- at$residuals / sqrt(1 - at$leverage)
@@ -164,21 +164,21 @@ condition_on <- function(points, drivers, n, families) {
   centred <- sweep(u, 2, location[1, ])
   z <- centred * exp(-design %*% log_scale) - bent %*% location[-1, , drop = FALSE]
   scale <- sqrt(colSums(w * z^2))
-  scale[drivers] <- 1
+  scale[conditioning] <- 1
   z <- sweep(z, 2, scale, "/")
   if (!is.null(g)) {
     g <- sweep(g * exp(design %*% log_scale), 2, scale, "*") # but for the conditioning variables
   }
-  rows <- 2 + seq_along(drivers)
+  rows <- 2 + seq_along(conditioning)
   fit <- list(
-    drivers = drivers,
+    conditioning = conditioning,
     z = z,
     g = g,
     centre = drop(L %*% location[1, ]),
     L = L %*% diag(scale, d),
     offset = location[2, ] / scale,
     shift = t(location[rows, , drop = FALSE]) / scale,
-    curve = t(location[rows + length(drivers), , drop = FALSE]) / scale,
+    curve = t(location[rows + length(conditioning), , drop = FALSE]) / scale,
     slope = t(log_scale[-1, , drop = FALSE])
   )
   n_parameters <- sum(location != 0) + sum(log_scale != 0)

@@ -99,7 +99,7 @@ diagnose_estimates <- function(estimates) {
 # draws have covariance I.
 diagnose_gradients <- function(final, has_edges = FALSE) {
   # with few genealogies the standard errors are not known themselves
-  if (is.null(final$gradients) || has_edges || n_families(final) < rules$least_families) {
+  if (is.null(final$gradients) || has_edges || n_genealogies(final) < rules$least_genealogies) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
@@ -107,8 +107,8 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
   z <- final$coordinates[weighty$rows, , drop = FALSE]
   g <- final$gradients[weighty$rows, , drop = FALSE]
   d <- ncol(z)
-  families <- final$origins[weighty$rows]
-  first <- max(abs(t_values(g, w, families)))
+  genealogies <- final$origins[weighty$rows]
+  first <- max(abs(t_values(g, w, genealogies)))
   list(
     diagnostic(
       "mean_gradient", first, stats::qnorm(rules$gradient_level / (2 * d), lower.tail = FALSE),
@@ -117,19 +117,19 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
         format(first, digits = 2)
       )
     ),
-    diagnose_stein(z, g, w, families)
+    diagnose_stein(z, g, w, genealogies)
   )
 }
 
 # The weighted means of columns, over their standard errors. Particles that descend from
 # the same first one count as one draw.
-t_values <- function(x, w, families) {
+t_values <- function(x, w, genealogies) {
   mean <- colSums(w * x)
-  error <- sqrt(colSums(rowsum(w * sweep(x, 2, mean), families)^2))
+  error <- sqrt(colSums(rowsum(w * sweep(x, 2, mean), genealogies)^2))
   ifelse(error > 0, mean / error, 0)
 }
 
-diagnose_stein <- function(z, g, w, families) {
+diagnose_stein <- function(z, g, w, genealogies) {
   z <- sweep(z, 2, colSums(w * z))
   if (ncol(z) <= rules$largest_dense) {
     upper <- tryCatch(chol(crossprod(sqrt(w) * z)), error = function(e) NULL)
@@ -143,7 +143,7 @@ diagnose_stein <- function(z, g, w, families) {
     z <- sweep(z, 2, sd, "/")
     g <- sweep(g, 2, sd, "*")
   }
-  t <- t_values(z * g + 1, w, families)
+  t <- t_values(z * g + 1, w, genealogies)
   value <- sqrt(mean(t^2))
   diagnostic(
     "stein", value, rules$stein,

@@ -7,7 +7,7 @@
 # The variance of a fitted reference is larger than that of the particles: tails
 # that are too light make an estimate that is too low, and looks fine.
 inflation <- 1.5
-inflation_drivers <- 4
+inflation_conditioning <- 4
 
 rungs <- list(
   location = list(fit = function(record) fit_location(record)),
@@ -56,17 +56,17 @@ thinned <- function(weighty, n) {
 
 # How many independent draws the particles are worth, by their genealogies: which of them
 # descend from the same first one.
-n_families <- function(record) {
-  1 / sum(family_shares(record)^2)
+n_genealogies <- function(record) {
+  1 / sum(genealogy_shares(record)^2)
 }
 
-family_shares <- function(record) {
+genealogy_shares <- function(record) {
   rowsum(exp(normalise_log(record$log_weights)), record$origins)
 }
 
 is_normal <- function(reference) {
   inherits(reference, "smc_reference_gaussian") &&
-    is.null(reference$driven) && is.null(reference$tails)
+    is.null(reference$conditional) && is.null(reference$tails)
 }
 
 # A normal reference with the factor of a covariance.
@@ -78,17 +78,17 @@ new_fitted_reference <- function(mean, chol) {
 }
 
 # A reference that is normal in other coordinates. shape: of fit_shape(), with `L`,
-# `drivers`, `shift`, `slope` and `curve` of condition_on(), and `tails` of fit_tails(),
+# `conditioning`, `shift`, `slope` and `curve` of condition_on(), and `tails` of fit_tails(),
 # where there are any. The conditioning variables are inflated more: particles that began
 # in the middle of a neck, or of a bend, have not seen its ends.
 new_shaped_reference <- function(mean, shape) {
   reference <- with_chol(reference_gaussian(mean + shape$centre), shape$L)
-  if (!is.null(shape$drivers)) {
-    reference$driven <- shape[c("drivers", "offset", "shift", "slope", "curve")]
+  if (!is.null(shape$conditioning)) {
+    reference$conditional <- shape[c("conditioning", "offset", "shift", "slope", "curve")]
   }
   reference$tails <- shape$tails[c("location", "scale", "skew", "tail")]
   reference$inflation <- rep(sqrt(inflation), length(mean))
-  reference$inflation[shape$drivers] <- sqrt(inflation_drivers)
+  reference$inflation[shape$conditioning] <- sqrt(inflation_conditioning)
   reference
 }
 
@@ -159,7 +159,7 @@ fit_by_gradients <- function(record, weighty) {
   if (is.null(inner)) {
     return(NULL)
   }
-  inner <- widen(inner, z, weighty$w, n_families(record))
+  inner <- widen(inner, z, weighty$w, n_genealogies(record))
   list(reference = as_reference(
     compose(normal_of(record$reference, ncol(z)), inner), inflation
   ))
@@ -244,17 +244,17 @@ fit_shape <- function(record) {
   x <- moments$centred
   w <- weighty$w
   n <- 1 / sum(w^2)
-  families <- n_families(record)
+  genealogies <- n_genealogies(record)
   normal <- list(
     z = whitened(moments$L, x), L = moments$L, centre = 0,
     criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
   )
   points <- list(x = x, g = target_gradients(record, weighty$rows), w = w)
-  conditional <- fit_driven(points, moments$L, n, families)
-  shape <- add_tails(if (is.null(conditional)) normal else conditional, w, families)
-  student <- fit_student(x, w, moments$L, families)
+  conditional <- fit_conditional(points, moments$L, n, genealogies)
+  shape <- add_tails(if (is.null(conditional)) normal else conditional, w, genealogies)
+  student <- fit_student(x, w, moments$L, genealogies)
   is_student <- is.null(conditional) && isTRUE(student$criterion > shape$criterion)
-  if (!is_student && is.null(shape$drivers) && is.null(shape$tails)) {
+  if (!is_student && is.null(shape$conditioning) && is.null(shape$tails)) {
     return(NULL)
   }
   list(
@@ -268,8 +268,8 @@ fit_shape <- function(record) {
   )
 }
 
-add_tails <- function(shape, w, families) {
-  shape$tails <- fit_tails(shape$z, w, families)
+add_tails <- function(shape, w, genealogies) {
+  shape$tails <- fit_tails(shape$z, w, genealogies)
   shape$criterion <- shape$criterion + sum(shape$tails$gain)
   shape
 }
@@ -280,13 +280,13 @@ present_criterion <- function(record, points, normal, student) {
   if (is_student_reference(reference)) {
     return(max(student$criterion, normal$criterion))
   }
-  families <- n_families(record)
-  drivers <- reference$driven$drivers
-  present <- if (!is.null(drivers)) {
-    condition_on(points, drivers, 1 / sum(points$w^2), families)
+  genealogies <- n_genealogies(record)
+  conditioning <- reference$conditional$conditioning
+  present <- if (!is.null(conditioning)) {
+    condition_on(points, conditioning, 1 / sum(points$w^2), genealogies)
   }
   if (is.null(present)) present <- normal
-  if (!is.null(reference$tails)) present <- add_tails(present, points$w, families)
+  if (!is.null(reference$tails)) present <- add_tails(present, points$w, genealogies)
   max(normal$criterion, present$criterion)
 }
 
@@ -300,7 +300,7 @@ new_student_reference <- function(mean, chol, df) {
 fit_student <- function(x, w, L, n) {
   z <- whitened(L, x)
   d <- ncol(z)
-  if (n < rules$families_per_dimension * d) {
+  if (n < rules$genealogies_per_dimension * d) {
     return(NULL) # the covariance itself is too uncertain to tell tails
   }
   radial <- lapply(rules$student_df, function(df) radial_student(rowSums(z^2), w, d, df))

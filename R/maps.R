@@ -50,8 +50,8 @@ through_tails <- function(map, at) {
 }
 
 through_conditional <- function(map, at) {
-  drivers <- map$drivers + 1
-  z <- at$z[, drivers, drop = FALSE]
+  conditioning <- map$conditioning + 1
+  z <- at$z[, conditioning, drop = FALSE]
   scale <- exp(tcrossprod(z, map$slope))
   placed <- at$z + tcrossprod(z, map$shift)
   slope_of_location <- function(i) {
@@ -64,9 +64,9 @@ through_conditional <- function(map, at) {
     }
   }
   g <- at$g / scale
-  for (i in seq_along(drivers)) {
+  for (i in seq_along(conditioning)) {
     by_scale <- drop((at$g * placed + 1) %*% map$slope[, i])
-    g[, drivers[i]] <- at$g[, drivers[i]] - by_scale - rowSums(at$g * slope_of_location(i))
+    g[, conditioning[i]] <- at$g[, conditioning[i]] - by_scale - rowSums(at$g * slope_of_location(i))
   }
   list(z = scale * placed, g = g)
 }

@@ -112,8 +112,8 @@ as_round <- function(result) {
   estimate <- headline(final$estimates)
   record$runs$log_z <- estimate$log_z
   if (nrow(final$islands) > 1) {
-    # several islands do not come from one family, however large their error
-    record$runs$predicted_sd <- min(estimate$std_error, rules$one_family)
+    # several islands do not come from one genealogy, however large their error
+    record$runs$predicted_sd <- min(estimate$std_error, rules$one_genealogy)
   }
   record$runs$label <- "islands"
   record$dead <- FALSE

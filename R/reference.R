@@ -175,11 +175,11 @@ format_location_and_scale <- function(reference) {
   } else {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
-  n_drivers <- length(reference$driven$drivers)
+  n_conditioning <- length(reference$conditional$conditioning)
   n_tails <- sum(reference$tails$skew != 0 | reference$tails$tail < 1)
   paste0(
     "mean ", show(reference$mean), ", ", scale,
-    if (n_drivers > 0) sprintf(", conditional on %d of the coordinates", n_drivers),
+    if (n_conditioning > 0) sprintf(", conditional on %d of the coordinates", n_conditioning),
     if (n_tails > 0) sprintf(", tails of %d coordinates", n_tails)
   )
 }
@@ -346,8 +346,8 @@ reference_maps <- function(reference, dim) {
   maps <- list(
     if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
     if (!is.null(reference$tails)) c(name = "tails", reference$tails),
-    offset_map(reference$driven$offset),
-    conditional_map(reference$driven),
+    offset_map(reference$conditional$offset),
+    conditional_map(reference$conditional),
     affine_map(reference, dim)
   )
   Filter(Negate(is.null), maps)
@@ -379,11 +379,11 @@ offset_map <- function(offset) {
 
 # The map of a conditional reference (see R/conditional.R); NULL where there is none. The
 # core counts coordinates from 0.
-conditional_map <- function(driven) {
-  if (!is.null(driven)) {
+conditional_map <- function(conditional) {
+  if (!is.null(conditional)) {
     c(
-      list(name = "conditional", drivers = driven$drivers - 1),
-      driven[intersect(c("shift", "slope", "curve"), names(driven))]
+      list(name = "conditional", conditioning = conditional$conditioning - 1),
+      conditional[intersect(c("shift", "slope", "curve"), names(conditional))]
     )
   }
 }

@@ -141,7 +141,7 @@ rises <- function(from, to, margin = 0) {
   !is_one_genealogy(to) && is_higher(to, from, margin)
 }
 
-is_one_genealogy <- function(record) record$runs$predicted_sd > rules$one_family
+is_one_genealogy <- function(record) record$runs$predicted_sd > rules$one_genealogy
 
 # Whether the estimate of the first is higher by more than their errors and a margin.
 is_higher <- function(record, other, margin) {
@@ -218,7 +218,7 @@ is_too_wide <- function(record) {
   if (!inherits(record$reference, "smc_reference_gaussian")) {
     return(FALSE)
   }
-  chance <- rules$width_errors * sqrt(2 / n_families(record))
+  chance <- rules$width_errors * sqrt(2 / n_genealogies(record))
   widest(record) > rules$settled_width * (1 + chance)
 }
 

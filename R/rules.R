@@ -82,7 +82,7 @@ rules <- list(
   # A barrier higher by no more than 5 % may be so by chance. A choice.
   equal_barrier = 1.05,
   # predicted_sd where one genealogy has 70 % of the weight: such an estimate is chance.
-  one_family = 0.7,
+  one_genealogy = 0.7,
   # A round's estimate may fall by this beyond the errors: tuned ones may be too high. A choice.
   fall = 0.5,
   # fits -----------------------------------------------------------------------
@@ -115,7 +115,7 @@ rules <- list(
   # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.
   em_steps = 8,
   # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
-  families_per_dimension = 2,
+  genealogies_per_dimension = 2,
   # Standard errors of skewness or kurtosis, above which a coordinate is not normal. A choice.
   odd_moment = 4,
   # Tails that are heavier are a Student t's. A choice.
@@ -166,7 +166,7 @@ rules <- list(
   # Chance that a right fit fails; limits of 4 to 5 told 46 wrong fits from 19 right ones.
   gradient_level = 1e-4,
   # Independent draws from which a standard error can be told. A choice.
-  least_families = 20,
+  least_genealogies = 20,
   # Root mean square t: 19 of 64 wrong and 5 of 140 right fits of hard shapes have more.
   stein = 3,
   # Variance of the draws in units of the reference's; more, and it is half as wide as the target.

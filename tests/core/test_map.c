@@ -6,7 +6,7 @@
 
 enum { D = 3, N = 20, N_MAPS = 4, MOST = 9 };
 
-static const double first_driver = 0, second_driver = 2;
+static const double first_conditioning = 0, second_conditioning = 2;
 static const double slope_of_first[D] = {0, 0.4, -0.3};
 static const double slope_of_second[D] = {0.2, -0.5, 0};
 static const double shift_of_first[D] = {0, 0.7, 0.1};
@@ -20,9 +20,9 @@ static const double upper[D] = {INFINITY, INFINITY, 2.0};
 
 /* All of them, with two conditional ones in a row. */
 static void fill_maps(smc_map *maps) {
-  maps[0] = toy_conditional(D, 1, &first_driver, shift_of_first, slope_of_first,
-                            curve_of_first);
-  maps[1] = toy_conditional(D, 1, &second_driver, shift_of_second,
+  maps[0] = toy_conditional(D, 1, &first_conditioning, shift_of_first,
+                            slope_of_first, curve_of_first);
+  maps[1] = toy_conditional(D, 1, &second_conditioning, shift_of_second,
                             slope_of_second, NULL);
   maps[2] = toy_affine(D, mean, NULL, chol);
   maps[3] = toy_bounds(D, lower, upper);

@@ -5,13 +5,14 @@
 enum { D = 4, N = 30 };
 
 /* The second and the last coordinate drive the others. */
-static const double drivers[2] = {1, 3};
+static const double conditioning[2] = {1, 3};
 static const double shift[2 * D] = {0.4, 0, -1.5, 0, 0.7, 0, 0.2, 0};
 static const double slope[2 * D] = {0.5, 0, -0.3, 0, 0.1, 0, 0.9, 0};
 static const double curve[2 * D] = {-0.6, 0, 0.2, 0, 0.1, 0, 0.4, 0};
 
 static smc_map map_with(bool curved) {
-  return toy_conditional(D, 2, drivers, shift, slope, curved ? curve : NULL);
+  return toy_conditional(D, 2, conditioning, shift, slope,
+                         curved ? curve : NULL);
 }
 
 static void fill(double *z, uint64_t seed) {
@@ -76,7 +77,8 @@ static void test_gradient(bool curved) {
   CHECK_NEAR(off, 0.0, 1e-6);
 }
 
-/* The Jacobian is triangular, drivers first: the product of its diagonal. */
+/* The Jacobian is triangular, conditioning first: the product of its diagonal.
+ */
 static void test_jacobian(bool curved) {
   smc_map map = map_with(curved);
   const double step = 1e-6;
@@ -108,9 +110,9 @@ static void test_validity(void) {
   smc_map bad[] = {toy_conditional(D, 2, twice, shift, slope, NULL),
                    toy_conditional(D, 2, beyond, shift, slope, NULL),
                    toy_conditional(D, 2, half, shift, slope, NULL),
-                   toy_conditional(D, 2, drivers, NULL, slope, NULL),
-                   toy_conditional(D, 2, drivers, shift, acted_on, NULL),
-                   toy_conditional(D, 2, drivers, shift, slope, acted_on),
+                   toy_conditional(D, 2, conditioning, NULL, slope, NULL),
+                   toy_conditional(D, 2, conditioning, shift, acted_on, NULL),
+                   toy_conditional(D, 2, conditioning, shift, slope, acted_on),
                    map_with(true)};
   bad[6].parameters[3].size = D;
   long accepted = 0;

@@ -113,14 +113,15 @@ smc_map toy_tails(int d, const double *location, const double *scale,
                                   values(skew, d, 1), values(tail, d, 1)}};
 }
 
-smc_map toy_conditional(int d, int n_drivers, const double *drivers,
+smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
                         const double *shift, const double *slope,
                         const double *curve) {
-  return (smc_map){
-      .kind = &smc_map_conditional,
-      .d = d,
-      .parameters = {values(drivers, n_drivers, 1), values(shift, d, n_drivers),
-                     values(slope, d, n_drivers), values(curve, d, n_drivers)}};
+  return (smc_map){.kind = &smc_map_conditional,
+                   .d = d,
+                   .parameters = {values(conditioning, n_conditioning, 1),
+                                  values(shift, d, n_conditioning),
+                                  values(slope, d, n_conditioning),
+                                  values(curve, d, n_conditioning)}};
 }
 
 smc_chain toy_chain(int n_maps, smc_map *maps) {

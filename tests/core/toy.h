@@ -45,7 +45,7 @@ smc_map toy_affine(int d, const double *mean, const double *sd,
 smc_map toy_bounds(int d, const double *lower, const double *upper);
 smc_map toy_tails(int d, const double *location, const double *scale,
                   const double *skew, const double *tail);
-smc_map toy_conditional(int d, int n_drivers, const double *drivers,
+smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
                         const double *shift, const double *slope,
                         const double *curve);
 

@@ -28,9 +28,9 @@ funnel_draws <- function(n, d, sd = 3) {
   cbind(y, matrix(rnorm(n * (d - 1)) * exp(y / 2), n))
 }
 
-conditional_reference <- function(mean, L, driven) {
+conditional_reference <- function(mean, L, conditional) {
   reference <- internal("with_chol")(reference_gaussian(mean), L)
-  reference$driven <- driven
+  reference$conditional <- conditional
   reference
 }
 
@@ -39,7 +39,7 @@ funnel_reference <- function(d) {
   conditional_reference(
     rep(0, d), diag(c(3, rep(1, d - 1))),
     list(
-      drivers = 1L,
+      conditioning = 1L,
       shift = matrix(0, d, 1),
       slope = matrix(c(0, rep(1.5, d - 1)), d, 1)
     )
@@ -331,8 +331,8 @@ test_that("the evidence is unbiased from a conditional reference that does not f
   reference <- funnel_reference(3)
   reference$chol[2, 1] <- 0.7
   reference$mean <- c(0.5, -0.5, 0)
-  reference$driven$shift[3] <- 0.4
-  reference$driven$slope[] <- c(0, 0.3, -0.2)
+  reference$conditional$shift[3] <- 0.4
+  reference$conditional$slope[] <- c(0, 0.3, -0.2)
   target <- target_gaussian(3, mean = 1) # Z = 1
   schedule <- data.frame(lambda = 1:16 / 16, step_size = 0.15, refresh_rate = 0.5)
   for (kernel in list(kernel_klmc(), kernel_mala())) {
@@ -353,14 +353,14 @@ test_that("the fit finds the conditioning variable, and how scale and location d
   x <- funnel_draws(n, 4, sd = 1)
   x[, 3] <- 2 + 3 * x[, 1] + 5 * x[, 3]
   reference <- fit_reference(x[, c(2, 3, 1, 4)], equal_weights(n))
-  driven <- reference$driven
-  expect_identical(driven$drivers, 3L)
-  expect_equal(driven$shift[3, ], 0)
-  expect_equal(driven$slope[3, ], 0)
+  conditional <- reference$conditional
+  expect_identical(conditional$conditioning, 3L)
+  expect_equal(conditional$shift[3, ], 0)
+  expect_equal(conditional$slope[3, ], 0)
   # in units of the conditioning variable: the log scale changes by 1/2; the errors of a slope are
   # sqrt(pi^2 / 8 / n)
   error <- sqrt(pi^2 / 8 / n)
-  slope <- driven$slope[-3, ] / reference$chol[3, 3]
+  slope <- conditional$slope[-3, ] / reference$chol[3, 3]
   expect_true(all(abs(slope - 0.5) < 4 * error))
 })
 
@@ -382,7 +382,7 @@ test_that("particles without weight may be anywhere", {
   n <- 1000
   x <- funnel_draws(n, 4)
   reference <- fit_reference(x, equal_weights(n))
-  expect_length(reference$driven$drivers, 1)
+  expect_length(reference$conditional$conditioning, 1)
   far <- matrix(c(-3000, 1e200, 5, 5), 20, 4, byrow = TRUE)
   weights <- c(equal_weights(n), rep(-800, 10), rep(-Inf, 10))
   expect_equal(fit_reference(rbind(x, far), weights), reference)
@@ -392,7 +392,7 @@ test_that("a location that depends on nothing gets no slope by chance", {
   # in the neck, exp(-5), a slope of its standard error at the mouth would be too much
   set.seed(8)
   reference <- fit_reference(funnel_draws(1000, 10), equal_weights(1000))
-  shift <- abs(reference$driven$shift[-1, ])
+  shift <- abs(reference$conditional$shift[-1, ])
   expect_gt(mean(shift < 0.003), 0.8)
   expect_lt(max(shift), 0.05)
 })
@@ -406,13 +406,13 @@ test_that("nothing is conditional where scales are constant, or by chance only",
       for (x in list(normal, heavy)) {
         reference <- fit_reference(x, equal_weights(n))
         expect_s3_class(reference, "smc_reference") # it was fitted, ...
-        expect_null(reference$driven)
+        expect_null(reference$conditional)
       }
     }
   }
   one <- fit_reference(matrix(rnorm(500)), equal_weights(500))
   expect_s3_class(one, "smc_reference")
-  expect_null(one$driven)
+  expect_null(one$conditional)
 })
 
 test_that("a relation must explain enough of a variance, and need not explain it all", {
@@ -464,14 +464,14 @@ test_that("two conditioning variables are found, each with what depends on it", 
   x[, 3:4] <- x[, 3:4] * exp(x[, 1] / 2)
   x[, 5] <- x[, 5] * exp(-x[, 2] / 2)
   x[, 6] <- x[, 6] + x[, 2]^2
-  driven <- fit_reference(x, equal_weights(n))$driven
-  expect_setequal(driven$drivers, 1:2)
-  order <- order(driven$drivers)
-  expect_equal(driven$slope[3:5, order],
+  conditional <- fit_reference(x, equal_weights(n))$conditional
+  expect_setequal(conditional$conditioning, 1:2)
+  order <- order(conditional$conditioning)
+  expect_equal(conditional$slope[3:5, order],
     rbind(c(0.5, 0), c(0.5, 0), c(0, -0.5)),
     tolerance = 0.1
   )
-  expect_gt(driven$curve[6, order[2]], 0.5)
+  expect_gt(conditional$curve[6, order[2]], 0.5)
 })
 
 # x_1 ~ N(0, s^2), x_2 ~ N(b (x_1^2 - s^2), 1)
@@ -485,7 +485,7 @@ conditional_fit <- function(x) {
   n <- nrow(x)
   x <- sweep(x, 2, colMeans(x))
   w <- rep(1 / n, n)
-  internal("fit_driven")(list(x = x, w = w), internal("fit_scale")(x, w), n, n)
+  internal("fit_conditional")(list(x = x, w = w), internal("fit_scale")(x, w), n, n)
 }
 
 test_that("a conditional fit finds the curve of a banana", {
@@ -496,7 +496,7 @@ test_that("a conditional fit finds the curve of a banana", {
       if (b * s < 0.5) { # hardly bent
         next
       }
-      expect_identical(fit$drivers, 1L)
+      expect_identical(fit$conditioning, 1L)
       # in units of the follower's own scale; the mean of the squares is in the constant
       curve <- fit$curve[2, 1] * fit$L[2, 2] / fit$L[1, 1]^2
       expect_equal(curve, b, tolerance = 0.1)
@@ -509,7 +509,7 @@ test_that("a conditional fit finds the slope of a funnel", {
   set.seed(35)
   for (sd in c(1, 3)) {
     fit <- conditional_fit(funnel_draws(2000, 5, sd))
-    expect_identical(fit$drivers, 1L)
+    expect_identical(fit$conditioning, 1L)
     slope <- fit$slope[-1, 1] / fit$L[1, 1]
     # 4.5 standard errors of a regression of the log squares
     expect_lt(max(abs(slope - 0.5)), 4.5 * sqrt(pi^2 / 8 / 2000) / sd)
@@ -525,9 +525,9 @@ test_that("gradients find a neck from so few draws that sizes do not", {
     g <- cbind(-x[, 1] - 2 + square * exp(-x[, 1]) / 2, -x[, -1] * exp(-x[, 1]))
     points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / n, n))
     L <- internal("fit_scale")(points$x, points$w)
-    by_gradients <- internal("fit_driven")(points, L, n, n)
-    by_sizes <- internal("fit_driven")(points[c("x", "w")], L, n, n)
-    c(identical(by_gradients$drivers, 1L), identical(by_sizes$drivers, 1L))
+    by_gradients <- internal("fit_conditional")(points, L, n, n)
+    by_sizes <- internal("fit_conditional")(points[c("x", "w")], L, n, n)
+    c(identical(by_gradients$conditioning, 1L), identical(by_sizes$conditioning, 1L))
   })
   # of 20 trials with another seed they found 19 and 5
   expect_gt(mean(found[1, ]), 0.75)
@@ -562,14 +562,14 @@ test_that("a conditional fit finds nothing in normals, rings and two modes", {
 # u_j = exp(slope_j . z_d) (z_j + offset_j + shift_j . z_d + curve_j . (z_d^2 - 1)),
 # where z_j ~ N(0, inflation_j^2).
 log_conditional <- function(reference, x) {
-  driven <- reference$driven
+  conditional <- reference$conditional
   inflation <- if (is.null(reference$inflation)) rep(1, ncol(x)) else reference$inflation
   L <- factor_of(reference)
   u <- t(solve(L, t(sweep(x, 2, reference$mean))))
-  zd <- u[, driven$drivers, drop = FALSE] # conditioning variables are their own z
-  location <- zd %*% t(driven$shift) + (zd^2 - 1) %*% t(driven$curve)
-  log_scale <- zd %*% t(driven$slope)
-  z <- sweep(u * exp(-log_scale) - location, 2, driven$offset)
+  zd <- u[, conditional$conditioning, drop = FALSE] # conditioning variables are their own z
+  location <- zd %*% t(conditional$shift) + (zd^2 - 1) %*% t(conditional$curve)
+  log_scale <- zd %*% t(conditional$slope)
+  z <- sweep(u * exp(-log_scale) - location, 2, conditional$offset)
   rowSums(dnorm(sweep(z, 2, inflation, "/"), log = TRUE)) - sum(log(inflation)) -
     rowSums(log_scale) -
     as.numeric(determinant(L)$modulus)
@@ -580,7 +580,7 @@ test_that("a target that is its reference has equal weights with two conditions 
   reference <- conditional_reference(
     c(0.3, -0.2, 0, 1, 0.5), diag(d) + 0.2 * lower.tri(diag(d)),
     list(
-      drivers = c(2L, 4L),
+      conditioning = c(2L, 4L),
       offset = c(0.3, 0, -0.2, 0, 0.1),
       shift = rbind(c(0.5, 0), 0, c(0, -0.3), 0, c(0.2, 0.1)),
       slope = rbind(c(0.3, 0.1), 0, c(0, 0.4), 0, c(-0.2, 0)),
@@ -627,7 +627,7 @@ test_that("an inflated conditional reference is a distribution that covers the f
       kernel = kernel_rwmh(), reference = inflated, n_particles = 20000, islands = 1, seed = 7
     )$particles
     w <- exp(log_conditional(plain, drawn) - log_conditional(inflated, drawn))
-    # no weight is larger than the ratio of the scales: sqrt(4) for the driver, sqrt(1.5)
+    # no weight is larger than the ratio of the scales: sqrt(4) for the conditioning variable, sqrt(1.5)
     # for the others
     expect_lt(max(w), 2 * 1.5^((d - 1) / 2) * (1 + 1e-6))
     expect_lt(abs(mean(w) - 1), 4.5 * sd(w) / sqrt(20000))
@@ -667,7 +667,7 @@ test_that("the default finds the neck of a funnel, and all of its evidence", {
   # the paper's method, at more evaluations: about -0.5; the truth is 0
   fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
   for (fit in fits) {
-    expect_identical(fit$reference$driven$drivers, 1L)
+    expect_identical(fit$reference$conditional$conditioning, 1L)
     expect_log_z(fit, 0, resolution = 0.3)
   }
   expect_output(print(fits[[1]]$reference), "conditional on 1 of the coordinates")

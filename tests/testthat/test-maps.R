@@ -10,8 +10,8 @@ set.seed(3)
 shaped <- internal("with_chol")(
   reference_gaussian(1:4), t(chol(crossprod(matrix(rnorm(20), 5))))
 )
-shaped$driven <- list(
-  drivers = 2:3, offset = c(0.2, 0, 0, -0.3),
+shaped$conditional <- list(
+  conditioning = 2:3, offset = c(0.2, 0, 0, -0.3),
   shift = cbind(c(0.5, 0, 0, 0.2), c(-0.1, 0, 0, 0.4)),
   slope = cbind(c(0.3, 0, 0, -0.2), c(0.1, 0, 0, 0.2)),
   curve = cbind(c(0.2, 0, 0, 0.1), c(0.05, 0, 0, -0.1))
@@ -28,9 +28,9 @@ without <- function(reference, ...) {
   reference
 }
 uncurved <- shaped
-uncurved$driven$curve <- NULL
+uncurved$conditional$curve <- NULL
 references <- list(
-  shaped, uncurved, without(shaped, "tails"), without(shaped, "driven", "inflation"),
+  shaped, uncurved, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
   reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian()
 )
 

@@ -82,8 +82,8 @@ test_that("its density is normalised, with and without bounds and maps", {
 
   # x2 bends round x1, and x3 spreads with it
   curved <- reference_student(4, c(0.3, 0, 0))
-  curved$driven <- list(
-    drivers = 1L, shift = cbind(c(0, 0.4, 0)), slope = cbind(c(0, 0, 0.6)),
+  curved$conditional <- list(
+    conditioning = 1L, shift = cbind(c(0, 0.4, 0)), slope = cbind(c(0, 0, 0.6)),
     curve = cbind(c(0, 0.8, 0))
   )
   banana <- target_function(
