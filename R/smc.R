@@ -110,7 +110,8 @@
 #'   one for the `"final"` islands together: `run`, `round`, `label`, `kernel`, `log_z`,
 #'   `std_error`, `conf_low`, `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`,
 #'   `barrier` (the global one; the mean over islands), `n_objective_evals`,
-#'   `n_target_evals`, `n_impossible` (how many of them had no finite log density, such as
+#'   `n_target_evals`, `n_impossible` (how many of them, but for those of the bridge and the
+#'   diagnostics, had no finite log density, such as
 #'   points that a Stan program rejects), `seconds`, and `used`: FALSE for a run whose
 #'   reference was rejected.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
@@ -200,7 +201,8 @@
 #'   *Further passes.* One is made where another shape fits the islands' draws clearly
 #'   better, where the reference has a shape and the first pass is over (particles of a
 #'   single round have shown it only roughly), or where a diagnostic has failed and a
-#'   reference can be fitted. At most five are made; after the second only while the
+#'   reference can be fitted; none where the bridge has an error below 0.01 and all
+#'   diagnostics have passed. At most five are made; after the second only while the
 #'   estimate still rises (the diagnostic `passes`). A proposal whose first run finds less
 #'   evidence is rejected, and the islands stay.
 #' @section Estimates: The estimate of SMC is the logarithm of the mean of the islands'
