@@ -38,15 +38,12 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     seed_of_run(sampler$seed, bridge_key - half),
     draw_bridge(middle, length(rest))
   )
-  at_draws <- withCallingHandlers(
-    evaluate_target(
-      sampler$target, draws,
-      gradient = FALSE, unconstrained = TRUE,
-      maps = maps_of(final$reference, sampler$target$dim),
-      evaluators = sampler$evaluators
-    )$log_density,
-    error = if_raised(function(e) rethrow_at_step(e, 0L, "bridge"))
-  )
+  at_draws <- evaluate_located(
+    sampler$target, draws, "bridge",
+    gradient = FALSE,
+    maps = maps_of(final$reference, sampler$target$dim),
+    evaluators = sampler$evaluators
+  )$log_density
   at_draws[!is.finite(at_draws)] <- -Inf
   z <- final$coordinates[rest, , drop = FALSE]
   solved <- solve_bridge(
@@ -76,8 +73,7 @@ fit_bridge <- function(final, rows) {
     student_step(z, w, list(mean = rep(0, ncol(z)), L = diag(ncol(z))), df)
   } else if (!is.null(final$gradients)) {
     g <- final$gradients[rows, , drop = FALSE]
-    normal <- match_normal(z, g, w, lambda = 1 / sum(w^2))
-    if (!is.null(normal)) widen(normal, z, w, 1 / sum(rowsum(w, final$origins[rows])^2))
+    normal_by_gradients(z, g, w, n_independent(w, final$origins[rows]))
   } else {
     mean <- colSums(w * z)
     L <- fit_scale(sweep(z, 2, mean), w, mean)
@@ -87,8 +83,7 @@ fit_bridge <- function(final, rows) {
 }
 
 draw_bridge <- function(middle, n) {
-  d <- length(middle$mean)
-  z <- matrix(stats::rnorm(n * d), n, d)
+  z <- draw_normal(middle, n)$z
   if (!is.null(middle$df)) {
     z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
   }
@@ -96,21 +91,11 @@ draw_bridge <- function(middle, n) {
 }
 
 # Its log density.
-log_bridge <- function(middle, z) {
-  off <- sweep(z, 2, middle$mean)
-  d <- ncol(z)
-  if (is.matrix(middle$L)) {
-    square <- colSums(forwardsolve(middle$L, t(off))^2)
-    log_det <- sum(log(diag(middle$L)))
-  } else {
-    square <- colSums((t(off) / middle$L)^2)
-    log_det <- sum(log(middle$L))
-  }
-  if (is.null(middle$df)) {
-    -square / 2 - log_det - d / 2 * log(2 * pi)
-  } else {
-    log_student(square, d, middle$df) - log_det - d / 2 * log(2 * pi)
-  }
+log_bridge <- function(middle, x) {
+  square <- rowSums(from_user(middle, x)^2)
+  d <- ncol(x)
+  radial <- if (is.null(middle$df)) -square / 2 else log_student(square, d, middle$df)
+  radial - log_det(middle) - d / 2 * log(2 * pi)
 }
 
 # the equation ----------------------------------------------------------------
@@ -127,7 +112,7 @@ solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
   log_x <- log_x[weighty$rows]
   origins <- origins[weighty$rows]
   island <- island[weighty$rows]
-  n <- c(length(log_y), 1 / sum(rowsum(w, origins)^2))
+  n <- c(length(log_y), n_independent(w, origins))
   share <- log(n / sum(n))
   terms <- function(log_r) {
     list(

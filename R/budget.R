@@ -20,7 +20,7 @@ island_evaluations <- function(sampler, n_steps, course, plan) {
 
 # Whether another run that tunes leaves enough for the islands.
 affords_run <- function(course, sampler, plan) {
-  if (is.null(plan$max_evals) || is.infinite(plan$max_evals)) {
+  if (is.infinite(plan$max_evals)) {
     return(TRUE)
   }
   best <- course$best
@@ -39,12 +39,11 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
   each <- island_evaluations(sampler, length(path$lambda), course, plan)
   n <- floor((plan$max_evals - spent) / each)
   if (n < 1) {
-    count <- function(n) format(ceiling(n), big.mark = ",", scientific = FALSE)
     abort(
       c(
-        "{.arg max_evals} is too small: adaptation has taken {count(spent)} evaluations of
-          the target, and an island takes {count(each)} more.",
-        "i" = "Give at least {count(spent + plan$n_islands * each)}, or fewer
+        "{.arg max_evals} is too small: adaptation has taken {count(ceiling(spent))} evaluations of
+          the target, and an island takes {count(ceiling(each))} more.",
+        "i" = "Give at least {count(ceiling(spent + plan$n_islands * each))}, or fewer
           {.arg n_particles}."
       ),
       "input"

@@ -24,7 +24,7 @@ fit_conditional <- function(points, L, n, genealogies) {
   )
   normal <- normal_in_points(points, L, genealogies)
   best <- list(criterion = sum(w * log_normal(
-    whitened(normal$L, sweep(x, 2, normal$mean)), normal$L
+    from_user(normal, x), normal$L
   )))
   repeat {
     found <- unique(c(
@@ -45,16 +45,10 @@ fit_conditional <- function(points, L, n, genealogies) {
 # are few.
 normal_in_points <- function(points, L, genealogies) {
   normal <- if (!is.null(points$g)) {
-    match_normal(points$x, points$g, points$w, lambda = 1 / sum(points$w^2))
+    normal_by_gradients(points$x, points$g, points$w, genealogies)
   }
-  if (is.null(normal)) {
-    return(list(mean = numeric(ncol(points$x)), L = L))
-  }
-  widen(normal, points$x, points$w, genealogies)
+  if (is.null(normal)) list(mean = numeric(ncol(points$x)), L = L) else normal
 }
-
-# z in the rows L z of x.
-whitened <- function(L, x) t(forwardsolve(L, t(x)))
 
 # The log density of L z, where z is standard normal, but for a constant.
 log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
@@ -117,8 +111,8 @@ find_bending <- function(w, views, conditioning, n) {
 # u_j = exp(slope_j . z_D) (z_j + offset_j + shift_j . z_D + curve_j . (z_D^2 - 1)),
 # D are the conditioning variables, and z has unit variance. L has the factor of these and
 # the others', and nothing between them. Location and log scale are found in turn, the
-# location by weighted least squares and the log scale by regression of the log squares of
-# what is left. The weights matter: where the scale is small the location must be right to
+# location by weighted least squares and the log scale by regression of log_scales() of what
+# is left. The weights matter: where the scale is small the location must be right to
 # a fraction of it. `criterion` is the mean log density, less what as many parameters gain
 # by chance (Schwarz).
 condition_on <- function(points, conditioning, n, genealogies) {

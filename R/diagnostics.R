@@ -184,9 +184,9 @@ diagnose_edges <- function(sampler, course, final) {
     side <- sample(rep_len(c(-1, 1), n))
     at <- x[sample.int(nrow(x), n, TRUE, w), , drop = FALSE]
     at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
-    evaluate_target(
-      sampler$target, at,
-      gradient = FALSE, unconstrained = TRUE, evaluators = sampler$evaluators
+    evaluate_located(
+      sampler$target, at, "edges",
+      gradient = FALSE, evaluators = sampler$evaluators
     )$log_density
   })
   beyond <- !is.finite(tried)
@@ -254,10 +254,8 @@ diagnose_basins <- function(scout, final, estimate) {
   part <- exp(pmin(least - estimate$log_z, 0))
   radius <- sqrt(ncol(x)) + rules$basin_radius
   held <- vapply(scout$normals, function(reference) {
-    normal <- normal_of(reference, ncol(x))
-    off <- sweep(x, 2, normal$mean)
-    z <- if (is.matrix(normal$L)) forwardsolve(normal$L, t(off)) else t(off) / normal$L
-    sum(w[colSums(z^2) < radius^2])
+    z <- from_user(normal_of(reference, ncol(x)), x)
+    sum(w[rowSums(z^2) < radius^2])
   }, 0)
   missed <- sum(part[held < part / rules$basin_part])
   diagnostic(

@@ -197,8 +197,7 @@ as_draws.smc_target <- function(x, ...) {
 # internals -------------------------------------------------------------------
 
 resampled_draws <- function(fit) {
-  n_chains <- length(unique(fit$island))
-  as_chains(fit$particles[equal_rows(fit), , drop = FALSE], n_chains)
+  as_chains(as.matrix(fit), nchains.smc_fit(fit))
 }
 
 # The rows of the particles, island by island, that weigh the same.

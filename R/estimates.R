@@ -5,21 +5,20 @@
 # `n_bridge_evals` what the bridge has cost.
 estimate_evidence <- function(sampler, records, start, bridges) {
   if (all_dead(records)) {
-    return(list(estimates = tibble::tibble(std_error = NA_real_), n_bridge_evals = 0))
+    return(list(estimates = new_table(std_error = NA_real_), n_bridge_evals = 0))
   }
   final <- pool(records, start)
-  final$estimates <- tibble::tibble(method = "smc", !!!combine(final$islands))
-  final$n_bridge_evals <- 0
-  if (bridges && NROW(final$islands) >= rules$bridge_islands) {
-    bridge <- bridge(sampler, final)
-    final$n_bridge_evals <- bridge$n_target_evals
-    if (!is.null(bridge$estimate)) {
-      final$estimates <- bind_rows(list(
-        final$estimates, tibble::tibble(method = "bridge", !!!bridge$estimate)
-      ))
-    }
-  }
+  bridge <- if (bridges) bridge(sampler, final) else list(n_target_evals = 0)
+  final$estimates <- bind_rows(list(
+    estimate_row("smc", combine(final$islands)), estimate_row("bridge", bridge$estimate)
+  ))
+  final$n_bridge_evals <- bridge$n_target_evals
   final
+}
+
+# estimate: of interval(); NULL for none.
+estimate_row <- function(method, estimate) {
+  if (!is.null(estimate)) do.call(new_table, c(list(method = method), estimate))
 }
 
 # The estimate that a fit reports: the bridge, where its error is clearly the smaller one.

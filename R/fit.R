@@ -9,7 +9,7 @@ new_fit <- function(sampler, result, plan, call) {
   course <- result$course
   final <- result$final
   if (is.null(final)) {
-    estimates <- tibble::tibble(method = "smc", !!!combine(course$best$runs))
+    estimates <- estimate_row("smc", combine(course$best$runs))
     draws <- course$best
     draws$island <- rep(1L, nrow(draws$particles))
     steps <- course$best$steps

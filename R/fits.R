@@ -57,12 +57,11 @@ thinned <- function(weighty, n) {
 # How many independent draws the particles are worth, by their genealogies: which of them
 # descend from the same first one.
 n_genealogies <- function(record) {
-  1 / sum(genealogy_shares(record)^2)
+  n_independent(exp(normalise_log(record$log_weights)), record$origins)
 }
 
-genealogy_shares <- function(record) {
-  rowsum(exp(normalise_log(record$log_weights)), record$origins)
-}
+# The same for normalised weights of particles of these groups.
+n_independent <- function(w, groups) 1 / sum(rowsum(w, groups)^2)
 
 is_normal <- function(reference) {
   inherits(reference, "smc_reference_gaussian") &&
@@ -149,60 +148,17 @@ fit_normal <- function(record) {
   }
 }
 
-# In the coordinates of the run. The match with gradients is exact for a normal target,
-# however few genealogies the particles come from; where the particles are wider than it
-# says, as they are between two modes or in heavy tails, their width counts.
+# In the coordinates of the run.
 fit_by_gradients <- function(record, weighty) {
   z <- record$coordinates[weighty$rows, , drop = FALSE]
   g <- record$gradients[weighty$rows, , drop = FALSE]
-  inner <- match_normal(z, g, weighty$w, lambda = 1 / sum(weighty$w^2))
+  inner <- normal_by_gradients(z, g, weighty$w, n_genealogies(record))
   if (is.null(inner)) {
     return(NULL)
   }
-  inner <- widen(inner, z, weighty$w, n_genealogies(record))
   list(reference = as_reference(
     compose(normal_of(record$reference, ncol(z)), inner), inflation
   ))
-}
-
-# The normal as wide as weighted points, in the directions in which these are wider than
-# it by more than chance: the largest eigenvalue of a sample covariance of n points in d
-# dimensions is (1 + sqrt(d / n))^2 times the true one.
-widen <- function(normal, z, w, n) {
-  chance <- function(d) (1 + sqrt(d / n))^2
-  centred <- sweep(z, 2, normal$mean)
-  if (!is.matrix(normal$L)) {
-    variance <- colSums(w * (sweep(centred, 2, normal$L, "/"))^2)
-    normal$L <- normal$L * sqrt(pmax(1, variance / chance(log(length(variance)))))
-    return(normal)
-  }
-  y <- t(forwardsolve(normal$L, t(centred)))
-  covariance <- eigen(crossprod(sqrt(w) * y), symmetric = TRUE)
-  factor <- sqrt(pmax(1, covariance$values / chance(ncol(z))))
-  if (all(factor == 1) || !all(is.finite(factor))) {
-    return(normal)
-  }
-  wider <- normal$L %*% covariance$vectors %*% diag(factor, length(factor))
-  normal$L <- t(chol(tcrossprod(wider)))
-  normal
-}
-
-# A normal reference as a normal of the scout.
-normal_of <- function(reference, dim) {
-  if (is_function_reference(reference)) {
-    reference <- reference_gaussian()
-  }
-  sd <- if (is.null(reference$chol)) rep_len(reference$sd, dim)
-  list(
-    mean = rep_len(reference$mean, dim),
-    L = if (!is.null(reference$chol)) {
-      reference$chol
-    } else if (dim > rules$largest_dense) {
-      sd
-    } else {
-      diag(sd, dim)
-    }
-  )
 }
 
 # From weighted particles alone.

@@ -91,9 +91,9 @@ keep <- function(course, record, used) {
 
 # A small run from each candidate, in the order of preference: what fits the draws that the
 # target has, what covers all basins, what fits the best of them, the user's own reference.
-# What an estimate misses makes it
-# lower: one further down wins where its estimate is higher by more than the errors of the
-# two. Where the user's wins its own path is run as it was given.
+# What an estimate misses makes it lower: one further down wins where its estimate is higher
+# by more than the errors of the two. The winner is run again in full, along the path as it
+# was given, where it is the user's, or rests on a single genealogy.
 race <- function(course, sampler, path) {
   candidates <- rev(course$scout$references)
   candidates <- if (is_of_draws(sampler$reference)) {

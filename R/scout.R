@@ -121,8 +121,7 @@ new_scout <- function(found, count) {
 # the target, as the scout sees it --------------------------------------------
 
 # A function of an n x d matrix on the unconstrained scale, and of whether the gradient is
-# wanted: list(log_density, gradient),
-# where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
+# wanted: list(log_density, gradient), where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for, and how many were impossible.
 counted_density <- function(target, evaluators = target_interface(target)) {
   count <- c(n_target_evals = 0, n_impossible = 0)
@@ -131,13 +130,7 @@ counted_density <- function(target, evaluators = target_interface(target)) {
       return(count)
     }
     x[!is.finite(x)] <- 0
-    value <- withCallingHandlers(
-      tryCatch(
-        evaluate_target(target, x, gradient, unconstrained = TRUE, evaluators = evaluators),
-        stackOverflowError = function(e) rethrow_at_step(e, 0L, "scout")
-      ),
-      error = if_raised(function(e) rethrow_at_step(e, 0L, "scout"))
-    )
+    value <- evaluate_located(target, x, "scout", gradient = gradient, evaluators = evaluators)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok))
     if (gradient) {
@@ -291,30 +284,8 @@ inverse_hessian_times <- function(memory, g) {
   g
 }
 
-# normal distributions --------------------------------------------------------
-# A normal: list(mean, L), with L lower triangular, or its diagonal as a vector where the
-# dimension is too high for a matrix; and once it has been tried, its evidence `bound`.
-
-# Draws, a row a draw: z standard normal, and x = mean + L z.
-draw_normal <- function(normal, n) {
-  d <- length(normal$mean)
-  z <- matrix(stats::rnorm(n * d), n, d)
-  list(z = z, x = to_user(normal, z))
-}
-
-to_user <- function(normal, z) {
-  scaled <- if (is.matrix(normal$L)) tcrossprod(z, normal$L) else sweep(z, 2, normal$L, "*")
-  sweep(scaled, 2, normal$mean, "+")
-}
-
-# Gradients at rows of x, in the coordinates z.
-pull_back_rows <- function(normal, g) {
-  if (is.matrix(normal$L)) g %*% normal$L else sweep(g, 2, normal$L, "*")
-}
-
-log_det <- function(normal) {
-  sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
-}
+# evidence bounds --------------------------------------------------------------
+# A normal that has been tried has its evidence `bound`.
 
 # The normal with its evidence `bound`: the mean of log target - log normal over draws from
 # it, which is below the log evidence but for noise; with the standard error, `bound_error`.
@@ -329,11 +300,6 @@ with_bound <- function(normal, z, log_density) {
 # it: where a normal fits, there is none.
 is_better <- function(a, b) {
   a$bound > -Inf && (b$bound == -Inf || a$bound - a$bound_error > b$bound - b$bound_error)
-}
-
-as_reference <- function(normal, factor = 1) {
-  new_fitted_reference(normal$mean, sqrt(factor) *
-    if (is.matrix(normal$L)) normal$L else diag(normal$L, length(normal$L)))
 }
 
 # The best normal along each path, of those whose bound is finite.
@@ -436,62 +402,6 @@ batch_step <- function(normal, z, g, lambda) {
   compose(normal, matched)
 }
 
-# The normal in x whose coordinates in `normal` are `inner`.
-compose <- function(normal, inner) {
-  normal$mean <- drop(to_user(normal, t(inner$mean)))
-  normal$L <- if (is.matrix(normal$L)) normal$L %*% inner$L else normal$L * inner$L
-  normal
-}
-
-# The normal that matches weighted points z and their gradients, started from N(0, I)
-# (Cai et al., 2024): the larger lambda, the less of the start is left. It minimises a
-# divergence between gradients, so that for a normal target it is exact, wherever the
-# points are, as soon as they are more than the dimension; in directions in which there are no points the
-# start stays. In many dimensions coordinate by coordinate. NULL where it fails.
-match_normal <- function(z, g, w, lambda) {
-  mean_z <- colSums(w * z)
-  mean_g <- colSums(w * g)
-  share <- lambda / (1 + lambda)
-  rows <- function(x, mean) {
-    rbind(sqrt(lambda * w) * sweep(x, 2, mean), sqrt(share) * mean)
-  }
-  z_rows <- rows(z, mean_z)
-  g_rows <- rows(g, mean_g)
-  L <- if (ncol(z) > rules$largest_dense) {
-    match_scales(z_rows, g_rows)
-  } else {
-    match_factor(z_rows, g_rows)
-  }
-  if (is.null(L) || !all(is.finite(L))) {
-    return(NULL)
-  }
-  scaled_g <- if (is.matrix(L)) drop(L %*% crossprod(L, mean_g)) else L^2 * mean_g
-  mean <- share * (scaled_g + mean_z)
-  if (all(is.finite(mean))) list(mean = mean, L = L)
-}
-
-# With V = I + Z'Z, U = G'G: the standard deviations, from the diagonals alone.
-match_scales <- function(z_rows, g_rows) {
-  v <- 1 + colSums(z_rows^2)
-  u <- colSums(g_rows^2)
-  sqrt(2 * v / (1 + sqrt(1 + 4 * u * v)))
-}
-
-# The factor of the solution S of S U S + S = V. With V = R'R and A = G R', this is
-# R' f(A'A) R, f(a) = 2 / (1 + sqrt(1 + 4 a)), where A has few rows or few columns.
-match_factor <- function(z_rows, g_rows) {
-  tryCatch(
-    {
-      R <- chol(diag(ncol(z_rows)) + crossprod(z_rows))
-      A <- svd(tcrossprod(g_rows, R), nu = 0)
-      off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
-      B <- crossprod(A$v, R)
-      t(chol(crossprod(R) + crossprod(B, off * B)))
-    },
-    error = function(e) NULL
-  )
-}
-
 # basins ----------------------------------------------------------------------
 
 # Of normals whose means are close by the width of either, the best: one a basin.
@@ -510,13 +420,8 @@ basins_of <- function(normals) {
 }
 
 are_close <- function(a, b) {
-  off <- a$mean - b$mean
-  min(distance_in(a, off), distance_in(b, off)) < rules$basin_distance
-}
-
-distance_in <- function(normal, off) {
-  z <- if (is.matrix(normal$L)) forwardsolve(normal$L, off) else off / normal$L
-  sqrt(sum(z^2))
+  distance <- function(from, to) sqrt(sum(from_user(from, t(to$mean))^2))
+  min(distance(a, b), distance(b, a)) < rules$basin_distance
 }
 
 # More batches for the likely basins, as long as these help.

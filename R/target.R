@@ -187,3 +187,15 @@ evaluate_target <- function(
   }
   .Call(r_evaluate, interface, x, gradient)
 }
+
+# The same on the unconstrained scale, for a part of a run that is no step: errors of the
+# target say which.
+evaluate_located <- function(target, x, part, ...) {
+  withCallingHandlers(
+    tryCatch(
+      evaluate_target(target, x, unconstrained = TRUE, ...),
+      stackOverflowError = function(e) rethrow_at_step(e, 0L, part)
+    ),
+    error = if_raised(function(e) rethrow_at_step(e, 0L, part))
+  )
+}

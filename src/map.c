@@ -60,6 +60,14 @@ bool smc_chain_is_finite(const smc_chain *chain, int k) {
   return true;
 }
 
+bool smc_chain_reset_overflowed(const smc_chain *chain, int k, double *z) {
+  if (smc_chain_is_finite(chain, k))
+    return false;
+  memset(z + smc_size(chain->d, k), 0, (size_t)chain->d * sizeof(double));
+  smc_chain_forward_one(chain, k, z);
+  return true;
+}
+
 void smc_chain_pull_back(const smc_chain *chain, int n, const double *z,
                          double *logp, double *grad) {
   for (int i = chain->n_maps - 1; i >= 0; i--) {

@@ -92,6 +92,10 @@ const double *smc_chain_points(const smc_chain *chain, int n_maps,
 /* Whether all images of point k, of the last call, are numbers. */
 bool smc_chain_is_finite(const smc_chain *chain, int k);
 
+/* Where they are not all, the origin takes the place of point k of z, and its
+ * images of theirs. Returns whether so. */
+bool smc_chain_reset_overflowed(const smc_chain *chain, int k, double *z);
+
 /* Take log densities and gradients (or NULL) at the images of the n points of
  * the last call back to these. */
 void smc_chain_pull_back(const smc_chain *chain, int n, const double *z,

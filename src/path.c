@@ -48,10 +48,8 @@ static void reset_escaped(smc_cloud *cloud) {
 /* And so is one that a map has thrown beyond all numbers. */
 static void reset_overflowed(const smc_path *path, smc_cloud *cloud) {
   for (int k = 0; k < cloud->n; k++)
-    if (!smc_chain_is_finite(&path->chain, k)) {
+    if (smc_chain_reset_overflowed(&path->chain, k, cloud->x))
       lose(cloud, k);
-      smc_chain_forward_one(&path->chain, k, cloud->x);
-    }
 }
 
 static void make_gradients_finite(int d, int n, double *grad) {

@@ -414,13 +414,8 @@ static void lay_out_chain(smc_chain *chain, int n) {
 static const double *images_of(const smc_chain *chain, int n, double *z,
                                int *is_lost) {
   const double *x = smc_chain_forward(chain, n, z);
-  for (int k = 0; k < n; k++) {
-    is_lost[k] = !smc_chain_is_finite(chain, k);
-    if (is_lost[k]) {
-      memset(z + smc_size(chain->d, k), 0, (size_t)chain->d * sizeof(double));
-      smc_chain_forward_one(chain, k, z);
-    }
-  }
+  for (int k = 0; k < n; k++)
+    is_lost[k] = smc_chain_reset_overflowed(chain, k, z);
   return x;
 }
 

@@ -506,15 +506,20 @@ inline SEXP as_result(program *p, SEXP values, int failed,
   return out;
 }
 
-inline SEXP outputs_task(void *data) {
-  task *t = static_cast<task *>(data);
-  message first;
+/* Sets up the program and the names of its variables; first: out, empty. */
+inline void begin_named(task *t, message &first) {
   write(first, "");
   t->p = begin(t->data);
-  bool transformed = LOGICAL(t->blocks)[0], generated = LOGICAL(t->blocks)[1];
   t->names = describe(t->p, first);
   if (!t->names)
     Rf_error("%s", first.text);
+}
+
+inline SEXP outputs_task(void *data) {
+  task *t = static_cast<task *>(data);
+  message first;
+  begin_named(t, first);
+  bool transformed = LOGICAL(t->blocks)[0], generated = LOGICAL(t->blocks)[1];
   size_t width = t->names->outputs.size();
   if (!generated)
     width =
@@ -533,11 +538,7 @@ inline SEXP outputs_task(void *data) {
 inline SEXP unconstrain_task(void *data) {
   task *t = static_cast<task *>(data);
   message first;
-  write(first, "");
-  t->p = begin(t->data);
-  t->names = describe(t->p, first);
-  if (!t->names)
-    Rf_error("%s", first.text);
+  begin_named(t, first);
   int n = Rf_nrows(t->x), d = int(t->names->unconstrained.size());
   SEXP values = PROTECT(Rf_allocMatrix(REALSXP, n, d));
   int failed =

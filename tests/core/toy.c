@@ -124,6 +124,70 @@ smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
                                   values(curve, d, n_conditioning)}};
 }
 
+enum { D = TOY_D, N = TOY_N };
+
+void toy_fill(double *z, uint64_t seed) {
+  dice r = {seed};
+  for (int j = 0; j < D * N; j++)
+    z[j] = dice_normal(&r);
+}
+
+/* log density at u(z), without and with what the map adds. */
+static void evaluate(const smc_map *map, const double *z, double *plain,
+                     double *log_p, double *grad) {
+  double u[D * N];
+  map->kind->forward(map, N, z, u);
+  for (int k = 0; k < N; k++)
+    plain[k] = log_p[k] =
+        toy_log_density(TOY_SKEWED, D, u + D * k, grad ? grad + D * k : NULL);
+  map->kind->pull_back(map, N, z, log_p, grad);
+}
+
+/* out: the points z with coordinate i moved. */
+static void move_one(const double *z, int i, double by, double *out) {
+  for (int j = 0; j < D * N; j++)
+    out[j] = z[j] + (j % D == i ? by : 0.0);
+}
+
+void toy_check_gradient(const smc_map *map, uint64_t seed) {
+  const double step = 1e-5;
+  double z[D * N], plain[N], log_p[N], grad[D * N], off = 0.0;
+  double moved[D * N], plus[N], minus[N];
+  toy_fill(z, seed);
+  evaluate(map, z, plain, log_p, grad);
+  for (int i = 0; i < D; i++) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+      move_one(z, i, sign * step, moved);
+      evaluate(map, moved, plain, sign > 0 ? plus : minus, NULL);
+    }
+    for (int k = 0; k < N; k++) {
+      double difference = (plus[k] - minus[k]) / (2.0 * step);
+      off = fmax(off,
+                 fabs(grad[D * k + i] - difference) / (1.0 + fabs(difference)));
+    }
+  }
+  CHECK_NEAR(off, 0.0, 1e-6);
+}
+
+void toy_check_jacobian(const smc_map *map, uint64_t seed) {
+  const double step = 1e-6;
+  double z[D * N], plain[N], log_p[N], up[D * N], down[D * N], moved[D * N];
+  double log_jacobian[N] = {0.0}, off = 0.0;
+  toy_fill(z, seed);
+  evaluate(map, z, plain, log_p, NULL);
+  for (int i = 0; i < D; i++) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+      move_one(z, i, sign * step, moved);
+      map->kind->forward(map, N, moved, sign > 0 ? up : down);
+    }
+    for (int k = 0; k < N; k++)
+      log_jacobian[k] += log((up[D * k + i] - down[D * k + i]) / (2.0 * step));
+  }
+  for (int k = 0; k < N; k++)
+    off = fmax(off, fabs(log_p[k] - plain[k] - log_jacobian[k]));
+  CHECK_NEAR(off, 0.0, 1e-7);
+}
+
 smc_chain toy_chain(int n_maps, smc_map *maps) {
   return (smc_chain){.d = maps[0].d, .n_maps = n_maps, .maps = maps};
 }

@@ -49,6 +49,14 @@ smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
                         const double *shift, const double *slope,
                         const double *curve);
 
+/* Checks, at TOY_N points of this seed, that a map of TOY_D dimensions, with a
+ * triangular Jacobian in some order of the coordinates, takes log densities
+ * and gradients back to those of the new density, by central differences. */
+enum { TOY_D = 4, TOY_N = 30 };
+void toy_fill(double *z, uint64_t seed);
+void toy_check_gradient(const smc_map *map, uint64_t seed);
+void toy_check_jacobian(const smc_map *map, uint64_t seed);
+
 /* The chain of these maps. */
 smc_chain toy_chain(int n_maps, smc_map *maps);
 

@@ -1,0 +1,145 @@
+# Normal distributions, as the scout, the fits and the bridge use them: list(mean, L), with L
+# lower triangular, or its diagonal as a vector where the dimension is too high for a
+# matrix.
+
+# Draws, a row a draw: z standard normal, and x = mean + L z.
+draw_normal <- function(normal, n) {
+  d <- length(normal$mean)
+  z <- matrix(stats::rnorm(n * d), n, d)
+  list(z = z, x = to_user(normal, z))
+}
+
+to_user <- function(normal, z) {
+  scaled <- if (is.matrix(normal$L)) tcrossprod(z, normal$L) else sweep(z, 2, normal$L, "*")
+  sweep(scaled, 2, normal$mean, "+")
+}
+
+# The coordinates z of rows of x.
+from_user <- function(normal, x) {
+  off <- sweep(x, 2, normal$mean)
+  if (is.matrix(normal$L)) whitened(normal$L, off) else sweep(off, 2, normal$L, "/")
+}
+
+# z in the rows L z of x.
+whitened <- function(L, x) t(forwardsolve(L, t(x)))
+
+# Gradients at rows of x, in the coordinates z.
+pull_back_rows <- function(normal, g) {
+  if (is.matrix(normal$L)) g %*% normal$L else sweep(g, 2, normal$L, "*")
+}
+
+log_det <- function(normal) {
+  sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
+}
+
+# The normal in x whose coordinates in `normal` are `inner`.
+compose <- function(normal, inner) {
+  normal$mean <- drop(to_user(normal, t(inner$mean)))
+  normal$L <- if (is.matrix(normal$L)) normal$L %*% inner$L else normal$L * inner$L
+  normal
+}
+
+# references ------------------------------------------------------------------
+
+as_reference <- function(normal, factor = 1) {
+  new_fitted_reference(normal$mean, sqrt(factor) *
+    if (is.matrix(normal$L)) normal$L else diag(normal$L, length(normal$L)))
+}
+
+# A normal reference as such a list.
+normal_of <- function(reference, dim) {
+  if (is_function_reference(reference)) {
+    reference <- reference_gaussian()
+  }
+  sd <- if (is.null(reference$chol)) rep_len(reference$sd, dim)
+  list(
+    mean = rep_len(reference$mean, dim),
+    L = if (!is.null(reference$chol)) {
+      reference$chol
+    } else if (dim > rules$largest_dense) {
+      sd
+    } else {
+      diag(sd, dim)
+    }
+  )
+}
+
+# fits ------------------------------------------------------------------------
+
+# From weighted points z and gradients g. The match with gradients is exact for a normal
+# target, however few genealogies the points come from; where they are wider than it says, as
+# they are between two modes or in heavy tails, their width counts. NULL where it fails.
+normal_by_gradients <- function(z, g, w, genealogies) {
+  normal <- match_normal(z, g, w, lambda = 1 / sum(w^2))
+  if (!is.null(normal)) widen(normal, z, w, genealogies)
+}
+
+# The normal that matches weighted points z and their gradients, started from N(0, I)
+# (Cai et al., 2024): the larger lambda, the less of the start is left. It minimises a
+# divergence between gradients, so that for a normal target it is exact, wherever the
+# points are, as soon as they are more than the dimension; in directions in which there are no points the
+# start stays. In many dimensions coordinate by coordinate. NULL where it fails.
+match_normal <- function(z, g, w, lambda) {
+  mean_z <- colSums(w * z)
+  mean_g <- colSums(w * g)
+  share <- lambda / (1 + lambda)
+  rows <- function(x, mean) {
+    rbind(sqrt(lambda * w) * sweep(x, 2, mean), sqrt(share) * mean)
+  }
+  z_rows <- rows(z, mean_z)
+  g_rows <- rows(g, mean_g)
+  L <- if (ncol(z) > rules$largest_dense) {
+    match_scales(z_rows, g_rows)
+  } else {
+    match_factor(z_rows, g_rows)
+  }
+  if (is.null(L) || !all(is.finite(L))) {
+    return(NULL)
+  }
+  scaled_g <- if (is.matrix(L)) drop(L %*% crossprod(L, mean_g)) else L^2 * mean_g
+  mean <- share * (scaled_g + mean_z)
+  if (all(is.finite(mean))) list(mean = mean, L = L)
+}
+
+# With V = I + Z'Z, U = G'G: the standard deviations, from the diagonals alone.
+match_scales <- function(z_rows, g_rows) {
+  v <- 1 + colSums(z_rows^2)
+  u <- colSums(g_rows^2)
+  sqrt(2 * v / (1 + sqrt(1 + 4 * u * v)))
+}
+
+# The factor of the solution S of S U S + S = V. With V = R'R and A = G R', this is
+# R' f(A'A) R, f(a) = 2 / (1 + sqrt(1 + 4 a)), where A has few rows or few columns.
+match_factor <- function(z_rows, g_rows) {
+  tryCatch(
+    {
+      R <- chol(diag(ncol(z_rows)) + crossprod(z_rows))
+      A <- svd(tcrossprod(g_rows, R), nu = 0)
+      off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
+      B <- crossprod(A$v, R)
+      t(chol(crossprod(R) + crossprod(B, off * B)))
+    },
+    error = function(e) NULL
+  )
+}
+
+# The normal as wide as weighted points, in the directions in which these are wider than
+# it by more than chance: the largest eigenvalue of a sample covariance of n points in d
+# dimensions is (1 + sqrt(d / n))^2 times the true one.
+widen <- function(normal, z, w, n) {
+  chance <- function(d) (1 + sqrt(d / n))^2
+  y <- from_user(normal, z)
+  if (!is.matrix(normal$L)) {
+    variance <- colSums(w * y^2)
+    normal$L <- normal$L * sqrt(pmax(1, variance / chance(log(length(variance)))))
+    return(normal)
+  }
+  covariance <- eigen(crossprod(sqrt(w) * y), symmetric = TRUE)
+  factor <- sqrt(pmax(1, covariance$values / chance(ncol(z))))
+  if (all(factor == 1) || !all(is.finite(factor))) {
+    return(normal)
+  }
+  wider <- normal$L %*% covariance$vectors %*% diag(factor, length(factor))
+  normal$L <- t(chol(tcrossprod(wider)))
+  normal
+}
