@@ -23,21 +23,45 @@ fit_conditional <- function(points, L, n, genealogies) {
     list(z = sweep(x, 2, sd, "/"), g = if (!is.null(points$g)) sweep(points$g, 2, sd, "*"))
   )
   normal <- normal_in_points(points, L, genealogies)
-  best <- list(criterion = sum(w * log_normal(
-    from_user(normal, x), normal$L
-  )))
+  best <- list(criterion = sum(w * log_normal(from_user(normal, x), normal$L)))
+  neck <- NULL
   repeat {
     found <- unique(c(
       find_scaling(x, w, views, best$conditioning, n), find_bending(w, views, best$conditioning, n)
     ))
     tried <- lapply(found, function(k) condition_on(points, c(best$conditioning, k), n, genealogies))
-    criteria <- vapply(tried, function(t) if (is.null(t)) -Inf else t$criterion, 0)
-    if (length(tried) == 0 || max(criteria) <= best$criterion) {
+    if (is.null(best$conditioning) && !is.null(points$g)) {
+      necks <- lapply(
+        unique(c(found, find_turning(views[[1]], points$w))),
+        function(k) neck_on(points, k, n, genealogies)
+      )
+      neck <- likeliest(necks)
+    }
+    next_best <- likeliest(tried)
+    if (is.null(next_best) || next_best$criterion <= best$criterion) {
+      best <- likeliest(list(best, neck))
       return(if (!is.null(best$conditioning)) best)
     }
-    best <- tried[[which.max(criteria)]]
+    best <- next_best
     views <- list(best[c("z", "g")])
   }
+}
+
+# Of several fits, some of which may be NULL; NULL for none.
+likeliest <- function(fits) {
+  fits <- Filter(Negate(is.null), fits)
+  if (length(fits) > 0) fits[[which.max(vapply(fits, `[[`, 0, "criterion"))]]
+}
+
+# The coordinate with which the covariance of all others changes most, along any axes (see
+# turning_axes()).
+find_turning <- function(view, w) {
+  changes <- vapply(seq_len(ncol(view$z)), function(k) {
+    z <- view$z[, -k, drop = FALSE]
+    g <- view$g[, -k, drop = FALSE]
+    sum(crossprod((z + g) * (w * view$z[, k]), z - g)^2)
+  }, 0)
+  which.max(changes)
 }
 
 # A normal distribution by gradients, as conditional ones are fitted: that by moments, with
@@ -53,8 +77,9 @@ normal_in_points <- function(points, L, genealogies) {
 # The log density of L z, where z is standard normal, but for a constant.
 log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
 
-# The coordinate with the strongest linear relation to the logarithms of the others' scales,
-# in one of their views; NULL when it is weak, or may be chance.
+# The coordinates with the strongest linear relation to the logarithms of the others' scales,
+# in one of their views: to all of them together, as in a funnel, and to a single one, as
+# where each has a neck of its own. None where it is weak, or may be chance.
 find_scaling <- function(x, w, views, conditioning, n) {
   free <- setdiff(seq_len(ncol(x)), conditioning)
   followers <- length(free) - 1
@@ -68,15 +93,30 @@ find_scaling <- function(x, w, views, conditioning, n) {
     noise <- if (is.null(view$g)) log_size_variance else colSums(w * log_scale^2)
     variance <- crossprod(w * x, log_scale)^2 / colSums(w * x^2)
     diag(variance) <- 0
-    is_small <- rowMeans(variance) < rules$least_log_scale
-    ifelse(is_small, 0, rowSums(sweep(variance, 2, noise, "/")))
+    share <- sweep(variance, 2, noise, "/")
+    large <- function(part) part >= rules$least_log_scale
+    list(
+      all = rowSums(share) * large(rowMeans(variance)),
+      single = row_max(share * large(variance))
+    )
   })
-  explained <- do.call(pmax, explained)
+  strongest <- function(kind, least) {
+    value <- do.call(pmax, lapply(explained, `[[`, kind))
+    best <- which.max(value)
+    if (isTRUE(value[best] > least)) free[best]
+  }
   # n times the sum is chi-squared where there is no relation
   chance <- (followers + rules$chance_sds * sqrt(2 * followers)) / n
-  best <- which.max(explained)
-  if (isTRUE(explained[best] > max(chance, rules$least_explained * followers))) free[best]
+  unique(c(
+    strongest("all", max(chance, rules$least_explained * followers)),
+    strongest("single", max(chance_of_largest(n, length(free)^2), rules$least_explained))
+  ))
 }
+
+row_max <- function(x) apply(x, 1, max)
+
+# What the largest of so many shares of variance may be by chance.
+chance_of_largest <- function(n, many) (1 + rules$chance_sds * sqrt(2)) / n * log(max(2, many))
 
 # What a point of mean 0 says of the logarithm of its scale there: that of its size, which
 # is noisy, and low by a constant; or where there are gradients, which for a normal
@@ -101,9 +141,8 @@ find_bending <- function(w, views, conditioning, n) {
   square <- square - sweep(z, 2, slope, "*")
   part <- crossprod(w * square, z)^2 / tcrossprod(colSums(w * square^2), colSums(w * z^2))
   diag(part) <- 0
-  chance <- (1 + rules$chance_sds * sqrt(2)) / n * log(max(2, length(part)))
   best <- which(part == max(part), arr.ind = TRUE)[1, 1]
-  if (isTRUE(max(part) > max(chance, rules$least_bend))) free[best]
+  if (isTRUE(max(part) > max(chance_of_largest(n, length(part)), rules$least_bend))) free[best]
 }
 
 # The particles given some of their coordinates, the conditioning variables:
@@ -165,6 +204,7 @@ condition_on <- function(points, conditioning, n, genealogies) {
   }
   rows <- 2 + seq_along(conditioning)
   fit <- list(
+    kind = "linear",
     conditioning = conditioning,
     z = z,
     g = g,
@@ -179,7 +219,7 @@ condition_on <- function(points, conditioning, n, genealogies) {
   fit$criterion <-
     sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
     n_parameters * log(n) / (2 * n)
-  if (all(is.finite(unlist(fit[names(fit) != "g"])))) fit
+  if (all(is.finite(unlist(fit[setdiff(names(fit), c("g", "kind"))])))) fit
 }
 
 # The factor of the covariance of weighted points: by gradients, where there are any.

@@ -83,13 +83,20 @@ new_fitted_reference <- function(mean, chol) {
 new_shaped_reference <- function(mean, shape) {
   reference <- with_chol(reference_gaussian(mean + shape$centre), shape$L)
   if (!is.null(shape$conditioning)) {
-    reference$conditional <- shape[c("conditioning", "offset", "shift", "slope", "curve")]
+    reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }
   reference$tails <- shape$tails[c("location", "scale", "skew", "tail")]
   reference$inflation <- rep(sqrt(inflation), length(mean))
   reference$inflation[shape$conditioning] <- sqrt(inflation_conditioning)
   reference
 }
+
+# Of condition_on() and of neck_on().
+conditional_parameters <- c(
+  "kind", "conditioning",
+  "offset", "shift", "slope", "curve",
+  "rate", "centre_of_share", "bend", "pull", "scale", "axes"
+)
 
 with_chol <- function(reference, chol) {
   reference$sd <- NULL
@@ -238,8 +245,11 @@ present_criterion <- function(record, points, normal, student) {
   }
   genealogies <- n_genealogies(record)
   conditioning <- reference$conditional$conditioning
-  present <- if (!is.null(conditioning)) {
-    condition_on(points, conditioning, 1 / sum(points$w^2), genealogies)
+  n <- 1 / sum(points$w^2)
+  present <- if (is_neck(reference$conditional)) {
+    if (!is.null(points$g)) neck_on(points, conditioning, n, genealogies)
+  } else if (!is.null(conditioning)) {
+    condition_on(points, conditioning, n, genealogies)
   }
   if (is.null(present)) present <- normal
   if (!is.null(reference$tails)) present <- add_tails(present, points$w, genealogies)

@@ -17,7 +17,9 @@ target_gradients <- function(record, rows) {
     at <- switch(map$name,
       affine = through_affine(map, at),
       tails = through_tails(map, at),
-      conditional = through_conditional(map, at)
+      conditional = through_conditional(map, at),
+      neck = through_neck(map, at),
+      rotation = list(z = tcrossprod(at$z, map$axes), g = tcrossprod(at$g, map$axes))
     )
   }
   if (all(is.finite(at$g))) at$g
@@ -69,4 +71,16 @@ through_conditional <- function(map, at) {
     g[, conditioning[i]] <- at$g[, conditioning[i]] - by_scale - rowSums(at$g * slope_of_location(i))
   }
   list(z = scale * placed, g = g)
+}
+
+through_neck <- function(map, at) {
+  k <- map$variable + 1
+  half <- outer(at$z[, k], map$centre, half_log_share, rate = map$rate)
+  share <- exp(2 * half)
+  scale <- exp(sweep(half, 2, map$bend, "*"))
+  g <- at$g / scale
+  # how the log share, and with it scale and location, change with the variable
+  by_share <- sweep(at$g * at$z + 1, 2, map$bend / 2, "*") + sweep(g * share, 2, map$pull, "*")
+  g[, k] <- at$g[, k] - rowSums(2 * map$rate * (1 - share) * by_share)
+  list(z = scale * at$z + sweep(share, 2, map$pull, "*"), g = g)
 }

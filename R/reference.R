@@ -346,8 +346,9 @@ reference_maps <- function(reference, dim) {
   maps <- list(
     if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
     if (!is.null(reference$tails)) c(name = "tails", reference$tails),
-    offset_map(reference$conditional$offset),
+    offset_map(reference$conditional),
     conditional_map(reference$conditional),
+    rotation_map(reference$conditional),
     affine_map(reference, dim)
   )
   Filter(Negate(is.null), maps)
@@ -370,23 +371,42 @@ affine_map <- function(reference, dim) {
   }
 }
 
-# What condition_on() adds to z before anything else.
-offset_map <- function(offset) {
-  if (any(offset != 0)) {
-    list(name = "affine", mean = offset, sd = rep(1, length(offset)))
+# What comes before the conditional map: the offset of condition_on(), or the scale of
+# neck_on().
+offset_map <- function(conditional) {
+  if (is_neck(conditional)) {
+    d <- length(conditional$scale)
+    list(name = "affine", mean = numeric(d), sd = conditional$scale)
+  } else if (any(conditional$offset != 0)) {
+    d <- length(conditional$offset)
+    list(name = "affine", mean = conditional$offset, sd = rep(1, d))
   }
 }
 
-# The map of a conditional reference (see R/conditional.R); NULL where there is none. The
-# core counts coordinates from 0.
+# The map of a conditional reference (see R/conditional.R and R/neck.R); NULL where there is
+# none. The core counts coordinates from 0.
 conditional_map <- function(conditional) {
-  if (!is.null(conditional)) {
+  if (is_neck(conditional)) {
+    c(
+      list(
+        name = "neck", variable = conditional$conditioning - 1,
+        centre = conditional$centre_of_share
+      ),
+      conditional[c("rate", "bend", "pull")]
+    )
+  } else if (!is.null(conditional)) {
     c(
       list(name = "conditional", conditioning = conditional$conditioning - 1),
       conditional[intersect(c("shift", "slope", "curve"), names(conditional))]
     )
   }
 }
+
+rotation_map <- function(conditional) {
+  if (is_neck(conditional)) list(name = "rotation", axes = conditional$axes)
+}
+
+is_neck <- function(conditional) identical(conditional$kind, "neck")
 
 # Its log density and gradient as target_interface() has those of a target; NULL for
 # what the core knows.

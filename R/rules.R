@@ -110,6 +110,11 @@ rules <- list(
   least_rows = 2048,
   # Times that conditional location and scale are fitted in turn; they settle in three. A choice.
   location_sweeps = 4,
+  # Slopes of log scales that are tried for a neck: those by the logarithm of a standard
+  # deviation, a variance, a precision, and of the root of this.
+  neck_slopes = c(1, 0.5, -0.5, -1),
+  # Centres that are tried, in standard deviations of the variable. A choice.
+  neck_centres = seq(-3, 3, by = 0.25),
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.

@@ -2,7 +2,7 @@
  *
  * The kernels see z, in which the reference is standard; the target sees x. A
  * chain of maps leads from the one to the other,
- *   z -> tails -> conditional -> affine -> bounds -> x,
+ *   z -> tails -> conditional or neck -> rotation -> affine -> bounds -> x,
  * where any of them may be missing, and any may be there several times. Each
  * is invertible and smooth, and takes log densities and gradients back by
  * adding its log Jacobian, so that the evidence is the same in z and in x.
@@ -15,7 +15,7 @@
 
 #include "arena.h"
 
-enum { SMC_MAP_PARAMETERS = 4 };
+enum { SMC_MAP_PARAMETERS = 5 };
 
 /* An array of numbers; x = NULL when it is not given. */
 typedef struct smc_values {
@@ -55,6 +55,8 @@ typedef struct smc_map_kind {
 
 extern const smc_map_kind smc_map_tails;
 extern const smc_map_kind smc_map_conditional;
+extern const smc_map_kind smc_map_neck;
+extern const smc_map_kind smc_map_rotation;
 extern const smc_map_kind smc_map_affine;
 extern const smc_map_kind smc_map_bounds;
 

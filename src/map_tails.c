@@ -12,7 +12,7 @@ enum { LOCATION, SCALE, SKEW, TAIL }; /* d each; scale > 0, 0 < tail <= 1 */
 
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
-  for (int i = 0; i < SMC_MAP_PARAMETERS; i++)
+  for (int i = LOCATION; i <= TAIL; i++)
     if (!p[i].x || p[i].size != (size_t)map->d)
       return false;
   for (int j = 0; j < map->d; j++)

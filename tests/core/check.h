@@ -61,6 +61,8 @@ void test_minimize(void);
 void test_state(void);
 void test_map_bounds(void);
 void test_map_tails(void);
+void test_map_neck(void);
+void test_map_rotation(void);
 void test_map_conditional(void);
 void test_map(void);
 void test_reference(void);

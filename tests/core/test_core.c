@@ -103,6 +103,8 @@ int main(void) {
   test_state();
   test_map_bounds();
   test_map_tails();
+  test_map_neck();
+  test_map_rotation();
   test_map_conditional();
   test_map();
   test_reference();

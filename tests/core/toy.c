@@ -124,6 +124,20 @@ smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
                                   values(curve, d, n_conditioning)}};
 }
 
+smc_map toy_neck(int d, const double *variable, const double *rate,
+                 const double *centre, const double *bend, const double *pull) {
+  return (smc_map){.kind = &smc_map_neck,
+                   .d = d,
+                   .parameters = {values(variable, 1, 1), values(rate, 1, 1),
+                                  values(centre, d, 1), values(bend, d, 1),
+                                  values(pull, d, 1)}};
+}
+
+smc_map toy_rotation(int d, const double *axes) {
+  return (smc_map){
+      .kind = &smc_map_rotation, .d = d, .parameters = {values(axes, d, d)}};
+}
+
 enum { D = TOY_D, N = TOY_N };
 
 void toy_fill(double *z, uint64_t seed) {

@@ -49,6 +49,10 @@ smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
                         const double *shift, const double *slope,
                         const double *curve);
 
+smc_map toy_neck(int d, const double *variable, const double *rate,
+                 const double *centre, const double *bend, const double *pull);
+smc_map toy_rotation(int d, const double *axes);
+
 /* Checks, at TOY_N points of this seed, that a map of TOY_D dimensions, with a
  * triangular Jacobian in some order of the coordinates, takes log densities
  * and gradients back to those of the new density, by central differences. */

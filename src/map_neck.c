@@ -1,0 +1,97 @@
+/* map_neck.c: coordinates whose scale falls on one side of a variable, and
+ * whose location moves from one value to another, as those of a hierarchy do.
+ *
+ * One coordinate of z, the variable, acts on the rest,
+ *   u_j = z_j W_j^(bend_j / 2) + pull_j W_j,
+ *   W_j = 1 / (1 + exp(-2 rate (z_k - centre_j))),
+ * and is itself left as it is, u_k = z_k. Above the centre W_j is 1, and
+ * nothing depends on the variable; below it the scale falls as
+ * exp(bend_j rate z_k), and the location goes to 0. (The other way round where
+ * the rate is negative.) This is exact for effects
+ * theta_j ~ N(mu, tau^2) that are measured with normal errors, given log tau:
+ * W_j is the share of tau^2 in their variance.
+ *
+ * The Jacobian is triangular with the variable first, and its diagonal is that
+ * of the scales.
+ */
+#include "map.h"
+#include "vecmath.h"
+
+enum { VARIABLE, RATE, CENTRE, BEND, PULL };
+
+static double parameter(const smc_map *map, int i, int j) {
+  return map->parameters[i].x[j];
+}
+
+static int variable(const smc_map *map) {
+  return (int)parameter(map, VARIABLE, 0);
+}
+
+static bool is_valid(const smc_map *map) {
+  const smc_values *p = map->parameters;
+  if (!p[VARIABLE].x || p[VARIABLE].size != 1 || !p[RATE].x ||
+      p[RATE].size != 1)
+    return false;
+  for (int i = CENTRE; i <= PULL; i++)
+    if (!p[i].x || p[i].size != (size_t)map->d)
+      return false;
+  double given = parameter(map, VARIABLE, 0);
+  if (!(given >= 0.0 && given < map->d) || given != floor(given) ||
+      parameter(map, RATE, 0) == 0.0 || !isfinite(parameter(map, RATE, 0)))
+    return false;
+  int k = variable(map);
+  return parameter(map, BEND, k) == 0.0 && parameter(map, PULL, k) == 0.0;
+}
+
+/* log W_j at a value of the variable, which may overflow on neither side. */
+static double log_share(const smc_map *map, int j, double at) {
+  double below =
+      -2.0 * parameter(map, RATE, 0) * (at - parameter(map, CENTRE, j));
+  return below > 0.0 ? -below - log1p(exp(-below)) : -log1p(exp(below));
+}
+
+static void forward(const smc_map *map, int n, const double *from, double *to) {
+  for (int i = 0; i < n; i++, from += map->d, to += map->d)
+    for (int j = 0; j < map->d; j++) {
+      double log_w = log_share(map, j, from[variable(map)]);
+      to[j] = from[j] * exp(parameter(map, BEND, j) / 2.0 * log_w) +
+              parameter(map, PULL, j) * exp(log_w);
+    }
+}
+
+/* One particle: its log Jacobian, and its gradient in u becomes that in z. */
+static double pull_back_one(const smc_map *map, const double *z, double *grad) {
+  int k = variable(map);
+  double log_jacobian = 0.0, by_variable = 0.0;
+  for (int j = 0; j < map->d; j++) {
+    double log_w = log_share(map, j, z[k]);
+    double half_bend = parameter(map, BEND, j) / 2.0;
+    double scale = exp(half_bend * log_w);
+    log_jacobian += half_bend * log_w;
+    if (!grad)
+      continue;
+    /* d log W / dz_k = 2 rate (1 - W) */
+    double slope = 2.0 * parameter(map, RATE, 0) * -expm1(log_w);
+    by_variable += slope * (half_bend * (grad[j] * scale * z[j] + 1.0) +
+                            grad[j] * parameter(map, PULL, j) * exp(log_w));
+    grad[j] *= scale;
+  }
+  if (grad)
+    grad[k] += by_variable;
+  return log_jacobian;
+}
+
+static void pull_back(const smc_map *map, int n, const double *from,
+                      double *logp, double *grad) {
+  for (int i = 0; i < n; i++)
+    logp[i] += pull_back_one(map, from + smc_size(map->d, i),
+                             grad ? grad + smc_size(map->d, i) : NULL);
+}
+
+const smc_map_kind smc_map_neck = {
+    .name = "neck",
+    .names = {"variable", "rate", "centre", "bend", "pull"},
+    .is_valid = is_valid,
+    .forward = forward,
+    .pull_back = pull_back,
+};
