@@ -19,7 +19,7 @@ target_gradients <- function(record, rows) {
       tails = through_tails(map, at),
       conditional = through_conditional(map, at),
       neck = through_neck(map, at),
-      rotation = list(z = tcrossprod(at$z, map$axes), g = tcrossprod(at$g, map$axes))
+      rotation = through_rotation(map, at)
     )
   }
   if (all(is.finite(at$g))) at$g
@@ -83,4 +83,8 @@ through_neck <- function(map, at) {
   by_share <- sweep(at$g * at$z + 1, 2, map$bend / 2, "*") + sweep(g * share, 2, map$pull, "*")
   g[, k] <- at$g[, k] - rowSums(2 * map$rate * (1 - share) * by_share)
   list(z = scale * at$z + sweep(share, 2, map$pull, "*"), g = g)
+}
+
+through_rotation <- function(map, at) {
+  list(z = tcrossprod(at$z, map$axes), g = tcrossprod(at$g, map$axes))
 }

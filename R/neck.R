@@ -57,34 +57,43 @@ turning_axes <- function(z, g, w, t) {
 
 # Share, scale and location in the axes of the frame. neck: of the sweep before, or NULL.
 fit_neck <- function(frame, w, z_k, sd, neck, n, genealogies) {
-  d <- ncol(frame$u)
-  off <- vapply(seq_len(d), function(j) {
-    design <- if (is.null(neck)) frame$flexible else cbind(1, exp(2 * neck$half_log_share[, j]))
-    at <- regress_briefly(
-      design, frame$u[, j], scale_precisions(w, neck$log_scale[, j]), genealogies
-    )
-    at$residuals / sqrt(1 - at$leverage)
-  }, numeric(length(w)))
-  log_scale <- log_scales(off, frame$g)
-  neck <- best_share(log_scale, w, z_k, sd, n)
-  neck$log_scale <- sweep(neck$half_log_share, 2, neck$bend, "*")
-  neck$location <- matrix(0, length(w), d)
-  neck$pull <- neck$origin <- numeric(d)
-  for (j in seq_len(d)) {
-    at <- regress_briefly(
-      cbind(1, exp(2 * neck$half_log_share[, j])), frame$u[, j],
-      scale_precisions(w, neck$log_scale[, j]), genealogies
-    )
-    neck$origin[j] <- at$coefficients[1]
-    neck$pull[j] <- at$coefficients[2]
-    neck$location[, j] <- frame$u[, j] - at$residuals
+  before <- if (is.null(neck)) {
+    regress(cbind(1, frame$flexible), frame$u, w)
+  } else {
+    fit_lines(exp(2 * neck$half_log_share), frame$u, w, neck$log_scale, genealogies)
   }
+  off <- before$residuals / sqrt(1 - before$leverage)
+  neck <- best_share(log_scales(off, frame$g), w, z_k, sd, n)
+  neck$log_scale <- sweep(neck$half_log_share, 2, neck$bend, "*")
+  lines <- fit_lines(exp(2 * neck$half_log_share), frame$u, w, neck$log_scale, genealogies)
+  neck$origin <- lines$origin
+  neck$pull <- lines$slope
+  neck$location <- frame$u - lines$residuals
   neck$n_parameters <- sum(neck$bend) + sum(neck$pull != 0) + 1 # centres, pulls, the rate
   neck
 }
 
-scale_precisions <- function(w, log_scale) {
-  if (is.null(log_scale)) w else precisions(w, exp(log_scale))
+# Each column of y on that of x by weighted least squares, with weights w over the squared
+# scales. A slope that may as well be 0 is (by Schwarz's criterion): see regress_briefly().
+fit_lines <- function(x, y, w, log_scale, n) {
+  log_w <- log(w) - 2 * log_scale
+  w <- exp(sweep(log_w, 2, apply(log_w, 2, max)))
+  w <- sweep(w, 2, colSums(w), "/")
+  mean_x <- colSums(w * x)
+  x <- sweep(x, 2, mean_x)
+  mean_y <- colSums(w * y)
+  y <- sweep(y, 2, mean_y)
+  square <- colSums(w * x^2)
+  slope <- colSums(w * x * y) / square
+  residuals <- y - sweep(x, 2, slope, "*")
+  needed <- slope^2 > log(n) * colSums(w * residuals^2) / (n * square)
+  slope <- ifelse(needed %in% TRUE, slope, 0) # NaN where x does not vary
+  list(
+    origin = mean_y - slope * mean_x,
+    slope = slope,
+    residuals = y - sweep(x, 2, slope, "*"),
+    leverage = pmin(w * (1 + sweep(x^2, 2, (slope != 0) / pmax(square, rules$least_square), "*")), 1 - 1e-8)
+  )
 }
 
 # Half the logarithms of the shares, by the rate and the centres that explain most of the

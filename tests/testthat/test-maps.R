@@ -29,8 +29,20 @@ without <- function(reference, ...) {
 }
 uncurved <- shaped
 uncurved$conditional$curve <- NULL
+neck <- shaped
+neck$conditional <- list(
+  kind = "neck", conditioning = 3, rate = 0.8, centre_of_share = c(-0.5, 0.3, 0, 1),
+  bend = c(0.5, 0.3, 0, 0), pull = c(0.5, 0, 0, -0.4), scale = c(1.3, 1.1, 1, 0.9)
+)
+neck$conditional$axes <- local({
+  axes <- diag(4)
+  axes[-3, -3] <- qr.Q(qr(matrix(rnorm(9), 3)))
+  axes
+})
+closing <- neck # on the other side
+closing$conditional$rate <- -0.5
 references <- list(
-  shaped, uncurved, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
+  shaped, uncurved, neck, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
   reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian()
 )
 
@@ -62,7 +74,8 @@ test_that("gradients in the coordinates of a reference are those of the density 
 test_that("gradients of particles are led back to the unconstrained scale, and points out", {
   through <- list(
     affine = internal("through_affine"), tails = internal("through_tails"),
-    conditional = internal("through_conditional")
+    conditional = internal("through_conditional"), neck = internal("through_neck"),
+    rotation = internal("through_rotation")
   )
   for (reference in references) {
     record <- list(
@@ -87,7 +100,7 @@ test_that("gradients of particles are led back to the unconstrained scale, and p
 test_that("the density of a reference is that of its draws: the target has all its evidence", {
   # one step without a move: importance sampling from the reference
   normal <- target_gaussian(d, mean = 1:4, sd = 0.5)
-  for (reference in references[1:4]) {
+  for (reference in references[1:6]) {
     fit <- calmly(smc_run(normal, data.frame(lambda = 1, step_size = 1e-30),
       kernel = kernel_rwmh(), reference = reference, n_particles = 2e5, islands = 1, seed = 5
     ))
