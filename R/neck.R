@@ -21,6 +21,9 @@ neck_on <- function(points, k, n, genealogies) {
       return(NULL)
     }
     neck <- fit_neck(frame, points$w, z_k, sd, neck, n, genealogies)
+    if (all(neck$bend == 0)) {
+      return(NULL)
+    }
   }
   z <- (frame$u - neck$location) * exp(-neck$log_scale)
   scale <- sqrt(colSums(points$w * z^2))
@@ -109,7 +112,7 @@ best_share <- function(log_scale, w, z_k, sd, n) {
     left <- outer(without, colSums(w * by^2), `+`) - 2 * crossprod(w * log_scale, by)
     best <- max.col(-left, ties.method = "first")
     left <- left[cbind(seq_along(best), best)]
-    bends <- without > exp(log(n) / n) * left
+    bends <- without > exp(log(n) / n) * left & without - left > rules$least_log_scale
     list(
       rate = rate, centre = rules$neck_centres[best], bend = as.numeric(bends),
       explained = sum((without - left)[bends])

@@ -15,6 +15,11 @@ passes <- function(sampler, path, plan, islands) {
     )
     result <- conclude(of_best, final, course)
     course$n_final_evals <- sum(course$n_final_evals, final_row(result)$n_target_evals)
+    if (pass > 1 && has_spoilt(result, before)) {
+      course$passes[[pass - 1]] <- final_row(result, used = FALSE)
+      result <- before
+      break
+    }
     may_go_on <- plan$whiten && plan$rounds[2] > 0 &&
       pass <= rules$most_further_passes && affords_run(course, of_best, plan)
     proposal <- if (may_go_on) reshape(result, pass)
@@ -29,11 +34,22 @@ passes <- function(sampler, path, plan, islands) {
     if (!course$reshaped) {
       break
     }
+    before <- result
     course$passes <- c(course$passes, list(final_row(result, used = FALSE)))
     course$estimate <- headline(result$final$estimates)
   }
   result$course <- course
   result
+}
+
+# Whether the reference of a pass is worse than that of the one before: its error is several
+# times as large, and it has found no more evidence.
+has_spoilt <- function(result, before) {
+  now <- headline(result$final$estimates)
+  last <- headline(before$final$estimates)
+  error <- sqrt(now$std_error^2 + last$std_error^2)
+  isTRUE(now$std_error > rules$spoilt * last$std_error) &&
+    now$log_z - last$log_z < rules$errors_apart * error
 }
 
 # The islands of a sampler, and what speaks against them.

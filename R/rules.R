@@ -104,8 +104,8 @@ rules <- list(
   least_log_scale = 0.01,
   # Share of a variance that another variable's square must explain, as in trials on bananas.
   least_bend = 0.05,
-  # Rows times squared dimension that a search for shapes may take: a second or so. A choice.
-  shape_work = 1e8,
+  # Rows times squared dimension that a search for shapes may take: two seconds or so. A choice.
+  shape_work = 1e6,
   # But no fewer rows than this. A choice.
   least_rows = 2048,
   # Times that conditional location and scale are fitted in turn; they settle in three. A choice.
@@ -136,6 +136,9 @@ rules <- list(
   sure_passes = 2,
   # ... up to so many: funnels of 20 and 30 variables rose in each of three. A choice.
   most_further_passes = 5,
+  # A pass whose error is so many times that of the one before is dropped: passes that agree
+  # differ by half at most, one that lost a hierarchy's neck by a factor of eight. A choice.
+  spoilt = 2,
   # Times 0.75 it is a half, which halved the errors on bananas, horseshoes and eight schools.
   shaped_fraction = 2 / 3,
   # Gain in mean log density for which a shape is worth a pass; less is noise of the fit. A choice.
