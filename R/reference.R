@@ -419,7 +419,7 @@ reference_evaluator <- function(reference, target) {
     reference$log_density, reference$gradient,
     "reference$log_density", "gradient"
   )
-  evaluate <- term_evaluator(c(term, reference["vectorized"], shared))
+  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)))
   list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
 }
 
