@@ -93,16 +93,16 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #' @examples
 #' # observations of a mean mu, with two priors for it
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
-#' fit_with_prior <- function(sd) {
+#' fit_with_prior <- function(sd, seed) {
 #'   log_joint <- function(mu) {
 #'     dnorm(mu, 0, sd, log = TRUE) + sum(dnorm(y, mu, log = TRUE))
 #'   }
 #'   gradient <- function(mu) -mu / sd^2 + sum(y - mu)
 #'   smc(log_joint,
-#'     dim = 1, gradient = gradient, n_particles = 64, n_steps = 4, rounds = 0
+#'     dim = 1, gradient = gradient, n_particles = 128, n_steps = 4, rounds = 1, seed = seed
 #'   )
 #' }
-#' compare_evidence(vague = fit_with_prior(10), narrow = fit_with_prior(1))
+#' compare_evidence(vague = fit_with_prior(10, seed = 1), narrow = fit_with_prior(1, seed = 2))
 #' @export
 compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   models <- list(...)
@@ -322,8 +322,8 @@ warn_of_unconverged <- function(labels, estimates) {
 #' @section Errors: `autosmc_error_input` when there is nothing to compare with, when
 #'   something is no fit, and when the error of a fit with one island is asked for.
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
-#' one <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
-#' other <- smc(target_gaussian(2, sd = 1.5), n_particles = 128, n_steps = 8, rounds = 0)
+#' one <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8, seed = 1)
+#' other <- smc(target_gaussian(2, sd = 1.5), n_particles = 256, n_steps = 8, seed = 2)
 #' bridgesampling::bf(one, other)
 #' bridgesampling::post_prob(one, other)
 #' bridgesampling::error_measures(one)

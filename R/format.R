@@ -1,8 +1,10 @@
 # Numbers as people read them.
 
-# With so many decimals, and never as -0.000.
+# With so many decimals, and never as -0.000; very large ones by powers of ten.
 fixed <- function(x, decimals = 3) {
   text <- sprintf("%.*f", as.integer(decimals), x)
+  large <- is.finite(x) & abs(x) >= 1e9
+  text[large] <- sprintf("%.3e", x[large])
   sub("^-(0[.]?0*)$", "\\1", text)
 }
 

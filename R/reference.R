@@ -25,7 +25,7 @@
 #' @examples
 #' target <- target_gaussian(2, mean = c(100, 0), sd = c(10, 1))
 #' reference <- reference_gaussian(mean = c(90, 0), sd = c(20, 1))
-#' smc(target, reference = reference, n_steps = 8, n_particles = 128)
+#' smc(target, reference = reference, n_steps = 8, n_particles = 128, seed = 1)
 #'
 #' reference_gaussian(mean = c(90, 0), cov = rbind(c(400, 5), c(5, 1)))
 #' @export
@@ -81,7 +81,7 @@ reference_gaussian <- function(mean = 0, sd = 1, cov = NULL, chol = NULL) {
 #' )
 #' smc(target,
 #'   reference = reference_student(df = 1, sd = 2), kernel = kernel_mala(),
-#'   n_steps = 8, n_particles = 128, whiten = FALSE
+#'   n_steps = 8, n_particles = 128, whiten = FALSE, seed = 1
 #' )
 #' @export
 reference_student <- function(df, mean = 0, sd = 1, cov = NULL) {
@@ -419,7 +419,7 @@ reference_evaluator <- function(reference, target) {
     reference$log_density, reference$gradient,
     "reference$log_density", "gradient"
   )
-  evaluate <- term_evaluator(c(term, reference["vectorized"], shared))
+  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)))
   list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
 }
 

@@ -324,19 +324,19 @@
 #' # a function of one's own, whose log evidence is log(2 pi) = 1.838: the estimate is within
 #' # two standard errors of it, nearly always, and the last line says that all is well
 #' fit <- smc(function(x) -sum(x^2) / 2,
-#'   dim = 2, gradient = function(x) -x, n_particles = 256, n_steps = 8, seed = 1
+#'   dim = 2, gradient = function(x) -x, n_particles = 128, n_steps = 4, seed = 1
 #' )
 #' fit
 #' coef(fit)
 #'
 #' # the two halves; the schedule may be looked at and edited in between
 #' target <- target_gaussian(2, mean = 3)
-#' adapted <- smc_adapt(target, n_particles = 256, n_steps = 8)
+#' adapted <- smc_adapt(target, n_particles = 256, n_steps = 8, seed = 1)
 #' adapted$schedule
-#' smc_run(target, adapted$schedule, reference = adapted$reference)
+#' smc_run(target, adapted$schedule, reference = adapted$reference, seed = 2)
 #'
 #' # the paper's method
-#' smc(target, n_particles = 256, rounds = 0, whiten = FALSE, islands = 1)
+#' smc(target, n_particles = 256, rounds = 0, whiten = FALSE, islands = 1, seed = 1)
 #' @export
 smc <- function(
   target,

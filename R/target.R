@@ -82,7 +82,7 @@ new_target <- function(
 #'   parameters = list(x = c(0, 0)), silent = TRUE
 #' )
 #' as_target(model)
-#' smc(model, n_steps = 4, n_particles = 128, rounds = 0, islands = 2)
+#' smc(model, n_steps = 4, n_particles = 128, rounds = 1, islands = 4, seed = 1)
 #' @export
 as_target <- function(x, ...) {
   UseMethod("as_target")

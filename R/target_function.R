@@ -52,7 +52,7 @@
 #' # a Gaussian, one point at a time; its evidence is (2 pi)^(3/2)
 #' log_density <- function(x) -sum(x^2) / 2
 #' target <- target_function(log_density, dim = 3, gradient = function(x) -x)
-#' smc(target, n_steps = 8, n_particles = 128)
+#' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
 #'
 #' # all points at once
 #' target_function(
@@ -67,7 +67,7 @@
 #'   function(x) 2 * log(x) - x,
 #'   dim = 1, gradient = function(x) 2 / x - 1, lower = 0
 #' )
-#' exp(smc(target, n_steps = 4, n_particles = 128)$log_z)
+#' exp(smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)$log_z)
 #'
 #' # the gradient by symbolic differentiation
 #' banana <- deriv(
@@ -155,23 +155,33 @@ target_interface.smc_target_function <- function(target) {
 
 target_evaluator <- function(target) {
   shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
-  evaluators <- lapply(target$terms, function(term) {
-    term_evaluator(c(term, shared))
-  })
-  function(x, gradient) {
-    values <- lapply(evaluators, function(evaluate) evaluate(x, gradient))
-    Reduce(function(a, b) Map(`+`, a, b), values)
-  }
+  sum_evaluator(lapply(target$terms, c, shared))
 }
 
-# term: of new_term(), with `dim`, `names`, `vectorized`, `lower` and `upper`.
-term_evaluator <- function(term) {
-  density <- density_caller(term)
-  slope <- slope_caller(term)
+# terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
+# without a gradient are differentiated by differences, and one message names them all.
+sum_evaluator <- function(terms) {
+  densities <- lapply(terms, density_caller)
+  slopes <- lapply(terms, slope_caller)
+  told <- FALSE
   function(x, gradient) {
-    value <- density(x)
-    value$gradient <- if (gradient) slope(x, value$gradient)
-    value
+    values <- lapply(densities, function(density) density(x))
+    if (gradient) {
+      gradients <- Map(function(slope, value) slope(x, value$gradient), slopes, values)
+      without <- vapply(gradients, is.null, NA)
+      if (any(without) && !told) {
+        told <<- TRUE
+        tell_differences(terms[without])
+      }
+      gradients[without] <- Map(
+        function(term, density) central_difference(term, density, x),
+        terms[without], densities[without]
+      )
+    }
+    list(
+      log_density = Reduce(`+`, lapply(values, `[[`, "log_density")),
+      gradient = if (gradient) Reduce(`+`, gradients)
+    )
   }
 }
 
@@ -210,7 +220,8 @@ density_caller <- function(term) {
   if (term$vectorized) all_points else one_by_one
 }
 
-# The gradients at x, of which `carried` came with the values, or is NULL.
+# The gradients at x: of the user's function or, where there is none, those that came with
+# the values, which are NULL where none did.
 slope_caller <- function(term) {
   f <- term$gradient
   d <- term$dim
@@ -224,12 +235,8 @@ slope_caller <- function(term) {
     }
     x
   }
-  difference <- central_difference(term)
-  carried_or_difference <- function(x, carried) {
-    if (is.null(carried)) difference(x) else carried
-  }
   if (is.null(f)) {
-    carried_or_difference
+    function(x, carried) carried
   } else if (term$vectorized) {
     all_points
   } else {
@@ -243,39 +250,39 @@ point <- function(x, i, names) {
   row
 }
 
-# Central differences, with a message the first time that they are needed. Near a
-# bound they are taken at points closer together, so as not to cross it.
-central_difference <- function(term) {
-  density <- density_caller(term)
-  told <- FALSE
-  function(x) {
-    if (!told) {
-      told <<- TRUE
-      calls <- 2 * term$dim
-      arg <- term$arg
-      gradient_arg <- term$gradient_arg
-      cli::cli_inform(c(
-        "i" = "No gradient of {.arg {arg}} was given: it is approximated by
-          central differences, at {calls} further calls for every evaluation.",
-        "i" = "Give the gradient as {.arg {gradient_arg}}, or use {.fn target_rtmb},
-          which derives it."
-      ), class = "autosmc_message_gradient")
-    }
-    slope <- x
-    for (j in seq_len(term$dim)) {
-      width <- .Machine$double.eps^(1 / 3) * pmin(
-        pmax(1, abs(x[, j])),
-        x[, j] - term$lower[j],
-        term$upper[j] - x[, j]
-      )
-      right <- left <- x
-      right[, j] <- x[, j] + width
-      left[, j] <- x[, j] - width
-      rise <- density(right)$log_density - density(left)$log_density
-      slope[, j] <- rise / (right[, j] - left[, j])
-    }
-    slope
+tell_differences <- function(terms) {
+  args <- vapply(terms, `[[`, "", "arg")
+  gradient_args <- vapply(terms, `[[`, "", "gradient_arg")
+  n <- length(terms)
+  calls <- 2 * terms[[1]]$dim
+  cli::cli_inform(
+    c(
+      "i" = "No gradient{cli::qty(n)}{?/s} of {.arg {args}} {?was/were} given:
+        {cli::qty(n)}{?it is/they are} approximated by central differences, at {calls}
+        further calls {cli::qty(n)}{?/of each }for every evaluation.",
+      "i" = "Give the {cli::qty(n)}gradient{?s} as {.arg {gradient_args}}, or use
+        {.fn target_rtmb}, which derives {cli::qty(n)}{?it/them}."
+    ),
+    class = "autosmc_message_gradient"
+  )
+}
+
+# Near a bound the differences are taken at points closer together, so as not to cross it.
+central_difference <- function(term, density, x) {
+  slope <- x
+  for (j in seq_len(term$dim)) {
+    width <- .Machine$double.eps^(1 / 3) * pmin(
+      pmax(1, abs(x[, j])),
+      x[, j] - term$lower[j],
+      term$upper[j] - x[, j]
+    )
+    right <- left <- x
+    right[, j] <- x[, j] + width
+    left[, j] <- x[, j] - width
+    rise <- density(right)$log_density - density(left)$log_density
+    slope[, j] <- rise / (right[, j] - left[, j])
   }
+  slope
 }
 
 # checks of what the functions return -----------------------------------------

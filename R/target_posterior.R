@@ -11,8 +11,7 @@
 #'
 #' Each part has a gradient of its own, in any of the forms of
 #' [target_function()]. A part without one is differentiated by central
-#' differences at `2 dim` further calls of this part alone, and a message says
-#' which it is.
+#' differences at `2 dim` further calls of this part alone, and a message says so.
 #'
 #' @param log_likelihood,log_prior functions: the log likelihood, and the log
 #'   density of the prior, each of a numeric vector of length `dim`, with a number
@@ -50,7 +49,7 @@
 #'   names = c("mu", "sigma"), lower = c(-Inf, 0)
 #' )
 #' target
-#' smc(target, n_steps = 8, n_particles = 128, islands = 4)
+#' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
 #' @export
 target_posterior <- function(
   log_likelihood,

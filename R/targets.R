@@ -22,7 +22,7 @@
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 64, islands = 1)
+#' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 128)
 #' @export
 target_gaussian <- function(dim, mean = 0, sd = 1) {
   dim <- check_count(dim, "dim", min = 1)
@@ -58,7 +58,8 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_funnel(), n_steps = 8, n_particles = 64, islands = 1)
+#' # with two variables, and few particles; log_z is 0
+#' smc(target_funnel(2), n_steps = 8, n_particles = 256, seed = 1)
 #' @export
 target_funnel <- function(dim = 10) {
   dim <- check_count(dim, "dim", min = 2)
@@ -96,7 +97,10 @@ target_funnel <- function(dim = 10) {
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_brownian(), n_steps = 8, n_particles = 64, islands = 1)
+#' # one short run from the reference to the target, far from exact; `smc(target)` alone
+#' # takes some seconds, and comes near
+#' target <- target_brownian()
+#' smc(target, n_steps = 16, n_particles = 128, rounds = 0, islands = 1, seed = 1)$log_z
 #' @export
 target_brownian <- function() {
   builtin_target(
@@ -126,7 +130,10 @@ target_brownian <- function() {
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_sonar(), n_steps = 8, n_particles = 64, islands = 1)
+#' # one short run from the reference to the target, far from exact; `smc(target)` alone
+#' # takes some seconds, and finds -108.4
+#' target <- target_sonar()
+#' smc(target, n_steps = 16, n_particles = 128, rounds = 0, islands = 1, seed = 1)$log_z
 #' @export
 target_sonar <- function() {
   data <- autosmc::sonar

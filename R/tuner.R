@@ -15,8 +15,7 @@
 #' | argument            | `"parabolic"` | `"golden"`, KLMC | `"golden"`, others |
 #' |:--------------------|--------------:|-----------------:|-------------------:|
 #' | `tolerance`         | 0.2           | 0.01             | 0.01               |
-#' | `bracket_start`     | 0.1           | 0.01             | 0.1                |
-#' | `bracket_growth`    | 2             | 3                | 2                  |
+#' | `bracket`           | 0.1, 2        | 0.01, 3          | 0.1, 2             |
 #'
 #' | argument            | KLMC          | others           |
 #' |:--------------------|--------------:|-----------------:|
@@ -41,9 +40,8 @@
 #'   paper.
 #' @param tolerance the width of the bracket, on the log scale, at which the search stops
 #'   (number of at least 1e-8).
-#' @param bracket_start,bracket_growth the first step of the search for a
-#'   bracket, on the log scale (positive number), and the factor by which its
-#'   steps grow (number above 1).
+#' @param bracket the first step of the search for a bracket, on the log scale, and the
+#'   factor by which its steps grow (two numbers: a positive one, and one above 1).
 #' @param backoff step on the log scale with which a first step size is sought at
 #'   which the objective is finite (number, not 0).
 #' @param step_size_guess where the search starts at the first step (positive
@@ -62,8 +60,7 @@ tuner_kl <- function(
   search = c("parabolic", "golden"),
   regularization = NULL,
   tolerance = NULL,
-  bracket_start = NULL,
-  bracket_growth = NULL,
+  bracket = NULL,
   backoff = NULL,
   step_size_guess = NULL,
   step_size_anchor = NULL
@@ -71,6 +68,13 @@ tuner_kl <- function(
   unless_null <- function(x, check, ...) if (!is.null(x)) check(x, ...)
   number <- function(x, arg, ...) unless_null(x, check_number, arg, ...)
   positive <- function(x, arg) number(x, arg, min = 0, open = TRUE)
+  if (!is.null(bracket)) {
+    check_numeric(bracket, "bracket", lengths = 2)
+    if (bracket[1] <= 0 || bracket[2] <= 1) {
+      abort_argument(bracket, "bracket", "a positive number and a number above 1")
+    }
+    bracket <- as.double(bracket)
+  }
   if (identical(backoff, 0)) {
     abort_argument(backoff, "backoff", "a number other than 0")
   }
@@ -82,13 +86,8 @@ tuner_kl <- function(
       search = check_choice(search, "search", c("parabolic", "golden")),
       regularization = number(regularization, "regularization", min = 0),
       tolerance = number(tolerance, "tolerance", min = least_tolerance),
-      bracket_start = positive(bracket_start, "bracket_start"),
-      bracket_growth = number(
-        bracket_growth,
-        "bracket_growth",
-        min = 1,
-        open = TRUE
-      ),
+      bracket_start = bracket[1],
+      bracket_growth = bracket[2],
       backoff = number(backoff, "backoff"),
       step_size_guess = positive(step_size_guess, "step_size_guess"),
       step_size_anchor = positive(step_size_anchor, "step_size_anchor")

@@ -146,10 +146,12 @@ draw_by_rstan <- function(compiled, model, seed) {
 
 by_bridge <- function(drawn, seed, method) {
   evaluations <- 0
-  border <- autosmc:::with_addresses(autosmc:::target_border(drawn$target))
   log_density <- function(x, data) { # of a single point
     evaluations <<- evaluations + 1
-    .Call(autosmc:::r_evaluate, border, rbind(x), FALSE)$log_density
+    autosmc:::evaluate_target(
+      drawn$target, rbind(x),
+      gradient = FALSE, unconstrained = TRUE
+    )$log_density
   }
   samples <- autosmc:::unconstrained_draws(drawn$target)
   colnames(samples) <- paste0("u", seq_len(ncol(samples)))

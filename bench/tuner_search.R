@@ -44,8 +44,7 @@ for (name in names(targets)) {
         tuner = tuner_kl(
           search = s$search,
           tolerance = s$tolerance,
-          bracket_start = s$start,
-          bracket_growth = s$growth
+          bracket = c(s$start, s$growth)
         )
       )
       rows <- c(rows, list(cbind(target = name, kernel = kernel, s, row)))

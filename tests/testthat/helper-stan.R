@@ -38,26 +38,37 @@ leave_stan_cache <- function() {
   stan$cache <- NULL
 }
 
+write_file <- function(lines, fileext = "") {
+  file <- tempfile("autosmc-", fileext = fileext)
+  writeLines(lines, file)
+  file
+}
+
 # A session that compiles a program; its output goes to the file that is returned, and
-# ends in "done" or in an error.
-compile_elsewhere <- function(name) {
+# ends in "done" or in an error. makevars: the user's file of this name, or NULL.
+compile_elsewhere <- function(program, makevars = NULL) {
   log <- tempfile("autosmc-compile-")
   code <- sprintf(
     ".libPaths(%s); autosmc:::cached_library(autosmc:::read_stan_program(%s)); message('done')",
-    deparse1(.libPaths()), deparse1(normalizePath(stan_file(name)))
+    deparse1(.libPaths()), deparse1(normalizePath(program))
   )
-  script <- tempfile(fileext = ".R")
-  writeLines(code, script)
+  script <- write_file(code, ".R")
   rscript <- file.path(R.home("bin"), "Rscript")
-  system2(rscript, shQuote(script), stdout = log, stderr = log, wait = FALSE)
+  system2(
+    rscript, shQuote(script),
+    stdout = log, stderr = log, wait = FALSE,
+    env = if (!is.null(makevars)) paste0("R_MAKEVARS_USER=", shQuote(makevars))
+  )
   log
 }
 
-wait_for <- function(log, seconds = 3600) {
+# The last line of a log, once there is one. `meanwhile()` is called from time to time.
+wait_for <- function(log, meanwhile = function() NULL, seconds = 3600) {
   deadline <- Sys.time() + seconds
   last <- function() utils::tail(readLines(log, warn = FALSE), 1)
   while (!any(grepl("^done|halted", last())) && Sys.time() < deadline) {
-    Sys.sleep(0.2)
+    meanwhile()
+    Sys.sleep(0.1)
   }
   last()
 }

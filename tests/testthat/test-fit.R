@@ -183,6 +183,7 @@ test_that("numbers are printed in one format a column, and never as -0.000", {
   fixed <- get("fixed", asNamespace("autosmc"))
   expect_identical(fixed(c(-1e-9, 1e-9, -0.5, NA), 3), c("0.000", "0.000", "-0.500", "NA"))
   expect_identical(fixed(c(-0.2, 1.26), 0:1), c("0", "1.3"))
+  expect_identical(fixed(c(-3e41, 1e9 - 1, NA), 0), c("-3.000e+41", "999999999", "NA"))
   fit <- small_smc(seed = 1)
   fit$schedule$lambda <- c(4.06e-4, 0.0013, 0.02, 0.1, 0.2, 0.3, 0.6476, 1)
   text <- capture.output(print(summary(fit)))

@@ -96,7 +96,10 @@ test_that("a part without a gradient is differentiated, and named", {
   expect_identical(calls, c(likelihood = 15, prior = 5))
 
   heard <- part()
-  expect_length(heard, 2)
+  expect_length(heard, 1)
+  expect_match(heard, "No gradients of `log_likelihood` and `log_prior` were given: they")
+  expect_match(heard, "2 further calls of each")
+  expect_match(heard, "the gradients as `gradient_likelihood` and `gradient_prior`, or")
 })
 
 test_that("the message comes once a call of smc()", {

@@ -1,0 +1,166 @@
+# Rscript .ci/readme.R [write]
+#
+# Holds README.md against what is computed: the output of its examples against what they
+# print now, its table and what it says of the suites against bench/results/. With `write`,
+# output and table are written anew; what the text says remains to be changed by hand.
+
+write <- identical(commandArgs(TRUE), "write")
+readme <- readLines("README.md")
+wrong <- character()
+complain <- function(...) wrong <<- c(wrong, paste0(...))
+
+# Replaces the lines from `first` to `last`.
+replace_lines <- function(lines, first, last, new) {
+  c(lines[seq_len(first - 1)], new, lines[-seq_len(last)])
+}
+
+# examples --------------------------------------------------------------------
+# An R block that another block follows, its output.
+
+fences <- grep("^```", readme)
+blocks <- data.frame(
+  from = fences[c(TRUE, FALSE)] + 1, to = fences[c(FALSE, TRUE)] - 1,
+  language = sub("^```", "", readme[fences[c(TRUE, FALSE)]])
+)
+has_output <- which(
+  blocks$language == "r" & c(blocks$language[-1] == "", FALSE) &
+    c(blocks$from[-1] - blocks$to[-nrow(blocks)] == 4, FALSE)
+)
+
+run_block <- function(lines, env) {
+  utils::capture.output(for (code in parse(text = lines)) {
+    value <- withVisible(eval(code, env))
+    if (value$visible) print(value$value)
+  })
+}
+
+tokens <- function(line) strsplit(trimws(gsub("[(),]", " ", gsub("([0-9]),([0-9])", "\\1\\2", line))), "\\s+")[[1]]
+numbers <- function(line) suppressWarnings(as.numeric(tokens(line)))
+skeleton <- function(line) {
+  words <- tokens(line)
+  paste(ifelse(is.na(suppressWarnings(as.numeric(words))), words, "#"), collapse = " ")
+}
+
+# Whether the numbers of two lines are the same but for Monte Carlo error. An estimate that
+# its standard error follows may be off by ten of them; a row of the table of variables
+# (mean, sd, quantiles) by a quarter of the sd; counts and seconds by a factor.
+agree <- function(ours, theirs) {
+  a <- numbers(ours)
+  b <- numbers(theirs)
+  a <- a[!is.na(a)]
+  b <- b[!is.na(b)]
+  factor <- function(a, b, most) all(a == b | abs(log(a / b)) < log(most))
+  if (grepl("^log Z", ours)) {
+    limit <- 10 * max(a[2], b[2])
+    estimate <- setdiff(seq_along(a), 3) # 3: the 95 of the interval
+    all(abs(a - b)[estimate] <= limit)
+  } else if (grepl("^(sampler|cost|draws|verdict):", ours)) {
+    seconds <- grepl("^cost", ours) * length(a)
+    factor(a[-seconds], b[-seconds], 2) || seconds == 0 && factor(a, b, 2)
+  } else if (length(a) == 6) {
+    value <- c(1, 3, 5)
+    limit <- 10 * pmax(a[value + 1], b[value + 1]) + 1e-3
+    all(abs(a - b)[value] <= limit) && factor(a[value + 1] + 1e-5, b[value + 1] + 1e-5, 3)
+  } else if (length(a) == 5) {
+    all(abs(a - b) <= b[2] / 4)
+  } else {
+    identical(a, b)
+  }
+}
+
+env <- new.env(parent = globalenv())
+n_compared <- 0
+if (requireNamespace("RTMB", quietly = TRUE)) {
+  shift <- 0 # lines that writing has added
+  for (i in has_output) {
+    block <- blocks[i, ] # of the code; the next one is its output
+    at <- c(blocks$from[i + 1], blocks$to[i + 1]) + shift
+    shown <- readme[at[1]:at[2]]
+    now <- run_block(readme[(block$from:block$to) + shift], env)
+    if (write) {
+      readme <- replace_lines(readme, at[1], at[2], now)
+      shift <- shift + length(now) - length(shown)
+    } else if (!identical(vapply(now, skeleton, "", USE.NAMES = FALSE), vapply(shown, skeleton, "", USE.NAMES = FALSE))) {
+      complain("the output of an example has another form now:\n", paste(now, collapse = "\n"))
+    } else {
+      for (line in which(!mapply(agree, shown, now))) {
+        complain("\"", shown[line], "\" is \"", now[line], "\" now")
+      }
+    }
+    n_compared <- n_compared + length(now)
+  }
+} else {
+  cat("the examples were not run: RTMB is not installed\n")
+}
+
+# the table of the defaults ------------------------------------------------------
+
+table_row <- function(rows) {
+  error <- stats::median(rows$std_error)
+  decimals <- if (error < 0.001) 4 else 3
+  log_z <- sub("^-(0[.]0+)$", "\\1", sprintf("%.*f", decimals, sort(rows$log_z)))
+  dim <- sub(".* d = ", "", rows$target[1])
+  name <- sub(" d = .*", "", rows$target[1])
+  sprintf(
+    "| %s | %s | %s | %s | %s | %s | %.3f |",
+    if (name == "cars") "regression of `cars`, by RTMB" else sub("3 ", "3, ", name),
+    rows$d[1], format(round(rows$truth[1], 3)), paste(log_z, collapse = ", "),
+    sprintf("%.*f", if (error < 0.01) 4 else 3, error),
+    format(round(stats::median(rows$n_target_evals)), big.mark = ","),
+    stats::median(rows$smc_std_error)
+  )
+}
+defaults <- utils::read.csv("bench/results/defaults.csv")
+table <- vapply(
+  split(defaults, factor(defaults$target, unique(defaults$target))), table_row, "",
+  USE.NAMES = FALSE
+)
+head <- grep("^\\| target \\| dimension \\| truth", readme)
+shown <- readme[head + 1 + seq_len(which(readme[-seq_len(head)] == "")[1] - 2)]
+if (write) {
+  readme <- replace_lines(readme, head + 2, head + 1 + length(shown), table)
+} else if (!identical(shown, table)) {
+  complain("the table of the defaults should be:\n", paste(table, collapse = "\n"))
+}
+
+# what the text says -----------------------------------------------------------
+
+text <- gsub("\\s+", " ", paste(readme, collapse = " "))
+says <- function(format, ...) {
+  phrase <- sprintf(format, ...)
+  n_compared <<- n_compared + 1
+  if (!grepl(phrase, text, fixed = TRUE)) complain("README.md should say \"", phrase, "\"")
+}
+count <- function(n) if (n <= 3) c("none", "one", "two", "three")[n + 1] else format(n)
+
+says(if (any(defaults$warned)) {
+  paste(count(sum(defaults$warned)), "of these fits warned")
+} else {
+  "None of these fits warned"
+})
+brownian <- defaults[defaults$target == "Brownian", ]
+low <- brownian$truth - brownian$log_z
+worst <- which.max(low)
+says("one by %.2f and %.1f of its standard errors", low[worst], (low / brownian$std_error)[worst])
+
+shapes <- utils::read.csv("bench/results/suite_shapes.csv")
+analyses <- utils::read.csv("bench/results/suite_analyses.csv")
+fits <- rbind(shapes, analyses)
+says("have %d shapes", nrow(shapes))
+says("%d analyses of R's own data", nrow(analyses))
+says("%s was wrong", count(sum(fits$wrong)))
+for (error in fits$error[fits$wrong]) {
+  says("%.2f too %s", abs(error), if (error < 0) "low" else "high")
+}
+says("in %.0f %% of the %d fits", 100 * mean(fits$covered), nrow(fits))
+says(
+  "fewer than %s evaluations",
+  format(ceiling(stats::median(fits$n_target_evals) / 1e4) * 1e4, big.mark = ",")
+)
+
+if (write) writeLines(readme, "README.md")
+if (length(wrong) > 0) {
+  cat(wrong, sep = "\n")
+  quit(status = 1)
+}
+cat("ok:", n_compared, "lines and phrases,", length(table), "rows\n")
