@@ -22,16 +22,13 @@ new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   progress
 }
 
-close_progress <- function(progress) {
-  if (!is.null(progress)) cli::cli_progress_done(id = progress$id)
-}
-
 begin_run <- function(progress, run, index, n_steps) {
   if (is.null(progress)) {
     return()
   }
   name <- if (run == "adapt") "Round" else "Island"
-  i <- if (run == "adapt") index + 1 else index # rounds count from 0
+  # rounds count from 0, and each pass has islands of its own
+  i <- if (run == "adapt") index + 1 else (index - 1) %% rules$islands_apart + 1
   progress$label <- sprintf("%s %d/%d", name, i, max(i, progress$n_of[[name]]))
   progress$n_left <- max(progress$n_left - 1, 0)
   progress$n_before <- progress$n_before + progress$n_steps
@@ -55,6 +52,21 @@ show_step <- function(progress, step, lambda, ess, log_z) {
     status = progress_line(
       done / total, progress$label, step, progress$n_steps, lambda, ess, log_z
     ),
+    id = progress$id
+  )
+}
+
+# Islands that are run by other processes: how many of them are done.
+show_done <- function(progress, n_done, n) {
+  if (is.null(progress)) {
+    return()
+  }
+  before <- progress$n_before + progress$n_steps
+  steps <- max(progress$n_steps, 1) # of an island, as many as the last run had
+  cli::cli_progress_update(
+    set = before + n_done * steps,
+    total = before + n * steps,
+    status = sprintf("%d of %d islands done,", n_done, n),
     id = progress$id
   )
 }

@@ -50,8 +50,9 @@ check_n_rounds <- function(rounds) {
 adapt <- function(sampler, path, plan) {
   course <- list(records = list(), used = NULL, allowed = if (plan$whiten) names(rungs))
   if (plan$scout && sampler$kernel$gradients) {
-    course$scout <- scout_target(
-      sampler$target, rules$n_starts, sampler$seed, sampler$evaluators
+    course$scout <- remember(
+      sampler, "scout", settings_of_target(sampler), points_of_scout,
+      scout_target(sampler$target, rules$n_starts, sampler$seed, sampler$evaluators)
     )
     act_on_gradient(sampler$target, course$scout)
   }

@@ -358,6 +358,7 @@ smc <- function(
   resampling = "ssp",
   ess_threshold = 0.5,
   seed = NULL,
+  checkpoint = NULL,
   progress = interactive()
 ) {
   call <- call_of("smc", match.call())
@@ -374,10 +375,10 @@ smc <- function(
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    progress = progress
+    checkpoint = checkpoint, progress = progress
   ))
   adapts <- needs_adapting(kernel, path)
-  islands$bridges <- adapts && plan$whiten && !is_biased(kernel)
+  islands$bridges <- adapts && makes_bridge(plan, kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
   result <- once_each(if (adapts) {
@@ -407,6 +408,7 @@ smc_adapt <- function(
   resampling = "ssp",
   ess_threshold = 0.5,
   seed = NULL,
+  checkpoint = NULL,
   progress = interactive()
 ) {
   call <- call_of("smc_adapt", match.call())
@@ -427,7 +429,7 @@ smc_adapt <- function(
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    progress = progress
+    checkpoint = checkpoint, progress = progress
   ))
   sampler$progress <- new_progress(
     sampler$show_progress, n_runs_foreseen(plan, kernel),
@@ -435,6 +437,7 @@ smc_adapt <- function(
   )
   course <- once_each(adapt(sampler, path, plan))
   sampler$reference <- course$best$reference
+  plan$bridges <- makes_bridge(plan, kernel)
   new_fit(sampler, list(course = course), plan, call)
 }
 
@@ -453,6 +456,7 @@ smc_run <- function(
   resampling = "ssp",
   ess_threshold = 0.5,
   seed = NULL,
+  checkpoint = NULL,
   progress = interactive()
 ) {
   call <- call_of("smc_run", match.call())
@@ -470,7 +474,7 @@ smc_run <- function(
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner_kl(),
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    progress = progress
+    checkpoint = checkpoint, progress = progress
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
   result <- once_each({
@@ -547,6 +551,8 @@ check_path <- function(schedule, kernel) {
 needs_adapting <- function(kernel, path) {
   is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
 }
+
+makes_bridge <- function(plan, kernel) plan$whiten && !is_biased(kernel)
 
 # At least so many runs of adaptation: a first one, or a race of at least two, and rounds.
 n_runs_foreseen <- function(plan, kernel) {

@@ -1,0 +1,209 @@
+# Islands in other processes, under the user's plan of the future package: a future an
+# island. What came back is kept; an island whose worker was lost is run again.
+
+# The records of islands by their numbers, in this process or by workers. The random
+# streams belong to the islands, so the results are the same. f: run_sampler(), or a
+# function of the package that returns a part of what it does.
+lapply_islands <- function(sampler, indices, path, f = run_sampler) {
+  if (in_parallel(length(indices))) {
+    over_workers(sampler, indices, path, f)
+  } else {
+    lapply(indices, f, sampler = sampler, path = path, run = "final")
+  }
+}
+
+in_parallel <- function(n) {
+  n > 1 && isNamespaceLoaded("future") && !inherits(future::plan(), "sequential")
+}
+
+over_workers <- function(sampler, indices, path, f) {
+  settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path)
+  records <- lapply(indices, function(index) {
+    recall(sampler, run_name("final", index), settings)
+  })
+  show <- function() {
+    show_done(sampler$progress, sum(!vapply(records, is.null, NA)), length(records))
+  }
+  collect <- function(i, record) {
+    records[[i]] <<- record
+    store(sampler, run_name("final", indices[i]), settings, record, points_of(record, sampler))
+    show()
+  }
+  send <- sender(sampler, path, f)
+  show()
+  give_up <- function(error) abort_lost(error, Filter(Negate(is.null), records))
+  left <- which(vapply(records, is.null, NA))
+  spread(left, function(i) send(indices[i]), collect, give_up)
+  records
+}
+
+# what is sent ------------------------------------------------------------------
+
+# A function of an island's number that starts its future. What a run takes is one vector
+# of bytes, which a worker unpacks only when it has the package.
+sender <- function(sampler, path, f) {
+  needed <- needed_by_functions(user_functions(sampler[c("target", "reference")]))
+  sampler[c("progress", "checkpoint")] <- NULL
+  task <- list(f = f, sampler = sampler, path = path)
+  globals <- c(needed$globals, list(
+    .autosmc_task = serialize(task, NULL, xdr = FALSE),
+    .autosmc_version = as.character(utils::packageVersion("autosmc"))
+  ))
+  function(index) {
+    future::future(
+      worker_code,
+      substitute = FALSE, globals = c(globals, list(.autosmc_index = index)),
+      packages = needed$packages, seed = NULL
+    )
+  }
+}
+
+worker_code <- quote(
+  if (requireNamespace("autosmc", quietly = TRUE) &&
+    utils::packageVersion("autosmc") == .autosmc_version) {
+    get("run_task", asNamespace("autosmc"))(.autosmc_task, .autosmc_index)
+  } else {
+    structure(list(
+      host = Sys.info()[["nodename"]],
+      paths = .libPaths(),
+      version = if (isNamespaceLoaded("autosmc")) {
+        as.character(utils::packageVersion("autosmc"))
+      }
+    ), class = "autosmc_unfit_worker")
+  }
+)
+
+run_task <- function(task, index) {
+  task <- unserialize(task)
+  task$f(sampler = task$sampler, path = task$path, run = "final", index = index)
+}
+
+# The functions in a list of lists that do not belong to a package.
+user_functions <- function(x) {
+  if (is.list(x)) {
+    return(unlist(lapply(unclass(x), user_functions), use.names = FALSE))
+  }
+  if (is.function(x) && !is.primitive(x) && !isNamespace(topenv(environment(x)))) x
+}
+
+# What functions use of the user's workspace, which does not travel with them to another
+# process: a list of its variables, and the names of the packages that are attached there.
+needed_by_functions <- function(functions) {
+  names <- sprintf("f%d", seq_along(functions))
+  here <- list2env(stats::setNames(as.list(functions), names), parent = baseenv())
+  calls <- as.call(lapply(c("list", names), as.name))
+  found <- future::getGlobalsAndPackages(calls, envir = here)
+  own <- intersect(names(found$globals), ls(globalenv(), all.names = TRUE))
+  list(globals = mget(own, globalenv()), packages = found$packages)
+}
+
+# the queue ---------------------------------------------------------------------
+
+# Runs tasks, which are numbers, a future each, as many at a time as there are workers.
+# send: starts one. collect: takes its number and value. give_up: ends with an error, when
+# a task was lost too often.
+spread <- function(tasks, send, collect, give_up) {
+  queue <- list(waiting = tasks, active = list(), lost = c())
+  while (length(queue$waiting) + length(queue$active) > 0) {
+    queue <- fill(queue, send)
+    for (name in finished(queue$active)) {
+      value <- try_future(future::value(queue$active[[name]]), queue$active[[name]])
+      queue$active[[name]] <- NULL
+      if (inherits(value, "FutureError")) {
+        queue$waiting <- c(queue$waiting, as.numeric(name))
+        queue$lost <- c(queue$lost, name)
+        queue$is_broken <- TRUE
+      } else {
+        check_worker(value)
+        collect(as.numeric(name), value)
+      }
+    }
+    if (any(table(queue$lost) >= rules$most_tries)) {
+      give_up(value)
+    }
+  }
+}
+
+# Starts as many tasks as there are free workers. After a loss the others come back first;
+# then the plan is set up anew, since not all versions of future replace a lost worker.
+fill <- function(queue, send) {
+  if (isTRUE(queue$is_broken)) {
+    if (length(queue$active) > 0) {
+      return(queue)
+    }
+    plan <- future::plan("list") # in a variable: plan() looks at the expression
+    future::plan(plan, .skip = FALSE)
+    queue$is_broken <- FALSE
+  }
+  n_free <- max(future::nbrOfWorkers() - length(queue$active), 0)
+  for (task in utils::head(queue$waiting, n_free)) {
+    queue$active[[as.character(task)]] <- try_future(send(task))
+  }
+  queue$waiting <- setdiff(queue$waiting, names(queue$active))
+  queue
+}
+
+# The names of futures that have come to an end, which are waited for.
+finished <- function(active) {
+  pause <- 0.001
+  repeat {
+    done <- vapply(active, function(future) {
+      !isFALSE(try_future(future::resolved(future), future))
+    }, NA)
+    if (any(done)) {
+      return(names(active)[done])
+    }
+    Sys.sleep(pause)
+    pause <- min(2 * pause, 0.1)
+  }
+}
+
+# The value of `code`, or the error of future itself: a worker was lost. future: what the
+# code is about, where it may be such an error.
+try_future <- function(code, future = NULL) {
+  if (inherits(future, "FutureError")) {
+    return(future)
+  }
+  tryCatch(code, FutureError = function(e) e)
+}
+
+# errors ------------------------------------------------------------------------
+
+# value: what a worker gave, which may be why it cannot take part.
+check_worker <- function(value) {
+  if (!inherits(value, "autosmc_unfit_worker")) {
+    return()
+  }
+  own <- as.character(utils::packageVersion("autosmc"))
+  problem <- if (is.null(value$version)) {
+    "has no package autosmc"
+  } else {
+    paste("has version", value$version, "of autosmc, and this session", own)
+  }
+  abort(
+    c(
+      "The worker on {value$host} {problem}.",
+      "i" = "It looks in {.file {value$paths}}. Install autosmc there, or give the worker
+        this session's {.fn .libPaths}."
+    ),
+    "worker",
+    host = value$host,
+    paths = value$paths
+  )
+}
+
+# records: of the islands that came back.
+abort_lost <- function(error, records) {
+  n <- length(records)
+  abort(
+    c(
+      "A worker was lost {rules$most_tries} times with the same island; {n} island{?s} came
+        back.",
+      "i" = "What came back is in the error's {.field records}; with {.arg checkpoint} it
+        is kept for the next call."
+    ),
+    "worker",
+    parent = error,
+    records = records
+  )
+}
