@@ -25,7 +25,7 @@ density_at <- function(sampler, points) {
 
 # Four particles, or where all have died the middle of the unconstrained scale.
 points_of <- function(record, sampler) {
-  if (is_dead(record)) {
+  if (is.null(record$particles)) {
     return(matrix(0, 1, sampler$target$dim))
   }
   x <- unconstrained_particles(record)

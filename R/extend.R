@@ -68,7 +68,9 @@ smc_extend <- function(
   sampler <- sampler_of_fit(fit, fit$seed)
   sampler$checkpoint <- open_checkpoint(checkpoint)
   sampler$show_progress <- check_flag(progress, "progress")
-  call <- call_extended(fit$call, islands, precision)
+  call <- call_extended(fit$call, list(
+    islands = islands, precision = precision, max_islands = max_islands
+  ))
   if (wanted$islands == n) {
     more <- n_wanted(fit, n, wanted)
     if (more == 0) {
@@ -147,7 +149,7 @@ state_of_fit <- function(result, sampler, bridges) {
     brief <- function(record) record[c("steps", "runs")]
     course$records <- lapply(course$records, brief)
     course$best <- brief(course$best)
-    course$allowed <- NULL
+    course[c("allowed", "n_final_evals")] <- NULL
   }
   records <- lapply(result$final$records, function(record) {
     record$reference <- NULL
@@ -185,10 +187,11 @@ extended <- function(fit, sampler, records, wanted, call) {
 # Settings of smc() and smc_adapt() that say nothing of a single run.
 plan_names <- c("rounds", "whiten", "max_steps", "max_evals", "step_fraction")
 
-# The call that would have made the fit at once.
-call_extended <- function(call, islands, precision) {
+# The call that would have made the fit at once. given: NULL for what was not asked for.
+call_extended <- function(call, given) {
   if (call[[1]] != "smc_adapt") {
-    given <- Filter(Negate(is.null), list(islands = islands, precision = precision))
+    call[c("precision", "max_islands")] <- NULL
+    given <- Filter(Negate(is.null), given)
     call[names(given)] <- given
   }
   call

@@ -63,21 +63,26 @@ show_done <- function(progress, n_done, n) {
   }
   before <- progress$n_before + progress$n_steps
   steps <- max(progress$n_steps, 1) # of an island, as many as the last run had
+  done <- before + n_done * steps
+  total <- before + n * steps
   cli::cli_progress_update(
-    set = before + n_done * steps,
-    total = before + n * steps,
-    status = sprintf("%d of %d islands done,", n_done, n),
+    set = done,
+    total = total,
+    status = sprintf("%s %d of %d islands done,", bar(done / total), n_done, n),
     id = progress$id
   )
 }
 
-# cli's own bar leaves no room for the numbers on a line of 80 characters.
 progress_line <- function(fraction, label, step, n_steps, lambda, ess, log_z) {
+  sprintf(
+    "%s %s, step %d/%d, lambda %.3f, ESS %.0f%%, log Z %.1f,",
+    bar(fraction), label, step, n_steps, lambda, 100 * ess, log_z
+  )
+}
+
+# cli's own bar leaves no room for the numbers on a line of 80 characters.
+bar <- function(fraction) {
   width <- 8
   full <- round(width * fraction)
-  sprintf(
-    "[%s%s] %s, step %d/%d, lambda %.3f, ESS %.0f%%, log Z %.1f,",
-    strrep("=", full), strrep(" ", width - full),
-    label, step, n_steps, lambda, 100 * ess, log_z
-  )
+  sprintf("[%s%s]", strrep("=", full), strrep(" ", width - full))
 }
