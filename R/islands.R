@@ -1,7 +1,8 @@
 # Islands: runs that differ in nothing but their key, and the estimate that they make
 # together.
 
-# How many islands: a number, or as many as a precision takes.
+# How many islands: a number, or as many as a precision takes. max_bridged: for how many
+# bridges may be made in all, where they are made again as islands are added.
 check_islands <- function(islands, precision, max_islands) {
   islands <- check_count(islands, "islands")
   max_islands <- check_count(max_islands, "max_islands")
@@ -10,13 +11,15 @@ check_islands <- function(islands, precision, max_islands) {
     max_islands <- check_count(max_islands, "max_islands", min = 2)
     islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
   }
-  list(islands = islands, precision = precision, max_islands = max_islands)
+  list(
+    islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf
+  )
 }
 
 # The final runs along a path, as pool() returns them, with their `estimates`. start: the
 # number of the first. records: those of islands that there are already.
 run_islands <- function(sampler, path, islands, start = 1, records = list()) {
-  n_evaluated <- 0
+  n_evaluated <- n_bridged <- 0
   n_more <- islands$islands - length(records)
   repeat {
     indices <- start - 1 + length(records) + seq_len(n_more)
@@ -24,8 +27,9 @@ run_islands <- function(sampler, path, islands, start = 1, records = list()) {
     records <- c(records, more)
     final <- estimate_evidence(sampler, records, start, islands$bridges)
     n_evaluated <- n_evaluated + final$n_bridge_evals
+    n_bridged <- n_bridged + length(records)
     n_more <- n_wanted(final, length(records), islands)
-    if (n_more <= 0) {
+    if (n_more <= 0 || n_bridged + length(records) + n_more > islands$max_bridged) {
       break
     }
     announce_islands(sampler, n_more, final$islands)

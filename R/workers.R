@@ -104,6 +104,7 @@ needed_by_functions <- function(functions) {
 # a task was lost too often.
 spread <- function(tasks, send, collect, give_up) {
   queue <- list(waiting = tasks, active = list(), lost = c())
+  on.exit(leave(queue$active)) # after an error or an interrupt
   while (length(queue$waiting) + length(queue$active) > 0) {
     queue <- fill(queue, send)
     for (name in finished(queue$active)) {
@@ -131,8 +132,7 @@ fill <- function(queue, send) {
     if (length(queue$active) > 0) {
       return(queue)
     }
-    plan <- future::plan("list") # in a variable: plan() looks at the expression
-    future::plan(plan, .skip = FALSE)
+    renew_plan()
     queue$is_broken <- FALSE
   }
   n_free <- max(future::nbrOfWorkers() - length(queue$active), 0)
@@ -141,6 +141,25 @@ fill <- function(queue, send) {
   }
   queue$waiting <- setdiff(queue$waiting, names(queue$active))
   queue
+}
+
+renew_plan <- function() {
+  plan <- future::plan("list") # in a variable: plan() looks at the expression
+  future::plan(plan, .skip = FALSE)
+}
+
+# Futures that nobody waits for any more are ended, by versions of future that can; with
+# others the workers are replaced, and the old ones end with what they are at.
+leave <- function(active) {
+  active <- Filter(function(future) inherits(future, "Future"), active)
+  if (length(active) == 0) {
+    return()
+  }
+  if ("cancel" %in% getNamespaceExports("future")) {
+    suppressWarnings(getExportedValue("future", "cancel")(active)) # that they were
+  } else {
+    renew_plan()
+  }
 }
 
 # The names of futures that have come to an end, which are waited for.

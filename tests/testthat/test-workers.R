@@ -98,6 +98,38 @@ test_that("a worker without this version of the package is an error that says wh
   expect_identical(error$paths, "/there")
 })
 
+test_that("after an error, or an interrupt, the workers are there for the next call", {
+  skip_on_cran()
+  log <- tempfile()
+  on.exit(unlink(log))
+  calm <- deadly(log, function() FALSE)
+  alone <- run(calm)
+  failing <- target_function(
+    function(x) if (x[1] > 1) stop("no more") else -sum(x^2) / 2, 2,
+    gradient = function(x) -x
+  )
+  interrupting <- target_function(
+    function(x) {
+      cat(".", file = log, append = TRUE)
+      warning("now")
+      -sum(x^2) / 2
+    }, 2,
+    gradient = function(x) -x
+  )
+  with_workers({
+    expect_s3_class(catch(run(failing)), "autosmc_error_target")
+    expect_identical(without_time(run(calm)), without_time(alone))
+    # as if it came while this process waits for the others
+    interrupt <- structure(list(), class = c("interrupt", "condition"))
+    caught <- tryCatch(
+      withCallingHandlers(run(interrupting), warning = function(w) stop(interrupt)),
+      interrupt = identity
+    )
+    expect_identical(caught, interrupt)
+    expect_identical(without_time(run(calm)), without_time(alone))
+  })
+})
+
 test_that("a warning of the target is heard once, not once a worker", {
   warns <- target_function(
     function(x) {
