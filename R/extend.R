@@ -140,9 +140,10 @@ print.smc_islands <- function(x, ...) {
 
 # what a fit is extended from ---------------------------------------------------
 
-# What a fit keeps so that it can be extended: the `records` of its islands, but for what
-# is in the fit itself; the number at which they `start`; whether a bridge is made; and of
-# the course of adaptation what diagnostics and tables read.
+# What a fit keeps so that it can be extended: of the `records` of its islands what is not
+# pooled; of the pooled `draws` what is not in the fit itself; the number at which islands
+# `start`; whether a bridge is made; and of the course of adaptation what diagnostics and
+# tables read.
 state_of_fit <- function(result, sampler, bridges) {
   course <- result$course
   if (!is.null(course)) {
@@ -151,27 +152,38 @@ state_of_fit <- function(result, sampler, bridges) {
     course$best <- brief(course$best)
     course[c("allowed", "n_final_evals")] <- NULL
   }
-  records <- lapply(result$final$records, function(record) {
-    record$reference <- NULL
-    if (is.null(sampler$target$outputs)) {
-      record$particles <- NULL # they are the fit's
-    }
-    record
-  })
-  start <- if (is.null(result$final)) 1 else result$final$start
-  list(records = records, start = start, bridges = bridges, course = course)
+  final <- result$final
+  has_outputs <- !is.null(sampler$target$outputs)
+  list(
+    records = final$records,
+    draws = final[intersect(names(final), c(if (has_outputs) "particles", of_draws))],
+    start = if (is.null(final)) 1 else final$start,
+    bridges = bridges,
+    course = course
+  )
 }
 
-# The records of a fit's islands, whole again.
+of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")
+
+# The records of a fit's islands, whole again: see pool().
 whole_records <- function(fit) {
-  numbers <- fit$state$start - 1 + seq_along(fit$state$records)
-  Map(function(record, number) {
+  draws <- fit$state$draws
+  if (is.null(draws$particles)) {
+    draws$particles <- fit$particles
+  }
+  n_living <- 0L
+  lapply(fit$state$records, function(record) {
     record$reference <- fit$reference
-    if (!is_dead(record) && is.null(record$particles)) {
-      record$particles <- fit$particles[fit$island == number, , drop = FALSE]
+    if (is_dead(record)) {
+      return(record)
     }
-    record
-  }, fit$state$records, numbers, USE.NAMES = FALSE)
+    n <- length(record$log_weights)
+    rows <- n_living * n + seq_len(n)
+    n_living <<- n_living + 1L
+    own <- lapply(draws, function(x) if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows])
+    own$origins <- own$origins - n_living * n
+    c(record, own)
+  })
 }
 
 # The fit of records, and of as many more islands as are wanted.

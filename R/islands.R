@@ -39,9 +39,14 @@ run_islands <- function(sampler, path, islands, start = 1, records = list()) {
   }
   final$n_bridge_evals <- n_evaluated
   final$start <- start
-  final$records <- records
+  final$records <- lapply(records, function(record) {
+    record[intersect(names(record), of_island_alone)]
+  })
   final
 }
+
+# What cannot be had again from islands that are pooled.
+of_island_alone <- c("dead", "steps", "runs", "log_weights")
 
 # How many islands are added to n for a precision that is not reached yet: as many as the
 # error so far calls for, within limits.

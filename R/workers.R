@@ -156,7 +156,7 @@ leave <- function(active) {
     return()
   }
   if ("cancel" %in% getNamespaceExports("future")) {
-    suppressWarnings(getExportedValue("future", "cancel")(active)) # that they were
+    getExportedValue("future", "cancel")(active)
   } else {
     renew_plan()
   }

@@ -64,6 +64,14 @@ test_that("islands in which all died count", {
   )
 })
 
+test_that("draws of other things than the sampler moves stay so", {
+  doubled <- target
+  doubled$outputs <- function(x) cbind(twice = 2 * x[, 1])
+  more <- smc_extend(run(2, of = doubled), islands = 4)
+  expect_identical(without_time(more), without_time(run(4, of = doubled)))
+  expect_identical(colnames(more$particles), "twice")
+})
+
 test_that("islands of a fit of smc() go on after its own", {
   fit <- quick(4)
   more <- calmly(smc_extend(fit, islands = 7))
