@@ -261,12 +261,15 @@ check_island_numbers <- function(which) {
 
 # The numbers of islands that are to follow the first n.
 check_complete <- function(which, n) {
-  twice <- sort(unique(c(which[duplicated(which)], which[which <= n])))
-  missing <- setdiff(seq_len(max(n, which)), c(seq_len(n), which))
+  twice <- as.character(sort(unique(c(which[duplicated(which)], which[which <= n]))))
+  missing <- as.character(setdiff(seq_len(max(n, which)), c(seq_len(n), which)))
   if (length(twice) > 0) {
-    abort("{.arg islands} has what is there already: island{?s} {twice}.", "input")
+    abort("{.arg islands} is there twice: island{cli::qty(twice)}{?s} {twice}.", "input")
   }
   if (length(missing) > 0) {
-    abort("{.arg islands} is not complete: island{?s} {missing} {?is/are} missing.", "input")
+    abort(
+      "{.arg islands} is not complete: island{cli::qty(missing)}{?s} {missing} {?is/are} missing.",
+      "input"
+    )
   }
 }
