@@ -46,7 +46,7 @@ bridge_half <- function(sampler, final, fitted_to, half) {
       sampler$target, draws, "bridge",
       gradient = FALSE,
       maps = maps_of(final$reference, sampler$target$dim),
-      evaluators = sampler$evaluators
+      evaluators = over_batches(sampler)$evaluators
     )$log_density
   )
   at_draws[!is.finite(at_draws)] <- -Inf

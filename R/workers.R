@@ -1,5 +1,8 @@
-# Islands in other processes, under the user's plan of the future package: a future an
-# island. What came back is kept; an island whose worker was lost is run again.
+# Work in other processes, under the user's plan of the future package: islands, a future
+# each; and the points of dear evaluations in the runs that tune. What came back is kept; a
+# task whose worker was lost is run again.
+
+# islands -----------------------------------------------------------------------
 
 # The records of islands by their numbers, in this process or by workers. The random
 # streams belong to the islands, so the results are the same. f: run_sampler(), or a
@@ -29,7 +32,10 @@ over_workers <- function(sampler, indices, path, f) {
     store(sampler, run_name("final", indices[i]), settings, record, points_of(record, sampler))
     show()
   }
-  send <- sender(sampler, path, f)
+  functions <- user_functions(sampler[c("target", "reference")])
+  plain <- sampler[setdiff(names(sampler), c("progress", "checkpoint"))]
+  task <- function(index) f(sampler = plain, path = path, run = "final", index = index)
+  send <- sender(task_alone(task, c("f", "plain", "path")), functions)
   show()
   give_up <- function(error) abort_lost(error, Filter(Negate(is.null), records))
   left <- which(vapply(records, is.null, NA))
@@ -37,31 +43,108 @@ over_workers <- function(sampler, indices, path, f) {
   records
 }
 
+# dear evaluations --------------------------------------------------------------
+
+# The sampler of a run that tunes: where the target is a function of one point, and a batch
+# of points takes long, the points are spread over the workers. Each point's value is the
+# same wherever it is computed.
+over_batches <- function(sampler) {
+  if (isFALSE(sampler$target$vectorized) && in_parallel(2)) {
+    functions <- user_functions(sampler["target"])
+    sampler$evaluators$evaluate <- spread_evaluator(sampler$evaluators$evaluate, functions)
+  }
+  sampler
+}
+
+# evaluate: of (x, gradient), see target_evaluator(). The time of a point is taken in this
+# process first; where the workers were slower a few times, as they are when they load what
+# they need, nothing more is sent to them.
+spread_evaluator <- function(evaluate, functions) {
+  task <- function(given) evaluate(given$x, given$gradient)
+  send <- sender(task_alone(task, "evaluate"), functions)
+  per_point <- NULL
+  n_slower <- 0
+  now <- function() proc.time()[["elapsed"]]
+  here <- function(x, gradient) {
+    started <- now()
+    value <- evaluate(x, gradient)
+    per_point <<- (now() - started) / nrow(x)
+    value
+  }
+  there <- function(x, gradient) {
+    started <- now()
+    value <- evaluate_chunks(send, x, gradient)
+    n_slower <<- n_slower + (now() - started > per_point * nrow(x))
+    value
+  }
+  by_time <- function(x, gradient) {
+    is_dear <- per_point * nrow(x) >= rules$dear_batch
+    if (is_dear && n_slower < rules$most_slower) there(x, gradient) else here(x, gradient)
+  }
+  function(x, gradient) {
+    if (!is.null(per_point)) {
+      return(by_time(x, gradient))
+    }
+    if (nrow(x) < 2) {
+      return(here(x, gradient))
+    }
+    first <- here(x[1, , drop = FALSE], gradient)
+    bind_values(list(first, by_time(x[-1, , drop = FALSE], gradient)))
+  }
+}
+
+# The rows of x in as many parts as there are workers.
+evaluate_chunks <- function(send, x, gradient) {
+  n <- min(future::nbrOfWorkers(), nrow(x))
+  rows <- split(seq_len(nrow(x)), sort(rep_len(seq_len(n), nrow(x))))
+  values <- vector("list", n)
+  spread(
+    seq_len(n),
+    function(i) send(list(x = x[rows[[i]], , drop = FALSE], gradient = gradient)),
+    function(i, value) values[[i]] <<- value,
+    function(error) abort_lost(error, list())
+  )
+  bind_values(values)
+}
+
+bind_values <- function(values) {
+  list(
+    log_density = unlist(lapply(values, `[[`, "log_density")),
+    gradient = do.call(rbind, lapply(values, `[[`, "gradient"))
+  )
+}
+
 # what is sent ------------------------------------------------------------------
 
-# A function of an island's number that starts its future. What a run takes is one vector
-# of bytes, which a worker unpacks only when it has the package.
-sender <- function(sampler, path, f) {
-  needed <- needed_by_functions(user_functions(sampler[c("target", "reference")]))
-  sampler[c("progress", "checkpoint")] <- NULL
-  task <- list(f = f, sampler = sampler, path = path)
+# A function of a task's number, or what else it is given, that starts its future. What it
+# takes is one vector of bytes, which a worker unpacks only when it has the package.
+# functions: those of the user that the task calls.
+sender <- function(task, functions) {
+  needed <- needed_by_functions(functions)
   globals <- c(needed$globals, list(
     .autosmc_task = serialize(task, NULL, xdr = FALSE),
     .autosmc_version = as.character(utils::packageVersion("autosmc"))
   ))
-  function(index) {
+  function(given) {
     future::future(
       worker_code,
-      substitute = FALSE, globals = c(globals, list(.autosmc_index = index)),
+      substitute = FALSE, globals = c(globals, list(.autosmc_given = given)),
       packages = needed$packages, seed = NULL
     )
   }
 }
 
+# A function with these variables of the place where it was made, and no others.
+task_alone <- function(task, names) {
+  variables <- mget(names, environment(task))
+  environment(task) <- list2env(variables, parent = topenv())
+  task
+}
+
 worker_code <- quote(
   if (requireNamespace("autosmc", quietly = TRUE) &&
     utils::packageVersion("autosmc") == .autosmc_version) {
-    get("run_task", asNamespace("autosmc"))(.autosmc_task, .autosmc_index)
+    unserialize(.autosmc_task)(.autosmc_given)
   } else {
     structure(list(
       host = Sys.info()[["nodename"]],
@@ -72,11 +155,6 @@ worker_code <- quote(
     ), class = "autosmc_unfit_worker")
   }
 )
-
-run_task <- function(task, index) {
-  task <- unserialize(task)
-  task$f(sampler = task$sampler, path = task$path, run = "final", index = index)
-}
 
 # The functions in a list of lists that do not belong to a package.
 user_functions <- function(x) {
@@ -164,7 +242,7 @@ leave <- function(active) {
 
 # The names of futures that have come to an end, which are waited for.
 finished <- function(active) {
-  pause <- 0.001
+  started <- proc.time()[["elapsed"]]
   repeat {
     done <- vapply(active, function(future) {
       !isFALSE(try_future(future::resolved(future), future))
@@ -172,8 +250,8 @@ finished <- function(active) {
     if (any(done)) {
       return(names(active)[done])
     }
-    Sys.sleep(pause)
-    pause <- min(2 * pause, 0.1)
+    waited <- proc.time()[["elapsed"]] - started
+    Sys.sleep(min(max(0.001, waited / 20), 0.1))
   }
 }
 

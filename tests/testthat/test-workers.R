@@ -173,3 +173,51 @@ test_that("data of a closure are sent once", {
   fit <- with_workers(run(closure, islands = 2))
   expect_identical(without_time(fit)$islands, without_time(run(closure, islands = 2))$islands)
 })
+
+# A call of 10 ms, so that the points of a batch are spread. Who evaluated what is in `log`.
+test_that("dear evaluations of the runs that tune are spread, with the same results", {
+  skip_on_cran()
+  log <- tempfile()
+  on.exit(unlink(log))
+  dear <- target_function(
+    function(x) {
+      cat(Sys.getpid(), "\n", file = log, append = TRUE)
+      Sys.sleep(0.01)
+      -sum((x - 1)^2) / 2
+    }, 2,
+    gradient = function(x) 1 - x
+  )
+  adapt <- function() {
+    smc_adapt(dear,
+      n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, whiten = FALSE,
+      kernel = "lmc", tuner = tuner_kl(8), seed = 1
+    )
+  }
+  alone <- adapt()
+  n <- length(readLines(log))
+  unlink(log)
+  spread <- with_workers(adapt())
+  expect_identical(without_time(spread), without_time(alone))
+  by <- table(readLines(log))
+  expect_equal(sum(by), n)
+  expect_length(by, 3)
+  # the first point here, and batches of 8 points, which are not dear; the others by halves
+  others <- by[names(by) != paste(Sys.getpid(), "")]
+  expect_lte(abs(diff(as.vector(others))), 3)
+  # an error there is the error that it would have been here
+  fails <- target_function(
+    function(x) {
+      Sys.sleep(0.01)
+      if (Sys.getpid() != main) stop("not here")
+      -sum(x^2) / 2
+    }, 2,
+    gradient = function(x) -x
+  )
+  main <- Sys.getpid()
+  error <- with_workers(catch(smc_adapt(fails,
+    n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, seed = 1
+  )))
+  expect_s3_class(error, "autosmc_error_target")
+  expect_identical(error$step, 0L)
+  expect_match(conditionMessage(error$parent), "not here")
+})
