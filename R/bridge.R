@@ -38,12 +38,17 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     seed_of_run(sampler$seed, bridge_key - half),
     draw_bridge(middle, length(rest))
   )
-  at_draws <- evaluate_located(
-    sampler$target, draws, "bridge",
-    gradient = FALSE,
-    maps = maps_of(final$reference, sampler$target$dim),
-    evaluators = sampler$evaluators
-  )$log_density
+  name <- sprintf("bridge-%d-%d-%d", final$island[1], length(unique(final$island)), half)
+  at_draws <- remember(
+    sampler, name, c(settings_of_target(sampler), list(middle = middle)),
+    function(...) points_of(final, sampler),
+    evaluate_located(
+      sampler$target, draws, "bridge",
+      gradient = FALSE,
+      maps = maps_of(final$reference, sampler$target$dim),
+      evaluators = over_batches(sampler)$evaluators
+    )$log_density
+  )
   at_draws[!is.finite(at_draws)] <- -Inf
   z <- final$coordinates[rest, , drop = FALSE]
   solved <- solve_bridge(

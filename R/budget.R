@@ -9,8 +9,8 @@ evaluations_spent <- function(course) {
 }
 
 # At most those of an island along a path of so many steps, with its part of bridge and
-# diagnostics. For a precision the bridge is made again whenever islands have been added,
-# up to twice as many each time: that is two bridges at most.
+# diagnostics. For a precision the bridge is made again whenever islands have been added:
+# two for each island are kept back for, and no island is added beyond that.
 island_evaluations <- function(sampler, n_steps, course, plan) {
   moves <- if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
   bridges <- if (plan$seeks_precision) 2 else 1
@@ -51,5 +51,6 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
   }
   islands$islands <- min(islands$islands, n)
   islands$max_islands <- min(islands$max_islands, n)
+  islands$max_bridged <- 2 * n
   islands
 }

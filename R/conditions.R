@@ -2,8 +2,9 @@
 # one of `autosmc_error_input` (an argument is wrong), `autosmc_error_target`
 # (the target failed), `autosmc_error_gradient` (its gradient is wrong),
 # `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left),
-# `autosmc_error_memory` (a run is too large) and `autosmc_error_package` (a suggested
-# package is not installed).
+# `autosmc_error_memory` (a run is too large), `autosmc_error_package` (a suggested
+# package is not installed), `autosmc_error_mismatch` (what was kept is of another run) and
+# `autosmc_error_worker` (a worker was lost, or cannot take part).
 
 abort <- function(message, class, ..., .envir = parent.frame()) {
   cli::cli_abort(

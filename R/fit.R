@@ -45,7 +45,10 @@ new_fit <- function(sampler, result, plan, call) {
       ),
       sampler[sampler_names],
       plan[setdiff(names(plan), not_of_fit)],
-      list(call = call, session = session_facts())
+      list(
+        call = call, session = session_facts(),
+        state = state_of_fit(result, sampler, plan$bridges)
+      )
     ),
     # the class and `logml` are what bridgesampling asks of what it compares
     class = c("smc_fit", "bridge")
@@ -65,7 +68,7 @@ session_facts <- function() {
 
 # What the plan says to the stages only.
 not_of_fit <- c(
-  "islands", "scout", "chooses_kernel", "bridges", "n_islands", "seeks_precision"
+  "islands", "scout", "chooses_kernel", "bridges", "n_islands", "seeks_precision", "max_bridged"
 )
 
 runs_columns <- c(

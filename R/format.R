@@ -19,6 +19,13 @@ decimals_of_error <- function(error) {
   if (is.finite(error) && error > 0) decimals_for(error, 1, least = 3) else 3
 }
 
+# Seconds, in the unit that people would use.
+duration <- function(seconds) {
+  units <- c(days = 86400, hours = 3600, minutes = 60, seconds = 1)
+  unit <- which(seconds >= 2 * units)[1]
+  if (is.na(unit)) "a second" else paste(format(seconds / units[[unit]], digits = 2), names(units)[unit])
+}
+
 count <- function(n) trimws(format(n, big.mark = ",", scientific = FALSE))
 
 # A column of probabilities, with as many decimals as tell all of them from 0 and from 1,

@@ -1,7 +1,8 @@
 # Islands: runs that differ in nothing but their key, and the estimate that they make
 # together.
 
-# How many islands: a number, or as many as a precision takes.
+# How many islands: a number, or as many as a precision takes. max_bridged: for how many
+# bridges may be made in all, where they are made again as islands are added.
 check_islands <- function(islands, precision, max_islands) {
   islands <- check_count(islands, "islands")
   max_islands <- check_count(max_islands, "max_islands")
@@ -10,36 +11,45 @@ check_islands <- function(islands, precision, max_islands) {
     max_islands <- check_count(max_islands, "max_islands", min = 2)
     islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
   }
-  list(islands = islands, precision = precision, max_islands = max_islands)
+  list(
+    islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf
+  )
 }
 
 # The final runs along a path, as pool() returns them, with their `estimates`. start: the
-# number of the first.
-run_islands <- function(sampler, path, islands, start = 1) {
-  if (in_parallel(islands$islands)) {
-    close_progress(sampler$progress) # other processes could not go on with it
-    sampler$progress <- NULL
-  }
-  records <- list()
-  n_evaluated <- 0
-  n_more <- islands$islands
-  while (n_more > 0) {
+# number of the first. records: those of islands that there are already.
+run_islands <- function(sampler, path, islands, start = 1, records = list()) {
+  n_evaluated <- n_bridged <- 0
+  n_more <- islands$islands - length(records)
+  repeat {
     indices <- start - 1 + length(records) + seq_len(n_more)
-    more <- lapply_islands(sampler, indices, run_sampler, path = path, run = "final")
+    more <- lapply_islands(sampler, indices, path)
     records <- c(records, more)
     final <- estimate_evidence(sampler, records, start, islands$bridges)
     n_evaluated <- n_evaluated + final$n_bridge_evals
+    n_bridged <- n_bridged + length(records)
     n_more <- n_wanted(final, length(records), islands)
+    if (n_more <= 0 || n_bridged + length(records) + n_more > islands$max_bridged) {
+      break
+    }
+    announce_islands(sampler, n_more, final$islands)
   }
   if (all_dead(records)) {
     abort_dead(records[[1]])
   }
   final$n_bridge_evals <- n_evaluated
+  final$start <- start
+  final$records <- lapply(records, function(record) {
+    record[intersect(names(record), of_island_alone)]
+  })
   final
 }
 
+# What cannot be had again from islands that are pooled.
+of_island_alone <- c("dead", "steps", "runs", "log_weights")
+
 # How many islands are added to n for a precision that is not reached yet: as many as the
-# error so far calls for, but at least four and at most n.
+# error so far calls for, within limits.
 n_wanted <- function(final, n, islands) {
   if (is.null(islands$precision)) {
     return(0)
@@ -49,56 +59,26 @@ n_wanted <- function(final, n, islands) {
     return(0)
   }
   needed <- if (is.finite(error)) ceiling(n * ((error / islands$precision)^2 - 1)) else n
-  min(max(4, min(needed, n)), islands$max_islands - n)
+  batch <- min(max(rules$fewest_added, needed), rules$most_added)
+  max(min(batch, islands$max_islands - n), 0)
+}
+
+# What further islands will cost, before they are run.
+announce_islands <- function(sampler, n, islands) {
+  if (!isTRUE(sampler$show_progress) || is.null(islands)) {
+    return()
+  }
+  each <- function(column) mean(islands[[column]], na.rm = TRUE)
+  evaluations <- count(round(n * each("n_target_evals")))
+  time <- duration(n * each("seconds"))
+  cli::cli_inform(
+    c("i" = "{n} more island{?s} for the precision: {evaluations} evaluations of the target,
+      about {time} of computing."),
+    class = "autosmc_message_cost"
+  )
 }
 
 all_dead <- function(records) all(vapply(records, is_dead, NA))
-
-# A list of f(index, sampler = sampler, ...), in parallel where the user has set a plan for
-# it; in this process otherwise. The random streams belong to the islands, so the results
-# are the same.
-lapply_islands <- function(sampler, indices, f, ...) {
-  if (in_parallel(length(indices))) {
-    needed <- needed_by_functions(user_functions(sampler[c("target", "reference")]))
-    future.apply::future_lapply(
-      indices,
-      f,
-      sampler = sampler,
-      ...,
-      future.seed = NULL,
-      future.globals = needed$globals,
-      future.packages = c("autosmc", needed$packages)
-    )
-  } else {
-    lapply(indices, f, sampler = sampler, ...)
-  }
-}
-
-in_parallel <- function(n) {
-  n > 1 &&
-    isNamespaceLoaded("future") &&
-    !inherits(future::plan(), "sequential") &&
-    requireNamespace("future.apply", quietly = TRUE)
-}
-
-# The functions in a list of lists that do not belong to a package.
-user_functions <- function(x) {
-  if (is.list(x)) {
-    return(unlist(lapply(unclass(x), user_functions), use.names = FALSE))
-  }
-  if (is.function(x) && !is.primitive(x) && !isNamespace(topenv(environment(x)))) x
-}
-
-# What functions use of the user's workspace, which does not travel with them to another
-# process: a list of its variables, and the names of the packages that are attached there.
-needed_by_functions <- function(functions) {
-  names <- sprintf("f%d", seq_along(functions))
-  here <- list2env(stats::setNames(as.list(functions), names), parent = baseenv())
-  calls <- as.call(lapply(c("list", names), as.name))
-  found <- future::getGlobalsAndPackages(calls, envir = here)
-  own <- intersect(names(found$globals), ls(globalenv(), all.names = TRUE))
-  list(globals = mget(own, globalenv()), packages = found$packages)
-}
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, ...): a table with a row an island, the steps of all, and the
@@ -159,13 +139,15 @@ smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   n <- check_count(n, "n")
   sampler <- sampler_of_fit(fit, seed)
-  records <- once_each(lapply_islands(
-    sampler, seq_len(n), function(...) run_sampler(...)["runs"],
-    path = as.list(fit$schedule), run = "final"
-  ))
+  records <- once_each(
+    lapply_islands(sampler, seq_len(n), as.list(fit$schedule), row_of_run)
+  )
   columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
   tibble::tibble(
     replicate = seq_len(n),
     bind_rows(lapply(records, `[[`, "runs"))[columns]
   )
 }
+
+# All that smc_replicate() needs of a run, and what comes back from a worker.
+row_of_run <- function(...) run_sampler(...)["runs"]

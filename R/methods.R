@@ -9,7 +9,9 @@
 #'
 #' `update()` makes the fit again with some arguments changed. The target is that of the
 #' fit, unless another is given; other arguments stay as they were in `fit$call`, and are
-#' evaluated anew.
+#' evaluated anew. Where the changes ask for more islands, or for a smaller error
+#' (`precision`), and for nothing else, islands are added by [smc_extend()]: not where
+#' `max_evals` was given.
 #'
 #' `nobs()` is the number of terms of the log likelihood, for a Stan program that has
 #' them as `log_lik`. Any other log density does not tell.
@@ -167,8 +169,13 @@ update.smc_fit <- function(object, ...) {
   if (sum(nzchar(names(changes))) < length(changes)) {
     abort("{.fn update} takes the arguments to change by their names.", "input")
   }
-  call <- object$call
+  fit <- grown(object, changes, parent.frame())
+  call <- if (is.null(fit)) object$call else fit$call
   call[names(changes)] <- changes
+  if (!is.null(fit)) {
+    fit$call <- call
+    return(fit)
+  }
   run <- call
   verb <- get(as.character(call[[1]]), topenv())
   run[[1]] <- verb
@@ -181,6 +188,21 @@ update.smc_fit <- function(object, ...) {
   fit <- eval(run, parent.frame())
   fit$call <- call
   fit
+}
+
+# The fit with more islands, where the changes ask for no more than that; or NULL.
+grown <- function(fit, changes, frame) {
+  n <- length(fit$state$records)
+  of_islands <- c("islands", "precision", "max_islands", "checkpoint", "progress")
+  if (n == 0 || !all(names(changes) %in% of_islands) || isTRUE(is.finite(fit$max_evals))) {
+    return(NULL)
+  }
+  if (!"checkpoint" %in% names(changes)) {
+    changes$checkpoint <- fit$call$checkpoint
+  }
+  given <- lapply(changes, eval, frame)
+  grows <- if (is.null(given$islands)) !is.null(given$precision) else isTRUE(given$islands >= n)
+  if (grows) do.call(smc_extend, c(list(fit), given))
 }
 
 # what does not apply -----------------------------------------------------------

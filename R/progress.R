@@ -22,16 +22,13 @@ new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   progress
 }
 
-close_progress <- function(progress) {
-  if (!is.null(progress)) cli::cli_progress_done(id = progress$id)
-}
-
 begin_run <- function(progress, run, index, n_steps) {
   if (is.null(progress)) {
     return()
   }
   name <- if (run == "adapt") "Round" else "Island"
-  i <- if (run == "adapt") index + 1 else index # rounds count from 0
+  # rounds count from 0, and each pass has islands of its own
+  i <- if (run == "adapt") index + 1 else (index - 1) %% rules$islands_apart + 1
   progress$label <- sprintf("%s %d/%d", name, i, max(i, progress$n_of[[name]]))
   progress$n_left <- max(progress$n_left - 1, 0)
   progress$n_before <- progress$n_before + progress$n_steps
@@ -59,13 +56,33 @@ show_step <- function(progress, step, lambda, ess, log_z) {
   )
 }
 
-# cli's own bar leaves no room for the numbers on a line of 80 characters.
+# Islands that are run by other processes: how many of them are done.
+show_done <- function(progress, n_done, n) {
+  if (is.null(progress)) {
+    return()
+  }
+  before <- progress$n_before + progress$n_steps
+  steps <- max(progress$n_steps, 1) # of an island, as many as the last run had
+  done <- before + n_done * steps
+  total <- before + n * steps
+  cli::cli_progress_update(
+    set = done,
+    total = total,
+    status = sprintf("%s %d of %d islands done,", bar(done / total), n_done, n),
+    id = progress$id
+  )
+}
+
 progress_line <- function(fraction, label, step, n_steps, lambda, ess, log_z) {
+  sprintf(
+    "%s %s, step %d/%d, lambda %.3f, ESS %.0f%%, log Z %.1f,",
+    bar(fraction), label, step, n_steps, lambda, 100 * ess, log_z
+  )
+}
+
+# cli's own bar leaves no room for the numbers on a line of 80 characters.
+bar <- function(fraction) {
   width <- 8
   full <- round(width * fraction)
-  sprintf(
-    "[%s%s] %s, step %d/%d, lambda %.3f, ESS %.0f%%, log Z %.1f,",
-    strrep("=", full), strrep(" ", width - full),
-    label, step, n_steps, lambda, 100 * ess, log_z
-  )
+  sprintf("[%s%s]", strrep("=", full), strrep(" ", width - full))
 }

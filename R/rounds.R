@@ -50,8 +50,11 @@ check_n_rounds <- function(rounds) {
 adapt <- function(sampler, path, plan) {
   course <- list(records = list(), used = NULL, allowed = if (plan$whiten) names(rungs))
   if (plan$scout && sampler$kernel$gradients) {
-    course$scout <- scout_target(
-      sampler$target, rules$n_starts, sampler$seed, sampler$evaluators
+    course$scout <- remember(
+      sampler, "scout", settings_of_target(sampler), points_of_scout,
+      scout_target(
+        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators
+      )
     )
     act_on_gradient(sampler$target, course$scout)
   }
@@ -74,7 +77,7 @@ first_round <- function(course, sampler, path, label) {
 }
 
 tuned_run <- function(course, sampler, path, label) {
-  record <- run_sampler(sampler, path, "adapt", length(course$records))
+  record <- run_sampler(over_batches(sampler), path, "adapt", length(course$records))
   record$runs$label <- label
   record$runs$kernel <- sampler$kernel$name
   record$kernel <- sampler$kernel

@@ -145,8 +145,25 @@ rules <- list(
   least_shape_gain = 0.02,
   # A new shape may have an estimate lower than the islands' by this beyond the errors. A choice.
   fall_reshaped = 0.05,
+  # Islands are added for a precision so few at a time, or the error is not known better, ...
+  fewest_added = 4,
+  # ... and at most so many: the number that it takes is itself known from the islands so far.
+  most_added = 64,
+  # How often an island is tried whose worker was lost. A choice.
+  most_tries = 3,
+  # Seconds from which the points of an evaluation are spread over workers: a future takes about
+  # 0.06 of them to start.
+  dear_batch = 0.25,
+  # How often workers may be slower before nothing more is sent: they load the package at first.
+  most_slower = 3,
   # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,
+  # checkpoints ----------------------------------------------------------------
+  # Relative difference of numbers that were computed alike on other machines. A choice: what a
+  # person changes differs by more.
+  same_setting = 1e-6,
+  # The same of the log density at one point, whose rounding errors are far smaller. A choice.
+  same_density = 1e-10,
   # bridge ---------------------------------------------------------------------
   # Islands from which a bridge is made: two in each half, so that its error can be told.
   bridge_islands = 4,

@@ -29,7 +29,14 @@ bridge_key <- 2^31 - 3 # and the one below, for the two halves
 #   log target there, for kernels that have them;
 # * `log_target`: the log target there;
 # * `log_weights`: normalised; `origins`: the first particle each descends from.
+# With a checkpoint it is taken from there, or kept there.
 run_sampler <- function(sampler, path, run, index) {
+  name <- run_name(run, index)
+  kept <- recall(sampler, name, settings_of_run(sampler, path, run))
+  if (!is.null(kept)) {
+    begin_run(sampler$progress, run, index, nrow(kept$steps))
+    return(kept)
+  }
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
   config <- withCallingHandlers(
     core_config(sampler, path, tuner, run_key(run, index)),
@@ -51,7 +58,11 @@ run_sampler <- function(sampler, path, run, index) {
     error = if_raised(function(e) rethrow_at_step(e, step, run))
   )
   seconds <- proc.time()[["elapsed"]] - started
-  new_record(result, sampler, run, index, seconds)
+  record <- new_record(result, sampler, run, index, seconds)
+  store(
+    sampler, name, settings_of_run(sampler, path, run), record, points_of(record, sampler)
+  )
+  record
 }
 
 new_record <- function(result, sampler, run, index, seconds) {
@@ -137,6 +148,8 @@ where_in_run <- function(step, run) {
     "in the scout, before the first run"
   } else if (run == "bridge") {
     "at a draw for the bridge estimate, after the last run"
+  } else if (run == "checkpoint") {
+    "at particles of an earlier run"
   } else if (step == 0) {
     sprintf("at the start of the %s run, at a draw from the reference", run)
   } else {

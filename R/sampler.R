@@ -22,7 +22,8 @@ sampler_names <- c(
 )
 
 # options: a list of the arguments that the verbs share, as given: `n_particles`,
-# `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `progress`.
+# `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `checkpoint`,
+# `progress`.
 # Returns them checked, with the `target`, and with `evaluators`: the target, and a reference
 # of R functions, as the compiled code reads them.
 new_sampler <- function(target, options) {
@@ -39,7 +40,9 @@ new_sampler <- function(target, options) {
   )
   complete_tuner(sampler)
   sampler$evaluators <- interface_of_run(sampler)
-  sampler$seed <- check_seed(options$seed) # the last, so that an error draws nothing
+  sampler$checkpoint <- open_checkpoint(options$checkpoint)
+  # the last, so that an error draws nothing
+  sampler$seed <- seed_for(options$seed, sampler$checkpoint)
   sampler
 }
 

@@ -76,10 +76,13 @@
 #'   fraction of `n_particles` (number from 0 to 1).
 #' @param seed a whole number from 0 to 2^32 - 1 that fixes all randomness; NULL
 #'   to draw one from R's generator (one draw), so that [set.seed()] governs.
+#' @param checkpoint NULL, or the path of a folder (string) in which each finished run is
+#'   kept, and from which the next call of the same takes what is there. See the section
+#'   Interrupted runs.
 #' @param progress whether a call that takes more than two seconds shows a line of
 #'   progress (TRUE or FALSE): the round or island under way, its step and
 #'   temperature, the effective sample size and `log_z` so far, and the time left.
-#'   Islands that run in other processes show nothing.
+#'   Of islands that run in other processes it says how many are done.
 #'
 #' @return An object of class `smc_fit`, a list with
 #'
@@ -130,6 +133,8 @@
 #'   warnings. NULL for `smc_adapt()`.
 #' * `scout`: what [smc_scout()] returns; NULL where there was none.
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
+#' * `state`: what [smc_extend()] goes on from, with the coordinates and gradients of all
+#'   draws. Without it (`fit$state <- NULL`) a fit is about a third as large.
 #' * `call`, as it was made, for [update()]; and `session`, a list with the versions of
 #'   autosmc and R, the platform, and the BLAS and LAPACK in use.
 #'
@@ -267,6 +272,27 @@
 #'   `smc_run()` with the schedule, the reference, the kernel, the number of islands and the
 #'   seed of a fit repeats its islands, and so its estimate by SMC; after further passes they
 #'   are other islands of the same kind.
+#' @section Interrupted runs: With `checkpoint = "folder"` the scout, each run that tunes, each
+#'   island and each bridge is kept in a file of its own as soon as it is finished. A call
+#'   that was cut off, by an error, an interrupt or the end of its process, is made again with
+#'   the same arguments: what is in the folder is taken from there, and the result is the one
+#'   that the first call would have had, to the last bit. Where `seed` is NULL, it is the seed
+#'   in the folder. When all is done the call returns the fit again in no time.
+#'
+#'   A file is taken only where it was made with the same settings, by the same version of
+#'   autosmc, and where the target has the same values at four of its particles, which are
+#'   evaluated when it is written and when it is read (they are not counted in
+#'   `n_target_evals`). Otherwise it is an error, and the file stays as it is. More `islands`
+#'   than before are welcome. A file that cannot be read is put aside, with a warning. Where
+#'   nothing can be written, as on a full disk, a warning says so once, and the run goes on.
+#'   Two processes may share a folder.
+#' @section Parallel runs: Under a plan of the package future, such as
+#'   `future::plan("multisession")`, islands are run by its workers, each island as a future.
+#'   What the target's functions use of the workspace and the attached packages goes with
+#'   them. An island whose worker was lost is run again, up to three times in all. The results
+#'   are those of a single process. So are those of the runs that tune, where the points of an
+#'   evaluation are spread over the workers: for a target that is a function of one point, as
+#'   soon as its batches take more than a quarter of a second. See `vignette("large")`.
 #' @section Errors: All have the class `autosmc_error` and one of
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.
@@ -275,6 +301,11 @@
 #'   and `step`.
 #' * `autosmc_error_degenerate`: no particle is left with a finite weight. The
 #'   error has the fields `run`, `step`, and `trace`: the `steps` up to there.
+#' * `autosmc_error_mismatch`: the folder `checkpoint` has another run; the field `differs`
+#'   names what is different.
+#' * `autosmc_error_worker`: under a plan of future, a worker was lost three times with the
+#'   same island (the field `records` has what came back), or has not this version of autosmc
+#'   (the fields `host` and `paths` say where).
 #' * `autosmc_error_gradient`: the gradient disagrees with differences of the log density,
 #'   after the scout (see [check_gradient()]). The error has the fields `variable`,
 #'   `gradient`, `difference`, and `x`, where that is so.
@@ -359,6 +390,7 @@ smc <- function(
   resampling = "ssp",
   ess_threshold = 0.5,
   seed = NULL,
+  checkpoint = NULL,
   progress = interactive()
 ) {
   call <- call_of("smc", match.call())
@@ -375,10 +407,10 @@ smc <- function(
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    progress = progress
+    checkpoint = checkpoint, progress = progress
   ))
   adapts <- needs_adapting(kernel, path)
-  islands$bridges <- adapts && plan$whiten && !is_biased(kernel)
+  islands$bridges <- adapts && makes_bridge(plan, kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
   result <- once_each(if (adapts) {
@@ -408,6 +440,7 @@ smc_adapt <- function(
   resampling = "ssp",
   ess_threshold = 0.5,
   seed = NULL,
+  checkpoint = NULL,
   progress = interactive()
 ) {
   call <- call_of("smc_adapt", match.call())
@@ -428,7 +461,7 @@ smc_adapt <- function(
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    progress = progress
+    checkpoint = checkpoint, progress = progress
   ))
   sampler$progress <- new_progress(
     sampler$show_progress, n_runs_foreseen(plan, kernel),
@@ -436,6 +469,7 @@ smc_adapt <- function(
   )
   course <- once_each(adapt(sampler, path, plan))
   sampler$reference <- course$best$reference
+  plan$bridges <- makes_bridge(plan, kernel)
   new_fit(sampler, list(course = course), plan, call)
 }
 
@@ -454,6 +488,7 @@ smc_run <- function(
   resampling = "ssp",
   ess_threshold = 0.5,
   seed = NULL,
+  checkpoint = NULL,
   progress = interactive()
 ) {
   call <- call_of("smc_run", match.call())
@@ -471,7 +506,7 @@ smc_run <- function(
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner_kl(),
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    progress = progress
+    checkpoint = checkpoint, progress = progress
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
   result <- once_each({
@@ -548,6 +583,8 @@ check_path <- function(schedule, kernel) {
 needs_adapting <- function(kernel, path) {
   is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
 }
+
+makes_bridge <- function(plan, kernel) plan$whiten && !is_biased(kernel)
 
 # At least so many runs of adaptation: a first one, or a race of at least two, and rounds.
 n_runs_foreseen <- function(plan, kernel) {

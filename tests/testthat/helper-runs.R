@@ -43,13 +43,13 @@ quick_run <- function(target, ..., step_size = 0.5) {
   quick_smc(target, ..., kernel = kernel_lmc(step_size))
 }
 
-# All of a fit that the seed governs.
-without_time <- function(fit) {
-  fit$call <- NULL
-  fit$runs$seconds <- NULL
-  fit$islands$seconds <- NULL
-  fit$scout$seconds <- NULL
-  fit
+# All of a fit, or of a part of it, that the seed governs.
+without_time <- function(x) {
+  if (!is.list(x) || is.function(x)) {
+    return(x)
+  }
+  x[names(x) %in% c("seconds", "call")] <- NULL
+  if (is.data.frame(x) || inherits(x, "smc_target")) x else replace(x, TRUE, lapply(x, without_time))
 }
 
 catch <- function(code) tryCatch(code, error = identity)

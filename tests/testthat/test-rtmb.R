@@ -213,7 +213,6 @@ test_that("a target can be saved and read", {
 
 test_that("workers record the tape again, and give the same", {
   skip_if_not_installed("future")
-  skip_if_not_installed("future.apply")
   model <- effects_model(random = "u")
   targets <- list(
     schools_target(),

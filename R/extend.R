@@ -1,0 +1,275 @@
+# More islands for a fit that there is: in this session, or by their numbers, anywhere.
+
+#' More islands for a fit
+#'
+#' Adds islands to a fit, which is a smaller standard error without another adaptation.
+#' Islands are numbered, and each is the same whenever and wherever it is run: a fit with 8
+#' islands that is extended to 40 is the fit that 40 islands at once would have given.
+#'
+#' `smc_extend()` runs them in this session, under a plan of future in parallel.
+#' `update(fit, islands = 40)` is the same. `smc_islands()` runs islands by their numbers in
+#' any session, on any machine, and `smc_combine()` puts them together: in a job array each
+#' task has the fit, runs its own islands and saves them.
+#'
+#' The islands of a fit of [smc()] can suggest a better reference, from which `smc()` then
+#' adapts again. `smc_extend()` adds islands of the last kind, and adapts no further. So
+#' `smc()` with 40 islands may have gone on where `smc()` with 8 has not.
+#'
+#' @param fit a fit of [smc()], [smc_run()] or [smc_adapt()]; the latter has no islands yet.
+#' @param islands for `smc_extend()`, how many there are to be in all (whole number of at
+#'   least as many as there are). For `smc_combine()`, what `smc_islands()` has returned, or
+#'   a list of such objects, in any order.
+#' @param precision a standard error of `log_z` (positive number) for which islands are
+#'   added, as far as `max_islands` allows. With `n` islands and an error `se` it takes about
+#'   `n (se / precision)^2` of them: the next batch is what is missing to that, between 4
+#'   and 64 islands. With `progress` a message says beforehand how many evaluations that is.
+#' @param max_islands the most islands in all (positive integer); NULL for 1024.
+#' @param which numbers of islands (whole numbers): the first of a fit is 1, and a fit with 8
+#'   is continued by the ninth.
+#' @param checkpoint see [smc()].
+#' @param progress whether a call of more than two seconds shows its progress (TRUE or
+#'   FALSE).
+#' @return `smc_extend()` and `smc_combine()`: an object of class `smc_fit`, as [smc()]
+#'   returns it. Both estimates, the diagnostics and the draws are those of all islands
+#'   together. What is not the same as if all had been run at once is the time, and the
+#'   evaluations of the bridge and the diagnostic `edges`, which are made again: the row
+#'   `"final"` of `runs` counts them.
+#'
+#'   `smc_islands()`: an object of class `smc_islands`, to be saved with [saveRDS()], say.
+#' @section Errors: `autosmc_error_input` when an argument is not what it should be; among
+#'   them islands that are missing, or are there twice. `autosmc_error_mismatch` when islands
+#'   belong to another fit: with another seed, schedule, reference, target or version of
+#'   autosmc. The field `differs` names what is different.
+#' @seealso `vignette("large")`.
+#' @examples
+#' target <- target_gaussian(2, mean = 3)
+#' fit <- smc(target, n_particles = 128, n_steps = 8, islands = 4, seed = 1)
+#' smc_extend(fit, islands = 6)
+#'
+#' # the same in pieces, each of which may run elsewhere
+#' fifth <- smc_islands(fit, 5)
+#' sixth <- smc_islands(fit, 6)
+#' smc_combine(fit, list(fifth, sixth))
+#' @export
+smc_extend <- function(
+  fit,
+  islands = NULL,
+  precision = NULL,
+  max_islands = NULL,
+  checkpoint = NULL,
+  progress = interactive()
+) {
+  check_extendable(fit)
+  n <- length(fit$state$records)
+  if (is.null(islands) && is.null(precision)) {
+    abort("{.arg islands} or {.arg precision} must be given.", "input")
+  }
+  wanted <- check_wanted(fit, islands, precision, max_islands)
+  sampler <- sampler_of_fit(fit, fit$seed)
+  sampler$checkpoint <- open_checkpoint(checkpoint)
+  sampler$show_progress <- check_flag(progress, "progress")
+  call <- call_extended(fit$call, list(
+    islands = islands, precision = precision, max_islands = max_islands
+  ))
+  if (wanted$islands == n) {
+    more <- n_wanted(fit, n, wanted)
+    if (more == 0) {
+      return(with_precision(fit, wanted, call))
+    }
+    announce_islands(sampler, more, fit$islands)
+    wanted$islands <- as.integer(n + more)
+  }
+  sampler$progress <- new_progress(sampler$show_progress, 0, wanted$islands - n)
+  once_each(extended(fit, sampler, whole_records(fit), wanted, call))
+}
+
+#' @rdname smc_extend
+#' @export
+smc_islands <- function(fit, which, progress = interactive()) {
+  check_extendable(fit)
+  which <- check_island_numbers(which)
+  sampler <- sampler_of_fit(fit, fit$seed)
+  sampler$show_progress <- check_flag(progress, "progress")
+  sampler$progress <- new_progress(sampler$show_progress, 0, length(which))
+  path <- as.list(fit$schedule)
+  records <- once_each(lapply_islands(sampler, fit$state$start - 1 + which, path))
+  settings <- settings_of_run(sampler, path)
+  structure(
+    list(
+      which = which,
+      entries = lapply(records, function(record) {
+        new_entry(sampler, settings, record, points_of(record, sampler))
+      })
+    ),
+    class = "smc_islands"
+  )
+}
+
+#' @rdname smc_extend
+#' @export
+smc_combine <- function(fit, islands) {
+  check_extendable(fit)
+  if (inherits(islands, "smc_islands")) {
+    islands <- list(islands)
+  }
+  if (!is.list(islands) || !all(vapply(islands, inherits, NA, "smc_islands"))) {
+    abort_argument(islands, "islands", "made by `smc_islands()`, or a list of such objects")
+  }
+  which <- unlist(lapply(islands, `[[`, "which"))
+  check_complete(which, length(fit$state$records))
+  sampler <- sampler_of_fit(fit, fit$seed)
+  settings <- settings_of_run(sampler, as.list(fit$schedule))
+  once_each({
+    entries <- unlist(lapply(islands, `[[`, "entries"), recursive = FALSE)
+    for (i in seq_along(entries)) {
+      check_entry(entries[[i]], sampler, settings, sprintf("Island %d", which[i]))
+    }
+    records <- c(whole_records(fit), lapply(entries[order(which)], `[[`, "value"))
+    all <- check_wanted(fit, length(records))
+    extended(fit, sampler, records, all, fit$call)
+  })
+}
+
+#' @export
+print.smc_islands <- function(x, ...) {
+  log_z <- vapply(x$entries, function(entry) entry$value$runs$log_z, 0)
+  cat("<smc_islands> ", length(log_z), " island(s)\n", sep = "")
+  print(data.frame(island = x$which, log_z = log_z), row.names = FALSE)
+  invisible(x)
+}
+
+# what a fit is extended from ---------------------------------------------------
+
+# What a fit keeps so that it can be extended: of the `records` of its islands what is not
+# pooled; of the pooled `draws` what is not in the fit itself; the number at which islands
+# `start`; whether a bridge is made; and of the course of adaptation what diagnostics and
+# tables read.
+state_of_fit <- function(result, sampler, bridges) {
+  course <- result$course
+  if (!is.null(course)) {
+    brief <- function(record) record[c("steps", "runs")]
+    course$records <- lapply(course$records, brief)
+    course$best <- brief(course$best)
+    course[c("allowed", "n_final_evals")] <- NULL
+  }
+  final <- result$final
+  has_outputs <- !is.null(sampler$target$outputs)
+  list(
+    records = final$records,
+    draws = final[intersect(names(final), c(if (has_outputs) "particles", of_draws))],
+    start = if (is.null(final)) 1 else final$start,
+    bridges = bridges,
+    course = course
+  )
+}
+
+of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")
+
+# The records of a fit's islands, whole again: see pool().
+whole_records <- function(fit) {
+  draws <- fit$state$draws
+  if (is.null(draws$particles)) {
+    draws$particles <- fit$particles
+  }
+  n_living <- 0L
+  lapply(fit$state$records, function(record) {
+    record$reference <- fit$reference
+    if (is_dead(record)) {
+      return(record)
+    }
+    n <- length(record$log_weights)
+    rows <- n_living * n + seq_len(n)
+    n_living <<- n_living + 1L
+    own <- lapply(draws, function(x) if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows])
+    own$origins <- own$origins - n_living * n
+    c(record, own)
+  })
+}
+
+# The fit of records, and of as many more islands as are wanted.
+extended <- function(fit, sampler, records, wanted, call) {
+  wanted$bridges <- fit$state$bridges
+  final <- run_islands(sampler, as.list(fit$schedule), wanted, fit$state$start, records)
+  final$n_bridge_evals <- final$n_bridge_evals + n_besides_islands(fit)
+  result <- conclude(sampler, final, fit$state$course)
+  plan <- intersect(names(fit), plan_names)
+  new_fit(sampler, result, c(fit[plan], wanted), call)
+}
+
+# Settings of smc() and smc_adapt() that say nothing of a single run.
+plan_names <- c("rounds", "whiten", "max_steps", "max_evals", "step_fraction")
+
+# The call that would have made the fit at once. given: NULL for what was not asked for.
+call_extended <- function(call, given) {
+  if (call[[1]] != "smc_adapt") {
+    call[c("precision", "max_islands")] <- NULL
+    given <- Filter(Negate(is.null), given)
+    call[names(given)] <- given
+  }
+  call
+}
+
+# A fit that has the precision asked for, or as many islands as it may have.
+with_precision <- function(fit, wanted, call) {
+  fit[c("precision", "max_islands")] <- wanted[c("precision", "max_islands")]
+  fit$call <- call
+  warn_if_unreliable(fit$diagnostics, fit$islands, fit$precision, fit$std_error)
+  fit
+}
+
+# Evaluations that the fit's bridge and diagnostics have taken.
+n_besides_islands <- function(fit) {
+  if (is.null(fit$islands)) {
+    return(0)
+  }
+  fit$runs$n_target_evals[nrow(fit$runs)] - sum(fit$islands$n_target_evals, na.rm = TRUE)
+}
+
+# checks ------------------------------------------------------------------------
+
+check_extendable <- function(fit) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  if (is.null(fit$state)) {
+    abort("{.arg fit} has no {.field state} any more: islands cannot be added.", "input")
+  }
+}
+
+# As of check_islands(), and at least as many as there are. NULL: not asked for.
+check_wanted <- function(fit, islands, precision = NULL, max_islands = NULL) {
+  n <- length(fit$state$records)
+  if (!is.null(islands)) {
+    islands <- check_count(islands, "islands", min = max(n, 1))
+  }
+  if (is.null(max_islands)) {
+    max_islands <- if (is.null(precision) && !is.null(fit$max_islands)) fit$max_islands else 1024L
+  }
+  wanted <- check_islands(if (is.null(islands)) max(n, 1) else islands, precision, max_islands)
+  wanted$islands <- max(wanted$islands, n)
+  wanted
+}
+
+check_island_numbers <- function(which) {
+  check_given(which, "which")
+  is_fine <- is.numeric(which) && length(which) > 0 && all(is.finite(which)) &&
+    all(which == round(which) & which >= 1 & which < rules$islands_apart) &&
+    !anyDuplicated(which)
+  if (!is_fine) {
+    abort_argument(which, "which", "different positive whole numbers")
+  }
+  as.integer(which)
+}
+
+# The numbers of islands that are to follow the first n.
+check_complete <- function(which, n) {
+  twice <- as.character(sort(unique(c(which[duplicated(which)], which[which <= n]))))
+  missing <- as.character(setdiff(seq_len(max(n, which)), c(seq_len(n), which)))
+  if (length(twice) > 0) {
+    abort("{.arg islands} is there twice: island{cli::qty(twice)}{?s} {twice}.", "input")
+  }
+  if (length(missing) > 0) {
+    abort(
+      "{.arg islands} is not complete: island{cli::qty(missing)}{?s} {missing} {?is/are} missing.",
+      "input"
+    )
+  }
+}

@@ -1,0 +1,306 @@
+# Work in other processes, under the user's plan of the future package: islands, a future
+# each; and the points of dear evaluations in the runs that tune. What came back is kept; a
+# task whose worker was lost is run again.
+
+# islands -----------------------------------------------------------------------
+
+# The records of islands by their numbers, in this process or by workers. The random
+# streams belong to the islands, so the results are the same. f: run_sampler(), or a
+# function of the package that returns a part of what it does.
+lapply_islands <- function(sampler, indices, path, f = run_sampler) {
+  if (in_parallel(length(indices))) {
+    over_workers(sampler, indices, path, f)
+  } else {
+    lapply(indices, f, sampler = sampler, path = path, run = "final")
+  }
+}
+
+in_parallel <- function(n) {
+  n > 1 && isNamespaceLoaded("future") && !inherits(future::plan(), "sequential")
+}
+
+over_workers <- function(sampler, indices, path, f) {
+  settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path)
+  records <- lapply(indices, function(index) {
+    recall(sampler, run_name("final", index), settings)
+  })
+  show <- function() {
+    show_done(sampler$progress, sum(!vapply(records, is.null, NA)), length(records))
+  }
+  collect <- function(i, record) {
+    records[[i]] <<- record
+    store(sampler, run_name("final", indices[i]), settings, record, points_of(record, sampler))
+    show()
+  }
+  functions <- user_functions(sampler[c("target", "reference")])
+  plain <- sampler[setdiff(names(sampler), c("progress", "checkpoint"))]
+  task <- function(index) f(sampler = plain, path = path, run = "final", index = index)
+  send <- sender(task_alone(task, c("f", "plain", "path")), functions)
+  show()
+  give_up <- function(error) abort_lost(error, Filter(Negate(is.null), records))
+  left <- which(vapply(records, is.null, NA))
+  spread(left, function(i) send(indices[i]), collect, give_up)
+  records
+}
+
+# dear evaluations --------------------------------------------------------------
+
+# The sampler of a run that tunes: where the target is a function of one point, and a batch
+# of points takes long, the points are spread over the workers. Each point's value is the
+# same wherever it is computed.
+over_batches <- function(sampler) {
+  if (isFALSE(sampler$target$vectorized) && in_parallel(2)) {
+    functions <- user_functions(sampler["target"])
+    sampler$evaluators$evaluate <- spread_evaluator(sampler$evaluators$evaluate, functions)
+  }
+  sampler
+}
+
+# evaluate: of (x, gradient), see target_evaluator(). The time of a point is taken in this
+# process first; where the workers were slower a few times, as they are when they load what
+# they need, nothing more is sent to them.
+spread_evaluator <- function(evaluate, functions) {
+  task <- function(given) evaluate(given$x, given$gradient)
+  send <- sender(task_alone(task, "evaluate"), functions)
+  per_point <- NULL
+  n_slower <- 0
+  now <- function() proc.time()[["elapsed"]]
+  here <- function(x, gradient) {
+    started <- now()
+    value <- evaluate(x, gradient)
+    per_point <<- (now() - started) / nrow(x)
+    value
+  }
+  there <- function(x, gradient) {
+    started <- now()
+    value <- evaluate_chunks(send, x, gradient)
+    n_slower <<- n_slower + (now() - started > per_point * nrow(x))
+    value
+  }
+  by_time <- function(x, gradient) {
+    is_dear <- per_point * nrow(x) >= rules$dear_batch
+    if (is_dear && n_slower < rules$most_slower) there(x, gradient) else here(x, gradient)
+  }
+  function(x, gradient) {
+    if (!is.null(per_point)) {
+      return(by_time(x, gradient))
+    }
+    if (nrow(x) < 2) {
+      return(here(x, gradient))
+    }
+    first <- here(x[1, , drop = FALSE], gradient)
+    bind_values(list(first, by_time(x[-1, , drop = FALSE], gradient)))
+  }
+}
+
+# The rows of x in as many parts as there are workers.
+evaluate_chunks <- function(send, x, gradient) {
+  n <- min(future::nbrOfWorkers(), nrow(x))
+  rows <- split(seq_len(nrow(x)), sort(rep_len(seq_len(n), nrow(x))))
+  values <- vector("list", n)
+  spread(
+    seq_len(n),
+    function(i) send(list(x = x[rows[[i]], , drop = FALSE], gradient = gradient)),
+    function(i, value) values[[i]] <<- value,
+    function(error) abort_lost(error, list())
+  )
+  bind_values(values)
+}
+
+bind_values <- function(values) {
+  list(
+    log_density = unlist(lapply(values, `[[`, "log_density")),
+    gradient = do.call(rbind, lapply(values, `[[`, "gradient"))
+  )
+}
+
+# what is sent ------------------------------------------------------------------
+
+# A function of a task's number, or what else it is given, that starts its future. What it
+# takes is one vector of bytes, which a worker unpacks only when it has the package.
+# functions: those of the user that the task calls.
+sender <- function(task, functions) {
+  needed <- needed_by_functions(functions)
+  globals <- c(needed$globals, list(
+    .autosmc_task = serialize(task, NULL, xdr = FALSE),
+    .autosmc_version = as.character(utils::packageVersion("autosmc"))
+  ))
+  function(given) {
+    future::future(
+      worker_code,
+      substitute = FALSE, globals = c(globals, list(.autosmc_given = given)),
+      packages = needed$packages, seed = NULL
+    )
+  }
+}
+
+# A function with these variables of the place where it was made, and no others.
+task_alone <- function(task, names) {
+  variables <- mget(names, environment(task))
+  environment(task) <- list2env(variables, parent = topenv())
+  task
+}
+
+worker_code <- quote(
+  if (requireNamespace("autosmc", quietly = TRUE) &&
+    utils::packageVersion("autosmc") == .autosmc_version) {
+    unserialize(.autosmc_task)(.autosmc_given)
+  } else {
+    structure(list(
+      host = Sys.info()[["nodename"]],
+      paths = .libPaths(),
+      version = if (isNamespaceLoaded("autosmc")) {
+        as.character(utils::packageVersion("autosmc"))
+      }
+    ), class = "autosmc_unfit_worker")
+  }
+)
+
+# The functions in a list of lists that do not belong to a package.
+user_functions <- function(x) {
+  if (is.list(x)) {
+    return(unlist(lapply(unclass(x), user_functions), use.names = FALSE))
+  }
+  if (is.function(x) && !is.primitive(x) && !isNamespace(topenv(environment(x)))) x
+}
+
+# What functions use of the user's workspace, which does not travel with them to another
+# process: a list of its variables, and the names of the packages that are attached there.
+needed_by_functions <- function(functions) {
+  names <- sprintf("f%d", seq_along(functions))
+  here <- list2env(stats::setNames(as.list(functions), names), parent = baseenv())
+  calls <- as.call(lapply(c("list", names), as.name))
+  found <- future::getGlobalsAndPackages(calls, envir = here)
+  own <- intersect(names(found$globals), ls(globalenv(), all.names = TRUE))
+  list(globals = mget(own, globalenv()), packages = found$packages)
+}
+
+# the queue ---------------------------------------------------------------------
+
+# Runs tasks, which are numbers, a future each, as many at a time as there are workers.
+# send: starts one. collect: takes its number and value. give_up: ends with an error, when
+# a task was lost too often.
+spread <- function(tasks, send, collect, give_up) {
+  queue <- list(waiting = tasks, active = list(), lost = c())
+  on.exit(leave(queue$active)) # after an error or an interrupt
+  while (length(queue$waiting) + length(queue$active) > 0) {
+    queue <- fill(queue, send)
+    for (name in finished(queue$active)) {
+      value <- try_future(future::value(queue$active[[name]]), queue$active[[name]])
+      queue$active[[name]] <- NULL
+      if (inherits(value, "FutureError")) {
+        queue$waiting <- c(queue$waiting, as.numeric(name))
+        queue$lost <- c(queue$lost, name)
+        queue$is_broken <- TRUE
+      } else {
+        check_worker(value)
+        collect(as.numeric(name), value)
+      }
+    }
+    if (any(table(queue$lost) >= rules$most_tries)) {
+      give_up(value)
+    }
+  }
+}
+
+# Starts as many tasks as there are free workers. After a loss the others come back first;
+# then the plan is set up anew, since not all versions of future replace a lost worker.
+fill <- function(queue, send) {
+  if (isTRUE(queue$is_broken)) {
+    if (length(queue$active) > 0) {
+      return(queue)
+    }
+    renew_plan()
+    queue$is_broken <- FALSE
+  }
+  n_free <- max(future::nbrOfWorkers() - length(queue$active), 0)
+  for (task in utils::head(queue$waiting, n_free)) {
+    queue$active[[as.character(task)]] <- try_future(send(task))
+  }
+  queue$waiting <- setdiff(queue$waiting, names(queue$active))
+  queue
+}
+
+renew_plan <- function() {
+  plan <- future::plan("list") # in a variable: plan() looks at the expression
+  future::plan(plan, .skip = FALSE)
+}
+
+# Futures that nobody waits for any more are ended, by versions of future that can; with
+# others the workers are replaced, and the old ones end with what they are at.
+leave <- function(active) {
+  active <- Filter(function(future) inherits(future, "Future"), active)
+  if (length(active) == 0) {
+    return()
+  }
+  if ("cancel" %in% getNamespaceExports("future")) {
+    getExportedValue("future", "cancel")(active)
+  } else {
+    renew_plan()
+  }
+}
+
+# The names of futures that have come to an end, which are waited for.
+finished <- function(active) {
+  started <- proc.time()[["elapsed"]]
+  repeat {
+    done <- vapply(active, function(future) {
+      !isFALSE(try_future(future::resolved(future), future))
+    }, NA)
+    if (any(done)) {
+      return(names(active)[done])
+    }
+    waited <- proc.time()[["elapsed"]] - started
+    Sys.sleep(min(max(0.001, waited / 20), 0.1))
+  }
+}
+
+# The value of `code`, or the error of future itself: a worker was lost. future: what the
+# code is about, where it may be such an error.
+try_future <- function(code, future = NULL) {
+  if (inherits(future, "FutureError")) {
+    return(future)
+  }
+  tryCatch(code, FutureError = function(e) e)
+}
+
+# errors ------------------------------------------------------------------------
+
+# value: what a worker gave, which may be why it cannot take part.
+check_worker <- function(value) {
+  if (!inherits(value, "autosmc_unfit_worker")) {
+    return()
+  }
+  own <- as.character(utils::packageVersion("autosmc"))
+  problem <- if (is.null(value$version)) {
+    "has no package autosmc"
+  } else {
+    paste("has version", value$version, "of autosmc, and this session", own)
+  }
+  abort(
+    c(
+      "The worker on {value$host} {problem}.",
+      "i" = "It looks in {.file {value$paths}}. Install autosmc there, or give the worker
+        this session's {.fn .libPaths}."
+    ),
+    "worker",
+    host = value$host,
+    paths = value$paths
+  )
+}
+
+# records: of the islands that came back.
+abort_lost <- function(error, records) {
+  n <- length(records)
+  abort(
+    c(
+      "A worker was lost {rules$most_tries} times with the same island; {n} island{?s} came
+        back.",
+      "i" = "What came back is in the error's {.field records}; with {.arg checkpoint} it
+        is kept for the next call."
+    ),
+    "worker",
+    parent = error,
+    records = records
+  )
+}

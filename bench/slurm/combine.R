@@ -1,0 +1,5 @@
+source("model.R")
+fit <- readRDS("fit.rds")
+all <- smc_combine(fit, lapply(Sys.glob("island-*.rds"), readRDS))
+print(all)
+saveRDS(all, "all.rds")

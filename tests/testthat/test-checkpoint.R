@@ -1,0 +1,259 @@
+# Runs that are kept, and found again: a call that was cut off is the call that was not.
+
+# A call in a process of its own, which may be killed at one of its evaluations of the
+# target (`die_at`), or as it writes a file (`die_writing`). The fit is saved as `out`.
+script <- '
+job <- readRDS(commandArgs(TRUE))
+library(autosmc)
+calls <- written <- 0
+die <- function() tools::pskill(Sys.getpid(), 9)
+target <- target_function(function(x) {
+  calls <<- calls + 1
+  if (calls == job$die_at) die()
+  -rowSums((x - 1)^2) / 2
+}, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+write_half <- function(x, path) {
+  written <<- written + 1
+  bytes <- serialize(x, NULL, xdr = FALSE)
+  dies <- written == job$die_writing
+  connection <- file(path, "wb")
+  writeBin(if (dies) head(bytes, length(bytes) / 2) else bytes, connection)
+  close(connection)
+  if (dies) die()
+}
+assignInNamespace("write_whole", write_half, "autosmc")
+set.seed(job$from)
+fit <- do.call(smc, c(list(target), job$arguments))
+saveRDS(list(fit = fit, calls = calls, next_number = runif(1)), job$out)
+'
+
+arguments <- function(...) {
+  list(n_particles = 64, n_steps = 6, rounds = 1, islands = 5, max_evals = 1e6, ...)
+}
+start <- function(dir, ..., die_at = 0, die_writing = 0, from = 1, wait = TRUE) {
+  file <- tempfile(c("code", "job", "out"))
+  writeLines(script, file[1])
+  arguments <- arguments(checkpoint = dir, ...)
+  saveRDS(list(
+    arguments = arguments, die_at = die_at, die_writing = die_writing, out = file[3], from = from
+  ), file[2])
+  suppressWarnings(system2(
+    file.path(R.home("bin"), "Rscript"), c("--no-echo", file[1:2]),
+    stdout = FALSE, stderr = FALSE, wait = wait,
+    env = paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
+  ))
+  file[3]
+}
+result_of <- function(out) if (file.exists(out)) readRDS(out)
+
+calls <- 0
+target <- target_function(function(x) {
+  calls <<- calls + 1
+  -rowSums((x - 1)^2) / 2
+}, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+here <- function(..., of = target) {
+  calls <<- 0
+  suppressWarnings(do.call(smc, c(list(of), replaced_by(arguments(), list(...)))))
+}
+replaced_by <- function(x, by) {
+  x[names(by)] <- by
+  x
+}
+sums <- function(dir) tools::md5sum(sort(list.files(dir, full.names = TRUE)))
+new_dir <- function() tempfile("runs")
+
+test_that("a call that is killed again and again comes to the same, bit for bit", {
+  skip_on_cran()
+  skip_on_os("windows")
+  for (seed in list(7, NULL)) {
+    dir <- new_dir()
+    whole <- result_of(start(new_dir(), seed = seed, from = 3))
+    deaths <- c(3, 40, 30, 15, 25, 20)
+    for (i in seq_along(deaths)) {
+      expect_null(result_of(start(dir, seed = seed, from = 2 + i, die_at = deaths[i])))
+      expect_null(result_of(start(dir, seed = seed, from = 2 + i, die_writing = 1 + i %% 2)))
+    }
+    last <- result_of(start(dir, seed = seed, from = 3))
+    expect_identical(without_time(last$fit), without_time(whole$fit))
+    # R's generator is where it would have been
+    expect_identical(last$next_number, whole$next_number)
+    expect_lt(last$calls, whole$calls)
+    expect_true(any(grepl(".part-", list.files(dir), fixed = TRUE)))
+    unlink(dir, recursive = TRUE)
+  }
+})
+
+test_that("all of a call is kept: made again it only compares", {
+  dir <- new_dir()
+  on.exit(unlink(dir, recursive = TRUE))
+  plain <- here(seed = 1)
+  n_plain <- calls
+  kept <- here(seed = 1, checkpoint = dir)
+  expect_identical(without_time(kept), without_time(plain))
+  files <- sums(dir)
+  # one evaluation for each file but that of the seed
+  expect_equal(calls, n_plain + length(files) - 1)
+  again <- here(seed = 1, checkpoint = dir)
+  expect_identical(again[names(again) != "call"], kept[names(kept) != "call"])
+  # and one for the diagnostic of edges
+  expect_equal(calls, length(files) - 1 + length(unique(again$runs$round[again$runs$run == "final"])))
+  expect_identical(sums(dir), files)
+  # the seed is found too, and R's generator is drawn from as ever
+  set.seed(1)
+  runif(1)
+  after <- .Random.seed
+  set.seed(1)
+  expect_identical(here(checkpoint = dir)$estimates, kept$estimates)
+  expect_identical(.Random.seed, after)
+})
+
+test_that("the halves and smc_extend() keep their runs too", {
+  dir <- new_dir()
+  on.exit(unlink(dir, recursive = TRUE))
+  adapt <- function(...) {
+    calls <<- 0
+    smc_adapt(target, n_particles = 64, n_steps = 6, rounds = 1, seed = 1, ...)
+  }
+  adapted <- adapt(checkpoint = dir)
+  expect_identical(without_time(adapt(checkpoint = dir)), without_time(adapted))
+  expect_lt(calls, 10)
+  dirs <- c(dir, new_dir())
+  on.exit(unlink(dirs, recursive = TRUE))
+  run <- function(islands, ...) {
+    calls <<- 0
+    calmly(smc_run(target, adapted$schedule,
+      reference = adapted$reference, n_particles = 64, seed = 1, islands = islands, ...
+    ))
+  }
+  an_island <- nrow(adapted$schedule) + 1
+  three <- run(3, checkpoint = dirs[2])
+  # more islands than before: those that there are are not run again
+  five <- run(5, checkpoint = dirs[2])
+  expect_equal(calls, 3 + 2 * (an_island + 1))
+  expect_identical(without_time(five), without_time(run(5)))
+  expect_identical(
+    without_time(smc_extend(three, islands = 6, checkpoint = dirs[2])), without_time(run(6))
+  )
+  calls <<- 0
+  smc_extend(five, islands = 6, checkpoint = dirs[2])
+  expect_equal(calls, 1)
+})
+
+test_that("what is of another run is an error that names it, and stays as it is", {
+  dir <- new_dir()
+  on.exit(unlink(dir, recursive = TRUE))
+  here(seed = 1, checkpoint = dir)
+  files <- sums(dir)
+  differs <- function(...) {
+    error <- catch(here(..., checkpoint = dir))
+    expect_s3_class(error, "autosmc_error_mismatch")
+    expect_s3_class(error, "autosmc_error")
+    expect_identical(sums(dir), files)
+    error$differs
+  }
+  expect_identical(differs(seed = 2), "seed")
+  expect_true("n_particles" %in% differs(seed = 1, n_particles = 128))
+  expect_true("kernel" %in% differs(seed = 1, kernel = kernel_lmc()))
+  expect_identical(differs(seed = 1, n_steps = 7), "schedule")
+  expect_identical(differs(seed = 1, resampling = "systematic"), "resampling")
+  expect_identical(differs(seed = 1, ess_threshold = 0.6), "ess_threshold")
+  expect_identical(differs(seed = 1, tuner = tuner_kl(32)), "tuner")
+  named <- target
+  named$names <- c("a", "b")
+  expect_identical(differs(seed = 1, of = named), "variables")
+  # other data
+  other <- target_function(
+    function(x) -rowSums((x - 1)^2) / 2.001, 2,
+    gradient = function(x) (1 - x) / 1.001, vectorized = TRUE
+  )
+  expect_identical(differs(seed = 1, of = other), "target")
+  # another version, and a file that is something else
+  file <- file.path(dir, "adapt-0.rds")
+  entry <- readRDS(file)
+  entry$settings$version <- "0.0.1"
+  saveRDS(entry, file, compress = FALSE)
+  files <- sums(dir)
+  expect_identical(differs(seed = 1), "version")
+  saveRDS(1:3, file)
+  files <- sums(dir)
+  expect_true("version" %in% differs(seed = 1))
+})
+
+test_that("a reference of R functions counts by its code", {
+  dir <- new_dir()
+  on.exit(unlink(dir, recursive = TRUE))
+  wide <- function(sd) {
+    force(sd)
+    reference_function(
+      function(n) matrix(rnorm(2 * n, 0, sd), n), function(x) sum(dnorm(x, 0, sd, log = TRUE)),
+      gradient = function(x) -x / sd^2
+    )
+  }
+  schedule <- data.frame(lambda = c(0.3, 1), step_size = 0.4)
+  run <- function(reference) {
+    calmly(smc_run(target, schedule,
+      n_particles = 32, islands = 2, reference = reference, seed = 1, checkpoint = dir
+    ))
+  }
+  kept <- run(wide(2))
+  expect_identical(without_time(run(wide(2)))$islands, without_time(kept)$islands)
+  error <- catch(run(reference_gaussian()))
+  expect_identical(error$differs, "reference")
+})
+
+test_that("a file that was cut short is put aside, and its run made again", {
+  dir <- new_dir()
+  on.exit(unlink(dir, recursive = TRUE))
+  kept <- here(seed = 1, checkpoint = dir)
+  file <- file.path(dir, "final-2.rds")
+  bytes <- readBin(file, "raw", 1e6)
+  for (n in c(0, 10, length(bytes) - 1)) {
+    writeBin(head(bytes, n), file)
+    warnings <- capture_warnings(
+      again <- calmly(do.call(smc, c(list(target), arguments(seed = 1, checkpoint = dir))))
+    )
+    expect_length(warnings, 1)
+    expect_match(warnings, "cannot be read")
+    expect_identical(without_time(again), without_time(kept))
+    expect_identical(file.size(paste0(file, ".damaged")), as.numeric(n))
+    expect_identical(readRDS(file)$settings, unserialize(bytes)$settings)
+  }
+})
+
+test_that("where nothing can be written the run goes on, and says so once", {
+  dir <- new_dir()
+  on.exit(unlink(dir, recursive = TRUE))
+  # the folder is gone as soon as the run has begun, and a file is in its place
+  spoils <- target_function(function(x) {
+    if (dir.exists(dir)) {
+      unlink(dir, recursive = TRUE)
+      file.create(dir)
+    }
+    -rowSums((x - 1)^2) / 2
+  }, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+  warnings <- capture_warnings(
+    fit <- calmly(do.call(smc, c(list(spoils), arguments(seed = 1, checkpoint = dir))))
+  )
+  expect_length(warnings, 1)
+  expect_match(warnings, "Nothing can be written")
+  expect_identical(fit$estimates, here(seed = 1)$estimates)
+  expect_bad(here(checkpoint = file.path(dir, "below")), "checkpoint")
+  for (bad in list(1, "", NA, c("a", "b"))) {
+    expect_bad_undrawn(smc(target, checkpoint = bad), "checkpoint")
+  }
+})
+
+test_that("two processes in one folder are harmless", {
+  skip_on_cran()
+  skip_on_os("windows")
+  dir <- new_dir()
+  on.exit(unlink(dir, recursive = TRUE))
+  alone <- here(seed = 1)
+  out <- start(dir, seed = 1, wait = FALSE)
+  both <- list(here(seed = 1, checkpoint = dir))
+  for (i in 1:200) if (file.exists(out)) break else Sys.sleep(0.1)
+  Sys.sleep(0.2) # until it is written
+  both[[2]] <- result_of(out)$fit
+  for (fit in both) expect_identical(fit$estimates, alone$estimates)
+  expect_identical(without_time(here(seed = 1, checkpoint = dir)), without_time(alone))
+})

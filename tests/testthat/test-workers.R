@@ -1,0 +1,223 @@
+# Islands in other processes: what is lost is run again, and what cannot work says why.
+
+schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
+n_calls <- nrow(schedule) + 1
+
+run <- function(target, islands = 6, ...) {
+  smc_run(target, schedule, n_particles = 32, islands = islands, seed = 1, ...)
+}
+
+with_workers <- function(code, ...) {
+  skip_if_not_installed("future")
+  old <- future::plan(future::sequential)
+  on.exit(future::plan(old))
+  future::plan(future::multisession, workers = 2)
+  code
+}
+
+# Writes a line for each call; once, or always, a worker ends itself instead.
+deadly <- function(log, die) {
+  main <- Sys.getpid()
+  target_function(
+    function(x) {
+      if (Sys.getpid() != main && die()) tools::pskill(Sys.getpid(), 9)
+      cat("call\n", file = log, append = TRUE)
+      Sys.sleep(0.02)
+      -rowSums((x - 1)^2) / 2
+    },
+    dim = 2, gradient = function(x) 1 - x, vectorized = TRUE
+  )
+}
+
+test_that("an island whose worker was lost is run again, and no other", {
+  skip_on_cran()
+  skip_on_os("windows")
+  log <- tempfile()
+  mine <- tempfile() # there, until a worker has died of it
+  on.exit(unlink(c(log, mine)))
+  target <- deadly(log, function() file.exists(mine) && file.remove(mine))
+  alone <- run(target)
+  unlink(log)
+  file.create(mine)
+  dir <- tempfile("runs")
+  on.exit(unlink(dir, recursive = TRUE), add = TRUE)
+  lost <- with_workers(run(target, checkpoint = dir))
+  expect_false(file.exists(mine))
+  expect_identical(without_time(lost), without_time(alone))
+  # and one for each file, by this process
+  expect_length(readLines(log), 6 * n_calls + 6)
+  expect_length(list.files(dir, "^final-"), 6)
+})
+
+test_that("an island that is lost again and again ends the call, with what there is", {
+  skip_on_cran()
+  skip_on_os("windows")
+  log <- tempfile()
+  on.exit(unlink(log))
+  error <- with_workers(catch(run(deadly(log, function() TRUE), islands = 2)))
+  expect_s3_class(error, "autosmc_error_worker")
+  expect_s3_class(error, "autosmc_error")
+  expect_identical(error$records, list())
+  dir <- tempfile("runs")
+  on.exit(unlink(dir, recursive = TRUE), add = TRUE)
+  # what has come back is there for the next call
+  late <- deadly(log, function() file.exists(log) && length(readLines(log)) >= 4 * n_calls)
+  error <- with_workers(catch(run(late, checkpoint = dir)))
+  expect_s3_class(error, "autosmc_error_worker")
+  expect_gt(length(error$records), 0)
+  expect_length(list.files(dir, "^final-"), length(error$records))
+})
+
+test_that("a worker without this version of the package is an error that says where", {
+  skip_on_cran()
+  skip_if_not_installed("future")
+  library <- tempfile("library")
+  source <- file.path(tempfile("source"), "autosmc")
+  dir.create(library)
+  dir.create(source, recursive = TRUE)
+  writeLines(
+    c("Package: autosmc", "Version: 0.0.1", "Title: T", "Description: D.", "License: MIT"),
+    file.path(source, "DESCRIPTION")
+  )
+  file.create(file.path(source, "NAMESPACE"))
+  on.exit(unlink(c(library, source), recursive = TRUE))
+  install.packages(source, library, repos = NULL, type = "source", quiet = TRUE)
+  old <- future::plan(future::sequential)
+  on.exit(future::plan(old), add = TRUE, after = FALSE)
+  future::plan(future::cluster, workers = rep("localhost", 2), rscript_libs = library)
+  error <- catch(run(target_gaussian(2)))
+  expect_s3_class(error, "autosmc_error_worker")
+  expect_identical(error$host, Sys.info()[["nodename"]])
+  expect_true(normalizePath(library) %in% normalizePath(error$paths))
+  expect_match(conditionMessage(error), "0.0.1", fixed = TRUE)
+  # one that has none at all
+  none <- structure(list(host = "far", paths = "/there"), class = "autosmc_unfit_worker")
+  error <- catch(get("check_worker", asNamespace("autosmc"))(none))
+  expect_match(conditionMessage(error), "far has no package autosmc")
+  expect_match(conditionMessage(error), "/there", fixed = TRUE)
+  expect_identical(error$paths, "/there")
+})
+
+test_that("after an error, or an interrupt, the workers are there for the next call", {
+  skip_on_cran()
+  log <- tempfile()
+  on.exit(unlink(log))
+  calm <- deadly(log, function() FALSE)
+  alone <- run(calm)
+  failing <- target_function(
+    function(x) if (x[1] > 1) stop("no more") else -sum(x^2) / 2, 2,
+    gradient = function(x) -x
+  )
+  interrupting <- target_function(
+    function(x) {
+      cat(".", file = log, append = TRUE)
+      warning("now")
+      -sum(x^2) / 2
+    }, 2,
+    gradient = function(x) -x
+  )
+  with_workers({
+    expect_s3_class(catch(run(failing)), "autosmc_error_target")
+    expect_identical(without_time(run(calm)), without_time(alone))
+    # as if it came while this process waits for the others
+    interrupt <- structure(list(), class = c("interrupt", "condition"))
+    caught <- tryCatch(
+      withCallingHandlers(run(interrupting), warning = function(w) stop(interrupt)),
+      interrupt = identity
+    )
+    expect_identical(caught, interrupt)
+    expect_identical(without_time(run(calm)), without_time(alone))
+  })
+})
+
+test_that("a warning of the target is heard once, not once a worker", {
+  warns <- target_function(
+    function(x) {
+      warning("mind the gap")
+      -sum(x^2) / 2
+    }, 2,
+    gradient = function(x) -x
+  )
+  warnings <- with_workers(capture_warnings(run(warns, islands = 4)))
+  expect_identical(warnings, "mind the gap")
+})
+
+test_that("what was kept is not sent to workers again", {
+  dir <- tempfile("runs")
+  log <- tempfile()
+  on.exit(unlink(c(dir, log), recursive = TRUE))
+  target <- deadly(log, function() FALSE)
+  three <- run(target, 3, checkpoint = dir)
+  unlink(log)
+  six <- with_workers(run(target, 6, checkpoint = dir))
+  # four particles are compared for each of three, and kept for each of the others
+  expect_length(readLines(log), 3 + 3 * (n_calls + 1))
+  expect_identical(without_time(six), without_time(run(target, 6)))
+  # by their numbers, and replicates
+  pieces <- with_workers(list(smc_islands(three, 4:6), smc_replicate(three, 3, seed = 1)))
+  expect_identical(without_time(smc_combine(three, pieces[[1]])), without_time(six))
+  expect_identical(pieces[[2]]$log_z, six$islands$log_z[1:3])
+})
+
+test_that("data of a closure are sent once", {
+  skip_on_cran()
+  closure <- local({
+    y <- rnorm(3e6) # 24 MB
+    target_function(
+      function(x) -sum((x - mean(y))^2) / 2, 2,
+      gradient = function(x) mean(y) - x
+    )
+  })
+  old <- options(future.globals.maxSize = 30 * 2^20)
+  on.exit(options(old))
+  fit <- with_workers(run(closure, islands = 2))
+  expect_identical(without_time(fit)$islands, without_time(run(closure, islands = 2))$islands)
+})
+
+# A call of 10 ms, so that the points of a batch are spread. Who evaluated what is in `log`.
+test_that("dear evaluations of the runs that tune are spread, with the same results", {
+  skip_on_cran()
+  log <- tempfile()
+  on.exit(unlink(log))
+  dear <- target_function(
+    function(x) {
+      cat(Sys.getpid(), "\n", file = log, append = TRUE)
+      Sys.sleep(0.01)
+      -sum((x - 1)^2) / 2
+    }, 2,
+    gradient = function(x) 1 - x
+  )
+  adapt <- function() {
+    smc_adapt(dear,
+      n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, whiten = FALSE,
+      kernel = "lmc", tuner = tuner_kl(8), seed = 1
+    )
+  }
+  alone <- adapt()
+  n <- length(readLines(log))
+  unlink(log)
+  spread <- with_workers(adapt())
+  expect_identical(without_time(spread), without_time(alone))
+  by <- table(readLines(log))
+  expect_equal(sum(by), n)
+  expect_length(by, 3)
+  # the first point here, and batches of 8 points, which are not dear; the others by halves
+  others <- by[names(by) != paste(Sys.getpid(), "")]
+  expect_lte(abs(diff(as.vector(others))), 3)
+  # an error there is the error that it would have been here
+  fails <- target_function(
+    function(x) {
+      Sys.sleep(0.01)
+      if (Sys.getpid() != main) stop("not here")
+      -sum(x^2) / 2
+    }, 2,
+    gradient = function(x) -x
+  )
+  main <- Sys.getpid()
+  error <- with_workers(catch(smc_adapt(fails,
+    n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, seed = 1
+  )))
+  expect_s3_class(error, "autosmc_error_target")
+  expect_identical(error$step, 0L)
+  expect_match(conditionMessage(error$parent), "not here")
+})
