@@ -231,7 +231,9 @@ course_of <- function(target, rounds, ..., scout = FALSE, n_steps = 12, seed = 1
   internal("adapt")(
     sampler_for(target, ..., seed = seed),
     list(lambda = schedule_power(n_steps)[-1]),
-    list(rounds = rounds, whiten = TRUE, scout = scout, max_steps = 64)
+    list(
+      rounds = rounds, whiten = TRUE, scout = scout, max_steps = 64, max_evals = Inf
+    )
   )
 }
 

@@ -200,10 +200,9 @@ test_that("dear evaluations of the runs that tune are spread, with the same resu
   expect_identical(without_time(spread), without_time(alone))
   by <- table(readLines(log))
   expect_equal(sum(by), n)
-  expect_length(by, 3)
-  # the first point here, and batches of 8 points, which are not dear; the others by halves
-  others <- by[names(by) != paste(Sys.getpid(), "")]
-  expect_lte(abs(diff(as.vector(others))), 3)
+  # the first batch of 64 points is, also where it then proves slower than it would be here
+  elsewhere <- sum(by[names(by) != paste(Sys.getpid(), "")])
+  expect_gte(elsewhere, 63)
   # an error there is the error that it would have been here
   fails <- target_function(
     function(x) {
