@@ -9,6 +9,9 @@
 # same list as condition_on() has, but for the parameters of the map; NULL where there is
 # no such reference.
 neck_on <- function(points, k, n, genealogies) {
+  if (n < rules$points_per_dimension * ncol(points$x)) {
+    return(NULL) # a match by gradients is exact from one point a dimension on
+  }
   others <- setdiff(seq_len(ncol(points$x)), k)
   sd <- sqrt(sum(points$w * points$x[, k]^2))
   z_k <- points$x[, k] / sd

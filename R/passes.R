@@ -5,6 +5,7 @@
 # Returns list(sampler, course, final, diagnostics) of the last pass.
 passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
+  n_shaped <- 0 # passes since a reference with a shape was found
   for (pass in seq_len(1 + rules$most_further_passes)) {
     of_best <- sampler_of_best(sampler, course)
     of_best_path <- final_path(course$best, sampler, plan)
@@ -22,7 +23,10 @@ passes <- function(sampler, path, plan, islands) {
     }
     may_go_on <- plan$whiten && plan$rounds[2] > 0 &&
       pass <= rules$most_further_passes && affords_run(course, of_best, plan)
-    proposal <- if (may_go_on) reshape(result, pass)
+    if (n_shaped > 0 || !is_plain(of_best$reference)) {
+      n_shaped <- n_shaped + 1
+    }
+    proposal <- if (may_go_on) reshape(result, if (n_shaped > 0) n_shaped else pass)
     if (is.null(proposal)) {
       break
     }
@@ -89,8 +93,9 @@ is_plain <- function(reference) is_function_reference(reference) || is_normal(re
 # A reference that the draws of the islands ask for: of another shape, or after the first
 # pass of the same one, which the particles of a single round have shown only roughly; or,
 # where a diagnostic has failed, the best that can be fitted. There is no more to be learnt
-# where the bridge is sure of its estimate, or after a pass in which this has not risen. A
-# proposal as of propose(), or NULL.
+# where the bridge is sure of its estimate, or after a pass in which this has not risen.
+# pass: its number, counted from the first whose reference has a shape. A proposal as of
+# propose(), or NULL.
 reshape <- function(result, pass) {
   estimate <- headline(result$final$estimates)
   is_sure <- estimate$method == "bridge" && estimate$std_error < rules$sure_bridge

@@ -113,14 +113,17 @@ rules <- list(
   # Slopes of log scales that are tried for a neck: those by the logarithm of a standard
   # deviation, a variance, a precision, and of the root of this.
   neck_slopes = c(1, 0.5, -0.5, -1),
-  # Centres that are tried, in standard deviations of the variable. A choice.
-  neck_centres = seq(-3, 3, by = 0.25),
+  # Centres that are tried, in standard deviations of the variable. The last are those of
+  # funnels, which do not open where particles have been. A choice.
+  neck_centres = c(seq(-3, 3, by = 0.25), 4, 6, 10),
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.
   em_steps = 8,
   # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
   genealogies_per_dimension = 2,
+  # Points a dimension for a neck: with about one, a normal of 200 variables had one. A choice.
+  points_per_dimension = 2,
   # Standard errors of skewness or kurtosis, above which a coordinate is not normal. A choice.
   odd_moment = 4,
   # Tails that are heavier are a Student t's. A choice.
