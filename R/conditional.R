@@ -30,7 +30,7 @@ fit_conditional <- function(points, L, n, genealogies) {
       find_scaling(x, w, views, best$conditioning, n), find_bending(w, views, best$conditioning, n)
     ))
     tried <- lapply(found, function(k) condition_on(points, c(best$conditioning, k), n, genealogies))
-    if (is.null(best$conditioning) && !is.null(points$g)) {
+    if (is.null(best$conditioning) && !is.null(points$g) && ncol(x) > 1) {
       necks <- lapply(
         unique(c(found, find_turning(views[[1]], points$w))),
         function(k) neck_on(points, k, n, genealogies)

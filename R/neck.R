@@ -42,6 +42,9 @@ neck_on <- function(points, k, n, genealogies) {
 # axes along which it changes. log_scale: as far as it is known, NULL at first.
 frame_of <- function(x, g, w, z_k, log_scale) {
   common <- if (is.null(log_scale)) rep(1, nrow(x)) else exp(rowMeans(log_scale))
+  if (any(common == 0)) {
+    return(NULL) # a point further down the neck than numbers go
+  }
   flexible <- common * cbind(1, z_k, z_k^2 - 1)
   rest <- regress(cbind(1, flexible), x, precisions(w, common))$residuals / common
   slopes <- g * common
