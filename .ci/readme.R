@@ -148,7 +148,7 @@ analyses <- utils::read.csv("bench/results/suite_analyses.csv")
 fits <- rbind(shapes, analyses)
 says("have %d shapes", nrow(shapes))
 says("%d analyses of R's own data", nrow(analyses))
-says("%s was wrong", count(sum(fits$wrong)))
+says("%s %s wrong", count(sum(fits$wrong)), if (sum(fits$wrong) == 1) "was" else "were")
 for (error in fits$error[fits$wrong]) {
   says("%.2f too %s", abs(error), if (error < 0) "low" else "high")
 }
