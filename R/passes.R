@@ -98,7 +98,9 @@ is_plain <- function(reference) is_function_reference(reference) || is_normal(re
 # propose(), or NULL.
 reshape <- function(result, pass) {
   estimate <- headline(result$final$estimates)
-  is_sure <- estimate$method == "bridge" && estimate$std_error < rules$sure_bridge
+  is_rough <- pass == 1 && !is_plain(result$final$reference)
+  enough <- if (is_rough) rules$sure_shape else rules$sure_bridge
+  is_sure <- estimate$method == "bridge" && estimate$std_error < enough
   if (is_sure && length(failed(result$diagnostics)) == 0) {
     return(NULL)
   }
@@ -107,7 +109,6 @@ reshape <- function(result, pass) {
   }
   record <- as_round(result)
   proposal <- propose(record, "shape")
-  is_rough <- pass == 1 && !is_plain(record$reference)
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)
   }
