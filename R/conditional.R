@@ -24,26 +24,24 @@ fit_conditional <- function(points, L, n, genealogies) {
   )
   normal <- normal_in_points(points, L, genealogies)
   best <- list(criterion = sum(w * log_normal(from_user(normal, x), normal$L)))
-  neck <- NULL
-  repeat {
-    found <- unique(c(
+  find <- function() {
+    unique(c(
       find_scaling(x, w, views, best$conditioning, n), find_bending(w, views, best$conditioning, n)
     ))
-    tried <- lapply(found, function(k) condition_on(points, c(best$conditioning, k), n, genealogies))
-    if (is.null(best$conditioning) && !is.null(points$g) && ncol(x) > 1) {
-      necks <- lapply(
-        unique(c(found, find_turning(views[[1]], points$w))),
-        function(k) neck_on(points, k, n, genealogies)
-      )
-      neck <- likeliest(necks)
-    }
-    next_best <- likeliest(tried)
+  }
+  found <- find()
+  neck <- likeliest_neck(points, views[[1]], found, n, genealogies)
+  repeat {
+    next_best <- likeliest(lapply(found, function(k) {
+      condition_on(points, c(best$conditioning, k), n, genealogies)
+    }))
     if (is.null(next_best) || next_best$criterion <= best$criterion) {
       best <- likeliest(list(best, neck))
       return(if (!is.null(best$conditioning)) best)
     }
     best <- next_best
     views <- list(best[c("z", "g")])
+    found <- find()
   }
 }
 
@@ -51,17 +49,6 @@ fit_conditional <- function(points, L, n, genealogies) {
 likeliest <- function(fits) {
   fits <- Filter(Negate(is.null), fits)
   if (length(fits) > 0) fits[[which.max(vapply(fits, `[[`, 0, "criterion"))]]
-}
-
-# The coordinate with which the covariance of all others changes most, along any axes (see
-# turning_axes()).
-find_turning <- function(view, w) {
-  changes <- vapply(seq_len(ncol(view$z)), function(k) {
-    z <- view$z[, -k, drop = FALSE]
-    g <- view$g[, -k, drop = FALSE]
-    sum(crossprod((z + g) * (w * view$z[, k]), z - g)^2)
-  }, 0)
-  which.max(changes)
 }
 
 # A normal distribution by gradients, as conditional ones are fitted: that by moments, with
@@ -173,15 +160,11 @@ condition_on <- function(points, conditioning, n, genealogies) {
   for (sweep in seq_len(rules$location_sweeps)) {
     # the scale that the others have in common must not count in their correlations
     common <- exp(drop(design %*% rowMeans(log_scale[, followers, drop = FALSE])))
-    rest <- regress(
-      cbind(1, common * bent), x[, followers, drop = FALSE], precisions(w, common)
-    )$residuals / common
-    slopes <- if (!is.null(points$g)) points$g[, followers, drop = FALSE] * common
-    among_followers <- factor_of(rest, slopes, w)
-    if (is.null(among_followers)) {
+    rest <- rest_of(points, followers, common, bent)
+    if (is.null(rest$L)) {
       return(NULL)
     }
-    L[followers, followers] <- among_followers
+    L[followers, followers] <- rest$L
     u <- whitened(L, x)
     g <- if (!is.null(points$g)) points$g %*% L
     for (j in followers) {
@@ -222,6 +205,19 @@ condition_on <- function(points, conditioning, n, genealogies) {
   if (all(is.finite(unlist(fit[setdiff(names(fit), c("g", "kind"))])))) fit
 }
 
+# Of some coordinates what `common` times the columns of a design, and a constant, do not
+# explain, in units of `common`: the residuals z, their gradients g, and the factor L of
+# their covariance, or NULL.
+rest_of <- function(points, coordinates, common, design) {
+  fit <- regress(
+    cbind(1, common * design), points$x[, coordinates, drop = FALSE],
+    precisions(points$w, common)
+  )
+  z <- fit$residuals / common
+  g <- if (!is.null(points$g)) points$g[, coordinates, drop = FALSE] * common
+  list(z = z, g = g, L = factor_of(z, g, points$w))
+}
+
 # The factor of the covariance of weighted points: by gradients, where there are any.
 factor_of <- function(z, g, w) {
   if (is.null(g)) fit_scale(z, w) else match_normal(z, g, w, lambda = 1 / sum(w^2))$L
@@ -246,7 +242,7 @@ regress <- function(design, y, weights) {
   list(
     coefficients = coefficients,
     residuals = y - design %*% coefficients,
-    leverage = pmin(rowSums(qr.Q(decomposition)[, free, drop = FALSE]^2), 1 - 1e-8),
+    leverage = pmin(rowSums(qr.Q(decomposition)[, free, drop = FALSE]^2), rules$most_leverage),
     spread = spread
   )
 }

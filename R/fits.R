@@ -61,7 +61,10 @@ n_genealogies <- function(record) {
 }
 
 # The same for normalised weights of particles of these groups.
-n_independent <- function(w, groups) 1 / sum(rowsum(w, groups)^2)
+n_independent <- function(w, groups) 1 / concentration(w, groups)
+
+# The sum of the squared shares of groups.
+concentration <- function(w, groups) sum(rowsum(w, groups)^2)
 
 is_normal <- function(reference) {
   inherits(reference, "smc_reference_gaussian") &&

@@ -2,6 +2,16 @@
 # with it, on the other nothing depends on it, as in hierarchies that are written as they
 # are. See src/map_neck.c and src/map_rotation.c.
 
+# The likeliest neck on one of the variables found, or on that with which the others turn;
+# NULL for none.
+likeliest_neck <- function(points, view, found, n, genealogies) {
+  if (is.null(points$g) || ncol(points$x) < 2) {
+    return(NULL)
+  }
+  tried <- unique(c(found, find_turning(view, points$w)))
+  likeliest(lapply(tried, function(k) neck_on(points, k, n, genealogies)))
+}
+
 # The particles given one of their coordinates, k:
 # x = centre + L Q u, u_j = scale_j z_j W_j^(bend_j / 2) + pull_j W_j, with the share
 # W_j = 1 / (1 + exp(-2 rate (z_k - centre_j))). Q turns the others to the axes along which
@@ -15,11 +25,9 @@ neck_on <- function(points, k, n, genealogies) {
   others <- setdiff(seq_len(ncol(points$x)), k)
   sd <- sqrt(sum(points$w * points$x[, k]^2))
   z_k <- points$x[, k] / sd
-  x <- points$x[, others, drop = FALSE]
-  g <- points$g[, others, drop = FALSE]
   neck <- NULL
   for (sweep in seq_len(rules$location_sweeps)) {
-    frame <- frame_of(x, g, points$w, z_k, neck$log_scale)
+    frame <- frame_of(points, others, z_k, neck$log_scale)
     if (is.null(frame)) {
       return(NULL)
     }
@@ -31,7 +39,7 @@ neck_on <- function(points, k, n, genealogies) {
   z <- (frame$u - neck$location) * exp(-neck$log_scale)
   scale <- sqrt(colSums(points$w * z^2))
   fit <- neck_in_all(neck, frame, scale, sd, k)
-  fit$z <- matrix(z_k, nrow(x), ncol(x) + 1)
+  fit$z <- matrix(z_k, nrow(points$x), ncol(points$x))
   fit$z[, others] <- sweep(z, 2, scale, "/")
   log_density <- log_normal(fit$z, fit$L) - rowSums(neck$log_scale) - sum(log(scale))
   fit$criterion <- sum(points$w * log_density) - neck$n_parameters * log(n) / (2 * n)
@@ -40,28 +48,38 @@ neck_on <- function(points, k, n, genealogies) {
 
 # Axes for the others: x = L Q u, where u has variance 1 given z_k on average, and Q are the
 # axes along which it changes. log_scale: as far as it is known, NULL at first.
-frame_of <- function(x, g, w, z_k, log_scale) {
-  common <- if (is.null(log_scale)) rep(1, nrow(x)) else exp(rowMeans(log_scale))
+frame_of <- function(points, others, z_k, log_scale) {
+  common <- if (is.null(log_scale)) rep(1, length(z_k)) else exp(rowMeans(log_scale))
   if (any(common == 0)) {
     return(NULL) # a point further down the neck than numbers go
   }
-  flexible <- common * cbind(1, z_k, z_k^2 - 1)
-  rest <- regress(cbind(1, flexible), x, precisions(w, common))$residuals / common
-  slopes <- g * common
-  L <- factor_of(rest, slopes, w)
-  if (is.null(L)) {
+  flexible <- cbind(1, z_k, z_k^2 - 1)
+  rest <- rest_of(points, others, common, flexible)
+  if (is.null(rest$L)) {
     return(NULL)
   }
-  Q <- turning_axes(whitened(L, rest), slopes %*% L, w, z_k)
-  list(L = L, Q = Q, u = whitened(L, x) %*% Q, g = g %*% L %*% Q, flexible = flexible)
+  L <- rest$L
+  turning <- turning_by(whitened(L, rest$z), rest$g %*% L, points$w, z_k)
+  Q <- eigen(turning + t(turning), symmetric = TRUE)$vectors
+  list(
+    L = L, Q = Q, flexible = common * flexible,
+    u = whitened(L, points$x[, others, drop = FALSE]) %*% Q,
+    g = points$g[, others, drop = FALSE] %*% L %*% Q
+  )
 }
 
-# For a normal z of covariance exp(2 S t) the gradient is -exp(-2 S t) z, so that of
-# z + g = 2 sinh(S t) e and z - g = 2 cosh(S t) e, with e standard normal, the one is about
-# S t times the other. The eigenvectors of S.
-turning_axes <- function(z, g, w, t) {
-  product <- crossprod((z + g) * (w * t), z - g)
-  eigen(product + t(product), symmetric = TRUE)$vectors
+# How the covariance of z changes with t. For a normal z of covariance exp(2 S t) the
+# gradient is -exp(-2 S t) z, so that of z + g = 2 sinh(S t) e and z - g = 2 cosh(S t) e,
+# with e standard normal, the one is about S t times the other: their moments are about a
+# multiple of S, and have its eigenvectors, the axes along which the covariance changes.
+turning_by <- function(z, g, w, t) crossprod((z + g) * (w * t), z - g)
+
+# The coordinate with which the covariance of all others changes most, along any axes.
+find_turning <- function(view, w) {
+  changes <- vapply(seq_len(ncol(view$z)), function(k) {
+    sum(turning_by(view$z[, -k, drop = FALSE], view$g[, -k, drop = FALSE], w, view$z[, k])^2)
+  }, 0)
+  which.max(changes)
 }
 
 # Share, scale and location in the axes of the frame. neck: of the sweep before, or NULL.
@@ -101,7 +119,10 @@ fit_lines <- function(x, y, w, log_scale, n) {
     origin = mean_y - slope * mean_x,
     slope = slope,
     residuals = y - sweep(x, 2, slope, "*"),
-    leverage = pmin(w * (1 + sweep(x^2, 2, (slope != 0) / pmax(square, rules$least_square), "*")), 1 - 1e-8)
+    leverage = pmin(
+      w * (1 + sweep(x^2, 2, (slope != 0) / pmax(square, rules$least_square), "*")),
+      rules$most_leverage
+    )
   )
 }
 

@@ -346,11 +346,9 @@ reference_maps <- function(reference, dim) {
   maps <- list(
     if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
     if (!is.null(reference$tails)) c(name = "tails", reference$tails),
-    offset_map(reference$conditional),
-    conditional_map(reference$conditional),
-    rotation_map(reference$conditional),
     affine_map(reference, dim)
   )
+  maps <- append(maps, conditional_maps(reference$conditional), after = 2)
   Filter(Negate(is.null), maps)
 }
 
@@ -371,39 +369,36 @@ affine_map <- function(reference, dim) {
   }
 }
 
-# What comes before the conditional map: the offset of condition_on(), or the scale of
-# neck_on().
-offset_map <- function(conditional) {
+# The maps of a conditional reference (see R/conditional.R and R/neck.R); none where there is
+# no such. The core counts coordinates from 0.
+conditional_maps <- function(conditional) {
   if (is_neck(conditional)) {
-    d <- length(conditional$scale)
-    list(name = "affine", mean = numeric(d), sd = conditional$scale)
-  } else if (any(conditional$offset != 0)) {
-    d <- length(conditional$offset)
-    list(name = "affine", mean = conditional$offset, sd = rep(1, d))
-  }
-}
-
-# The map of a conditional reference (see R/conditional.R and R/neck.R); NULL where there is
-# none. The core counts coordinates from 0.
-conditional_map <- function(conditional) {
-  if (is_neck(conditional)) {
-    c(
-      list(
-        name = "neck", variable = conditional$conditioning - 1,
-        centre = conditional$centre_of_share
-      ),
-      conditional[c("rate", "bend", "pull")]
-    )
+    neck_maps(conditional)
   } else if (!is.null(conditional)) {
-    c(
-      list(name = "conditional", conditioning = conditional$conditioning - 1),
-      conditional[intersect(c("shift", "slope", "curve"), names(conditional))]
-    )
+    linear_maps(conditional)
   }
 }
 
-rotation_map <- function(conditional) {
-  if (is_neck(conditional)) list(name = "rotation", axes = conditional$axes)
+neck_maps <- function(neck) {
+  list(
+    list(name = "affine", mean = numeric(length(neck$scale)), sd = neck$scale),
+    c(
+      list(name = "neck", variable = neck$conditioning - 1, centre = neck$centre_of_share),
+      neck[c("rate", "bend", "pull")]
+    ),
+    list(name = "rotation", axes = neck$axes)
+  )
+}
+
+linear_maps <- function(linear) {
+  d <- length(linear$offset)
+  list(
+    if (any(linear$offset != 0)) list(name = "affine", mean = linear$offset, sd = rep(1, d)),
+    c(
+      list(name = "conditional", conditioning = linear$conditioning - 1),
+      linear[intersect(c("shift", "slope", "curve"), names(linear))]
+    )
+  )
 }
 
 is_neck <- function(conditional) identical(conditional$kind, "neck")

@@ -108,6 +108,8 @@ rules <- list(
   shape_work = 1e6,
   # But no fewer rows than this. A choice.
   least_rows = 2048,
+  # Leverage of a point, where there is hardly a residual left to correct. A choice.
+  most_leverage = 1 - 1e-8,
   # Times that conditional location and scale are fitted in turn; they settle in three. A choice.
   location_sweeps = 4,
   # Slopes of log scales that are tried for a neck: those by the logarithm of a standard

@@ -32,7 +32,8 @@ bridge_key <- 2^31 - 3 # and the one below, for the two halves
 # With a checkpoint it is taken from there, or kept there.
 run_sampler <- function(sampler, path, run, index) {
   name <- run_name(run, index)
-  kept <- recall(sampler, name, settings_of_run(sampler, path, run))
+  settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path, run)
+  kept <- recall(sampler, name, settings)
   if (!is.null(kept)) {
     begin_run(sampler$progress, run, index, nrow(kept$steps))
     return(kept)
@@ -59,9 +60,7 @@ run_sampler <- function(sampler, path, run, index) {
   )
   seconds <- proc.time()[["elapsed"]] - started
   record <- new_record(result, sampler, run, index, seconds)
-  store(
-    sampler, name, settings_of_run(sampler, path, run), record, points_of(record, sampler)
-  )
+  store(sampler, name, settings, record, points_of(record, sampler))
   record
 }
 
@@ -260,8 +259,8 @@ dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
 predicted_sd <- function(result, resampling, n_resampled) {
   n <- length(result$log_weights)
   k <- if (resampling == "multinomial") n_resampled + 1 else 1
-  shares <- rowsum(exp(normalise_log(result$log_weights)), result$origins)
-  sqrt(max(1 - (n / (n - 1))^k * (1 - sum(shares^2)), 0))
+  shared <- concentration(exp(normalise_log(result$log_weights)), result$origins)
+  sqrt(max(1 - (n / (n - 1))^k * (1 - shared), 0))
 }
 
 name_columns <- function(x, names) {

@@ -62,10 +62,7 @@ static void test_validity(void) {
                    good_map()};
   const int n_bad = (int)(sizeof bad / sizeof bad[0]);
   bad[n_bad - 1].parameters[2].size = D - 1;
-  long accepted = 0;
-  for (int i = 0; i < n_bad; i++)
-    accepted += bad[i].kind->is_valid(&bad[i]);
-  CHECK_NONE(accepted, n_bad, "a map of a neck is checked");
+  toy_check_invalid(n_bad, bad, "a map of a neck is checked");
 }
 
 void test_map_neck(void) {

@@ -202,6 +202,13 @@ void toy_check_jacobian(const smc_map *map, uint64_t seed) {
   CHECK_NEAR(off, 0.0, 1e-7);
 }
 
+void toy_check_invalid(int n, const smc_map *maps, const char *what) {
+  long accepted = 0;
+  for (int i = 0; i < n; i++)
+    accepted += maps[i].kind->is_valid(&maps[i]);
+  CHECK_NONE(accepted, n, what);
+}
+
 smc_chain toy_chain(int n_maps, smc_map *maps) {
   return (smc_chain){.d = maps[0].d, .n_maps = n_maps, .maps = maps};
 }

@@ -61,6 +61,9 @@ void toy_fill(double *z, uint64_t seed);
 void toy_check_gradient(const smc_map *map, uint64_t seed);
 void toy_check_jacobian(const smc_map *map, uint64_t seed);
 
+/* Checks that none of n maps is valid. */
+void toy_check_invalid(int n, const smc_map *maps, const char *what);
+
 /* The chain of these maps. */
 smc_chain toy_chain(int n_maps, smc_map *maps);
 

@@ -86,7 +86,10 @@ test_that("the axes along which a scale changes are found from few points", {
   t <- rnorm(60)
   e <- matrix(rnorm(240), 60)
   scale <- exp(outer(t, c(0.5, 0.2, 0, -0.4)))
-  found <- internal("turning_axes")((e * scale) %*% t(Q), (-e / scale) %*% t(Q), rep(1 / 60, 60), t)
+  product <- internal("turning_by")(
+    (e * scale) %*% t(Q), (-e / scale) %*% t(Q), rep(1 / 60, 60), t
+  )
+  found <- eigen(product + t(product), symmetric = TRUE)$vectors
   # in the order of the eigenvalues, up to signs: by the points alone, not by their number
   expect_gt(min(diag(abs(crossprod(found, Q)))), 0.9)
 })
