@@ -18,6 +18,7 @@ passes <- function(sampler, path, plan, islands) {
     course$n_final_evals <- sum(course$n_final_evals, final_row(result)$n_target_evals)
     if (pass > 1 && has_spoilt(result, before)) {
       course$passes[[pass - 1]] <- final_row(result, used = FALSE)
+      course$best <- before$course$best # for the label of its row
       result <- before
       break
     }
