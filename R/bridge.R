@@ -65,14 +65,17 @@ maps_of <- function(reference, dim) {
 
 # the distribution ------------------------------------------------------------
 
-# In the coordinates of the reference: a Student t where the reference is one, else a
-# normal distribution, from draws and gradients where there are any. NULL where none can be
+# In the coordinates of the reference: a Student t or a mixture where the reference is one, else
+# a normal distribution, from draws and gradients where there are any. NULL where none can be
 # fitted.
 fit_bridge <- function(final, rows) {
   weighty <- weighty_rows(final$log_weights[rows])
   rows <- rows[weighty$rows]
   w <- weighty$w
   z <- final$coordinates[rows, , drop = FALSE]
+  if (is_mixture(final$reference)) {
+    return(list(mixture = fit_mixture(final$reference$mixture, z, w)))
+  }
   df <- if (is_student_reference(final$reference)) final$reference$df
   normal <- if (!is.null(df)) {
     student_step(z, w, list(mean = rep(0, ncol(z)), L = diag(ncol(z))), df)
@@ -88,6 +91,9 @@ fit_bridge <- function(final, rows) {
 }
 
 draw_bridge <- function(middle, n) {
+  if (!is.null(middle$mixture)) {
+    return(draw_mixture(middle$mixture, n))
+  }
   z <- draw_normal(middle, n)$z
   if (!is.null(middle$df)) {
     z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
@@ -97,8 +103,11 @@ draw_bridge <- function(middle, n) {
 
 # Its log density.
 log_bridge <- function(middle, x) {
-  square <- rowSums(from_user(middle, x)^2)
   d <- ncol(x)
+  if (!is.null(middle$mixture)) {
+    return(log_mixture(middle$mixture, x) - d / 2 * log(2 * pi))
+  }
+  square <- rowSums(from_user(middle, x)^2)
   radial <- if (is.null(middle$df)) -square / 2 else log_student(square, d, middle$df)
   radial - log_det(middle) - d / 2 * log(2 * pi)
 }

@@ -12,8 +12,12 @@ inflation_conditioning <- 4
 rungs <- list(
   location = list(fit = function(record) fit_location(record)),
   normal = list(fit = function(record) fit_normal(record)),
-  shape = list(fit = function(record) fit_shape(record))
+  shape = list(fit = function(record) fit_shape(record)),
+  basins = list(fit = function(record) fit_basins(record))
 )
+
+# The rungs whose references are not normal.
+shapes <- c("shape", "basins")
 
 # The highest rung of those allowed that can be fitted to a record:
 # list(reference, rung, gain); NULL for none.
@@ -245,6 +249,9 @@ present_criterion <- function(record, points, normal, student) {
   reference <- record$reference
   if (is_student_reference(reference)) {
     return(max(student$criterion, normal$criterion))
+  }
+  if (is_mixture(reference)) {
+    return(max(refit_mixture(record)$criterion, normal$criterion))
   }
   genealogies <- n_genealogies(record)
   conditioning <- reference$conditional$conditioning

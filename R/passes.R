@@ -31,7 +31,7 @@ passes <- function(sampler, path, plan, islands) {
     if (is.null(proposal)) {
       break
     }
-    if (plan$chooses_kernel && has_failed(result$diagnostics, "edges")) {
+    if (isTRUE(sampler$chooses_kernel) && has_failed(result$diagnostics, "edges")) {
       sampler$kernel <- kernel_mala() # which rejects what would cross an edge
       course$has_edges <- TRUE
     }
@@ -87,7 +87,9 @@ final_path <- function(best, sampler, plan) {
   path
 }
 
-is_plain <- function(reference) is_function_reference(reference) || is_normal(reference)
+is_plain <- function(reference) {
+  is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
+}
 
 # further passes --------------------------------------------------------------
 
@@ -109,12 +111,12 @@ reshape <- function(result, pass) {
     return(NULL)
   }
   record <- as_round(result)
-  proposal <- propose(record, "shape")
+  proposal <- propose(record, shapes)
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)
   }
   if (length(failed(result$diagnostics)) > 0) {
-    if (is.null(proposal)) propose(record, setdiff(names(rungs), "shape")) else proposal
+    if (is.null(proposal)) propose(record, setdiff(names(rungs), shapes)) else proposal
   }
 }
 

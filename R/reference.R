@@ -1,5 +1,6 @@
-# References: where the path starts. Of class `smc_reference`, and of three kinds,
-# `smc_reference_gaussian`, `smc_reference_student` and `smc_reference_function`.
+# References: where the path starts. Of class `smc_reference`, and of four kinds,
+# `smc_reference_gaussian`, `smc_reference_student`, `smc_reference_function`, and
+# `smc_reference_mixture`, which the scout makes.
 
 #' Reference: a normal distribution
 #'
@@ -269,7 +270,7 @@ print.smc_reference_function <- function(x, ...) {
 # The reference as the core reads it: `maps` from z to the unconstrained scale, in this
 # order, each a list of its `name` in the core and of its parameters (none for what is
 # standard already); the degrees of freedom `df` of a Student t; and for R functions the
-# list `evaluate` from interface_of_run(), with draws.
+# list `evaluate` from interface_of_run(), with draws; or a `mixture` (see mixture.R).
 interface_reference <- function(settings, evaluate, key) {
   reference <- settings$reference
   if (is_function_reference(reference)) {
@@ -278,7 +279,7 @@ interface_reference <- function(settings, evaluate, key) {
   }
   c(
     list(maps = reference_maps(reference, settings$target$dim)),
-    if (is_student_reference(reference)) reference["df"]
+    reference[intersect(c("df", "mixture"), names(reference))]
   )
 }
 

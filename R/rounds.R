@@ -77,11 +77,22 @@ first_round <- function(course, sampler, path, label) {
 }
 
 tuned_run <- function(course, sampler, path, label) {
+  sampler$kernel <- kernel_for(sampler)
   record <- run_sampler(over_batches(sampler), path, "adapt", length(course$records))
   record$runs$label <- label
   record$runs$kernel <- sampler$kernel$name
   record$kernel <- sampler$kernel
   record
+}
+
+# One length of steps does not fit basins of different widths: where it is too long, KLMC
+# loses the particles, and MALA rejects the steps.
+kernel_for <- function(sampler) {
+  if (is_mixture(sampler$reference) && isTRUE(sampler$chooses_kernel)) {
+    kernel_mala()
+  } else {
+    sampler$kernel
+  }
 }
 
 keep <- function(course, record, used) {
@@ -196,11 +207,11 @@ one_round <- function(course, sampler, path, plan) {
 allowed_now <- function(course, sampler) {
   reference <- course$best$reference
   if (is_given(reference, sampler)) {
-    setdiff(course$allowed, "shape")
+    setdiff(course$allowed, shapes)
   } else if (is_plain(reference)) {
     course$allowed
   } else {
-    intersect(course$allowed, "shape")
+    intersect(course$allowed, shapes)
   }
 }
 

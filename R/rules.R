@@ -34,6 +34,15 @@ rules <- list(
   basin_distance = 3,
   # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
+  # The share of a mixture of basins that its covering normal has: where the basins are not
+  # normal distributions it must reach what they miss. A choice.
+  covering_part = 0.5,
+  # Points around what was found that are tried for basins of their own, ...
+  n_outside = 1024,
+  # ... this much further out: at 3 a mode of a tenth of the width, 6 sds away, has four. A choice.
+  outside = 3,
+  # Paths from those of them that most exceed what was found. A choice.
+  n_outside_paths = 4L,
   # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic. A choice.
   largest_dense = 250,
   # Paths, and twice as many where they disagree. A choice; seven served in the first trials.

@@ -7,13 +7,15 @@
 #' Looks for the target by its gradients, before any particle is moved: the first stage
 #' of [smc()]. Paths of optimisation climb from random starts, some near and some far.
 #' Along each path normal distributions are tried, the best is refined by batch and
-#' match, and those that ended in different places are kept apart as basins. What is
-#' found is proposed as a reference for [smc()], which lets it compete with the reference
+#' match, and those that ended in different places are kept apart as basins. Then a
+#' thousand points around these are looked at, and four more paths start where the density
+#' most exceeds what was found: a narrow mode beside a wide one is seen so. What is found is
+#' proposed as a reference for [smc()], which lets it compete with the reference
 #' that the user gave.
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer). Where they end in different
-#'   basins twice as many are made.
+#'   basins twice as many are made; four more begin around what was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
@@ -25,8 +27,9 @@
 #' * `normals`: a list with the normal distribution of each basin, as
 #'   [reference_gaussian()] makes it, on the unconstrained scale.
 #' * `references`: a named list of what is proposed: `best`, the normal of the best
-#'   basin, and, where there are several basins, `cover`, the normal with the mean and
-#'   covariance of their mixture; both with the variance inflated by 1.5.
+#'   basin, and, where there are several basins, `cover`, a mixture: of the normals of the
+#'   likely basins, and of the one with their common mean and covariance, which reaches what
+#'   lies between them (that alone above 250 variables). All variances are inflated by 1.5.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
@@ -37,7 +40,10 @@
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
 #'   quasi-Newton variational inference*, for candidates along a path and their bounds;
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
-#'   match: black-box variational inference with a score-based divergence*.
+#'   match: black-box variational inference with a score-based divergence*; Raftery and Bao
+#'   (2010), *Estimating and projecting trends in HIV/AIDS generalized epidemics using
+#'   incremental mixture importance sampling*, for starts where the density exceeds what was
+#'   found.
 #' @examples
 #' target <- target_gaussian(2, mean = c(150, -3), sd = c(20, 0.1))
 #' scout <- smc_scout(target)
@@ -65,15 +71,16 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
   started <- proc.time()[["elapsed"]]
   evaluate <- counted_density(target, evaluators)
   with_seed(seed_of_run(seed, scout_key), {
-    found <- look(evaluate, target$dim, n_starts)
+    found <- look(evaluate, scattered_starts(target$dim, n_starts))
     if (length(found$normals) > 1) {
-      again <- look(evaluate, target$dim, n_starts)
-      found$normals <- c(found$normals, again$normals)
-      found$n_dropped <- found$n_dropped + again$n_dropped
+      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts)))
     }
-    found$normals <- check_bounds_of(
-      evaluate, basins_of(refine_best(evaluate, basins_of(found$normals)))
-    )
+    found$normals <- refine_best(evaluate, basins_of(found$normals))
+    if (length(found$normals) > 0) {
+      found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
+    }
+    # what was refined comes first: the bounds of the others may be higher by luck
+    found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
     gradient <- try_gradient(target, evaluate, found$normals)
   })
   scout <- new_scout(found, evaluate("count"))
@@ -83,15 +90,43 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
   scout
 }
 
-# Paths, and the best normal of each refined. Those that have come together go on as one.
-look <- function(evaluate, dim, n_starts) {
-  paths <- climb(evaluate, scattered_starts(dim, n_starts))
+# Paths from the starts, a row each, and the best normal of each path refined. Those that
+# have come together go on as one.
+look <- function(evaluate, starts) {
+  paths <- climb(evaluate, starts)
   normals <- best_along(evaluate, paths)
-  n_dropped <- n_starts - length(normals)
+  n_dropped <- nrow(starts) - length(normals)
   for (pass in seq_len(rules$n_passes)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
   list(normals = normals, n_dropped = n_dropped)
+}
+
+add_found <- function(found, more) {
+  list(
+    normals = c(found$normals, more$normals),
+    n_dropped = found$n_dropped + more$n_dropped
+  )
+}
+
+# Starts for the basins that the first paths have gone past: points around what was found at
+# which the density most exceeds it, as in incremental mixture importance sampling.
+starts_outside <- function(evaluate, normals) {
+  likely <- likely_normals(normals)
+  around <- covering(likely)
+  around$L <- rules$outside * around$L
+  x <- draw_normal(around, rules$n_outside)$x
+  found <- do.call(pmax, lapply(likely, function(normal) {
+    normal$bound - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
+  }))
+  excess <- evaluate(x, gradient = FALSE)$log_density - found
+  x[order(excess, decreasing = TRUE)[seq_len(rules$n_outside_paths)], , drop = FALSE]
+}
+
+# Those whose bound does not rule out that they matter.
+likely_normals <- function(normals) {
+  bounds <- vapply(normals, `[[`, 0, "bound")
+  normals[bounds > max(bounds, -Inf) - rules$basin_range]
 }
 
 new_scout <- function(found, count) {
@@ -99,7 +134,7 @@ new_scout <- function(found, count) {
   bounds <- vapply(normals, `[[`, 0, "bound")
   order <- order(bounds, decreasing = TRUE)
   normals <- normals[order]
-  likely <- normals[bounds[order] > max(bounds, -Inf) - rules$basin_range]
+  likely <- likely_normals(normals)
   structure(
     c(list(
       basins = new_table(
@@ -110,12 +145,22 @@ new_scout <- function(found, count) {
       normals = lapply(normals, as_reference),
       references = c(
         if (length(likely) > 0) list(best = as_reference(likely[[1]], inflation)),
-        if (length(likely) > 1) list(cover = as_reference(covering(likely), inflation))
+        if (length(likely) > 1) list(cover = covering_reference(likely))
       ),
       n_dropped = found$n_dropped
     ), as.list(count)),
     class = "smc_scout"
   )
+}
+
+# A mixture of the basins and of the normal that covers them; that normal alone where the
+# dimension is too high for matrices.
+covering_reference <- function(normals) {
+  if (is.matrix(normals[[1]]$L)) {
+    new_mixture_reference(normals)
+  } else {
+    as_reference(covering(normals), inflation)
+  }
 }
 
 # the target, as the scout sees it --------------------------------------------
@@ -407,8 +452,12 @@ batch_step <- function(normal, z, g, lambda) {
 # Of normals whose means are close by the width of either, the best: one a basin.
 basins_of <- function(normals) {
   bounds <- vapply(normals, `[[`, 0, "bound")
+  first_of_close(normals[order(bounds, decreasing = TRUE)])
+}
+
+first_of_close <- function(normals) {
   basins <- list()
-  for (normal in normals[order(bounds, decreasing = TRUE)]) {
+  for (normal in normals) {
     same <- which(vapply(basins, are_close, NA, normal))[1]
     if (is.na(same)) {
       basins <- c(basins, list(normal))

@@ -400,7 +400,6 @@ smc <- function(
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals)
-  plan$chooses_kernel <- chooses_kernel
   islands <- check_islands(islands, precision, max_islands)
   plan$n_islands <- islands$islands
   plan$seeks_precision <- !is.null(precision)
@@ -409,6 +408,7 @@ smc <- function(
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
     checkpoint = checkpoint, progress = progress
   ))
+  sampler$chooses_kernel <- chooses_kernel
   adapts <- needs_adapting(kernel, path)
   islands$bridges <- adapts && makes_bridge(plan, kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0

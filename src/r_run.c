@@ -297,9 +297,20 @@ static void read_draws(r_run *run, SEXP list) {
   path->reference.draws = draws;
 }
 
-/* Functions and their draws, or else by the degrees of freedom, if any. */
+static smc_mixture read_mixture(SEXP list, int d) {
+  int n = (int)Rf_xlength(r_element(list, "weights"));
+  return (smc_mixture){.n = n,
+                       .weights = reals_or_null(list, "weights", n),
+                       .means = reals_or_null(list, "means", (R_xlen_t)d * n),
+                       .factors =
+                           reals_or_null(list, "factors", (R_xlen_t)d * d * n)};
+}
+
+/* Functions and their draws, or else a mixture, or the degrees of freedom, if
+ * any. */
 static void read_reference(r_run *run, SEXP config) {
   SEXP functions = r_element(config, "reference");
+  SEXP mixture = r_element(config, "mixture");
   SEXP df = r_element(config, "df");
   smc_reference *reference = &run->path.reference;
   if (functions != R_NilValue) {
@@ -308,6 +319,9 @@ static void read_reference(r_run *run, SEXP config) {
                                  .density = r_target_evaluate,
                                  .data = &run->reference};
     read_draws(run, functions);
+  } else if (mixture != R_NilValue) {
+    *reference = (smc_reference){.type = SMC_REFERENCE_MIXTURE,
+                                 .mixture = read_mixture(mixture, run->path.d)};
   } else if (df != R_NilValue) {
     *reference =
         (smc_reference){.type = SMC_REFERENCE_STUDENT, .df = Rf_asReal(df)};

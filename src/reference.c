@@ -84,6 +84,109 @@ static int evaluate_student(const smc_reference *reference, int d, int n,
   return 0;
 }
 
+/* mixture ----------------------------------------------------------------- */
+
+/* Element i of W_k (z - mean_k), for one point. */
+static double standardised(const smc_mixture *mixture, int d, int k, int i,
+                           const double *z) {
+  const double *mean = mixture->means + smc_size(d, k);
+  const double *factor = mixture->factors + smc_size(d, d) * (size_t)k;
+  double sum = 0.0;
+  for (int j = 0; j <= i; j++)
+    sum += factor[smc_size(d, j) + (size_t)i] * (z[j] - mean[j]);
+  return sum;
+}
+
+/* The log of weight times density of component k, but for -d/2 log(2 pi). */
+static double log_component(const smc_mixture *mixture, int d, int k,
+                            const double *z) {
+  const double *factor = mixture->factors + smc_size(d, d) * (size_t)k;
+  double value = log(mixture->weights[k]);
+  for (int i = 0; i < d; i++) {
+    double e = standardised(mixture, d, k, i, z);
+    value += log(factor[smc_size(d, i) + (size_t)i]) - 0.5 * e * e;
+  }
+  return value;
+}
+
+static double log_mixture(const smc_mixture *mixture, int d, const double *z) {
+  double largest = -INFINITY, sum = 0.0;
+  for (int k = 0; k < mixture->n; k++) {
+    double value = log_component(mixture, d, k, z);
+    if (value > largest) {
+      sum = sum * exp(largest - value) + 1.0;
+      largest = value;
+    } else {
+      sum += exp(value - largest);
+    }
+  }
+  return largest + log(sum);
+}
+
+/* grad: out, that of log_mixture(), whose value is log_sum. */
+static void mixture_gradient(const smc_mixture *mixture, int d, const double *z,
+                             double log_sum, double *grad) {
+  for (int j = 0; j < d; j++)
+    grad[j] = 0.0;
+  for (int k = 0; k < mixture->n; k++) {
+    const double *factor = mixture->factors + smc_size(d, d) * (size_t)k;
+    double share = exp(log_component(mixture, d, k, z) - log_sum);
+    for (int i = 0; i < d; i++) {
+      double e = standardised(mixture, d, k, i, z);
+      for (int j = 0; j <= i; j++)
+        grad[j] -= share * e * factor[smc_size(d, j) + (size_t)i];
+    }
+  }
+}
+
+static int evaluate_mixture(const smc_reference *reference, int d, int n,
+                            const double *at, double *log_q, double *grad) {
+  const smc_mixture *mixture = &reference->mixture;
+  double log_normaliser = 0.5 * d * log(SMC_TWO_PI);
+  for (int k = 0; k < n; k++) {
+    const double *z = at + smc_size(d, k);
+    double log_sum = log_mixture(mixture, d, z);
+    log_q[k] = log_sum - log_normaliser;
+    if (grad)
+      mixture_gradient(mixture, d, z, log_sum, grad + smc_size(d, k));
+  }
+  return 0;
+}
+
+/* The component in whose part of (0, 1) u lies. */
+static int choose_component(const smc_mixture *mixture, double u) {
+  int k = 0;
+  for (double sum = mixture->weights[0]; k < mixture->n - 1 && u > sum; k++)
+    sum += mixture->weights[k + 1];
+  return k;
+}
+
+/* e in z becomes mean + W^-1 e, by forward substitution. */
+static void place_in_component(const smc_mixture *mixture, int d, int k,
+                               double *z) {
+  const double *mean = mixture->means + smc_size(d, k);
+  const double *factor = mixture->factors + smc_size(d, d) * (size_t)k;
+  for (int i = 0; i < d; i++) {
+    double rest = z[i];
+    for (int j = 0; j < i; j++)
+      rest -= factor[smc_size(d, j) + (size_t)i] * (z[j] - mean[j]);
+    z[i] = mean[i] + rest / factor[smc_size(d, i) + (size_t)i];
+  }
+}
+
+static void sample_mixture(const smc_reference *reference,
+                           const uint32_t key[2], int d, int n, double *z) {
+  smc_stream stream = smc_substream(key, SMC_STAGE_SCALE, 0, 0);
+  sample_normal(reference, key, d, n, z);
+  for (int k = 0; k < n; k++) {
+    double u;
+    smc_uniforms(&stream, (uint32_t)k, 1, &u);
+    place_in_component(&reference->mixture, d,
+                       choose_component(&reference->mixture, u),
+                       z + smc_size(d, k));
+  }
+}
+
 /* callback ---------------------------------------------------------------- */
 
 static void copy_draws(const smc_reference *reference, const uint32_t key[2],
@@ -102,6 +205,7 @@ static int evaluate_callback(const smc_reference *reference, int d, int n,
 static const kind kinds[] = {
     [SMC_REFERENCE_NORMAL] = {false, sample_normal, evaluate_normal},
     [SMC_REFERENCE_STUDENT] = {false, sample_student, evaluate_student},
+    [SMC_REFERENCE_MIXTURE] = {false, sample_mixture, evaluate_mixture},
     [SMC_REFERENCE_CALLBACK] = {true, copy_draws, evaluate_callback}};
 
 bool smc_reference_is_on_user_scale(const smc_reference *reference) {

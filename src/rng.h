@@ -24,7 +24,8 @@ typedef enum smc_stage {
   SMC_STAGE_TUNE_MOVE = 4,     /* the tuner's noise                        */
   SMC_STAGE_VELOCITY = 5,      /* v_0 ~ N(0, I)                            */
   SMC_STAGE_ACCEPT = 6,        /* Metropolis acceptance                    */
-  SMC_STAGE_SCALE = 7          /* scales of draws from a Student t         */
+  SMC_STAGE_SCALE = 7 /* scales of draws from a Student t, and components of
+                         those from a mixture                     */
 } smc_stage;
 
 /* A stream: everything but the particle and the coordinate. */

@@ -1,4 +1,5 @@
-/* test_reference.c: the Student t reference; the others are in test_path.c. */
+/* test_reference.c: the Student t and the mixture; the other references are in
+ * test_path.c. */
 #include "reference.h"
 #include "toy.h"
 
@@ -92,6 +93,87 @@ static void test_gamma(void) {
   }
 }
 
+/* Two components of two dimensions: W has the inverse of the factor of the
+ * covariance. */
+static const double mix_weights[2] = {0.3, 0.7};
+static const double mix_means[4] = {-1.0, 2.0, 1.5, 0.0};
+static const double mix_factors[8] = {2.0, 0.5, 0.0, 1.0, 0.8, -0.4, 0.0, 3.0};
+
+static smc_reference mixture(void) {
+  return (smc_reference){.type = SMC_REFERENCE_MIXTURE,
+                         .mixture = {2, mix_weights, mix_means, mix_factors}};
+}
+
+/* Its density, written out. */
+static double mixture_density(const double *z) {
+  double sum = 0.0;
+  for (int k = 0; k < 2; k++) {
+    const double *w = mix_factors + 4 * k, *m = mix_means + 2 * k;
+    double e0 = w[0] * (z[0] - m[0]);
+    double e1 = w[1] * (z[0] - m[0]) + w[3] * (z[1] - m[1]);
+    sum += mix_weights[k] * w[0] * w[3] * exp(-0.5 * (e0 * e0 + e1 * e1)) /
+           (2.0 * 3.141592653589793);
+  }
+  return sum;
+}
+
+static void test_mixture_density(void) {
+  const double step = 1e-5;
+  smc_reference q = mixture();
+  double off = 0.0, slope_off = 0.0, far[2] = {60.0, -80.0}, value, grad[2];
+  dice r = {723};
+  for (int i = 0; i < 40; i++) {
+    double z[2] = {2.0 * dice_normal(&r), 2.0 * dice_normal(&r)}, log_q;
+    smc_reference_evaluate(&q, 2, 1, z, &log_q, grad);
+    off = fmax(off, fabs(log_q - log(mixture_density(z))));
+    for (int j = 0; j < 2; j++) {
+      double up[2] = {z[0], z[1]}, down[2] = {z[0], z[1]};
+      up[j] += step;
+      down[j] -= step;
+      double slope = (log(mixture_density(up)) - log(mixture_density(down))) /
+                     (2.0 * step);
+      slope_off = fmax(slope_off, fabs(grad[j] - slope) / (1.0 + fabs(slope)));
+    }
+  }
+  CHECK_NEAR(off, 0.0, 1e-12);
+  CHECK_NEAR(slope_off, 0.0, 1e-7);
+  /* where no component has a density that is a number */
+  smc_reference_evaluate(&q, 2, 1, far, &value, grad);
+  CHECK(isfinite(value) && value < -1000.0 && isfinite(grad[0] + grad[1]));
+}
+
+/* Draws have the moments of the mixture: 4.5 standard errors. */
+static void test_mixture_draws(void) {
+  enum { n = 40000 };
+  const uint32_t key[2] = {5, 11};
+  smc_reference q = mixture();
+  double *z = take_doubles(2 * n), *fewer = take_doubles(2 * 10);
+  smc_reference_sample(&q, key, 2, n, z);
+  smc_reference_sample(&q, key, 2, 10, fewer);
+  long differ = 0;
+  for (int j = 0; j < 20; j++)
+    differ += z[j] != fewer[j];
+  CHECK_NONE(differ, 20, "a draw does not depend on the number of particles");
+  sample first = {0}, second = {0}, product = {0};
+  for (int k = 0; k < n; k++) {
+    sample_add(&first, z[2 * k]);
+    sample_add(&second, z[2 * k + 1]);
+    sample_add(&product, z[2 * k] * z[2 * k + 1]);
+  }
+  /* z = m + W^-1 e: W^-1 = (1/a, 0; -b / (a c), 1/c) */
+  double mean[2] = {0.3 * -1.0 + 0.7 * 1.5, 0.3 * 2.0};
+  double cross = 0.0;
+  for (int k = 0; k < 2; k++) {
+    const double *w = mix_factors + 4 * k, *m = mix_means + 2 * k;
+    cross += mix_weights[k] * (m[0] * m[1] - w[1] / (w[0] * w[0] * w[3]));
+  }
+  CHECK_NEAR(sample_mean(&first), mean[0], 4.5 * sample_error(&first));
+  CHECK_NEAR(sample_mean(&second), mean[1], 4.5 * sample_error(&second));
+  CHECK_NEAR(sample_mean(&product), cross, 4.5 * sample_error(&product));
+  free(z);
+  free(fewer);
+}
+
 /* In two dimensions P(|z|^2 > s) = (1 + s / df)^(-df / 2), and the angle is
  * uniform: 4.5 standard errors. Every particle's draw is its own. */
 static void test_draws(void) {
@@ -129,4 +211,6 @@ void test_reference(void) {
   test_gradient();
   test_gamma();
   test_draws();
+  test_mixture_density();
+  test_mixture_draws();
 }

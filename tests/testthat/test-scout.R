@@ -41,6 +41,29 @@ two_modes <- function(d = 2, at = 10) {
   )
 }
 
+# Normal distributions with these means (a row each), standard deviations and weights.
+mixture_target <- function(means, sds, weights) {
+  d <- ncol(means)
+  parts <- function(x) {
+    vapply(seq_along(sds), function(k) {
+      log(weights[k]) - rowSums(sweep(x, 2, means[k, ])^2) / (2 * sds[k]^2) -
+        d * log(sds[k]) - d / 2 * log(2 * pi)
+    }, numeric(nrow(x)))
+  }
+  total <- function(at) log(rowSums(exp(at - apply(at, 1, max)))) + apply(at, 1, max)
+  target_function(
+    function(x) total(matrix(parts(x), nrow(x))), d,
+    gradient = function(x) {
+      at <- matrix(parts(x), nrow(x))
+      share <- exp(at - total(at))
+      Reduce(`+`, lapply(seq_along(sds), function(k) {
+        -share[, k] * sweep(x, 2, means[k, ]) / sds[k]^2
+      }))
+    },
+    vectorized = TRUE
+  )
+}
+
 # what it finds -----------------------------------------------------------------
 
 test_that("a normal distribution is found exactly, wherever and however wide it is", {
@@ -89,8 +112,8 @@ test_that("two modes are two basins, and the cover has the moments of their mixt
   for (seed in 1:3) {
     scout <- smc_scout(two_modes(), seed = seed)
     expect_identical(nrow(scout$basins), 2L)
-    # 8 starts, and 8 more as there are several basins
-    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, 16)
+    # 8 starts, 8 more as there are several basins, and 4 around them
+    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, 20)
     expect_false(is.unsorted(rev(scout$basins$bound)))
     # each mode has half of the evidence
     expect_equal(scout$basins$bound, rep(-log(2), 2), tolerance = 1e-3)
@@ -101,6 +124,17 @@ test_that("two modes are two basins, and the cover has the moments of their mixt
     cover <- scout$references$cover
     expect_equal(cover$mean, c(0, 0), tolerance = 1e-2)
     expect_equal(tcrossprod(factor_of(cover)), 1.5 * diag(c(101, 1)), tolerance = 1e-2)
+  }
+})
+
+test_that("a narrow mode beside a wide one is found", {
+  # each has half of the evidence; the narrow one has a hundredth of the other's area
+  wide_and_narrow <- mixture_target(rbind(c(-3, 0), c(3, 0)), c(1, 0.1), c(0.5, 0.5))
+  for (seed in 1:3) {
+    scout <- smc_scout(wide_and_narrow, seed = seed)
+    expect_equal(scout$basins$bound, rep(-log(2), 2), tolerance = 1e-2)
+    sds <- vapply(scout$normals, function(normal) factor_of(normal)[1, 1], 0)
+    expect_equal(sort(sds), c(0.1, 1), tolerance = 1e-2)
   }
 })
 
@@ -201,10 +235,10 @@ test_that("the seed governs, and R's generator is left alone", {
   expect_identical(same(fit$scout), same(first))
 })
 
-test_that("the number of starts is that of the paths", {
+test_that("the paths are as many as the starts, and four around what they found", {
   for (n in c(1, 3)) {
     scout <- smc_scout(target_gaussian(2), n_starts = n, seed = 1)
-    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, n)
+    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, n + 4)
   }
 })
 

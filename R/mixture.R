@@ -1,0 +1,166 @@
+# Mixtures of normal distributions as references, for targets with several basins: of the
+# normals of the basins and of one that covers them all, by which what they miss between
+# them is reached. See src/reference.c.
+
+# normals: of the scout, the best first, with their bounds. The coordinates are those of the
+# covering normal. Each basin has the share of the weight that its bound gives it, and as much
+# again as the others: bounds are rough.
+new_mixture_reference <- function(normals) {
+  cover <- covering(normals)
+  frame <- list(mean = cover$mean, L = sqrt(inflation) * cover$L)
+  bounds <- vapply(normals, `[[`, 0, "bound")
+  by_bound <- exp(normalise_log(bounds))
+  weights <- (by_bound + 1 / length(normals)) / 2
+  inner <- lapply(normals, function(normal) {
+    list(
+      mean = drop(from_user(frame, t(normal$mean))),
+      L = sqrt(inflation) * forwardsolve(frame$L, normal$L)
+    )
+  })
+  reference <- with_chol(reference_gaussian(frame$mean), frame$L)
+  reference$mixture <- with_cover(inner, weights)
+  class(reference) <- c("smc_reference_mixture", "smc_reference")
+  reference
+}
+
+# With the covering normal, which is standard in the coordinates, as the last component.
+with_cover <- function(normals, weights) {
+  d <- length(normals[[1]]$mean)
+  standard <- list(mean = numeric(d), L = diag(d))
+  as_mixture(
+    c(normals, list(standard)),
+    c((1 - rules$covering_part) * weights / sum(weights), rules$covering_part)
+  )
+}
+
+without_cover <- function(mixture) {
+  basins <- seq_len(length(mixture$weights) - 1)
+  as_mixture(lapply(basins, component, mixture = mixture), mixture$weights[basins])
+}
+
+# As the core reads it: `factors` are the inverses of the L, which are lower triangular too.
+as_mixture <- function(normals, weights) {
+  d <- length(normals[[1]]$mean)
+  list(
+    weights = weights / sum(weights),
+    means = matrix(vapply(normals, `[[`, numeric(d), "mean"), d),
+    factors = array(
+      vapply(normals, function(normal) forwardsolve(normal$L, diag(d)), matrix(0, d, d)),
+      c(d, d, length(normals))
+    )
+  )
+}
+
+is_mixture <- function(reference) inherits(reference, "smc_reference_mixture")
+
+#' @export
+print.smc_reference_mixture <- function(x, ...) {
+  cat("<smc_reference> mixture of ", length(x$mixture$weights), " normal distributions, ",
+    format_location_and_scale(x), "\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+# Component k as the other functions have a normal distribution.
+component <- function(mixture, k) {
+  W <- matrix(mixture$factors[, , k], nrow(mixture$means))
+  list(mean = mixture$means[, k], L = forwardsolve(W, diag(nrow(W))))
+}
+
+# The logarithms of weight times density, a column a component, but for the constant that
+# log_normal() leaves out too.
+log_components <- function(mixture, z) {
+  parts <- vapply(seq_along(mixture$weights), function(k) {
+    normal <- component(mixture, k)
+    log(mixture$weights[k]) + log_normal(from_user(normal, z), normal$L)
+  }, numeric(nrow(z)))
+  matrix(parts, nrow(z))
+}
+
+log_mixture <- function(mixture, z) {
+  parts <- log_components(mixture, z)
+  largest <- do.call(pmax, as.data.frame(parts))
+  largest + log(rowSums(exp(parts - largest)))
+}
+
+draw_mixture <- function(mixture, n) {
+  of <- sample.int(length(mixture$weights), n, replace = TRUE, prob = mixture$weights)
+  z <- matrix(stats::rnorm(n * nrow(mixture$means)), n)
+  for (k in unique(of)) {
+    z[of == k, ] <- to_user(component(mixture, k), z[of == k, , drop = FALSE])
+  }
+  z
+}
+
+# A mixture again, where the particles are likelier so than in any other shape. The gain is
+# over a reference of the same kind, and so 0.
+fit_basins <- function(record) {
+  if (!is_mixture(record$reference)) {
+    return(NULL)
+  }
+  other <- fit_shape(record)
+  again <- refit_mixture(record)
+  if (again$criterion > again$normal_criterion && !isTRUE(other$gain > 0)) {
+    list(reference = again$reference, gain = 0)
+  }
+}
+
+# The reference with its mixture fitted to a record's particles; and the mean log density of
+# these on the unconstrained scale, less what so many parameters more than those of one
+# normal distribution gain by chance (Schwarz), and under that normal distribution.
+refit_mixture <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  w <- weighty$w
+  z <- record$coordinates[weighty$rows, , drop = FALSE]
+  d <- ncol(z)
+  n <- 1 / sum(w^2)
+  reference <- record$reference
+  mixture <- fit_mixture(without_cover(reference$mixture), z, w)
+  n_parameters <- (length(mixture$weights) - 1) * (1 + d + d * (d + 1) / 2)
+  normal <- normal_of_points(z, w)
+  of_frame <- sum(log(diag(reference$chol)))
+  inner <- lapply(seq_along(mixture$weights), function(k) {
+    normal <- component(mixture, k)
+    normal$L <- sqrt(inflation) * normal$L
+    normal
+  })
+  reference$mixture <- with_cover(inner, mixture$weights)
+  list(
+    reference = reference,
+    criterion = sum(w * log_mixture(mixture, z)) - of_frame -
+      n_parameters * log(n) / (2 * n),
+    normal_criterion = if (is.null(normal)) {
+      -Inf
+    } else {
+      sum(w * log_normal(from_user(normal, z), normal$L)) - of_frame
+    }
+  )
+}
+
+# The mixture fitted to weighted points by the EM algorithm, without the components that
+# too few of them belong to.
+fit_mixture <- function(mixture, z, w) {
+  for (step in seq_len(rules$em_steps)) {
+    parts <- log_components(mixture, z)
+    belongs <- exp(parts - log_mixture(mixture, z)) * w
+    normals <- lapply(seq_len(ncol(belongs)), function(k) normal_of_points(z, belongs[, k]))
+    found <- !vapply(normals, is.null, NA)
+    if (!any(found)) {
+      return(mixture)
+    }
+    mixture <- as_mixture(normals[found], colSums(belongs)[found])
+  }
+  mixture
+}
+
+# The moments of weighted points; NULL where they are too few.
+normal_of_points <- function(z, w) {
+  w <- w / sum(w)
+  if (!isTRUE(1 / sum(w^2) > max(rules$least_ess, ncol(z)))) {
+    return(NULL)
+  }
+  mean <- colSums(w * z)
+  L <- fit_scale(sweep(z, 2, mean), w, mean)
+  if (!is.null(L)) list(mean = mean, L = L)
+}

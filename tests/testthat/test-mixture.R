@@ -1,0 +1,99 @@
+# Mixtures of normal distributions as references.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+normals <- list(
+  list(mean = c(-3, 0), L = diag(2), bound = log(0.5)),
+  list(mean = c(3, 0), L = rbind(c(0.2, 0), c(0.1, 0.1)), bound = log(0.3))
+)
+reference <- internal("new_mixture_reference")(normals)
+mixture <- reference$mixture
+
+# Its log density on the unconstrained scale, written out.
+log_reference <- function(x) {
+  moments <- internal("covering")(normals)
+  parts <- c(normals, list(moments))
+  weights <- c((0.5 / 0.8 + 0.5) / 4, (0.3 / 0.8 + 0.5) / 4, 0.5)
+  log(rowSums(vapply(1:3, function(k) {
+    z <- t(solve(sqrt(1.5) * parts[[k]]$L, t(x) - parts[[k]]$mean))
+    weights[k] * exp(-rowSums(z^2) / 2) / (2 * pi * 1.5 * det(parts[[k]]$L))
+  }, numeric(nrow(x)))))
+}
+
+test_that("the density is that of the mixture, in R and in the core", {
+  set.seed(1)
+  x <- cbind(rnorm(40, 0, 3), rnorm(40))
+  frame <- list(mean = reference$mean, L = reference$chol)
+  z <- internal("from_user")(frame, x)
+  by_frame <- sum(log(diag(frame$L)))
+  in_r <- internal("log_mixture")(mixture, z) - log(2 * pi) - by_frame
+  expect_equal(in_r, log_reference(x))
+  # a target that is the reference: all weights are the same, and log Z is 0
+  same <- target_function(log_reference, 2, gradient = function(x) 0 * x, vectorized = TRUE)
+  fit <- calmly(smc_run(same, data.frame(lambda = 1, step_size = 1e-30),
+    kernel = kernel_rwmh(), reference = reference, n_particles = 500, islands = 1, seed = 1
+  ))
+  expect_equal(fit$log_z, 0, tolerance = 1e-9)
+  expect_lt(fit$islands$predicted_sd, 1e-6)
+})
+
+test_that("draws in R are those of the mixture", {
+  set.seed(2)
+  n <- 40000
+  x <- internal("to_user")(
+    list(mean = reference$mean, L = reference$chol), internal("draw_mixture")(mixture, n)
+  )
+  # the mean of q / p is 1 for any density q within its range
+  ratio <- exp(rowSums(dnorm(x, log = TRUE)) - log_reference(x))
+  expect_lt(abs(mean(ratio) - 1), errors_for(Inf) * sd(ratio) / sqrt(n))
+  near <- abs(x[, 1] - 3) < 0.3 & abs(x[, 2]) < 0.3
+  part <- integrate(function(a) vapply(a, function(at) {
+    integrate(function(b) exp(log_reference(cbind(at, b))), -0.3, 0.3)$value
+  }, 0), 2.7, 3.3)$value
+  expect_lt(abs(mean(near) - part), errors_for(Inf) * sqrt(part * (1 - part) / n))
+})
+
+test_that("a mixture is fitted to points, without components that have none", {
+  set.seed(3)
+  n <- 4000
+  z <- rbind(
+    matrix(rnorm(n), ncol = 2) %*% diag(c(0.5, 0.2)) + rep(c(-1, 0), each = n / 2),
+    matrix(rnorm(n / 2), ncol = 2) / 10 + rep(c(1, 1), each = n / 4)
+  )
+  unit <- diag(2)
+  start <- internal("as_mixture")(list(
+    list(mean = c(-1, 0.5), L = unit / 2), list(mean = c(1, 0.5), L = unit / 2),
+    list(mean = c(40, 0), L = unit)
+  ), c(0.3, 0.3, 0.4))
+  found <- internal("fit_mixture")(start, z, rep(1 / nrow(z), nrow(z)))
+  expect_length(found$weights, 2)
+  expect_equal(found$weights, c(2, 1) / 3, tolerance = 1e-3)
+  expect_equal(found$means, cbind(c(-1, 0), c(1, 1)), tolerance = 0.05)
+  sd <- vapply(1:2, function(k) diag(internal("component")(found, k)$L), c(0, 0))
+  expect_equal(sd, cbind(c(0.5, 0.2), c(0.1, 0.1)), tolerance = 0.05)
+})
+
+test_that("a narrow mode beside a wide one has its part of the evidence", {
+  skip_on_cran()
+  log_part <- function(x, at, sd) -((x[, 1] - at)^2 + x[, 2]^2) / (2 * sd^2) - 2 * log(sd)
+  density <- function(x) {
+    log(exp(log_part(x, -3, 1)) + exp(log_part(x, 3, 0.1))) - log(4 * pi)
+  }
+  gradient <- function(x) {
+    share <- plogis(log_part(x, 3, 0.1) - log_part(x, -3, 1))
+    pull <- function(at, sd) -cbind(x[, 1] - at, x[, 2]) / sd^2
+    (1 - share) * pull(-3, 1) + share * pull(3, 0.1)
+  }
+  target <- target_function(density, 2, gradient, vectorized = TRUE)
+  for (seed in 1:3) {
+    fit <- calmly(smc(target, seed = seed))
+    expect_s3_class(fit$reference, "smc_reference_mixture")
+    # which KLMC cannot keep
+    expect_identical(fit$kernel$name, "mala")
+    expect_log_z(fit, 0, resolution = 0.3)
+    expect_output(print(fit$reference), "mixture of 3 normal")
+  }
+  # the kernel that is asked for is used
+  asked <- calmly(smc(target, kernel = "klmc", n_particles = 256, seed = 1))
+  expect_identical(asked$kernel$name, "klmc")
+})
