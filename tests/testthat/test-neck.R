@@ -124,8 +124,9 @@ test_that("a neck goes on where no point has been", {
   linear <- internal("condition_on")(points, 2L, 2000, 2000)
   straight <- internal("new_shaped_reference")(colMeans(seen), linear)
   straight$inflation <- NULL
-  below <- x[x[, 2] < -1.6 & x[, 2] > -2.2, ]
-  expect_gt(nrow(below), 100)
+  below <- which(x[, 2] < -1.6 & x[, 2] > -2.2)
+  expect_gt(length(below), 100)
+  below <- x[below[1:100], ]
   expect_lt(spread(reference, below), spread(straight, below) / 3)
 })
 
@@ -151,8 +152,5 @@ test_that("a hierarchy as it is written has all of its evidence", {
   skip_on_cran()
   truth <- log(integrate(function(l) exp(log_given(l)), -12, 6, rel.tol = 1e-10)$value)
   target <- target_function(log_hierarchy, J + 2, gradient_hierarchy, vectorized = TRUE)
-  for (seed in 1:2) {
-    fit <- calmly(smc(target, seed = seed))
-    expect_log_z(fit, truth, resolution = 0.3)
-  }
+  expect_log_z(calmly(smc(target, seed = 1)), truth, resolution = 0.3)
 })

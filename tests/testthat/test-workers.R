@@ -162,13 +162,13 @@ test_that("what was kept is not sent to workers again", {
 test_that("data of a closure are sent once", {
   skip_on_cran()
   closure <- local({
-    y <- rnorm(3e6) # 24 MB
+    y <- rnorm(1e6) # 8 MB
     target_function(
       function(x) -sum((x - mean(y))^2) / 2, 2,
       gradient = function(x) mean(y) - x
     )
   })
-  old <- options(future.globals.maxSize = 30 * 2^20)
+  old <- options(future.globals.maxSize = 10 * 2^20)
   on.exit(options(old))
   fit <- with_workers(run(closure, islands = 2))
   expect_identical(without_time(fit)$islands, without_time(run(closure, islands = 2))$islands)
