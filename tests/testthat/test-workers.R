@@ -7,11 +7,13 @@ run <- function(target, islands = 6, ...) {
   smc_run(target, schedule, n_particles = 32, islands = islands, seed = 1, ...)
 }
 
-with_workers <- function(code, ...) {
+# The plan stays from test to test, as in a session: starting workers takes seconds. Those
+# that die are replaced.
+with_workers <- function(code) {
   skip_if_not_installed("future")
-  old <- future::plan(future::sequential)
-  on.exit(future::plan(old))
-  future::plan(future::multisession, workers = 2)
+  if (!inherits(future::plan(), "multisession")) {
+    future::plan(future::multisession, workers = 2)
+  }
   code
 }
 
@@ -220,3 +222,7 @@ test_that("dear evaluations of the runs that tune are spread, with the same resu
   expect_identical(error$step, 0L)
   expect_match(conditionMessage(error$parent), "not here")
 })
+
+if (requireNamespace("future", quietly = TRUE)) {
+  future::plan(future::sequential)
+}
