@@ -94,6 +94,56 @@ test_that("the axes along which a scale changes are found from few points", {
   expect_gt(min(diag(abs(crossprod(found, Q)))), 0.9)
 })
 
+test_that("a neck is looked for on the coordinate with which the others turn", {
+  set.seed(5)
+  points <- points_of(draw_hierarchy(2000))
+  L <- internal("fit_scale")(points$x, points$w)
+  view <- list(z = internal("whitened")(L, points$x), g = points$g %*% L)
+  expect_identical(internal("find_turning")(view, points$w), 2L)
+  # also where nothing else has found it
+  fit <- internal("likeliest_neck")(points, view, NULL, 2000, 2000)
+  expect_identical(fit$conditioning, 2L)
+  # but not by so few draws that gradients match any of them
+  d <- ncol(points$x)
+  expect_null(internal("neck_on")(points, 2L, 2 * d - 1, 2 * d - 1))
+  expect_identical(internal("neck_on")(points, 2L, 2 * d, 2 * d)$kind, "neck")
+})
+
+test_that("scales along a neck are those of residuals that make up for their leverage", {
+  set.seed(6)
+  n <- 12
+  t <- rexp(n) # of which the largest has a high leverage
+  u <- matrix(rnorm(2 * n), n)
+  g <- matrix(rnorm(2 * n), n)
+  w <- runif(n)
+  w <- w / sum(w)
+  seen <- NULL
+  best_share <- internal("best_share")
+  on.exit(utils::assignInNamespace("best_share", best_share, "autosmc"))
+  utils::assignInNamespace("best_share", function(log_scale, ...) {
+    seen <<- log_scale
+    best_share(log_scale, ...)
+  }, "autosmc")
+  internal("fit_neck")(list(flexible = cbind(t, t^2), u = u, g = g), w, t, 1, NULL, n, n)
+  line <- lm(u ~ t + I(t^2), weights = w)
+  off <- residuals(line) / sqrt(1 - hatvalues(line))
+  expect_equal(seen, log(abs(off / g)) / 2, ignore_attr = TRUE)
+})
+
+test_that("a scale follows a share where that explains enough of it, and more than chance", {
+  n <- 100
+  t <- seq(-2, 2, length.out = n)
+  share <- internal("half_log_share")(t, centre = 0, rate = 1)
+  noise <- rep(c(1, -1), n / 2)
+  # all of a large variance; all of a small one; and 1.4 % of one, where chance gives 4.6 %
+  log_scale <- cbind(share, 0.05 * share, noise + 0.12 * share / sd(share))
+  best <- internal("best_share")(log_scale, rep(1 / n, n), t, 1, n)
+  expect_identical(best$rate, 1)
+  expect_identical(best$centre[1:2], c(0, 0))
+  expect_identical(best$bend, c(1, 0, 0))
+  expect_equal(best$half_log_share[, 1], share)
+})
+
 test_that("a neck is fitted to a hierarchy, closer than any other shape", {
   set.seed(2)
   for (n in c(400, 3000)) {
