@@ -134,12 +134,13 @@ test_that("a scale follows a share where that explains enough of it, and more th
   n <- 100
   t <- seq(-2, 2, length.out = n)
   share <- internal("half_log_share")(t, centre = 0, rate = 1)
+  flat <- internal("half_log_share")(t, centre = -3, rate = 1)
   noise <- rep(c(1, -1), n / 2)
   # all of a large variance; all of a small one; and 1.4 % of one, where chance gives 4.6 %
-  log_scale <- cbind(share, 0.05 * share, noise + 0.12 * share / sd(share))
+  log_scale <- cbind(share, flat, noise + 0.12 * share / sd(share))
   best <- internal("best_share")(log_scale, rep(1 / n, n), t, 1, n)
   expect_identical(best$rate, 1)
-  expect_identical(best$centre[1:2], c(0, 0))
+  expect_identical(best$centre[1:2], c(0, -3))
   expect_identical(best$bend, c(1, 0, 0))
   expect_equal(best$half_log_share[, 1], share)
 })
