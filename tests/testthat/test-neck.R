@@ -160,6 +160,18 @@ test_that("a neck is fitted to a hierarchy, closer than any other shape", {
   }
 })
 
+test_that("the criterion of a neck is the mean log density of its reference, less Schwarz's", {
+  set.seed(7)
+  n <- 60
+  x <- draw_hierarchy(n)
+  neck <- internal("neck_on")(points_of(x), 2L, n, n)
+  reference <- internal("new_shaped_reference")(colMeans(x), neck)
+  reference$inflation <- NULL
+  normalised <- mean(log_reference(reference, x)) + ncol(x) / 2 * log(2 * pi)
+  n_parameters <- sum(neck$bend) + sum(neck$pull != 0) + 1
+  expect_equal(neck$criterion, normalised - n_parameters * log(n) / (2 * n))
+})
+
 test_that("a neck goes on where no point has been", {
   set.seed(3)
   x <- draw_hierarchy(20000)
