@@ -46,7 +46,7 @@ cells <- list(
 )
 
 # `seed` differs from cell to cell, so that they fail or pass by themselves.
-cell_evidences <- function(cell, resampling, threshold, seed, n = 240) {
+cell_evidences <- function(cell, resampling, threshold, seed, n = 120) {
   fit <- calmly(smc_run(
     matrix_target, cell[[2]],
     kernel = cell[[1]], n_particles = 256, resampling = resampling,
@@ -79,7 +79,7 @@ for (name in names(others)) {
   test_that(paste("unbiased:", name), {
     other <- others[[name]]
     seed <- 3e6 + 1e4 * match(name, names(others))
-    z <- cell_evidences(other[[1]], "ssp", other[[2]], seed, n = 400)
+    z <- cell_evidences(other[[1]], "ssp", other[[2]], seed, n = 200)
     expect_mean(z, 1, resolution = 0.06)
   })
 }
@@ -306,7 +306,7 @@ for (name in names(adjusted)) {
     expect_true(all(adapted$schedule$step_size > 0.01))
     fit <- calmly(smc_run(
       half_normal, adapted$schedule,
-      n_particles = 128, kernel = kernel, islands = 500, seed = 1
+      n_particles = 128, kernel = kernel, islands = 250, seed = 1
     ))
     expect_mean(exp(fit$islands$log_z), 0.5, resolution = 0.04)
   })

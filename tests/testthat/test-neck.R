@@ -119,12 +119,12 @@ test_that("scales along a neck are those of residuals that make up for their lev
   w <- w / sum(w)
   seen <- NULL
   best_share <- internal("best_share")
-  on.exit(utils::assignInNamespace("best_share", best_share, "autosmc"))
-  utils::assignInNamespace("best_share", function(log_scale, ...) {
+  spy <- function(log_scale, ...) {
     seen <<- log_scale
     best_share(log_scale, ...)
-  }, "autosmc")
-  internal("fit_neck")(list(flexible = cbind(t, t^2), u = u, g = g), w, t, 1, NULL, n, n)
+  }
+  frame <- list(flexible = cbind(t, t^2), u = u, g = g)
+  with_internals(list(best_share = spy), internal("fit_neck")(frame, w, t, 1, NULL, n, n))
   line <- lm(u ~ t + I(t^2), weights = w)
   off <- residuals(line) / sqrt(1 - hatvalues(line))
   expect_equal(seen, log(abs(off / g)) / 2, ignore_attr = TRUE)

@@ -86,17 +86,6 @@ test_that("where no shape is found a failed diagnostic asks for a normal referen
   expect_identical(rung(FALSE), "normal")
 })
 
-# Evaluates `code` with other objects in the package.
-with_internals <- function(objects, code) {
-  before <- lapply(stats::setNames(nm = names(objects)), internal)
-  put <- function(objects) {
-    Map(utils::assignInNamespace, names(objects), objects, MoreArgs = list(ns = "autosmc"))
-  }
-  on.exit(put(before))
-  put(objects)
-  code
-}
-
 test_that("a pass that is spoilt is dropped, and the one before is the fit", {
   fit_with <- function(verdict) {
     # one further pass, whatever the draws say, from the same reference
