@@ -136,8 +136,8 @@ test_that("a scale follows a share where that explains enough of it, and more th
   share <- internal("half_log_share")(t, centre = 0, rate = 1)
   flat <- internal("half_log_share")(t, centre = -3, rate = 1)
   noise <- rep(c(1, -1), n / 2)
-  # all of a large variance; all of a small one; and 1.4 % of one, where chance gives 4.6 %
-  log_scale <- cbind(share, flat, noise + 0.12 * share / sd(share))
+  # all of a large variance; all of a small one; and 2 % of one, where chance gives 4.6 %
+  log_scale <- cbind(share, flat, share + 7 * sd(share) * noise)
   best <- internal("best_share")(log_scale, rep(1 / n, n), t, 1, n)
   expect_identical(best$rate, 1)
   expect_identical(best$centre[1:2], c(0, -3))
