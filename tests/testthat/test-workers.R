@@ -177,11 +177,11 @@ test_that("data of a closure are sent once", {
 })
 
 # A call of 10 ms, so that the points of a batch are spread. Who evaluated what is in `log`.
-test_that("dear evaluations of the runs that tune are spread, with the same results", {
+test_that("expensive evaluations of the runs that tune are spread, with the same results", {
   skip_on_cran()
   log <- tempfile()
   on.exit(unlink(log))
-  dear <- target_function(
+  slow <- target_function(
     function(x) {
       cat(Sys.getpid(), "\n", file = log, append = TRUE)
       Sys.sleep(0.01)
@@ -190,7 +190,7 @@ test_that("dear evaluations of the runs that tune are spread, with the same resu
     gradient = function(x) 1 - x
   )
   adapt <- function() {
-    smc_adapt(dear,
+    smc_adapt(slow,
       n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, whiten = FALSE,
       kernel = "lmc", tuner = tuner_kl(8), seed = 1
     )
