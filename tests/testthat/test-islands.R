@@ -198,7 +198,7 @@ test_that("a single island has no error, and says so", {
     }
     expect_length(unique(fit$island), 1) # 1, or one of a further pass
   }
-  expect_output(print(on_islands(1)), "unbiased run; its error takes more islands")
+  expect_output(print(on_islands(1)), "unbiased; a standard error needs more islands")
 })
 
 test_that("print() and glance() have the error and the interval", {
