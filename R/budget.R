@@ -1,16 +1,16 @@
 # The budget: how many evaluations of the target a call of smc() may take (`max_evals`).
-# What is exact in advance, the islands, is kept back for; what is not, a run that tunes, is
-# foreseen from the last one.
+# The cost of islands is known in advance, and is set aside. The cost of a run that tunes is
+# predicted from the last one.
 
-# So far, the scout, all rounds and the islands of earlier passes.
+# The cost so far: the scout, all rounds, and the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
   sum(course$scout$n_target_evals, of_runs, course$n_final_evals)
 }
 
-# At most those of an island along a path of so many steps, with its part of bridge and
-# diagnostics. For a precision the bridge is made again whenever islands have been added:
-# two for each island are kept back for, and no island is added beyond that.
+# The most that an island costs along a path of so many steps, with its part of the bridge
+# and the diagnostics. With a precision the bridge is made again whenever islands have been
+# added: two bridges are set aside for each island, and no island is added beyond that.
 island_evaluations <- function(sampler, n_steps, course, plan) {
   moves <- if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
   bridges <- if (plan$seeks_precision) 2 else 1

@@ -1,10 +1,10 @@
 # Checkpoints: a run is a pure function of its settings and its number, so its record can
 # be kept in a file, and taken from there by the next call that would make the same run.
 
-# An entry is what is kept of a run, a list of
-# * `settings`: what it was made with, of settings_of_run();
+# An entry holds a run. It is a list of
+# * `settings`: those of settings_of_run();
 # * `points` and `log_density`: a few of its particles, on the unconstrained scale, and the
-#   target there, by which another target is recognised;
+#   log target there, which show whether the target is still the same;
 # * `value`: the record.
 
 new_entry <- function(sampler, settings, value, points) {
@@ -23,7 +23,7 @@ density_at <- function(sampler, points) {
   )$log_density
 }
 
-# Four particles, or where all have died the middle of the unconstrained scale.
+# Four particles, or the origin of the unconstrained scale where all have died.
 points_of <- function(record, sampler) {
   if (is.null(record$particles)) {
     return(matrix(0, 1, sampler$target$dim))
@@ -32,7 +32,7 @@ points_of <- function(record, sampler) {
   unname(x[unique(round(seq(1, nrow(x), length.out = 4))), , drop = FALSE])
 }
 
-# In each of the first basins a point beside the mode; where there is none the middle.
+# A point beside the mode of each of the first basins; the origin where there is none.
 points_of_scout <- function(scout, sampler) {
   points <- lapply(utils::head(scout$normals, 4), function(x) x$mean + normal_sd(x))
   if (length(points) > 0) do.call(rbind, points) else matrix(0, 1, sampler$target$dim)
@@ -40,7 +40,7 @@ points_of_scout <- function(scout, sampler) {
 
 # settings ----------------------------------------------------------------------
 
-# Everything that a run depends on but the target's density and the run's number.
+# Everything that a run depends on, except the target's density and the run's number.
 settings_of_run <- function(sampler, path, run = "final") {
   c(
     settings_of_target(sampler),
@@ -85,7 +85,7 @@ is_same_setting <- function(a, b) {
     is_rounded && isTRUE(all.equal(a, b, tolerance = rules$same_setting))
 }
 
-# where: what has the entry, in words.
+# where: what holds the entry, in words.
 check_entry <- function(entry, sampler, settings, where) {
   names <- union(names(settings), names(entry$settings))
   same <- vapply(names, function(name) {
@@ -124,7 +124,7 @@ abort_mismatch <- function(where, differs, then, now) {
 
 # the folder --------------------------------------------------------------------
 
-# dir: NULL or the path of a folder, which is made where there is none. Returns its path.
+# dir: NULL, or the path of a folder, which is created if need be. Returns its path.
 open_checkpoint <- function(dir) {
   if (is.null(dir)) {
     return(NULL)
@@ -139,8 +139,8 @@ open_checkpoint <- function(dir) {
   normalizePath(dir)
 }
 
-# The seed of a call, which the folder keeps for calls that give none. R's generator is
-# drawn from all the same, so that what comes after the call is the same too.
+# The seed of a call, which the folder keeps for later calls without one. One number is drawn
+# from R's generator in any case, so that what follows the call is the same too.
 seed_for <- function(seed, checkpoint) {
   own <- check_seed(seed)
   if (is.null(checkpoint)) {
@@ -158,7 +158,7 @@ run_name <- function(run, index) sprintf("%s-%.0f", run, index)
 
 run_file <- function(sampler, name) file.path(sampler$checkpoint, paste0(name, ".rds"))
 
-# What the folder has under this name, or NULL.
+# The entry of this name in the folder, or NULL.
 recall <- function(sampler, name, settings) {
   if (is.null(sampler$checkpoint)) {
     return(NULL)
@@ -207,9 +207,9 @@ read_file <- function(file) {
   )
 }
 
-# The file is written beside its place, and put there as a whole: a process that is killed
-# leaves no part of it, and of two processes the first one's stays. What fails is warned of,
-# in the same words each time, so that it is heard once.
+# The file is written under another name and then renamed: a process that is killed leaves
+# no partial file of this name, and of two processes the first one's file stays. The warnings
+# of failures all have the same words, so that once_each() shows the first one only.
 write_file <- function(x, file) {
   part <- tempfile(paste0(basename(file), ".part-"), dirname(file))
   on.exit(unlink(part))

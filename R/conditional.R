@@ -1,6 +1,6 @@
 # Conditional references: location and scale of some coordinates depend on others, the
 # conditioning variables, as those of a funnel on its neck or of a banana on its length.
-# See src/map_conditional.h.
+# See src/map_conditional.c.
 
 # Of the logarithm of the size of a standard normal.
 log_size_variance <- pi^2 / 8

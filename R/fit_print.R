@@ -47,7 +47,7 @@ format_estimate <- function(fit) {
     return(paste(log_z, "(biased)"))
   }
   if (is.na(fit$std_error)) {
-    return(paste(log_z, "(unbiased run; its error takes more islands)"))
+    return(paste(log_z, "(unbiased; a standard error needs more islands)"))
   }
   sprintf(
     "%s, standard error %s, 95 %% interval %s to %s%s",

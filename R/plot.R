@@ -1,9 +1,9 @@
-# Pictures of a fit. ggplot2 and R's own graphics draw the same data frames, which
+# Plots of a fit. ggplot2 and R's own graphics draw the same data frames, which
 # hold everything but the looks, so the two cannot disagree.
 
-#' Pictures of a fit
+#' Plots of a fit
 #'
-#' `plot()` draws with R's own graphics, `autoplot()` makes the same picture with
+#' `plot()` draws with R's own graphics, `autoplot()` makes the same plot with
 #' ggplot2.
 #'
 #' * `"overview"`: what to look at first. The islands' estimates, the diagnostics, and the
@@ -24,7 +24,7 @@
 #' * `"draws"`: weighted histograms of the draws.
 #'
 #' @param x,object a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param what the picture: one of `"overview"`, `"run"`, `"islands"`, `"diagnostics"`,
+#' @param what which plot: one of `"overview"`, `"run"`, `"islands"`, `"diagnostics"`,
 #'   `"barrier"` and `"draws"`.
 #' @param variables for `what = "draws"` and `"overview"`, which variables (character vector
 #'   of names); NULL for the first six, or four, or all where there are fewer.
@@ -89,7 +89,7 @@ autoplot.smc_fit <- function(
 
 # what is drawn ---------------------------------------------------------------
 
-# engine: a function for each picture, of the data frame that the picture shows.
+# engine: a function for each plot, of the data frame that the plot shows.
 draw_picture <- function(engine, fit, what, variables) {
   what <- check_choice(what, "what", names(engine))
   if (!what %in% c("draws", "overview") && !is.null(variables)) {
@@ -182,7 +182,7 @@ barrier_data <- function(fit) {
   rbind(start, steps)
 }
 
-# The pictures of the overview, as far as there is something to show: a list of tables.
+# The plots of the overview for which there is something to show: a list of tables.
 overview_data <- function(fit, variables) {
   list(
     islands = if (NROW(fit$islands) > 1) islands_data(fit),
@@ -291,7 +291,7 @@ diagnostics_axis <- "diagnostics (limit: 1)"
 
 diagnostics_colours <- c("TRUE" = okabe_ito[["sky_blue"]], "FALSE" = okabe_ito[["vermillion"]])
 
-# Legends are below the panels, in rows that a picture 5 inches wide has room for.
+# Legends are below the panels, in rows for which a plot 5 inches wide has room.
 legend_columns <- function(series) {
   min(nlevels(series), 56 %/% max(nchar(levels(series))))
 }
@@ -514,7 +514,7 @@ gg_barrier <- function(data) {
     ggplot2::labs(x = "temperature", y = "cumulative barrier")
 }
 
-# A panel a picture, each with its own axis; what the other axis would say is in the panel.
+# A panel for each plot, with its own axis; what the other axis would say is in the panel.
 gg_overview <- function(data) {
   variables <- levels(data$draws$variable)
   panels <- c("log Z of the islands", diagnostics_axis, variables)

@@ -5,7 +5,7 @@
 #' Says what was done, in the words of a methods section: the method and the version of the
 #' package, the size of the sampler, the estimate with its error and how it was made (bridge
 #' sampling, or the mean of the runs), the diagnostics, the seed and the references. `smc_report()` writes a page with this text, the tables and the
-#' pictures of a fit, to keep it or to send it to someone.
+#' plots of a fit, to keep or to send to someone.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param file the HTML file to write (string), which needs the package rmarkdown and

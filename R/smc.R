@@ -548,8 +548,8 @@ check_n_steps <- function(n_steps, schedule, is_default) {
   }
 }
 
-# The temperatures, or how to find them, and what the kernel has given of its
-# parameters: the `schedule` of run_sampler().
+# The temperatures, or how to find them, and the parameters that the kernel was given: the
+# `path` of run_sampler().
 check_path <- function(schedule, kernel) {
   if (!is_adaptive(schedule)) {
     path <- list(lambda = check_schedule(schedule))

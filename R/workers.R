@@ -1,6 +1,6 @@
 # Work in other processes, under the user's plan of the future package: islands, a future
-# each; and the points of dear evaluations in the runs that tune. What came back is kept; a
-# task whose worker was lost is run again.
+# each; and the points of expensive evaluations in the runs that tune. Results that have
+# arrived are kept; a task whose worker was lost is run again.
 
 # islands -----------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ over_workers <- function(sampler, indices, path, f) {
   records
 }
 
-# dear evaluations --------------------------------------------------------------
+# expensive evaluations ---------------------------------------------------------
 
 # The sampler of a run that tunes: where the target is a function of one point, and a batch
 # of points takes long, the points are spread over the workers. Each point's value is the
@@ -56,9 +56,9 @@ over_batches <- function(sampler) {
   sampler
 }
 
-# evaluate: of (x, gradient), see target_evaluator(). The time of a point is taken in this
-# process first; where the workers were slower a few times, as they are when they load what
-# they need, nothing more is sent to them.
+# evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
+# in this process first. Workers are slower while they load packages; when they have been
+# slower a few times, nothing more is sent to them.
 spread_evaluator <- function(evaluate, functions) {
   task <- function(given) evaluate(given$x, given$gradient)
   send <- sender(task_alone(task, "evaluate"), functions)
@@ -116,8 +116,8 @@ bind_values <- function(values) {
 
 # what is sent ------------------------------------------------------------------
 
-# A function of a task's number, or what else it is given, that starts its future. What it
-# takes is one vector of bytes, which a worker unpacks only when it has the package.
+# A function that starts the future of a task, from the task's number or other input. The
+# task travels as one vector of bytes, which a worker unpacks only if it has the package.
 # functions: those of the user that the task calls.
 sender <- function(task, functions) {
   needed <- needed_by_functions(functions)
@@ -134,7 +134,7 @@ sender <- function(task, functions) {
   }
 }
 
-# A function with these variables of the place where it was made, and no others.
+# A function with these variables of its environment, and no others.
 task_alone <- function(task, names) {
   variables <- mget(names, environment(task))
   environment(task) <- list2env(variables, parent = topenv())
@@ -226,8 +226,8 @@ renew_plan <- function() {
   future::plan(plan, .skip = FALSE)
 }
 
-# Futures that nobody waits for any more are ended, by versions of future that can; with
-# others the workers are replaced, and the old ones end with what they are at.
+# Cancels futures whose values are not needed any more, where future can do so. Otherwise
+# the workers are replaced, and the old ones end when their futures do.
 leave <- function(active) {
   active <- Filter(function(future) inherits(future, "Future"), active)
   if (length(active) == 0) {

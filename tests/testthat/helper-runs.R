@@ -52,6 +52,17 @@ without_time <- function(x) {
   if (is.data.frame(x) || inherits(x, "smc_target")) x else replace(x, TRUE, lapply(x, without_time))
 }
 
+# Evaluates `code` with other objects in the package.
+with_internals <- function(objects, code) {
+  before <- lapply(stats::setNames(nm = names(objects)), get, asNamespace("autosmc"))
+  put <- function(objects) {
+    Map(utils::assignInNamespace, names(objects), objects, MoreArgs = list(ns = "autosmc"))
+  }
+  on.exit(put(before))
+  put(objects)
+  code
+}
+
 catch <- function(code) tryCatch(code, error = identity)
 
 catch_warning <- function(code) tryCatch(code, warning = identity)

@@ -1,5 +1,4 @@
-# The Stan programs of the tests: those of the folder stan, compiled once, into a cache
-# of the tests' own.
+# The Stan program of the tests, compiled once, into a cache of the tests' own.
 
 stan <- new.env()
 
@@ -76,7 +75,7 @@ wait_for <- function(log, meanwhile = function() NULL, seconds = 3600) {
 # Data of tasks.stan.
 task_data <- function(...) {
   data <- list(
-    K = 1, N = 4, y = c(0.3, 1.9, 0.8, 1.2), X = array(1:12, c(2, 2, 3)),
+    K = 1, S = 0, N = 4, y = c(0.3, 1.9, 0.8, 1.2), X = array(1:12, c(2, 2, 3)),
     whole = c(3L, -1L, 0L, 7L), z = c(1 + 2i, 3 - 1i), increment = 0, task = 0
   )
   utils::modifyList(data, list(...))

@@ -34,12 +34,23 @@ test_that("the estimate solves the equation of Meng and Wong", {
     up - sum(w * (1 / (s[2] * l + s[1]))[101:160])
   }
   expect_equal(solved$log_z, uniroot(excess, c(0, 10), tol = 1e-12)$root, tolerance = 1e-6)
-  # particles of one genealogy count as one draw
-  related <- internal("solve_bridge")(
-    log_ratio(y), log_ratio(x), log(w), rep(1:6, each = 10), rep(1:4, 15)
-  )
-  expect_gt(related$variance, 0)
-  expect_false(isTRUE(all.equal(related$variance, solved$variance)))
+  # particles of one genealogy count as one, and so do those of an island
+  by_sum <- function(origins, island) {
+    n <- c(100, 1 / sum(rowsum(w, origins)^2))
+    s <- n / sum(n)
+    solved <- internal("solve_bridge")(log_ratio(y), log_ratio(x), log(w), origins, island)
+    l <- exp(log_ratio(c(y, x)) - solved$log_z)
+    of_y <- (l / (s[2] * l + s[1]))[1:100]
+    of_x <- (1 / (s[2] * l + s[1]))[101:160]
+    off <- w * (of_x / sum(w * of_x) - 1)
+    k <- length(unique(island))
+    sums <- c(sum(rowsum(off, origins)^2), sum(rowsum(off, island)^2) * k / (k - 1))
+    expect_equal(solved$variance, var(of_y / mean(of_y)) / 100 + max(sums), tolerance = 1e-6)
+    which.max(sums)
+  }
+  # in the order of x, islands differ most
+  expect_identical(by_sum(1:60, rep(1:4, each = 15)[rank(x)]), 2L)
+  expect_identical(by_sum(rep(1:12, each = 5)[rank(x)], rep(1:2, 30)[rank(x)]), 1L)
   # draws at which the target is impossible count, as zeros
   some <- internal("solve_bridge")(
     c(log_ratio(y), rep(-Inf, 100)), log_ratio(x), log(w), 1:60, rep(1:4, 15)
@@ -215,6 +226,33 @@ test_that("islands that died do not count", {
   made <- internal("bridge")(on$sampler, on$final)
   expect_null(made$estimate)
   expect_equal(made$n_target_evals, 0)
+})
+
+test_that("each half of the islands is bridged to a fit and to draws of its own", {
+  on <- on_islands(counted()$target)
+  fitted <- bridged <- drawn <- list()
+  fit_bridge <- internal("fit_bridge")
+  solve_bridge <- internal("solve_bridge")
+  draw_bridge <- internal("draw_bridge")
+  spies <- list(
+    fit_bridge = function(final, rows) {
+      fitted <<- c(fitted, list(unique(final$island[rows])))
+      fit_bridge(final, rows)
+    },
+    solve_bridge = function(log_y, log_x, log_weights, origins, island) {
+      bridged <<- c(bridged, list(unique(island)))
+      solve_bridge(log_y, log_x, log_weights, origins, island)
+    },
+    draw_bridge = function(middle, n) {
+      x <- draw_bridge(middle, n)
+      drawn <<- c(drawn, list(internal("from_user")(middle, x)))
+      x
+    }
+  )
+  with_internals(spies, internal("bridge")(on$sampler, on$final))
+  expect_identical(fitted, list(c(1L, 3L), c(2L, 4L)))
+  expect_identical(bridged, rev(fitted))
+  expect_length(intersect(drawn[[1]], drawn[[2]]), 0)
 })
 
 test_that("`log_target` is the log target in the coordinates of the reference", {

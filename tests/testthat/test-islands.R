@@ -91,7 +91,7 @@ test_that("each island's spread is predicted from the genealogies of its particl
   }
 })
 
-# The standard deviation of 300 is known to 4 %, and the prediction may be a few percent
+# The standard deviation of 200 is known to 5 %, and the prediction may be a few percent
 # too high, for it is made by particles that are not quite independent.
 test_that("the prediction is what islands scatter by, whatever the resampling", {
   skip_on_cran()
@@ -99,11 +99,11 @@ test_that("the prediction is what islands scatter by, whatever the resampling", 
   schedule <- adapt_plain(far, n_particles = 256, n_steps = 16, seed = 1)$schedule
   for (resampling in c("ssp", "residual", "multinomial")) {
     fit <- calmly(smc_run(far, schedule,
-      n_particles = 256, islands = 300, resampling = resampling, seed = 1
+      n_particles = 256, islands = 200, resampling = resampling, seed = 1
     ))
-    expect_gte(sum(fit$steps$resampled), 300)
+    expect_gte(sum(fit$steps$resampled), 200)
     ratio <- sd(fit$islands$log_z) / sqrt(mean(fit$islands$predicted_sd^2))
-    limit <- errors_for(300) / sqrt(2 * 299)
+    limit <- errors_for(200) / sqrt(2 * 199)
     expect_gt(ratio, 1 - limit - 0.1)
     expect_lt(ratio, 1 + limit)
   }
@@ -198,7 +198,7 @@ test_that("a single island has no error, and says so", {
     }
     expect_length(unique(fit$island), 1) # 1, or one of a further pass
   }
-  expect_output(print(on_islands(1)), "unbiased run; its error takes more islands")
+  expect_output(print(on_islands(1)), "unbiased; a standard error needs more islands")
 })
 
 test_that("print() and glance() have the error and the interval", {
@@ -565,7 +565,7 @@ test_that("workers give identical results, and leave R's generator alone", {
       gradient = function(x) centre - x
     )
   })
-  targets <- list(in_r, target_gaussian(3, mean = 1), target_sonar())
+  targets <- list(in_r, target_gaussian(3, mean = 1)) # the latter with data for its routine
   expect_both_ways(both_ways(suppressWarnings(lapply(targets, everything))))
 })
 

@@ -46,7 +46,7 @@ cells <- list(
 )
 
 # `seed` differs from cell to cell, so that they fail or pass by themselves.
-cell_evidences <- function(cell, resampling, threshold, seed, n = 240) {
+cell_evidences <- function(cell, resampling, threshold, seed, n = 120) {
   fit <- calmly(smc_run(
     matrix_target, cell[[2]],
     kernel = cell[[1]], n_particles = 256, resampling = resampling,
@@ -79,7 +79,7 @@ for (name in names(others)) {
   test_that(paste("unbiased:", name), {
     other <- others[[name]]
     seed <- 3e6 + 1e4 * match(name, names(others))
-    z <- cell_evidences(other[[1]], "ssp", other[[2]], seed, n = 400)
+    z <- cell_evidences(other[[1]], "ssp", other[[2]], seed, n = 200)
     expect_mean(z, 1, resolution = 0.06)
   })
 }
@@ -239,7 +239,7 @@ test_that("with objective \"acceptance\" the acceptance is near its target", {
 # models ------------------------------------------------------------------------
 
 test_that("Sonar by KLMC has the right log evidence, and a frugal tuner", {
-  fits <- lapply(1:3, function(seed) {
+  fits <- lapply(1:2, function(seed) {
     fit <- calmly(smc_plain(target_sonar(), n_particles = 256, seed = seed))
     # besides the run itself a sub-sample of 128 about 7 times a step
     expect_lt(fit$runs$n_target_evals[1] - 256 * 65, 128 * 7.5 * 64)
@@ -254,7 +254,7 @@ test_that("Sonar by KLMC has the right log evidence, and a frugal tuner", {
   error <- log_z + 108.36 + sd^2 / 2
   expect_lt(max(sd), 1)
   expect_lt(max(abs(error) / sd), 5.7)
-  expect_lt(abs(mean(error)), 5.7 * sqrt(sum(sd^2)) / 3)
+  expect_lt(abs(mean(error)), 5.7 * sqrt(sum(sd^2)) / 2)
 })
 
 test_that("adapting LMC on Sonar is cheap, by either search", {
@@ -306,7 +306,7 @@ for (name in names(adjusted)) {
     expect_true(all(adapted$schedule$step_size > 0.01))
     fit <- calmly(smc_run(
       half_normal, adapted$schedule,
-      n_particles = 128, kernel = kernel, islands = 500, seed = 1
+      n_particles = 128, kernel = kernel, islands = 250, seed = 1
     ))
     expect_mean(exp(fit$islands$log_z), 0.5, resolution = 0.04)
   })

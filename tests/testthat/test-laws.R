@@ -12,7 +12,7 @@ tuned_schedule <- function(target, kernel = kernel_lmc(), ...) {
 }
 
 evidences <- function(target, schedule, ..., kernel = kernel_lmc(),
-                      n_particles = 256, n = 400) {
+                      n_particles = 256, n = 200) {
   fit <- calmly(smc_run(
     target, schedule, ...,
     n_particles = n_particles, kernel = kernel, islands = n, seed = 1
@@ -90,7 +90,7 @@ test_that("particles at which the density is not finite count as zero", {
     vectorized = TRUE
   )
   schedule <- data.frame(lambda = 1, step_size = 0.6)
-  z <- evidences(half_normal, schedule, n_particles = 512)
+  z <- evidences(half_normal, schedule, n_particles = 512, n = 300)
   expect_mean(z, 0.5, resolution = 0.025)
 })
 
@@ -176,7 +176,7 @@ test_that("a conjugate model has the right posterior and evidence", {
       log(det(2 * pi * covariance)) / 2
   )
   schedule <- tuned_schedule(model)
-  fits <- lapply(1:60, function(seed) {
+  fits <- lapply(1:40, function(seed) {
     calmly(smc_run(
       model, schedule,
       n_particles = 256, kernel = kernel_lmc(), islands = 4, seed = seed

@@ -99,20 +99,27 @@ test_that("one line counts through all rounds and islands", {
 test_that("of islands in other processes the line says how many are done", {
   skip_if_not_installed("future")
   lines <- session_output({
+    told <- NULL # also what comes too soon after another to be shown
+    show_done <- autosmc:::show_done
+    assignInNamespace("show_done", function(progress, n_done, n) {
+      told <<- c(told, n_done)
+      show_done(progress, n_done, n)
+    }, "autosmc")
     future::plan(future::multisession, workers = 2)
     fit <- smc(
       target_gaussian(2),
       n_particles = 100, n_steps = 4, rounds = 0, islands = 3, seed = 1,
       progress = TRUE
     )
-    cat(cli::cli_progress_num(), " lines, ", nrow(fit$islands), " islands\n", sep = "")
+    cat(cli::cli_progress_num(), "lines, told of", told, "\n")
   })
   n <- length(lines)
   expect_match(lines[1], "Round 1/1", fixed = TRUE)
+  form <- "^\\[=* *\\] ([0-3]) of 3 islands done, ETA.*"
   done <- grep("islands done", lines, value = TRUE)
-  expect_match(done, "^\\[=* *\\] [0-3] of 3 islands done, ETA")
-  expect_match(lines[n - 1], "3 of 3 islands done", fixed = TRUE)
-  expect_identical(lines[n], "0 lines, 3 islands")
+  expect_match(done, form)
+  expect_false(is.unsorted(sub(form, "\\1", done)))
+  expect_match(lines[n], "^0 lines, told of (0 )?1 2 3$")
 })
 
 test_that("a session that is not interactive is told nothing", {

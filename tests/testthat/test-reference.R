@@ -52,7 +52,7 @@ kernels <- list(
 plan <- data.frame(lambda = (1:8) / 8, step_size = 0.15, refresh_rate = 0.5)
 
 
-islands_of <- function(target, reference, kernel, schedule = plan, islands = 200) {
+islands_of <- function(target, reference, kernel, schedule = plan, islands = 120) {
   calmly(smc_run(
     target, schedule,
     reference = reference, kernel = kernel,
@@ -66,7 +66,7 @@ islands_of <- function(target, reference, kernel, schedule = plan, islands = 200
 # first step is long and the reference no heavier in its tails.
 test_that("the evidence is unbiased from a mixture of normals: lmc", {
   longer <- transform(plan, step_size = 0.5)
-  fit <- islands_of(target, mixture, kernel_lmc(), longer, islands = 400)
+  fit <- islands_of(target, mixture, kernel_lmc(), longer, islands = 200)
   expect_mean(exp(fit$islands$log_z), 1, resolution = 0.12)
 })
 
@@ -81,7 +81,7 @@ for (name in names(kernels)) {
       exp(fit$islands$log_z - log_z_beta_binomial), 1,
       resolution = 0.08
     )
-    w <- exp(fit$log_weights + fit$log_z - log_z_beta_binomial) * 200
+    w <- exp(fit$log_weights + fit$log_z - log_z_beta_binomial) * 120
     integrals <- rowsum(w * fit$particles, fit$island)
     expect_mean(integrals, 9 / 15, resolution = 0.05)
   })

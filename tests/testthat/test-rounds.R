@@ -409,6 +409,25 @@ test_that("after a fit that is rejected only lower rungs are tried", {
   expect_gt(rejected, 0)
 })
 
+test_that("no shape follows the given reference, and nothing but shapes follows a shape", {
+  given <- reference_gaussian()
+  normal <- reference_gaussian(1, cov = diag(2))
+  shaped <- normal
+  shaped$tails <- list(location = c(0, 0), scale = c(1, 1), skew = c(1, 0), tail = c(1, 1))
+  all <- names(internal("rungs"))
+  allowed <- function(reference, allowed = all) {
+    course <- list(allowed = allowed, best = list(reference = reference))
+    internal("allowed_now")(course, list(reference = given))
+  }
+  expect_setequal(allowed(given), setdiff(all, "shape"))
+  expect_identical(allowed(normal), all)
+  expect_identical(allowed(reference_student(3)), "shape")
+  expect_identical(allowed(shaped), "shape")
+  # what was rejected stays so
+  expect_identical(allowed(shaped, "normal"), character())
+  expect_null(allowed(normal, NULL))
+})
+
 test_that("without whitening the reference stays", {
   given <- reference_gaussian(0.5, sd = 2)
   fit <- in_rounds(whiten = FALSE, reference = given)

@@ -41,20 +41,24 @@ test_compiled("two sessions compile a program at once, and no other sees half of
 
 test_compiled("what another session has compiled is there", {
   log <- compile_elsewhere(stan_file("tasks"))
-  expect_message(target_stan(stan_file("shapes")), class = "autosmc_message_compile")
   expect_identical(wait_for(log), "done")
+  expect_match(readLines(log), "Compiling the Stan program tasks", all = FALSE)
   expect_no_message(target <- task_target())
   expect_identical(target$dim, 2L)
 })
 
 test_compiled("the cache is listed, and its libraries are models", {
+  other <- file.path(stan_cache_folder(), paste0("autosmc_stan_other", .Platform$dynlib.ext))
+  on.exit(unlink(other))
+  file.create(other)
+  Sys.setFileTime(other, Sys.time() + 60)
   listed <- stan_cache()
-  expect_identical(nrow(listed), 2L)
-  expect_match(listed$program, "^// (A normal mean|Constrained parameters)")
-  library <- listed$library[grepl("normal mean", listed$program)]
+  expect_identical(basename(listed$library[1]), basename(other)) # the newest
+  expect_identical(is.na(listed$program), c(TRUE, FALSE))
+  expect_match(listed$program[2], "^// A normal mean")
   x <- cbind(c(0.1, 1), c(-1, 2))
   expect_identical(
-    evaluate_target(target_stan(library, task_data()), x),
+    evaluate_target(target_stan(listed$library[2], task_data()), x),
     evaluate_target(task_target(), x)
   )
 })
@@ -66,8 +70,6 @@ test_compiled("a program that does not parse shows Stan's message, with the line
   expect_match(conditionMessage(error), "real mu\n", fixed = TRUE)
   unknown <- catch(target_stan("parameters { real mu; }\nmodel { mu ~ normal(0, s); }"))
   expect_match(conditionMessage(unknown), "line 2.*\"s\" not in scope")
-  whole <- catch(target_stan("parameters { int k; }"))
-  expect_match(conditionMessage(whole), "Parameters cannot be integers")
   elsewhere <- catch(target_stan("#include not_there.stan\nparameters { real mu; }"))
   expect_match(conditionMessage(elsewhere), "Could not find include file 'not_there.stan'")
 })
@@ -148,29 +150,32 @@ test_compiled("`~` and `target +=` are the same, and have the exact evidence", {
 
 test_compiled("gradients are those of the log density", {
   expect_gradient(task_target(), points(5, 2, seed = 2))
-  shapes <- target_stan(stan_file("shapes"))
-  expect_gradient(shapes, points(5, shapes$dim, seed = 3) / 2)
+  constrained <- task_target(S = 1)
+  expect_gradient(constrained, points(5, constrained$dim, seed = 3) / 2)
 })
 
 test_compiled("transformations bring their Jacobians: smc() has the evidence", {
-  fit <- smc(target_stan(stan_file("shapes")), kernel = kernel_mala(), islands = 32, seed = 1)
-  # chance below 1e-5
-  expect_lt(abs(fit$log_z + log(6)), qt(1 - 5e-6, 31) * fit$std_error)
-  expect_lt(fit$std_error, 0.02)
+  fit <- smc(task_target(S = 1),
+    kernel = kernel_mala(), n_particles = 128, islands = 16, seed = 1
+  )
+  expect_log_z(fit, task_posterior()$log_z + log_z_beta_binomial - log(6), resolution = 0.15)
   draws <- fit$particles
-  share <- draws[, paste0("share[", 1:3, "]")]
+  share <- draws[, paste0("share[1,", 1:3, "]")]
   expect_equal(rowSums(share), rep(1, nrow(share)), tolerance = 1e-12)
   L <- matrix(draws[1, grep("^L\\[", colnames(draws))], 3)
   expect_identical(L[upper.tri(L)], c(0, 0, 0))
   expect_equal(rowSums(L^2), c(1, 1, 1), tolerance = 1e-12)
-  expect_identical(draws[, "Sigma[1,2]"], draws[, "Sigma[2,1]"])
-  expect_true(all(draws[, "cut[1]"] < draws[, "cut[2]"]))
-  expect_gt(glance(fit)$ess_mean, 300)
-  means <- summary(fit)$variables
-  errors <- (means$mean[1:3] - c(4, 5, 6) / 15) / means$mcse[1:3]
-  expect_lt(max(abs(errors)), qt(1 - 5e-6 / 3, 31))
-  expect_s3_class(posterior::as_draws_rvars(fit)$Sigma, "rvar")
-  expect_identical(dim(posterior::as_draws_rvars(fit)$Sigma), c(2L, 2L))
+  expect_true(all(draws[, "cut[1,1]"] < draws[, "cut[1,2]"]))
+  expect_true(all(draws[, "scale[1]"] > 0))
+  expect_gt(glance(fit)$ess_mean, 50)
+  w <- exp(fit$log_weights)
+  for (k in 1:3) {
+    of_islands <- tapply(w * share[, k], fit$island, sum) / tapply(w, fit$island, sum)
+    expect_mean(of_islands, (3 + k) / 15, resolution = 0.15)
+  }
+  rvars <- posterior::as_draws_rvars(fit)
+  expect_s3_class(rvars$L, "rvar")
+  expect_identical(dim(rvars$L), c(1L, 3L, 3L))
 })
 
 test_compiled("a single parameter, and many copies, have the right size", {
@@ -239,15 +244,15 @@ test_compiled("rstan's and CmdStanR's objects give the same target", {
 # draws -----------------------------------------------------------------------
 
 test_compiled("draws on the unconstrained scale are what the sampler moves", {
-  shapes <- target_stan(stan_file("shapes"))
-  x <- points(20, shapes$dim, seed = 12) / 2
-  draws <- shapes$outputs(x)
-  expect_null(with_draws(shapes, draws[, -1])$draws)
-  known <- with_draws(shapes, cbind(lp__ = 0, draws[, sample(ncol(draws))]))
+  constrained <- task_target(S = 1)
+  x <- points(20, constrained$dim, seed = 12) / 2
+  draws <- constrained$outputs(x)
+  expect_null(with_draws(constrained, draws[, -1])$draws)
+  known <- with_draws(constrained, cbind(lp__ = 0, draws[, sample(ncol(draws))]))
   expect_equal(unconstrained_draws(known), x, tolerance = 1e-8)
-  known$draws[2:3, "scale"] <- -1
+  known$draws[2:3, "scale[1]"] <- -1
   expect_equal(unconstrained_draws(known), x[-(2:3), ], tolerance = 1e-8)
-  known$draws[, "scale"] <- -1
+  known$draws[, "scale[1]"] <- -1
   expect_error(
     unconstrained_draws(known), "None of the draws.*Lower bounded variable is -1",
     class = "autosmc_error_input"
@@ -423,10 +428,8 @@ test_compiled("a point that is rejected is impossible, and the others go on", {
   expect_identical(found$gradient[c(2, 4), ], plain$gradient[c(2, 4), ])
   at <- task_posterior()
   above <- pnorm(0, at$mean, at$sd, lower.tail = FALSE, log.p = TRUE)
-  fit <- calmly(smc(target, kernel = kernel_mala(), islands = 32, seed = 1))
-  exact <- at$log_z + above + log_z_beta_binomial
-  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 31) * fit$std_error)
-  expect_lt(fit$std_error, 0.02)
+  fit <- calmly(smc(target, kernel = kernel_mala(), n_particles = 512, seed = 1))
+  expect_log_z(fit, at$log_z + above + log_z_beta_binomial, resolution = 0.05)
   expect_true(all(fit$particles[is.finite(fit$log_weights), "mu[1]"] >= 0))
   expect_gt(fit$runs$n_impossible[nrow(fit$runs)], 0)
 })
@@ -464,13 +467,13 @@ test_compiled("memory is used again from point to point", {
   target <- task_target(task = 3)
   x <- points(1000, 2, seed = 10)
   used <- function() {
-    for (i in 1:50) evaluate_target(target, x)
+    for (i in 1:20) evaluate_target(target, x)
     gc()
     as.numeric(strsplit(readLines("/proc/self/statm"), " ")[[1]][2])
   }
   used()
   pages <- used()
-  expect_lt(used() - pages, 250) # a megabyte; 20 bytes a point would be as much
+  expect_lt(used() - pages, 250) # a megabyte; 50 bytes a point would be as much
 })
 
 # sessions --------------------------------------------------------------------
@@ -483,7 +486,7 @@ test_compiled("a target survives being saved, and its library being removed", {
   x <- points(3, 2, seed = 9)
   expect_identical(evaluate_target(readRDS(file), x), evaluate_target(target, x))
   removed <- stan_cache(clear = TRUE)
-  expect_identical(nrow(removed), 2L)
+  expect_identical(nrow(removed), 1L)
   expect_identical(nrow(stan_cache()), 0L)
   expect_true(is.finite(quick_smc(readRDS(file))$log_z)) # it is still loaded
 })

@@ -7,11 +7,13 @@ run <- function(target, islands = 6, ...) {
   smc_run(target, schedule, n_particles = 32, islands = islands, seed = 1, ...)
 }
 
-with_workers <- function(code, ...) {
+# The plan stays from test to test, as in a session: starting workers takes seconds. Those
+# that die are replaced.
+with_workers <- function(code) {
   skip_if_not_installed("future")
-  old <- future::plan(future::sequential)
-  on.exit(future::plan(old))
-  future::plan(future::multisession, workers = 2)
+  if (!inherits(future::plan(), "multisession")) {
+    future::plan(future::multisession, workers = 2)
+  }
   code
 }
 
@@ -162,24 +164,24 @@ test_that("what was kept is not sent to workers again", {
 test_that("data of a closure are sent once", {
   skip_on_cran()
   closure <- local({
-    y <- rnorm(3e6) # 24 MB
+    y <- rnorm(1e6) # 8 MB
     target_function(
       function(x) -sum((x - mean(y))^2) / 2, 2,
       gradient = function(x) mean(y) - x
     )
   })
-  old <- options(future.globals.maxSize = 30 * 2^20)
+  old <- options(future.globals.maxSize = 10 * 2^20)
   on.exit(options(old))
   fit <- with_workers(run(closure, islands = 2))
   expect_identical(without_time(fit)$islands, without_time(run(closure, islands = 2))$islands)
 })
 
 # A call of 10 ms, so that the points of a batch are spread. Who evaluated what is in `log`.
-test_that("dear evaluations of the runs that tune are spread, with the same results", {
+test_that("expensive evaluations of the runs that tune are spread, with the same results", {
   skip_on_cran()
   log <- tempfile()
   on.exit(unlink(log))
-  dear <- target_function(
+  slow <- target_function(
     function(x) {
       cat(Sys.getpid(), "\n", file = log, append = TRUE)
       Sys.sleep(0.01)
@@ -188,7 +190,7 @@ test_that("dear evaluations of the runs that tune are spread, with the same resu
     gradient = function(x) 1 - x
   )
   adapt <- function() {
-    smc_adapt(dear,
+    smc_adapt(slow,
       n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, whiten = FALSE,
       kernel = "lmc", tuner = tuner_kl(8), seed = 1
     )
@@ -220,3 +222,7 @@ test_that("dear evaluations of the runs that tune are spread, with the same resu
   expect_identical(error$step, 0L)
   expect_match(conditionMessage(error$parent), "not here")
 })
+
+if (requireNamespace("future", quietly = TRUE)) {
+  future::plan(future::sequential)
+}

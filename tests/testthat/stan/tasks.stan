@@ -1,7 +1,10 @@
-// A normal mean and a probability, both conjugate, in K copies; and what a program may
-// do on the way.
+// A normal mean and a probability, both conjugate, in K copies; constrained parameters of
+// other kinds in S copies; and what a program may do. All tests share this one program, and
+// most densities are written out: each further program, and each distribution of Stan's,
+// takes the compiler many seconds.
 data {
   int<lower=0> K;
+  int<lower=0> S;
   int<lower=0> N;
   vector[N] y;
   array[2] matrix[2, 3] X;
@@ -18,6 +21,10 @@ transformed data {
 parameters {
   vector[K] mu;
   vector<lower=0, upper=1>[K] p;
+  array[S] simplex[3] share;
+  array[S] cholesky_factor_corr[3] L;
+  array[S] ordered[3] cut;
+  array[S] real<lower=0> scale;
 }
 transformed parameters {
   vector[K] twice = 2 * mu;
@@ -31,25 +38,38 @@ model {
     } else if (task == 3 && mu[k] < 0) {
       reject("mu is negative");
     } else if (task == 4) {
-      matrix[2, 2] L = cholesky_decompose([[1, mu[k]], [mu[k], 1]]);
+      y ~ normal(0, 1 - mu[k]);
     } else if (task == 5) {
       real beyond = y[N + 1];
     } else if (task == 6) {
       fatal_error("this is the end");
     }
+    // a Beta(2, 3) prior, and 7 successes of 10
+    target += log(12) + log(p[k]) + 2 * log1m(p[k]);
+    target += log(120) + 7 * log(p[k]) + 3 * log1m(p[k]);
   }
   if (increment) {
-    target += normal_lpdf(mu | 0, 2) + beta_lpdf(p | 2, 3);
+    target += normal_lpdf(mu | 0, 2);
     for (k in 1:K) {
-      target += normal_lupdf(y | mu[k], 1) + binomial_lpmf(7 | 10, p[k]);
+      target += normal_lupdf(y | mu[k], 1);
     }
   } else {
     mu ~ normal(0, 2);
-    p ~ beta(2, 3);
     for (k in 1:K) {
       y ~ normal(mu[k], 1);
-      7 ~ binomial(10, p[k]);
     }
+  }
+  // Their evidence is one, but for the ordering, which is one of 3! = 6, each as probable.
+  for (s in 1:S) {
+    // Dirichlet(4, 5, 6)
+    target += lgamma(15) - lgamma(4) - lgamma(5) - lgamma(6);
+    target += 3 * log(share[s][1]) + 4 * log(share[s][2]) + 5 * log(share[s][3]);
+    // LKJ(4): in rows 2 and 3 powers of 1 - |l|^2, on an interval and on a disc
+    target += 7 * log(L[s][2, 2]) + 6 * log(L[s][3, 3]);
+    target += lgamma(5) - lgamma(0.5) - lgamma(4.5) - log(pi() / 4);
+    cut[s] ~ normal(0, 1);
+    // Gamma(3, 2)
+    target += 3 * log(2) - lgamma(3) + 2 * log(scale[s]) - 2 * scale[s];
   }
 }
 generated quantities {

@@ -1,0 +1,117 @@
+# Passes: what the islands' draws ask for, and which pass the fit reports.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+# A result as passes() compares them, by its one estimate.
+estimated <- function(log_z, std_error, method = "smc") {
+  list(final = list(estimates = data.frame(
+    method = method, log_z = log_z, std_error = std_error
+  )))
+}
+
+test_that("a pass is spoilt where its error has doubled, and it has found no more", {
+  spoilt <- internal("has_spoilt")
+  before <- estimated(0, 0.1)
+  expect_false(spoilt(estimated(-3, 0.19), before))
+  expect_true(spoilt(estimated(-3, 0.21), before))
+  # two of both errors' root mean square, 0.22
+  expect_true(spoilt(estimated(0.44, 0.2001), before))
+  expect_false(spoilt(estimated(0.46, 0.2001), before))
+  # without an error nothing is known
+  expect_false(spoilt(estimated(0, NA_real_), before))
+  expect_false(spoilt(estimated(0, 1), estimated(0, NA_real_)))
+  # by the estimates that are reported
+  bridged <- function(of_smc, of_bridge) {
+    estimated(c(0, 0), c(of_smc, of_bridge), c("smc", "bridge"))
+  }
+  expect_true(spoilt(bridged(0.1, 0.03), bridged(0.1, 0.01)))
+  expect_false(spoilt(bridged(0.1, 0.09), bridged(0.06, 0.05)))
+})
+
+# Islands of a banana, from N(0, 2^2), which a shape fits better.
+banana <- target_function(
+  function(x) dnorm(x[, 1], log = TRUE) + dnorm(x[, 2], x[, 1]^2, 0.5, log = TRUE), 2,
+  gradient = function(x) {
+    off <- 4 * (x[, 2] - x[, 1]^2)
+    cbind(2 * x[, 1] * off - x[, 1], -off)
+  },
+  vectorized = TRUE
+)
+
+islands_of <- function(reference, target = banana) {
+  sampler <- sampler_for(target, n_particles = 256, reference = reference)
+  path <- list(lambda = (1:8) / 8, step_size = rep(0.1, 8), refresh_rate = rep(0.9, 8))
+  final <- internal("run_islands")(
+    sampler, path, list(islands = 6, precision = NULL, bridges = FALSE)
+  )
+  list(sampler = sampler, final = final)
+}
+
+test_that("a further pass is made where the bridge is not sure, or a diagnostic failed", {
+  normal <- islands_of(reference_gaussian(sd = 2))
+  shape <- internal("propose")(internal("as_round")(normal), "shape")$reference
+  expect_s3_class(shape, "smc_reference")
+  shaped <- islands_of(shape)
+  # what is proposed after a pass whose estimate is this, and whose diagnostics failed so
+  proposed <- function(result, error, pass, failed = NULL, method = "bridge") {
+    result$final$estimates <- data.frame(method = method, log_z = 0, std_error = error)
+    result$diagnostics <- data.frame(
+      name = c("edges", "passes"), passed = !c("edges", "passes") %in% failed
+    )
+    internal("reshape")(result, pass)$rung
+  }
+  expect_identical(proposed(normal, 0.011, 1), "shape")
+  expect_null(proposed(normal, 0.009, 1))
+  # the error of SMC may be small by chance
+  expect_identical(proposed(normal, 0.009, 1, method = "smc"), "shape")
+  expect_identical(proposed(normal, 0.009, 1, "edges"), "shape")
+  # a first shape is surer only where the bridge claims less, and then for the same shape
+  expect_identical(proposed(shaped, 0.0021, 1), "shape")
+  expect_null(proposed(shaped, 0.0019, 1))
+  expect_null(proposed(shaped, 0.0021, 2))
+  # after two passes only while the estimate rises
+  expect_null(proposed(normal, 0.011, 3))
+  expect_null(proposed(normal, 0.011, 3, "edges"))
+  expect_identical(proposed(normal, 0.011, 3, "passes"), "shape")
+})
+
+test_that("where no shape is found a failed diagnostic asks for a normal reference", {
+  result <- islands_of(reference_gaussian(sd = 2), target_gaussian(2, mean = 1))
+  result$final$estimates <- data.frame(method = "smc", log_z = 0, std_error = 0.1)
+  rung <- function(passed) {
+    result$diagnostics <- data.frame(name = "edges", passed = passed)
+    internal("reshape")(result, 1)$rung
+  }
+  expect_null(rung(TRUE))
+  expect_identical(rung(FALSE), "normal")
+})
+
+test_that("a pass that is spoilt is dropped, and the one before is the fit", {
+  fit_with <- function(verdict) {
+    # one further pass, whatever the draws say, from the same reference
+    is_first <- TRUE
+    once <- function(result, pass) {
+      if (is_first) {
+        is_first <<- FALSE
+        list(reference = result$sampler$reference, rung = "shape")
+      }
+    }
+    with_internals(
+      list(
+        reshape = once, rises = function(...) FALSE,
+        has_spoilt = function(result, before) verdict
+      ),
+      calmly(smc(banana, n_particles = 128, n_steps = 8, islands = 4, seed = 1))
+    )
+  }
+  passes_of <- function(fit) fit$runs[fit$runs$run == "final", ]
+  kept <- passes_of(fit_with(FALSE))
+  expect_identical(kept$used, c(FALSE, TRUE))
+  fit <- fit_with(TRUE)
+  dropped <- passes_of(fit)
+  # the second one has cost as much, and the first one is reported
+  expect_identical(dropped$used, c(FALSE, TRUE))
+  expect_identical(dropped$log_z, kept$log_z[2:1])
+  expect_identical(dropped$n_target_evals, kept$n_target_evals[2:1])
+  expect_identical(fit$islands$island, 1:4)
+})
