@@ -16,9 +16,10 @@
 #' Estimates). `smc_adapt()` is the first half, which tunes; `smc_run()` is the second, which
 #' runs with a given schedule.
 #'
-#' @param target what to sample: a target made by [target_function()],
-#'   [target_posterior()], [target_native()] or one of the built-in constructors such as
-#'   [target_sonar()]; or a function, which [as_target()] turns into one.
+#' @param target what to sample: a target, as [target_function()], [target_posterior()],
+#'   [target_rtmb()], [target_stan()], [target_native()] or one of the built-in constructors
+#'   such as [target_sonar()] makes it; or a function or a model object of another package,
+#'   which [as_target()] turns into one.
 #' @param ... for a function, the other arguments of [target_function()]: at
 #'   least `dim`.
 #' @param n_particles number of particles (whole number of at least 2).
@@ -359,19 +360,19 @@
 #' # a function of one's own, whose log evidence is log(2 pi) = 1.838: the estimate is within
 #' # two standard errors of it, nearly always, and the last line says that all is well
 #' fit <- smc(function(x) -sum(x^2) / 2,
-#'   dim = 2, gradient = function(x) -x, n_particles = 128, n_steps = 4, seed = 1
+#'   dim = 2, gradient = function(x) -x, n_particles = 64, n_steps = 4, seed = 1
 #' )
 #' fit
 #' coef(fit)
 #'
 #' # the two halves; the schedule may be looked at and edited in between
 #' target <- target_gaussian(2, mean = 3)
-#' adapted <- smc_adapt(target, n_particles = 256, n_steps = 8, seed = 1)
+#' adapted <- smc_adapt(target, n_particles = 128, n_steps = 8, seed = 1)
 #' adapted$schedule
 #' smc_run(target, adapted$schedule, reference = adapted$reference, seed = 2)
 #'
 #' # the paper's method
-#' smc(target, n_particles = 256, rounds = 0, whiten = FALSE, islands = 1, seed = 1)
+#' smc(target, n_particles = 128, rounds = 0, whiten = FALSE, islands = 1, seed = 1)
 #' @export
 smc <- function(
   target,
