@@ -37,10 +37,11 @@ rules <- list(
   # The share of a mixture of basins that its covering normal has: where the basins are not
   # normal distributions it must reach what they miss. A choice.
   covering_part = 0.5,
-  # Points around what was found that are tried for basins of their own, ...
-  n_outside = 1024,
-  # ... this much further out: at 3 a mode of a tenth of the width, 6 sds away, has four. A choice.
-  outside = 3,
+  # Points around what was found that are tried for basins of their own: of these a mode of a
+  # tenth of the width, 6 sds away, has about four in two dimensions, ...
+  n_outside = 2048,
+  # ... between this and this much further out, evenly in the logarithm. A choice.
+  outside = c(1.5, 15),
   # Paths from those of them that most exceed what was found. A choice.
   n_outside_paths = 4L,
   # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic. A choice.

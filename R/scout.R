@@ -7,7 +7,7 @@
 #' Looks for the target by its gradients, before any particle is moved: the first stage
 #' of [smc()]. Paths of optimisation climb from random starts, some near and some far.
 #' Along each path normal distributions are tried, the best is refined by batch and
-#' match, and those that ended in different places are kept apart as basins. Then a
+#' match, and those that ended in different places are kept apart as basins. Then two
 #' thousand points around these are looked at, and four more paths start where the density
 #' most exceeds what was found: a narrow mode beside a wide one is seen so. What is found is
 #' proposed as a reference for [smc()], which lets it compete with the reference
@@ -114,8 +114,8 @@ add_found <- function(found, more) {
 starts_outside <- function(evaluate, normals) {
   likely <- likely_normals(normals)
   around <- covering(likely)
-  around$L <- rules$outside * around$L
-  x <- draw_normal(around, rules$n_outside)$x
+  scale <- exp(stats::runif(rules$n_outside, log(rules$outside[1]), log(rules$outside[2])))
+  x <- to_user(around, scale * draw_normal(around, rules$n_outside)$z)
   found <- do.call(pmax, lapply(likely, function(normal) {
     normal$bound - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
   }))

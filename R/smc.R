@@ -56,7 +56,8 @@
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
 #'   [kernel_rwmh()]; or by name, with the options' defaults, `"klmc"`, `"lmc"`, `"mala"` or
 #'   `"rwmh"`. NULL in `smc()` is KLMC, and MALA where the scout found several basins, and
-#'   in a further pass where the diagnostic `edges` has failed. When step sizes are given in the kernel there is nothing to tune,
+#'   in a further pass where the diagnostic `edges` has failed. When step sizes are given in
+#'   the kernel there is nothing to tune,
 #'   and `smc()` makes the final run only. For `smc_run()`, whose step sizes come from the
 #'   schedule, the default is the kernel that the schedule's column `kernel` names, with its
 #'   other options by their defaults; without this column, KLMC when the schedule has
@@ -177,8 +178,8 @@
 #'   | further passes | fit a reference to the islands' draws, then rounds and new islands | nothing calls for it, or `whiten = FALSE` | `fit$runs` |
 #'
 #'   *Race.* The runs have 256 particles and 16 steps (32 from `cover`, which spans several
-#'   basins: a mixture of their normal distributions and of one that covers them all). What an estimate misses lowers it, so a candidate later in the order wins where
-#'   its estimate is higher by more than two errors. Where the given reference wins, it is
+#'   basins: a mixture of their normal distributions and of one that covers them all). What an
+#'   estimate misses lowers it, so a candidate later in the order wins where its estimate is higher by more than two errors. Where the given reference wins, it is
 #'   run again with all particles and along the whole schedule. So is a winner nearly all of
 #'   whose weight descends from a single particle.
 #'
@@ -227,8 +228,8 @@
 #'   is fitted to them (Meng and Wong, 1996). The islands are halved: the distribution fitted
 #'   to one half is bridged to the draws of the other, then the halves change places, and
 #'   the mean of the two is the estimate. This is done in the coordinates of the reference,
-#'   where the distribution is normal, or a Student t or a mixture where the reference is one. The bridge
-#'   is not unbiased. It is consistent: right in the limit of many particles, where these
+#'   where the distribution is normal, or a Student t or a mixture where the reference is one.
+#'   The bridge is not unbiased. It is consistent: right in the limit of many particles, where these
 #'   represent the target. Its standard error is mostly much smaller, since it does not
 #'   carry the noise of the way from the reference. The error is that of its two samples,
 #'   where particles with a common ancestor, or of one island, count as one draw. It is never
