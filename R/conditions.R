@@ -56,7 +56,8 @@ describe <- function(x) {
     return(paste("an object of class", class(x)[1]))
   }
   if (is.matrix(x)) {
-    return(sprintf("a %d x %d %s matrix", nrow(x), ncol(x), typeof(x)))
+    article <- if (grepl("^8|^1[18](...)*$", nrow(x))) "an" else "a"
+    return(sprintf("%s %d x %d %s matrix", article, nrow(x), ncol(x), typeof(x)))
   }
   if (is.atomic(x) && length(x) == 1) {
     return(if (is.character(x)) dQuote(x, FALSE) else format(x, digits = 7))

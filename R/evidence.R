@@ -99,7 +99,7 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'   }
 #'   gradient <- function(mu) -mu / sd^2 + sum(y - mu)
 #'   smc(log_joint,
-#'     dim = 1, gradient = gradient, n_particles = 128, n_steps = 4, rounds = 1, seed = seed
+#'     dim = 1, gradient = gradient, n_particles = 32, n_steps = 4, rounds = 1, seed = seed
 #'   )
 #' }
 #' compare_evidence(vague = fit_with_prior(10, seed = 1), narrow = fit_with_prior(1, seed = 2))

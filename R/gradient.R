@@ -207,15 +207,15 @@ has_own_gradient <- function(target, u) {
   }
   shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
   x <- unname(constrain(target, u[1, , drop = FALSE]))
-  all(vapply(target$terms, function(term) {
+  located("scout", all(vapply(target$terms, function(term) {
     !is.null(term$gradient) || !is.null(density_caller(c(term, shared))(x)$gradient)
-  }, NA))
+  }, NA)))
 }
 
 # A row a variable, at the point x of the unconstrained scale.
 by_variable <- function(target, evaluate, x, width) {
   d <- length(x)
-  value <- evaluate_target(target, t(x), unconstrained = TRUE)
+  value <- evaluate_located(target, t(x), "scout")
   at <- list(
     x = matrix(x, d, d, byrow = TRUE),
     log_density = rep(value$log_density, d),

@@ -34,7 +34,7 @@
 #' )
 #' reference <- reference_laplace(target, start = c(1, 90))
 #' constrain(target, reference$mean)
-#' smc(target, reference = reference, n_particles = 64, n_steps = 8, rounds = 1, seed = 1)
+#' smc(target, reference = reference, n_particles = 32, n_steps = 4, rounds = 1, seed = 1)
 #' @export
 reference_laplace <- function(target, start, inflate = 1.5, ...) {
   target <- check_target(target, ...)

@@ -362,12 +362,12 @@
 #'
 #' # the two halves; the schedule may be looked at and edited in between
 #' target <- target_gaussian(2, mean = 3)
-#' adapted <- smc_adapt(target, n_particles = 256, n_steps = 8, seed = 1)
+#' adapted <- smc_adapt(target, n_particles = 128, n_steps = 8, seed = 1)
 #' adapted$schedule
 #' smc_run(target, adapted$schedule, reference = adapted$reference, seed = 2)
 #'
 #' # the paper's method
-#' smc(target, n_particles = 256, rounds = 0, whiten = FALSE, islands = 1, seed = 1)
+#' smc(target, n_particles = 128, rounds = 0, whiten = FALSE, islands = 1, seed = 1)
 #' @export
 smc <- function(
   target,

@@ -191,9 +191,13 @@ evaluate_target <- function(
 # The same on the unconstrained scale, for a part of a run that is no step: errors of the
 # target say which.
 evaluate_located <- function(target, x, part, ...) {
+  located(part, evaluate_target(target, x, unconstrained = TRUE, ...))
+}
+
+located <- function(part, code) {
   withCallingHandlers(
     tryCatch(
-      evaluate_target(target, x, unconstrained = TRUE, ...),
+      code,
       stackOverflowError = function(e) rethrow_at_step(e, 0L, part)
     ),
     error = if_raised(function(e) rethrow_at_step(e, 0L, part))

@@ -46,13 +46,17 @@
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
 #'   and the function's own error is its `parent`.
+#' @section A single point: With `vectorized = TRUE` the functions are also given
+#'   matrices of one row. R makes vectors of those easily, in `x[i, ]` and in what [apply()]
+#'   and [sapply()] return; `drop = FALSE` or [matrix()] prevents that. An error at a single
+#'   point says so, and has the function's own error as its `parent`.
 #' @seealso [target_posterior()] for a likelihood and a prior; [target_native()]
 #'   for compiled routines.
 #' @examples
 #' # a Gaussian, one point at a time; its evidence is (2 pi)^(3/2)
 #' log_density <- function(x) -sum(x^2) / 2
 #' target <- target_function(log_density, dim = 3, gradient = function(x) -x)
-#' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
+#' smc(target, n_steps = 4, n_particles = 32, rounds = 1, seed = 1)
 #'
 #' # all points at once
 #' target_function(
@@ -62,10 +66,10 @@
 #'   vectorized = TRUE
 #' )
 #'
-#' # a positive variable; the evidence is gamma(3) = 2
+#' # a positive variable, all points at once; the evidence is gamma(3) = 2
 #' target <- target_function(
 #'   function(x) 2 * log(x) - x,
-#'   dim = 1, gradient = function(x) 2 / x - 1, lower = 0
+#'   dim = 1, gradient = function(x) 2 / x - 1, lower = 0, vectorized = TRUE
 #' )
 #' exp(smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)$log_z)
 #'
@@ -191,28 +195,26 @@ density_caller <- function(term) {
   d <- term$dim
   all_points <- function(x) {
     colnames(x) <- term$names
-    value <- f(x)
+    value <- at_all_points(f, x, "{.arg {arg}}", term$arg)
     gradient <- attr(value, "gradient", exact = TRUE)
     if (!is.null(gradient)) {
-      gradient <- check_gradient_value(gradient, nrow(x), d, term$arg)
+      gradient <- check_gradient_value(gradient, x, term$arg)
     }
-    list(
-      log_density = check_log_density(value, nrow(x), term$arg),
-      gradient = gradient
-    )
+    list(log_density = check_log_density(value, x, term$arg), gradient = gradient)
   }
   one_by_one <- function(x) {
     log_density <- double(nrow(x))
     gradients <- NULL
     for (i in seq_len(nrow(x))) {
-      value <- f(point(x, i, term$names))
-      log_density[i] <- check_log_density(value, 1, term$arg)
+      at <- point(x, i, term$names)
+      value <- f(at)
+      log_density[i] <- check_log_density(value, at, term$arg)
       gradient <- attr(value, "gradient", exact = TRUE)
       if (!is.null(gradient)) {
         if (is.null(gradients)) {
           gradients <- matrix(NaN, nrow(x), d)
         }
-        gradients[i, ] <- check_gradient_value(gradient, 1, d, term$arg)
+        gradients[i, ] <- check_gradient_value(gradient, at, term$arg)
       }
     }
     list(log_density = log_density, gradient = gradients)
@@ -224,14 +226,15 @@ density_caller <- function(term) {
 # the values, which are NULL where none did.
 slope_caller <- function(term) {
   f <- term$gradient
-  d <- term$dim
   all_points <- function(x, carried) {
     colnames(x) <- term$names
-    check_gradient_value(f(x), nrow(x), d, term$arg)
+    value <- at_all_points(f, x, "The gradient of {.arg {arg}}", term$arg)
+    check_gradient_value(value, x, term$arg)
   }
   one_by_one <- function(x, carried) {
     for (i in seq_len(nrow(x))) {
-      x[i, ] <- check_gradient_value(f(point(x, i, term$names)), 1, d, term$arg)
+      at <- point(x, i, term$names)
+      x[i, ] <- check_gradient_value(f(at), at, term$arg)
     }
     x
   }
@@ -248,6 +251,23 @@ point <- function(x, i, names) {
   row <- x[i, ]
   names(row) <- names
   row
+}
+
+# f(x). A function that takes all points must take a single one too. One that fails there
+# has mostly lost a dimension on the way, and R's own error would not say so.
+at_all_points <- function(f, x, what, arg) {
+  if (nrow(x) > 1) {
+    return(f(x))
+  }
+  withCallingHandlers(f(x), error = if_raised(function(e) {
+    if (!inherits(e, "stackOverflowError")) { # which leaves no room for a handler
+      abort(
+        c(paste(what, "failed at a single point."), say_given(x)),
+        "target",
+        parent = in_utf8(e)
+      )
+    }
+  }))
 }
 
 tell_differences <- function(terms) {
@@ -287,19 +307,24 @@ central_difference <- function(term, density, x) {
 
 # checks of what the functions return -----------------------------------------
 
-check_log_density <- function(value, n, arg) {
+# x: what the function was given, the matrix of all points or the vector of one.
+
+check_log_density <- function(value, x, arg) {
+  n <- n_points(x)
   if (length(value) != n || !(is.numeric(value) || is_all_na(value))) {
     expected <- if (n == 1) "a number" else paste(n, "numbers, one a row")
     given <- describe(value)
     abort(
-      "{.arg {arg}} must return {expected}; it returned {given}.",
+      c("{.arg {arg}} must return {expected}; it returned {given}.", say_given(x)),
       "target"
     )
   }
   as.double(value)
 }
 
-check_gradient_value <- function(value, n, d, arg) {
+check_gradient_value <- function(value, x, arg) {
+  n <- n_points(x)
+  d <- length(x) / n
   fits <- length(value) == n * d &&
     (n == 1 || d == 1 || is.matrix(value) && nrow(value) == n)
   if (!fits || !(is.numeric(value) || is_all_na(value))) {
@@ -310,11 +335,33 @@ check_gradient_value <- function(value, n, d, arg) {
     }
     given <- describe(value)
     abort(
-      "The gradient of {.arg {arg}} must be {expected}; it is {given}.",
+      c("The gradient of {.arg {arg}} must be {expected}; it is {given}.", say_given(x)),
       "target"
     )
   }
   as.double(value)
+}
+
+n_points <- function(x) if (is.matrix(x)) nrow(x) else 1
+
+# Lines of an error message: what a function was given, and how R loses its rows.
+say_given <- function(x) {
+  if (!is.matrix(x)) {
+    return(c(
+      "i" = sprintf("The function was given one point, a vector of length %d.", length(x)),
+      "i" = "A function of all points, a row each, takes {.code vectorized = TRUE}."
+    ))
+  }
+  shape <- sprintf("The function was given %s, a row a point.", describe(x))
+  if (nrow(x) > 1) {
+    return(c("i" = shape))
+  }
+  c(
+    "i" = shape,
+    "i" = "R makes a vector of a single row or column, as in {.code x[i, ]} and what
+      {.fn apply} and {.fn sapply} return: {.code drop = FALSE} or {.fn matrix} keeps the
+      matrix."
+  )
 }
 
 # A plain NA is logical in R, but means a missing number.

@@ -49,7 +49,7 @@
 #'   names = c("mu", "sigma"), lower = c(-Inf, 0)
 #' )
 #' target
-#' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
+#' smc(target, n_steps = 4, n_particles = 32, rounds = 1, seed = 1)
 #' @export
 target_posterior <- function(
   log_likelihood,

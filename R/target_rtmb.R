@@ -48,25 +48,18 @@
 #' @seealso [as_target()] for the model objects of `RTMB::MakeADFun()` and
 #'   `TMB::MakeADFun()`.
 #' @examplesIf requireNamespace("RTMB", quietly = TRUE)
-#' # eight schools
-#' y <- c(28, 8, -3, 7, -1, 1, 18, 12)
-#' se <- c(15, 10, 16, 11, 9, 11, 10, 18)
+#' # the stopping distance of cars by their speed
 #' log_density <- function(p) {
-#'   theta <- p$mu + p$tau * p$eta
-#'   sum(dnorm(y, theta, se, log = TRUE)) + sum(dnorm(p$eta, log = TRUE)) +
-#'     dnorm(p$mu, 0, 5, log = TRUE) +
-#'     log(2) + dcauchy(p$tau, 0, 5, log = TRUE)
-#' }
-#' dcauchy <- function(x, location, scale, log) {
-#'   -log(pi * scale) - log1p(((x - location) / scale)^2)
+#'   sum(dnorm(cars$dist, p$b[1] + p$b[2] * cars$speed, p$sigma, log = TRUE)) +
+#'     sum(dnorm(p$b, 0, 20, log = TRUE)) + dexp(p$sigma, 0.1, log = TRUE)
 #' }
 #' target <- target_rtmb(
 #'   log_density,
-#'   parameters = list(mu = 0, tau = 1, eta = numeric(8)),
-#'   lower = c(tau = 0)
+#'   parameters = list(b = c(0, 0), sigma = 1),
+#'   lower = c(sigma = 0)
 #' )
 #' target
-#' smc(target, n_steps = 8, n_particles = 128)
+#' smc(target, n_steps = 4, n_particles = 128, seed = 1)
 #' @export
 target_rtmb <- function(
   log_density,

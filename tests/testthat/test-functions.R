@@ -248,6 +248,82 @@ test_that("a vectorised log density that is not n numbers is rejected", {
   vectorised(function(x) as.list(x[, 1]), "list")
 })
 
+test_that("an error about a value says what the function was given", {
+  message_of <- function(...) conditionMessage(catch(quick_smc(..., gradient = normal_gradient))$parent)
+  expect_match(message_of(function(x) 1, dim = 2, vectorized = TRUE), "given a 16 x 2 double\\s+matrix")
+  said <- message_of(function(x) c(1, 2), dim = 2)
+  expect_match(said, "one point, a vector of\\s+length\\s+2")
+  expect_match(said, "vectorized = TRUE", fixed = TRUE)
+  expect_identical(
+    vapply(c(1, 8, 11, 12, 18, 80, 110), function(n) describe(matrix(0, n, 2)), ""),
+    sprintf(
+      "%s %d x 2 double matrix", c("a", "an", "an", "a", "an", "an", "a"),
+      c(1L, 8L, 11L, 12L, 18L, 80L, 110L)
+    )
+  )
+})
+
+# All of these are right for two points and more.
+one_row_is_lost <- list(
+  "apply()" = function(x) -rowSums(apply(x, 2, function(column) column)^2) / 2,
+  "sapply()" = function(x) -rowSums(sapply(1:2, function(j) x[, j])^2) / 2,
+  "a selection of rows" = function(x) -rowSums(x[is.finite(x[, 1]), ]^2) / 2
+)
+
+test_that("a vectorised function that fails at a single point is told why", {
+  for (f in one_row_is_lost) {
+    with_gradient <- function(x) -x
+    gradient_fails <- function(x) f(x) * 0 - x
+    for (functions in list(
+      list(what = "`log_density` failed", f, NULL),
+      list(what = "`log_density` failed", f, with_gradient),
+      list(what = "The gradient of `log_density` failed", function(x) -rowSums(x^2) / 2, gradient_fails)
+    )) {
+      target <- target_function(
+        functions[[2]],
+        dim = 2, gradient = functions[[3]], vectorized = TRUE
+      )
+      error <- catch(suppressMessages(evaluate_located(target, matrix(1, 1, 2), "scout")))
+      expect_s3_class(error, "autosmc_error_located")
+      single <- error$parent
+      expect_s3_class(single, "autosmc_error_target")
+      expect_match(conditionMessage(single), functions$what, fixed = TRUE)
+      expect_match(conditionMessage(single), "at a single\\s+point")
+      expect_match(conditionMessage(single), "a 1 x 2 double\\s+matrix")
+      expect_match(conditionMessage(single), "drop = FALSE", fixed = TRUE)
+      expect_match(conditionMessage(single$parent), "two dimensions")
+    }
+  }
+})
+
+test_that("so is one whose value has another length there", {
+  f <- function(x) if (nrow(x) == 1) c(1, 2) else -rowSums(x^2) / 2
+  target <- target_function(f, dim = 2, gradient = function(x) -x, vectorized = TRUE)
+  error <- catch(evaluate_located(target, matrix(1, 1, 2), "scout"))
+  expect_match(
+    conditionMessage(error$parent),
+    "must return a number; it returned c\\(1, 2\\).*1 x 2 double\\s+matrix.*drop = FALSE"
+  )
+})
+
+test_that("smc() says so in the scout", {
+  error <- catch(suppressMessages(
+    smc(one_row_is_lost[[1]], dim = 2, vectorized = TRUE, n_particles = 16, seed = 1)
+  ))
+  expect_s3_class(error, "autosmc_error_target")
+  expect_match(conditionMessage(error), "in the scout")
+  expect_match(conditionMessage(error$parent), "drop = FALSE", fixed = TRUE)
+})
+
+test_that("errors at a single point that are no accidents of shape pass on too", {
+  deep <- function(x) deep(x)
+  for (f in list(function(x) stop("mine"), deep)) {
+    target <- target_function(f, dim = 2, gradient = function(x) -x, vectorized = TRUE)
+    error <- catch(evaluate_located(target, matrix(1, 1, 2), "scout"))
+    expect_s3_class(error, "autosmc_error_located")
+  }
+})
+
 expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {
   f <- if (vectorized) function(x) -rowSums(x^2) / 2 else normal_density
   as_function <- catch(quick_smc(

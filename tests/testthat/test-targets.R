@@ -205,20 +205,24 @@ test_that("the pines are in the unit square, and all are counted", {
 
 test_that("the pines posterior is its model", {
   set.seed(5)
-  cells <- expand.grid(x = 1:40, y = 1:40)
-  covariance <- 1.91 * exp(-33 * as.matrix(dist(cells)) / 40)
-  chol <- t(chol(covariance))
-  x_cell <- cut(pines$x, 0:40 / 40, include.lowest = TRUE)
-  y_cell <- cut(pines$y, 0:40 / 40, include.lowest = TRUE)
-  counts <- as.vector(table(x_cell, y_cell))
-  points <- normal_points(3, 1600)
-  target <- target_pines()
-  expect_log_density(target, points, function(z) {
-    f <- drop(chol %*% z) + log(126) - 1.91 / 2
-    sum(dnorm(z, log = TRUE)) + sum(f * counts - exp(f) / 1600)
-  })
-  expect_true_gradient(target, points[1, ], c(1, 2, 41, 777, 1600))
-  expect_same_in_one_call(target, points)
+  for (side in c(40, 3)) {
+    d <- side^2
+    cells <- expand.grid(x = seq_len(side), y = seq_len(side))
+    covariance <- 1.91 * exp(-33 * as.matrix(dist(cells)) / side)
+    chol <- t(chol(covariance))
+    x_cell <- cut(pines$x, 0:side / side, include.lowest = TRUE)
+    y_cell <- cut(pines$y, 0:side / side, include.lowest = TRUE)
+    counts <- as.vector(table(x_cell, y_cell))
+    points <- normal_points(3, d)
+    target <- target_pines(side)
+    expect_log_density(target, points, function(z) {
+      f <- drop(chol %*% z) + log(126) - 1.91 / 2
+      sum(dnorm(z, log = TRUE)) + sum(f * counts - exp(f) / d)
+    })
+    expect_true_gradient(target, points[1, ], unique(pmin(c(1, 2, 41, 777, 1600), d)))
+    expect_same_in_one_call(target, points)
+  }
+  expect_error(target_pines(0), "side", class = "autosmc_error_input")
 })
 
 test_that("a routine without its context returns a code", {
