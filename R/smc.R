@@ -355,7 +355,7 @@
 #' # a function of one's own, whose log evidence is log(2 pi) = 1.838: the estimate is within
 #' # two standard errors of it, nearly always, and the last line says that all is well
 #' fit <- smc(function(x) -sum(x^2) / 2,
-#'   dim = 2, gradient = function(x) -x, n_particles = 128, n_steps = 4, seed = 1
+#'   dim = 2, gradient = function(x) -x, n_particles = 64, n_steps = 4, seed = 1
 #' )
 #' fit
 #' coef(fit)

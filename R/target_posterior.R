@@ -30,23 +30,15 @@
 #' @inheritSection target_function Errors
 #' @seealso [reference_function()], for a path that starts from the prior.
 #' @examples
-#' # measurements around an unknown mean, with an unknown standard deviation
-#' y <- c(4.1, 5.3, 3.8, 4.6, 5.0)
-#' log_likelihood <- function(x) {
-#'   sum(dnorm(y, x[["mu"]], x[["sigma"]], log = TRUE))
-#' }
-#' log_prior <- function(x) {
-#'   dnorm(x[["mu"]], 0, 10, log = TRUE) + dexp(x[["sigma"]], 1, log = TRUE)
-#' }
+#' # seven successes in ten trials, and a beta prior; the log evidence is
+#' lchoose(10, 7) + lbeta(9, 5) - lbeta(2, 2)
 #' target <- target_posterior(
-#'   log_likelihood, log_prior,
-#'   dim = 2,
-#'   gradient_likelihood = function(x) {
-#'     z <- (y - x[["mu"]]) / x[["sigma"]]
-#'     c(sum(z), sum(z^2 - 1)) / x[["sigma"]]
-#'   },
-#'   gradient_prior = function(x) c(-x[["mu"]] / 100, -1),
-#'   names = c("mu", "sigma"), lower = c(-Inf, 0)
+#'   log_likelihood = function(p) dbinom(7, 10, p, log = TRUE),
+#'   log_prior = function(p) dbeta(p, 2, 2, log = TRUE),
+#'   dim = 1,
+#'   gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
+#'   gradient_prior = function(p) 1 / p - 1 / (1 - p),
+#'   names = "p", lower = 0, upper = 1
 #' )
 #' target
 #' smc(target, n_steps = 4, n_particles = 32, rounds = 1, seed = 1)
