@@ -30,7 +30,8 @@
 #'   that sum to one. `nobs()`: a whole number. `update()`: a fit. `pairs()` draws the
 #'   variables against each other, and returns the fit, invisibly.
 #' @section What does not apply: `logLik()`, and so `AIC()` and `BIC()`, `deviance()`,
-#'   `df.residual()`, `fitted()`, `residuals()` and `anova()` are errors that say what to use
+#'   `df.residual()`, `fitted()`, `residuals()`, `sigma()`, `formula()` and `anova()`, and
+#'   `mean()` and `quantile()`, which are of numbers, are errors that say what to use
 #'   instead.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, or when
 #'   a function does not apply to the fit.
@@ -207,13 +208,16 @@ grown <- function(fit, changes, frame) {
 
 # what does not apply -----------------------------------------------------------
 
-# A method that says what to use instead: the defaults of R return NULL.
-does_not_apply <- function(name, instead) {
+# A method that says what to use instead: the defaults of R return NULL, or complain of what
+# a fit is made of. of: what the generic calls its first argument.
+does_not_apply <- function(name, instead, of = "object") {
   force(instead)
   force(name)
-  function(object, ...) {
+  method <- function(object, ...) {
     abort(c("{.fn {name}} does not apply to a fit of {.fn smc}.", "i" = instead), "input")
   }
+  names(formals(method))[1] <- of
+  method
 }
 
 log_density_only <- "A log density has no observations and predictions of its own: see
@@ -248,3 +252,20 @@ residuals.smc_fit <- does_not_apply("residuals", log_density_only)
 #' @importFrom stats anova
 #' @export
 anova.smc_fit <- does_not_apply("anova", "Models are compared by {.fn compare_evidence}.")
+
+#' @importFrom stats sigma
+#' @export
+sigma.smc_fit <- does_not_apply("sigma", log_density_only)
+
+#' @importFrom stats formula
+#' @export
+formula.smc_fit <- does_not_apply("formula", "Its model is {.code fit$target}.", of = "x")
+
+of_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
+
+#' @export
+mean.smc_fit <- does_not_apply("mean", of_draws, of = "x")
+
+#' @importFrom stats quantile
+#' @export
+quantile.smc_fit <- does_not_apply("quantile", of_draws, of = "x")

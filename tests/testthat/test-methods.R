@@ -37,8 +37,12 @@ test_that("coef(), vcov() and confint() are those of the weighted draws", {
 })
 
 test_that("what does not apply says so, and what does instead", {
-  for (name in c("logLik", "AIC", "BIC", "deviance", "df.residual", "fitted", "residuals")) {
-    error <- catch(getExportedValue("stats", name)(fit))
+  generics <- c(
+    "logLik", "AIC", "BIC", "deviance", "df.residual", "fitted", "residuals", "sigma",
+    "formula", "quantile"
+  )
+  for (generic in c(lapply(generics, getExportedValue, ns = "stats"), mean)) {
+    error <- catch(generic(fit))
     expect_s3_class(error, "autosmc_error_input")
     expect_match(conditionMessage(error), "does not apply")
   }
