@@ -15,7 +15,7 @@
 #' @references
 #' Gorman, R. P. and Sejnowski, T. J. (1988). Analysis of hidden units in a
 #' layered network trained to classify sonar targets. *Neural Networks*, 1(1),
-#' 75--89.
+#' 75-89.
 #'
 #' @seealso [target_sonar()]
 #' @examples

@@ -16,9 +16,10 @@
 #' Estimates). `smc_adapt()` is the first half, which tunes; `smc_run()` is the second, which
 #' runs with a given schedule.
 #'
-#' @param target what to sample: a target made by [target_function()],
-#'   [target_posterior()], [target_native()] or one of the built-in constructors such as
-#'   [target_sonar()]; or a function, which [as_target()] turns into one.
+#' @param target what to sample: a target, as [target_function()], [target_posterior()],
+#'   [target_rtmb()], [target_stan()], [target_native()] or one of the built-in constructors
+#'   such as [target_sonar()] makes it; or a function or a model object of another package,
+#'   which [as_target()] turns into one.
 #' @param ... for a function, the other arguments of [target_function()]: at
 #'   least `dim`.
 #' @param n_particles number of particles (whole number of at least 2).

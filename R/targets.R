@@ -54,7 +54,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' Raises an error that names `dim` if it is not a whole number of at least 2.
 #'
 #' @source Neal, R. M. (2003). Slice sampling. *The Annals of Statistics*,
-#'   31(3), 705--767.
+#'   31(3), 705-767.
 #'
 #' @family benchmark targets
 #' @examples
@@ -180,7 +180,7 @@ target_sonar <- function() {
 #' @source
 #' The model: Møller, J., Syversveen, A. R. and Waagepetersen, R. P. (1998).
 #' Log Gaussian Cox processes. *Scandinavian Journal of Statistics*, 25(3),
-#' 451--482. The data: see [pines].
+#' 451-482. The data: see [pines].
 #'
 #' @family benchmark targets
 #' @examples
