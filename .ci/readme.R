@@ -1,8 +1,8 @@
 # Rscript .ci/readme.R [write]
 #
 # Holds README.md against what is computed: the output of its examples against what they
-# print now, its table and what it says of the suites against bench/results/. With `write`,
-# output and table are written anew; what the text says remains to be changed by hand.
+# print now, its tables and what it says of the suites against bench/results/. With `write`,
+# output and tables are written anew; what the text says remains to be changed by hand.
 
 write <- identical(commandArgs(TRUE), "write")
 readme <- readLines("README.md")
@@ -115,13 +115,46 @@ table <- vapply(
   split(defaults, factor(defaults$target, unique(defaults$target))), table_row, "",
   USE.NAMES = FALSE
 )
-head <- grep("^\\| target \\| dimension \\| truth", readme)
-shown <- readme[head + 1 + seq_len(which(readme[-seq_len(head)] == "")[1] - 2)]
-if (write) {
-  readme <- replace_lines(readme, head + 2, head + 1 + length(shown), table)
-} else if (!identical(shown, table)) {
-  complain("the table of the defaults should be:\n", paste(table, collapse = "\n"))
+compare_table <- function(first_line, table, what) {
+  head <- grep(first_line, readme, fixed = TRUE)
+  shown <- readme[head + 1 + seq_len(which(readme[-seq_len(head)] == "")[1] - 2)]
+  if (write) {
+    readme <<- replace_lines(readme, head + 2, head + 1 + length(shown), table)
+  } else if (!identical(shown, table)) {
+    complain("the table of ", what, " should be:\n", paste(table, collapse = "\n"))
+  }
 }
+compare_table("| target | dimension | truth", table, "the defaults")
+
+# the table of the others -------------------------------------------------------
+
+peers <- utils::read.csv("bench/results/peers.csv")
+size <- function(x) sprintf(if (abs(x) < 1) "%.3f" else "%.1f", x)
+peers_cell <- function(model, method) {
+  row <- peers[peers$model == model & peers$method == method, ]
+  if (nrow(row) == 0 || is.na(row$rmse)) {
+    return(if (nrow(row) == 0) "" else "failed")
+  }
+  paste0(
+    size(row$rmse), if (!is.na(row$claimed)) sprintf(" (%s)", size(row$claimed)),
+    if (row$seconds < 0.1) {
+      ", <0.1 s"
+    } else {
+      sprintf(if (row$seconds < 10) ", %.1f s" else ", %.0f s", row$seconds)
+    },
+    if (row$failed > 0) sprintf("; %d failed", row$failed)
+  )
+}
+peers_names <- c(
+  regression = "regression of `cars`, 3", eight_schools = "eight schools, 10",
+  normal = "N(3, I), 10", brownian = "Brownian, 32", sonar = "Sonar, 61"
+)
+peers_methods <- c("smc", "bridge normal", "bridge warp3", "BayesianTools", "ernest", "Laplace")
+peers_table <- vapply(names(peers_names), function(model) {
+  cells <- vapply(peers_methods, function(method) peers_cell(model, method), "")
+  sprintf("| %s | %s |", peers_names[[model]], paste(cells, collapse = " | "))
+}, "", USE.NAMES = FALSE)
+compare_table("| model, dimension | `smc()`", peers_table, "the others")
 
 # what the text says -----------------------------------------------------------
 
@@ -163,4 +196,4 @@ if (length(wrong) > 0) {
   cat(wrong, sep = "\n")
   quit(status = 1)
 }
-cat("ok:", n_compared, "lines and phrases,", length(table), "rows\n")
+cat("ok:", n_compared, "lines and phrases,", length(table) + length(peers_table), "rows\n")

@@ -1,28 +1,34 @@
-# smc() beside other ways to the evidence in R, on five models of known evidence, 4 seeds
-# each: `Rscript bench/peers.R [MODEL...]`. Each way is run as its own pages say, by its
-# defaults:
+# smc() beside other ways to the evidence in R, on five models of known evidence, four seeds
+# each. Each way is run as its own pages say, by its defaults:
 #
-# * `smc`, of a Stan program by its defaults, and `smc draws`, which starts from the draws
-#   of rstan's sampler;
-# * `bridge normal` and `bridge warp3`: those draws (four chains of 2,000 iterations), and
-#   bridgesampling with the Stan program's log density;
+# * `smc`, of a Stan program by its defaults;
+# * `stan`: rstan's sampler (four chains of 2,000 iterations). From its draws come
+#   `bridge normal` and `bridge warp3`, by bridgesampling with the log density of the Stan
+#   program, and `smc draws`, by smc(reference = "draws");
 # * `BayesianTools`: its SMC sampler (1,000 particles, 10 iterations), and the evidence by
 #   marginalLikelihood(method = "Bridge") from its draws;
+# * `ernest`: nested sampling (500 live points);
 # * `Laplace`: the mode and the Hessian of RTMB's tape, bounded variables on the log scale.
 #
-# `rmse` is the error of log Z over the seeds, `mean_error` its mean, `claimed` the median of
-# what the method says of it (NA where it says nothing), `evaluations` those of the log
-# density or of its gradient, `seconds` those of processor time, with the sampling that
-# bridgesampling needs, and without compiling. A package that is missing is left out.
+# Rscript bench/peers.R [MODEL...] [WAY...] runs what is named, all models or all ways where
+# none is: `Rscript bench/peers.R smc` renews the rows of smc() alone, and keeps the others.
+# What takes a package that is missing is left out, with a message.
+#
+# In the table `failed` is the number of seeds that gave no estimate, `rmse` the error of log Z
+# over the others, `mean_error` its mean, `claimed` the median of what the method says of it
+# (NA where it says nothing), `evaluations` those of the log density or of its gradient,
+# `seconds` those of processor time, with the sampling that bridgesampling needs, and without
+# compiling.
 source("bench/common.R")
 
 softly <- function(code) suppressWarnings(suppressMessages(code))
 normals <- function(x, mean = 0, sd = 1) sum(dnorm(x, mean, sd, log = TRUE))
 
-# Models: the `data` of the Stan program of that name; `exact`, the log evidence; and, on
-# the scale of the parameters, `log_density` (a function of a list) for RTMB, `parameters`,
-# `positive` (names), `log_prior` (of a vector) and `draw_prior` (one draw) for
-# BayesianTools.
+# Models: the `data` of the Stan program of that name; `exact`, the log evidence; on the scale
+# of the parameters `log_density` (a function of a list, with all constants of the Stan
+# program), `parameters` and `positive` (names). For the ways that ask for a prior,
+# `from_cube`, a function of independent uniform numbers, makes a draw from it, and `log_prior`
+# is its normalised density; the log likelihood is what is left of the log density.
 
 x_cars <- cars$speed - mean(cars$speed)
 y_cars <- cars$dist
@@ -42,7 +48,8 @@ exact_regression <- local({
 schools <- list(
   J = 8, y = c(28, 8, -3, 7, -1, 1, 18, 12), sigma = c(15, 10, 16, 11, 9, 11, 10, 18)
 )
-log_half_cauchy <- function(x) log(2 / (pi * 5)) - log1p((x / 5)^2)
+# The Stan program has the whole Cauchy density on the positive half.
+log_cauchy <- function(x) -log(pi * 5) - log1p((x / 5)^2)
 
 brownian <- list(
   N = 30, M = 20, seen = c(1:10, 21:30),
@@ -76,9 +83,9 @@ models <- list(
       sd <- 1 / sqrt(p[3])
       normals(p[1], 40, 2 * sd) + normals(p[2], 0, sd) + dgamma(p[3], 2, 200, log = TRUE)
     },
-    draw_prior = function() {
-      tau <- rgamma(1, 2, 200)
-      c(rnorm(2, c(40, 0), c(2, 1) / sqrt(tau)), tau)
+    from_cube = function(u) {
+      tau <- qgamma(u[3], 2, 200)
+      c(qnorm(u[1:2], c(40, 0), c(2, 1) / sqrt(tau)), tau)
     }
   ),
   eight_schools = list(
@@ -87,18 +94,20 @@ models <- list(
     parameters = list(mu = 0, tau = 1, z = numeric(8)), positive = "tau",
     log_density = function(p) {
       normals(schools$y, p$mu + p$tau * p$z, schools$sigma) + normals(p$z) +
-        normals(p$mu, 0, 5) + log_half_cauchy(p$tau)
+        normals(p$mu, 0, 5) + log_cauchy(p$tau)
     },
-    log_prior = function(p) normals(p[1], 0, 5) + log_half_cauchy(p[2]) + normals(p[3:10]),
-    draw_prior = function() c(rnorm(1, 0, 5), abs(rcauchy(1, 0, 5)), rnorm(8))
+    log_prior = function(p) {
+      normals(p[1], 0, 5) + log(2) + log_cauchy(p[2]) + normals(p[3:10])
+    },
+    from_cube = function(u) c(qnorm(u[1], 0, 5), qcauchy((1 + u[2]) / 2, 0, 5), qnorm(u[3:10]))
   ),
   normal = list(
     data = list(),
-    exact = 0, # N(3, I) in ten dimensions; the prior for BayesianTools is N(0, I)
+    exact = 0, # N(3, I) in ten dimensions; the prior is N(0, I)
     parameters = list(x = numeric(10)), positive = character(),
     log_density = function(p) normals(p$x, 3),
     log_prior = function(p) normals(p),
-    draw_prior = function() rnorm(10)
+    from_cube = qnorm
   ),
   brownian = list(
     data = brownian,
@@ -110,9 +119,9 @@ models <- list(
         normals(brownian$y, p$x[brownian$seen], p$b)
     },
     log_prior = function(p) log_path(p[1:30], p[31], p[32]),
-    draw_prior = function() {
-      scales <- exp(rnorm(2, 0, 2))
-      c(cumsum(rnorm(30, 0, scales[1])), scales)
+    from_cube = function(u) {
+      scales <- qlnorm(u[31:32], 0, 2)
+      c(cumsum(qnorm(u[1:30], 0, scales[1])), scales)
     }
   ),
   sonar = list(
@@ -121,7 +130,7 @@ models <- list(
     parameters = list(beta = numeric(61)), positive = character(),
     log_density = function(p) normals(p$beta) - sum(log1p(exp(-signed %*% p$beta))),
     log_prior = function(p) normals(p),
-    draw_prior = function() rnorm(61)
+    from_cube = qnorm
   )
 )
 
@@ -146,11 +155,13 @@ draw_by_rstan <- function(compiled, model, seed) {
 
 by_bridge <- function(drawn, seed, method) {
   evaluations <- 0
+  # looked up once, since that takes longer than a call
+  evaluators <- autosmc:::with_addresses(autosmc:::target_interface(drawn$target))
   log_density <- function(x, data) { # of a single point
     evaluations <<- evaluations + 1
     autosmc:::evaluate_target(
       drawn$target, rbind(x),
-      gradient = FALSE, unconstrained = TRUE
+      gradient = FALSE, unconstrained = TRUE, evaluators = evaluators
     )$log_density
   }
   samples <- autosmc:::unconstrained_draws(drawn$target)
@@ -166,19 +177,30 @@ by_bridge <- function(drawn, seed, method) {
   c(bridge$logml, claimed, drawn$evaluations + evaluations)
 }
 
-by_bayesian_tools <- function(model, seed) {
+# The log likelihood, a function of a vector, and how often it was called.
+counted_likelihood <- function(model) {
   evaluations <- 0
+  name <- rep(names(model$parameters), lengths(model$parameters))
+  places <- split(seq_along(name), factor(name, names(model$parameters)))
+  list(
+    at = function(x) {
+      evaluations <<- evaluations + 1
+      # relist() would take most of the time
+      model$log_density(lapply(places, function(i) x[i])) - model$log_prior(x)
+    },
+    count = function() evaluations
+  )
+}
+
+by_bayesian_tools <- function(model, seed) {
   n <- length(unlist(model$parameters))
   positive <- rep(names(model$parameters), lengths(model$parameters)) %in% model$positive
-  log_likelihood <- function(x) {
-    evaluations <<- evaluations + 1
-    model$log_density(utils::relist(x, model$parameters)) - model$log_prior(x)
-  }
-  draw <- function(n = 1) t(replicate(n, model$draw_prior()))
+  likelihood <- counted_likelihood(model)
   setup <- BayesianTools::createBayesianSetup(
-    log_likelihood,
+    likelihood$at,
     prior = BayesianTools::createPrior(
-      density = model$log_prior, sampler = draw,
+      density = model$log_prior,
+      sampler = function(m = 1) t(replicate(m, model$from_cube(runif(n)))),
       lower = ifelse(positive, 0, -Inf), upper = rep(Inf, n)
     )
   )
@@ -187,7 +209,17 @@ by_bayesian_tools <- function(model, seed) {
   utils::capture.output(
     z <- softly(BayesianTools::marginalLikelihood(out, method = "Bridge"))
   )
-  c(z$ln.ML, NA, evaluations)
+  c(z$ln.ML, NA, likelihood$count())
+}
+
+by_ernest <- function(model, seed) {
+  n <- length(unlist(model$parameters))
+  likelihood <- counted_likelihood(model)
+  prior <- ernest::create_prior(point_fn = model$from_cube, names = paste0("p", seq_len(n)))
+  sampler <- softly(ernest::ernest_sampler(likelihood$at, prior, seed = seed))
+  run <- softly(ernest::generate(sampler, show_progress = FALSE))
+  last <- function(x) x[length(x)]
+  c(last(run$log_evidence), last(run$log_evidence_err), likelihood$count())
 }
 
 # The positive parameters by their logarithms, with the log Jacobian.
@@ -223,63 +255,86 @@ seconds_of <- function(code) sum(system.time(code)[c(1, 2, 4, 5)])
 
 # one table -------------------------------------------------------------------
 
-has <- function(package) requireNamespace(package, quietly = TRUE)
+needs <- list(
+  smc = character(), stan = c("rstan", "bridgesampling"), BayesianTools = "BayesianTools",
+  ernest = "ernest", Laplace = "RTMB"
+)
+rows_of_way <- list(stan = c("smc draws", "bridge normal", "bridge warp3"))
 seeds <- 1:4
 
-rows_of <- function(name) {
-  model <- models[[name]]
-  file <- file.path("bench", "stan", paste0(name, ".stan"))
-  target <- target_stan(file, model$data)
-  compiled <- if (has("rstan")) softly(rstan::stan_model(file))
-  rows <- list()
-  add <- function(method, run, before = function(seed) 0) {
-    out <- vapply(seeds, function(seed) {
-      value <- rep(NA_real_, 3)
-      seconds <- seconds_of(value <- tryCatch(run(seed), error = function(e) {
-        message(name, ", ", method, ": ", conditionMessage(e))
-        value
-      }))
-      c(value, seconds + before(seed))
-    }, numeric(4))
-    error <- out[1, ] - model$exact
-    row <- data.frame(
-      model = name, method = method, exact = model$exact,
-      rmse = sqrt(mean(error^2)), mean_error = mean(error), claimed = median(out[2, ]),
-      evaluations = median(out[3, ]), seconds = median(out[4, ])
-    )
-    print(row, digits = 4)
-    rows[[length(rows) + 1]] <<- row
-  }
-  add("smc", function(seed) by_smc(target, seed))
-  if (has("rstan")) {
-    drawn <- lapply(seeds, function(seed) draw_by_rstan(compiled, model, seed))
-    sampling <- function(seed) drawn[[seed]]$seconds
-    add("smc draws", function(seed) {
-      value <- by_smc(drawn[[seed]]$target, seed, "draws", scout = FALSE)
-      value + c(0, 0, drawn[[seed]]$evaluations)
-    }, sampling)
-    if (has("bridgesampling")) {
-      add("bridge normal", function(s) by_bridge(drawn[[s]], s, "normal"), sampling)
-      add("bridge warp3", function(s) by_bridge(drawn[[s]], s, "warp3"), sampling)
-    }
-  }
-  if (has("BayesianTools")) {
-    add("BayesianTools", function(seed) by_bayesian_tools(model, seed))
-  }
-  if (has("RTMB")) {
-    library(RTMB)
-    add("Laplace", function(seed) by_laplace(model))
-  }
-  do.call(rbind, rows)
+# run: a function of a seed, as above. before: seconds that were spent before, by seed.
+row_of <- function(name, method, run, before = numeric(length(seeds))) {
+  exact <- models[[name]]$exact
+  out <- vapply(seeds, function(seed) {
+    value <- rep(NA_real_, 3)
+    seconds <- seconds_of(value <- tryCatch(run(seed), error = function(e) {
+      message(name, ", ", method, ": ", conditionMessage(e))
+      value
+    }))
+    c(value, seconds + before[seed])
+  }, numeric(4))
+  ok <- is.finite(out[1, ])
+  error <- out[1, ok] - exact
+  row <- data.frame(
+    model = name, method = method, exact = exact, failed = sum(!ok),
+    rmse = sqrt(mean(error^2)), mean_error = mean(error), claimed = median(out[2, ok]),
+    evaluations = median(out[3, ok]), seconds = median(out[4, ])
+  )
+  print(row, digits = 4)
+  row
 }
 
-names <- commandArgs(TRUE)
-if (length(names) == 0) names <- names(models)
-table <- do.call(rbind, lapply(names, rows_of))
-file <- "bench/results/peers.csv"
-if (file.exists(file)) { # of the models that were not named
-  kept <- read.csv(file)
-  table <- rbind(kept[!kept$model %in% names, ], table)
+rows_of <- function(name, way) {
+  model <- models[[name]]
+  file <- file.path("bench", "stan", paste0(name, ".stan"))
+  if (way == "smc") {
+    target <- target_stan(file, model$data)
+    row_of(name, way, function(seed) by_smc(target, seed))
+  } else if (way == "stan") {
+    compiled <- softly(rstan::stan_model(file))
+    drawn <- lapply(seeds, function(seed) draw_by_rstan(compiled, model, seed))
+    seconds <- vapply(drawn, `[[`, 0, "seconds")
+    rbind(
+      row_of(name, "smc draws", function(seed) {
+        value <- by_smc(drawn[[seed]]$target, seed, "draws", scout = FALSE)
+        value + c(0, 0, drawn[[seed]]$evaluations)
+      }, seconds),
+      row_of(name, "bridge normal", function(s) by_bridge(drawn[[s]], s, "normal"), seconds),
+      row_of(name, "bridge warp3", function(s) by_bridge(drawn[[s]], s, "warp3"), seconds)
+    )
+  } else if (way == "BayesianTools") {
+    row_of(name, way, function(seed) by_bayesian_tools(model, seed))
+  } else if (way == "ernest") {
+    row_of(name, way, function(seed) by_ernest(model, seed))
+  } else {
+    library(RTMB)
+    row_of(name, way, function(seed) by_laplace(model))
+  }
 }
-table[-(1:2)] <- lapply(table[-(1:2)], signif, 6)
-write.csv(table, file, row.names = FALSE, quote = FALSE)
+
+# The rows of the table, those of `new` in place of older ones.
+keep_rows <- function(new) {
+  file <- "bench/results/peers.csv"
+  new[-(1:2)] <- lapply(new[-(1:2)], signif, 6)
+  table <- if (file.exists(file)) read.csv(file)
+  is_new <- paste(table$model, table$method) %in% paste(new$model, new$method)
+  table <- rbind(table[!is_new, ], new)
+  methods <- unlist(lapply(names(needs), function(way) {
+    if (is.null(rows_of_way[[way]])) way else rows_of_way[[way]]
+  }))
+  order <- order(match(table$model, names(models)), match(table$method, methods))
+  write.csv(table[order, ], file, row.names = FALSE, quote = FALSE)
+}
+
+asked <- commandArgs(TRUE)
+unknown <- setdiff(asked, c(names(models), names(needs)))
+if (length(unknown) > 0) stop("neither a model nor a way: ", toString(unknown))
+named <- function(all) if (any(asked %in% all)) intersect(all, asked) else all
+for (way in named(names(needs))) {
+  missing <- Filter(function(p) !requireNamespace(p, quietly = TRUE), needs[[way]])
+  if (length(missing) > 0) {
+    message(way, " is left out: ", toString(missing), " is not installed")
+  } else {
+    for (name in named(names(models))) keep_rows(rows_of(name, way)) # each as it is done
+  }
+}
