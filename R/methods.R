@@ -261,11 +261,11 @@ sigma.smc_fit <- does_not_apply("sigma", log_density_only)
 #' @export
 formula.smc_fit <- does_not_apply("formula", "Its model is {.code fit$target}.", of = "x")
 
-of_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
+what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
 
 #' @export
-mean.smc_fit <- does_not_apply("mean", of_draws, of = "x")
+mean.smc_fit <- does_not_apply("mean", what_has_draws, of = "x")
 
 #' @importFrom stats quantile
 #' @export
-quantile.smc_fit <- does_not_apply("quantile", of_draws, of = "x")
+quantile.smc_fit <- does_not_apply("quantile", what_has_draws, of = "x")

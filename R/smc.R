@@ -55,7 +55,7 @@
 #'   not even one can be run.
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
 #'   [kernel_rwmh()]; or by name, with the options' defaults, `"klmc"`, `"lmc"`, `"mala"` or
-#'   `"rwmh"`. NULL in `smc()` is KLMC, and MALA where the scout found several basins, and
+#'   `"rwmh"`. NULL in `smc()` and `smc_adapt()` is KLMC, and MALA where the scout found several basins, and
 #'   in a further pass where the diagnostic `edges` has failed. When step sizes are given in
 #'   the kernel there is nothing to tune,
 #'   and `smc()` makes the final run only. For `smc_run()`, whose step sizes come from the
@@ -439,7 +439,7 @@ smc_adapt <- function(
   whiten = TRUE,
   scout = whiten && max(rounds) > 0,
   max_steps = max(64, n_steps),
-  kernel = kernel_klmc(),
+  kernel = NULL,
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
   tuner = tuner_kl(),
@@ -452,7 +452,8 @@ smc_adapt <- function(
   call <- call_of("smc_adapt", match.call())
   target <- check_target(target, ...)
   check_n_steps(n_steps, schedule, missing(n_steps))
-  kernel <- check_kernel(kernel)
+  chooses_kernel <- is.null(kernel)
+  kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps)
   if (!needs_adapting(kernel, path)) {
@@ -469,12 +470,13 @@ smc_adapt <- function(
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
     checkpoint = checkpoint, progress = progress
   ))
+  sampler$chooses_kernel <- chooses_kernel
   sampler$progress <- new_progress(
     sampler$show_progress, n_runs_foreseen(plan, kernel),
     n_islands = 0
   )
   course <- once_each(adapt(sampler, path, plan))
-  sampler$reference <- course$best$reference
+  sampler <- sampler_of_best(sampler, course)
   plan$bridges <- makes_bridge(plan, kernel)
   new_fit(sampler, list(course = course), plan, call)
 }

@@ -64,7 +64,8 @@ compile_elsewhere <- function(program, makevars = NULL) {
 # The last line of a log, once there is one. `meanwhile()` is called from time to time.
 wait_for <- function(log, meanwhile = function() NULL, seconds = 3600) {
   deadline <- Sys.time() + seconds
-  last <- function() utils::tail(readLines(log, warn = FALSE), 1)
+  # the other session may not have made it yet
+  last <- function() if (file.exists(log)) utils::tail(readLines(log, warn = FALSE), 1)
   while (!any(grepl("^done|halted", last())) && Sys.time() < deadline) {
     meanwhile()
     Sys.sleep(0.1)
