@@ -45,6 +45,66 @@ fit_conditional <- function(points, L, n, genealogies) {
   }
 }
 
+# Whether a conditional fit holds for particles that it was not fitted to: fitted to one half of
+# them, it makes the other half likelier than a normal distribution does, in the mean of both
+# ways. Of many shapes that are tried some fit a few genealogies by chance. FALSE where the
+# halves are too small to tell.
+holds <- function(fit, points, is_first, n, genealogies) {
+  gains <- vapply(c(TRUE, FALSE), function(first) {
+    fitted <- half_of(points, is_first == first)
+    other <- half_of(points, is_first != first)
+    again <- if (!is.null(fitted)) fit_again(fit, fitted, n / 2, genealogies / 2)
+    if (is.null(again) || is.null(other)) {
+      return(NA_real_)
+    }
+    x <- sweep(other$x, 2, other$mean - fitted$mean, "+")
+    normal <- normal_in_points(fitted, fit_scale(fitted$x, fitted$w), genealogies / 2)
+    sum(other$w * (log_density_of(again, x) - log_normal(from_user(normal, x), normal$L)))
+  }, 0)
+  isTRUE(mean(gains, na.rm = TRUE) > 0)
+}
+
+# Some of the points, of mean 0; NULL where they are too few.
+half_of <- function(points, rows) {
+  w <- points$w[rows] / sum(points$w[rows])
+  if (!isTRUE(1 / sum(w^2) > max(rules$least_ess, ncol(points$x)))) {
+    return(NULL)
+  }
+  x <- points$x[rows, , drop = FALSE]
+  mean <- colSums(w * x)
+  list(
+    x = sweep(x, 2, mean), g = if (!is.null(points$g)) points$g[rows, , drop = FALSE],
+    w = w, mean = mean
+  )
+}
+
+# A fit of the same kind on the same variables.
+fit_again <- function(fit, points, n, genealogies) {
+  if (!is_neck(fit)) {
+    condition_on(points, fit$conditioning, n, genealogies)
+  } else if (!is.null(points$g)) {
+    neck_on(points, fit$conditioning, n, genealogies)
+  }
+}
+
+# The log density of a fit at x, but for a constant.
+log_density_of <- function(fit, x) {
+  u <- whitened(fit$L, sweep(x, 2, fit$centre))
+  if (is_neck(fit)) {
+    u <- u %*% fit$axes
+    half <- outer(u[, fit$conditioning], fit$centre_of_share, half_log_share, rate = fit$rate)
+    scale <- exp(sweep(half, 2, fit$bend, "*"))
+    scale <- sweep(scale, 2, fit$scale, "*")
+    z <- (u - sweep(exp(2 * half), 2, fit$pull, "*")) / scale
+    return(log_normal(z, fit$L) - rowSums(log(scale)))
+  }
+  conditioning <- u[, fit$conditioning, drop = FALSE]
+  log_scale <- tcrossprod(conditioning, fit$slope)
+  location <- tcrossprod(conditioning, fit$shift) + tcrossprod(conditioning^2 - 1, fit$curve)
+  z <- sweep(u * exp(-log_scale) - location, 2, fit$offset)
+  log_normal(z, fit$L) - rowSums(log_scale)
+}
+
 # Of several fits, some of which may be NULL; NULL for none.
 likeliest <- function(fits) {
   fits <- Filter(Negate(is.null), fits)

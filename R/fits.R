@@ -221,6 +221,11 @@ fit_shape <- function(record) {
   )
   points <- list(x = x, g = target_gradients(record, weighty$rows), w = w)
   conditional <- fit_conditional(points, moments$L, n, genealogies)
+  # particles of one genealogy stay together
+  is_first <- record$origins[weighty$rows] %% 2 == 0
+  if (!is.null(conditional) && !holds(conditional, points, is_first, n, genealogies)) {
+    conditional <- NULL
+  }
   shape <- add_tails(if (is.null(conditional)) normal else conditional, w, genealogies)
   student <- fit_student(x, w, moments$L, genealogies)
   is_student <- is.null(conditional) && isTRUE(student$criterion > shape$criterion)
@@ -254,12 +259,8 @@ present_criterion <- function(record, points, normal, student) {
     return(max(refit_mixture(record)$criterion, normal$criterion))
   }
   genealogies <- n_genealogies(record)
-  conditioning <- reference$conditional$conditioning
-  n <- 1 / sum(points$w^2)
-  present <- if (is_neck(reference$conditional)) {
-    if (!is.null(points$g)) neck_on(points, conditioning, n, genealogies)
-  } else if (!is.null(conditioning)) {
-    condition_on(points, conditioning, n, genealogies)
+  present <- if (!is.null(reference$conditional)) {
+    fit_again(reference$conditional, points, 1 / sum(points$w^2), genealogies)
   }
   if (is.null(present)) present <- normal
   if (!is.null(reference$tails)) present <- add_tails(present, points$w, genealogies)

@@ -55,10 +55,10 @@
 #'   not even one can be run.
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
 #'   [kernel_rwmh()]; or by name, with the options' defaults, `"klmc"`, `"lmc"`, `"mala"` or
-#'   `"rwmh"`. NULL in `smc()` and `smc_adapt()` is KLMC, and MALA where the scout found several basins, and
-#'   in a further pass where the diagnostic `edges` has failed. When step sizes are given in
-#'   the kernel there is nothing to tune,
-#'   and `smc()` makes the final run only. For `smc_run()`, whose step sizes come from the
+#'   `"rwmh"`. NULL in `smc()` and `smc_adapt()` is KLMC, and MALA where the scout
+#'   found several basins, and in a further pass where the diagnostic `edges` has failed. When
+#'   step sizes are given in the kernel there is nothing to tune, and `smc()` makes the final
+#'   run only. For `smc_run()`, whose step sizes come from the
 #'   schedule, the default is the kernel that the schedule's column `kernel` names, with its
 #'   other options by their defaults; without this column, KLMC when the schedule has
 #'   refreshment rates and LMC when not.
@@ -197,7 +197,8 @@
 #'     the reference may be a Student t instead. Necks are found by the gradients: where a
 #'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value
 #'     `z` and the gradient `g` is its scale at that very point. Kernels without gradients
-#'     have `log(abs(z))` alone, which is noisy.
+#'     have `log(abs(z))` alone, which is noisy. Such a fit is kept only where, made again
+#'     from one half of the particles, it makes the other half likelier.
 #'   * `normal`: a normal distribution from particles and gradients together.
 #'   * `location`: the last reference, moved to the mean.
 #'

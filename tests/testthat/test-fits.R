@@ -558,6 +558,50 @@ test_that("a conditional fit finds nothing in normals, rings and two modes", {
   }
 })
 
+test_that("a conditional fit is kept where it holds for particles that it has not seen", {
+  set.seed(11)
+  holds <- function(points, k, fit) {
+    n <- nrow(points$x)
+    first <- seq_len(n) %% 2 == 0
+    internal("holds")(internal(fit)(points, k, n, n), points, first, n, n)
+  }
+  as_points <- function(x, g) {
+    list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / nrow(x), nrow(x)))
+  }
+  funnel <- function(n) {
+    x <- cbind(rnorm(n), matrix(rnorm(3 * n), n) * exp(0.7 * 1:3 / 3))
+    x[, -1] <- x[, -1] * exp(0.7 * x[, 1])
+    y <- sweep(x[, -1], 2, exp(0.7 * 1:3 / 3), "/") * exp(-0.7 * x[, 1])
+    by_y <- -sweep(y, 2, exp(0.7 * 1:3 / 3), "/") * exp(-0.7 * x[, 1])
+    as_points(x, cbind(-x[, 1] + 0.7 * rowSums(y^2 - 1), by_y))
+  }
+  # a normal distribution, whose gradients are too rough for what few points seem to show
+  normal <- function(n, d) {
+    x <- matrix(rnorm(n * d), n)
+    as_points(x, -x + matrix(rnorm(n * d), n) / 2)
+  }
+  for (fit in c("condition_on", "neck_on")) {
+    expect_true(holds(funnel(800), 1L, fit))
+    # the halves are too small to tell
+    expect_false(holds(funnel(18), 1L, "condition_on"))
+  }
+  expect_false(holds(normal(400, 20), 1L, "condition_on"))
+})
+
+test_that("the log density of a fit is that by which it was chosen", {
+  set.seed(12)
+  n <- 3000
+  x <- cbind(rnorm(n), rnorm(n), rnorm(n))
+  x[, 2] <- (x[, 2] + x[, 1]^2 / 2) * exp(0.5 * x[, 1])
+  x <- sweep(x, 2, colMeans(x))
+  w <- rep(1 / n, n)
+  fit <- internal("condition_on")(list(x = x, w = w), 1L, n, n)
+  density <- sum(w * internal("log_density_of")(fit, x))
+  # the criterion is lower by what so many parameters gain by chance
+  expect_lt(fit$criterion, density)
+  expect_gt(fit$criterion, density - 12 * log(n) / (2 * n))
+})
+
 # The log density of a conditional reference, by its definition: x = mean + L u,
 # u_j = exp(slope_j . z_d) (z_j + offset_j + shift_j . z_d + curve_j . (z_d^2 - 1)),
 # where z_j ~ N(0, inflation_j^2).
