@@ -7,15 +7,17 @@
 #' Looks for the target by its gradients, before any particle is moved: the first stage
 #' of [smc()]. Paths of optimisation climb from random starts, some near and some far.
 #' Along each path normal distributions are tried, the best is refined by batch and
-#' match, and those that ended in different places are kept apart as basins. Then two
-#' thousand points around these are looked at, and four more paths start where the density
-#' most exceeds what was found: a narrow mode beside a wide one is seen so. What is found is
+#' match, and those that ended in different places are kept apart as basins. Where there are at
+#' most three variables, two thousand points around these are looked at, and four more paths
+#' start where the density most exceeds what was found: a narrow mode beside a wide one is seen
+#' so. What is found is
 #' proposed as a reference for [smc()], which lets it compete with the reference
 #' that the user gave.
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer). Where they end in different
-#'   basins twice as many are made; four more begin around what was found.
+#'   basins twice as many are made; with up to three variables four more begin around what
+#'   was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
@@ -76,7 +78,7 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
       found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts)))
     }
     found$normals <- refine_best(evaluate, basins_of(found$normals))
-    if (length(found$normals) > 0) {
+    if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
       found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
     }
     # what was refined comes first: the bounds of the others may be higher by luck
