@@ -93,6 +93,17 @@ static void test_gamma(void) {
   }
 }
 
+/* The first of many draws z are those of a few. */
+static void check_own_draws(const smc_reference *q, const uint32_t key[2],
+                            const double *z) {
+  double fewer[20];
+  long differ = 0;
+  smc_reference_sample(q, key, 2, 10, fewer);
+  for (int j = 0; j < 20; j++)
+    differ += z[j] != fewer[j];
+  CHECK_NONE(differ, 20, "a draw does not depend on the number of particles");
+}
+
 /* Two components of two dimensions: W has the inverse of the factor of the
  * covariance. */
 static const double mix_weights[2] = {0.3, 0.7};
@@ -147,13 +158,9 @@ static void test_mixture_draws(void) {
   enum { n = 40000 };
   const uint32_t key[2] = {5, 11};
   smc_reference q = mixture();
-  double *z = take_doubles(2 * n), *fewer = take_doubles(2 * 10);
+  double *z = take_doubles(2 * n);
   smc_reference_sample(&q, key, 2, n, z);
-  smc_reference_sample(&q, key, 2, 10, fewer);
-  long differ = 0;
-  for (int j = 0; j < 20; j++)
-    differ += z[j] != fewer[j];
-  CHECK_NONE(differ, 20, "a draw does not depend on the number of particles");
+  check_own_draws(&q, key, z);
   sample first = {0}, second = {0}, product = {0};
   for (int k = 0; k < n; k++) {
     sample_add(&first, z[2 * k]);
@@ -171,7 +178,6 @@ static void test_mixture_draws(void) {
   CHECK_NEAR(sample_mean(&second), mean[1], 4.5 * sample_error(&second));
   CHECK_NEAR(sample_mean(&product), cross, 4.5 * sample_error(&product));
   free(z);
-  free(fewer);
 }
 
 /* In two dimensions P(|z|^2 > s) = (1 + s / df)^(-df / 2), and the angle is
@@ -180,15 +186,11 @@ static void test_draws(void) {
   enum { n = 40000 };
   static const double dfs[] = {0.5, 1.5, 4.0, 1000.0};
   const uint32_t key[2] = {3, 9};
-  double *z = take_doubles(2 * n), *fewer = take_doubles(2 * 10);
+  double *z = take_doubles(2 * n);
   for (int i = 0; i < 4; i++) {
     smc_reference q = student(dfs[i]);
     smc_reference_sample(&q, key, 2, n, z);
-    smc_reference_sample(&q, key, 2, 10, fewer);
-    long differ = 0;
-    for (int j = 0; j < 20; j++)
-      differ += z[j] != fewer[j];
-    CHECK_NONE(differ, 20, "a draw does not depend on the number of particles");
+    check_own_draws(&q, key, z);
     for (double p = 0.05; p < 1.0; p += 0.15) {
       double limit = dfs[i] * (pow(p, -2.0 / dfs[i]) - 1.0);
       double beyond = 0.0, upper = 0.0;
@@ -202,7 +204,6 @@ static void test_draws(void) {
     }
   }
   free(z);
-  free(fewer);
 }
 
 void test_reference(void) {
