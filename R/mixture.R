@@ -99,9 +99,9 @@ fit_basins <- function(record) {
   if (!is_mixture(record$reference)) {
     return(NULL)
   }
-  other <- fit_shape(record)
   again <- refit_mixture(record)
-  if (again$criterion > again$normal_criterion && !isTRUE(other$gain > 0)) {
+  # the search for a shape takes longest, and so comes last
+  if (again$criterion > again$normal_criterion && !isTRUE(fit_shape(record)$gain > 0)) {
     list(reference = again$reference, gain = 0)
   }
 }

@@ -75,16 +75,7 @@ test_that("a mixture is fitted to points, without components that have none", {
 
 test_that("a narrow mode beside a wide one has its part of the evidence", {
   skip_on_cran()
-  log_part <- function(x, at, sd) -((x[, 1] - at)^2 + x[, 2]^2) / (2 * sd^2) - 2 * log(sd)
-  density <- function(x) {
-    log(exp(log_part(x, -3, 1)) + exp(log_part(x, 3, 0.1))) - log(4 * pi)
-  }
-  gradient <- function(x) {
-    share <- plogis(log_part(x, 3, 0.1) - log_part(x, -3, 1))
-    pull <- function(at, sd) -cbind(x[, 1] - at, x[, 2]) / sd^2
-    (1 - share) * pull(-3, 1) + share * pull(3, 0.1)
-  }
-  target <- target_function(density, 2, gradient, vectorized = TRUE)
+  target <- mixture_target(rbind(c(-3, 0), c(3, 0)), c(1, 0.1), c(0.5, 0.5))
   for (seed in 1:3) {
     fit <- calmly(smc(target, seed = seed))
     expect_s3_class(fit$reference, "smc_reference_mixture")

@@ -41,29 +41,6 @@ two_modes <- function(d = 2, at = 10) {
   )
 }
 
-# Normal distributions with these means (a row each), standard deviations and weights.
-mixture_target <- function(means, sds, weights) {
-  d <- ncol(means)
-  parts <- function(x) {
-    vapply(seq_along(sds), function(k) {
-      log(weights[k]) - rowSums(sweep(x, 2, means[k, ])^2) / (2 * sds[k]^2) -
-        d * log(sds[k]) - d / 2 * log(2 * pi)
-    }, numeric(nrow(x)))
-  }
-  total <- function(at) log(rowSums(exp(at - apply(at, 1, max)))) + apply(at, 1, max)
-  target_function(
-    function(x) total(matrix(parts(x), nrow(x))), d,
-    gradient = function(x) {
-      at <- matrix(parts(x), nrow(x))
-      share <- exp(at - total(at))
-      Reduce(`+`, lapply(seq_along(sds), function(k) {
-        -share[, k] * sweep(x, 2, means[k, ]) / sds[k]^2
-      }))
-    },
-    vectorized = TRUE
-  )
-}
-
 # what it finds -----------------------------------------------------------------
 
 test_that("a normal distribution is found exactly, wherever and however wide it is", {
