@@ -187,13 +187,18 @@ fit_by_moments <- function(record, weighty) {
 # fewer of them than dimensions.
 weighted_factor <- function(record, weighty) {
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
-  if (1 / sum(weighty$w^2) < max(rules$least_ess, ncol(x))) {
+  moments <- moments_of(x, weighty$w)
+  if (!is.null(moments)) c(moments, list(centred = sweep(x, 2, moments$mean)))
+}
+
+# The same of the rows of x with normalised weights w, which are NaN where none has any.
+moments_of <- function(x, w) {
+  if (!isTRUE(1 / sum(w^2) >= max(rules$least_ess, ncol(x)))) {
     return(NULL)
   }
-  mean <- colSums(weighty$w * x)
-  centred <- sweep(x, 2, mean)
-  L <- fit_scale(centred, weighty$w, mean)
-  if (!is.null(L)) list(mean = mean, L = L, centred = centred)
+  mean <- colSums(w * x)
+  L <- fit_scale(sweep(x, 2, mean), w, mean)
+  if (!is.null(L)) list(mean = mean, L = L)
 }
 
 # A reference that is not normal, where particles are likelier so: conditional, with tails,

@@ -118,7 +118,7 @@ refit_mixture <- function(record) {
   reference <- record$reference
   mixture <- fit_mixture(without_cover(reference$mixture), z, w)
   n_parameters <- (length(mixture$weights) - 1) * (1 + d + d * (d + 1) / 2)
-  normal <- normal_of_points(z, w)
+  normal <- moments_of(z, w)
   of_frame <- sum(log(diag(reference$chol)))
   inner <- lapply(seq_along(mixture$weights), function(k) {
     normal <- component(mixture, k)
@@ -144,7 +144,9 @@ fit_mixture <- function(mixture, z, w) {
   for (step in seq_len(rules$em_steps)) {
     parts <- log_components(mixture, z)
     belongs <- exp(parts - log_mixture(mixture, z)) * w
-    normals <- lapply(seq_len(ncol(belongs)), function(k) normal_of_points(z, belongs[, k]))
+    normals <- lapply(seq_len(ncol(belongs)), function(k) {
+      moments_of(z, belongs[, k] / sum(belongs[, k]))
+    })
     found <- !vapply(normals, is.null, NA)
     if (!any(found)) {
       return(mixture)
@@ -152,15 +154,4 @@ fit_mixture <- function(mixture, z, w) {
     mixture <- as_mixture(normals[found], colSums(belongs)[found])
   }
   mixture
-}
-
-# The moments of weighted points; NULL where they are too few.
-normal_of_points <- function(z, w) {
-  w <- w / sum(w)
-  if (!isTRUE(1 / sum(w^2) > max(rules$least_ess, ncol(z)))) {
-    return(NULL)
-  }
-  mean <- colSums(w * z)
-  L <- fit_scale(sweep(z, 2, mean), w, mean)
-  if (!is.null(L)) list(mean = mean, L = L)
 }
