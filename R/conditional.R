@@ -92,11 +92,13 @@ log_density_of <- function(fit, x) {
   u <- whitened(fit$L, sweep(x, 2, fit$centre))
   if (is_neck(fit)) {
     u <- u %*% fit$axes
-    half <- outer(u[, fit$conditioning], fit$centre_of_share, half_log_share, rate = fit$rate)
-    scale <- exp(sweep(half, 2, fit$bend, "*"))
-    scale <- sweep(scale, 2, fit$scale, "*")
-    z <- (u - sweep(exp(2 * half), 2, fit$pull, "*")) / scale
-    return(log_normal(z, fit$L) - rowSums(log(scale)))
+    half <- outer(u[, fit$conditioning[1]], fit$centre_of_share, half_log_share, rate = fit$rate)
+    log_scale <- sweep(sweep(half, 2, fit$bend, "*"), 2, log(fit$scale), "+")
+    if (!is.null(fit$slope)) {
+      log_scale <- log_scale + tcrossprod(u[, fit$conditioning], fit$slope)
+    }
+    z <- (u - sweep(exp(2 * half), 2, fit$pull, "*")) * exp(-log_scale)
+    return(log_normal(z, fit$L) - rowSums(log_scale))
   }
   conditioning <- u[, fit$conditioning, drop = FALSE]
   log_scale <- tcrossprod(conditioning, fit$slope)
@@ -205,6 +207,7 @@ condition_on <- function(points, conditioning, n, genealogies) {
   x <- points$x
   w <- points$w
   d <- ncol(x)
+  conditioning <- sort(conditioning) # or their factor is not triangular in all coordinates
   followers <- setdiff(seq_len(d), conditioning)
   among_conditioning <- fit_scale(x[, conditioning, drop = FALSE], w)
   if (is.null(among_conditioning)) {

@@ -381,10 +381,17 @@ conditional_maps <- function(conditional) {
 }
 
 neck_maps <- function(neck) {
+  d <- length(neck$scale)
   list(
-    list(name = "affine", mean = numeric(length(neck$scale)), sd = neck$scale),
+    if (!is.null(neck$slope)) {
+      list(
+        name = "conditional", conditioning = neck$conditioning - 1,
+        shift = 0 * neck$slope, slope = neck$slope
+      )
+    },
+    list(name = "affine", mean = numeric(d), sd = neck$scale),
     c(
-      list(name = "neck", variable = neck$conditioning - 1, centre = neck$centre_of_share),
+      list(name = "neck", variable = neck$conditioning[1] - 1, centre = neck$centre_of_share),
       neck[c("rate", "bend", "pull")]
     ),
     list(name = "rotation", axes = neck$axes)

@@ -129,8 +129,9 @@ rules <- list(
   # deviation, a variance, a precision, and of the root of this.
   neck_slopes = c(1, 0.5, -0.5, -1),
   # Centres that are tried, in standard deviations of the variable. The last are those of
-  # funnels, which do not open where particles have been. A choice.
-  neck_centres = c(seq(-3, 3, by = 0.25), 4, 6, 10),
+  # funnels, which do not open where particles have been, the first those of what is only
+  # there open. A choice.
+  neck_centres = c(-10, -6, -4, seq(-3, 3, by = 0.25), 4, 6, 10),
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.
