@@ -30,7 +30,7 @@ fit_conditional <- function(points, L, n, genealogies) {
     ))
   }
   found <- find()
-  neck <- likeliest_neck(points, views[[1]], found, n, genealogies)
+  neck <- find_neck(points, views[[1]], found, n, genealogies)
   repeat {
     next_best <- likeliest(lapply(found, function(k) {
       condition_on(points, c(best$conditioning, k), n, genealogies)

@@ -2,21 +2,29 @@
 # with it, on the other nothing depends on it, as in hierarchies that are written as they
 # are. See src/map_neck.c and src/map_rotation.c.
 
-# The likeliest neck on one of the variables found, or on that with which the others turn; and
-# where scales still depend on something, on its difference with that. NULL for none.
-likeliest_neck <- function(points, view, found, n, genealogies) {
+# The best neck on one of the variables found, or on that with which the others turn, or on
+# the difference of one with the logarithm of another scale. NULL for none.
+find_neck <- function(points, view, found, n, genealogies) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
   tried <- unique(c(found, find_turning(view, points$w)))
-  neck <- likeliest(lapply(tried, function(k) neck_on(points, k, n, genealogies)))
-  if (is.null(neck)) {
-    return(NULL)
+  neck <- best_neck(lapply(tried, function(k) neck_on(points, k, n, genealogies)))
+  if (is.null(neck) || ncol(points$x) < 3) {
+    return(neck)
   }
-  left <- find_scaling(points$x, points$w, list(neck[c("z", "g")]), neck$conditioning, n)
-  likeliest(c(list(neck), lapply(left, function(level) {
+  level <- find_level(points, neck$conditioning)
+  best_neck(list(neck, if (!is.null(level)) {
     neck_on(points, c(neck$conditioning, level), n, genealogies)
-  })))
+  }))
+}
+
+# Of several necks, some of which may be NULL: what explains the gradients is right also where
+# no point has been; otherwise the likeliest.
+best_neck <- function(necks) {
+  necks <- Filter(Negate(is.null), necks)
+  left <- vapply(necks, `[[`, 0, "left")
+  if (any(left < rules$linear_gradients)) necks[[which.min(left)]] else likeliest(necks)
 }
 
 # The particles given one of their coordinates, k = variables[1], or given two, of which the
@@ -37,25 +45,23 @@ neck_on <- function(points, variables, n, genealogies) {
   if (n < rules$points_per_dimension * ncol(points$x) || length(others) == 0 || is.null(line)) {
     return(NULL)
   }
-  likeliest(list(
-    neck_in(NULL, points, variables, line, n, genealogies),
-    if (n >= 2 * rules$points_per_dimension * ncol(points$x)) {
-      frame <- frame_by_precision(points, others, line)
-      if (!is.null(frame)) neck_in(frame, points, variables, line, n, genealogies)
-    }
-  ))
+  linear <- if (n >= 2 * rules$points_per_dimension * ncol(points$x)) {
+    neck_by_gradients(points, others, line, n)
+  }
+  if (isTRUE(linear$left < rules$linear_gradients)) {
+    return(linear)
+  }
+  by_moments <- function(frame = NULL) {
+    neck_by_moments(points, others, line, n, genealogies, frame)
+  }
+  likeliest(list(linear, if (!is.null(linear)) by_moments(linear$frame), by_moments()))
 }
 
-# The same in a frame; in that by moments, made anew in each sweep, where it is NULL.
-neck_in <- function(frame, points, variables, line, n, genealogies) {
-  d <- ncol(points$x)
-  others <- setdiff(seq_len(d), variables)
-  by_moments <- is.null(frame)
+# Location and scale in a frame, and where none is given its axes, in turn.
+neck_by_moments <- function(points, others, line, n, genealogies, given = NULL) {
   neck <- NULL
   for (sweep in seq_len(rules$location_sweeps)) {
-    if (by_moments) {
-      frame <- frame_of(points, others, line, neck$log_scale)
-    }
+    frame <- if (is.null(given)) frame_of(points, others, line, neck$log_scale) else given
     if (is.null(frame)) {
       return(NULL)
     }
@@ -64,21 +70,7 @@ neck_in <- function(frame, points, variables, line, n, genealogies) {
       return(NULL)
     }
   }
-  z <- (frame$u - neck$location) * exp(-neck$log_scale)
-  scale <- sqrt(colSums(points$w * z^2))
-  fit <- neck_in_all(neck, frame, scale, line, variables)
-  in_all <- function(of_variables, of_others) {
-    all <- matrix(0, nrow(points$x), d)
-    all[, variables] <- of_variables
-    all[, others] <- of_others
-    all
-  }
-  fit$z <- in_all(line$u, sweep(z, 2, scale, "/"))
-  # but for the variables
-  fit$g <- in_all(0, sweep(frame$g * exp(neck$log_scale), 2, scale, "*"))
-  log_density <- log_normal(fit$z, fit$L) - rowSums(neck$log_scale) - sum(log(scale))
-  fit$criterion <- sum(points$w * log_density) - neck$n_parameters * log(n) / (2 * n)
-  if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
+  neck_in_all(neck, frame, points, others, line, n)
 }
 
 # The variables of a neck, in the order of coordinates: x = L axes u, where the first column of
@@ -92,7 +84,7 @@ line_of <- function(points, variables) {
   if (is.null(L)) {
     return(NULL)
   }
-  line <- list(coordinates = coordinates, L = L)
+  line <- list(variables = variables, coordinates = coordinates, L = L)
   if (length(variables) == 1) {
     return(c(line, list(u = x / L[1], sd = L[1], axes = diag(1), level = 0 * x[, 1], level_by = 0)))
   }
@@ -130,50 +122,6 @@ frame_of <- function(points, others, line, log_scale) {
   )
 }
 
-# The same for others that are normal given the variables, with the precision
-# A exp(-2 rate t_1) + B exp(-2 rate t_2), where t_1 are values of the variable and t_2 of the
-# level: then gradients are linear in them, and least squares finds A and B from any points.
-# NULL where there is no such frame.
-frame_by_precision <- function(points, others, line) {
-  tried <- lapply(rules$neck_slopes * line$sd, precision_by_gradients, points, others, line)
-  best <- unlist(tried[which.min(lapply(tried, `[[`, "left"))], recursive = FALSE)
-  L <- tryCatch(t(chol(chol2inv(chol(best$first + best$second)))), error = function(e) NULL)
-  if (is.null(L)) {
-    return(NULL)
-  }
-  Q <- eigen(crossprod(L, best$first %*% L), symmetric = TRUE)$vectors
-  list(
-    L = L, Q = Q, flexible = cbind(1, line$u, line$u[, 1]^2 - 1),
-    u = whitened(L, points$x[, others, drop = FALSE]) %*% Q,
-    g = points$g[, others, drop = FALSE] %*% L %*% Q
-  )
-}
-
-# The two parts of the precision, A and B, at the mean of the exponentials; and the share of
-# the gradients' mean square that is left.
-precision_by_gradients <- function(rate, points, others, line) {
-  part <- function(at) {
-    precision <- exp(-2 * rate * at)
-    precision / sum(points$w * precision)
-  }
-  first <- part(line$u[, 1] + line$level)
-  second <- part(line$level)
-  # gradients are about as large as the precision
-  x <- cbind(1, points$x[, others, drop = FALSE]) / (first + second)
-  g <- points$g[, others, drop = FALSE] / (first + second)
-  design <- cbind(first * x, second * x)
-  if (!all(is.finite(design), is.finite(g))) {
-    return(list(left = Inf))
-  }
-  by <- regress(design, g, points$w)
-  of_part <- function(rows) -(by$coefficients[rows, ] + t(by$coefficients[rows, ])) / 2
-  list(
-    first = of_part(1 + seq_along(others)),
-    second = of_part(ncol(x) + 1 + seq_along(others)),
-    left = mean(colSums(points$w * by$residuals^2) / colSums(points$w * g^2))
-  )
-}
-
 # How the covariance of z changes with t. For a normal z of covariance exp(2 S t) the
 # gradient is -exp(-2 S t) z, so that of z + g = 2 sinh(S t) e and z - g = 2 cosh(S t) e,
 # with e standard normal, the one is about S t times the other: their moments are about a
@@ -200,7 +148,6 @@ fit_neck <- function(frame, w, line, neck, n, genealogies) {
   lines <- fit_lines(exp(2 * neck$half_log_share), frame$u, w, neck$log_scale, genealogies)
   neck$origin <- lines$origin
   neck$pull <- lines$slope
-  neck$location <- frame$u - lines$residuals
   neck$n_parameters <- sum(neck$bend) + sum(neck$pull != 0) + 1 # centres, pulls, the rate
   neck
 }
@@ -256,32 +203,143 @@ best_share <- function(log_scale, w, line, n) {
     )
   })
   best <- tried[[which.max(vapply(tried, `[[`, 0, "explained"))]]
-  best$half_log_share <- vapply(best$centre, function(centre) {
-    half_log_share(t, centre, best$rate)
-  }, numeric(length(t)))
+  best$half_log_share <- half_log_shares(line, best)
   best$log_scale <- sweep(best$half_log_share, 2, best$bend, "*") + outer(line$level, best$slope)
   best
+}
+
+half_log_shares <- function(line, neck) {
+  outer(line$u[, 1], neck$centre, half_log_share, rate = neck$rate)
 }
 
 half_log_share <- function(z_k, centre, rate) {
   stats::plogis(2 * rate * (z_k - centre), log.p = TRUE) / 2
 }
 
-# The parameters for all coordinates.
-neck_in_all <- function(neck, frame, scale, line, variables) {
-  d <- length(scale) + length(variables)
-  others <- setdiff(seq_len(d), variables)
+# The fit for all coordinates, as condition_on() returns it.
+neck_in_all <- function(neck, frame, points, others, line, n) {
+  d <- ncol(points$x)
+  share <- exp(2 * neck$half_log_share)
+  location <- sweep(sweep(share, 2, neck$pull, "*"), 2, neck$origin, "+")
+  z <- (frame$u - location) * exp(-neck$log_scale)
+  scale <- sqrt(colSums(points$w * z^2))
   of_others <- function(x, of_variables = 0) replace(rep(of_variables, d), others, x)
   L <- axes <- matrix(0, d, d)
   L[line$coordinates, line$coordinates] <- line$L
   L[others, others] <- frame$L
-  axes[line$coordinates, variables] <- line$axes
+  axes[line$coordinates, line$variables] <- line$axes
   axes[others, others] <- frame$Q
-  list(
-    kind = "neck", conditioning = variables, rate = neck$rate,
+  fit <- list(
+    kind = "neck", conditioning = line$variables, rate = neck$rate,
     centre_of_share = of_others(neck$centre), bend = of_others(neck$bend),
     pull = of_others(neck$pull), scale = of_others(scale, 1), axes = axes,
     slope = if (any(neck$slope != 0)) outer(of_others(neck$slope), line$level_by),
-    L = L, centre = drop(L %*% axes %*% of_others(neck$origin))
+    L = L, centre = drop(L %*% axes %*% of_others(neck$origin)),
+    z = matrix(0, nrow(points$x), d), g = matrix(0, nrow(points$x), d)
+  )
+  fit$z[, line$variables] <- line$u
+  fit$z[, others] <- sweep(z, 2, scale, "/")
+  fit$g[, others] <- sweep(frame$g * exp(neck$log_scale), 2, scale, "*") # but for the variables
+  log_density <- log_normal(fit$z, fit$L) - rowSums(neck$log_scale) - sum(log(scale))
+  fit$criterion <- sum(points$w * log_density) - neck$n_parameters * log(n) / (2 * n)
+  fit$left <- if (is.null(neck$left)) 1 else neck$left # of the gradients; not known by moments
+  fit$frame <- frame
+  if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
+}
+
+# by gradients ----------------------------------------------------------------
+
+# A neck for others that are normal given the variables, with the precision
+# A exp(-2 rate t_1) + B exp(-2 rate t_2), where t_1 are values of the variable and t_2 of the
+# level: then gradients are linear in them, and least squares finds A and B, and with them
+# axes, centres and pulls, exactly, from points anywhere. `left` is the share of the gradients'
+# mean square that it leaves. NULL where A + B is no precision.
+neck_by_gradients <- function(points, others, line, n) {
+  best <- best_precision(points, others, line)
+  L <- tryCatch(t(chol(chol2inv(chol(best$A + best$B)))), error = function(e) NULL)
+  if (is.null(L)) {
+    return(NULL)
+  }
+  part <- eigen(crossprod(L, best$A %*% L), symmetric = TRUE) # of A in the precision
+  by_axis <- function(x) drop(crossprod(part$vectors, crossprod(L, x)))
+  frame <- list(
+    L = L, Q = part$vectors,
+    flexible = cbind(1, line$u, line$u[, 1]^2 - 1),
+    u = whitened(L, points$x[, others, drop = FALSE]) %*% part$vectors,
+    g = points$g[, others, drop = FALSE] %*% L %*% part$vectors
+  )
+  # where one part of the precision is next to nothing, location and scale follow the other
+  widest <- max(abs(rules$neck_centres))
+  centre <- (stats::qlogis(pmin(pmax(part$values, 0), 1)) + best$log_ratio) / (2 * best$rate)
+  bends <- abs(centre) < widest
+  low <- sign(best$rate) * centre <= -widest # nothing of A
+  centre <- pmin(pmax(centre, -widest), widest)
+  at_A <- ifelse(low, 0, by_axis(best$a) / part$values)
+  at_B <- ifelse(bends | low, by_axis(best$b) / (1 - part$values), at_A)
+  at_A <- ifelse(low, at_B, at_A)
+  neck <- list(
+    rate = best$rate, centre = centre, bend = rep(1, length(others)),
+    slope = rep(best$rate * any(line$level != 0), length(others)),
+    origin = at_A, pull = at_B - at_A, left = best$left
+  )
+  neck$half_log_share <- half_log_shares(line, neck)
+  neck$log_scale <- neck$half_log_share + outer(line$level, neck$slope)
+  variance <- colSums(points$w * neck$log_scale^2) - colSums(points$w * neck$log_scale)^2
+  if (!any(variance > rules$least_log_scale)) {
+    return(NULL)
+  }
+  neck$n_parameters <- sum(bends) + sum(neck$pull != 0) + 1
+  neck_in_all(neck, frame, points, others, line, n)
+}
+
+# That by the rate that leaves least.
+best_precision <- function(points, others, line) {
+  tried <- lapply(rules$neck_slopes * line$sd, precision_by_gradients, points, others, line)
+  unlist(tried[which.min(lapply(tried, `[[`, "left"))], recursive = FALSE)
+}
+
+# The coordinate of the others that, as the logarithm of a scale, explains most of what a neck
+# on k leaves of the gradients: there a change of its own precision shows first. NULL for none.
+find_level <- function(points, k) {
+  others <- setdiff(seq_len(ncol(points$x)), k)
+  line <- line_of(points, k)
+  best <- if (!is.null(line)) best_precision(points, others, line)
+  if (is.null(best$left_over)) {
+    return(NULL)
+  }
+  x <- points$x[, others, drop = FALSE]
+  explained <- colSums(points$w * x * rowSums(best$left_over * best$by_B))^2 /
+    colSums(points$w * x^2 * rowSums(best$by_B^2))
+  others[which.max(explained)]
+}
+
+# The gradients as -(A x - a) exp(-2 rate t_1) - (B x - b) exp(-2 rate t_2), both exponentials
+# over their means, whose logarithms differ by log_ratio; and what this leaves, and the part of
+# B, both over the size of the precision.
+precision_by_gradients <- function(rate, points, others, line) {
+  part <- function(at) {
+    precision <- exp(-2 * rate * at)
+    mean <- sum(points$w * precision)
+    list(of_mean = precision / mean, log_mean = log(mean))
+  }
+  of_A <- part(line$u[, 1] + line$level)
+  of_B <- part(line$level)
+  # gradients are about as large as the precision
+  size <- of_A$of_mean + of_B$of_mean
+  x <- cbind(1, points$x[, others, drop = FALSE]) / size
+  g <- points$g[, others, drop = FALSE] / size
+  design <- cbind(of_A$of_mean * x, of_B$of_mean * x)
+  if (!all(is.finite(design), is.finite(g))) {
+    return(list(left = Inf))
+  }
+  by <- regress(design, g, points$w)
+  rows_of_B <- ncol(x) + seq_len(ncol(x))
+  symmetric <- function(rows) -(by$coefficients[rows, ] + t(by$coefficients[rows, ])) / 2
+  list(
+    rate = rate, A = symmetric(1 + seq_along(others)), a = by$coefficients[1, ],
+    B = symmetric(rows_of_B[-1]), b = by$coefficients[rows_of_B[1], ],
+    log_ratio = of_B$log_mean - of_A$log_mean,
+    left_over = by$residuals, by_B = design[, rows_of_B] %*% by$coefficients[rows_of_B, ],
+    left = mean(colSums(points$w * by$residuals^2) / colSums(points$w * g^2))
   )
 }
