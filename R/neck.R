@@ -70,6 +70,7 @@ neck_by_moments <- function(points, others, line, n, genealogies, given = NULL) 
       return(NULL)
     }
   }
+  neck$by_gradients <- FALSE
   neck_in_all(neck, frame, points, others, line, n)
 }
 
@@ -148,7 +149,6 @@ fit_neck <- function(frame, w, line, neck, n, genealogies) {
   lines <- fit_lines(exp(2 * neck$half_log_share), frame$u, w, neck$log_scale, genealogies)
   neck$origin <- lines$origin
   neck$pull <- lines$slope
-  neck$n_parameters <- sum(neck$bend) + sum(neck$pull != 0) + 1 # centres, pulls, the rate
   neck
 }
 
@@ -216,13 +216,18 @@ half_log_share <- function(z_k, centre, rate) {
   stats::plogis(2 * rate * (z_k - centre), log.p = TRUE) / 2
 }
 
-# The fit for all coordinates, as condition_on() returns it.
+# The fit for all coordinates, as condition_on() returns it; and `left`, the share of the
+# gradients' mean square that it does not explain, and the frame.
 neck_in_all <- function(neck, frame, points, others, line, n) {
   d <- ncol(points$x)
   share <- exp(2 * neck$half_log_share)
   location <- sweep(sweep(share, 2, neck$pull, "*"), 2, neck$origin, "+")
   z <- (frame$u - location) * exp(-neck$log_scale)
   scale <- sqrt(colSums(points$w * z^2))
+  if (neck$by_gradients) {
+    # as of a match with gradients: exact from points that are no draws
+    scale <- sqrt(scale / sqrt(colSums(points$w * (frame$g * exp(neck$log_scale))^2)))
+  }
   of_others <- function(x, of_variables = 0) replace(rep(of_variables, d), others, x)
   L <- axes <- matrix(0, d, d)
   L[line$coordinates, line$coordinates] <- line$L
@@ -241,8 +246,10 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   fit$z[, others] <- sweep(z, 2, scale, "/")
   fit$g[, others] <- sweep(frame$g * exp(neck$log_scale), 2, scale, "*") # but for the variables
   log_density <- log_normal(fit$z, fit$L) - rowSums(neck$log_scale) - sum(log(scale))
-  fit$criterion <- sum(points$w * log_density) - neck$n_parameters * log(n) / (2 * n)
-  fit$left <- if (is.null(neck$left)) 1 else neck$left # of the gradients; not known by moments
+  n_parameters <- sum(neck$bend) + sum(neck$pull != 0) + 1 # centres, pulls, the rate
+  fit$criterion <- sum(points$w * log_density) - n_parameters * log(n) / (2 * n)
+  # gradients are -z where the fit is exact
+  fit$left <- mean((colSums(points$w * (fit$z + fit$g)^2) / colSums(points$w * fit$g^2))[others])
   fit$frame <- frame
   if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
 }
@@ -252,8 +259,8 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
 # A neck for others that are normal given the variables, with the precision
 # A exp(-2 rate t_1) + B exp(-2 rate t_2), where t_1 are values of the variable and t_2 of the
 # level: then gradients are linear in them, and least squares finds A and B, and with them
-# axes, centres and pulls, exactly, from points anywhere. `left` is the share of the gradients'
-# mean square that it leaves. NULL where A + B is no precision.
+# axes, centres and pulls, exactly, from points anywhere. NULL where A + B is no precision, or
+# where hardly anything depends on the variables.
 neck_by_gradients <- function(points, others, line, n) {
   best <- best_precision(points, others, line)
   L <- tryCatch(t(chol(chol2inv(chol(best$A + best$B)))), error = function(e) NULL)
@@ -273,14 +280,13 @@ neck_by_gradients <- function(points, others, line, n) {
   centre <- (stats::qlogis(pmin(pmax(part$values, 0), 1)) + best$log_ratio) / (2 * best$rate)
   bends <- abs(centre) < widest
   low <- sign(best$rate) * centre <= -widest # nothing of A
-  centre <- pmin(pmax(centre, -widest), widest)
-  at_A <- ifelse(low, 0, by_axis(best$a) / part$values)
-  at_B <- ifelse(bends | low, by_axis(best$b) / (1 - part$values), at_A)
-  at_A <- ifelse(low, at_B, at_A)
+  at_A <- by_axis(best$a) / part$values
+  at_B <- by_axis(best$b) / (1 - part$values)
   neck <- list(
-    rate = best$rate, centre = centre, bend = rep(1, length(others)),
+    rate = best$rate, centre = pmin(pmax(centre, -widest), widest),
+    bend = rep(1, length(others)), by_gradients = TRUE,
     slope = rep(best$rate * any(line$level != 0), length(others)),
-    origin = at_A, pull = at_B - at_A, left = best$left
+    origin = ifelse(low, at_B, at_A), pull = ifelse(bends, at_B - at_A, 0)
   )
   neck$half_log_share <- half_log_shares(line, neck)
   neck$log_scale <- neck$half_log_share + outer(line$level, neck$slope)
@@ -288,7 +294,6 @@ neck_by_gradients <- function(points, others, line, n) {
   if (!any(variance > rules$least_log_scale)) {
     return(NULL)
   }
-  neck$n_parameters <- sum(bends) + sum(neck$pull != 0) + 1
   neck_in_all(neck, frame, points, others, line, n)
 }
 

@@ -132,8 +132,8 @@ rules <- list(
   # funnels, which do not open where particles have been, the first those of what is only
   # there open. A choice.
   neck_centres = c(-10, -6, -4, seq(-3, 3, by = 0.25), 4, 6, 10),
-  # Share of the gradients' mean square that a neck by gradients may leave, to be taken without
-  # another look: what it says of places without points is then right. A choice.
+  # Share of the gradients' mean square that a neck may leave, to count as exact: then it is right
+  # also where no point has been. A choice; exact ones leave 1e-7 and less.
   linear_gradients = 1e-4,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),

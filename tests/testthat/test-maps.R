@@ -39,10 +39,15 @@ neck$conditional$axes <- local({
   axes[-3, -3] <- qr.Q(qr(matrix(rnorm(9), 3)))
   axes
 })
+two_scales <- neck
+two_scales$conditional$conditioning <- c(3, 1)
+two_scales$conditional[c("bend", "pull", "slope")] <- list(
+  c(0, 0.3, 0, 1), c(0, 0.5, 0, -0.4), cbind(c(0, 0.3, 0, 0.2), c(0, -0.2, 0, 0.1))
+)
 closing <- neck # on the other side
 closing$conditional$rate <- -0.5
 references <- list(
-  shaped, uncurved, neck, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
+  shaped, uncurved, neck, two_scales, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
   reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian()
 )
 

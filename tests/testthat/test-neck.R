@@ -68,17 +68,23 @@ log_reference <- function(reference, x) {
       }
       drop(point$z)
     }
-    # given the conditioning variable the map is affine in the others
+    # given the conditioning variables the map is affine in the others, and these are affine
+    # in their own coordinates
     k <- reference$conditional$conditioning
+    axes <- reference$conditional$axes
+    of_k <- (reference$chol %*% if (is.null(axes)) diag(d) else axes)[k, k, drop = FALSE]
     z <- numeric(d)
-    z[k] <- (at[k] - image(z)[k]) / reference$chol[k, k]
+    z[k] <- solve(of_k, (at - image(z))[k])
     origin <- image(z)
     others <- setdiff(seq_len(d), k)
     slopes <- vapply(others, function(j) (image(replace(z, j, 1)) - origin)[others], at[others])
     z[others] <- solve(slopes, (at - origin)[others])
-    sum(dnorm(z, log = TRUE)) - log(abs(det(slopes))) - log(reference$chol[k, k])
+    sum(dnorm(z, log = TRUE)) - log(abs(det(slopes))) - log(abs(det(of_k)))
   })
 }
+
+# The line of a neck on a variable with these values.
+line_at <- function(t) list(u = cbind(t), sd = 1, level = 0 * t)
 
 test_that("the axes along which a scale changes are found from few points", {
   set.seed(1)
@@ -101,8 +107,8 @@ test_that("a neck is looked for on the coordinate with which the others turn", {
   view <- list(z = internal("whitened")(L, points$x), g = points$g %*% L)
   expect_identical(internal("find_turning")(view, points$w), 2L)
   # also where nothing else has found it
-  fit <- internal("likeliest_neck")(points, view, NULL, 2000, 2000)
-  expect_identical(fit$conditioning, 2L)
+  fit <- internal("find_neck")(points, view, NULL, 2000, 2000)
+  expect_identical(fit$conditioning[1], 2L)
   # but not by so few draws that gradients match any of them
   d <- ncol(points$x)
   expect_null(internal("neck_on")(points, 2L, 2 * d - 1, 2 * d - 1))
@@ -124,7 +130,7 @@ test_that("scales along a neck are those of residuals that make up for their lev
     best_share(log_scale, ...)
   }
   frame <- list(flexible = cbind(t, t^2), u = u, g = g)
-  with_internals(list(best_share = spy), internal("fit_neck")(frame, w, t, 1, NULL, n, n))
+  with_internals(list(best_share = spy), internal("fit_neck")(frame, w, line_at(t), NULL, n, n))
   line <- lm(u ~ t + I(t^2), weights = w)
   off <- residuals(line) / sqrt(1 - hatvalues(line))
   expect_equal(seen, log(abs(off / g)) / 2, ignore_attr = TRUE)
@@ -138,11 +144,91 @@ test_that("a scale follows a share where that explains enough of it, and more th
   noise <- rep(c(1, -1), n / 2)
   # all of a large variance; all of a small one; and 2 % of one, where chance gives 4.6 %
   log_scale <- cbind(share, flat, share + 7 * sd(share) * noise)
-  best <- internal("best_share")(log_scale, rep(1 / n, n), t, 1, n)
+  best <- internal("best_share")(log_scale, rep(1 / n, n), line_at(t), n)
   expect_identical(best$rate, 1)
   expect_identical(best$centre[1:2], c(0, -3))
   expect_identical(best$bend, c(1, 0, 0))
   expect_equal(best$half_log_share[, 1], share)
+})
+
+test_that("a scale may also follow the level", {
+  n <- 400
+  set.seed(8)
+  line <- list(u = cbind(rnorm(n)), sd = 0.7, level = rnorm(n))
+  share <- internal("half_log_share")(line$u[, 1], centre = 0.5, rate = 0.7)
+  log_scale <- cbind(share + 0.7 * line$level, share)
+  best <- internal("best_share")(log_scale, rep(1 / n, n), line, n)
+  expect_identical(best$centre, c(0.5, 0.5))
+  expect_equal(best$slope, c(0.7, 0), ignore_attr = TRUE)
+  expect_equal(best$log_scale, log_scale, ignore_attr = TRUE)
+})
+
+# Effects theta_j ~ N(0, tau^2) and means of m measurements of each, of unknown noise sigma:
+# (log tau, log sigma, theta). Given both scales all is normal.
+log_two_scales <- function(x, m = 4) {
+  theta <- x[, -(1:2), drop = FALSE]
+  n <- nrow(x)
+  dnorm(x[, 1], -0.5, 1, log = TRUE) + dnorm(x[, 2], 0, 1, log = TRUE) +
+    rowSums(matrix(dnorm(theta, 0, exp(x[, 1]), log = TRUE), n)) +
+    rowSums(matrix(dnorm(theta, rep(y, each = n), exp(x[, 2]) / sqrt(m), log = TRUE), n))
+}
+
+gradient_two_scales <- function(x, m = 4) {
+  theta <- x[, -(1:2), drop = FALSE]
+  of_prior <- theta / exp(2 * x[, 1])
+  off <- sweep(theta, 2, y)
+  of_noise <- m * off / exp(2 * x[, 2])
+  cbind(
+    rowSums(of_prior * theta) - J - x[, 1] - 0.5, rowSums(of_noise * off) - J - x[, 2],
+    -of_prior - of_noise
+  )
+}
+
+test_that("gradients that are linear given two scales make a neck that is exact everywhere", {
+  set.seed(9)
+  # points anywhere, not draws
+  x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
+  points <- list(
+    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 200, 200)
+  )
+  expect_identical(internal("find_level")(points, 1L), 2L)
+  expect_identical(internal("find_level")(points, 2L), 1L)
+  for (variables in list(1:2, 2:1)) {
+    neck <- internal("neck_by_gradients")(points, 2 + 1:J, internal("line_of")(points, variables), 200)
+    reference <- internal("new_shaped_reference")(colMeans(x), neck)
+    reference$inflation <- NULL
+    at <- cbind(rep(c(-4, 1, 2), each = 20), rep(c(1, -3, 2), each = 20), matrix(rnorm(60 * J), 60))
+    log_ratio <- log_two_scales(at) - log_reference(reference, at)
+    expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
+    # the same by the function that the fits are checked with
+    by_fit <- internal("log_density_of")(neck, sweep(at, 2, colMeans(x)))
+    expect_equal(by_fit - (J + 2) / 2 * log(2 * pi), log_reference(reference, at))
+  }
+})
+
+test_that("a neck on the difference of two scales comes before one on a single scale", {
+  set.seed(10)
+  scales <- cbind(rnorm(400, -0.3, 0.5), rnorm(400, 0, 0.3))
+  share <- exp(2 * scales[, 1]) / (exp(2 * scales[, 1]) + exp(2 * scales[, 2]) / 4)
+  noise <- sqrt(share) * exp(scales[, 2]) / 2 * rnorm(400 * J)
+  x <- cbind(scales, matrix(share * rep(y, each = 400) + noise, 400))
+  points <- list(
+    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 400, 400)
+  )
+  view <- list(z = points$x, g = points$g)
+  neck <- internal("find_neck")(points, view, 1L, 400, 400)
+  expect_setequal(neck$conditioning, 1:2)
+  single <- internal("neck_on")(points, 1L, 400, 400)
+  expect_gt(single$left, 100 * neck$left)
+})
+
+test_that("normal gradients make no neck", {
+  set.seed(11)
+  x <- matrix(rnorm(200 * 4), 200) %*% matrix(rnorm(16), 4)
+  precision <- solve(crossprod(matrix(rnorm(20), 5)))
+  points <- list(x = sweep(x, 2, colMeans(x)), g = -x %*% precision, w = rep(1 / 200, 200))
+  neck <- internal("neck_by_gradients")(points, 2:4, internal("line_of")(points, 1L), 200)
+  expect_null(neck)
 })
 
 test_that("a neck is fitted to a hierarchy, closer than any other shape", {
