@@ -124,8 +124,10 @@ beta_binomial <- target_posterior(
   function(p) dbinom(7, 10, p, log = TRUE),
   function(p) dbeta(p, 2, 3, log = TRUE),
   dim = 1,
-  gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
-  gradient_prior = function(p) 1 / p - 2 / (1 - p),
+  gradient = list(
+    likelihood = function(p) 7 / p - 3 / (1 - p),
+    prior = function(p) 1 / p - 2 / (1 - p)
+  ),
   vectorized = TRUE, names = "p", lower = 0, upper = 1
 )
 log_z_beta_binomial <- lbeta(2 + 7, 3 + 3) - lbeta(2, 3) + lchoose(10, 7)

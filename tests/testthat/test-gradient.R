@@ -187,7 +187,7 @@ test_that("differences in place of a gradient are not checked", {
   expect_identical(suppressMessages(verdict(target)), NA_character_)
   half <- target_posterior(
     normal_density, normal_density,
-    dim = 2, gradient_prior = function(x) x
+    dim = 2, gradient = list(prior = function(x) x)
   )
   expect_identical(suppressMessages(verdict(half)), NA_character_)
   # a gradient in the attribute is the user's own
