@@ -418,13 +418,13 @@ for (kind in names(failing)) {
       }
     }
     in_use <- function() c(r = bytes_in_use(), process = resident_bytes())
-    fail(5)
-    growth <- vapply(1:4, function(i) {
+    fail(3)
+    growth <- vapply(1:3, function(i) {
       before <- in_use()
-      fail(5)
+      fail(3)
       in_use() - before
     }, c(r = 0, process = 0))
-    least <- apply(growth, 1, min) / 15 # an error
+    least <- apply(growth, 1, min) / 9 # an error
     expect_lt(least[["r"]], 4e3)
     expect_lt(least[["process"]], 70e3)
     expect_identical(counted_totals()$live, 0)

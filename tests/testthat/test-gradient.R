@@ -113,7 +113,7 @@ test_that("smc() stops at a wrong gradient, and names the variable", {
 })
 
 test_that("the scout says what it found, at a few evaluations that are counted", {
-  for (seed in 1:5) {
+  for (seed in 1:3) {
     expect_identical(verdict(changed_target(identity), seed), "right")
     expect_identical(verdict(changed_target(function(g) -g), seed), "wrong")
   }

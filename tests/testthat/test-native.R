@@ -152,7 +152,7 @@ test_that("the data of a target outlive a garbage collection", {
     "normal", "autosmc_test", 3,
     init = "normal_init", data = mean_of_three + 0
   )
-  gctorture2(50)
+  gctorture2(250)
   on.exit(gctorture2(0))
   fit <- quick_run(target)
   gctorture2(0)
