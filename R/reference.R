@@ -228,8 +228,10 @@ format_location_and_scale <- function(reference) {
 #' target <- target_posterior(
 #'   log_likelihood, log_prior,
 #'   dim = 1,
-#'   gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
-#'   gradient_prior = function(p) 1 / p - 1 / (1 - p),
+#'   gradient = list(
+#'     likelihood = function(p) 7 / p - 3 / (1 - p),
+#'     prior = function(p) 1 / p - 1 / (1 - p)
+#'   ),
 #'   vectorized = TRUE, names = "p", lower = 0, upper = 1
 #' )
 #' prior <- reference_function(

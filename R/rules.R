@@ -4,17 +4,21 @@ rules <- list(
   # scout ----------------------------------------------------------------------
   # Paths start from scales of 1 to this: data in raw units have coefficients in the hundreds.
   widest_start = 100,
-  # A quasi-Newton path has at most so many points; paths on regressions take less. A choice.
+  # A quasi-Newton path has at most so many points; paths on regressions take less, and eight
+  # that take all cost a hundredth of a fit.
   most_path_evals = 150,
-  # A start where the target is impossible is halved so often: 2^-30 of it is nearly 0. A choice.
+  # A start where the target is impossible is halved so often: 2^-30 of it is 0 within 1e-7.
   most_start_halvings = 30,
-  # A path ends where its next step can gain no more log density than this. A choice.
+  # A path ends where its next step can gain no more log density than the least error that a
+  # fit claims (`least_bridge_error`).
   path_tolerance = 1e-4,
-  # Pairs of differences that the path remembers of the curvature. A choice, common for L-BFGS.
+  # Pairs of differences that the path remembers of the curvature: 3 to 20 serve, say Nocedal
+  # and Wright (2006), and here memory is no matter.
   n_pairs = 20,
-  # Points of a path at which a normal is tried, spread evenly, the last among them. A choice.
+  # Points of a path at which a normal is tried, spread evenly, the last among them. With the
+  # draws for each, eight paths take 1,000 evaluations, about as many as they have points.
   n_candidates = 25,
-  # Draws for the bound of each candidate of a path: only a ranking, made again later. A choice.
+  # Draws for the bound of each candidate of a path: only a ranking, made again later.
   n_bound_draws = 5,
   # A batch has as many draws as dimensions, from this ...
   least_batch = 16,
@@ -30,7 +34,8 @@ rules <- list(
   least_gain = 0.1,
   # So many of the best normals are refined further: the first of them may not end best. A choice.
   n_refined = 3,
-  # Normals whose means are closer than this, in sds of either, are the same basin. A choice.
+  # Normals whose means are closer than this, in sds of either, are the same basin: two that
+  # are as far apart have an eighth of their mass in common.
   basin_distance = 3,
   # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
@@ -47,26 +52,29 @@ rules <- list(
   outside = c(1.5, 15),
   # Paths from those of them that most exceed what was found. A choice.
   n_outside_paths = 4L,
-  # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic. A choice.
+  # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic, and a
+  # factor of 250 variables takes 5 million operations.
   largest_dense = 250,
   # Paths, and twice as many where they disagree. A choice; seven served in the first trials.
   n_starts = 8L,
   # gradients ------------------------------------------------------------------
   # Draws of the best normal at which the gradient is checked. A choice.
   n_gradient_points = 4,
-  # Differences are taken over this part of the normal's width, ...
+  # Differences are taken over this part of the normal's width, where what a central one
+  # leaves out is a sixth of the square, 0.2 % of a slope that changes as much, ...
   widest_difference = 0.1,
-  # ... and over parts of it, to tell a rough density from a wrong gradient. A choice.
+  # ... and over parts of it, to tell a rough density from a wrong gradient: what is left out
+  # falls by 64 each time.
   shorter_difference = 1 / 8,
   # No closer than this, relative to the point: rounding would rule. A choice.
   narrowest_difference = 4e-8,
-  # Two differences that agree to this have settled. A choice.
+  # Two differences that agree to this have settled: half of what the widest leaves out.
   settled_slope = 1e-3,
-  # A gradient further than this from a settled difference is wrong. A choice.
+  # A gradient further than this from a settled difference is wrong: five times as far.
   wrong_slope = 5e-3,
   # Other widths, by which a wrong slope must be wrong too. A choice.
   confirming_steps = c(0.9, 0.8, 0.7),
-  # Rounding errors of a difference, in units of the last place. A choice.
+  # Rounding errors of a difference, in units of the last place: a sum of 64 terms has as many.
   rounding_slack = 8,
   # Restarts of the search for a mode. A choice.
   most_climbs = 5,
@@ -90,7 +98,8 @@ rules <- list(
   lower_barrier = 0.8,
   # The draws' variance in units of the reference's; above it the reference is too narrow.
   settled_width = 1,
-  # Standard errors by which a variance must be too large; it is the largest of all. A choice.
+  # Standard errors by which a variance must be too large. Chance alone gives that to one of
+  # 740, and it is the largest of all.
   width_errors = 3,
   # A barrier higher by no more than 5 % may be so by chance. A choice.
   equal_barrier = 1.05,
@@ -101,7 +110,7 @@ rules <- list(
   # fits -----------------------------------------------------------------------
   # Particles with a smaller share of the largest weight are left out: one at -2617 spoilt a fit.
   least_weight = 1e-12,
-  # Below this effective sample size nothing is fitted. A choice.
+  # Below this effective sample size nothing is fitted: means are off by a third of an sd.
   least_ess = 10,
   # A reference is not moved where draws are twice as wide: of two modes it left one behind.
   widest_moved = 4,
@@ -121,9 +130,9 @@ rules <- list(
   shape_work = 1e6,
   # But no fewer rows than this. A choice.
   least_rows = 2048,
-  # Leverage of a point, where there is hardly a residual left to correct. A choice.
+  # Leverage of a point, above which half of the digits of its residual are rounding.
   most_leverage = 1 - 1e-8,
-  # Times that conditional location and scale are fitted in turn; they settle in three. A choice.
+  # Times that conditional location and scale are fitted in turn; they settle in three.
   location_sweeps = 4,
   # Slopes of log scales that are tried for a neck: those by the logarithm of a standard
   # deviation, a variance, a precision, and of the root of this.
@@ -143,7 +152,8 @@ rules <- list(
   genealogies_per_dimension = 2,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. A choice.
   points_per_dimension = 2,
-  # Standard errors of skewness or kurtosis, above which a coordinate is not normal. A choice.
+  # Standard errors of skewness or kurtosis, above which a coordinate is not normal: chance
+  # alone gives that to one of 16,000.
   odd_moment = 4,
   # Tails that are heavier are a Student t's. A choice.
   heaviest_tail = 0.2,
@@ -184,10 +194,10 @@ rules <- list(
   # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,
   # checkpoints ----------------------------------------------------------------
-  # Relative difference of numbers that were computed alike on other machines. A choice: what a
-  # person changes differs by more.
+  # Relative difference of numbers that were computed alike on other machines: far above
+  # rounding, and what a person changes differs by more.
   same_setting = 1e-6,
-  # The same of the log density at one point, whose rounding errors are far smaller. A choice.
+  # The same of the log density at one point: a million times the rounding of a double.
   same_density = 1e-10,
   # bridge ---------------------------------------------------------------------
   # Islands from which a bridge is made: two in each half, so that its error can be told.
@@ -205,7 +215,7 @@ rules <- list(
   # diagnostics ----------------------------------------------------------------
   # From so many islands on one that makes up half of the mean is suspicious.
   least_islands = 4,
-  # Share of the mean that one island may make up. A choice.
+  # Share of the mean that one island may make up: with more, the rest is of no account.
   largest_share = 0.5,
   # Scatter over prediction: 0.5 % (Gaussian) and 1.5 % (Brownian) of 200 good fits have more.
   suspicious_scatter = 1.8,
@@ -215,7 +225,7 @@ rules <- list(
   scatter_rounding = 1e-7,
   # Chance that a right fit fails; limits of 4 to 5 told 46 wrong fits from 19 right ones.
   gradient_level = 1e-4,
-  # Independent draws from which a standard error can be told. A choice.
+  # Independent draws from which a standard error can be told: from 20 to a sixth.
   least_genealogies = 20,
   # Root mean square t: 19 of 64 wrong and 5 of 140 right fits of hard shapes have more.
   stein = 3,
@@ -227,7 +237,7 @@ rules <- list(
   largest_edge = 0.05,
   # An estimate this many errors below what a normal proves is too low.
   bound_errors = 3,
-  # Draws for a final bound: its error is an eleventh of the log ratios' sd. A choice.
+  # Draws for a final bound: its error is an eleventh of the log ratios' sd.
   n_bound_checks = 128,
   # A normal vector is longer than sqrt(d) + 3 by a chance below 1e-4.
   basin_radius = 3,
@@ -235,16 +245,19 @@ rules <- list(
   basin_part = 10,
   # Evidence, as a share, that basins without draws may have. A choice.
   basin_missed = 0.02,
-  # Decimal logarithm of the widest sd of a normal that is not taken for improper. A choice.
+  # Decimal logarithm of the widest sd of a normal that is not taken for improper: wider, a
+  # double has four digits left for a variable of the size of one.
   widest_proper = 12,
-  # Rounds that predict a larger scatter prove nothing by a high estimate. A choice.
+  # Rounds that predict a larger scatter prove nothing by a high estimate: with this sd one of
+  # 44 is high by 1 or more.
   sure_round = 0.5,
   # Rounds tune, and are biased by a little: so much is forgiven. A choice.
   round_margin = 0.05,
-  # Errors by which bridge and SMC may differ: beyond them one of the two is wrong. A choice.
+  # Errors by which bridge and SMC may differ: chance alone gives more to one of 16,000.
   errors_of_estimates = 4,
   # A pass that raises the estimate by more than this beyond the errors is not the last. A choice.
   rise_of_pass = 0.02,
-  # Errors by which a round may have found more: the largest of several is compared. A choice.
+  # Errors by which a round may have found more: as for bridge and SMC, and the largest of
+  # several is compared.
   round_errors = 4
 )

@@ -121,9 +121,10 @@ kernel_of_schedule <- function(schedule) {
 #'   the first counts; where there are none, the last round that was used.
 #' @param n_steps number of steps (positive integer); NULL for twice the global
 #'   barrier, rounded up, which is the length that Syed et al. recommend.
-#' @param max_steps at most so many steps (positive integer). The barrier that LMC
-#'   meets grows with the number of steps, so that without a limit the schedule
-#'   would double in every round.
+#' @param max_steps where `n_steps` is NULL, at most so many steps (whole number of at
+#'   least 2), by default as many as in the rounds of [smc()]. The barrier that LMC meets
+#'   grows with the number of steps, so that without a limit the schedule would double in
+#'   every round.
 #' @return The temperatures: a numeric vector that rises from 0 to 1.
 #' @source Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
 #'   sequential Monte Carlo samplers*; the inverse of the cumulative barrier is a
@@ -134,11 +135,11 @@ kernel_of_schedule <- function(schedule) {
 #' schedule <- schedule_barrier(fit)
 #' smc_adapt(target, schedule = schedule, n_particles = 256, rounds = 0)
 #' @export
-schedule_barrier <- function(fit, n_steps = NULL, max_steps = 256) {
+schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
   check_class(fit, "fit", "smc_fit", "smc()")
   max_steps <- check_count(max_steps, "max_steps", min = 2)
   if (!is.null(n_steps)) {
-    n_steps <- min(check_count(n_steps, "n_steps"), max_steps)
+    n_steps <- check_count(n_steps, "n_steps")
   }
   steps <- fit$steps
   final <- steps$run == "final"
@@ -184,8 +185,10 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
 #' the temperatures is biased; the runs after it use what was found.
 #'
 #' @param ess the fraction (number in (0, 1)).
-#' @param max_steps at most so many steps (positive integer); the last of them goes
-#'   to temperature 1 whatever the effective sample size.
+#' @param max_steps at most so many steps (positive integer). The last of them goes to
+#'   temperature 1 whatever the effective sample size, so the estimate of a run that comes
+#'   there is worth little. That is why the limit is far above what a run should take, and
+#'   above that of the rounds of [smc()], whose temperatures are spread over the steps there are.
 #' @return An object of class `smc_schedule_adaptive`, for the argument `schedule` of
 #'   [smc()] and [smc_adapt()].
 #' @examples

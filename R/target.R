@@ -59,8 +59,10 @@ new_target <- function(
 #'       function(beta) sum(dnorm(x$y, x$X %*% beta, log = TRUE)),
 #'       function(beta) sum(dnorm(beta, log = TRUE)),
 #'       dim = ncol(x$X), names = colnames(x$X),
-#'       gradient_likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
-#'       gradient_prior = function(beta) -beta
+#'       gradient = list(
+#'         likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
+#'         prior = function(beta) -beta
+#'       )
 #'     )
 #'   }
 #'   ```

@@ -51,9 +51,8 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
     routine,
     dll = "autosmc",
     dim = length(described$unconstrained),
-    init = paste0(routine, "_init"),
+    init = paste0(routine, c("_init", "_release")),
     data = data,
-    release = paste0(routine, "_release"),
     names = bracketed(described$unconstrained)
   )
   target$label <- paste0("BridgeStan's library `", library$dll, "`")

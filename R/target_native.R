@@ -10,18 +10,17 @@
 #' @param log_density the routine (string): a function of type
 #'   `autosmc_target_fn`. Or what [getNativeSymbolInfo()] returns, such as the
 #'   objects that `useDynLib(package, .registration = TRUE)` makes; then `dll` is
-#'   not needed. `init` and `release` may be given so too.
+#'   not needed. `init` may be given so too.
 #' @param dll the library (string): the name of a library loaded with
 #'   [dyn.load()], without its path and ending, or of an installed package. What
 #'   [dyn.load()] returns will do as well.
 #' @param dim the dimension (positive integer).
-#' @param init an optional routine (string) of type `autosmc_init_fn`, in the
-#'   same library, that turns the R object `data` into the context that
-#'   `log_density` is given. Called once at the start of every run.
+#' @param init NULL; or a routine of the same library (string) of type `autosmc_init_fn`
+#'   that turns the R object `data` into the context that `log_density` is given. It is
+#'   called once at the start of every run. Or two routines (two strings, or a list of two):
+#'   the second, of type `autosmc_release_fn`, frees the context. It is called once at the
+#'   end of every run, also after an error or an interrupt.
 #' @param data any R object, for `init`. It needs `init`.
-#' @param release an optional routine (string) of type `autosmc_release_fn` that
-#'   frees the context. Called once at the end of every run, also after an error
-#'   or an interrupt. It needs `init`.
 #' @param names names of the variables (character vector of length `dim`); NULL
 #'   for `x1`, `x2`, ....
 #' @param lower,upper bounds of the variables, as in [target_function()]: the
@@ -67,8 +66,8 @@
 #'   A package instead says `LinkingTo: autosmc` in its `DESCRIPTION`, and
 #'   registers the routine with `R_registerRoutines()`.
 #'
-#'   A context that is allocated with `malloc()` in `init` is freed by `release`;
-#'   one from `R_alloc()` frees itself. Routines are called on R's main thread
+#'   A context that is allocated with `malloc()` in `init` is freed by the
+#'   second routine of `init`; one from `R_alloc()` frees itself. Routines are called on R's main thread
 #'   and may call R, and `Rf_error()` too.
 #' @section Errors: Of class `autosmc_error_input` when a library or a routine is
 #'   not found. In a run, of class `autosmc_error_target` when the routine
@@ -87,7 +86,6 @@ target_native <- function(
   dim,
   init = NULL,
   data = NULL,
-  release = NULL,
   names = NULL,
   lower = -Inf,
   upper = Inf
@@ -96,10 +94,9 @@ target_native <- function(
   if (inherits(log_density, "NativeSymbolInfo")) {
     dll <- log_density$dll[["name"]]
   }
-  routines <- list(
-    log_density = check_routine(log_density, "log_density"),
-    init = if (!is.null(init)) check_routine(init, "init"),
-    release = if (!is.null(release)) check_routine(release, "release")
+  routines <- c(
+    list(log_density = check_routine(log_density, "log_density")),
+    check_init(init)
   )
   if (missing(dll)) {
     abort(
@@ -112,14 +109,8 @@ target_native <- function(
     abort("{.arg dim} is missing: it must be a positive whole number.", "input")
   }
   dim <- check_count(dim, "dim")
-  if (is.null(init) && !(is.null(data) && is.null(release))) {
-    abort(
-      c(
-        "{.arg data} and {.arg release} need {.arg init}.",
-        "i" = "Only {.arg init} makes the context that they are about."
-      ),
-      "input"
-    )
+  if (is.null(init) && !is.null(data)) {
+    abort("{.arg data} needs {.arg init}, the routine that it is for.", "input")
   }
   target <- new_target(
     dim,
@@ -216,6 +207,18 @@ check_library <- function(dll) {
 # The name of a routine.
 check_routine <- function(x, arg) {
   check_string(if (inherits(x, "NativeSymbolInfo")) x$name else x, arg)
+}
+
+# list(init, release): the names of the routines that make a context and free it, or NULL.
+check_init <- function(init) {
+  if (is.null(init) || inherits(init, "NativeSymbolInfo")) {
+    init <- list(init)
+  }
+  if (!length(init) %in% 1:2) {
+    abort_argument(init, "init", "NULL, or one routine or two")
+  }
+  check <- function(x) if (!is.null(x)) check_routine(x, "init")
+  list(init = check(init[[1]]), release = if (length(init) == 2) check(init[[2]]))
 }
 
 # The plain address of a routine. withRegistrationInfo = FALSE matters: with it

@@ -19,9 +19,9 @@
 #'   point, with `n` numbers as its value. Both are called at all points. The
 #'   values may carry the gradient in their attribute `"gradient"`.
 #' @param dim the dimension (positive integer).
-#' @param gradient_likelihood,gradient_prior functions of the same argument: the
-#'   gradients of the two, each a numeric vector of length `dim` (vectorised: an
-#'   `n x dim` matrix); or NULL.
+#' @param gradient the gradients: a list of the functions `likelihood` and `prior`, or of
+#'   one of them; or NULL. Each is a function of the same argument, with a numeric vector of
+#'   length `dim` as its value (vectorised: an `n x dim` matrix).
 #' @param vectorized whether all the functions take all points at once (TRUE or
 #'   FALSE).
 #' @param names,lower,upper names and bounds of the variables, as in
@@ -36,8 +36,10 @@
 #'   log_likelihood = function(p) dbinom(7, 10, p, log = TRUE),
 #'   log_prior = function(p) dbeta(p, 2, 2, log = TRUE),
 #'   dim = 1,
-#'   gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
-#'   gradient_prior = function(p) 1 / p - 1 / (1 - p),
+#'   gradient = list(
+#'     likelihood = function(p) 7 / p - 3 / (1 - p),
+#'     prior = function(p) 1 / p - 1 / (1 - p)
+#'   ),
 #'   names = "p", lower = 0, upper = 1
 #' )
 #' target
@@ -47,20 +49,17 @@ target_posterior <- function(
   log_likelihood,
   log_prior,
   dim,
-  gradient_likelihood = NULL,
-  gradient_prior = NULL,
+  gradient = NULL,
   vectorized = FALSE,
   names = NULL,
   lower = -Inf,
   upper = Inf
 ) {
+  gradient <- check_gradients(gradient)
   sum_target(
     list(
-      new_term(
-        log_likelihood, gradient_likelihood,
-        "log_likelihood", "gradient_likelihood"
-      ),
-      new_term(log_prior, gradient_prior, "log_prior", "gradient_prior")
+      new_term(log_likelihood, gradient$likelihood, "log_likelihood", "gradient$likelihood"),
+      new_term(log_prior, gradient$prior, "log_prior", "gradient$prior")
     ),
     dim,
     vectorized,
@@ -69,4 +68,20 @@ target_posterior <- function(
     upper,
     label = "posterior of R functions"
   )
+}
+
+# A list with a name for each of its elements; new_term() looks at these themselves.
+check_gradients <- function(gradient) {
+  parts <- c("likelihood", "prior")
+  if (is.null(gradient)) {
+    return(list())
+  }
+  of_parts <- is.list(gradient) && !anyDuplicated(names(gradient)) &&
+    length(names(gradient)) == length(gradient) && all(names(gradient) %in% parts)
+  if (!of_parts) {
+    abort_argument(
+      gradient, "gradient", "NULL, or a list of the functions `likelihood` and `prior` or of one of them"
+    )
+  }
+  gradient
 }

@@ -76,9 +76,8 @@ counted_target <- function(dim = 2, mode = "never", at = 0) {
     "counted",
     native_library(),
     dim,
-    init = "counted_init",
-    data = c(match(mode, modes) - 1, at),
-    release = "counted_release"
+    init = c("counted_init", "counted_release"),
+    data = c(match(mode, modes) - 1, at)
   )
 }
 

@@ -1,5 +1,21 @@
 # Small runs, and what is said of them in several files.
 
+# testthat looks for differences, to show them, even where there are none, and takes
+# milliseconds for it. Most of the suite's expectations are of these two kinds.
+expect_identical <- function(object, expected, ...) {
+  if (identical(object, expected)) {
+    return(succeed())
+  }
+  testthat::expect_identical(
+    object, expected, ...,
+    label = deparse1(substitute(object)), expected.label = deparse1(substitute(expected))
+  )
+}
+
+expect_true <- function(object, info = NULL, label = deparse1(substitute(object))) {
+  if (isTRUE(object)) succeed() else testthat::expect_true(object, info = info, label = label)
+}
+
 # A standard normal in d dimensions: its log evidence is d / 2 log(2 pi).
 normal_density <- function(x) -sum(x^2) / 2
 normal_gradient <- function(x) -x
@@ -124,8 +140,10 @@ beta_binomial <- target_posterior(
   function(p) dbinom(7, 10, p, log = TRUE),
   function(p) dbeta(p, 2, 3, log = TRUE),
   dim = 1,
-  gradient_likelihood = function(p) 7 / p - 3 / (1 - p),
-  gradient_prior = function(p) 1 / p - 2 / (1 - p),
+  gradient = list(
+    likelihood = function(p) 7 / p - 3 / (1 - p),
+    prior = function(p) 1 / p - 2 / (1 - p)
+  ),
   vectorized = TRUE, names = "p", lower = 0, upper = 1
 )
 log_z_beta_binomial <- lbeta(2 + 7, 3 + 3) - lbeta(2, 3) + lchoose(10, 7)

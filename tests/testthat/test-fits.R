@@ -339,7 +339,7 @@ test_that("the evidence is unbiased from a conditional reference that does not f
     if (kernel$name != "klmc") schedule$refresh_rate <- NULL
     fit <- calmly(smc_run(target, schedule,
       kernel = kernel, reference = reference,
-      n_particles = 256, islands = 400, seed = 3
+      n_particles = 256, islands = 300, seed = 3
     ))
     expect_mean(exp(fit$islands$log_z), 1, resolution = 0.1)
   }

@@ -110,15 +110,15 @@ test_that("gradients that are not finite do not bias the evidence", {
 
 # backward kernels ----------------------------------------------------------
 
-# The paper's experiment, with 64 replications. Were log Z normal with the paper's 80 %
+# The paper's experiment, with 40 replications. Were log Z normal with the paper's 80 %
 # band, which is 2.56 standard deviations wide, the standard error of the median would be
-# 1.253 sd / 8: 0.25 for the time-correct kernel.
+# 1.253 sd / sqrt(40): 0.31 for the time-correct kernel.
 test_that("the backward kernels rank as in the paper", {
   far <- target_gaussian(10, mean = 30)
   schedule <- data.frame(lambda = (1:64) / 64, step_size = 0.5)
   log_z <- function(backward) {
     kernel <- kernel_lmc(0.5, backward)
-    fit <- calmly(smc_run(far, schedule, kernel = kernel, islands = 64, seed = 1))
+    fit <- calmly(smc_run(far, schedule, kernel = kernel, islands = 40, seed = 1))
     fit$islands$log_z
   }
   # The median is `value`, by the sample's own 80 % band; the rounding of `value` comes on
@@ -132,9 +132,9 @@ test_that("the backward kernels rank as in the paper", {
   expect_median(time_correct, -2.2)
   expect_median(log_z("forward"), -19.9)
   expect_median(log_z("detailed_balance"), 19.9)
-  # an end of the band has a standard error of 1.71 sd / 8, 0.34
+  # an end of the band has a standard error of 1.71 sd / sqrt(40), 0.42
   band <- quantile(time_correct, c(0.1, 0.9), names = FALSE)
-  expect_lt(max(abs(band - c(-3.8, 0.2))), errors_for(64) * 0.34 + 0.05)
+  expect_lt(max(abs(band - c(-3.8, 0.2))), errors_for(40) * 0.42 + 0.05)
 })
 
 # models --------------------------------------------------------------------

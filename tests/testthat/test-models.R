@@ -50,8 +50,10 @@ test_that("another package can add a method, as the help page has it", {
       function(beta) sum(dnorm(x$y, x$X %*% beta, log = TRUE)),
       function(beta) sum(dnorm(beta, 0, sd, log = TRUE)),
       dim = ncol(x$X), names = colnames(x$X),
-      gradient_likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
-      gradient_prior = function(beta) -beta / sd^2
+      gradient = list(
+        likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
+        prior = function(beta) -beta / sd^2
+      )
     )
   }
   methods <- asNamespace("autosmc")[[".__S3MethodsTable__."]]

@@ -135,7 +135,7 @@ test_that("every run makes a context and releases it", {
 test_that("an error in the init routine is passed on, and releases nothing", {
   target <- target_native(
     "counted", native_library(), 2,
-    init = "counted_init", data = 1, release = "counted_release"
+    init = c("counted_init", "counted_release"), data = 1
   )
   counted_totals()
   error <- catch(quick_smc(target))
@@ -152,7 +152,7 @@ test_that("the data of a target outlive a garbage collection", {
     "normal", "autosmc_test", 3,
     init = "normal_init", data = mean_of_three + 0
   )
-  gctorture2(50)
+  gctorture2(250)
   on.exit(gctorture2(0))
   fit <- quick_run(target)
   gctorture2(0)
@@ -181,7 +181,7 @@ test_that("an unknown library or routine is rejected at once", {
   expect_error(
     target_native(
       "counted", library, 2,
-      init = "counted_init", data = c(0, 0), release = "no_such_release"
+      init = c("counted_init", "no_such_release"), data = c(0, 0)
     ),
     "no_such_release",
     class = "autosmc_error_input"
@@ -207,10 +207,8 @@ test_that("wrong arguments are named", {
   input(target_native(7, library, dim = 2), "`log_density` .* not 7")
   input(target_native("normal", 7, dim = 2), "`dll` .* not 7")
   input(target_native("normal", library, 2, data = 1), "`data`.*`init`")
-  input(
-    target_native("normal", library, 2, release = "counted_release"),
-    "`release`.*`init`"
-  )
+  input(target_native("normal", library, 2, init = c("a", "b", "c")), "`init` .* two")
+  input(target_native("normal", library, 2, init = c("a", "")), "`init` .* a string")
   input(
     target_native("normal", library, 2, names = "a"),
     "`names` .* length 2"

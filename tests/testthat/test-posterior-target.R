@@ -6,6 +6,7 @@ log_likelihood <- function(x) sum(dnorm(y, x, 1, log = TRUE))
 log_prior <- function(x) dnorm(x, 0, 2, log = TRUE)
 slope_of_likelihood <- function(x) sum(y) - length(y) * x
 slope_of_prior <- function(x) -x / 4
+slopes <- list(likelihood = slope_of_likelihood, prior = slope_of_prior)
 
 in_attribute <- function(f, gradient) {
   function(x) structure(f(x), gradient = gradient(x))
@@ -37,25 +38,19 @@ messages_of <- function(code) {
 
 test_that("the log density and the gradient are the sums of the parts'", {
   forms <- list(
-    posterior(
-      gradient_likelihood = slope_of_likelihood, gradient_prior = slope_of_prior
-    ),
+    posterior(gradient = slopes),
     posterior(
       in_attribute(log_likelihood, slope_of_likelihood),
       in_attribute(log_prior, slope_of_prior)
     ),
     posterior(
       in_attribute(log_likelihood, slope_of_likelihood),
-      gradient_prior = slope_of_prior
+      gradient = slopes["prior"]
     ),
-    posterior(
-      rows(log_likelihood),
-      gradient_likelihood = slope_of_likelihood,
-      gradient_prior = slope_of_prior, vectorized = TRUE
-    ),
+    posterior(rows(log_likelihood), gradient = slopes, vectorized = TRUE),
     posterior(
       in_attribute(rows(log_likelihood), slope_of_likelihood),
-      gradient_prior = slope_of_prior, vectorized = TRUE
+      gradient = slopes["prior"], vectorized = TRUE
     )
   )
   for (target in forms) {
@@ -83,27 +78,27 @@ test_that("a part without a gradient is differentiated, and named", {
     expect_equal(value, expected(x), tolerance = 1e-7)
     heard
   }
-  heard <- part(gradient_likelihood = slope_of_likelihood)
+  heard <- part(gradient = slopes["likelihood"])
   expect_length(heard, 1)
   expect_match(heard, "No gradient of `log_prior` was given")
   expect_match(heard, "2 further calls")
-  expect_match(heard, "Give the gradient as `gradient_prior`")
+  expect_match(heard, "Give the gradient as `gradient\\$prior`")
   expect_identical(calls, c(likelihood = 5, prior = 15))
 
-  heard <- part(gradient_prior = slope_of_prior)
+  heard <- part(gradient = slopes["prior"])
   expect_match(heard, "No gradient of `log_likelihood` was given")
-  expect_match(heard, "Give the gradient as `gradient_likelihood`")
+  expect_match(heard, "Give the gradient as `gradient\\$likelihood`")
   expect_identical(calls, c(likelihood = 15, prior = 5))
 
   heard <- part()
   expect_length(heard, 1)
   expect_match(heard, "No gradients of `log_likelihood` and `log_prior` were given: they")
   expect_match(heard, "2 further calls of each")
-  expect_match(heard, "the gradients as `gradient_likelihood` and `gradient_prior`, or")
+  expect_match(heard, "the gradients as `gradient\\$likelihood` and `gradient\\$prior`, or")
 })
 
 test_that("the message comes once a call of smc()", {
-  target <- posterior(gradient_likelihood = slope_of_likelihood)
+  target <- posterior(gradient = slopes["likelihood"])
   heard <- messages_of(calmly(smc(
     target,
     n_particles = 16, n_steps = 2, islands = 2, rounds = 1, seed = 1
@@ -115,7 +110,7 @@ test_that("an impossible part makes the point impossible", {
   for (impossible in list(-Inf, NaN)) {
     target <- posterior(
       prior = function(x) if (x < 0) impossible else log_prior(x),
-      gradient_likelihood = slope_of_likelihood, gradient_prior = slope_of_prior
+      gradient = slopes
     )
     fit <- quick_run(target)
     expect_true(all(fit$particles[exp(fit$log_weights) > 0] >= 0))
@@ -127,8 +122,7 @@ test_that("an impossible part makes the point impossible", {
 test_that("a conjugate model has its evidence and its posterior", {
   target <- posterior(
     rows(log_likelihood), function(x) log_prior(x[, "mu"]),
-    gradient_likelihood = slope_of_likelihood, gradient_prior = slope_of_prior,
-    vectorized = TRUE
+    gradient = slopes, vectorized = TRUE
   )
   covariance <- diag(length(y)) + 4
   log_z <- -drop(y %*% solve(covariance, y)) / 2 -
@@ -162,10 +156,11 @@ test_that("a bounded conjugate model has its evidence and its posterior", {
 test_that("the arguments are checked, by their names", {
   expect_bad(target_posterior("f", sum, 1), "log_likelihood")
   expect_bad(target_posterior(sum, NULL, 1), "log_prior")
-  expect_bad(target_posterior(sum, sum, 1, 1), "gradient_likelihood")
-  expect_bad(
-    target_posterior(sum, sum, 1, gradient_prior = 1), "gradient_prior"
-  )
+  for (bad in list(sum, list(sum, sum), list(posterior = sum), list(prior = sum, prior = sum))) {
+    expect_bad(target_posterior(sum, sum, 1, bad), "gradient")
+  }
+  expect_bad(target_posterior(sum, sum, 1, list(likelihood = 1)), "gradient$likelihood")
+  expect_bad(target_posterior(sum, sum, 1, list(prior = 1)), "gradient$prior")
   expect_bad(target_posterior(sum, dim = 1), "log_prior")
   expect_bad(target_posterior(sum, sum), "dim")
   expect_bad(target_posterior(sum, sum, 0), "dim")
@@ -183,9 +178,7 @@ test_that("what a part returns is checked, and the part is named", {
   expect_match(parent_of(posterior(two)), "`log_likelihood` must return a number")
   expect_match(parent_of(posterior(prior = two)), "`log_prior` must return a number")
   expect_match(
-    parent_of(posterior(
-      gradient_likelihood = slope_of_likelihood, gradient_prior = two
-    )),
+    parent_of(posterior(gradient = list(likelihood = slope_of_likelihood, prior = two))),
     "The gradient of `log_prior` must be a numeric vector of length 1"
   )
 })

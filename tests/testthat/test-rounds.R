@@ -78,9 +78,9 @@ test_that("schedule_barrier() works on the fits of all verbs", {
       island == min(island, na.rm = TRUE), round == built_on
     ))
     expect_identical(anyDuplicated(one_run$step), 0L)
-    expected <- internal("barrier_schedule")(one_run, NULL, 256)
+    expected <- internal("barrier_schedule")(one_run, NULL, 64)
     expect_identical(schedule, expected)
-    expect_rises(schedule_barrier(fit, n_steps = 9), 9)
+    for (n in c(9, 70)) expect_rises(schedule_barrier(fit, n_steps = n), n)
     expect_rises(schedule_barrier(fit, max_steps = 2), 2)
     again <- smc_adapt(
       target,
