@@ -13,8 +13,8 @@ is_number <- function(x) is.numeric(x) && length(x) == 1 && is.finite(x)
 check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
   check_given(x, arg)
   if (!is_number(x) || x != round(x) || x < min || x > max) {
-    expected <- if (max < .Machine$integer.max) {
-      sprintf("a whole number from %d to %d", min, max)
+    expected <- if (max < .Machine$integer.max || is_number(x) && x > max) {
+      sprintf("a whole number from %d to %d", as.integer(min), as.integer(max))
     } else if (min == 1) {
       "a positive whole number"
     } else {
@@ -187,9 +187,12 @@ check_names <- function(names, dim) {
 check_dots_empty <- function(...) {
   if (...length() > 0) {
     given <- ...names()
-    given <- if (is.null(given)) rep("", ...length()) else given
-    given[!nzchar(given)] <- "an argument without a name"
-    abort("Unknown argument: {.arg {given}}.", "input")
+    named <- given[nzchar(given)]
+    if (length(named) > 0) {
+      abort("Unknown argument: {.arg {named}}.", "input")
+    }
+    unnamed <- describe(...elt(1))
+    abort("There is an argument without a name, {unnamed}: which one is it?", "input")
   }
 }
 

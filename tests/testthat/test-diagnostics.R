@@ -128,6 +128,16 @@ test_that("islands that lost all particles are seen", {
 
 # draws -----------------------------------------------------------------------
 
+test_that("draws without a limit are seen where the scout found nothing", {
+  proper <- function(scout, final) by_name(internal("diagnose_proper")(scout, final))
+  nothing <- list(normals = list())
+  expect_identical(failed_of(proper(nothing, final)), character())
+  final$particles <- 1e14 * final$particles
+  expect_identical(failed_of(proper(nothing, final)), "proper")
+  expect_identical(failed_of(proper(list(normals = list(reference_gaussian(0, 2))), final)), character())
+  expect_length(proper(NULL, final), 0)
+})
+
 # The same islands, of which every draw is moved to `scale` z + `shift`.
 moved <- function(scale = 1, shift = 0) {
   final$coordinates <- scale * final$coordinates + shift
