@@ -79,8 +79,8 @@ check_positive <- function(x, arg, lengths = NULL) {
 
 # `lower` and `upper` of a target's variables: a list of both, of length `dim`.
 check_bounds <- function(lower, upper, names) {
-  lower <- check_bound(lower, "lower", names)
-  upper <- check_bound(upper, "upper", names)
+  lower <- check_bound(lower, -Inf, "lower", names)
+  upper <- check_bound(upper, Inf, "upper", names)
   crossed <- which(!(lower < upper))[1]
   if (!is.na(crossed)) {
     at <- format(c(lower[crossed], upper[crossed]))
@@ -93,21 +93,32 @@ check_bounds <- function(lower, upper, names) {
   list(lower = lower, upper = upper)
 }
 
-check_bound <- function(x, arg, names) {
+# A number for all variables, one for each, or named ones; what has no name there is `none`.
+check_bound <- function(x, none, arg, names) {
   dim <- length(names)
-  if (!is.numeric(x) || anyNA(x) || !length(x) %in% c(1, dim)) {
+  is_named <- !is.null(names(x))
+  if (!is.numeric(x) || anyNA(x) || !is_named && !length(x) %in% c(1, dim)) {
     size <- paste(unique(c(1, dim)), collapse = " or ")
     abort_argument(x, arg, paste("numbers, of length", size))
   }
-  if (!is.null(names(x)) && !identical(names(x), names)) {
-    given <- names(x)
+  if (!is_named) {
+    return(rep_len(as.double(x), dim))
+  }
+  given <- names(x)
+  unknown <- unique(c(setdiff(given, names), given[duplicated(given)]))
+  if (length(unknown) > 0) {
     abort(
-      "{.arg {arg}} must have no names or those of all variables, in their order;
-        it has {.field {given}}.",
+      c(
+        "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
+          {?is/are} not.",
+        "i" = "They are {.val {names}}."
+      ),
       "input"
     )
   }
-  rep_len(as.double(x), dim)
+  bound <- rep(none, dim)
+  bound[match(given, names)] <- x
+  bound
 }
 
 check_flag <- function(x, arg) {
