@@ -19,6 +19,11 @@
 #' Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). *Tuning Sequential
 #' Monte Carlo Samplers via Greedy Incremental Divergence Minimization.*
 #' Proceedings of the 42nd International Conference on Machine Learning.
+#' @examples
+#' # a normal distribution in three variables, whose log evidence is 0
+#' fit <- smc(target_gaussian(3, mean = 2), n_particles = 128, n_steps = 8, seed = 1)
+#' fit
+#' coef(fit)
 #' @keywords internal
 #' @useDynLib autosmc, r_smc_run, r_evaluate, r_change_scale, r_bridgestan_describe,
 #'   r_bridgestan_outputs

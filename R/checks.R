@@ -13,8 +13,8 @@ is_number <- function(x) is.numeric(x) && length(x) == 1 && is.finite(x)
 check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
   check_given(x, arg)
   if (!is_number(x) || x != round(x) || x < min || x > max) {
-    expected <- if (max < .Machine$integer.max) {
-      sprintf("a whole number from %d to %d", min, max)
+    expected <- if (max < .Machine$integer.max || is_number(x) && x > max) {
+      sprintf("a whole number from %d to %d", as.integer(min), as.integer(max))
     } else if (min == 1) {
       "a positive whole number"
     } else {
@@ -79,8 +79,8 @@ check_positive <- function(x, arg, lengths = NULL) {
 
 # `lower` and `upper` of a target's variables: a list of both, of length `dim`.
 check_bounds <- function(lower, upper, names) {
-  lower <- check_bound(lower, "lower", names)
-  upper <- check_bound(upper, "upper", names)
+  lower <- check_bound(lower, -Inf, "lower", names)
+  upper <- check_bound(upper, Inf, "upper", names)
   crossed <- which(!(lower < upper))[1]
   if (!is.na(crossed)) {
     at <- format(c(lower[crossed], upper[crossed]))
@@ -93,21 +93,32 @@ check_bounds <- function(lower, upper, names) {
   list(lower = lower, upper = upper)
 }
 
-check_bound <- function(x, arg, names) {
+# A number for all variables, one for each, or named ones; what has no name there is `none`.
+check_bound <- function(x, none, arg, names) {
   dim <- length(names)
-  if (!is.numeric(x) || anyNA(x) || !length(x) %in% c(1, dim)) {
+  is_named <- !is.null(names(x))
+  if (!is.numeric(x) || anyNA(x) || !is_named && !length(x) %in% c(1, dim)) {
     size <- paste(unique(c(1, dim)), collapse = " or ")
     abort_argument(x, arg, paste("numbers, of length", size))
   }
-  if (!is.null(names(x)) && !identical(names(x), names)) {
-    given <- names(x)
+  if (!is_named) {
+    return(rep_len(as.double(x), dim))
+  }
+  given <- names(x)
+  unknown <- unique(c(setdiff(given, names), given[duplicated(given)]))
+  if (length(unknown) > 0) {
     abort(
-      "{.arg {arg}} must have no names or those of all variables, in their order;
-        it has {.field {given}}.",
+      c(
+        "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
+          {?is/are} not.",
+        "i" = "They are {.val {names}}."
+      ),
       "input"
     )
   }
-  rep_len(as.double(x), dim)
+  bound <- rep(none, dim)
+  bound[match(given, names)] <- x
+  bound
 }
 
 check_flag <- function(x, arg) {
@@ -187,9 +198,12 @@ check_names <- function(names, dim) {
 check_dots_empty <- function(...) {
   if (...length() > 0) {
     given <- ...names()
-    given <- if (is.null(given)) rep("", ...length()) else given
-    given[!nzchar(given)] <- "an argument without a name"
-    abort("Unknown argument: {.arg {given}}.", "input")
+    named <- given[nzchar(given)]
+    if (length(named) > 0) {
+      abort("Unknown argument: {.arg {named}}.", "input")
+    }
+    unnamed <- describe(...elt(1))
+    abort("There is an argument without a name, {unnamed}: which one is it?", "input")
   }
 }
 

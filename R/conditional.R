@@ -67,7 +67,7 @@ holds <- function(fit, points, is_first, n, genealogies) {
 # Some of the points, of mean 0; NULL where they are too few.
 half_of <- function(points, rows) {
   w <- points$w[rows] / sum(points$w[rows])
-  if (!isTRUE(1 / sum(w^2) > max(rules$least_ess, ncol(points$x)))) {
+  if (!any(rows) || !isTRUE(1 / sum(w^2) > max(rules$least_ess, ncol(points$x)))) {
     return(NULL)
   }
   x <- points$x[rows, , drop = FALSE]

@@ -11,6 +11,7 @@ diagnose <- function(sampler, course, final) {
     diagnose_gradients(final, isTRUE(course$has_edges)),
     diagnose_draws(final),
     diagnose_edges(sampler, course, final),
+    diagnose_proper(course$scout, final),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
     diagnose_passes(course$estimate, headline(final$estimates))
@@ -177,7 +178,7 @@ diagnose_edges <- function(sampler, course, final) {
   x <- unconstrained_particles(final)[weighty$rows, , drop = FALSE]
   d <- ncol(x)
   w <- weighty$w
-  sd <- sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2))
+  sd <- weighted_sd(x, w)
   n <- n_edge_trials(sampler, course)
   along <- rep_len(seq_len(d), n)
   tried <- with_seed(seed_of_run(sampler$seed, edge_key), {
@@ -209,6 +210,27 @@ n_edge_trials <- function(sampler, course) {
 
 # the scout -------------------------------------------------------------------
 
+# A density that does not fall off somewhere is wide in the scout's normal distribution, or,
+# where it found none, in the draws.
+diagnose_proper <- function(scout, final) {
+  if (is.null(scout)) {
+    return()
+  }
+  sd <- if (length(scout$normals) > 0) {
+    normal_sd(scout$normals[[1]])
+  } else {
+    weighty <- weighty_rows(final$log_weights)
+    weighted_sd(unconstrained_particles(final)[weighty$rows, , drop = FALSE], weighty$w)
+  }
+  list(diagnostic(
+    "proper", log10(max(sd)), rules$widest_proper,
+    "The density does not fall off in some direction: it may be improper, and have no
+      evidence at all."
+  ))
+}
+
+weighted_sd <- function(x, w) sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2))
+
 diagnose_scout <- function(scout, final, estimate) {
   if (is.null(scout) || nrow(scout$basins) == 0) {
     return()
@@ -219,13 +241,7 @@ diagnose_scout <- function(scout, final, estimate) {
   if (is.na(error)) {
     error <- mean(final$islands$predicted_sd) # of one island
   }
-  widest <- max(normal_sd(scout$normals[[1]]))
   list(
-    diagnostic(
-      "proper", log10(widest), rules$widest_proper,
-      "The density does not fall off in some direction: it may be improper, and have no
-        evidence at all."
-    ),
     diagnostic(
       "bound", above, rules$round_margin + rules$bound_errors * error,
       sprintf(

@@ -304,7 +304,9 @@ warn_of_unconverged <- function(labels, estimates) {
 #' section Estimates of [smc()]). Beside repetitions (`bridge_list`) that
 #' come first, bridgesampling recycles it, and says so.
 #'
-#' `bayes_factor()` does as `bf()`, and names the models as they were given.
+#' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of
+#' bridgesampling comes first, the method is that package's own, which calls the models `x1`
+#' and `x2`; use `bf()`, which names them.
 #'
 #' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.

@@ -24,7 +24,7 @@ print_fit <- function(fit, most_variables, schedule) {
     if (d == 1) " variable" else " variables", "\n",
     sep = ""
   )
-  print_line("log Z", format_estimate(fit))
+  print_estimate(fit)
   cat("\n")
   print_variables(fit, most_variables)
   cat("\n")
@@ -36,27 +36,27 @@ print_fit <- function(fit, most_variables, schedule) {
   print_verdict(fit)
 }
 
+# A name, and what there is to say, in lines that fit on the screen.
 print_line <- function(name, ...) {
-  cat(format(paste0(name, ":"), width = 10), ..., "\n", sep = "")
+  indent <- 10
+  text <- strwrap(paste0(...), getOption("width") - indent)
+  names <- c(paste0(name, ":"), character(length(text) - 1))
+  cat(paste0(format(names, width = indent), text), sep = "\n")
 }
 
-format_estimate <- function(fit) {
-  decimals <- decimals_of_error(fit$std_error)
-  log_z <- fixed(fit$log_z, decimals)
+print_estimate <- function(fit) {
+  number <- function(x) fixed(x, decimals_of_error(fit$std_error))
   if (last_run(fit)$biased) {
-    return(paste(log_z, "(biased)"))
+    print_line("log Z", number(fit$log_z), " (biased)")
+  } else if (is.na(fit$std_error)) {
+    print_line("log Z", number(fit$log_z), " (unbiased; a standard error needs more islands)")
+  } else {
+    print_line(
+      "log Z", number(fit$log_z), ", standard error ", number(fit$std_error),
+      if (is_bridged(fit)) " (bridge)"
+    )
+    print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %)")
   }
-  if (is.na(fit$std_error)) {
-    return(paste(log_z, "(unbiased; a standard error needs more islands)"))
-  }
-  sprintf(
-    "%s, standard error %s, 95 %% interval %s to %s%s",
-    log_z,
-    fixed(fit$std_error, decimals),
-    fixed(fit$conf_low, decimals),
-    fixed(fit$conf_high, decimals),
-    if (is_bridged(fit)) " (bridge)" else ""
-  )
 }
 
 # Whether the estimate of a fit is that of the bridge.
@@ -110,13 +110,10 @@ print_sampler <- function(fit) {
 
 format_cost <- function(runs) {
   by_run <- tapply(runs$n_target_evals, factor(runs$run, unique(runs$run)), sum)
-  parts <- sprintf("%s %s", count(by_run), names(by_run))
+  parts <- sprintf("%s %s", names(by_run), count(by_run))
   paste0(
-    count(sum(by_run)),
-    " evaluations of the target",
-    if (length(by_run) > 1) paste0(" (", paste(parts, collapse = " + "), ")"),
-    ", ",
-    sprintf("%.2f s", sum(runs$seconds))
+    count(sum(by_run)), " evaluations, ", sprintf("%.2f s", sum(runs$seconds)),
+    if (length(by_run) > 1) paste0(" (", toString(parts), ")")
   )
 }
 

@@ -76,7 +76,9 @@ predict.smc_fit <- function(
 # A row a draw: what the function returns.
 at_draws <- function(draws, fun) {
   values <- lapply(seq_len(nrow(draws)), function(i) {
-    value <- fun(draws[i, ])
+    value <- tryCatch(fun(draws[i, ]), error = function(e) {
+      abort("{.arg fun} failed at a draw.", "input", parent = e)
+    })
     if (!is.numeric(value) || length(value) == 0 || !all(is.finite(value))) {
       abort_argument(value, "fun", "a function that returns finite numbers")
     }

@@ -8,7 +8,7 @@
 # where no column gains.
 fit_tails <- function(z, w, n) {
   fits <- lapply(seq_len(ncol(z)), function(j) {
-    if (looks_normal(z[, j], w, n)) list(gain = 0) else fit_sinh_arcsinh(z[, j], w)
+    if (looks_normal(z[, j], w, n)) list(gain = -Inf) else fit_sinh_arcsinh(z[, j], w)
   })
   gain <- vapply(fits, `[[`, 0, "gain") - log(n) / n
   needed <- which(gain > 0)

@@ -21,8 +21,9 @@
 #'   the same, and none empty or the name of a column of draws, such as `.weight` and
 #'   `.draw`); NULL for `x1`, `x2`, .... They are the names of the vector, or of the
 #'   matrix's columns, that the functions are given.
-#' @param lower,upper bounds of the variables (a number, or a numeric vector of
-#'   length `dim`; `-Inf` and `Inf` for none). See the section Bounds.
+#' @param lower,upper bounds of the variables: a number for all of them, or a numeric vector
+#'   of length `dim`, with `-Inf` and `Inf` for none; or a named vector, such as
+#'   `c(sigma = 0)`, of those that are bounded. See the section Bounds.
 #' @return A target: an object of class `smc_target`.
 #' @section Bounds: The sampler moves a bounded variable on an unconstrained scale:
 #'   with one bound, as the logarithm of its distance from it,

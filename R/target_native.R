@@ -78,7 +78,7 @@
 #' @examples
 #' # the package's own targets are compiled routines of this kind
 #' target <- target_native("target_funnel", dll = "autosmc", dim = 2)
-#' smc(target, n_steps = 8, n_particles = 128)
+#' smc(target, n_steps = 8, n_particles = 128, rounds = 1, seed = 1)
 #' @export
 target_native <- function(
   log_density,

@@ -59,7 +59,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' @family benchmark targets
 #' @examples
 #' # with two variables, and few particles; log_z is 0
-#' smc(target_funnel(2), n_steps = 8, n_particles = 256, seed = 1)
+#' smc(target_funnel(2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_funnel <- function(dim = 10) {
   dim <- check_count(dim, "dim", min = 2)

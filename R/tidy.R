@@ -46,6 +46,11 @@
 NULL
 
 #' @importFrom generics tidy
+#' @examples
+#' fit <- smc(target_gaussian(2), n_particles = 128, n_steps = 8, rounds = 0, seed = 1)
+#' tidy(fit)
+#' glance(fit)
+#' augment(fit)
 #' @export
 generics::tidy
 

@@ -24,6 +24,11 @@ normal_target <- function(dim = 2, ...) {
   target_function(normal_density, dim, gradient = normal_gradient, ...)
 }
 
+# What is printed of an object, in one line.
+printed_text <- function(x, ...) {
+  gsub("\\s+", " ", paste(utils::capture.output(print(x, ...)), collapse = " "))
+}
+
 # The paper's method: one adapting run, and with smc() one final run.
 smc_plain <- function(...) {
   smc(..., rounds = 0, whiten = FALSE, islands = 1)

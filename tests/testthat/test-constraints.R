@@ -309,8 +309,11 @@ test_that("bounds are checked", {
   bad("lower", lower = c(0, 2), upper = 1)
   bad("lower", lower = Inf)
   bad("upper", upper = -Inf)
-  bad("lower", lower = c(x2 = 0))
-  bad("upper", upper = c(x2 = 0, x1 = 0))
+  bad("lower", lower = c(x3 = 0))
+  bad("lower", lower = c(x1 = 0, x1 = 1))
+  named <- function(...) target_function(sum, 2, names = c("a", "b"), ...)[c("lower", "upper")]
+  expect_identical(named(lower = c(b = 0)), named(lower = c(-Inf, 0)))
+  expect_identical(named(lower = c(b = 0, a = 1), upper = c(a = 2)), named(lower = c(1, 0), upper = c(2, Inf)))
   error <- catch(target_function(sum, 2, lower = c(0, 2), upper = 1))
   expect_match(gsub("\\s+", " ", conditionMessage(error)), "for x2 they are 2 and 1")
 })

@@ -40,7 +40,8 @@ test_that("one that fails is the verdict, and is printed and warned of", {
     fit <- good_fit
     fit$diagnostics$passed[i] <- FALSE
     expect_identical(glance(fit)$converged, FALSE)
-    expect_output(print(fit), paste("warning: ", fit$diagnostics$says[i]), fixed = TRUE)
+    says <- gsub("\\s+", " ", fit$diagnostics$says[i])
+    expect_match(printed_text(fit), paste("warning:", says), fixed = TRUE)
     expect_warning(
       internal("warn_if_unreliable")(fit$diagnostics, fit$islands, NULL, fit$std_error),
       class = "autosmc_warning_unreliable"
@@ -126,6 +127,16 @@ test_that("islands that lost all particles are seen", {
 })
 
 # draws -----------------------------------------------------------------------
+
+test_that("draws without a limit are seen where the scout found nothing", {
+  proper <- function(scout, final) by_name(internal("diagnose_proper")(scout, final))
+  nothing <- list(normals = list())
+  expect_identical(failed_of(proper(nothing, final)), character())
+  final$particles <- 1e14 * final$particles
+  expect_identical(failed_of(proper(nothing, final)), "proper")
+  expect_identical(failed_of(proper(list(normals = list(reference_gaussian(0, 2))), final)), character())
+  expect_length(proper(NULL, final), 0)
+})
 
 # The same islands, of which every draw is moved to `scale` z + `shift`.
 moved <- function(scale = 1, shift = 0) {

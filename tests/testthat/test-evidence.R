@@ -293,6 +293,7 @@ test_that("both packages agree with the closed form, each in the other's functio
   bf <- bridgesampling::bf(fit, bridge)$bf
   expect_equal(bf, exp(fit$log_z - bridge$logml))
   expect_equal(bridgesampling::bf(bridge, fit)$bf, 1 / bf)
+  expect_output(print(bridgesampling::bf(bridge, fit)), "in favor of bridge over fit")
   expect_equal(bridgesampling::bayes_factor(bridge, fit)$bf, 1 / bf)
   ours_first <- bridgesampling::post_prob(fit, bridge, fit_1)
   theirs_first <- bridgesampling::post_prob(bridge, fit, fit_1)

@@ -200,6 +200,7 @@ test_that("the other arguments of the verbs are checked", {
     reference = reference_gaussian(mean = 1:3)
   )
   bad("Unknown argument: `n_particle`", n_particle = 16)
+  bad("an argument without a name, 16: which one is it?", 16)
   expect_input_error(reference_gaussian(sd = 0), "`sd` must .*positive.* is 0")
   expect_input_error(reference_gaussian(mean = NA), "`mean` must be .* not NA")
   expect_input_error(kernel_lmc(backward = "up"), "`backward` must be one of")

@@ -135,7 +135,7 @@ test_that("a fit prints what matters", {
   expect_output(print(fit), "unbiased")
   expect_output(print(fit), "64 particles, 8 steps")
   total <- format(sum(fit$runs$n_target_evals), big.mark = ",")
-  expect_output(print(fit), paste(total, "evaluations of the target"))
+  expect_output(print(fit), sprintf("cost: +%s evaluations, [0-9.]+ s [(]adapt ", total))
   expect_output(print(fit), "variable +mean +sd +q5 +median +q95 *\n +x1 ")
   lines <- capture.output(printed <- withVisible(print(fit)))
   expect_match(tail(lines, 1), "^verdict: ")
@@ -144,6 +144,23 @@ test_that("a fit prints what matters", {
   expect_bad(print(fit, schedule = 2), "schedule")
   expect_false(printed$visible)
   expect_identical(printed$value, fit)
+})
+
+test_that("no line of a fit is wider than the screen", {
+  fit <- small_smc(seed = 1)
+  fit$runs$n_target_evals <- 123456789
+  fit$diagnostics <- tibble::tibble(
+    name = "a", value = 1, limit = 0, passed = FALSE,
+    says = paste(rep("There is much\n  to say.", 10), collapse = " ")
+  )
+  for (width in c(60, 80)) {
+    old <- options(width = width)
+    lines <- capture.output(print(fit))
+    options(old)
+    expect_lte(max(nchar(lines)), width)
+  }
+  expect_match(printed_text(fit), "final 123,456,789)", fixed = TRUE)
+  expect_match(printed_text(fit), "much to say. There is", fixed = TRUE)
 })
 
 test_that("the last line says whether to trust the estimate", {
@@ -193,7 +210,7 @@ test_that("numbers are printed in one format a column, and never as -0.000", {
   fit$log_z <- -0.00012
   fit$std_error <- fit$conf_high <- 0.00021
   fit$conf_low <- -0.00001
-  expect_output(print(fit), "log Z: +-0.0001, standard error 0.0002, .* 0.0000 to 0.0002")
+  expect_output(print(fit), "log Z: +-0.0001, standard error 0.0002\ninterval: 0.0000 to 0.0002")
 })
 
 test_that("a tuned run is printed as biased", {

@@ -210,11 +210,11 @@ test_that("print() and glance() have the error and the interval", {
   )
   numbers <- sub("^-(0[.]0*)$", "\\1", numbers)
   expect_output(print(fit), do.call(sprintf, c(
-    "log Z: +%s, standard error %s, 95 %% interval %s to %s", as.list(numbers)
+    "log Z: +%s, standard error %s.*\ninterval: +%s to %s \\(95 %%\\)", as.list(numbers)
   )))
   expect_output(print(fit), "64 particles, [0-9]+ steps, 5 islands")
   final <- format(fit$runs$n_target_evals[nrow(fit$runs)], big.mark = ",")
-  expect_output(print(fit), paste(final, "final"))
+  expect_output(print(fit), paste("final", final))
   expect_output(print(fit), "320 weighted, worth about [0-9]+ independent ones")
   row <- glance(fit)
   expect_identical(nrow(row), 1L)
@@ -357,7 +357,7 @@ test_that("islands that disagree are warned of, and the fit says so", {
     fit$diagnostics$name[!fit$diagnostics$passed]))
   for (finding in findings) {
     expect_match(gsub("\\s+", " ", conditionMessage(warning)), finding, fixed = TRUE)
-    expect_output(print(fit), paste("warning: ", finding), fixed = TRUE)
+    expect_match(printed_text(fit), paste("warning:", finding), fixed = TRUE)
   }
   # and still there is a fit, with its error
   expect_true(is.finite(fit$std_error))

@@ -132,6 +132,7 @@ test_that("predict() evaluates a function at the draws", {
 test_that("a function that does not fit is named", {
   expect_bad(predict(fit), "fun")
   expect_bad(predict(fit, 1), "fun")
+  expect_bad(predict(fit, fun = function(p) p[["slope"]]), "fun")
   for (bad in list(function(p) "a", function(p) NA, function(p) numeric(), 3)) {
     expect_bad(predict(fit, fun = bad), "fun")
   }

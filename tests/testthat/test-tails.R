@@ -79,6 +79,7 @@ test_that("weights count", {
   heavy <- rep(c(1, 0), each = 1000) / 1000
   normal <- rep(c(0, 1), each = 1000) / 1000
   expect_null(internal("fit_tails")(x, normal, 1000))
+  expect_null(internal("fit_tails")(x, normal, 1 - 1e-15)) # a single genealogy, but for rounding
   expect_lt(internal("fit_tails")(x, heavy, 1000)$tail[1], 0.8)
 })
 
