@@ -31,6 +31,9 @@ fit_conditional <- function(points, L, n, genealogies) {
   }
   found <- find()
   neck <- find_neck(points, views[[1]], found, n, genealogies)
+  if (is_exact(neck) && neck$criterion > best$criterion) {
+    return(neck)
+  }
   repeat {
     next_best <- likeliest(lapply(found, function(k) {
       condition_on(points, c(best$conditioning, k), n, genealogies)
@@ -45,23 +48,26 @@ fit_conditional <- function(points, L, n, genealogies) {
   }
 }
 
-# Whether a conditional fit holds for particles that it was not fitted to: fitted to one half of
-# them, it makes the other half likelier than a normal distribution does, in the mean of both
-# ways. Of many shapes that are tried some fit a few genealogies by chance. FALSE where the
-# halves are too small to tell.
-holds <- function(fit, points, is_first, n, genealogies) {
-  gains <- vapply(c(TRUE, FALSE), function(first) {
+# How likely a conditional fit makes particles that it was not fitted to: the mean log density of
+# each half under the fit made again from the other, and under a normal distribution from the
+# other, in the mean of both ways: c(fit, normal). Of many shapes that are tried some fit a few
+# genealogies by chance. NA where the halves are too small to tell.
+held_out <- function(fit, points, is_first, n, genealogies) {
+  densities <- vapply(c(TRUE, FALSE), function(first) {
     fitted <- half_of(points, is_first == first)
     other <- half_of(points, is_first != first)
     again <- if (!is.null(fitted)) fit_again(fit, fitted, n / 2, genealogies / 2)
     if (is.null(again) || is.null(other)) {
-      return(NA_real_)
+      return(c(fit = NA_real_, normal = NA))
     }
     x <- sweep(other$x, 2, other$mean - fitted$mean, "+")
     normal <- normal_in_points(fitted, fit_scale(fitted$x, fitted$w), genealogies / 2)
-    sum(other$w * (log_density_of(again, x) - log_normal(from_user(normal, x), normal$L)))
-  }, 0)
-  isTRUE(mean(gains, na.rm = TRUE) > 0)
+    c(
+      fit = sum(other$w * log_density_of(again, x)),
+      normal = sum(other$w * log_normal(from_user(normal, x), normal$L))
+    )
+  }, c(fit = 0, normal = 0))
+  rowMeans(densities, na.rm = TRUE)
 }
 
 # Some of the points, of mean 0; NULL where they are too few.

@@ -204,7 +204,8 @@ moments_of <- function(x, w) {
 # A reference that is not normal, where particles are likelier so: conditional, with tails,
 # with both, or a Student t. To draws that have not seen the end of a neck it looks like
 # heavy tails in all directions: so a conditional reference comes first, if there is one.
-# `gain` is that in mean log density over what a reference of the present kind can fit.
+# `gain` is that in mean log density over what a reference of the present kind can fit; where this
+# is a mixture, which can fit anything, for particles that neither was fitted to.
 # NULL where there is none.
 fit_shape <- function(record) {
   d <- ncol(record$particles)
@@ -225,10 +226,11 @@ fit_shape <- function(record) {
     criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
   )
   points <- list(x = x, g = target_gradients(record, weighty$rows), w = w)
-  conditional <- fit_conditional(points, moments$L, n, genealogies)
+  conditional <- found <- fit_conditional(points, moments$L, n, genealogies)
   # particles of one genealogy stay together
   is_first <- record$origins[weighty$rows] %% 2 == 0
-  if (!is.null(conditional) && !holds(conditional, points, is_first, n, genealogies)) {
+  tested <- if (!is.null(conditional)) held_out(conditional, points, is_first, n, genealogies)
+  if (!isTRUE(tested[["fit"]] > tested[["normal"]])) {
     conditional <- NULL
   }
   shape <- add_tails(if (is.null(conditional)) normal else conditional, w, genealogies)
@@ -243,8 +245,12 @@ fit_shape <- function(record) {
     } else {
       new_shaped_reference(moments$mean, shape)
     },
-    gain = (if (is_student) student else shape)$criterion -
-      present_criterion(record, points, normal, student)
+    gain = if (is_mixture(record$reference) && !is.null(conditional)) {
+      tested[["fit"]] - held_out_mixture(record)
+    } else {
+      (if (is_student) student else shape)$criterion -
+        present_criterion(record, points, normal, student, found)
+    }
   )
 }
 
@@ -254,8 +260,9 @@ add_tails <- function(shape, w, genealogies) {
   shape
 }
 
-# The mean log density under the best fit of the reference's own kind.
-present_criterion <- function(record, points, normal, student) {
+# The mean log density under the best fit of the reference's own kind. conditional: what has been
+# fitted, which may be of this kind.
+present_criterion <- function(record, points, normal, student, conditional) {
   reference <- record$reference
   if (is_student_reference(reference)) {
     return(max(student$criterion, normal$criterion))
@@ -264,7 +271,10 @@ present_criterion <- function(record, points, normal, student) {
     return(max(refit_mixture(record)$criterion, normal$criterion))
   }
   genealogies <- n_genealogies(record)
-  present <- if (!is.null(reference$conditional)) {
+  same <- c("kind", "conditioning")
+  present <- if (identical(reference$conditional[same], conditional[same])) {
+    conditional
+  } else if (!is.null(reference$conditional)) {
     fit_again(reference$conditional, points, 1 / sum(points$w^2), genealogies)
   }
   if (is.null(present)) present <- normal

@@ -23,9 +23,16 @@ find_neck <- function(points, view, found, n, genealogies) {
 # no point has been; otherwise the likeliest.
 best_neck <- function(necks) {
   necks <- Filter(Negate(is.null), necks)
-  left <- vapply(necks, `[[`, 0, "left")
-  if (any(left < rules$linear_gradients)) necks[[which.min(left)]] else likeliest(necks)
+  exact <- Filter(is_exact, necks)
+  if (length(exact) > 0) {
+    exact[[which.min(vapply(exact, `[[`, 0, "left"))]]
+  } else {
+    likeliest(necks)
+  }
 }
+
+# Whether a fit explains the gradients of all that depends on its variables.
+is_exact <- function(fit) isTRUE(fit$left < rules$linear_gradients)
 
 # The particles given one of their coordinates, k = variables[1], or given two, of which the
 # second, the level, is the logarithm of another scale:
@@ -48,20 +55,18 @@ neck_on <- function(points, variables, n, genealogies) {
   linear <- if (n >= 2 * rules$points_per_dimension * ncol(points$x)) {
     neck_by_gradients(points, others, line, n)
   }
-  if (isTRUE(linear$left < rules$linear_gradients)) {
+  if (is_exact(linear)) {
     return(linear)
   }
-  by_moments <- function(frame = NULL) {
-    neck_by_moments(points, others, line, n, genealogies, frame)
-  }
-  likeliest(list(linear, if (!is.null(linear)) by_moments(linear$frame), by_moments()))
+  axes <- if (isTRUE(linear$left < rules$nearly_linear)) linear$frame
+  likeliest(list(linear, neck_by_moments(points, others, line, n, genealogies, axes)))
 }
 
-# Location and scale in a frame, and where none is given its axes, in turn.
-neck_by_moments <- function(points, others, line, n, genealogies, given = NULL) {
+# Location and scale, and the axes where they are not given, in turn.
+neck_by_moments <- function(points, others, line, n, genealogies, axes) {
   neck <- NULL
   for (sweep in seq_len(rules$location_sweeps)) {
-    frame <- if (is.null(given)) frame_of(points, others, line, neck$log_scale) else given
+    frame <- if (is.null(axes)) frame_of(points, others, line, neck$log_scale) else axes
     if (is.null(frame)) {
       return(NULL)
     }
@@ -250,8 +255,9 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   fit$criterion <- sum(points$w * log_density) - n_parameters * log(n) / (2 * n)
   # gradients are -z where the fit is exact
   fit$left <- mean((colSums(points$w * (fit$z + fit$g)^2) / colSums(points$w * fit$g^2))[others])
+  is_finite <- all(is.finite(unlist(fit[names(fit) != "kind"])))
   fit$frame <- frame
-  if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
+  if (is_finite) fit
 }
 
 # by gradients ----------------------------------------------------------------
@@ -263,7 +269,7 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
 # where hardly anything depends on the variables.
 neck_by_gradients <- function(points, others, line, n) {
   best <- best_precision(points, others, line)
-  L <- tryCatch(t(chol(chol2inv(chol(best$A + best$B)))), error = function(e) NULL)
+  L <- if (is.finite(best$left)) inverse_factor(best$A + best$B)
   if (is.null(L)) {
     return(NULL)
   }
@@ -297,10 +303,15 @@ neck_by_gradients <- function(points, others, line, n) {
   neck_in_all(neck, frame, points, others, line, n)
 }
 
+# The factor of the inverse of a precision; NULL where that is none.
+inverse_factor <- function(precision) {
+  tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
+}
+
 # That by the rate that leaves least.
 best_precision <- function(points, others, line) {
   tried <- lapply(rules$neck_slopes * line$sd, precision_by_gradients, points, others, line)
-  unlist(tried[which.min(lapply(tried, `[[`, "left"))], recursive = FALSE)
+  unlist(tried[which.min(vapply(tried, `[[`, 0, "left"))], recursive = FALSE)
 }
 
 # The coordinate of the others that, as the logarithm of a scale, explains most of what a neck
@@ -334,10 +345,11 @@ precision_by_gradients <- function(rate, points, others, line) {
   x <- cbind(1, points$x[, others, drop = FALSE]) / size
   g <- points$g[, others, drop = FALSE] / size
   design <- cbind(of_A$of_mean * x, of_B$of_mean * x)
-  if (!all(is.finite(design), is.finite(g))) {
+  # the range of numbers may not do for points far down a neck
+  by <- tryCatch(regress(design, g, points$w), error = function(e) NULL)
+  if (is.null(by)) {
     return(list(left = Inf))
   }
-  by <- regress(design, g, points$w)
   rows_of_B <- ncol(x) + seq_len(ncol(x))
   symmetric <- function(rows) -(by$coefficients[rows, ] + t(by$coefficients[rows, ])) / 2
   list(

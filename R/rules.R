@@ -144,6 +144,8 @@ rules <- list(
   # Share of the gradients' mean square that a neck may leave, to count as exact: then it is right
   # also where no point has been. A choice; exact ones leave 1e-7 and less.
   linear_gradients = 1e-4,
+  # The same, to take the axes from the gradients, not from moments. A choice.
+  nearly_linear = 0.1,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.

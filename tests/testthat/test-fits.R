@@ -563,7 +563,8 @@ test_that("a conditional fit is kept where it holds for particles that it has no
   holds <- function(points, k, fit) {
     n <- nrow(points$x)
     first <- seq_len(n) %% 2 == 0
-    internal("holds")(internal(fit)(points, k, n, n), points, first, n, n)
+    tested <- internal("held_out")(internal(fit)(points, k, n, n), points, first, n, n)
+    isTRUE(tested[["fit"]] > tested[["normal"]])
   }
   as_points <- function(x, g) {
     list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / nrow(x), nrow(x)))
