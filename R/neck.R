@@ -10,7 +10,7 @@ find_neck <- function(points, view, found, n, genealogies) {
   }
   tried <- unique(c(found, find_turning(view, points$w)))
   neck <- best_neck(lapply(tried, function(k) neck_on(points, k, n, genealogies)))
-  if (is.null(neck) || ncol(points$x) < 3) {
+  if (is.null(neck) || is_exact(neck) || ncol(points$x) < 3) {
     return(neck)
   }
   level <- find_level(points, neck$conditioning)
@@ -24,11 +24,7 @@ find_neck <- function(points, view, found, n, genealogies) {
 best_neck <- function(necks) {
   necks <- Filter(Negate(is.null), necks)
   exact <- Filter(is_exact, necks)
-  if (length(exact) > 0) {
-    exact[[which.min(vapply(exact, `[[`, 0, "left"))]]
-  } else {
-    likeliest(necks)
-  }
+  if (length(exact) > 0) exact[[1]] else likeliest(necks)
 }
 
 # Whether a fit explains the gradients of all that depends on its variables.

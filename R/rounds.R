@@ -244,16 +244,14 @@ widest <- function(record) {
   max(colSums(weighty$w * z^2) - colSums(weighty$w * z)^2)
 }
 
-# Whether a round can be built on: its particles live; its estimate has not fallen by more than
-# the errors, as it does when a reference leaves out a part of the target; and its barrier is
-# no higher than the best one's, but for chance, unless the estimate proves that one to have
-# missed something.
+# Whether a round can be built on: its particles live, its barrier is no higher than the
+# best one's, but for chance; and its estimate has not fallen by more than the errors, as
+# it does when a reference leaves out a part of the target.
 is_no_worse <- function(record, best) {
   if (is_dead(record) || is_higher(best, record, rules$fall)) {
     return(FALSE)
   }
   # the barrier of a small run is that of the part that its few particles saw
   record$runs$n_particles > best$runs$n_particles ||
-    record$runs$barrier <= rules$equal_barrier * best$runs$barrier ||
-    rises(best, record)
+    record$runs$barrier <= rules$equal_barrier * best$runs$barrier
 }
