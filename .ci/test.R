@@ -37,6 +37,7 @@ Report <- R6::R6Class("Report", # nolint: R6 classes are written so
         file = self$file, test = test, seconds = now() - self$began, t(self$counts)
       )
       self$tests <- rbind(self$tests, row)
+      self$counts <- NULL
     },
     add_result = function(context, test, result) {
       kind <- sub("expectation_", "", class(result)[1], fixed = TRUE)
@@ -46,12 +47,10 @@ Report <- R6::R6Class("Report", # nolint: R6 classes are written so
         failure = ,
         error = "failed"
       )
-      if (is.null(self$counts)) { # outside of all tests
+      if (is.null(self$counts)) {
+        test <- "outside of the tests"
         self$start_test(context, test)
-        on.exit({
-          self$end_test(context, "outside of the tests")
-          self$counts <- NULL
-        })
+        on.exit(self$end_test(context, test))
       }
       if (!is.null(name)) {
         self$counts[name] <- self$counts[name] + 1

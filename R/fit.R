@@ -151,7 +151,8 @@ new_table <- function(...) {
 
 # Tables with the same columns, one below the other; those that are NULL are left out.
 bind_rows <- function(tables) {
-  tables <- Filter(Negate(is.null), tables)
+  # as plain lists: a tibble looks at each column that is taken
+  tables <- lapply(Filter(Negate(is.null), tables), unclass)
   if (length(tables) == 0) {
     return(tibble::tibble())
   }

@@ -103,7 +103,7 @@ curvature_at <- function(evaluate, x, width) {
   d <- length(x)
   centre <- evaluate(t(x))
   for (refinement in seq_len(rules$most_climbs)) {
-    step <- 0.1 * width
+    step <- rules$widest_difference * width
     beside <- rbind(diag(step, d), diag(-step, d))
     around <- evaluate(sweep(beside, 2, x, "+"))
     right <- seq_len(d)
@@ -113,7 +113,7 @@ curvature_at <- function(evaluate, x, width) {
     now <- ifelse(diag(hessian) > 0, 1 / sqrt(abs(diag(hessian))), width)
     change <- max(now / width, width / now)
     width <- now
-    if (change < 2) {
+    if (change < rules$settled_curvature) {
       break
     }
   }
@@ -122,7 +122,7 @@ curvature_at <- function(evaluate, x, width) {
     "the density does not fall to all sides"
   } else if (is.null(upper)) {
     "it is not curved downwards in all directions"
-  } else if (sum(backsolve(upper, centre$gradient[1, ], transpose = TRUE)^2) > 1e-4) {
+  } else if (sum(backsolve(upper, centre$gradient[1, ], transpose = TRUE)^2) > rules$mode_distance^2) {
     "the gradient is not 0"
   }
   if (is.null(problem)) {

@@ -2,6 +2,12 @@
 # lower triangular, or its diagonal as a vector where the dimension is too high for a
 # matrix.
 
+# base's sweep() for the columns of a matrix alone, with the same results. The scout has
+# thousands of small matrices, on which base's takes ten times as long.
+sweep <- function(x, MARGIN, STATS, FUN = `-`) { # nolint: the names of base's
+  match.fun(FUN)(x, rep(STATS, each = nrow(x)))
+}
+
 # Draws, a row a draw: z standard normal, and x = mean + L z.
 draw_normal <- function(normal, n) {
   d <- length(normal$mean)

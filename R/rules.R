@@ -12,6 +12,13 @@ rules <- list(
   # A path ends where its next step can gain no more log density than the least error that a
   # fit claims (`least_bridge_error`).
   path_tolerance = 1e-4,
+  # A step must rise by this part of what its slope promises, as is usual for line searches
+  # (Nocedal and Wright, 2006).
+  sufficient_rise = 1e-4,
+  # Cosine of a step and the change of the gradient, below which their product is rounding.
+  least_curvature = 1e-10,
+  # Part of a whole step below which nothing is left but rounding.
+  shortest_step = 1e-14,
   # Pairs of differences that the path remembers of the curvature: 3 to 20 serve, say Nocedal
   # and Wright (2006), and here memory is no matter.
   n_pairs = 20,
@@ -78,6 +85,11 @@ rules <- list(
   rounding_slack = 8,
   # Restarts of the search for a mode. A choice.
   most_climbs = 5,
+  # A mode is one where the Newton step from it is shorter, in sds: its normal is as good then.
+  mode_distance = 0.01,
+  # Factor by which widths may still change where the curvature at a mode is taken: differences
+  # over a tenth of a width that is wrong by less leave out 1 %.
+  settled_curvature = 2,
   # race -----------------------------------------------------------------------
   # Enough to tell references that differ by nats, at a quarter of a round's cost. A choice.
   race_particles = 256L,
@@ -157,6 +169,9 @@ rules <- list(
   # Standard errors of skewness or kurtosis, above which a coordinate is not normal: chance
   # alone gives that to one of 16,000.
   odd_moment = 4,
+  # Location in sds, log scale and skew of a coordinate with tails, to both sides: with more, it
+  # has hardly anything in common with the normal distribution that it was found by. A choice.
+  widest_tails = c(3, 3, 2),
   # Tails that are heavier are a Student t's. A choice.
   heaviest_tail = 0.2,
   # budget ---------------------------------------------------------------------

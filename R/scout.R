@@ -274,10 +274,10 @@ trial_point <- function(path) path$x + path$t * path$direction
 # The path after its trial point was evaluated: there, or with a shorter step. (Armijo's
 # rule; the shorter step by a parabola through what is known.)
 advance <- function(path, f, g) {
-  if (f >= path$f + 1e-4 * path$t * path$gain) {
+  if (f >= path$f + rules$sufficient_rise * path$t * path$gain) {
     s <- path$t * path$direction
     y <- path$g - g
-    if (sum(s * y) > 1e-10 * sqrt(sum(s^2) * sum(y^2))) {
+    if (sum(s * y) > rules$least_curvature * sqrt(sum(s^2) * sum(y^2))) {
       path$memory <- remember_pair(path$memory, s, y)
     } else {
       path$length <- 2 * path$length # not concave here: go further
@@ -287,7 +287,7 @@ advance <- function(path, f, g) {
   }
   shorter <- path$t * path$gain / (2 * (path$gain - (f - path$f) / path$t))
   path$t <- if (is.finite(f)) min(max(shorter, path$t / 10), path$t / 2) else path$t / 10
-  path$done <- path$t < 1e-14
+  path$done <- path$t < rules$shortest_step
   path
 }
 

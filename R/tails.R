@@ -40,8 +40,8 @@ fit_sinh_arcsinh <- function(z, w) {
     function(theta) -sum(w * log_sinh_arcsinh(z, theta)$value),
     function(theta) -colSums(w * log_sinh_arcsinh(z, theta)$gradient),
     method = "L-BFGS-B",
-    lower = c(-3, -3, -2, log(rules$heaviest_tail)),
-    upper = c(3, 3, 2, 0)
+    lower = c(-rules$widest_tails, log(rules$heaviest_tail)),
+    upper = c(rules$widest_tails, 0)
   )
   list(theta = found$par, gain = -found$value + (sum(w * z^2) + log(2 * pi)) / 2)
 }

@@ -54,9 +54,8 @@ picture <- function(...) {
 }
 
 # All of a layer's data, with the names of panels and series as they are read.
-read_layer <- function(p, i) {
+read_layer <- function(p, i, built = ggplot2::ggplot_build(p)) {
   skip_if_not_installed("ggplot2")
-  built <- ggplot2::ggplot_build(p)
   data <- built$data[[i]]
   layout <- built$layout$layout
   panel <- intersect(c("panel", "variable"), names(layout))
@@ -80,10 +79,10 @@ panels <- c(
 )
 
 expect_schedule_of <- function(fit, final) {
-  p <- picture(fit, "run")
+  built <- ggplot2::ggplot_build(picture(fit, "run"))
   shown <- rbind(
-    read_layer(p, 1)[c("x", "y", "label", "series")],
-    read_layer(p, 2)[c("x", "y", "label", "series")]
+    read_layer(built = built, i = 1)[c("x", "y", "label", "series")],
+    read_layer(built = built, i = 2)[c("x", "y", "label", "series")]
   )
   steps <- fit$steps
   steps$step_size <- log10(steps$step_size)
@@ -210,14 +209,15 @@ test_that("the diagnostics are shown as fractions of their limits", {
 
 test_that("the overview has the islands, the diagnostics and some of the variables", {
   fit <- klmc_fit
-  of <- function(what, i) {
-    data <- ggplot2::layer_data(picture(fit, what), i)
-    data[setdiff(names(data), "PANEL")]
+  layers <- function(what) {
+    data <- ggplot2::ggplot_build(picture(fit, what))$data
+    lapply(data, function(layer) layer[setdiff(names(layer), "PANEL")])
   }
   # what each shows by itself
-  for (i in 1:4) expect_equal(of("overview", i), of("islands", i), ignore_attr = TRUE)
-  for (i in 1:3) expect_equal(of("overview", 4 + i), of("diagnostics", i), ignore_attr = TRUE)
-  expect_equal(of("overview", 8), of("draws", 1), ignore_attr = TRUE)
+  overview <- layers("overview")
+  expect_equal(overview[1:4], layers("islands")[1:4], ignore_attr = TRUE)
+  expect_equal(overview[5:7], layers("diagnostics")[1:3], ignore_attr = TRUE)
+  expect_equal(overview[8], layers("draws")[1], ignore_attr = TRUE)
   panels_of <- function(...) {
     p <- picture(...)
     as.character(ggplot2::ggplot_build(p)$layout$layout$panel)
