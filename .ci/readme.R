@@ -180,6 +180,17 @@ if (which.max(in_errors) != worst) {
   says("another by %.2f and %.1f", low[which.max(in_errors)], max(in_errors))
 }
 
+of_peers <- function(method, column) {
+  rows <- peers[peers$method == method, ]
+  stats::setNames(rows[[column]], rows$model)[names(peers_names)]
+}
+dearer <- of_peers("smc", "seconds") / of_peers("bridge warp3", "seconds")
+says("by a factor of %d or more", floor(min(dearer[c("eight_schools", "brownian")])))
+sampled <- setdiff(peers_methods, "Laplace")
+errors <- vapply(sampled, of_peers, numeric(length(peers_names)), column = "rmse")
+is_smallest <- apply(errors, 1, which.min) == match("smc", sampled)
+says("smallest on %s of the five", c("none", "one", "two", "three", "four", "all")[1 + sum(is_smallest)])
+
 shapes <- utils::read.csv("bench/results/suite_shapes.csv")
 analyses <- utils::read.csv("bench/results/suite_analyses.csv")
 fits <- rbind(shapes, analyses)

@@ -119,10 +119,32 @@ exact_ode <- function() {
   integrate_grid(f, list(seq(-2.5, 0.5, by = 0.005), seq(-4, 4, by = 0.02)))
 }
 
+teeth <- as.data.frame(nlme::Orthodont)
+children <- list(
+  N = nrow(teeth), J = 27, group = as.integer(factor(teeth$Subject)), x = teeth$age - 11,
+  y = teeth$distance
+)
+# All but the two scales is jointly normal.
+exact_multilevel <- function() {
+  same_group <- outer(children$group, children$group, "==")
+  of_line <- 25 + 4 * tcrossprod(children$x)
+  f <- function(u) {
+    apply(u, 1, function(log_s) {
+      s <- exp(log_s)
+      root <- chol(of_line + s[1]^2 * same_group + diag(s[2]^2, children$N))
+      z <- backsolve(root, children$y - 24, transpose = TRUE)
+      -children$N / 2 * log(2 * pi) - sum(log(diag(root))) - sum(z^2) / 2 +
+        sum(dexp(s, 0.5, log = TRUE) + log_s)
+    })
+  }
+  integrate_grid(f, list(seq(-0.5, 2, by = 0.05), seq(-0.2, 1, by = 0.03)))
+}
+
 features <- unname(cbind(scale(as.matrix(sonar[1:60])), 1))
 cases <- list(
   eight_schools = list(data = schools, exact = exact_schools),
   eight_schools_centred = list(data = schools, exact = exact_schools),
+  multilevel = list(data = children, exact = exact_multilevel),
   gp = list(data = gp, exact = exact_gp),
   hmm = list(data = states, exact = exact_hmm),
   mixture = list(data = states, exact = exact_mixture),

@@ -36,13 +36,13 @@ test_that("it names the method of the estimate, and gives its source", {
   expect_match(by_bridge, "Meng, X.-L. and Wong, W. H. (1996)", fixed = TRUE)
   by_smc <- sprintf("%.3f (standard error 1.000)", fit$estimates$log_z[1])
   expect_match(by_bridge, by_smc, fixed = TRUE)
-  expect_output(print(fit), "95 % interval .* \\(bridge\\)\n")
+  expect_output(print(fit), "log Z: .* \\(bridge\\)\ninterval: ")
 
   fit$estimates$std_error <- c(smc = 0.5, bridge = 1)
   by_smc <- report(fit)
   expect_match(by_smc, "by the mean of the unbiased estimates of the runs", fixed = TRUE)
   expect_no_match(by_smc, "Meng", fixed = TRUE)
-  expect_output(print(fit), "95 % interval [-0-9.]+ to [-0-9.]+\n")
+  expect_output(print(fit), "log Z: [^()\n]*\ninterval: [-0-9.]+ to [-0-9.]+ ")
 })
 
 test_that("it says what is wrong, or not known", {
