@@ -73,6 +73,63 @@ test_that("a mixture is fitted to points, without components that have none", {
   expect_equal(sd, cbind(c(0.5, 0.2), c(0.1, 0.1)), tolerance = 0.05)
 })
 
+test_that("a mixture is kept for modes, and gives way to the shape of a funnel", {
+  set.seed(4)
+  n <- 600
+  # draws, and their log density's gradient, as a record of a run from a mixture
+  record_of <- function(x, gradient) {
+    two <- lapply(list(x[, 1] < 0, x[, 1] >= 0), function(rows) {
+      list(mean = colMeans(x[rows, ]), L = t(chol(cov(x[rows, ]))), bound = 0)
+    })
+    reference <- internal("new_mixture_reference")(two)
+    frame <- list(mean = reference$mean, L = reference$chol)
+    list(
+      reference = reference, particles = x, coordinates = internal("from_user")(frame, x),
+      gradients = internal("pull_back_rows")(frame, gradient), log_weights = numeric(n),
+      origins = seq_len(n)
+    )
+  }
+  v <- rnorm(n, 0, 1.5)
+  y <- matrix(rnorm(5 * n), n)
+  funnel <- record_of(
+    cbind(v, exp(v / 2) * y, deparse.level = 0), cbind(-v / 2.25 + rowSums(y^2 - 1) / 2, -y / exp(v / 2))
+  )
+  # the mixture fits these very draws better than a normal distribution, but not new ones
+  expect_gt(
+    internal("refit_mixture")(funnel)$criterion, internal("refit_mixture")(funnel)$normal_criterion
+  )
+  expect_null(internal("fit_basins")(funnel))
+  shape <- internal("fit_shape")(funnel)
+  expect_identical(shape$reference$conditional$conditioning, 1L)
+  expect_gt(shape$gain, 0)
+
+  side <- sample(c(-4, 4), n, TRUE)
+  z <- matrix(rnorm(6 * n), n)
+  modes <- record_of(z + cbind(side, 0, 0, 0, 0, 0), -z)
+  expect_s3_class(internal("fit_basins")(modes)$reference, "smc_reference_mixture")
+})
+
+test_that("held-out densities of a mixture are those of halves of the genealogies", {
+  set.seed(5)
+  n <- 400
+  side <- rep(c(-3, 3), n / 2)
+  origins <- rep(seq_len(n / 2), each = 2)
+  z <- matrix(rnorm(2 * n), n) + cbind(side, 0)
+  record <- list(
+    reference = reference, coordinates = z, log_weights = numeric(n), origins = origins
+  )
+  first <- origins %% 2 == 0
+  start <- internal("without_cover")(mixture)
+  density <- function(from, to) {
+    fitted <- internal("fit_mixture")(start, z[from, ], rep(2 / n, n / 2))
+    mean(internal("log_mixture")(fitted, z[to, ]))
+  }
+  expect_equal(
+    internal("held_out_mixture")(record),
+    (density(first, !first) + density(!first, first)) / 2 - sum(log(diag(reference$chol)))
+  )
+})
+
 test_that("a narrow mode beside a wide one has its part of the evidence", {
   skip_on_cran()
   target <- mixture_target(rbind(c(-3, 0), c(3, 0)), c(1, 0.1), c(0.5, 0.5))
