@@ -4,11 +4,6 @@
 # that returns a reference, or NULL where it cannot be fitted or would change nothing.
 # To add a rung, write one and put it into `rungs`, in the order of what it can follow.
 
-# The variance of a fitted reference is larger than that of the particles: tails
-# that are too light make an estimate that is too low, and looks fine.
-inflation <- 1.5
-inflation_conditioning <- 4
-
 rungs <- list(
   location = list(fit = function(record) fit_location(record)),
   normal = list(fit = function(record) fit_normal(record)),
@@ -93,8 +88,8 @@ new_shaped_reference <- function(mean, shape) {
     reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }
   reference$tails <- shape$tails[c("location", "scale", "skew", "tail")]
-  reference$inflation <- rep(sqrt(inflation), length(mean))
-  reference$inflation[shape$conditioning] <- sqrt(inflation_conditioning)
+  reference$inflation <- rep(sqrt(rules$inflation), length(mean))
+  reference$inflation[shape$conditioning] <- sqrt(rules$inflation_conditioning)
   reference
 }
 
@@ -171,7 +166,7 @@ fit_by_gradients <- function(record, weighty) {
     return(NULL)
   }
   list(reference = as_reference(
-    compose(normal_of(record$reference, ncol(z)), inner), inflation
+    compose(normal_of(record$reference, ncol(z)), inner), rules$inflation
   ))
 }
 
@@ -179,7 +174,7 @@ fit_by_gradients <- function(record, weighty) {
 fit_by_moments <- function(record, weighty) {
   moments <- weighted_factor(record, weighty)
   if (!is.null(moments)) {
-    list(reference = new_fitted_reference(moments$mean, sqrt(inflation) * moments$L))
+    list(reference = new_fitted_reference(moments$mean, sqrt(rules$inflation) * moments$L))
   }
 }
 

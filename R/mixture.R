@@ -7,14 +7,14 @@
 # again as the others: bounds are rough.
 new_mixture_reference <- function(normals) {
   cover <- covering(normals)
-  frame <- list(mean = cover$mean, L = sqrt(inflation) * cover$L)
+  frame <- list(mean = cover$mean, L = sqrt(rules$inflation) * cover$L)
   bounds <- vapply(normals, `[[`, 0, "bound")
   by_bound <- exp(normalise_log(bounds))
   weights <- (by_bound + 1 / length(normals)) / 2
   inner <- lapply(normals, function(normal) {
     list(
       mean = drop(from_user(frame, t(normal$mean))),
-      L = sqrt(inflation) * forwardsolve(frame$L, normal$L)
+      L = sqrt(rules$inflation) * forwardsolve(frame$L, normal$L)
     )
   })
   reference <- with_chol(reference_gaussian(frame$mean), frame$L)
@@ -122,7 +122,7 @@ refit_mixture <- function(record) {
   of_frame <- sum(log(diag(reference$chol)))
   inner <- lapply(seq_along(mixture$weights), function(k) {
     normal <- component(mixture, k)
-    normal$L <- sqrt(inflation) * normal$L
+    normal$L <- sqrt(rules$inflation) * normal$L
     normal
   })
   reference$mixture <- with_cover(inner, mixture$weights)

@@ -1,5 +1,5 @@
 # Passes: adaptation, then the islands, which are run for the estimate; and where their
-# draws show that there is more to be learnt, they count as a last round, and adaptation
+# draws show that there is more to learn, they count as a last round, and adaptation
 # goes on from them to other islands.
 
 # Returns list(sampler, course, final, diagnostics) of the last pass.
@@ -95,7 +95,7 @@ is_plain <- function(reference) {
 
 # A reference that the draws of the islands ask for: of another shape, or after the first
 # pass of the same one, which the particles of a single round have shown only roughly; or,
-# where a diagnostic has failed, the best that can be fitted. There is no more to be learnt
+# where a diagnostic has failed, the best that can be fitted. There is no more to learn
 # where the bridge is sure of its estimate, or after a pass in which this has not risen.
 # pass: its number, counted from the first whose reference has a shape. A proposal as of
 # propose(), or NULL.

@@ -41,7 +41,7 @@ check_n_rounds <- function(rounds) {
 }
 
 # the course of adaptation ----------------------------------------------------
-# It is a list: `records`, all runs so far; `used`, which of them were built on; `best`,
+# It is a list: `records`, all runs so far; `used`, which of them were used; `best`,
 # the last of these; `allowed`, the rungs that may still be fitted; `scout`; and after
 # further passes `passes`, rows for the islands of those before, and `estimate`, of the last
 # of these.
@@ -244,7 +244,7 @@ widest <- function(record) {
   max(colSums(weighty$w * z^2) - colSums(weighty$w * z)^2)
 }
 
-# Whether a round can be built on: its particles live, its barrier is no higher than the
+# Whether a round is used: its particles live, its barrier is no higher than the
 # best one's, but for chance; and its estimate has not fallen by more than the errors, as
 # it does when a reference leaves out a part of the target.
 is_no_worse <- function(record, best) {

@@ -146,7 +146,7 @@ new_scout <- function(found, count) {
       ),
       normals = lapply(normals, as_reference),
       references = c(
-        if (length(likely) > 0) list(best = as_reference(likely[[1]], inflation)),
+        if (length(likely) > 0) list(best = as_reference(likely[[1]], rules$inflation)),
         if (length(likely) > 1) list(cover = covering_reference(likely))
       ),
       n_dropped = found$n_dropped
@@ -161,7 +161,7 @@ covering_reference <- function(normals) {
   if (is.matrix(normals[[1]]$L)) {
     new_mixture_reference(normals)
   } else {
-    as_reference(covering(normals), inflation)
+    as_reference(covering(normals), rules$inflation)
   }
 }
 
