@@ -265,7 +265,7 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
 # where hardly anything depends on the variables.
 neck_by_gradients <- function(points, others, line, n) {
   best <- best_precision(points, others, line)
-  L <- if (is.finite(best$left)) inverse_factor(best$A + best$B)
+  L <- if (!is.null(best)) inverse_factor(best$A + best$B)
   if (is.null(L)) {
     return(NULL)
   }
@@ -304,10 +304,12 @@ inverse_factor <- function(precision) {
   tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
 }
 
-# That by the rate that leaves least.
+# That by the rate that leaves least; NULL for none.
 best_precision <- function(points, others, line) {
   tried <- lapply(rules$neck_slopes * line$sd, precision_by_gradients, points, others, line)
-  unlist(tried[which.min(vapply(tried, `[[`, 0, "left"))], recursive = FALSE)
+  left <- vapply(tried, `[[`, 0, "left")
+  best <- which.min(left) # not where gradients are all 0, and so is what they leave
+  if (length(best) > 0 && is.finite(left[best])) tried[[best]]
 }
 
 # The coordinate of the others that, as the logarithm of a scale, explains most of what a neck
@@ -316,7 +318,7 @@ find_level <- function(points, k) {
   others <- setdiff(seq_len(ncol(points$x)), k)
   line <- line_of(points, k)
   best <- if (!is.null(line)) best_precision(points, others, line)
-  if (is.null(best$left_over)) {
+  if (is.null(best)) {
     return(NULL)
   }
   x <- points$x[, others, drop = FALSE]

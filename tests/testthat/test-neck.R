@@ -231,6 +231,15 @@ test_that("normal gradients make no neck", {
   expect_null(neck)
 })
 
+test_that("a flat density has no neck", {
+  set.seed(12)
+  x <- matrix(runif(200 * 3, -1, 1), 200)
+  points <- list(x = x, g = 0 * x, w = rep(1 / 200, 200))
+  expect_null(internal("find_level")(points, 1L))
+  expect_null(internal("neck_by_gradients")(points, 2:3, internal("line_of")(points, 1L), 200))
+  expect_null(internal("find_neck")(points, points[c("x", "g")], 1L, 200, 200))
+})
+
 test_that("a neck is fitted to a hierarchy, closer than any other shape", {
   set.seed(2)
   for (n in c(400, 3000)) {
