@@ -237,7 +237,7 @@ test_that("a flat density has no neck", {
   points <- list(x = x, g = 0 * x, w = rep(1 / 200, 200))
   expect_null(internal("find_level")(points, 1L))
   expect_null(internal("neck_by_gradients")(points, 2:3, internal("line_of")(points, 1L), 200))
-  expect_null(internal("find_neck")(points, points[c("x", "g")], 1L, 200, 200))
+  expect_null(internal("find_neck")(points, list(z = x, g = 0 * x), 1L, 200, 200))
 })
 
 test_that("a neck is fitted to a hierarchy, closer than any other shape", {
