@@ -92,7 +92,8 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
   v <- rnorm(n, 0, 1.5)
   y <- matrix(rnorm(5 * n), n)
   funnel <- record_of(
-    cbind(v, exp(v / 2) * y, deparse.level = 0), cbind(-v / 2.25 + rowSums(y^2 - 1) / 2, -y / exp(v / 2))
+    cbind(v, exp(v / 2) * y, deparse.level = 0),
+    cbind(-v / 2.25 + rowSums(y^2 - 1) / 2, -y / exp(v / 2))
   )
   # the mixture fits these very draws better than a normal distribution, but not new ones
   expect_gt(
