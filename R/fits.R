@@ -65,6 +65,9 @@ n_independent <- function(w, groups) 1 / concentration(w, groups)
 # The sum of the squared shares of groups.
 concentration <- function(w, groups) sum(rowsum(w, groups)^2)
 
+# Which rows are in the first of two halves, in which particles of one genealogy stay together.
+in_first_half <- function(record, rows) record$origins[rows] %% 2 == 0
+
 is_normal <- function(reference) {
   inherits(reference, "smc_reference_gaussian") &&
     is.null(reference$conditional) && is.null(reference$tails)
@@ -222,8 +225,7 @@ fit_shape <- function(record) {
   )
   points <- list(x = x, g = target_gradients(record, weighty$rows), w = w)
   conditional <- found <- fit_conditional(points, moments$L, n, genealogies)
-  # particles of one genealogy stay together
-  is_first <- record$origins[weighty$rows] %% 2 == 0
+  is_first <- in_first_half(record, weighty$rows)
   tested <- if (!is.null(conditional)) held_out(conditional, points, is_first, n, genealogies)
   if (!isTRUE(tested[["fit"]] > tested[["normal"]])) {
     conditional <- NULL

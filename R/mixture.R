@@ -143,7 +143,7 @@ refit_mixture <- function(record) {
 held_out_mixture <- function(record) {
   weighty <- weighty_rows(record$log_weights)
   z <- record$coordinates[weighty$rows, , drop = FALSE]
-  is_first <- record$origins[weighty$rows] %% 2 == 0
+  is_first <- in_first_half(record, weighty$rows)
   start <- without_cover(record$reference$mixture)
   densities <- vapply(c(TRUE, FALSE), function(first) {
     of_half <- function(half) list(z = z[half, , drop = FALSE], w = weighty$w[half])

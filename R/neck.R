@@ -55,15 +55,18 @@ neck_on <- function(points, variables, n, genealogies) {
   if (is_exact(linear)) {
     return(linear)
   }
-  axes <- if (isTRUE(linear$left < rules$nearly_linear)) linear$frame
-  likeliest(list(linear, neck_by_moments(points, others, line, n, genealogies, axes)))
+  frame <- if (isTRUE(linear$left < rules$nearly_linear)) {
+    of_others <- function(x) x[others, others, drop = FALSE]
+    new_frame(points, others, line, of_others(linear$L), of_others(linear$axes))
+  }
+  likeliest(list(linear, neck_by_moments(points, others, line, n, genealogies, frame)))
 }
 
-# Location and scale, and the axes where they are not given, in turn.
-neck_by_moments <- function(points, others, line, n, genealogies, axes) {
+# Location and scale, and the frame where it is not given, in turn.
+neck_by_moments <- function(points, others, line, n, genealogies, given) {
   neck <- NULL
   for (sweep in seq_len(rules$location_sweeps)) {
-    frame <- if (is.null(axes)) frame_of(points, others, line, neck$log_scale) else axes
+    frame <- if (is.null(given)) frame_of(points, others, line, neck$log_scale) else given
     if (is.null(frame)) {
       return(NULL)
     }
@@ -110,20 +113,27 @@ frame_of <- function(points, others, line, log_scale) {
   if (any(common == 0)) {
     return(NULL) # a point further down the neck than numbers go
   }
-  flexible <- cbind(1, line$u, t^2 - 1)
-  rest <- rest_of(points, others, common, flexible)
+  rest <- rest_of(points, others, common, flexible_location(line))
   if (is.null(rest$L)) {
     return(NULL)
   }
   L <- rest$L
   turning <- turning_by(whitened(L, rest$z), rest$g %*% L, points$w, t)
   Q <- eigen(turning + t(turning), symmetric = TRUE)$vectors
+  new_frame(points, others, line, L, Q, common)
+}
+
+# The others u in the axes L Q, and their gradients; `flexible` is what their location may depend
+# on before their scale is known, in units of `common`.
+new_frame <- function(points, others, line, L, Q, common = 1) {
   list(
-    L = L, Q = Q, flexible = common * flexible,
+    L = L, Q = Q, flexible = common * flexible_location(line),
     u = whitened(L, points$x[, others, drop = FALSE]) %*% Q,
     g = points$g[, others, drop = FALSE] %*% L %*% Q
   )
 }
+
+flexible_location <- function(line) cbind(1, line$u, line$u[, 1]^2 - 1)
 
 # How the covariance of z changes with t. For a normal z of covariance exp(2 S t) the
 # gradient is -exp(-2 S t) z, so that of z + g = 2 sinh(S t) e and z - g = 2 cosh(S t) e,
@@ -219,7 +229,7 @@ half_log_share <- function(z_k, centre, rate) {
 }
 
 # The fit for all coordinates, as condition_on() returns it; and `left`, the share of the
-# gradients' mean square that it does not explain, and the frame.
+# gradients' mean square that it does not explain.
 neck_in_all <- function(neck, frame, points, others, line, n) {
   d <- ncol(points$x)
   share <- exp(2 * neck$half_log_share)
@@ -252,9 +262,7 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   fit$criterion <- sum(points$w * log_density) - n_parameters * log(n) / (2 * n)
   # gradients are -z where the fit is exact
   fit$left <- mean((colSums(points$w * (fit$z + fit$g)^2) / colSums(points$w * fit$g^2))[others])
-  is_finite <- all(is.finite(unlist(fit[names(fit) != "kind"])))
-  fit$frame <- frame
-  if (is_finite) fit
+  if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
 }
 
 # by gradients ----------------------------------------------------------------
@@ -272,12 +280,7 @@ neck_by_gradients <- function(points, others, line, n) {
   }
   part <- eigen(crossprod(L, best$A %*% L), symmetric = TRUE) # of A in the precision
   by_axis <- function(x) drop(crossprod(part$vectors, crossprod(L, x)))
-  frame <- list(
-    L = L, Q = part$vectors,
-    flexible = cbind(1, line$u, line$u[, 1]^2 - 1),
-    u = whitened(L, points$x[, others, drop = FALSE]) %*% part$vectors,
-    g = points$g[, others, drop = FALSE] %*% L %*% part$vectors
-  )
+  frame <- new_frame(points, others, line, L, part$vectors)
   # where one part of the precision is next to nothing, location and scale follow the other
   widest <- max(abs(rules$neck_centres))
   centre <- (stats::qlogis(pmin(pmax(part$values, 0), 1)) + best$log_ratio) / (2 * best$rate)
@@ -293,8 +296,7 @@ neck_by_gradients <- function(points, others, line, n) {
   )
   neck$half_log_share <- half_log_shares(line, neck)
   neck$log_scale <- neck$half_log_share + outer(line$level, neck$slope)
-  variance <- colSums(points$w * neck$log_scale^2) - colSums(points$w * neck$log_scale)^2
-  if (!any(variance > rules$least_log_scale)) {
+  if (!any(weighted_sd(neck$log_scale, points$w)^2 > rules$least_log_scale)) {
     return(NULL)
   }
   neck_in_all(neck, frame, points, others, line, n)

@@ -41,8 +41,8 @@ check_n_rounds <- function(rounds) {
 }
 
 # the course of adaptation ----------------------------------------------------
-# It is a list: `records`, all runs so far; `used`, which of them were used; `best`,
-# the last of these; `allowed`, the rungs that may still be fitted; `scout`; and after
+# It is a list: `records`, all runs so far; `used`, which of them later ones may start from;
+# `best`, the last of these; `allowed`, the rungs that may still be fitted; `scout`; and after
 # further passes `passes`, rows for the islands of those before, and `estimate`, of the last
 # of these.
 
