@@ -227,7 +227,7 @@ fit_shape <- function(record) {
   conditional <- found <- fit_conditional(points, moments$L, n, genealogies)
   is_first <- in_first_half(record, weighty$rows)
   tested <- if (!is.null(conditional)) held_out(conditional, points, is_first, n, genealogies)
-  if (!isTRUE(tested[["fit"]] > tested[["normal"]])) {
+  if (!is_exact(conditional) && !isTRUE(tested[["fit"]] > tested[["normal"]])) {
     conditional <- NULL
   }
   shape <- add_tails(if (is.null(conditional)) normal else conditional, w, genealogies)
@@ -242,8 +242,10 @@ fit_shape <- function(record) {
     } else {
       new_shaped_reference(moments$mean, shape)
     },
-    gain = if (is_mixture(record$reference) && !is.null(conditional)) {
+    gain = if (!is.null(conditional) && is_mixture(record$reference)) {
       tested[["fit"]] - held_out_mixture(record)
+    } else if (!is.null(conditional) && is_normal(record$reference) && !anyNA(tested)) {
+      tested[["fit"]] - tested[["normal"]] + sum(shape$tails$gain)
     } else {
       (if (is_student) student else shape)$criterion -
         present_criterion(record, points, normal, student, found)

@@ -45,14 +45,12 @@ is_exact <- function(fit) isTRUE(fit$left < rules$linear_gradients)
 neck_on <- function(points, variables, n, genealogies) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   line <- line_of(points, variables)
-  # a match by gradients is exact from one point a dimension on
-  if (n < rules$points_per_dimension * ncol(points$x) || length(others) == 0 || is.null(line)) {
+  if (length(others) == 0 || is.null(line)) {
     return(NULL)
   }
-  linear <- if (n >= 2 * rules$points_per_dimension * ncol(points$x)) {
-    neck_by_gradients(points, others, line, n)
-  }
-  if (is_exact(linear)) {
+  linear <- neck_by_gradients(points, others, line, n)
+  # a match by gradients is exact from one point a dimension on
+  if (is_exact(linear) || n < rules$points_per_dimension * ncol(points$x)) {
     return(linear)
   }
   frame <- if (isTRUE(linear$left < rules$nearly_linear)) {
@@ -331,8 +329,9 @@ find_level <- function(points, k) {
 }
 
 # The gradients as -(A x - a) exp(-2 rate t_1) - (B x - b) exp(-2 rate t_2), both exponentials
-# over their means, whose logarithms differ by log_ratio; and what this leaves, and the part of
-# B, both over the size of the precision.
+# over their means, whose logarithms differ by log_ratio, and of what depends on neither, as
+# priors do, which A and B would have a part of otherwise; and what this leaves, and the part
+# of B, both over the size of the precision. It takes more points than there are coefficients.
 precision_by_gradients <- function(rate, points, others, line) {
   part <- function(at) {
     precision <- exp(-2 * rate * at)
@@ -345,7 +344,10 @@ precision_by_gradients <- function(rate, points, others, line) {
   size <- of_A$of_mean + of_B$of_mean
   x <- cbind(1, points$x[, others, drop = FALSE]) / size
   g <- points$g[, others, drop = FALSE] / size
-  design <- cbind(of_A$of_mean * x, of_B$of_mean * x)
+  design <- cbind(of_A$of_mean * x, of_B$of_mean * x, if (any(line$level != 0)) x)
+  if (nrow(design) < rules$points_per_coefficient * ncol(design)) {
+    return(list(left = Inf))
+  }
   # the range of numbers may not do for points far down a neck
   by <- tryCatch(regress(design, g, points$w), error = function(e) NULL)
   if (is.null(by)) {

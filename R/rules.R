@@ -170,6 +170,8 @@ rules <- list(
   em_steps = 8,
   # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
   genealogies_per_dimension = 2,
+  # Points a coefficient of a least squares fit to gradients: with one, nothing is ever left.
+  points_per_coefficient = 2,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. A choice.
   points_per_dimension = 2,
   # Standard errors of skewness or kurtosis, above which a coordinate is not normal: chance
