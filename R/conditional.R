@@ -63,7 +63,7 @@ held_out <- function(fit, points, is_first, n, genealogies) {
     x <- sweep(other$x, 2, other$mean - fitted$mean, "+")
     normal <- normal_in_points(fitted, fit_scale(fitted$x, fitted$w), genealogies / 2)
     c(
-      fit = sum(other$w * log_density_of(again, x)),
+      fit = sum(other$w * log_density_of(again, x, fitted$mean)),
       normal = sum(other$w * log_normal(from_user(normal, x), normal$L))
     )
   }, c(fit = 0, normal = 0))
@@ -80,7 +80,7 @@ half_of <- function(points, rows) {
   mean <- colSums(w * x)
   list(
     x = sweep(x, 2, mean), g = if (!is.null(points$g)) points$g[rows, , drop = FALSE],
-    w = w, mean = mean
+    w = w, mean = points$mean + mean
   )
 }
 
@@ -88,13 +88,23 @@ half_of <- function(points, rows) {
 fit_again <- function(fit, points, n, genealogies) {
   if (!is_neck(fit)) {
     condition_on(points, fit$conditioning, n, genealogies)
-  } else if (!is.null(points$g)) {
+  } else if (is.null(points$g)) {
+    NULL
+  } else if (!is.null(fit$noncentred)) {
+    fit_noncentred(points, fit$conditioning, fit$noncentred, n, genealogies)
+  } else {
     neck_on(points, fit$conditioning, n, genealogies)
   }
 }
 
-# The log density of a fit at x, but for a constant.
-log_density_of <- function(fit, x) {
+# The log density of a fit at x, the distances from this mean, but for a constant.
+log_density_of <- function(fit, x, mean) {
+  if (!is.null(fit$noncentred)) {
+    of_scale <- length(fit$noncentred$multiples) * fit$noncentred$rate * 
+    (x[, fit$noncentred$variable] + mean[fit$noncentred$variable])
+    x <- sweep(times_scale(sweep(x, 2, mean, "+"), fit$noncentred), 2, mean)
+    return(of_scale + log_density_of(fit[names(fit) != "noncentred"], x, mean))
+  }
   u <- whitened(fit$L, sweep(x, 2, fit$centre))
   if (is_neck(fit)) {
     u <- u %*% fit$axes

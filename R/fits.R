@@ -100,7 +100,7 @@ new_shaped_reference <- function(mean, shape) {
 conditional_parameters <- c(
   "kind", "conditioning",
   "offset", "shift", "slope", "curve",
-  "rate", "centre_of_share", "bend", "pull", "scale", "axes"
+  "rate", "centre_of_share", "bend", "pull", "scale", "axes", "noncentred"
 )
 
 with_chol <- function(reference, chol) {
@@ -223,7 +223,7 @@ fit_shape <- function(record) {
     z = whitened(moments$L, x), L = moments$L, centre = 0,
     criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
   )
-  points <- list(x = x, g = target_gradients(record, weighty$rows), w = w)
+  points <- list(x = x, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean)
   conditional <- found <- fit_conditional(points, moments$L, n, genealogies)
   is_first <- in_first_half(record, weighty$rows)
   tested <- if (!is.null(conditional)) held_out(conditional, points, is_first, n, genealogies)
@@ -270,7 +270,7 @@ present_criterion <- function(record, points, normal, student, conditional) {
     return(max(refit_mixture(record)$criterion, normal$criterion))
   }
   genealogies <- n_genealogies(record)
-  same <- c("kind", "conditioning")
+  same <- c("kind", "conditioning", "noncentred")
   present <- if (identical(reference$conditional[same], conditional[same])) {
     conditional
   } else if (!is.null(reference$conditional)) {

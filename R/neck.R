@@ -4,20 +4,22 @@
 # src/map_rotation.c, and for the second scale src/map_conditional.c.
 
 # The best neck on one of the variables found, or on that with which the others turn, or on
-# the difference of one with the logarithm of another scale. NULL for none.
+# the difference of one with the logarithm of another scale; in the coordinates as they are, or
+# where these are multiples of a scale. NULL for none.
 find_neck <- function(points, view, found, n, genealogies) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
-  tried <- unique(c(found, find_turning(view, points$w)))
-  neck <- best_neck(lapply(tried, function(k) neck_on(points, k, n, genealogies)))
-  if (is.null(neck) || is_exact(neck) || ncol(points$x) < 3) {
+  variables <- unique(c(found, find_turning(view, points$w)))
+  neck <- best_neck(lapply(variables, function(k) neck_on(points, k, n, genealogies)))
+  level <- if (!is.null(neck)) find_level(points, neck$conditioning)
+  if (!is_exact(neck) && !is.null(level)) {
+    neck <- best_neck(list(neck, neck_on(points, c(neck$conditioning, level), n, genealogies)))
+  }
+  if (is_exact(neck)) {
     return(neck)
   }
-  level <- find_level(points, neck$conditioning)
-  best_neck(list(neck, if (!is.null(level)) {
-    neck_on(points, c(neck$conditioning, level), n, genealogies)
-  }))
+  best_neck(list(neck, find_noncentred(points, variables, n, genealogies)))
 }
 
 # Of several necks, some of which may be NULL: what explains the gradients is right also where
@@ -318,7 +320,7 @@ best_precision <- function(points, others, line) {
 find_level <- function(points, k) {
   others <- setdiff(seq_len(ncol(points$x)), k)
   line <- line_of(points, k)
-  best <- if (!is.null(line)) best_precision(points, others, line)
+  best <- if (length(others) > 1 && !is.null(line)) best_precision(points, others, line)
   if (is.null(best)) {
     return(NULL)
   }

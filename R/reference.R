@@ -349,7 +349,8 @@ reference_maps <- function(reference, dim) {
   maps <- list(
     if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
     if (!is.null(reference$tails)) c(name = "tails", reference$tails),
-    affine_map(reference, dim)
+    affine_map(reference, dim),
+    noncentred_map(reference$conditional$noncentred, dim)
   )
   maps <- append(maps, conditional_maps(reference$conditional), after = 2)
   Filter(Negate(is.null), maps)
@@ -398,6 +399,17 @@ neck_maps <- function(neck) {
     ),
     list(name = "rotation", axes = neck$axes)
   )
+}
+
+# From multiples of a scale to what is multiplied by it; see noncentred.R.
+noncentred_map <- function(noncentred, dim) {
+  if (!is.null(noncentred)) {
+    slope <- replace(numeric(dim), noncentred$multiples, -noncentred$rate)
+    list(
+      name = "conditional", conditioning = noncentred$variable - 1,
+      shift = matrix(0, dim, 1), slope = as.matrix(slope)
+    )
+  }
 }
 
 linear_maps <- function(linear) {
