@@ -87,23 +87,21 @@ half_of <- function(points, rows) {
 # A fit of the same kind on the same variables.
 fit_again <- function(fit, points, n, genealogies) {
   if (!is_neck(fit)) {
-    condition_on(points, fit$conditioning, n, genealogies)
-  } else if (is.null(points$g)) {
-    NULL
-  } else if (!is.null(fit$noncentred)) {
-    fit_noncentred(points, fit$conditioning, fit$noncentred, n, genealogies)
-  } else {
-    neck_on(points, fit$conditioning, n, genealogies)
+    return(condition_on(points, fit$conditioning, n, genealogies))
+  }
+  neck <- function(points) neck_on(points, fit$conditioning, n, genealogies)
+  if (!is.null(points$g)) {
+    if (is.null(fit$noncentred)) neck(points) else in_products(fit$noncentred, points, neck)
   }
 }
 
-# The log density of a fit at x, the distances from this mean, but for a constant.
+# The log density of a fit at x, as distances from `mean`, but for a constant.
 log_density_of <- function(fit, x, mean) {
   if (!is.null(fit$noncentred)) {
-    of_scale <- length(fit$noncentred$multiples) * fit$noncentred$rate * 
-    (x[, fit$noncentred$variable] + mean[fit$noncentred$variable])
-    x <- sweep(times_scale(sweep(x, 2, mean, "+"), fit$noncentred), 2, mean)
-    return(of_scale + log_density_of(fit[names(fit) != "noncentred"], x, mean))
+    from <- sweep(x, 2, mean, "+")
+    x <- sweep(times_scale(from, fit$noncentred), 2, mean)
+    log_jacobian <- log_jacobian_of(from, fit$noncentred)
+    return(log_jacobian + log_density_of(fit[names(fit) != "noncentred"], x, mean))
   }
   u <- whitened(fit$L, sweep(x, 2, fit$centre))
   if (is_neck(fit)) {

@@ -5,32 +5,45 @@
 
 # The best neck on one of the variables found, or on that with which the others turn, or on
 # the difference of one with the logarithm of another scale; in the coordinates as they are, or
-# where these are multiples of a scale. NULL for none.
+# where some are multiples of a scale. NULL for none.
 find_neck <- function(points, view, found, n, genealogies) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
   variables <- unique(c(found, find_turning(view, points$w)))
-  neck <- best_neck(lapply(variables, function(k) neck_on(points, k, n, genealogies)))
+  linear <- necks_by_gradients(points, variables, n)
+  exact <- Filter(is_exact, linear)
+  if (length(exact) > 0) {
+    return(least_left(exact))
+  }
+  neck <- likeliest(lapply(variables, function(k) neck_on(points, k, n, genealogies)))
   level <- if (!is.null(neck)) find_level(points, neck$conditioning)
-  if (!is_exact(neck) && !is.null(level)) {
-    neck <- best_neck(list(neck, neck_on(points, c(neck$conditioning, level), n, genealogies)))
-  }
-  if (is_exact(neck)) {
-    return(neck)
-  }
-  best_neck(list(neck, find_noncentred(points, variables, n, genealogies)))
+  noncentred <- least_left(Filter(function(fit) !is.null(fit$noncentred), linear))
+  likeliest(list(
+    neck,
+    if (!is.null(level)) neck_on(points, c(neck$conditioning, level), n, genealogies),
+    if (!is.null(noncentred)) fit_again(noncentred, points, n, genealogies)
+  ))
 }
 
-# Of several necks, some of which may be NULL: what explains the gradients is right also where
-# no point has been; otherwise the likeliest.
-best_neck <- function(necks) {
-  necks <- Filter(Negate(is.null), necks)
-  exact <- Filter(is_exact, necks)
-  if (length(exact) > 0) exact[[1]] else likeliest(necks)
+# That which leaves least of the gradients; NULL for none.
+least_left <- function(fits) {
+  if (length(fits) > 0) fits[[which.min(vapply(fits, `[[`, 0, "left"))]]
 }
 
-# Whether a fit explains the gradients of all that depends on its variables.
+# All necks that gradients alone show, on each of the variables, without a level and with one.
+necks_by_gradients <- function(points, variables, n) {
+  necks <- lapply(variables, function(k) {
+    level <- find_level(points, k)
+    lapply(unique(list(k, c(k, level))), function(on) {
+      list(neck_by_gradients(points, on, n), noncentred_by_gradients(points, on, n))
+    })
+  })
+  Filter(Negate(is.null), unlist(unlist(necks, FALSE), FALSE))
+}
+
+# Whether a fit explains the gradients of all that depends on its variables: then it is right also
+# where no point has been.
 is_exact <- function(fit) isTRUE(fit$left < rules$linear_gradients)
 
 # The particles given one of their coordinates, k = variables[1], or given two, of which the
@@ -50,7 +63,7 @@ neck_on <- function(points, variables, n, genealogies) {
   if (length(others) == 0 || is.null(line)) {
     return(NULL)
   }
-  linear <- neck_by_gradients(points, others, line, n)
+  linear <- neck_by_gradients(points, variables, n)
   # a match by gradients is exact from one point a dimension on
   if (is_exact(linear) || n < rules$points_per_dimension * ncol(points$x)) {
     return(linear)
@@ -65,6 +78,7 @@ neck_on <- function(points, variables, n, genealogies) {
 # Location and scale, and the frame where it is not given, in turn.
 neck_by_moments <- function(points, others, line, n, genealogies, given) {
   neck <- NULL
+  line$shares <- lapply(rules$neck_slopes * line$sd, shares_by, line = line, w = points$w)
   for (sweep in seq_len(rules$location_sweeps)) {
     frame <- if (is.null(given)) frame_of(points, others, line, neck$log_scale) else given
     if (is.null(frame)) {
@@ -194,23 +208,18 @@ fit_lines <- function(x, y, w, log_scale, n) {
 # log scales, with the level or without it; and which of these do depend on the share:
 # list(rate, centre, bend, slope, log_scale, half_log_share).
 best_share <- function(log_scale, w, line, n) {
-  t <- line$u[, 1]
-  centred <- function(x) sweep(x, 2, colSums(w * x))
-  log_scale <- centred(log_scale)
+  log_scale <- sweep(log_scale, 2, colSums(w * log_scale))
   without <- colSums(w * log_scale^2)
   n_centres <- length(rules$neck_centres)
-  tried <- lapply(rules$neck_slopes * line$sd, function(rate) {
-    by <- outer(t, rules$neck_centres, half_log_share, rate = rate)
-    if (any(line$level != 0)) by <- cbind(by, by + rate * line$level)
-    by <- centred(by)
+  tried <- lapply(line$shares, function(share) {
     # mean squares of what is left, a row a coordinate, a column a centre
-    left <- outer(without, colSums(w * by^2), `+`) - 2 * crossprod(w * log_scale, by)
+    left <- outer(without, share$square, `+`) - 2 * crossprod(w * log_scale, share$by)
     best <- max.col(-left, ties.method = "first")
     left <- left[cbind(seq_along(best), best)]
     bends <- without > exp(log(n) / n) * left & without - left > rules$least_log_scale
     list(
-      rate = rate, centre = rules$neck_centres[1 + (best - 1) %% n_centres],
-      bend = as.numeric(bends), slope = rate * (bends & best > n_centres),
+      rate = share$rate, centre = rules$neck_centres[1 + (best - 1) %% n_centres],
+      bend = as.numeric(bends), slope = share$rate * (bends & best > n_centres),
       explained = sum((without - left)[bends])
     )
   })
@@ -218,6 +227,15 @@ best_share <- function(log_scale, w, line, n) {
   best$half_log_share <- half_log_shares(line, best)
   best$log_scale <- sweep(best$half_log_share, 2, best$bend, "*") + outer(line$level, best$slope)
   best
+}
+
+# What is tried for one rate: half the logarithms of the shares with all centres, and once more
+# with the level where there is one, a column each, of mean 0; and their mean squares.
+shares_by <- function(rate, line, w) {
+  by <- outer(line$u[, 1], rules$neck_centres, half_log_share, rate = rate)
+  if (any(line$level != 0)) by <- cbind(by, by + rate * line$level)
+  by <- sweep(by, 2, colSums(w * by))
+  list(rate = rate, by = by, square = colSums(w * by^2))
 }
 
 half_log_shares <- function(line, neck) {
@@ -263,105 +281,4 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   # gradients are -z where the fit is exact
   fit$left <- mean((colSums(points$w * (fit$z + fit$g)^2) / colSums(points$w * fit$g^2))[others])
   if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
-}
-
-# by gradients ----------------------------------------------------------------
-
-# A neck for others that are normal given the variables, with the precision
-# A exp(-2 rate t_1) + B exp(-2 rate t_2), where t_1 are values of the variable and t_2 of the
-# level: then gradients are linear in them, and least squares finds A and B, and with them
-# axes, centres and pulls, exactly, from points anywhere. NULL where A + B is no precision, or
-# where hardly anything depends on the variables.
-neck_by_gradients <- function(points, others, line, n) {
-  best <- best_precision(points, others, line)
-  L <- if (!is.null(best)) inverse_factor(best$A + best$B)
-  if (is.null(L)) {
-    return(NULL)
-  }
-  part <- eigen(crossprod(L, best$A %*% L), symmetric = TRUE) # of A in the precision
-  by_axis <- function(x) drop(crossprod(part$vectors, crossprod(L, x)))
-  frame <- new_frame(points, others, line, L, part$vectors)
-  # where one part of the precision is next to nothing, location and scale follow the other
-  widest <- max(abs(rules$neck_centres))
-  centre <- (stats::qlogis(pmin(pmax(part$values, 0), 1)) + best$log_ratio) / (2 * best$rate)
-  bends <- abs(centre) < widest
-  low <- sign(best$rate) * centre <= -widest # nothing of A
-  at_A <- by_axis(best$a) / part$values
-  at_B <- by_axis(best$b) / (1 - part$values)
-  neck <- list(
-    rate = best$rate, centre = pmin(pmax(centre, -widest), widest),
-    bend = rep(1, length(others)), by_gradients = TRUE,
-    slope = rep(best$rate * any(line$level != 0), length(others)),
-    origin = ifelse(low, at_B, at_A), pull = ifelse(bends, at_B - at_A, 0)
-  )
-  neck$half_log_share <- half_log_shares(line, neck)
-  neck$log_scale <- neck$half_log_share + outer(line$level, neck$slope)
-  if (!any(weighted_sd(neck$log_scale, points$w)^2 > rules$least_log_scale)) {
-    return(NULL)
-  }
-  neck_in_all(neck, frame, points, others, line, n)
-}
-
-# The factor of the inverse of a precision; NULL where that is none.
-inverse_factor <- function(precision) {
-  tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
-}
-
-# That by the rate that leaves least; NULL for none.
-best_precision <- function(points, others, line) {
-  tried <- lapply(rules$neck_slopes * line$sd, precision_by_gradients, points, others, line)
-  left <- vapply(tried, `[[`, 0, "left")
-  best <- which.min(left) # not where gradients are all 0, and so is what they leave
-  if (length(best) > 0 && is.finite(left[best])) tried[[best]]
-}
-
-# The coordinate of the others that, as the logarithm of a scale, explains most of what a neck
-# on k leaves of the gradients: there a change of its own precision shows first. NULL for none.
-find_level <- function(points, k) {
-  others <- setdiff(seq_len(ncol(points$x)), k)
-  line <- line_of(points, k)
-  best <- if (length(others) > 1 && !is.null(line)) best_precision(points, others, line)
-  if (is.null(best)) {
-    return(NULL)
-  }
-  x <- points$x[, others, drop = FALSE]
-  explained <- colSums(points$w * x * rowSums(best$left_over * best$by_B))^2 /
-    colSums(points$w * x^2 * rowSums(best$by_B^2))
-  others[which.max(explained)]
-}
-
-# The gradients as -(A x - a) exp(-2 rate t_1) - (B x - b) exp(-2 rate t_2), both exponentials
-# over their means, whose logarithms differ by log_ratio, and of what depends on neither, as
-# priors do, which A and B would have a part of otherwise; and what this leaves, and the part
-# of B, both over the size of the precision. It takes more points than there are coefficients.
-precision_by_gradients <- function(rate, points, others, line) {
-  part <- function(at) {
-    precision <- exp(-2 * rate * at)
-    mean <- sum(points$w * precision)
-    list(of_mean = precision / mean, log_mean = log(mean))
-  }
-  of_A <- part(line$u[, 1] + line$level)
-  of_B <- part(line$level)
-  # gradients are about as large as the precision
-  size <- of_A$of_mean + of_B$of_mean
-  x <- cbind(1, points$x[, others, drop = FALSE]) / size
-  g <- points$g[, others, drop = FALSE] / size
-  design <- cbind(of_A$of_mean * x, of_B$of_mean * x, if (any(line$level != 0)) x)
-  if (nrow(design) < rules$points_per_coefficient * ncol(design)) {
-    return(list(left = Inf))
-  }
-  # the range of numbers may not do for points far down a neck
-  by <- tryCatch(regress(design, g, points$w), error = function(e) NULL)
-  if (is.null(by)) {
-    return(list(left = Inf))
-  }
-  rows_of_B <- ncol(x) + seq_len(ncol(x))
-  symmetric <- function(rows) -(by$coefficients[rows, ] + t(by$coefficients[rows, ])) / 2
-  list(
-    rate = rate, A = symmetric(1 + seq_along(others)), a = by$coefficients[1, ],
-    B = symmetric(rows_of_B[-1]), b = by$coefficients[rows_of_B[1], ],
-    log_ratio = of_B$log_mean - of_A$log_mean,
-    left_over = by$residuals, by_B = design[, rows_of_B] %*% by$coefficients[rows_of_B, ],
-    left = mean(colSums(points$w * by$residuals^2) / colSums(points$w * g^2))
-  )
 }

@@ -195,7 +195,7 @@ test_that("gradients that are linear given two scales make a neck that is exact 
   expect_identical(internal("find_level")(points, 2L), 1L)
   for (variables in list(1:2, 2:1)) {
     line <- internal("line_of")(points, variables)
-    neck <- internal("neck_by_gradients")(points, 2 + 1:J, line, 200)
+    neck <- internal("neck_by_gradients")(points, X, 200)
     reference <- internal("new_shaped_reference")(colMeans(x), neck)
     reference$inflation <- NULL
     at <- cbind(rep(c(-4, 1, 2), each = 20), rep(c(1, -3, 2), each = 20), matrix(rnorm(60 * J), 60))

@@ -1,0 +1,151 @@
+# Necks by gradients. Where the other coordinates are normal given the variables, their
+# gradients are linear in them, with coefficients that are known functions of the variables:
+# least squares finds these exactly, from points anywhere.
+
+# All necks that gradients show on each of the variables, without a level and with one.
+necks_by_gradients <- function(points, variables, n) {
+  necks <- lapply(variables, function(k) {
+    level <- find_level(points, k)
+    lapply(unique(list(k, c(k, level))), function(on) {
+      list(neck_by_gradients(points, on, n), noncentred_by_gradients(points, on, n))
+    })
+  })
+  Filter(Negate(is.null), unlist(unlist(necks, FALSE), FALSE))
+}
+
+# That which leaves least of the gradients; NULL for none.
+least_left <- function(fits) {
+  if (length(fits) > 0) fits[[which.min(vapply(fits, `[[`, 0, "left"))]]
+}
+
+# A neck on these variables for others that are normal given them, with the precision
+# A exp(-2 rate t_1) + B exp(-2 rate t_2), where t_1 are values of the variable and t_2 of the
+# level, if there is one. From A and B follow axes, centres and pulls. NULL where A + B is no
+# precision, or where hardly anything depends on the variables.
+neck_by_gradients <- function(points, variables, n) {
+  others <- setdiff(seq_len(ncol(points$x)), variables)
+  line <- line_of(points, variables)
+  best <- best_precision(points, others, line)
+  L <- if (!is.null(best)) inverse_factor(best$A + best$B)
+  if (is.null(L)) {
+    return(NULL)
+  }
+  part <- eigen(crossprod(L, best$A %*% L), symmetric = TRUE) # of A in the precision
+  by_axis <- function(x) drop(crossprod(part$vectors, crossprod(L, x)))
+  frame <- new_frame(points, others, line, L, part$vectors)
+  # where one part of the precision is next to nothing, location and scale follow the other
+  widest <- max(abs(rules$neck_centres))
+  centre <- (stats::qlogis(pmin(pmax(part$values, 0), 1)) + best$log_ratio) / (2 * best$rate)
+  bends <- abs(centre) < widest
+  low <- sign(best$rate) * centre <= -widest # nothing of A
+  at_A <- by_axis(best$a) / part$values
+  at_B <- by_axis(best$b) / (1 - part$values)
+  neck <- list(
+    rate = best$rate, centre = pmin(pmax(centre, -widest), widest),
+    bend = rep(1, length(others)), by_gradients = TRUE,
+    slope = rep(best$rate * any(line$level != 0), length(others)),
+    origin = ifelse(low, at_B, at_A), pull = ifelse(bends, at_B - at_A, 0)
+  )
+  neck$half_log_share <- half_log_shares(line, neck)
+  neck$log_scale <- neck$half_log_share + outer(line$level, neck$slope)
+  if (!any(weighted_sd(neck$log_scale, points$w)^2 > rules$least_log_scale)) {
+    return(NULL)
+  }
+  neck_in_all(neck, frame, points, others, line, n)
+}
+
+# The factor of the inverse of a precision; NULL where that is none.
+inverse_factor <- function(precision) {
+  tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
+}
+
+# The precision by the rate that leaves least; NULL for none.
+best_precision <- function(points, others, line) {
+  if (length(others) > 0 && !is.null(line)) {
+    least_left(Filter(Negate(is.null), lapply(
+      rules$neck_slopes * line$sd, precision_by_gradients, points, others, line
+    )))
+  }
+}
+
+# The gradients as -(A x - a) exp(-2 rate t_1) - (B x - b) exp(-2 rate t_2), both exponentials
+# over their means, whose logarithms differ by log_ratio. With a level, what depends on neither
+# variable, as that of priors, goes to a matrix of its own: A and B would have a part of it
+# otherwise. NULL where there is none.
+precision_by_gradients <- function(rate, points, others, line) {
+  powers <- cbind(-2 * rate * (line$u[, 1] + line$level), -2 * rate * line$level)
+  found <- regress_gradients(points, others, if (any(line$level != 0)) cbind(powers, 0) else powers)
+  if (is.null(found)) {
+    return(NULL)
+  }
+  symmetric <- function(i) {
+    x <- matrix(found$coefficients[-1, i, ], length(others))
+    -(x + t(x)) / 2
+  }
+  list(
+    rate = rate, left = found$left, log_ratio = found$log_mean[2] - found$log_mean[1],
+    A = symmetric(1), a = found$coefficients[1, 1, ],
+    B = symmetric(2), b = found$coefficients[1, 2, ],
+    residuals = found$residuals, part_of_B = found$part(2)
+  )
+}
+
+# The coordinate of the others that, as the logarithm of a scale, explains most of what a neck
+# on k leaves of the gradients: there a change of its own precision shows first. NULL for none.
+find_level <- function(points, k) {
+  others <- setdiff(seq_len(ncol(points$x)), k)
+  best <- best_precision(points, others, line_of(points, k))
+  if (length(others) < 2 || is.null(best)) {
+    return(NULL)
+  }
+  x <- points$x[, others, drop = FALSE]
+  explained <- colSums(points$w * x * rowSums(best$residuals * best$part_of_B))^2 /
+    colSums(points$w * x^2 * rowSums(best$part_of_B^2))
+  others[which.max(explained)]
+}
+
+# Least squares of the gradients of some coordinates on these coordinates and a constant, with
+# coefficients that change from point to point as the exponentials of `powers`, a column each,
+# over their means. A list of the share `left` of the gradients' mean square that is not
+# explained; coefficients, an array, 1 + coordinates x powers x gradients; residuals, and
+# part(i), what the power i explains, a column a gradient, both over the size of the precision;
+# own, the mean square of what a coordinate explains of its own gradient, a column a power;
+# and log_mean, of the exponentials. NULL where there are too few points, or the range of
+# numbers does not do for those far down a neck, or gradients are all 0.
+regress_gradients <- function(points, others, powers) {
+  p <- 1 + length(others)
+  if (nrow(points$x) < rules$points_per_coefficient * ncol(powers) * p) {
+    return(NULL)
+  }
+  mean <- colSums(points$w * exp(powers))
+  each <- sweep(exp(powers), 2, mean, "/")
+  size <- rowSums(each) # gradients are about as large
+  x <- cbind(1, points$x[, others, drop = FALSE])
+  g <- points$g[, others, drop = FALSE] / size
+  design <- do.call(cbind, lapply(seq_len(ncol(powers)), function(i) each[, i] / size * x))
+  root <- sqrt(points$w)
+  by <- tryCatch(qr.coef(qr(design * root), g * root), error = function(e) NULL)
+  if (is.null(by)) {
+    return(NULL)
+  }
+  by[is.na(by)] <- 0 # of what others make up
+  rows <- function(i) (i - 1) * p + seq_len(p)
+  residuals <- g - design %*% by
+  left <- mean(colSums(points$w * residuals^2) / colSums(points$w * g^2))
+  if (is.finite(left)) {
+    list(
+      left = left, coefficients = array(by, c(p, ncol(powers), p - 1)),
+      residuals = residuals, log_mean = log(mean),
+      part = function(i) design[, rows(i)] %*% by[rows(i), , drop = FALSE],
+      own = own_part(by, colSums(points$w * design^2), p)
+    )
+  }
+}
+
+own_part <- function(by, square, p) {
+  own <- vapply(seq_len(p - 1), function(j) {
+    rows <- seq(1 + j, nrow(by), by = p)
+    by[rows, j]^2 * square[rows]
+  }, numeric(nrow(by) / p))
+  t(matrix(own, ncol = p - 1))
+}
