@@ -31,7 +31,7 @@ fit_conditional <- function(points, L, n, genealogies) {
   }
   found <- find()
   neck <- find_neck(points, views[[1]], found, n, genealogies)
-  if (is_exact(neck) && neck$criterion > best$criterion) {
+  if (is_exact(neck)) {
     return(neck)
   }
   repeat {

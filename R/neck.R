@@ -12,9 +12,9 @@ find_neck <- function(points, view, found, n, genealogies) {
   }
   variables <- unique(c(found, find_turning(view, points$w)))
   linear <- necks_by_gradients(points, variables, n)
-  exact <- Filter(is_exact, linear)
-  if (length(exact) > 0) {
-    return(least_left(exact))
+  exact <- Find(is_exact, linear)
+  if (!is.null(exact)) {
+    return(exact)
   }
   neck <- likeliest(lapply(variables, function(k) neck_on(points, k, n, genealogies)))
   level <- if (!is.null(neck)) find_level(points, neck$conditioning)
@@ -24,22 +24,6 @@ find_neck <- function(points, view, found, n, genealogies) {
     if (!is.null(level)) neck_on(points, c(neck$conditioning, level), n, genealogies),
     if (!is.null(noncentred)) fit_again(noncentred, points, n, genealogies)
   ))
-}
-
-# That which leaves least of the gradients; NULL for none.
-least_left <- function(fits) {
-  if (length(fits) > 0) fits[[which.min(vapply(fits, `[[`, 0, "left"))]]
-}
-
-# All necks that gradients alone show, on each of the variables, without a level and with one.
-necks_by_gradients <- function(points, variables, n) {
-  necks <- lapply(variables, function(k) {
-    level <- find_level(points, k)
-    lapply(unique(list(k, c(k, level))), function(on) {
-      list(neck_by_gradients(points, on, n), noncentred_by_gradients(points, on, n))
-    })
-  })
-  Filter(Negate(is.null), unlist(unlist(necks, FALSE), FALSE))
 }
 
 # Whether a fit explains the gradients of all that depends on its variables: then it is right also

@@ -2,20 +2,29 @@
 # gradients are linear in them, with coefficients that are known functions of the variables:
 # least squares finds these exactly, from points anywhere.
 
-# All necks that gradients show on each of the variables, without a level and with one.
+# The necks that gradients show on each of the variables, without a level and with one, as the
+# coordinates are and as multiples of a scale: one that is exact, or else all.
 necks_by_gradients <- function(points, variables, n) {
-  necks <- lapply(variables, function(k) {
-    level <- find_level(points, k)
-    lapply(unique(list(k, c(k, level))), function(on) {
-      list(neck_by_gradients(points, on, n), noncentred_by_gradients(points, on, n))
-    })
-  })
-  Filter(Negate(is.null), unlist(unlist(necks, FALSE), FALSE))
+  necks <- list()
+  for (k in variables) {
+    on <- unique(list(k, c(k, find_level(points, k))))
+    for (by_gradients in list(neck_by_gradients, noncentred_by_gradients)) {
+      found <- lapply(on, function(variables) by_gradients(points, variables, n))
+      exact <- least_left(Filter(is_exact, found), rules$nothing_left)
+      if (!is.null(exact)) {
+        return(list(exact))
+      }
+      necks <- c(necks, Filter(Negate(is.null), found))
+    }
+  }
+  necks
 }
 
-# That which leaves least of the gradients; NULL for none.
-least_left <- function(fits) {
-  if (length(fits) > 0) fits[[which.min(vapply(fits, `[[`, 0, "left"))]]
+# That which leaves least of the gradients, or the first that leaves less than `enough`; NULL for
+# none.
+least_left <- function(fits, enough = 0) {
+  fits <- Filter(Negate(is.null), fits)
+  if (length(fits) > 0) fits[[which.min(pmax(vapply(fits, `[[`, 0, "left"), enough))]]
 }
 
 # A neck on these variables for others that are normal given them, with the precision
@@ -62,9 +71,9 @@ inverse_factor <- function(precision) {
 # The precision by the rate that leaves least; NULL for none.
 best_precision <- function(points, others, line) {
   if (length(others) > 0 && !is.null(line)) {
-    least_left(Filter(Negate(is.null), lapply(
+    least_left(lapply(
       rules$neck_slopes * line$sd, precision_by_gradients, points, others, line
-    )))
+    ))
   }
 }
 

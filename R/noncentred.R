@@ -8,10 +8,9 @@
 # of the variables. The same list as neck_by_gradients() returns, with `noncentred`, a list of the
 # variable, the rate by which it is the logarithm of the scale, and the multiples. NULL for none.
 noncentred_by_gradients <- function(points, variables, n) {
-  noncentred <- least_left(Filter(Negate(is.null), lapply(
-    rules$neck_slopes, multiples_by_gradients,
-    points = points, variables = variables
-  )))
+  noncentred <- least_left(lapply(
+    rules$neck_slopes, multiples_by_gradients, points, variables
+  ))
   if (length(noncentred$multiples) > 0) {
     in_products(noncentred, points, function(products) neck_by_gradients(products, variables, n))
   }

@@ -160,8 +160,12 @@ rules <- list(
   # there open. A choice.
   neck_centres = c(-10, -6, -4, seq(-3, 3, by = 0.25), 4, 6, 10),
   # Share of the gradients' mean square that a neck may leave, to count as exact: then it is right
-  # also where no point has been. A choice; exact ones leave 1e-7 and less.
-  linear_gradients = 1e-4,
+  # also where no point has been. The prior of one of a hundred states is such a part, and the
+  # next simpler neck leaves 0.5 % and more where it matters.
+  linear_gradients = 1e-3,
+  # The same, to take the neck on one variable without trying for less with two: a funnel's leaves
+  # 1e-7, since its scale falls for ever, and a share's does not.
+  nothing_left = 1e-6,
   # The same, to take the axes from the gradients, not from moments. A choice.
   nearly_linear = 0.1,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.

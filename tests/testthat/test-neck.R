@@ -48,7 +48,10 @@ draw_hierarchy <- function(n) {
 }
 
 points_of <- function(x) {
-  list(x = sweep(x, 2, colMeans(x)), g = gradient_hierarchy(x), w = rep(1 / nrow(x), nrow(x)))
+  list(
+    x = sweep(x, 2, colMeans(x)), g = gradient_hierarchy(x), w = rep(1 / nrow(x), nrow(x)),
+    mean = colMeans(x)
+  )
 }
 
 # The log density of a conditional reference, by solving for the coordinates with the
@@ -83,8 +86,12 @@ log_reference <- function(reference, x) {
   })
 }
 
-# The line of a neck on a variable with these values.
-line_at <- function(t) list(u = cbind(t), sd = 1, level = 0 * t)
+# The line of a neck on a variable with these values, for points with weights w.
+line_at <- function(t, w, sd = 1, level = 0 * t) {
+  line <- list(u = cbind(t), sd = sd, level = level)
+  rates <- internal("rules")$neck_slopes * sd
+  c(line, list(shares = lapply(rates, internal("shares_by"), line, w)))
+}
 
 test_that("the axes along which a scale changes are found from few points", {
   set.seed(1)
@@ -109,10 +116,11 @@ test_that("a neck is looked for on the coordinate with which the others turn", {
   # also where nothing else has found it
   fit <- internal("find_neck")(points, view, NULL, 2000, 2000)
   expect_identical(fit$conditioning[1], 2L)
-  # but not by so few draws that gradients match any of them
+  # but not by so few points that least squares leave nothing of any gradients
   d <- ncol(points$x)
-  expect_null(internal("neck_on")(points, 2L, 2 * d - 1, 2 * d - 1))
-  expect_identical(internal("neck_on")(points, 2L, 2 * d, 2 * d)$kind, "neck")
+  some <- function(n) points_of(draw_hierarchy(n))
+  expect_null(internal("neck_on")(some(4 * d - 1), 2L, 2 * d - 1, 2 * d - 1))
+  expect_identical(internal("neck_on")(some(4 * d), 2L, 2 * d - 1, 2 * d - 1)$kind, "neck")
 })
 
 test_that("scales along a neck are those of residuals that make up for their leverage", {
@@ -130,7 +138,7 @@ test_that("scales along a neck are those of residuals that make up for their lev
     best_share(log_scale, ...)
   }
   frame <- list(flexible = cbind(t, t^2), u = u, g = g)
-  with_internals(list(best_share = spy), internal("fit_neck")(frame, w, line_at(t), NULL, n, n))
+  with_internals(list(best_share = spy), internal("fit_neck")(frame, w, line_at(t, w), NULL, n, n))
   line <- lm(u ~ t + I(t^2), weights = w)
   off <- residuals(line) / sqrt(1 - hatvalues(line))
   expect_equal(seen, log(abs(off / g)) / 2, ignore_attr = TRUE)
@@ -144,7 +152,8 @@ test_that("a scale follows a share where that explains enough of it, and more th
   noise <- rep(c(1, -1), n / 2)
   # all of a large variance; all of a small one; and 2 % of one, where chance gives 4.6 %
   log_scale <- cbind(share, flat, share + 7 * sd(share) * noise)
-  best <- internal("best_share")(log_scale, rep(1 / n, n), line_at(t), n)
+  w <- rep(1 / n, n)
+  best <- internal("best_share")(log_scale, w, line_at(t, w), n)
   expect_identical(best$rate, 1)
   expect_identical(best$centre[1:2], c(0, -3))
   expect_identical(best$bend, c(1, 0, 0))
@@ -154,10 +163,11 @@ test_that("a scale follows a share where that explains enough of it, and more th
 test_that("a scale may also follow the level", {
   n <- 400
   set.seed(8)
-  line <- list(u = cbind(rnorm(n)), sd = 0.7, level = rnorm(n))
+  w <- rep(1 / n, n)
+  line <- line_at(rnorm(n), w, sd = 0.7, level = rnorm(n))
   share <- internal("half_log_share")(line$u[, 1], centre = 0.5, rate = 0.7)
   log_scale <- cbind(share + 0.7 * line$level, share)
-  best <- internal("best_share")(log_scale, rep(1 / n, n), line, n)
+  best <- internal("best_share")(log_scale, w, line, n)
   expect_identical(best$centre, c(0.5, 0.5))
   expect_equal(best$slope, c(0.7, 0), ignore_attr = TRUE)
   expect_equal(best$log_scale, log_scale, ignore_attr = TRUE)
@@ -189,22 +199,91 @@ test_that("gradients that are linear given two scales make a neck that is exact 
   # points anywhere, not draws
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
   points <- list(
-    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 200, 200)
+    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 200, 200),
+    mean = colMeans(x)
   )
   expect_identical(internal("find_level")(points, 1L), 2L)
   expect_identical(internal("find_level")(points, 2L), 1L)
   for (variables in list(1:2, 2:1)) {
-    line <- internal("line_of")(points, variables)
-    neck <- internal("neck_by_gradients")(points, X, 200)
+    neck <- internal("neck_by_gradients")(points, variables, 200)
     reference <- internal("new_shaped_reference")(colMeans(x), neck)
     reference$inflation <- NULL
     at <- cbind(rep(c(-4, 1, 2), each = 20), rep(c(1, -3, 2), each = 20), matrix(rnorm(60 * J), 60))
     log_ratio <- log_two_scales(at) - log_reference(reference, at)
     expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
     # the same by the function that the fits are checked with
-    by_fit <- internal("log_density_of")(neck, sweep(at, 2, colMeans(x)))
+    by_fit <- internal("log_density_of")(neck, sweep(at, 2, colMeans(x)), colMeans(x))
     expect_equal(by_fit - (J + 2) / 2 * log(2 * pi), log_reference(reference, at))
   }
+})
+
+# The same model, with z = (theta - 1) / tau in the place of theta.
+noncentred <- function(x) {
+  x[, -(1:2)] <- (x[, -(1:2)] - 1) / exp(x[, 1])
+  x
+}
+centred <- function(x) {
+  x[, -(1:2)] <- 1 + x[, -(1:2)] * exp(x[, 1])
+  x
+}
+
+gradient_noncentred <- function(x) {
+  g <- gradient_two_scales(centred(x))
+  g_z <- g[, -(1:2)] * exp(x[, 1])
+  cbind(g[, 1] + rowSums(g_z * x[, -(1:2)]) + J, g[, 2], g_z)
+}
+
+test_that("coordinates that are multiples of a scale are found, and their neck is exact", {
+  set.seed(13)
+  x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0.3), 200))
+  points <- list(
+    x = sweep(x, 2, colMeans(x)), g = gradient_noncentred(x), w = rep(1 / 200, 200),
+    mean = colMeans(x)
+  )
+  view <- list(z = points$x, g = points$g)
+  neck <- internal("find_neck")(points, view, 1L, 200, 200)
+  expect_identical(neck$noncentred, list(variable = 1L, rate = 1, multiples = 2L + seq_len(J)))
+  expect_identical(neck$conditioning, 1:2)
+  # the gradients of what is fitted are those of the centred model
+  products <- internal("multiplied")(points, neck$noncentred)
+  at <- sweep(products$x, 2, products$mean, "+")
+  at[, -(1:2)] <- 1 + at[, -(1:2)]
+  expect_equal(products$g, gradient_two_scales(at))
+
+  reference <- internal("new_shaped_reference")(colMeans(x), neck)
+  reference$inflation <- NULL
+  at <- cbind(rep(c(-4, 1, 2), each = 20), rep(c(1, -3, 2), each = 20), matrix(rnorm(60 * J), 60))
+  log_ratio <- log_two_scales(centred(at)) + J * at[, 1] - log_reference(reference, at)
+  expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
+  by_fit <- internal("log_density_of")(neck, sweep(at, 2, colMeans(x)), colMeans(x))
+  expect_equal(by_fit - (J + 2) / 2 * log(2 * pi), log_reference(reference, at))
+  # fitted again, also to other points
+  half <- internal("half_of")(points, 1:100)
+  again <- internal("fit_again")(neck, half, 100, 100)
+  by_again <- internal("log_density_of")(again, sweep(at, 2, half$mean), half$mean)
+  log_ratio <- log_two_scales(centred(at)) + J * at[, 1] - by_again
+  expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
+})
+
+test_that("what depends on neither scale is kept apart, and nothing is a multiple by chance", {
+  set.seed(14)
+  x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
+  # a prior for each effect, beside that by their scale
+  g <- gradient_two_scales(x) - cbind(0, 0, x[, -(1:2)])
+  points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / 200, 200), mean = colMeans(x))
+  line <- internal("line_of")(points, 1:2)
+  found <- internal("best_precision")(points, 2 + 1:J, line)
+  expect_lt(found$left, 1e-12)
+  # of A and B over the means of their exponentials
+  mean_of <- function(log_scale) mean(exp(-2 * (log_scale - mean(log_scale))))
+  expect_equal(found$A * exp(2 * mean(x[, 1])) / mean_of(x[, 1]), diag(J))
+  expect_equal(found$B * exp(2 * mean(x[, 2])) / mean_of(x[, 2]), 4 * diag(J))
+  for (rate in internal("rules")$neck_slopes) {
+    by_rate <- internal("multiples_by_gradients")(rate, points, 1:2)
+    if (rate == 1) expect_length(by_rate$multiples, 0)
+    expect_gte(by_rate$left, 0)
+  }
+  expect_null(internal("noncentred_by_gradients")(points, 1:2, 200))
 })
 
 test_that("a neck on the difference of two scales comes before one on a single scale", {
@@ -214,7 +293,8 @@ test_that("a neck on the difference of two scales comes before one on a single s
   noise <- sqrt(share) * exp(scales[, 2]) / 2 * rnorm(400 * J)
   x <- cbind(scales, matrix(share * rep(y, each = 400) + noise, 400))
   points <- list(
-    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 400, 400)
+    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 400, 400),
+    mean = colMeans(x)
   )
   view <- list(z = points$x, g = points$g)
   neck <- internal("find_neck")(points, view, 1L, 400, 400)
@@ -228,16 +308,15 @@ test_that("normal gradients make no neck", {
   x <- matrix(rnorm(200 * 4), 200) %*% matrix(rnorm(16), 4)
   precision <- solve(crossprod(matrix(rnorm(20), 5)))
   points <- list(x = sweep(x, 2, colMeans(x)), g = -x %*% precision, w = rep(1 / 200, 200))
-  neck <- internal("neck_by_gradients")(points, 2:4, internal("line_of")(points, 1L), 200)
-  expect_null(neck)
+  expect_null(internal("neck_by_gradients")(points, 1L, 200))
 })
 
 test_that("a flat density has no neck", {
   set.seed(12)
   x <- matrix(runif(200 * 3, -1, 1), 200)
-  points <- list(x = x, g = 0 * x, w = rep(1 / 200, 200))
+  points <- list(x = x, g = 0 * x, w = rep(1 / 200, 200), mean = numeric(3))
   expect_null(internal("find_level")(points, 1L))
-  expect_null(internal("neck_by_gradients")(points, 2:3, internal("line_of")(points, 1L), 200))
+  expect_null(internal("neck_by_gradients")(points, 1L, 200))
   expect_null(internal("find_neck")(points, list(z = x, g = 0 * x), 1L, 200, 200))
 })
 
