@@ -1,7 +1,8 @@
 # References with a neck that opens: on one side of a variable the scale of the others falls
 # with it, on the other nothing depends on it, as in hierarchies that are written as they
 # are; or where two scales are unknown, between the one and the other. See src/map_neck.c,
-# src/map_rotation.c, and for the second scale src/map_conditional.c.
+# src/map_rotation.c, and for the second scale src/map_conditional.c. Where gradients do not
+# tell all of it, by least squares (neck_gradients.R), it is fitted here, by moments.
 
 # The best neck on one of the variables found, or on that with which the others turn, or on
 # the difference of one with the logarithm of another scale; in the coordinates as they are, or

@@ -192,7 +192,8 @@
 #'   * `shape`: a distribution that makes the particles likelier than a normal one does.
 #'     Location and log scale of some variables may depend on others, the conditioning
 #'     variables (funnels, curved targets); or they may do so on one side of a variable
-#'     only, as those of a hierarchy that is written as it is. A variable may be skew or have heavy
+#'     only, as those of a hierarchy that is written as it is, and in the non-centred form of one
+#'     the products of such variables with the scale. A variable may be skew or have heavy
 #'     tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead. Necks are found by the gradients: where a
 #'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value

@@ -3,8 +3,9 @@
  * The kernels see z, in which the reference is standard; the target sees x. A
  * chain of maps leads from the one to the other,
  *   z -> tails -> conditional or neck -> rotation -> affine -> bounds -> x,
- * where any of them may be missing, and any may be there several times. Each
- * is invertible and smooth, and takes log densities and gradients back by
+ * where any of them may be missing, and any may be there several times: another
+ * conditional map before the bounds makes multiples of a scale. Each is
+ * invertible and smooth, and takes log densities and gradients back by
  * adding its log Jacobian, so that the evidence is the same in z and in x.
  *
  * A kind of map is one const struct in one file. To add one: write map_NAME.c,
