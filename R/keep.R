@@ -47,7 +47,7 @@ thin_record <- function(record, n) {
 only_moments <- function(record, sampler) {
   w <- exp(record$log_weights)
   x <- outputs_of(sampler$target, record$particles)
-  mean <- colSums(w * x)
+  mean <- unname(colSums(w * x))
   c(
     record[c("dead", "steps", "runs", "reference")],
     list(
@@ -100,9 +100,10 @@ pool_moments <- function(living) {
   }
   log_z <- vapply(living, function(record) record$runs$log_z, 0)
   share <- exp(normalise_log(log_z))
-  means <- do.call(rbind, lapply(living, `[[`, "mean"))
-  mean <- colSums(share * means)
   within <- living[[length(living)]]$within
+  means <- do.call(rbind, lapply(living, `[[`, "mean"))
+  colnames(means) <- colnames(within$sum)
+  mean <- colSums(share * means)
   scale <- exp(within$scale - max(log_z)) / sum(exp(log_z - max(log_z)))
   list(
     mean = mean,
