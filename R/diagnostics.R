@@ -188,7 +188,7 @@ diagnose_edges <- function(sampler, course, final) {
     at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
     evaluate_located(
       sampler$target, at, "edges",
-      gradient = FALSE, evaluators = sampler$evaluators
+      gradient = FALSE, evaluators = over_batches(sampler)$evaluators
     )$log_density
   })
   beyond <- !is.finite(tried)

@@ -321,7 +321,7 @@
 #'   them. An island whose worker was lost is run again, up to three times in all. The results
 #'   are those of a single process. So are those of the runs that tune, where the points of an
 #'   evaluation are spread over the workers: for a target that is a function of one point, as
-#'   soon as its batches take more than a quarter of a second. See `vignette("large")`.
+#'   soon as its batches take more than a tenth of a second. See `vignette("large")`.
 #' @section Errors: All have the class `autosmc_error` and one of
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.
