@@ -57,13 +57,14 @@ over_batches <- function(sampler) {
 }
 
 # evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
-# in this process first. Workers are slower while they load packages; when they have been
-# slower a few times, nothing more is sent to them.
+# in this process first. Workers are slower while they load packages, and where futures take
+# long to start. What takes no longer than batches with which they were slower a few times,
+# without a success in between, is not sent to them any more.
 spread_evaluator <- function(evaluate, functions) {
   task <- function(given) evaluate(given$x, given$gradient)
   send <- sender(task_alone(task, "evaluate"), functions)
   per_point <- NULL
-  n_slower <- 0
+  slower <- c() # seconds that these batches would have taken here
   now <- function() proc.time()[["elapsed"]]
   here <- function(x, gradient) {
     started <- now()
@@ -74,12 +75,15 @@ spread_evaluator <- function(evaluate, functions) {
   there <- function(x, gradient, n_chunks) {
     started <- now()
     value <- evaluate_chunks(send, x, gradient, n_chunks)
-    n_slower <<- n_slower + (now() - started > per_point * nrow(x))
+    seconds <- per_point * nrow(x)
+    slower <<- if (now() - started > seconds) c(slower, seconds) else slower[slower < seconds]
     value
   }
   by_time <- function(x, gradient) {
-    n <- n_chunks(per_point * nrow(x), nrow(x))
-    if (n > 1 && n_slower < rules$most_slower) there(x, gradient, n) else here(x, gradient)
+    seconds <- per_point * nrow(x)
+    n <- n_chunks(seconds, nrow(x))
+    is_worth_it <- n > 1 && sum(slower >= seconds) < rules$most_slower
+    if (is_worth_it) there(x, gradient, n) else here(x, gradient)
   }
   function(x, gradient) {
     if (!is.null(per_point)) {
