@@ -217,7 +217,7 @@ rules <- list(
   most_tries = 3,
   # Seconds that it takes to start a future on a local worker and to get its value: measured.
   future_seconds = 0.02,
-  # How often workers may be slower before nothing more is sent: they load the package at first.
+  # How often workers may be slower before no such batch is sent: they load the package at first.
   most_slower = 3,
   # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,

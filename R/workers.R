@@ -57,9 +57,7 @@ over_batches <- function(sampler) {
 }
 
 # evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
-# in this process first. Workers are slower while they load packages, and where futures take
-# long to start. What takes no longer than batches with which they were slower a few times,
-# without a success in between, is not sent to them any more.
+# in this process first.
 spread_evaluator <- function(evaluate, functions) {
   task <- function(given) evaluate(given$x, given$gradient)
   send <- sender(task_alone(task, "evaluate"), functions)
@@ -80,10 +78,8 @@ spread_evaluator <- function(evaluate, functions) {
     value
   }
   by_time <- function(x, gradient) {
-    seconds <- per_point * nrow(x)
-    n <- n_chunks(seconds, nrow(x))
-    is_worth_it <- n > 1 && sum(slower >= seconds) < rules$most_slower
-    if (is_worth_it) there(x, gradient, n) else here(x, gradient)
+    n <- n_chunks(per_point * nrow(x), nrow(x), future::nbrOfWorkers(), slower)
+    if (n > 1) there(x, gradient, n) else here(x, gradient)
   }
   function(x, gradient) {
     if (!is.null(per_point)) {
@@ -98,9 +94,14 @@ spread_evaluator <- function(evaluate, functions) {
 }
 
 # How many parts of n points are the fastest, if all points take so many seconds here: futures
-# are started one after another, so that k parts take seconds / k + k * future_seconds.
-n_chunks <- function(seconds, n) {
-  min(future::nbrOfWorkers(), n, floor(sqrt(seconds / rules$future_seconds)))
+# are started one after another, so that k parts take seconds / k + k * future_seconds. But
+# workers are slower while they load packages, and where futures take long to start: what takes
+# no longer than the batches with which they were `slower` a few times is not sent any more.
+n_chunks <- function(seconds, n, n_workers, slower) {
+  if (sum(slower >= seconds) >= rules$most_slower) {
+    return(1)
+  }
+  min(n_workers, n, floor(sqrt(seconds / rules$future_seconds)))
 }
 
 # The rows of x in n parts, each by a worker.
