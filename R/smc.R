@@ -302,7 +302,7 @@
 #'   Two processes may share a folder.
 #' @section Memory: A fit with `islands` islands of `n_particles` draws of `d` variables takes
 #'   some `24 * islands * n_particles * d` bytes: the draws, and for [smc_extend()] their
-#'   coordinates and gradients. Diagnostics take up to four times as much for a moment. Where that is too much, `keep` is for less. `smc()` itself works
+#'   coordinates and gradients. Diagnostics take about three times as much for a moment. Where that is too much, `keep` is for less. `smc()` itself works
 #'   with all draws of its islands, and drops what is not kept at the end: its estimates and
 #'   diagnostics do not depend on `keep`. [smc_extend()] and `smc_run()` drop it after each
 #'   island, so a very large number of islands is best added by [smc_extend()].
