@@ -25,6 +25,9 @@ density_at <- function(sampler, points) {
 
 # Four particles, or the origin of the unconstrained scale where all have died.
 points_of <- function(record, sampler) {
+  if (!is.null(record$points)) {
+    return(record$points) # of an island of which no particles are kept
+  }
   if (is.null(record$particles)) {
     return(matrix(0, 1, sampler$target$dim))
   }
@@ -53,6 +56,7 @@ settings_of_run <- function(sampler, path, run = "final") {
       kernel = sampler$kernel$options,
       reference = without_code(sampler$reference),
       tuner = if (run == "adapt") complete_tuner(sampler),
+      keep = if (run == "final") sampler$keep,
       resampling = sampler$resampling,
       ess_threshold = sampler$ess_threshold
     )

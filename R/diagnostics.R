@@ -5,13 +5,14 @@
 # passed. NULL where none applies.
 diagnose <- function(sampler, course, final) {
   by_smc <- final$estimates[1, ]
+  has_draws <- is.null(final$moments)
   rows <- c(
     diagnose_islands(final$islands),
     diagnose_estimates(final$estimates),
-    diagnose_gradients(final, isTRUE(course$has_edges)),
-    diagnose_draws(final),
-    diagnose_edges(sampler, course, final),
-    diagnose_proper(course$scout, final),
+    if (has_draws) diagnose_gradients(final, isTRUE(course$has_edges)),
+    if (has_draws) diagnose_draws(final),
+    if (has_draws) diagnose_edges(sampler, course, final),
+    if (has_draws) diagnose_proper(course$scout, final),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
     diagnose_passes(course$estimate, headline(final$estimates))
@@ -187,7 +188,7 @@ diagnose_edges <- function(sampler, course, final) {
     at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
     evaluate_located(
       sampler$target, at, "edges",
-      gradient = FALSE, evaluators = sampler$evaluators
+      gradient = FALSE, evaluators = over_batches(sampler)$evaluators
     )$log_density
   })
   beyond <- !is.finite(tried)
@@ -249,7 +250,7 @@ diagnose_scout <- function(scout, final, estimate) {
         format(above, digits = 2)
       )
     ),
-    diagnose_basins(scout, final, estimate)
+    if (is.null(final$moments)) diagnose_basins(scout, final, estimate)
   )
 }
 

@@ -23,7 +23,8 @@
 #' take `weights = TRUE`.
 #'
 #' An island in which all particles died has no draws: chains are the living islands,
-#' in their order.
+#' in their order. Where a number of draws an island was kept (`keep` of [smc()]), these are
+#' the iterations.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... for `subset_draws()`, its arguments; otherwise not used.
@@ -36,7 +37,8 @@
 #'   draws in their format. With `weights`, `.log_weight` is a further, hidden variable.
 #'   `variables()`, `nvariables()`, `ndraws()`, `nchains()`, `niterations()` and
 #'   `subset_draws()`: of the draws that weigh the same.
-#' @section Errors: `autosmc_error_input` for any other argument.
+#' @section Errors: `autosmc_error_input` for any other argument, and for a fit that has
+#'   kept moments only.
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8, rounds = 0)
 #' draws <- posterior::as_draws_df(fit)
@@ -102,7 +104,7 @@ nchains.smc_fit <- function(x) length(unique(x$island))
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::niterations
-niterations.smc_fit <- function(x) nrow(x$particles) / nchains.smc_fit(x)
+niterations.smc_fit <- function(x) nrow(x$particles) / max(nchains.smc_fit(x), 1)
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::subset_draws
@@ -202,6 +204,7 @@ resampled_draws <- function(fit) {
 
 # The rows of the particles, island by island, that weigh the same.
 equal_rows <- function(fit) {
+  check_has_draws(fit)
   islands <- split(seq_along(fit$island), fit$island)
   kept <- lapply(islands, function(rows) {
     rows[resample_systematic(normalise_log(fit$log_weights[rows]))]
@@ -210,6 +213,7 @@ equal_rows <- function(fit) {
 }
 
 weighted_draws <- function(fit) {
+  check_has_draws(fit)
   draws <- as_chains(fit$particles, n_chains = 1L)
   posterior::weight_draws(draws, fit$log_weights, log = TRUE)
 }
@@ -222,10 +226,8 @@ as_chains <- function(particles, n_chains) {
   posterior::as_draws_array(draws)
 }
 
-# As many indices as there are weights, in ascending order. The grid of points is
-# centred instead of shifted at random.
-resample_systematic <- function(log_weights) {
-  n <- length(log_weights)
+# n indices, in ascending order. The grid of points is centred instead of shifted at random.
+resample_systematic <- function(log_weights, n = length(log_weights)) {
   invert_distribution(exp(log_weights), (seq_len(n) - 0.5) / n)
 }
 

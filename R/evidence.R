@@ -361,6 +361,7 @@ bayes_factor_of <- function(x1, x2, log, labels) {
 #' @rdname loo.smc_fit
 #' @exportS3Method bridgesampling::bridge_sampler
 bridge_sampler.smc_fit <- function(samples, ...) {
+  check_has_draws(samples)
   target <- samples$target
   if (!is.null(target$outputs)) {
     abort(

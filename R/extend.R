@@ -15,6 +15,10 @@
 #' adapts again. `smc_extend()` adds islands of the last kind, and adapts no further. So
 #' `smc()` with 40 islands may have gone on where `smc()` with 8 has not.
 #'
+#' Islands can be added in nearly constant memory: with `keep = "moments"` each takes as much as
+#' a few rows of its tables, and with a number of draws as much as these. What that costs is
+#' said in the section Memory of [smc()].
+#'
 #' @param fit a fit of [smc()], [smc_run()] or [smc_adapt()]; the latter has no islands yet.
 #' @param islands for `smc_extend()`, how many there are to be in all (whole number of at
 #'   least as many as there are). For `smc_combine()`, what `smc_islands()` has returned, or
@@ -24,6 +28,8 @@
 #'   `n (se / precision)^2` of them: the next batch is what is missing to that, between 4
 #'   and 64 islands. With `progress` a message says beforehand how many evaluations that is.
 #' @param max_islands the most islands in all (positive integer); NULL for 1024.
+#' @param keep what is kept of the islands: NULL for the same as before; of a fit that has all
+#'   draws, see [smc()]. It is applied to the islands that there are as well.
 #' @param which numbers of islands (whole numbers): the first of a fit is 1, and a fit with 8
 #'   is continued by the ninth.
 #' @param checkpoint see [smc()].
@@ -56,31 +62,34 @@ smc_extend <- function(
   islands = NULL,
   precision = NULL,
   max_islands = NULL,
+  keep = NULL,
   checkpoint = NULL,
   progress = interactive()
 ) {
   check_extendable(fit)
   n <- length(fit$state$records)
-  if (is.null(islands) && is.null(precision)) {
-    abort("{.arg islands} or {.arg precision} must be given.", "input")
+  if (is.null(islands) && is.null(precision) && is.null(keep)) {
+    abort("{.arg islands}, {.arg precision} or {.arg keep} must be given.", "input")
   }
   wanted <- check_wanted(fit, islands, precision, max_islands)
   sampler <- sampler_of_fit(fit, fit$seed)
+  sampler$keep <- check_kept(fit, keep)
   sampler$checkpoint <- open_checkpoint(checkpoint)
   sampler$show_progress <- check_flag(progress, "progress")
   call <- call_extended(fit$call, list(
-    islands = islands, precision = precision, max_islands = max_islands
+    islands = islands, precision = precision, max_islands = max_islands, keep = keep
   ))
   if (wanted$islands == n) {
     more <- n_wanted(fit, n, wanted)
     if (more == 0) {
-      return(with_precision(fit, wanted, call))
+      return(with_precision(reduce_fit(fit, sampler$keep), wanted, call))
     }
     announce_islands(sampler, more, fit$islands)
     wanted$islands <- as.integer(n + more)
   }
   sampler$progress <- new_progress(sampler$show_progress, 0, wanted$islands - n)
-  once_each(extended(fit, sampler, whole_records(fit), wanted, call))
+  records <- lapply(whole_records(fit), reduce_record, sampler = sampler)
+  once_each(extended(fit, sampler, records, wanted, call))
 }
 
 #' @rdname smc_extend
@@ -153,15 +162,24 @@ state_of_fit <- function(result, sampler, bridges) {
     course[c("allowed", "n_final_evals")] <- NULL
   }
   final <- result$final
-  has_outputs <- !is.null(sampler$target$outputs)
-  list(
-    records = final$records,
-    draws = final[intersect(names(final), c(if (has_outputs) "particles", of_draws))],
-    start = if (is.null(final)) 1 else final$start,
-    bridges = bridges,
-    course = course
+  c(
+    state_of_islands(final, final$records, sampler$target),
+    list(
+      start = if (is.null(final)) 1 else final$start,
+      bridges = bridges,
+      course = course
+    )
   )
 }
+
+state_of_islands <- function(final, records, target) {
+  has_outputs <- !is.null(target$outputs)
+  list(
+    records = lapply(records, of_island_alone),
+    draws = final[intersect(names(final), c(if (has_outputs) "particles", of_draws))]
+  )
+}
+
 
 of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")
 
@@ -174,7 +192,7 @@ whole_records <- function(fit) {
   n_living <- 0L
   lapply(fit$state$records, function(record) {
     record$reference <- fit$reference
-    if (is_dead(record)) {
+    if (is_dead(record) || !is.null(record$mean)) {
       return(record)
     }
     n <- length(record$log_weights)
@@ -246,6 +264,25 @@ check_wanted <- function(fit, islands, precision = NULL, max_islands = NULL) {
   wanted <- check_islands(if (is.null(islands)) max(n, 1) else islands, precision, max_islands)
   wanted$islands <- max(wanted$islands, n)
   wanted
+}
+
+# What a fit's islands are to keep; NULL is what they do.
+check_kept <- function(fit, keep) {
+  if (is.null(keep)) {
+    return(fit$keep)
+  }
+  keep <- check_keep(keep)
+  if (!can_keep(fit, keep)) {
+    kept <- fit$keep
+    abort(
+      c(
+        "The islands of {.arg fit} have kept {kept}, which cannot be changed to {keep}.",
+        "i" = "Only a fit that has kept all draws can be given another {.arg keep}."
+      ),
+      "input"
+    )
+  }
+  keep
 }
 
 check_island_numbers <- function(which) {

@@ -19,17 +19,15 @@ new_fit <- function(sampler, result, plan, call) {
       result$diagnostics, final$islands, plan$precision, headline(estimates)$std_error
     )
     draws <- final
-    steps <- final$steps[final$steps$island == final$island[1], ]
+    steps <- final$steps[final$steps$island == final$steps$island[1], ]
   }
   estimate <- as.list(headline(estimates))
   structure(
     c(
       estimate[setdiff(names(estimate), "method")],
+      list(estimates = estimates),
+      draws_of(draws, sampler$target),
       list(
-        estimates = estimates,
-        particles = outputs_of(sampler$target, draws$particles),
-        log_weights = draws$log_weights,
-        island = draws$island,
         schedule = new_table(
           lambda = steps$lambda,
           step_size = steps$step_size,
@@ -52,6 +50,20 @@ new_fit <- function(sampler, result, plan, call) {
     ),
     # the class and `logml` are what bridgesampling asks of what it compares
     class = c("smc_fit", "bridge")
+  )
+}
+
+# What a fit has of the particles of a record, or of pooled islands.
+draws_of <- function(record, target) {
+  list(
+    particles = if (is.null(record$moments)) {
+      outputs_of(target, record$particles)
+    } else {
+      t(record$moments$mean)[0, , drop = FALSE]
+    },
+    log_weights = record$log_weights,
+    island = record$island,
+    moments = record$moments
   )
 }
 
@@ -139,7 +151,11 @@ final_row <- function(result, used = TRUE) {
   sums <- c("n_objective_evals", "n_target_evals", "n_impossible", "seconds")
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
   row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +
-    n_edge_trials(result$sampler, result$course)
+    if ("edges" %in% result$diagnostics$name) {
+      n_edge_trials(result$sampler, result$course)
+    } else {
+      0
+    }
   row
 }
 

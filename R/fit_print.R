@@ -96,7 +96,12 @@ print_sampler <- function(fit) {
   print_line("cost", format_cost(fit$runs))
   ess <- ess_mean(fit)
   print_line(
-    "draws", count(nrow(fit$particles)), " weighted",
+    "draws",
+    if (is.null(fit$moments)) {
+      paste(count(nrow(fit$particles)), "weighted")
+    } else {
+      "only their moments were kept"
+    },
     if (!is.na(ess)) {
       paste0(", worth about ", count(signif(ess, 2)), " independent ones")
     }

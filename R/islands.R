@@ -24,7 +24,7 @@ run_islands <- function(sampler, path, islands, start = 1, records = list()) {
   repeat {
     indices <- start - 1 + length(records) + seq_len(n_more)
     more <- lapply_islands(sampler, indices, path)
-    records <- c(records, more)
+    records <- add_up_covariances(c(records, more))
     final <- estimate_evidence(sampler, records, start, islands$bridges)
     n_evaluated <- n_evaluated + final$n_bridge_evals
     n_bridged <- n_bridged + length(records)
@@ -39,14 +39,15 @@ run_islands <- function(sampler, path, islands, start = 1, records = list()) {
   }
   final$n_bridge_evals <- n_evaluated
   final$start <- start
-  final$records <- lapply(records, function(record) {
-    record[intersect(names(record), of_island_alone)]
-  })
+  final$records <- lapply(records, of_island_alone)
   final
 }
 
-# What cannot be had again from islands that are pooled.
-of_island_alone <- c("dead", "steps", "runs", "log_weights")
+# What of a record cannot be had again from islands that are pooled.
+of_island_alone <- function(record) {
+  alone <- c("dead", "steps", "runs", "log_weights", "mean", "within")
+  record[intersect(names(record), alone)]
+}
 
 # How many islands are added to n for a precision that is not reached yet: as many as the
 # error so far calls for, within limits.
@@ -82,8 +83,8 @@ all_dead <- function(records) all(vapply(records, is_dead, NA))
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, ...): a table with a row an island, the steps of all, and the
-# pooled particles as a record has them, with the `island` of each; islands in which all
-# died add nothing but their row.
+# pooled particles as a record has them, with the `island` of each, or their `moments`;
+# islands in which all died add nothing but their row.
 pool <- function(records, start = 1) {
   islands <- islands_table(records, start)
   share <- normalise_log(islands$log_z)
@@ -94,13 +95,14 @@ pool <- function(records, start = 1) {
   list(
     islands = islands,
     steps = bind_rows(lapply(living, `[[`, "steps")),
+    moments = pool_moments(living),
     particles = stack("particles"),
     unconstrained = stack("unconstrained"),
     coordinates = stack("coordinates"),
     gradients = stack("gradients"),
     log_target = unlist(lapply(living, `[[`, "log_target")),
     log_weights = unlist(weights),
-    island = rep(islands$island[alive], each = nrow(living[[1]]$particles)),
+    island = rep(islands$island[alive], lengths(weights)),
     origins = unlist(Map(
       function(r, i) r$origins + i * length(r$origins), living, seq_along(living)
     )),

@@ -11,7 +11,7 @@
 #' fit, unless another is given; other arguments stay as they were in `fit$call`, and are
 #' evaluated anew. Where the changes ask for more islands, or for a smaller error
 #' (`precision`), and for nothing else, islands are added by [smc_extend()]: not where
-#' `max_evals` was given.
+#' `max_evals` was given. `keep` may be changed with them, from all draws to fewer.
 #'
 #' `nobs()` is the number of terms of the log likelihood, for a Stan program that has
 #' them as `log_lik`. Any other log density does not tell.
@@ -62,6 +62,9 @@ coef.smc_fit <- function(object, ...) {
 #' @export
 vcov.smc_fit <- function(object, ...) {
   check_dots_empty(...)
+  if (!is.null(object$moments)) {
+    return(object$moments$covariance)
+  }
   centred <- sweep(object$particles, 2, coef(object))
   crossprod(exp(object$log_weights / 2) * centred)
 }
@@ -72,6 +75,7 @@ vcov.smc_fit <- function(object, ...) {
 confint.smc_fit <- function(object, parm, level = 0.95, ...) {
   check_number(level, "level", 0, 1, open = TRUE)
   check_dots_empty(...)
+  check_has_draws(object)
   names <- colnames(object$particles)
   if (missing(parm)) {
     parm <- names
@@ -140,6 +144,7 @@ as.array.smc_fit <- function(x, ...) {
 #' @export
 weights.smc_fit <- function(object, ...) {
   check_dots_empty(...)
+  check_has_draws(object)
   exp(object$log_weights)
 }
 
@@ -194,7 +199,7 @@ update.smc_fit <- function(object, ...) {
 # The fit with more islands, where the changes ask for no more than that; or NULL.
 grown <- function(fit, changes, frame) {
   n <- length(fit$state$records)
-  of_islands <- c("islands", "precision", "max_islands", "checkpoint", "progress")
+  of_islands <- c("islands", "precision", "max_islands", "keep", "checkpoint", "progress")
   if (n == 0 || !all(names(changes) %in% of_islands) || isTRUE(is.finite(fit$max_evals))) {
     return(NULL)
   }
@@ -202,8 +207,12 @@ grown <- function(fit, changes, frame) {
     changes$checkpoint <- fit$call$checkpoint
   }
   given <- lapply(changes, eval, frame)
-  grows <- if (is.null(given$islands)) !is.null(given$precision) else isTRUE(given$islands >= n)
-  if (grows) do.call(smc_extend, c(list(fit), given))
+  grows <- if (is.null(given$islands)) {
+    !is.null(given$precision) || !is.null(given$keep)
+  } else {
+    isTRUE(given$islands >= n)
+  }
+  if (grows && can_keep(fit, given$keep)) do.call(smc_extend, c(list(fit), given))
 }
 
 # what does not apply -----------------------------------------------------------

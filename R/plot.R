@@ -184,10 +184,11 @@ barrier_data <- function(fit) {
 
 # The plots of the overview for which there is something to show: a list of tables.
 overview_data <- function(fit, variables) {
+  has_islands <- NROW(fit$islands) > 1
   list(
-    islands = if (NROW(fit$islands) > 1) islands_data(fit),
+    islands = if (has_islands) islands_data(fit),
     diagnostics = if (NROW(fit$diagnostics) > 0) diagnostics_data(fit),
-    draws = draws_data(fit, variables)
+    draws = if (is.null(fit$moments) || !has_islands) draws_data(fit, variables)
   )
 }
 
@@ -237,6 +238,7 @@ islands_data <- function(fit) {
 
 # A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
 draws_data <- function(fit, variables) {
+  check_has_draws(fit)
   bars <- lapply(variables, function(name) {
     bars <- weighted_histogram(fit$particles[, name], exp(fit$log_weights))
     cbind(variable = factor(name, variables), bars)
@@ -405,7 +407,7 @@ base_barrier <- function(data) {
 }
 
 base_overview <- function(data) {
-  variables <- split(data$draws, data$draws$variable)
+  variables <- if (!is.null(data$draws)) split(data$draws, data$draws$variable)
   old <- set_panels(sum(lengths(data[c("islands", "diagnostics")]) > 0) + length(variables))
   on.exit(graphics::par(old))
   if (!is.null(data$islands)) {
@@ -524,7 +526,7 @@ gg_overview <- function(data) {
   ggplot2::ggplot() +
     if_any(data$islands, function(d) gg_islands_layers(on_panel(d, panels[1]))) +
     if_any(data$diagnostics, function(d) gg_diagnostics_layers(on_panel(d, panels[2]))) +
-    gg_draws_layers(on_panel(data$draws, as.character(data$draws$variable))) +
+    if_any(data$draws, function(d) gg_draws_layers(on_panel(d, as.character(d$variable)))) +
     ggplot2::facet_wrap(
       "panel",
       scales = "free",

@@ -49,6 +49,7 @@ predict.smc_fit <- function(
   conf.level = 0.95,
   ...
 ) {
+  check_has_draws(object)
   if (missing(fun)) {
     abort(
       c(

@@ -127,11 +127,21 @@ report_estimate <- function(fit) {
   ess <- ess_mean(fit)
   sprintf(
     "From %d independent runs, the log evidence is estimated as %s (standard error %s; 95%%
-      interval %s to %s) %s. Their %s weighted draws are worth about %s independent ones.",
+      interval %s to %s) %s. Their %s are worth about %s independent ones.",
     last$islands, number(fit$log_z), number(fit$std_error), number(fit$conf_low),
-    number(fit$conf_high), report_way(fit), count(nrow(fit$particles)),
+    number(fit$conf_high), report_way(fit), draws_in_words(fit),
     count(signif(ess, 2))
   )
+}
+
+# How many draws there are, or have been before their moments were taken.
+draws_in_words <- function(fit) {
+  if (is.null(fit$moments)) {
+    paste(count(nrow(fit$particles)), "weighted draws")
+  } else {
+    last <- last_run(fit)
+    paste(count(nrow(fit$moments$means) * last$n_particles), "draws, of which the moments are kept,")
+  }
 }
 
 # By which of the two methods the estimate was made.

@@ -215,10 +215,9 @@ rules <- list(
   most_added = 64,
   # How often an island is tried whose worker was lost. A choice.
   most_tries = 3,
-  # Seconds from which the points of an evaluation are spread over workers: a future takes about
-  # 0.06 of them to start.
-  dear_batch = 0.25,
-  # How often workers may be slower before nothing more is sent: they load the package at first.
+  # Seconds that it takes to start a future on a local worker and to get its value: measured.
+  future_seconds = 0.02,
+  # How often workers may be slower before no such batch is sent: they load the package at first.
   most_slower = 3,
   # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,

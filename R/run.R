@@ -29,6 +29,7 @@ bridge_key <- 2^31 - 3 # and the one below, for the two halves
 #   log target there, for kernels that have them;
 # * `log_target`: the log target there;
 # * `log_weights`: normalised; `origins`: the first particle each descends from.
+# Of an island that is what the sampler is to keep: see reduce_record().
 # With a checkpoint it is taken from there, or kept there.
 run_sampler <- function(sampler, path, run, index) {
   name <- run_name(run, index)
@@ -60,6 +61,9 @@ run_sampler <- function(sampler, path, run, index) {
   )
   seconds <- proc.time()[["elapsed"]] - started
   record <- new_record(result, sampler, run, index, seconds)
+  if (run == "final") {
+    record <- reduce_record(record, sampler)
+  }
   store(sampler, name, settings, record, points_of(record, sampler))
   record
 }

@@ -18,12 +18,13 @@ sampler_names <- c(
   "tuner",
   "resampling",
   "ess_threshold",
+  "keep",
   "seed"
 )
 
 # options: a list of the arguments that the verbs share, as given: `n_particles`,
 # `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `checkpoint`,
-# `progress`.
+# `progress`; and `keep`, for which NULL is all draws.
 # Returns them checked, with the `target`, and with `evaluators`: the target, and a reference
 # of R functions, as the compiled code reads them.
 new_sampler <- function(target, options) {
@@ -36,6 +37,7 @@ new_sampler <- function(target, options) {
     tuner = options$tuner,
     resampling = check_choice(options$resampling, "resampling", resampling_schemes),
     ess_threshold = check_number(options$ess_threshold, "ess_threshold", 0, 1),
+    keep = if (is.null(options$keep)) "draws" else check_keep(options$keep),
     show_progress = check_flag(options$progress, "progress")
   )
   complete_tuner(sampler)

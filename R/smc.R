@@ -76,6 +76,9 @@
 #'   `"systematic"`, `"stratified"`, `"residual"` or `"multinomial"`.
 #' @param ess_threshold resample when the effective sample size falls below this
 #'   fraction of `n_particles` (number from 0 to 1).
+#' @param keep what is kept of each island: all its `"draws"`; a number of draws (positive
+#'   integer), which weigh the same; or only the `"moments"` of the variables, their means and
+#'   covariances. See the section Memory.
 #' @param seed a whole number from 0 to 2^32 - 1 that fixes all randomness; NULL
 #'   to draw one from R's generator (one draw), so that [set.seed()] governs.
 #' @param checkpoint NULL, or the path of a folder (string) in which each finished run is
@@ -99,6 +102,9 @@
 #'   together. `log_weights`: their log weights, each island in proportion to its
 #'   estimate (numeric vector; the weights sum to one). `island`: the island of each
 #'   draw.
+#' * `moments`: NULL; or with `keep = "moments"`, in place of particles, a list with the `mean`
+#'   and the `covariance` of the variables, and `means`, a matrix with a row for each living
+#'   island.
 #' * `schedule`: a data frame to give to `smc_run()`, a row a step, with `lambda`,
 #'   `step_size`, `refresh_rate` (NA where it does not apply) and `kernel`, its name.
 #'   `reference`: what it starts from, to be given with it.
@@ -165,6 +171,7 @@
 #'   | `schedule`, `tuner` | to try other temperatures or another search |
 #'   | **the session** | |
 #'   | `progress` | the line of progress is in the way |
+#'   | `keep` | a fit takes too much memory |
 #' @section Rounds: `smc()` goes through these stages:
 #'
 #'   | stage | what it does | when it is left out | where |
@@ -294,13 +301,28 @@
 #'   than before are welcome. A file that cannot be read is put aside, with a warning. Where
 #'   nothing can be written, as on a full disk, a warning says so once, and the run goes on.
 #'   Two processes may share a folder.
+#' @section Memory: A fit with `islands` islands of `n_particles` draws of `d` variables takes
+#'   some `24 * islands * n_particles * d` bytes: the draws, and for [smc_extend()] their
+#'   coordinates and gradients. Diagnostics take about three times as much for a moment. Where that is too much, `keep` is for less. `smc()` itself works
+#'   with all draws of its islands, and drops what is not kept at the end: its estimates and
+#'   diagnostics do not depend on `keep`. [smc_extend()] and `smc_run()` drop it after each
+#'   island, so a very large number of islands is best added by [smc_extend()].
+#'
+#'   When islands are added, all is made again from what is kept. The estimate of SMC, its
+#'   error, and the diagnostics of the islands' estimates are the same for every `keep`. With a
+#'   number of draws the bridge and the other diagnostics are made from these: the fewer there
+#'   are, the larger is the error of the bridge. With moments there is no bridge, which may
+#'   well have had the smaller error, and no diagnostic of the draws (`mean_gradient`,
+#'   `stein`, `width`, `edges`, `proper`, `basins`). [coef()], [vcov()], and the means, standard
+#'   deviations and Monte Carlo errors of [summary()] are those of all draws; there are no
+#'   quantiles, and what needs draws is an error.
 #' @section Parallel runs: Under a plan of the package future, such as
 #'   `future::plan("multisession")`, islands are run by its workers, each island as a future.
 #'   What the target's functions use of the workspace and the attached packages goes with
 #'   them. An island whose worker was lost is run again, up to three times in all. The results
 #'   are those of a single process. So are those of the runs that tune, where the points of an
 #'   evaluation are spread over the workers: for a target that is a function of one point, as
-#'   soon as its batches take more than a quarter of a second. See `vignette("large")`.
+#'   soon as its batches take more than a tenth of a second. See `vignette("large")`.
 #' @section Errors: All have the class `autosmc_error` and one of
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.
@@ -397,6 +419,7 @@ smc <- function(
   tuner = tuner_kl(),
   resampling = "ssp",
   ess_threshold = 0.5,
+  keep = "draws",
   seed = NULL,
   checkpoint = NULL,
   progress = interactive()
@@ -411,6 +434,7 @@ smc <- function(
   islands <- check_islands(islands, precision, max_islands)
   plan$n_islands <- islands$islands
   plan$seeks_precision <- !is.null(precision)
+  keep <- check_keep(keep)
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
@@ -427,7 +451,7 @@ smc <- function(
     islands <- affordable_islands(islands, sampler, path, NULL, plan)
     conclude(sampler, run_islands(sampler, path, islands))
   })
-  new_fit(result$sampler, result, c(plan, islands), call)
+  reduce_fit(new_fit(result$sampler, result, c(plan, islands), call), keep)
 }
 
 #' @rdname smc
@@ -497,6 +521,7 @@ smc_run <- function(
   reference = reference_gaussian(),
   resampling = "ssp",
   ess_threshold = 0.5,
+  keep = "draws",
   seed = NULL,
   checkpoint = NULL,
   progress = interactive()
@@ -515,7 +540,7 @@ smc_run <- function(
   islands$bridges <- FALSE
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner_kl(),
-    resampling = resampling, ess_threshold = ess_threshold, seed = seed,
+    resampling = resampling, ess_threshold = ess_threshold, keep = keep, seed = seed,
     checkpoint = checkpoint, progress = progress
   ))
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)

@@ -38,7 +38,7 @@ summary.smc_fit <- function(object, ...) {
 
 # A row for each of these columns of the draws.
 variables_table <- function(fit, columns = seq_len(ncol(fit$particles))) {
-  fit$particles <- fit$particles[, columns, drop = FALSE]
+  fit <- with_variables(fit, columns)
   moments <- weighted_moments(fit)
   quantiles <- weighted_quantiles(fit, c(0.05, 0.5, 0.95))
   tibble::tibble(
@@ -52,7 +52,24 @@ variables_table <- function(fit, columns = seq_len(ncol(fit$particles))) {
   )
 }
 
+# A fit with some of its variables only.
+with_variables <- function(fit, columns) {
+  fit$particles <- fit$particles[, columns, drop = FALSE]
+  if (!is.null(fit$moments)) {
+    fit$moments <- list(
+      mean = fit$moments$mean[columns],
+      covariance = fit$moments$covariance[columns, columns, drop = FALSE],
+      means = fit$moments$means[, columns, drop = FALSE]
+    )
+  }
+  fit
+}
+
 weighted_moments <- function(fit) {
+  if (!is.null(fit$moments)) {
+    sd <- sqrt(diag(fit$moments$covariance))
+    return(list(mean = unname(fit$moments$mean), sd = unname(sd)))
+  }
   w <- exp(fit$log_weights)
   mean <- colSums(w * fit$particles)
   centred <- sweep(fit$particles, 2, mean)
@@ -60,8 +77,11 @@ weighted_moments <- function(fit) {
 }
 
 # The inverse of the weighted distribution functions: a row a probability, a column a
-# variable.
+# variable. NA where there are no draws.
 weighted_quantiles <- function(fit, p) {
+  if (!is.null(fit$moments)) {
+    return(matrix(NA_real_, length(p), ncol(fit$particles)))
+  }
   w <- exp(fit$log_weights)
   quantiles <- vapply(seq_len(ncol(fit$particles)), function(j) {
     x <- fit$particles[, j]
@@ -78,8 +98,12 @@ mcse_mean <- function(fit, mean) {
   if (n < 2) {
     return(rep(NA_real_, length(mean)))
   }
-  centred <- sweep(fit$particles, 2, mean)
-  errors <- rowsum(exp(fit$log_weights) * centred, fit$island)
+  errors <- if (is.null(fit$moments)) {
+    rowsum(exp(fit$log_weights) * sweep(fit$particles, 2, mean), fit$island)
+  } else {
+    share <- exp(normalise_log(fit$islands$log_z))
+    share[share > 0] * sweep(fit$moments$means, 2, mean)
+  }
   unname(sqrt(n / (n - 1) * colSums(errors^2)))
 }
 
@@ -90,7 +114,13 @@ mcse_mean <- function(fit, mean) {
 ess_mean <- function(fit) {
   moments <- weighted_moments(fit)
   mcse <- mcse_mean(fit, moments$mean)
-  kish <- 1 / sum(exp(2 * fit$log_weights))
-  varies <- which(apply(fit$particles, 2, max) > apply(fit$particles, 2, min))
+  if (is.null(fit$moments)) {
+    kish <- 1 / sum(exp(2 * fit$log_weights))
+    varies <- which(apply(fit$particles, 2, max) > apply(fit$particles, 2, min))
+  } else {
+    share <- exp(normalise_log(fit$islands$log_z))
+    kish <- 1 / sum((share^2 / fit$islands$ess)[share > 0])
+    varies <- which(moments$sd > 0)
+  }
   min(kish, 1 / mean((mcse / moments$sd)[varies]^2))
 }

@@ -113,6 +113,7 @@ central <- function(level) (1 + c(-1, 1) * level) / 2
 #' @export
 augment.smc_fit <- function(x, ...) {
   check_dots_empty(...)
+  check_has_draws(x)
   tibble::tibble(
     tibble::as_tibble(x$particles),
     .island = x$island,

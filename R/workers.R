@@ -57,13 +57,12 @@ over_batches <- function(sampler) {
 }
 
 # evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
-# in this process first. Workers are slower while they load packages; when they have been
-# slower a few times, nothing more is sent to them.
+# in this process first.
 spread_evaluator <- function(evaluate, functions) {
   task <- function(given) evaluate(given$x, given$gradient)
   send <- sender(task_alone(task, "evaluate"), functions)
   per_point <- NULL
-  n_slower <- 0
+  slower <- c() # seconds that these batches would have taken here
   now <- function() proc.time()[["elapsed"]]
   here <- function(x, gradient) {
     started <- now()
@@ -71,15 +70,16 @@ spread_evaluator <- function(evaluate, functions) {
     per_point <<- (now() - started) / nrow(x)
     value
   }
-  there <- function(x, gradient) {
+  there <- function(x, gradient, n_chunks) {
     started <- now()
-    value <- evaluate_chunks(send, x, gradient)
-    n_slower <<- n_slower + (now() - started > per_point * nrow(x))
+    value <- evaluate_chunks(send, x, gradient, n_chunks)
+    seconds <- per_point * nrow(x)
+    slower <<- if (now() - started > seconds) c(slower, seconds) else slower[slower < seconds]
     value
   }
   by_time <- function(x, gradient) {
-    is_dear <- per_point * nrow(x) >= rules$dear_batch
-    if (is_dear && n_slower < rules$most_slower) there(x, gradient) else here(x, gradient)
+    n <- n_chunks(per_point * nrow(x), nrow(x), future::nbrOfWorkers(), slower)
+    if (n > 1) there(x, gradient, n) else here(x, gradient)
   }
   function(x, gradient) {
     if (!is.null(per_point)) {
@@ -93,16 +93,27 @@ spread_evaluator <- function(evaluate, functions) {
   }
 }
 
-# The rows of x in as many parts as there are workers.
-evaluate_chunks <- function(send, x, gradient) {
-  n <- min(future::nbrOfWorkers(), nrow(x))
+# How many parts of n points are the fastest, if all points take so many seconds here: futures
+# are started one after another, so that k parts take seconds / k + k * future_seconds. But
+# workers are slower while they load packages, and where futures take long to start: what takes
+# no longer than the batches with which they were `slower` a few times is not sent any more.
+n_chunks <- function(seconds, n, n_workers, slower) {
+  if (sum(slower >= seconds) >= rules$most_slower) {
+    return(1)
+  }
+  min(n_workers, n, floor(sqrt(seconds / rules$future_seconds)))
+}
+
+# The rows of x in n parts, each by a worker.
+evaluate_chunks <- function(send, x, gradient, n) {
   rows <- split(seq_len(nrow(x)), sort(rep_len(seq_len(n), nrow(x))))
   values <- vector("list", n)
   spread(
     seq_len(n),
     function(i) send(list(x = x[rows[[i]], , drop = FALSE], gradient = gradient)),
     function(i, value) values[[i]] <<- value,
-    function(error) abort_lost(error, list())
+    function(error) abort_lost(error, list()),
+    in_order = TRUE
   )
   bind_values(values)
 }
@@ -117,34 +128,41 @@ bind_values <- function(values) {
 # what is sent ------------------------------------------------------------------
 
 # A function that starts the future of a task, from the task's number or other input. The
-# task travels as one vector of bytes, which a worker unpacks only if it has the package.
-# functions: those of the user that the task calls.
+# task travels as one vector of bytes, which a worker unpacks only if it has the package. All
+# that is sent is in the function that the worker calls: each of the future's own globals
+# would take a message and an answer. functions: those of the user that the task calls.
 sender <- function(task, functions) {
   needed <- needed_by_functions(functions)
-  globals <- c(needed$globals, list(
-    .autosmc_task = serialize(task, NULL, xdr = FALSE),
-    .autosmc_version = as.character(utils::packageVersion("autosmc"))
-  ))
+  sent <- list(
+    globals = needed$globals,
+    task = serialize(task, NULL, xdr = FALSE),
+    version = as.character(utils::packageVersion("autosmc"))
+  )
   function(given) {
+    start <- task_alone(
+      function() on_worker(sent, given), c("on_worker", "sent", "given"), baseenv()
+    )
     future::future(
-      worker_code,
-      substitute = FALSE, globals = c(globals, list(.autosmc_given = given)),
-      packages = needed$packages, seed = NULL
+      as.call(list(start)),
+      substitute = FALSE, globals = list(), packages = needed$packages, seed = NULL
     )
   }
 }
 
-# A function with these variables of its environment, and no others.
-task_alone <- function(task, names) {
-  variables <- mget(names, environment(task))
-  environment(task) <- list2env(variables, parent = topenv())
+# A function with these variables of its environment, and no others. parent: the namespace of
+# the package, or baseenv() for what runs where the package may be missing.
+task_alone <- function(task, names, parent = topenv()) {
+  variables <- mget(names, environment(task), inherits = TRUE)
+  environment(task) <- list2env(variables, parent = parent)
   task
 }
 
-worker_code <- quote(
+# What a worker does. The user's variables go where the user's functions look for them.
+on_worker <- function(sent, given) {
   if (requireNamespace("autosmc", quietly = TRUE) &&
-    utils::packageVersion("autosmc") == .autosmc_version) {
-    unserialize(.autosmc_task)(.autosmc_given)
+    utils::packageVersion("autosmc") == sent$version) {
+    list2env(sent$globals, globalenv())
+    unserialize(sent$task)(given)
   } else {
     structure(list(
       host = Sys.info()[["nodename"]],
@@ -154,7 +172,8 @@ worker_code <- quote(
       }
     ), class = "autosmc_unfit_worker")
   }
-)
+}
+environment(on_worker) <- baseenv() # the worker may not have the package
 
 # The functions in a list of lists that do not belong to a package.
 user_functions <- function(x) {
@@ -179,13 +198,14 @@ needed_by_functions <- function(functions) {
 
 # Runs tasks, which are numbers, a future each, as many at a time as there are workers.
 # send: starts one. collect: takes its number and value. give_up: ends with an error, when
-# a task was lost too often.
-spread <- function(tasks, send, collect, give_up) {
+# a task was lost too often. in_order: whether to wait for one after another, which is quicker
+# than to ask which are done.
+spread <- function(tasks, send, collect, give_up, in_order = FALSE) {
   queue <- list(waiting = tasks, active = list(), lost = c())
   on.exit(leave(queue$active)) # after an error or an interrupt
   while (length(queue$waiting) + length(queue$active) > 0) {
     queue <- fill(queue, send)
-    for (name in finished(queue$active)) {
+    for (name in if (in_order) names(queue$active) else finished(queue$active)) {
       value <- try_future(future::value(queue$active[[name]]), queue$active[[name]])
       queue$active[[name]] <- NULL
       if (inherits(value, "FutureError")) {

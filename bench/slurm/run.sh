@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# An array of 16 islands on the Slurm of this machine, after a fit with 8: run by hand, in a
-# copy of this folder, with autosmc installed where R looks for it.
+# On the Slurm of this machine, after a fit with 8 islands: an array of 16 more, and 16 as
+# jobs of future.batchtools. Run by hand, in a copy of this folder, with autosmc and
+# future.batchtools installed where R looks for them.
 set -euo pipefail
 Rscript fit.R
 sbatch --wait --array=9-24 --wrap "Rscript island.R"
 Rscript combine.R
 Rscript check.R
+Rscript future.R

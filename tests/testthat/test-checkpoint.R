@@ -243,6 +243,37 @@ test_that("where nothing can be written the run goes on, and says so once", {
   }
 })
 
+# A process that may write files of 2 kB at most, where a longer one ends as on a full disk.
+test_that("a file for which there is no room is not there, and the run goes on", {
+  skip_on_cran()
+  skip_on_os("windows")
+  dir <- new_dir()
+  code <- tempfile("code")
+  on.exit(unlink(c(dir, code), recursive = TRUE))
+  writeLines(c(
+    "library(autosmc)", "heard <- c()",
+    deparse(bquote(fit <- withCallingHandlers(
+      do.call(smc, c(list(target_gaussian(2, mean = 1)), .(arguments(seed = 1, checkpoint = dir)))),
+      warning = function(w) {
+        heard <<- c(heard, class(w)[1])
+        invokeRestart("muffleWarning")
+      }
+    ))),
+    "cat(heard, format(fit$log_z, digits = 17))"
+  ), code)
+  said <- system2("sh", c("-c", shQuote(sprintf(
+    "trap '' XFSZ; ulimit -f 4; exec %s --no-echo %s", file.path(R.home("bin"), "Rscript"), code
+  ))),
+  stdout = TRUE, env = paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
+  )
+  full <- here(seed = 1, of = target_gaussian(2, mean = 1))
+  expect_identical(said, paste("autosmc_warning_checkpoint", format(full$log_z, digits = 17)))
+  # what fitted is there, and is whole
+  expect_setequal(list.files(dir), c("scout.rds", "seed.rds", "bridge-1-5-1.rds"))
+  again <- here(seed = 1, of = target_gaussian(2, mean = 1), checkpoint = dir)
+  expect_identical(again$estimates, full$estimates)
+})
+
 test_that("two processes in one folder are harmless", {
   skip_on_cran()
   skip_on_os("windows")

@@ -176,6 +176,22 @@ test_that("data of a closure are sent once", {
   expect_identical(without_time(fit)$islands, without_time(run(closure, islands = 2))$islands)
 })
 
+test_that("a batch is spread as far as it pays", {
+  n_chunks <- get("n_chunks", asNamespace("autosmc"))
+  n <- function(seconds, n = 100, slower = c()) n_chunks(seconds, n, 8, slower)
+  # k parts take seconds / k and 0.02 k
+  fastest <- function(seconds) which.min(seconds / 1:8 + 0.02 * 1:8)
+  for (seconds in c(0.5, 0.75, 1, 5)) expect_lte(abs(n(seconds) - fastest(seconds)), 1)
+  expect_equal(n(0.07), 1)
+  expect_equal(n(0.09), 2)
+  expect_equal(n(100), 8)
+  expect_equal(n(100, 3), 3)
+  # workers that were slower three times are spared such batches, and smaller ones
+  expect_equal(n(1, slower = c(2, 2)), 7)
+  expect_equal(n(1, slower = c(2, 1, 2)), 1)
+  expect_equal(n(3, slower = c(2, 1, 2)), 8)
+})
+
 # A call of 10 ms, so that the points of a batch are spread. Who evaluated what is in `log`.
 test_that("expensive evaluations of the runs that tune are spread, with the same results", {
   skip_on_cran()

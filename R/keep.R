@@ -1,0 +1,147 @@
+# What a fit keeps of an island's particles: all of them, a number of draws, or the moments
+# of the variables. All else of a fit is made from what is kept.
+
+# "draws", "moments", or a number of draws.
+check_keep <- function(keep) {
+  if (is.character(keep)) {
+    check_choice(keep, "keep", c("draws", "moments"))
+  } else if (is_number(keep)) {
+    check_count(keep, "keep")
+  } else {
+    abort_argument(keep, "keep", "\"draws\", \"moments\" or a number of draws")
+  }
+}
+
+# The record of an island without what is not kept. One that is reduced already stays as it is.
+reduce_record <- function(record, sampler) {
+  if (is_dead(record) || sampler$keep == "draws" || !is.null(record$mean)) {
+    record
+  } else if (sampler$keep == "moments") {
+    only_moments(record, sampler)
+  } else {
+    thin_record(record, sampler$keep)
+  }
+}
+
+# As many draws as asked for, each particle about as often as its weight says, so that they
+# all weigh the same. Nothing of it is random: particles stand in the order in which they
+# began, so that the draws are spread over the genealogies.
+thin_record <- function(record, n) {
+  if (n >= length(record$log_weights)) {
+    return(record)
+  }
+  rows <- resample_systematic(record$log_weights, n)
+  of_particles <- intersect(names(record), c("particles", of_draws))
+  record[of_particles] <- lapply(record[of_particles], function(x) {
+    if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
+  })
+  record$origins <- match(record$origins, record$origins) # within 1 to n: see pool()
+  record$log_weights <- rep(-log(n), n)
+  record
+}
+
+# moments -----------------------------------------------------------------------
+
+# `mean` and `covariance` of the target's variables, and the `points` of points_of(), in place
+# of the particles.
+only_moments <- function(record, sampler) {
+  w <- exp(record$log_weights)
+  x <- outputs_of(sampler$target, record$particles)
+  mean <- unname(colSums(w * x))
+  c(
+    record[c("dead", "steps", "runs", "reference")],
+    list(
+      mean = mean,
+      covariance = crossprod(sqrt(w) * sweep(x, 2, mean)),
+      points = points_of(record, sampler)
+    )
+  )
+}
+
+# A covariance matrix is much larger than all else that is kept. So those of islands are
+# added up, in their order, each in proportion to the island's estimate, and the sum is kept
+# with the last of them that lives. It is `within`, a list of the `sum` and the log of the
+# `scale` by which it must be multiplied.
+add_up_covariances <- function(records) {
+  within <- NULL
+  for (i in which(!vapply(records, is_dead, NA))) {
+    record <- records[[i]]
+    if (is.null(within) || !is.null(record$within)) {
+      within <- record$within
+    }
+    if (!is.null(record$covariance)) {
+      within <- add_covariance(within, record$covariance, record$runs$log_z)
+    }
+    records[[i]][c("covariance", "within")] <- NULL
+    last <- i
+  }
+  if (!is.null(within)) {
+    records[[last]]$within <- within
+  }
+  records
+}
+
+add_covariance <- function(within, covariance, log_z) {
+  if (is.null(within)) {
+    return(list(sum = covariance, scale = log_z))
+  }
+  scale <- max(within$scale, log_z)
+  list(
+    sum = exp(within$scale - scale) * within$sum + exp(log_z - scale) * covariance,
+    scale = scale
+  )
+}
+
+# The moments of all islands together: `mean`, `covariance`, and `means`, those of the
+# living islands, a row each. NULL where there are draws.
+pool_moments <- function(living) {
+  if (is.null(living[[1]]$mean)) {
+    return(NULL)
+  }
+  log_z <- vapply(living, function(record) record$runs$log_z, 0)
+  share <- exp(normalise_log(log_z))
+  within <- living[[length(living)]]$within
+  means <- do.call(rbind, lapply(living, `[[`, "mean"))
+  colnames(means) <- colnames(within$sum)
+  mean <- colSums(share * means)
+  scale <- exp(within$scale - max(log_z)) / sum(exp(log_z - max(log_z)))
+  list(
+    mean = mean,
+    covariance = scale * within$sum + crossprod(sqrt(share) * sweep(means, 2, mean)),
+    means = means
+  )
+}
+
+# of a fit ----------------------------------------------------------------------
+
+# A fit without what is not to be kept of its islands. What was made from it stays: the
+# estimates and the diagnostics.
+reduce_fit <- function(fit, keep) {
+  if (keep == fit$keep) {
+    return(fit)
+  }
+  fit$keep <- keep
+  records <- add_up_covariances(lapply(whole_records(fit), reduce_record, sampler = fit))
+  final <- pool(records, fit$state$start)
+  draws <- draws_of(final, fit$target)
+  fit[names(draws)] <- draws
+  fit$state[c("records", "draws")] <- state_of_islands(final, records, fit$target)
+  fit
+}
+
+# Whether a fit can be extended with this `keep`; NULL is its own.
+can_keep <- function(fit, keep) is.null(keep) || fit$keep == "draws" || fit$keep == keep
+
+# An error where a fit has kept no draws.
+check_has_draws <- function(fit) {
+  if (!is.null(fit$moments)) {
+    abort(
+      c(
+        "The fit has no draws: of its islands only the moments were kept.",
+        "i" = "{.fn coef}, {.fn vcov} and {.fn summary} need no more; for draws let
+          {.arg keep} be a number."
+      ),
+      "input"
+    )
+  }
+}
