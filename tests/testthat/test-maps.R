@@ -77,11 +77,6 @@ test_that("gradients in the coordinates of a reference are those of the density 
 })
 
 test_that("gradients of particles are led back to the unconstrained scale, and points out", {
-  through <- list(
-    affine = internal("through_affine"), tails = internal("through_tails"),
-    conditional = internal("through_conditional"), neck = internal("through_neck"),
-    rotation = internal("through_rotation")
-  )
   for (reference in references) {
     record <- list(
       coordinates = z, gradients = at_z(reference, z)$gradient, reference = reference
@@ -89,7 +84,7 @@ test_that("gradients of particles are led back to the unconstrained scale, and p
     found <- internal("target_gradients")(record, seq_len(n))
     at <- list(z = z, g = record$gradients)
     for (map in internal("reference_maps")(reference, d)) {
-      at <- through[[map$name]](map, at)
+      at <- internal(paste0("through_", map$name))(map, at)
     }
     direct <- internal("evaluate_target")(target, at$z, unconstrained = TRUE)
     expect_lt(max(abs(found - direct$gradient) / (1 + abs(direct$gradient))), 1e-9)
@@ -105,7 +100,7 @@ test_that("gradients of particles are led back to the unconstrained scale, and p
 test_that("the density of a reference is that of its draws: the target has all its evidence", {
   # one step without a move: importance sampling from the reference
   normal <- target_gaussian(d, mean = 1:4, sd = 0.5)
-  for (reference in references[1:6]) {
+  for (reference in references[-length(references)]) { # the last is too far from the target
     fit <- calmly(smc_run(normal, data.frame(lambda = 1, step_size = 1e-30),
       kernel = kernel_rwmh(), reference = reference, n_particles = 2e5, islands = 1, seed = 5
     ))
