@@ -14,8 +14,8 @@ Sys.setenv(OPENBLAS_NUM_THREADS = 1)
 models <- suite_models("shapes")
 of_scout <- c("two_unequal_10", "wide_narrow_d2", "labels_2", "regression_raw_d4")
 of_passes <- c("funnel_d10", "schools_half-Cauchy_centred", "banana_1_3_d2", "t2_d5")
-of_necks <- c("funnel_d10", "schools_half-Cauchy_centred", "horseshoe_centred")
-of_conditionals <- c("banana_1_3_d2", "horseshoe_centred", "ring_5_0.3_d2", "funnel_d10")
+of_necks <- c("funnel_d10", "schools_half-Cauchy_centred", "schools_log-normal_centred")
+of_conditionals <- c("banana_1_3_d2", "log_gamma_2_d5", "ring_5_0.3_d2", "funnel_d10")
 of_tails <- c("log_gamma_2_d5", "product_t3_d5", "t2_d5")
 
 values <- autosmc:::rules
@@ -34,8 +34,8 @@ varied <- list(
   vary("equal_barrier", of_passes, c(1.02, 1.1)),
   vary("fall", of_passes),
   vary("chance_sds", of_conditionals),
-  vary("shape_work", c("intercepts_20_centred", "gp_scales_whitened_30")),
-  vary("least_rows", c("intercepts_20_centred", "gp_scales_whitened_30")),
+  vary("shape_work", "intercepts_20_centred"),
+  vary("least_rows", "intercepts_20_centred"),
   vary("neck_centres", of_necks, list(
     c(-6, -4, seq(-3, 3, by = 0.5), 4, 6),
     c(-20, -10, -6, -4, seq(-3, 3, by = 0.125), 4, 6, 10, 20)
