@@ -6,13 +6,15 @@
 # package is not installed), `autosmc_error_mismatch` (what was kept is of another run) and
 # `autosmc_error_worker` (a worker was lost, or cannot take part).
 
+# message: with cli's markup, which is resolved here, once: by cli_abort() it is so again whenever
+# the message is asked for, and an error takes three times as long.
 abort <- function(message, class, ..., .envir = parent.frame()) {
-  cli::cli_abort(
+  message[] <- vapply(message, function(line) {
+    paste(cli::ansi_strwrap(cli::format_inline(line, .envir = .envir), exdent = 2), collapse = "\n")
+  }, "")
+  rlang::abort(
     message,
-    class = c(paste0("autosmc_error_", class), "autosmc_error"),
-    ...,
-    call = NULL,
-    .envir = .envir
+    class = c(paste0("autosmc_error_", class), "autosmc_error"), ..., call = NULL
   )
 }
 

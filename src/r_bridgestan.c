@@ -7,6 +7,7 @@
  *   seed    a number from 0 to 2^32 - 1, for the program's random numbers
  */
 #include "r_interface.h"
+#include "targets.h"
 #include "vecmath.h"
 
 #include <math.h>
@@ -122,6 +123,8 @@ void target_bridgestan_release(void *context) { end(context); }
 int target_bridgestan(void *context, int d, int n, const double *x,
                       double *logp, double *grad) {
   const bridgestan *b = context;
+  if (!b)
+    return TARGET_NO_CONTEXT;
   for (int k = 0; k < n; k++) {
     const double *u = x + smc_size(d, k);
     double *g = grad ? grad + smc_size(d, k) : NULL;

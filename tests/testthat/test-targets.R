@@ -226,7 +226,7 @@ test_that("the pines posterior is its model", {
 })
 
 test_that("a routine without its context returns a code", {
-  for (name in c("target_gaussian", "target_sonar", "target_pines")) {
+  for (name in paste0("target_", c("gaussian", "sonar", "pines", "bridgestan"))) {
     error <- catch(smc_plain(target_native(name, "autosmc", dim = 3), n_particles = 16))
     expect_s3_class(error, "autosmc_error_target")
     expect_match(conditionMessage(error), "returned the code 2")
