@@ -1,5 +1,7 @@
 # The numbers that the stages of smc() decide by. The line above each says what it means,
-# and why it has this value; "a choice" where no other value has been measured.
+# and why it has this value. Where another one "does as well", estimates of models in which the
+# rule has a say were the same with it within their errors, and none was warned of: see
+# bench/rules.R and bench/results/rules.csv.
 rules <- list(
   # scout ----------------------------------------------------------------------
   # Paths start from scales of 1 to this: data in raw units have coefficients in the hundreds.
@@ -31,23 +33,26 @@ rules <- list(
   least_batch = 16,
   # ... to this: 1,000 to 4,000 evaluations a normal placed regressions in raw units.
   most_batch = 64,
-  # Batches in a pass, after which normals that have come together go on as one. A choice.
+  # Batches in a pass, after which normals that have come together go on as one. Half or twice does
+  # as well.
   n_batches = 5,
   # Passes for the normal of every path: 15 batches, as in the trials that placed regressions.
   n_passes = 3,
   # Passes for the best normals, as long as they gain: 60 batches, as in those trials.
   most_passes = 12,
-  # A pass that raises the best bound by less is the last: noise of a bound is as large. A choice.
+  # A pass that raises the best bound by less is the last: noise of a bound is as large. Half or
+  # twice does as well.
   least_gain = 0.1,
-  # So many of the best normals are refined further: the first of them may not end best. A choice.
+  # So many of the best normals are refined further: the first of them may not end best. Half or
+  # twice does as well.
   n_refined = 3,
   # Normals whose means are closer than this, in sds of either, are the same basin: two that
   # are as far apart have an eighth of their mass in common.
   basin_distance = 3,
   # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
-  # The share of a mixture of basins that its covering normal has: where the basins are not
-  # normal distributions it must reach what they miss. A choice.
+  # The share of a mixture of basins that its covering normal has: where the basins are not normal
+  # distributions it must reach what they miss. Half of it or half as much again does as well.
   covering_part = 0.5,
   # Points around what was found that are tried for basins of their own: of these a mode of a
   # tenth of the width, 6 sds away, has about four in two dimensions and 0.4 in three, ...
@@ -55,17 +60,21 @@ rules <- list(
   # ... so that it is not done in more. There paths from them end in places that are no basins:
   # with them Brownian was off by 0.3 and 0.4 in two fits of four.
   largest_outside = 3,
-  # ... between this and this much further out, evenly in the logarithm. A choice.
+  # ... between this and this much further out, evenly in the logarithm. Half or twice does as
+  # well.
   outside = c(1.5, 15),
-  # Paths from those of them that most exceed what was found. A choice.
+  # Paths from those of them that most exceed what was found. Half or twice does as well.
   n_outside_paths = 4L,
   # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic, and a
   # factor of 250 variables takes 5 million operations.
   largest_dense = 250,
-  # Paths, and twice as many where they disagree. A choice; seven served in the first trials.
+  # Paths, and twice as many where they disagree. Twice as many do as well; with half, the error of
+  # eight modes was larger by 25 times.
   n_starts = 8L,
   # gradients ------------------------------------------------------------------
-  # Draws of the best normal at which the gradient is checked. A choice.
+  # Draws of the best normal at which the gradient is checked. With two, a slope of one variable of
+  # twenty that was off by 5 % was missed in 4 scouts of 30, with four in none; with eight, a kink
+  # was taken for a wrong gradient in two.
   n_gradient_points = 4,
   # Differences are taken over this part of the normal's width, where what a central one
   # leaves out is a sixth of the square, 0.2 % of a slope that changes as much, ...
@@ -73,17 +82,19 @@ rules <- list(
   # ... and over parts of it, to tell a rough density from a wrong gradient: what is left out
   # falls by 64 each time.
   shorter_difference = 1 / 8,
-  # No closer than this, relative to the point: rounding would rule. A choice.
+  # No closer than this, relative to the point: there rounding of a log density of 1e5 makes a
+  # difference of 0.004 in a slope, nearly `wrong_slope`.
   narrowest_difference = 4e-8,
   # Two differences that agree to this have settled: half of what the widest leaves out.
   settled_slope = 1e-3,
   # A gradient further than this from a settled difference is wrong: five times as far.
   wrong_slope = 5e-3,
-  # Other widths, by which a wrong slope must be wrong too. A choice.
+  # Other widths, by which a wrong slope must be wrong too. With one or none of them a kink was
+  # taken for a wrong gradient in one scout of 30.
   confirming_steps = c(0.9, 0.8, 0.7),
   # Rounding errors of a difference, in units of the last place: a sum of 64 terms has as many.
   rounding_slack = 8,
-  # Restarts of the search for a mode. A choice.
+  # Restarts of the search for a mode: of fifteen models of the suites none took more than two.
   most_climbs = 5,
   # A mode is one where the Newton step from it is shorter, in sds: its normal is as good then.
   mode_distance = 0.01,
@@ -91,7 +102,8 @@ rules <- list(
   # over a tenth of a width that is wrong by less leave out 1 %.
   settled_curvature = 2,
   # race -----------------------------------------------------------------------
-  # Enough to tell references that differ by nats, at a quarter of a round's cost. A choice.
+  # Enough to tell references that differ by nats, at a quarter of a round's cost. Half or twice
+  # does as well.
   race_particles = 256L,
   # From a fitted reference 16 steps gave as many right fits as 64; with 8 funnels were off by 1.
   race_steps = 16,
@@ -113,11 +125,12 @@ rules <- list(
   # Standard errors by which a variance must be too large. Chance alone gives that to one of
   # 740, and it is the largest of all.
   width_errors = 3,
-  # A barrier higher by no more than 5 % may be so by chance. A choice.
+  # A barrier higher by no more than 5 % may be so by chance. 2 % or 10 % does as well.
   equal_barrier = 1.05,
   # predicted_sd where one genealogy has 70 % of the weight: such an estimate is chance.
   one_genealogy = 0.7,
-  # A round's estimate may fall by this beyond the errors: tuned ones may be too high. A choice.
+  # A round's estimate may fall by this beyond the errors: tuned ones may be too high. Half or
+  # twice does as well.
   fall = 0.5,
   # fits -----------------------------------------------------------------------
   # The variance of a fitted reference over that of the particles: tails that are too light make
@@ -136,7 +149,8 @@ rules <- list(
   rounding = 1e-24,
   # Added to squares before their logarithm is taken; smaller than any square that matters.
   least_square = 1e-300,
-  # A statistic this many sds above what chance gives is real; many pairs are compared. A choice.
+  # A statistic this many sds above what chance gives is real; many pairs are compared. Half or
+  # twice does as well.
   chance_sds = 8,
   # Share of log squares' variance that a variable must explain; with 1 % Brownian was off.
   least_explained = 0.1,
@@ -144,9 +158,10 @@ rules <- list(
   least_log_scale = 0.01,
   # Share of a variance that another variable's square must explain, as in trials on bananas.
   least_bend = 0.05,
-  # Rows times squared dimension that a search for shapes may take: two seconds or so. A choice.
+  # Rows times squared dimension that a search for shapes may take: two seconds or so. Half or
+  # twice does as well.
   shape_work = 1e6,
-  # But no fewer rows than this. A choice.
+  # But no fewer rows than this. Half or twice does as well.
   least_rows = 2048,
   # Leverage of a point, above which half of the digits of its residual are rounding.
   most_leverage = 1 - 1e-8,
@@ -155,9 +170,9 @@ rules <- list(
   # Slopes of log scales that are tried for a neck: those by the logarithm of a standard
   # deviation, a variance, a precision, and of the root of this.
   neck_slopes = c(1, 0.5, -0.5, -1),
-  # Centres that are tried, in standard deviations of the variable. The last are those of
-  # funnels, which do not open where particles have been, the first those of what is only
-  # there open. A choice.
+  # Centres that are tried, in standard deviations of the variable. The last are those of funnels,
+  # which do not open where particles have been, the first those of what is only there open. Half
+  # or twice as many do as well.
   neck_centres = c(-10, -6, -4, seq(-3, 3, by = 0.25), 4, 6, 10),
   # Share of the gradients' mean square that a neck may leave, to count as exact: then it is right
   # also where no point has been. By the logarithmic Sobolev inequality a hundred variables of
@@ -166,54 +181,65 @@ rules <- list(
   # The same, to take the neck on one variable without trying for less with two: a funnel's leaves
   # 1e-7, since its scale falls for ever, and a share's does not.
   nothing_left = 1e-6,
-  # The same, to take the axes from the gradients, not from moments. A choice.
+  # The same, to take the axes from the gradients, not from moments. Half or twice does as
+  # well.
   nearly_linear = 0.1,
-  # Degrees of freedom that are tried, from Cauchy to nearly normal. A choice.
+  # Degrees of freedom that are tried, from Cauchy to nearly normal. Half or twice as many do as
+  # well.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
-  # Steps of the EM algorithm for a Student t, which converges fast from the normal. A choice.
+  # Steps of the EM algorithm for a Student t, which converges fast from the normal. Half or twice
+  # does as well.
   em_steps = 8,
-  # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. A choice.
+  # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. Half or
+  # twice does as well.
   genealogies_per_dimension = 2,
   # Points a coefficient of a least squares fit to gradients: with one, nothing is ever left.
   points_per_coefficient = 2,
-  # Points a dimension for a neck: with about one, a normal of 200 variables had one. A choice.
+  # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
+  # does as well.
   points_per_dimension = 2,
   # Standard errors of skewness or kurtosis, above which a coordinate is not normal: chance
   # alone gives that to one of 16,000.
   odd_moment = 4,
   # Location in sds, log scale and skew of a coordinate with tails, to both sides: with more, it
-  # has hardly anything in common with the normal distribution that it was found by. A choice.
+  # has hardly anything in common with the normal distribution that it was found by. Half or twice
+  # does as well.
   widest_tails = c(3, 3, 2),
-  # Tails that are heavier are a Student t's. A choice.
+  # Tails that are heavier are a Student t's. Half or twice does as well.
   heaviest_tail = 0.2,
   # budget ---------------------------------------------------------------------
-  # A run that tunes may take this much more than the last, by more steps or searches. A choice.
+  # A run that tunes may take this much more than the last, by more steps or searches: of 57 runs
+  # in fits of the suites none took more than 1.7 times as much.
   dearer_run = 2,
   # passes ---------------------------------------------------------------------
   # With a smaller error of the bridge, and no diagnostic failed, no other shape is tried: a
-  # distribution that misses a part of the draws has a larger one. A choice.
+  # distribution that misses a part of the draws has a larger one. Half or twice does as well.
   sure_bridge = 0.01,
   # The same for a first shape, whose draws may not have seen all of a neck: one funnel that
-  # was off by 0.16 claimed 0.009, those that were right 0.0003 to 0.001. A choice.
+  # was off by 0.16 claimed 0.009, those that were right 0.0003 to 0.001. With twice
+  # this, eight schools and a Student t were off by 0.008 and 0.005, not 0.0003 and 0.0001.
   sure_shape = 0.002,
   # One pass cured most funnels, two centred eight schools; more only as the estimate rises, ...
   sure_passes = 2,
-  # ... up to so many: funnels of 20 and 30 variables rose in each of three. A choice.
+  # ... up to so many: funnels of 20 and 30 variables rose in each of three. 3 or 10 does as well.
   most_further_passes = 5,
-  # A pass whose error is so many times that of the one before is dropped: passes that agree
-  # differ by half at most, one that lost a hierarchy's neck by a factor of eight. A choice.
+  # A pass whose error is so many times that of the one before is dropped: passes that agree differ
+  # by half at most, one that lost a hierarchy's neck by a factor of eight. 1.5 or 4 does as well.
   spoilt = 2,
   # Times 0.75 it is a half, which halved the errors on bananas, horseshoes and eight schools.
   shaped_fraction = 2 / 3,
-  # Gain in mean log density for which a shape is worth a pass; less is noise of the fit. A choice.
+  # Gain in mean log density for which a shape is worth a pass; less is noise of the fit. Half or
+  # twice does as well.
   least_shape_gain = 0.02,
-  # A new shape may have an estimate lower than the islands' by this beyond the errors. A choice.
+  # A new shape may have an estimate lower than the islands' by this beyond the errors. Half or
+  # twice does as well.
   fall_reshaped = 0.05,
   # Islands are added for a precision so few at a time, or the error is not known better, ...
   fewest_added = 4,
   # ... and at most so many: the number that it takes is itself known from the islands so far.
   most_added = 64,
-  # How often an island is tried whose worker was lost. A choice.
+  # How often an island is tried whose worker was lost: a worker that is lost by accident once in a
+  # hundred times is so three times with the same island once in a million.
   most_tries = 3,
   # Seconds that it takes to start a future on a local worker and to get its value: measured.
   future_seconds = 0.02,
@@ -261,7 +287,7 @@ rules <- list(
   widest = 4,
   # Points tried beside the draws, at least two a variable: a share of 5 % is known to 1.4 %.
   n_edge_trials = 256,
-  # Share of them that may be impossible. A choice.
+  # Share of them that may be impossible. Half or twice does as well.
   largest_edge = 0.05,
   # An estimate this many errors below what a normal proves is too low.
   bound_errors = 3,
@@ -269,9 +295,11 @@ rules <- list(
   n_bound_checks = 128,
   # A normal vector is longer than sqrt(d) + 3 by a chance below 1e-4.
   basin_radius = 3,
-  # A basin with less than a tenth of the draws that it should have is missed. A choice.
+  # A basin with less than a tenth of the draws that it should have is missed. A fifth or a
+  # twentieth does as well.
   basin_part = 10,
-  # Evidence, as a share, that basins without draws may have. A choice.
+  # Evidence, as a share, that basins without draws may have: log Z would rise by as much. Half or
+  # twice does as well.
   basin_missed = 0.02,
   # Decimal logarithm of the widest sd of a normal that is not taken for improper: wider, a
   # double has four digits left for a variable of the size of one.
@@ -279,11 +307,12 @@ rules <- list(
   # Rounds that predict a larger scatter prove nothing by a high estimate: with this sd one of
   # 44 is high by 1 or more.
   sure_round = 0.5,
-  # Rounds tune, and are biased by a little: so much is forgiven. A choice.
+  # Rounds tune, and are biased by a little: so much is forgiven. Half or twice does as well.
   round_margin = 0.05,
   # Errors by which bridge and SMC may differ: chance alone gives more to one of 16,000.
   errors_of_estimates = 4,
-  # A pass that raises the estimate by more than this beyond the errors is not the last. A choice.
+  # A pass that raises the estimate by more than this beyond the errors is not the last. Half or
+  # twice does as well.
   rise_of_pass = 0.02,
   # Errors by which a round may have found more: as for bridge and SMC, and the largest of
   # several is compared.

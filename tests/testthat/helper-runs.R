@@ -84,6 +84,9 @@ with_internals <- function(objects, code) {
   code
 }
 
+# What an error says, in one line.
+message_of <- function(error) gsub("\\s+", " ", conditionMessage(error))
+
 catch <- function(code) tryCatch(code, error = identity)
 
 catch_warning <- function(code) tryCatch(code, warning = identity)
@@ -97,8 +100,7 @@ expect_bad <- function(code, argument) {
   error <- catch(code)
   expect_s3_class(error, "autosmc_error_input")
   expect_s3_class(error, "autosmc_error")
-  message <- gsub("\\s+", " ", conditionMessage(error))
-  expect_match(message, sprintf("`%s`", argument), fixed = TRUE)
+  expect_match(message_of(error), sprintf("`%s`", argument), fixed = TRUE)
 }
 
 # The same, and nothing is drawn from R's generator on the way to it.

@@ -222,8 +222,8 @@ expect_wrong_density <- function(f, regexp, vectorized = FALSE) {
   ))
   expect_s3_class(error, "autosmc_error_target")
   expect_s3_class(error, "autosmc_error")
-  expect_match(conditionMessage(error$parent), regexp)
-  expect_match(conditionMessage(error$parent), "`log_density` must return")
+  expect_match(message_of(error$parent), regexp)
+  expect_match(message_of(error$parent), "`log_density` must return")
 }
 
 test_that("a scalar log density that is not one number is rejected", {
@@ -301,7 +301,7 @@ test_that("so is one whose value has another length there", {
   target <- target_function(f, dim = 2, gradient = function(x) -x, vectorized = TRUE)
   error <- catch(evaluate_located(target, matrix(1, 1, 2), "scout"))
   expect_match(
-    conditionMessage(error$parent),
+    message_of(error$parent),
     "must return a number; it returned c\\(1, 2\\).*1 x 2 double\\s+matrix.*drop = FALSE"
   )
 })
@@ -312,7 +312,7 @@ test_that("smc() says so in the scout", {
   ))
   expect_s3_class(error, "autosmc_error_target")
   expect_match(conditionMessage(error), "in the scout")
-  expect_match(conditionMessage(error$parent), "drop = FALSE", fixed = TRUE)
+  expect_match(message_of(error$parent), "drop = FALSE", fixed = TRUE)
 })
 
 test_that("errors at a single point that are no accidents of shape pass on too", {
@@ -344,8 +344,8 @@ expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {
   }
   for (error in errors) {
     expect_s3_class(error, "autosmc_error_target")
-    expect_match(conditionMessage(error$parent), "The gradient of `log_density` must\\s+be")
-    expect_match(conditionMessage(error$parent), regexp)
+    expect_match(message_of(error$parent), "The gradient of `log_density` must\\s+be")
+    expect_match(message_of(error$parent), regexp)
   }
 }
 
