@@ -821,10 +821,12 @@ test_that("shorter steps find what longer ones lose without a sign", {
     function(x) -drop(x), 1, function(x) 0 * x - 1,
     vectorized = TRUE, lower = 0
   )
+  fits <- lapply(1:3, function(seed) {
+    smc_adapt(waiting, n_particles = 256, rounds = 1, scout = FALSE, seed = seed)
+  })
   # the median, for what makes the mean unbiased are values too rare to be met
   median_z <- function(fraction) {
-    z <- lapply(1:3, function(seed) {
-      fit <- smc_adapt(waiting, n_particles = 256, rounds = 1, scout = FALSE, seed = seed)
+    z <- lapply(fits, function(fit) {
       fit$schedule$step_size <- fraction * fit$schedule$step_size
       islands <- calmly(smc_run(waiting, fit$schedule,
         reference = fit$reference, n_particles = 256, islands = 100, seed = 2
