@@ -100,9 +100,9 @@ test_that("gradients of particles are led back to the unconstrained scale, and p
 test_that("the density of a reference is that of its draws: the target has all its evidence", {
   # one step without a move: importance sampling from the reference
   normal <- target_gaussian(d, mean = 1:4, sd = 0.5)
-  for (reference in references[-length(references)]) { # the last is too far from the target
+  for (reference in references[1:6]) { # the others are too far from the target
     fit <- calmly(smc_run(normal, data.frame(lambda = 1, step_size = 1e-30),
-      kernel = kernel_rwmh(), reference = reference, n_particles = 4e4, islands = 1, seed = 5
+      kernel = kernel_rwmh(), reference = reference, n_particles = 2e5, islands = 1, seed = 5
     ))
     # the error of one island is what its weights predict
     limit <- errors_for(Inf) * fit$islands$predicted_sd
