@@ -223,6 +223,6 @@ test_that("kernels have names", {
   for (bad in list("hmc", 3, TRUE, c("lmc", "mala"))) {
     error <- catch(smc(normal_target(), kernel = bad))
     expect_bad(smc(normal_target(), kernel = bad), "kernel")
-    expect_match(conditionMessage(error), "\"klmc\", +\"lmc\", +\"mala\",? +\"rwmh\"")
+    expect_match(message_of(error), "\"klmc\", \"lmc\", \"mala\",? \"rwmh\"")
   }
 })

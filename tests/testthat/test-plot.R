@@ -1,4 +1,4 @@
-# What the pictures show, against the fit that they are made of.
+# What the plots show, against the fit that they are made of.
 
 # fits ------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ test_that("long names are shortened, and stay apart", {
   expect_identical(as.character(built$layout$layout$variable), same)
 })
 
-test_that("all pictures of all fits are drawn without a word", {
+test_that("all plots of all fits are drawn without a word", {
   skip_if_not_installed("ggplot2")
   pdf(NULL)
   on.exit(dev.off())
@@ -379,7 +379,7 @@ test_that("plot() returns the fit, unseen, and leaves the device as it was", {
   }
 })
 
-test_that("pictures of one panel go into a layout of one's own", {
+test_that("plots of one panel go into a layout of one's own", {
   pages <- tempfile(fileext = ".pdf")
   pdf(pages, onefile = FALSE)
   on.exit(unlink(pages))
@@ -414,6 +414,9 @@ test_that("arguments are checked, by both", {
     expect_bad(draw(tiny(islands = 1), "islands"), "islands")
   }
   expect_error(plot(klmc_fit, "draws", "x3"), '"x1" and "x2"')
-  expect_error(plot(klmc_fit, "trace"), '"overview", "run", "islands", "diagnostics", +"barrier", "draws"')
+  expect_match(
+    message_of(catch(plot(klmc_fit, "trace"))),
+    '"overview", "run", "islands", "diagnostics", "barrier", "draws"'
+  )
   expect_error(plot(tiny(islands = 1), "islands"), "several islands; this one has 1")
 })
