@@ -31,6 +31,9 @@ test_that("fewer islands are run where there is not enough for all", {
   fit <- one(max_evals = limit)
   expect_equal(nrow(fit$islands), 5)
   expect_equal(spent(fit), 5 * 128 * 11)
+  # 12 are set aside for each, as for one with a bridge
+  expect_equal(nrow(one(max_evals = 7 * 128 * 12)$islands), 7)
+  expect_equal(nrow(one(max_evals = 7 * 128 * 12 - 1)$islands), 6)
 })
 
 test_that("a precision is sought within the limit", {

@@ -93,6 +93,19 @@ test_that("nothing is found in normal columns", {
   }
 })
 
+test_that("tails must gain more than their parameters do by chance", {
+  # of a slightly skew variable the gain is about skewness^2 / 12
+  fitted <- function(skewness, n) {
+    z <- qnorm(ppoints(2000))
+    z <- standardised(cbind(z + skewness / 6 * (z^2 - 1), z))
+    internal("fit_tails")(z, rep(1 / 2000, 2000), n)
+  }
+  # both are beyond four standard errors of the skewness, at a gain of 10 / n and 33 / n; and
+  # log(n) is 14
+  expect_null(fitted(0.011, 1e6))
+  expect_equal(fitted(0.02, 1e6)$gain, 0.02^2 / 12 - log(1e6) / 1e6, tolerance = 0.2)
+})
+
 test_that("the evidence of a target with skew and heavy tails is found by its shape", {
   # independent coordinates, of the densities above: Z = 1
   parts <- list(thetas[[2]], thetas[[4]])
