@@ -104,21 +104,24 @@ static void check_own_draws(const smc_reference *q, const uint32_t key[2],
   CHECK_NONE(differ, 20, "a draw does not depend on the number of particles");
 }
 
-/* Two components of two dimensions: W has the inverse of the factor of the
+/* Three components of two dimensions: W has the inverse of the factor of the
  * covariance. */
-static const double mix_weights[2] = {0.3, 0.7};
-static const double mix_means[4] = {-1.0, 2.0, 1.5, 0.0};
-static const double mix_factors[8] = {2.0, 0.5, 0.0, 1.0, 0.8, -0.4, 0.0, 3.0};
+enum { N_MIXED = 3 };
+static const double mix_weights[N_MIXED] = {0.3, 0.5, 0.2};
+static const double mix_means[2 * N_MIXED] = {-1.0, 2.0, 1.5, 0.0, 4.0, -3.0};
+static const double mix_factors[4 * N_MIXED] = {2.0, 0.5, 0.0, 1.0, 0.8, -0.4,
+                                                0.0, 3.0, 1.0, 0.3, 0.0, 1.5};
 
 static smc_reference mixture(void) {
-  return (smc_reference){.type = SMC_REFERENCE_MIXTURE,
-                         .mixture = {2, mix_weights, mix_means, mix_factors}};
+  return (smc_reference){
+      .type = SMC_REFERENCE_MIXTURE,
+      .mixture = {N_MIXED, mix_weights, mix_means, mix_factors}};
 }
 
 /* Its density, written out. */
 static double mixture_density(const double *z) {
   double sum = 0.0;
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < N_MIXED; k++) {
     const double *w = mix_factors + 4 * k, *m = mix_means + 2 * k;
     double e0 = w[0] * (z[0] - m[0]);
     double e1 = w[1] * (z[0] - m[0]) + w[3] * (z[1] - m[1]);
@@ -168,10 +171,11 @@ static void test_mixture_draws(void) {
     sample_add(&product, z[2 * k] * z[2 * k + 1]);
   }
   /* z = m + W^-1 e: W^-1 = (1/a, 0; -b / (a c), 1/c) */
-  double mean[2] = {0.3 * -1.0 + 0.7 * 1.5, 0.3 * 2.0};
-  double cross = 0.0;
-  for (int k = 0; k < 2; k++) {
+  double mean[2] = {0.0, 0.0}, cross = 0.0;
+  for (int k = 0; k < N_MIXED; k++) {
     const double *w = mix_factors + 4 * k, *m = mix_means + 2 * k;
+    mean[0] += mix_weights[k] * m[0];
+    mean[1] += mix_weights[k] * m[1];
     cross += mix_weights[k] * (m[0] * m[1] - w[1] / (w[0] * w[0] * w[3]));
   }
   CHECK_NEAR(sample_mean(&first), mean[0], 4.5 * sample_error(&first));
