@@ -84,8 +84,15 @@ with_internals <- function(objects, code) {
   code
 }
 
-# What an error says, in one line.
+# What an error says, in one line. Where a message is broken into lines depends on the width of
+# the console, and on the length of paths.
 message_of <- function(error) gsub("\\s+", " ", conditionMessage(error))
+
+expect_error <- function(object, regexp = NULL, class = NULL, ...) {
+  error <- testthat::expect_error(object, class = class)
+  if (!is.null(regexp)) expect_match(message_of(error), regexp, ...)
+  invisible(error)
+}
 
 catch <- function(code) tryCatch(code, error = identity)
 

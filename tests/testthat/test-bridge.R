@@ -286,8 +286,8 @@ test_that("an error of the target at a draw of the bridge says where it was", {
     error <- catch(small(counted(at)$target, islands = 4))
     expect_s3_class(error, "autosmc_error_target")
     expect_identical(error$run, "bridge")
-    expect_match(conditionMessage(error), "draw for the bridge estimate", fixed = TRUE)
-    expect_match(conditionMessage(error$parent), "no more", fixed = TRUE)
+    expect_match(message_of(error), "draw for the bridge estimate", fixed = TRUE)
+    expect_match(message_of(error$parent), "no more", fixed = TRUE)
   }
 })
 

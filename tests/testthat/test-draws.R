@@ -200,7 +200,7 @@ test_that("a wrong argument is named", {
   }
   error <- catch(posterior::as_draws_df(target_gaussian(2)))
   expect_s3_class(error, "autosmc_error_input")
-  expect_match(conditionMessage(error), "smc()", fixed = TRUE)
+  expect_match(message_of(error), "smc()", fixed = TRUE)
 })
 
 # other packages --------------------------------------------------------------

@@ -201,7 +201,7 @@ test_that("a wrong argument is named", {
   for (few in list(list(), list(one))) {
     error <- catch(do.call(compare_evidence, few))
     expect_s3_class(error, "autosmc_error_input")
-    expect_match(conditionMessage(error), "at least two fits")
+    expect_match(message_of(error), "at least two fits")
   }
   expect_bad(compare_evidence(one, 3), "model 2")
   expect_bad(compare_evidence(one, wrong = one$log_z), "wrong")
@@ -358,7 +358,7 @@ test_that("a package that is not there is asked for", {
   check <- get("check_installed", asNamespace("autosmc"))
   error <- catch(check("no.such.package", "for this"))
   expect_s3_class(error, "autosmc_error_package")
-  expect_match(conditionMessage(error), "install.packages(\"no.such.package\")",
+  expect_match(message_of(error), "install.packages(\"no.such.package\")",
     fixed = TRUE
   )
   expect_silent(check("stats", "for that"))

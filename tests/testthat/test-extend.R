@@ -194,7 +194,7 @@ test_that("what does not belong together is an error that names what differs", {
   old <- third
   old$entries[[1]]$settings$version <- "0.0.1"
   expect_identical(differs(old), "version")
-  expect_match(conditionMessage(catch(smc_combine(fit, old))), "0.0.1")
+  expect_match(message_of(catch(smc_combine(fit, old))), "0.0.1")
 
   expect_bad(smc_combine(fit, list(third, third)), "islands")
   expect_bad(smc_combine(fit, smc_islands(fit, 2)), "islands")

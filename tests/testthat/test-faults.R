@@ -171,7 +171,7 @@ test_that("a run too large for any memory says how large", {
       error <- catch(verb(normal_target(size[1]), n_particles = size[2], scout = FALSE))
       expect_s3_class(error, "autosmc_error_memory")
       expect_s3_class(error, "autosmc_error")
-      expect_match(conditionMessage(error), "The run takes [0-9.]+ [PT]B of memory")
+      expect_match(message_of(error), "The run takes [0-9.]+ [PT]B of memory")
       expect_gt(error$bytes, size[3])
     }
   }
@@ -272,7 +272,7 @@ test_that("an error of a scalar function or of a gradient is passed on", {
   error <- catch(quick_run(normal_density, dim = 2, gradient = in_gradient))
   expect_located(error)
   expect_identical(error$step, 2L)
-  expect_match(conditionMessage(error$parent), "no more")
+  expect_match(message_of(error$parent), "no more")
 })
 
 test_that("errors in another encoding, and of an overflowing stack, are of the target too", {
@@ -300,7 +300,7 @@ test_that("an error in the scout's search is one of the target", {
     error <- catch(search())
     expect_s3_class(error, "autosmc_error_target")
     expect_identical(error$run, "scout")
-    expect_match(conditionMessage(error), "failed in the scout")
+    expect_match(message_of(error), "failed in the scout")
     expect_identical(conditionMessage(error$parent), "no more")
   }
 })

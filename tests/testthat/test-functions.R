@@ -194,7 +194,7 @@ test_that("what central differences cost is said once a call of smc()", {
   heard <- messages_of(quick_smc(density, dim = 2, names = variables))
   expect_length(heard, 1)
   expect_s3_class(heard[[1]], "autosmc_message_gradient")
-  expect_match(conditionMessage(heard[[1]]), "4 further calls")
+  expect_match(message_of(heard[[1]]), "4 further calls")
   again <- messages_of(quick_smc(density, dim = 2, names = variables))
   expect_length(again, 1)
 })
@@ -287,11 +287,11 @@ test_that("a vectorised function that fails at a single point is told why", {
       expect_s3_class(error, "autosmc_error_located")
       single <- error$parent
       expect_s3_class(single, "autosmc_error_target")
-      expect_match(conditionMessage(single), functions$what, fixed = TRUE)
-      expect_match(conditionMessage(single), "at a single\\s+point")
-      expect_match(conditionMessage(single), "a 1 x 2 double\\s+matrix")
-      expect_match(conditionMessage(single), "drop = FALSE", fixed = TRUE)
-      expect_match(conditionMessage(single$parent), "two dimensions")
+      expect_match(message_of(single), functions$what, fixed = TRUE)
+      expect_match(message_of(single), "at a single\\s+point")
+      expect_match(message_of(single), "a 1 x 2 double\\s+matrix")
+      expect_match(message_of(single), "drop = FALSE", fixed = TRUE)
+      expect_match(message_of(single$parent), "two dimensions")
     }
   }
 })
@@ -311,7 +311,7 @@ test_that("smc() says so in the scout", {
     smc(one_row_is_lost[[1]], dim = 2, vectorized = TRUE, n_particles = 16, seed = 1)
   ))
   expect_s3_class(error, "autosmc_error_target")
-  expect_match(conditionMessage(error), "in the scout")
+  expect_match(message_of(error), "in the scout")
   expect_match(message_of(error$parent), "drop = FALSE", fixed = TRUE)
 })
 

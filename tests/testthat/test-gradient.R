@@ -81,7 +81,7 @@ test_that("a wrong argument is named", {
   none <- target_function(normal_density, dim = 2)
   error <- catch(suppressMessages(check_gradient(none, c(0, 0))))
   expect_s3_class(error, "autosmc_error_input")
-  expect_match(conditionMessage(error), "no gradient of its own")
+  expect_match(message_of(error), "no gradient of its own")
 })
 
 # by smc() ------------------------------------------------------------------------
@@ -105,9 +105,9 @@ test_that("smc() stops at a wrong gradient, and names the variable", {
       expect_equal(error$difference, exact, tolerance = 1e-4)
       changed <- changes[[name]](rep(exact, 3))[at]
       expect_equal(error$gradient, changed, tolerance = 1e-6)
-      expect_match(conditionMessage(error), error$variable, fixed = TRUE)
-      expect_match(conditionMessage(error), "check_gradient", fixed = TRUE)
-      expect_match(conditionMessage(error), "target_rtmb", fixed = TRUE)
+      expect_match(message_of(error), error$variable, fixed = TRUE)
+      expect_match(message_of(error), "check_gradient", fixed = TRUE)
+      expect_match(message_of(error), "target_rtmb", fixed = TRUE)
     }
   }
 })

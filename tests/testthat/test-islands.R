@@ -326,7 +326,7 @@ test_that("where the precision is not reached, a warning says so", {
   warning <- catch_warning(
     on_islands(9, precision = fit$std_error / 10, max_islands = 9)
   )
-  expect_match(conditionMessage(warning), "about 900 islands")
+  expect_match(message_of(warning), "about 900 islands")
   expect_warning(
     fit <- smc_run(
       target, data.frame(lambda = c(0.3, 1), step_size = 0.4),
@@ -349,7 +349,7 @@ test_that("islands that disagree are warned of, and the fit says so", {
   }
   warning <- catch_warning(run())
   expect_s3_class(warning, "autosmc_warning_unreliable")
-  expect_match(conditionMessage(warning), "twice the `n_particles`", fixed = TRUE)
+  expect_match(message_of(warning), "twice the `n_particles`", fixed = TRUE)
   fit <- calmly(run())
   expect_gt(sd(fit$islands$log_z), 1)
   findings <- fit$diagnostics$says[!fit$diagnostics$passed]

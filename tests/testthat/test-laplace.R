@@ -116,7 +116,7 @@ test_that("where there is no mode, that is said", {
     target <- no_mode[[name]]
     error <- catch(reference_laplace(target, rep(0.5, target$dim)))
     expect_s3_class(error, c("autosmc_error_mode", "autosmc_error"))
-    expect_match(conditionMessage(error), "No mode was found", info = name)
+    expect_match(message_of(error), "No mode was found", info = name)
   }
 })
 

@@ -63,7 +63,7 @@ test_that("its target's failure comes back, by either way", {
   )
   error <- catch(as_in_r(linked$target_normal(bad)))
   expect_s3_class(error, "autosmc_error_target")
-  expect_match(conditionMessage(error), "code 7 at the start")
+  expect_match(message_of(error), "code 7 at the start")
 })
 
 test_that("the C code on the help page is that of the example", {

@@ -44,7 +44,7 @@ test_that("what does not apply says so, and what does instead", {
   for (generic in c(lapply(generics, getExportedValue, ns = "stats"), mean)) {
     error <- catch(generic(fit))
     expect_s3_class(error, "autosmc_error_input")
-    expect_match(conditionMessage(error), "does not apply")
+    expect_match(message_of(error), "does not apply")
   }
   expect_error(anova(fit, fit), "compare_evidence", class = "autosmc_error_input")
   expect_error(nobs(fit), "not known", class = "autosmc_error_input")

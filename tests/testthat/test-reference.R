@@ -315,7 +315,7 @@ good_draws <- function(n) matrix(rnorm(2 * n), n)
 expect_reference_error <- function(code, regexp, step = 0L) {
   error <- catch(code)
   expect_s3_class(error, "autosmc_error_target")
-  expect_match(conditionMessage(error), "^The reference failed")
+  expect_match(message_of(error), "^The reference failed")
   expect_identical(error$step, step)
   expect_identical(error$run, "final")
   message <- gsub("\\s+", " ", conditionMessage(error$parent))

@@ -719,7 +719,7 @@ test_that("kernels whose weights depend on the move cannot have it", {
     for (verb in list(smc, smc_adapt)) {
       error <- catch(adaptive_fit(kernel = kernel, verb = verb))
       expect_s3_class(error, "autosmc_error_input")
-      expect_match(conditionMessage(error), "schedule_adaptive()", fixed = TRUE)
+      expect_match(message_of(error), "schedule_adaptive()", fixed = TRUE)
     }
   }
   expect_bad_undrawn(

@@ -271,7 +271,7 @@ test_that("a function that cannot be recorded is rejected, with the reason", {
   )
   raised <- catch(target_rtmb(function(p) stop("no such thing"), x))
   expect_s3_class(raised, "autosmc_error_input")
-  expect_match(conditionMessage(raised$parent), "no such thing")
+  expect_match(message_of(raised$parent), "no such thing")
   branch <- catch(target_rtmb(function(p) if (p$x[1] > 0) 1 else 2, x))
   expect_s3_class(branch, "autosmc_error_input")
 })

@@ -66,12 +66,12 @@ test_compiled("the cache is listed, and its libraries are models", {
 test_compiled("a program that does not parse shows Stan's message, with the line", {
   error <- catch(target_stan("parameters {\n  real mu\n}\n"))
   expect_s3_class(error, "autosmc_error_input")
-  expect_match(conditionMessage(error), "'model.stan', line 3, column 0")
+  expect_match(message_of(error), "'model.stan', line 3, column 0")
   expect_match(conditionMessage(error), "real mu\n", fixed = TRUE)
   unknown <- catch(target_stan("parameters { real mu; }\nmodel { mu ~ normal(0, s); }"))
-  expect_match(conditionMessage(unknown), "line 2.*\"s\" not in scope")
+  expect_match(message_of(unknown), "line 2.*\"s\" not in scope")
   elsewhere <- catch(target_stan("#include not_there.stan\nparameters { real mu; }"))
-  expect_match(conditionMessage(elsewhere), "Could not find include file 'not_there.stan'")
+  expect_match(message_of(elsewhere), "Could not find include file 'not_there.stan'")
 })
 
 test_compiled("a library of another kind is rejected", {

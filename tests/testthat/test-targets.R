@@ -229,7 +229,7 @@ test_that("a routine without its context returns a code", {
   for (name in paste0("target_", c("gaussian", "sonar", "pines", "bridgestan"))) {
     error <- catch(smc_plain(target_native(name, "autosmc", dim = 3), n_particles = 16))
     expect_s3_class(error, "autosmc_error_target")
-    expect_match(conditionMessage(error), "returned the code 2")
+    expect_match(message_of(error), "returned the code 2")
     for (data in list(NULL, list(), list(1L, 1L, 1L, 1L), "a")) {
       init <- paste0(name, "_init")
       without <- target_native(name, "autosmc", dim = 3, init = init, data = data)

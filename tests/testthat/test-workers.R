@@ -91,12 +91,12 @@ test_that("a worker without this version of the package is an error that says wh
   expect_s3_class(error, "autosmc_error_worker")
   expect_identical(error$host, Sys.info()[["nodename"]])
   expect_true(normalizePath(library) %in% normalizePath(error$paths))
-  expect_match(conditionMessage(error), "0.0.1", fixed = TRUE)
+  expect_match(message_of(error), "0.0.1", fixed = TRUE)
   # one that has none at all
   none <- structure(list(host = "far", paths = "/there"), class = "autosmc_unfit_worker")
   error <- catch(get("check_worker", asNamespace("autosmc"))(none))
-  expect_match(conditionMessage(error), "far has no package autosmc")
-  expect_match(conditionMessage(error), "/there", fixed = TRUE)
+  expect_match(message_of(error), "far has no package autosmc")
+  expect_match(message_of(error), "/there", fixed = TRUE)
   expect_identical(error$paths, "/there")
 })
 
@@ -236,7 +236,7 @@ test_that("expensive evaluations of the runs that tune are spread, with the same
   )))
   expect_s3_class(error, "autosmc_error_target")
   expect_identical(error$step, 0L)
-  expect_match(conditionMessage(error$parent), "not here")
+  expect_match(message_of(error$parent), "not here")
 })
 
 if (requireNamespace("future", quietly = TRUE)) {
