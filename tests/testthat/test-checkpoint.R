@@ -288,3 +288,8 @@ test_that("two processes in one folder are harmless", {
   for (fit in both) expect_identical(fit$estimates, alone$estimates)
   expect_identical(without_time(here(seed = 1, checkpoint = dir)), without_time(alone))
 })
+
+test_that("a file that a full disk has cut off is no file", {
+  skip_if_not(file.exists("/dev/full"), "there is no device that is always full")
+  expect_error(get("write_whole", asNamespace("autosmc"))(1:10, "/dev/full"), "not complete")
+})
