@@ -39,7 +39,8 @@ new_fit <- function(sampler, result, plan, call) {
         islands = final$islands,
         logml = estimate$log_z,
         scout = course$scout,
-        diagnostics = result$diagnostics
+        diagnostics = result$diagnostics,
+        maps = describe_maps(draws$reference, sampler$target)
       ),
       sampler[sampler_names],
       plan[setdiff(names(plan), not_of_fit)],

@@ -28,6 +28,9 @@ print_fit <- function(fit, most_variables, schedule) {
   cat("\n")
   print_variables(fit, most_variables)
   cat("\n")
+  if (length(fit$maps) > 0) {
+    print_line("shape", paste(fit$maps, collapse = "; "))
+  }
   print_sampler(fit)
   if (schedule) {
     cat("schedule:\n")

@@ -14,19 +14,23 @@ target_gradients <- function(record, rows) {
     g = record$gradients[rows, , drop = FALSE]
   )
   for (map in maps_of(record$reference, d)) {
-    at <- switch(map$name,
-      affine = through_affine(map, at),
-      tails = through_tails(map, at),
-      conditional = through_conditional(map, at),
-      neck = through_neck(map, at),
-      rotation = through_rotation(map, at)
-    )
+    at <- through(map, at)
   }
   if (all(is.finite(at$g))) at$g
 }
 
 # Each takes points z and gradients g of a log density there to the images and the
 # gradients at these, without the gradient of the log Jacobian that g has.
+through <- function(map, at) {
+  switch(map$name,
+    affine = through_affine(map, at),
+    tails = through_tails(map, at),
+    conditional = through_conditional(map, at),
+    neck = through_neck(map, at),
+    rotation = through_rotation(map, at)
+  )
+}
+
 through_affine <- function(map, at) {
   if (is.null(map$chol)) {
     return(list(

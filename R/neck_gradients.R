@@ -118,7 +118,7 @@ find_level <- function(points, k) {
 # over their means. A list of the share `left` of the gradients' mean square that is not
 # explained; coefficients, an array, 1 + coordinates x powers x gradients; residuals, and
 # part(i), what the power i explains, a column a gradient, both over the size of the precision;
-# own, the mean square of what a coordinate explains of its own gradient, a column a power;
+# own, what a coordinate explains of the mean square of its own gradient, a column a power;
 # and log_mean, of the exponentials. NULL where there are too few points, or the range of
 # numbers does not do for those far down a neck, or gradients are all 0.
 regress_gradients <- function(points, others, powers) {
@@ -146,7 +146,7 @@ regress_gradients <- function(points, others, powers) {
       left = left, coefficients = array(by, c(p, ncol(powers), p - 1)),
       residuals = residuals, log_mean = log(mean),
       part = function(i) design[, rows(i)] %*% by[rows(i), , drop = FALSE],
-      own = own_part(by, colSums(points$w * design^2), p)
+      own = own_part(by, colSums(points$w * design^2), p) / colSums(points$w * g^2)
     )
   }
 }

@@ -60,7 +60,8 @@ log_jacobian_of <- function(x, noncentred) {
 # variable; the second, if there is one, is the logarithm l of another scale, that of the data.
 # For normal data and effects, the coefficients of gradients change as exp(-2 rate t) and
 # exp(-2 rate l) for effects as they are; for multiples as exp(rate (t - 2 l)) and
-# exp(2 rate (t - l)), or not at all. Least squares tells which.
+# exp(2 rate (t - l)), or not at all. Least squares tells which; what is left of the gradients
+# where a fit counts as exact is too little to tell.
 # list(left, variable, rate, multiples), where `left` is the share of the gradients' mean square
 # that is left; NULL where there are too few points.
 multiples_by_gradients <- function(rate, points, variables) {
@@ -78,6 +79,6 @@ multiples_by_gradients <- function(rate, points, variables) {
   own <- function(name) rowSums(found$own[, colnames(powers) == name, drop = FALSE])
   list(
     left = found$left, variable = variables[1], rate = rate,
-    multiples = others[own("multiple") > own("centred")]
+    multiples = others[own("multiple") > pmax(own("centred"), rules$linear_gradients)]
   )
 }

@@ -22,18 +22,22 @@
 #' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
 #'   where it rises steeply the path is hard.
 #' * `"draws"`: weighted histograms of the draws.
+#' * `"maps"`: what the fitted reference has made of the draws. The pair of variables of which
+#'   one depends most on the other, as it is (on the unconstrained scale) and in the
+#'   coordinates in which particles move, where it should look like a round cloud. `fit$maps`
+#'   says in words what depends on what.
 #'
 #' @param x,object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param what which plot: one of `"overview"`, `"run"`, `"islands"`, `"diagnostics"`,
-#'   `"barrier"` and `"draws"`.
+#'   `"barrier"`, `"draws"` and `"maps"`.
 #' @param variables for `what = "draws"` and `"overview"`, which variables (character vector
 #'   of names); NULL for the first six, or four, or all where there are fewer.
 #' @param ... not used.
 #' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes
 #'   and titles can be added.
 #' @section Errors: Of class `autosmc_error_input`, when an argument is not what it
-#'   should be, for the `"islands"` of a fit with fewer than two, and for the `"diagnostics"`
-#'   of one that has none.
+#'   should be, for the `"islands"` of a fit with fewer than two, for the `"diagnostics"`
+#'   of one that has none, and for the `"maps"` of one in which no variable depends on another.
 #' @source The barrier: Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
 #'   sequential Monte Carlo samplers*. The colours: Okabe and Ito (2008), *Color universal
 #'   design*; the line types differ as well.
@@ -49,7 +53,7 @@
 #' @export
 plot.smc_fit <- function(
   x,
-  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws"),
+  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws", "maps"),
   variables = NULL,
   ...
 ) {
@@ -60,7 +64,8 @@ plot.smc_fit <- function(
     islands = base_islands,
     diagnostics = base_diagnostics,
     barrier = base_barrier,
-    draws = base_draws
+    draws = base_draws,
+    maps = base_maps
   )
   draw_picture(engine, x, what, variables)
   invisible(x)
@@ -71,7 +76,7 @@ plot.smc_fit <- function(
 #' @rawNamespace S3method(ggplot2::autoplot, smc_fit)
 autoplot.smc_fit <- function(
   object,
-  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws"),
+  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws", "maps"),
   variables = NULL,
   ...
 ) {
@@ -82,7 +87,8 @@ autoplot.smc_fit <- function(
     islands = gg_islands,
     diagnostics = gg_diagnostics,
     barrier = gg_barrier,
-    draws = gg_draws
+    draws = gg_draws,
+    maps = gg_maps
   )
   draw_picture(engine, object, what, variables)
 }
@@ -106,7 +112,8 @@ draw_picture <- function(engine, fit, what, variables) {
     islands = islands_data(fit),
     diagnostics = diagnostics_data(fit),
     barrier = barrier_data(fit),
-    draws = draws_data(fit, variables)
+    draws = draws_data(fit, variables),
+    maps = maps_data(fit)
   )
   engine[[what]](data)
 }
@@ -244,6 +251,36 @@ draws_data <- function(fit, variables) {
     cbind(variable = factor(name, variables), bars)
   })
   do.call(rbind, bars)
+}
+
+# A row a draw and panel, of so many draws that all weigh the same: `panel` (factor), `x`, `y`,
+# and the names of these, `x_name`, `y_name`.
+maps_data <- function(fit) {
+  check_has_draws(fit)
+  reference <- fit$reference
+  z <- fit$state$draws$coordinates
+  if (is.null(reference$conditional) || is.null(z)) {
+    abort(
+      c(
+        "{.code what = \"maps\"} needs a fit with islands in which variables depend on others.",
+        "i" = "{.code fit$maps} says what was found."
+      ),
+      "input"
+    )
+  }
+  unconstrained <- fit$state$draws$unconstrained
+  x <- if (is.null(unconstrained)) fit$particles else unconstrained
+  pair <- clearest_pair(reference)
+  rows <- resample_systematic(fit$log_weights, rules$n_described)
+  names <- coordinate_names(fit$target)
+  panels <- c("as they are", "in the coordinates of the reference")
+  panel <- function(name, x, k, j) {
+    data.frame(
+      panel = factor(name, panels), x = x[rows, k], y = x[rows, j],
+      x_name = names[pair[1]], y_name = names[pair[2]]
+    )
+  }
+  rbind(panel(panels[1], x, pair[1], pair[2]), panel(panels[2], z, pair[1], pair[3]))
 }
 
 # As many bars as Rice's rule asks for at this effective sample size.
@@ -467,6 +504,18 @@ base_draws <- function(data) {
   }
 }
 
+base_maps <- function(data) {
+  panels <- split(data, data$panel)
+  old <- set_panels(length(panels))
+  on.exit(graphics::par(old))
+  for (name in names(panels)) {
+    panel <- panels[[name]]
+    xlab <- paste0(shorten(panel$x_name[1]), ", ", name)
+    base_frame(panel$x, panel$y, xlab, shorten(panel$y_name[1]))
+    graphics::points(panel$x, panel$y, pch = 20, cex = 0.5, col = okabe_ito["blue"])
+  }
+}
+
 # ggplot2 ---------------------------------------------------------------------
 
 utils::globalVariables(".data") # the data of a layer, within aes()
@@ -622,4 +671,11 @@ gg_draws_layers <- function(data) {
     colour = "white",
     linewidth = 0.2
   ))
+}
+
+gg_maps <- function(data) {
+  ggplot2::ggplot(data, ggplot2::aes(.data$x, .data$y)) +
+    ggplot2::geom_point(size = 0.5, colour = okabe_ito[["blue"]]) +
+    ggplot2::facet_wrap("panel", scales = "free") +
+    ggplot2::labs(x = shorten(data$x_name[1]), y = shorten(data$y_name[1]))
 }

@@ -316,5 +316,11 @@ rules <- list(
   rise_of_pass = 0.02,
   # Errors by which a round may have found more: as for bridge and SMC, and the largest of
   # several is compared.
-  round_errors = 4
+  round_errors = 4,
+  # Points from which it is told how scales change along a variable, with errors of 2 %; and as many
+  # as a scatter plot can show.
+  n_described = 1000L,
+  # Change of a logarithm of a scale, and bend in units of a scale, that is worth a word: a tenth
+  # is five of these errors, and cannot be seen in a plot.
+  least_described = 0.1
 )

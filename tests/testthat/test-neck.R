@@ -311,6 +311,19 @@ test_that("normal gradients make no neck", {
   expect_null(internal("neck_by_gradients")(points, 1L, 200))
 })
 
+test_that("a standard normal distribution has no multiples of a scale", {
+  set.seed(15)
+  x <- matrix(rnorm(200 * 3), 200)
+  points <- list(
+    x = sweep(x, 2, colMeans(x)), g = -x, w = rep(1 / 200, 200), mean = colMeans(x)
+  )
+  for (rate in internal("rules")$neck_slopes) {
+    expect_length(internal("multiples_by_gradients")(rate, points, 1L)$multiples, 0)
+    expect_length(internal("multiples_by_gradients")(rate, points, 1:2)$multiples, 0)
+  }
+  expect_null(internal("fit_conditional")(points, diag(3), 200, 200))
+})
+
 test_that("a flat density has no neck", {
   set.seed(12)
   x <- matrix(runif(200 * 3, -1, 1), 200)

@@ -416,7 +416,7 @@ test_that("arguments are checked, by both", {
   expect_error(plot(klmc_fit, "draws", "x3"), '"x1" and "x2"')
   expect_match(
     message_of(catch(plot(klmc_fit, "trace"))),
-    '"overview", "run", "islands", "diagnostics", "barrier", "draws"'
+    '"overview", "run", "islands", "diagnostics", "barrier", "draws", "maps"'
   )
   expect_error(plot(tiny(islands = 1), "islands"), "several islands; this one has 1")
 })

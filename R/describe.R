@@ -1,0 +1,122 @@
+# The shape of a posterior in words, as the reference that was fitted to it has it: which
+# variables depend on which, and which have tails.
+
+# A sentence each, NULL where the reference is normal or not fitted.
+describe_maps <- function(reference, target) {
+  names <- coordinate_names(target)
+  c(
+    if (is_mixture(reference)) sprintf("%d basins", length(reference$mixture$weights)),
+    if (is_student_reference(reference)) {
+      sprintf("heavy tails in all directions (Student t, %s degrees of freedom)", format(reference$df))
+    },
+    describe_conditional(reference, names),
+    describe_tails(reference$tails)
+  )
+}
+
+# On the unconstrained scale variables with bounds are logarithms or logits.
+coordinate_names <- function(target) {
+  has <- function(bound) rep_len(is.finite(bound), target$dim)
+  lower <- has(target$lower)
+  upper <- has(target$upper)
+  of <- ifelse(lower & upper, "logit(%s)", ifelse(lower | upper, "log(%s)", "%s"))
+  mapply(sprintf, of, target$names, USE.NAMES = FALSE)
+}
+
+describe_conditional <- function(reference, names) {
+  conditional <- reference$conditional
+  if (is.null(conditional)) {
+    return(NULL)
+  }
+  sentences <- lapply(moved_coordinates(conditional), function(k) {
+    by <- if (is_neck(conditional)) conditional$conditioning else k
+    changed <- changed_along(reference, k)
+    others <- function(change) setdiff(which(change > rules$least_described), conditional$conditioning)
+    c(
+      depends_sentence("scale", names[others(changed$scale)], names[by], "depends on"),
+      depends_sentence("location", names[others(changed$location)], names[by], "bends with")
+    )
+  })
+  c(unlist(sentences), describe_noncentred(conditional$noncentred, names))
+}
+
+# On which others depend; the second variable of a neck, the level, goes with the first.
+moved_coordinates <- function(conditional) {
+  if (is_neck(conditional)) conditional$conditioning[1] else conditional$conditioning
+}
+
+depends_sentence <- function(what, of, on, verb) {
+  if (length(of) > 0) {
+    sprintf("%s of %s %s %s", what, several(of), verb, paste(on, collapse = " and "))
+  }
+}
+
+describe_noncentred <- function(noncentred, names) {
+  if (!is.null(noncentred)) {
+    power <- if (noncentred$rate == 1) "" else paste0(format(noncentred$rate), " ")
+    scale <- sprintf("exp(%s%s)", power, names[noncentred$variable])
+    sprintf(
+      "%s %s by the scale %s", several(names[noncentred$multiples]),
+      if (length(noncentred$multiples) == 1) "is multiplied" else "are multiplied",
+      sub("^exp\\(log\\((.*)\\)\\)$", "\\1", scale)
+    )
+  }
+}
+
+several <- function(names) {
+  most <- 3
+  if (length(names) <= most) {
+    return(paste(names, collapse = ", "))
+  }
+  sprintf("%d variables (%s, ...)", length(names), paste(names[seq_len(most)], collapse = ", "))
+}
+
+describe_tails <- function(tails) {
+  if (is.null(tails)) {
+    return(NULL)
+  }
+  along <- function(n) sprintf("%d %s", n, if (n == 1) "direction" else "directions")
+  heavy <- sum(tails$tail < 1)
+  skew <- sum(tails$skew != 0)
+  c(if (heavy > 0) paste("heavy tails along", along(heavy)), if (skew > 0) paste("skew along", along(skew)))
+}
+
+# How much the scale of each variable changes from one standard deviation below the middle of
+# coordinate k to one above, as a logarithm, and how much its location bends, in units of its
+# scale. Points come with their mirror images, so that nothing bends by chance.
+changed_along <- function(reference, k) {
+  d <- nrow(reference$chol)
+  half <- with_seed(1, matrix(stats::rnorm(rules$n_described * d), rules$n_described))
+  z <- rbind(half, -half)
+  z[, reference$conditional$conditioning] <- 0
+  at <- lapply(c(-1, 0, 1), function(z_k) {
+    z[, k] <- z_k
+    x <- through_maps(reference, z)
+    list(mean = colMeans(x), sd = apply(x, 2, stats::sd))
+  })
+  bend <- abs(at[[1]]$mean + at[[3]]$mean - 2 * at[[2]]$mean) / 2
+  list(scale = abs(log(at[[3]]$sd / at[[1]]$sd)), location = bend / at[[2]]$sd)
+}
+
+# The coordinate on which most depends, the variable that depends most on it, and the
+# coordinate of the reference that has most of this variable: a vector of three.
+clearest_pair <- function(reference) {
+  conditional <- reference$conditional
+  pairs <- lapply(moved_coordinates(conditional), function(k) {
+    changed <- Reduce(`+`, changed_along(reference, k))
+    changed[conditional$conditioning] <- 0
+    c(k, which.max(changed), max(changed))
+  })
+  pair <- pairs[[which.max(vapply(pairs, `[`, 0, 3))]]
+  share <- abs(reference$chol %*% if (is_neck(conditional)) conditional$axes else diag(nrow(reference$chol)))
+  share[, conditional$conditioning] <- 0
+  c(pair[1:2], which.max(share[pair[2], ]))
+}
+
+# Points z in the coordinates of a reference, on the unconstrained scale.
+through_maps <- function(reference, z) {
+  for (map in reference_maps(reference, ncol(z))) {
+    z <- through(map, list(z = z, g = 0 * z))$z
+  }
+  z
+}
