@@ -155,6 +155,57 @@ local_level_density <- function(y, m, s, observation, level) {
   }
 }
 
+# The same with the levels as variables, as they are, or by standardised innovations:
+# (log sds, levels) or (log sds, first level, innovations).
+level_states_density <- function(y, m, s, observation, level, centred) {
+  n <- length(y)
+  first <- seq_len(n) == 1
+  function(x) {
+    x <- unname(x)
+    states <- x[, -(1:2), drop = FALSE]
+    sd_level <- exp(x[, 2])
+    z <- if (centred) {
+      (states[, -1, drop = FALSE] - states[, -n, drop = FALSE]) / sd_level
+    } else {
+      states[, -1, drop = FALSE]
+    }
+    levels <- if (centred) states else states[, 1] + cbind(0, sd_level * t(apply(z, 1, cumsum)))
+    off <- by_row(y, nrow(x)) - levels
+    by_level <- off * exp(-2 * x[, 1])
+    start <- (states[, 1] - m) / s
+    value <- observation$log(x[, 1]) + level$log(x[, 2]) - log(s) - n * (x[, 1] + log(2 * pi)) -
+      (rowSums(off * by_level) + rowSums(z^2) + start^2) / 2 - centred * (n - 1) * x[, 2]
+    by_observation <- observation$slope(x[, 1]) - n + rowSums(off * by_level)
+    if (centred) {
+      by_scale <- rowSums(z^2) - (n - 1)
+      by_state <- by_level + (cbind(z, 0) - cbind(0, z)) / sd_level
+    } else {
+      by_scale <- rowSums(by_level * (levels - states[, 1]))
+      later <- t(apply(by_level[, n:1, drop = FALSE], 1, cumsum))[, n:1, drop = FALSE]
+      by_state <- later * ifelse(rep(first, each = nrow(x)), 1, sd_level) - cbind(0, z)
+    }
+    by_state[, 1] <- by_state[, 1] - start / s
+    with_gradient(value, cbind(by_observation, level$slope(x[, 2]) + by_scale, by_state))
+  }
+}
+
+analysis_states <- function(name, judge, y, m, s, prior, centred) {
+  model(
+    paste0(name, if (centred) "_centred" else "_non_centred"), "time series", judge,
+    function() {
+      f <- level_states_density(y, m, s, prior$observation, prior$level, centred)
+      states <- if (centred) paste0("level", seq_along(y)) else c("level1", paste0("z", seq_along(y)[-1]))
+      density_target(f, length(y) + 2, c("log_sd_observation", "log_sd_level", states))
+    },
+    function() {
+      f <- local_level_density(y, m, s, prior$observation, prior$level)
+      log_integral_2(function(a, b) as.double(f(cbind(a, b))), c(3, -4), c(6.5, 8))
+    },
+    "levels integrated out by the Kalman filter, quadrature over the log sds",
+    length(y) + 2
+  )
+}
+
 # others -------------------------------------------------------------------------
 
 # Faithful: waiting ~ w N(m_1, s_1^2) + (1 - w) N(m_2, s_2^2), logit w and log s.
@@ -359,6 +410,12 @@ analyses <- list(
     )
     density_target(f, 2, c("log_sd_observation", "log_sd_level"))
   }),
+  analysis_states(
+    "nile_states", choose, as.numeric(datasets::Nile), 1000, 500, level_prior, TRUE
+  ),
+  analysis_states(
+    "nile_states", choose, as.numeric(datasets::Nile), 1000, 500, level_prior, FALSE
+  ),
   analysis_ar(
     "lynx_ar2", judge, as.numeric(log(datasets::lynx)), 2, c(0, 0, 0), c(10, 1, 1),
     exponential_log(1)
