@@ -14,13 +14,10 @@ describe_maps <- function(reference, target) {
   )
 }
 
-# On the unconstrained scale variables with bounds are logarithms or logits.
+# On the unconstrained scale a positive variable is its logarithm.
 coordinate_names <- function(target) {
-  has <- function(bound) rep_len(is.finite(bound), target$dim)
-  lower <- has(target$lower)
-  upper <- has(target$upper)
-  of <- ifelse(lower & upper, "logit(%s)", ifelse(lower | upper, "log(%s)", "%s"))
-  mapply(sprintf, of, target$names, USE.NAMES = FALSE)
+  is_positive <- rep_len(target$lower == 0 & target$upper == Inf, target$dim)
+  ifelse(is_positive, sprintf("log(%s)", target$names), target$names)
 }
 
 describe_conditional <- function(reference, names) {
@@ -31,7 +28,9 @@ describe_conditional <- function(reference, names) {
   sentences <- lapply(moved_coordinates(conditional), function(k) {
     by <- if (is_neck(conditional)) conditional$conditioning else k
     changed <- changed_along(reference, k)
-    others <- function(change) setdiff(which(change > rules$least_described), conditional$conditioning)
+    others <- function(change) {
+      setdiff(which(change > rules$least_described), conditional$conditioning)
+    }
     c(
       depends_sentence("scale", names[others(changed$scale)], names[by], "depends on"),
       depends_sentence("location", names[others(changed$location)], names[by], "bends with")
@@ -53,13 +52,9 @@ depends_sentence <- function(what, of, on, verb) {
 
 describe_noncentred <- function(noncentred, names) {
   if (!is.null(noncentred)) {
-    power <- if (noncentred$rate == 1) "" else paste0(format(noncentred$rate), " ")
-    scale <- sprintf("exp(%s%s)", power, names[noncentred$variable])
-    sprintf(
-      "%s %s by the scale %s", several(names[noncentred$multiples]),
-      if (length(noncentred$multiples) == 1) "is multiplied" else "are multiplied",
-      sub("^exp\\(log\\((.*)\\)\\)$", "\\1", scale)
-    )
+    multiples <- names[noncentred$multiples]
+    verb <- if (length(multiples) == 1) "multiplies" else "multiply"
+    sprintf("%s %s a scale that %s sets", several(multiples), verb, names[noncentred$variable])
   }
 }
 
@@ -78,7 +73,10 @@ describe_tails <- function(tails) {
   along <- function(n) sprintf("%d %s", n, if (n == 1) "direction" else "directions")
   heavy <- sum(tails$tail < 1)
   skew <- sum(tails$skew != 0)
-  c(if (heavy > 0) paste("heavy tails along", along(heavy)), if (skew > 0) paste("skew along", along(skew)))
+  c(
+    if (heavy > 0) paste("heavy tails along", along(heavy)),
+    if (skew > 0) paste("skew along", along(skew))
+  )
 }
 
 # How much the scale of each variable changes from one standard deviation below the middle of
@@ -108,7 +106,8 @@ clearest_pair <- function(reference) {
     c(k, which.max(changed), max(changed))
   })
   pair <- pairs[[which.max(vapply(pairs, `[`, 0, 3))]]
-  share <- abs(reference$chol %*% if (is_neck(conditional)) conditional$axes else diag(nrow(reference$chol)))
+  axes <- if (is_neck(conditional)) conditional$axes else diag(nrow(reference$chol))
+  share <- abs(reference$chol %*% axes)
   share[, conditional$conditioning] <- 0
   c(pair[1:2], which.max(share[pair[2], ]))
 }

@@ -140,6 +140,9 @@
 #'   `passed`, and `says`, what is wrong where it has not passed. See the section on
 #'   warnings. NULL for `smc_adapt()`.
 #' * `scout`: what [smc_scout()] returns; NULL where there was none.
+#' * `maps`: what the fitted reference says of the shape of the target, a sentence each
+#'   (character vector), such as `"scale of x1, x2 depends on tau"`, on the unconstrained scale; NULL
+#'   where it is normal. `plot(fit, "maps")` shows it.
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
 #' * `state`: what [smc_extend()] goes on from, with the coordinates and gradients of all
 #'   draws. Without it (`fit$state <- NULL`) a fit is about a third as large.
