@@ -231,7 +231,8 @@ condition_on <- function(points, conditioning, n, genealogies) {
   L[conditioning, conditioning] <- among_conditioning
   z_conditioning <- whitened(among_conditioning, x[, conditioning, drop = FALSE])
   design <- cbind(1, z_conditioning)
-  bent <- cbind(design, z_conditioning^2 - 1)
+  # the constant last: where the scale hardly changes the others make it up, see regress()
+  bent <- cbind(z_conditioning, z_conditioning^2 - 1, 1)
   location <- matrix(0, 1 + ncol(bent), d)
   log_scale <- matrix(0, ncol(design), d)
   for (sweep in seq_len(rules$location_sweeps)) {
@@ -262,7 +263,7 @@ condition_on <- function(points, conditioning, n, genealogies) {
   if (!is.null(g)) {
     g <- sweep(g * exp(design %*% log_scale), 2, scale, "*") # but for the conditioning variables
   }
-  rows <- 2 + seq_along(conditioning)
+  rows <- 1 + seq_along(conditioning)
   fit <- list(
     kind = "linear",
     conditioning = conditioning,
@@ -270,7 +271,7 @@ condition_on <- function(points, conditioning, n, genealogies) {
     g = g,
     centre = drop(L %*% location[1, ]),
     L = L %*% diag(scale, d),
-    offset = location[2, ] / scale,
+    offset = location[nrow(location), ] / scale,
     shift = t(location[rows, , drop = FALSE]) / scale,
     curve = t(location[rows + length(conditioning), , drop = FALSE]) / scale,
     slope = t(log_scale[-1, , drop = FALSE])
@@ -303,13 +304,13 @@ factor_of <- function(z, g, w) {
 # Weights w over squared scales; they sum to one.
 precisions <- function(w, scale) exp(normalise_log(log(w) - 2 * log(scale)))
 
-# Weighted least squares; y is a vector, or a matrix with a column a variable. A column
-# that others make up has the coefficient 0. The leverage is kept below 1, where nothing
+# Weighted least squares; y is a vector, or a matrix with a column a variable. A column that those
+# before it make up, but for a part of it below `tolerance`, has the coefficient 0. The leverage is kept below 1, where nothing
 # is left to see. `spread` is the diagonal of the coefficients' covariance, in units of the
 # residual's.
-regress <- function(design, y, weights) {
+regress <- function(design, y, weights, tolerance = 1e-7) {
   root <- sqrt(weights)
-  decomposition <- qr(design * root)
+  decomposition <- qr(design * root, tolerance)
   coefficients <- qr.coef(decomposition, y * root)
   coefficients[is.na(coefficients)] <- 0
   free <- seq_len(decomposition$rank)
@@ -325,17 +326,38 @@ regress <- function(design, y, weights) {
 }
 
 # The same for a vector y, without the slopes that may as well be 0 (by Schwarz's
-# criterion): they would do harm where the line goes on and the particles do not.
+# criterion): they would do harm where the line goes on and the particles do not. Columns that
+# nearly make each other up would have coefficients that are large and cancel; or they may seem
+# needless each, though not all of them are: then they go one by one, the least needed first.
 regress_briefly <- function(design, y, weights, n) {
-  full <- regress(design, y, weights)
-  variance <- sum(weights * full$residuals^2) * full$spread / n
-  needed <- full$coefficients^2 > log(n) * variance
-  needed[1] <- TRUE # the constant
-  brief <- regress(design[, needed, drop = FALSE], y, weights)
-  coefficients <- replace(numeric(ncol(design)), needed, brief$coefficients)
-  list(
-    coefficients = coefficients,
-    residuals = brief$residuals,
-    leverage = brief$leverage
-  )
+  full <- regress(design, y, weights, rules$collinear)
+  needless <- which(!is_needed(full, weights, n))
+  brief <- regress_without(design, y, weights, needless)
+  rise <- log(sum(weights * brief$residuals^2) / sum(weights * full$residuals^2))
+  if (length(needless) > 1 && isTRUE(rise > length(needless) * log(n) / n)) {
+    gone <- integer(0)
+    brief <- full
+    while (length(needless) > 0) {
+      size <- brief$coefficients[needless]^2 / pmax(brief$spread[needless], rules$least_square)
+      gone <- c(gone, needless[which.min(size)])
+      brief <- regress_without(design, y, weights, gone)
+      needless <- setdiff(which(!is_needed(brief, weights, n)), gone)
+    }
+  }
+  brief[c("coefficients", "residuals", "leverage")]
+}
+
+# Whether coefficients of regress() are more than chance; the first, a constant, always is.
+is_needed <- function(fit, weights, n) {
+  variance <- sum(weights * fit$residuals^2) * fit$spread / n
+  replace(fit$coefficients^2 > log(n) * variance, 1, TRUE)
+}
+
+regress_without <- function(design, y, weights, gone) {
+  kept <- setdiff(seq_len(ncol(design)), gone)
+  fit <- regress(design[, kept, drop = FALSE], y, weights, rules$collinear)
+  all <- function(x) replace(numeric(ncol(design)), kept, x)
+  fit$coefficients <- all(fit$coefficients)
+  fit$spread <- all(fit$spread)
+  fit
 }

@@ -221,8 +221,7 @@ deserves_another <- function(record, best, used, allowed) {
   if (!used) {
     return(length(allowed) > 0)
   }
-  # a run of few particles is only a beginning
-  record$runs$n_particles > best$runs$n_particles ||
+  is_beginning(record, best) ||
     record$runs$barrier < rules$lower_barrier * best$runs$barrier ||
     is_too_wide(record)
 }
@@ -251,7 +250,12 @@ is_no_worse <- function(record, best) {
   if (is_dead(record) || is_higher(best, record, rules$fall)) {
     return(FALSE)
   }
-  # the barrier of a small run is that of the part that its few particles saw
-  record$runs$n_particles > best$runs$n_particles ||
+  is_beginning(record, best) ||
     record$runs$barrier <= rules$equal_barrier * best$runs$barrier
+}
+
+# Whether the barriers of two runs cannot be compared: that of a small run is of the part that
+# its few particles saw, and each kernel has its own.
+is_beginning <- function(record, best) {
+  record$runs$n_particles > best$runs$n_particles || record$runs$kernel != best$runs$kernel
 }

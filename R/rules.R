@@ -163,6 +163,9 @@ rules <- list(
   shape_work = 1e6,
   # But no fewer rows than this. Half or twice does as well.
   least_rows = 2048,
+  # Part of a column that others do not make up, to have a coefficient of its own: with less this
+  # is a hundred times what it stands for, and cancels with others.
+  collinear = 0.01,
   # Leverage of a point, above which half of the digits of its residual are rounding.
   most_leverage = 1 - 1e-8,
   # Times that conditional location and scale are fitted in turn; they settle in three.
