@@ -43,14 +43,13 @@ neck_by_gradients <- function(points, variables, n) {
   by_axis <- function(x) drop(crossprod(part$vectors, crossprod(L, x)))
   frame <- new_frame(points, others, line, L, part$vectors)
   # where one part of the precision is next to nothing, location and scale follow the other
-  widest <- max(abs(rules$neck_centres))
-  centre <- (stats::qlogis(pmin(pmax(part$values, 0), 1)) + best$log_ratio) / (2 * best$rate)
-  bends <- abs(centre) < widest
-  low <- sign(best$rate) * centre <= -widest # nothing of A
+  share <- pmin(pmax(part$values, rules$least_share), 1 - rules$least_share)
+  bends <- share == part$values
+  low <- share == rules$least_share # nothing of A
   at_A <- by_axis(best$a) / part$values
   at_B <- by_axis(best$b) / (1 - part$values)
   neck <- list(
-    rate = best$rate, centre = pmin(pmax(centre, -widest), widest),
+    rate = best$rate, centre = (stats::qlogis(share) + best$log_ratio) / (2 * best$rate),
     bend = rep(1, length(others)), by_gradients = TRUE,
     slope = rep(best$rate * any(line$level != 0), length(others)),
     origin = ifelse(low, at_B, at_A), pull = ifelse(bends, at_B - at_A, 0)

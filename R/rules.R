@@ -196,6 +196,9 @@ rules <- list(
   # Genealogies a dimension: with fewer the covariance is too uncertain to show tails. Half or
   # twice does as well.
   genealogies_per_dimension = 2,
+  # Share of a precision that counts as none. Least squares finds shares to 1e-14, and where a
+  # neck opens by so little nothing of it is seen.
+  least_share = 1e-10,
   # Points a coefficient of a least squares fit to gradients: with one, nothing is ever left.
   points_per_coefficient = 2,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
