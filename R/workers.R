@@ -246,8 +246,9 @@ renew_plan <- function() {
   future::plan(plan, .skip = FALSE)
 }
 
-# Cancels futures whose values are not needed any more, where future can do so. Otherwise
-# the workers are replaced, and the old ones end when their futures do.
+# Ends the workers of futures whose values are not needed any more. Versions of future that
+# can cancel replace such workers themselves; they report a cancelled future when its place
+# is taken by another, unless its value was asked for before.
 leave <- function(active) {
   active <- Filter(function(future) inherits(future, "Future"), active)
   if (length(active) == 0) {
@@ -255,8 +256,19 @@ leave <- function(active) {
   }
   if ("cancel" %in% getNamespaceExports("future")) {
     getExportedValue("future", "cancel")(active)
+    for (future in active) try_future(future::value(future, stdout = FALSE, signal = FALSE))
   } else {
+    lapply(active, end_worker)
     renew_plan()
+  }
+}
+
+# Other workers than those of multisession(), which may be on another machine, end when their
+# futures do.
+end_worker <- function(future) {
+  if (inherits(future, "MultisessionFuture")) {
+    worker <- future$workers[[future$node]]
+    tools::pskill(worker$session_info$process$pid)
   }
 }
 

@@ -136,8 +136,36 @@ test_that("after an error, or an interrupt, the workers are there for the next c
       interrupt = identity
     )
     expect_identical(caught, interrupt)
-    expect_identical(without_time(run(calm)), without_time(alone))
+    expect_no_warning(again <- run(calm))
+    expect_identical(without_time(again), without_time(alone))
   })
+})
+
+test_that("an interrupt ends the workers, which may have hours to go", {
+  skip_on_cran()
+  skip_on_os("windows")
+  log <- tempfile()
+  on.exit(unlink(log))
+  main <- Sys.getpid()
+  workers <- function() as.numeric(unique(readLines(log)))
+  long <- target_function(
+    function(x) {
+      cat(Sys.getpid(), "\n", file = log, append = TRUE)
+      if (length(workers()) == 2) {
+        Sys.sleep(0.5) # until the main process waits
+        tools::pskill(main, tools::SIGINT)
+      }
+      Sys.sleep(60)
+      0
+    }, 2,
+    gradient = function(x) -x
+  )
+  caught <- with_workers(tryCatch(run(long), interrupt = identity))
+  expect_s3_class(caught, "interrupt")
+  is_alive <- function() tools::pskill(workers(), 0)
+  expect_length(workers(), 2)
+  for (i in 1:1000) if (any(is_alive())) Sys.sleep(0.01) else break
+  expect_false(any(is_alive()))
 })
 
 test_that("a warning of the target is heard once, not once a worker", {
