@@ -92,9 +92,10 @@ test_that("a worker without this version of the package is an error that says wh
   file.create(file.path(source, "NAMESPACE"))
   on.exit(unlink(c(library, source), recursive = TRUE))
   install.packages(source, library, repos = NULL, type = "source", quiet = TRUE)
+  libraries <- c(library, .libPaths()) # that of future may be a private one
   old <- future::plan(future::sequential)
   on.exit(future::plan(old), add = TRUE, after = FALSE)
-  future::plan(future::cluster, workers = rep("localhost", 2), rscript_libs = library)
+  future::plan(future::cluster, workers = rep("localhost", 2), rscript_libs = libraries)
   error <- catch(run(target_gaussian(2)))
   expect_s3_class(error, "autosmc_error_worker")
   expect_identical(error$host, Sys.info()[["nodename"]])
