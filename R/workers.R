@@ -246,9 +246,9 @@ renew_plan <- function() {
   future::plan(plan, .skip = FALSE)
 }
 
-# Ends the workers of futures whose values are not needed any more. Versions of future that
-# can cancel replace such workers themselves; they report a cancelled future when its place
-# is taken by another, unless its value was asked for before.
+# Ends the workers of futures whose values are not needed any more, where that is possible;
+# others end when their futures do. The plan is set up anew, so that the next call does not
+# wait for these.
 leave <- function(active) {
   active <- Filter(function(future) inherits(future, "Future"), active)
   if (length(active) == 0) {
@@ -256,19 +256,26 @@ leave <- function(active) {
   }
   if ("cancel" %in% getNamespaceExports("future")) {
     getExportedValue("future", "cancel")(active)
-    for (future in active) try_future(future::value(future, stdout = FALSE, signal = FALSE))
   } else {
     lapply(active, end_worker)
-    renew_plan()
   }
+  lapply(active, forget)
+  renew_plan()
 }
 
-# Other workers than those of multisession(), which may be on another machine, end when their
-# futures do.
+# The next call would warn of a future that has failed, unless its value was asked for before.
+forget <- function(future) {
+  value <- function() future::value(future, stdout = FALSE, signal = FALSE)
+  tryCatch(suppressWarnings(if (future::resolved(future)) value()), error = identity)
+}
+
+# Of the plans of future itself. A worker of cluster() may be on another machine.
 end_worker <- function(future) {
   if (inherits(future, "MultisessionFuture")) {
     worker <- future$workers[[future$node]]
     tools::pskill(worker$session_info$process$pid)
+  } else if (inherits(future, "MulticoreFuture")) {
+    tools::pskill(future$job$pid)
   }
 }
 
