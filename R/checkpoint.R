@@ -152,7 +152,8 @@ seed_for <- function(seed, checkpoint) {
   }
   file <- file.path(checkpoint, "seed.rds")
   if (!file.exists(file)) {
-    write_file(own, file)
+    # where nothing can be written, the first run's file says so
+    suppressWarnings(write_file(own, file), classes = "autosmc_warning_checkpoint")
   }
   stored <- if (is.null(seed) && file.exists(file)) read_file(file)
   if (is_number(stored)) stored else own

@@ -237,6 +237,12 @@ test_that("where nothing can be written the run goes on, and says so once", {
   expect_length(warnings, 1)
   expect_match(warnings, "Nothing can be written")
   expect_identical(fit$estimates, here(seed = 1)$estimates)
+  # from the first file, as in a folder that is read-only
+  full <- list(write_whole = function(x, file) stop("no room"))
+  warnings <- with_internals(full, capture_warnings(
+    calmly(do.call(smc, c(list(target), arguments(seed = 1, checkpoint = new_dir()))))
+  ))
+  expect_length(warnings, 1)
   expect_bad(here(checkpoint = file.path(dir, "below")), "checkpoint")
   for (bad in list(1, "", NA, c("a", "b"))) {
     expect_bad_undrawn(smc(target, checkpoint = bad), "checkpoint")
