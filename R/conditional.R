@@ -9,9 +9,14 @@ log_size_variance <- pi^2 / 8
 # condition_on() returns it. Conditioning variables are found one after the other, as long
 # as each makes the particles likelier. points: list(x, g, w), with the gradients of the
 # log target at x, or NULL; n: how many independent draws they are worth by their weights;
-# genealogies: by their genealogies. NULL where no such reference does better than the normal
-# distribution with the factor L.
-fit_conditional <- function(points, L, n, genealogies) {
+# genealogies: by their genealogies; known: the conditional part of the reference so far, or
+# NULL. NULL where no such reference does better than the normal distribution with the factor L.
+fit_conditional <- function(points, L, n, genealogies, known = NULL) {
+  again <- if (is_neck(known)) fit_again(known, points, n, genealogies)
+  if (isTRUE(again$left < rules$nothing_left)) {
+    return(again) # as exact as any
+  }
+
   x <- points$x
   w <- points$w
   z <- whitened(L, x)

@@ -224,7 +224,8 @@ fit_shape <- function(record) {
     criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
   )
   points <- list(x = x, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean)
-  conditional <- found <- fit_conditional(points, moments$L, n, genealogies)
+  known <- record$reference$conditional
+  conditional <- found <- fit_conditional(points, moments$L, n, genealogies, known)
   is_first <- in_first_half(record, weighty$rows)
   tested <- if (!is.null(conditional)) held_out(conditional, points, is_first, n, genealogies)
   if (!is_exact(conditional) && !isTRUE(tested[["fit"]] > tested[["normal"]])) {

@@ -303,6 +303,25 @@ test_that("a neck on the difference of two scales comes before one on a single s
   expect_gt(single$left, 100 * neck$left)
 })
 
+test_that("a neck that was exact is fitted again, without a search", {
+  set.seed(16)
+  x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
+  points <- list(
+    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 200, 200),
+    mean = colMeans(x)
+  )
+  neck <- internal("neck_by_gradients")(points, 1:2, 200)
+  L <- internal("fit_scale")(points$x, points$w)
+  searched <- FALSE
+  search <- function(...) searched <<- TRUE
+  again <- with_internals(
+    list(find_neck = search),
+    internal("fit_conditional")(points, L, 200, 200, known = neck)
+  )
+  expect_false(searched)
+  expect_equal(again, neck)
+})
+
 test_that("normal gradients make no neck", {
   set.seed(11)
   x <- matrix(rnorm(200 * 4), 200) %*% matrix(rnorm(16), 4)
