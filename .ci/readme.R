@@ -172,13 +172,9 @@ says(if (any(defaults$warned)) {
   "None of these fits warned"
 })
 brownian <- defaults[defaults$target == "Brownian", ]
-low <- brownian$truth - brownian$log_z
-in_errors <- low / brownian$std_error
-worst <- which.max(low)
-says("one by %.2f and %.1f of its standard errors", low[worst], in_errors[worst])
-if (which.max(in_errors) != worst) {
-  says("another by %.2f and %.1f", low[which.max(in_errors)], max(in_errors))
-}
+off <- abs(brownian$log_z - brownian$truth)
+worst <- which.max(off)
+says("of %.3f, %.1f of its standard errors", off[worst], off[worst] / brownian$std_error[worst])
 
 of_peers <- function(method, column) {
   rows <- peers[peers$method == method, ]
