@@ -27,7 +27,7 @@ describe_conditional <- function(reference, names) {
   }
   sentences <- lapply(moved_coordinates(conditional), function(k) {
     by <- if (is_neck(conditional)) conditional$conditioning else k
-    changed <- changed_along(reference, k)
+    changed <- changed_along(reference, k, length(names))
     others <- function(change) {
       setdiff(which(change > rules$least_described), conditional$conditioning)
     }
@@ -82,8 +82,7 @@ describe_tails <- function(tails) {
 # How much the scale of each variable changes from one standard deviation below the middle of
 # coordinate k to one above, as a logarithm, and how much its location bends, in units of its
 # scale. Points come with their mirror images, so that nothing bends by chance.
-changed_along <- function(reference, k) {
-  d <- nrow(reference$chol)
+changed_along <- function(reference, k, d) {
   half <- with_seed(1, matrix(stats::rnorm(rules$n_described * d), rules$n_described))
   z <- rbind(half, -half)
   z[, reference$conditional$conditioning] <- 0
@@ -98,16 +97,16 @@ changed_along <- function(reference, k) {
 
 # The coordinate on which most depends, the variable that depends most on it, and the
 # coordinate of the reference that has most of this variable: a vector of three.
-clearest_pair <- function(reference) {
+clearest_pair <- function(reference, d) {
   conditional <- reference$conditional
   pairs <- lapply(moved_coordinates(conditional), function(k) {
-    changed <- Reduce(`+`, changed_along(reference, k))
+    changed <- Reduce(`+`, changed_along(reference, k, d))
     changed[conditional$conditioning] <- 0
     c(k, which.max(changed), max(changed))
   })
   pair <- pairs[[which.max(vapply(pairs, `[`, 0, 3))]]
-  axes <- if (is_neck(conditional)) conditional$axes else diag(nrow(reference$chol))
-  share <- abs(reference$chol %*% axes)
+  axes <- if (is_neck(conditional)) conditional$axes else diag(d)
+  share <- abs(normal_of(reference, d)$L %*% axes)
   share[, conditional$conditioning] <- 0
   c(pair[1:2], which.max(share[pair[2], ]))
 }

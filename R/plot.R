@@ -270,7 +270,7 @@ maps_data <- function(fit) {
   }
   unconstrained <- fit$state$draws$unconstrained
   x <- if (is.null(unconstrained)) fit$particles else unconstrained
-  pair <- clearest_pair(reference)
+  pair <- clearest_pair(reference, fit$target$dim)
   rows <- resample_systematic(fit$log_weights, rules$n_described)
   names <- coordinate_names(fit$target)
   panels <- c("as they are", "in the coordinates of the reference")

@@ -53,12 +53,12 @@ test_that("changes along a coordinate are those of the maps", {
     slope = cbind(c(0, 0.4, 0))
   ))
   reference$inflation <- NULL
-  changed <- internal("changed_along")(reference, 1L)
+  changed <- internal("changed_along")(reference, 1L, 3)
   expect_equal(changed$scale, c(NaN, 0.8, 0))
   # 1,000 points give the scale to 2 %
   expect_equal(changed$location[3], 0.3, tolerance = 0.1)
   expect_equal(changed$location[2], 0)
-  expect_identical(internal("clearest_pair")(reference), c(1, 2, 2))
+  expect_identical(internal("clearest_pair")(reference, 3), c(1, 2, 2))
   expect_identical(
     internal("describe_maps")(reference, target_gaussian(3)),
     c("scale of x2 depends on x1", "location of x3 bends with x1")
