@@ -127,9 +127,11 @@ log_density_of <- function(fit, x, mean) {
 }
 
 # Of several fits, some of which may be NULL; NULL for none.
-likeliest <- function(fits) {
+likeliest <- function(fits) best_of(fits, function(fit) fit$criterion)
+
+best_of <- function(fits, value) {
   fits <- Filter(Negate(is.null), fits)
-  if (length(fits) > 0) fits[[which.max(vapply(fits, `[[`, 0, "criterion"))]]
+  if (length(fits) > 0) fits[[which.max(vapply(fits, value, 0))]]
 }
 
 # A normal distribution by gradients, as conditional ones are fitted: that by moments, with
@@ -310,9 +312,9 @@ factor_of <- function(z, g, w) {
 precisions <- function(w, scale) exp(normalise_log(log(w) - 2 * log(scale)))
 
 # Weighted least squares; y is a vector, or a matrix with a column a variable. A column that those
-# before it make up, but for a part of it below `tolerance`, has the coefficient 0. The leverage is kept below 1, where nothing
-# is left to see. `spread` is the diagonal of the coefficients' covariance, in units of the
-# residual's.
+# before it make up, but for a part of it below `tolerance`, has the coefficient 0. The leverage is
+# kept below 1, where nothing is left to see. `spread` is the diagonal of the coefficients'
+# covariance, in units of the residual's.
 regress <- function(design, y, weights, tolerance = 1e-7) {
   root <- sqrt(weights)
   decomposition <- qr(design * root, tolerance)

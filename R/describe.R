@@ -88,7 +88,7 @@ changed_along <- function(reference, k, d) {
   z[, reference$conditional$conditioning] <- 0
   at <- lapply(c(-1, 0, 1), function(z_k) {
     z[, k] <- z_k
-    x <- through_maps(reference, z)
+    x <- through_maps(reference, z)$z
     list(mean = colMeans(x), sd = apply(x, 2, stats::sd))
   })
   bend <- abs(at[[1]]$mean + at[[3]]$mean - 2 * at[[2]]$mean) / 2
@@ -109,12 +109,4 @@ clearest_pair <- function(reference, d) {
   share <- abs(normal_of(reference, d)$L %*% axes)
   share[, conditional$conditioning] <- 0
   c(pair[1:2], which.max(share[pair[2], ]))
-}
-
-# Points z in the coordinates of a reference, on the unconstrained scale.
-through_maps <- function(reference, z) {
-  for (map in reference_maps(reference, ncol(z))) {
-    z <- through(map, list(z = z, g = 0 * z))$z
-  }
-  z
 }

@@ -180,7 +180,6 @@ state_of_islands <- function(final, records, target) {
   )
 }
 
-
 of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")
 
 # The records of a fit's islands, whole again: see pool().

@@ -8,15 +8,21 @@ target_gradients <- function(record, rows) {
   if (is.null(record$gradients)) {
     return(NULL)
   }
-  d <- ncol(record$gradients)
-  at <- list(
-    z = record$coordinates[rows, , drop = FALSE],
-    g = record$gradients[rows, , drop = FALSE]
+  at <- through_maps(
+    record$reference, record$coordinates[rows, , drop = FALSE],
+    record$gradients[rows, , drop = FALSE]
   )
-  for (map in maps_of(record$reference, d)) {
+  if (all(is.finite(at$g))) at$g
+}
+
+# Points z in the coordinates of a reference, and gradients there, on the unconstrained scale:
+# list(z, g).
+through_maps <- function(reference, z, g = 0 * z) {
+  at <- list(z = z, g = g)
+  for (map in maps_of(reference, ncol(z))) {
     at <- through(map, at)
   }
-  if (all(is.finite(at$g))) at$g
+  at
 }
 
 # Each takes points z and gradients g of a log density there to the images and the

@@ -12,18 +12,18 @@ find_neck <- function(points, view, found, n, genealogies) {
     return(NULL)
   }
   variables <- unique(c(found, find_turning(view, points$w)))
-  linear <- necks_by_gradients(points, variables, n)
-  exact <- Find(is_exact, linear)
-  if (!is.null(exact)) {
-    return(exact)
+  found <- necks_by_gradients(points, variables, n)
+  if (!is.null(found$exact)) {
+    return(found$exact)
   }
-  neck <- likeliest(lapply(variables, function(k) neck_on(points, k, n, genealogies)))
-  level <- if (!is.null(neck)) find_level(points, neck$conditioning)
-  noncentred <- least_left(Filter(function(fit) !is.null(fit$noncentred), linear))
-  likeliest(list(
-    neck,
-    if (!is.null(level)) neck_on(points, c(neck$conditioning, level), n, genealogies),
-    if (!is.null(noncentred)) fit_again(noncentred, points, n, genealogies)
+  fit <- function(try) neck_on(points, try$on, n, genealogies, try$linear)
+  has_level <- lengths(lapply(found$tried, `[[`, "on")) == 2
+  neck <- likeliest(lapply(found$tried[!has_level], fit))
+  with_level <- Filter(function(try) try$on[1] %in% neck$conditioning, found$tried[has_level])
+  noncentred <- least_left(lapply(found$tried, `[[`, "noncentred"))
+  likeliest(c(
+    list(neck), lapply(with_level, fit),
+    list(if (!is.null(noncentred)) fit_again(noncentred, points, n, genealogies))
   ))
 }
 
@@ -41,14 +41,14 @@ is_exact <- function(fit) isTRUE(fit$left < rules$linear_gradients)
 # their scale changes. Given the scales of effects, or of innovations, and of the noise with
 # which these are measured this is exact. points, n, genealogies: as for fit_conditional(),
 # with gradients. The same list as condition_on() has, but for the parameters of the map; NULL
-# where there is no such reference.
-neck_on <- function(points, variables, n, genealogies) {
+# where there is no such reference. linear: of neck_by_gradients().
+neck_on <- function(points, variables, n, genealogies,
+                    linear = neck_by_gradients(points, variables, n)) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   line <- line_of(points, variables)
   if (length(others) == 0 || is.null(line)) {
     return(NULL)
   }
-  linear <- neck_by_gradients(points, variables, n)
   # a match by gradients is exact from one point a dimension on
   if (is_exact(linear) || n < rules$points_per_dimension * ncol(points$x)) {
     return(linear)

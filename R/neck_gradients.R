@@ -2,39 +2,50 @@
 # gradients are linear in them, with coefficients that are known functions of the variables:
 # least squares finds these exactly, from points anywhere.
 
-# The necks that gradients show on each of the variables, without a level and with one, as the
-# coordinates are and as multiples of a scale: one that is exact, or else all.
+# The necks that gradients show on each of the variables, without a level and with one: a list
+# of the `exact` one, or NULL; and of what was tried, each a list of the variables that a neck is
+# `on`, of the neck as the coordinates are, `linear`, and of that as multiples of a scale,
+# `noncentred`.
 necks_by_gradients <- function(points, variables, n) {
-  necks <- list()
+  tried <- list()
   for (k in variables) {
-    on <- unique(list(k, c(k, find_level(points, k))))
-    for (by_gradients in list(neck_by_gradients, noncentred_by_gradients)) {
-      found <- lapply(on, function(variables) by_gradients(points, variables, n))
-      exact <- least_left(Filter(is_exact, found), rules$nothing_left)
-      if (!is.null(exact)) {
-        return(list(exact))
-      }
-      necks <- c(necks, Filter(Negate(is.null), found))
+    single <- precision_on(points, k)
+    level <- find_level(points, k, single)
+    of_k <- list(list(on = k, linear = neck_by_gradients(points, k, n, single)))
+    if (!is.null(level)) {
+      on <- c(k, level)
+      of_k[[2]] <- list(on = on, linear = neck_by_gradients(points, on, n))
     }
+    exact <- least_exact(lapply(of_k, `[[`, "linear"))
+    if (is.null(exact)) {
+      of_k <- lapply(of_k, function(try) {
+        c(try, list(noncentred = noncentred_by_gradients(points, try$on, n)))
+      })
+      exact <- least_exact(lapply(of_k, `[[`, "noncentred"))
+    }
+    if (!is.null(exact)) {
+      return(list(exact = exact))
+    }
+    tried <- c(tried, of_k)
   }
-  necks
+  list(tried = tried)
 }
+
+# Of the fits that count as exact that which leaves least, or the first that leaves next to
+# nothing; NULL for none.
+least_exact <- function(fits) least_left(Filter(is_exact, fits), rules$nothing_left)
 
 # That which leaves least of the gradients, or the first that leaves less than `enough`; NULL for
 # none.
-least_left <- function(fits, enough = 0) {
-  fits <- Filter(Negate(is.null), fits)
-  if (length(fits) > 0) fits[[which.min(pmax(vapply(fits, `[[`, 0, "left"), enough))]]
-}
+least_left <- function(fits, enough = 0) best_of(fits, function(fit) -max(fit$left, enough))
 
 # A neck on these variables for others that are normal given them, with the precision
 # A exp(-2 rate t_1) + B exp(-2 rate t_2), where t_1 are values of the variable and t_2 of the
-# level, if there is one. From A and B follow axes, centres and pulls. NULL where A + B is no
-# precision, or where hardly anything depends on the variables.
-neck_by_gradients <- function(points, variables, n) {
+# level, if there is one. From A and B follow axes, centres and pulls. best: of precision_on().
+# NULL where A + B is no precision, or where hardly anything depends on the variables.
+neck_by_gradients <- function(points, variables, n, best = precision_on(points, variables)) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   line <- line_of(points, variables)
-  best <- best_precision(points, others, line)
   L <- if (!is.null(best)) inverse_factor(best$A + best$B)
   if (is.null(L)) {
     return(NULL)
@@ -67,7 +78,13 @@ inverse_factor <- function(precision) {
   tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
 }
 
-# The precision by the rate that leaves least; NULL for none.
+# The precision of all others given these variables; NULL for none.
+precision_on <- function(points, variables) {
+  others <- setdiff(seq_len(ncol(points$x)), variables)
+  best_precision(points, others, line_of(points, variables))
+}
+
+# That by the rate that leaves least.
 best_precision <- function(points, others, line) {
   if (length(others) > 0 && !is.null(line)) {
     least_left(lapply(
@@ -99,10 +116,10 @@ precision_by_gradients <- function(rate, points, others, line) {
 }
 
 # The coordinate of the others that, as the logarithm of a scale, explains most of what a neck
-# on k leaves of the gradients: there a change of its own precision shows first. NULL for none.
-find_level <- function(points, k) {
+# on k leaves of the gradients: there a change of its own precision shows first. best: of
+# precision_on(). NULL for none.
+find_level <- function(points, k, best = precision_on(points, k)) {
   others <- setdiff(seq_len(ncol(points$x)), k)
-  best <- best_precision(points, others, line_of(points, k))
   if (length(others) < 2 || is.null(best)) {
     return(NULL)
   }

@@ -491,29 +491,28 @@ base_diagnostics <- function(data) {
 }
 
 base_draws <- function(data) {
-  panels <- split(data, data$variable)
-  old <- set_panels(length(panels))
-  on.exit(graphics::par(old))
-  for (name in names(panels)) {
-    bars <- panels[[name]]
+  each_panel(split(data, data$variable), function(bars, name) {
     base_frame(c(bars$from, bars$to), c(0, bars$density), shorten(name), "density")
     graphics::rect(
       bars$from, 0, bars$to, bars$density,
       col = okabe_ito["sky_blue"], border = "white"
     )
-  }
+  })
 }
 
 base_maps <- function(data) {
-  panels <- split(data, data$panel)
-  old <- set_panels(length(panels))
-  on.exit(graphics::par(old))
-  for (name in names(panels)) {
-    panel <- panels[[name]]
+  each_panel(split(data, data$panel), function(panel, name) {
     xlab <- paste0(shorten(panel$x_name[1]), ", ", name)
     base_frame(panel$x, panel$y, xlab, shorten(panel$y_name[1]))
     graphics::points(panel$x, panel$y, pch = 20, cex = 0.5, col = okabe_ito["blue"])
-  }
+  })
+}
+
+# A page of tables, each drawn by draw(table, name).
+each_panel <- function(panels, draw) {
+  old <- set_panels(length(panels))
+  on.exit(graphics::par(old))
+  Map(draw, panels, names(panels))
 }
 
 # ggplot2 ---------------------------------------------------------------------

@@ -239,15 +239,22 @@ test_that("with objective \"acceptance\" the acceptance is near its target", {
 # models ------------------------------------------------------------------------
 
 test_that("Sonar by KLMC has the right log evidence, and a frugal tuner", {
-  fit <- calmly(smc_plain(target_sonar(), n_particles = 256, seed = 1))
-  # besides the run itself a sub-sample of 128 about 7 times a step
-  expect_lt(fit$runs$n_target_evals[1] - 256 * 65, 128 * 7.5 * 64)
-  expect_true(all(is.na(fit$steps$tuner_status) | fit$steps$tuner_status == "converged"))
+  fits <- lapply(1:2, function(seed) {
+    fit <- calmly(smc_plain(target_sonar(), n_particles = 256, seed = seed))
+    # besides the run itself a sub-sample of 128 about 7 times a step
+    expect_lt(fit$runs$n_target_evals[1] - 256 * 65, 128 * 7.5 * 64)
+    expect_true(all(is.na(fit$steps$tuner_status) |
+      fit$steps$tuner_status == "converged"))
+    fit
+  })
+  log_z <- vapply(fits, `[[`, 0, "log_z")
+  sd <- vapply(fits, function(fit) fit$islands$predicted_sd, 0)
   # The truth is -108.36, and the mean of a logarithm lower by half of the variance. Of a
   # normal variable the chance of 5.7 standard deviations is 1e-8.
-  sd <- fit$islands$predicted_sd
-  expect_lt(sd, 1)
-  expect_lt(abs(fit$log_z + 108.36 + sd^2 / 2), 5.7 * sd)
+  error <- log_z + 108.36 + sd^2 / 2
+  expect_lt(max(sd), 1)
+  expect_lt(max(abs(error) / sd), 5.7)
+  expect_lt(abs(mean(error)), 5.7 * sqrt(sum(sd^2)) / 2)
 })
 
 test_that("adapting LMC on Sonar is cheap, by either search", {

@@ -47,11 +47,8 @@ draw_hierarchy <- function(n) {
   cbind(mu, log_tau, share * rep(y, each = n) + (1 - share) * mu + noise)
 }
 
-points_of <- function(x) {
-  list(
-    x = sweep(x, 2, colMeans(x)), g = gradient_hierarchy(x), w = rep(1 / nrow(x), nrow(x)),
-    mean = colMeans(x)
-  )
+points_of <- function(x, g = gradient_hierarchy(x)) {
+  list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / nrow(x), nrow(x)), mean = colMeans(x))
 }
 
 # The log density of a conditional reference, by solving for the coordinates with the
@@ -60,16 +57,7 @@ log_reference <- function(reference, x) {
   apply(x, 1, function(at) {
     d <- length(at)
     image <- function(z) {
-      point <- list(z = t(z), g = t(numeric(d)))
-      for (map in internal("reference_maps")(reference, d)) {
-        point <- switch(map$name,
-          affine = internal("through_affine")(map, point),
-          conditional = internal("through_conditional")(map, point),
-          neck = internal("through_neck")(map, point),
-          rotation = internal("through_rotation")(map, point)
-        )
-      }
-      drop(point$z)
+      drop(internal("through_maps")(reference, t(z))$z)
     }
     # given the conditioning variables the map is affine in the others, and these are affine
     # in their own coordinates
@@ -198,10 +186,7 @@ test_that("gradients that are linear given two scales make a neck that is exact 
   set.seed(9)
   # points anywhere, not draws
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
-  points <- list(
-    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 200, 200),
-    mean = colMeans(x)
-  )
+  points <- points_of(x, gradient_two_scales(x))
   expect_identical(internal("find_level")(points, 1L), 2L)
   expect_identical(internal("find_level")(points, 2L), 1L)
   for (variables in list(1:2, 2:1)) {
@@ -236,10 +221,7 @@ gradient_noncentred <- function(x) {
 test_that("coordinates that are multiples of a scale are found, and their neck is exact", {
   set.seed(13)
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0.3), 200))
-  points <- list(
-    x = sweep(x, 2, colMeans(x)), g = gradient_noncentred(x), w = rep(1 / 200, 200),
-    mean = colMeans(x)
-  )
+  points <- points_of(x, gradient_noncentred(x))
   view <- list(z = points$x, g = points$g)
   neck <- internal("find_neck")(points, view, 1L, 200, 200)
   expect_identical(neck$noncentred, list(variable = 1L, rate = 1, multiples = 2L + seq_len(J)))
@@ -270,7 +252,7 @@ test_that("what depends on neither scale is kept apart, and nothing is a multipl
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
   # a prior for each effect, beside that by their scale
   g <- gradient_two_scales(x) - cbind(0, 0, x[, -(1:2)])
-  points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / 200, 200), mean = colMeans(x))
+  points <- points_of(x, g)
   line <- internal("line_of")(points, 1:2)
   found <- internal("best_precision")(points, 2 + 1:J, line)
   expect_lt(found$left, 1e-12)
@@ -292,10 +274,7 @@ test_that("a neck on the difference of two scales comes before one on a single s
   share <- exp(2 * scales[, 1]) / (exp(2 * scales[, 1]) + exp(2 * scales[, 2]) / 4)
   noise <- sqrt(share) * exp(scales[, 2]) / 2 * rnorm(400 * J)
   x <- cbind(scales, matrix(share * rep(y, each = 400) + noise, 400))
-  points <- list(
-    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 400, 400),
-    mean = colMeans(x)
-  )
+  points <- points_of(x, gradient_two_scales(x))
   view <- list(z = points$x, g = points$g)
   neck <- internal("find_neck")(points, view, 1L, 400, 400)
   expect_setequal(neck$conditioning, 1:2)
@@ -306,10 +285,7 @@ test_that("a neck on the difference of two scales comes before one on a single s
 test_that("a neck that was exact is fitted again, without a search", {
   set.seed(16)
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
-  points <- list(
-    x = sweep(x, 2, colMeans(x)), g = gradient_two_scales(x), w = rep(1 / 200, 200),
-    mean = colMeans(x)
-  )
+  points <- points_of(x, gradient_two_scales(x))
   neck <- internal("neck_by_gradients")(points, 1:2, 200)
   L <- internal("fit_scale")(points$x, points$w)
   searched <- FALSE
@@ -326,16 +302,14 @@ test_that("normal gradients make no neck", {
   set.seed(11)
   x <- matrix(rnorm(200 * 4), 200) %*% matrix(rnorm(16), 4)
   precision <- solve(crossprod(matrix(rnorm(20), 5)))
-  points <- list(x = sweep(x, 2, colMeans(x)), g = -x %*% precision, w = rep(1 / 200, 200))
+  points <- points_of(x, -x %*% precision)
   expect_null(internal("neck_by_gradients")(points, 1L, 200))
 })
 
 test_that("a standard normal distribution has no multiples of a scale", {
   set.seed(15)
   x <- matrix(rnorm(200 * 3), 200)
-  points <- list(
-    x = sweep(x, 2, colMeans(x)), g = -x, w = rep(1 / 200, 200), mean = colMeans(x)
-  )
+  points <- points_of(x, -x)
   for (rate in internal("rules")$neck_slopes) {
     expect_length(internal("multiples_by_gradients")(rate, points, 1L)$multiples, 0)
     expect_length(internal("multiples_by_gradients")(rate, points, 1:2)$multiples, 0)
