@@ -89,12 +89,12 @@ half_of <- function(points, rows) {
   )
 }
 
-# A fit of the same kind on the same variables.
-fit_again <- function(fit, points, n, genealogies) {
+# A fit of the same kind on the same variables; of a neck, with the same slope.
+fit_again <- function(fit, points, n, genealogies, slopes = fit$slope_found) {
   if (!is_neck(fit)) {
     return(condition_on(points, fit$conditioning, n, genealogies))
   }
-  neck <- function(points) neck_on(points, fit$conditioning, n, genealogies)
+  neck <- function(points) neck_on(points, fit$conditioning, n, genealogies, slopes)
   if (!is.null(points$g)) {
     if (is.null(fit$noncentred)) neck(points) else in_products(fit$noncentred, points, neck)
   }

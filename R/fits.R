@@ -100,7 +100,7 @@ new_shaped_reference <- function(mean, shape) {
 conditional_parameters <- c(
   "kind", "conditioning",
   "offset", "shift", "slope", "curve",
-  "rate", "centre_of_share", "bend", "pull", "scale", "axes", "noncentred"
+  "rate", "slope_found", "centre_of_share", "bend", "pull", "scale", "axes", "noncentred"
 )
 
 with_chol <- function(reference, chol) {
@@ -224,6 +224,9 @@ fit_shape <- function(record) {
     criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
   )
   points <- list(x = x, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean)
+  if (has_normal_gradients(points, moments$L)) {
+    return(NULL)
+  }
   known <- record$reference$conditional
   conditional <- found <- fit_conditional(points, moments$L, n, genealogies, known)
   is_first <- in_first_half(record, weighty$rows)

@@ -16,14 +16,16 @@ find_neck <- function(points, view, found, n, genealogies) {
   if (!is.null(found$exact)) {
     return(found$exact)
   }
-  fit <- function(try) neck_on(points, try$on, n, genealogies, try$linear)
+  fit <- function(try) neck_on(points, try$on, n, genealogies, linear = try$linear)
   has_level <- lengths(lapply(found$tried, `[[`, "on")) == 2
   neck <- likeliest(lapply(found$tried[!has_level], fit))
   with_level <- Filter(function(try) try$on[1] %in% neck$conditioning, found$tried[has_level])
   noncentred <- least_left(lapply(found$tried, `[[`, "noncentred"))
   likeliest(c(
     list(neck), lapply(with_level, fit),
-    list(if (!is.null(noncentred)) fit_again(noncentred, points, n, genealogies))
+    list(if (!is.null(noncentred)) {
+      fit_again(noncentred, points, n, genealogies, rules$neck_slopes)
+    })
   ))
 }
 
@@ -41,9 +43,10 @@ is_exact <- function(fit) isTRUE(fit$left < rules$linear_gradients)
 # their scale changes. Given the scales of effects, or of innovations, and of the noise with
 # which these are measured this is exact. points, n, genealogies: as for fit_conditional(),
 # with gradients. The same list as condition_on() has, but for the parameters of the map; NULL
-# where there is no such reference. linear: of neck_by_gradients().
-neck_on <- function(points, variables, n, genealogies,
-                    linear = neck_by_gradients(points, variables, n)) {
+# where there is no such reference. slopes: rates that are tried, by the variable as it is.
+# linear: of neck_by_gradients().
+neck_on <- function(points, variables, n, genealogies, slopes = rules$neck_slopes,
+                    linear = neck_by_gradients(points, variables, n, slopes)) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   line <- line_of(points, variables)
   if (length(others) == 0 || is.null(line)) {
@@ -57,13 +60,13 @@ neck_on <- function(points, variables, n, genealogies,
     of_others <- function(x) x[others, others, drop = FALSE]
     new_frame(points, others, line, of_others(linear$L), of_others(linear$axes))
   }
-  likeliest(list(linear, neck_by_moments(points, others, line, n, genealogies, frame)))
+  likeliest(list(linear, neck_by_moments(points, others, line, n, genealogies, slopes, frame)))
 }
 
 # Location and scale, and the frame where it is not given, in turn.
-neck_by_moments <- function(points, others, line, n, genealogies, given) {
+neck_by_moments <- function(points, others, line, n, genealogies, slopes, given) {
   neck <- NULL
-  line$shares <- lapply(rules$neck_slopes * line$sd, shares_by, line = line, w = points$w)
+  line$shares <- lapply(slopes * line$sd, shares_by, line = line, w = points$w)
   for (sweep in seq_len(rules$location_sweeps)) {
     frame <- if (is.null(given)) frame_of(points, others, line, neck$log_scale) else given
     if (is.null(frame)) {
@@ -231,8 +234,8 @@ half_log_share <- function(z_k, centre, rate) {
   stats::plogis(2 * rate * (z_k - centre), log.p = TRUE) / 2
 }
 
-# The fit for all coordinates, as condition_on() returns it; and `left`, the share of the
-# gradients' mean square that it does not explain.
+# The fit for all coordinates, as condition_on() returns it; `slope_found`, the rate by the
+# variable as it is; and `left`, the share of the gradients' mean square that is not explained.
 neck_in_all <- function(neck, frame, points, others, line, n) {
   d <- ncol(points$x)
   share <- exp(2 * neck$half_log_share)
@@ -251,6 +254,7 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   axes[others, others] <- frame$Q
   fit <- list(
     kind = "neck", conditioning = line$variables, rate = neck$rate,
+    slope_found = neck$rate / line$sd,
     centre_of_share = of_others(neck$centre), bend = of_others(neck$bend),
     pull = of_others(neck$pull), scale = of_others(scale, 1), axes = axes,
     slope = if (any(neck$slope != 0)) outer(of_others(neck$slope), line$level_by),

@@ -11,7 +11,7 @@ necks_by_gradients <- function(points, variables, n) {
   for (k in variables) {
     single <- precision_on(points, k)
     level <- find_level(points, k, single)
-    of_k <- list(list(on = k, linear = neck_by_gradients(points, k, n, single)))
+    of_k <- list(list(on = k, linear = neck_by_gradients(points, k, n, best = single)))
     if (!is.null(level)) {
       on <- c(k, level)
       of_k[[2]] <- list(on = on, linear = neck_by_gradients(points, on, n))
@@ -41,9 +41,11 @@ least_left <- function(fits, enough = 0) best_of(fits, function(fit) -max(fit$le
 
 # A neck on these variables for others that are normal given them, with the precision
 # A exp(-2 rate t_1) + B exp(-2 rate t_2), where t_1 are values of the variable and t_2 of the
-# level, if there is one. From A and B follow axes, centres and pulls. best: of precision_on().
-# NULL where A + B is no precision, or where hardly anything depends on the variables.
-neck_by_gradients <- function(points, variables, n, best = precision_on(points, variables)) {
+# level, if there is one. From A and B follow axes, centres and pulls. slopes: as of neck_on();
+# best: of precision_on(). NULL where A + B is no precision, or where hardly anything depends on
+# the variables.
+neck_by_gradients <- function(points, variables, n, slopes = rules$neck_slopes,
+                              best = precision_on(points, variables, slopes)) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   line <- line_of(points, variables)
   L <- if (!is.null(best)) inverse_factor(best$A + best$B)
@@ -79,17 +81,15 @@ inverse_factor <- function(precision) {
 }
 
 # The precision of all others given these variables; NULL for none.
-precision_on <- function(points, variables) {
+precision_on <- function(points, variables, slopes = rules$neck_slopes) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
-  best_precision(points, others, line_of(points, variables))
+  best_precision(points, others, line_of(points, variables), slopes)
 }
 
 # That by the rate that leaves least.
-best_precision <- function(points, others, line) {
+best_precision <- function(points, others, line, slopes) {
   if (length(others) > 0 && !is.null(line)) {
-    least_left(lapply(
-      rules$neck_slopes * line$sd, precision_by_gradients, points, others, line
-    ))
+    least_left(lapply(slopes * line$sd, precision_by_gradients, points, others, line))
   }
 }
 
@@ -145,9 +145,11 @@ regress_gradients <- function(points, others, powers) {
   mean <- colSums(points$w * exp(powers))
   each <- sweep(exp(powers), 2, mean, "/")
   size <- rowSums(each) # gradients are about as large
+  each <- each / size
+  each[each < smallest_factor] <- 0
   x <- cbind(1, points$x[, others, drop = FALSE])
   g <- points$g[, others, drop = FALSE] / size
-  design <- do.call(cbind, lapply(seq_len(ncol(powers)), function(i) each[, i] / size * x))
+  design <- do.call(cbind, lapply(seq_len(ncol(powers)), function(i) each[, i] * x))
   root <- sqrt(points$w)
   by <- tryCatch(qr.coef(qr(design * root), g * root), error = function(e) NULL)
   if (is.null(by)) {
@@ -166,6 +168,9 @@ regress_gradients <- function(points, others, powers) {
     )
   }
 }
+
+# Products of smaller numbers are subnormal, which processors compute ten times as slowly.
+smallest_factor <- .Machine$double.xmin^(1 / 3)
 
 own_part <- function(by, square, p) {
   own <- vapply(seq_len(p - 1), function(j) {

@@ -80,6 +80,25 @@ normal_by_gradients <- function(z, g, w, genealogies) {
   if (!is.null(normal)) widen(normal, z, w, genealogies)
 }
 
+# Whether the gradients at weighted points, list(x, g, w), are those of a normal distribution, but
+# for so little that no other shape can be closer by more than that. Where the gradients of log p
+# and of a normal differ by r, the Kullback-Leibler divergence of p from it is at most half the mean
+# of r' covariance r, by the logarithmic Sobolev inequality. L: a factor of about their covariance.
+has_normal_gradients <- function(points, L) {
+  d <- ncol(points$x)
+  if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (1 + d)) {
+    return(FALSE)
+  }
+  linear <- regress(cbind(1, whitened(L, points$x)), points$g %*% L, points$w)
+  precision <- -linear$coefficients[-1, , drop = FALSE]
+  upper <- tryCatch(chol((precision + t(precision)) / 2), error = function(e) NULL)
+  if (is.null(upper)) {
+    return(FALSE)
+  }
+  off <- whitened(t(upper), linear$residuals)
+  isTRUE(sum(points$w * rowSums(off^2)) / 2 < rules$normal_nats)
+}
+
 # The normal that matches weighted points z and their gradients, started from N(0, I)
 # (Cai et al., 2024): the larger lambda, the less of the start is left. It minimises a
 # divergence between gradients, so that for a normal target it is exact, wherever the

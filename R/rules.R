@@ -201,6 +201,9 @@ rules <- list(
   least_share = 1e-10,
   # Points a coefficient of a least squares fit to gradients: with one, nothing is ever left.
   points_per_coefficient = 2,
+  # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
+  # the log weights of draws from the normal have a standard deviation of about 0.04.
+  normal_nats = 1e-3,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,

@@ -254,7 +254,7 @@ test_that("what depends on neither scale is kept apart, and nothing is a multipl
   g <- gradient_two_scales(x) - cbind(0, 0, x[, -(1:2)])
   points <- points_of(x, g)
   line <- internal("line_of")(points, 1:2)
-  found <- internal("best_precision")(points, 2 + 1:J, line)
+  found <- internal("best_precision")(points, 2 + 1:J, line, 1)
   expect_lt(found$left, 1e-12)
   # of A and B over the means of their exponentials
   mean_of <- function(log_scale) mean(exp(-2 * (log_scale - mean(log_scale))))
