@@ -145,10 +145,18 @@ as_round <- function(result) {
   record
 }
 
+# Steps for each unit of the barrier that rounds meet: the islands' steps are shorter than those
+# of the best round, and so is the barrier that they have met.
+steps_per_barrier <- function(islands, best) {
+  ratio <- mean(islands$barrier[islands$log_z > -Inf]) / best$runs$barrier
+  rules$steps_per_barrier * if (isTRUE(ratio < 1)) ratio else 1
+}
+
 # A run from the proposal; where its estimate is no lower, rounds from it as before. A
 # rejected one leaves the course as it is, but for its record.
 go_on <- function(course, result, proposal, sampler, path, plan) {
   islands <- as_round(result)
+  course$steps_per_barrier <- steps_per_barrier(result$final$islands, course$best)
   record <- tuned_run(
     course, with_reference(sampler, proposal$reference),
     race_path(path, proposal$rung), proposal$rung

@@ -48,7 +48,10 @@ check_n_rounds <- function(rounds) {
 
 # Scout, race, rounds. Returns the course.
 adapt <- function(sampler, path, plan) {
-  course <- list(records = list(), used = NULL, allowed = if (plan$whiten) names(rungs))
+  course <- list(
+    records = list(), used = NULL, allowed = if (plan$whiten) names(rungs),
+    steps_per_barrier = rules$steps_per_barrier
+  )
   if (plan$scout && sampler$kernel$gradients) {
     course$scout <- remember(
       sampler, "scout", settings_of_target(sampler), points_of_scout,
@@ -187,7 +190,9 @@ one_round <- function(course, sampler, path, plan) {
   if (is.null(path$adaptive_ess)) {
     keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
     least <- if (keeps_scale) nrow(best$steps) else rules$least_steps
-    path$lambda <- barrier_schedule(best$steps, NULL, plan$max_steps, least)[-1]
+    path$lambda <- barrier_schedule(
+      best$steps, NULL, plan$max_steps, least, course$steps_per_barrier
+    )[-1]
   }
   label <- if (is.null(proposal)) best$runs$label else proposal$rung
   record <- tuned_run(course, sampler, path, label)
@@ -195,7 +200,7 @@ one_round <- function(course, sampler, path, plan) {
   if (!used) {
     course$allowed <- if (!is.null(proposal)) below(proposal$rung, course$allowed)
   }
-  course$deserves_another <- deserves_another(record, best, used, course$allowed)
+  course$deserves_another <- deserves_another(record, best, used, allowed_now(course, sampler))
   if (used) {
     course$best <- record
   }

@@ -153,12 +153,13 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
 }
 
 # least: of steps, where their number is to be found.
-barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
+barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
+                             steps_per_barrier = rules$steps_per_barrier) {
   barrier <- c(0, steps$barrier)
   lambda <- c(0, steps$lambda)
   total <- barrier[length(barrier)]
   if (is.null(n_steps)) {
-    n_steps <- min(max(least, ceiling(rules$steps_per_barrier * total)), max_steps)
+    n_steps <- min(max(least, ceiling(steps_per_barrier * total)), max_steps)
   }
   # knots of the inverse must rise: steps without any divergence add nothing to the barrier
   progress <- rules$least_progress * total

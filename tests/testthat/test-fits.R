@@ -709,6 +709,43 @@ test_that("a Student t is fitted to heavy tails, and not to normal ones", {
   }
 })
 
+test_that("gradients tell a normal distribution, which has no shape, from others", {
+  set.seed(39)
+  d <- 4
+  n <- 400
+  factor <- t(chol(crossprod(matrix(rnorm(40), 10)))) %*% diag(c(1e-3, 1, 1, 1e3))
+  z <- matrix(rnorm(n * d), n)
+  points <- function(z, g) {
+    x <- z %*% t(factor)
+    list(x = sweep(x, 2, colMeans(x)), g = t(solve(t(factor), t(g))), w = rep(1 / n, n))
+  }
+  is_normal <- function(points) {
+    internal("has_normal_gradients")(points, internal("fit_scale")(points$x, points$w))
+  }
+  # anywhere: they need not be draws
+  expect_true(is_normal(points(z, -z)))
+  expect_true(is_normal(points(2 + exp(z), -2 - exp(z))))
+  # of a Student t, of a banana, and of two modes
+  expect_false(is_normal(points(z, -(8 + d) * z / (8 + rowSums(z^2)))))
+  off <- z[, 2] - 0.5 * z[, 1]^2
+  expect_false(is_normal(points(z, cbind(-z[, 1] + off * z[, 1], -off, -z[, 3:4]))))
+  expect_false(is_normal(points(z, cbind(-z[, 1] + 2 * tanh(2 * z[, 1]), -z[, -1]))))
+  # a difference r in the gradients: half of the mean of r^2, by which the bound is in nats
+  limit <- internal("rules")$normal_nats
+  r <- sin(3 * z[, 1])
+  r <- residuals(lm(r ~ z))
+  for (nats in limit * c(0.5, 2)) {
+    g <- -z + cbind(r * sqrt(2 * nats / mean(r^2)), 0, 0, 0)
+    expect_identical(is_normal(points(z, g)), nats < limit)
+  }
+  # too few points, no gradients, and what is no distribution
+  few <- points(z, -z)
+  few[c("x", "g")] <- lapply(few[c("x", "g")], function(x) x[1:8, ])
+  expect_false(internal("has_normal_gradients")(replace(few, "w", list(rep(1 / 8, 8))), diag(d)))
+  expect_false(internal("has_normal_gradients")(few[c("x", "w")], diag(d)))
+  expect_false(is_normal(points(z, z)))
+})
+
 # in rounds --------------------------------------------------------------------
 
 test_that("the default finds the neck of a funnel, and all of its evidence", {

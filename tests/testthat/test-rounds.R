@@ -426,6 +426,28 @@ test_that("no shape follows the given reference, and nothing but shapes follows 
   # what was rejected stays so
   expect_identical(allowed(shaped, "normal"), character())
   expect_null(allowed(normal, NULL))
+  # a shape that was rejected leaves nothing to try after a shape, but all else after a normal
+  another <- function(best, rejected) {
+    internal("deserves_another")(NULL, NULL, FALSE, allowed(best, internal("below")(rejected, all)))
+  }
+  expect_false(another(shaped, "shape"))
+  expect_true(another(normal, "shape"))
+})
+
+test_that("rounds after islands have as many steps as the islands' barrier asks for", {
+  steps <- internal("steps_per_barrier")
+  usual <- internal("rules")$steps_per_barrier
+  best <- list(runs = list(barrier = 4))
+  islands <- data.frame(log_z = c(0, 1, -Inf), barrier = c(1, 2, NA))
+  expect_equal(steps(islands, best), usual * 1.5 / 4)
+  islands$barrier <- 8
+  expect_equal(steps(islands, best), usual)
+  # where all died, or where there was no barrier, nothing is known
+  expect_equal(steps(islands[3, ], best), usual)
+  expect_equal(steps(islands, list(runs = list(barrier = 0))), usual)
+  rounds <- data.frame(lambda = (1:8) / 8, barrier = 1:8 / 2)
+  expect_length(internal("barrier_schedule")(rounds, NULL, 64), 1 + 8)
+  expect_length(internal("barrier_schedule")(rounds, NULL, 64, 2, usual / 2), 1 + 4)
 })
 
 test_that("without whitening the reference stays", {
