@@ -254,6 +254,9 @@ condition_on <- function(points, conditioning, n, genealogies) {
     g <- if (!is.null(points$g)) points$g %*% L
     for (j in followers) {
       scale <- exp(drop(design %*% log_scale[, j]))
+      if (!are_normal_numbers(scale)) {
+        return(NULL)
+      }
       at <- regress_briefly(cbind(1, scale * bent), u[, j], precisions(w, scale), genealogies)
       location[, j] <- at$coefficients
       # least squares draws the line to points of high leverage: make up for it
@@ -292,8 +295,11 @@ condition_on <- function(points, conditioning, n, genealogies) {
 
 # Of some coordinates what `common` times the columns of a design, and a constant, do not
 # explain, in units of `common`: the residuals z, their gradients g, and the factor L of
-# their covariance, or NULL.
+# their covariance, or NULL; NULL for all where a point is further down a neck than numbers go.
 rest_of <- function(points, coordinates, common, design) {
+  if (!are_normal_numbers(common)) {
+    return(NULL)
+  }
   fit <- regress(
     cbind(1, common * design), points$x[, coordinates, drop = FALSE],
     precisions(points$w, common)
@@ -301,6 +307,11 @@ rest_of <- function(points, coordinates, common, design) {
   z <- fit$residuals / common
   g <- if (!is.null(points$g)) points$g[, coordinates, drop = FALSE] * common
   list(z = z, g = g, L = factor_of(z, g, points$w))
+}
+
+# Subnormal numbers have few digits, and their inverses may be infinite.
+are_normal_numbers <- function(x) {
+  isTRUE(all(x >= .Machine$double.xmin & x <= .Machine$double.xmax))
 }
 
 # The factor of the covariance of weighted points: by gradients, where there are any.

@@ -112,9 +112,6 @@ line_of <- function(points, variables) {
 frame_of <- function(points, others, line, log_scale) {
   t <- line$u[, 1]
   common <- if (is.null(log_scale)) rep(1, length(t)) else exp(rowMeans(log_scale))
-  if (any(common == 0)) {
-    return(NULL) # a point further down the neck than numbers go
-  }
   rest <- rest_of(points, others, common, flexible_location(line))
   if (is.null(rest$L)) {
     return(NULL)

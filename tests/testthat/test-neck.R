@@ -298,6 +298,17 @@ test_that("a neck that was exact is fitted again, without a search", {
   expect_equal(again, neck)
 })
 
+test_that("scales beyond the range of numbers make no shape", {
+  set.seed(17)
+  points <- points_of(draw_hierarchy(200))
+  line <- internal("line_of")(points, 2L)
+  for (log_scale in c(-740, 800)) {
+    log_scale <- matrix(log_scale + line$u[, 1], 200, J + 1)
+    expect_null(internal("frame_of")(points, c(1L, 2 + seq_len(J)), line, log_scale))
+  }
+  expect_false(is.null(internal("frame_of")(points, c(1L, 2 + seq_len(J)), line, NULL)))
+})
+
 test_that("normal gradients make no neck", {
   set.seed(11)
   x <- matrix(rnorm(200 * 4), 200) %*% matrix(rnorm(16), 4)
