@@ -38,7 +38,7 @@
 #' @seealso [predict.smc_fit()] for quantities that depend on the variables,
 #'   [tidy.smc_fit()] for data frames, [log_evidence()].
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' coef(fit)
 #' sqrt(diag(vcov(fit)))
 #' confint(fit, "x1", level = 0.9)

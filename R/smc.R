@@ -385,10 +385,10 @@
 #'   Jones and Pewsey (2009), *Sinh-arcsinh distributions*, for references with skew
 #'   variables or heavy tails.
 #' @examples
-#' # a function of one's own, whose log evidence is log(2 pi) = 1.838: the estimate is within
-#' # two standard errors of it, nearly always, and the last line says that all is well
+#' # a function of one's own, whose log evidence is log(2 pi) = 1.838; the interval of the
+#' # estimate holds it, and the last line says that all is well
 #' fit <- smc(function(x) -sum(x^2) / 2,
-#'   dim = 2, gradient = function(x) -x, n_particles = 64, n_steps = 4, seed = 1
+#'   dim = 2, gradient = function(x) -x, n_particles = 32, n_steps = 4, seed = 1
 #' )
 #' fit
 #' coef(fit)

@@ -36,7 +36,7 @@
 #'   the `"islands"` of a fit that has none.
 #' @seealso [summary.smc_fit()], whose `mcse` says how precisely a posterior mean is known.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' tidy(fit)
 #' tidy(fit, conf.int = TRUE, conf.level = 0.9)
 #' tidy(fit, "runs")
