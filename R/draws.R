@@ -40,7 +40,7 @@
 #' @section Errors: `autosmc_error_input` for any other argument, and for a fit that has
 #'   kept moments only.
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' draws <- posterior::as_draws_df(fit)
 #' posterior::summarise_draws(draws)
 #'
@@ -131,11 +131,11 @@ subset_draws.smc_fit <- function(x, ...) posterior::subset_draws(as_draws.smc_fi
 #'   when there are several islands; and for `bridge_sampler()`, when the draws are those
 #'   of a Stan program, which are not on the scale on which it is sampled.
 #' @examplesIf requireNamespace("coda", quietly = TRUE)
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' chains <- coda::as.mcmc.list(fit)
 #' coda::effectiveSize(chains)
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' bridgesampling::bridge_sampler(fit, silent = TRUE)
 #' @name loo.smc_fit
 NULL

@@ -13,7 +13,7 @@
 #'   attribute. It prints with its error, and calculates as a plain number.
 #' @seealso [compare_evidence()], which has the errors of differences too.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' log_evidence(fit)
 #' log_evidence(fit) / log(10)
 #' @export
@@ -94,12 +94,13 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #' # observations of a mean mu, with two priors for it
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
 #' fit_with_prior <- function(sd, seed) {
-#'   log_joint <- function(mu) {
-#'     dnorm(mu, 0, sd, log = TRUE) + sum(dnorm(y, mu, log = TRUE))
+#'   log_joint <- function(mu) { # of all particles, a row each
+#'     dnorm(mu, 0, sd, log = TRUE) + rowSums(dnorm(outer(c(mu), y, "-"), log = TRUE))
 #'   }
-#'   gradient <- function(mu) -mu / sd^2 + sum(y - mu)
+#'   gradient <- function(mu) -mu / sd^2 + sum(y) - length(y) * mu
 #'   smc(log_joint,
-#'     dim = 1, gradient = gradient, n_particles = 32, n_steps = 4, rounds = 1, seed = seed
+#'     dim = 1, gradient = gradient, vectorized = TRUE, names = "mu",
+#'     n_particles = 64, n_steps = 4, rounds = 1, seed = seed
 #'   )
 #' }
 #' compare_evidence(vague = fit_with_prior(10, seed = 1), narrow = fit_with_prior(1, seed = 2))
@@ -324,8 +325,8 @@ warn_of_unconverged <- function(labels, estimates) {
 #' @section Errors: `autosmc_error_input` when there is nothing to compare with, when
 #'   something is no fit, and when the error of a fit with one island is asked for.
 #' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
-#' one <- smc(target_gaussian(2, mean = 1), n_particles = 256, n_steps = 8, seed = 1)
-#' other <- smc(target_gaussian(2, sd = 1.5), n_particles = 256, n_steps = 8, seed = 2)
+#' one <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
+#' other <- smc(target_gaussian(2, sd = 1.5), n_particles = 128, n_steps = 8, seed = 2)
 #' bridgesampling::bf(one, other)
 #' bridgesampling::post_prob(one, other)
 #' bridgesampling::error_measures(one)

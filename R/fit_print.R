@@ -96,7 +96,7 @@ print_sampler <- function(fit) {
     last$n_steps, " steps",
     if (last$islands > 1) sprintf(", %d islands", last$islands)
   )
-  print_line("cost", format_cost(fit$runs))
+  print_line("cost", format_cost(fit))
   ess <- ess_mean(fit)
   print_line(
     "draws",
@@ -116,11 +116,12 @@ print_sampler <- function(fit) {
   }
 }
 
-format_cost <- function(runs) {
+format_cost <- function(fit) {
+  runs <- fit$runs
   by_run <- tapply(runs$n_target_evals, factor(runs$run, unique(runs$run)), sum)
   parts <- sprintf("%s %s", names(by_run), count(by_run))
   paste0(
-    count(sum(by_run)), " evaluations, ", sprintf("%.2f s", sum(runs$seconds)),
+    count(sum(by_run)), " evaluations, ", sprintf("%.2f s", fit$seconds),
     if (length(by_run) > 1) paste0(" (", toString(parts), ")")
   )
 }

@@ -37,7 +37,7 @@
 #' @examples
 #' log_density <- function(x) dnorm(x[1], 1, 2, log = TRUE) + dnorm(x[2], x[1], log = TRUE)
 #' wrong <- function(x) c(-(x[1] - 1) / 4, x[1] - x[2])
-#' check_gradient(log_density, dim = 2, gradient = wrong)
+#' check_gradient(log_density, dim = 2, gradient = wrong, x = c(0, 1))
 #'
 #' right <- function(x) c(-(x[1] - 1) / 4 + x[2] - x[1], x[1] - x[2])
 #' check_gradient(log_density, dim = 2, gradient = right, x = c(0, 1))

@@ -132,10 +132,9 @@ islands_table <- function(records, start = 1) {
 #'   `barrier` and `seconds` are NA.
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1),
-#'   n_particles = 128, n_steps = 8,
-#'   islands = 1
+#'   n_particles = 128, n_steps = 8, islands = 1, seed = 1
 #' )
-#' smc_replicate(fit, 5)
+#' smc_replicate(fit, 5, seed = 2)
 #' @export
 smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")

@@ -104,7 +104,7 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' @return An object of class `smc_kernel`.
 #' @source Kim, Xu, Gardner and Campbell (2025), section 5.2 and algorithm 3.
 #' @examples
-#' smc(target_gaussian(3), kernel = kernel_klmc(), n_steps = 8, n_particles = 256, rounds = 0)
+#' smc(target_gaussian(3), kernel = kernel_klmc(), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 kernel_klmc <- function(
   step_size = NULL,
@@ -169,7 +169,7 @@ kernel_klmc <- function(
 #'   backward kernels.
 #' @examples
 #' target <- target_gaussian(2, mean = 1)
-#' smc(target, kernel = kernel_lmc(step_size = 0.3), n_steps = 8)
+#' smc(target, kernel = kernel_lmc(step_size = 0.3), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 kernel_lmc <- function(
   step_size = NULL,
@@ -277,9 +277,10 @@ is_biased <- function(kernel) {
 #'   and Jacob (2021), *Adaptive tuning of Hamiltonian Monte Carlo within
 #'   sequential Monte Carlo*.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), kernel = kernel_mala(), n_steps = 8)
+#' target <- target_gaussian(2, mean = 1)
+#' fit <- smc(target, kernel = kernel_mala(), n_steps = 8, n_particles = 128, seed = 1)
 #' tidy(fit, "steps")[c("step", "lambda", "step_size", "acceptance")]
-#' smc(target_gaussian(2), kernel = kernel_rwmh(n_moves = 3), n_steps = 8)
+#' smc(target, kernel = kernel_rwmh(n_moves = 3), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 kernel_mala <- function(
   step_size = NULL,

@@ -30,15 +30,15 @@
 #'   that sum to one. `nobs()`: a whole number. `update()`: a fit. `pairs()` draws the
 #'   variables against each other, and returns the fit, invisibly.
 #' @section What does not apply: `logLik()`, and so `AIC()` and `BIC()`, `deviance()`,
-#'   `df.residual()`, `fitted()`, `residuals()`, `sigma()`, `formula()` and `anova()`, and
-#'   `mean()` and `quantile()`, which are of numbers, are errors that say what to use
-#'   instead.
+#'   `df.residual()`, `fitted()`, `residuals()`, `simulate()`, `sigma()`, `formula()` and
+#'   `anova()`, and `mean()`, `median()`, `quantile()`, `hist()` and `density()`, which are of
+#'   numbers, are errors that say what to use instead.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, or when
 #'   a function does not apply to the fit.
 #' @seealso [predict.smc_fit()] for quantities that depend on the variables,
 #'   [tidy.smc_fit()] for data frames, [log_evidence()].
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' coef(fit)
 #' sqrt(diag(vcov(fit)))
 #' confint(fit, "x1", level = 0.9)
@@ -262,6 +262,10 @@ residuals.smc_fit <- does_not_apply("residuals", log_density_only)
 #' @export
 anova.smc_fit <- does_not_apply("anova", "Models are compared by {.fn compare_evidence}.")
 
+#' @importFrom stats simulate
+#' @export
+simulate.smc_fit <- does_not_apply("simulate", log_density_only)
+
 #' @importFrom stats sigma
 #' @export
 sigma.smc_fit <- does_not_apply("sigma", log_density_only)
@@ -278,3 +282,17 @@ mean.smc_fit <- does_not_apply("mean", what_has_draws, of = "x")
 #' @importFrom stats quantile
 #' @export
 quantile.smc_fit <- does_not_apply("quantile", what_has_draws, of = "x")
+
+#' @importFrom stats median
+#' @export
+median.smc_fit <- does_not_apply("median", what_has_draws, of = "x")
+
+what_shows_draws <- "See {.code plot(fit, \"draws\")}; {.fn as.data.frame} has the draws."
+
+#' @importFrom graphics hist
+#' @export
+hist.smc_fit <- does_not_apply("hist", what_shows_draws, of = "x")
+
+#' @importFrom stats density
+#' @export
+density.smc_fit <- does_not_apply("density", what_shows_draws, of = "x")

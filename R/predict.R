@@ -30,7 +30,7 @@
 #' gradient <- function(p) residuals_at(p) %*% cbind(1, cars$speed) / 15^2 - p / 20^2
 #' fit <- smc(line,
 #'   dim = 2, gradient = gradient, vectorized = TRUE, names = c("a", "b"),
-#'   n_particles = 128, n_steps = 4, rounds = 1
+#'   n_particles = 64, n_steps = 4, rounds = 1, seed = 1
 #' )
 #' predict(fit, c(10, 20), function(p, speed) p[["a"]] + p[["b"]] * speed)
 #'

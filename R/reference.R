@@ -240,7 +240,7 @@ format_location_and_scale <- function(reference) {
 #'   gradient = function(p) 1 / p - 1 / (1 - p),
 #'   vectorized = TRUE
 #' )
-#' smc(target, reference = prior, n_steps = 8, n_particles = 128)$log_z
+#' smc(target, reference = prior, n_steps = 8, n_particles = 128, seed = 1)$log_z
 #' lbeta(2 + 7, 2 + 3) - lbeta(2, 2) + lchoose(10, 7) # the same, exactly
 #' @export
 reference_function <- function(

@@ -15,7 +15,7 @@
 #' @section Errors: `autosmc_error_input` when `fit` is no fit, or there is no folder for
 #'   `file`. `autosmc_error_package` when rmarkdown or pandoc is not there.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' report(fit)
 #' \dontrun{
 #' smc_report(fit, "fit.html")

@@ -38,7 +38,8 @@ new_sampler <- function(target, options) {
     resampling = check_choice(options$resampling, "resampling", resampling_schemes),
     ess_threshold = check_number(options$ess_threshold, "ess_threshold", 0, 1),
     keep = if (is.null(options$keep)) "draws" else check_keep(options$keep),
-    show_progress = check_flag(options$progress, "progress")
+    show_progress = check_flag(options$progress, "progress"),
+    started = proc.time()[["elapsed"]]
   )
   complete_tuner(sampler)
   sampler$evaluators <- interface_of_run(sampler)
@@ -48,9 +49,10 @@ new_sampler <- function(target, options) {
   sampler
 }
 
-# The sampler of a fit, for further runs.
+# The sampler of a fit, for further runs, whose time is added to that of the fit.
 sampler_of_fit <- function(fit, seed) {
   sampler <- fit[names(fit) %in% sampler_names]
+  sampler$started <- proc.time()[["elapsed"]] - fit$seconds
   sampler$seed <- check_seed(seed)
   sampler$evaluators <- interface_of_run(sampler)
   sampler

@@ -131,9 +131,9 @@ kernel_of_schedule <- function(schedule) {
 #'   monotone cubic, [stats::splinefun()] with `method = "monoH.FC"`.
 #' @examples
 #' target <- target_gaussian(2, mean = 3)
-#' fit <- smc_adapt(target, n_particles = 256, n_steps = 16, rounds = 0)
+#' fit <- smc_adapt(target, n_particles = 256, n_steps = 16, rounds = 0, seed = 1)
 #' schedule <- schedule_barrier(fit)
-#' smc_adapt(target, schedule = schedule, n_particles = 256, rounds = 0)
+#' smc_adapt(target, schedule = schedule, n_particles = 256, rounds = 0, seed = 2)
 #' @export
 schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
   check_class(fit, "fit", "smc_fit", "smc()")
@@ -195,7 +195,7 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 3),
 #'   kernel = kernel_mala(),
-#'   schedule = schedule_adaptive(0.5), n_particles = 256
+#'   schedule = schedule_adaptive(0.5), n_particles = 256, seed = 1
 #' )
 #' fit$schedule
 #' @export

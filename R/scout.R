@@ -48,7 +48,7 @@
 #'   found.
 #' @examples
 #' target <- target_gaussian(2, mean = c(150, -3), sd = c(20, 0.1))
-#' scout <- smc_scout(target)
+#' scout <- smc_scout(target, seed = 1)
 #' scout
 #' scout$references$best$mean
 #' @export

@@ -123,7 +123,7 @@
 #'   `barrier` (the global one; the mean over islands), `n_objective_evals`,
 #'   `n_target_evals`, `n_impossible` (how many of them, but for those of the bridge and the
 #'   diagnostics, had no finite log density, such as
-#'   points that a Stan program rejects), `seconds`, and `used`: FALSE for a run whose
+#'   points that a Stan program rejects), `seconds` (of the run itself), and `used`: FALSE for a run whose
 #'   reference was rejected.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
 #'   `log_z` and the three after it are SMC's in all rows; `n_target_evals` of the `"final"`
@@ -146,8 +146,9 @@
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
 #' * `state`: what [smc_extend()] goes on from, with the coordinates and gradients of all
 #'   draws. Without it (`fit$state <- NULL`) a fit is about a third as large.
-#' * `call`, as it was made, for [update()]; and `session`, a list with the versions of
-#'   autosmc and R, the platform, and the BLAS and LAPACK in use.
+#' * `call`, as it was made, for [update()]; `session`, a list with the versions of
+#'   autosmc and R, the platform, and the BLAS and LAPACK in use; and `seconds`, the time that
+#'   the call took, with those that added islands.
 #'
 #' @section Arguments: In the order in which it makes sense to change them:
 #'
@@ -284,7 +285,7 @@
 #'   `n_subsample` for each evaluation of its objective. The bridge evaluates the log density
 #'   once for every draw of the islands, without a gradient.
 #' @section Reproducibility: The same seed gives the same fit on the same machine, but for
-#'   the time it took (`runs$seconds`), with any number of processes. With another BLAS or
+#'   the time it took (`seconds`), with any number of processes. With another BLAS or
 #'   processor the last bits of matrix products differ. They grow on the way, so that the
 #'   fit is another one of the same quality; `fit$session` says what it was made with.
 #'   `smc_run()` with the schedule, the reference, the kernel, the number of islands and the
@@ -385,10 +386,10 @@
 #'   Jones and Pewsey (2009), *Sinh-arcsinh distributions*, for references with skew
 #'   variables or heavy tails.
 #' @examples
-#' # a function of one's own, whose log evidence is log(2 pi) = 1.838: the estimate is within
-#' # two standard errors of it, nearly always, and the last line says that all is well
+#' # a function of one's own, whose log evidence is log(2 pi) = 1.838; the interval of the
+#' # estimate holds it, and the last line says that all is well
 #' fit <- smc(function(x) -sum(x^2) / 2,
-#'   dim = 2, gradient = function(x) -x, n_particles = 64, n_steps = 4, seed = 1
+#'   dim = 2, gradient = function(x) -x, n_particles = 32, n_steps = 4, seed = 1
 #' )
 #' fit
 #' coef(fit)

@@ -23,7 +23,7 @@
 #' @seealso [tidy.smc_fit()] for data frames, [coef.smc_fit()] for R's usual generics,
 #'   [report()] for a paragraph of text.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' fit
 #' print(fit, schedule = TRUE)
 #' summary(fit)$variables

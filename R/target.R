@@ -77,14 +77,20 @@ new_target <- function(
 #' @examples
 #' as_target(function(x) -sum(x^2) / 2, dim = 3)
 #'
-#' @examplesIf requireNamespace("RTMB", quietly = TRUE)
-#' # a model object of RTMB, with the evidence of a normal distribution: 0
-#' model <- RTMB::MakeADFun(
-#'   function(p) -sum(RTMB::dnorm(p$x, 1, 2, log = TRUE)),
-#'   parameters = list(x = c(0, 0)), silent = TRUE
-#' )
+#' # a class of one's own: proportions, with a uniform prior
+#' as_target.proportion <- function(x, ...) {
+#'   target_function(
+#'     function(p) dbinom(x$successes, x$trials, p, log = TRUE),
+#'     dim = 1, gradient = function(p) x$successes / p - (x$trials - x$successes) / (1 - p),
+#'     vectorized = TRUE, names = "p", lower = 0, upper = 1
+#'   )
+#' }
+#' model <- structure(list(successes = 7, trials = 10), class = "proportion")
 #' as_target(model)
-#' smc(model, n_steps = 4, n_particles = 128, rounds = 1, islands = 4, seed = 1)
+#' fit <- smc(as_target(model), n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
+#' c(log_evidence(fit), exact = -log(11))
+#'
+#' # `vignette("models")` has a model object of RTMB
 #' @export
 as_target <- function(x, ...) {
   UseMethod("as_target")

@@ -54,10 +54,11 @@
 #' @seealso [target_posterior()] for a likelihood and a prior; [target_native()]
 #'   for compiled routines.
 #' @examples
-#' # a Gaussian, one point at a time; its evidence is (2 pi)^(3/2)
+#' # a Gaussian, one point at a time; its log evidence is 3 / 2 * log(2 * pi) = 2.757
 #' log_density <- function(x) -sum(x^2) / 2
 #' target <- target_function(log_density, dim = 3, gradient = function(x) -x)
-#' smc(target, n_steps = 4, n_particles = 32, rounds = 1, seed = 1)
+#' target
+#' smc(target, n_steps = 4, n_particles = 16, rounds = 1, seed = 1)
 #'
 #' # all points at once
 #' target_function(

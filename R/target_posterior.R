@@ -40,7 +40,7 @@
 #'     likelihood = function(p) 7 / p - 3 / (1 - p),
 #'     prior = function(p) 1 / p - 1 / (1 - p)
 #'   ),
-#'   names = "p", lower = 0, upper = 1
+#'   vectorized = TRUE, names = "p", lower = 0, upper = 1
 #' )
 #' target
 #' smc(target, n_steps = 4, n_particles = 32, rounds = 1, seed = 1)

@@ -59,7 +59,7 @@
 #'   lower = c(sigma = 0)
 #' )
 #' target
-#' smc(target, n_steps = 4, n_particles = 128, rounds = 1, seed = 1)
+#' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
 #' @export
 target_rtmb <- function(
   log_density,

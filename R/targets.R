@@ -22,7 +22,7 @@
 #'
 #' @family benchmark targets
 #' @examples
-#' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 128)
+#' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_gaussian <- function(dim, mean = 0, sd = 1) {
   dim <- check_count(dim, "dim", min = 1)

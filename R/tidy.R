@@ -23,11 +23,11 @@
 #'   `conf_high` (of the estimate that the fit reports), `biased`, `kernel`, `dim`,
 #'   `n_particles`, `n_steps`, `islands`, `converged` (whether all of the fit's diagnostics
 #'   have passed; NA where there are none), `ess_mean`, `n_objective_evals`,
-#'   `n_target_evals` and `seconds` (of all runs together) and `seed`. `ess_mean` is how
-#'   many independent draws would give means as precise as those of the fit: the harmonic
-#'   mean over variables of `(sd / mcse)^2`, at most Kish's effective sample size of the
-#'   weights, and NA for one island. Kish's by itself, as `ess` of the steps and islands,
-#'   does not see that particles share ancestors, and can be several times as high.
+#'   `n_target_evals` (of all runs together), `seconds` (of the whole call) and `seed`.
+#'   `ess_mean` is how many independent draws would give means as precise as those of the
+#'   fit: the harmonic mean over variables of `(sd / mcse)^2`, at most Kish's effective sample
+#'   size of the weights, and NA for one island. Kish's by itself, as `ess` of the steps and
+#'   islands, does not see that particles share ancestors, and can be several times as high.
 #'
 #'   `augment()`: a data frame with a row a particle: the target's variables,
 #'   `.island`, `.weight` (the weights of all islands together sum to one) and
@@ -36,7 +36,7 @@
 #'   the `"islands"` of a fit that has none.
 #' @seealso [summary.smc_fit()], whose `mcse` says how precisely a posterior mean is known.
 #' @examples
-#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, rounds = 0)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' tidy(fit)
 #' tidy(fit, conf.int = TRUE, conf.level = 0.9)
 #' tidy(fit, "runs")
@@ -143,7 +143,7 @@ glance.smc_fit <- function(x, ...) {
     ess_mean = ess_mean(x),
     n_objective_evals = sum(runs$n_objective_evals),
     n_target_evals = sum(runs$n_target_evals),
-    seconds = sum(runs$seconds),
+    seconds = x$seconds,
     seed = x$seed
   )
 }

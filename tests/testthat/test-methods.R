@@ -39,9 +39,9 @@ test_that("coef(), vcov() and confint() are those of the weighted draws", {
 test_that("what does not apply says so, and what does instead", {
   generics <- c(
     "logLik", "AIC", "BIC", "deviance", "df.residual", "fitted", "residuals", "sigma",
-    "formula", "quantile"
+    "formula", "quantile", "median", "density", "simulate"
   )
-  for (generic in c(lapply(generics, getExportedValue, ns = "stats"), mean)) {
+  for (generic in c(lapply(generics, getExportedValue, ns = "stats"), mean, graphics::hist)) {
     error <- catch(generic(fit))
     expect_s3_class(error, "autosmc_error_input")
     expect_match(message_of(error), "does not apply")
