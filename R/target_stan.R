@@ -18,6 +18,11 @@
 #' transformations; so does the `reference`. Draws come back as the program
 #' declares them.
 #'
+#' A `unit_vector[K]` is a point of `K` normal variables, divided by its length, whose
+#' constant Stan leaves out. With a density that is normalised on the sphere, the evidence is
+#' `2^(K / 2 - 1) * gamma(K / 2)` times what it should be: subtract
+#' `(K / 2 - 1) * log(2) + lgamma(K / 2)` from `log_z`, which is 0 for `K` = 2.
+#'
 #' @param model the program: the path of a `.stan` file, or the text of a program
 #'   (string). Or a compiled program: a `stanmodel` of the package rstan, of
 #'   which the text is taken; or the path of a library that [stan_cache()] lists. Files
@@ -171,10 +176,12 @@ load_stan_library <- function(program) {
 
 stan_routine <- function(symbol, library) find_routine(symbol, library$dll)
 
-# An error of a routine that was asked by .Call() is about what it was given.
+# An error of a routine that was asked by .Call() is about what it was given. Stan puts the
+# name of a class before what a check says of data.
 as_input_error <- function(code) {
   tryCatch(code, autosmc_error = function(e) stop(e), error = function(e) {
-    abort_verbatim(sub("^Exception: ", "", conditionMessage(e)), "input")
+    said <- sub("^Exception: ", "", conditionMessage(e))
+    abort_verbatim(sub("^autosmc_stan_program[^ ]*: ", "", said), "input")
   })
 }
 
@@ -216,6 +223,9 @@ stan_value <- function(x) {
     x <- as.matrix(x)
   } else if (is.list(x)) {
     x <- stack_arrays(x)
+    if (is.list(x)) {
+      return("must be numbers, or a list of equal arrays of numbers.")
+    }
   }
   if (is.complex(x)) {
     x <- real_and_imaginary(x)
