@@ -18,10 +18,9 @@
 #' transformations; so does the `reference`. Draws come back as the program
 #' declares them.
 #'
-#' A `unit_vector[K]` is a point of `K` normal variables, divided by its length, whose
-#' constant Stan leaves out. With a density that is normalised on the sphere, the evidence is
-#' `2^(K / 2 - 1) * gamma(K / 2)` times what it should be: subtract
-#' `(K / 2 - 1) * log(2) + lgamma(K / 2)` from `log_z`, which is 0 for `K` = 2.
+#' Stan makes a `unit_vector[K]` from `K` standard normal variables, divided by their
+#' length, and leaves out their constants. With a density that is normalised on the sphere,
+#' `log_z` is too large by `(K / 2 - 1) * log(2) + lgamma(K / 2)`, which is 0 for `K` = 2.
 #'
 #' @param model the program: the path of a `.stan` file, or the text of a program
 #'   (string). Or a compiled program: a `stanmodel` of the package rstan, of
@@ -154,11 +153,13 @@ load_stan_library <- function(program) {
   }
   library <- list(dll = first_name(path), path = path, namespace = "RcppParallel")
   tryCatch(load_library(library), error = function(e) {
+    cure <- if (is.null(program$code)) {
+      "Give the program itself to {.fn target_stan}."
+    } else {
+      "Remove it, and it is compiled again."
+    }
     abort(
-      c(
-        "The compiled Stan program {.file {path}} cannot be loaded.",
-        "i" = "Remove it, and it is compiled again."
-      ),
+      c("The compiled Stan program {.file {path}} cannot be loaded.", "i" = cure),
       "input",
       parent = e
     )
