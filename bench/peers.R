@@ -354,13 +354,12 @@ of_method <- function(method) {
   rows <- table[table$method == method, ]
   rows[match(names(models), rows$model), ]
 }
-product <- function(rows) signif(rows$rmse^2 * rows$evaluations, 2)
+short <- function(x) vapply(signif(x, 2), format, "", big.mark = ",")
+cost <- function(rows) rows$rmse^2 * rows$evaluations
+cells <- function(rows) {
+  paste(short(rows$rmse), short(rows$evaluations), short(cost(rows)), sep = " | ")
+}
 ours <- of_method("smc")
 theirs <- of_method("bridge warp3")
-cat(sprintf(
-  "| %s | %.2g | %s | %.2g | %.2g | %s | %.2g | %.2g |\n",
-  names(models),
-  ours$rmse, format(round(ours$evaluations), big.mark = ","), product(ours),
-  theirs$rmse, format(round(theirs$evaluations), big.mark = ","), product(theirs),
-  product(theirs) / product(ours)
-), sep = "")
+rows <- paste(names(models), cells(ours), cells(theirs), short(cost(theirs) / cost(ours)), sep = " | ")
+cat(paste("|", rows, "|"), sep = "\n")
