@@ -18,6 +18,10 @@
 #' transformations; so does the `reference`. Draws come back as the program
 #' declares them.
 #'
+#' Stan makes a `unit_vector[K]` from `K` standard normal variables, divided by their
+#' length, and leaves out their constants. With a density that is normalised on the sphere,
+#' `log_z` is too large by `(K / 2 - 1) * log(2) + lgamma(K / 2)`, which is 0 for `K` = 2.
+#'
 #' @param model the program: the path of a `.stan` file, or the text of a program
 #'   (string). Or a compiled program: a `stanmodel` of the package rstan, of
 #'   which the text is taken; or the path of a library that [stan_cache()] lists. Files
@@ -149,11 +153,13 @@ load_stan_library <- function(program) {
   }
   library <- list(dll = first_name(path), path = path, namespace = "RcppParallel")
   tryCatch(load_library(library), error = function(e) {
+    cure <- if (is.null(program$code)) {
+      "Give the program itself to {.fn target_stan}."
+    } else {
+      "Remove it, and it is compiled again."
+    }
     abort(
-      c(
-        "The compiled Stan program {.file {path}} cannot be loaded.",
-        "i" = "Remove it, and it is compiled again."
-      ),
+      c("The compiled Stan program {.file {path}} cannot be loaded.", "i" = cure),
       "input",
       parent = e
     )
@@ -171,10 +177,12 @@ load_stan_library <- function(program) {
 
 stan_routine <- function(symbol, library) find_routine(symbol, library$dll)
 
-# An error of a routine that was asked by .Call() is about what it was given.
+# An error of a routine that was asked by .Call() is about what it was given. Stan puts the
+# name of a class before what a check says of data.
 as_input_error <- function(code) {
   tryCatch(code, autosmc_error = function(e) stop(e), error = function(e) {
-    abort_verbatim(sub("^Exception: ", "", conditionMessage(e)), "input")
+    said <- sub("^Exception: ", "", conditionMessage(e))
+    abort_verbatim(sub("^autosmc_stan_program[^ ]*: ", "", said), "input")
   })
 }
 
@@ -216,6 +224,9 @@ stan_value <- function(x) {
     x <- as.matrix(x)
   } else if (is.list(x)) {
     x <- stack_arrays(x)
+    if (is.list(x)) {
+      return("must be numbers, or a list of equal arrays of numbers.")
+    }
   }
   if (is.complex(x)) {
     x <- real_and_imaginary(x)

@@ -14,7 +14,8 @@
 # none is: `Rscript bench/peers.R smc` renews the rows of smc() alone, and keeps the others.
 # What takes a package that is missing is left out, with a message.
 #
-# In the table `failed` is the number of seeds that gave no estimate, `rmse` the error of log Z
+# In the table `failed` is the number of seeds that gave no estimate, which nested sampling does
+# not either where it has not ended after `most_seconds` of processor time; `rmse` is the error of log Z
 # over the others, `mean_error` its mean, `claimed` the median of what the method says of it
 # (NA where it says nothing), `evaluations` those of the log density or of its gradient,
 # `seconds` those of processor time, with the sampling that bridgesampling needs, and without
@@ -212,7 +213,11 @@ by_bayesian_tools <- function(model, seed) {
   c(z$ln.ML, NA, likelihood$count())
 }
 
+most_seconds <- 300
+
 by_ernest <- function(model, seed) {
+  setTimeLimit(cpu = most_seconds, transient = TRUE)
+  on.exit(setTimeLimit())
   n <- length(unlist(model$parameters))
   likelihood <- counted_likelihood(model)
   prior <- ernest::create_prior(point_fn = model$from_cube, names = paste0("p", seq_len(n)))
@@ -271,6 +276,7 @@ row_of <- function(name, method, run, before = numeric(length(seeds))) {
       message(name, ", ", method, ": ", conditionMessage(e))
       value
     }))
+    cat(sprintf("%s, %s, seed %d: log Z %.4f (%.4f)\n", name, method, seed, value[1], value[2]))
     c(value, seconds + before[seed])
   }, numeric(4))
   ok <- is.finite(out[1, ])
@@ -338,3 +344,22 @@ for (way in named(names(needs))) {
     for (name in named(names(models))) keep_rows(rows_of(name, way)) # each as it is done
   }
 }
+
+# error^2 x evaluations ---------------------------------------------------------------
+
+# A table for bench/README.md: smc() beside Stan with bridge sampling, where squared errors fall
+# as one over the evaluations.
+table <- read.csv("bench/results/peers.csv")
+of_method <- function(method) {
+  rows <- table[table$method == method, ]
+  rows[match(names(models), rows$model), ]
+}
+short <- function(x) vapply(signif(x, 2), format, "", big.mark = ",")
+cost <- function(rows) rows$rmse^2 * rows$evaluations
+cells <- function(rows) {
+  paste(short(rows$rmse), short(rows$evaluations), short(cost(rows)), sep = " | ")
+}
+ours <- of_method("smc")
+theirs <- of_method("bridge warp3")
+rows <- paste(names(models), cells(ours), cells(theirs), short(cost(theirs) / cost(ours)), sep = " | ")
+cat(paste("|", rows, "|"), sep = "\n")

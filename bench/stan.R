@@ -3,6 +3,14 @@
 # seeds' errors, `claimed` the median of their standard errors, `seconds` the processor
 # time of smc(), `gradient_us` that of a gradient in microseconds, and `compile_s` that of
 # compiling.
+#
+# The draws of all seeds together stand beside those of rstan (four chains of 2,000 iterations),
+# where it is installed. Over all `n_declared` numbers that the program declares as parameters,
+# `mean_off` is the largest difference of their means, in rstan's standard deviations, and
+# `sd_off` that of the logarithms of their standard deviations; `mean_z` and `sd_z` are the
+# largest differences in their Monte Carlo errors.
+#
+# Rscript bench/stan.R [PROGRAM...] renews the rows that are named, or all.
 source("bench/common.R")
 Sys.setenv(R_USER_CACHE_DIR = tempfile()) # everything is compiled anew
 
@@ -164,45 +172,123 @@ gradient_us <- function(target, n = 10000) {
   seconds_of(autosmc:::evaluate_target(target, x)) / n * 1e6
 }
 
-names <- commandArgs(TRUE) # the programs; all when none is named
-if (length(names) == 0) names <- names(cases)
-rows <- lapply(names, function(name) {
-  case <- modifyList(list(n_particles = 1024), cases[[name]])
-  compile_s <- seconds_of(
-    target <- target_stan(file.path("bench", "stan", paste0(name, ".stan")), case$data)
+# draws -------------------------------------------------------------------------
+
+moments <- function(x, w) {
+  mean <- colSums(w * x) / sum(w)
+  c(mean, sqrt(colSums(w * x^2) / sum(w) - mean^2))
+}
+
+# A matrix with the rows `value` and `error`: means, then standard deviations, of a fit's draws,
+# and their errors by leaving out one island after the other.
+moments_of_fit <- function(fit, names) {
+  x <- fit$particles[, names, drop = FALSE]
+  w <- exp(fit$log_weights - max(fit$log_weights))
+  islands <- unique(fit$island)
+  without <- vapply(islands, function(i) {
+    kept <- fit$island != i
+    moments(x[kept, , drop = FALSE], w[kept])
+  }, numeric(2 * length(names)))
+  n <- length(islands)
+  error <- sqrt((n - 1) / n * rowSums((without - rowMeans(without))^2))
+  rbind(value = moments(x, w), error = error)
+}
+
+# The same of several fits together: an array, fits last.
+moments_together <- function(each) {
+  rbind(
+    value = rowMeans(each["value", , ]),
+    error = sqrt(rowMeans(each["error", , ]^2) / dim(each)[3])
   )
+}
+
+moments_of_rstan <- function(file, data, names) {
+  fit <- suppressWarnings(
+    rstan::sampling(rstan::stan_model(file), data, seed = 1, refresh = 0)
+  )
+  draws <- posterior::subset_draws(posterior::as_draws_array(fit), variable = names)
+  found <- posterior::summarise_draws(
+    draws, "mean", "sd", posterior::mcse_mean, posterior::mcse_sd
+  )
+  rbind(value = c(found$mean, found$sd), error = c(found$mcse_mean, found$mcse_sd))
+}
+
+# Without the numbers that never vary, such as half of a Cholesky factor.
+compare_moments <- function(ours, theirs) {
+  sd <- theirs["value", seq_len(ncol(theirs) / 2) + ncol(theirs) / 2]
+  varies <- !is.na(sd) & sd > 0
+  is_mean <- rep(c(TRUE, FALSE), each = length(sd))
+  off <- ours["value", ] - theirs["value", ]
+  z <- abs(off) / sqrt(ours["error", ]^2 + theirs["error", ]^2)
+  log_ratio <- log(ours["value", ] / theirs["value", ])
+  data.frame(
+    n_declared = sum(varies),
+    mean_off = max(abs(off[is_mean] / sd)[varies]),
+    mean_z = max(z[is_mean][varies]),
+    sd_off = max(abs(log_ratio[!is_mean])[varies]),
+    sd_z = max(z[!is_mean][varies])
+  )
+}
+
+# one table -----------------------------------------------------------------------
+
+seeds <- 1:4
+
+row_of <- function(name) {
+  case <- modifyList(list(n_particles = 1024), cases[[name]])
+  file <- file.path("bench", "stan", paste0(name, ".stan"))
+  compile_s <- seconds_of(target <- target_stan(file, case$data))
   exact <- case$exact()
-  fits <- replicate_seeds(1:4, function(seed) {
+  declared <- target$parameters
+  out <- replicate_seeds(seeds, function(seed) {
     seconds <- seconds_of(
       fit <- suppressWarnings(smc(target, seed = seed, n_particles = case$n_particles))
     )
-    c(log_z = fit$log_z, error = fit$std_error, seconds = seconds)
+    c(fit$log_z, fit$std_error, seconds, moments_of_fit(fit, declared))
   })
   row <- data.frame(
     program = name,
     dim = target$dim,
     exact = exact,
-    log_z = median(fits[, "log_z"]),
-    error = max(abs(fits[, "log_z"] - exact)),
-    claimed = median(fits[, "error"]),
-    seconds = median(fits[, "seconds"]),
+    log_z = median(out[, 1]),
+    error = max(abs(out[, 1] - exact)),
+    claimed = median(out[, 2]),
+    seconds = median(out[, 3]),
     gradient_us = gradient_us(target),
     compile_s = compile_s
   )
-  print(row, digits = 5)
-  row
-})
-table <- do.call(rbind, rows)
-file <- "bench/results/stan.csv"
-if (file.exists(file)) { # of the programs that were not named
-  kept <- read.csv(file)
-  table <- rbind(kept[!kept$program %in% names, ], table)
+  against <- if (has_rstan) {
+    each <- array(
+      t(out[, -(1:3)]), c(2, 2 * length(declared), length(seeds)),
+      list(c("value", "error"), NULL, NULL)
+    )
+    compare_moments(moments_together(each), moments_of_rstan(file, case$data, declared))
+  } else {
+    data.frame(n_declared = NA, mean_off = NA, mean_z = NA, sd_off = NA, sd_z = NA)
+  }
+  cbind(row, against)
 }
-table[-1] <- lapply(table[-1], signif, 6)
-write.csv(table, file, row.names = FALSE, quote = FALSE)
+
+# The rows of the table, that of `new` in place of an older one.
+keep_row <- function(new) {
+  print(new, digits = 5)
+  file <- "bench/results/stan.csv"
+  new[-1] <- lapply(new[-1], signif, 6)
+  kept <- if (file.exists(file)) read.csv(file)
+  kept <- kept[kept$program != new$program, ]
+  kept[setdiff(names(new), names(kept))] <- NA
+  table <- rbind(kept, new)
+  write.csv(table[order(match(table$program, names(cases))), ], file, row.names = FALSE, quote = FALSE)
+}
+
+has_rstan <- requireNamespace("rstan", quietly = TRUE)
+if (!has_rstan) message("rstan is not installed: no draws beside its own")
+programs <- commandArgs(TRUE)
+if (length(programs) == 0) programs <- names(cases)
+for (name in programs) keep_row(row_of(name))
 
 # the program of the sonar data against the built-in target
-if ("sonar" %in% names) {
+if ("sonar" %in% programs) {
   case <- cases$sonar
   x <- matrix(rnorm(100 * 61, sd = 0.1), 100)
   in_stan <- autosmc:::evaluate_target(target_stan("bench/stan/sonar.stan", case$data), x)

@@ -1,4 +1,4 @@
-# The Stan program of the tests, compiled once, into a cache of the tests' own.
+# The Stan programs of the tests, compiled once, into a cache of the tests' own.
 
 stan <- new.env()
 
@@ -85,6 +85,11 @@ task_data <- function(...) {
 task_target <- function(..., include = NULL) {
   target_stan(stan_file("tasks"), task_data(...), include = include)
 }
+
+# Data of kinds.stan, in which `place` is a tuple.
+kinds_data <- list(place.1 = 3, place.2 = c(0.5, 1))
+
+kinds_target <- function(...) target_stan(stan_file("kinds"), kinds_data, ...)
 
 # log of the evidence of y ~ N(mu, 1), mu ~ N(0, 4), and the posterior of mu.
 task_posterior <- function(y = task_data()$y) {

@@ -41,7 +41,7 @@ test_that("a list of arrays is an array of one dimension more", {
   nested <- stan_value(list(list(1:2, 3:4), list(5:6, 7:8), list(9:10, 11:12)))
   expect_identical(dim(nested), c(3L, 2L, 2L))
   expect_equal(nested[3, 1, 2], 10)
-  expect_match(stan_value(list(1:2, 1:3)), "must be numbers")
+  expect_match(stan_value(list(1:2, 1:3)), "a list of equal arrays")
 })
 
 test_that("data are read from JSON", {

@@ -324,7 +324,7 @@ test_compiled("bad data are named, with what is wrong", {
   expect_bad_data("`y` has missing values", y = c(1, NA, 2, 3))
   expect_bad_data("`y` must be numbers, not a character", y = letters[1:4])
   expect_bad_data("`z` has length 2; .* 2 x 2", z = 1:2)
-  expect_bad_data("N is -1, but must be greater than or equal to 0.*line", N = -1)
+  expect_bad_data("^N is -1, but must be greater than or equal to 0.*line", N = -1)
 })
 
 test_compiled("data of R's many types are taken, and what is not declared is ignored", {
@@ -476,6 +476,89 @@ test_compiled("memory is used again from point to point", {
   expect_lt(used() - pages, 250) # a megabyte; 50 bytes a point would be as much
 })
 
+# parameters of other kinds, by the second program -------------------------------
+
+kinds_points <- function(n, seed) points(n, 15, seed) / 2
+
+test_compiled("parameters of all kinds come back as they are declared", {
+  expect_message(target <- kinds_target(), class = "autosmc_message_compile")
+  x <- kinds_points(50, seed = 13)
+  out <- target$outputs(x)
+  expect_equal(rowSums(out[, paste0("direction[", 1:3, "]")]^2), rep(1, 50), tolerance = 1e-14)
+  expect_true(all(0 < out[, "rising[1]"] & out[, "rising[1]"] < out[, "rising[2]"]))
+  expect_identical(out[, "Sigma[1,2]"], out[, "Sigma[2,1]"])
+  expect_true(all(out[, "Sigma[1,1]"] * out[, "Sigma[2,2]"] > out[, "Sigma[1,2]"]^2))
+  expect_equal(rowSums(out[, paste0("effect[", 1:3, "]")]), numeric(50), tolerance = 1e-14)
+  expect_equal(out[, "shifted"], 3 + 2 * x[, 11], tolerance = 1e-14)
+  expect_equal(out[, "above"] - out[, "shifted"], exp(x[, 12]), tolerance = 1e-13)
+  expect_identical(out[, "both:1"], x[, 13])
+  expect_equal(out[, c("both:2[1]", "both:2[2]")], -exp(x[, 14:15]), ignore_attr = TRUE)
+  expect_identical(out[, "made:2[3]"], out[, "direction[3]"])
+  expect_identical(
+    colnames(kinds_target(include = c("both", "made"))$outputs(x)),
+    c("both:1", paste0("both:2[", 1:2, "]"), "made:1", paste0("made:2[", 1:3, "]"))
+  )
+  # and the other way round, but for the length of the unit vector
+  known <- with_draws(target, out)
+  again <- unconstrained_draws(known)
+  expect_equal(again[, 4:15], x[, 4:15], tolerance = 1e-8)
+  expect_equal(target$outputs(again), out, tolerance = 1e-8)
+})
+
+# The measure of a matrix of derivatives, of no more columns than rows.
+log_volume <- function(derivative) {
+  sum(log(abs(diag(qr.R(qr(derivative))))))
+}
+
+test_compiled("log densities are those of the declared parameters, with the Jacobian", {
+  target <- kinds_target()
+  x <- kinds_points(3, seed = 14)
+  out <- target$outputs(x)
+  sum_of <- function(names) rowSums(out[, names])
+  det <- out[, "Sigma[1,1]"] * out[, "Sigma[2,2]"] - out[, "Sigma[1,2]"]^2
+  of_declared <- log(2) - sum_of(c("rising[1]", "rising[2]")) -
+    4 * log(det) - sum_of(c("Sigma[1,1]", "Sigma[2,2]")) / (2 * det) -
+    5 * log(2) - log(pi) / 2 - lgamma(2.5) - lgamma(2) -
+    log(2 * pi) - rowSums(out[, paste0("effect[", 1:3, "]")]^2) / 2 +
+    dnorm(out[, "shifted"], 3, 2, log = TRUE) - out[, "width"] +
+    dnorm(out[, "both:1"], log = TRUE) - 1.5 + sum_of(c("both:2[1]", "both:2[2]"))
+  free <- setdiff(target$parameters, c("Sigma[1,2]", paste0("direction[", 1:3, "]")))
+  log_jacobian <- vapply(1:3, function(i) {
+    log_volume(vapply(4:15, function(j) {
+      step <- 1e-5 * (1:15 == j)
+      ends <- target$outputs(rbind(x[i, ] + step, x[i, ] - step))[, free]
+      (ends[1, ] - ends[2, ]) / 2e-5
+    }, numeric(length(free))))
+  }, 0)
+  of_direction <- -log(4 * pi) - rowSums(x[, 1:3]^2) / 2 # Stan's, in place of a Jacobian
+  found <- evaluate_target(target, x, gradient = FALSE)$log_density
+  expect_equal(found, of_declared + log_jacobian + of_direction, tolerance = 1e-7)
+  expect_gradient(target, x)
+})
+
+test_compiled("smc() has the evidence of parameters of all kinds", {
+  fit <- smc(kinds_target(),
+    kernel = kernel_mala(), n_particles = 128, islands = 16, seed = 1
+  )
+  of_unit_vector <- log(2) / 2 + lgamma(1.5) # as the page on target_stan() says
+  expect_log_z(fit, of_unit_vector - 1.5, resolution = 0.05)
+  expect_true(all(fit$particles[, "both:2[1]"] < 0))
+})
+
+test_compiled("where transformed parameters throw, a point is impossible", {
+  target <- kinds_target()
+  x <- kinds_points(2, seed = 15)
+  x[2, 12] <- 4
+  expect_identical(is.finite(evaluate_target(target, x)$log_density), c(TRUE, FALSE))
+  expect_warning(
+    out <- target$outputs(x),
+    "failed at 1 of 2 points.*too wide",
+    class = "autosmc_warning_outputs"
+  )
+  expect_identical(unname(is.nan(out[, "made:1"])), c(FALSE, TRUE))
+  expect_identical(unname(out[, "shifted"]), 3 + 2 * x[, 11])
+})
+
 # sessions --------------------------------------------------------------------
 
 test_compiled("a target survives being saved, and its library being removed", {
@@ -486,7 +569,7 @@ test_compiled("a target survives being saved, and its library being removed", {
   x <- points(3, 2, seed = 9)
   expect_identical(evaluate_target(readRDS(file), x), evaluate_target(target, x))
   removed <- stan_cache(clear = TRUE)
-  expect_identical(nrow(removed), 1L)
+  expect_identical(nrow(removed), 2L)
   expect_identical(nrow(stan_cache()), 0L)
   expect_true(is.finite(quick_smc(readRDS(file))$log_z)) # it is still loaded
 })

@@ -1,7 +1,7 @@
 // A normal mean and a probability, both conjugate, in K copies; constrained parameters of
-// other kinds in S copies; and what a program may do. All tests share this one program, and
-// most densities are written out: each further program, and each distribution of Stan's,
-// takes the compiler many seconds.
+// other kinds in S copies; and what a program may do. All tests share this program and
+// kinds.stan, and most densities are written out: each further program, and each distribution
+// of Stan's, takes the compiler many seconds.
 data {
   int<lower=0> K;
   int<lower=0> S;

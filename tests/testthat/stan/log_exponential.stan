@@ -1,0 +1,5 @@
+functions {
+  real log_exponential(real x) {
+    return -x;
+  }
+}
