@@ -190,9 +190,12 @@ says("smallest on %s of the five", c("none", "one", "two", "three", "four", "all
 shapes <- utils::read.csv("bench/results/suite_shapes.csv")
 analyses <- utils::read.csv("bench/results/suite_analyses.csv")
 fits <- rbind(shapes, analyses)
-says("have %d shapes", nrow(shapes))
-says("%d analyses of R's own data", nrow(analyses))
-says("%s %s wrong", count(sum(fits$wrong)), if (sum(fits$wrong) == 1) "was" else "were")
+says("have %d shapes", length(unique(shapes$model)))
+says("%d analyses of R's own data", length(unique(analyses$model)))
+n_wrong <- sum(fits$wrong)
+says("%d seeds each", length(unique(fits$seed)))
+says("%s %s wrong", if (n_wrong == 0) "none" else n_wrong, if (n_wrong < 2) "was" else "were")
+says("%d warned", sum(fits$warned))
 for (error in fits$error[fits$wrong]) {
   says("%.2f too %s", abs(error), if (error < 0) "low" else "high")
 }
