@@ -12,15 +12,16 @@ find_neck <- function(points, view, found, n, genealogies) {
     return(NULL)
   }
   variables <- unique(c(found, find_turning(view, points$w)))
-  found <- necks_by_gradients(points, variables, n)
-  if (!is.null(found$exact)) {
-    return(found$exact)
+  by_gradients <- necks_by_gradients(points, variables, n)
+  if (!is.null(by_gradients$exact)) {
+    return(by_gradients$exact)
   }
+  tried <- by_gradients$tried
   fit <- function(try) neck_on(points, try$on, n, genealogies, linear = try$linear)
-  has_level <- lengths(lapply(found$tried, `[[`, "on")) == 2
-  neck <- likeliest(lapply(found$tried[!has_level], fit))
-  with_level <- Filter(function(try) try$on[1] %in% neck$conditioning, found$tried[has_level])
-  noncentred <- least_left(lapply(found$tried, `[[`, "noncentred"))
+  has_level <- lengths(lapply(tried, `[[`, "on")) == 2
+  neck <- likeliest(lapply(tried[!has_level], fit))
+  with_level <- Filter(function(try) try$on[1] %in% neck$conditioning, tried[has_level])
+  noncentred <- least_left(lapply(tried, `[[`, "noncentred"))
   likeliest(c(
     list(neck), lapply(with_level, fit),
     list(if (!is.null(noncentred)) {
