@@ -224,7 +224,7 @@ fit_shape <- function(record) {
     criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
   )
   points <- list(x = x, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean)
-  if (has_normal_gradients(points, moments$L)) {
+  if (are_normal(points, moments$L, genealogies)) {
     return(NULL)
   }
   known <- record$reference$conditional

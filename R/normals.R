@@ -80,23 +80,36 @@ normal_by_gradients <- function(z, g, w, genealogies) {
   if (!is.null(normal)) widen(normal, z, w, genealogies)
 }
 
-# Whether the gradients at weighted points, list(x, g, w), are those of a normal distribution, but
-# for so little that no other shape can be closer by more than that. Where the gradients of log p
+# Whether weighted points, list(x, g, w), are draws of a normal distribution, by their gradients g,
+# but for so little that no other shape can be closer by more than that. Where the gradients of log p
 # and of a normal differ by r, the Kullback-Leibler divergence of p from it is at most half the mean
-# of r' covariance r, by the logarithmic Sobolev inequality. L: a factor of about their covariance.
-has_normal_gradients <- function(points, L) {
+# of r' covariance r, by the logarithmic Sobolev inequality. That is so of densities without edges:
+# half of a normal distribution has its gradients too, but not its mean and variance. L: a factor of
+# about their covariance.
+are_normal <- function(points, L, genealogies) {
   d <- ncol(points$x)
   if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (1 + d)) {
     return(FALSE)
   }
-  linear <- regress(cbind(1, whitened(L, points$x)), points$g %*% L, points$w)
+  z <- whitened(L, points$x)
+  linear <- regress(cbind(1, z), points$g %*% L, points$w)
   precision <- -linear$coefficients[-1, , drop = FALSE]
   upper <- tryCatch(chol((precision + t(precision)) / 2), error = function(e) NULL)
   if (is.null(upper)) {
     return(FALSE)
   }
   off <- whitened(t(upper), linear$residuals)
-  isTRUE(sum(points$w * rowSums(off^2)) / 2 < rules$normal_nats)
+  y <- sweep(tcrossprod(z, upper), 2, backsolve(upper, linear$coefficients[1, ], transpose = TRUE))
+  isTRUE(sum(points$w * rowSums(off^2)) / 2 < rules$normal_nats) &&
+    are_standard(y, points$w, genealogies)
+}
+
+# Whether the means and variances of n independent weighted points are those of standard normal
+# variables, but for chance: 2 d squares.
+are_standard <- function(y, w, n) {
+  d <- ncol(y)
+  squares <- n * sum(colSums(w * y)^2) + n / 2 * sum((colSums(w * y^2) - 1)^2)
+  isTRUE(squares < 2 * d + rules$chance_sds * sqrt(2 * 2 * d))
 }
 
 # The normal that matches weighted points z and their gradients, started from N(0, I)

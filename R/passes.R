@@ -145,22 +145,24 @@ as_round <- function(result) {
   record
 }
 
-# Steps for each unit of the barrier that rounds meet: the islands' steps are shorter than those
-# of the best round, and so is the barrier that they have met.
-steps_per_barrier <- function(islands, best) {
+# Steps for each unit of the barrier that rounds like the next one meet: where its kernel is that of
+# the best round, the islands' steps were shorter than those of that round, and so was the barrier
+# that they have met.
+steps_per_barrier <- function(islands, best, next_round) {
   ratio <- mean(islands$barrier[islands$log_z > -Inf]) / best$runs$barrier
-  rules$steps_per_barrier * if (isTRUE(ratio < 1)) ratio else 1
+  is_shorter <- identical(next_round$kernel, best$runs$kernel) && isTRUE(ratio < 1)
+  rules$steps_per_barrier * if (is_shorter) ratio else 1
 }
 
 # A run from the proposal; where its estimate is no lower, rounds from it as before. A
 # rejected one leaves the course as it is, but for its record.
 go_on <- function(course, result, proposal, sampler, path, plan) {
   islands <- as_round(result)
-  course$steps_per_barrier <- steps_per_barrier(result$final$islands, course$best)
   record <- tuned_run(
     course, with_reference(sampler, proposal$reference),
     race_path(path, proposal$rung), proposal$rung
   )
+  course$steps_per_barrier <- steps_per_barrier(result$final$islands, course$best, record$runs)
   course$reshaped <- !is_dead(record) && !rises(record, islands, rules$fall_reshaped)
   course <- keep(course, record, used = course$reshaped)
   if (course$reshaped) {

@@ -709,7 +709,7 @@ test_that("a Student t is fitted to heavy tails, and not to normal ones", {
   }
 })
 
-test_that("gradients tell a normal distribution, which has no shape, from others", {
+test_that("draws and gradients tell a normal distribution, which has no shape, from others", {
   set.seed(39)
   d <- 4
   n <- 400
@@ -720,11 +720,17 @@ test_that("gradients tell a normal distribution, which has no shape, from others
     list(x = sweep(x, 2, colMeans(x)), g = t(solve(t(factor), t(g))), w = rep(1 / n, n))
   }
   is_normal <- function(points) {
-    internal("has_normal_gradients")(points, internal("fit_scale")(points$x, points$w))
+    internal("are_normal")(points, internal("fit_scale")(points$x, points$w), n)
   }
-  # anywhere: they need not be draws
   expect_true(is_normal(points(z, -z)))
-  expect_true(is_normal(points(2 + exp(z), -2 - exp(z))))
+  expect_true(is_normal(points(z + 2, -z)))
+  # with an edge on one side, or two, gradients are those of a normal distribution
+  half <- cbind(abs(z[, 1]), z[, -1])
+  expect_false(is_normal(points(half, -half)))
+  middle <- cbind(z[, 1] / (1 + abs(z[, 1])), z[, -1])
+  expect_false(is_normal(points(middle, -middle)))
+  exponential <- cbind(rexp(n), z[, -1])
+  expect_false(is_normal(points(exponential, cbind(-1, -z[, -1]))))
   # of a Student t, of a banana, and of two modes
   expect_false(is_normal(points(z, -(8 + d) * z / (8 + rowSums(z^2)))))
   off <- z[, 2] - 0.5 * z[, 1]^2
@@ -741,8 +747,8 @@ test_that("gradients tell a normal distribution, which has no shape, from others
   # too few points, no gradients, and what is no distribution
   few <- points(z, -z)
   few[c("x", "g")] <- lapply(few[c("x", "g")], function(x) x[1:8, ])
-  expect_false(internal("has_normal_gradients")(replace(few, "w", list(rep(1 / 8, 8))), diag(d)))
-  expect_false(internal("has_normal_gradients")(few[c("x", "w")], diag(d)))
+  expect_false(internal("are_normal")(replace(few, "w", list(rep(1 / 8, 8))), diag(d), 8))
+  expect_false(internal("are_normal")(few[c("x", "w")], diag(d), 8))
   expect_false(is_normal(points(z, z)))
 })
 

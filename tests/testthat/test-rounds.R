@@ -435,16 +435,20 @@ test_that("no shape follows the given reference, and nothing but shapes follows 
 })
 
 test_that("rounds after islands have as many steps as the islands' barrier asks for", {
-  steps <- internal("steps_per_barrier")
+  steps <- function(islands, best, kernel = "klmc") {
+    internal("steps_per_barrier")(islands, best, list(kernel = kernel))
+  }
   usual <- internal("rules")$steps_per_barrier
-  best <- list(runs = list(barrier = 4))
+  best <- list(runs = list(barrier = 4, kernel = "klmc"))
   islands <- data.frame(log_z = c(0, 1, -Inf), barrier = c(1, 2, NA))
   expect_equal(steps(islands, best), usual * 1.5 / 4)
+  # the barriers of another kernel are others
+  expect_equal(steps(islands, best, "mala"), usual)
   islands$barrier <- 8
   expect_equal(steps(islands, best), usual)
   # where all died, or where there was no barrier, nothing is known
   expect_equal(steps(islands[3, ], best), usual)
-  expect_equal(steps(islands, list(runs = list(barrier = 0))), usual)
+  expect_equal(steps(islands, list(runs = list(barrier = 0, kernel = "klmc"))), usual)
   rounds <- data.frame(lambda = (1:8) / 8, barrier = 1:8 / 2)
   expect_length(internal("barrier_schedule")(rounds, NULL, 64), 1 + 8)
   expect_length(internal("barrier_schedule")(rounds, NULL, 64, 2, usual / 2), 1 + 4)
