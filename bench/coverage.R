@@ -1,6 +1,7 @@
 # smc() by its defaults on 200 seeds each: how large its errors are, beside those that it
 # claims, how often its 95 % interval holds the truth, and what it costs. The standard error
-# of a share of 0.95 is 0.015.
+# of a share of 0.95 is 0.015. `Rscript bench/coverage.R [CASE...]` renews the rows that are named, or
+# all, each as it is done.
 source("bench/common.R")
 source("bench/suite.R")
 
@@ -14,7 +15,7 @@ cases <- list(
   schools_centred = of_suite("schools_half-Cauchy_centred"),
   brownian = list(target = targets$brownian, truth = 1.18775)
 )
-rows <- lapply(names(cases), function(name) {
+row_of <- function(name) {
   case <- cases[[name]]
   target <- case$target()
   out <- replicate_seeds(1001:1200, function(seed) {
@@ -35,5 +36,14 @@ rows <- lapply(names(cases), function(name) {
     largest_error = max(abs(out[, "error"])), covered = mean(out[, "covered"]),
     warned = mean(out[, "warned"]), evaluations = mean(out[, "evaluations"])
   )
-})
-keep(do.call(rbind, rows), "coverage")
+}
+
+keep_row <- function(new) {
+  file <- "bench/results/coverage.csv"
+  kept <- if (file.exists(file)) read.csv(file)
+  table <- rbind(kept[kept$target != new$target, ], new)
+  keep(table[order(match(table$target, names(cases))), ], "coverage")
+}
+
+named <- commandArgs(TRUE)
+for (name in if (length(named) > 0) named else names(cases)) keep_row(row_of(name))
