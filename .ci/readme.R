@@ -194,7 +194,7 @@ says("have %d shapes", length(unique(shapes$model)))
 says("%d analyses of R's own data", length(unique(analyses$model)))
 n_wrong <- sum(fits$wrong)
 says("%d seeds each", length(unique(fits$seed)))
-says("%s %s wrong", if (n_wrong == 0) "none" else n_wrong, if (n_wrong < 2) "was" else "were")
+says("%s %s wrong", count(n_wrong), if (n_wrong < 2) "was" else "were")
 says("%d warned", sum(fits$warned))
 for (error in fits$error[fits$wrong]) {
   says("%.2f too %s", abs(error), if (error < 0) "low" else "high")

@@ -69,3 +69,17 @@ keep <- function(table, name) {
   file <- file.path("bench", "results", paste0(name, ".csv"))
   utils::write.csv(table, file, row.names = FALSE, quote = FALSE)
 }
+
+# Puts rows into a table that is kept, in place of those that are the same in the columns of `key`,
+# and in its order: a list of the values that each of these columns may have.
+keep_rows <- function(new, name, key) {
+  file <- file.path("bench", "results", paste0(name, ".csv"))
+  table <- new
+  if (file.exists(file)) {
+    old <- utils::read.csv(file)
+    old[setdiff(names(new), names(old))] <- NA
+    which_row <- function(rows) do.call(paste, rows[names(key)])
+    table <- rbind(old[!which_row(old) %in% which_row(new), names(new)], new)
+  }
+  keep(table[do.call(order, unname(Map(match, table[names(key)], key))), ], name)
+}

@@ -6,44 +6,29 @@ source("bench/common.R")
 source("bench/suite.R")
 
 shapes <- suite_models("shapes")
-of_suite <- function(name) list(target = shapes[[name]]$target, truth = shapes[[name]]$truth)
+built_in <- function(name, truth) {
+  list(name = name, class = "built in", judge = FALSE, d = NA, truth = truth, target = targets[[name]])
+}
 cases <- list(
-  gaussian = list(target = targets$gaussian, truth = 0),
-  funnel = list(target = targets$funnel, truth = 0),
-  sonar = list(target = targets$sonar, truth = -108.357),
-  schools_non_centred = of_suite("schools_half-Cauchy_non_centred"),
-  schools_centred = of_suite("schools_half-Cauchy_centred"),
-  brownian = list(target = targets$brownian, truth = 1.18775)
+  gaussian = built_in("gaussian", 0),
+  funnel = built_in("funnel", 0),
+  sonar = built_in("sonar", -108.357),
+  schools_non_centred = shapes[["schools_half-Cauchy_non_centred"]],
+  schools_centred = shapes[["schools_half-Cauchy_centred"]],
+  brownian = built_in("brownian", 1.18775)
 )
 row_of <- function(name) {
-  case <- cases[[name]]
-  target <- case$target()
-  out <- replicate_seeds(1001:1200, function(seed) {
-    warned <- FALSE
-    fit <- withCallingHandlers(smc(target, seed = seed), warning = function(w) {
-      warned <<- TRUE
-      tryInvokeRestart("muffleWarning")
-    })
-    c(
-      error = fit$log_z - case$truth, claimed = fit$std_error,
-      covered = fit$conf_low <= case$truth && case$truth <= fit$conf_high,
-      evaluations = sum(fit$runs$n_target_evals), warned = warned
-    )
-  })
+  fits <- replicate_seeds(1001:1200, function(seed) suite_fit("coverage", cases[[name]], seed))
+  rms <- function(x) sqrt(mean(x^2))
   data.frame(
-    target = name, truth = case$truth, fits = nrow(out), mean_error = mean(out[, "error"]),
-    rms_error = sqrt(mean(out[, "error"]^2)), rms_claimed = sqrt(mean(out[, "claimed"]^2)),
-    largest_error = max(abs(out[, "error"])), covered = mean(out[, "covered"]),
-    warned = mean(out[, "warned"]), evaluations = mean(out[, "evaluations"])
+    target = name, truth = cases[[name]]$truth, fits = nrow(fits), mean_error = mean(fits$error),
+    rms_error = rms(fits$error), rms_claimed = rms(fits$std_error),
+    largest_error = max(abs(fits$error)), covered = mean(fits$covered),
+    warned = mean(fits$warned), evaluations = mean(fits$n_target_evals)
   )
 }
 
-keep_row <- function(new) {
-  file <- "bench/results/coverage.csv"
-  kept <- if (file.exists(file)) read.csv(file)
-  table <- rbind(kept[kept$target != new$target, ], new)
-  keep(table[order(match(table$target, names(cases))), ], "coverage")
-}
-
 named <- commandArgs(TRUE)
-for (name in if (length(named) > 0) named else names(cases)) keep_row(row_of(name))
+for (name in if (length(named) > 0) named else names(cases)) {
+  keep_rows(row_of(name), "coverage", list(target = names(cases)))
+}

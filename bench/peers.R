@@ -318,19 +318,10 @@ rows_of <- function(name, way) {
   }
 }
 
-# The rows of the table, those of `new` in place of older ones.
-keep_rows <- function(new) {
-  file <- "bench/results/peers.csv"
-  new[-(1:2)] <- lapply(new[-(1:2)], signif, 6)
-  table <- if (file.exists(file)) read.csv(file)
-  is_new <- paste(table$model, table$method) %in% paste(new$model, new$method)
-  table <- rbind(table[!is_new, ], new)
-  methods <- unlist(lapply(names(needs), function(way) {
-    if (is.null(rows_of_way[[way]])) way else rows_of_way[[way]]
-  }))
-  order <- order(match(table$model, names(models)), match(table$method, methods))
-  write.csv(table[order, ], file, row.names = FALSE, quote = FALSE)
-}
+# In the order of the table.
+methods <- unlist(lapply(names(needs), function(way) {
+  if (is.null(rows_of_way[[way]])) way else rows_of_way[[way]]
+}))
 
 asked <- commandArgs(TRUE)
 unknown <- setdiff(asked, c(names(models), names(needs)))
@@ -341,7 +332,9 @@ for (way in named(names(needs))) {
   if (length(missing) > 0) {
     message(way, " is left out: ", toString(missing), " is not installed")
   } else {
-    for (name in named(names(models))) keep_rows(rows_of(name, way)) # each as it is done
+    for (name in named(names(models))) { # each is kept as it is done
+      keep_rows(rows_of(name, way), "peers", list(model = names(models), method = methods))
+    }
   }
 }
 

@@ -269,23 +269,11 @@ row_of <- function(name) {
   cbind(row, against)
 }
 
-# The rows of the table, that of `new` in place of an older one.
-keep_row <- function(new) {
-  print(new, digits = 5)
-  file <- "bench/results/stan.csv"
-  new[-1] <- lapply(new[-1], signif, 6)
-  kept <- if (file.exists(file)) read.csv(file)
-  kept <- kept[kept$program != new$program, ]
-  kept[setdiff(names(new), names(kept))] <- NA
-  table <- rbind(kept, new)
-  write.csv(table[order(match(table$program, names(cases))), ], file, row.names = FALSE, quote = FALSE)
-}
-
 has_rstan <- requireNamespace("rstan", quietly = TRUE)
 if (!has_rstan) message("rstan is not installed: no draws beside its own")
 programs <- commandArgs(TRUE)
 if (length(programs) == 0) programs <- names(cases)
-for (name in programs) keep_row(row_of(name))
+for (name in programs) keep_rows(row_of(name), "stan", list(program = names(cases)))
 
 # the program of the sonar data against the built-in target
 if ("sonar" %in% programs) {
