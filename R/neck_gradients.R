@@ -135,8 +135,9 @@ find_level <- function(points, k, best = precision_on(points, k)) {
 # explained; coefficients, an array, 1 + coordinates x powers x gradients; residuals, and
 # part(i), what the power i explains, a column a gradient, both over the size of the precision;
 # own, what a coordinate explains of the mean square of its own gradient, a column a power;
-# and log_mean, of the exponentials. NULL where there are too few points, or the range of
-# numbers does not do for those far down a neck, or gradients are all 0.
+# and log_mean, of the exponentials. NULL where there are too few points, or too few at which one
+# of the powers is more than rounding beside its largest, as far down a neck, or gradients are
+# all 0.
 regress_gradients <- function(points, others, powers) {
   p <- 1 + length(others)
   if (nrow(points$x) < rules$points_per_coefficient * ncol(powers) * p) {
@@ -147,10 +148,13 @@ regress_gradients <- function(points, others, powers) {
   size <- rowSums(each) # gradients are about as large
   each <- each / size
   each[each < smallest_factor] <- 0
+  root <- sqrt(points$w)
+  if (any(points_of_power(each * root) < p)) {
+    return(NULL)
+  }
   x <- cbind(1, points$x[, others, drop = FALSE])
   g <- points$g[, others, drop = FALSE] / size
   design <- do.call(cbind, lapply(seq_len(ncol(powers)), function(i) each[, i] * x))
-  root <- sqrt(points$w)
   by <- tryCatch(qr.coef(qr(design * root), g * root), error = function(e) NULL)
   if (is.null(by)) {
     return(NULL)
@@ -167,6 +171,11 @@ regress_gradients <- function(points, others, powers) {
       own = own_part(by, colSums(points$w * design^2), p) / colSums(points$w * g^2)
     )
   }
+}
+
+# At how many points a power counts in least squares, by the tolerance of qr().
+points_of_power <- function(each) {
+  colSums(sweep(each, 2, apply(each, 2, max), "/") > 1e-7)
 }
 
 # Products of smaller numbers are subnormal, which processors compute ten times as slowly.

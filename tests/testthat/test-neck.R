@@ -309,6 +309,18 @@ test_that("scales beyond the range of numbers make no shape", {
   expect_false(is.null(internal("frame_of")(points, c(1L, 2 + seq_len(J)), line, NULL)))
 })
 
+test_that("a precision that counts at too few points is not sought", {
+  set.seed(18)
+  t <- rnorm(200)
+  others <- matrix(rnorm(200 * 3), 200)
+  # all but a few of the points have next to nothing of exp(-2 t) over its mean
+  for (far in c(TRUE, FALSE)) {
+    t_now <- if (far) 40 * t else t
+    points <- points_of(cbind(t_now, others), cbind(-t_now, -others * exp(-2 * t_now)))
+    expect_identical(is.null(internal("precision_on")(points, 1L, 1)), far)
+  }
+})
+
 test_that("normal gradients make no neck", {
   set.seed(11)
   x <- matrix(rnorm(200 * 4), 200) %*% matrix(rnorm(16), 4)
