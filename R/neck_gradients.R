@@ -149,8 +149,9 @@ regress_gradients <- function(points, others, powers) {
   each <- each / size
   each[each < smallest_factor] <- 0
   root <- sqrt(points$w)
-  if (any(points_of_power(each * root) < p)) {
-    return(NULL)
+  enough <- points_of_power(each * root) >= p
+  if (!isTRUE(all(enough))) {
+    return(NULL) # also where an exponential is beyond the range of numbers
   }
   x <- cbind(1, points$x[, others, drop = FALSE])
   g <- points$g[, others, drop = FALSE] / size

@@ -313,11 +313,12 @@ test_that("a precision that counts at too few points is not sought", {
   set.seed(18)
   t <- rnorm(200)
   others <- matrix(rnorm(200 * 3), 200)
-  # all but a few of the points have next to nothing of exp(-2 t) over its mean
-  for (far in c(TRUE, FALSE)) {
-    t_now <- if (far) 40 * t else t
-    points <- points_of(cbind(t_now, others), cbind(-t_now, -others * exp(-2 * t_now)))
-    expect_identical(is.null(internal("precision_on")(points, 1L, 1)), far)
+  # far down, all but a few of the points have next to nothing of exp(-2 t) over its mean; farther
+  # yet, it is beyond the range of numbers
+  for (times in c(1, 40, 400)) {
+    far <- times * t
+    points <- points_of(cbind(far, others), cbind(-far, -others * exp(-2 * far)))
+    expect_identical(is.null(internal("precision_on")(points, 1L, 1)), times > 1)
   }
 })
 
