@@ -11,7 +11,7 @@ find_neck <- function(points, view, found, n, genealogies) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
-  variables <- unique(c(found, find_turning(view, points$w)))
+  variables <- unique(c(found, find_turning(view, points$w), find_scale(points)))
   by_gradients <- necks_by_gradients(points, variables, n)
   if (!is.null(by_gradients$exact)) {
     return(by_gradients$exact)

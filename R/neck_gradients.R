@@ -19,7 +19,7 @@ necks_by_gradients <- function(points, variables, n) {
     exact <- least_exact(lapply(of_k, `[[`, "linear"))
     if (is.null(exact)) {
       of_k <- lapply(of_k, function(try) {
-        c(try, list(noncentred = noncentred_by_gradients(points, try$on, n)))
+        c(try, list(noncentred = noncentred_on_either(points, try$on, n)))
       })
       exact <- least_exact(lapply(of_k, `[[`, "noncentred"))
     }
@@ -111,21 +111,35 @@ precision_by_gradients <- function(rate, points, others, line) {
     rate = rate, left = found$left, log_ratio = found$log_mean[2] - found$log_mean[1],
     A = symmetric(1), a = found$coefficients[1, 1, ],
     B = symmetric(2), b = found$coefficients[1, 2, ],
-    residuals = found$residuals, part_of_B = found$part(2)
+    residuals = found$residuals, square = found$square, part_of_B = found$part(2)
   )
 }
 
-# The coordinate of the others that, as the logarithm of a scale, explains most of what a neck
-# on k leaves of the gradients: there a change of its own precision shows first. best: of
-# precision_on(). NULL for none.
+# The coordinate that, as the logarithm of a scale, explains most of what a normal distribution
+# leaves of the gradients. NULL for none.
+find_scale <- function(points) {
+  all <- seq_len(ncol(points$x))
+  normal <- regress_gradients(points, all, matrix(0, nrow(points$x), 1))
+  if (!is.null(normal)) scale_of_part(points, all, normal, normal$part(1))
+}
+
+# The coordinate of the others that explains most of what a neck on k leaves of the gradients:
+# there a change of its own precision shows first. best: of precision_on(). NULL for none.
 find_level <- function(points, k, best = precision_on(points, k)) {
   others <- setdiff(seq_len(ncol(points$x)), k)
-  if (length(others) < 2 || is.null(best)) {
-    return(NULL)
+  if (length(others) >= 2 && !is.null(best)) {
+    scale_of_part(points, others, best, best$part_of_B)
   }
+}
+
+# The coordinate of the others with which, as the logarithm of its scale, a part of what least
+# squares explain of the gradients changes most. Gradients count by their mean squares, since
+# they have units.
+scale_of_part <- function(points, others, found, part) {
   x <- points$x[, others, drop = FALSE]
-  explained <- colSums(points$w * x * rowSums(best$residuals * best$part_of_B))^2 /
-    colSums(points$w * x^2 * rowSums(best$part_of_B^2))
+  over_square <- function(product) rowSums(sweep(product, 2, found$square, "/"))
+  explained <- colSums(points$w * x * over_square(found$residuals * part))^2 /
+    colSums(points$w * x^2 * over_square(part^2))
   others[which.max(explained)]
 }
 
@@ -133,7 +147,8 @@ find_level <- function(points, k, best = precision_on(points, k)) {
 # coefficients that change from point to point as the exponentials of `powers`, a column each,
 # over their means. A list of the share `left` of the gradients' mean square that is not
 # explained; coefficients, an array, 1 + coordinates x powers x gradients; residuals, and
-# part(i), what the power i explains, a column a gradient, both over the size of the precision;
+# part(i), what the power i explains, a column a gradient, both over the size of the precision,
+# and `square`, the mean squares of the gradients over it;
 # own, what a coordinate explains of the mean square of its own gradient, a column a power;
 # and log_mean, of the exponentials. NULL where there are too few points, or too few at which one
 # of the powers is more than rounding beside its largest, as far down a neck, or gradients are
@@ -163,13 +178,14 @@ regress_gradients <- function(points, others, powers) {
   by[is.na(by)] <- 0 # of what others make up
   rows <- function(i) (i - 1) * p + seq_len(p)
   residuals <- g - design %*% by
-  left <- mean(colSums(points$w * residuals^2) / colSums(points$w * g^2))
+  square <- colSums(points$w * g^2)
+  left <- mean(colSums(points$w * residuals^2) / square)
   if (is.finite(left)) {
     list(
       left = left, coefficients = array(by, c(p, ncol(powers), p - 1)),
-      residuals = residuals, log_mean = log(mean),
+      residuals = residuals, square = square, log_mean = log(mean),
       part = function(i) design[, rows(i)] %*% by[rows(i), , drop = FALSE],
-      own = own_part(by, colSums(points$w * design^2), p) / colSums(points$w * g^2)
+      own = own_part(by, colSums(points$w * design^2), p) / square
     )
   }
 }

@@ -4,10 +4,19 @@
 # same model, centred. So the neck is fitted to u, and the last map of the reference divides by
 # the scale.
 
+# That of noncentred_by_gradients() by which of the variables the scale of the multiples is, where
+# there are two: the neck itself is the same either way.
+noncentred_on_either <- function(points, variables, n) {
+  least_left(lapply(
+    unique(list(variables, rev(variables))), noncentred_by_gradients,
+    points = points, n = n
+  ))
+}
+
 # The neck that gradients show for coordinates of which some are multiples of a scale, the first
 # of the variables. The same list as neck_by_gradients() returns, with `noncentred`, a list of the
 # variable, the rate by which it is the logarithm of the scale, and the multiples. NULL for none.
-noncentred_by_gradients <- function(points, variables, n) {
+noncentred_by_gradients <- function(variables, points, n) {
   noncentred <- least_left(lapply(
     rules$neck_slopes, multiples_by_gradients, points, variables
   ))

@@ -247,6 +247,30 @@ test_that("coordinates that are multiples of a scale are found, and their neck i
   expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
 })
 
+test_that("multiples of a scale are found by either order of the two scales", {
+  set.seed(19)
+  x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0.3), 200))
+  points <- points_of(x, gradient_noncentred(x))
+  for (on in list(1:2, 2:1)) {
+    neck <- internal("noncentred_on_either")(points, on, 200)
+    expect_identical(neck$noncentred$variable, 1L)
+    expect_lt(neck$left, 1e-12)
+  }
+})
+
+test_that("gradients show a scale among many variables, whatever their units", {
+  n <- 100
+  for (seed in 1:4) {
+    set.seed(seed)
+    log_scale <- rnorm(300, 0, 0.3)
+    effects <- exp(log_scale) * matrix(rnorm(300 * n), 300)
+    units <- 10^seq(-3, 3, length.out = n)
+    g <- cbind(rowSums(effects^2) / exp(2 * log_scale) - n - log_scale, -effects / exp(2 * log_scale))
+    points <- points_of(cbind(log_scale, sweep(effects, 2, units, "*")), sweep(g, 2, c(1, units), "/"))
+    expect_identical(internal("find_scale")(points), 1L)
+  }
+})
+
 test_that("what depends on neither scale is kept apart, and nothing is a multiple by chance", {
   set.seed(14)
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
@@ -265,7 +289,7 @@ test_that("what depends on neither scale is kept apart, and nothing is a multipl
     if (rate == 1) expect_length(by_rate$multiples, 0)
     expect_gte(by_rate$left, 0)
   }
-  expect_null(internal("noncentred_by_gradients")(points, 1:2, 200))
+  expect_null(internal("noncentred_on_either")(points, 1:2, 200))
 })
 
 test_that("a neck on the difference of two scales comes before one on a single scale", {
