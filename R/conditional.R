@@ -68,7 +68,7 @@ held_out <- function(fit, points, is_first, n, genealogies) {
     x <- sweep(other$x, 2, other$mean - fitted$mean, "+")
     normal <- normal_in_points(fitted, fit_scale(fitted$x, fitted$w), genealogies / 2)
     c(
-      fit = sum(other$w * log_density_of(again, x, fitted$mean)),
+      fit = sum(other$w * log_density_of(again, x)),
       normal = sum(other$w * log_normal(from_user(normal, x), normal$L))
     )
   }, c(fit = 0, normal = 0))
@@ -94,20 +94,11 @@ fit_again <- function(fit, points, n, genealogies, slopes = fit$slope_found) {
   if (!is_neck(fit)) {
     return(condition_on(points, fit$conditioning, n, genealogies))
   }
-  neck <- function(points) neck_on(points, fit$conditioning, n, genealogies, slopes)
-  if (!is.null(points$g)) {
-    if (is.null(fit$noncentred)) neck(points) else in_products(fit$noncentred, points, neck)
-  }
+  if (!is.null(points$g)) neck_on(points, fit$conditioning, n, genealogies, slopes)
 }
 
-# The log density of a fit at x, as distances from `mean`, but for a constant.
-log_density_of <- function(fit, x, mean) {
-  if (!is.null(fit$noncentred)) {
-    from <- sweep(x, 2, mean, "+")
-    x <- sweep(times_scale(from, fit$noncentred), 2, mean)
-    log_jacobian <- log_jacobian_of(from, fit$noncentred)
-    return(log_jacobian + log_density_of(fit[names(fit) != "noncentred"], x, mean))
-  }
+# The log density of a fit at x, as distances from the mean of its points, but for a constant.
+log_density_of <- function(fit, x) {
   u <- whitened(fit$L, sweep(x, 2, fit$centre))
   if (is_neck(fit)) {
     u <- u %*% fit$axes

@@ -10,6 +10,7 @@ describe_maps <- function(reference, target) {
       sprintf("heavy tails in all directions (Student t, %s degrees of freedom)", format(reference$df))
     },
     describe_conditional(reference, names),
+    unlist(lapply(reference$products, describe_product, names)),
     describe_tails(reference$tails)
   )
 }
@@ -36,7 +37,7 @@ describe_conditional <- function(reference, names) {
       depends_sentence("location", names[others(changed$location)], names[by], "bends with")
     )
   })
-  c(unlist(sentences), describe_noncentred(conditional$noncentred, names))
+  unlist(sentences)
 }
 
 # On which others depend; the second variable of a neck, the level, goes with the first.
@@ -50,12 +51,9 @@ depends_sentence <- function(what, of, on, verb) {
   }
 }
 
-describe_noncentred <- function(noncentred, names) {
-  if (!is.null(noncentred)) {
-    multiples <- names[noncentred$multiples]
-    verb <- if (length(multiples) == 1) "multiplies" else "multiply"
-    sprintf("%s %s a scale that %s sets", several(multiples), verb, names[noncentred$variable])
-  }
+describe_product <- function(product, names) {
+  verb <- if (length(product$multiples) == 1) "multiplies" else "multiply"
+  sprintf("%s %s a scale that %s sets", several(names[product$multiples]), verb, names[product$variable])
 }
 
 several <- function(names) {

@@ -70,7 +70,7 @@ in_first_half <- function(record, rows) record$origins[rows] %% 2 == 0
 
 is_normal <- function(reference) {
   inherits(reference, "smc_reference_gaussian") &&
-    is.null(reference$conditional) && is.null(reference$tails)
+    is.null(reference$conditional) && is.null(reference$tails) && is.null(reference$products)
 }
 
 # A normal reference with the factor of a covariance.
@@ -83,14 +83,16 @@ new_fitted_reference <- function(mean, chol) {
 
 # A reference that is normal in other coordinates. shape: of fit_shape(), with `L`,
 # `conditioning`, `shift`, `slope` and `curve` of condition_on(), and `tails` of fit_tails(),
-# where there are any. The conditioning variables are inflated more: particles that began
-# in the middle of a neck, or of a bend, have not seen its ends.
-new_shaped_reference <- function(mean, shape) {
+# where there are any; products: of find_multiples(), of which it is the shape. The conditioning
+# variables are inflated more: particles that began in the middle of a neck, or of a bend, have not
+# seen its ends.
+new_shaped_reference <- function(mean, shape, products = list()) {
   reference <- with_chol(reference_gaussian(mean + shape$centre), shape$L)
   if (!is.null(shape$conditioning)) {
     reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }
   reference$tails <- shape$tails[c("location", "scale", "skew", "tail")]
+  if (length(products) > 0) reference$products <- products
   reference$inflation <- rep(sqrt(rules$inflation), length(mean))
   reference$inflation[shape$conditioning] <- sqrt(rules$inflation_conditioning)
   reference
@@ -100,7 +102,7 @@ new_shaped_reference <- function(mean, shape) {
 conditional_parameters <- c(
   "kind", "conditioning",
   "offset", "shift", "slope", "curve",
-  "rate", "slope_found", "centre_of_share", "bend", "pull", "scale", "axes", "noncentred"
+  "rate", "slope_found", "centre_of_share", "bend", "pull", "scale", "axes"
 )
 
 with_chol <- function(reference, chol) {
@@ -200,8 +202,8 @@ moments_of <- function(x, w) {
 }
 
 # A reference that is not normal, where particles are likelier so: conditional, with tails,
-# with both, or a Student t. To draws that have not seen the end of a neck it looks like
-# heavy tails in all directions: so a conditional reference comes first, if there is one.
+# with both, of products, or a Student t. To draws that have not seen the end of a neck it looks
+# like heavy tails in all directions: so a conditional reference comes first, if there is one.
 # `gain` is that in mean log density over what a reference of the present kind can fit; where this
 # is a mixture, which can fit anything, for particles that neither was fitted to.
 # NULL where there is none.
@@ -215,46 +217,78 @@ fit_shape <- function(record) {
   if (is.null(moments)) {
     return(NULL)
   }
-  x <- moments$centred
   w <- weighty$w
-  n <- 1 / sum(w^2)
   genealogies <- n_genealogies(record)
-  normal <- list(
-    z = whitened(moments$L, x), L = moments$L, centre = 0,
-    criterion = sum(w * log_normal(whitened(moments$L, x), moments$L))
+  points <- list(
+    x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean
   )
-  points <- list(x = x, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean)
   if (are_normal(points, moments$L, genealogies)) {
     return(NULL)
   }
-  known <- record$reference$conditional
-  conditional <- found <- fit_conditional(points, moments$L, n, genealogies, known)
+  space <- fit_space(points, record$reference, genealogies)
   is_first <- in_first_half(record, weighty$rows)
-  tested <- if (!is.null(conditional)) held_out(conditional, points, is_first, n, genealogies)
+  conditional <- space$conditional
+  tested <- if (!is.null(conditional)) {
+    held_out(conditional, space$points, is_first, 1 / sum(w^2), genealogies)
+  }
   if (!is_exact(conditional) && !isTRUE(tested[["fit"]] > tested[["normal"]])) {
     conditional <- NULL
   }
-  shape <- add_tails(if (is.null(conditional)) normal else conditional, w, genealogies)
-  student <- fit_student(x, w, moments$L, genealogies)
-  is_student <- is.null(conditional) && isTRUE(student$criterion > shape$criterion)
-  if (!is_student && is.null(shape$conditioning) && is.null(shape$tails)) {
+  shape <- add_tails(if (is.null(conditional)) space$normal else conditional, w, genealogies)
+  criterion <- shape$criterion + log_jacobian(space$points)
+  student <- fit_student(moments$centred, w, moments$L, genealogies)
+  is_student <- is.null(conditional) && isTRUE(student$criterion > criterion)
+  of_products <- length(space$products) > 0
+  if (!is_student && !of_products && is.null(shape$conditioning) && is.null(shape$tails)) {
     return(NULL)
   }
   list(
     reference = if (is_student) {
       new_student_reference(moments$mean + student$mean, student$L, student$df)
     } else {
-      new_shaped_reference(moments$mean, shape)
+      new_shaped_reference(space$points$mean, shape, space$products)
     },
     gain = if (!is.null(conditional) && is_mixture(record$reference)) {
-      tested[["fit"]] - held_out_mixture(record)
-    } else if (!is.null(conditional) && is_normal(record$reference) && !anyNA(tested)) {
+      tested[["fit"]] + log_jacobian(space$points) - held_out_mixture(record)
+    } else if (!is.null(conditional) && !of_products && is_normal(record$reference) && !anyNA(tested)) {
       tested[["fit"]] - tested[["normal"]] + sum(shape$tails$gain)
     } else {
-      (if (is_student) student else shape)$criterion -
-        present_criterion(record, points, normal, student, found)
+      (if (is_student) student$criterion else criterion) -
+        present_criterion(record, points, student, space)
     }
   )
+}
+
+# What fits points best, as they are or with products for multiples (see noncentred.R):
+# list(products, points, normal, conditional), a normal distribution and a conditional one, or NULL,
+# for the points of these coordinates. The first that is exact.
+fit_space <- function(points, reference, genealogies) {
+  spaces <- list()
+  for (products in product_spaces(points)) {
+    space <- list(products = products, points = in_products(points, products))
+    space$normal <- normal_shape(space$points)
+    if (is.null(space$normal)) next
+    known <- if (identical(as.list(reference$products), products)) reference$conditional
+    space$conditional <- fit_conditional(
+      space$points, space$normal$L, 1 / sum(points$w^2), genealogies, known
+    )
+    if (is_exact(space$conditional)) {
+      return(space)
+    }
+    spaces <- c(spaces, list(space))
+  }
+  best_of(spaces, function(space) {
+    max(space$normal$criterion, space$conditional$criterion) + log_jacobian(space$points)
+  })
+}
+
+# The normal distribution with the moments of points; NULL where they have no covariance.
+normal_shape <- function(points) {
+  L <- fit_scale(points$x, points$w, points$mean)
+  if (!is.null(L)) {
+    z <- whitened(L, points$x)
+    list(z = z, L = L, centre = 0, criterion = sum(points$w * log_normal(z, L)))
+  }
 }
 
 add_tails <- function(shape, w, genealogies) {
@@ -263,10 +297,11 @@ add_tails <- function(shape, w, genealogies) {
   shape
 }
 
-# The mean log density under the best fit of the reference's own kind. conditional: what has been
+# The mean log density under the best fit of the reference's own kind. space: what has been
 # fitted, which may be of this kind.
-present_criterion <- function(record, points, normal, student, conditional) {
+present_criterion <- function(record, points, student, space) {
   reference <- record$reference
+  normal <- normal_shape(points)
   if (is_student_reference(reference)) {
     return(max(student$criterion, normal$criterion))
   }
@@ -274,16 +309,23 @@ present_criterion <- function(record, points, normal, student, conditional) {
     return(max(refit_mixture(record)$criterion, normal$criterion))
   }
   genealogies <- n_genealogies(record)
-  same <- c("kind", "conditioning", "noncentred")
-  present <- if (identical(reference$conditional[same], conditional[same])) {
-    conditional
+  own <- in_products(points, as.list(reference$products))
+  is_same <- identical(as.list(reference$products), space$products) &&
+    identical(reference$conditional[same_kind], space$conditional[same_kind])
+  present <- if (is_same) {
+    space$conditional
   } else if (!is.null(reference$conditional)) {
-    fit_again(reference$conditional, points, 1 / sum(points$w^2), genealogies)
+    fit_again(reference$conditional, own, 1 / sum(points$w^2), genealogies)
   }
-  if (is.null(present)) present <- normal
+  if (is.null(present)) present <- normal_shape(own)
+  if (is.null(present)) {
+    return(normal$criterion)
+  }
   if (!is.null(reference$tails)) present <- add_tails(present, points$w, genealogies)
-  max(normal$criterion, present$criterion)
+  max(normal$criterion, present$criterion + log_jacobian(own))
 }
+
+same_kind <- c("kind", "conditioning")
 
 new_student_reference <- function(mean, chol, df) {
   with_chol(reference_student(df, mean), chol)

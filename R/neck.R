@@ -5,8 +5,7 @@
 # tell all of it, by least squares (neck_gradients.R), it is fitted here, by moments.
 
 # The best neck on one of the variables found, or on that with which the others turn, or on
-# the difference of one with the logarithm of another scale; in the coordinates as they are, or
-# where some are multiples of a scale. NULL for none.
+# the difference of one with the logarithm of another scale. NULL for none.
 find_neck <- function(points, view, found, n, genealogies) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
@@ -21,13 +20,7 @@ find_neck <- function(points, view, found, n, genealogies) {
   has_level <- lengths(lapply(tried, `[[`, "on")) == 2
   neck <- likeliest(lapply(tried[!has_level], fit))
   with_level <- Filter(function(try) try$on[1] %in% neck$conditioning, tried[has_level])
-  noncentred <- least_left(lapply(tried, `[[`, "noncentred"))
-  likeliest(c(
-    list(neck), lapply(with_level, fit),
-    list(if (!is.null(noncentred)) {
-      fit_again(noncentred, points, n, genealogies, rules$neck_slopes)
-    })
-  ))
+  likeliest(c(list(neck), lapply(with_level, fit)))
 }
 
 # Whether a fit explains the gradients of all that depends on its variables: then it is right also

@@ -4,8 +4,7 @@
 
 # The necks that gradients show on each of the variables, without a level and with one: a list
 # of the `exact` one, or NULL; and of what was tried, each a list of the variables that a neck is
-# `on`, of the neck as the coordinates are, `linear`, and of that as multiples of a scale,
-# `noncentred`.
+# `on`, and of the neck, `linear`.
 necks_by_gradients <- function(points, variables, n) {
   tried <- list()
   for (k in variables) {
@@ -17,12 +16,6 @@ necks_by_gradients <- function(points, variables, n) {
       of_k[[2]] <- list(on = on, linear = neck_by_gradients(points, on, n))
     }
     exact <- least_exact(lapply(of_k, `[[`, "linear"))
-    if (is.null(exact)) {
-      of_k <- lapply(of_k, function(try) {
-        c(try, list(noncentred = noncentred_on_either(points, try$on, n)))
-      })
-      exact <- least_exact(lapply(of_k, `[[`, "noncentred"))
-    }
     if (!is.null(exact)) {
       return(list(exact = exact))
     }
@@ -148,11 +141,9 @@ scale_of_part <- function(points, others, found, part) {
 # over their means. A list of the share `left` of the gradients' mean square that is not
 # explained; coefficients, an array, 1 + coordinates x powers x gradients; residuals, and
 # part(i), what the power i explains, a column a gradient, both over the size of the precision,
-# and `square`, the mean squares of the gradients over it;
-# own, what a coordinate explains of the mean square of its own gradient, a column a power;
-# and log_mean, of the exponentials. NULL where there are too few points, or too few at which one
-# of the powers is more than rounding beside its largest, as far down a neck, or gradients are
-# all 0.
+# and `square`, the mean squares of the gradients over it; and log_mean, of the exponentials.
+# NULL where there are too few points, or too few at which one of the powers is more than rounding
+# beside its largest, as far down a neck, or gradients are all 0.
 regress_gradients <- function(points, others, powers) {
   p <- 1 + length(others)
   if (nrow(points$x) < rules$points_per_coefficient * ncol(powers) * p) {
@@ -184,8 +175,7 @@ regress_gradients <- function(points, others, powers) {
     list(
       left = left, coefficients = array(by, c(p, ncol(powers), p - 1)),
       residuals = residuals, square = square, log_mean = log(mean),
-      part = function(i) design[, rows(i)] %*% by[rows(i), , drop = FALSE],
-      own = own_part(by, colSums(points$w * design^2), p) / square
+      part = function(i) design[, rows(i)] %*% by[rows(i), , drop = FALSE]
     )
   }
 }
@@ -197,11 +187,3 @@ points_of_power <- function(each) {
 
 # Products of smaller numbers are subnormal, which processors compute ten times as slowly.
 smallest_factor <- .Machine$double.xmin^(1 / 3)
-
-own_part <- function(by, square, p) {
-  own <- vapply(seq_len(p - 1), function(j) {
-    rows <- seq(1 + j, nrow(by), by = p)
-    by[rows, j]^2 * square[rows]
-  }, numeric(nrow(by) / p))
-  t(matrix(own, ncol = p - 1))
-}

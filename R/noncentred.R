@@ -1,93 +1,120 @@
 # Non-centred coordinates: those that a model has as multiples of a scale, as the z of
-# theta_j = mu + tau z_j. What the data say of z changes with tau in several ways, and no neck has
-# this form; what they say of u_j = tau z_j does not change, and in u the neck is that of the
-# same model, centred. So the neck is fitted to u, and the last map of the reference divides by
-# the scale.
+# theta_j = mu + tau z_j. Where the data say much of the products u_j = tau z_j, these are nearer
+# to a normal distribution, or to a neck, than z is. So shapes are fitted to the points as they are,
+# and to points with products in the place of multiples; the last maps of a reference that is
+# fitted to products divide by the scales.
+#
+# Gradients tell which coordinates these are. Let z be standard normal a priori, known to the
+# likelihood as exp(rate t) z alone, and f be the gradient of the likelihood by that product. Then
+# the gradient is g = -z + exp(rate t) f by z, and by t it is
+#   h(t) + rate sum z exp(rate t) f = h(t) + rate sum z (g + z),
+# where h is that of the prior of t. So but for h the gradient by t follows from those by the
+# multiples, whatever the likelihood.
 
-# That of noncentred_by_gradients() by which of the variables the scale of the multiples is, where
-# there are two: the neck itself is the same either way.
-noncentred_on_either <- function(points, variables, n) {
-  least_left(lapply(
-    unique(list(variables, rev(variables))), noncentred_by_gradients,
-    points = points, n = n
-  ))
+# The scales of points, and their multiples: a list of list(variable, rate, multiples), where
+# exp(rate * variable) is the scale; empty for none, and where there are too few points.
+find_multiples <- function(points) {
+  d <- ncol(points$x)
+  if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (d + n_prior_slopes)) {
+    return(list())
+  }
+  root <- sqrt(points$w)
+  z <- sweep(points$x, 2, points$mean, "+")
+  g <- root * points$g
+  pulls <- z * (g + root * z)
+  squares <- crossprod(pulls)
+  if (!all(is.finite(squares))) {
+    return(list())
+  }
+  # of a coordinate whose gradient is -z but for rounding the data say nothing
+  told <- diag(squares) > rules$rounding * colSums(points$w * z^4)
+  found <- lapply(seq_len(d), function(k) {
+    others <- which(told & seq_len(d) != k)
+    prior <- prior_slopes(z[, k], root)
+    if (length(others) > 0 && !is.null(prior)) {
+      multiples_of(k, others, g[, k], pulls, squares, prior)
+    }
+  })
+  lapply(Filter(Negate(is.null), found), `[`, c("variable", "rate", "multiples"))
 }
 
-# The neck that gradients show for coordinates of which some are multiples of a scale, the first
-# of the variables. The same list as neck_by_gradients() returns, with `noncentred`, a list of the
-# variable, the rate by which it is the logarithm of the scale, and the multiples. NULL for none.
-noncentred_by_gradients <- function(variables, points, n) {
-  noncentred <- least_left(lapply(
-    rules$neck_slopes, multiples_by_gradients, points, variables
-  ))
-  if (length(noncentred$multiples) > 0) {
-    in_products(noncentred, points, function(products) neck_by_gradients(products, variables, n))
+# Which of the others are multiples of a scale of which coordinate k is the logarithm, times a
+# rate, and which share of the mean square of g is `left`; NULL for none. All are times the roots of the weights: g, the gradient by k; pulls,
+# z (g + z), a column a coordinate, and their products `squares`; prior, of prior_slopes().
+multiples_of <- function(k, others, g, pulls, squares, prior) {
+  # least squares of g on the others' pulls and the prior, which is projected out
+  of_others <- pulls[, others, drop = FALSE]
+  others_by_prior <- crossprod(prior, of_others)
+  coefficients <- solve_scaled(
+    squares[others, others, drop = FALSE] - crossprod(others_by_prior),
+    crossprod(of_others, g) - crossprod(others_by_prior, crossprod(prior, g))
+  )
+  least_left(lapply(rules$neck_slopes, function(rate) {
+    multiples <- others[abs(coefficients - rate) < rules$same_rate * abs(rate)]
+    rest <- g - rate * rowSums(pulls[, multiples, drop = FALSE])
+    left <- sum((rest - prior %*% crossprod(prior, rest))^2) / sum(g^2)
+    if (length(multiples) > 0 && isTRUE(left < rules$linear_gradients)) {
+      list(variable = k, rate = rate, multiples = multiples, left = left)
+    }
+  }))
+}
+
+# What the gradient of a prior of the logarithm t of a scale may be made of, as orthonormal
+# columns: polynomials, and exp(t) and exp(2 t), of which those of exponential and half-normal
+# distributions are made. NULL where t is no logarithm: its exponential is beyond all numbers.
+prior_slopes <- function(t, root) {
+  powers <- outer((t - mean(t)) / stats::sd(t), 0:(n_prior_slopes - 3), `^`)
+  slopes <- root * cbind(powers, exp(t), exp(2 * t))
+  if (all(is.finite(slopes))) {
+    decomposed <- qr(slopes)
+    qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE]
   }
 }
 
-# A neck that is fitted to points of which the multiples are replaced by their products with
-# the scale, for the points as they are.
-in_products <- function(noncentred, points, fit) {
-  products <- multiplied(points, noncentred)
-  neck <- if (all(is.finite(products$x), is.finite(products$g))) fit(products)
-  if (!is.null(neck)) {
-    neck$noncentred <- noncentred[c("variable", "rate", "multiples")]
-    neck$centre <- neck$centre + products$mean - points$mean
-    neck$criterion <- neck$criterion + sum(points$w * products$log_jacobian)
-    neck
-  }
+n_prior_slopes <- 7
+
+# The solution of the equations of least squares, whose matrix may be singular but for rounding,
+# and has columns of any units.
+solve_scaled <- function(square, right) {
+  scale <- sqrt(pmax(diag(square), .Machine$double.xmin))
+  ridge <- diag(sqrt(rules$rounding), length(scale))
+  drop(solve(square / outer(scale, scale) + ridge, right / scale)) / scale
 }
 
-# The points, and the gradients of their log density, with the products; log_jacobian, at each.
-multiplied <- function(points, noncentred) {
-  k <- noncentred$variable
-  multiples <- noncentred$multiples
+# In which coordinates shapes are tried: as the points are; with products for the multiples of each
+# scale where that makes points likelier to be normal; and with all products. A list of lists as of
+# find_multiples().
+product_spaces <- function(points) {
+  found <- find_multiples(points)
+  criterion <- function(products) {
+    at <- in_products(points, products)
+    normal <- if (all(is.finite(at$x), is.finite(at$g))) normal_shape(at)
+    if (is.null(normal)) -Inf else normal$criterion + log_jacobian(at)
+  }
+  gains <- vapply(found, function(one) criterion(list(one)), 0) - criterion(list())
+  spaces <- unique(list(list(), found[gains > 0], found))
+  Filter(function(products) criterion(products) > -Inf, spaces)
+}
+
+log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
+
+# The points with products for multiples, one scale after the other, and their mean
+# `log_jacobian`.
+in_products <- function(points, products) Reduce(multiplied, products, points)
+
+# The points, and the gradients of their log density, with products for the multiples of a scale.
+multiplied <- function(points, product) {
+  multiples <- product$multiples
   x <- sweep(points$x, 2, points$mean, "+")
+  log_scale <- product$rate * x[, product$variable]
   g <- points$g
   own <- rowSums(x[, multiples, drop = FALSE] * g[, multiples, drop = FALSE])
-  g[, k] <- g[, k] - noncentred$rate * (own + length(multiples))
-  g[, multiples] <- g[, multiples] * exp(-noncentred$rate * x[, k])
-  x <- times_scale(x, noncentred)
+  g[, product$variable] <- g[, product$variable] - product$rate * (own + length(multiples))
+  g[, multiples] <- g[, multiples] * exp(-log_scale)
+  x[, multiples] <- x[, multiples] * exp(log_scale)
   mean <- colSums(points$w * x)
   list(
     x = sweep(x, 2, mean), g = g, w = points$w, mean = mean,
-    log_jacobian = log_jacobian_of(x, noncentred)
-  )
-}
-
-times_scale <- function(x, noncentred) {
-  multiples <- noncentred$multiples
-  x[, multiples] <- x[, multiples] * exp(noncentred$rate * x[, noncentred$variable])
-  x
-}
-
-log_jacobian_of <- function(x, noncentred) {
-  length(noncentred$multiples) * noncentred$rate * x[, noncentred$variable]
-}
-
-# Which coordinates are multiples of the scale exp(rate t), where t are values of the first
-# variable; the second, if there is one, is the logarithm l of another scale, that of the data.
-# For normal data and effects, the coefficients of gradients change as exp(-2 rate t) and
-# exp(-2 rate l) for effects as they are; for multiples as exp(rate (t - 2 l)) and
-# exp(2 rate (t - l)), or not at all. Least squares tells which; what is left of the gradients
-# where a fit counts as exact is too little to tell.
-# list(left, variable, rate, multiples), where `left` is the share of the gradients' mean square
-# that is left; NULL where there are too few points.
-multiples_by_gradients <- function(rate, points, variables) {
-  others <- setdiff(seq_len(ncol(points$x)), variables)
-  t <- rate * points$x[, variables[1]]
-  l <- if (length(variables) > 1) rate * points$x[, variables[2]] else 0 * t
-  powers <- cbind(
-    centred = -2 * t, both = t - 2 * l, multiple = 2 * (t - l), neither = 0 * t,
-    centred = if (length(variables) > 1) -2 * l
-  )
-  found <- if (length(others) > 0) regress_gradients(points, others, powers)
-  if (is.null(found)) {
-    return(NULL)
-  }
-  own <- function(name) rowSums(found$own[, colnames(powers) == name, drop = FALSE])
-  list(
-    left = found$left, variable = variables[1], rate = rate,
-    multiples = others[own("multiple") > pmax(own("centred"), rules$linear_gradients)]
+    log_jacobian = log_jacobian(points) + length(multiples) * sum(points$w * log_scale)
   )
 }

@@ -177,11 +177,13 @@ format_location_and_scale <- function(reference) {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
   n_conditioning <- length(reference$conditional$conditioning)
+  n_products <- length(unlist(lapply(reference$products, `[[`, "multiples")))
   n_tails <- sum(reference$tails$skew != 0 | reference$tails$tail < 1)
   paste0(
     "mean ", show(reference$mean), ", ", scale,
     if (n_conditioning > 0) sprintf(", conditional on %d of the coordinates", n_conditioning),
-    if (n_tails > 0) sprintf(", tails of %d coordinates", n_tails)
+    if (n_tails > 0) sprintf(", tails of %d coordinates", n_tails),
+    if (n_products > 0) sprintf(", %d coordinates multiplied by scales", n_products)
   )
 }
 
@@ -349,10 +351,10 @@ reference_maps <- function(reference, dim) {
   maps <- list(
     if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
     if (!is.null(reference$tails)) c(name = "tails", reference$tails),
-    affine_map(reference, dim),
-    noncentred_map(reference$conditional$noncentred, dim)
+    affine_map(reference, dim)
   )
   maps <- append(maps, conditional_maps(reference$conditional), after = 2)
+  maps <- c(maps, lapply(rev(reference$products), product_map, dim))
   Filter(Negate(is.null), maps)
 }
 
@@ -401,15 +403,13 @@ neck_maps <- function(neck) {
   )
 }
 
-# From multiples of a scale to what is multiplied by it; see noncentred.R.
-noncentred_map <- function(noncentred, dim) {
-  if (!is.null(noncentred)) {
-    slope <- replace(numeric(dim), noncentred$multiples, -noncentred$rate)
-    list(
-      name = "conditional", conditioning = noncentred$variable - 1,
-      shift = matrix(0, dim, 1), slope = as.matrix(slope)
-    )
-  }
+# From products with a scale to its multiples; see noncentred.R.
+product_map <- function(product, dim) {
+  slope <- replace(numeric(dim), product$multiples, -product$rate)
+  list(
+    name = "conditional", conditioning = product$variable - 1,
+    shift = matrix(0, dim, 1), slope = as.matrix(slope)
+  )
 }
 
 linear_maps <- function(linear) {

@@ -40,7 +40,7 @@ test_that("multiples of a scale are named, with the scale", {
   expect_true("4 variables (z1, z2, z3, ...) multiply a scale that log_tau sets" %in% fit$maps)
   one <- list(variable = 1, rate = -0.5, multiples = 2)
   expect_identical(
-    internal("describe_noncentred")(one, c("log(tau)", "z")),
+    internal("describe_product")(one, c("log(tau)", "z")),
     "z multiplies a scale that log(tau) sets"
   )
 })

@@ -197,18 +197,14 @@ test_that("gradients that are linear given two scales make a neck that is exact 
     log_ratio <- log_two_scales(at) - log_reference(reference, at)
     expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
     # the same by the function that the fits are checked with
-    by_fit <- internal("log_density_of")(neck, sweep(at, 2, colMeans(x)), colMeans(x))
+    by_fit <- internal("log_density_of")(neck, sweep(at, 2, colMeans(x)))
     expect_equal(by_fit - (J + 2) / 2 * log(2 * pi), log_reference(reference, at))
   }
 })
 
-# The same model, with z = (theta - 1) / tau in the place of theta.
-noncentred <- function(x) {
-  x[, -(1:2)] <- (x[, -(1:2)] - 1) / exp(x[, 1])
-  x
-}
+# The same model, with z = theta / tau in the place of theta.
 centred <- function(x) {
-  x[, -(1:2)] <- 1 + x[, -(1:2)] * exp(x[, 1])
+  x[, -(1:2)] <- x[, -(1:2)] * exp(x[, 1])
   x
 }
 
@@ -218,44 +214,71 @@ gradient_noncentred <- function(x) {
   cbind(g[, 1] + rowSums(g_z * x[, -(1:2)]) + J, g[, 2], g_z)
 }
 
-test_that("coordinates that are multiples of a scale are found, and their neck is exact", {
+test_that("coordinates that are multiples of a scale are found, and the neck of products is exact", {
   set.seed(13)
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0.3), 200))
   points <- points_of(x, gradient_noncentred(x))
-  view <- list(z = points$x, g = points$g)
-  neck <- internal("find_neck")(points, view, 1L, 200, 200)
-  expect_identical(neck$noncentred, list(variable = 1L, rate = 1, multiples = 2L + seq_len(J)))
-  expect_identical(neck$conditioning, 1:2)
-  # the gradients of what is fitted are those of the centred model
-  products <- internal("multiplied")(points, neck$noncentred)
-  at <- sweep(products$x, 2, products$mean, "+")
-  at[, -(1:2)] <- 1 + at[, -(1:2)]
-  expect_equal(products$g, gradient_two_scales(at))
+  found <- internal("find_multiples")(points)
+  expect_identical(found, list(list(variable = 1L, rate = 1, multiples = 2L + seq_len(J))))
 
-  reference <- internal("new_shaped_reference")(colMeans(x), neck)
+  space <- internal("fit_space")(points, reference_gaussian(), 200)
+  expect_identical(space$products, found)
+  expect_setequal(space$conditional$conditioning, 1:2)
+  # the gradients of what is fitted are those of the centred model
+  products <- space$points
+  expect_equal(sweep(products$x, 2, products$mean, "+"), centred(x))
+  expect_equal(products$g, gradient_two_scales(centred(x)))
+  expect_equal(products$log_jacobian, J * mean(x[, 1]))
+
+  reference <- internal("new_shaped_reference")(products$mean, space$conditional, found)
   reference$inflation <- NULL
   at <- cbind(rep(c(-4, 1, 2), each = 20), rep(c(1, -3, 2), each = 20), matrix(rnorm(60 * J), 60))
   log_ratio <- log_two_scales(centred(at)) + J * at[, 1] - log_reference(reference, at)
   expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
-  by_fit <- internal("log_density_of")(neck, sweep(at, 2, colMeans(x)), colMeans(x))
-  expect_equal(by_fit - (J + 2) / 2 * log(2 * pi), log_reference(reference, at))
-  # fitted again, also to other points
-  half <- internal("half_of")(points, 1:100)
-  again <- internal("fit_again")(neck, half, 100, 100)
-  by_again <- internal("log_density_of")(again, sweep(at, 2, half$mean), half$mean)
-  log_ratio <- log_two_scales(centred(at)) + J * at[, 1] - by_again
-  expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
+  by_fit <- internal("log_density_of")(space$conditional, sweep(centred(at), 2, products$mean))
+  expect_equal(by_fit + J * at[, 1] - (J + 2) / 2 * log(2 * pi), log_reference(reference, at))
 })
 
-test_that("multiples of a scale are found by either order of the two scales", {
+test_that("multiples of several scales are found, whatever the likelihood and the priors", {
   set.seed(19)
-  x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0.3), 200))
-  points <- points_of(x, gradient_noncentred(x))
-  for (on in list(1:2, 2:1)) {
-    neck <- internal("noncentred_on_either")(points, on, 200)
-    expect_identical(neck$noncentred$variable, 1L)
-    expect_lt(neck$left, 1e-12)
+  n <- 300
+  effects <- 6
+  # (log sd of one group, log variance of another, their effects): counts, a half-Cauchy and a
+  # half-normal prior
+  x <- cbind(rnorm(n, 0, 0.5), rnorm(n, -1, 0.7), matrix(rnorm(2 * effects * n), n))
+  first <- 2 + seq_len(effects)
+  second <- first + effects
+  counts <- rep(c(1, 4, 9), length.out = effects)
+  pull <- function(u) sweep(-exp(u), 2, counts, "+")
+  f1 <- pull(exp(x[, 1]) * x[, first]) * exp(x[, 1])
+  f2 <- pull(exp(x[, 2] / 2) * x[, second]) * exp(x[, 2] / 2)
+  g <- cbind(
+    rowSums(f1 * x[, first]) + 1 - 2 * plogis(2 * x[, 1]),
+    rowSums(f2 * x[, second]) / 2 + 1 / 2 - exp(x[, 2]) / 2,
+    f1 - x[, first], f2 - x[, second]
+  )
+  found <- internal("find_multiples")(points_of(x, g))
+  expect_equal(found, list(
+    list(variable = 1L, rate = 1, multiples = first),
+    list(variable = 2L, rate = 0.5, multiples = second)
+  ))
+})
+
+test_that("nothing else is a multiple of a scale", {
+  set.seed(15)
+  x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
+  gradients <- list(
+    normal = -x, flat = 0 * x, two_scales = gradient_two_scales(x), hierarchy = gradient_hierarchy(x),
+    # of which the data say nothing
+    prior = cbind(1 - exp(x[, 1]), -x[, -1])
+  )
+  for (g in gradients) {
+    expect_length(internal("find_multiples")(points_of(x, g)), 0)
   }
+  same <- points_of(x[rep(1, 200), ], gradient_noncentred(x[rep(1, 200), ]))
+  expect_length(internal("find_multiples")(same), 0)
+  few <- points_of(x[1:10, ], gradient_noncentred(x[1:10, ]))
+  expect_length(internal("find_multiples")(few), 0)
 })
 
 test_that("gradients show a scale among many variables, whatever their units", {
@@ -271,7 +294,7 @@ test_that("gradients show a scale among many variables, whatever their units", {
   }
 })
 
-test_that("what depends on neither scale is kept apart, and nothing is a multiple by chance", {
+test_that("what depends on neither scale is kept apart", {
   set.seed(14)
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0, 0.6), 200))
   # a prior for each effect, beside that by their scale
@@ -284,12 +307,6 @@ test_that("what depends on neither scale is kept apart, and nothing is a multipl
   mean_of <- function(log_scale) mean(exp(-2 * (log_scale - mean(log_scale))))
   expect_equal(found$A * exp(2 * mean(x[, 1])) / mean_of(x[, 1]), diag(J))
   expect_equal(found$B * exp(2 * mean(x[, 2])) / mean_of(x[, 2]), 4 * diag(J))
-  for (rate in internal("rules")$neck_slopes) {
-    by_rate <- internal("multiples_by_gradients")(rate, points, 1:2)
-    if (rate == 1) expect_length(by_rate$multiples, 0)
-    expect_gte(by_rate$left, 0)
-  }
-  expect_null(internal("noncentred_on_either")(points, 1:2, 200))
 })
 
 test_that("a neck on the difference of two scales comes before one on a single scale", {
@@ -354,14 +371,10 @@ test_that("normal gradients make no neck", {
   expect_null(internal("neck_by_gradients")(points, 1L, 200))
 })
 
-test_that("a standard normal distribution has no multiples of a scale", {
+test_that("a standard normal distribution has no neck", {
   set.seed(15)
   x <- matrix(rnorm(200 * 3), 200)
   points <- points_of(x, -x)
-  for (rate in internal("rules")$neck_slopes) {
-    expect_length(internal("multiples_by_gradients")(rate, points, 1L)$multiples, 0)
-    expect_length(internal("multiples_by_gradients")(rate, points, 1:2)$multiples, 0)
-  }
   expect_null(internal("fit_conditional")(points, diag(3), 200, 200))
 })
 
