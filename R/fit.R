@@ -59,7 +59,7 @@ new_fit <- function(sampler, result, plan, call) {
 draws_of <- function(record, target) {
   list(
     particles = if (is.null(record$moments)) {
-      outputs_of(target, record$particles)
+      outputs_of(target, record$particles, record$log_weights)
     } else {
       t(record$moments$mean)[0, , drop = FALSE]
     },

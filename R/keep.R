@@ -46,7 +46,7 @@ thin_record <- function(record, n) {
 # of the particles.
 only_moments <- function(record, sampler) {
   w <- exp(record$log_weights)
-  x <- outputs_of(sampler$target, record$particles)
+  x <- outputs_of(sampler$target, record$particles, record$log_weights)
   mean <- unname(colSums(w * x))
   c(
     record[c("dead", "steps", "runs", "reference")],

@@ -207,9 +207,7 @@ moments_of_rstan <- function(file, data, names) {
     rstan::sampling(rstan::stan_model(file), data, seed = 1, refresh = 0)
   )
   draws <- posterior::subset_draws(posterior::as_draws_array(fit), variable = names)
-  found <- posterior::summarise_draws(
-    draws, "mean", "sd", posterior::mcse_mean, posterior::mcse_sd
-  )
+  found <- posterior::summarise_draws(draws, "mean", "sd", "mcse_mean", "mcse_sd")
   rbind(value = c(found$mean, found$sd), error = c(found$mcse_mean, found$mcse_sd))
 }
 

@@ -83,6 +83,26 @@ test_that("`runs` counts the points without a finite log density", {
   expect_identical(small_smc(seed = 1)$runs$n_impossible, c(0, 0))
 })
 
+test_that("a particle without weight has no part in the draws, wherever it is", {
+  x <- rbind(c(1, 2), c(Inf, NaN), c(3, 5), c(-Inf, 1))
+  log_weights <- c(log(c(0.25, 0, 0.75)), -800)
+  target <- normal_target(2)
+  expect_identical(outputs_of(target, x, log_weights), x[c(1, 3, 3, 3), ])
+  expect_identical(outputs_of(target, x, rep(NaN, 4)), x) # all have died
+  # of a half-normal, with quantities that are not defined for the other half
+  target <- target_function(
+    function(x) ifelse(x[, 1] < 0, -Inf, -rowSums(x^2) / 2),
+    dim = 2, gradient = function(x) -x, vectorized = TRUE
+  )
+  target$outputs <- function(u) {
+    stopifnot(u[, 1] >= 0)
+    cbind(log = log(u[, 1]))
+  }
+  fit <- calmly(smc_plain(target, n_particles = 64, n_steps = 8, seed = 1))
+  expect_true(any(fit$log_weights == -Inf))
+  expect_true(all(is.finite(c(coef(fit), vcov(fit)))))
+})
+
 test_that("`runs` has a row a run and agrees with `steps`", {
   fit <- small_smc(seed = 1)
   runs <- fit$runs
