@@ -52,7 +52,7 @@ as_target.stanmodel <- function(x, data, ...) {
 as_target.stanfit <- function(x, data, ...) {
   if (missing(data)) {
     check_dots_empty(...)
-    return(target_of_stanfit(x))
+    return(target_of_stanfit(x, "With its {.arg data} it is compiled for autosmc, and is faster."))
   }
   with_draws(target_stan(x@stanmodel, data, ...), draws_of_stanfit(x))
 }
@@ -77,7 +77,8 @@ as_target.stanreg <- function(x, ...) {
 
 # By the compiled model that a fit of rstan holds, an object of a class of C++: of its
 # methods `log_prob` takes whether to add the Jacobian, and whether to return the gradient.
-target_of_stanfit <- function(x) {
+# faster: what to say of a faster way (string), or NULL.
+target_of_stanfit <- function(x, faster = NULL) {
   name <- x@stanmodel@model_name
   if (drops_constants(x@stanmodel@model_code)) {
     abort(
@@ -101,8 +102,7 @@ target_of_stanfit <- function(x) {
     )
   }
   cli::cli_inform(
-    c("i" = "{.field {name}} is evaluated point by point by rstan. With its {.arg data}, a
-      {.cls stanfit} is compiled for autosmc and is faster."),
+    c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster),
     class = "autosmc_message_rstan"
   )
   target <- target_function(

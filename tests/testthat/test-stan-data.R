@@ -144,7 +144,9 @@ test_that("a stanfit without data, and a stanreg, are evaluated by the model the
   stanfit <- stanfit_of(code, compiled_model)
   stanreg <- structure(list(stanfit = stanfit), class = "stanreg")
   for (fit in list(stanfit, stanreg)) {
-    expect_message(target <- as_target(fit), class = "autosmc_message_rstan")
+    told <- expect_message(target <- as_target(fit), class = "autosmc_message_rstan")
+    # a stanreg cannot be given its data
+    expect_identical(grepl("With its `data`", message_of(told)), identical(fit, stanfit))
     expect_identical(target$names, c("mu[1]", "sigma"))
     at <- evaluate_target(target, rbind(c(0, 0), c(60, 0)))
     expect_identical(at$log_density, c(dnorm(0, 1, log = TRUE) - 1, -Inf))
@@ -173,6 +175,6 @@ test_that("the objects of CmdStanR have a program and a file of data", {
 
 test_that("outputs take the place of particles only where a target has them", {
   x <- matrix(1:4, 2)
-  expect_identical(outputs_of(list(), x), x)
-  expect_identical(outputs_of(list(outputs = function(u) u + 1), x), x + 1)
+  expect_identical(outputs_of(list(), x, c(-1, -2)), x)
+  expect_identical(outputs_of(list(outputs = function(u) u + 1), x, c(-1, -2)), x + 1)
 })
