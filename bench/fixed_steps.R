@@ -102,7 +102,8 @@ equal_evals_run <- function(target, problem, kernel, seeds) {
 options <- paper_options()
 problems <- paper_problems(options)
 for (problem in names(problems)) {
-  target <- problems[[problem]]()
+  target <- make_target(problems, problem)
+  if (is.null(target)) next
   for (kernel in names(paper_kernels)) {
     jobs <- grid_jobs(problem, kernel, options$seeds)
     run_jobs(jobs, "fixed_steps", function(job) run_job(target, job))

@@ -4,7 +4,7 @@
 #
 #   --only REGEX        the problems that match
 #   --seeds 1:32        the seeds (an expression of R)
-#   --posteriordb DIR   also the problems of posteriordb.R, from a checkout of posteriordb
+#   --posteriordb DIR   also the paper's problems from posteriordb, of which DIR is a checkout
 #
 # Seeds run side by side with as many processes as the environment variable MC_CORES says
 # (one without it).
@@ -22,15 +22,54 @@ paper_options <- function(args = commandArgs(TRUE), seeds = "1:32") {
   )
 }
 
-# The problems: for each a function that makes its target. The first four are the paper's
-# with gradients of their own.
+# The problems: for each a function that makes its target. The first four are built in.
 paper_problems <- function(options) {
   problems <- targets[c("funnel", "brownian", "sonar", "pines")]
   if (!is.null(options$posteriordb)) {
-    source("bench/posteriordb.R", local = (tools <- new.env()))
-    problems <- c(problems, tools$posteriordb_problems(options$posteriordb))
+    from_posteriordb <- lapply(posteriordb_names, function(name) {
+      function() posteriordb_target(options$posteriordb, name)
+    })
+    problems <- c(problems, from_posteriordb)
   }
   problems[grepl(options$only, names(problems))]
+}
+
+# The paper's names of its problems from posteriordb, and posteriordb's.
+posteriordb_names <- c(
+  bones = "bones_data-bones_model",
+  surgical = "surgical_data-surgical_model",
+  hmm = "hmm_gaussian_simulated-hmm_gaussian",
+  loss_curves = "loss_curves-losscurve_sislob",
+  pilots = "pilots-pilots",
+  diamonds = "diamonds-diamonds",
+  seeds = "seeds_data-seeds_stanified_model",
+  downloads = "rstan_downloads-prophet",
+  rats = "rats_data-rats_model",
+  radon = "radon_mn-radon_hierarchical_intercept_centered",
+  election88 = "election88-election88_full",
+  butterfly = "butterfly-multi_occupancy",
+  birds = "GLMM_data-GLMM1_model",
+  drivers = "uk_drivers-state_space_stochastic_level_stochastic_seasonal",
+  capture = "Mh_data-Mh_model",
+  science = "science_irt-grsm_latent_reg_irt",
+  three_men = "three_men3-ldaK2",
+  timss = "timssAusTwn_irt-gpcm_latent_reg_irt"
+)
+
+# folder: a checkout of posteriordb.
+posteriordb_target <- function(folder, name) {
+  path <- function(...) file.path(folder, "posterior_database", ...)
+  about <- jsonlite::fromJSON(path("posteriors", paste0(name, ".json")))
+  zip <- path("data", "data", paste0(about$data_name, ".json.zip"))
+  data <- jsonlite::fromJSON(utils::unzip(zip, exdir = tempfile()))
+  target_stan(path("models", "stan", paste0(about$model_name, ".stan")), data)
+}
+
+# A target; or where it cannot be made, NULL, and a message why.
+make_target <- function(problems, problem) {
+  tryCatch(problems[[problem]](), error = function(e) {
+    message(problem, " is left out: ", conditionMessage(e))
+  })
 }
 
 # Their log evidences: two exact, that of Brownian by quadrature, those of Sonar and Pines
@@ -42,6 +81,7 @@ paper_truths <- function() {
     return(truths)
   }
   fits <- fits[fits$method %in% "defaults" & is.finite(fits$log_z), ]
+  fits <- fits[!fits$problem %in% names(truths), ]
   c(truths, tapply(fits$log_z, fits$problem, median))
 }
 

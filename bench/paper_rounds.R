@@ -76,7 +76,8 @@ step_rows <- function(target, job) {
 options <- paper_options()
 problems <- paper_problems(options)
 for (problem in names(problems)) {
-  target <- problems[[problem]]()
+  target <- make_target(problems, problem)
+  if (is.null(target)) next
   jobs <- expand.grid(
     problem = problem, kernel = names(paper_kernels), seed = options$seeds,
     stringsAsFactors = FALSE
