@@ -119,7 +119,9 @@ jobs_to_do <- function(jobs, name) {
 }
 
 # Numbers as the table has them.
-plain <- function(x) if (is.numeric(x)) formatC(x, digits = 6, format = "g") else x
+plain <- function(x) {
+  if (is.numeric(x)) trimws(formatC(x, digits = 6, format = "g")) else x
+}
 
 # Runs what is left of the jobs, those that differ in nothing but the seed side by side:
 # f(job) returns a data frame, whose rows begin with the columns of the job.
