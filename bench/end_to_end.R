@@ -25,7 +25,7 @@ n_batch <- 32
 n_estimate <- 1024
 n_hidden <- 32
 checkpoints <- c(36, 250, 1250, 5000)
-learning_rates <- c(1e-4, 1e-3, 1e-2)
+learning_rates <- c(1e-2, 1e-3, 1e-4)
 largest_step <- c(lmc = 0.1, klmc = 0.25)
 
 # models ------------------------------------------------------------------------
