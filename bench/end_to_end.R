@@ -346,12 +346,16 @@ check_formulas <- function() {
       e <- 1e-5 * (col(x) == j)
       drop(model$f(x + e)$log - model$f(x - e)$log) / 2e-5
     }, double(3))
-    stopifnot(all.equal(unname(model$f(x)$gradient), slopes, tolerance = 1e-6, check.attributes = FALSE))
+    agree <- all.equal(
+      model$f(x)$gradient, slopes,
+      tolerance = 1e-6, check.attributes = FALSE
+    )
+    stopifnot(isTRUE(agree))
     # the package's own targets differ at most by the order of the variables
     if (name != "funnel") {
       target <- if (name == "gaussian") target_gaussian(2, mean = 3) else targets[[name]]()
       own <- autosmc:::evaluate_target(target, x)
-      stopifnot(all.equal(drop(model$f(x)$log), own$log_density, tolerance = 1e-8))
+      stopifnot(isTRUE(all.equal(drop(model$f(x)$log), own$log_density, tolerance = 1e-8)))
     }
   }
   # With the paper's limit for LMC the weight of the first step has no variance, since its
@@ -369,18 +373,24 @@ check_formulas <- function() {
     # the tape's gradient, against differences with the same noise
     noise <- rnorm(n_noise(n_batch, model$d, kernel))
     bound <- function(theta) mean(log_weights(theta, noise, n_batch, model, kernel))
-    tape <- MakeTape(function(x) sum(log_weights(x, noise, n_batch, model, kernel)) / n_batch, theta)
+    tape <- MakeTape(function(x) {
+      sum(log_weights(x, noise, n_batch, model, kernel)) / n_batch
+    }, theta)
     by_differences <- vapply(seq_along(theta), function(j) {
       e <- 1e-5 * (seq_along(theta) == j)
       (bound(theta + e) - bound(theta - e)) / 2e-5
     }, 0)
-    stopifnot(all.equal(drop(tape$jacobian(theta)), by_differences, tolerance = 1e-5))
+    agree <- all.equal(drop(tape$jacobian(theta)), by_differences, tolerance = 1e-5)
+    stopifnot(isTRUE(agree))
     # optimisation raises the bound and comes near to log Z = 0
     value <- function(theta) {
       mean(log_weights(theta, rnorm(n_noise(1e4, model$d, kernel)), 1e4, model, kernel))
     }
     found <- adam(theta, bound_gradient(theta, model, kernel), 1e-2, 500, NULL, NULL)
-    cat(kernel, "bound before", value(theta), "and after", value(found), "log Z", estimate(found, model, kernel), "\n")
+    cat(
+      kernel, "bound before", value(theta), "and after", value(found),
+      "log Z", estimate(found, model, kernel), "\n"
+    )
     stopifnot(value(found) > value(theta))
   }
 }
