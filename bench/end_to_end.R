@@ -359,7 +359,7 @@ check_formulas <- function() {
     }
   }
   # With the paper's limit for LMC the weight of the first step has no variance, since its
-  # backward kernel is the reference: h has to be above 1/4 there, for the mean of w.
+  # backward kernel is the reference: for N(0, I) h has to be above 2 - sqrt(3) = 0.27 there.
   largest_step["lmc"] <<- 1
   for (kernel in names(paper_kernels)) {
     model <- models$gaussian
