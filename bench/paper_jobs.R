@@ -58,7 +58,11 @@ posteriordb_names <- c(
 
 # folder: a checkout of posteriordb.
 posteriordb_target <- function(folder, name) {
-  path <- function(...) file.path(folder, "posterior_database", ...)
+  path <- function(...) {
+    file <- file.path(folder, "posterior_database", ...)
+    if (!file.exists(file)) stop("There is no file ", file, ".")
+    file
+  }
   about <- jsonlite::fromJSON(path("posteriors", paste0(name, ".json")))
   zip <- path("data", "data", paste0(about$data_name, ".json.zip"))
   data <- jsonlite::fromJSON(utils::unzip(zip, exdir = tempfile()))
