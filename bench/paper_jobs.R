@@ -100,11 +100,11 @@ read_results <- function(name) {
   if (file.exists(results_file(name))) utils::read.csv(results_file(name))
 }
 
-# Adds rows, with the commit of the checkout and the date.
+# Adds rows, with the date and the last commit of the checkout that changed the package.
 append_results <- function(rows, name) {
   double <- vapply(rows, is.double, TRUE)
   rows[double] <- lapply(rows[double], signif, 6)
-  commit <- system2("git", c("rev-parse", "--short", "HEAD"), stdout = TRUE)
+  commit <- system2("git", c("log", "-1", "--format=%h", "--", "R", "src"), stdout = TRUE)
   rows <- cbind(rows, commit = commit, date = format(Sys.Date()))
   file <- results_file(name)
   is_new <- !file.exists(file)
