@@ -9,11 +9,26 @@ help:
 	@echo "make docs    write man/ and NAMESPACE from the comments in R/"
 	@echo "make ci      all of the checks, as continuous integration runs them"
 	@echo "make abuse   faults at random evaluations, with the address sanitizer: minutes"
+	@echo "make paper   run the experiments of the paper: hours; goes on where it stopped"
+	@echo "             (POSTERIORDB=DIR: also on problems of this checkout of posteriordb)"
+	@echo "make article draw them, in vignettes/articles/paper.html"
 	@echo "make setup   only install what the targets above need"
 	@echo "make format  format the C files and, with styler, the R files"
 
 demo test check docs abuse:
 	@bash .ci/run $@
+
+paper:
+	Rscript bench/backward_kernels.R
+	Rscript bench/scaling.R
+	Rscript bench/tuner_search.R
+	if [ -n "$(POSTERIORDB)" ]; then Rscript bench/posteriordb.R "$(POSTERIORDB)"; fi
+	Rscript bench/fixed_steps.R $(if $(POSTERIORDB),--posteriordb "$(POSTERIORDB)")
+	Rscript bench/paper_rounds.R $(if $(POSTERIORDB),--posteriordb "$(POSTERIORDB)")
+	Rscript bench/end_to_end.R
+
+article:
+	Rscript -e 'rmarkdown::render("vignettes/articles/paper.Rmd", quiet = TRUE)'
 
 ci:
 	@bash .ci/run
@@ -25,4 +40,4 @@ format:
 	clang-format -i src/*.[ch] inst/include/*.h tests/core/*.[ch]
 	Rscript -e 'styler::style_dir("R"); styler::style_dir("bench"); styler::style_dir("tests")'
 
-.PHONY: help demo test check docs abuse ci setup format
+.PHONY: help demo test check docs abuse paper article ci setup format

@@ -1,0 +1,161 @@
+# What the scripts of the paper's experiments share: the problems, and a table that is
+# written as it grows. Each script makes a list of jobs, and runs those that are not in
+# its table yet: stopped at any time, it goes on where it was. Options of all of them:
+#
+#   --only REGEX        the problems that match
+#   --seeds 1:32        the seeds (an expression of R)
+#   --posteriordb DIR   also the paper's problems from posteriordb, of which DIR is a checkout
+#
+# Seeds run side by side with as many processes as the environment variable MC_CORES says
+# (one without it).
+source("bench/common.R")
+
+paper_options <- function(args = commandArgs(TRUE), seeds = "1:32") {
+  value <- function(flag, default) {
+    at <- match(flag, args)
+    if (is.na(at)) default else args[at + 1]
+  }
+  list(
+    only = value("--only", ""),
+    seeds = eval(str2lang(value("--seeds", seeds))),
+    posteriordb = value("--posteriordb", NULL)
+  )
+}
+
+# The problems: for each a function that makes its target. The first four are built in.
+paper_problems <- function(options) {
+  problems <- targets[c("funnel", "brownian", "sonar", "pines")]
+  if (!is.null(options$posteriordb)) {
+    from_posteriordb <- lapply(posteriordb_names, function(name) {
+      function() posteriordb_target(options$posteriordb, name)
+    })
+    problems <- c(problems, from_posteriordb)
+  }
+  problems[grepl(options$only, names(problems))]
+}
+
+# The paper's names of its problems from posteriordb, and posteriordb's.
+posteriordb_names <- c(
+  bones = "bones_data-bones_model",
+  surgical = "surgical_data-surgical_model",
+  hmm = "hmm_gaussian_simulated-hmm_gaussian",
+  loss_curves = "loss_curves-losscurve_sislob",
+  pilots = "pilots-pilots",
+  diamonds = "diamonds-diamonds",
+  seeds = "seeds_data-seeds_stanified_model",
+  downloads = "rstan_downloads-prophet",
+  rats = "rats_data-rats_model",
+  radon = "radon_mn-radon_hierarchical_intercept_centered",
+  election88 = "election88-election88_full",
+  butterfly = "butterfly-multi_occupancy",
+  birds = "GLMM_data-GLMM1_model",
+  drivers = "uk_drivers-state_space_stochastic_level_stochastic_seasonal",
+  capture = "Mh_data-Mh_model",
+  science = "science_irt-grsm_latent_reg_irt",
+  three_men = "three_men3-ldaK2",
+  timss = "timssAusTwn_irt-gpcm_latent_reg_irt"
+)
+
+# folder: a checkout of posteriordb.
+posteriordb_target <- function(folder, name) {
+  path <- function(...) {
+    file <- file.path(folder, "posterior_database", ...)
+    if (!file.exists(file)) stop("There is no file ", file, ".")
+    file
+  }
+  about <- jsonlite::fromJSON(path("posteriors", paste0(name, ".json")))
+  zip <- path("data", "data", paste0(about$data_name, ".json.zip"))
+  data <- jsonlite::fromJSON(utils::unzip(zip, exdir = tempfile()))
+  target_stan(path("models", "stan", paste0(about$model_name, ".stan")), data)
+}
+
+# A target; or where it cannot be made, NULL, and a message why.
+make_target <- function(problems, problem) {
+  tryCatch(problems[[problem]](), error = function(e) {
+    message(problem, " is left out: ", conditionMessage(e))
+  })
+}
+
+# Their log evidences: two exact, that of Brownian by quadrature, those of Sonar and Pines
+# as in the README; and of posteriordb's the median of the fits by the defaults.
+paper_truths <- function() {
+  truths <- c(funnel = 0, brownian = 1.18775, sonar = -108.357, pines = 501.8)
+  fits <- read_results("posteriordb")
+  if (is.null(fits)) {
+    return(truths)
+  }
+  fits <- fits[fits$method %in% "defaults" & is.finite(fits$log_z), ]
+  fits <- fits[!fits$problem %in% names(truths), ]
+  c(truths, tapply(fits$log_z, fits$problem, median))
+}
+
+paper_kernels <- list(lmc = kernel_lmc(), klmc = kernel_klmc())
+
+# tables that grow ---------------------------------------------------------------
+
+results_file <- function(name) file.path("bench", "results", paste0(name, ".csv"))
+
+# NULL where there is none yet.
+read_results <- function(name) {
+  if (file.exists(results_file(name))) utils::read.csv(results_file(name))
+}
+
+# Adds rows, with the date and the last commit of the checkout that changed the package.
+append_results <- function(rows, name) {
+  double <- vapply(rows, is.double, TRUE)
+  rows[double] <- lapply(rows[double], signif, 6)
+  commit <- system2("git", c("log", "-1", "--format=%h", "--", "R", "src"), stdout = TRUE)
+  rows <- cbind(rows, commit = commit, date = format(Sys.Date()))
+  file <- results_file(name)
+  is_new <- !file.exists(file)
+  utils::write.table(
+    rows, file,
+    append = !is_new, col.names = is_new, row.names = FALSE, sep = ",", qmethod = "double"
+  )
+}
+
+# The jobs (a data frame, a row a job) whose rows are not in the table: a row of the
+# table belongs to the job with which it agrees in all columns of `jobs`.
+jobs_to_do <- function(jobs, name) {
+  done <- read_results(name)
+  key <- function(rows) do.call(paste, c(lapply(rows[names(jobs)], plain), sep = "|"))
+  if (is.null(done)) jobs else jobs[!key(jobs) %in% key(done), , drop = FALSE]
+}
+
+# Numbers as the table has them.
+plain <- function(x) {
+  if (is.numeric(x)) trimws(formatC(x, digits = 6, format = "g")) else x
+}
+
+# Runs what is left of the jobs, those that differ in nothing but the seed side by side:
+# f(job) returns a data frame, whose rows begin with the columns of the job.
+run_jobs <- function(jobs, name, f) {
+  todo <- jobs_to_do(jobs, name)
+  cells <- do.call(paste, todo[setdiff(names(todo), "seed")])
+  cells <- split(todo, factor(cells, unique(cells)))
+  started <- proc.time()[["elapsed"]]
+  for (i in seq_along(cells)) {
+    rows <- parallel::mclapply(
+      split(cells[[i]], seq_len(nrow(cells[[i]]))), f,
+      mc.cores = getOption("mc.cores", 1L)
+    )
+    append_results(do.call(rbind, unname(rows)), name)
+    minutes <- (proc.time()[["elapsed"]] - started) / 60
+    message(sprintf(
+      "%s: %d of %d (%s); %.1f minutes, about %.0f left",
+      name, i, length(cells), names(cells)[i], minutes, minutes / i * (length(cells) - i)
+    ))
+  }
+}
+
+# The value of an expression without the warning of fits that are not to be trusted; or
+# `otherwise`, where all particles have died.
+unless_dead <- function(expr, otherwise) {
+  tryCatch(
+    withCallingHandlers(
+      expr,
+      autosmc_warning_unreliable = function(w) tryInvokeRestart("muffleWarning")
+    ),
+    autosmc_error_degenerate = function(e) otherwise
+  )
+}
