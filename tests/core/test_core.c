@@ -98,6 +98,7 @@ int main(void) {
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   test_rng();
   test_vecmath();
+  test_product();
   test_resample();
   test_minimize();
   test_state();
