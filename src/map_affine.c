@@ -5,11 +5,6 @@
 
 enum { MEAN, SD, CHOL };
 
-typedef struct affine {
-  double log_determinant; /* of L */
-  double *scratch;        /* of a product; only where L is triangular */
-} affine;
-
 static const double *parameter(const smc_map *map, int i) {
   return map->parameters[i].x;
 }
@@ -38,28 +33,29 @@ static smc_matrix factor(const smc_map *map, bool transposed) {
 }
 
 static void layout(smc_map *map, smc_arena *arena) {
-  affine *work = smc_take(arena, 1, 1, sizeof *work);
-  affine full = {.log_determinant = 0.0};
-  if (parameter(map, CHOL)) {
-    smc_matrix l = factor(map, false);
-    full.scratch = smc_take(arena, smc_product_scratch(&l), 1, sizeof(double));
-  }
+  double *log_determinant = smc_take_doubles(arena, 1, 1);
   if (!arena->base)
     return;
+  *log_determinant = 0.0;
   for (int i = 0; i < map->d; i++)
-    full.log_determinant += log(diagonal(map, i));
-  *work = full;
-  map->work = work;
+    *log_determinant += log(diagonal(map, i));
+  map->work = log_determinant;
+}
+
+/* That of a product. */
+static size_t scratch_size(const smc_map *map) {
+  smc_matrix l = factor(map, false);
+  return parameter(map, CHOL) ? smc_product_scratch(&l) : 0;
 }
 
 /* the map ----------------------------------------------------------------- */
 
-static void forward(const smc_map *map, int n, const double *from, double *to) {
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
   const double *mean = parameter(map, MEAN), *sd = parameter(map, SD);
   if (!sd) {
-    const affine *work = map->work;
     smc_matrix l = factor(map, false);
-    smc_multiply(&l, n, from, work->scratch, to);
+    smc_multiply(&l, n, from, scratch, to);
   }
   for (int k = 0; k < n; k++, from += map->d, to += map->d)
     for (int i = 0; i < map->d; i++)
@@ -67,12 +63,12 @@ static void forward(const smc_map *map, int n, const double *from, double *to) {
 }
 
 /* grad <- L' grad, for n columns. */
-static void scale_gradients(const smc_map *map, int n, double *grad) {
+static void scale_gradients(const smc_map *map, int n, double *grad,
+                            double *scratch) {
   const double *sd = parameter(map, SD);
   if (!sd) {
-    const affine *work = map->work;
     smc_matrix l = factor(map, true);
-    smc_multiply(&l, n, grad, work->scratch, grad);
+    smc_multiply(&l, n, grad, scratch, grad);
     return;
   }
   for (int k = 0; k < n; k++, grad += map->d)
@@ -81,13 +77,13 @@ static void scale_gradients(const smc_map *map, int n, double *grad) {
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad) {
-  const affine *work = map->work;
+                      double *logp, double *grad, double *scratch) {
+  const double *log_determinant = map->work;
   (void)from;
   for (int k = 0; k < n; k++)
-    logp[k] += work->log_determinant;
+    logp[k] += *log_determinant;
   if (grad)
-    scale_gradients(map, n, grad);
+    scale_gradients(map, n, grad, scratch);
 }
 
 const smc_map_kind smc_map_affine = {
@@ -95,6 +91,7 @@ const smc_map_kind smc_map_affine = {
     .names = {"mean", "sd", "chol"},
     .is_valid = is_valid,
     .layout = layout,
+    .scratch = scratch_size,
     .forward = forward,
     .pull_back = pull_back,
 };

@@ -418,9 +418,9 @@ typedef struct evaluation {
 /* Scratch for n points, in R's memory. */
 static void lay_out_chain(smc_chain *chain, int n) {
   smc_arena arena = {.base = NULL};
-  smc_chain_layout(chain, &arena, n);
+  smc_chain_layout(chain, &arena, n, 1);
   arena = (smc_arena){.base = R_alloc(arena.used, 1)};
-  smc_chain_layout(chain, &arena, n);
+  smc_chain_layout(chain, &arena, n, 1);
 }
 
 /* The images of n points, d x n. The target never sees one that is not finite:
