@@ -78,8 +78,7 @@
 #'   Such a routine neither calls R nor writes to variables that calls share. It may write
 #'   to its context all the same: `init` is called, on the main thread, once for each thread,
 #'   and no two calls at a time are given the same context. The results are the same for any number
-#'   of threads, if the result for a point does not depend on the points beside it. Without OpenMP, and in
-#'   a process that was forked, such as those of [parallel::mclapply()], there is one thread.
+#'   of threads, if the result for a point does not depend on the points beside it.
 #' @section Errors: Of class `autosmc_error_input` when a library or a routine is
 #'   not found. In a run, of class `autosmc_error_target` when the routine
 #'   returns something other than 0 (the code and the step are in the message)

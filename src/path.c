@@ -11,8 +11,8 @@ void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
     path->n_threads = 1;
   smc_chain_layout(&path->chain, arena, n, path->n_threads);
   path->log_q = smc_take_doubles(arena, 1, n);
-  path->results =
-      smc_take(arena, (size_t)smc_n_blocks(n), 1, sizeof *path->results);
+  path->results = smc_take(arena, (size_t)smc_most_blocks(path->n_threads, n),
+                           1, sizeof *path->results);
 }
 
 /* draws ------------------------------------------------------------------- */
@@ -23,11 +23,10 @@ typedef struct drawing {
   double *z;
 } drawing;
 
-static void draw_block(void *context, int thread, int first, int n) {
+static void draw_block(void *context, const smc_work *work) {
   const drawing *drawing = context;
-  (void)thread;
-  smc_normal_matrix(drawing->stream, drawing->d, first, n,
-                    drawing->z + smc_size(drawing->d, first));
+  smc_normal_matrix(drawing->stream, drawing->d, work->first, work->n,
+                    drawing->z + smc_size(drawing->d, work->first));
 }
 
 void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,
@@ -185,25 +184,25 @@ static int leave(const evaluation *e, const part *p) {
   return n_impossible;
 }
 
-static void enter_block(void *context, int thread, int first, int n) {
+static void enter_block(void *context, const smc_work *work) {
   const evaluation *e = context;
-  part p = part_of(e, thread, first, n);
+  part p = part_of(e, work->thread, work->first, work->n);
   enter(e, &p);
 }
 
-static void leave_block(void *context, int thread, int first, int n) {
+static void leave_block(void *context, const smc_work *work) {
   const evaluation *e = context;
-  part p = part_of(e, thread, first, n);
-  e->path->results[first / SMC_BLOCK].n_impossible = leave(e, &p);
+  part p = part_of(e, work->thread, work->first, work->n);
+  e->path->results[work->index].n_impossible = leave(e, &p);
 }
 
 /* All of it, on the block's thread. */
-static void evaluate_block(void *context, int thread, int first, int n) {
+static void evaluate_block(void *context, const smc_work *work) {
   const evaluation *e = context;
-  smc_block_result *result = &e->path->results[first / SMC_BLOCK];
-  part p = part_of(e, thread, first, n);
+  smc_block_result *result = &e->path->results[work->index];
+  part p = part_of(e, work->thread, work->first, work->n);
   enter(e, &p);
-  result->failure = call(e, &p, e->path->contexts[thread]);
+  result->failure = call(e, &p, e->path->contexts[work->thread]);
   if (!result->failure)
     result->n_impossible = leave(e, &p);
 }
@@ -211,7 +210,7 @@ static void evaluate_block(void *context, int thread, int first, int n) {
 /* The code of the first block that failed, which does not depend on which came
  * first in time; or 0. */
 static int first_failure(const smc_path *path, int n) {
-  for (int b = 0; b < smc_n_blocks(n); b++)
+  for (int b = 0; b < smc_n_blocks(path->n_threads, n); b++)
     if (path->results[b].failure)
       return path->results[b].failure;
   return 0;
@@ -243,7 +242,7 @@ int smc_path_evaluate(smc_path *path, const smc_cloud *cloud, bool gradients,
   path->failure = in_blocks ? evaluate_blocks(&e) : evaluate_together(&e);
   if (path->failure)
     return 1;
-  for (int b = 0; b < smc_n_blocks(cloud->n); b++)
+  for (int b = 0; b < smc_n_blocks(path->n_threads, cloud->n); b++)
     path->n_impossible += path->results[b].n_impossible;
   return 0;
 }
