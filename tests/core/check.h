@@ -71,5 +71,6 @@ void test_path(void);
 void test_kernels(void);
 void test_tuner(void);
 void test_smc(void);
+void test_parallel(void);
 
 #endif
