@@ -218,10 +218,11 @@ static int first_failure(const smc_path *path, int n) {
 
 /* With the target called on the main thread, for all points. */
 static int evaluate_together(evaluation *e) {
-  int n = e->cloud->n, n_threads = e->path->n_threads;
+  const smc_path *path = e->path;
+  int n = e->cloud->n, n_threads = path->n_threads;
   part all = part_of(e, 0, 0, n);
   smc_for_blocks(n_threads, n, enter_block, e);
-  int failure = call(e, &all, e->path->data);
+  int failure = call(e, &all, path->contexts ? path->contexts[0] : path->data);
   if (!failure)
     smc_for_blocks(n_threads, n, leave_block, e);
   return failure;
