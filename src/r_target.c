@@ -58,6 +58,42 @@ static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
   UNPROTECT(4);
 }
 
+/* A number, or a vector of them, without a class of its own. */
+static int is_plain(SEXP value, int length) {
+  return (TYPEOF(value) == REALSXP || TYPEOF(value) == INTSXP) &&
+         !Rf_isObject(value) && XLENGTH(value) == length;
+}
+
+static double number_at(SEXP value, int i) {
+  if (TYPEOF(value) == REALSXP)
+    return REAL(value)[i];
+  return INTEGER(value)[i] == NA_INTEGER ? NA_REAL : INTEGER(value)[i];
+}
+
+/* What a function of one point has returned at each, a list, as the rows of a
+ * matrix of doubles; NULL where one of the values is not plain. */
+SEXP r_bind_points(SEXP values, SEXP n_columns) {
+  int n = Rf_length(values), d = Rf_asInteger(n_columns);
+  for (int k = 0; k < n; k++)
+    if (!is_plain(VECTOR_ELT(values, k), d))
+      return R_NilValue;
+  SEXP matrix = PROTECT(Rf_allocMatrix(REALSXP, n, d));
+  for (int k = 0; k < n; k++)
+    for (int i = 0; i < d; i++)
+      REAL(matrix)[k + (R_xlen_t)n * i] = number_at(VECTOR_ELT(values, k), i);
+  UNPROTECT(1);
+  return matrix;
+}
+
+/* Whether one of the values, a list, has an attribute "gradient". */
+SEXP r_carries_gradient(SEXP values) {
+  SEXP name = Rf_install("gradient");
+  for (R_xlen_t k = 0; k < XLENGTH(values); k++)
+    if (Rf_getAttrib(VECTOR_ELT(values, k), name) != R_NilValue)
+      return Rf_ScalarLogical(1);
+  return Rf_ScalarLogical(0);
+}
+
 /* evaluation -------------------------------------------------------------- */
 
 int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
