@@ -109,7 +109,8 @@ core_config <- function(sampler, path, tuner, key) {
     resampling = sampler$resampling,
     ess_threshold = sampler$ess_threshold,
     seed = sampler$seed,
-    run = key
+    run = key,
+    threads = n_threads()
   )
   c(config, interface_reference(sampler, sampler$evaluators$reference, key))
 }

@@ -42,6 +42,7 @@ new_sampler <- function(target, options) {
     started = proc.time()[["elapsed"]]
   )
   complete_tuner(sampler)
+  n_threads() # a wrong option is told at once
   sampler$evaluators <- interface_of_run(sampler)
   sampler$checkpoint <- open_checkpoint(options$checkpoint)
   # the last, so that an error draws nothing

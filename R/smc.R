@@ -285,7 +285,7 @@
 #'   `n_subsample` for each evaluation of its objective. The bridge evaluates the log density
 #'   once for every draw of the islands, without a gradient.
 #' @section Reproducibility: The same seed gives the same fit on the same machine, but for
-#'   the time it took (`seconds`), with any number of processes. With another BLAS or
+#'   the time it took (`seconds`), with any number of processes and threads. With another BLAS or
 #'   processor the last bits of matrix products differ. They grow on the way, so that the
 #'   fit is another one of the same quality; `fit$session` says what it was made with.
 #'   `smc_run()` with the schedule, the reference, the kernel, the number of islands and the
@@ -327,6 +327,12 @@
 #'   are those of a single process. So are those of the runs that tune, where the points of an
 #'   evaluation are spread over the workers: for a target that is a function of one point, as
 #'   soon as its batches take more than a tenth of a second. See `vignette("large")`.
+#'
+#'   `options(autosmc.threads = 2)`, say, lets each run work on two threads, without other
+#'   processes; workers of future have an option of their own. Compiled targets that may be called
+#'   from several threads gain the most: the built-in ones, and those of [target_native()] with
+#'   `thread_safe = TRUE`. R functions are called on R's own thread. The results are those of
+#'   one thread.
 #' @section Errors: All have the class `autosmc_error` and one of
 #'
 #' * `autosmc_error_input`: an argument is not what it should be.

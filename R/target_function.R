@@ -194,7 +194,6 @@ sum_evaluator <- function(terms) {
 # The log densities, and the gradients if the values carry them.
 density_caller <- function(term) {
   f <- term$log_density
-  d <- term$dim
   all_points <- function(x) {
     colnames(x) <- term$names
     value <- at_all_points(f, x, "{.arg {arg}}", term$arg)
@@ -205,21 +204,9 @@ density_caller <- function(term) {
     list(log_density = check_log_density(value, x, term$arg), gradient = gradient)
   }
   one_by_one <- function(x) {
-    log_density <- double(nrow(x))
-    gradients <- NULL
-    for (i in seq_len(nrow(x))) {
-      at <- point(x, i, term$names)
-      value <- f(at)
-      log_density[i] <- check_log_density(value, at, term$arg)
-      gradient <- attr(value, "gradient", exact = TRUE)
-      if (!is.null(gradient)) {
-        if (is.null(gradients)) {
-          gradients <- matrix(NaN, nrow(x), d)
-        }
-        gradients[i, ] <- check_gradient_value(gradient, at, term$arg)
-      }
-    }
-    list(log_density = log_density, gradient = gradients)
+    values <- at_each_point(f, x, term$names)
+    log_density <- bind_points(values, 1L, x, term, check_log_density)
+    list(log_density = as.vector(log_density), gradient = bind_carried(values, x, term))
   }
   if (term$vectorized) all_points else one_by_one
 }
@@ -234,11 +221,8 @@ slope_caller <- function(term) {
     check_gradient_value(value, x, term$arg)
   }
   one_by_one <- function(x, carried) {
-    for (i in seq_len(nrow(x))) {
-      at <- point(x, i, term$names)
-      x[i, ] <- check_gradient_value(f(at), at, term$arg)
-    }
-    x
+    values <- at_each_point(f, x, term$names)
+    bind_points(values, term$dim, x, term, check_gradient_value)
   }
   if (is.null(f)) {
     function(x, carried) carried
@@ -249,10 +233,47 @@ slope_caller <- function(term) {
   }
 }
 
+# A list of the values of f at the rows of x.
+at_each_point <- function(f, x, names) {
+  values <- vector("list", nrow(x))
+  for (i in seq_along(values)) {
+    at <- x[i, ]
+    names(at) <- names
+    value <- f(at)
+    if (!is.null(value)) {
+      values[[i]] <- value
+    }
+  }
+  values
+}
+
+# The values at the rows of x as the rows of a matrix. They are checked all at once in compiled
+# code, and one after another where one of them is not what they mostly are, plain numbers.
+bind_points <- function(values, n_columns, x, term, check) {
+  bound <- .Call(r_bind_points, values, n_columns)
+  if (is.null(bound)) {
+    checked <- lapply(seq_along(values), function(i) {
+      check(values[[i]], point(x, i, term$names), term$arg)
+    })
+    bound <- .Call(r_bind_points, checked, n_columns)
+  }
+  bound
+}
+
 point <- function(x, i, names) {
   row <- x[i, ]
   names(row) <- names
   row
+}
+
+# The gradients that some of the values carry, NaN for the others; NULL where none does.
+bind_carried <- function(values, x, term) {
+  if (!.Call(r_carries_gradient, values)) {
+    return(NULL)
+  }
+  gradients <- lapply(values, attr, "gradient", exact = TRUE)
+  gradients[lengths(gradients) == 0] <- list(rep(NaN, term$dim))
+  bind_points(gradients, term$dim, x, term, check_gradient_value)
 }
 
 # f(x). A function that takes all points must take a single one too. One that fails there

@@ -25,6 +25,8 @@
 #'   for `x1`, `x2`, ....
 #' @param lower,upper bounds of the variables, as in [target_function()]: the
 #'   routine sees points strictly inside of them.
+#' @param thread_safe whether the routine may be called from several threads at once (TRUE or
+#'   FALSE). See the section Threads.
 #' @return A target: an object of class `smc_target`.
 #' @section The C file: This one, `normal.c`, is complete: independent normals
 #'   around means that are handed over from R.
@@ -67,8 +69,16 @@
 #'   registers the routine with `R_registerRoutines()`.
 #'
 #'   A context that is allocated with `malloc()` in `init` is freed by the
-#'   second routine of `init`; one from `R_alloc()` frees itself. Routines are called on R's main thread
-#'   and may call R, and `Rf_error()` too.
+#'   second routine of `init`; one from `R_alloc()` frees itself. Routines are called on R's main
+#'   thread and may call R, and `Rf_error()` too, unless the target is `thread_safe`.
+#' @section Threads: With `options(autosmc.threads = 2)`, say, a run works on two threads: they
+#'   draw random numbers, transform particles and weigh them, each thread those of one block of
+#'   particles after another. A routine is called on the main thread, for all points at once, unless
+#'   `thread_safe = TRUE` says that it may be called for several blocks at once, on any thread.
+#'   Such a routine neither calls R nor writes to variables that calls share. It may write
+#'   to its context all the same: `init` is called, on the main thread, once for each thread,
+#'   and no two calls at a time are given the same context. The results are the same for any number
+#'   of threads, if the result for a point does not depend on the points beside it.
 #' @section Errors: Of class `autosmc_error_input` when a library or a routine is
 #'   not found. In a run, of class `autosmc_error_target` when the routine
 #'   returns something other than 0 (the code and the step are in the message)
@@ -88,7 +98,8 @@ target_native <- function(
   data = NULL,
   names = NULL,
   lower = -Inf,
-  upper = Inf
+  upper = Inf,
+  thread_safe = FALSE
 ) {
   check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) {
@@ -109,6 +120,7 @@ target_native <- function(
     abort("{.arg dim} is missing: it must be a positive whole number.", "input")
   }
   dim <- check_count(dim, "dim")
+  check_flag(thread_safe, "thread_safe")
   if (is.null(init) && !is.null(data)) {
     abort("{.arg data} needs {.arg init}, the routine that it is for.", "input")
   }
@@ -120,6 +132,7 @@ target_native <- function(
     dll = dll,
     path = getLoadedDLLs()[[dll]][["path"]],
     data = data,
+    thread_safe = thread_safe,
     lower = lower,
     upper = upper,
     class = "smc_target_native"
@@ -137,7 +150,8 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
     dim = dim,
     init = if (!is.null(data)) paste0(routine, "_init"),
     data = data,
-    names = names
+    names = names,
+    thread_safe = TRUE
   )
   target$label <- label
   target
@@ -146,7 +160,7 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
 #' @export
 target_interface.smc_target_native <- function(target) {
   c(
-    unclass(target)[c("dim", "data", "routines", "dll", "path")],
+    unclass(target)[c("dim", "data", "thread_safe", "routines", "dll", "path")],
     interface_bounds(target)
   )
 }

@@ -167,7 +167,7 @@ target_sonar <- function() {
 #'
 #' Making the target takes one Cholesky factorisation of a `d x d` matrix (about a second
 #' for 1600 cells with R's own BLAS), and every evaluation two products with a triangular
-#' matrix of that size: an optimised BLAS makes a great difference here.
+#' matrix of that size. These are the package's own, and do not depend on the BLAS.
 #'
 #' @param side (positive integer) The number of cells along a side of the square.
 #'

@@ -16,6 +16,21 @@ smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities,
   return cloud;
 }
 
+static double *column(double *matrix, int rows, int k) {
+  return matrix ? matrix + smc_size(rows, k) : NULL;
+}
+
+smc_cloud smc_cloud_part(const smc_cloud *cloud, int first, int n) {
+  return (smc_cloud){.d = cloud->d,
+                     .n = n,
+                     .x = column(cloud->x, cloud->d, first),
+                     .v = column(cloud->v, cloud->d, first),
+                     .grad_p = column(cloud->grad_p, cloud->d, first),
+                     .grad_q = column(cloud->grad_q, cloud->d, first),
+                     .log_p = cloud->log_p + first,
+                     .log_q = cloud->log_q + first};
+}
+
 /* Column index[k] of `from` becomes column k of `to`; nothing where a kernel
  * has no such matrix. */
 static void gather_columns(int rows, int n, const double *from,

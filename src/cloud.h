@@ -24,6 +24,9 @@ typedef struct smc_cloud {
 smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities,
                            bool gradients);
 
+/* The particles first, ..., first + n - 1, in the same memory. */
+smc_cloud smc_cloud_part(const smc_cloud *cloud, int first, int n);
+
 /* Copy the particles from[index[k]] to to[k], k = 0..to->n - 1, with all that
  * is kept beside them. The clouds must not share memory. */
 void smc_cloud_gather(const smc_cloud *from, const int *index, smc_cloud *to);

@@ -13,6 +13,8 @@ static const R_CallMethodDef call_methods[] = {
     {"r_smc_run", ROUTINE(r_smc_run), 3},
     {"r_evaluate", ROUTINE(r_evaluate), 3},
     {"r_change_scale", ROUTINE(r_change_scale), 3},
+    {"r_bind_points", ROUTINE(r_bind_points), 2},
+    {"r_carries_gradient", ROUTINE(r_carries_gradient), 1},
     {"r_bridgestan_describe", ROUTINE(r_bridgestan_describe), 1},
     {"r_bridgestan_outputs", ROUTINE(r_bridgestan_outputs), 3},
     {NULL, NULL, 0}};

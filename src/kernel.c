@@ -14,6 +14,36 @@ const smc_kernel *smc_find_kernel(const char *name) {
   return NULL;
 }
 
+/* a move ------------------------------------------------------------------ */
+
+typedef struct moving {
+  const smc_kernel *kernel;
+  const smc_move *m;
+} moving;
+
+static void propose(const void *context, int first, int n) {
+  const moving *moving = context;
+  for (int k = first; k < first + n; k++)
+    moving->kernel->propose(moving->m, k);
+}
+
+static void weigh(const void *context, int first, int n) {
+  const moving *moving = context;
+  for (int k = first; k < first + n; k++)
+    moving->kernel->weigh(moving->m, k);
+}
+
+int smc_kernel_move(const smc_kernel *kernel, const smc_move *m) {
+  moving moving = {kernel, m};
+  smc_around around = {propose, weigh, &moving};
+  bool gradients = kernel->gradients;
+  if (kernel->needs_gradients)
+    gradients = kernel->needs_gradients(m);
+  return smc_path_evaluate(m->path, m->to, gradients, &around);
+}
+
+/* ------------------------------------------------------------------------- */
+
 double smc_divergence(const smc_move *m) {
   double sum = 0.0;
   int n = 0;

@@ -73,10 +73,14 @@ typedef struct smc_kernel {
                      that it parts duplicates and the tuner sees particles of
                      level t                                               */
 
-  /* Move the cloud: fills `to` and log_g with one evaluation of the target a
-   * particle, and is a pure function of what it is given, so that the tuner
-   * calls the very same one. Returns 0, or 1 when the target failed. */
-  int (*move)(const smc_move *m);
+  /* The two halves of a move of particle k, before and after it is evaluated:
+   * where it goes, and what it weighs. Pure functions of what they are given,
+   * on any thread, for several particles at once. */
+  void (*propose)(const smc_move *m, int k);
+  void (*weigh)(const smc_move *m, int k);
+
+  /* Whether this move needs the gradients at `to`. NULL: as all do. */
+  bool (*needs_gradients)(const smc_move *m);
 
   /* What the tuner minimises, of a trial that has been moved; may be NaN. */
   double (*objective)(const smc_move *m);
@@ -89,6 +93,11 @@ extern const smc_kernel smc_kernel_rwmh;
 
 /* The kernel of that name; NULL when there is none. */
 const smc_kernel *smc_find_kernel(const char *name);
+
+/* Move the cloud: fills `to` and log_g with one evaluation of the target a
+ * particle, and is a pure function of what it is given, so that the tuner
+ * calls the very same one. Returns 0, or 1 when the target failed. */
+int smc_kernel_move(const smc_kernel *kernel, const smc_move *m);
 
 /* The incremental divergence but for a constant: minus the mean of log_g. What
  * starts where the target is impossible, as draws from the reference may, is

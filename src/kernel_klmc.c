@@ -56,27 +56,23 @@ static double log_joint(const smc_cloud *cloud, int k, double lambda,
          0.5 * smc_sum_of_squares(d, v + smc_size(d, k));
 }
 
-static int move(const smc_move *m) {
-  int n = m->from->n;
-  for (int k = 0; k < n; k++) {
-    refresh(m, k);
-    m->log_g[k] = -log_joint(m->from, k, m->previous.lambda, m->to->v);
-    kick(m, m->from, k);
-    drift(m, k);
-  }
-  if (smc_path_evaluate(m->path, m->to, true))
-    return 1;
-  for (int k = 0; k < n; k++) {
-    kick(m, m->to, k);
-    m->log_g[k] += log_joint(m->to, k, m->current.lambda, m->to->v);
-  }
-  return 0;
+static void propose(const smc_move *m, int k) {
+  refresh(m, k);
+  m->log_g[k] = -log_joint(m->from, k, m->previous.lambda, m->to->v);
+  kick(m, m->from, k);
+  drift(m, k);
+}
+
+static void weigh(const smc_move *m, int k) {
+  kick(m, m->to, k);
+  m->log_g[k] += log_joint(m->to, k, m->current.lambda, m->to->v);
 }
 
 const smc_kernel smc_kernel_klmc = {
     .name = "klmc",
     .gradients = true,
     .refreshes = true,
-    .move = move,
+    .propose = propose,
+    .weigh = weigh,
     .objective = smc_divergence,
 };

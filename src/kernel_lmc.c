@@ -40,20 +40,23 @@ static double log_increment(const smc_move *m, int k) {
   return after - before + log_backward - log_forward(m, k);
 }
 
-static int move(const smc_move *m) {
-  bool gradients = !m->trial || !backward_is_reference(m);
-  for (int k = 0; k < m->from->n; k++)
-    smc_langevin_propose(m->from, k, m->current, m->noise, m->to->x);
-  if (smc_path_evaluate(m->path, m->to, gradients))
-    return 1;
-  for (int k = 0; k < m->from->n; k++)
-    m->log_g[k] = log_increment(m, k);
-  return 0;
+static void propose(const smc_move *m, int k) {
+  smc_langevin_propose(m->from, k, m->current, m->noise, m->to->x);
+}
+
+static void weigh(const smc_move *m, int k) {
+  m->log_g[k] = log_increment(m, k);
+}
+
+static bool needs_gradients(const smc_move *m) {
+  return !m->trial || !backward_is_reference(m);
 }
 
 const smc_kernel smc_kernel_lmc = {
     .name = "lmc",
     .gradients = true,
-    .move = move,
+    .propose = propose,
+    .weigh = weigh,
+    .needs_gradients = needs_gradients,
     .objective = smc_divergence,
 };

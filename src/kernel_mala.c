@@ -11,20 +11,19 @@ static double log_ratio(const smc_move *m, int k) {
          smc_langevin_log_density(m->from, k, level, m->to->x);
 }
 
-static int move(const smc_move *m) {
-  for (int k = 0; k < m->from->n; k++)
-    smc_langevin_propose(m->from, k, m->current, m->noise, m->to->x);
-  if (smc_path_evaluate(m->path, m->to, true))
-    return 1;
-  for (int k = 0; k < m->from->n; k++)
-    smc_accept_reject(m, k, log_ratio(m, k));
-  return 0;
+static void propose(const smc_move *m, int k) {
+  smc_langevin_propose(m->from, k, m->current, m->noise, m->to->x);
+}
+
+static void weigh(const smc_move *m, int k) {
+  smc_accept_reject(m, k, log_ratio(m, k));
 }
 
 const smc_kernel smc_kernel_mala = {
     .name = "mala",
     .gradients = true,
     .adjusted = true,
-    .move = move,
+    .propose = propose,
+    .weigh = weigh,
     .objective = smc_metropolis_objective,
 };

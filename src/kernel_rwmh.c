@@ -3,28 +3,23 @@
 #include "metropolis.h"
 #include "vecmath.h"
 
-static void propose(const smc_move *m) {
+static void propose(const smc_move *m, int k) {
   double scale = sqrt(m->current.step_size);
-  size_t dn = smc_size(m->from->d, m->from->n);
-  for (size_t j = 0; j < dn; j++)
+  size_t first = smc_size(m->from->d, k), end = first + (size_t)m->from->d;
+  for (size_t j = first; j < end; j++)
     m->to->x[j] = m->from->x[j] + scale * m->noise[j];
 }
 
-static int move(const smc_move *m) {
+static void weigh(const smc_move *m, int k) {
   double lambda = m->current.lambda;
-  propose(m);
-  if (smc_path_evaluate(m->path, m->to, false))
-    return 1;
-  for (int k = 0; k < m->from->n; k++)
-    smc_accept_reject(m, k,
-                      smc_annealed(m->to, k, lambda) -
-                          smc_annealed(m->from, k, lambda));
-  return 0;
+  smc_accept_reject(
+      m, k, smc_annealed(m->to, k, lambda) - smc_annealed(m->from, k, lambda));
 }
 
 const smc_kernel smc_kernel_rwmh = {
     .name = "rwmh",
     .adjusted = true,
-    .move = move,
+    .propose = propose,
+    .weigh = weigh,
     .objective = smc_metropolis_objective,
 };

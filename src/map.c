@@ -18,29 +18,46 @@ const smc_map_kind *smc_find_map(const char *name) {
 
 /* chains ------------------------------------------------------------------ */
 
-void smc_chain_layout(smc_chain *chain, smc_arena *arena, int n) {
-  chain->images =
-      smc_take(arena, (size_t)chain->n_maps, 1, sizeof *chain->images);
+void smc_chain_layout(smc_chain *chain, smc_arena *arena, int n,
+                      int n_threads) {
+  size_t most = 0;
   for (int i = 0; i < chain->n_maps; i++) {
     smc_map *map = &chain->maps[i];
-    double *image = smc_take_doubles(arena, chain->d, n);
-    if (arena->base)
-      chain->images[i] = image;
+    size_t size = map->kind->scratch ? map->kind->scratch(map) : 0;
+    most = size > most ? size : most;
     if (map->kind->layout)
       map->kind->layout(map, arena);
   }
+  chain->images = smc_take(arena, smc_size(chain->d, chain->n_maps), (size_t)n,
+                           sizeof(double));
+  chain->capacity = n;
+  chain->scratch = smc_take(arena, most, (size_t)n_threads, sizeof(double));
+  chain->scratch_size = most;
+}
+
+smc_chain smc_chain_part(const smc_chain *chain, int first, int thread) {
+  smc_chain part = *chain;
+  part.images += smc_size(chain->d, first);
+  part.scratch += chain->scratch_size * (size_t)thread;
+  return part;
+}
+
+/* The points after map i. */
+static double *image(const smc_chain *chain, int i) {
+  return chain->images + smc_size(chain->d, chain->capacity) * (size_t)i;
 }
 
 const double *smc_chain_points(const smc_chain *chain, int n_maps,
                                const double *z) {
-  return n_maps == 0 ? z : chain->images[n_maps - 1];
+  return n_maps == 0 ? z : image(chain, n_maps - 1);
 }
 
 const double *smc_chain_forward(const smc_chain *chain, int n,
                                 const double *z) {
   for (int i = 0; i < chain->n_maps; i++) {
     const smc_map *map = &chain->maps[i];
-    map->kind->forward(map, n, smc_chain_points(chain, i, z), chain->images[i]);
+    map->kind->forward(map, n, smc_chain_points(chain, i, z), image(chain, i),
+                       chain->scratch);
   }
   return smc_chain_points(chain, chain->n_maps, z);
 }
@@ -50,13 +67,13 @@ void smc_chain_forward_one(const smc_chain *chain, int k, const double *z) {
   for (int i = 0; i < chain->n_maps; i++) {
     const smc_map *map = &chain->maps[i];
     map->kind->forward(map, 1, smc_chain_points(chain, i, z) + first,
-                       chain->images[i] + first);
+                       image(chain, i) + first, chain->scratch);
   }
 }
 
 bool smc_chain_is_finite(const smc_chain *chain, int k) {
   for (int i = 0; i < chain->n_maps; i++)
-    if (!smc_all_finite(chain->d, chain->images[i] + smc_size(chain->d, k)))
+    if (!smc_all_finite(chain->d, image(chain, i) + smc_size(chain->d, k)))
       return false;
   return true;
 }
@@ -73,6 +90,7 @@ void smc_chain_pull_back(const smc_chain *chain, int n, const double *z,
                          double *logp, double *grad) {
   for (int i = chain->n_maps - 1; i >= 0; i--) {
     const smc_map *map = &chain->maps[i];
-    map->kind->pull_back(map, n, smc_chain_points(chain, i, z), logp, grad);
+    map->kind->pull_back(map, n, smc_chain_points(chain, i, z), logp, grad,
+                         chain->scratch);
   }
 }

@@ -29,7 +29,8 @@ typedef struct smc_map {
   int d;                                     /* dimension                   */
   smc_values parameters[SMC_MAP_PARAMETERS]; /* in the order of kind->names;
                                                 the caller's               */
-  void *work;                                /* what layout() has taken     */
+  void *work;                                /* what layout() has taken,
+                                                constant from then on      */
 } smc_map;
 
 typedef struct smc_map_kind {
@@ -40,18 +41,22 @@ typedef struct smc_map_kind {
   /* Whether the parameters are there, of the right sizes, and make a map. */
   bool (*is_valid)(const smc_map *map);
 
-  /* Take work space, and fill in it what the parameters alone determine where
-   * there is memory: see arena.h. NULL when there is nothing to take. */
+  /* Take memory, and where there is any (see arena.h) fill in it what the
+   * parameters alone determine. NULL when there is nothing to take. */
   void (*layout)(smc_map *map, smc_arena *arena);
 
+  /* How many doubles of scratch each of these takes. NULL for none. */
+  size_t (*scratch)(const smc_map *map);
+
   /* to: out, the images of n points, both d x n; not in place. */
-  void (*forward)(const smc_map *map, int n, const double *from, double *to);
+  void (*forward)(const smc_map *map, int n, const double *from, double *to,
+                  double *scratch);
 
   /* Take log densities and gradients at the images of n points back to these:
    * logp gains the log Jacobian at `from`, grad (d x n, or NULL) becomes the
    * gradient of that. */
   void (*pull_back)(const smc_map *map, int n, const double *from, double *logp,
-                    double *grad);
+                    double *grad, double *scratch);
 } smc_map_kind;
 
 extern const smc_map_kind smc_map_tails;
@@ -74,12 +79,19 @@ typedef struct smc_chain {
   int d;
   int n_maps;      /* 0: x = z                                              */
   smc_map *maps;   /* in order from z to x; the caller's                    */
-  double **images; /* n_maps scratch matrices d x (largest n): the points
-                      after each map, of the last forward                   */
+  double *images;  /* d x capacity x n_maps: the points after each map, of
+                      the last forward                                      */
+  int capacity;    /* points that there is room for                         */
+  double *scratch; /* of the maps: scratch_size doubles for each thread     */
+  size_t scratch_size;
 } smc_chain;
 
-/* Work space and scratch for at most n points. */
-void smc_chain_layout(smc_chain *chain, smc_arena *arena, int n);
+/* Memory for at most n points, of which up to n_threads threads work on parts.
+ */
+void smc_chain_layout(smc_chain *chain, smc_arena *arena, int n, int n_threads);
+
+/* The same chain for the points from `first` on, with a thread's scratch. */
+smc_chain smc_chain_part(const smc_chain *chain, int first, int thread);
 
 /* The images x of n points z, d x n. They are z itself where there is no map,
  * else in scratch that is overwritten by the next call. */

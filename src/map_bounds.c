@@ -108,7 +108,9 @@ static void apply(variable_map *f, const smc_map *map, int n,
   }
 }
 
-static void forward(const smc_map *map, int n, const double *from, double *to) {
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
   apply(to_x, map, n, from, to);
 }
 
@@ -117,7 +119,8 @@ void smc_bounds_inverse(const smc_map *map, int n, const double *x, double *u) {
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad) {
+                      double *logp, double *grad, double *scratch) {
+  (void)scratch;
   for (int i = 0; i < map->d; i++) {
     double lower = map->parameters[LOWER].x[i];
     double upper = map->parameters[UPPER].x[i];

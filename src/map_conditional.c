@@ -98,7 +98,9 @@ static double scale_of(const smc_map *map, int j, const double *z) {
   return exp(combine(map, coefficients(map, SLOPE), j, z));
 }
 
-static void forward(const smc_map *map, int n, const double *from, double *to) {
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
   for (int k = 0; k < n; k++, from += map->d, to += map->d)
     for (int j = 0; j < map->d; j++)
       to[j] = scale_of(map, j, from) * placed(map, j, from);
@@ -131,7 +133,8 @@ static void pull_back_gradient(const smc_map *map, const double *z,
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad) {
+                      double *logp, double *grad, double *scratch) {
+  (void)scratch;
   for (int k = 0; k < n; k++, from += map->d) {
     for (int j = 0; j < map->d; j++)
       logp[k] += combine(map, coefficients(map, SLOPE), j, from);

@@ -50,7 +50,9 @@ static double log_share(const smc_map *map, int j, double at) {
   return below > 0.0 ? -below - log1p(exp(-below)) : -log1p(exp(below));
 }
 
-static void forward(const smc_map *map, int n, const double *from, double *to) {
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
   for (int i = 0; i < n; i++, from += map->d, to += map->d)
     for (int j = 0; j < map->d; j++) {
       double log_w = log_share(map, j, from[variable(map)]);
@@ -82,7 +84,8 @@ static double pull_back_one(const smc_map *map, const double *z, double *grad) {
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad) {
+                      double *logp, double *grad, double *scratch) {
+  (void)scratch;
   for (int i = 0; i < n; i++)
     logp[i] += pull_back_one(map, from + smc_size(map->d, i),
                              grad ? grad + smc_size(map->d, i) : NULL);

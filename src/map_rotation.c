@@ -35,13 +35,11 @@ static bool is_valid(const smc_map *map) {
 }
 
 /* Room for one gradient. */
-static void layout(smc_map *map, smc_arena *arena) {
-  double *work = smc_take_doubles(arena, map->d, 1);
-  if (arena->base)
-    map->work = work;
-}
+static size_t scratch_size(const smc_map *map) { return (size_t)map->d; }
 
-static void forward(const smc_map *map, int n, const double *from, double *to) {
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
   int d = map->d;
   memset(to, 0, smc_size(d, n) * sizeof(double));
   for (int k = 0; k < n; k++, from += d, to += d)
@@ -55,9 +53,9 @@ static void forward(const smc_map *map, int n, const double *from, double *to) {
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad) {
+                      double *logp, double *grad, double *scratch) {
   int d = map->d;
-  double *in_u = map->work;
+  double *in_u = scratch;
   (void)from;
   (void)logp;
   for (int k = 0; grad && k < n; k++, grad += d) {
@@ -71,7 +69,7 @@ const smc_map_kind smc_map_rotation = {
     .name = "rotation",
     .names = {"axes"},
     .is_valid = is_valid,
-    .layout = layout,
+    .scratch = scratch_size,
     .forward = forward,
     .pull_back = pull_back,
 };

@@ -25,7 +25,9 @@ static double angle(const smc_map *map, int j, double z) {
   return (asinh(z) + map->parameters[SKEW].x[j]) / map->parameters[TAIL].x[j];
 }
 
-static void forward(const smc_map *map, int n, const double *from, double *to) {
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
   const double *location = map->parameters[LOCATION].x;
   const double *scale = map->parameters[SCALE].x;
   for (int k = 0; k < n; k++, from += map->d, to += map->d)
@@ -34,7 +36,8 @@ static void forward(const smc_map *map, int n, const double *from, double *to) {
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad) {
+                      double *logp, double *grad, double *scratch) {
+  (void)scratch;
   const double *scale = map->parameters[SCALE].x;
   const double *tail = map->parameters[TAIL].x;
   for (int k = 0; k < n; k++, from += map->d)

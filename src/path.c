@@ -1,13 +1,38 @@
 #include "path.h"
 
+#include "parallel.h"
 #include "vecmath.h"
 
 #include <math.h>
 #include <string.h>
 
 void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
-  smc_chain_layout(&path->chain, arena, n);
+  if (path->n_threads < 1)
+    path->n_threads = 1;
+  smc_chain_layout(&path->chain, arena, n, path->n_threads);
   path->log_q = smc_take_doubles(arena, 1, n);
+  path->results = smc_take(arena, (size_t)smc_most_blocks(path->n_threads, n),
+                           1, sizeof *path->results);
+}
+
+/* draws ------------------------------------------------------------------- */
+
+typedef struct drawing {
+  const smc_stream *stream;
+  int d;
+  double *z;
+} drawing;
+
+static void draw_block(void *context, const smc_work *work) {
+  const drawing *drawing = context;
+  smc_normal_matrix(drawing->stream, drawing->d, work->first, work->n,
+                    drawing->z + smc_size(drawing->d, work->first));
+}
+
+void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,
+                      double *z) {
+  drawing all = {stream, path->d, z};
+  smc_for_blocks(path->n_threads, n, draw_block, &all);
 }
 
 void smc_path_sample(const smc_path *path, const uint32_t key[2],
@@ -15,7 +40,7 @@ void smc_path_sample(const smc_path *path, const uint32_t key[2],
   smc_stream stream = smc_substream(key, SMC_STAGE_VELOCITY, 0, 0);
   smc_reference_sample(&path->reference, key, cloud->d, cloud->n, cloud->x);
   if (cloud->v)
-    smc_normal_matrix(&stream, cloud->d, cloud->n, cloud->v);
+    smc_path_normals(path, &stream, cloud->n, cloud->v);
 }
 
 const double *smc_path_to_user(const smc_path *path, int n, const double *z) {
@@ -28,7 +53,7 @@ const double *smc_path_to_user(const smc_path *path, int n, const double *z) {
  * lost from the others. */
 enum { IN_PLACE = 0 };
 
-static void lose(smc_cloud *cloud, int k) {
+static void lose(const smc_cloud *cloud, int k) {
   memset(cloud->x + smc_size(cloud->d, k), 0,
          (size_t)cloud->d * sizeof(double));
   cloud->log_q[k] = -INFINITY;
@@ -36,7 +61,7 @@ static void lose(smc_cloud *cloud, int k) {
 
 /* A particle that is NaN, or so far out that a normal log density there
  * underflows, is lost. */
-static void reset_escaped(smc_cloud *cloud) {
+static void reset_escaped(const smc_cloud *cloud) {
   for (int k = 0; k < cloud->n; k++) {
     const double *x = cloud->x + smc_size(cloud->d, k);
     cloud->log_q[k] = IN_PLACE;
@@ -46,9 +71,9 @@ static void reset_escaped(smc_cloud *cloud) {
 }
 
 /* And so is one that a map has thrown beyond all numbers. */
-static void reset_overflowed(const smc_path *path, smc_cloud *cloud) {
+static void reset_overflowed(const smc_chain *chain, const smc_cloud *cloud) {
   for (int k = 0; k < cloud->n; k++)
-    if (smc_chain_reset_overflowed(&path->chain, k, cloud->x))
+    if (smc_chain_reset_overflowed(chain, k, cloud->x))
       lose(cloud, k);
 }
 
@@ -63,14 +88,14 @@ static void make_gradients_finite(int d, int n, double *grad) {
  * of what has none. */
 static bool is_possible(double log_density) { return fabs(log_density) < 1e15; }
 
-static double count_impossible(const smc_cloud *cloud) {
+static int count_impossible(const smc_cloud *cloud) {
   int count = 0;
   for (int k = 0; k < cloud->n; k++)
     count += !is_possible(cloud->log_p[k]);
   return count;
 }
 
-static void make_finite(smc_cloud *cloud, bool gradients) {
+static void make_finite(const smc_cloud *cloud, bool gradients) {
   for (int k = 0; k < cloud->n; k++)
     if (!is_possible(cloud->log_p[k]) || !is_possible(cloud->log_q[k]))
       cloud->log_p[k] = -INFINITY;
@@ -80,49 +105,145 @@ static void make_finite(smc_cloud *cloud, bool gradients) {
 
 /* evaluation -------------------------------------------------------------- */
 
-static int evaluate_target(smc_path *path, smc_cloud *cloud, const double *x,
-                           double *grad) {
-  path->n_evals += cloud->n;
-  int code = path->target(path->data, path->d, cloud->n, x, cloud->log_p, grad);
-  if (!code)
-    smc_chain_pull_back(&path->chain, cloud->n, cloud->x, cloud->log_p, grad);
+typedef struct evaluation {
+  smc_path *path;
+  const smc_cloud *cloud;
+  bool gradients;
+  const smc_around *around;
+} evaluation;
+
+/* Some of the particles, all or a block of them, with the chain and the scratch
+ * that are theirs. */
+typedef struct part {
+  int first;
+  smc_cloud cloud;
+  smc_chain chain;
+  double *log_q;
+  double *grad_p, *grad_q; /* NULL where gradients are not asked for */
+} part;
+
+static part part_of(const evaluation *e, int thread, int first, int n) {
+  smc_cloud cloud = smc_cloud_part(e->cloud, first, n);
+  return (part){.first = first,
+                .cloud = cloud,
+                .chain = smc_chain_part(&e->path->chain, first, thread),
+                .log_q = e->path->log_q + first,
+                .grad_p = e->gradients ? cloud.grad_p : NULL,
+                .grad_q = e->gradients ? cloud.grad_q : NULL};
+}
+
+/* From z to x. */
+static void enter(const evaluation *e, const part *p) {
+  if (e->around)
+    e->around->before(e->around->context, p->first, p->cloud.n);
+  reset_escaped(&p->cloud);
+  smc_chain_forward(&p->chain, p->cloud.n, p->cloud.x);
+  reset_overflowed(&p->chain, &p->cloud);
+}
+
+/* The densities at x, by the target and by a reference that is a callback too.
+ * Returns the code of the one that failed, or 0. */
+static int call(const evaluation *e, const part *p, void *data) {
+  const smc_path *path = e->path;
+  int n = p->cloud.n;
+  const double *x = smc_chain_points(&p->chain, p->chain.n_maps, p->cloud.x);
+  int code = path->target(data, path->d, n, x, p->cloud.log_p, p->grad_p);
+  if (!code && smc_reference_is_on_user_scale(&path->reference))
+    code = smc_reference_evaluate(&path->reference, path->d, n, x, p->log_q,
+                                  p->grad_q);
   return code;
 }
 
-/* Particles that are lost keep their mark. */
-static int evaluate_reference(smc_path *path, smc_cloud *cloud, const double *x,
-                              double *grad) {
-  const smc_reference *reference = &path->reference;
-  bool on_user_scale = smc_reference_is_on_user_scale(reference);
-  int n = cloud->n;
-  int code = smc_reference_evaluate(
-      reference, path->d, n, on_user_scale ? x : cloud->x, path->log_q, grad);
-  if (code)
-    return code;
-  if (on_user_scale) {
-    smc_chain_pull_back(&path->chain, n, cloud->x, path->log_q, grad);
-    if (grad)
-      make_gradients_finite(path->d, n, grad);
+/* The reference's density in the coordinates z. Particles that are lost keep
+ * their mark. */
+static void finish_reference(const evaluation *e, const part *p) {
+  const smc_reference *reference = &e->path->reference;
+  const smc_cloud *cloud = &p->cloud;
+  int d = cloud->d, n = cloud->n;
+  if (smc_reference_is_on_user_scale(reference)) {
+    smc_chain_pull_back(&p->chain, n, cloud->x, p->log_q, p->grad_q);
+    if (p->grad_q)
+      make_gradients_finite(d, n, p->grad_q);
+  } else {
+    smc_reference_evaluate(reference, d, n, cloud->x, p->log_q, p->grad_q);
   }
   for (int k = 0; k < n; k++)
     if (cloud->log_q[k] == IN_PLACE)
-      cloud->log_q[k] = isfinite(path->log_q[k]) ? path->log_q[k] : -INFINITY;
+      cloud->log_q[k] = isfinite(p->log_q[k]) ? p->log_q[k] : -INFINITY;
+}
+
+/* Back to z. Returns how many points had no finite log density. */
+static int leave(const evaluation *e, const part *p) {
+  smc_chain_pull_back(&p->chain, p->cloud.n, p->cloud.x, p->cloud.log_p,
+                      p->grad_p);
+  finish_reference(e, p);
+  int n_impossible = count_impossible(&p->cloud);
+  make_finite(&p->cloud, e->gradients);
+  if (e->around)
+    e->around->after(e->around->context, p->first, p->cloud.n);
+  return n_impossible;
+}
+
+static void enter_block(void *context, const smc_work *work) {
+  const evaluation *e = context;
+  part p = part_of(e, work->thread, work->first, work->n);
+  enter(e, &p);
+}
+
+static void leave_block(void *context, const smc_work *work) {
+  const evaluation *e = context;
+  part p = part_of(e, work->thread, work->first, work->n);
+  e->path->results[work->index].n_impossible = leave(e, &p);
+}
+
+/* All of it, on the block's thread. */
+static void evaluate_block(void *context, const smc_work *work) {
+  const evaluation *e = context;
+  smc_block_result *result = &e->path->results[work->index];
+  part p = part_of(e, work->thread, work->first, work->n);
+  enter(e, &p);
+  result->failure = call(e, &p, e->path->contexts[work->thread]);
+  if (!result->failure)
+    result->n_impossible = leave(e, &p);
+}
+
+/* The code of the first block that failed, which does not depend on which came
+ * first in time; or 0. */
+static int first_failure(const smc_path *path, int n) {
+  for (int b = 0; b < smc_n_blocks(path->n_threads, n); b++)
+    if (path->results[b].failure)
+      return path->results[b].failure;
   return 0;
 }
 
-int smc_path_evaluate(smc_path *path, smc_cloud *cloud, bool gradients) {
+/* With the target called on the main thread, for all points. */
+static int evaluate_together(evaluation *e) {
+  const smc_path *path = e->path;
+  int n = e->cloud->n, n_threads = path->n_threads;
+  part all = part_of(e, 0, 0, n);
+  smc_for_blocks(n_threads, n, enter_block, e);
+  int failure = call(e, &all, path->contexts ? path->contexts[0] : path->data);
+  if (!failure)
+    smc_for_blocks(n_threads, n, leave_block, e);
+  return failure;
+}
+
+static int evaluate_blocks(evaluation *e) {
+  smc_for_blocks(e->path->n_threads, e->cloud->n, evaluate_block, e);
+  return first_failure(e->path, e->cloud->n);
+}
+
+int smc_path_evaluate(smc_path *path, const smc_cloud *cloud, bool gradients,
+                      const smc_around *around) {
+  evaluation e = {path, cloud, gradients, around};
+  bool in_blocks =
+      path->contexts && !smc_reference_is_on_user_scale(&path->reference);
   smc_path_call_hook(path);
-  reset_escaped(cloud);
-  const double *x = smc_chain_forward(&path->chain, cloud->n, cloud->x);
-  reset_overflowed(path, cloud);
-  path->failure =
-      evaluate_target(path, cloud, x, gradients ? cloud->grad_p : NULL);
-  if (!path->failure)
-    path->failure =
-        evaluate_reference(path, cloud, x, gradients ? cloud->grad_q : NULL);
+  path->n_evals += cloud->n;
+  path->failure = in_blocks ? evaluate_blocks(&e) : evaluate_together(&e);
   if (path->failure)
     return 1;
-  path->n_impossible += count_impossible(cloud);
-  make_finite(cloud, gradients);
+  for (int b = 0; b < smc_n_blocks(path->n_threads, cloud->n); b++)
+    path->n_impossible += path->results[b].n_impossible;
   return 0;
 }

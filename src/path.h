@@ -11,19 +11,33 @@
 #include "cloud.h"
 #include "map.h"
 #include "reference.h"
+#include "rng.h"
 
 #include <autosmc.h>
 
+/* What came of the evaluation of one block of particles. */
+typedef struct smc_block_result {
+  int failure;      /* the return code of the target, when not 0            */
+  int n_impossible; /* points that had no finite log density                */
+} smc_block_result;
+
 typedef struct smc_path {
   autosmc_target_fn target;
-  void *data; /* context of the target; the caller's               */
-  int d;      /* dimension                                         */
+  void *data;      /* context of the target; the caller's               */
+  int d;           /* dimension                                         */
+  int n_threads;   /* that may work at once; 0 for one                  */
+  void **contexts; /* n_threads of them: the target may be called from
+                      as many threads at once, each with a context of
+                      its own, and is called block by block. NULL: it is
+                      called on the main thread, with all points and
+                      `data`                                          */
   smc_reference reference;
-  smc_chain chain;     /* of no maps, or of the dimension d             */
-  double *log_q;       /* scratch, (largest cloud)                      */
-  double n_evals;      /* evaluations of the target so far              */
-  double n_impossible; /* how many of them had no finite log density */
-  int failure;         /* the return code of a callback, when not 0     */
+  smc_chain chain;           /* of no maps, or of the dimension d             */
+  double *log_q;             /* scratch, (largest cloud)                      */
+  smc_block_result *results; /* scratch, of its blocks                  */
+  double n_evals;            /* evaluations of the target so far              */
+  double n_impossible;       /* how many of them had no finite log density */
+  int failure;               /* the return code of a callback, when not 0     */
 
   /* Called as a step begins, between its parts, and before every evaluation:
    * what surrounds the core may look around there, and leave by a long jump.
@@ -45,9 +59,22 @@ void smc_path_layout(smc_path *path, smc_arena *arena, int n);
 void smc_path_sample(const smc_path *path, const uint32_t key[2],
                      smc_cloud *cloud);
 
+/* z: out, d x n standard normals of a stream. */
+void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,
+                      double *z);
+
+/* What is done with the particles first, ..., first + n - 1 before they are
+ * evaluated, where cloud->x is to be filled, and afterwards. On any thread, for
+ * several blocks at once. */
+typedef struct smc_around {
+  void (*before)(const void *context, int first, int n);
+  void (*after)(const void *context, int first, int n);
+  const void *context;
+} smc_around;
+
 /* Fill the densities, and when asked the gradients, at cloud->x, with
- * cloud->n evaluations of the target in one call. Returns 0, or 1 when the
- * target or the reference failed (path->failure says how).
+ * cloud->n evaluations of the target. Returns 0, or 1 when the target or the
+ * reference failed (path->failure says how). around: NULL for nothing.
  *
  * What is not finite becomes harmless here: such a log density, or one so large
  * or so low that it would drown all others, becomes -Inf (that of the reference
@@ -56,7 +83,8 @@ void smc_path_sample(const smc_path *path, const uint32_t key[2],
  * normalised one). A particle whose own position has overflowed, in z or on the
  * way to x, is put to the origin of z with log densities -Inf, so that it
  * counts as an evaluation and the target never sees NaN. */
-int smc_path_evaluate(smc_path *path, smc_cloud *cloud, bool gradients);
+int smc_path_evaluate(smc_path *path, const smc_cloud *cloud, bool gradients,
+                      const smc_around *around);
 
 /* The user's x, bounds included, of the n points z (d x n). In scratch that the
  * next call, or evaluation, overwrites; z itself where there is no map. */

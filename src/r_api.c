@@ -112,7 +112,7 @@ static int run_configured(autosmc_target_fn target, void *data, int d,
              "the run takes %.3g bytes of memory, which R has not", run.needed);
   } else {
     run.target =
-        (r_target){.evaluate = R_NilValue, .native = target, .context = data};
+        (r_target){.evaluate = R_NilValue, .native = target, .contexts = &data};
     status = smc_run(&run.state, &run.path, &run.config, &run.trace);
     take_outcome(&run, status, result);
   }

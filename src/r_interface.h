@@ -38,19 +38,22 @@ typedef struct r_target {
   SEXP evaluate; /* R function of (x, gradient), or R_NilValue             */
   autosmc_target_fn native; /* else a C routine                            */
   autosmc_release_fn release;
-  void *context;
-  int has_context; /* init has returned, release is owed                   */
+  void **contexts; /* one for each thread that may call it; NULL in it
+                      where there is no init                               */
+  int n_contexts;  /* for which init has returned, and release is owed     */
+  int thread_safe;
 } r_target;
 
 /* Read the list that R's target_interface() makes of a target, and make its
- * context. May leave by a long jump. */
-void r_target_begin(r_target *target, SEXP list);
+ * contexts, for so many threads if it may be called from several. May leave by
+ * a long jump. */
+void r_target_begin(r_target *target, SEXP list, int n_threads);
 
 /* An autosmc_target_fn over an r_target. May leave by a long jump. */
 int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
                       double *grad);
 
-/* Give the context back; safe to call at any time, and twice. */
+/* Give the contexts back; safe to call at any time, and twice. */
 void r_target_end(r_target *target);
 
 /* The map from the unconstrained scale into the bounds of a target's list.
@@ -89,6 +92,8 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
 SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
 SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user);
+SEXP r_bind_points(SEXP values, SEXP n_columns);
+SEXP r_carries_gradient(SEXP values);
 SEXP r_bridgestan_describe(SEXP data);
 SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks);
 

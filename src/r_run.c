@@ -314,7 +314,7 @@ static void read_reference(r_run *run, SEXP config) {
   SEXP df = r_element(config, "df");
   smc_reference *reference = &run->path.reference;
   if (functions != R_NilValue) {
-    r_target_begin(&run->reference, functions);
+    r_target_begin(&run->reference, functions, 1);
     *reference = (smc_reference){.type = SMC_REFERENCE_CALLBACK,
                                  .density = r_target_evaluate,
                                  .data = &run->reference};
@@ -356,6 +356,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
   run->path = (smc_path){.target = r_target_evaluate,
                          .data = &run->target,
                          .d = d,
+                         .n_threads = int_of(config, "threads"),
                          .hook = look_around,
                          .hook_data = run};
   run->path.chain = read_chain(r_element(config, "maps"), target_list, d);
@@ -366,6 +367,16 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
     read_reference(run, config);
   UNPROTECT(1);
   return held;
+}
+
+/* A routine that may be called from several threads is so, past R. */
+static void begin_target(r_run *run, SEXP target_list) {
+  smc_path *path = &run->path;
+  r_target_begin(&run->target, target_list, path->n_threads);
+  if (run->target.thread_safe) {
+    path->target = run->target.native;
+    path->contexts = run->target.contexts;
+  }
 }
 
 typedef struct run_call {
@@ -388,7 +399,7 @@ static SEXP run_body(void *data) {
   if (held == R_NilValue)
     lack_memory(run->needed);
   look_around(run); /* from here on, errors are the target's */
-  r_target_begin(&run->target, c->target_list);
+  begin_target(run, c->target_list);
   smc_status status =
       smc_run(&run->state, &run->path, &run->config, &run->trace);
   SEXP result = new_result(status, run);
@@ -418,9 +429,9 @@ typedef struct evaluation {
 /* Scratch for n points, in R's memory. */
 static void lay_out_chain(smc_chain *chain, int n) {
   smc_arena arena = {.base = NULL};
-  smc_chain_layout(chain, &arena, n);
+  smc_chain_layout(chain, &arena, n, 1);
   arena = (smc_arena){.base = R_alloc(arena.used, 1)};
-  smc_chain_layout(chain, &arena, n);
+  smc_chain_layout(chain, &arena, n, 1);
 }
 
 /* The images of n points, d x n. The target never sees one that is not finite:
@@ -450,7 +461,7 @@ static SEXP evaluation_body(void *data) {
   lay_out_chain(&chain, n);
   r_transpose(n, d, REAL(e->x), z);
   const double *x = images_of(&chain, n, z, is_lost);
-  r_target_begin(&e->target, e->target_list);
+  r_target_begin(&e->target, e->target_list, 1);
   failure = r_target_evaluate(&e->target, d, n, x, logp, grad);
   if (failure)
     Rf_error("the target returned the code %d", failure);
@@ -488,7 +499,7 @@ SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user) {
     return x;
   r_transpose(n, d, REAL(x), from);
   if (Rf_asLogical(to_user))
-    bounds.kind->forward(&bounds, n, from, to);
+    bounds.kind->forward(&bounds, n, from, to, /* scratch = */ NULL);
   else
     smc_bounds_inverse(&bounds, n, from, to);
   SEXP result = PROTECT(Rf_allocMatrix(REALSXP, n, d));

@@ -10,7 +10,7 @@ static DL_FUNC routine(SEXP list, const char *name) {
   return symbol == R_NilValue ? NULL : R_ExternalPtrAddrFn(symbol);
 }
 
-void r_target_begin(r_target *target, SEXP list) {
+void r_target_begin(r_target *target, SEXP list, int n_threads) {
   memset(target, 0, sizeof *target);
   target->evaluate = r_element(list, "evaluate");
   if (target->evaluate != R_NilValue)
@@ -20,16 +20,18 @@ void r_target_begin(r_target *target, SEXP list) {
   target->release =
       (autosmc_release_fn)(void (*)(void))routine(list, "release");
   autosmc_init_fn init = (autosmc_init_fn)(void (*)(void))routine(list, "init");
-  if (init) {
-    target->context = init(r_element(list, "data"));
-    target->has_context = 1;
-  }
+  target->thread_safe = Rf_asLogical(r_element(list, "thread_safe")) == TRUE;
+  int n = target->thread_safe ? n_threads : 1;
+  target->contexts = (void **)R_alloc((size_t)n, sizeof *target->contexts);
+  memset(target->contexts, 0, (size_t)n * sizeof *target->contexts);
+  for (; init && target->n_contexts < n; target->n_contexts++)
+    target->contexts[target->n_contexts] = init(r_element(list, "data"));
 }
 
 void r_target_end(r_target *target) {
-  if (target->has_context && target->release)
-    target->release(target->context);
-  target->has_context = 0;
+  for (; target->n_contexts > 0; target->n_contexts--)
+    if (target->release)
+      target->release(target->contexts[target->n_contexts - 1]);
 }
 
 /* R functions ------------------------------------------------------------- */
@@ -56,13 +58,49 @@ static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
   UNPROTECT(4);
 }
 
+/* A number, or a vector of them, without a class of its own. */
+static int is_plain(SEXP value, int length) {
+  return (TYPEOF(value) == REALSXP || TYPEOF(value) == INTSXP) &&
+         !Rf_isObject(value) && XLENGTH(value) == length;
+}
+
+static double number_at(SEXP value, int i) {
+  if (TYPEOF(value) == REALSXP)
+    return REAL(value)[i];
+  return INTEGER(value)[i] == NA_INTEGER ? NA_REAL : INTEGER(value)[i];
+}
+
+/* What a function of one point has returned at each, a list, as the rows of a
+ * matrix of doubles; NULL where one of the values is not plain. */
+SEXP r_bind_points(SEXP values, SEXP n_columns) {
+  int n = Rf_length(values), d = Rf_asInteger(n_columns);
+  for (int k = 0; k < n; k++)
+    if (!is_plain(VECTOR_ELT(values, k), d))
+      return R_NilValue;
+  SEXP matrix = PROTECT(Rf_allocMatrix(REALSXP, n, d));
+  for (int k = 0; k < n; k++)
+    for (int i = 0; i < d; i++)
+      REAL(matrix)[k + (R_xlen_t)n * i] = number_at(VECTOR_ELT(values, k), i);
+  UNPROTECT(1);
+  return matrix;
+}
+
+/* Whether one of the values, a list, has an attribute "gradient". */
+SEXP r_carries_gradient(SEXP values) {
+  SEXP name = Rf_install("gradient");
+  for (R_xlen_t k = 0; k < XLENGTH(values); k++)
+    if (Rf_getAttrib(VECTOR_ELT(values, k), name) != R_NilValue)
+      return Rf_ScalarLogical(1);
+  return Rf_ScalarLogical(0);
+}
+
 /* evaluation -------------------------------------------------------------- */
 
 int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
                       double *grad) {
   const r_target *target = data;
   if (target->native)
-    return target->native(target->context, d, n, x, logp, grad);
+    return target->native(target->contexts[0], d, n, x, logp, grad);
   evaluate_function(target->evaluate, d, n, x, logp, grad);
   return 0;
 }

@@ -18,7 +18,7 @@ static void sample_normal(const smc_reference *reference, const uint32_t key[2],
                           int d, int n, double *z) {
   (void)reference;
   smc_stream stream = smc_substream(key, SMC_STAGE_INITIAL, 0, 0);
-  smc_normal_matrix(&stream, d, n, z);
+  smc_normal_matrix(&stream, d, 0, n, z);
 }
 
 static int evaluate_normal(const smc_reference *reference, int d, int n,

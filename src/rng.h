@@ -170,11 +170,11 @@ static inline void smc_normals(const smc_stream *s, uint32_t particle, int n,
   }
 }
 
-/* z: out, rows x n standard normals, column k those of particle k. */
-static inline void smc_normal_matrix(const smc_stream *s, int rows, int n,
-                                     double *z) {
+/* z: out, rows x n standard normals, those of the particles from `first` on. */
+static inline void smc_normal_matrix(const smc_stream *s, int rows, int first,
+                                     int n, double *z) {
   for (int k = 0; k < n; k++)
-    smc_normals(s, (uint32_t)k, rows, z + (size_t)rows * (size_t)k);
+    smc_normals(s, (uint32_t)(first + k), rows, z + (size_t)rows * (size_t)k);
 }
 
 /* gammas ------------------------------------------------------------------- */

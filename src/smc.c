@@ -158,7 +158,7 @@ static int start(smc_state *s, smc_path *path, const smc_config *config) {
   for (int i = 0; i < s->cloud.n; i++)
     s->origins[i] = i;
   smc_path_sample(path, config->key, &s->cloud);
-  return smc_path_evaluate(path, &s->cloud, config->kernel->gradients);
+  return smc_path_evaluate(path, &s->cloud, config->kernel->gradients, NULL);
 }
 
 /* log G_t of an adjusted kernel. */
@@ -209,11 +209,11 @@ static int move(smc_state *s, const smc_config *config, smc_move *m,
         smc_substream(config->key, SMC_STAGE_MOVE, m->step, repeat);
     smc_stream coins =
         smc_substream(config->key, SMC_STAGE_ACCEPT, m->step, repeat);
-    smc_normal_matrix(&stream, s->cloud.d, n, s->noise);
+    smc_path_normals(m->path, &stream, n, s->noise);
     smc_uniforms(&coins, 0, adjusted ? n : 0, s->uniform);
     m->from = &s->cloud;
     m->to = &s->next;
-    if (config->kernel->move(m))
+    if (smc_kernel_move(config->kernel, m))
       return 1;
     smc_path_call_hook(m->path);
     smc_cloud_swap(&s->cloud, &s->next);

@@ -3,18 +3,31 @@
  * A point z ~ N(0, I) gives the log intensity f = L z + mu of the cells, and
  * a cell with count y adds y f - area exp(f).
  */
-#include "target_blas.h"
+#define R_NO_REMAP
+#define STRICT_R_HEADERS
+#include "product.h"
 #include "targets.h"
+#include <R.h>
+#include <Rinternals.h>
 #include <math.h>
-#include <string.h>
 
 typedef struct {
   int d;
   const double *counts; /* d, inside the R object */
   const double *chol;   /* d x d, inside the R object; lower triangle L */
   double mu, area;
-  double *work; /* d x TARGET_BLOCK */
+  double *f;       /* d x TARGET_BLOCK work space */
+  double *scratch; /* of the products */
 } cox;
+
+/* L or its transpose. */
+static smc_matrix factor(const cox *c, bool transposed) {
+  return (smc_matrix){.x = c->chol,
+                      .rows = c->d,
+                      .columns = c->d,
+                      .transposed = transposed,
+                      .lower = true};
+}
 
 void *target_pines_init(SEXP data) {
   if (!Rf_isNewList(data) || Rf_length(data) != 4)
@@ -28,16 +41,10 @@ void *target_pines_init(SEXP data) {
   c->chol = REAL(chol);
   c->mu = Rf_asReal(VECTOR_ELT(data, 2));
   c->area = Rf_asReal(VECTOR_ELT(data, 3));
-  c->work = (double *)R_alloc((size_t)c->d * TARGET_BLOCK, sizeof(double));
+  smc_matrix l = factor(c, false);
+  c->f = (double *)R_alloc((size_t)c->d * TARGET_BLOCK, sizeof(double));
+  c->scratch = (double *)R_alloc(smc_product_scratch(&l), sizeof(double));
   return c;
-}
-
-/* work <- L work (trans = "N") or L' work ("T"), for n columns. */
-static void multiply(const cox *c, const char *trans, int n) {
-  const double one = 1;
-  F77_CALL(dtrmm)
-  ("L", "L", trans, "N", &c->d, &n, &one, c->chol, &c->d, c->work,
-   &c->d FCONE FCONE FCONE FCONE);
 }
 
 /* Log density of one point.
@@ -56,18 +63,17 @@ static double cox_point(const cox *c, const double *z, double *f) {
 
 static void block(const cox *c, int n, const double *z, double *logp,
                   double *grad) {
-  size_t size = target_column(c->d, n);
-  memcpy(c->work, z, size * sizeof(double));
-  multiply(c, "N", n);
+  smc_matrix l = factor(c, false), transpose = factor(c, true);
+  smc_multiply(&l, n, z, c->scratch, c->f);
   for (int k = 0; k < n; k++) {
     size_t at = target_column(c->d, k);
-    logp[k] = cox_point(c, z + at, c->work + at);
+    logp[k] = cox_point(c, z + at, c->f + at);
   }
   if (!grad)
     return;
-  multiply(c, "T", n);
-  for (size_t i = 0; i < size; i++)
-    grad[i] = c->work[i] - z[i];
+  smc_multiply(&transpose, n, c->f, c->scratch, grad);
+  for (size_t i = 0; i < target_column(c->d, n); i++)
+    grad[i] -= z[i];
 }
 
 int target_pines(void *data, int d, int n, const double *x, double *logp,

@@ -4,10 +4,13 @@
  * likelihood of a datum is sigmoid(m) with the margin m = (signed row) . x,
  * whatever its label.
  */
-#include "target_blas.h"
+#define R_NO_REMAP
+#define STRICT_R_HEADERS
+#include "product.h"
 #include "targets.h"
+#include <R.h>
+#include <Rinternals.h>
 #include <math.h>
-#include <string.h>
 
 /* Factors in (1, 2] whose product cannot overflow: 2^500 < 1.8e308. */
 enum { CHUNK = 500 };
@@ -16,7 +19,17 @@ typedef struct {
   int m, d;
   double *design;  /* m x d, rows times +1 (y = 1) or -1 (y = 0) */
   double *margins; /* m x TARGET_BLOCK work space */
+  double *scratch; /* of the products */
 } logistic;
+
+static smc_matrix rows_of(const logistic *c) {
+  return (smc_matrix){.x = c->design, .rows = c->m, .columns = c->d};
+}
+
+static smc_matrix columns_of(const logistic *c) {
+  return (smc_matrix){
+      .x = c->design, .rows = c->d, .columns = c->m, .transposed = true};
+}
 
 void *target_sonar_init(SEXP data) {
   if (!Rf_isNewList(data) || Rf_length(data) != 2)
@@ -30,6 +43,10 @@ void *target_sonar_init(SEXP data) {
   size_t m = (size_t)c->m;
   c->design = (double *)R_alloc(m * (size_t)c->d, sizeof(double));
   c->margins = (double *)R_alloc(m * TARGET_BLOCK, sizeof(double));
+  smc_matrix rows = rows_of(c), columns = columns_of(c);
+  size_t least = smc_product_scratch(&rows);
+  size_t most = smc_product_scratch(&columns);
+  c->scratch = (double *)R_alloc(most > least ? most : least, sizeof(double));
   for (int j = 0; j < c->d; j++)
     for (int i = 0; i < c->m; i++) {
       size_t at = target_column(c->m, j) + (size_t)i;
@@ -69,19 +86,16 @@ static double log_prior(int d, const double *x) {
 
 /* Gradient: design' sigmoid(-margins) - x. */
 static void gradient(const logistic *c, int n, const double *x, double *grad) {
-  const double one = 1, minus_one = -1;
-  memcpy(grad, x, target_column(c->d, n) * sizeof(double));
-  F77_CALL(dgemm)
-  ("T", "N", &c->d, &n, &c->m, &one, c->design, &c->m, c->margins, &c->m,
-   &minus_one, grad, &c->d FCONE FCONE);
+  smc_matrix columns = columns_of(c);
+  smc_multiply(&columns, n, c->margins, c->scratch, grad);
+  for (size_t i = 0; i < target_column(c->d, n); i++)
+    grad[i] -= x[i];
 }
 
 static void block(const logistic *c, int n, const double *x, double *logp,
                   double *grad) {
-  const double one = 1, zero = 0;
-  F77_CALL(dgemm)
-  ("N", "N", &c->m, &n, &c->d, &one, c->design, &c->m, x, &c->d, &zero,
-   c->margins, &c->m FCONE FCONE);
+  smc_matrix rows = rows_of(c);
+  smc_multiply(&rows, n, x, c->scratch, c->margins);
   for (int k = 0; k < n; k++)
     logp[k] = log_likelihood(c->m, c->margins + target_column(c->m, k)) +
               log_prior(c->d, x + target_column(c->d, k));

@@ -30,7 +30,7 @@ typedef struct objective {
 static int penalised_objective(void *context, double log_h, double *value) {
   objective *o = context;
   o->trial.current.step_size = exp(log_h);
-  if (o->kernel->move(&o->trial))
+  if (smc_kernel_move(o->kernel, &o->trial))
     return 1;
   double away = log_h - o->anchor;
   double y = o->kernel->objective(&o->trial) + o->regularization * away * away;
@@ -51,7 +51,7 @@ static void draw_particles(smc_tuner *tuner, const uint32_t key[2], int step,
 /* What a trial of the sub-sample is given, but for the kernel's parameters. */
 static smc_move new_trial(smc_tuner *tuner, smc_move m, const uint32_t key[2]) {
   smc_stream stream = smc_substream(key, SMC_STAGE_TUNE_MOVE, m.step, 0);
-  smc_normal_matrix(&stream, tuner->from.d, tuner->from.n, tuner->noise);
+  smc_path_normals(m.path, &stream, tuner->from.n, tuner->noise);
   m.from = &tuner->from;
   m.to = &tuner->to;
   m.noise = tuner->noise;

@@ -24,23 +24,29 @@ extern "C" {
  *
  * Returns 0 when all went well. Any other value stops the run and is shown
  * to the user in the error. The memory belongs to the caller and is valid
- * during the call only. Called on R's main thread, so it may use R's API,
- * and an R error raised here is passed on cleanly.
+ * during the call only.
+ *
+ * Called on R's main thread, so it may use R's API, and an R error raised here
+ * is passed on cleanly. But where R's target_native() was told thread_safe =
+ * TRUE, called from several threads at once, each time for some of the points:
+ * then it must not use R's API, nor write to anything that its calls share. No
+ * two calls at a time have the same context.
  */
 typedef int (*autosmc_target_fn)(void *data, int d, int n, const double *x,
                                  double *logp, double *grad);
 
 /* Turn the R object given as `data` (a SEXP) into the context of the target.
- * Called once, on the main thread, before the first evaluation of a run. The
- * object stays protected until the run has ended, so the context may point
- * into it; memory from R_alloc() lives as long, and then needs no release
- * routine. May raise an R error.
+ * Called on the main thread before the first evaluation of a run: once, or with
+ * thread_safe = TRUE once for every thread that there may be. The object stays
+ * protected until the run has ended, so the context may point into it; memory
+ * from R_alloc() lives as long, and then needs no release routine. May raise an
+ * R error.
  */
 struct SEXPREC;
 typedef void *(*autosmc_init_fn)(struct SEXPREC *data);
 
-/* Free the context. Called once after every run for which the init routine
- * returned, also when the run ended with an error or an interrupt.
+/* Free a context. Called once for every return of the init routine, after the
+ * run, also when that ended with an error or an interrupt.
  */
 typedef void (*autosmc_release_fn)(void *data);
 

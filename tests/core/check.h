@@ -56,6 +56,7 @@ double *take_doubles(size_t count);
 /* The tests, one a file. */
 void test_rng(void);
 void test_vecmath(void);
+void test_product(void);
 void test_resample(void);
 void test_minimize(void);
 void test_state(void);
@@ -70,5 +71,6 @@ void test_path(void);
 void test_kernels(void);
 void test_tuner(void);
 void test_smc(void);
+void test_parallel(void);
 
 #endif

@@ -98,6 +98,7 @@ int main(void) {
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   test_rng();
   test_vecmath();
+  test_product();
   test_resample();
   test_minimize();
   test_state();
@@ -112,6 +113,7 @@ int main(void) {
   test_kernels();
   test_tuner();
   test_smc();
+  test_parallel();
   printf("%ld passed, %ld failed\n", n_passed, n_failed);
   return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

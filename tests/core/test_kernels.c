@@ -71,7 +71,7 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
   }
   for (int k = 0; k < N; k++)
     b->uniform[k] = dice_unit(&r);
-  smc_path_evaluate(&b->path, &b->from, kernel->gradients);
+  smc_path_evaluate(&b->path, &b->from, kernel->gradients, NULL);
   b->move = (smc_move){.path = &b->path,
                        .options = &b->options,
                        .step = step,
@@ -141,7 +141,7 @@ static void test_lmc(smc_backward backward, smc_first_backward first,
   b.options.backward = backward;
   b.options.first_backward = first;
   int calls = b.target.calls;
-  CHECK(smc_kernel_lmc.move(&b.move) == 0);
+  CHECK(smc_kernel_move(&smc_kernel_lmc, &b.move) == 0);
   CHECK(b.target.calls == calls + 1 && b.path.n_evals == 2 * N);
   double h = b.move.current.step_size;
   for (int k = 0; k < N; k++) {
@@ -161,7 +161,7 @@ static void test_lmc(smc_backward backward, smc_first_backward first,
   memcpy(kept, b.log_g, sizeof kept);
   int asked = b.target.gradient_calls;
   b.move.trial = true;
-  CHECK(smc_kernel_lmc.move(&b.move) == 0);
+  CHECK(smc_kernel_move(&smc_kernel_lmc, &b.move) == 0);
   for (int k = 0; k < N; k++)
     off_trial = fmax(off_trial, fabs(b.log_g[k] - kept[k]));
   CHECK(off_trial == 0.0);
@@ -184,7 +184,7 @@ static void test_klmc(int step) {
   bench b;
   double off = 0.0, off_x = 0.0, g[D], v[D], x[D];
   begin(&b, &smc_kernel_klmc, step);
-  CHECK(smc_kernel_klmc.move(&b.move) == 0);
+  CHECK(smc_kernel_move(&smc_kernel_klmc, &b.move) == 0);
   CHECK(b.path.n_evals == 2 * N);
   double h = b.move.current.step_size, rho = b.move.current.refresh_rate;
   double lambda = b.move.current.lambda;
@@ -241,7 +241,7 @@ static void test_metropolis(const smc_kernel *kernel, double h) {
     mean += expected[k] / N;
   }
 
-  CHECK(kernel->move(&b.move) == 0);
+  CHECK(smc_kernel_move(kernel, &b.move) == 0);
   CHECK(b.path.n_evals == 2 * N);
   int accepted = 0;
   for (int k = 0; k < N; k++) {
@@ -263,7 +263,7 @@ static void test_metropolis(const smc_kernel *kernel, double h) {
   b.move.trial = true;
   b.move.uniform = NULL;
   b.options.objective = SMC_OBJECTIVE_ESJD;
-  CHECK(kernel->move(&b.move) == 0);
+  CHECK(smc_kernel_move(kernel, &b.move) == 0);
   CHECK_NEAR(kernel->objective(&b.move), -jump, 1e-11);
   b.options.objective = SMC_OBJECTIVE_ACCEPTANCE;
   b.options.target_acceptance = 0.4;
@@ -279,7 +279,7 @@ static void test_overflow(const smc_kernel *kernel) {
   bench b;
   begin(&b, kernel, 2);
   b.move.current.step_size = 1e200;
-  CHECK(kernel->move(&b.move) == 0);
+  CHECK(smc_kernel_move(kernel, &b.move) == 0);
   long bad = 0;
   for (int k = 0; k < N; k++) {
     if (kernel->adjusted)

@@ -36,10 +36,10 @@ static void fill(double *z, uint64_t seed) {
 
 static char *lay_out(smc_chain *chain, int n) {
   smc_arena arena = {.base = NULL};
-  smc_chain_layout(chain, &arena, n);
+  smc_chain_layout(chain, &arena, n, 1);
   char *block = take_memory(arena.used);
   arena = (smc_arena){.base = block};
-  smc_chain_layout(chain, &arena, n);
+  smc_chain_layout(chain, &arena, n, 1);
   return block;
 }
 
@@ -123,7 +123,7 @@ static void test_points(void) {
   fill(z, 711);
   memcpy(x, smc_chain_forward(&chain, N, z), sizeof x);
   memcpy(before, smc_chain_points(&chain, N_MAPS - 1, z), sizeof x);
-  maps[3].kind->forward(&maps[3], N, before, bounded);
+  maps[3].kind->forward(&maps[3], N, before, bounded, NULL);
   CHECK(memcmp(x, bounded, sizeof x) == 0);
   CHECK(smc_chain_points(&chain, 0, z) == z);
 

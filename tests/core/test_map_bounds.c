@@ -19,7 +19,7 @@ static const limits bounds = {lower, upper};
 
 static void constrain(limits b, int d, int n, const double *u, double *x) {
   smc_map map = toy_bounds(d, b.lower, b.upper);
-  map.kind->forward(&map, n, u, x);
+  map.kind->forward(&map, n, u, x, NULL);
 }
 
 static void unconstrain(limits b, int d, int n, const double *x, double *u) {
@@ -30,7 +30,7 @@ static void unconstrain(limits b, int d, int n, const double *x, double *u) {
 static void pull_back(limits b, int d, int n, const double *u, double *logp,
                       double *grad) {
   smc_map map = toy_bounds(d, b.lower, b.upper);
-  map.kind->pull_back(&map, n, u, logp, grad);
+  map.kind->pull_back(&map, n, u, logp, grad, NULL);
 }
 
 /* inside, whatever comes --------------------------------------------------- */

@@ -20,7 +20,7 @@ static void test_forward(bool curved) {
   smc_map map = map_with(curved);
   double z[D * N], u[D * N], off = 0.0;
   toy_fill(z, 700);
-  map.kind->forward(&map, N, z, u);
+  map.kind->forward(&map, N, z, u, NULL);
   for (int k = 0; k < N; k++) {
     const double *at = z + D * k, *to = u + D * k;
     double first = at[0] + 0.4 * at[1] + 0.7 * at[3];

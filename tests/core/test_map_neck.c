@@ -24,7 +24,7 @@ static void test_hierarchy(void) {
     double tau2 = exp(2.0 * log_tau), share = tau2 / (tau2 + s * s);
     z[0] = log_tau;
     z[1] = 0.8;
-    map.kind->forward(&map, 1, z, u);
+    map.kind->forward(&map, 1, z, u, NULL);
     off = fmax(off, fabs(s * u[1] - (share * y + 0.8 * s * sqrt(share))));
   }
   CHECK_NEAR(off, 0.0, 1e-13);
@@ -34,11 +34,11 @@ static void test_hierarchy(void) {
 static void test_limits(void) {
   smc_map map = good_map();
   double z[D] = {0.2, 900.0, -0.4, 1.0}, u[D];
-  map.kind->forward(&map, 1, z, u);
+  map.kind->forward(&map, 1, z, u, NULL);
   CHECK_NEAR(u[0], 0.2 + 0.6, 1e-14);
   CHECK_NEAR(u[2], -0.4 - 1.2, 1e-14);
   z[1] = -900.0;
-  map.kind->forward(&map, 1, z, u);
+  map.kind->forward(&map, 1, z, u, NULL);
   CHECK_NEAR(u[0], 0.0, 1e-100);
   CHECK_NEAR(u[2], 0.0, 1e-100);
   CHECK(u[1] == -900.0 && isfinite(u[3]));

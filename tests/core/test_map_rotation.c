@@ -23,20 +23,16 @@ static void fill_axes(double *axes) {
  * as well. */
 static void test_rotation(const double *axes) {
   smc_map map = toy_rotation(D, axes);
-  smc_arena arena = {.base = NULL};
-  map.kind->layout(&map, &arena);
-  char *memory = take_memory(arena.used);
-  arena = (smc_arena){.base = memory};
-  map.kind->layout(&map, &arena);
+  double *scratch = take_doubles(map.kind->scratch(&map));
 
   double z[D * N], x[D * N], g[D * N], by_x[D * N], log_p[N], off = 0.0;
   toy_fill(z, 903);
   toy_fill(g, 904);
   memcpy(by_x, g, sizeof g);
   memset(log_p, 0, sizeof log_p);
-  map.kind->forward(&map, N, z, x);
-  map.kind->pull_back(&map, N, z, log_p, g);
-  map.kind->pull_back(&map, N, z, log_p, NULL);
+  map.kind->forward(&map, N, z, x, scratch);
+  map.kind->pull_back(&map, N, z, log_p, g, scratch);
+  map.kind->pull_back(&map, N, z, log_p, NULL, scratch);
   for (int k = 0; k < N; k++) {
     double lengths = 0.0, products = 0.0;
     for (int i = D * k; i < D * (k + 1); i++) {
@@ -50,7 +46,7 @@ static void test_rotation(const double *axes) {
              axes[0] * z[0] + axes[D] * z[1] + axes[2 * D] * z[2] +
                  axes[3 * D] * z[3],
              1e-14);
-  free(memory);
+  free(scratch);
 }
 
 static void test_validity(const double *axes) {

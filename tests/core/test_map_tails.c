@@ -18,7 +18,7 @@ static void test_inverse(void) {
   smc_map map = good_map();
   double z[D * N], u[D * N], off = 0.0;
   toy_fill(z, 800);
-  map.kind->forward(&map, N, z, u);
+  map.kind->forward(&map, N, z, u, NULL);
   for (int i = 0; i < D * N; i++) {
     int j = i % D;
     double angle = asinh((u[i] - location[j]) / scale[j]);
@@ -34,14 +34,14 @@ static void test_shape(void) {
   static const double ends[2] = {-2.0, 2.0};
   double u[2];
   smc_map affine = toy_tails(1, half, half, none, one);
-  affine.kind->forward(&affine, 2, ends, u);
+  affine.kind->forward(&affine, 2, ends, u, NULL);
   CHECK_NEAR(u[0], 0.5 - 1.0, 1e-14);
   CHECK_NEAR(u[1], 0.5 + 1.0, 1e-14);
   smc_map skewed = toy_tails(1, none, one, half, one);
-  skewed.kind->forward(&skewed, 2, ends, u);
+  skewed.kind->forward(&skewed, 2, ends, u, NULL);
   CHECK(u[1] > 2.0 && u[0] > -2.0);
   smc_map heavy = toy_tails(1, none, one, none, half);
-  heavy.kind->forward(&heavy, 2, ends, u);
+  heavy.kind->forward(&heavy, 2, ends, u, NULL);
   CHECK(u[1] > 8.0); /* sinh(2 asinh(2)) = 4 sqrt(5) */
   CHECK_NEAR(u[1], 4.0 * sqrt(5.0), 1e-12);
   CHECK_NEAR(u[0], -u[1], 1e-12);

@@ -45,7 +45,7 @@ static void test_standard_reference(void) {
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   fill_normal(&c, 300);
   double off = 0.0, grad[d];
-  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0);
   for (int k = 0; k < n; k++) {
     double log_q = 0.0;
     double log_p = toy_log_density(TOY_SKEWED, d, c.x + d * k, grad);
@@ -63,7 +63,7 @@ static void test_standard_reference(void) {
   /* Without gradients none are asked for, and none are touched. */
   for (int j = 0; j < d * n; j++)
     c.grad_p[j] = c.grad_q[j] = -7.0;
-  CHECK(smc_path_evaluate(&path, &c, false) == 0);
+  CHECK(smc_path_evaluate(&path, &c, false, NULL) == 0);
   long touched = 0;
   for (int j = 0; j < d * n; j++)
     touched += c.grad_p[j] != -7.0 || c.grad_q[j] != -7.0;
@@ -87,7 +87,7 @@ static void test_change_of_variables(void) {
   char *scratch = toy_path_layout(&path, n), *block;
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   fill_normal(&c, 301);
-  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0);
 
   /* Where x ~ N(1, 0.7^2), z ~ N((1 - mean) / sd, (0.7 / sd)^2). */
   double off = 0.0, off_user = 0.0, off_gradient = 0.0;
@@ -114,7 +114,7 @@ static void test_change_of_variables(void) {
   smc_cloud minus = toy_cloud(d, n, false, true, &block_minus);
   for (int j = 0; j < d * n; j++)
     c.x[j] *= 0.3;
-  smc_path_evaluate(&path, &c, true);
+  smc_path_evaluate(&path, &c, true, NULL);
   for (int i = 0; i < d; i++) {
     memcpy(plus.x, c.x, d * n * sizeof(double));
     memcpy(minus.x, c.x, d * n * sizeof(double));
@@ -122,8 +122,8 @@ static void test_change_of_variables(void) {
       plus.x[d * k + i] += step;
       minus.x[d * k + i] -= step;
     }
-    smc_path_evaluate(&path, &plus, false);
-    smc_path_evaluate(&path, &minus, false);
+    smc_path_evaluate(&path, &plus, false, NULL);
+    smc_path_evaluate(&path, &minus, false, NULL);
     for (int k = 0; k < n; k++) {
       double slope_p = (plus.log_p[k] - minus.log_p[k]) / (2.0 * step);
       double slope_q = (plus.log_q[k] - minus.log_q[k]) / (2.0 * step);
@@ -174,7 +174,7 @@ static void test_triangular(int d, int n, uint64_t seed) {
   fill_normal(&c, seed + 1);
   for (size_t j = 0; j < dn; j++)
     c.x[j] *= 0.4;
-  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0);
   CHECK(path.n_evals == n && t.calls == 1 && t.points == n);
 
   double off_user = 0.0, off_p = 0.0, off_q = 0.0, off_gradient = 0.0;
@@ -213,8 +213,8 @@ static void test_triangular(int d, int n, uint64_t seed) {
       plus.x[d * k + i] += step;
       minus.x[d * k + i] -= step;
     }
-    smc_path_evaluate(&path, &plus, false);
-    smc_path_evaluate(&path, &minus, false);
+    smc_path_evaluate(&path, &plus, false, NULL);
+    smc_path_evaluate(&path, &minus, false, NULL);
     for (int k = 0; k < n; k++) {
       double slope = (plus.log_p[k] - minus.log_p[k]) / (2.0 * step);
       double off = fabs(c.grad_p[d * k + i] - slope) / (1.0 + fabs(slope));
@@ -252,7 +252,7 @@ static void test_diagonal_is_triangular(void) {
     scratch[i] = toy_path_layout(&paths[i], n);
     c[i] = toy_cloud(d, n, false, true, &blocks[i]);
     fill_normal(&c[i], 320);
-    smc_path_evaluate(&paths[i], &c[i], true);
+    smc_path_evaluate(&paths[i], &c[i], true, NULL);
   }
   for (int k = 0; k < n; k++)
     off = fmax(off, fabs(c[0].log_p[k] / c[1].log_p[k] - 1.0));
@@ -294,7 +294,7 @@ static void test_not_finite(void) {
   for (int gradients = 0; gradients < 2; gradients++) {
     smc_cloud c = toy_cloud(d, n, false, gradients != 0, &block);
     fill_normal(&c, 302);
-    CHECK(smc_path_evaluate(&path, &c, gradients != 0) == 0);
+    CHECK(smc_path_evaluate(&path, &c, gradients != 0, NULL) == 0);
     CHECK(c.log_p[0] == -INFINITY && c.log_p[1] == -INFINITY &&
           c.log_p[2] == -INFINITY);
     CHECK(c.log_p[3] == 1.0 && c.log_p[4] == 2.0 && c.log_p[5] == 3.0);
@@ -315,7 +315,7 @@ static void test_not_finite(void) {
     c.x[d * k + 1] = bad[k];
   c.x[10] = c.x[11] = 1e100; /* far out, but with a finite log density */
   path.n_evals = 0.0;
-  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0);
   long wrong = 0;
   for (int k = 0; k < 5; k++) {
     wrong += c.x[d * k] != 0.0 || c.x[d * k + 1] != 0.0;
@@ -353,7 +353,7 @@ static void test_far_off(void) {
   char *scratch = toy_path_layout(&path, 4), *block;
   smc_cloud c = toy_cloud(1, 4, false, true, &block);
   fill_normal(&c, 305);
-  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0);
   CHECK(c.log_p[0] == -1e14 && c.log_p[1] == -INFINITY);
   CHECK(c.log_p[2] == 1e14 && c.log_p[3] == -INFINITY);
   free(block);
@@ -366,8 +366,8 @@ static void test_failure(void) {
   char *scratch = toy_path_layout(&path, 4), *block;
   smc_cloud c = toy_cloud(1, 4, false, true, &block);
   fill_normal(&c, 304);
-  CHECK(smc_path_evaluate(&path, &c, true) == 0 && path.failure == 0);
-  CHECK(smc_path_evaluate(&path, &c, true) == 1 && path.failure == -17);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0 && path.failure == 0);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 1 && path.failure == -17);
   free(block);
   free(scratch);
 }
@@ -442,7 +442,7 @@ static void test_callback(void) {
   CHECK(memcmp(c.cloud.x, usual.x, sizeof start) != 0);
 
   /* One call of each; the target's evaluations alone are counted. */
-  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 0);
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true, NULL) == 0);
   CHECK(c.target.calls == 1 && c.reference.calls == 1);
   CHECK(c.path.n_evals == n);
   long wrong = 0;
@@ -458,7 +458,7 @@ static void test_callback(void) {
 
   for (int j = 0; j < d * n; j++)
     c.cloud.grad_q[j] = -7.0;
-  CHECK(smc_path_evaluate(&c.path, &c.cloud, false) == 0);
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, false, NULL) == 0);
   CHECK(c.reference.gradient_calls == 1 && c.cloud.grad_q[0] == -7.0);
   free(block);
   end_callback(&c);
@@ -472,7 +472,7 @@ static void test_reference_not_finite(void) {
   c.target.shape = TOY_GAUSSIAN;
   fill_normal(&c.cloud, 331);
   c.cloud.x[10] = INFINITY; /* its reference would be finite */
-  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 0);
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true, NULL) == 0);
   long wrong = 0;
   for (int k = 0; k < n; k++) {
     bool dead = k < 3 || k == 5;
@@ -494,8 +494,8 @@ static void test_reference_fails(void) {
   c.reference.fail_at = 2;
   c.reference.code = -18;
   fill_normal(&c.cloud, 332);
-  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 0);
-  CHECK(smc_path_evaluate(&c.path, &c.cloud, true) == 1);
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true, NULL) == 0);
+  CHECK(smc_path_evaluate(&c.path, &c.cloud, true, NULL) == 1);
   CHECK(c.path.failure == -18 && c.target.calls == 2);
   end_callback(&c);
 }
@@ -514,7 +514,7 @@ static void check_overflow(int n_maps, smc_map *maps, const double *origin) {
   smc_cloud c = toy_cloud(d, n, false, true, &block);
   const double z[d * n] = {0.5, 1.0, 800.0, 1.0, 800.0, -1.0};
   memcpy(c.x, z, sizeof z);
-  CHECK(smc_path_evaluate(&path, &c, true) == 0);
+  CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0);
   CHECK(isfinite(c.log_p[0]) && isfinite(c.log_q[0]));
   if (n_maps == 2)
     CHECK_NEAR(seen[1], -2.0 + 0.25 + exp(0.5) * 1.15, 1e-12);

@@ -116,7 +116,7 @@ static void check_standard_normal(int n, double *z) {
 
 /* d x n, as the sampler draws them: column k belongs to particle k. */
 static void draw(smc_stream s, int d, int n, double *z) {
-  smc_normal_matrix(&s, d, n, z);
+  smc_normal_matrix(&s, d, 0, n, z);
 }
 
 static double mean_product(int n, const double *a, const double *b, int stride,

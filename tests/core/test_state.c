@@ -140,7 +140,7 @@ static void test_run_layout(void) {
           (piece){(char *)s.scratch, smc_resample_scratch(n, n) * real};
       p[count++] = (piece){(char *)path.log_q, N * real};
       if (mapped)
-        p[count++] = (piece){(char *)path.chain.images[0], dn * real};
+        p[count++] = (piece){(char *)path.chain.images, dn * real};
       if (tuned) {
         count += pieces_of_cloud(&s.tuner.from, p + count);
         count += pieces_of_cloud(&s.tuner.to, p + count);

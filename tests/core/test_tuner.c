@@ -46,7 +46,7 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
       toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_cloud);
   b->to = toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_to);
   smc_path_sample(&b->path, key, &b->cloud);
-  smc_path_evaluate(&b->path, &b->cloud, kernel->gradients);
+  smc_path_evaluate(&b->path, &b->cloud, kernel->gradients, NULL);
 
   b->tuner.options = &b->options;
   b->tuner.resampling = SMC_RESAMPLE_SSP;
@@ -84,7 +84,7 @@ static double objective(bench *b, const smc_kernel *kernel, double log_h,
   m.trial = true;
   m.current.step_size = exp(log_h);
   m.current.refresh_rate = rate;
-  kernel->move(&m);
+  smc_kernel_move(kernel, &m);
   double sum = 0.0, away = log_h - log(m.step == 1 ? 0.5 : 0.15);
   for (int k = 0; k < N; k++) {
     double jump = 0.0;
@@ -119,7 +119,7 @@ static void test_against_grid(const smc_kernel *kernel, int step,
   CHECK(b.path.n_evals - evals == N * (double)tuning.n_evals);
 
   smc_stream stream = smc_substream(key, SMC_STAGE_TUNE_MOVE, step, 0);
-  smc_normal_matrix(&stream, D, N, b.noise);
+  smc_normal_matrix(&stream, D, 0, N, b.noise);
   double best = INFINITY, best_log_h = NAN, best_rate = NAN;
   for (int r = 0; r < b.options.n_refresh; r++)
     for (int i = 0; i <= 8000; i++) {

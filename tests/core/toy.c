@@ -150,11 +150,11 @@ void toy_fill(double *z, uint64_t seed) {
 static void evaluate(const smc_map *map, const double *z, double *plain,
                      double *log_p, double *grad) {
   double u[D * N];
-  map->kind->forward(map, N, z, u);
+  map->kind->forward(map, N, z, u, NULL);
   for (int k = 0; k < N; k++)
     plain[k] = log_p[k] =
         toy_log_density(TOY_SKEWED, D, u + D * k, grad ? grad + D * k : NULL);
-  map->kind->pull_back(map, N, z, log_p, grad);
+  map->kind->pull_back(map, N, z, log_p, grad, NULL);
 }
 
 /* out: the points z with coordinate i moved. */
@@ -192,7 +192,7 @@ void toy_check_jacobian(const smc_map *map, uint64_t seed) {
   for (int i = 0; i < D; i++) {
     for (int sign = -1; sign <= 1; sign += 2) {
       move_one(z, i, sign * step, moved);
-      map->kind->forward(map, N, moved, sign > 0 ? up : down);
+      map->kind->forward(map, N, moved, sign > 0 ? up : down, NULL);
     }
     for (int k = 0; k < N; k++)
       log_jacobian[k] += log((up[D * k + i] - down[D * k + i]) / (2.0 * step));

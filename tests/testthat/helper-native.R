@@ -70,14 +70,15 @@ unload_native_library <- function() {
 # Standard normals in `dim` dimensions, by a routine with a context of its own
 # that counts, and at call `at` does what `mode` says; "sleep" is at every call,
 # for `at` milliseconds.
-counted_target <- function(dim = 2, mode = "never", at = 0) {
+counted_target <- function(dim = 2, mode = "never", at = 0, ...) {
   modes <- c("never", "return_code", "raise_error", "sleep", "kill_all")
   target_native(
     "counted",
     native_library(),
     dim,
     init = c("counted_init", "counted_release"),
-    data = c(match(mode, modes) - 1, at)
+    data = c(match(mode, modes) - 1, at),
+    ...
   )
 }
 

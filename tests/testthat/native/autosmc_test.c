@@ -1,10 +1,12 @@
 /* autosmc_test.c: compiled targets for the tests, and what they count. */
 #define R_NO_REMAP
-#include <Rinternals.h>
 #include <R_ext/Rdynload.h>
+#include <Rinternals.h>
 #include <autosmc.h>
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -71,6 +73,40 @@ int standard(void *data, int d, int n, const double *x, double *logp,
   int code = data ? 1 : normal(mean, d, n, x, logp, grad);
   free(mean);
   return code;
+}
+
+/* standard normals that watch how many calls there are at once ------------- */
+
+static atomic_int inside, most_inside, elsewhere;
+static pthread_t main_thread;
+
+void *watched_init(SEXP data) {
+  main_thread = pthread_self();
+  most_inside = elsewhere = 0;
+  return REAL(data);
+}
+
+/* Sleeps, so that another thread has the time to come in. */
+int watched(void *data, int d, int n, const double *x, double *logp,
+            double *grad) {
+  int now = atomic_fetch_add(&inside, 1) + 1, most = most_inside;
+  while (now > most && !atomic_compare_exchange_weak(&most_inside, &most, now))
+    continue;
+  if (!pthread_equal(pthread_self(), main_thread))
+    elsewhere++;
+  nanosleep(&(struct timespec){0, 200000L}, NULL);
+  int code = normal(data, d, n, x, logp, grad);
+  inside--;
+  return code;
+}
+
+/* .Call: c(the most calls at once, calls on other threads than R's) */
+SEXP watched_totals(void) {
+  SEXP totals = PROTECT(Rf_allocVector(INTSXP, 2));
+  INTEGER(totals)[0] = most_inside;
+  INTEGER(totals)[1] = elsewhere;
+  UNPROTECT(1);
+  return totals;
 }
 
 /* one that counts, and fails at a chosen call ------------------------------ */
