@@ -100,8 +100,8 @@
 #'   section Estimates. `smc_run()` and `smc_adapt()` give `"smc"` alone.
 #' * `particles`: numeric matrix, a row a draw, the columns named; all islands
 #'   together. `log_weights`: their log weights, each island in proportion to its
-#'   estimate (numeric vector; the weights sum to one). A draw whose weight is zero is a copy
-#'   of one with weight. `island`: the island of each draw.
+#'   estimate (numeric vector; the weights sum to one). A draw whose weight is zero may be
+#'   a copy of one with weight. `island`: the island of each draw.
 #' * `moments`: NULL; or with `keep = "moments"`, in place of particles, a list with the `mean`
 #'   and the `covariance` of the variables, and `means`, a matrix with a row for each living
 #'   island.

@@ -429,7 +429,7 @@ analyses <- list(
     half_cauchy_log(20)
   ),
   {
-    f <- two_normals_density(datasets::faithful$waiting, c(55, 80), 10, exponential_log(0.1))
+    f <- two_normals_density(datasets::faithful$waiting, c(55, 80), 10, normal_log(1.7, 0.5))
     names <- c("logit_weight", "mean1", "mean2", "log_sd1", "log_sd2")
     target <- local({
       f <- f
