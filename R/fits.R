@@ -225,7 +225,8 @@ fit_shape <- function(record) {
   if (are_normal(points, moments$L, genealogies)) {
     return(NULL)
   }
-  space <- fit_space(points, record$reference, genealogies)
+  as_is <- space_of(points, list())
+  space <- fit_space(as_is, record$reference, genealogies)
   is_first <- in_first_half(record, weighty$rows)
   conditional <- space$conditional
   tested <- if (!is.null(conditional)) {
@@ -254,32 +255,38 @@ fit_shape <- function(record) {
       tested[["fit"]] - tested[["normal"]] + sum(shape$tails$gain)
     } else {
       (if (is_student) student$criterion else criterion) -
-        present_criterion(record, points, student, space)
+        present_criterion(record, as_is, student, space)
     }
   )
 }
 
-# What fits points best, as they are or with products for multiples (see noncentred.R):
-# list(products, points, normal, conditional), a normal distribution and a conditional one, or NULL,
-# for the points of these coordinates. The first that is exact.
-fit_space <- function(points, reference, genealogies) {
-  spaces <- list()
-  for (products in product_spaces(points)) {
-    space <- list(products = products, points = in_products(points, products))
-    space$normal <- normal_shape(space$points)
-    if (is.null(space$normal)) next
-    known <- if (identical(as.list(reference$products), products)) reference$conditional
-    space$conditional <- fit_conditional(
-      space$points, space$normal$L, 1 / sum(points$w^2), genealogies, known
-    )
+# Of the space of the points as they are, and those with products for multiples (see
+# noncentred.R), that in which a shape fits best, with its `conditional` distribution, or NULL. The
+# first that is exact.
+fit_space <- function(as_is, reference, genealogies) {
+  space <- add_conditional(as_is, reference, genealogies)
+  if (is_exact(space$conditional)) {
+    return(space)
+  }
+  tried <- list(space)
+  for (space in product_spaces(as_is)) {
+    space <- add_conditional(space, reference, genealogies)
     if (is_exact(space$conditional)) {
       return(space)
     }
-    spaces <- c(spaces, list(space))
+    tried <- c(tried, list(space))
   }
-  best_of(spaces, function(space) {
+  best_of(tried, function(space) {
     max(space$normal$criterion, space$conditional$criterion) + log_jacobian(space$points)
   })
+}
+
+add_conditional <- function(space, reference, genealogies) {
+  points <- space$points
+  known <- if (identical(products_of(reference), space$products)) reference$conditional
+  n <- 1 / sum(points$w^2)
+  space$conditional <- fit_conditional(points, space$normal$L, n, genealogies, known)
+  space
 }
 
 # The normal distribution with the moments of points; NULL where they have no covariance.
@@ -297,32 +304,33 @@ add_tails <- function(shape, w, genealogies) {
   shape
 }
 
-# The mean log density under the best fit of the reference's own kind. space: what has been
-# fitted, which may be of this kind.
-present_criterion <- function(record, points, student, space) {
+# The mean log density under the best fit of the reference's own kind. as_is: the points as they
+# are; space: what has been fitted, which may be of this kind.
+present_criterion <- function(record, as_is, student, space) {
   reference <- record$reference
-  normal <- normal_shape(points)
+  normal <- as_is$normal$criterion
   if (is_student_reference(reference)) {
-    return(max(student$criterion, normal$criterion))
+    return(max(student$criterion, normal))
   }
   if (is_mixture(reference)) {
-    return(max(refit_mixture(record)$criterion, normal$criterion))
+    return(max(refit_mixture(record)$criterion, normal))
   }
+  own <- space_of(as_is$points, products_of(reference))
+  if (is.null(own)) {
+    return(normal)
+  }
+  w <- own$points$w
   genealogies <- n_genealogies(record)
-  own <- in_products(points, as.list(reference$products))
-  is_same <- identical(as.list(reference$products), space$products) &&
+  is_same <- identical(own$products, space$products) &&
     identical(reference$conditional[same_kind], space$conditional[same_kind])
   present <- if (is_same) {
     space$conditional
   } else if (!is.null(reference$conditional)) {
-    fit_again(reference$conditional, own, 1 / sum(points$w^2), genealogies)
+    fit_again(reference$conditional, own$points, 1 / sum(w^2), genealogies)
   }
-  if (is.null(present)) present <- normal_shape(own)
-  if (is.null(present)) {
-    return(normal$criterion)
-  }
-  if (!is.null(reference$tails)) present <- add_tails(present, points$w, genealogies)
-  max(normal$criterion, present$criterion + log_jacobian(own))
+  if (is.null(present)) present <- own$normal
+  if (!is.null(reference$tails)) present <- add_tails(present, w, genealogies)
+  max(normal, present$criterion + log_jacobian(own$points))
 }
 
 same_kind <- c("kind", "conditioning")

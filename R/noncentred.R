@@ -39,15 +39,17 @@ find_multiples <- function(points) {
 }
 
 # Which of the others are multiples of a scale of which coordinate k is the logarithm, times a
-# rate, and which share of the mean square of g is `left`; NULL for none. All are times the roots of the weights: g, the gradient by k; pulls,
-# z (g + z), a column a coordinate, and their products `squares`; prior, of prior_slopes().
+# rate, and which share of the mean square of g is `left`; NULL for none. All are times the roots
+# of the weights: g, the gradient by k; pulls, z (g + z), a column a coordinate, and their products
+# `squares`; prior, of prior_slopes().
 multiples_of <- function(k, others, g, pulls, squares, prior) {
   # least squares of g on the others' pulls and the prior, which is projected out
   of_others <- pulls[, others, drop = FALSE]
-  others_by_prior <- crossprod(prior, of_others)
-  coefficients <- solve_scaled(
-    squares[others, others, drop = FALSE] - crossprod(others_by_prior),
-    crossprod(of_others, g) - crossprod(others_by_prior, crossprod(prior, g))
+  by_prior <- crossprod(prior, of_others)
+  coefficients <- solve_ridged(
+    squares[others, others, drop = FALSE] - crossprod(by_prior),
+    crossprod(of_others, g) - crossprod(by_prior, crossprod(prior, g)),
+    sqrt(diag(squares)[others])
   )
   least_left(lapply(rules$neck_slopes, function(rate) {
     multiples <- others[abs(coefficients - rate) < rules$same_rate * abs(rate)]
@@ -73,28 +75,40 @@ prior_slopes <- function(t, root) {
 
 n_prior_slopes <- 7
 
-# The solution of the equations of least squares, whose matrix may be singular but for rounding,
-# and has columns of any units.
-solve_scaled <- function(square, right) {
-  scale <- sqrt(pmax(diag(square), .Machine$double.xmin))
+# The solution of the equations of least squares, in columns of these scales. What a column has
+# beside others, and beside what was projected out, may be rounding: then its coefficient is next
+# to 0.
+solve_ridged <- function(square, right, scale) {
   ridge <- diag(sqrt(rules$rounding), length(scale))
   drop(solve(square / outer(scale, scale) + ridge, right / scale)) / scale
 }
 
-# In which coordinates shapes are tried: as the points are; with products for the multiples of each
-# scale where that makes points likelier to be normal; and with all products. A list of lists as of
-# find_multiples().
-product_spaces <- function(points) {
-  found <- find_multiples(points)
-  criterion <- function(products) {
-    at <- in_products(points, products)
-    normal <- if (all(is.finite(at$x), is.finite(at$g))) normal_shape(at)
-    if (is.null(normal)) -Inf else normal$criterion + log_jacobian(at)
-  }
-  gains <- vapply(found, function(one) criterion(list(one)), 0) - criterion(list())
-  spaces <- unique(list(list(), found[gains > 0], found))
-  Filter(function(products) criterion(products) > -Inf, spaces)
+# Coordinates in which shapes are tried beside those of the points as they are, a space of
+# space_of(): with products for the multiples of each scale where that makes points likelier to be
+# normal; and with all products. A list of spaces.
+product_spaces <- function(as_is) {
+  found <- find_multiples(as_is$points)
+  is_better <- vapply(found, function(one) {
+    isTRUE(normal_criterion(space_of(as_is$points, list(one))) > normal_criterion(as_is))
+  }, NA)
+  sets <- Filter(length, unique(list(found[is_better], found)))
+  Filter(Negate(is.null), lapply(sets, function(products) space_of(as_is$points, products)))
 }
+
+# Points with these products, and the normal distribution with their moments: list(products, points,
+# normal). NULL where there is none, or the range of numbers does not do.
+space_of <- function(points, products) {
+  points <- in_products(points, products)
+  normal <- if (all(is.finite(points$x), is.finite(points$g))) normal_shape(points)
+  if (!is.null(normal)) list(products = products, points = points, normal = normal)
+}
+
+# The mean log density of the points as they were, under the normal distribution of a space.
+normal_criterion <- function(space) {
+  if (!is.null(space)) space$normal$criterion + log_jacobian(space$points)
+}
+
+products_of <- function(reference) as.list(reference$products)
 
 log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
 
@@ -102,15 +116,18 @@ log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points
 # `log_jacobian`.
 in_products <- function(points, products) Reduce(multiplied, products, points)
 
-# The points, and the gradients of their log density, with products for the multiples of a scale.
+# The points, and the gradients of their log density where there are any, with products for the
+# multiples of a scale.
 multiplied <- function(points, product) {
   multiples <- product$multiples
   x <- sweep(points$x, 2, points$mean, "+")
   log_scale <- product$rate * x[, product$variable]
   g <- points$g
-  own <- rowSums(x[, multiples, drop = FALSE] * g[, multiples, drop = FALSE])
-  g[, product$variable] <- g[, product$variable] - product$rate * (own + length(multiples))
-  g[, multiples] <- g[, multiples] * exp(-log_scale)
+  if (!is.null(g)) {
+    own <- rowSums(x[, multiples, drop = FALSE] * g[, multiples, drop = FALSE])
+    g[, product$variable] <- g[, product$variable] - product$rate * (own + length(multiples))
+    g[, multiples] <- g[, multiples] * exp(-log_scale)
+  }
   x[, multiples] <- x[, multiples] * exp(log_scale)
   mean <- colSums(points$w * x)
   list(

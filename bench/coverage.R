@@ -2,20 +2,22 @@
 # claims, how often its 95 % interval holds the truth, and what it costs. The standard error
 # of a share of 0.95 is 0.015. `Rscript bench/coverage.R [CASE...]` renews the rows that are named, or
 # all, each as it is done.
-source("bench/common.R")
 source("bench/suite.R")
 
 shapes <- suite_models("shapes")
-built_in <- function(name, truth) {
-  list(name = name, class = "built in", judge = FALSE, d = NA, truth = truth, target = targets[[name]])
+built_in <- function(name) {
+  list(
+    name = name, class = "built in", judge = FALSE, d = NA, truth = truths[[name]],
+    target = targets[[name]]
+  )
 }
 cases <- list(
-  gaussian = built_in("gaussian", 0),
-  funnel = built_in("funnel", 0),
-  sonar = built_in("sonar", -108.357),
+  gaussian = built_in("gaussian"),
+  funnel = built_in("funnel"),
+  sonar = built_in("sonar"),
   schools_non_centred = shapes[["schools_half-Cauchy_non_centred"]],
   schools_centred = shapes[["schools_half-Cauchy_centred"]],
-  brownian = built_in("brownian", 1.18775)
+  brownian = built_in("brownian")
 )
 row_of <- function(name) {
   fits <- replicate_seeds(1001:1200, function(seed) suite_fit("coverage", cases[[name]], seed))

@@ -3,14 +3,8 @@
 # median of the standard errors, `warned` the share of fits with a warning.
 source("bench/common.R")
 
-truth <- c(
-  brownian = 1.18775, # by quadrature over the two scales, all else being normal
-  sonar = -108.357,
-  funnel = 0,
-  pines = 501.8
-)
 cases <- c(
-  targets[names(truth)],
+  targets[c("brownian", "sonar", "funnel", "pines")],
   lapply(setNames(2^(1:7), paste0("shifted_", 2^(1:7))), function(d) {
     function() target_gaussian(d, mean = 3)
   })
@@ -20,7 +14,7 @@ if (length(names) == 0) names <- names(cases)
 
 rows <- lapply(names, function(name) {
   target <- cases[[name]]()
-  true <- if (name %in% names(truth)) truth[[name]] else 0
+  true <- if (name %in% names(truths)) truths[[name]] else 0
   out <- replicate_seeds(1:32, function(seed) {
     warned <- 0
     fit <- withCallingHandlers(

@@ -11,14 +11,10 @@
 source("bench/common.R")
 
 paper_options <- function(args = commandArgs(TRUE), seeds = "1:32") {
-  value <- function(flag, default) {
-    at <- match(flag, args)
-    if (is.na(at)) default else args[at + 1]
-  }
   list(
-    only = value("--only", ""),
-    seeds = eval(str2lang(value("--seeds", seeds))),
-    posteriordb = value("--posteriordb", NULL)
+    only = option_of(args, "--only", ""),
+    seeds = eval(str2lang(option_of(args, "--seeds", seeds))),
+    posteriordb = option_of(args, "--posteriordb", NULL)
   )
 }
 
@@ -76,10 +72,9 @@ make_target <- function(problems, problem) {
   })
 }
 
-# Their log evidences: two exact, that of Brownian by quadrature, those of Sonar and Pines
-# as in the README; and of posteriordb's the median of the fits by the defaults.
+# Their log evidences, named; of posteriordb's the median of the fits by the defaults.
 paper_truths <- function() {
-  truths <- c(funnel = 0, brownian = 1.18775, sonar = -108.357, pines = 501.8)
+  truths <- unlist(truths)
   fits <- read_results("posteriordb")
   if (is.null(fits)) {
     return(truths)
@@ -93,8 +88,6 @@ paper_kernels <- list(lmc = kernel_lmc(), klmc = kernel_klmc())
 
 # tables that grow ---------------------------------------------------------------
 
-results_file <- function(name) file.path("bench", "results", paste0(name, ".csv"))
-
 # NULL where there is none yet.
 read_results <- function(name) {
   if (file.exists(results_file(name))) utils::read.csv(results_file(name))
@@ -106,12 +99,7 @@ append_results <- function(rows, name) {
   rows[double] <- lapply(rows[double], signif, 6)
   commit <- system2("git", c("log", "-1", "--format=%h", "--", "R", "src"), stdout = TRUE)
   rows <- cbind(rows, commit = commit, date = format(Sys.Date()))
-  file <- results_file(name)
-  is_new <- !file.exists(file)
-  utils::write.table(
-    rows, file,
-    append = !is_new, col.names = is_new, row.names = FALSE, sep = ",", qmethod = "double"
-  )
+  append_rows(rows, results_file(name))
 }
 
 # The jobs (a data frame, a row a job) whose rows are not in the table: a row of the

@@ -9,6 +9,7 @@
 #
 # A fit is wrong when its error is more than three standard errors and more than 0.1, and
 # silent when it is wrong and there is no warning of autosmc.
+source("bench/common.R")
 
 # The models of a suite; `dir` is the directory of this file.
 suite_models <- function(suite = c("shapes", "analyses"), dir = "bench") {
@@ -77,15 +78,6 @@ one_line <- function(text) {
   gsub("[\n\r]+ *", " ", paste(cli::ansi_strip(text), collapse = "; "))
 }
 
-# Adds rows to a file, with a header where there is none.
-append_rows <- function(rows, file) {
-  is_new <- !file.exists(file)
-  utils::write.table(
-    rows, file,
-    append = !is_new, col.names = is_new, row.names = FALSE, sep = ",", qmethod = "double"
-  )
-}
-
 # All fits that are not in `file` yet: a data frame of all that are then there.
 suite_run <- function(suite, models, seeds, file, workers = 2) {
   done <- if (file.exists(file)) utils::read.csv(file)
@@ -146,18 +138,14 @@ suite_summary <- function(rows) {
 }
 
 suite_options <- function(args) {
-  value <- function(flag, default) {
-    at <- match(flag, args)
-    if (is.na(at)) default else args[at + 1]
-  }
   if (length(args) < 2 || !args[1] %in% c("shapes", "analyses")) {
     stop("usage: Rscript bench/suite.R shapes|analyses OUT.csv [options], see the file")
   }
   list(
     suite = args[1], file = args[2],
-    seeds = eval(str2lang(value("--seeds", "1:4"))),
-    only = value("--only", ""),
-    workers = as.integer(value("--workers", "2")),
+    seeds = eval(str2lang(option_of(args, "--seeds", "1:4"))),
+    only = option_of(args, "--only", ""),
+    workers = as.integer(option_of(args, "--workers", "2")),
     judge = "--judge" %in% args, choose = "--choose" %in% args, fresh = "--fresh" %in% args
   )
 }

@@ -25,11 +25,7 @@ static double diagonal(const smc_map *map, int i) {
 
 /* L, or its transpose, where it is triangular. */
 static smc_matrix factor(const smc_map *map, bool transposed) {
-  return (smc_matrix){.x = parameter(map, CHOL),
-                      .rows = map->d,
-                      .columns = map->d,
-                      .transposed = transposed,
-                      .lower = true};
+  return smc_triangle(parameter(map, CHOL), map->d, transposed);
 }
 
 static void layout(smc_map *map, smc_arena *arena) {

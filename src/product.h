@@ -21,6 +21,12 @@ typedef struct smc_matrix {
                  there                                                      */
 } smc_matrix;
 
+/* A lower triangle of d rows, or its transpose. */
+static inline smc_matrix smc_triangle(const double *x, int d, bool transposed) {
+  return (smc_matrix){
+      .x = x, .rows = d, .columns = d, .transposed = transposed, .lower = true};
+}
+
 /* How many doubles of scratch a product takes. */
 size_t smc_product_scratch(const smc_matrix *a);
 

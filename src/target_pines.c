@@ -20,15 +20,6 @@ typedef struct {
   double *scratch; /* of the products */
 } cox;
 
-/* L or its transpose. */
-static smc_matrix factor(const cox *c, bool transposed) {
-  return (smc_matrix){.x = c->chol,
-                      .rows = c->d,
-                      .columns = c->d,
-                      .transposed = transposed,
-                      .lower = true};
-}
-
 void *target_pines_init(SEXP data) {
   if (!Rf_isNewList(data) || Rf_length(data) != 4)
     Rf_error("`data` must be a list of 4");
@@ -41,7 +32,7 @@ void *target_pines_init(SEXP data) {
   c->chol = REAL(chol);
   c->mu = Rf_asReal(VECTOR_ELT(data, 2));
   c->area = Rf_asReal(VECTOR_ELT(data, 3));
-  smc_matrix l = factor(c, false);
+  smc_matrix l = smc_triangle(c->chol, c->d, false);
   c->f = (double *)R_alloc((size_t)c->d * TARGET_BLOCK, sizeof(double));
   c->scratch = (double *)R_alloc(smc_product_scratch(&l), sizeof(double));
   return c;
@@ -63,7 +54,8 @@ static double cox_point(const cox *c, const double *z, double *f) {
 
 static void block(const cox *c, int n, const double *z, double *logp,
                   double *grad) {
-  smc_matrix l = factor(c, false), transpose = factor(c, true);
+  smc_matrix l = smc_triangle(c->chol, c->d, false);
+  smc_matrix transpose = smc_triangle(c->chol, c->d, true);
   smc_multiply(&l, n, z, c->scratch, c->f);
   for (int k = 0; k < n; k++) {
     size_t at = target_column(c->d, k);

@@ -29,8 +29,6 @@ typedef struct runner {
   int tuner_status[MAX_STEPS];
 } runner;
 
-static const double rates[2] = {0.1, 0.9}, no_rate[1] = {NAN};
-
 /* Temperatures (t/T)^2, one step size for all steps. */
 static void set_up(runner *r, const smc_kernel *kernel, toy_shape shape, int d,
                    int n, int n_steps, double h) {
@@ -43,20 +41,7 @@ static void set_up(runner *r, const smc_kernel *kernel, toy_shape shape, int d,
     r->given_rho[t] = 0.7;
   }
   r->lambda[n_steps - 1] = 1.0;
-  r->tuner =
-      (smc_tuner_options){.n_subsample = n / 2,
-                          .regularization = 0.1,
-                          .step_size_guess = exp(-10.0),
-                          .step_size_anchor = 1.0,
-                          .n_refresh = kernel->refreshes ? 2 : 1,
-                          .refresh_grid = kernel->refreshes ? rates : no_rate,
-                          .search = {.bracket_start = 0.1,
-                                     .bracket_growth = 2.0,
-                                     .backoff = -1.0,
-                                     .tolerance = 0.01,
-                                     .lower = -80.0,
-                                     .upper = 40.0,
-                                     .max_evals = 150}};
+  r->tuner = toy_tuner(kernel, n / 2, 0.01);
   r->config = (smc_config){.kernel = kernel,
                            .d = d,
                            .n_particles = n,

@@ -7,8 +7,6 @@
 
 enum { D = 2, N = 60 };
 
-static const double rates[2] = {0.1, 0.9}, no_rate[1] = {NAN};
-
 typedef struct bench {
   toy target;
   smc_path path;
@@ -27,21 +25,10 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
   *b = (bench){.target = {.shape = TOY_GAUSSIAN}};
   b->path = (smc_path){.target = toy_target, .data = &b->target, .d = D};
   b->scratch = toy_path_layout(&b->path, N);
-  b->options =
-      (smc_tuner_options){.n_subsample = N,
-                          .regularization = 0.3,
-                          .step_size_guess = exp(-10.0),
-                          .step_size_anchor = 0.5,
-                          .n_refresh = kernel->refreshes ? 2 : 1,
-                          .refresh_grid = kernel->refreshes ? rates : no_rate,
-                          .search = {.method = SMC_SEARCH_GOLDEN,
-                                     .bracket_start = 0.1,
-                                     .bracket_growth = 2.0,
-                                     .backoff = -1.0,
-                                     .tolerance = 0.002,
-                                     .lower = -80.0,
-                                     .upper = 40.0,
-                                     .max_evals = 150}};
+  b->options = toy_tuner(kernel, N, 0.002);
+  b->options.regularization = 0.3;
+  b->options.step_size_anchor = 0.5;
+  b->options.search.method = SMC_SEARCH_GOLDEN;
   b->cloud =
       toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_cloud);
   b->to = toy_cloud(D, N, kernel->refreshes, kernel->gradients, &b->block_to);

@@ -213,6 +213,25 @@ smc_chain toy_chain(int n_maps, smc_map *maps) {
   return (smc_chain){.d = maps[0].d, .n_maps = n_maps, .maps = maps};
 }
 
+smc_tuner_options toy_tuner(const smc_kernel *kernel, int n_subsample,
+                            double tolerance) {
+  static const double rates[2] = {0.1, 0.9}, no_rate[1] = {NAN};
+  return (smc_tuner_options){.n_subsample = n_subsample,
+                             .regularization = 0.1,
+                             .step_size_guess = exp(-10.0),
+                             .step_size_anchor = 1.0,
+                             .n_refresh = kernel->refreshes ? 2 : 1,
+                             .refresh_grid =
+                                 kernel->refreshes ? rates : no_rate,
+                             .search = {.bracket_start = 0.1,
+                                        .bracket_growth = 2.0,
+                                        .backoff = -1.0,
+                                        .tolerance = tolerance,
+                                        .lower = -80.0,
+                                        .upper = 40.0,
+                                        .max_evals = 150}};
+}
+
 char *toy_path_layout(smc_path *path, int n) {
   smc_arena arena = {.base = NULL};
   smc_path_layout(path, &arena, n);

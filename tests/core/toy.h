@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "path.h"
+#include "tuner.h"
 
 typedef enum toy_shape {
   TOY_SKEWED,    /* neither Gaussian nor a product                          */
@@ -66,6 +67,10 @@ void toy_check_invalid(int n, const smc_map *maps, const char *what);
 
 /* The chain of these maps. */
 smc_chain toy_chain(int n_maps, smc_map *maps);
+
+/* Ordinary options of the tuner; with two rates where the kernel refreshes. */
+smc_tuner_options toy_tuner(const smc_kernel *kernel, int n_subsample,
+                            double tolerance);
 
 /* Scratch for clouds of n particles, in memory that is the caller's to free. */
 char *toy_path_layout(smc_path *path, int n);

@@ -221,7 +221,8 @@ test_that("coordinates that are multiples of a scale are found, and the neck of 
   found <- internal("find_multiples")(points)
   expect_identical(found, list(list(variable = 1L, rate = 1, multiples = 2L + seq_len(J))))
 
-  space <- internal("fit_space")(points, reference_gaussian(), 200)
+  as_is <- internal("space_of")(points, list())
+  space <- internal("fit_space")(as_is, reference_gaussian(), 200)
   expect_identical(space$products, found)
   expect_setequal(space$conditional$conditioning, 1:2)
   # the gradients of what is fitted are those of the centred model
@@ -237,6 +238,20 @@ test_that("coordinates that are multiples of a scale are found, and the neck of 
   expect_equal(log_ratio, ave(log_ratio, rep(1:3, each = 20)), tolerance = 1e-6)
   by_fit <- internal("log_density_of")(space$conditional, sweep(centred(at), 2, products$mean))
   expect_equal(by_fit + J * at[, 1] - (J + 2) / 2 * log(2 * pi), log_reference(reference, at))
+})
+
+test_that("points without gradients are taken to products as those with gradients are", {
+  set.seed(20)
+  x <- matrix(rnorm(50 * 4), 50)
+  points <- points_of(x, -x)
+  products <- list(
+    list(variable = 1L, rate = 1, multiples = 3:4), list(variable = 2L, rate = -0.5, multiples = 4L)
+  )
+  with_gradients <- internal("in_products")(points, products)
+  points["g"] <- list(NULL)
+  expect_identical(
+    internal("in_products")(points, products), replace(with_gradients, "g", list(NULL))
+  )
 })
 
 test_that("multiples of several scales are found, whatever the likelihood and the priors", {
@@ -277,6 +292,10 @@ test_that("nothing else is a multiple of a scale", {
   }
   same <- points_of(x[rep(1, 200), ], gradient_noncentred(x[rep(1, 200), ]))
   expect_length(internal("find_multiples")(same), 0)
+  # z (g + z) is constant for a chi distribution: beside the prior it is rounding
+  positive <- cbind(x[, 1], abs(x[, -1]) + 0.1)
+  chi <- cbind(-x[, 1], 3 / positive[, -1] - positive[, -1])
+  expect_length(internal("find_multiples")(points_of(positive, chi)), 0)
   few <- points_of(x[1:10, ], gradient_noncentred(x[1:10, ]))
   expect_length(internal("find_multiples")(few), 0)
 })
