@@ -18,15 +18,15 @@ island_evaluations <- function(sampler, n_steps, course, plan) {
     n_edge_trials(sampler, course) / plan$n_islands
 }
 
-# Whether another run that tunes leaves enough for the islands.
-affords_run <- function(course, sampler, plan) {
+# Whether another run that tunes, with so many steps, leaves enough for the islands.
+affords_run <- function(course, sampler, plan, n_steps = nrow(course$best$steps)) {
   if (is.infinite(plan$max_evals)) {
     return(TRUE)
   }
   best <- course$best
   run <- rules$dearer_run * best$runs$n_target_evals *
-    sampler$n_particles / best$runs$n_particles
-  islands <- plan$n_islands * island_evaluations(sampler, nrow(best$steps), course, plan)
+    sampler$n_particles / best$runs$n_particles * n_steps / nrow(best$steps)
+  islands <- plan$n_islands * island_evaluations(sampler, n_steps, course, plan)
   evaluations_spent(course) + run + islands <= plan$max_evals
 }
 

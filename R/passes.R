@@ -16,18 +16,24 @@ passes <- function(sampler, path, plan, islands) {
     )
     result <- conclude(of_best, final, course)
     course$n_final_evals <- sum(course$n_final_evals, final_row(result)$n_target_evals)
-    if (pass > 1 && has_spoilt(result, before)) {
+    is_spoilt <- pass > 1 && has_spoilt(result, before)
+    may_lengthen <- !is_spoilt || !is_longer(course)
+    if (is_spoilt) {
       course$passes[[pass - 1]] <- final_row(result, used = FALSE)
-      course$best <- before$course$best # for the label of its row
+      course$best <- before$course$best
       result <- before
-      break
     }
     may_go_on <- plan$whiten && plan$rounds[2] > 0 &&
       pass <= rules$most_further_passes && affords_run(course, of_best, plan)
     if (n_shaped > 0 || !is_plain(of_best$reference)) {
       n_shaped <- n_shaped + 1
     }
-    proposal <- if (may_go_on) reshape(result, if (n_shaped > 0) n_shaped else pass)
+    proposal <- if (may_go_on && !is_spoilt) {
+      reshape(result, if (n_shaped > 0) n_shaped else pass)
+    }
+    if (is.null(proposal) && may_go_on && may_lengthen) {
+      proposal <- lengthen(result, course, plan)
+    }
     if (is.null(proposal)) {
       break
     }
@@ -115,10 +121,28 @@ reshape <- function(result, pass) {
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)
   }
-  if (length(failed(result$diagnostics)) > 0) {
+  if (any(result$diagnostics$name[failed(result$diagnostics)] != "worth")) {
     if (is.null(proposal)) propose(record, setdiff(names(rungs), shapes)) else proposal
   }
 }
+
+# The same reference with more steps, where the draws are worth little and nothing better can be
+# fitted to them. A longer pass that agrees with the one before is enough. A proposal as of
+# propose(), with the `lambda` of its path; or NULL.
+lengthen <- function(result, course, plan) {
+  agrees <- is_longer(course) && !has_failed(result$diagnostics, "passes")
+  steps <- as_round(result)$steps
+  n_steps <- min(rules$longer * nrow(steps), plan$max_steps)
+  if (has_failed(result$diagnostics, "worth") && !agrees && n_steps > nrow(steps) &&
+    affords_run(course, result$sampler, plan, n_steps)) {
+    list(
+      reference = result$final$reference, rung = "longer",
+      lambda = barrier_schedule(steps, n_steps, n_steps)[-1]
+    )
+  }
+}
+
+is_longer <- function(course) identical(course$best$runs$label, "longer")
 
 with_reference <- function(sampler, reference) {
   sampler$reference <- reference
@@ -158,9 +182,13 @@ steps_per_barrier <- function(islands, best, next_round) {
 # rejected one leaves the course as it is, but for its record.
 go_on <- function(course, result, proposal, sampler, path, plan) {
   islands <- as_round(result)
+  first_path <- race_path(path, proposal$rung)
+  if (!is.null(proposal$lambda)) {
+    first_path$lambda <- proposal$lambda
+    first_path$adaptive_ess <- first_path$n_steps <- NULL
+  }
   record <- tuned_run(
-    course, with_reference(sampler, proposal$reference),
-    race_path(path, proposal$rung), proposal$rung
+    course, with_reference(sampler, proposal$reference), first_path, proposal$rung
   )
   course$steps_per_barrier <- steps_per_barrier(result$final$islands, course$best, record$runs)
   course$reshaped <- !is_dead(record) && !rises(record, islands, rules$fall_reshaped)
@@ -168,7 +196,7 @@ go_on <- function(course, result, proposal, sampler, path, plan) {
   if (course$reshaped) {
     course$best <- record
     course$allowed <- names(rungs)
-    course <- repeat_rounds(course, sampler, path, plan)
+    if (is.null(proposal$lambda)) course <- repeat_rounds(course, sampler, path, plan)
   }
   course
 }

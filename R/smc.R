@@ -129,8 +129,9 @@
 #'   `log_z` and the three after it are SMC's in all rows; `n_target_evals` of the `"final"`
 #'   row has the evaluations of the bridge and of the diagnostic `edges` too.
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
-#'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"` and `"shape"` from a fit. `kernel` is
-#'   the name of the kernel. Both are NA for the scout.
+#'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"`,
+#'   `"shape"` and `"basins"` from a fit, and `"longer"` from the pass before, with more steps.
+#'   `kernel` is the name of the kernel. Both are NA for the scout.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
 #'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
 #'   that it predicts by itself, from how its particles descend from those that it began
@@ -228,8 +229,11 @@
 #'   single round have shown it only roughly), or where a diagnostic has failed and a
 #'   reference can be fitted; none where the bridge has an error below 0.01 and all
 #'   diagnostics have passed. At most five are made; after the second only while the
-#'   estimate still rises (the diagnostic `passes`). A proposal whose first run finds less
-#'   evidence is rejected, and the islands stay.
+#'   estimate still rises (the diagnostic `passes`). Where nothing better can be fitted but
+#'   the draws are worth little (the diagnostic `worth`), the next pass has the same reference
+#'   and four times as many steps, at most `max_steps`. A proposal whose first run finds less
+#'   evidence is rejected, and the islands stay; so they do where the next ones have twice
+#'   the error, and no higher estimate.
 #' @section Estimates: The estimate of SMC is the logarithm of the mean of the islands'
 #'   estimates. Each of these is unbiased: the mean of `exp(log_z)` over all runs that might
 #'   have been made is the normalising constant, for any number of particles. (Its logarithm
@@ -265,6 +269,7 @@
 #'   | `mean_gradient` | mean gradient at the draws with zero, in standard errors | chance of 0.0001 | more particles, a better reference |
 #'   | `stein` | covariance of draws and gradients with what it must be, in standard errors | 3 | more particles, another form of the model |
 #'   | `width` | variance of the draws with that of the reference | 4 | a wider reference |
+#'   | `worth` | share of the draws that are independent, by their ancestors (where the error is above 0.02) | 0.05 | more particles, another form of the model |
 #'   | `edges` | share of points beside the draws where the density is zero | 0.05 | `lower` and `upper`, or `kernel_mala()` |
 #'   | `proper` | decimal logarithm of the width that the scout found | 12 | a prior that is proper |
 #'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles |

@@ -171,6 +171,28 @@ test_that("draws wider than a normal reference are seen", {
   expect_null(width(final))
 })
 
+test_that("draws that are worth few independent ones are seen, where the error is large", {
+  course <- function(label) list(best = list(runs = data.frame(label = label)))
+  # n of 400 draws descend from as many, evenly
+  of_draws <- function(n, error = 0.03, label = "normal") {
+    final <- list(
+      log_weights = rep(0, 400), origins = rep(seq_len(n), length.out = 400),
+      estimates = data.frame(method = "smc", log_z = 0, std_error = error)
+    )
+    by_name(internal("diagnose_worth")(course(label), final))
+  }
+  expect_identical(failed_of(of_draws(25)), character())
+  thin <- of_draws(16)
+  expect_identical(failed_of(thin), "worth")
+  expect_equal(thin$worth$value, 0.04)
+  expect_match(thin$worth$says, "The 400 draws are worth 16 independent ones only", fixed = TRUE)
+  expect_length(of_draws(16, error = 0.019), 0)
+  expect_length(of_draws(16, error = NA_real_), 0)
+  # from the reference that was given all may well descend from a few
+  expect_length(of_draws(16, label = "given"), 0)
+  expect_null(internal("diagnose_worth")(NULL, list()))
+})
+
 # edges -----------------------------------------------------------------------
 
 test_that("an edge is seen, and where the kernel may be chosen it is MALA", {

@@ -115,3 +115,68 @@ test_that("a pass that is spoilt is dropped, and the one before is the fit", {
   expect_identical(dropped$n_target_evals, kept$n_target_evals[2:1])
   expect_identical(fit$islands$island, 1:4)
 })
+
+# more steps --------------------------------------------------------------------
+
+test_that("draws that are worth little ask for more steps, once where the passes agree", {
+  result <- islands_of(reference_gaussian(sd = 2))
+  result$course <- list(best = list(runs = data.frame(label = "normal")))
+  longer <- function(failed = "worth", max_steps = 64) {
+    result$diagnostics <- data.frame(
+      name = c("passes", "worth"), passed = !c("passes", "worth") %in% failed
+    )
+    internal("lengthen")(result, result$course, list(max_steps = max_steps, max_evals = Inf))
+  }
+  proposal <- longer()
+  expect_identical(proposal$rung, "longer")
+  expect_identical(proposal$reference, result$final$reference)
+  expect_length(proposal$lambda, 32)
+  expect_false(is.unsorted(c(0, proposal$lambda), strictly = TRUE))
+  expect_identical(proposal$lambda[32], 1)
+  expect_length(longer(max_steps = 20)$lambda, 20)
+  expect_null(longer(max_steps = 8))
+  expect_null(longer(NULL))
+  expect_null(longer("passes"))
+  result$course$best$runs$label <- "longer"
+  expect_null(longer())
+  expect_length(longer(c("passes", "worth"))$lambda, 32)
+})
+
+test_that("a longer pass has four times the steps, fresh islands, and the last word", {
+  thin <- function(...) {
+    list(internal("diagnostic")("worth", 0.01, 0.05, "They are worth little.", beyond = "below"))
+  }
+  fit_with <- function(..., has_spoilt = function(...) FALSE) {
+    with_internals(
+      list(
+        diagnose_worth = thin, diagnose_passes = function(...) NULL, rises = function(...) FALSE,
+        reshape = function(...) NULL, has_spoilt = has_spoilt
+      ),
+      smc(banana, n_particles = 128, n_steps = 8, islands = 4, seed = 1, ...)
+    )
+  }
+  expect_warning(fit <- fit_with(), "They are worth little", class = "autosmc_warning_unreliable")
+  islands <- fit$runs[fit$runs$run == "final", ]
+  expect_identical(islands$used, c(FALSE, TRUE))
+  expect_identical(islands$n_steps[2], min(4L * islands$n_steps[1], 64L))
+  run <- fit$runs[fit$runs$label %in% "longer" & fit$runs$run == "adapt", ]
+  expect_identical(run$n_steps, islands$n_steps[2])
+  expect_identical(fit$islands$island, 65536L + 1:4)
+
+  # where it has spoilt the estimate the pass before stays, with its own steps, and no other is tried
+  dropped <- calmly(fit_with(has_spoilt = function(result, before) TRUE))
+  islands <- dropped$runs[dropped$runs$run == "final", ]
+  expect_identical(islands$n_steps[islands$used], fit$runs$n_steps[fit$runs$run == "final"][1])
+  expect_identical(dropped$islands$island, 1:4)
+  expect_identical(islands$used, c(FALSE, TRUE))
+
+  short <- calmly(fit_with(max_steps = 10))
+  expect_lte(max(short$runs$n_steps, na.rm = TRUE), 10)
+
+  # and only where there are evaluations left for all islands
+  enough <- sum(fit$runs$n_target_evals)
+  poor <- calmly(fit_with(max_evals = enough / 2))
+  expect_false("longer" %in% poor$runs$label)
+  expect_lte(sum(poor$runs$n_target_evals), enough / 2)
+  expect_identical(poor$runs$islands[poor$runs$used & poor$runs$run == "final"], 4L)
+})
