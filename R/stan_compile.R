@@ -22,7 +22,7 @@ read_stan_program <- function(model) {
   if (grepl("\n|[{]", model)) {
     return(list(code = model, name = "model", includes = list()))
   }
-  if (!file.exists(model)) {
+  if (!utils::file_test("-f", model)) {
     abort(
       c(
         "{.arg model}: there is no file {.file {model}}.",
