@@ -177,6 +177,13 @@ compile_stan <- function(program, library) {
     file.path(folder, "last.mk")
   )
   log <- run_shlib(folder)
+  if (!dir.exists(folder)) {
+    abort(
+      "The cache of compiled programs was removed while the program was compiled. Compile
+        it again.",
+      "input"
+    )
+  }
   built <- file.path(folder, paste0("program", .Platform$dynlib.ext))
   if (!file.exists(built)) {
     abort_verbatim(
