@@ -181,7 +181,10 @@ of_peers <- function(method, column) {
   stats::setNames(rows[[column]], rows$model)[names(peers_names)]
 }
 dearer <- of_peers("smc", "seconds") / of_peers("bridge warp3", "seconds")
-says("by a factor of %d or more", floor(min(dearer[c("eight_schools", "brownian")])))
+says(
+  "on eight schools by a factor of %.1f and on Brownian by one of %.1f",
+  dearer[["eight_schools"]], dearer[["brownian"]]
+)
 sampled <- setdiff(peers_methods, "Laplace")
 errors <- vapply(sampled, of_peers, numeric(length(peers_names)), column = "rmse")
 is_smallest <- apply(errors, 1, which.min) == match("smc", sampled)

@@ -54,7 +54,10 @@ describe <- function(x) {
   if (is.function(x)) {
     return("a function")
   }
-  if (is.object(x) || is.list(x)) {
+  if (is.list(x) && !is.object(x)) {
+    return("a list")
+  }
+  if (is.object(x)) {
     return(paste("an object of class", class(x)[1]))
   }
   if (is.matrix(x)) {

@@ -22,7 +22,7 @@ read_stan_program <- function(model) {
   if (grepl("\n|[{]", model)) {
     return(list(code = model, name = "model", includes = list()))
   }
-  if (!file.exists(model)) {
+  if (!utils::file_test("-f", model)) {
     abort(
       c(
         "{.arg model}: there is no file {.file {model}}.",
@@ -177,6 +177,13 @@ compile_stan <- function(program, library) {
     file.path(folder, "last.mk")
   )
   log <- run_shlib(folder)
+  if (!dir.exists(folder)) {
+    abort(
+      "The cache of compiled programs was removed while the program was compiled. Compile
+        it again.",
+      "input"
+    )
+  }
   built <- file.path(folder, paste0("program", .Platform$dynlib.ext))
   if (!file.exists(built)) {
     abort_verbatim(

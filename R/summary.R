@@ -77,7 +77,7 @@ weighted_moments <- function(fit) {
 }
 
 # The inverse of the weighted distribution functions: a row a probability, a column a
-# variable. NA where there are no draws.
+# variable. NA where there are no draws, NaN where some are NaN, as generated quantities can be.
 weighted_quantiles <- function(fit, p) {
   if (!is.null(fit$moments)) {
     return(matrix(NA_real_, length(p), ncol(fit$particles)))
@@ -85,6 +85,9 @@ weighted_quantiles <- function(fit, p) {
   w <- exp(fit$log_weights)
   quantiles <- vapply(seq_len(ncol(fit$particles)), function(j) {
     x <- fit$particles[, j]
+    if (anyNA(x)) {
+      return(rep(NaN, length(p)))
+    }
     order <- order(x)
     x[order][invert_distribution(w[order], p)]
   }, p)

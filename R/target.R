@@ -93,12 +93,20 @@ new_target <- function(
 #' # `vignette("models")` has a model object of RTMB
 #' @export
 as_target <- function(x, ...) {
+  check_given(x, "x")
   UseMethod("as_target")
 }
 
 #' @export
 as_target.default <- function(x, ...) {
-  abort_argument(x, "target", "a target, a function or a model object")
+  given <- if (is.character(x)) "text" else describe(x)
+  abort(
+    c(
+      "{.arg target} must be a target, a function or a model object, not {given}.",
+      "i" = if (is.character(x)) "For a Stan program there is {.fn target_stan}."
+    ),
+    "input"
+  )
 }
 
 #' @export

@@ -196,7 +196,9 @@ stan_values <- function(data) {
   }
   names <- names(data)
   if (!is.list(data) || (length(data) > 0 && (is.null(names) || !all(nzchar(names))))) {
-    abort_argument(data, "data", "a list with names, or the path of a JSON file")
+    abort_argument(
+      data, "data", "a list of which every element has a name, or the path of a JSON file"
+    )
   }
   twice <- names[anyDuplicated(names)]
   if (length(twice) > 0) {
@@ -207,7 +209,7 @@ stan_values <- function(data) {
 
 read_json <- function(file) {
   check_string(file, "data")
-  if (!file.exists(file)) {
+  if (!utils::file_test("-f", file)) {
     abort("{.arg data}: there is no file {.file {file}}.", "input")
   }
   check_installed("jsonlite", "to read data from a JSON file")

@@ -259,6 +259,13 @@ test_that("a summary has weighted means, deviations and quantiles", {
   expect_output(print(summary), "variable +mean +sd +q5 +median +q95 +mcse")
 })
 
+test_that("a column of draws that has NaN has no mean and no quantiles", {
+  fit <- small_smc(seed = 1)
+  fit$particles[3, "x1"] <- NaN # as where a generated quantity failed
+  row <- summary(fit)$variables[1, c("mean", "sd", "q5", "median", "q95")]
+  expect_true(all(is.nan(unlist(row))))
+})
+
 test_that("quantiles invert the weighted distribution function", {
   fit <- small_smc(seed = 1)
   fit$log_weights[fit$particles[, "x1"] > 2] <- -Inf # none of these can be one

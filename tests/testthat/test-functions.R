@@ -77,6 +77,8 @@ test_that("a bare function is a target, with the arguments of one", {
   expect_s3_class(target, "smc_target")
   expect_identical(run(target)$particles, run(scalar)$particles)
   expect_identical(as_target(target), target)
+  expect_bad(as_target(), "x")
+  expect_match(message_of(catch(as_target("model.stan"))), "`target_stan()`", fixed = TRUE)
   schedule <- data.frame(lambda = c(0.2, 1), step_size = 0.3)
   fit <- calmly(smc_run(
     density, schedule,

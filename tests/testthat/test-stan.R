@@ -128,6 +128,24 @@ test_compiled("a cache that cannot be written to is named", {
   )
 })
 
+# By a compiler that removes the folder it works in.
+test_compiled("a cache that is removed while a program is compiled is named", {
+  skip_on_os("windows") # where scripts are no compilers
+  compiler <- write_file(c("#!/bin/sh", "rm -rf \"$PWD\""))
+  Sys.chmod(compiler)
+  makevars <- write_file(paste("CXX17 =", compiler))
+  before <- Sys.getenv("R_MAKEVARS_USER", NA)
+  on.exit({
+    if (is.na(before)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = before)
+    unlink(c(compiler, makevars))
+  })
+  Sys.setenv(R_MAKEVARS_USER = makevars)
+  expect_error(
+    suppressMessages(target_stan("parameters { real nu; }")), "was removed while",
+    class = "autosmc_error_input"
+  )
+})
+
 # densities -------------------------------------------------------------------
 
 points <- function(n, d, seed) {
