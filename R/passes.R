@@ -127,13 +127,15 @@ reshape <- function(result, pass) {
 }
 
 # The same reference with more steps, where the draws are worth little and nothing better can be
-# fitted to them. A longer pass that agrees with the one before is enough. A proposal as of
-# propose(), with the `lambda` of its path; or NULL.
+# fitted to them: well before the diagnostic `worth` fails, since two passes that agree are
+# evidence. Then one longer pass is enough. A proposal as of propose(), with the `lambda` of its
+# path; or NULL.
 lengthen <- function(result, course, plan) {
+  worth <- result$diagnostics$value[result$diagnostics$name == "worth"]
   agrees <- is_longer(course) && !has_failed(result$diagnostics, "passes")
   steps <- as_round(result)$steps
   n_steps <- min(rules$longer * nrow(steps), plan$max_steps)
-  if (has_failed(result$diagnostics, "worth") && !agrees && n_steps > nrow(steps) &&
+  if (isTRUE(worth < rules$sure_worth) && !agrees && n_steps > nrow(steps) &&
     affords_run(course, result$sampler, plan, n_steps)) {
     list(
       reference = result$final$reference, rung = "longer",

@@ -229,11 +229,11 @@
 #'   single round have shown it only roughly), or where a diagnostic has failed and a
 #'   reference can be fitted; none where the bridge has an error below 0.01 and all
 #'   diagnostics have passed. At most five are made; after the second only while the
-#'   estimate still rises (the diagnostic `passes`). Where nothing better can be fitted but
-#'   the draws are worth little (the diagnostic `worth`), the next pass has the same reference
-#'   and four times as many steps, at most `max_steps`. A proposal whose first run finds less
-#'   evidence is rejected, and the islands stay; so they do where the next ones have twice
-#'   the error, and no higher estimate.
+#'   estimate still rises (the diagnostic `passes`). Where nothing better can be fitted, but
+#'   less than 15 % of the draws are independent and the error is above 0.02, the next pass has
+#'   the same reference and four times as many steps, at most `max_steps`. A proposal whose
+#'   first run finds less evidence is rejected, and the islands stay; so they do where the
+#'   next ones have twice the error, and no higher estimate.
 #' @section Estimates: The estimate of SMC is the logarithm of the mean of the islands'
 #'   estimates. Each of these is unbiased: the mean of `exp(log_z)` over all runs that might
 #'   have been made is the normalising constant, for any number of particles. (Its logarithm

@@ -295,6 +295,38 @@ esoph_trend <- transform(
 plants <- grouped(datasets::PlantGrowth$weight, datasets::PlantGrowth$group)
 sprays <- grouped(sqrt(datasets::InsectSprays$count), datasets::InsectSprays$spray)
 chicks <- with(datasets::ChickWeight, grouped(weight[Time == 10], as.character(Diet[Time == 10])))
+
+# Growth curves with correlated effects of their groups. priors: the arguments of growth_target()
+# between data and centred.
+analysis_growth <- function(name, judge, data, priors, centred) {
+  model(
+    paste0(name, if (centred) "_centred" else "_non_centred"), "hierarchy", judge,
+    function() do.call(growth_target, c(list(data), priors, centred)),
+    function() {
+      result <- fitted_importance(do.call(growth_marginal, c(list(data), priors)), 4, 1e5)
+      stopifnot(result$se < 0.005)
+      result$log_z
+    },
+    paste("coefficients and effects integrated out,", sampled)
+  )
+}
+
+growth_data <- function(y, x, group) {
+  list(y = as.double(y), x = x - mean(x), group = as.integer(factor(as.character(group))))
+}
+
+orthodont <- with(as.data.frame(nlme::Orthodont), growth_data(distance, age, Subject))
+orthodont_priors <- list(
+  c(20, 0), c(10, 5), list(half_cauchy_log(2.5), half_cauchy_log(1)), exponential_log(1)
+)
+loblolly <- with(as.data.frame(datasets::Loblolly), growth_data(height, sqrt(age), Seed))
+loblolly_priors <- list(
+  c(30, 10), c(30, 10), list(half_cauchy_log(3), half_cauchy_log(1)), exponential_log(1)
+)
+growing <- with(as.data.frame(datasets::ChickWeight), growth_data(log(weight), Time, Chick))
+growing_priors <- list(
+  c(4, 0), c(2, 0.2), list(half_cauchy_log(0.5), half_cauchy_log(0.1)), exponential_log(1)
+)
 level_prior <- list(observation = normal_log(4, 2), level = normal_log(3, 2))
 
 analyses <- list(
@@ -477,5 +509,11 @@ analyses <- list(
   analysis_hierarchy(
     "chicks", choose, chicks, 100, 50, half_cauchy_log(20), exponential_log(0.05),
     FALSE, c(-15, 1), c(18, 6)
-  )
+  ),
+  analysis_growth("orthodont", choose, orthodont, orthodont_priors, centred = FALSE),
+  analysis_growth("orthodont", choose, orthodont, orthodont_priors, centred = TRUE),
+  analysis_growth("loblolly", judge, loblolly, loblolly_priors, centred = FALSE),
+  analysis_growth("loblolly", judge, loblolly, loblolly_priors, centred = TRUE),
+  analysis_growth("growing_chicks", judge, growing, growing_priors, centred = FALSE),
+  analysis_growth("growing_chicks", judge, growing, growing_priors, centred = TRUE)
 )

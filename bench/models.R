@@ -355,3 +355,118 @@ grouped <- function(y, group) {
     ss = as.vector(tapply(y, group, function(v) sum((v - mean(v))^2)))
   )
 }
+
+# growth curves ------------------------------------------------------------------
+
+# Lines that vary by group: y ~ N(beta_1 + r_1j + (beta_2 + r_2j) x, sigma^2), with effects
+# r_j ~ N(0, S) of standard deviations tau_1, tau_2 and correlation rho = tanh(u), which is
+# uniform a priori; beta ~ N(mean, sd^2). data: list(y, x, group), groups numbered from 1. tau,
+# sigma: the priors of log tau_1 and log tau_2, and of log sigma. centred: whether the variables
+# are r, or the standard normal z of r = diag(tau) L z, L the factor of the correlation.
+growth_density <- function(data, mean, sd, tau, sigma, centred) {
+  groups <- outer(data$group, seq_len(max(data$group)), "==") + 0
+  J <- ncol(groups)
+  N <- length(data$y)
+  prior <- independent_normal_density(mean, sd)
+  function(x) {
+    x <- unname(x)
+    n <- nrow(x)
+    l <- x[, 3:5, drop = FALSE]
+    rho <- tanh(x[, 6])
+    q2 <- 1 / cosh(x[, 6])^2
+    q <- sqrt(q2)
+    z1 <- x[, 6 + seq_len(J), drop = FALSE]
+    z2 <- x[, 6 + J + seq_len(J), drop = FALSE]
+    if (centred) {
+      z1 <- z1 * exp(-l[, 1])
+      z2 <- (z2 * exp(-l[, 2]) - rho * z1) / q
+    }
+    second <- rho * z1 + q * z2
+    at <- by_row(data$x, n)
+    intercept <- x[, 1] + (exp(l[, 1]) * z1)[, data$group, drop = FALSE]
+    slope <- x[, 2] + (exp(l[, 2]) * second)[, data$group, drop = FALSE]
+    off <- by_row(data$y, n) - intercept - slope * at
+    precision <- exp(-2 * l[, 3])
+    before <- prior(x[, 1:2, drop = FALSE])
+    value <- as.double(before) + tau[[1]]$log(l[, 1]) + tau[[2]]$log(l[, 2]) +
+      sigma$log(l[, 3]) + log(q2 / 2) - rowSums(z1^2 + z2^2) / 2 - J * log(2 * pi) -
+      N * (l[, 3] + log(2 * pi) / 2) - precision * rowSums(off^2) / 2
+    if (centred) value <- value - J * (l[, 1] + l[, 2] + log(q))
+    # by the effects, through the data
+    by_1 <- precision * off %*% groups
+    by_2 <- precision * (off * at) %*% groups
+    gradient <- cbind(
+      attr(before, "gradient") + cbind(rowSums(by_1), rowSums(by_2)),
+      tau[[1]]$slope(l[, 1]), tau[[2]]$slope(l[, 2]),
+      sigma$slope(l[, 3]) - N + precision * rowSums(off^2), -2 * rho
+    )
+    if (centred) {
+      by_z1 <- z1 - rho / q * z2
+      gradient[, 3] <- gradient[, 3] + rowSums(z1 * by_z1) - J
+      gradient[, 4] <- gradient[, 4] + rowSums(z2 * second) / q - J
+      gradient[, 6] <- gradient[, 6] + rowSums(z2 * (q * z1 - rho * z2)) + J * rho
+      effects <- cbind(by_1 - by_z1 * exp(-l[, 1]), by_2 - z2 / q * exp(-l[, 2]))
+    } else {
+      by_2 <- exp(l[, 2]) * by_2
+      gradient[, 3] <- gradient[, 3] + rowSums(exp(l[, 1]) * by_1 * z1)
+      gradient[, 4] <- gradient[, 4] + rowSums(by_2 * second)
+      gradient[, 6] <- gradient[, 6] + rowSums(by_2 * (q2 * z1 - rho * q * z2))
+      effects <- cbind(exp(l[, 1]) * by_1 + rho * by_2 - z1, q * by_2 - z2)
+    }
+    with_gradient(value, cbind(gradient, effects))
+  }
+}
+
+growth_target <- function(data, mean, sd, tau, sigma, centred) {
+  J <- max(data$group)
+  names <- c(
+    "beta_1", "beta_2", "log_tau_1", "log_tau_2", "log_sigma", "u",
+    paste0(if (centred) "r_1" else "z_1", "_", seq_len(J)),
+    paste0(if (centred) "r_2" else "z_2", "_", seq_len(J))
+  )
+  density_target(
+    growth_density(data, mean, sd, tau, sigma, centred), length(names), names
+  )
+}
+
+# Of log tau_1, log tau_2, log sigma and u, with all else integrated out: group by group by
+# Woodbury's formula. Symmetric matrices of two by two are three columns, a row a point.
+growth_marginal <- function(data, mean, sd, tau, sigma) {
+  sums <- lapply(split(seq_along(data$y), data$group), function(i) {
+    X <- cbind(1, data$x[i])
+    y <- data$y[i] - drop(X %*% mean)
+    list(n = length(i), XX = crossprod(X), Xy = drop(crossprod(X, y)), yy = sum(y^2))
+  })
+  function(u) {
+    rho <- tanh(u[, 4])
+    precision <- exp(-2 * u[, 3])
+    S <- cbind(exp(2 * u[, 1]), rho * exp(u[, 1] + u[, 2]), exp(2 * u[, 2]))
+    value <- tau[[1]]$log(u[, 1]) + tau[[2]]$log(u[, 2]) + sigma$log(u[, 3]) -
+      2 * log(cosh(u[, 4])) - log(2) - sum(log(sd))
+    total <- by_row(c(1, 0, 1) / c(sd[1]^2, 1, sd[2]^2), nrow(u))
+    linear <- matrix(0, nrow(u), 2)
+    for (s in sums) {
+      a <- s$XX[c(1, 2, 4)]
+      # the effects' variance, given the data: the inverse of I + S X'X / sigma^2, times S
+      det_S <- S[, 1] * S[, 3] - S[, 2]^2
+      det <- 1 + precision * (S[, 1] * a[1] + 2 * S[, 2] * a[2] + S[, 3] * a[3]) +
+        precision^2 * det_S * (a[1] * a[3] - a[2]^2)
+      V <- (S + precision * det_S * by_row(c(a[3], -a[2], a[1]), nrow(u))) / det
+      # V X'y and X'X V X'y
+      Vy <- cbind(V[, 1] * s$Xy[1] + V[, 2] * s$Xy[2], V[, 2] * s$Xy[1] + V[, 3] * s$Xy[2])
+      value <- value - s$n * (u[, 3] + log(2 * pi) / 2) - log(det) / 2 -
+        precision * (s$yy - precision * drop(Vy %*% s$Xy)) / 2
+      linear <- linear + precision * (by_row(s$Xy, nrow(u)) - precision * Vy %*% s$XX)
+      VXX <- list(
+        cbind(V[, 1] * a[1] + V[, 2] * a[2], V[, 2] * a[1] + V[, 3] * a[2]),
+        cbind(V[, 1] * a[2] + V[, 2] * a[3], V[, 2] * a[2] + V[, 3] * a[3])
+      )
+      taken <- cbind(VXX[[1]] %*% a[1:2], VXX[[2]] %*% a[1:2], VXX[[2]] %*% a[2:3])
+      total <- total + precision * (by_row(a, nrow(u)) - precision * taken)
+    }
+    det <- total[, 1] * total[, 3] - total[, 2]^2
+    square <- linear[, 1]^2 * total[, 3] - 2 * linear[, 1] * linear[, 2] * total[, 2] +
+      linear[, 2]^2 * total[, 1]
+    list(x = u, log = value - log(det) / 2 + square / det / 2)
+  }
+}

@@ -121,9 +121,10 @@ test_that("a pass that is spoilt is dropped, and the one before is the fit", {
 test_that("draws that are worth little ask for more steps, once where the passes agree", {
   result <- islands_of(reference_gaussian(sd = 2))
   result$course <- list(best = list(runs = data.frame(label = "normal")))
-  longer <- function(failed = "worth", max_steps = 64) {
+  longer <- function(failed = NULL, max_steps = 64, worth = 0.14) {
     result$diagnostics <- data.frame(
-      name = c("passes", "worth"), passed = !c("passes", "worth") %in% failed
+      name = c("passes", "worth"), value = c(0, worth),
+      passed = !c("passes", "worth") %in% failed
     )
     internal("lengthen")(result, result$course, list(max_steps = max_steps, max_evals = Inf))
   }
@@ -135,11 +136,11 @@ test_that("draws that are worth little ask for more steps, once where the passes
   expect_identical(proposal$lambda[32], 1)
   expect_length(longer(max_steps = 20)$lambda, 20)
   expect_null(longer(max_steps = 8))
-  expect_null(longer(NULL))
-  expect_null(longer("passes"))
+  expect_null(longer(worth = 0.16))
+  expect_null(longer("passes", worth = 0.16))
   result$course$best$runs$label <- "longer"
-  expect_null(longer())
-  expect_length(longer(c("passes", "worth"))$lambda, 32)
+  expect_null(longer("worth", worth = 0.01))
+  expect_length(longer("passes")$lambda, 32)
 })
 
 test_that("a longer pass has four times the steps, fresh islands, and the last word", {
