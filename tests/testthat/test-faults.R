@@ -9,7 +9,7 @@ expect_input_error <- function(code, regexp) {
 }
 
 test_that("a target must be one", {
-  expect_input_error(smc_plain("f", dim = 2), "`target` must be .* not \"f\"")
+  expect_input_error(smc_plain("f", dim = 2), "`target` must be .* not text")
   expect_input_error(smc_plain(NULL), "`target` must be .* not NULL")
   expect_input_error(
     target_function("f", 2),
