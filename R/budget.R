@@ -5,7 +5,12 @@
 # The cost so far: the scout, all rounds, and the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
-  sum(course$scout$n_target_evals, of_runs, course$n_final_evals)
+  sum(course$scout$n_target_evals, of_runs, course$n_final_evals, n_probe_evals(course))
+}
+
+# Of fits that ask for the density beside the draws.
+n_probe_evals <- function(course) {
+  if (!is.null(course$density)) course$density("count")[["n_target_evals"]] else 0
 }
 
 # The most that an island costs along a path of so many steps, with its part of the bridge

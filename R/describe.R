@@ -10,7 +10,7 @@ describe_maps <- function(reference, target) {
       sprintf("heavy tails in all directions (Student t, %s degrees of freedom)", format(reference$df))
     },
     describe_conditional(reference, names),
-    unlist(lapply(reference$products, describe_product, names)),
+    unlist(lapply(reference$changes, describe_change, names)),
     describe_tails(reference$tails)
   )
 }
@@ -49,6 +49,16 @@ depends_sentence <- function(what, of, on, verb) {
   if (length(of) > 0) {
     sprintf("%s of %s %s %s", what, several(of), verb, paste(on, collapse = " and "))
   }
+}
+
+describe_change <- function(change, names) {
+  if (is_precision(change)) describe_precision(change, names) else describe_product(change, names)
+}
+
+describe_precision <- function(precision, names) {
+  verb <- if (length(precision$order) == 1) "is" else "are"
+  given <- paste(names[precision$given], collapse = ", ")
+  sprintf("%s %s normal given %s", several(names[sort(precision$order)]), verb, given)
 }
 
 describe_product <- function(product, names) {

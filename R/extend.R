@@ -159,7 +159,7 @@ state_of_fit <- function(result, sampler, bridges) {
     brief <- function(record) record[c("steps", "runs")]
     course$records <- lapply(course$records, brief)
     course$best <- brief(course$best)
-    course[c("allowed", "n_final_evals")] <- NULL
+    course[c("allowed", "n_final_evals", "density")] <- NULL
   }
   final <- result$final
   c(

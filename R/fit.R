@@ -106,7 +106,7 @@ runs_columns <- c(
   "used"
 )
 
-# A row for the scout, one for every round, one for the islands of each pass but the last,
+# A row for the scout, one for every round, one for the probes of all fits, one for the islands of each pass but the last,
 # and one for those of the last.
 fit_runs <- function(result) {
   course <- result$course
@@ -116,6 +116,7 @@ fit_runs <- function(result) {
   rows <- c(
     if (!is.null(course$scout)) list(scout_row(course$scout)),
     rounds,
+    if (n_probe_evals(course) > 0) list(probe_row(course)),
     course$passes,
     if (!is.null(result$final)) list(final_row(result))
   )
@@ -125,14 +126,20 @@ fit_runs <- function(result) {
   }))
 }
 
-scout_row <- function(scout) {
+scout_row <- function(scout) row_of_counts("scout", scout)
+
+probe_row <- function(course) {
+  row_of_counts("probe", c(as.list(course$density("count")), seconds = NA))
+}
+
+row_of_counts <- function(run, counts) {
   data.frame(
-    run = "scout", round = NA_integer_, label = NA_character_,
+    run = run, round = NA_integer_, label = NA_character_,
     kernel = NA_character_, biased = NA,
     n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
-    n_objective_evals = 0L, n_target_evals = scout$n_target_evals,
-    n_impossible = scout$n_impossible,
-    seconds = scout$seconds, used = TRUE
+    n_objective_evals = 0L, n_target_evals = counts$n_target_evals,
+    n_impossible = counts$n_impossible,
+    seconds = counts$seconds, used = TRUE
   )
 }
 

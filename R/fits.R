@@ -1,14 +1,15 @@
 # Fits: the next reference, from what a run has drawn.
 #
-# A rung of the ladder is a way to fit one: a list with `fit`, a function of a record
-# that returns a reference, or NULL where it cannot be fitted or would change nothing.
+# A rung of the ladder is a way to fit one: a list with `fit`, a function of a record, and of the
+# target's `density`, of counted_density(), where it may be asked for that. It returns a reference,
+# or NULL where it cannot be fitted or would change nothing.
 # To add a rung, write one and put it into `rungs`, in the order of what it can follow.
 
 rungs <- list(
-  location = list(fit = function(record) fit_location(record)),
-  normal = list(fit = function(record) fit_normal(record)),
-  shape = list(fit = function(record) fit_shape(record)),
-  basins = list(fit = function(record) fit_basins(record))
+  location = list(fit = function(record, density) fit_location(record)),
+  normal = list(fit = function(record, density) fit_normal(record)),
+  shape = list(fit = function(record, density) fit_shape(record, density)),
+  basins = list(fit = function(record, density) fit_basins(record))
 )
 
 # The rungs whose references are not normal.
@@ -16,9 +17,9 @@ shapes <- c("shape", "basins")
 
 # The highest rung of those allowed that can be fitted to a record:
 # list(reference, rung, gain); NULL for none.
-propose <- function(record, allowed) {
+propose <- function(record, allowed, density = NULL) {
   for (rung in rev(intersect(names(rungs), allowed))) {
-    fit <- rungs[[rung]]$fit(record)
+    fit <- rungs[[rung]]$fit(record, density)
     if (!is.null(fit)) {
       return(c(fit, rung = rung))
     }
@@ -70,7 +71,7 @@ in_first_half <- function(record, rows) record$origins[rows] %% 2 == 0
 
 is_normal <- function(reference) {
   inherits(reference, "smc_reference_gaussian") &&
-    is.null(reference$conditional) && is.null(reference$tails) && is.null(reference$products)
+    is.null(reference$conditional) && is.null(reference$tails) && is.null(reference$changes)
 }
 
 # A normal reference with the factor of a covariance.
@@ -83,18 +84,19 @@ new_fitted_reference <- function(mean, chol) {
 
 # A reference that is normal in other coordinates. shape: of fit_shape(), with `L`,
 # `conditioning`, `shift`, `slope` and `curve` of condition_on(), and `tails` of fit_tails(),
-# where there are any; products: of find_multiples(), of which it is the shape. The conditioning
+# where there are any; changes: of the space of which it is the shape. The conditioning
 # variables are inflated more: particles that began in the middle of a neck, or of a bend, have not
 # seen its ends.
-new_shaped_reference <- function(mean, shape, products = list()) {
+new_shaped_reference <- function(mean, shape, changes = list()) {
   reference <- with_chol(reference_gaussian(mean + shape$centre), shape$L)
   if (!is.null(shape$conditioning)) {
     reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }
   reference$tails <- shape$tails[c("location", "scale", "skew", "tail")]
-  if (length(products) > 0) reference$products <- products
+  if (length(changes) > 0) reference$changes <- changes
   reference$inflation <- rep(sqrt(rules$inflation), length(mean))
   reference$inflation[shape$conditioning] <- sqrt(rules$inflation_conditioning)
+  reference$inflation[shape$exact] <- 1
   reference
 }
 
@@ -202,12 +204,12 @@ moments_of <- function(x, w) {
 }
 
 # A reference that is not normal, where particles are likelier so: conditional, with tails,
-# with both, of products, or a Student t. To draws that have not seen the end of a neck it looks
+# with both, in another space, or a Student t. To draws that have not seen the end of a neck it looks
 # like heavy tails in all directions: so a conditional reference comes first, if there is one.
 # `gain` is that in mean log density over what a reference of the present kind can fit; where this
 # is a mixture, which can fit anything, for particles that neither was fitted to.
 # NULL where there is none.
-fit_shape <- function(record) {
+fit_shape <- function(record, density = NULL) {
   d <- ncol(record$particles)
   if (d > rules$largest_dense) {
     return(NULL)
@@ -220,13 +222,14 @@ fit_shape <- function(record) {
   w <- weighty$w
   genealogies <- n_genealogies(record)
   points <- list(
-    x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean
+    x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean,
+    genealogies = genealogies
   )
   if (are_normal(points, moments$L, genealogies)) {
     return(NULL)
   }
   as_is <- space_of(points, list())
-  space <- fit_space(as_is, record$reference, genealogies)
+  space <- fit_space(as_is, record$reference, genealogies, density)
   is_first <- in_first_half(record, weighty$rows)
   conditional <- space$conditional
   tested <- if (!is.null(conditional)) {
@@ -239,19 +242,19 @@ fit_shape <- function(record) {
   criterion <- shape$criterion + log_jacobian(space$points)
   student <- fit_student(moments$centred, w, moments$L, genealogies)
   is_student <- is.null(conditional) && isTRUE(student$criterion > criterion)
-  of_products <- length(space$products) > 0
-  if (!is_student && !of_products && is.null(shape$conditioning) && is.null(shape$tails)) {
+  is_changed <- length(space$changes) > 0
+  if (!is_student && !is_changed && is.null(shape$conditioning) && is.null(shape$tails)) {
     return(NULL)
   }
   list(
     reference = if (is_student) {
       new_student_reference(moments$mean + student$mean, student$L, student$df)
     } else {
-      new_shaped_reference(space$points$mean, shape, space$products)
+      new_shaped_reference(space$points$mean, shape, space$changes)
     },
     gain = if (!is.null(conditional) && is_mixture(record$reference)) {
       tested[["fit"]] + log_jacobian(space$points) - held_out_mixture(record)
-    } else if (!is.null(conditional) && !of_products && is_normal(record$reference) && !anyNA(tested)) {
+    } else if (!is.null(conditional) && !is_changed && is_normal(record$reference) && !anyNA(tested)) {
       tested[["fit"]] - tested[["normal"]] + sum(shape$tails$gain)
     } else {
       (if (is_student) student$criterion else criterion) -
@@ -260,16 +263,15 @@ fit_shape <- function(record) {
   )
 }
 
-# Of the space of the points as they are, and those with products for multiples (see
-# noncentred.R), that in which a shape fits best, with its `conditional` distribution, or NULL. The
-# first that is exact.
-fit_space <- function(as_is, reference, genealogies) {
+# Of the space of the points as they are, and others (see spaces.R), that in which a shape fits best,
+# with its `conditional` distribution, or NULL. The first that is exact.
+fit_space <- function(as_is, reference, genealogies, density) {
   space <- add_conditional(as_is, reference, genealogies)
   if (is_exact(space$conditional)) {
     return(space)
   }
   tried <- list(space)
-  for (space in product_spaces(as_is)) {
+  for (space in other_spaces(as_is, changes_of(reference), density)) {
     space <- add_conditional(space, reference, genealogies)
     if (is_exact(space$conditional)) {
       return(space)
@@ -283,7 +285,7 @@ fit_space <- function(as_is, reference, genealogies) {
 
 add_conditional <- function(space, reference, genealogies) {
   points <- space$points
-  known <- if (identical(products_of(reference), space$products)) reference$conditional
+  known <- if (identical(changes_of(reference), space$changes)) reference$conditional
   n <- 1 / sum(points$w^2)
   space$conditional <- fit_conditional(points, space$normal$L, n, genealogies, known)
   space
@@ -315,13 +317,13 @@ present_criterion <- function(record, as_is, student, space) {
   if (is_mixture(reference)) {
     return(max(refit_mixture(record)$criterion, normal))
   }
-  own <- space_of(as_is$points, products_of(reference))
+  own <- space_of(as_is$points, changes_of(reference))
   if (is.null(own)) {
     return(normal)
   }
   w <- own$points$w
   genealogies <- n_genealogies(record)
-  is_same <- identical(own$products, space$products) &&
+  is_same <- identical(own$changes, space$changes) &&
     identical(reference$conditional[same_kind], space$conditional[same_kind])
   present <- if (is_same) {
     space$conditional

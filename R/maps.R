@@ -33,7 +33,8 @@ through <- function(map, at) {
     tails = through_tails(map, at),
     conditional = through_conditional(map, at),
     neck = through_neck(map, at),
-    rotation = through_rotation(map, at)
+    rotation = through_rotation(map, at),
+    precision = through_precision(map, at)
   )
 }
 

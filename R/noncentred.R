@@ -1,8 +1,7 @@
 # Non-centred coordinates: those that a model has as multiples of a scale, as the z of
 # theta_j = mu + tau z_j. Where the data say much of the products u_j = tau z_j, these are nearer
-# to a normal distribution, or to a neck, than z is. So shapes are fitted to the points as they are,
-# and to points with products in the place of multiples; the last maps of a reference that is
-# fitted to products divide by the scales.
+# to a normal distribution, or to a neck, than z is. So shapes are fitted to products as well (see
+# spaces.R); the last maps of a reference that is fitted to them divide by the scales.
 #
 # Gradients tell which coordinates these are. Let z be standard normal a priori, known to the
 # likelihood as exp(rate t) z alone, and f be the gradient of the likelihood by that product. Then
@@ -83,39 +82,6 @@ solve_ridged <- function(square, right, scale) {
   drop(solve(square / outer(scale, scale) + ridge, right / scale)) / scale
 }
 
-# Coordinates in which shapes are tried beside those of the points as they are, a space of
-# space_of(): with products for the multiples of each scale where that makes points likelier to be
-# normal; and with all products. A list of spaces.
-product_spaces <- function(as_is) {
-  found <- find_multiples(as_is$points)
-  is_better <- vapply(found, function(one) {
-    isTRUE(normal_criterion(space_of(as_is$points, list(one))) > normal_criterion(as_is))
-  }, NA)
-  sets <- Filter(length, unique(list(found[is_better], found)))
-  Filter(Negate(is.null), lapply(sets, function(products) space_of(as_is$points, products)))
-}
-
-# Points with these products, and the normal distribution with their moments: list(products, points,
-# normal). NULL where there is none, or the range of numbers does not do.
-space_of <- function(points, products) {
-  points <- in_products(points, products)
-  normal <- if (all(is.finite(points$x), is.finite(points$g))) normal_shape(points)
-  if (!is.null(normal)) list(products = products, points = points, normal = normal)
-}
-
-# The mean log density of the points as they were, under the normal distribution of a space.
-normal_criterion <- function(space) {
-  if (!is.null(space)) space$normal$criterion + log_jacobian(space$points)
-}
-
-products_of <- function(reference) as.list(reference$products)
-
-log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
-
-# The points with products for multiples, one scale after the other, and their mean
-# `log_jacobian`.
-in_products <- function(points, products) Reduce(multiplied, products, points)
-
 # The points, and the gradients of their log density where there are any, with products for the
 # multiples of a scale.
 multiplied <- function(points, product) {
@@ -129,9 +95,15 @@ multiplied <- function(points, product) {
     g[, multiples] <- g[, multiples] * exp(-log_scale)
   }
   x[, multiples] <- x[, multiples] * exp(log_scale)
-  mean <- colSums(points$w * x)
+  gained <- length(multiples) * sum(points$w * log_scale)
+  in_coordinates(points, x, g, gained)
+}
+
+# From products to multiples.
+product_map <- function(product, dim) {
+  slope <- replace(numeric(dim), product$multiples, -product$rate)
   list(
-    x = sweep(x, 2, mean), g = g, w = points$w, mean = mean,
-    log_jacobian = log_jacobian(points) + length(multiples) * sum(points$w * log_scale)
+    name = "conditional", conditioning = product$variable - 1,
+    shift = matrix(0, dim, 1), slope = as.matrix(slope)
   )
 }

@@ -29,7 +29,7 @@ passes <- function(sampler, path, plan, islands) {
       n_shaped <- n_shaped + 1
     }
     proposal <- if (may_go_on && !is_spoilt) {
-      reshape(result, if (n_shaped > 0) n_shaped else pass)
+      reshape(result, if (n_shaped > 0) n_shaped else pass, course$density)
     }
     if (is.null(proposal) && may_go_on && may_lengthen) {
       proposal <- lengthen(result, course, plan)
@@ -105,7 +105,7 @@ is_plain <- function(reference) {
 # where the bridge is sure of its estimate, or after a pass in which this has not risen.
 # pass: its number, counted from the first whose reference has a shape. A proposal as of
 # propose(), or NULL.
-reshape <- function(result, pass) {
+reshape <- function(result, pass, density = NULL) {
   estimate <- headline(result$final$estimates)
   is_rough <- pass == 1 && !is_plain(result$final$reference)
   enough <- if (is_rough) rules$sure_shape else rules$sure_bridge
@@ -117,7 +117,7 @@ reshape <- function(result, pass) {
     return(NULL)
   }
   record <- as_round(result)
-  proposal <- propose(record, shapes)
+  proposal <- propose(record, shapes, density)
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)
   }

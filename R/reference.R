@@ -177,13 +177,15 @@ format_location_and_scale <- function(reference) {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
   n_conditioning <- length(reference$conditional$conditioning)
-  n_products <- length(unlist(lapply(reference$products, `[[`, "multiples")))
+  n_products <- length(unlist(lapply(reference$changes, `[[`, "multiples")))
+  n_normal <- length(unlist(lapply(reference$changes, `[[`, "order")))
   n_tails <- sum(reference$tails$skew != 0 | reference$tails$tail < 1)
   paste0(
     "mean ", show(reference$mean), ", ", scale,
     if (n_conditioning > 0) sprintf(", conditional on %d of the coordinates", n_conditioning),
     if (n_tails > 0) sprintf(", tails of %d coordinates", n_tails),
-    if (n_products > 0) sprintf(", %d coordinates multiplied by scales", n_products)
+    if (n_products > 0) sprintf(", %d coordinates multiplied by scales", n_products),
+    if (n_normal > 0) sprintf(", %d coordinates normal given the others", n_normal)
   )
 }
 
@@ -354,7 +356,7 @@ reference_maps <- function(reference, dim) {
     affine_map(reference, dim)
   )
   maps <- append(maps, conditional_maps(reference$conditional), after = 2)
-  maps <- c(maps, lapply(rev(reference$products), product_map, dim))
+  maps <- c(maps, lapply(rev(reference$changes), change_map, dim))
   Filter(Negate(is.null), maps)
 }
 
@@ -400,15 +402,6 @@ neck_maps <- function(neck) {
       neck[c("rate", "bend", "pull")]
     ),
     list(name = "rotation", axes = neck$axes)
-  )
-}
-
-# From products with a scale to its multiples; see noncentred.R.
-product_map <- function(product, dim) {
-  slope <- replace(numeric(dim), product$multiples, -product$rate)
-  list(
-    name = "conditional", conditioning = product$variable - 1,
-    shift = matrix(0, dim, 1), slope = as.matrix(slope)
   )
 }
 

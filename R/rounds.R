@@ -50,7 +50,10 @@ check_n_rounds <- function(rounds) {
 adapt <- function(sampler, path, plan) {
   course <- list(
     records = list(), used = NULL, allowed = if (plan$whiten) names(rungs),
-    steps_per_barrier = rules$steps_per_barrier
+    steps_per_barrier = rules$steps_per_barrier,
+    density = if (sampler$kernel$gradients) {
+      counted_density(sampler$target, over_batches(sampler)$evaluators)
+    }
   )
   if (plan$scout && sampler$kernel$gradients) {
     course$scout <- remember(
@@ -185,7 +188,7 @@ repeat_rounds <- function(course, sampler, path, plan) {
 
 one_round <- function(course, sampler, path, plan) {
   best <- course$best
-  proposal <- propose(best, allowed_now(course, sampler))
+  proposal <- propose(best, allowed_now(course, sampler), course$density)
   sampler$reference <- if (is.null(proposal)) best$reference else proposal$reference
   if (is.null(path$adaptive_ess)) {
     keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")

@@ -207,6 +207,34 @@ rules <- list(
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
+  # Draws at which conditional precisions are sought. In models with a correlation their entries are
+  # made of a dozen terms.
+  n_probes = 256,
+  # Those of them at which it is sought which coordinates are normal given which.
+  n_linear_probes = 32,
+  # Steps of differences, in standard deviations: gradients that are linear are so at any distance.
+  probe_step = 0.5,
+  # Coordinates that may be given. Seven are, where effects of groups have three scales, three
+  # correlations, and errors with a scale.
+  most_given = 8,
+  # Entry of a precision, over the roots of those of the diagonal, that is rounding of a difference.
+  independent = 1e-6,
+  # Terms of which entries may be sums.
+  most_terms = 24,
+  # Given coordinates, up to which bounded functions of each are tried: there are 9,000 terms then.
+  most_bounded = 5,
+  # Part of a term that those before it do not make up.
+  collinear_term = 1e-7,
+  # Share of an entry's mean square that may be rounding of differences: (1e-8)^2.
+  rounding_of_entry = 1e-16,
+  # Terms that make up an entry beside those known: effects with a correlation take four.
+  most_terms_of_entry = 8,
+  # Entries that may fail to be sums of such terms, before the search for them ends.
+  most_failures = 5,
+  # Part of the least pivot among the draws, below which a precision counts as none.
+  least_pivot = 1e-3,
+  # Draws times cubed dimension, as long as factorisations may take: ten seconds or so.
+  precision_work = 1e9,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,

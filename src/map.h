@@ -2,7 +2,8 @@
  *
  * The kernels see z, in which the reference is standard; the target sees x. A
  * chain of maps leads from the one to the other,
- *   z -> tails -> conditional or neck -> rotation -> affine -> bounds -> x,
+ *   z -> tails -> conditional or neck -> rotation -> affine -> precision
+ *     -> bounds -> x,
  * where any of them may be missing, and any may be there several times: another
  * conditional map before the bounds makes multiples of a scale. Each is
  * invertible and smooth, and takes log densities and gradients back by
@@ -16,7 +17,7 @@
 
 #include "arena.h"
 
-enum { SMC_MAP_PARAMETERS = 5 };
+enum { SMC_MAP_PARAMETERS = 8 };
 
 /* An array of numbers; x = NULL when it is not given. */
 typedef struct smc_values {
@@ -64,6 +65,7 @@ extern const smc_map_kind smc_map_conditional;
 extern const smc_map_kind smc_map_neck;
 extern const smc_map_kind smc_map_rotation;
 extern const smc_map_kind smc_map_affine;
+extern const smc_map_kind smc_map_precision;
 extern const smc_map_kind smc_map_bounds;
 
 /* The kind of that name; NULL when there is none. */

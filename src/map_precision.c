@@ -1,0 +1,391 @@
+/* map_precision.c: coordinates that are normal given others, with a precision
+ * and a location that depend on these, as effects of groups are given the
+ * scales and correlations of a model.
+ *
+ * Some coordinates of z, the given ones, are left as they are. The others, in
+ * some order, become
+ *   u = m + L^-T D^(-1/2) z,  L D L^T = Q,  Q m = r,
+ * where L is lower triangular with ones on its diagonal, and D is diagonal. So
+ * u has the mean m and the precision Q where z is standard normal. The entries
+ * of Q and r are sums of terms of the given coordinates t,
+ *   exp(sum_k power_k t_k) / prod_k cosh(rate_k t_k)^fall_k.
+ * Q is sparse, and so is L where the order is a good one. What is left of a
+ * diagonal entry when its turn comes is D, and no less than a bound: far from
+ * where the terms were fitted Q may be no precision.
+ *
+ * With the given coordinates first the Jacobian is triangular by blocks, and
+ * its determinant is that of D^(-1/2).
+ */
+#include "map.h"
+#include "vecmath.h"
+
+#include <string.h>
+
+/* order: the p others, counted from 0; the rest are given, in their order.
+ * entries: p x p, of the lower triangle of L in that order: 0, or the number of
+ * the entry, from 1. powers, falls, rates: given x terms. precision: entries x
+ * terms; pull: p x terms, of r. least: p, of D. */
+enum { ORDER, ENTRIES, POWERS, FALLS, RATES, PRECISION, PULL, LEAST };
+
+static const double *parameter(const smc_map *map, int i) {
+  return map->parameters[i].x;
+}
+
+static int n_others(const smc_map *map) {
+  return (int)map->parameters[ORDER].size;
+}
+
+static int n_given(const smc_map *map) { return map->d - n_others(map); }
+
+static int n_terms(const smc_map *map) {
+  return (int)(map->parameters[POWERS].size / (size_t)n_given(map));
+}
+
+static int n_entries(const smc_map *map) {
+  return (int)(map->parameters[PRECISION].size / (size_t)n_terms(map));
+}
+
+static int coordinate(const smc_map *map, int v) {
+  return (int)parameter(map, ORDER)[v];
+}
+
+/* The number of the entry in row a and column b <= a, from 0; -1 for none. */
+static int entry(const smc_map *map, int a, int b) {
+  return (int)parameter(map, ENTRIES)[smc_size(n_others(map), b) + (size_t)a] -
+         1;
+}
+
+/* validity ---------------------------------------------------------------- */
+
+static bool is_count(double x, double most) {
+  return x >= 0.0 && x <= most && x == floor(x);
+}
+
+static bool is_order(const smc_map *map) {
+  for (int v = 0; v < n_others(map); v++) {
+    if (!is_count(parameter(map, ORDER)[v], map->d - 1))
+      return false;
+    for (int before = 0; before < v; before++)
+      if (coordinate(map, before) == coordinate(map, v))
+        return false;
+  }
+  return true;
+}
+
+/* Whether L has all entries that its elimination fills, its diagonal among
+ * them. */
+static bool is_closed(const smc_map *map) {
+  int p = n_others(map);
+  for (int v = 0; v < p; v++) {
+    if (entry(map, v, v) < 0)
+      return false;
+    for (int b = v + 1; b < p; b++)
+      for (int a = b; entry(map, b, v) >= 0 && a < p; a++)
+        if (entry(map, a, v) >= 0 && entry(map, a, b) < 0)
+          return false;
+  }
+  return true;
+}
+
+static bool is_valid(const smc_map *map) {
+  const smc_values *given = map->parameters;
+  for (int i = ORDER; i <= LEAST; i++)
+    if (!given[i].x)
+      return false;
+  size_t p = given[ORDER].size;
+  if (p == 0 || p >= (size_t)map->d || given[ENTRIES].size != p * p ||
+      given[LEAST].size != p)
+    return false;
+  size_t terms = given[POWERS].size / ((size_t)map->d - p);
+  if (terms == 0 || given[POWERS].size != terms * ((size_t)map->d - p) ||
+      given[FALLS].size != given[POWERS].size ||
+      given[RATES].size != given[POWERS].size ||
+      given[PULL].size != p * terms || given[PRECISION].size % terms != 0)
+    return false;
+  for (size_t i = 0; i < p * p; i++)
+    if (!is_count(given[ENTRIES].x[i], n_entries(map)))
+      return false;
+  for (size_t v = 0; v < p; v++)
+    if (!(given[LEAST].x[v] > 0.0))
+      return false;
+  return is_order(map) && is_closed(map);
+}
+
+/* layout ------------------------------------------------------------------ */
+
+/* What the parameters determine: the coordinates given, and the entries below
+ * the diagonal column by column. Those of column v are start[v] ... start[v +
+ * 1] - 1: each has its row, and its number. */
+typedef struct columns {
+  int *given, *start, *row, *number;
+} columns;
+
+static bool is_given(const smc_map *map, int k) {
+  for (int v = 0; v < n_others(map); v++)
+    if (coordinate(map, v) == k)
+      return false;
+  return true;
+}
+
+static void fill(const smc_map *map, columns *at) {
+  int p = n_others(map), count = 0;
+  for (int k = 0, i = 0; k < map->d; k++)
+    if (is_given(map, k))
+      at->given[i++] = k;
+  for (int v = 0; v < p; v++) {
+    at->start[v] = count;
+    for (int a = v + 1; a < p; a++)
+      if (entry(map, a, v) >= 0) {
+        at->row[count] = a;
+        at->number[count++] = entry(map, a, v);
+      }
+  }
+  at->start[p] = count;
+}
+
+static void layout(smc_map *map, smc_arena *arena) {
+  int p = n_others(map), most = p * (p - 1) / 2;
+  columns *at = smc_take(arena, 1, 1, sizeof(columns));
+  columns taken = {.given = smc_take_ints(arena, n_given(map), 1),
+                   .start = smc_take_ints(arena, p + 1, 1),
+                   .row = smc_take_ints(arena, most, 1),
+                   .number = smc_take_ints(arena, most, 1)};
+  map->work = at;
+  if (arena->base) {
+    *at = taken;
+    fill(map, at);
+  }
+}
+
+/* What is computed for one point. */
+typedef struct point {
+  double *terms;
+  double *Q, *Q_bar;     /* an entry each: D and L; derivatives by them      */
+  double *r, *r_bar;     /* p each, as all below                             */
+  double *y, *c, *u;     /* L y = r, c = D^-1 y + D^(-1/2) z, L^T u = c      */
+  double *d_bar, *c_bar; /* derivatives                                      */
+} point;
+
+static size_t scratch_size(const smc_map *map) {
+  return (size_t)n_terms(map) + 2 * (size_t)n_entries(map) +
+         7 * (size_t)n_others(map);
+}
+
+static point point_in(const smc_map *map, double *scratch) {
+  int p = n_others(map);
+  point at = {.terms = scratch};
+  at.Q = at.terms + n_terms(map);
+  at.Q_bar = at.Q + n_entries(map);
+  at.r = at.Q_bar + n_entries(map);
+  at.r_bar = at.r + p;
+  at.y = at.r_bar + p;
+  at.c = at.y + p;
+  at.u = at.c + p;
+  at.d_bar = at.u + p;
+  at.c_bar = at.d_bar + p;
+  return at;
+}
+
+/* one point --------------------------------------------------------------- */
+
+/* out (size) <- coefficients (size x terms) times the terms. */
+static void combine(int size, int n_terms, const double *coefficients,
+                    const double *terms, double *out) {
+  memset(out, 0, (size_t)size * sizeof(double));
+  for (int i = 0; i < n_terms; i++) {
+    const double *of_term = coefficients + smc_size(size, i);
+    SMC_SIMD
+    for (int e = 0; e < size; e++)
+      out[e] += of_term[e] * terms[i];
+  }
+}
+
+/* x <- L^-1 x */
+static void solve_lower(const smc_map *map, const double *L, double *x) {
+  const columns *at = map->work;
+  for (int v = 0; v < n_others(map); v++)
+    for (int i = at->start[v]; i < at->start[v + 1]; i++)
+      x[at->row[i]] -= L[at->number[i]] * x[v];
+}
+
+/* x <- L^-T x */
+static void solve_upper(const smc_map *map, const double *L, double *x) {
+  const columns *at = map->work;
+  for (int v = n_others(map) - 1; v >= 0; v--)
+    for (int i = at->start[v]; i < at->start[v + 1]; i++)
+      x[v] -= L[at->number[i]] * x[at->row[i]];
+}
+
+/* Q becomes D, on its diagonal, and L. */
+static void factorise(const smc_map *map, double *Q) {
+  const columns *at = map->work;
+  for (int v = 0; v < n_others(map); v++) {
+    double *d = &Q[entry(map, v, v)];
+    *d = fmax(*d, parameter(map, LEAST)[v]);
+    for (int j = at->start[v]; j < at->start[v + 1]; j++) {
+      double share = Q[at->number[j]] / *d;
+      for (int i = j; i < at->start[v + 1]; i++)
+        Q[entry(map, at->row[i], at->row[j])] -= share * Q[at->number[i]];
+    }
+    for (int j = at->start[v]; j < at->start[v + 1]; j++)
+      Q[at->number[j]] /= *d;
+  }
+}
+
+/* Term i: its power, fall and rate in the given coordinate k. */
+static double of_term(const smc_map *map, int what, int i, int k) {
+  return parameter(map, what)[smc_size(n_given(map), i) + (size_t)k];
+}
+
+static double log_cosh(double x) {
+  return fabs(x) + log1p(exp(-2.0 * fabs(x))) - log(2.0);
+}
+
+static double term(const smc_map *map, int i, const double *z) {
+  const columns *at = map->work;
+  double sum = 0.0;
+  for (int k = 0; k < n_given(map); k++) {
+    double t = z[at->given[k]], fall = of_term(map, FALLS, i, k);
+    sum += of_term(map, POWERS, i, k) * t;
+    if (fall != 0.0)
+      sum -= fall * log_cosh(of_term(map, RATES, i, k) * t);
+  }
+  return exp(sum);
+}
+
+/* The derivative of the logarithm of term i by the given coordinate k. */
+static double term_slope(const smc_map *map, int i, int k, double t) {
+  double rate = of_term(map, RATES, i, k);
+  return of_term(map, POWERS, i, k) -
+         of_term(map, FALLS, i, k) * rate * tanh(rate * t);
+}
+
+/* Everything but the derivatives. */
+static void compute(const smc_map *map, const double *z, const point *to) {
+  const columns *at = map->work;
+  int p = n_others(map), terms = n_terms(map);
+  for (int i = 0; i < terms; i++)
+    to->terms[i] = term(map, i, z);
+  combine(n_entries(map), terms, parameter(map, PRECISION), to->terms, to->Q);
+  combine(p, terms, parameter(map, PULL), to->terms, to->r);
+  factorise(map, to->Q);
+  memcpy(to->y, to->r, (size_t)p * sizeof(double));
+  solve_lower(map, to->Q, to->y);
+  for (int v = 0; v < p; v++) {
+    double d = to->Q[entry(map, v, v)];
+    to->c[v] = to->y[v] / d + z[coordinate(map, v)] / sqrt(d);
+  }
+  memcpy(to->u, to->c, (size_t)p * sizeof(double));
+  solve_upper(map, to->Q, to->u);
+}
+
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, from += map->d, to += map->d) {
+    compute(map, from, &at);
+    memcpy(to, from, (size_t)map->d * sizeof(double));
+    for (int v = 0; v < n_others(map); v++)
+      to[coordinate(map, v)] = at.u[v];
+  }
+}
+
+/* the way back ------------------------------------------------------------ */
+
+/* From the gradient by u: that by z in its place, and derivatives by D, L and
+ * r, with those of the log Jacobian. */
+static void differentiate_solution(const smc_map *map, const point *at,
+                                   const double *z, double *grad) {
+  const columns *by = map->work;
+  int p = n_others(map);
+  for (int v = 0; v < p; v++)
+    at->c_bar[v] = grad[coordinate(map, v)];
+  solve_lower(map, at->Q, at->c_bar);
+  for (int v = 0; v < p; v++) {
+    double d = at->Q[entry(map, v, v)], root = sqrt(d);
+    at->r_bar[v] = at->c_bar[v] / d; /* for now, that by y */
+    at->d_bar[v] =
+        -at->r_bar[v] * (at->y[v] + 0.5 * root * z[coordinate(map, v)]) / d -
+        0.5 / d;
+    grad[coordinate(map, v)] = at->c_bar[v] / root;
+  }
+  solve_upper(map, at->Q, at->r_bar);
+  for (int v = 0; v < p; v++)
+    for (int i = by->start[v]; i < by->start[v + 1]; i++)
+      at->Q_bar[by->number[i]] =
+          -at->u[by->row[i]] * at->c_bar[v] - at->r_bar[by->row[i]] * at->y[v];
+}
+
+/* Derivatives by D and L become those by Q: the factorisation backwards. */
+static void differentiate_factors(const smc_map *map, const point *at) {
+  const columns *by = map->work;
+  const double *L = at->Q;
+  double *bar = at->Q_bar;
+  for (int v = n_others(map) - 1; v >= 0; v--) {
+    int diagonal = entry(map, v, v);
+    double d = L[diagonal], by_d = at->d_bar[v];
+    for (int j = by->start[v]; j < by->start[v + 1]; j++)
+      for (int i = j; i < by->start[v + 1]; i++) {
+        int row = by->number[i], column = by->number[j];
+        double filled = bar[entry(map, by->row[i], by->row[j])];
+        bar[row] -= filled * L[column] * d;
+        bar[column] -= filled * L[row] * d;
+        by_d -= filled * L[row] * L[column];
+      }
+    for (int i = by->start[v]; i < by->start[v + 1]; i++) {
+      bar[by->number[i]] /= d;
+      by_d -= bar[by->number[i]] * L[by->number[i]];
+    }
+    /* a bound does not move */
+    bar[diagonal] = d > parameter(map, LEAST)[v] ? by_d : 0.0;
+  }
+}
+
+/* The derivatives by Q and r become those by the given coordinates. */
+static void differentiate_terms(const smc_map *map, const point *at,
+                                const double *z, double *grad) {
+  const columns *by = map->work;
+  int p = n_others(map), entries = n_entries(map);
+  for (int i = 0; i < n_terms(map); i++) {
+    const double *of_Q = parameter(map, PRECISION) + smc_size(entries, i);
+    const double *of_r = parameter(map, PULL) + smc_size(p, i);
+    double sum = 0.0;
+    SMC_SIMD_SUM
+    for (int e = 0; e < entries; e++)
+      sum += of_Q[e] * at->Q_bar[e];
+    SMC_SIMD_SUM
+    for (int v = 0; v < p; v++)
+      sum += of_r[v] * at->r_bar[v];
+    for (int k = 0; k < n_given(map); k++)
+      grad[by->given[k]] +=
+          sum * at->terms[i] * term_slope(map, i, k, z[by->given[k]]);
+  }
+}
+
+static void pull_back(const smc_map *map, int n, const double *from,
+                      double *logp, double *grad, double *scratch) {
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, from += map->d) {
+    compute(map, from, &at);
+    for (int v = 0; v < n_others(map); v++)
+      logp[k] -= 0.5 * log(at.Q[entry(map, v, v)]);
+    if (grad) {
+      double *of_point = grad + smc_size(map->d, k);
+      memset(at.Q_bar, 0, (size_t)n_entries(map) * sizeof(double));
+      differentiate_solution(map, &at, from, of_point);
+      differentiate_factors(map, &at);
+      differentiate_terms(map, &at, from, of_point);
+    }
+  }
+}
+
+const smc_map_kind smc_map_precision = {
+    .name = "precision",
+    .names = {"order", "entries", "powers", "falls", "rates", "precision",
+              "pull", "least"},
+    .is_valid = is_valid,
+    .layout = layout,
+    .scratch = scratch_size,
+    .forward = forward,
+    .pull_back = pull_back,
+};
