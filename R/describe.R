@@ -26,6 +26,7 @@ describe_conditional <- function(reference, names) {
   if (is.null(conditional)) {
     return(NULL)
   }
+  reference$changes <- Filter(Negate(is_precision), reference$changes) # it has words of its own
   sentences <- lapply(moved_coordinates(conditional), function(k) {
     by <- if (is_neck(conditional)) conditional$conditioning else k
     changed <- changed_along(reference, k, length(names))
@@ -106,6 +107,7 @@ changed_along <- function(reference, k, d) {
 # The coordinate on which most depends, the variable that depends most on it, and the
 # coordinate of the reference that has most of this variable: a vector of three.
 clearest_pair <- function(reference, d) {
+  reference$changes <- Filter(Negate(is_precision), reference$changes)
   conditional <- reference$conditional
   pairs <- lapply(moved_coordinates(conditional), function(k) {
     changed <- Reduce(`+`, changed_along(reference, k, d))

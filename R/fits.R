@@ -229,10 +229,17 @@ fit_shape <- function(record, density = NULL) {
     return(NULL)
   }
   as_is <- space_of(points, list())
-  space <- fit_space(as_is, record$reference, genealogies, density)
+  space <- exact_space(points, changes_of(record$reference), density)
+  space <- if (is.null(space$exact)) {
+    fit_space(as_is, record$reference, genealogies)
+  } else {
+    add_conditional(space, record$reference, genealogies)
+  }
   is_first <- in_first_half(record, weighty$rows)
   conditional <- space$conditional
-  tested <- if (!is.null(conditional)) {
+  tested <- if (!is.null(conditional$of_given)) {
+    held_out(conditional$of_given, given_points(space), is_first, 1 / sum(w^2), genealogies)
+  } else if (!is.null(conditional)) {
     held_out(conditional, space$points, is_first, 1 / sum(w^2), genealogies)
   }
   if (!is_exact(conditional) && !isTRUE(tested[["fit"]] > tested[["normal"]])) {
@@ -252,7 +259,9 @@ fit_shape <- function(record, density = NULL) {
     } else {
       new_shaped_reference(space$points$mean, shape, space$changes)
     },
-    gain = if (!is.null(conditional) && is_mixture(record$reference)) {
+    gain = if (!is.null(space$exact) && !identical(space$changes, changes_of(record$reference))) {
+      Inf # it is right also where no point has been
+    } else if (!is.null(conditional) && is_mixture(record$reference)) {
       tested[["fit"]] + log_jacobian(space$points) - held_out_mixture(record)
     } else if (!is.null(conditional) && !is_changed && is_normal(record$reference) && !anyNA(tested)) {
       tested[["fit"]] - tested[["normal"]] + sum(shape$tails$gain)
@@ -265,13 +274,13 @@ fit_shape <- function(record, density = NULL) {
 
 # Of the space of the points as they are, and others (see spaces.R), that in which a shape fits best,
 # with its `conditional` distribution, or NULL. The first that is exact.
-fit_space <- function(as_is, reference, genealogies, density) {
+fit_space <- function(as_is, reference, genealogies) {
   space <- add_conditional(as_is, reference, genealogies)
   if (is_exact(space$conditional)) {
     return(space)
   }
   tried <- list(space)
-  for (space in other_spaces(as_is, changes_of(reference), density)) {
+  for (space in other_spaces(as_is, changes_of(reference))) {
     space <- add_conditional(space, reference, genealogies)
     if (is_exact(space$conditional)) {
       return(space)
@@ -284,6 +293,10 @@ fit_space <- function(as_is, reference, genealogies, density) {
 }
 
 add_conditional <- function(space, reference, genealogies) {
+  if (!is.null(space$exact)) {
+    space$conditional <- conditional_of_given(space)
+    return(space)
+  }
   points <- space$points
   known <- if (identical(changes_of(reference), space$changes)) reference$conditional
   n <- 1 / sum(points$w^2)
@@ -301,7 +314,7 @@ normal_shape <- function(points) {
 }
 
 add_tails <- function(shape, w, genealogies) {
-  shape$tails <- fit_tails(shape$z, w, genealogies)
+  shape$tails <- fit_tails(shape$z, w, genealogies, setdiff(seq_len(ncol(shape$z)), shape$exact))
   shape$criterion <- shape$criterion + sum(shape$tails$gain)
   shape
 }
@@ -327,6 +340,8 @@ present_criterion <- function(record, as_is, student, space) {
     identical(reference$conditional[same_kind], space$conditional[same_kind])
   present <- if (is_same) {
     space$conditional
+  } else if (!is.null(reference$conditional) && !is.null(own$exact)) {
+    conditional_of_given(own, reference$conditional)
   } else if (!is.null(reference$conditional)) {
     fit_again(reference$conditional, own$points, 1 / sum(w^2), genealogies)
   }

@@ -13,7 +13,7 @@ find_precision <- function(points, density) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
-  rows <- unique(evenly_weighted(points$w, rules$n_probes))
+  rows <- evenly_weighted(points$w, rules$n_probes)
   at <- list(
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
@@ -24,6 +24,7 @@ find_precision <- function(points, density) {
   if (length(given) == 0 || length(others) == 0 || is_too_long(length(others))) {
     return(NULL)
   }
+  at <- with_seed(1, spread_out(at, given, density))
   pattern <- pattern_of(at, others, density)
   normals <- if (!is.null(pattern)) conditional_normals(at, others, pattern, density)
   if (!is.null(normals)) fit_precision(normals, given, others, pattern)
@@ -83,10 +84,20 @@ second_differences <- function(at, rows, moved, density) {
 
 # the normal distributions -----------------------------------------------------
 
+# Points that differ in what is given, however few genealogies the draws come from.
+spread_out <- function(at, given, density) {
+  moves <- matrix(stats::rnorm(nrow(at$x) * length(given)), nrow(at$x))
+  at$x[, given] <- at$x[, given] + sweep(moves, 2, at$step[given], "*")
+  there <- density(at$x)
+  at$g <- there$gradient
+  at$usable <- there$log_density > -Inf
+  at
+}
+
 # Which of the others depend on each other: a symmetric logical matrix, TRUE on the diagonal; NULL
 # where this cannot be told. In a model nothing is 0 by chance: two points do.
 pattern_of <- function(at, others, density) {
-  rows <- unique(round(stats::quantile(seq_len(nrow(at$x)), c(1, 2) / 3)))
+  rows <- utils::head(which(at$usable), 2)
   dependent <- lapply(rows, function(row) {
     x <- at$x[rep(row, length(others)), , drop = FALSE]
     x[, others] <- x[, others] + diag(at$step[others], length(others))
@@ -108,7 +119,6 @@ pattern_of <- function(at, others, density) {
 # on and below the diagonal. NULL where there are too few points at which Q is a precision.
 conditional_normals <- function(at, others, pattern, density) {
   colours <- colours_of(pattern)
-  at$usable <- rep(TRUE, nrow(at$x))
   change <- lapply(seq_len(max(colours$colour)), function(colour) {
     moved <- others[colours$colour == colour]
     x <- at$x

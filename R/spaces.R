@@ -4,73 +4,142 @@
 # of those that are normal given others (precision.R). The last maps of a reference that is fitted in
 # a space lead out of it.
 
-# The spaces to be tried: those of products for the multiples of each scale where that makes points
-# likelier to be normal, and of all products; that of normal coordinates, where the target can be
-# asked for its `density`; and that of the changes of the present reference. A list.
-other_spaces <- function(as_is, present, density) {
+# The space in which others are standard normal given some coordinates, where that is exact: of the
+# present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
+exact_space <- function(points, present, density) {
+  precision <- Find(is_precision, present)
+  space <- if (!is.null(precision)) space_of(points, list(precision))
+  if (is.null(space$exact) && !is.null(density)) {
+    precision <- find_precision(points, density)
+    space <- if (!is.null(precision)) space_of(points, list(precision))
+  }
+  space
+}
+
+# Other spaces that are to be tried: those of products for the multiples of each scale where that makes
+# points likelier to be normal; of all products; and of the changes of the present reference. A list.
+other_spaces <- function(as_is, present) {
   found <- find_multiples(as_is$points)
   is_better <- vapply(found, function(one) {
     isTRUE(normal_criterion(space_of(as_is$points, list(one))) > normal_criterion(as_is))
   }, NA)
-  precision <- Find(is_precision, present)
-  if (!is.null(density) && !fits_exactly(precision, as_is$points)) {
-    precision <- find_precision(as_is$points, density)
-  }
-  sets <- list(
-    if (!is.null(precision)) list(precision), found[is_better], found, present
-  )
-  spaces <- lapply(unique(Filter(length, sets)), function(changes) space_of(as_is$points, changes))
+  sets <- unique(Filter(length, list(found[is_better], found, present)))
+  spaces <- lapply(sets, function(changes) space_of(as_is$points, changes))
   Filter(Negate(is.null), spaces)
 }
 
 # Points after these changes, and the normal distribution with their moments: list(changes, points,
-# normal). NULL where there is none, or the range of numbers does not do.
+# normal, exact), where these are the coordinates that the changes make standard normal. NULL where
+# there is none, or the range of numbers does not do.
 space_of <- function(points, changes) {
   points <- changed(points, changes)
-  precision <- Find(is_precision, changes)
-  normal <- if (!all(is.finite(points$x), is.finite(points$g))) {
-    NULL
-  } else if (is.null(precision)) {
-    normal_shape(points)
-  } else {
-    normal_of_given(points, precision)
-  }
-  if (!is.null(normal)) list(changes = changes, points = points, normal = normal)
-}
-
-# Whether the gradients are those of standard normal coordinates, after this change alone.
-fits_exactly <- function(precision, points) {
-  !is.null(precision) && isTRUE(left_by(precision, changed(points, list(precision))) < rules$linear_gradients)
-}
-
-# The share of the gradients' mean square, by the coordinates that should be standard normal, that is
-# not that of such ones. points: after the change.
-left_by <- function(precision, points) {
-  z <- sweep(points$x, 2, points$mean, "+")[, precision$order, drop = FALSE]
-  g <- points$g[, precision$order, drop = FALSE]
-  mean(colSums(points$w * (z + g)^2) / colSums(points$w * g^2))
-}
-
-# Where the others are standard normal, of the coordinates given; NULL for none.
-normal_of_given <- function(points, precision) {
-  given <- precision$given
-  g <- points$g[, given, drop = FALSE]
-  of_given <- if (!is.null(points$g)) {
-    normal_by_gradients(points$x[, given, drop = FALSE], g, points$w, points$genealogies)
-  }
-  if (is.null(of_given)) {
+  if (!all(is.finite(points$x), is.finite(points$g))) {
     return(NULL)
   }
-  d <- ncol(points$x)
-  L <- diag(1, d)
-  L[given, given] <- of_given$L
-  centre <- -points$mean
-  centre[given] <- of_given$mean
-  z <- whitened(L, sweep(points$x, 2, centre))
-  list(
-    z = z, L = L, centre = centre, criterion = sum(points$w * log_normal(z, L)),
-    exact = if (isTRUE(left_by(precision, points) < rules$linear_gradients)) precision$order
+  precision <- Find(is_precision, changes)
+  space <- list(changes = changes, points = points)
+  if (is_exact_precision(precision, points)) {
+    space$exact <- precision$order
+    space$normal <- normal_of_given(space)
+  } else {
+    space$normal <- normal_shape(points)
+  }
+  if (!is.null(space$normal)) space
+}
+
+# Whether nearly all of the gradients by the coordinates that should be standard normal is that of
+# such ones. points: after the change.
+is_exact_precision <- function(precision, points) {
+  if (is.null(precision) || is.null(points$g)) {
+    return(FALSE)
+  }
+  z <- sweep(points$x, 2, points$mean, "+")[, precision$order, drop = FALSE]
+  g <- points$g[, precision$order, drop = FALSE]
+  left <- mean(colSums(points$w * (z + g)^2) / colSums(points$w * g^2))
+  isTRUE(left < rules$linear_gradients)
+}
+
+# In an exact space only the coordinates given have a distribution that is not known. Points of these
+# alone:
+given_points <- function(space) {
+  points <- space$points
+  given <- given_of(space)
+  c(
+    list(
+      x = points$x[, given, drop = FALSE], g = points$g[, given, drop = FALSE],
+      mean = points$mean[given]
+    ),
+    points[c("w", "genealogies")]
   )
+}
+
+given_of <- function(space) setdiff(seq_len(ncol(space$points$x)), space$exact)
+
+# Their normal distribution as a shape of all coordinates; NULL for none.
+normal_of_given <- function(space) {
+  points <- given_points(space)
+  normal <- normal_by_gradients(points$x, points$g, points$w, points$genealogies)
+  if (!is.null(normal)) {
+    z <- from_user(normal, points$x)
+    shape <- list(z = z, L = normal$L, centre = normal$mean, criterion = sum(points$w * log_normal(z, normal$L)))
+    in_all_coordinates(shape, space)
+  }
+}
+
+# The conditional distribution of them, likewise. again: a conditional reference that is to be fitted
+# again; NULL for the best.
+conditional_of_given <- function(space, again = NULL) {
+  points <- given_points(space)
+  given <- given_of(space)
+  n <- 1 / sum(points$w^2)
+  shape <- if (is.null(again)) {
+    fit_conditional(points, space$normal$L[given, given, drop = FALSE], n, points$genealogies)
+  } else {
+    again$conditioning <- match(again$conditioning, given)
+    fit_again(again, points, n, points$genealogies)
+  }
+  if (!is.null(shape)) c(in_all_coordinates(shape, space), list(of_given = shape))
+}
+
+# A shape of the coordinates given as one of all, of which the others are standard normal.
+in_all_coordinates <- function(shape, space) {
+  d <- ncol(space$points$x)
+  given <- given_of(space)
+  others <- sweep(space$points$x, 2, space$points$mean, "+")[, space$exact, drop = FALSE]
+  fill <- list(
+    vector = function(x, rest = 0) replace(rep(rest, d), given, x),
+    rows = function(x) {
+      all <- matrix(0, d, ncol(x))
+      all[given, ] <- x
+      all
+    },
+    square = function(x) {
+      all <- diag(d)
+      all[given, given] <- x
+      all
+    },
+    points = function(x, rest) {
+      all <- matrix(0, nrow(x), d)
+      all[, given] <- x
+      all[, space$exact] <- rest
+      all
+    }
+  )
+  by <- function(parts, f, ...) shape[parts] <<- lapply(shape[parts], f, ...)
+  parts <- function(...) intersect(c(...), names(shape)[!vapply(shape, is.null, NA)])
+  by(parts("offset", "centre_of_share", "bend", "pull"), fill$vector)
+  by(parts("scale"), fill$vector, 1)
+  by(parts("shift", "slope", "curve"), fill$rows)
+  by(parts("L", "axes"), fill$square)
+  by(parts("z"), fill$points, others)
+  by(parts("g"), fill$points, -others)
+  centre <- -space$points$mean
+  centre[given] <- shape$centre
+  shape$centre <- centre
+  if (!is.null(shape$conditioning)) shape$conditioning <- given[shape$conditioning]
+  shape$criterion <- shape$criterion - sum(space$points$w * rowSums(others^2)) / 2
+  shape$exact <- space$exact
+  shape
 }
 
 # The mean log density of the points as they were, under the normal distribution of a space.
