@@ -13,25 +13,21 @@ find_precision <- function(points, density) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
-  rows <- evenly_weighted(points$w, rules$n_probes)
+  rows <- evenly_weighted(points$w, rules$n_linear_probes)
   at <- list(
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
     step = rules$probe_step * weighted_sd(points$x, points$w)
   )
-  given <- sort(with_seed(1, find_given(at, density)))
-  others <- setdiff(seq_along(at$step), given)
-  if (length(given) == 0 || length(others) == 0 || is_too_long(length(others))) {
-    return(NULL)
-  }
-  at <- with_seed(1, spread_out(at, given, density))
-  pattern <- pattern_of(at, others, density)
-  normals <- if (!is.null(pattern)) conditional_normals(at, others, pattern, density)
-  if (!is.null(normals)) fit_precision(normals, given, others, pattern)
+  with_seed(1, {
+    at$given <- sort(find_given(at, density))
+    at$others <- setdiff(seq_along(at$step), at$given)
+    if (length(at$given) > 0 && length(at$others) > 0) {
+      at$pattern <- pattern_of(at, density)
+      if (!is.null(at$pattern)) fit_precision(at, density)
+    }
+  })
 }
-
-# Factors of so many coordinates at all points take cubic time where all depend on each other.
-is_too_long <- function(p) rules$n_probes * p^3 > rules$precision_work
 
 # Rows in proportion to their weights, as in systematic resampling.
 evenly_weighted <- function(w, n) {
@@ -45,12 +41,11 @@ evenly_weighted <- function(w, n) {
 # step to either side. NULL where the gradients of the others stay far from linear.
 find_given <- function(at, density) {
   d <- ncol(at$x)
-  rows <- unique(round(seq(1, nrow(at$x), length.out = rules$n_linear_probes)))
   given <- integer(0)
   left <- numeric(0)
   repeat {
     others <- setdiff(seq_len(d), given)
-    bent <- second_differences(at, rows, others, density)
+    bent <- second_differences(at, others, density)
     if (is.null(bent)) {
       return(NULL)
     }
@@ -67,27 +62,47 @@ find_given <- function(at, density) {
 
 # How far gradients are from linear, over how much they change, for random steps of these
 # coordinates: a row a point. NULL where most of the points are impossible.
-second_differences <- function(at, rows, moved, density) {
-  x <- at$x[rows, , drop = FALSE]
+second_differences <- function(at, moved, density) {
+  x <- at$x
   moves <- 0 * x
-  moves[, moved] <- sample(c(-1, 1), length(rows) * length(moved), replace = TRUE)
+  moves[, moved] <- sample(c(-1, 1), nrow(x) * length(moved), replace = TRUE)
   moves <- sweep(moves, 2, at$step, "*")
   plus <- density(x + moves)
   minus <- density(x - moves)
   in_steps <- function(g) sweep(g, 2, at$step, "*")
-  bent <- in_steps(plus$gradient + minus$gradient - 2 * at$g[rows, , drop = FALSE])
+  bent <- in_steps(plus$gradient + minus$gradient - 2 * at$g)
   changed <- in_steps(plus$gradient - minus$gradient)[, moved, drop = FALSE]
   size <- sqrt(rowSums(changed^2))
   usable <- plus$log_density > -Inf & minus$log_density > -Inf & size > 0
-  if (2 * sum(usable) > length(rows)) (bent / size)[usable, , drop = FALSE]
+  if (2 * sum(usable) > nrow(x)) (bent / size)[usable, , drop = FALSE]
 }
 
 # the normal distributions -----------------------------------------------------
 
-# Points that differ in what is given, however few genealogies the draws come from.
-spread_out <- function(at, given, density) {
-  moves <- matrix(stats::rnorm(nrow(at$x) * length(given)), nrow(at$x))
-  at$x[, given] <- at$x[, given] + sweep(moves, 2, at$step[given], "*")
+# Points that differ by about 1 in what is given, as far as logarithms must for their exponentials to
+# be told apart, however narrow the posterior is.
+spread_out <- function(at, given, n, density) {
+  at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
+  at$x[, given] <- at$x[, given] + stats::rnorm(n * length(given))
+  asked(at, density)
+}
+
+# The same points along the axis of coordinate k, one after the other, from some where the others
+# differ.
+along_axis <- function(at, k, density) {
+  along <- mean(at$x[, k]) + seq(-2, 2, length.out = rules$n_along_axis)
+  at <- spread_out(at, at$given, rules$n_axes, density)
+  at <- rows_at(at, rep(seq_len(rules$n_axes), each = length(along)))
+  at$x[, k] <- along
+  asked(at, density)
+}
+
+rows_at <- function(at, rows) {
+  at$x <- at$x[rows, , drop = FALSE]
+  at
+}
+
+asked <- function(at, density) {
   there <- density(at$x)
   at$g <- there$gradient
   at$usable <- there$log_density > -Inf
@@ -96,15 +111,16 @@ spread_out <- function(at, given, density) {
 
 # Which of the others depend on each other: a symmetric logical matrix, TRUE on the diagonal; NULL
 # where this cannot be told. In a model nothing is 0 by chance: two points do.
-pattern_of <- function(at, others, density) {
-  rows <- utils::head(which(at$usable), 2)
-  dependent <- lapply(rows, function(row) {
+pattern_of <- function(at, density) {
+  others <- at$others
+  at <- spread_out(at, at$given, 2, density)
+  dependent <- lapply(1:2, function(row) {
     x <- at$x[rep(row, length(others)), , drop = FALSE]
     x[, others] <- x[, others] + diag(at$step[others], length(others))
     there <- density(x)
     change <- sweep(there$gradient, 2, at$g[row, ])[, others, drop = FALSE]
     Q <- -change / at$step[others]
-    if (all(there$log_density > -Inf) && all(diag(Q) > 0)) {
+    if (at$usable[row] && all(there$log_density > -Inf) && all(diag(Q) > 0)) {
       abs(Q) > rules$independent * sqrt(outer(diag(Q), diag(Q)))
     }
   })
@@ -114,11 +130,13 @@ pattern_of <- function(at, others, density) {
   }
 }
 
-# At each point, given the other coordinates, the precision Q of `others` and the pull r:
-# list(x, lower, Q, r), with a row a point, and a column of Q for each row of `lower`, the entries
-# on and below the diagonal. NULL where there are too few points at which Q is a precision.
-conditional_normals <- function(at, others, pattern, density) {
-  colours <- colours_of(pattern)
+# At each point, given the other coordinates, the precision Q of the others and the pull r:
+# list(t, y, diagonal), with a row a point; columns of t for the coordinates given, and of y for each
+# row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; diagonal:
+# which of them are on the diagonal. NULL where there are too few points at which Q is a precision.
+conditional_normals <- function(at, lower, density) {
+  others <- at$others
+  colours <- colours_of(at$pattern)
   change <- lapply(seq_len(max(colours$colour)), function(colour) {
     moved <- others[colours$colour == colour]
     x <- at$x
@@ -128,7 +146,6 @@ conditional_normals <- function(at, others, pattern, density) {
     (there$gradient - at$g)[, others, drop = FALSE]
   })
   by_move <- function(a, b) -change[[colours$colour[b]]][, a] / at$step[others[b]]
-  lower <- which(pattern & lower.tri(pattern, diag = TRUE), arr.ind = TRUE)
   u <- at$x[, others, drop = FALSE]
   r <- at$g[, others, drop = FALSE]
   Q <- apply(lower, 1, function(ab) {
@@ -145,12 +162,11 @@ conditional_normals <- function(at, others, pattern, density) {
     if (a != b) r[, b] <<- r[, b] + entry * u[, a]
     entry
   })
-  usable <- which(at$usable & rowSums(Q[, lower[, 1] == lower[, 2], drop = FALSE] <= 0) == 0)
-  if (2 * length(usable) > nrow(at$x)) {
-    list(
-      x = at$x[usable, , drop = FALSE], lower = lower,
-      Q = Q[usable, , drop = FALSE], r = r[usable, , drop = FALSE]
-    )
+  Q <- matrix(Q, nrow(u))
+  diagonal <- which(lower[, 1] == lower[, 2])
+  usable <- which(at$usable & rowSums(!(Q[, diagonal, drop = FALSE] > 0)) == 0)
+  if (2 * length(usable) > nrow(u)) {
+    list(t = at$x[usable, at$given, drop = FALSE], y = cbind(Q, r)[usable, ], diagonal = diagonal)
   }
 }
 
@@ -177,159 +193,90 @@ colours_of <- function(pattern) {
 
 # the fit ----------------------------------------------------------------------
 
-# The change of variables from the normals at some points; NULL where there are too few of these.
-fit_precision <- function(normals, given, others, pattern) {
-  diagonal <- which(normals$lower[, 1] == normals$lower[, 2])
-  root <- sqrt(normals$Q[, diagonal, drop = FALSE])
-  scale <- cbind(root[, normals$lower[, 1]] * root[, normals$lower[, 2]], root)
-  y <- cbind(normals$Q, normals$r)
-  t <- normals$x[, given, drop = FALSE]
-  terms <- find_terms(t, y / scale, 1 / scale)
-  if (is.null(terms)) {
+# The change of variables; NULL where what Q and r are made of is not found. Along the axis of each
+# coordinate given they are sums of a few functions of it; so all are sums of products of these.
+fit_precision <- function(at, density) {
+  ordered <- elimination(at$pattern)
+  if (sum(colSums(ordered$entries > 0)^2) > rules$most_factor_work) {
     return(NULL)
   }
-  values <- values_of(terms, t)
-  # relative to the precision at each point: its errors there are what matters
-  coefficients <- vapply(seq_len(ncol(y)), function(e) {
-    least_squares(values / scale[, e], y[, e] / scale[, e])$coefficients
-  }, numeric(ncol(values)))
-  coefficients <- matrix(coefficients, ncol(values))
-  ordered <- elimination(pattern)
-  number <- ordered$entries
-  precision <- matrix(0, max(number), ncol(values))
-  place <- order(ordered$order)[normals$lower]
-  place <- matrix(place, ncol = 2)
-  rows <- number[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
-  is_Q <- seq_len(ncol(normals$Q))
-  precision[rows, ] <- t(coefficients[, is_Q, drop = FALSE])
-  change <- list(
-    kind = "precision", given = given, order = others[ordered$order], entries = number,
-    powers = t(terms$powers), falls = t(terms$falls), rates = t(terms$rates),
-    precision = precision,
-    pull = t(coefficients[, -is_Q, drop = FALSE])[ordered$order, , drop = FALSE],
-    least = rep(.Machine$double.xmin, length(others))
-  )
-  pivots <- factors_at(change, normals$x)$L[, diag(number), drop = FALSE]
-  change$least <- rules$least_pivot * apply(pivots, 2, min)
-  if (all(is.finite(unlist(change[-1]))) && all(change$least > .Machine$double.xmin)) change
-}
-
-# The terms that y, a column an entry, is a sum of, all times weights, a column an entry too. An entry
-# is a sum of a few of all that are tried, and many are sums of the same. So they are found entry by
-# entry, with those of the entries before: first among powers alone, then among all. What entries that
-# are no such sums have in common is found in the end.
-find_terms <- function(t, y, weights) {
-  y <- sweep(y, 2, sqrt(colSums(y^2)), "/")
-  y[is.nan(y)] <- 0 # of an entry that is 0
-  tried <- simple_terms(ncol(t))
-  values <- values_of(tried, t)
-  of_powers <- which(rowSums(tried$falls) == 0)
-  found <- integer(0)
-  for (among in list(of_powers, seq_len(ncol(values)))) {
-    failures <- 0
-    for (e in by_simplicity(y, values[, among, drop = FALSE], rowMeans(weights))) {
-      columns <- weights[, e] * values
-      if (failures <= rules$most_failures && !is_sum(columns[, found, drop = FALSE], y[, e])) {
-        new <- terms_of_entry(columns, y[, e], found, among)
-        failures <- failures + is.null(new)
-        found <- c(found, new)
-      }
+  lower <- which(at$pattern & lower.tri(at$pattern, diag = TRUE), arr.ind = TRUE)
+  factors <- lapply(at$given, function(k) {
+    normals <- conditional_normals(along_axis(at, k, density), lower, density)
+    n <- rules$n_along_axis
+    if (isTRUE(nrow(normals$y) == n * rules$n_axes)) {
+      axes <- split(seq_len(nrow(normals$y)), rep(seq_len(rules$n_axes), each = n))
+      y <- do.call(cbind, lapply(axes, function(rows) normals$y[rows, ]))
+      factors_of(normals$t[seq_len(n), match(k, at$given)], y)
     }
-  }
-  rest <- vapply(seq_len(ncol(y)), function(e) {
-    least_squares(weights[, e] * values[, found, drop = FALSE], y[, e])$residuals
-  }, y[, 1])
-  columns <- rowMeans(weights) * values
-  found <- c(found, of_powers[common_terms(rest, columns[, of_powers], columns[, found, drop = FALSE])])
-  if (length(found) > 0) lapply(tried, function(part) part[found, , drop = FALSE])
-}
-
-# Entries in the order of what the best single term leaves of them: those that are sums of few come
-# first.
-by_simplicity <- function(y, values, weights) {
-  columns <- normalised(weights * values)
-  order(-row_max(crossprod(y, columns)^2))
-}
-
-# Columns of length 1; 0 for those that are not finite.
-normalised <- function(columns) {
-  columns <- sweep(columns, 2, sqrt(colSums(columns^2)), "/")
-  columns[!is.finite(columns)] <- 0
-  columns
-}
-
-# Coefficients and residuals; those of columns that the others make up are 0.
-least_squares <- function(columns, y) {
-  size <- sqrt(colSums(columns^2))
-  decomposed <- qr(sweep(columns, 2, size, "/"), tol = rules$collinear_term)
-  by <- qr.coef(decomposed, y) / size
-  list(coefficients = replace(by, is.na(by), 0), residuals = qr.resid(decomposed, y))
-}
-
-# Whether y, of length 1, is a sum of columns, but for rounding.
-is_sum <- function(columns, y) {
-  ncol(columns) > 0 && sum(least_squares(columns, y)$residuals^2) < rules$rounding_of_entry ||
-    all(y == 0)
-}
-
-# The terms beside those found that make up an entry y: the one of which most is left, after each
-# other (orthogonal matching pursuit), without those that then are needless. NULL where so few do
-# not do.
-terms_of_entry <- function(columns, y, found, among) {
-  pursuit <- pursue(normalised(columns[, among, drop = FALSE]), as.matrix(y),
-    normalised(columns[, found, drop = FALSE]), rules$most_terms_of_entry, rules$rounding_of_entry
-  )
-  if (pursuit$left >= rules$rounding_of_entry) {
+  })
+  n_terms <- prod(lengths(factors))
+  if (n_terms == 0 || n_terms > rules$most_terms) {
     return(NULL)
   }
-  new <- among[pursuit$chosen]
-  for (term in new) {
-    if (is_sum(columns[, c(found, setdiff(new, term)), drop = FALSE], y)) {
-      new <- setdiff(new, term)
-    }
+  n <- max(rules$n_probes, rules$points_per_coefficient * n_terms)
+  normals <- conditional_normals(spread_out(at, at$given, n, density), lower, density)
+  if (is.null(normals) || nrow(normals$y) <= n_terms) {
+    return(NULL)
   }
-  new
+  terms <- products_of(factors)
+  coefficients <- entries_by_terms(values_of(terms, normals$t), normals, lower)
+  used <- colSums(coefficients != 0) > 0
+  terms <- lapply(terms, function(part) t(part[used, , drop = FALSE]))
+  new_precision(at, ordered, terms, coefficients[, used, drop = FALSE], lower, normals)
 }
 
-# The same for what all entries leave, as far as it is worth the terms by Schwarz's criterion.
-common_terms <- function(rest, columns, known) {
-  rest <- rest[, colSums(rest^2) > rules$rounding_of_entry, drop = FALSE]
-  if (ncol(rest) > 0) {
-    n <- nrow(rest)
-    most <- min(rules$most_terms, n / rules$points_per_coefficient) - ncol(known)
-    pursue(normalised(columns), rest, normalised(known), most, 0, log(n) / n)$chosen
-  }
-}
-
-# Columns that explain most of y one after the other, beside those of a basis: at most so many, until
-# no more than `enough` is left, or the best explains a smaller share than `least`. list(chosen, left).
-pursue <- function(columns, y, basis, most, enough, least = 0) {
-  basis <- qr.Q(qr(basis))
-  beside <- function(x) x - basis %*% crossprod(basis, x)
-  free <- beside(columns)
-  y <- beside(y)
+# Of simple functions of a coordinate t those that make up y, a column an entry on an axis: a list
+# of c(power, fall, rate). They are in the span of the entries; NULL where others are, too.
+factors_of <- function(t, y) {
+  y <- normalised(y)
+  entries <- svd(y, nv = 0)
+  kept <- entries$d > rules$rounding_of_entry * entries$d[1]
+  span <- entries$u[, kept, drop = FALSE]
+  values <- normalised(values_of(simple_factors, t))
+  basis <- matrix(0, nrow(y), 0)
   chosen <- integer(0)
-  while (length(chosen) < most && sum(y^2) > enough) {
-    square <- colSums(free^2)
-    gain <- rowSums(crossprod(free, y)^2) / square
-    gain[!(square > rules$collinear_term^2)] <- 0
-    best <- which.max(gain)
-    if (gain[best] <= least * sum(y^2)) {
-      break
+  for (j in seq_len(ncol(values))) {
+    is_in_span <- sum((values[, j] - span %*% crossprod(span, values[, j]))^2) < rules$rounding_of_factor^2
+    free <- values[, j] - basis %*% crossprod(basis, values[, j])
+    size <- sqrt(sum(free^2))
+    if (is_in_span && size > rules$collinear_factor) {
+      basis <- cbind(basis, free / size)
+      chosen <- c(chosen, j)
     }
-    along <- free[, best] / sqrt(square[best])
-    free <- free - outer(along, drop(crossprod(along, free)))
-    y <- y - outer(along, drop(crossprod(along, y)))
-    chosen <- c(chosen, best)
   }
-  list(chosen = chosen, left = sum(y^2))
+  if (length(chosen) == ncol(span)) {
+    lapply(chosen, function(j) vapply(simple_factors, `[`, 0, j))
+  }
 }
 
-# Terms are lists of matrices with a row a term, and a column a given coordinate.
+# Precisions, scales, and hyperbolic functions of correlations have whole powers of up to 2, and halves
+# where a coordinate is the logarithm of a variance. What is multiplied by correlations is a bounded
+# function, made of the same functions over powers of the hyperbolic cosine. The simplest come first.
+simple_factors <- local({
+  plain <- data.frame(powers = c(0, -2, -1, 1, 2, -0.5, 0.5), falls = 0, rates = 0)
+  bounded <- expand.grid(powers = -2:2, falls = 1:2, rates = c(0.5, 1))
+  bounded <- bounded[abs(bounded$powers) <= bounded$falls, ]
+  bounded$powers <- bounded$powers * bounded$rates
+  lapply(rbind(plain, bounded), as.matrix)
+})
+
+# All products of one factor of each coordinate. Terms are lists of matrices with a row a term, and a
+# column a given coordinate.
+products_of <- function(factors) {
+  which <- expand.grid(lapply(factors, seq_along))
+  part <- function(i) {
+    columns <- lapply(seq_along(factors), function(k) vapply(factors[[k]], `[`, 0, i)[which[[k]]])
+    matrix(unlist(columns), nrow(which))
+  }
+  list(powers = part(1), falls = part(2), rates = part(3))
+}
+
 parts_of_term <- c("powers", "falls", "rates")
 
 # A row a point, a column a term.
 values_of <- function(terms, t) {
+  t <- as.matrix(t)
   log_value <- tcrossprod(t, terms$powers)
   for (k in seq_len(ncol(t))) {
     falls <- which(terms$falls[, k] > 0)
@@ -340,49 +287,50 @@ values_of <- function(terms, t) {
   exp(log_value)
 }
 
-# Precisions, scales, their products, and hyperbolic functions of correlations have whole powers of up
-# to 2, of up to three coordinates; and halves where a coordinate is the logarithm of a variance. What
-# is multiplied by correlations is a bounded function of one of the coordinates, made of the same
-# functions over powers of the hyperbolic cosine.
-simple_terms <- function(k) {
-  whole <- c(-2, -1, 1, 2)
-  powers <- rbind(powers_of(k, whole, 3), powers_of(k, c(-0.5, 0.5), 2)[-1, , drop = FALSE])
-  plain <- list(powers = powers, falls = 0 * powers, rates = 0 * powers)
-  if (k > rules$most_bounded) {
-    return(plain)
-  }
-  of_one <- expand.grid(power = -2:2, fall = 1:2, rate = c(0.5, 1))
-  of_one <- of_one[abs(of_one$power) <= of_one$fall, ]
-  others <- powers_of(k - 1, whole, 2)
-  bounded <- lapply(seq_len(k), function(i) {
-    both <- expand.grid(one = seq_len(nrow(of_one)), others = seq_len(nrow(others)))
-    one <- of_one[both$one, ]
-    part <- function(x, rest = 0) {
-      all <- matrix(0, nrow(both), k)
-      all[, -i] <- rest
-      all[, i] <- x
-      all
-    }
-    list(
-      powers = part(one$power * one$rate, others[both$others, ]),
-      falls = part(one$fall), rates = part(one$rate)
-    )
-  })
-  Reduce(function(a, b) Map(rbind, a, b), bounded, plain)
+# Columns of length 1; 0 for those that are not finite.
+normalised <- function(columns) {
+  columns <- sweep(columns, 2, sqrt(colSums(columns^2)), "/")
+  columns[!is.finite(columns)] <- 0
+  columns
 }
 
-# All rows of k such powers of which at most so many are not 0, and whose sizes add up to at most 4;
-# first that of zeros.
-powers_of <- function(k, powers, most) {
-  of_some <- function(i) {
-    of_i <- as.matrix(expand.grid(rep(list(powers), length(i))))
-    all <- matrix(0, nrow(of_i), k)
-    all[, i] <- of_i
-    all
-  }
-  sets <- lapply(seq_len(min(k, most)), function(size) utils::combn(k, size, of_some, simplify = FALSE))
-  all <- do.call(rbind, c(list(numeric(k)), unlist(sets, FALSE)))
-  unname(all[rowSums(abs(all)) <= 4, , drop = FALSE])
+# The coefficients of each entry, a row each, by least squares relative to the precision at each point:
+# its errors there are what matters. What contributes no more than rounding is 0.
+entries_by_terms <- function(values, normals, lower) {
+  root <- sqrt(normals$y[, normals$diagonal, drop = FALSE])
+  scale <- cbind(root[, lower[, 1]] * root[, lower[, 2]], root)
+  coefficients <- vapply(seq_len(ncol(scale)), function(e) {
+    columns <- values / scale[, e]
+    size <- sqrt(colSums(columns^2))
+    decomposed <- qr(sweep(columns, 2, size, "/"), tol = rules$collinear_term)
+    y <- normals$y[, e] / scale[, e]
+    by <- qr.coef(decomposed, y)
+    by[is.na(by) | abs(by) < rules$rounding_of_term * sqrt(sum(y^2))] <- 0
+    by / size
+  }, values[1, ])
+  t(matrix(coefficients, ncol(values)))
+}
+
+# The change of variables with these coefficients, as the core wants it; NULL where it is none.
+new_precision <- function(at, ordered, terms, coefficients, lower, normals) {
+  place <- matrix(order(ordered$order)[lower], ncol = 2)
+  rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
+  precision <- matrix(0, max(ordered$entries), ncol(coefficients))
+  of_Q <- seq_len(nrow(lower))
+  precision[rows, ] <- coefficients[of_Q, ]
+  change <- c(
+    list(
+      kind = "precision", given = at$given, order = at$others[ordered$order],
+      entries = ordered$entries, precision = precision,
+      pull = coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE],
+      least = rep(.Machine$double.xmin, length(at$others))
+    ),
+    terms
+  )
+  x <- matrix(0, nrow(normals$t), length(at$step))
+  x[, at$given] <- normals$t
+  change$least <- rules$least_pivot * apply(pivots_at(change, factors_at(change, x)), 2, min)
+  if (all(is.finite(unlist(change[-1]))) && all(change$least > .Machine$double.xmin)) change
 }
 
 # The order in which the factor of a sparse precision fills least, as far as the fewest entries at

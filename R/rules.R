@@ -207,10 +207,7 @@ rules <- list(
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
-  # Draws at which conditional precisions are sought. In models with a correlation their entries are
-  # made of a dozen terms.
-  n_probes = 256,
-  # Those of them at which it is sought which coordinates are normal given which.
+  # Draws at which it is sought which coordinates are normal given which.
   n_linear_probes = 32,
   # Steps of differences, in standard deviations: gradients that are linear are so at any distance.
   probe_step = 0.5,
@@ -219,22 +216,29 @@ rules <- list(
   most_given = 8,
   # Entry of a precision, over the roots of those of the diagonal, that is rounding of a difference.
   independent = 1e-6,
-  # Terms of which entries may be sums.
-  most_terms = 24,
-  # Given coordinates, up to which bounded functions of each are tried: there are 9,000 terms then.
-  most_bounded = 5,
-  # Part of a term that those before it do not make up.
-  collinear_term = 1e-7,
-  # Share of an entry's mean square that may be rounding of differences: (1e-8)^2.
-  rounding_of_entry = 1e-16,
-  # Terms that make up an entry beside those known: effects with a correlation take four.
-  most_terms_of_entry = 8,
-  # Entries that may fail to be sums of such terms, before the search for them ends.
-  most_failures = 5,
-  # Part of the least pivot among the draws, below which a precision counts as none.
+  # Points along an axis, where entries are sums of up to six functions, ...
+  n_along_axis = 24,
+  # ... and axes: on a single one sums of two functions might always be the same sum.
+  n_axes = 3,
+  # Singular value of entries along an axis that is rounding, over the largest.
+  rounding_of_entry = 1e-9,
+  # Part of a function that may be outside of the span of entries: others have a hundred times as much.
+  rounding_of_factor = 1e-6,
+  # Part of a function that others do not make up, to be one of its own.
+  collinear_factor = 1e-4,
+  # Points at which conditional precisions are fitted, at least.
+  n_probes = 128,
+  # Terms of which entries may be sums: effects with a correlation and errors have up to 135.
+  most_terms = 512,
+  # Part of a term that those before it do not make up, ...
+  collinear_term = 1e-10,
+  # ... and contribution of a term that is rounding.
+  rounding_of_term = 1e-8,
+  # Part of the least pivot at these points, below which a precision counts as none.
   least_pivot = 1e-3,
-  # Draws times cubed dimension, as long as factorisations may take: ten seconds or so.
-  precision_work = 1e9,
+  # Steps of a factorisation at each point: those of a full precision of a hundred variables, which
+  # takes R a second for all draws.
+  most_factor_work = 3.5e5,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,

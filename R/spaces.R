@@ -56,7 +56,7 @@ is_exact_precision <- function(precision, points) {
   z <- sweep(points$x, 2, points$mean, "+")[, precision$order, drop = FALSE]
   g <- points$g[, precision$order, drop = FALSE]
   left <- mean(colSums(points$w * (z + g)^2) / colSums(points$w * g^2))
-  isTRUE(left < rules$linear_gradients)
+  isTRUE(left < rules$nothing_left)
 }
 
 # In an exact space only the coordinates given have a distribution that is not known. Points of these
