@@ -631,11 +631,12 @@ test_compiled("log densities are those of the declared parameters, with the Jaco
 })
 
 test_compiled("smc() has the evidence of parameters of all kinds", {
-  fit <- smc(kinds_target(),
-    kernel = kernel_mala(), n_particles = 128, islands = 16, seed = 1
-  )
+  # With 128 particles two of five seeds are luckier than the others, and another BLAS is
+  # another seed. With 512 the standard errors of thirteen seeds were 0.004 to 0.010.
+  fit <- smc(kinds_target(), kernel = kernel_mala(), n_particles = 512, seed = 1)
   of_unit_vector <- log(2) / 2 + lgamma(1.5) # as the page on target_stan() says
-  expect_log_z(fit, of_unit_vector - 1.5, resolution = 0.05)
+  # it is 0.23, the least of the constants that could be missing
+  expect_log_z(fit, of_unit_vector - 1.5, resolution = 0.15)
   expect_true(all(fit$particles[, "both:2[1]"] < 0))
 })
 
