@@ -38,7 +38,7 @@ flat_parameters <- function(target) {
   least <- 1e-6 * (1 + abs(base$log_density)) # more than rounding
   straight <- which(rowSums(abs(along - outer(slope, steps)) < least) == 4)
   # a proper prior may be as wide, or end farther out
-  level <- straight[abs(slope[straight]) < 1e-6]
+  level <- straight[abs(slope[straight]) < 0.5] # or 1, of a bound
   far <- density_along(target, base$point, candidates[level], c(-1e150, 1e150)) - base$log_density
   proper <- level[!rowSums(abs(far) < least) %in% 2]
   target$names[candidates[setdiff(straight, proper)]]
@@ -60,14 +60,17 @@ prior_base <- function(target) {
   if (!is.na(i)) list(point = points[i, ], log_density = log_density[i])
 }
 
-# The log density a step from `point` along variables: a row a variable, a column a step.
+# The log density a step from `point` along variables: a row a variable, a column a step. Some
+# variables at a time, since many points of many variables are large.
 density_along <- function(target, point, variables, steps) {
-  if (length(variables) == 0) {
-    return(matrix(0, 0, length(steps)))
-  }
-  each <- expand.grid(variable = variables, step = steps)
-  points <- matrix(point, nrow(each), target$dim, byrow = TRUE)
-  at <- cbind(seq_len(nrow(each)), each$variable)
-  points[at] <- points[at] + each$step
-  matrix(evaluate_target(target, points, gradient = FALSE)$log_density, length(variables))
+  at_once <- max(1, floor(1e6 / target$dim / length(steps)))
+  parts <- split(variables, (seq_along(variables) - 1) %/% at_once)
+  found <- lapply(parts, function(part) {
+    each <- expand.grid(variable = part, step = steps)
+    points <- matrix(point, nrow(each), target$dim, byrow = TRUE)
+    at <- cbind(seq_len(nrow(each)), each$variable)
+    points[at] <- points[at] + each$step
+    matrix(evaluate_target(target, points, gradient = FALSE)$log_density, length(part))
+  })
+  do.call(rbind, c(list(matrix(0, 0, length(steps))), unname(found)))
 }

@@ -44,6 +44,14 @@ test_that("flat priors are told from wide ones, on whatever scale", {
   }
 })
 
+test_that("many variables are looked at in parts", {
+  log_prior <- function(x) {
+    rowSums(dnorm(x[, -(6:8)], log = TRUE)) + rowSums(dnorm(x[, c(6, 8)], 0, 1e4, log = TRUE))
+  }
+  names <- paste0("b[", 1:1100, "]")
+  expect_identical(flat_parameters(as_of_brms(log_prior, names)), names[7])
+})
+
 test_that("missing responses are none, nor is what cannot be asked", {
   flat <- function(x) 0 * x[, 1]
   expect_identical(flat_parameters(as_of_brms(flat, c("Ymi[1]", "Yl_x[2]", "b"))), "b")
