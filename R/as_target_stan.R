@@ -39,8 +39,8 @@
 #'   leave out; so it comes also where the program of brms is given to [target_stan()], or is
 #'   that of a fit of CmdStanR. A prior that is improper in several parameters
 #'   together but in none alone, as some spatial ones are, is not found. Nor is one that is flat
-#'   between two bounds, as by default that of `ar` is: its density counts as 1, so that with
-#'   bounds -1 and 1 `log_z` is too large by log(2).
+#'   between two bounds, since that is proper but for a constant: its density counts as 1, so
+#'   that with bounds -1 and 1 `log_z` is too large by log(2).
 #'
 #'   ```r
 #'   fit <- brm(dist ~ speed, data = cars, prior = prior(normal(0, 10), class = "b"))
