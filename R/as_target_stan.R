@@ -31,7 +31,16 @@
 #'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
 #'   have none. Such a target has no draws to start from.
 #' @section A fit of brms: Coefficients have flat priors in brms unless one is given,
-#'   with which there is no evidence.
+#'   with which there is no evidence: `log_z` is then that of the model up to a constant that
+#'   nobody knows, and a Bayes factor with a model that has other parameters means nothing. So
+#'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat, by
+#'   their names in the Stan program; `brms::prior_summary()` shows the priors by those of
+#'   brms. It is found by evaluating the program without the likelihood, which brms's data can
+#'   leave out; so it comes also where the program of brms is given to [target_stan()], or is
+#'   that of a fit of CmdStanR. A prior that is improper in several parameters
+#'   together but in none alone, as some spatial ones are, is not found. Nor is one that is flat
+#'   between two bounds, since that is proper but for a constant: its density counts as 1, so
+#'   that with bounds -1 and 1 `log_z` is too large by log(2).
 #'
 #'   ```r
 #'   fit <- brm(dist ~ speed, data = cars, prior = prior(normal(0, 10), class = "b"))

@@ -35,7 +35,7 @@ run_islands <- function(sampler, path, islands, start = 1, records = list()) {
     announce_islands(sampler, n_more, final$islands)
   }
   if (all_dead(records)) {
-    abort_dead(records[[1]])
+    abort_dead(records[[1]], sampler)
   }
   final$n_bridge_evals <- n_evaluated
   final$start <- start

@@ -76,7 +76,7 @@ adapt <- function(sampler, path, plan) {
 first_round <- function(course, sampler, path, label) {
   record <- tuned_run(course, sampler, path, label)
   if (is_dead(record)) {
-    abort_dead(record)
+    abort_dead(record, sampler)
   }
   course$best <- record
   keep(course, record, used = TRUE)

@@ -20,7 +20,8 @@ bridge_key <- 2^31 - 3 # and the one below, for the two halves
 # the path does not give, or "final". index: the round, or the island.
 #
 # Returns its record, also when all particles die, a list of
-# * `dead`: FALSE, or where all particles died, list(step, run);
+# * `dead`: FALSE, or where all particles died, list(step, run, at): `at` are some of the
+#   particles, on the user's scale;
 # * `steps` and `runs`: tibbles with a row a step, and one row for the run;
 # * `reference`: where it started;
 # and where it is not dead
@@ -75,7 +76,7 @@ new_record <- function(result, sampler, run, index, seconds) {
   }
   is_dead <- result$status == status_dead
   record <- list(
-    dead = if (is_dead) list(step = result$step, run = run) else FALSE,
+    dead = if (is_dead) death_of(result, run) else FALSE,
     steps = steps,
     runs = runs_table(result, run, index, sampler, steps, seconds),
     reference = sampler$reference
@@ -90,6 +91,10 @@ new_record <- function(result, sampler, run, index, seconds) {
 }
 
 is_dead <- function(record) !isFALSE(record$dead)
+
+death_of <- function(result, run, n_kept = 64) {
+  list(step = result$step, run = run, at = utils::head(result$particles, n_kept))
+}
 
 # The settings of a run, as the core reads them.
 core_config <- function(sampler, path, tuner, key) {
@@ -178,13 +183,23 @@ abort_failed <- function(result, steps, run) {
 }
 
 # The error of a verb that cannot go on without this run.
-abort_dead <- function(record) {
+abort_dead <- function(record, sampler) {
   where <- where_in_run(record$dead$step, record$dead$run)
+  seen <- look_at_dead(sampler, record$dead$at)
+  reason <- seen$reason
   abort(
     c(
       "No particle is left {where}: every weight is zero.",
-      "i" = "The target's log density is NaN or -Inf at every particle, or
-        the step was too long.",
+      "x" = if (!is.null(seen)) {
+        "The target's log density is {seen$kinds} of {seen$n} particles that were looked at."
+      },
+      "x" = if (!is.null(reason)) "The target says: {reason}",
+      "i" = if (is.null(seen)) {
+        "The target's log density is NaN or infinite at every particle, or the step was too
+          long."
+      } else if (seen$any_finite) {
+        "Where the log density is finite the step was too long."
+      },
       "i" = "Try more steps ({.arg n_steps}), a {.arg reference} closer to
         the target, or more particles ({.arg n_particles}).",
       "i" = "The steps up to there are in the error's {.field trace}."
@@ -195,6 +210,34 @@ abort_dead <- function(record) {
     n_target_evals = record$runs$n_target_evals,
     trace = record$steps
   )
+}
+
+# What the target says of particles that have all died: list(kinds, n, any_finite, reason),
+# of which `reason` is NULL where the target gives none. NULL where it can no longer be
+# evaluated. x: some of them, on the user's scale.
+look_at_dead <- function(sampler, x) {
+  ask <- function(code) tryCatch(suppressWarnings(code), error = function(e) NULL)
+  target <- sampler$target
+  said <- ask(evaluate_target(target, x, FALSE, evaluators = sampler$evaluators)$log_density)
+  if (!is.null(said)) {
+    counts <- table(kind_of_density(said), exclude = NULL)
+    list(
+      kinds = paste(names(counts), "at", counts),
+      n = length(said),
+      any_finite = "finite" %in% names(counts),
+      reason = if (!is.null(target$why)) ask(target$why(x))
+    )
+  }
+}
+
+# Of what kind log densities are, in words: see is_possible() in src/path.c.
+kind_of_density <- function(x) {
+  kind <- rep("finite", length(x))
+  kind[abs(x) >= 1e15] <- "1e15 or more in size"
+  kind[x == Inf] <- "+Inf"
+  kind[x == -Inf] <- "-Inf"
+  kind[is.na(x)] <- "NaN"
+  kind
 }
 
 # tables ----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 # What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has
 # the same number.
-stan_interface <- 2L
+stan_interface <- 3L
 
 # What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
 # too, the compiler from Stan to C++: of two versions neither would understand the other.
@@ -16,11 +16,11 @@ stan_packages <- c(
 
 # the program -----------------------------------------------------------------
 
-# list(code, name, includes): the text, a name for messages, and the texts of the files
-# that it includes. model: a path to a .stan file, or a text.
+# list(code, name, file, includes): the text, names for messages of the program and of its
+# file, and the texts of the files that it includes. model: a path to a .stan file, or a text.
 read_stan_program <- function(model) {
   if (grepl("\n|[{]", model)) {
-    return(list(code = model, name = "model", includes = list()))
+    return(list(code = model, name = "model", file = "model.stan", includes = list()))
   }
   if (!utils::file_test("-f", model)) {
     abort(
@@ -35,6 +35,7 @@ read_stan_program <- function(model) {
   list(
     code = code,
     name = sub("[.]stan$", "", basename(model)),
+    file = basename(model),
     includes = read_includes(code, dirname(model))
   )
 }
@@ -63,7 +64,7 @@ read_includes <- function(code, folder, found = list()) {
 translate_stan <- function(program) {
   js <- QuickJSR::JSContext$new(stack_size = 4 * 1024^2)
   js$source(system.file("stanc.js", package = "StanHeaders"))
-  flags <- as.array(paste0("filename-in-msg=", program$name, ".stan"))
+  flags <- as.array(paste0("filename-in-msg=", program$file))
   stanc <- c(list("stanc", "autosmc_stan_program", program$code, flags))
   if (length(program$includes) > 0) {
     stanc <- c(stanc, list(program$includes))
@@ -195,9 +196,25 @@ compile_stan <- function(program, library) {
     )
   }
   writeLines(program$code, sub_extension(library, ".stan"))
-  if (!file.rename(built, library) && !file.exists(library)) {
+  sum <- unname(tools::md5sum(built))
+  if (file.rename(built, library)) {
+    writeLines(sum, sum_file(library))
+  } else if (!file.exists(library) || isFALSE(is_whole(library))) {
     abort("The compiled program could not be written to {.file {library}}.", "input")
   }
+}
+
+# Beside a library is its checksum: to load one that was cut off, by a full disk say, ends R.
+sum_file <- function(library) sub_extension(library, ".md5")
+
+# Whether a library is as it was compiled; NA where there is no checksum beside it, as of one
+# that the user has copied.
+is_whole <- function(library) {
+  file <- sum_file(library)
+  if (!file.exists(file)) {
+    return(NA)
+  }
+  identical(readLines(file, n = 1, warn = FALSE), unname(tools::md5sum(library)))
 }
 
 # What R itself would read, which R_MAKEVARS_USER hides.
@@ -296,7 +313,7 @@ cached_library <- function(program) {
     stan_cache_folder(),
     paste0("autosmc_stan_", substr(md5_of(key), 1, 16), .Platform$dynlib.ext)
   )
-  if (!file.exists(library)) {
+  if (!isTRUE(is_whole(library))) {
     compile_stan(program, library)
   }
   library

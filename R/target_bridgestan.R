@@ -59,6 +59,7 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   target$outputs <- stan_outputs(library$dll, columns, function(x) {
     .Call(r_bridgestan_outputs, data, x, columns$blocks)
   })
+  target$why <- function(unconstrained) .Call(r_bridgestan_why, data, unconstrained)
   target
 }
 

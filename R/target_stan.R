@@ -43,7 +43,8 @@
 #' @section Points at which the program throws: A point at which a check fails, a
 #'   matrix is not positive definite, a solver gives up, or the program calls
 #'   `reject()`, has log density -Inf: it is impossible, and the others go on. How many
-#'   there were is in the column `n_impossible` of a fit's `runs`. An
+#'   there were is in the column `n_impossible` of a fit's `runs`. Where no point is possible
+#'   the run ends in an error that has the program's own message. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
 #' @section Printing: What the program prints is shown, each different line once, and at
@@ -107,6 +108,12 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
     library <- load_stan_library(program)
     .Call(stan_routine("autosmc_stan_outputs", library), data, x, columns$blocks)
   })
+  target$why <- function(unconstrained) {
+    library <- load_stan_library(program)
+    said <- .Call(stan_routine("autosmc_stan_why", library), data, unconstrained)
+    if (!is.null(said)) without_class(said)
+  }
+  warn_of_flat_priors(target)
   target
 }
 
@@ -118,11 +125,13 @@ target_interface.smc_target_stan <- function(target) {
 
 # the library -----------------------------------------------------------------
 
-# What a program is: list(code, name, includes, library), of which a library that the
+# What a program is: list(code, name, file, includes, library), of which a library that the
 # user has named has but name and path.
 stan_program <- function(model) {
   if (inherits(model, "stanmodel")) {
-    return(list(code = model@model_code, name = model@model_name, includes = list()))
+    name <- model@model_name
+    file <- paste0(name, ".stan")
+    return(list(code = model@model_code, name = name, file = file, includes = list()))
   }
   check_string(model, "model")
   if (endsWith(model, .Platform$dynlib.ext) && file.exists(model)) {
@@ -134,22 +143,16 @@ stan_program <- function(model) {
 first_name <- function(library) sub("[.][^.]*$", "", basename(library))
 
 # The library, loaded, as target_interface() tells of it, and compiled again where it has
-# been removed since. The namespace of RcppParallel is loaded first: it has the TBB that
-# the library was linked to, and R would crash as it ends if that were unloaded before.
+# been removed or damaged since. The namespace of RcppParallel is loaded first: it has the TBB
+# that the library was linked to, and R would crash as it ends if that were unloaded before.
 load_stan_library <- function(program) {
   path <- program$library
-  loaded <- first_name(path) %in% names(getLoadedDLLs())
-  if (!loaded && !file.exists(path)) {
+  if (!first_name(path) %in% names(getLoadedDLLs())) {
     if (is.null(program$code)) {
-      abort(
-        c(
-          "The compiled Stan program {.file {path}} is no longer there.",
-          "i" = "Give the program itself to {.fn target_stan}."
-        ),
-        "input"
-      )
+      check_library_file(path)
+    } else if (!isTRUE(is_whole(path))) {
+      path <- cached_library(program)
     }
-    path <- cached_library(program)
   }
   library <- list(dll = first_name(path), path = path, namespace = "RcppParallel")
   tryCatch(load_library(library), error = function(e) {
@@ -175,15 +178,36 @@ load_stan_library <- function(program) {
   library
 }
 
+# That the library of a program of which nothing else is known can be loaded.
+check_library_file <- function(path) {
+  fault <- if (!file.exists(path)) {
+    "is no longer there"
+  } else if (isFALSE(is_whole(path))) {
+    "has been damaged since it was compiled"
+  }
+  if (!is.null(fault)) {
+    abort(
+      c(
+        "The compiled Stan program {.file {path}} {fault}.",
+        "i" = "Give the program itself to {.fn target_stan}."
+      ),
+      "input"
+    )
+  }
+}
+
 stan_routine <- function(symbol, library) find_routine(symbol, library$dll)
 
 # An error of a routine that was asked by .Call() is about what it was given. Stan puts the
 # name of a class before what a check says of data.
 as_input_error <- function(code) {
   tryCatch(code, autosmc_error = function(e) stop(e), error = function(e) {
-    said <- sub("^Exception: ", "", conditionMessage(e))
-    abort_verbatim(sub("^autosmc_stan_program[^ ]*: ", "", said), "input")
+    abort_verbatim(without_class(conditionMessage(e)), "input")
   })
+}
+
+without_class <- function(said) {
+  sub("^autosmc_stan_program[^ ]*: ", "", sub("^Exception: ", "", said))
 }
 
 # data ------------------------------------------------------------------------

@@ -17,6 +17,7 @@ static const R_CallMethodDef call_methods[] = {
     {"r_carries_gradient", ROUTINE(r_carries_gradient), 1},
     {"r_bridgestan_describe", ROUTINE(r_bridgestan_describe), 1},
     {"r_bridgestan_outputs", ROUTINE(r_bridgestan_outputs), 3},
+    {"r_bridgestan_why", ROUTINE(r_bridgestan_why), 2},
     {NULL, NULL, 0}};
 
 /* The built-in targets, found by name as those of any other library are. */

@@ -206,6 +206,25 @@ static SEXP outputs(void *data) {
   return out;
 }
 
+static SEXP why(void *data) {
+  task *t = data;
+  const bridgestan *b = &t->library;
+  begin(&t->library, t->data);
+  int n = Rf_nrows(t->x), d = Rf_ncols(t->x);
+  double *u = (double *)R_alloc((size_t)d, sizeof *u);
+  for (int k = 0; k < n; k++) {
+    for (int i = 0; i < d; i++)
+      u[i] = REAL(t->x)[smc_size(n, i) + (size_t)k];
+    char *message = NULL;
+    double value;
+    if (b->density(b->model, false, true, u, &value, &message))
+      return Rf_mkString(take_message(b, message));
+    if (message)
+      b->free_message(message);
+  }
+  return R_NilValue;
+}
+
 /* list(unconstrained, outputs: names, with commas between; n_parameters,
  * n_transformed: how many of the outputs, in this order) */
 SEXP r_bridgestan_describe(SEXP data) {
@@ -219,4 +238,11 @@ SEXP r_bridgestan_describe(SEXP data) {
 SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks) {
   task t = {.data = data, .x = x, .blocks = blocks};
   return R_ExecWithCleanup(outputs, &t, end_task, &t);
+}
+
+/* x: a matrix with a row a point on the unconstrained scale; the message of the
+ * first of those at which there is no log density, or NULL. */
+SEXP r_bridgestan_why(SEXP data, SEXP x) {
+  task t = {.data = data, .x = x};
+  return R_ExecWithCleanup(why, &t, end_task, &t);
 }

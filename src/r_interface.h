@@ -96,6 +96,7 @@ SEXP r_bind_points(SEXP values, SEXP n_columns);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_bridgestan_describe(SEXP data);
 SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks);
+SEXP r_bridgestan_why(SEXP data, SEXP x);
 
 /* The routines of a target of BridgeStan's, as autosmc.h has them. */
 int target_bridgestan(void *context, int d, int n, const double *x,

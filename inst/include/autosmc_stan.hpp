@@ -2,9 +2,9 @@
  *
  * target_stan() includes this file behind the C++ that stanc makes of a
  * program, in which the program is the class `stan_model`. The library that
- * results has six routines: init, log_density and release of the types of
- * autosmc.h, and three that R asks with .Call(), describe, outputs and
- * unconstrain. `data` is always the list
+ * results has seven routines: init, log_density and release of the types of
+ * autosmc.h, and four that R asks with .Call(), describe, outputs, unconstrain
+ * and why. `data` is always the list
  *
  *   values  named list: numeric arrays; or a string, which says why what was
  *           given under that name cannot be data
@@ -30,7 +30,7 @@
 #include <Rinternals.h>
 
 /* Raised when what R and these routines tell each other changes. */
-#define AUTOSMC_STAN_INTERFACE 2
+#define AUTOSMC_STAN_INTERFACE 3
 
 namespace autosmc_stan {
 
@@ -115,6 +115,13 @@ class r_values : public stan::io::var_context {
       }
   }
 
+  /* "a whole number", or "numbers, length 4". */
+  static std::string show_declared(const std::string &type,
+                                   const shape &declared) {
+    std::string number = type == "int" ? "whole number" : "number";
+    return declared.empty() ? "a " + number : number + "s, " + show(declared);
+  }
+
   static bool fits(const entry &given, const shape &declared) {
     return given.dims == declared ||
            (given.length == 1 && given.dims.empty() && size_of(declared) == 1);
@@ -164,10 +171,9 @@ public:
       return; /* nothing is read */
     const entry *given = find(name);
     if (!given)
-      throw std::runtime_error(
-          "`" + name + "` is missing; the program declares " +
-          (type == "int" ? "whole numbers, " : "numbers, ") + show(declared) +
-          ".");
+      throw std::runtime_error("`" + name +
+                               "` is missing; the program declares " +
+                               show_declared(type, declared) + ".");
     if (!given->complaint.empty())
       throw std::runtime_error("`" + name + "` " + given->complaint);
     if (type != "int" && type != "double")
@@ -351,6 +357,19 @@ public:
     return failed;
   }
 
+  /* What the program throws at the first of the points at which it does; x is
+   * n x d. Returns whether there is one. */
+  bool why(int n, int d, const double *x, message &thrown) {
+    Eigen::VectorXd u(d);
+    for (int k = 0; k < n; k++) {
+      for (int i = 0; i < d; i++)
+        u[i] = x[k + static_cast<size_t>(n) * i];
+      if (!guarded(thrown, [&] { value(u.data(), d); }))
+        return true;
+    }
+    return false;
+  }
+
   /* What was printed since the last call; NULL for nothing. */
   const char *take_printed() {
     shown_ = printed_.str();
@@ -406,6 +425,13 @@ inline int unconstrain(program *p, int n, int width, const double *x, int d,
   int failed = -1;
   guarded(first, [&] { failed = p->unconstrain(n, width, x, d, out, first); });
   return failed;
+}
+
+inline bool why(program *p, int n, int d, const double *x,
+                message &thrown) noexcept {
+  bool found = false;
+  guarded(thrown, [&] { found = p->why(n, d, x, thrown); });
+  return found;
 }
 
 inline const char *take_printed(program *p) noexcept {
@@ -548,6 +574,16 @@ inline SEXP unconstrain_task(void *data) {
   return out;
 }
 
+/* A string, or NULL. */
+inline SEXP why_task(void *data) {
+  task *t = static_cast<task *>(data);
+  message thrown;
+  t->p = begin(t->data);
+  if (!why(t->p, Rf_nrows(t->x), Rf_ncols(t->x), REAL(t->x), thrown))
+    return R_NilValue;
+  return Rf_mkString(thrown.text);
+}
+
 } // namespace autosmc_stan
 
 /* routines ---------------------------------------------------------------- */
@@ -601,6 +637,13 @@ extern "C" attribute_visible SEXP autosmc_stan_unconstrain(SEXP data, SEXP x) {
   autosmc_stan::task t = {data, x, R_NilValue, nullptr, nullptr};
   return R_ExecWithCleanup(autosmc_stan::unconstrain_task, &t,
                            autosmc_stan::end, &t);
+}
+
+/* x: a matrix with a row a point on the unconstrained scale; what the program
+ * throws at the first of those at which it throws, or NULL. */
+extern "C" attribute_visible SEXP autosmc_stan_why(SEXP data, SEXP x) {
+  autosmc_stan::task t = {data, x, R_NilValue, nullptr, nullptr};
+  return R_ExecWithCleanup(autosmc_stan::why_task, &t, autosmc_stan::end, &t);
 }
 
 #endif

@@ -77,7 +77,8 @@ wait_for <- function(log, meanwhile = function() NULL, seconds = 3600) {
 task_data <- function(...) {
   data <- list(
     K = 1, S = 0, N = 4, y = c(0.3, 1.9, 0.8, 1.2), X = array(1:12, c(2, 2, 3)),
-    whole = c(3L, -1L, 0L, 7L), z = c(1 + 2i, 3 - 1i), increment = 0, task = 0
+    whole = c(3L, -1L, 0L, 7L), z = c(1 + 2i, 3 - 1i), increment = 0, task = 0,
+    prior_only = 0
   )
   utils::modifyList(data, list(...))
 }

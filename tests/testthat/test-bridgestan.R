@@ -58,6 +58,15 @@ test_that("where quantities throw they are NaN, with a warning", {
   expect_identical(n_alive(), 0L)
 })
 
+test_that("a library's reasons are there when all particles are dead", {
+  target <- target_bridgestan(bridgestan_library(), '{"y": -200}') # rejects mu > -100
+  expect_match(
+    message_of(catch(quick_smc(target))), "-Inf at 16 of 16 .* The target says: mu is too large"
+  )
+  expect_null(target$why(rbind(c(-200, 0))))
+  expect_identical(n_alive(), 0L)
+})
+
 test_that("a target of BridgeStan survives being saved", {
   target <- target_bridgestan(bridgestan_library(), '{"y": 2}')
   again <- unserialize(serialize(target, NULL))

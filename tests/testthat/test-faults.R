@@ -505,6 +505,31 @@ test_that("a target that is nowhere possible says so at step 1", {
   }
 })
 
+test_that("when all are dead the error says what the log densities were", {
+  says <- function(log_density, ...) {
+    target <- target_function(log_density, 2, gradient = function(x) 0 * x, vectorized = TRUE)
+    message_of(catch(quick_run(target, ...)))
+  }
+  expect_match(says(function(x) 0 * x[, 1] + Inf), "is [+]Inf at 16 of 16 particles")
+  expect_match(says(function(x) 0 * x[, 1] - Inf), "is -Inf at 16 of 16")
+  expect_match(says(function(x) 0 * x[, 1] + NA), "is NaN at 16 of 16")
+  expect_match(says(function(x) 0 * x[, 1] - 1e16), "is 1e15 or more in size at 16 of 16")
+  both <- says(function(x) suppressWarnings(log(-abs(x[, 1]) * (x[, 1] > 0)))) # or log(0)
+  expect_match(both, "is -Inf at [0-9]+ and NaN at [0-9]+ of 16")
+  expect_no_match(both, "too long")
+  # one that cannot be evaluated again, or is possible then
+  calls <- 0
+  later <- function(then) {
+    calls <<- 0
+    says(function(x) {
+      calls <<- calls + 1
+      if (calls > 4) then(x) else if (calls > 3) 0 * x[, 1] - Inf else -rowSums(x^2) / 2
+    })
+  }
+  expect_match(later(function(x) stop("not again")), "is NaN or infinite at every particle")
+  expect_match(later(function(x) 0 * x[, 1]), "finite at 16 of 16.*the step was too long")
+})
+
 # interrupts ------------------------------------------------------------------
 
 # An R process with three runs that last for five minutes, one after the other. Each says

@@ -36,7 +36,7 @@ test_compiled("two sessions compile a program at once, and no other sees half of
   watch()
   expect_identical(unique(sizes), 8e-6)
   files <- list.files(stan_cache_folder(), all.files = TRUE, no.. = TRUE)
-  expect_identical(length(files), 2L) # the library and the program, and nothing else
+  expect_identical(length(files), 3L) # the library, its checksum and the program, nothing else
 })
 
 test_compiled("what another session has compiled is there", {
@@ -63,6 +63,52 @@ test_compiled("the cache is listed, and its libraries are models", {
   )
 })
 
+# To load such a library would end R with a bus error.
+test_compiled("a library that was cut off is not loaded, and is compiled again", {
+  skip_on_os("windows") # where scripts are no compilers
+  whole <- task_target()$program$library
+  before <- Sys.getenv(c("R_USER_CACHE_DIR", "R_MAKEVARS_USER"), NA)
+  folder <- tempfile("autosmc-cache-")
+  compiler <- write_file(c(
+    "#!/bin/sh",
+    "while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done",
+    "printf whole > \"$out\""
+  ))
+  Sys.chmod(compiler)
+  makevars <- write_file(paste("CXX17 =", compiler))
+  on.exit({
+    Sys.setenv(R_USER_CACHE_DIR = before[[1]])
+    if (is.na(before[2])) {
+      Sys.unsetenv("R_MAKEVARS_USER")
+    } else {
+      Sys.setenv(R_MAKEVARS_USER = before[[2]])
+    }
+    unlink(c(folder, compiler, makevars), recursive = TRUE)
+  })
+  Sys.setenv(R_USER_CACHE_DIR = folder, R_MAKEVARS_USER = makevars)
+  cut <- file.path(stan_cache_folder(), basename(whole))
+  named <- sub("autosmc_stan_", "autosmc_stan_cut", cut, fixed = TRUE)
+  dir.create(dirname(cut), recursive = TRUE)
+  start <- readBin(whole, "raw", file.size(whole) / 2)
+  for (library in c(cut, named)) {
+    writeBin(start, library)
+    file.copy(sum_file(whole), sum_file(library))
+    expect_false(is_whole(library))
+  }
+  expect_error(
+    target_stan(named, task_data()), "has been damaged since it was compiled",
+    class = "autosmc_error_input"
+  )
+  program <- read_stan_program(stan_file("tasks"))
+  expect_message(again <- cached_library(program), class = "autosmc_message_compile")
+  expect_identical(again, cut)
+  expect_true(is_whole(again))
+  expect_identical(readLines(again, warn = FALSE), "whole")
+  unlink(sum_file(again)) # as of a session that was ended before it wrote it
+  expect_message(cached_library(program), class = "autosmc_message_compile")
+  expect_no_message(cached_library(program))
+})
+
 test_compiled("a program that does not parse shows Stan's message, with the line", {
   error <- catch(target_stan("parameters {\n  real mu\n}\n"))
   expect_s3_class(error, "autosmc_error_input")
@@ -70,6 +116,10 @@ test_compiled("a program that does not parse shows Stan's message, with the line
   expect_match(conditionMessage(error), "real mu\n", fixed = TRUE)
   unknown <- catch(target_stan("parameters { real mu; }\nmodel { mu ~ normal(0, s); }"))
   expect_match(message_of(unknown), "line 2.*\"s\" not in scope")
+  file <- write_file("parameters { real mu }", ".txt")
+  on.exit(unlink(file))
+  named <- message_of(catch(target_stan(file)))
+  expect_match(named, paste0("'", basename(file), "', line 1"), fixed = TRUE)
   elsewhere <- catch(target_stan("#include not_there.stan\nparameters { real mu; }"))
   expect_match(message_of(elsewhere), "Could not find include file 'not_there.stan'")
 })
@@ -332,7 +382,7 @@ expect_bad_data <- function(regexp, ...) {
 
 test_compiled("bad data are named, with what is wrong", {
   expect_bad_data("`y` is missing; the program declares numbers, length 4", y = NULL)
-  expect_bad_data("`N` is missing; the program declares whole numbers, a single", N = NULL)
+  expect_bad_data("`N` is missing; the program declares a whole number[.]", N = NULL)
   expect_bad_data("`y` has length 3; the program declares length 4", y = 1:3)
   expect_bad_data("`y` has dimensions 2 x 2; .* length 4", y = matrix(1:4, 2))
   expect_bad_data("`X` has dimensions 2 x 3 x 2; .* 2 x 2 x 3", X = array(1:12, c(2, 3, 2)))
@@ -364,6 +414,20 @@ test_compiled("nothing need be given of what has no elements", {
   expect_true(all(is.finite(evaluate_target(target, points(3, 2, 6))$log_density)))
   data$y <- numeric()
   expect_identical(target_stan(stan_file("tasks"), data)$dim, 2L)
+})
+
+# priors ----------------------------------------------------------------------
+
+test_compiled("flat priors of a program as brms writes them are told of", {
+  warning <- catch_warning(task_target(K = 2, task = 8))
+  expect_s3_class(warning, "autosmc_warning_prior")
+  expect_match(message_of(warning), "The priors of mu[1] and mu[2] are flat", fixed = TRUE)
+  expect_no_warning(task_target(K = 2))
+  # what is not of brms may mean anything by `prior_only`
+  code <- gsub("generated with brms", "", readLines(stan_file("tasks")))
+  other <- suppressWarnings(task_target(task = 8))
+  other$program$code <- paste(code, collapse = "\n")
+  expect_identical(flat_parameters(other), character())
 })
 
 # outputs ---------------------------------------------------------------------
@@ -450,6 +514,18 @@ test_compiled("a point that is rejected is impossible, and the others go on", {
   expect_log_z(fit, at$log_z + above + log_z_beta_binomial, resolution = 0.05)
   expect_true(all(fit$particles[is.finite(fit$log_weights), "mu[1]"] >= 0))
   expect_gt(fit$runs$n_impossible[nrow(fit$runs)], 0)
+})
+
+test_compiled("a program that rejects every point ends in its own words", {
+  error <- catch(quick_smc(task_target(task = 9)))
+  expect_s3_class(error, "autosmc_error_degenerate")
+  expect_match(message_of(error), "log density is -Inf at 16 of 16 particles")
+  expect_match(
+    message_of(error), "The target says: nothing is {possible} here (in 'tasks",
+    fixed = TRUE
+  )
+  expect_null(task_target()$why(points(5, 2, seed = 16)))
+  expect_match(task_target(task = 3)$why(cbind(c(1, -1), 0)), "^mu is negative")
 })
 
 test_compiled("a failed check is a rejection", {
@@ -555,11 +631,12 @@ test_compiled("log densities are those of the declared parameters, with the Jaco
 })
 
 test_compiled("smc() has the evidence of parameters of all kinds", {
-  fit <- smc(kinds_target(),
-    kernel = kernel_mala(), n_particles = 128, islands = 16, seed = 1
-  )
+  # With 128 particles two of five seeds are luckier than the others, and another BLAS is
+  # another seed. With 512 the standard errors of thirteen seeds were 0.004 to 0.010.
+  fit <- smc(kinds_target(), kernel = kernel_mala(), n_particles = 512, seed = 1)
   of_unit_vector <- log(2) / 2 + lgamma(1.5) # as the page on target_stan() says
-  expect_log_z(fit, of_unit_vector - 1.5, resolution = 0.05)
+  # it is 0.23, the least of the constants that could be missing
+  expect_log_z(fit, of_unit_vector - 1.5, resolution = 0.15)
   expect_true(all(fit$particles[, "both:2[1]"] < 0))
 })
 

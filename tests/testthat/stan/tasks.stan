@@ -12,6 +12,7 @@ data {
   array[2] complex z;
   int increment; // write the model with `target +=`
   int task;
+  int prior_only; // without the normal likelihood, as what is generated with brms can be
 }
 transformed data {
   if (task == 1) {
@@ -43,19 +44,26 @@ model {
       real beyond = y[N + 1];
     } else if (task == 6) {
       fatal_error("this is the end");
+    } else if (task == 9) {
+      reject("nothing is {possible} here");
     }
     // a Beta(2, 3) prior, and 7 successes of 10
     target += log(12) + log(p[k]) + 2 * log1m(p[k]);
     target += log(120) + 7 * log(p[k]) + 3 * log1m(p[k]);
   }
-  if (increment) {
+  if (task == 8) {
+    // mu has a flat prior
+  } else if (increment) {
     target += normal_lpdf(mu | 0, 2);
-    for (k in 1:K) {
-      target += normal_lupdf(y | mu[k], 1);
-    }
   } else {
     mu ~ normal(0, 2);
-    for (k in 1:K) {
+  }
+  for (k in 1:K) {
+    if (prior_only) {
+      continue;
+    } else if (increment) {
+      target += normal_lupdf(y | mu[k], 1);
+    } else {
       y ~ normal(mu[k], 1);
     }
   }

@@ -1,0 +1,76 @@
+# Improper priors of the programs that brms writes, whose data say by `prior_only` whether the
+# likelihood is left out.
+
+# Warns of the parameters whose prior is flat, so that there is no evidence.
+warn_of_flat_priors <- function(target) {
+  # what fails here fails in a run too, which says more
+  flat <- tryCatch(flat_parameters(target), error = function(e) NULL)
+  if (length(flat) > 0) {
+    cli::cli_warn(
+      c(
+        "{cli::qty(flat)}The prior{?s} of {.field {flat}} {?is/are} flat, that is improper:
+          {.field log_z} will be that of the model up to a constant that nobody knows.",
+        "i" = "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a
+          prior/them priors} in {.code brm(prior = )}; {.fn brms::prior_summary} shows which
+          there are."
+      ),
+      class = "autosmc_warning_prior"
+    )
+  }
+}
+
+# Their names. By numbers, since a prior can be written in many ways: without the likelihood
+# the log density of the unconstrained scale is a straight line along a variable, the Jacobian's,
+# which no proper prior is. Missing responses, whose density is in the likelihood, are none.
+flat_parameters <- function(target) {
+  if (!is_of_brms(target)) {
+    return(character())
+  }
+  target$data$values$prior_only <- 1
+  base <- prior_base(target)
+  candidates <- grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE)
+  if (is.null(base) || length(candidates) == 0) {
+    return(character())
+  }
+  steps <- c(-300, -3, 3, 300)
+  along <- density_along(target, base$point, candidates, steps) - base$log_density
+  slope <- along[, 4] / 300
+  least <- 1e-6 * (1 + abs(base$log_density)) # more than rounding
+  straight <- which(rowSums(abs(along - outer(slope, steps)) < least) == 4)
+  # a proper prior may be as wide, or end farther out
+  level <- straight[abs(slope[straight]) < 0.5] # or 1, of a bound
+  far <- density_along(target, base$point, candidates[level], c(-1e150, 1e150)) - base$log_density
+  proper <- level[!rowSums(abs(far) < least) %in% 2]
+  target$names[candidates[setdiff(straight, proper)]]
+}
+
+is_of_brms <- function(target) {
+  code <- target$program$code
+  only <- target$data$values$prior_only
+  !is.null(code) && grepl("generated with brms", code, fixed = TRUE) &&
+    is.numeric(only) && length(only) == 1
+}
+
+# list(point, log_density): a point at which the prior has a density, or NULL.
+prior_base <- function(target) {
+  shape <- sin(seq_len(target$dim))
+  points <- rbind(0.3 * shape, shape, 0.01 * shape, -shape, 0)
+  log_density <- evaluate_target(target, points, gradient = FALSE)$log_density
+  i <- match(TRUE, is.finite(log_density))
+  if (!is.na(i)) list(point = points[i, ], log_density = log_density[i])
+}
+
+# The log density a step from `point` along variables: a row a variable, a column a step. Some
+# variables at a time, since many points of many variables are large.
+density_along <- function(target, point, variables, steps) {
+  at_once <- max(1, floor(1e6 / target$dim / length(steps)))
+  parts <- split(variables, (seq_along(variables) - 1) %/% at_once)
+  found <- lapply(parts, function(part) {
+    each <- expand.grid(variable = part, step = steps)
+    points <- matrix(point, nrow(each), target$dim, byrow = TRUE)
+    at <- cbind(seq_len(nrow(each)), each$variable)
+    points[at] <- points[at] + each$step
+    matrix(evaluate_target(target, points, gradient = FALSE)$log_density, length(part))
+  })
+  do.call(rbind, c(list(matrix(0, 0, length(steps))), unname(found)))
+}
