@@ -236,9 +236,9 @@ rules <- list(
   rounding_of_term = 1e-8,
   # Part of the least pivot at these points, below which a precision counts as none.
   least_pivot = 1e-3,
-  # Steps of a factorisation at each point: those of a full precision of a hundred variables, which
-  # takes R a second for all draws.
-  most_factor_work = 3.5e5,
+  # Steps of a factorisation at a point: those of a full precision of thirty variables, which take 0.05
+  # ms.
+  most_factor_work = 1e4,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,

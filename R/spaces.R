@@ -164,7 +164,7 @@ changed <- function(points, changes) {
 in_coordinates <- function(points, x, g, gained) {
   points$mean <- colSums(points$w * x)
   points$x <- sweep(x, 2, points$mean)
-  points$g <- g
+  points["g"] <- list(g)
   points$log_jacobian <- log_jacobian(points) + gained
   points
 }

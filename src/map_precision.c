@@ -262,7 +262,6 @@ static double term_slope(const smc_map *map, int i, int k, double t) {
 
 /* Everything but the derivatives. */
 static void compute(const smc_map *map, const double *z, const point *to) {
-  const columns *at = map->work;
   int p = n_others(map), terms = n_terms(map);
   for (int i = 0; i < terms; i++)
     to->terms[i] = term(map, i, z);

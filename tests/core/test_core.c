@@ -107,6 +107,7 @@ int main(void) {
   test_map_neck();
   test_map_rotation();
   test_map_conditional();
+  test_map_precision();
   test_map();
   test_reference();
   test_path();

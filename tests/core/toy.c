@@ -1,5 +1,6 @@
 #include "toy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LOG_TWO_PI 1.8378770664093454835606594728112
@@ -146,15 +147,21 @@ void toy_fill(double *z, uint64_t seed) {
     z[j] = dice_normal(&r);
 }
 
+/* What a map needs: free it. */
+static double *scratch_of(const smc_map *map) {
+  return take_doubles(map->kind->scratch ? map->kind->scratch(map) : 1);
+}
+
 /* log density at u(z), without and with what the map adds. */
 static void evaluate(const smc_map *map, const double *z, double *plain,
                      double *log_p, double *grad) {
-  double u[D * N];
-  map->kind->forward(map, N, z, u, NULL);
+  double u[D * N], *scratch = scratch_of(map);
+  map->kind->forward(map, N, z, u, scratch);
   for (int k = 0; k < N; k++)
     plain[k] = log_p[k] =
         toy_log_density(TOY_SKEWED, D, u + D * k, grad ? grad + D * k : NULL);
-  map->kind->pull_back(map, N, z, log_p, grad, NULL);
+  map->kind->pull_back(map, N, z, log_p, grad, scratch);
+  free(scratch);
 }
 
 /* out: the points z with coordinate i moved. */
@@ -186,13 +193,13 @@ void toy_check_gradient(const smc_map *map, uint64_t seed) {
 void toy_check_jacobian(const smc_map *map, uint64_t seed) {
   const double step = 1e-6;
   double z[D * N], plain[N], log_p[N], up[D * N], down[D * N], moved[D * N];
-  double log_jacobian[N] = {0.0}, off = 0.0;
+  double log_jacobian[N] = {0.0}, off = 0.0, *scratch = scratch_of(map);
   toy_fill(z, seed);
   evaluate(map, z, plain, log_p, NULL);
   for (int i = 0; i < D; i++) {
     for (int sign = -1; sign <= 1; sign += 2) {
       move_one(z, i, sign * step, moved);
-      map->kind->forward(map, N, moved, sign > 0 ? up : down, NULL);
+      map->kind->forward(map, N, moved, sign > 0 ? up : down, scratch);
     }
     for (int k = 0; k < N; k++)
       log_jacobian[k] += log((up[D * k + i] - down[D * k + i]) / (2.0 * step));
@@ -200,6 +207,7 @@ void toy_check_jacobian(const smc_map *map, uint64_t seed) {
   for (int k = 0; k < N; k++)
     off = fmax(off, fabs(log_p[k] - plain[k] - log_jacobian[k]));
   CHECK_NEAR(off, 0.0, 1e-7);
+  free(scratch);
 }
 
 void toy_check_invalid(int n, const smc_map *maps, const char *what) {

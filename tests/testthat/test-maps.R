@@ -44,11 +44,19 @@ two_scales$conditional$conditioning <- c(3, 1)
 two_scales$conditional[c("bend", "pull", "slope")] <- list(
   c(0, 0.3, 0, 1), c(0, 0.5, 0, -0.4), cbind(c(0, 0.3, 0, 0.2), c(0, -0.2, 0, 0.1))
 )
+normal_given <- without(shaped, "conditional")
+normal_given$changes <- list(list(
+  kind = "precision", given = 2, order = c(4, 1, 3),
+  entries = rbind(c(1, 0, 0), c(2, 4, 0), c(3, 5, 6)),
+  powers = t(c(0, -0.5, 0.3)), falls = t(c(0, 0, 2)), rates = t(c(0, 0, 0.5)),
+  precision = cbind(c(2, 0.5, -0.4, 1.5, 0.3, 1), c(0.8, -0.2, 0.1, 0.9, 0.2, 0.7), 0.1),
+  pull = cbind(c(0.5, -0.2, 0), c(0.3, 0.1, -1), c(0, 0.7, 0.2)), least = rep(1e-3, 3)
+))
 closing <- neck # on the other side
 closing$conditional$rate <- -0.5
 references <- list(
   shaped, uncurved, neck, two_scales, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
-  reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian()
+  reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian(), normal_given
 )
 
 target <- target_function(

@@ -223,7 +223,7 @@ test_that("coordinates that are multiples of a scale are found, and the neck of 
 
   as_is <- internal("space_of")(points, list())
   space <- internal("fit_space")(as_is, reference_gaussian(), 200)
-  expect_identical(space$products, found)
+  expect_identical(space$changes, found)
   expect_setequal(space$conditional$conditioning, 1:2)
   # the gradients of what is fitted are those of the centred model
   products <- space$points
@@ -247,10 +247,10 @@ test_that("points without gradients are taken to products as those with gradient
   products <- list(
     list(variable = 1L, rate = 1, multiples = 3:4), list(variable = 2L, rate = -0.5, multiples = 4L)
   )
-  with_gradients <- internal("in_products")(points, products)
+  with_gradients <- internal("changed")(points, products)
   points["g"] <- list(NULL)
   expect_identical(
-    internal("in_products")(points, products), replace(with_gradients, "g", list(NULL))
+    internal("changed")(points, products), replace(with_gradients, "g", list(NULL))
   )
 })
 

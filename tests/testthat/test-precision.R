@@ -1,0 +1,166 @@
+# Coordinates that are normal given others: how they are found, and what smc() makes of them.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+# Effects of two groups, two each, with unknown scales and correlation, and a mean of their own that
+# is normal, all given t = (log tau_1, log tau_2, atanh rho), which is normal, too: x = (t, mu, u). The
+# precision is that of the effects and of data; its logarithmic determinant is known, so that the
+# evidence is 1.
+p <- 5
+design <- rbind(c(1, 1, 0, 0, 0), c(1, 1, 0.5, 0, 0), c(1, 1, -1, 0, 0), c(1, 0, 0, 1, 0.3), c(1, 0, 0, 1, 2))
+of_data <- crossprod(design) + diag(c(1, 0, 0, 0, 0))
+towards <- drop(crossprod(design, c(1, -0.5, 2, 0.3, 1)))
+
+of_effects <- function(t) {
+  own <- cosh(t[3])^2
+  shared <- -sinh(t[3]) * cosh(t[3])
+  inverse <- rbind(c(own, shared), c(shared, own)) * tcrossprod(exp(-t[1:2]))
+  Q <- matrix(0, p, p)
+  Q[2:3, 2:3] <- Q[4:5, 4:5] <- inverse
+  Q
+}
+
+log_hierarchy <- function(x) {
+  out <- apply(x, 1, function(row) {
+    t <- row[1:3]
+    u <- row[-(1:3)]
+    Q <- of_effects(t) + of_data
+    if (!all(is.finite(Q)) || rcond(Q) < 1e-14) {
+      return(c(-Inf, 0 * row))
+    }
+    m <- solve(Q, towards)
+    step <- 1e-4
+    slopes <- vapply(1:3, function(k) {
+      at <- function(by) of_effects(replace(t, k, t[k] + by))
+      dQ <- (8 * (at(step) - at(-step)) - at(2 * step) + at(-2 * step)) / (12 * step)
+      sum(solve(Q) * dQ) / 2 - sum(u * (dQ %*% u)) / 2 + sum(m * (dQ %*% m)) / 2
+    }, 0)
+    value <- sum(dnorm(t, c(-0.5, 0, 0.3), c(0.6, 0.5, 0.7), log = TRUE)) - p / 2 * log(2 * pi) +
+      as.numeric(determinant(Q)$modulus) / 2 - sum((u - m) * (Q %*% (u - m))) / 2
+    c(value, slopes - (t - c(-0.5, 0, 0.3)) / c(0.6, 0.5, 0.7)^2, towards - Q %*% u)
+  })
+  structure(out[1, ], gradient = t(out[-1, , drop = FALSE]))
+}
+
+points_at <- function(x, log_density = log_hierarchy) {
+  mean <- colMeans(x)
+  n <- nrow(x)
+  list(
+    x = sweep(x, 2, mean), g = attr(log_density(x), "gradient"), w = rep(1 / n, n), mean = mean,
+    genealogies = n
+  )
+}
+
+density_of <- function(log_density) {
+  function(x, gradient = TRUE) {
+    value <- log_density(x)
+    list(log_density = as.double(value), gradient = attr(value, "gradient"))
+  }
+}
+
+set.seed(4)
+x <- matrix(rnorm(100 * (3 + p)), 100)
+
+test_that("what is normal given what is found, and the precision exactly", {
+  found <- internal("find_precision")(points_at(x), density_of(log_hierarchy))
+  expect_identical(found$given, 1:3)
+  expect_setequal(found$order, 3 + seq_len(p))
+  # 1, and 3 + 3 + 2 exponentials in the inverse of a covariance of two effects
+  expect_identical(ncol(found$powers), 9L)
+  # also where no point has been the gradients are those of standard normal coordinates
+  far <- points_at(sweep(x, 2, c(3, -2, 2, rep(0, p)), "+"))
+  space <- internal("space_of")(far, list(found))
+  expect_identical(space$exact, found$order)
+  z <- sweep(space$points$x, 2, space$points$mean, "+")
+  expect_lt(max(abs(z[, found$order] + space$points$g[, found$order])), 1e-5)
+  # and those by what is given are of its own distribution, and of no more
+  expect_equal(
+    space$points$g[, 1:3],
+    sweep(-sweep(z[, 1:3], 2, c(-0.5, 0, 0.3)), 2, c(0.6, 0.5, 0.7)^2, "/"),
+    tolerance = 1e-5
+  )
+})
+
+test_that("points that are standardised come back through the map, and their gradients", {
+  points <- points_at(x)
+  found <- internal("find_precision")(points, density_of(log_hierarchy))
+  after <- internal("standardised")(points, found)
+  z <- sweep(after$x, 2, after$mean, "+")
+  back <- internal("through_precision")(internal("precision_map")(found), list(z = z, g = after$g))
+  expect_equal(back$z, x)
+  expect_equal(back$g, points$g)
+})
+
+test_that("nothing is found where nothing is normal given what is found", {
+  with_gradient <- function(value, gradient) structure(value, gradient = gradient)
+  normal <- function(x) with_gradient(-rowSums(x^2) / 2, -x)
+  heavy <- function(x) with_gradient(-3 * log1p(rowSums(x^2) / 2), -3 * x / (1 + rowSums(x^2) / 2))
+  quartic <- function(x) with_gradient(-rowSums(x^4), -4 * x^3)
+  impossible <- function(x) with_gradient(ifelse(x[, 1] > 0.2, -Inf, -rowSums(x^2)), -2 * x)
+  # the precision is no sum of the functions that are tried
+  odd <- function(x) {
+    Q <- 1 + sin(x[, 1])^2
+    square <- rowSums(x[, -1]^2)
+    slope <- sin(2 * x[, 1]) * (3.5 / Q - square / 2)
+    with_gradient(3.5 * log(Q) - Q * square / 2 - x[, 1]^2 / 2, cbind(slope - x[, 1], -Q * x[, -1]))
+  }
+  for (density in list(normal, heavy, quartic, impossible, odd)) {
+    expect_null(internal("find_precision")(points_at(x, density), density_of(density)))
+  }
+  expect_null(internal("find_precision")(points_at(x[, 1, drop = FALSE], normal), density_of(normal)))
+  without <- points_at(x)
+  without["g"] <- list(NULL)
+  expect_null(internal("find_precision")(without, density_of(log_hierarchy)))
+})
+
+test_that("functions of a coordinate are told by the span of what is made of them", {
+  t <- seq(-2, 2, length.out = 24)
+  set.seed(6)
+  mixed <- function(...) cbind(...) %*% matrix(rnorm(10 * ...length()), ...length())
+  factors <- function(y) {
+    found <- internal("factors_of")(t, y)
+    if (!is.null(found)) unname(do.call(rbind, found))
+  }
+  expect_equal(factors(mixed(1, exp(2 * t))), rbind(c(0, 0, 0), c(2, 0, 0)))
+  expect_equal(factors(mixed(exp(-t / 2))), rbind(c(-0.5, 0, 0)))
+  # what multiplies effects with a correlation tanh(t)
+  found <- factors(mixed(1, tanh(t), 1 / cosh(t), tanh(t)^2, tanh(t) / cosh(t)))
+  expect_identical(nrow(found), 5L)
+  expect_true(all(found[-1, 3] == 1))
+  expect_null(factors(mixed(1, t^3)))
+})
+
+test_that("a sparse precision takes few differences, and its factor hardly more entries", {
+  n <- 12L
+  arrow <- diag(n) > 0
+  arrow[, 1] <- arrow[1, ] <- TRUE
+  colours <- internal("colours_of")(arrow)
+  expect_identical(max(colours$colour), 2L)
+  expect_identical(which(colours$alone), 1L)
+  expect_identical(sum(internal("elimination")(arrow)$entries > 0), 2L * n - 1L)
+  expect_identical(max(internal("colours_of")(diag(n) > 0)$colour), 1L)
+  full <- matrix(TRUE, n, n)
+  expect_identical(max(internal("colours_of")(full)$colour), n)
+  expect_identical(internal("elimination")(full)$order, seq_len(n))
+  cycle <- diag(n) > 0
+  cycle[cbind(seq_len(n), c(2:n, 1))] <- TRUE
+  filled <- internal("elimination")(cycle | t(cycle))$entries > 0
+  expect_identical(sum(filled), 2L * n + n - 3L) # n - 3 are filled, whatever the order
+})
+
+test_that("smc() has the evidence of effects with an unknown correlation, and counts what it asks", {
+  n_asked <- 0
+  counted <- function(x) {
+    n_asked <<- n_asked + nrow(x)
+    log_hierarchy(x)
+  }
+  target <- target_function(counted, 3 + p, vectorized = TRUE)
+  n_asked <- 0
+  fit <- calmly(smc(target, n_particles = 256, islands = 8, seed = 3))
+  # one point more told that there are gradients
+  expect_equal(sum(fit$runs$n_target_evals), n_asked - 1)
+  expect_true("probe" %in% fit$runs$run)
+  expect_match(fit$maps, "5 variables \\(x4, x5, x6, ...\\) are normal given x1, x2, x3", all = FALSE)
+  expect_lt(fit$std_error, 0.02)
+  expect_lt(abs(fit$log_z), errors_for(6) * fit$std_error)
+})
