@@ -117,8 +117,9 @@
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and
 #'   NA where nothing was tuned.
-#' * `runs`: a data frame with a row for the `"scout"`, one for every run of `"adapt"`, and
-#'   one for the `"final"` islands together: `run`, `round`, `label`, `kernel`, `log_z`,
+#' * `runs`: a data frame with a row for the `"scout"`, one for every run of `"adapt"`, where
+#'   differences of gradients were taken one for these, the `"probe"`, and one for the `"final"`
+#'   islands together: `run`, `round`, `label`, `kernel`, `log_z`,
 #'   `std_error`, `conf_low`, `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`,
 #'   `barrier` (the global one; the mean over islands), `n_objective_evals`,
 #'   `n_target_evals`, `n_impossible` (how many of them, but for those of the bridge and the
@@ -131,7 +132,7 @@
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
 #'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"`,
 #'   `"shape"` and `"basins"` from a fit, and `"longer"` from the pass before, with more steps.
-#'   `kernel` is the name of the kernel. Both are NA for the scout.
+#'   `kernel` is the name of the kernel. Both are NA for the scout and the probe.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
 #'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
 #'   that it predicts by itself, from how its particles descend from those that it began
@@ -205,7 +206,11 @@
 #'     Location and log scale of some variables may depend on others, the conditioning
 #'     variables (funnels, curved targets); or they may do so on one side of a variable
 #'     only, as those of a hierarchy that is written as it is, and in the non-centred form of one
-#'     the products of such variables with the scale. A variable may be skew or have heavy
+#'     the products of such variables with the scale. Variables may be normal given some others, with
+#'     a precision that depends on these, as effects of groups are given scales and correlations:
+#'     differences of gradients at some points, the row `"probe"` of `fit$runs`, tell which these are,
+#'     and find the precision. Then only the distribution of the others is fitted. A variable may be
+#'     skew or have heavy
 #'     tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead. Necks are found by the gradients: where a
 #'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value
