@@ -20,7 +20,7 @@ find_precision <- function(points, density) {
     step = rules$probe_step * weighted_sd(points$x, points$w)
   )
   with_seed(1, {
-    at$given <- sort(find_given(at, density))
+    at$given <- find_given(at, density)
     at$others <- setdiff(seq_along(at$step), at$given)
     if (length(at$given) > 0 && length(at$others) > 0) {
       at$pattern <- pattern_of(at, density)
@@ -38,43 +38,46 @@ evenly_weighted <- function(w, n) {
 
 # The coordinates given which the gradients by the others are linear in these. They are found one
 # after the other: that which changes least linearly, where all that are not given yet move by a
-# step to either side. NULL where the gradients of the others stay far from linear.
+# step to either side. Some of the first may turn out to be needless. NULL where the gradients of the
+# others stay far from linear.
 find_given <- function(at, density) {
   d <- ncol(at$x)
+  bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)^2
+  is_linear <- function(square) isTRUE(mean(rowSums(square)) < rules$nothing_left)
   given <- integer(0)
-  left <- numeric(0)
-  repeat {
-    others <- setdiff(seq_len(d), given)
-    bent <- second_differences(at, others, density)
-    if (is.null(bent)) {
+  square <- bent_given(given)
+  while (!is_linear(square)) {
+    if (length(square) == 0 || length(given) == min(rules$most_given, d - 1)) {
       return(NULL)
     }
-    left <- c(left, mean(rowSums(bent[, others, drop = FALSE]^2)))
-    if (left[length(left)] < rules$nothing_left || length(given) == min(rules$most_given, d - 1)) {
-      break
-    }
-    given <- c(given, others[which.max(colMeans(bent[, others, drop = FALSE]^2))])
+    given <- c(given, setdiff(seq_len(d), given)[which.max(colMeans(square))])
+    square <- bent_given(given)
   }
-  n_given <- seq_along(left) - 1
-  best <- which.min(log(left + rules$least_square) + n_given * log(2))
-  if (left[best] < rules$linear_gradients) given[seq_len(n_given[best])] else integer(0)
+  for (k in given) {
+    if (length(given) > 1 && is_linear(bent_given(setdiff(given, k)))) given <- setdiff(given, k)
+  }
+  sort(given)
 }
 
-# How far gradients are from linear, over how much they change, for random steps of these
-# coordinates: a row a point. NULL where most of the points are impossible.
+# How far the gradients by these coordinates are from linear, over how much they change, for random
+# steps of all of them: a row a point. No rows where most of the points are impossible.
 second_differences <- function(at, moved, density) {
-  x <- at$x
-  moves <- 0 * x
-  moves[, moved] <- sample(c(-1, 1), nrow(x) * length(moved), replace = TRUE)
-  moves <- sweep(moves, 2, at$step, "*")
-  plus <- density(x + moves)
-  minus <- density(x - moves)
-  in_steps <- function(g) sweep(g, 2, at$step, "*")
-  bent <- in_steps(plus$gradient + minus$gradient - 2 * at$g)
-  changed <- in_steps(plus$gradient - minus$gradient)[, moved, drop = FALSE]
-  size <- sqrt(rowSums(changed^2))
-  usable <- plus$log_density > -Inf & minus$log_density > -Inf & size > 0
-  if (2 * sum(usable) > nrow(x)) (bent / size)[usable, , drop = FALSE]
+  n <- nrow(at$x)
+  moves <- sample(c(-1, 1), n * length(moved), replace = TRUE)
+  moves <- sweep(matrix(moves, n), 2, at$step[moved], "*")
+  ask <- function(moves) {
+    x <- at$x
+    x[, moved] <- x[, moved] + moves
+    there <- density(x)
+    list(ok = there$log_density > -Inf, g = there$gradient[, moved, drop = FALSE])
+  }
+  plus <- ask(moves)
+  minus <- ask(-moves)
+  in_steps <- function(g) sweep(g, 2, at$step[moved], "*")
+  bent <- in_steps(plus$g + minus$g - 2 * at$g[, moved])
+  size <- sqrt(rowSums(in_steps(plus$g - minus$g)^2))
+  usable <- plus$ok & minus$ok & size > 0
+  (bent / size)[usable & 2 * sum(usable) > n, , drop = FALSE]
 }
 
 # the normal distributions -----------------------------------------------------
@@ -131,9 +134,10 @@ pattern_of <- function(at, density) {
 }
 
 # At each point, given the other coordinates, the precision Q of the others and the pull r:
-# list(t, y, diagonal), with a row a point; columns of t for the coordinates given, and of y for each
-# row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; diagonal:
-# which of them are on the diagonal. NULL where there are too few points at which Q is a precision.
+# list(t, y, size, diagonal), with a row a point; columns of t for the coordinates given, and of y for
+# each row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size,
+# of y, to which its rounding is in proportion; diagonal: which columns are on the diagonal. NULL
+# where there are too few points at which Q is a precision.
 conditional_normals <- function(at, lower, density) {
   others <- at$others
   colours <- colours_of(at$pattern)
@@ -148,6 +152,11 @@ conditional_normals <- function(at, lower, density) {
   by_move <- function(a, b) -change[[colours$colour[b]]][, a] / at$step[others[b]]
   u <- at$x[, others, drop = FALSE]
   r <- at$g[, others, drop = FALSE]
+  size <- abs(r)
+  add <- function(a, by) {
+    r[, a] <<- r[, a] + by
+    size[, a] <<- size[, a] + abs(by)
+  }
   Q <- apply(lower, 1, function(ab) {
     a <- ab[[1]]
     b <- ab[[2]]
@@ -158,15 +167,19 @@ conditional_normals <- function(at, lower, density) {
     } else {
       by_move(b, a)
     }
-    r[, a] <<- r[, a] + entry * u[, b]
-    if (a != b) r[, b] <<- r[, b] + entry * u[, a]
+    add(a, entry * u[, b])
+    if (a != b) add(b, entry * u[, a])
     entry
   })
   Q <- matrix(Q, nrow(u))
   diagonal <- which(lower[, 1] == lower[, 2])
   usable <- which(at$usable & rowSums(!(Q[, diagonal, drop = FALSE] > 0)) == 0)
   if (2 * length(usable) > nrow(u)) {
-    list(t = at$x[usable, at$given, drop = FALSE], y = cbind(Q, r)[usable, ], diagonal = diagonal)
+    root <- sqrt(Q[usable, diagonal, drop = FALSE])
+    list(
+      t = at$x[usable, at$given, drop = FALSE], y = cbind(Q, r)[usable, ],
+      size = cbind(root[, lower[, 1]] * root[, lower[, 2]], size[usable, ]), diagonal = diagonal
+    )
   }
 }
 
@@ -194,60 +207,78 @@ colours_of <- function(pattern) {
 # the fit ----------------------------------------------------------------------
 
 # The change of variables; NULL where what Q and r are made of is not found. Along the axis of each
-# coordinate given they are sums of a few functions of it; so all are sums of products of these.
+# coordinate given their entries are sums of a few functions of it; so all are sums of products of
+# these.
 fit_precision <- function(at, density) {
   ordered <- elimination(at$pattern)
   if (sum(colSums(ordered$entries > 0)^2) > rules$most_factor_work) {
     return(NULL)
   }
   lower <- which(at$pattern & lower.tri(at$pattern, diag = TRUE), arr.ind = TRUE)
-  factors <- lapply(at$given, function(k) {
-    normals <- conditional_normals(along_axis(at, k, density), lower, density)
-    n <- rules$n_along_axis
-    if (isTRUE(nrow(normals$y) == n * rules$n_axes)) {
-      axes <- split(seq_len(nrow(normals$y)), rep(seq_len(rules$n_axes), each = n))
-      y <- do.call(cbind, lapply(axes, function(rows) normals$y[rows, ]))
-      factors_of(normals$t[seq_len(n), match(k, at$given)], y)
+  factors <- list()
+  for (k in at$given) {
+    entries <- entries_along(at, k, lower, density)
+    found <- if (!is.null(entries)) factors_of(entries$t, entries$y)
+    if (is.null(found)) {
+      return(NULL)
     }
-  })
-  n_terms <- prod(lengths(factors))
-  if (n_terms == 0 || n_terms > rules$most_terms) {
-    return(NULL)
-  }
-  n <- max(rules$n_probes, rules$points_per_coefficient * n_terms)
-  normals <- conditional_normals(spread_out(at, at$given, n, density), lower, density)
-  if (is.null(normals) || nrow(normals$y) <= n_terms) {
-    return(NULL)
+    factors <- c(factors, list(found))
   }
   terms <- products_of(factors)
-  coefficients <- entries_by_terms(values_of(terms, normals$t), normals, lower)
-  used <- colSums(coefficients != 0) > 0
-  terms <- lapply(terms, function(part) t(part[used, , drop = FALSE]))
-  new_precision(at, ordered, terms, coefficients[, used, drop = FALSE], lower, normals)
+  most <- max(rowSums(terms$used))
+  n <- max(rules$n_probes, rules$points_per_coefficient * most)
+  normals <- if (most <= rules$most_terms) {
+    conditional_normals(spread_out(at, at$given, n, density), lower, density)
+  }
+  if (is.null(normals) || nrow(normals$y) <= most) {
+    return(NULL)
+  }
+  coefficients <- entries_by_terms(terms, normals, lower)
+  needed <- colSums(coefficients != 0) > 0
+  terms <- lapply(terms[parts_of_term], function(part) t(part[needed, , drop = FALSE]))
+  new_precision(at, ordered, terms, coefficients[, needed, drop = FALSE], lower, normals)
 }
 
-# Of simple functions of a coordinate t those that make up y, a column an entry on an axis: a list
-# of c(power, fall, rate). They are in the span of the entries; NULL where others are, too.
+# Entries of Q and r along the axis of coordinate k, at the same t on all axes: list(t, y), where y has a
+# row a t, and a column for each entry on the first axis, then for each on the second, over its size.
+# NULL where Q is no precision everywhere.
+entries_along <- function(at, k, lower, density) {
+  n <- rules$n_along_axis
+  normals <- conditional_normals(along_axis(at, k, density), lower, density)
+  if (isTRUE(nrow(normals$y) == n * rules$n_axes)) {
+    by_axis <- function(x) matrix(aperm(array(x, c(n, rules$n_axes, ncol(x))), c(1, 3, 2)), n)
+    y <- sweep(by_axis(normals$y), 2, sqrt(colSums(by_axis(normals$size)^2)), "/")
+    list(t = normals$t[seq_len(n), match(k, at$given)], y = replace(y, is.nan(y), 0))
+  }
+}
+
+# Of simple functions of a coordinate t those that make up y, of entries_along(), and which entries
+# each is a part of: list(functions, used), with rows c(power, fall, rate), and a row of `used` an
+# entry. They are in the span of the entries; NULL where others are, too.
 factors_of <- function(t, y) {
-  y <- normalised(y)
   entries <- svd(y, nv = 0)
-  kept <- entries$d > rules$rounding_of_entry * entries$d[1]
-  span <- entries$u[, kept, drop = FALSE]
+  span <- entries$u[, entries$d > rules$rounding_of_entry * entries$d[1], drop = FALSE]
   values <- normalised(values_of(simple_factors, t))
   basis <- matrix(0, nrow(y), 0)
   chosen <- integer(0)
   for (j in seq_len(ncol(values))) {
-    is_in_span <- sum((values[, j] - span %*% crossprod(span, values[, j]))^2) < rules$rounding_of_factor^2
+    outside <- values[, j] - span %*% crossprod(span, values[, j])
     free <- values[, j] - basis %*% crossprod(basis, values[, j])
     size <- sqrt(sum(free^2))
-    if (is_in_span && size > rules$collinear_factor) {
+    if (sum(outside^2) < rules$rounding_of_factor^2 && size > rules$collinear_factor) {
       basis <- cbind(basis, free / size)
       chosen <- c(chosen, j)
     }
   }
-  if (length(chosen) == ncol(span)) {
-    lapply(chosen, function(j) vapply(simple_factors, `[`, 0, j))
+  if (length(chosen) < ncol(span)) {
+    return(NULL)
   }
+  parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = rules$collinear_term), y)
+  used <- abs(array(parts, c(length(chosen), ncol(y) / rules$n_axes, rules$n_axes))) > rules$rounding_of_entry
+  list(
+    functions = do.call(cbind, simple_factors)[chosen, , drop = FALSE],
+    used = t(apply(used, 1:2, any))
+  )
 }
 
 # Precisions, scales, and hyperbolic functions of correlations have whole powers of up to 2, and halves
@@ -261,15 +292,24 @@ simple_factors <- local({
   lapply(rbind(plain, bounded), as.matrix)
 })
 
-# All products of one factor of each coordinate. Terms are lists of matrices with a row a term, and a
-# column a given coordinate.
+# Products of one factor of each coordinate, all that an entry may be made of: terms, which are lists of
+# matrices with a row a term, and a column a given coordinate; and `used`, a row an entry.
 products_of <- function(factors) {
-  which <- expand.grid(lapply(factors, seq_along))
+  n_entries <- nrow(factors[[1]]$used)
+  sets <- lapply(seq_len(n_entries), function(e) {
+    as.matrix(expand.grid(lapply(factors, function(factor) which(factor$used[e, ]))))
+  })
+  all <- unique(do.call(rbind, sets))
+  name <- function(rows) apply(rows, 1, paste, collapse = " ")
+  names <- name(all)
   part <- function(i) {
-    columns <- lapply(seq_along(factors), function(k) vapply(factors[[k]], `[`, 0, i)[which[[k]]])
-    matrix(unlist(columns), nrow(which))
+    columns <- lapply(seq_along(factors), function(k) factors[[k]]$functions[all[, k], i])
+    matrix(unlist(columns), nrow(all))
   }
-  list(powers = part(1), falls = part(2), rates = part(3))
+  list(
+    powers = part(1), falls = part(2), rates = part(3),
+    used = do.call(rbind, lapply(sets, function(rows) names %in% name(rows)))
+  )
 }
 
 parts_of_term <- c("powers", "falls", "rates")
@@ -296,19 +336,22 @@ normalised <- function(columns) {
 
 # The coefficients of each entry, a row each, by least squares relative to the precision at each point:
 # its errors there are what matters. What contributes no more than rounding is 0.
-entries_by_terms <- function(values, normals, lower) {
+entries_by_terms <- function(terms, normals, lower) {
+  values <- values_of(terms, normals$t)
   root <- sqrt(normals$y[, normals$diagonal, drop = FALSE])
   scale <- cbind(root[, lower[, 1]] * root[, lower[, 2]], root)
-  coefficients <- vapply(seq_len(ncol(scale)), function(e) {
-    columns <- values / scale[, e]
+  coefficients <- matrix(0, ncol(scale), ncol(values))
+  for (e in which(rowSums(terms$used) > 0)) {
+    own <- terms$used[e, ]
+    columns <- values[, own, drop = FALSE] / scale[, e]
     size <- sqrt(colSums(columns^2))
     decomposed <- qr(sweep(columns, 2, size, "/"), tol = rules$collinear_term)
     y <- normals$y[, e] / scale[, e]
     by <- qr.coef(decomposed, y)
     by[is.na(by) | abs(by) < rules$rounding_of_term * sqrt(sum(y^2))] <- 0
-    by / size
-  }, values[1, ])
-  t(matrix(coefficients, ncol(values)))
+    coefficients[e, own] <- by / size
+  }
+  coefficients
 }
 
 # The change of variables with these coefficients, as the core wants it; NULL where it is none.

@@ -105,39 +105,27 @@ conditional_of_given <- function(space, again = NULL) {
 in_all_coordinates <- function(shape, space) {
   d <- ncol(space$points$x)
   given <- given_of(space)
-  others <- sweep(space$points$x, 2, space$points$mean, "+")[, space$exact, drop = FALSE]
-  fill <- list(
-    vector = function(x, rest = 0) replace(rep(rest, d), given, x),
-    rows = function(x) {
-      all <- matrix(0, d, ncol(x))
-      all[given, ] <- x
-      all
-    },
-    square = function(x) {
-      all <- diag(d)
-      all[given, given] <- x
-      all
-    },
-    points = function(x, rest) {
-      all <- matrix(0, nrow(x), d)
-      all[, given] <- x
-      all[, space$exact] <- rest
-      all
-    }
+  vector <- function(x, of_others) replace(rep(of_others, d), given, x)
+  rows <- function(x) replace(matrix(0, d, ncol(x)), cbind(rep(given, ncol(x)), c(col(x))), x)
+  block <- function(x) replace(diag(d), as.matrix(expand.grid(given, given)), x)
+  make <- list(
+    offset = function(x) vector(x, 0), centre_of_share = function(x) vector(x, 0),
+    bend = function(x) vector(x, 0), pull = function(x) vector(x, 0),
+    scale = function(x) vector(x, 1),
+    shift = rows, slope = rows, curve = rows, L = block, axes = block
   )
-  by <- function(parts, f, ...) shape[parts] <<- lapply(shape[parts], f, ...)
-  parts <- function(...) intersect(c(...), names(shape)[!vapply(shape, is.null, NA)])
-  by(parts("offset", "centre_of_share", "bend", "pull"), fill$vector)
-  by(parts("scale"), fill$vector, 1)
-  by(parts("shift", "slope", "curve"), fill$rows)
-  by(parts("L", "axes"), fill$square)
-  by(parts("z"), fill$points, others)
-  by(parts("g"), fill$points, -others)
+  for (name in intersect(names(make), names(shape))) {
+    if (!is.null(shape[[name]])) shape[[name]] <- make[[name]](shape[[name]])
+  }
+  if (!is.null(shape$conditioning)) shape$conditioning <- given[shape$conditioning]
+  z <- sweep(space$points$x, 2, space$points$mean, "+")
+  shape$criterion <- shape$criterion - sum(space$points$w * rowSums(z[, space$exact, drop = FALSE]^2)) / 2
+  z[, given] <- shape$z
+  shape$z <- z
+  shape$g <- NULL # only the search for shapes looks at gradients
   centre <- -space$points$mean
   centre[given] <- shape$centre
   shape$centre <- centre
-  if (!is.null(shape$conditioning)) shape$conditioning <- given[shape$conditioning]
-  shape$criterion <- shape$criterion - sum(space$points$w * rowSums(others^2)) / 2
   shape$exact <- space$exact
   shape
 }

@@ -35,9 +35,19 @@ test_that("a fit says what depends on what", {
   expect_no_match(capture.output(print(normal)), "shape:")
 })
 
-test_that("multiples of a scale are named, with the scale", {
+test_that("what is normal given others is named, and multiples of a scale", {
   fit <- calmly(smc(noncentred_target(), n_particles = 512, islands = 4, seed = 2))
-  expect_true("4 variables (z1, z2, z3, ...) multiply a scale that log_tau sets" %in% fit$maps)
+  expect_true("5 variables (mu, z1, z2, ...) are normal given log_tau" %in% fit$maps)
+  describe <- internal("describe_change")
+  precision <- list(kind = "precision", given = c(1, 3), order = 2)
+  expect_identical(
+    describe(precision, c("log(tau)", "theta", "mu")), "theta is normal given log(tau), mu"
+  )
+  several <- list(variable = 6, rate = 1, multiples = 2:5)
+  expect_identical(
+    describe(several, c("mu", "z1", "z2", "z3", "z4", "log_tau")),
+    "4 variables (z1, z2, z3, ...) multiply a scale that log_tau sets"
+  )
   one <- list(variable = 1, rate = -0.5, multiples = 2)
   expect_identical(
     internal("describe_product")(one, c("log(tau)", "z")),

@@ -90,7 +90,7 @@ test_that("a pass that is spoilt is dropped, and the one before is the fit", {
   fit_with <- function(verdict) {
     # one further pass, whatever the draws say, from the same reference
     is_first <- TRUE
-    once <- function(result, pass) {
+    once <- function(result, pass, density) {
       if (is_first) {
         is_first <<- FALSE
         list(reference = result$sampler$reference, rung = "shape")

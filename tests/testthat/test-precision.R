@@ -116,11 +116,8 @@ test_that("nothing is found where nothing is normal given what is found", {
 test_that("functions of a coordinate are told by the span of what is made of them", {
   t <- seq(-2, 2, length.out = 24)
   set.seed(6)
-  mixed <- function(...) cbind(...) %*% matrix(rnorm(10 * ...length()), ...length())
-  factors <- function(y) {
-    found <- internal("factors_of")(t, y)
-    if (!is.null(found)) unname(do.call(rbind, found))
-  }
+  mixed <- function(...) cbind(...) %*% matrix(rnorm(12 * ...length()), ...length())
+  factors <- function(y) unname(internal("factors_of")(t, y)$functions)
   expect_equal(factors(mixed(1, exp(2 * t))), rbind(c(0, 0, 0), c(2, 0, 0)))
   expect_equal(factors(mixed(exp(-t / 2))), rbind(c(-0.5, 0, 0)))
   # what multiplies effects with a correlation tanh(t)
@@ -128,6 +125,11 @@ test_that("functions of a coordinate are told by the span of what is made of the
   expect_identical(nrow(found), 5L)
   expect_true(all(found[-1, 3] == 1))
   expect_null(factors(mixed(1, t^3)))
+  # entries 1 and 2 on three axes, and an entry that is 0
+  y <- cbind(1, exp(2 * t), 0, 2, 1 + exp(2 * t), 0, 3, exp(2 * t), 0)
+  expect_identical(
+    internal("factors_of")(t, y)$used, rbind(c(TRUE, FALSE), c(TRUE, TRUE), c(FALSE, FALSE))
+  )
 })
 
 test_that("a sparse precision takes few differences, and its factor hardly more entries", {
