@@ -106,8 +106,8 @@ runs_columns <- c(
   "used"
 )
 
-# A row for the scout, one for every round, one for the probes of all fits, one for the islands of each pass but the last,
-# and one for those of the last.
+# A row for the scout, one for every round, one for the probes of all fits, one for the islands of
+# each pass but the last, and one for those of the last.
 fit_runs <- function(result) {
   course <- result$course
   rounds <- Map(function(record, used) {

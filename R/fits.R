@@ -248,7 +248,8 @@ fit_shape <- function(record, density = NULL) {
   shape <- add_tails(if (is.null(conditional)) space$normal else conditional, w, genealogies)
   criterion <- shape$criterion + log_jacobian(space$points)
   student <- fit_student(moments$centred, w, moments$L, genealogies)
-  is_student <- is.null(conditional) && isTRUE(student$criterion > criterion)
+  is_student <- is.null(conditional) && is.null(space$exact) &&
+    isTRUE(student$criterion > criterion)
   is_changed <- length(space$changes) > 0
   if (!is_student && !is_changed && is.null(shape$conditioning) && is.null(shape$tails)) {
     return(NULL)

@@ -1,8 +1,8 @@
 # Coordinates that are normal given others: the effects of groups given the scales and correlations
-# of a model, and whatever else its likelihood knows linearly with normal errors. Given these others,
-# the gradient by such coordinates u is -(Q u - r), with a precision Q and a pull r that depend on the
-# others alone. So differences of gradients, at some draws, tell which coordinates are such, and Q and
-# r there, exactly. In models both are sums of terms of the given coordinates t,
+# of a model, and whatever else its likelihood knows linearly with normal errors. Given these
+# others, the gradient by such coordinates u is -(Q u - r), with a precision Q and a pull r that
+# depend on the others alone. So differences of gradients, at some draws, tell which coordinates are
+# such, and Q and r there, exactly. In models both are sums of terms of the given coordinates t,
 #   exp(sum_k power_k t_k) / prod_k cosh(rate_k t_k)^fall_k,
 # since scales are exponentials of these, and correlations are hyperbolic tangents or logistic
 # functions. See src/map_precision.c.
@@ -38,8 +38,8 @@ evenly_weighted <- function(w, n) {
 
 # The coordinates given which the gradients by the others are linear in these. They are found one
 # after the other: that which changes least linearly, where all that are not given yet move by a
-# step to either side. Some of the first may turn out to be needless. NULL where the gradients of the
-# others stay far from linear.
+# step to either side. Some of the first may turn out to be needless. NULL where the gradients of
+# the others stay far from linear.
 find_given <- function(at, density) {
   d <- ncol(at$x)
   bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)^2
@@ -82,8 +82,8 @@ second_differences <- function(at, moved, density) {
 
 # the normal distributions -----------------------------------------------------
 
-# Points that differ by about 1 in what is given, as far as logarithms must for their exponentials to
-# be told apart, however narrow the posterior is.
+# Points that differ by about 1 in what is given, as far as logarithms must for their exponentials
+# to be told apart, however narrow the posterior is.
 spread_out <- function(at, given, n, density) {
   at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
   at$x[, given] <- at$x[, given] + stats::rnorm(n * length(given))
@@ -133,11 +133,11 @@ pattern_of <- function(at, density) {
   }
 }
 
-# At each point, given the other coordinates, the precision Q of the others and the pull r:
-# list(t, y, size, diagonal), with a row a point; columns of t for the coordinates given, and of y for
-# each row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size,
-# of y, to which its rounding is in proportion; diagonal: which columns are on the diagonal. NULL
-# where there are too few points at which Q is a precision.
+# At each point, given the other coordinates, the precision Q of the others and the pull r: list(t,
+# y, size, diagonal), with a row a point; columns of t for the coordinates given, and of y for each
+# row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, of
+# y, to which its rounding is in proportion; diagonal: which columns are on the diagonal. NULL where
+# there are too few points at which Q is a precision.
 conditional_normals <- function(at, lower, density) {
   others <- at$others
   colours <- colours_of(at$pattern)
@@ -224,24 +224,25 @@ fit_precision <- function(at, density) {
     }
     factors <- c(factors, list(found))
   }
-  terms <- products_of(factors)
-  most <- max(rowSums(terms$used))
-  n <- max(rules$n_probes, rules$points_per_coefficient * most)
-  normals <- if (most <= rules$most_terms) {
-    conditional_normals(spread_out(at, at$given, n, density), lower, density)
+  most <- max(Reduce(`*`, lapply(factors, function(factor) rowSums(factor$used))))
+  if (most > rules$most_terms) {
+    return(NULL)
   }
+  n <- max(rules$n_probes, rules$points_per_coefficient * most)
+  normals <- conditional_normals(spread_out(at, at$given, n, density), lower, density)
   if (is.null(normals) || nrow(normals$y) <= most) {
     return(NULL)
   }
+  terms <- products_of(factors)
   coefficients <- entries_by_terms(terms, normals, lower)
   needed <- colSums(coefficients != 0) > 0
   terms <- lapply(terms[parts_of_term], function(part) t(part[needed, , drop = FALSE]))
   new_precision(at, ordered, terms, coefficients[, needed, drop = FALSE], lower, normals)
 }
 
-# Entries of Q and r along the axis of coordinate k, at the same t on all axes: list(t, y), where y has a
-# row a t, and a column for each entry on the first axis, then for each on the second, over its size.
-# NULL where Q is no precision everywhere.
+# Entries of Q and r along the axis of coordinate k, at the same t on all axes: list(t, y), where y
+# has a row a t, and a column for each entry on the first axis, then for each on the second, over
+# its size. NULL where Q is no precision everywhere.
 entries_along <- function(at, k, lower, density) {
   n <- rules$n_along_axis
   normals <- conditional_normals(along_axis(at, k, density), lower, density)
@@ -274,16 +275,17 @@ factors_of <- function(t, y) {
     return(NULL)
   }
   parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = rules$collinear_term), y)
-  used <- abs(array(parts, c(length(chosen), ncol(y) / rules$n_axes, rules$n_axes))) > rules$rounding_of_entry
+  parts <- array(abs(parts), c(length(chosen), ncol(y) / rules$n_axes, rules$n_axes))
   list(
     functions = do.call(cbind, simple_factors)[chosen, , drop = FALSE],
-    used = t(apply(used, 1:2, any))
+    used = t(apply(parts > rules$rounding_of_entry, 1:2, any))
   )
 }
 
-# Precisions, scales, and hyperbolic functions of correlations have whole powers of up to 2, and halves
-# where a coordinate is the logarithm of a variance. What is multiplied by correlations is a bounded
-# function, made of the same functions over powers of the hyperbolic cosine. The simplest come first.
+# Precisions, scales, and hyperbolic functions of correlations have whole powers of up to 2, and
+# halves where a coordinate is the logarithm of a variance. What is multiplied by correlations is a
+# bounded function, made of the same functions over powers of the hyperbolic cosine. The simplest
+# come first.
 simple_factors <- local({
   plain <- data.frame(powers = c(0, -2, -1, 1, 2, -0.5, 0.5), falls = 0, rates = 0)
   bounded <- expand.grid(powers = -2:2, falls = 1:2, rates = c(0.5, 1))
@@ -292,8 +294,8 @@ simple_factors <- local({
   lapply(rbind(plain, bounded), as.matrix)
 })
 
-# Products of one factor of each coordinate, all that an entry may be made of: terms, which are lists of
-# matrices with a row a term, and a column a given coordinate; and `used`, a row an entry.
+# Products of one factor of each coordinate, all that an entry may be made of: terms, which are
+# lists of matrices with a row a term, and a column a given coordinate; and `used`, a row an entry.
 products_of <- function(factors) {
   n_entries <- nrow(factors[[1]]$used)
   sets <- lapply(seq_len(n_entries), function(e) {
@@ -334,8 +336,8 @@ normalised <- function(columns) {
   columns
 }
 
-# The coefficients of each entry, a row each, by least squares relative to the precision at each point:
-# its errors there are what matters. What contributes no more than rounding is 0.
+# The coefficients of each entry, a row each, by least squares relative to the precision at each
+# point: its errors there are what matters. What contributes no more than rounding is 0.
 entries_by_terms <- function(terms, normals, lower) {
   values <- values_of(terms, normals$t)
   root <- sqrt(normals$y[, normals$diagonal, drop = FALSE])
@@ -400,8 +402,8 @@ elimination <- function(pattern) {
 
 # the map ----------------------------------------------------------------------
 
-# D, on the diagonal, and L at rows of x, an entry a column, as the core has them; and the solution y
-# of L y = r, and r: list(terms, L, y).
+# D, on the diagonal, and L at rows of x, an entry a column, as the core has them; and the solution
+# y of L y = r, and r: list(terms, L, y).
 factors_at <- function(change, x) {
   terms <- values_of(lapply(change[parts_of_term], t), x[, change$given, drop = FALSE])
   L <- tcrossprod(terms, change$precision)

@@ -1,8 +1,8 @@
 # Spaces: coordinates in which shapes are fitted, beside those of the points as they are. A space is
 # made by changes of variables, one after the other, that undo what a model is known to do: products
 # in the place of multiples of a scale (noncentred.R), and standard normal coordinates in the place
-# of those that are normal given others (precision.R). The last maps of a reference that is fitted in
-# a space lead out of it.
+# of those that are normal given others (precision.R). The last maps of a reference that is fitted
+# in a space lead out of it.
 
 # The space in which others are standard normal given some coordinates, where that is exact: of the
 # present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
@@ -16,8 +16,9 @@ exact_space <- function(points, present, density) {
   space
 }
 
-# Other spaces that are to be tried: those of products for the multiples of each scale where that makes
-# points likelier to be normal; of all products; and of the changes of the present reference. A list.
+# Other spaces that are to be tried: those of products for the multiples of each scale where that
+# makes points likelier to be normal; of all products; and of the changes of the present reference.
+# A list.
 other_spaces <- function(as_is, present) {
   found <- find_multiples(as_is$points)
   is_better <- vapply(found, function(one) {
@@ -59,8 +60,8 @@ is_exact_precision <- function(precision, points) {
   isTRUE(left < rules$nothing_left)
 }
 
-# In an exact space only the coordinates given have a distribution that is not known. Points of these
-# alone:
+# In an exact space only the coordinates given have a distribution that is not known. Points of
+# these alone:
 given_points <- function(space) {
   points <- space$points
   given <- given_of(space)
@@ -81,13 +82,14 @@ normal_of_given <- function(space) {
   normal <- normal_by_gradients(points$x, points$g, points$w, points$genealogies)
   if (!is.null(normal)) {
     z <- from_user(normal, points$x)
-    shape <- list(z = z, L = normal$L, centre = normal$mean, criterion = sum(points$w * log_normal(z, normal$L)))
+    criterion <- sum(points$w * log_normal(z, normal$L))
+    shape <- list(z = z, L = normal$L, centre = normal$mean, criterion = criterion)
     in_all_coordinates(shape, space)
   }
 }
 
-# The conditional distribution of them, likewise. again: a conditional reference that is to be fitted
-# again; NULL for the best.
+# The conditional distribution of them, likewise. again: a conditional reference that is to be
+# fitted again; NULL for the best.
 conditional_of_given <- function(space, again = NULL) {
   points <- given_points(space)
   given <- given_of(space)
@@ -119,7 +121,8 @@ in_all_coordinates <- function(shape, space) {
   }
   if (!is.null(shape$conditioning)) shape$conditioning <- given[shape$conditioning]
   z <- sweep(space$points$x, 2, space$points$mean, "+")
-  shape$criterion <- shape$criterion - sum(space$points$w * rowSums(z[, space$exact, drop = FALSE]^2)) / 2
+  of_others <- rowSums(z[, space$exact, drop = FALSE]^2) / 2
+  shape$criterion <- shape$criterion - sum(space$points$w * of_others)
   z[, given] <- shape$z
   shape$z <- z
   shape$g <- NULL # only the search for shapes looks at gradients
