@@ -9,7 +9,7 @@ describe_maps <- function(reference, target) {
     if (is_student_reference(reference)) {
       sprintf("heavy tails in all directions (Student t, %s degrees of freedom)", format(reference$df))
     },
-    describe_conditional(reference, names),
+    describe_dependence(reference, names),
     unlist(lapply(reference$changes, describe_change, names)),
     describe_tails(reference$tails)
   )
@@ -21,29 +21,34 @@ coordinate_names <- function(target) {
   ifelse(is_positive, sprintf("log(%s)", target$names), target$names)
 }
 
-describe_conditional <- function(reference, names) {
-  conditional <- reference$conditional
-  if (is.null(conditional)) {
-    return(NULL)
-  }
-  reference$changes <- Filter(Negate(is_precision), reference$changes) # it has words of its own
-  sentences <- lapply(moved_coordinates(conditional), function(k) {
-    by <- if (is_neck(conditional)) conditional$conditioning else k
+describe_dependence <- function(reference, names) {
+  fixed <- conditioning_of(reference)
+  sentences <- lapply(moved_coordinates(reference), function(k) {
+    conditional <- reference$conditional
+    by <- if (is_neck(conditional) && k %in% conditional$conditioning) conditional$conditioning else k
     changed <- changed_along(reference, k, length(names))
-    others <- function(change) {
-      setdiff(which(change > rules$least_described), conditional$conditioning)
-    }
+    others <- function(change) setdiff(which(change > rules$least_described), fixed)
     c(
       depends_sentence("scale", names[others(changed$scale)], names[by], "depends on"),
-      depends_sentence("location", names[others(changed$location)], names[by], "bends with")
+      # where all is normal given others, that these move its location says little
+      if (k %in% conditional$conditioning) {
+        depends_sentence("location", names[others(changed$location)], names[by], "bends with")
+      }
     )
   })
   unlist(sentences)
 }
 
-# On which others depend; the second variable of a neck, the level, goes with the first.
-moved_coordinates <- function(conditional) {
-  if (is_neck(conditional)) conditional$conditioning[1] else conditional$conditioning
+# The coordinates on which others depend: the conditioning variables, and those that are given.
+conditioning_of <- function(reference) {
+  precision <- Find(is_precision, reference$changes)
+  union(reference$conditional$conditioning, precision$given)
+}
+
+# But for the second variable of a neck, the level, which goes with the first.
+moved_coordinates <- function(reference) {
+  conditional <- reference$conditional
+  setdiff(conditioning_of(reference), if (is_neck(conditional)) conditional$conditioning[-1])
 }
 
 depends_sentence <- function(what, of, on, verb) {
@@ -94,7 +99,7 @@ describe_tails <- function(tails) {
 changed_along <- function(reference, k, d) {
   half <- with_seed(1, matrix(stats::rnorm(rules$n_described * d), rules$n_described))
   z <- rbind(half, -half)
-  z[, reference$conditional$conditioning] <- 0
+  z[, conditioning_of(reference)] <- 0
   at <- lapply(c(-1, 0, 1), function(z_k) {
     z[, k] <- z_k
     x <- through_maps(reference, z)$z
@@ -107,16 +112,15 @@ changed_along <- function(reference, k, d) {
 # The coordinate on which most depends, the variable that depends most on it, and the
 # coordinate of the reference that has most of this variable: a vector of three.
 clearest_pair <- function(reference, d) {
-  reference$changes <- Filter(Negate(is_precision), reference$changes)
-  conditional <- reference$conditional
-  pairs <- lapply(moved_coordinates(conditional), function(k) {
+  fixed <- conditioning_of(reference)
+  pairs <- lapply(moved_coordinates(reference), function(k) {
     changed <- Reduce(`+`, changed_along(reference, k, d))
-    changed[conditional$conditioning] <- 0
+    changed[fixed] <- 0
     c(k, which.max(changed), max(changed))
   })
   pair <- pairs[[which.max(vapply(pairs, `[`, 0, 3))]]
-  axes <- if (is_neck(conditional)) conditional$axes else diag(d)
+  axes <- if (is_neck(reference$conditional)) reference$conditional$axes else diag(d)
   share <- abs(normal_of(reference, d)$L %*% axes)
-  share[, conditional$conditioning] <- 0
+  share[, fixed] <- 0
   c(pair[1:2], which.max(share[pair[2], ]))
 }

@@ -259,7 +259,7 @@ maps_data <- function(fit) {
   check_has_draws(fit)
   reference <- fit$reference
   z <- fit$state$draws$coordinates
-  if (is.null(reference$conditional) || is.null(z)) {
+  if (length(conditioning_of(reference)) == 0 || is.null(z)) {
     abort(
       c(
         "{.code what = \"maps\"} needs a fit with islands in which variables depend on others.",
