@@ -15,17 +15,24 @@ describe_maps <- function(reference, target) {
   )
 }
 
-# On the unconstrained scale a positive variable is its logarithm.
+# On the unconstrained scale a positive variable is its logarithm, and one between bounds the logit
+# of its place between them.
 coordinate_names <- function(target) {
-  is_positive <- rep_len(target$lower == 0 & target$upper == Inf, target$dim)
-  ifelse(is_positive, sprintf("log(%s)", target$names), target$names)
+  of_bounds <- function(is_so) rep_len(is_so, target$dim)
+  is_positive <- of_bounds(target$lower == 0 & target$upper == Inf)
+  is_between <- of_bounds(target$lower > -Inf & target$upper < Inf)
+  names <- ifelse(is_positive, sprintf("log(%s)", target$names), target$names)
+  ifelse(is_between, sprintf("logit(%s)", target$names), names)
 }
 
 describe_dependence <- function(reference, names) {
   fixed <- conditioning_of(reference)
-  sentences <- lapply(moved_coordinates(reference), function(k) {
-    conditional <- reference$conditional
-    by <- if (is_neck(conditional) && k %in% conditional$conditioning) conditional$conditioning else k
+  conditional <- reference$conditional
+  # what is normal given several is told in one sentence
+  told <- if (length(fixed) == 1) fixed else conditional$conditioning
+  sentences <- lapply(intersect(moved_coordinates(reference), told), function(k) {
+    is_of_neck <- is_neck(conditional) && k %in% conditional$conditioning
+    by <- if (is_of_neck) conditional$conditioning else k
     changed <- changed_along(reference, k, length(names))
     others <- function(change) setdiff(which(change > rules$least_described), fixed)
     c(

@@ -38,20 +38,20 @@ evenly_weighted <- function(w, n) {
 
 # The coordinates given which the gradients by the others are linear in these. They are found one
 # after the other: that which changes least linearly, where all that are not given yet move by a
-# step to either side. Some of the first may turn out to be needless. NULL where the gradients of
-# the others stay far from linear.
+# step to either side. Some of the first may turn out to be needless. NULL where a gradient of the
+# others stays far from linear.
 find_given <- function(at, density) {
   d <- ncol(at$x)
-  bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)^2
-  is_linear <- function(square) isTRUE(mean(rowSums(square)) < rules$nothing_left)
+  bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)
+  is_linear <- function(bent) !is.null(bent) && isTRUE(max(bent$share) < rules$nothing_left)
   given <- integer(0)
-  square <- bent_given(given)
-  while (!is_linear(square)) {
-    if (length(square) == 0 || length(given) == min(rules$most_given, d - 1)) {
+  bent <- bent_given(given)
+  while (!is_linear(bent)) {
+    if (is.null(bent) || length(given) == min(rules$most_given, d - 1)) {
       return(NULL)
     }
-    given <- c(given, setdiff(seq_len(d), given)[which.max(colMeans(square))])
-    square <- bent_given(given)
+    given <- c(given, setdiff(seq_len(d), given)[which.max(bent$square)])
+    bent <- bent_given(given)
   }
   for (k in given) {
     if (length(given) > 1 && is_linear(bent_given(setdiff(given, k)))) given <- setdiff(given, k)
@@ -59,8 +59,9 @@ find_given <- function(at, density) {
   sort(given)
 }
 
-# How far the gradients by these coordinates are from linear, over how much they change, for random
-# steps of all of them: a row a point. No rows where most of the points are impossible.
+# How far the gradients by these coordinates are from linear, for random steps of all of them: the
+# mean `square` of the second difference of each, in units of the change of all; and its `share` in
+# the square of its own change. NULL where most of the points are impossible.
 second_differences <- function(at, moved, density) {
   n <- nrow(at$x)
   moves <- sample(c(-1, 1), n * length(moved), replace = TRUE)
@@ -75,9 +76,14 @@ second_differences <- function(at, moved, density) {
   minus <- ask(-moves)
   in_steps <- function(g) sweep(g, 2, at$step[moved], "*")
   bent <- in_steps(plus$g + minus$g - 2 * at$g[, moved])
-  size <- sqrt(rowSums(in_steps(plus$g - minus$g)^2))
+  changed <- in_steps(plus$g - minus$g)
+  size <- sqrt(rowSums(changed^2))
   usable <- plus$ok & minus$ok & size > 0
-  (bent / size)[usable & 2 * sum(usable) > n, , drop = FALSE]
+  if (2 * sum(usable) > n) {
+    mean_square <- function(x) colMeans((x / size)[usable, , drop = FALSE]^2)
+    square <- mean_square(bent)
+    list(square = square, share = ifelse(square > 0, square / mean_square(changed), 0))
+  }
 }
 
 # the normal distributions -----------------------------------------------------
@@ -255,23 +261,17 @@ entries_along <- function(at, k, lower, density) {
 
 # Of simple functions of a coordinate t those that make up y, of entries_along(), and which entries
 # each is a part of: list(functions, used), with rows c(power, fall, rate), and a row of `used` an
-# entry. They are in the span of the entries; NULL where others are, too.
+# entry. Mostly each of them is in the span of the entries; where some appear in one sum alone, as
+# few as make up the rest of the span. NULL where the span has others.
 factors_of <- function(t, y) {
   entries <- svd(y, nv = 0)
   span <- entries$u[, entries$d > rules$rounding_of_entry * entries$d[1], drop = FALSE]
   values <- normalised(values_of(simple_factors, t))
-  basis <- matrix(0, nrow(y), 0)
-  chosen <- integer(0)
-  for (j in seq_len(ncol(values))) {
-    outside <- values[, j] - span %*% crossprod(span, values[, j])
-    free <- values[, j] - basis %*% crossprod(basis, values[, j])
-    size <- sqrt(sum(free^2))
-    if (sum(outside^2) < rules$rounding_of_factor^2 && size > rules$collinear_factor) {
-      basis <- cbind(basis, free / size)
-      chosen <- c(chosen, j)
-    }
-  }
+  chosen <- functions_in(span, values)
   if (length(chosen) < ncol(span)) {
+    chosen <- functions_beside(chosen, span, values)
+  }
+  if (length(chosen) == 0) {
     return(NULL)
   }
   parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = rules$collinear_term), y)
@@ -280,6 +280,41 @@ factors_of <- function(t, y) {
     functions = do.call(cbind, simple_factors)[chosen, , drop = FALSE],
     used = t(apply(parts > rules$rounding_of_entry, 1:2, any))
   )
+}
+
+# Columns that are in a span, of which none makes up another.
+functions_in <- function(span, values) {
+  basis <- matrix(0, nrow(values), 0)
+  chosen <- integer(0)
+  for (j in seq_len(ncol(values))) {
+    free <- values[, j] - basis %*% crossprod(basis, values[, j])
+    size <- sqrt(sum(free^2))
+    if (size > rules$collinear_factor && is_inside(values[, j, drop = FALSE], span)) {
+      basis <- cbind(basis, free / size)
+      chosen <- c(chosen, j)
+    }
+  }
+  chosen
+}
+
+# The first two or three columns that make up a span together with the chosen ones; none where
+# there are none.
+functions_beside <- function(chosen, span, values) {
+  others <- setdiff(seq_len(ncol(values)), chosen)
+  for (size in 2:3) {
+    for (more in utils::combn(others, size, simplify = FALSE)) {
+      basis <- qr.Q(qr(values[, c(chosen, more)], tol = rules$collinear_term))
+      if (is_inside(span, basis)) {
+        return(c(chosen, more))
+      }
+    }
+  }
+}
+
+# Whether columns are in the span of an orthonormal basis, but for rounding.
+is_inside <- function(columns, basis) {
+  outside <- columns - basis %*% crossprod(basis, columns)
+  all(colSums(outside^2) < rules$rounding_of_factor^2)
 }
 
 # Precisions, scales, and hyperbolic functions of correlations have whole powers of up to 2, and

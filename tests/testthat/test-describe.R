@@ -92,7 +92,7 @@ test_that("tails, basins and bounds have their words", {
     dim = 4, lower = c(0, -Inf, 0, -Inf), upper = c(Inf, 0, 1, Inf), names = c("a", "b", "p", "x")
   )
   expect_identical(
-    internal("coordinate_names")(bounded), c("log(a)", "b", "p", "x")
+    internal("coordinate_names")(bounded), c("log(a)", "b", "logit(p)", "x")
   )
 })
 

@@ -124,6 +124,10 @@ test_that("functions of a coordinate are told by the span of what is made of the
   found <- factors(mixed(1, tanh(t), 1 / cosh(t), tanh(t)^2, tanh(t) / cosh(t)))
   expect_identical(nrow(found), 5L)
   expect_true(all(found[-1, 3] == 1))
+  # of a scale that is uniform between two bounds, of which 1 / scale^2 is one sum
+  uniform <- factors(mixed(1, exp(t), (1 + exp(-t))^2))
+  expect_equal(uniform[order(uniform[, 1]), ], cbind(c(-2, -1, 0, 1), 0, 0))
+  expect_setequal(factors(mixed((1 + exp(-t))^2))[, 1], c(-2, -1, 0))
   expect_null(factors(mixed(1, t^3)))
   # entries 1 and 2 on three axes, and an entry that is 0
   y <- cbind(1, exp(2 * t), 0, 2, 1 + exp(2 * t), 0, 3, exp(2 * t), 0)
