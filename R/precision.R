@@ -17,7 +17,8 @@ find_precision <- function(points, density) {
   at <- list(
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
-    step = rules$probe_step * weighted_sd(points$x, points$w)
+    step = rules$probe_step * weighted_sd(points$x, points$w),
+    g_sd = weighted_sd(points$g, points$w), deviations = sqrt(points$w) * points$x
   )
   with_seed(1, {
     at$given <- find_given(at, density)
@@ -37,9 +38,9 @@ evenly_weighted <- function(w, n) {
 # which coordinates -------------------------------------------------------------
 
 # The coordinates given which the gradients by the others are linear in these. They are found one
-# after the other: that which changes least linearly, where all that are not given yet move by a
-# step to either side. Some of the first may turn out to be needless. NULL where a gradient of the
-# others stays far from linear.
+# after the other: that which changes least linearly, where all that are not given yet move to
+# either side. Some of the first may turn out to be needless. NULL where a gradient of the others
+# stays far from linear.
 find_given <- function(at, density) {
   d <- ncol(at$x)
   bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)
@@ -59,13 +60,15 @@ find_given <- function(at, density) {
   sort(given)
 }
 
-# How far the gradients by these coordinates are from linear, for random steps of all of them: the
-# mean `square` of the second difference of each, in units of the change of all; and its `share` in
-# the square of its own change. NULL where most of the points are impossible.
+# How far the gradients by these coordinates are from linear, for random moves of all of them with the
+# covariance of the draws: the mean `square` of the second difference of each, where gradients have
+# variance 1, in units of the change of all; and its `share` in the square of its own change. So what
+# a scale acts on changes by as much as that scale does, and the scale by all that it acts on. NULL
+# where most of the points are impossible.
 second_differences <- function(at, moved, density) {
   n <- nrow(at$x)
-  moves <- sample(c(-1, 1), n * length(moved), replace = TRUE)
-  moves <- sweep(matrix(moves, n), 2, at$step[moved], "*")
+  moves <- matrix(stats::rnorm(n * nrow(at$deviations)), n) %*% at$deviations[, moved, drop = FALSE]
+  moves <- rules$probe_step * moves
   ask <- function(moves) {
     x <- at$x
     x[, moved] <- x[, moved] + moves
@@ -74,9 +77,9 @@ second_differences <- function(at, moved, density) {
   }
   plus <- ask(moves)
   minus <- ask(-moves)
-  in_steps <- function(g) sweep(g, 2, at$step[moved], "*")
-  bent <- in_steps(plus$g + minus$g - 2 * at$g[, moved])
-  changed <- in_steps(plus$g - minus$g)
+  over_sd <- function(g) sweep(g, 2, at$g_sd[moved], "/")
+  bent <- over_sd(plus$g + minus$g - 2 * at$g[, moved])
+  changed <- over_sd(plus$g - minus$g)
   size <- sqrt(rowSums(changed^2))
   usable <- plus$ok & minus$ok & size > 0
   if (2 * sum(usable) > n) {
