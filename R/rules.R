@@ -209,7 +209,7 @@ rules <- list(
   normal_nats = 1e-3,
   # Draws at which it is sought which coordinates are normal given which.
   n_linear_probes = 32,
-  # Steps of differences, in standard deviations: gradients that are linear are so at any distance.
+  # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
   probe_step = 0.5,
   # Coordinates that may be given. Seven are, where effects of groups have three scales, three
   # correlations, and errors with a scale.
@@ -228,7 +228,7 @@ rules <- list(
   collinear_factor = 1e-4,
   # Points at which conditional precisions are fitted, at least.
   n_probes = 128,
-  # Terms of which entries may be sums: effects with a correlation and errors have up to 135.
+  # Terms that an entry may be a sum of: with three correlations they have up to a few hundred.
   most_terms = 512,
   # Part of a term that those before it do not make up, ...
   collinear_term = 1e-10,
