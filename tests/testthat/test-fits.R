@@ -759,8 +759,8 @@ test_that("the default finds the neck of a funnel, and all of its evidence", {
   # the paper's method, at more evaluations: about -0.5; the truth is 0
   fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
   for (fit in fits) {
-    expect_identical(fit$reference$conditional$conditioning, 1L)
+    expect_identical(internal("conditioning_of")(fit$reference), 1L)
     expect_log_z(fit, 0, resolution = 0.3)
   }
-  expect_output(print(fits[[1]]$reference), "conditional on 1 of the coordinates")
+  expect_output(print(fits[[1]]$reference), "9 coordinates normal given the others")
 })
