@@ -18,8 +18,11 @@ find_precision <- function(points, density) {
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
     step = rules$probe_step * weighted_sd(points$x, points$w),
-    g_sd = weighted_sd(points$g, points$w), deviations = sqrt(points$w) * points$x
+    deviations = sqrt(points$w) * points$x
   )
+  # what a gradient that does not change has beside its mean is rounding
+  at$g_rounding <- sqrt(rules$rounding_of_entry * colSums(points$w * points$g^2))
+  at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
   with_seed(1, {
     at$given <- find_given(at, density)
     at$others <- setdiff(seq_along(at$step), at$given)
@@ -61,7 +64,7 @@ find_given <- function(at, density) {
 }
 
 # How far the gradients by these coordinates are from linear, for random moves of all of them with the
-# covariance of the draws: the mean `square` of the second difference of each, where gradients have
+# covariance of the draws: the `square` of the second difference of each, where gradients have
 # variance 1, in units of the change of all; and its `share` in the square of its own change. So what
 # a scale acts on changes by as much as that scale does, and the scale by all that it acts on. NULL
 # where most of the points are impossible.
@@ -81,11 +84,12 @@ second_differences <- function(at, moved, density) {
   bent <- over_sd(plus$g + minus$g - 2 * at$g[, moved])
   changed <- over_sd(plus$g - minus$g)
   size <- sqrt(rowSums(changed^2))
-  usable <- plus$ok & minus$ok & size > 0
-  if (2 * sum(usable) > n) {
-    mean_square <- function(x) colMeans((x / size)[usable, , drop = FALSE]^2)
-    square <- mean_square(bent)
-    list(square = square, share = ifelse(square > 0, square / mean_square(changed), 0))
+  usable <- which(plus$ok & minus$ok & size > 0)
+  if (2 * length(usable) > n) {
+    sum_of_squares <- function(x) colSums(x[usable, , drop = FALSE]^2)
+    rounding <- length(usable) * (at$g_rounding[moved] / at$g_sd[moved])^2
+    share <- sum_of_squares(bent) / (sum_of_squares(changed) + rounding)
+    list(square = sum_of_squares(bent / size), share = replace(share, is.nan(share), 0))
   }
 }
 

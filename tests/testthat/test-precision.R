@@ -104,7 +104,10 @@ test_that("nothing is found where nothing is normal given what is found", {
     slope <- sin(2 * x[, 1]) * (3.5 / Q - square / 2)
     with_gradient(3.5 * log(Q) - Q * square / 2 - x[, 1]^2 / 2, cbind(slope - x[, 1], -Q * x[, -1]))
   }
-  for (density in list(normal, heavy, quartic, impossible, odd)) {
+  # gradients that do not change, or are 0
+  even <- function(x) with_gradient(-rowSums(x), 0 * x - 1)
+  flat <- function(x) with_gradient(0 * x[, 1], 0 * x)
+  for (density in list(normal, heavy, quartic, impossible, odd, even, flat)) {
     expect_null(internal("find_precision")(points_at(x, density), density_of(density)))
   }
   expect_null(internal("find_precision")(points_at(x[, 1, drop = FALSE], normal), density_of(normal)))
