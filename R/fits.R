@@ -230,7 +230,7 @@ fit_shape <- function(record, density = NULL) {
   }
   as_is <- space_of(points, list())
   space <- exact_space(points, changes_of(record$reference), density)
-  space <- if (is.null(space$exact)) {
+  space <- if (is.null(space)) {
     fit_space(as_is, record$reference, genealogies)
   } else {
     add_conditional(space, record$reference, genealogies)

@@ -28,7 +28,10 @@ find_precision <- function(points, density) {
     at$others <- setdiff(seq_along(at$step), at$given)
     if (length(at$given) > 0 && length(at$others) > 0) {
       at$pattern <- pattern_of(at, density)
-      if (!is.null(at$pattern)) fit_precision(at, density)
+      if (!is.null(at$pattern)) {
+        at$colours <- colours_of(at$pattern)
+        fit_precision(at, density)
+      }
     }
   })
 }
@@ -63,11 +66,11 @@ find_given <- function(at, density) {
   sort(given)
 }
 
-# How far the gradients by these coordinates are from linear, for random moves of all of them with the
-# covariance of the draws: the `square` of the second difference of each, where gradients have
-# variance 1, in units of the change of all; and its `share` in the square of its own change. So what
-# a scale acts on changes by as much as that scale does, and the scale by all that it acts on. NULL
-# where most of the points are impossible.
+# How far the gradients by these coordinates are from linear, for random moves of all of them with
+# the covariance of the draws: the `square` of the second difference of each, where gradients have
+# variance 1, in units of the change of all; and its `share` in the square of its own change. So
+# what a scale acts on changes by as much as that scale does, and the scale by all that it acts on.
+# NULL where most of the points are impossible.
 second_differences <- function(at, moved, density) {
   n <- nrow(at$x)
   moves <- matrix(stats::rnorm(n * nrow(at$deviations)), n) %*% at$deviations[, moved, drop = FALSE]
@@ -97,20 +100,19 @@ second_differences <- function(at, moved, density) {
 
 # Points that differ by about 1 in what is given, as far as logarithms must for their exponentials
 # to be told apart, however narrow the posterior is.
-spread_out <- function(at, given, n, density) {
+spread_out <- function(at, n) {
   at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
-  at$x[, given] <- at$x[, given] + stats::rnorm(n * length(given))
-  asked(at, density)
+  at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given))
+  at
 }
 
 # The same points along the axis of coordinate k, one after the other, from some where the others
 # differ.
-along_axis <- function(at, k, density) {
+along_axis <- function(at, k) {
   along <- mean(at$x[, k]) + seq(-2, 2, length.out = rules$n_along_axis)
-  at <- spread_out(at, at$given, rules$n_axes, density)
-  at <- rows_at(at, rep(seq_len(rules$n_axes), each = length(along)))
+  at <- rows_at(spread_out(at, rules$n_axes), rep(seq_len(rules$n_axes), each = length(along)))
   at$x[, k] <- along
-  asked(at, density)
+  at
 }
 
 rows_at <- function(at, rows) {
@@ -129,7 +131,7 @@ asked <- function(at, density) {
 # where this cannot be told. In a model nothing is 0 by chance: two points do.
 pattern_of <- function(at, density) {
   others <- at$others
-  at <- spread_out(at, at$given, 2, density)
+  at <- asked(spread_out(at, 2), density)
   dependent <- lapply(1:2, function(row) {
     x <- at$x[rep(row, length(others)), , drop = FALSE]
     x[, others] <- x[, others] + diag(at$step[others], length(others))
@@ -147,13 +149,14 @@ pattern_of <- function(at, density) {
 }
 
 # At each point, given the other coordinates, the precision Q of the others and the pull r: list(t,
-# y, size, diagonal), with a row a point; columns of t for the coordinates given, and of y for each
-# row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, of
-# y, to which its rounding is in proportion; diagonal: which columns are on the diagonal. NULL where
+# y, size, scale), with a row a point; columns of t for the coordinates given, and of y for each row
+# of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
+# which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
 # there are too few points at which Q is a precision.
 conditional_normals <- function(at, lower, density) {
+  at <- asked(at, density)
   others <- at$others
-  colours <- colours_of(at$pattern)
+  colours <- at$colours
   change <- lapply(seq_len(max(colours$colour)), function(colour) {
     moved <- others[colours$colour == colour]
     x <- at$x
@@ -189,9 +192,10 @@ conditional_normals <- function(at, lower, density) {
   usable <- which(at$usable & rowSums(!(Q[, diagonal, drop = FALSE] > 0)) == 0)
   if (2 * length(usable) > nrow(u)) {
     root <- sqrt(Q[usable, diagonal, drop = FALSE])
+    of_Q <- root[, lower[, 1]] * root[, lower[, 2]]
     list(
       t = at$x[usable, at$given, drop = FALSE], y = cbind(Q, r)[usable, ],
-      size = cbind(root[, lower[, 1]] * root[, lower[, 2]], size[usable, ]), diagonal = diagonal
+      size = cbind(of_Q, size[usable, ]), scale = cbind(of_Q, root)
     )
   }
 }
@@ -242,12 +246,12 @@ fit_precision <- function(at, density) {
     return(NULL)
   }
   n <- max(rules$n_probes, rules$points_per_coefficient * most)
-  normals <- conditional_normals(spread_out(at, at$given, n, density), lower, density)
+  normals <- conditional_normals(spread_out(at, n), lower, density)
   if (is.null(normals) || nrow(normals$y) <= most) {
     return(NULL)
   }
   terms <- products_of(factors)
-  coefficients <- entries_by_terms(terms, normals, lower)
+  coefficients <- entries_by_terms(terms, normals)
   needed <- colSums(coefficients != 0) > 0
   terms <- lapply(terms[parts_of_term], function(part) t(part[needed, , drop = FALSE]))
   new_precision(at, ordered, terms, coefficients[, needed, drop = FALSE], lower, normals)
@@ -258,7 +262,7 @@ fit_precision <- function(at, density) {
 # its size. NULL where Q is no precision everywhere.
 entries_along <- function(at, k, lower, density) {
   n <- rules$n_along_axis
-  normals <- conditional_normals(along_axis(at, k, density), lower, density)
+  normals <- conditional_normals(along_axis(at, k), lower, density)
   if (isTRUE(nrow(normals$y) == n * rules$n_axes)) {
     by_axis <- function(x) matrix(aperm(array(x, c(n, rules$n_axes, ncol(x))), c(1, 3, 2)), n)
     y <- sweep(by_axis(normals$y), 2, sqrt(colSums(by_axis(normals$size)^2)), "/")
@@ -378,12 +382,11 @@ normalised <- function(columns) {
   columns
 }
 
-# The coefficients of each entry, a row each, by least squares relative to the precision at each
-# point: its errors there are what matters. What contributes no more than rounding is 0.
-entries_by_terms <- function(terms, normals, lower) {
+# The coefficients of each entry, a row each, by least squares relative to its scale at each point.
+# What contributes no more than rounding is 0.
+entries_by_terms <- function(terms, normals) {
   values <- values_of(terms, normals$t)
-  root <- sqrt(normals$y[, normals$diagonal, drop = FALSE])
-  scale <- cbind(root[, lower[, 1]] * root[, lower[, 2]], root)
+  scale <- normals$scale
   coefficients <- matrix(0, ncol(scale), ncol(values))
   for (e in which(rowSums(terms$used) > 0)) {
     own <- terms$used[e, ]
@@ -444,8 +447,8 @@ elimination <- function(pattern) {
 
 # the map ----------------------------------------------------------------------
 
-# D, on the diagonal, and L at rows of x, an entry a column, as the core has them; and the solution
-# y of L y = r, and r: list(terms, L, y).
+# D, on the diagonal, and L at rows of x, an entry a column, as the core has them; the terms that
+# these are made of; and the solution y of L y = r: list(terms, L, y).
 factors_at <- function(change, x) {
   terms <- values_of(lapply(change[parts_of_term], t), x[, change$given, drop = FALSE])
   L <- tcrossprod(terms, change$precision)
@@ -460,46 +463,38 @@ factors_at <- function(change, x) {
     }
     L[, change$entries[below, v]] <- column / d
   }
-  list(terms = terms, L = L, y = solve_lower(change, L, tcrossprod(terms, change$pull)))
+  r <- tcrossprod(terms, change$pull)
+  list(terms = terms, L = L, y = by_lower(change, L, r, inverse = TRUE))
 }
 
 # The rows of the entries in column v, below the diagonal.
 below_diagonal <- function(change, v) which(change$entries[, v] > 0 & seq_along(change$order) > v)
 
-# L^-1, L^-T, and the products with L and its transpose, of rows.
-solve_lower <- function(change, L, x) {
-  for (v in seq_along(change$order)) {
+# The products of L, or of its inverse, with rows of x. The order is that in which no column is used
+# after it has changed, for the inverse that in which it is used only after that.
+by_lower <- function(change, L, x, inverse = FALSE) {
+  columns <- seq_along(change$order)
+  sign <- if (inverse) -1 else 1
+  for (v in if (inverse) columns else rev(columns)) {
     below <- below_diagonal(change, v)
-    x[, below] <- x[, below] - L[, change$entries[below, v]] * x[, v]
+    x[, below] <- x[, below] + sign * L[, change$entries[below, v]] * x[, v]
   }
   x
 }
 
-solve_upper <- function(change, L, x) {
-  for (v in rev(seq_along(change$order))) {
+# The same of the transpose of L.
+by_upper <- function(change, L, x, inverse = FALSE) {
+  columns <- seq_along(change$order)
+  sign <- if (inverse) -1 else 1
+  for (v in if (inverse) rev(columns) else columns) {
     below <- below_diagonal(change, v)
-    x[, v] <- x[, v] - rowSums(L[, change$entries[below, v], drop = FALSE] * x[, below, drop = FALSE])
+    sums <- rowSums(L[, change$entries[below, v], drop = FALSE] * x[, below, drop = FALSE])
+    x[, v] <- x[, v] + sign * sums
   }
   x
 }
 
-multiply_lower <- function(change, L, x) {
-  for (v in rev(seq_along(change$order))) {
-    below <- below_diagonal(change, v)
-    x[, below] <- x[, below] + L[, change$entries[below, v]] * x[, v]
-  }
-  x
-}
-
-multiply_upper <- function(change, L, x) {
-  for (v in seq_along(change$order)) {
-    below <- below_diagonal(change, v)
-    x[, v] <- x[, v] + rowSums(L[, change$entries[below, v], drop = FALSE] * x[, below, drop = FALSE])
-  }
-  x
-}
-
-# The standard deviations of the others, as far as they are D^(-1/2).
+# The diagonal of D.
 pivots_at <- function(change, at) at$L[, diag(change$entries), drop = FALSE]
 
 # Points, as of fit_shape(), with standard normal coordinates in the place of those that are normal
@@ -509,10 +504,10 @@ standardised <- function(points, change) {
   at <- factors_at(change, x)
   d <- pivots_at(change, at)
   u <- x[, change$order, drop = FALSE]
-  z <- (multiply_upper(change, at$L, u) - at$y / d) * sqrt(d)
+  z <- (by_upper(change, at$L, u) - at$y / d) * sqrt(d)
   g <- points$g
   if (!is.null(g)) {
-    by_c <- solve_lower(change, at$L, g[, change$order, drop = FALSE])
+    by_c <- by_lower(change, at$L, g[, change$order, drop = FALSE], inverse = TRUE)
     g[, change$given] <- g[, change$given] + slopes_by_given(change, at, x, z, by_c)
     g[, change$order] <- by_c / sqrt(d)
   }
@@ -528,10 +523,10 @@ through_precision <- function(map, at) {
   factors <- factors_at(change, at$z)
   d <- pivots_at(change, factors)
   z <- at$z[, change$order, drop = FALSE]
-  u <- solve_upper(change, factors$L, factors$y / d + z / sqrt(d))
+  u <- by_upper(change, factors$L, factors$y / d + z / sqrt(d), inverse = TRUE)
   at$z[, change$order] <- u
   by_c <- at$g[, change$order, drop = FALSE] * sqrt(d)
-  at$g[, change$order] <- multiply_lower(change, factors$L, by_c)
+  at$g[, change$order] <- by_lower(change, factors$L, by_c)
   at$g[, change$given] <- at$g[, change$given, drop = FALSE] -
     slopes_by_given(change, factors, at$z, z, by_c)
   at
@@ -546,7 +541,7 @@ slopes_by_given <- function(change, at, x, z, by_c) {
   d <- pivots_at(change, at)
   by_y <- by_c / d
   by_d <- -by_y * (at$y + sqrt(d) * z / 2) / d - 1 / (2 * d)
-  by_r <- solve_upper(change, L, by_y)
+  by_r <- by_upper(change, L, by_y, inverse = TRUE)
   bar <- 0 * L
   for (v in seq_along(change$order)) {
     below <- below_diagonal(change, v)

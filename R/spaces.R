@@ -7,13 +7,12 @@
 # The space in which others are standard normal given some coordinates, where that is exact: of the
 # present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
 exact_space <- function(points, present, density) {
-  precision <- Find(is_precision, present)
-  space <- if (!is.null(precision)) space_of(points, list(precision))
-  if (is.null(space$exact) && !is.null(density)) {
-    precision <- find_precision(points, density)
+  exact_after <- function(precision) {
     space <- if (!is.null(precision)) space_of(points, list(precision))
+    if (!is.null(space$exact)) space
   }
-  space
+  space <- exact_after(Find(is_precision, present))
+  if (is.null(space) && !is.null(density)) exact_after(find_precision(points, density)) else space
 }
 
 # Other spaces that are to be tried: those of products for the multiples of each scale where that

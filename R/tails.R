@@ -4,8 +4,8 @@
 # Location, scale, skew and tail of each column of weighted points z, of mean 0 and
 # variance 1, where they make it likelier than the normal distribution does, by more than
 # two parameters gain by chance (Schwarz); n: how many independent draws the points are
-# worth; columns: those that may have tails. Returns the list of the map's parameters and the `gain` in mean log density; NULL
-# where no column gains.
+# worth; columns: those that may have tails. Returns the list of the map's parameters and the
+# `gain` in mean log density; NULL where no column gains.
 fit_tails <- function(z, w, n, columns = seq_len(ncol(z))) {
   fits <- lapply(seq_len(ncol(z)), function(j) {
     if (!j %in% columns || looks_normal(z[, j], w, n)) {
