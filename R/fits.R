@@ -228,6 +228,10 @@ fit_shape <- function(record, density = NULL) {
   if (are_normal(points, moments$L, genealogies)) {
     return(NULL)
   }
+  student <- exact_student(points, moments$L, genealogies)
+  if (!is.null(student)) {
+    return(if (!are_alike(student, record$reference)) list(reference = student, gain = Inf))
+  }
   as_is <- space_of(points, list())
   space <- exact_space(points, changes_of(record$reference), density)
   space <- if (is.null(space)) {
@@ -352,72 +356,6 @@ present_criterion <- function(record, as_is, student, space) {
 }
 
 same_kind <- c("kind", "conditioning")
-
-new_student_reference <- function(mean, chol, df) {
-  with_chol(reference_student(df, mean), chol)
-}
-
-# A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
-# from a grid, location and scale for each by the EM algorithm. NULL where a normal
-# distribution with the factor L does as well.
-fit_student <- function(x, w, L, n) {
-  z <- whitened(L, x)
-  d <- ncol(z)
-  if (n < rules$genealogies_per_dimension * d) {
-    return(NULL) # the covariance itself is too uncertain to tell tails
-  }
-  radial <- lapply(rules$student_df, function(df) radial_student(rowSums(z^2), w, d, df))
-  best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
-  # two parameters more than the normal: degrees of freedom and scale
-  if (best$log_density - log(n) / n <= -sum(w * rowSums(z^2)) / 2) {
-    return(NULL)
-  }
-  inner <- list(mean = rep(0, d), L = diag(sqrt(best$scale2), d))
-  for (i in seq_len(rules$em_steps)) {
-    inner <- student_step(z, w, inner, best$df)
-    if (is.null(inner)) {
-      return(NULL)
-    }
-  }
-  y <- whitened(inner$L, sweep(z, 2, inner$mean))
-  list(
-    mean = drop(L %*% inner$mean),
-    L = L %*% inner$L,
-    df = best$df,
-    criterion = sum(w * log_student(rowSums(y^2), d, best$df)) -
-      sum(log(diag(inner$L))) - sum(log(diag(L))) - log(n) / n
-  )
-}
-
-# The log density of a standard Student t at squared radii, but for the constant that
-# log_normal() leaves out too.
-log_student <- function(square, d, df) {
-  lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df / 2) -
-    (df + d) / 2 * log1p(square / df)
-}
-
-# The best scale for squared radii.
-radial_student <- function(square, w, d, df) {
-  scale2 <- sum(w * square) / d
-  for (i in seq_len(rules$em_steps)) {
-    scale2 <- sum(w * square * (df + d) / (df + square / scale2)) / d
-  }
-  list(
-    df = df, scale2 = scale2,
-    log_density = sum(w * log_student(square / scale2, d, df)) - d / 2 * log(scale2)
-  )
-}
-
-student_step <- function(z, w, now, df) {
-  square <- rowSums(whitened(now$L, sweep(z, 2, now$mean))^2)
-  u <- w * (df + ncol(z)) / (df + square)
-  mean <- colSums(u * z) / sum(u)
-  upper <- tryCatch(
-    chol(crossprod(sqrt(u) * sweep(z, 2, mean))),
-    error = function(e) NULL
-  )
-  if (!is.null(upper)) list(mean = mean, L = t(upper))
-}
 
 # the scale -------------------------------------------------------------------
 

@@ -153,3 +153,40 @@ test_that("rounds start from it, and leave it for a fitted reference", {
   expect_lt(abs(fit$log_z), 0.2)
   expect_s3_class(fit$reference, "smc_reference")
 })
+
+test_that("a Student t is found exactly by gradients, from draws that know little of its tails", {
+  set.seed(43)
+  find <- function(x, gradient) {
+    mean <- colMeans(x)
+    n <- nrow(x)
+    points <- list(x = sweep(x, 2, mean), g = gradient(x), w = rep(1 / n, n), mean = mean)
+    utils::getFromNamespace("exact_student", "autosmc")(points, t(chol(cov(x))), n)
+  }
+  for (d in c(1, 3, 30)) {
+    mean <- rnorm(d, 100, 10)
+    root <- matrix(rnorm(d^2), d) + diag(3, d)
+    cov <- crossprod(root)
+    precision <- solve(cov)
+    by_student <- function(df) {
+      function(x) {
+        y <- sweep(x, 2, mean)
+        -(df + d) * (y %*% precision) / (df + rowSums((y %*% precision) * y))
+      }
+    }
+    x <- sweep(matrix(rnorm(1000 * d), 1000) %*% root, 2, mean, "+")
+    for (df in c(1, 2, 4.5)) {
+      found <- find(x, by_student(df))
+      expect_equal(found$df, df, tolerance = 1e-6)
+      expect_equal(found$mean, mean, tolerance = 1e-6)
+      expect_equal(tcrossprod(found$chol), cov, tolerance = 1e-6, ignore_attr = TRUE)
+    }
+    expect_null(find(x, function(x) by_student(2)(x) + 0.01 * sin(x)))
+    expect_null(find(x[x[, 1] > mean[1], , drop = FALSE], by_student(2))) # half of one
+  }
+
+  target <- student_target(2, rnorm(20, 10), diag(seq(0.1, 10, length.out = 20)))
+  fit <- smc(target, seed = 1)
+  expect_equal(fit$reference$df, 2, tolerance = 1e-6)
+  expect_lt(abs(fit$log_z), 0.05) # its standard error is 0.002
+  expect_identical(fit$maps, "heavy tails in all directions (Student t, 2 degrees of freedom)")
+})

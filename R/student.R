@@ -1,0 +1,143 @@
+# Student t distributions, for tails that are heavy in all directions: as references that are fitted to
+# draws, and exactly, by gradients.
+
+# by draws ----------------------------------------------------------------------
+
+new_student_reference <- function(mean, chol, df) {
+  with_chol(reference_student(df, mean), chol)
+}
+
+# A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
+# from a grid, location and scale for each by the EM algorithm. NULL where a normal
+# distribution with the factor L does as well.
+fit_student <- function(x, w, L, n) {
+  z <- whitened(L, x)
+  d <- ncol(z)
+  if (n < rules$genealogies_per_dimension * d) {
+    return(NULL) # the covariance itself is too uncertain to tell tails
+  }
+  radial <- lapply(rules$student_df, function(df) radial_student(rowSums(z^2), w, d, df))
+  best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
+  # two parameters more than the normal: degrees of freedom and scale
+  if (best$log_density - log(n) / n <= -sum(w * rowSums(z^2)) / 2) {
+    return(NULL)
+  }
+  inner <- list(mean = rep(0, d), L = diag(sqrt(best$scale2), d))
+  for (i in seq_len(rules$em_steps)) {
+    inner <- student_step(z, w, inner, best$df)
+    if (is.null(inner)) {
+      return(NULL)
+    }
+  }
+  y <- whitened(inner$L, sweep(z, 2, inner$mean))
+  list(
+    mean = drop(L %*% inner$mean),
+    L = L %*% inner$L,
+    df = best$df,
+    criterion = sum(w * log_student(rowSums(y^2), d, best$df)) -
+      sum(log(diag(inner$L))) - sum(log(diag(L))) - log(n) / n
+  )
+}
+
+# The log density of a standard Student t at squared radii, but for the constant that
+# log_normal() leaves out too.
+log_student <- function(square, d, df) {
+  lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df / 2) -
+    (df + d) / 2 * log1p(square / df)
+}
+
+# The best scale for squared radii.
+radial_student <- function(square, w, d, df) {
+  scale2 <- sum(w * square) / d
+  for (i in seq_len(rules$em_steps)) {
+    scale2 <- sum(w * square * (df + d) / (df + square / scale2)) / d
+  }
+  list(
+    df = df, scale2 = scale2,
+    log_density = sum(w * log_student(square / scale2, d, df)) - d / 2 * log(scale2)
+  )
+}
+
+student_step <- function(z, w, now, df) {
+  square <- rowSums(whitened(now$L, sweep(z, 2, now$mean))^2)
+  u <- w * (df + ncol(z)) / (df + square)
+  mean <- colSums(u * z) / sum(u)
+  upper <- tryCatch(
+    chol(crossprod(sqrt(u) * sweep(z, 2, mean))),
+    error = function(e) NULL
+  )
+  if (!is.null(upper)) list(mean = mean, L = t(upper))
+}
+
+# by gradients --------------------------------------------------------------------
+
+# The Student t that the target is, by its gradients at any points; NULL where it is none. points:
+# list(x, g, w, mean); L: a factor of about their covariance. At a whitened point z, with
+# y = z - centre and c = 1 / (df + d), the gradient of a Student t is such that
+#   g = -(df + d) P y / (df + y'Py) = -(df + d) / df (1 + c y'g) P y.
+exact_student <- function(points, L, genealogies) {
+  d <- ncol(points$x)
+  if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * 2 * (1 + d)) {
+    return(NULL)
+  }
+  z <- whitened(L, points$x)
+  g <- points$g %*% L
+  bend <- student_bend(z, g, points$w)
+  df <- 1 / bend$c - d
+  if (!isTRUE(df >= least_df)) {
+    return(NULL)
+  }
+  y <- sweep(z, 2, bend$centre)
+  slopes <- regress(y * (1 + bend$c * rowSums(y * g)), g, points$w)$coefficients
+  precision <- -df / (df + d) * (slopes + t(slopes)) / 2
+  upper <- tryCatch(chol(precision), error = function(e) NULL)
+  if (is.null(upper)) {
+    return(NULL)
+  }
+  u <- tcrossprod(y, upper)
+  off <- g + (df + d) * u %*% upper / (df + rowSums(u^2))
+  left <- sum(points$w * rowSums(off^2)) / sum(points$w * rowSums(g^2))
+  # half of a Student t has its gradients too, but not its directions
+  if (isTRUE(left < rules$nothing_left) &&
+    are_standard(sqrt(d / rowSums(u^2)) * u, points$w, genealogies)) {
+    new_student_reference(
+      points$mean + drop(L %*% bend$centre), L %*% t(chol(chol2inv(upper))), df
+    )
+  }
+}
+
+# c and the centre, by least squares for the first component of the gradients, which is
+# 1 + c (z - centre)'g times a linear function of z: steps of Gauss and Newton for (c, c centre), halved
+# until they help. A few of the points are enough.
+student_bend <- function(z, g, w) {
+  d <- ncol(z)
+  rows <- unique(round(seq(1, nrow(z), length.out = rules$points_per_bend * 2 * (1 + d))))
+  w <- w[rows]
+  along <- cbind(rowSums(z * g), -g)[rows, , drop = FALSE]
+  linear <- cbind(1, z[rows, , drop = FALSE])
+  g <- g[rows, 1]
+  at <- function(theta) {
+    bent <- 1 + drop(along %*% theta)
+    fit <- regress(bent * linear, g, w)
+    list(
+      theta = theta, bent = bent, line = drop(linear %*% fit$coefficients),
+      residuals = drop(fit$residuals), left = sum(w * fit$residuals^2)
+    )
+  }
+  now <- at(c(1 / (d + rules$first_df), numeric(d)))
+  for (i in seq_len(rules$newton_steps)) {
+    step <- regress(cbind(now$line * along, now$bent * linear), now$residuals, w)$coefficients
+    for (part in 2^-(0:rules$most_newton_halvings)) {
+      tried <- at(now$theta + part * step[seq_len(1 + d)])
+      if (isTRUE(tried$left < now$left)) break
+    }
+    if (!isTRUE(tried$left < now$left)) {
+      break
+    }
+    now <- tried
+  }
+  list(c = now$theta[1], centre = now$theta[-1] / now$theta[1])
+}
+
+# Whether two references are the same but for rounding.
+are_alike <- function(one, other) isTRUE(all.equal(one, other, tolerance = sqrt(rules$nothing_left)))
