@@ -98,11 +98,13 @@ second_differences <- function(at, moved, density) {
 
 # the normal distributions -----------------------------------------------------
 
-# Points that differ by about 1 in what is given, as far as logarithms must for their exponentials
-# to be told apart, however narrow the posterior is.
-spread_out <- function(at, n) {
+# Points that differ by about 1 in the first of what is given, as far as logarithms must for their
+# exponentials to be told apart, however narrow the posterior is. They are the same in the rest of it.
+spread_out <- function(at, n, n_first = length(at$given)) {
   at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
   at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given))
+  rest <- setdiff(at$given, at$given[seq_len(n_first)])
+  at$x[, rest] <- rep(at$x[1, rest], each = n)
   at
 }
 
@@ -241,20 +243,35 @@ fit_precision <- function(at, density) {
     }
     factors <- c(factors, list(found))
   }
-  most <- max(Reduce(`*`, lapply(factors, function(factor) rowSums(factor$used))))
-  if (most > rules$most_terms) {
-    return(NULL)
+  found <- fit_terms(at, factors, lower, density)
+  if (!is.null(found)) new_precision(at, ordered, found, lower)
+}
+
+# Terms, the coefficients of each entry, and the normals that they were fitted to at last: list(terms,
+# coefficients, normals). They are found by one coordinate after the other: those that an entry is
+# made of where all later coordinates are the same, times the factors of the next. So of all
+# products few are ever tried. NULL where an entry has too many.
+fit_terms <- function(at, factors, lower, density) {
+  terms <- list(used = matrix(TRUE, nrow(factors[[1]]$used), 1))
+  for (k in seq_along(factors)) {
+    terms <- products_of(terms, factors[[k]])
+    most <- max(rowSums(terms$used))
+    if (most > rules$most_terms) {
+      return(NULL)
+    }
+    n <- max(rules$n_probes, rules$points_per_coefficient * most)
+    normals <- conditional_normals(spread_out(at, n, k), lower, density)
+    if (is.null(normals) || nrow(normals$y) <= most) {
+      return(NULL)
+    }
+    coefficients <- entries_by_terms(terms, normals)
+    terms$used <- coefficients != 0
+    needed <- colSums(terms$used) > 0
+    coefficients <- coefficients[, needed, drop = FALSE]
+    terms$used <- terms$used[, needed, drop = FALSE]
+    terms[parts_of_term] <- lapply(terms[parts_of_term], function(x) x[needed, , drop = FALSE])
   }
-  n <- max(rules$n_probes, rules$points_per_coefficient * most)
-  normals <- conditional_normals(spread_out(at, n), lower, density)
-  if (is.null(normals) || nrow(normals$y) <= most) {
-    return(NULL)
-  }
-  terms <- products_of(factors)
-  coefficients <- entries_by_terms(terms, normals)
-  needed <- colSums(coefficients != 0) > 0
-  terms <- lapply(terms[parts_of_term], function(part) t(part[needed, , drop = FALSE]))
-  new_precision(at, ordered, terms, coefficients[, needed, drop = FALSE], lower, normals)
+  list(terms = terms[parts_of_term], coefficients = coefficients, normals = normals)
 }
 
 # Entries of Q and r along the axis of coordinate k, at the same t on all axes: list(t, y), where y
@@ -340,31 +357,24 @@ simple_factors <- local({
   lapply(rbind(plain, bounded), as.matrix)
 })
 
-# Products of one factor of each coordinate, all that an entry may be made of: terms, which are
-# lists of matrices with a row a term, and a column a given coordinate; and `used`, a row an entry.
-products_of <- function(factors) {
-  n_entries <- nrow(factors[[1]]$used)
-  sets <- lapply(seq_len(n_entries), function(e) {
-    as.matrix(expand.grid(lapply(factors, function(factor) which(factor$used[e, ]))))
+# Products of terms and the factors of one more coordinate, all that an entry may be made of: matrices
+# with a row a product, and a column a coordinate; and `used`, a row an entry, a column a product.
+products_of <- function(terms, factor) {
+  each <- expand.grid(term = seq_len(ncol(terms$used)), factor = seq_len(ncol(factor$used)))
+  used <- terms$used[, each$term, drop = FALSE] & factor$used[, each$factor, drop = FALSE]
+  tried <- colSums(used) > 0
+  each <- each[tried, ]
+  products <- lapply(seq_along(parts_of_term), function(i) {
+    unname(cbind(terms[[parts_of_term[i]]][each$term, ], factor$functions[each$factor, i]))
   })
-  all <- unique(do.call(rbind, sets))
-  name <- function(rows) apply(rows, 1, paste, collapse = " ")
-  names <- name(all)
-  part <- function(i) {
-    columns <- lapply(seq_along(factors), function(k) factors[[k]]$functions[all[, k], i])
-    matrix(unlist(columns), nrow(all))
-  }
-  list(
-    powers = part(1), falls = part(2), rates = part(3),
-    used = do.call(rbind, lapply(sets, function(rows) names %in% name(rows)))
-  )
+  c(stats::setNames(products, parts_of_term), list(used = used[, tried, drop = FALSE]))
 }
 
 parts_of_term <- c("powers", "falls", "rates")
 
-# A row a point, a column a term.
+# A row a point, a column a term. t: the coordinates of the terms' columns, and perhaps later ones.
 values_of <- function(terms, t) {
-  t <- as.matrix(t)
+  t <- as.matrix(t)[, seq_len(ncol(terms$powers)), drop = FALSE]
   log_value <- tcrossprod(t, terms$powers)
   for (k in seq_len(ncol(t))) {
     falls <- which(terms$falls[, k] > 0)
@@ -402,7 +412,9 @@ entries_by_terms <- function(terms, normals) {
 }
 
 # The change of variables with these coefficients, as the core wants it; NULL where it is none.
-new_precision <- function(at, ordered, terms, coefficients, lower, normals) {
+# found: of fit_terms().
+new_precision <- function(at, ordered, found, lower) {
+  coefficients <- found$coefficients
   place <- matrix(order(ordered$order)[lower], ncol = 2)
   rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
   precision <- matrix(0, max(ordered$entries), ncol(coefficients))
@@ -415,10 +427,11 @@ new_precision <- function(at, ordered, terms, coefficients, lower, normals) {
       pull = coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE],
       least = rep(.Machine$double.xmin, length(at$others))
     ),
-    terms
+    lapply(found$terms, t)
   )
-  x <- matrix(0, nrow(normals$t), length(at$step))
-  x[, at$given] <- normals$t
+  t <- found$normals$t
+  x <- matrix(0, nrow(t), length(at$step))
+  x[, at$given] <- t
   change$least <- rules$least_pivot * apply(pivots_at(change, factors_at(change, x)), 2, min)
   if (all(is.finite(unlist(change[-1]))) && all(change$least > .Machine$double.xmin)) change
 }
