@@ -7,7 +7,11 @@ describe_maps <- function(reference, target) {
   c(
     if (is_mixture(reference)) sprintf("%d basins", length(reference$mixture$weights)),
     if (is_student_reference(reference)) {
-      sprintf("heavy tails in all directions (Student t, %s degrees of freedom)", format(reference$df))
+      degrees <- if (reference$df == 1) "degree" else "degrees"
+      sprintf(
+        "heavy tails in all directions (Student t, %s %s of freedom)",
+        format(reference$df, digits = 3), degrees
+      )
     },
     describe_dependence(reference, names),
     unlist(lapply(reference$changes, describe_change, names)),

@@ -2,10 +2,11 @@
 # of a model, and whatever else its likelihood knows linearly with normal errors. Given these
 # others, the gradient by such coordinates u is -(Q u - r), with a precision Q and a pull r that
 # depend on the others alone. So differences of gradients, at some draws, tell which coordinates are
-# such, and Q and r there, exactly. In models both are sums of terms of the given coordinates t,
-#   exp(sum_k power_k t_k) / prod_k cosh(rate_k t_k)^fall_k,
-# since scales are exponentials of these, and correlations are hyperbolic tangents or logistic
-# functions. See src/map_precision.c.
+# such, and Q and r there, exactly. In models both are sums of terms, products of a factor of each
+# given coordinate t,
+#   exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)),
+# since scales are exponentials of these, coefficients the coordinates themselves, and correlations
+# hyperbolic tangents, logistic functions or t / sqrt(1 + t^2). See src/map_precision.c.
 
 # The precision of all coordinates that are normal given others, a change of variables (see
 # spaces.R); NULL for none. points: of fit_shape(); density: of counted_density().
@@ -43,27 +44,45 @@ evenly_weighted <- function(w, n) {
 
 # which coordinates -------------------------------------------------------------
 
-# The coordinates given which the gradients by the others are linear in these. They are found one
-# after the other: that which changes least linearly, where all that are not given yet move to
-# either side. Some of the first may turn out to be needless. NULL where a gradient of the others
-# stays far from linear.
+# The coordinates given which the gradients by the others are linear in these: those by which the
+# gradient is not even linear in the same coordinate, and then one after the other that which changes
+# least linearly, where all that are not given yet move to either side. Some of these may turn out to
+# be needless. NULL where a gradient of the others stays far from linear.
 find_given <- function(at, density) {
   d <- ncol(at$x)
   bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)
   is_linear <- function(bent) !is.null(bent) && isTRUE(max(bent$share) < rules$nothing_left)
-  given <- integer(0)
-  bent <- bent_given(given)
+  given <- alone <- which(bend_alone(at, density))
+  most <- min(rules$most_given, d - 1)
+  bent <- if (length(given) <= most) bent_given(given)
   while (!is_linear(bent)) {
-    if (is.null(bent) || length(given) == min(rules$most_given, d - 1)) {
+    if (is.null(bent) || length(given) == most) {
       return(NULL)
     }
     given <- c(given, setdiff(seq_len(d), given)[which.max(bent$square)])
     bent <- bent_given(given)
   }
-  for (k in given) {
+  for (k in setdiff(given, alone)) {
     if (length(given) > 1 && is_linear(bent_given(setdiff(given, k)))) given <- setdiff(given, k)
   }
   sort(given)
+}
+
+# Whether the gradient by each coordinate is not linear where this one moves, at one of two points.
+bend_alone <- function(at, density) {
+  d <- ncol(at$x)
+  of_point <- function(row) {
+    ask <- function(sign) {
+      there <- density(at$x[rep(row, d), , drop = FALSE] + sign * diag(at$step, d))
+      ifelse(there$log_density > -Inf, diag(there$gradient), NA)
+    }
+    plus <- ask(1)
+    minus <- ask(-1)
+    bent <- (plus + minus - 2 * at$g[row, ])^2
+    bent > rules$nothing_left * ((plus - minus)^2 + at$g_rounding^2)
+  }
+  is_bent <- of_point(1) | of_point(2)
+  !is.na(is_bent) & is_bent
 }
 
 # How far the gradients by these coordinates are from linear, for random moves of all of them with
@@ -259,7 +278,8 @@ fit_terms <- function(at, factors, lower, density) {
     if (most > rules$most_terms) {
       return(NULL)
     }
-    n <- max(rules$n_probes, rules$points_per_coefficient * most)
+    least <- if (k == length(factors)) rules$n_probes else rules$n_linear_probes
+    n <- max(least, rules$points_per_coefficient * most)
     normals <- conditional_normals(spread_out(at, n, k), lower, density)
     if (is.null(normals) || nrow(normals$y) <= most) {
       return(NULL)
@@ -288,7 +308,7 @@ entries_along <- function(at, k, lower, density) {
 }
 
 # Of simple functions of a coordinate t those that make up y, of entries_along(), and which entries
-# each is a part of: list(functions, used), with rows c(power, fall, rate), and a row of `used` an
+# each is a part of: list(functions, used), with a row a function, and a row of `used` an
 # entry. Mostly each of them is in the span of the entries; where some appear in one sum alone, as
 # few as make up the rest of the span. NULL where the span has others.
 factors_of <- function(t, y) {
@@ -345,16 +365,23 @@ is_inside <- function(columns, basis) {
   all(colSums(outside^2) < rules$rounding_of_factor^2)
 }
 
-# Precisions, scales, and hyperbolic functions of correlations have whole powers of up to 2, and
-# halves where a coordinate is the logarithm of a variance. What is multiplied by correlations is a
-# bounded function, made of the same functions over powers of the hyperbolic cosine. The simplest
-# come first.
+# Of a coordinate; each a column. Precisions, scales, and hyperbolic functions of correlations have
+# whole powers of up to 2, and halves where a coordinate is the logarithm of a variance. What is
+# multiplied by correlations is a bounded function, made of the same functions over powers of the
+# hyperbolic cosine. What is multiplied by a coefficient is a polynomial, and over roots where a
+# correlation is t / sqrt(1 + t^2). The simplest come first.
 simple_factors <- local({
-  plain <- data.frame(powers = c(0, -2, -1, 1, 2, -0.5, 0.5), falls = 0, rates = 0)
-  bounded <- expand.grid(powers = -2:2, falls = 1:2, rates = c(0.5, 1))
+  functions <- function(powers = 0, degrees = 0, falls = 0, rates = 0, roots = 0) {
+    expand.grid(powers = powers, degrees = degrees, falls = falls, rates = rates, roots = roots)
+  }
+  bounded <- functions(powers = -2:2, falls = 1:2, rates = c(0.5, 1))
   bounded <- bounded[abs(bounded$powers) <= bounded$falls, ]
   bounded$powers <- bounded$powers * bounded$rates
-  lapply(rbind(plain, bounded), as.matrix)
+  lapply(rbind(
+    functions(powers = c(0, -2, -1, 1, 2, -0.5, 0.5)), bounded,
+    functions(degrees = 1:4),
+    functions(degrees = 0:1, roots = c(-1, 1, 2))
+  ), as.matrix)
 })
 
 # Products of terms and the factors of one more coordinate, all that an entry may be made of: matrices
@@ -370,20 +397,26 @@ products_of <- function(terms, factor) {
   c(stats::setNames(products, parts_of_term), list(used = used[, tried, drop = FALSE]))
 }
 
-parts_of_term <- c("powers", "falls", "rates")
+parts_of_term <- c("powers", "degrees", "falls", "rates", "roots")
 
 # A row a point, a column a term. t: the coordinates of the terms' columns, and perhaps later ones.
 values_of <- function(terms, t) {
-  t <- as.matrix(t)[, seq_len(ncol(terms$powers)), drop = FALSE]
+  t <- not_zero(as.matrix(t)[, seq_len(ncol(terms$powers)), drop = FALSE])
   log_value <- tcrossprod(t, terms$powers)
+  powers <- 1
   for (k in seq_len(ncol(t))) {
     falls <- which(terms$falls[, k] > 0)
     angle <- abs(outer(t[, k], terms$rates[falls, k]))
     log_cosh <- angle + log1p(exp(-2 * angle)) - log(2)
     log_value[, falls] <- log_value[, falls] - sweep(log_cosh, 2, terms$falls[falls, k], "*")
+    log_value <- log_value - outer(log1p(t[, k]^2), terms$roots[, k] / 2)
+    powers <- powers * outer(t[, k], terms$degrees[, k], "^")
   }
-  exp(log_value)
+  powers * exp(log_value)
 }
+
+# The slopes of a term are taken relative to it.
+not_zero <- function(t) replace(t, t == 0, .Machine$double.xmin)
 
 # Columns of length 1; 0 for those that are not finite.
 normalised <- function(columns) {
@@ -533,6 +566,9 @@ through_precision <- function(map, at) {
   change <- map
   change$order <- map$order + 1
   change$given <- setdiff(seq_len(ncol(at$z)), change$order)
+  change[parts_of_term] <- lapply(seq_along(parts_of_term), function(i) {
+    matrix(map$factors[i, , ], length(change$given))
+  })
   factors <- factors_at(change, at$z)
   d <- pivots_at(change, factors)
   z <- at$z[, change$order, drop = FALSE]
@@ -578,16 +614,23 @@ slopes_by_given <- function(change, at, x, z, by_c) {
   by_terms <- bar %*% change$precision + by_r %*% change$pull
   by_terms <- by_terms * at$terms
   vapply(seq_along(change$given), function(k) {
-    angle <- outer(x[, change$given[k]], change$rates[k, ])
-    slope <- sweep(-tanh(angle), 2, change$falls[k, ] * change$rates[k, ], "*")
-    rowSums(by_terms * sweep(slope, 2, change$powers[k, ], "+"))
+    t <- not_zero(x[, change$given[k]])
+    falls <- sweep(tanh(outer(t, change$rates[k, ])), 2, change$falls[k, ] * change$rates[k, ], "*")
+    roots <- outer(t / (1 + t^2), change$roots[k, ])
+    degrees <- outer(1 / t, change$degrees[k, ])
+    rowSums(by_terms * (sweep(degrees - falls - roots, 2, change$powers[k, ], "+")))
   }, numeric(nrow(x)))
 }
 
 # As the core has it.
 precision_map <- function(change) {
   c(
-    list(name = "precision", order = change$order - 1),
-    change[c("entries", parts_of_term, "precision", "pull", "least")]
+    list(
+      name = "precision", order = change$order - 1,
+      factors = aperm(
+        array(unlist(change[parts_of_term]), c(dim(change$powers), length(parts_of_term))), c(3, 1, 2)
+      )
+    ),
+    change[c("entries", "precision", "pull", "least")]
   )
 }

@@ -222,8 +222,9 @@ rules <- list(
   # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
   probe_step = 0.5,
   # Coordinates that may be given. Seven are, where effects of groups have three scales, three
-  # correlations, and errors with a scale.
-  most_given = 8,
+  # correlations, and errors with a scale; and twenty-two where twenty coefficients have scales of their
+  # own.
+  most_given = 24,
   # Entry of a precision, over the roots of those of the diagonal, that is rounding of a difference.
   independent = 1e-6,
   # Points along an axis, where entries are sums of up to six functions, ...
@@ -236,9 +237,9 @@ rules <- list(
   rounding_of_factor = 1e-6,
   # Part of a function that others do not make up, to be one of its own.
   collinear_factor = 1e-4,
-  # Points at which conditional precisions are fitted, at least.
+  # Points at which the last terms are fitted, at least.
   n_probes = 128,
-  # Terms that an entry may be a sum of: with three correlations they have up to a few hundred.
+  # Terms that may be tried for an entry at a time: with three correlations they are up to a hundred.
   most_terms = 512,
   # Part of a term that those before it do not make up, ...
   collinear_term = 1e-10,

@@ -7,11 +7,11 @@
  *   u = m + L^-T D^(-1/2) z,  L D L^T = Q,  Q m = r,
  * where L is lower triangular with ones on its diagonal, and D is diagonal. So
  * u has the mean m and the precision Q where z is standard normal. The entries
- * of Q and r are sums of terms of the given coordinates t,
- *   exp(sum_k power_k t_k) / prod_k cosh(rate_k t_k)^fall_k.
- * Q is sparse, and so is L where the order is a good one. What is left of a
- * diagonal entry when its turn comes is D, and no less than a bound: far from
- * where the terms were fitted Q may be no precision.
+ * of Q and r are sums of terms, products of a factor of each given coordinate
+ * t, exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)). Q is
+ * sparse, and so is L where the order is a good one. What is left of a diagonal
+ * entry when its turn comes is D, and no less than a bound: far from where the
+ * terms were fitted Q may be no precision.
  *
  * With the given coordinates first the Jacobian is triangular by blocks, and
  * its determinant is that of D^(-1/2).
@@ -19,13 +19,20 @@
 #include "map.h"
 #include "vecmath.h"
 
+#include <float.h>
 #include <string.h>
 
 /* order: the p others, counted from 0; the rest are given, in their order.
  * entries: p x p, of the lower triangle of L in that order: 0, or the number of
- * the entry, from 1. powers, falls, rates: given x terms. precision: entries x
- * terms; pull: p x terms, of r. least: p, of D. */
-enum { ORDER, ENTRIES, POWERS, FALLS, RATES, PRECISION, PULL, LEAST };
+ * the entry, from 1. factors: a `factor` for each given coordinate and term.
+ * precision: entries x terms; pull: p x terms, of r. least: p, of D. */
+enum { ORDER, ENTRIES, FACTORS, PRECISION, PULL, LEAST };
+
+typedef struct factor {
+  double power, degree, fall, rate, root;
+} factor;
+
+enum { FACTOR_SIZE = sizeof(factor) / sizeof(double) };
 
 static const double *parameter(const smc_map *map, int i) {
   return map->parameters[i].x;
@@ -38,7 +45,8 @@ static int n_others(const smc_map *map) {
 static int n_given(const smc_map *map) { return map->d - n_others(map); }
 
 static int n_terms(const smc_map *map) {
-  return (int)(map->parameters[POWERS].size / (size_t)n_given(map));
+  return (int)(map->parameters[FACTORS].size / FACTOR_SIZE /
+               (size_t)n_given(map));
 }
 
 static int n_entries(const smc_map *map) {
@@ -96,10 +104,9 @@ static bool is_valid(const smc_map *map) {
   if (p == 0 || p >= (size_t)map->d || given[ENTRIES].size != p * p ||
       given[LEAST].size != p)
     return false;
-  size_t terms = given[POWERS].size / ((size_t)map->d - p);
-  if (terms == 0 || given[POWERS].size != terms * ((size_t)map->d - p) ||
-      given[FALLS].size != given[POWERS].size ||
-      given[RATES].size != given[POWERS].size ||
+  size_t size = FACTOR_SIZE * ((size_t)map->d - p);
+  size_t terms = given[FACTORS].size / size;
+  if (terms == 0 || given[FACTORS].size != terms * size ||
       given[PULL].size != p * terms || given[PRECISION].size % terms != 0)
     return false;
   for (size_t i = 0; i < p * p; i++)
@@ -232,32 +239,46 @@ static void factorise(const smc_map *map, double *Q) {
   }
 }
 
-/* Term i: its power, fall and rate in the given coordinate k. */
-static double of_term(const smc_map *map, int what, int i, int k) {
-  return parameter(map, what)[smc_size(n_given(map), i) + (size_t)k];
+/* The factors of term i. */
+static const factor *factors_of(const smc_map *map, int i) {
+  return (const factor *)parameter(map, FACTORS) + smc_size(n_given(map), i);
 }
 
 static double log_cosh(double x) {
   return fabs(x) + log1p(exp(-2.0 * fabs(x))) - log(2.0);
 }
 
-static double term(const smc_map *map, int i, const double *z) {
+/* Given coordinate k, and never 0: slopes are taken relative to the term. */
+static double given_value(const smc_map *map, const double *z, int k) {
   const columns *at = map->work;
-  double sum = 0.0;
-  for (int k = 0; k < n_given(map); k++) {
-    double t = z[at->given[k]], fall = of_term(map, FALLS, i, k);
-    sum += of_term(map, POWERS, i, k) * t;
-    if (fall != 0.0)
-      sum -= fall * log_cosh(of_term(map, RATES, i, k) * t);
-  }
-  return exp(sum);
+  double t = z[at->given[k]];
+  return t == 0.0 ? DBL_MIN : t;
 }
 
-/* The derivative of the logarithm of term i by the given coordinate k. */
-static double term_slope(const smc_map *map, int i, int k, double t) {
-  double rate = of_term(map, RATES, i, k);
-  return of_term(map, POWERS, i, k) -
-         of_term(map, FALLS, i, k) * rate * tanh(rate * t);
+static double term(const smc_map *map, int i, const double *z) {
+  const factor *of = factors_of(map, i);
+  double sum = 0.0, powers = 1.0;
+  for (int k = 0; k < n_given(map); k++) {
+    double t = given_value(map, z, k);
+    sum += of[k].power * t;
+    if (of[k].fall != 0.0)
+      sum -= of[k].fall * log_cosh(of[k].rate * t);
+    if (of[k].root != 0.0)
+      sum -= 0.5 * of[k].root * log1p(t * t);
+    if (of[k].degree != 0.0)
+      powers *= pow(t, of[k].degree);
+  }
+  return powers * exp(sum);
+}
+
+/* The derivative of the logarithm of a factor. */
+static double factor_slope(const factor *of, double t) {
+  double slope = of->power - of->fall * of->rate * tanh(of->rate * t);
+  if (of->root != 0.0)
+    slope -= of->root * t / (1.0 + t * t);
+  if (of->degree != 0.0)
+    slope += of->degree / t;
+  return slope;
 }
 
 /* Everything but the derivatives. */
@@ -357,7 +378,8 @@ static void differentiate_terms(const smc_map *map, const point *at,
       sum += of_r[v] * at->r_bar[v];
     for (int k = 0; k < n_given(map); k++)
       grad[by->given[k]] +=
-          sum * at->terms[i] * term_slope(map, i, k, z[by->given[k]]);
+          sum * at->terms[i] *
+          factor_slope(factors_of(map, i) + k, given_value(map, z, k));
   }
 }
 
@@ -380,8 +402,7 @@ static void pull_back(const smc_map *map, int n, const double *from,
 
 const smc_map_kind smc_map_precision = {
     .name = "precision",
-    .names = {"order", "entries", "powers", "falls", "rates", "precision",
-              "pull", "least"},
+    .names = {"order", "entries", "factors", "precision", "pull", "least"},
     .is_valid = is_valid,
     .layout = layout,
     .scratch = scratch_size,

@@ -4,21 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { D = TOY_D, N = TOY_N, P = 3, TERMS = 3, ENTRIES = 6 };
-enum { ORDER_AT, ENTRIES_AT, POWERS_AT, FALLS_AT, RATES_AT, PRECISION_AT };
+enum { D = TOY_D, N = TOY_N, P = 3, TERMS = 4, ENTRIES = 6, FACTOR = 5 };
+enum { ORDER_AT, ENTRIES_AT, FACTORS_AT, PRECISION_AT };
 
 /* Coordinate 2 is given, and all others depend on each other, in this order.
  * Each term has a precision of its own, so that their sum is one. */
 static const double order[P] = {3, 0, 1};
 static const double entries[P * P] = {1, 2, 3, 0, 4, 5, 0, 0, 6};
-static const double powers[TERMS] = {0.0, -0.6, 0.4};
-static const double falls[TERMS] = {0.0, 0.0, 2.0};
-static const double rates[TERMS] = {0.0, 0.0, 0.5};
+/* power, degree, fall, rate, root */
+static const double factors[FACTOR * TERMS] = {
+    0.0, 0.0, 0.0, 0.0, 0.0, -0.6, 0.0, 0.0, 0.0, 0.0,
+    0.4, 0.0, 2.0, 0.5, 0.0, 0.0,  2.0, 0.0, 0.0, 1.0};
 static const double precision[ENTRIES * TERMS] = {
-    2.0, 0.5, -0.4, 1.5, 0.3,  1.0,  0.8, -0.2, 0.1,
-    0.9, 0.2, 0.7,  0.5, 0.25, -0.1, 0.6, 0.1,  0.4};
-static const double pull[P * TERMS] = {0.5,  -0.2, 0.0, 0.3, 0.1,
-                                       -1.0, 0.0,  0.7, 0.2};
+    2.0, 0.5,  -0.4, 1.5, 0.3, 1.0, 0.8, -0.2, 0.1, 0.9, 0.2,  0.7,
+    0.5, 0.25, -0.1, 0.6, 0.1, 0.4, 0.7, 0.1,  0.2, 0.4, -0.3, 0.9};
+static const double pull[P * TERMS] = {0.5, -0.2, 0.0, 0.3, 0.1,  -1.0,
+                                       0.0, 0.7,  0.2, 0.4, -0.5, 0.1};
 static const double no_bound[P] = {1e-3, 1e-3, 1e-3};
 
 static smc_map map_with(const double *least) {
@@ -26,9 +27,7 @@ static smc_map map_with(const double *least) {
                    .d = D,
                    .parameters = {{order, P},
                                   {entries, P * P},
-                                  {powers, TERMS},
-                                  {falls, TERMS},
-                                  {rates, TERMS},
+                                  {factors, FACTOR * TERMS},
                                   {precision, ENTRIES * TERMS},
                                   {pull, P * TERMS},
                                   {least, P}}};
@@ -44,13 +43,17 @@ static char *lay_out(smc_map *map) {
   return block;
 }
 
+static double factor_at(const double *of, double t) {
+  return exp(of[0] * t) * pow(t, of[1]) / pow(cosh(of[3] * t), of[2]) /
+         pow(1.0 + t * t, of[4] / 2.0);
+}
+
 /* The sum of terms that entry e of `size` is. */
 static double sum_of_terms(const double *coefficients, int size, int e,
                            double t) {
   double sum = 0.0;
   for (int i = 0; i < TERMS; i++)
-    sum += coefficients[e + size * i] * exp(powers[i] * t) /
-           pow(cosh(rates[i] * t), falls[i]);
+    sum += coefficients[e + size * i] * factor_at(factors + FACTOR * i, t);
   return sum;
 }
 
@@ -120,20 +123,19 @@ static void test_validity(void) {
   static const double no_fill[P * P] = {1, 2, 3, 0, 4, 0, 0, 0, 6};
   static const double no_entry[P * P] = {1, 2, 3, 0, 4, 7, 0, 0, 6};
   static const double zero[P] = {1e-3, 0.0, 1e-3};
-  smc_map bad[] = {map_but(ORDER_AT, (smc_values){twice, P}),
-                   map_but(ORDER_AT, (smc_values){beyond, P}),
-                   map_but(ORDER_AT, (smc_values){order, P - 1}),
-                   map_but(ORDER_AT, (smc_values){NULL, 0}),
-                   map_but(ENTRIES_AT, (smc_values){no_diagonal, P * P}),
-                   map_but(ENTRIES_AT, (smc_values){no_fill, P * P}),
-                   map_but(ENTRIES_AT, (smc_values){no_entry, P * P}),
-                   map_but(POWERS_AT, (smc_values){powers, TERMS - 1}),
-                   map_but(FALLS_AT, (smc_values){falls, TERMS - 1}),
-                   map_but(RATES_AT, (smc_values){rates, TERMS - 1}),
-                   map_but(PRECISION_AT, (smc_values){precision, ENTRIES}),
-                   map_but(PRECISION_AT + 1, (smc_values){pull, P}),
-                   map_but(PRECISION_AT + 2, (smc_values){zero, P})};
-  toy_check_invalid(13, bad, "a precision map is checked");
+  smc_map bad[] = {
+      map_but(ORDER_AT, (smc_values){twice, P}),
+      map_but(ORDER_AT, (smc_values){beyond, P}),
+      map_but(ORDER_AT, (smc_values){order, P - 1}),
+      map_but(ORDER_AT, (smc_values){NULL, 0}),
+      map_but(ENTRIES_AT, (smc_values){no_diagonal, P * P}),
+      map_but(ENTRIES_AT, (smc_values){no_fill, P * P}),
+      map_but(ENTRIES_AT, (smc_values){no_entry, P * P}),
+      map_but(FACTORS_AT, (smc_values){factors, FACTOR * TERMS - 1}),
+      map_but(PRECISION_AT, (smc_values){precision, ENTRIES}),
+      map_but(PRECISION_AT + 1, (smc_values){pull, P}),
+      map_but(PRECISION_AT + 2, (smc_values){zero, P})};
+  toy_check_invalid(11, bad, "a precision map is checked");
 }
 
 void test_map_precision(void) {

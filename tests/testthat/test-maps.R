@@ -48,7 +48,8 @@ normal_given <- without(shaped, "conditional")
 normal_given$changes <- list(list(
   kind = "precision", given = 2, order = c(4, 1, 3),
   entries = rbind(c(1, 0, 0), c(2, 4, 0), c(3, 5, 6)),
-  powers = t(c(0, -0.5, 0.3)), falls = t(c(0, 0, 2)), rates = t(c(0, 0, 0.5)),
+  powers = t(c(0, -0.5, 0.3)), degrees = t(c(0, 2, 0)), falls = t(c(0, 0, 2)),
+  rates = t(c(0, 0, 0.5)), roots = t(c(0, 1, 0)),
   precision = cbind(c(2, 0.5, -0.4, 1.5, 0.3, 1), c(0.8, -0.2, 0.1, 0.9, 0.2, 0.7), 0.1),
   pull = cbind(c(0.5, -0.2, 0), c(0.3, 0.1, -1), c(0, 0.7, 0.2)), least = rep(1e-3, 3)
 ))

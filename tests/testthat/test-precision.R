@@ -121,17 +121,21 @@ test_that("functions of a coordinate are told by the span of what is made of the
   set.seed(6)
   mixed <- function(...) cbind(...) %*% matrix(rnorm(12 * ...length()), ...length())
   factors <- function(y) unname(internal("factors_of")(t, y)$functions)
-  expect_equal(factors(mixed(1, exp(2 * t))), rbind(c(0, 0, 0), c(2, 0, 0)))
-  expect_equal(factors(mixed(exp(-t / 2))), rbind(c(-0.5, 0, 0)))
+  expect_equal(factors(mixed(1, exp(2 * t))), rbind(rep(0, 5), c(2, 0, 0, 0, 0)))
+  expect_equal(factors(mixed(exp(-t / 2))), rbind(c(-0.5, 0, 0, 0, 0)))
   # what multiplies effects with a correlation tanh(t)
   found <- factors(mixed(1, tanh(t), 1 / cosh(t), tanh(t)^2, tanh(t) / cosh(t)))
   expect_identical(nrow(found), 5L)
-  expect_true(all(found[-1, 3] == 1))
+  expect_true(all(found[-1, 4] == 1)) # rates
   # of a scale that is uniform between two bounds, of which 1 / scale^2 is one sum
   uniform <- factors(mixed(1, exp(t), (1 + exp(-t))^2))
-  expect_equal(uniform[order(uniform[, 1]), ], cbind(c(-2, -1, 0, 1), 0, 0))
+  expect_equal(uniform[order(uniform[, 1]), ], cbind(c(-2, -1, 0, 1), 0, 0, 0, 0))
   expect_setequal(factors(mixed((1 + exp(-t))^2))[, 1], c(-2, -1, 0))
-  expect_null(factors(mixed(1, t^3)))
+  # what multiplies a coefficient, or effects with the correlation t / sqrt(1 + t^2)
+  expect_equal(factors(mixed(1, t, t^2))[, 2], 0:2)
+  found <- factors(mixed(1, t / sqrt(1 + t^2), 1 / (1 + t^2), t / (1 + t^2)))
+  expect_equal(found[, c(2, 5)], cbind(c(0, 1, 0, 1), c(0, 1, 2, 2)))
+  expect_null(factors(mixed(1, sin(t))))
   # entries 1 and 2 on three axes, and an entry that is 0
   y <- cbind(1, exp(2 * t), 0, 2, 1 + exp(2 * t), 0, 3, exp(2 * t), 0)
   expect_identical(
