@@ -18,13 +18,18 @@ n_probe_evals <- function(course) {
 # added: two bridges are set aside for each island, and no island is added beyond that.
 island_evaluations <- function(sampler, n_steps, course, plan) {
   moves <- if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
-  bridges <- if (plan$seeks_precision) 2 else 1
-  sampler$n_particles * (1 + moves * n_steps + bridges) +
-    n_edge_trials(sampler, course) / plan$n_islands
+  run <- sampler$n_particles * (1 + moves * n_steps)
+  edges <- n_edge_trials(sampler, course) / plan$n_islands
+  if (plan$seeks_precision) {
+    return(run + 2 * sampler$n_particles + edges + rules$share_of_rays * run)
+  }
+  rays <- n_rays(sampler, plan$n_islands * run) * n_ray_evals(sampler) / plan$n_islands
+  run + sampler$n_particles + edges + rays
 }
 
-# Whether another run that tunes, with so many steps, leaves enough for the islands.
-affords_run <- function(course, sampler, plan, n_steps = nrow(course$best$steps)) {
+# Whether another run that tunes, with so many steps, leaves enough for the islands; `besides`: and so
+# many evaluations more.
+affords_run <- function(course, sampler, plan, n_steps = nrow(course$best$steps), besides = 0) {
   if (is.infinite(plan$max_evals)) {
     return(TRUE)
   }
@@ -32,7 +37,12 @@ affords_run <- function(course, sampler, plan, n_steps = nrow(course$best$steps)
   run <- rules$dearer_run * best$runs$n_target_evals *
     sampler$n_particles / best$runs$n_particles * n_steps / nrow(best$steps)
   islands <- plan$n_islands * island_evaluations(sampler, n_steps, course, plan)
-  evaluations_spent(course) + run + islands <= plan$max_evals
+  evaluations_spent(course) + run + besides + islands <= plan$max_evals
+}
+
+# The target's density for fits that ask for it, where these leave enough for a run.
+affordable_density <- function(course, sampler, plan) {
+  if (affords_run(course, sampler, plan, besides = rules$most_probe_evals)) course$density
 }
 
 # As many of the islands asked for as there are evaluations left.

@@ -159,12 +159,12 @@ final_row <- function(result, used = TRUE) {
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
   sums <- c("n_objective_evals", "n_target_evals", "n_impossible", "seconds")
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
+  asked <- c(
+    edges = n_edge_trials(result$sampler, result$course),
+    outside = n_rays(result$sampler, row$n_target_evals) * n_ray_evals(result$sampler)
+  )
   row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +
-    if ("edges" %in% result$diagnostics$name) {
-      n_edge_trials(result$sampler, result$course)
-    } else {
-      0
-    }
+    sum(asked[names(asked) %in% result$diagnostics$name])
   row
 }
 

@@ -29,7 +29,9 @@ passes <- function(sampler, path, plan, islands) {
       n_shaped <- n_shaped + 1
     }
     proposal <- if (may_go_on && !is_spoilt) {
-      reshape(result, if (n_shaped > 0) n_shaped else pass, course$density)
+      reshape(
+        result, if (n_shaped > 0) n_shaped else pass, affordable_density(course, of_best, plan)
+      )
     }
     if (is.null(proposal) && may_go_on && may_lengthen) {
       proposal <- lengthen(result, course, plan)
@@ -65,11 +67,14 @@ has_spoilt <- function(result, before) {
 
 # The islands of a sampler, and what speaks against them.
 conclude <- function(sampler, final, course = NULL) {
+  # where the verb has no further passes, the target is not asked for more than the islands
+  outside <- if (!is.null(course) && is.null(final$moments)) look_outside(sampler, final)
   list(
     sampler = sampler,
     course = course,
     final = final,
-    diagnostics = diagnose(sampler, course, final)
+    outside = outside,
+    diagnostics = diagnose(sampler, course, final, outside)
   )
 }
 
@@ -117,6 +122,7 @@ reshape <- function(result, pass, density = NULL) {
     return(NULL)
   }
   record <- as_round(result)
+  if (has_failed(result$diagnostics, "outside")) record <- with_outside(record, result$outside)
   proposal <- propose(record, shapes, density)
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)

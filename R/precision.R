@@ -249,7 +249,11 @@ colours_of <- function(pattern) {
 # these.
 fit_precision <- function(at, density) {
   ordered <- elimination(at$pattern)
-  if (sum(colSums(ordered$entries > 0)^2) > rules$most_factor_work) {
+  # for each coordinate given, points along its axis, and where its terms are fitted
+  n_points <- length(at$given) * (rules$n_along_axis * rules$n_axes + rules$n_linear_probes)
+  n_asked <- (1 + max(at$colours$colour)) * (n_points + rules$n_probes)
+  if (sum(colSums(ordered$entries > 0)^2) > rules$most_factor_work ||
+    n_asked > rules$most_probe_evals) {
     return(NULL)
   }
   lower <- which(at$pattern & lower.tri(at$pattern, diag = TRUE), arr.ind = TRUE)

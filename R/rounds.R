@@ -188,7 +188,8 @@ repeat_rounds <- function(course, sampler, path, plan) {
 
 one_round <- function(course, sampler, path, plan) {
   best <- course$best
-  proposal <- propose(best, allowed_now(course, sampler), course$density)
+  density <- affordable_density(course, sampler, plan)
+  proposal <- propose(best, allowed_now(course, sampler), density)
   sampler$reference <- if (is.null(proposal)) best$reference else proposal$reference
   if (is.null(path$adaptive_ess)) {
     keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")

@@ -239,6 +239,9 @@ rules <- list(
   collinear_factor = 1e-4,
   # Points at which the last terms are fitted, at least.
   n_probes = 128,
+  # Evaluations for that, a fifth of what a fit takes: effects of groups take 1,000 to 10,000, fifteen
+  # coefficients with a scale each 30,000.
+  most_probe_evals = 5e4,
   # Terms that may be tried for an entry at a time: with three correlations they are up to a hundred.
   most_terms = 512,
   # Part of a term that those before it do not make up, ...
@@ -356,6 +359,23 @@ rules <- list(
   n_edge_trials = 256,
   # Share of them that may be impossible. Half or twice does as well.
   largest_edge = 0.05,
+  # Rays through the draws, at most: a tenth outside is known to 0.001, ...
+  most_rays = 32,
+  # ... and at least; else none ...
+  least_rays = 8,
+  # ... that take no more than this share of the evaluations of the islands, ...
+  share_of_rays = 0.03,
+  # ... distances on each that the draws have, ...
+  n_inside = 32,
+  # ... and beyond these, each a fifth further than the last, which lead 120 times as far.
+  n_beyond = 24,
+  step_outside = 0.2,
+  # Share of the draws that are further away than what counts as inside.
+  share_outside = 1e-3,
+  # By so much log Z may rise with what is outside, and by its own error. In right fits of the suites
+  # it is 0.001.
+  most_outside = 0.01,
+  errors_outside = 3,
   # An estimate this many errors below what a normal proves is too low.
   bound_errors = 3,
   # Draws for a final bound: its error is an eleventh of the log ratios' sd.

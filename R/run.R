@@ -8,7 +8,8 @@ run_key <- function(run, index) {
 
 scout_key <- 2^31 - 1
 edge_key <- 2^31 - 2
-bridge_key <- 2^31 - 3 # and the one below, for the two halves
+bridge_key <- 2^31 - 3 # less 1 and 2 for the two halves
+rays_key <- 2^31 - 6
 
 # the run ---------------------------------------------------------------------
 

@@ -1,0 +1,79 @@
+# Rays: what they find outside of the draws, and what smc() makes of it.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+# Two normal distributions around the same centre, the wide one with a part of the evidence.
+d <- 8
+nested <- function(part, sd) {
+  function(x) {
+    square <- rowSums(x^2)
+    log_narrow <- log1p(-part) - square / 2
+    log_wide <- log(part) - square / (2 * sd^2) - d * log(sd)
+    top <- pmax(log_narrow, log_wide)
+    value <- top + log(exp(log_narrow - top) + exp(log_wide - top))
+    wide <- exp(log_wide - value)
+    structure(value - d / 2 * log(2 * pi), gradient = -x * (1 - wide + wide / sd^2))
+  }
+}
+
+# Islands from N(0, scale^2) along a path that leaves them where they are.
+islands_of <- function(target, scale = 1) {
+  sampler <- internal("new_sampler")(target, list(
+    n_particles = 1024, kernel = kernel_klmc(), reference = reference_gaussian(0, scale),
+    tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 2, progress = FALSE
+  ))
+  path <- list(lambda = (1:20) / 20, step_size = rep(0.1, 20), refresh_rate = rep(0.9, 20))
+  final <- internal("run_islands")(sampler, path, list(
+    islands = 8, precision = NULL, bridges = FALSE
+  ))
+  internal("look_outside")(sampler, final)
+}
+
+test_that("they tell how much of the evidence is outside of the draws", {
+  for (part in c(0.05, 0.3)) {
+    outside <- islands_of(target_function(nested(part, 6), d, vectorized = TRUE))
+    # the narrow one has no draw at such distances; of the wide one 0.2 % are among its draws
+    expect_lt(abs(outside$rise + log1p(-part)), errors_for(4) * outside$error + 0.005)
+    expect_lt(outside$error, 0.01)
+    # the points are of the wide one, all around, but for a few at the end of the narrow one
+    expect_equal(sum(outside$points$w), 1)
+    distance <- sqrt(rowSums(outside$points$z^2))
+    expect_true(all(distance > 4 & distance < 6 * (sqrt(d) + 4)))
+    slope <- rowSums(outside$points$g * outside$points$z) / distance^2
+    expect_gt(mean(abs(slope + 1 / 36) < 0.003), 0.6)
+  }
+})
+
+test_that("outside of draws that have seen all there is no more than its share", {
+  share <- internal("rules")$share_outside
+  for (target in list(target_gaussian(3), target_gaussian(50))) {
+    outside <- islands_of(target)
+    expect_lt(outside$rise, share + internal("rules")$most_outside / 2)
+  }
+})
+
+test_that("few evaluations are spent on them, or none", {
+  n_rays <- internal("n_rays")
+  sampler <- list(kernel = kernel_klmc())
+  each <- internal("n_ray_evals")(sampler)
+  expect_identical(n_rays(sampler, 1000), 0)
+  expect_lte(n_rays(sampler, 3e4) * each, 0.03 * 3e4)
+  expect_identical(n_rays(sampler, 1e7), internal("rules")$most_rays)
+  expect_identical(internal("n_ray_evals")(list(kernel = kernel_rwmh())), each - 1)
+})
+
+test_that("smc() goes on to what they find, and counts what they take", {
+  n_asked <- 0
+  log_density <- nested(0.1, 5)
+  counted <- function(x) {
+    n_asked <<- n_asked + nrow(x)
+    log_density(x)
+  }
+  target <- target_function(counted, d, vectorized = TRUE)
+  n_asked <- 0
+  fit <- calmly(smc(target, seed = 1))
+  expect_equal(sum(fit$runs$n_target_evals), n_asked - 1)
+  expect_gt(sum(fit$runs$run == "final"), 1)
+  # without them it is log(0.9) = -0.105, and claims an error of 0.004
+  expect_lt(abs(fit$log_z), errors_for(6) * fit$std_error)
+})
