@@ -45,9 +45,9 @@ evenly_weighted <- function(w, n) {
 # which coordinates -------------------------------------------------------------
 
 # The coordinates given which the gradients by the others are linear in these: those by which the
-# gradient is not even linear in the same coordinate, and then one after the other that which changes
-# least linearly, where all that are not given yet move to either side. Some of these may turn out to
-# be needless. NULL where a gradient of the others stays far from linear.
+# gradient is not even linear in the same coordinate, and then one after the other that which
+# changes least linearly, where all that are not given yet move to either side. Some of these may
+# turn out to be needless. NULL where a gradient of the others stays far from linear.
 find_given <- function(at, density) {
   d <- ncol(at$x)
   bent_given <- function(given) second_differences(at, setdiff(seq_len(d), given), density)
@@ -118,7 +118,7 @@ second_differences <- function(at, moved, density) {
 # the normal distributions -----------------------------------------------------
 
 # Points that differ by about 1 in the first of what is given, as far as logarithms must for their
-# exponentials to be told apart, however narrow the posterior is. They are the same in the rest of it.
+# exponentials to be told apart, however narrow the posterior is. In the rest of it they are the same.
 spread_out <- function(at, n, n_first = length(at$given)) {
   at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
   at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given))
@@ -270,10 +270,10 @@ fit_precision <- function(at, density) {
   if (!is.null(found)) new_precision(at, ordered, found, lower)
 }
 
-# Terms, the coefficients of each entry, and the normals that they were fitted to at last: list(terms,
-# coefficients, normals). They are found by one coordinate after the other: those that an entry is
-# made of where all later coordinates are the same, times the factors of the next. So of all
-# products few are ever tried. NULL where an entry has too many.
+# The terms, the coefficients of each entry, and the normals that they were fitted to in the end:
+# list(terms, coefficients, normals). They are found by one coordinate after the other: those that
+# an entry is made of where all later coordinates stay as they are, times the factors of the next.
+# So of all products few are ever tried. NULL where an entry has too many.
 fit_terms <- function(at, factors, lower, density) {
   terms <- list(used = matrix(TRUE, nrow(factors[[1]]$used), 1))
   for (k in seq_along(factors)) {
@@ -388,8 +388,9 @@ simple_factors <- local({
   ), as.matrix)
 })
 
-# Products of terms and the factors of one more coordinate, all that an entry may be made of: matrices
-# with a row a product, and a column a coordinate; and `used`, a row an entry, a column a product.
+# Products of terms and the factors of one more coordinate, all that an entry may be made of:
+# matrices with a row a product, and a column a coordinate; and `used`, a row an entry, a column a
+# product.
 products_of <- function(terms, factor) {
   each <- expand.grid(term = seq_len(ncol(terms$used)), factor = seq_len(ncol(factor$used)))
   used <- terms$used[, each$term, drop = FALSE] & factor$used[, each$factor, drop = FALSE]
@@ -632,7 +633,8 @@ precision_map <- function(change) {
     list(
       name = "precision", order = change$order - 1,
       factors = aperm(
-        array(unlist(change[parts_of_term]), c(dim(change$powers), length(parts_of_term))), c(3, 1, 2)
+        array(unlist(change[parts_of_term]), c(dim(change$powers), length(parts_of_term))),
+        c(3, 1, 2)
       )
     ),
     change[c("entries", "precision", "pull", "least")]

@@ -1,15 +1,17 @@
-# Rays: whether there is more of the target outside of where the draws are. Particles that have never
-# seen a part of it, the wide one of two distributions around the same centre say, or the ends of
-# heavy tails, agree with each other and show no sign of it. But rays through them lead there.
+# Rays: whether there is more of the target outside of where the draws are. Particles that have
+# never seen a part of it, the wide one of two distributions around the same centre say, or the ends
+# of heavy tails, agree with each other and show no sign of it. But rays through them lead there.
 
 # Rays start at the mean of the draws, in the coordinates of the reference, and pass through some of
 # them. Along a ray with the direction u the density of the distance r is in proportion to
-# f(r) = r^(d - 1) p(r u). There is a distance that hardly any draw exceeds. The evidence outside of it
-# is to that inside as the mean, over rays, of the integral of f outside to that inside, since the
-# directions of the draws are those of what is inside. Returns list(rise, error, share, points): by
-# how much the logarithm of the evidence is higher than the draws show, and its standard error; the
-# share that is outside; and a point there on each ray, list(z, g, w), with weights of sum 1. NULL
-# where the draws do not differ, or the islands take so little that even a few rays take too much.
+# f(r) = r^(d - 1) p(r u). There is a distance that hardly any draw exceeds. The evidence outside
+# of it is to that inside as the mean, over rays, of the integral of f outside to that inside, since
+# the directions of the draws are those of what is inside.
+#
+# Returns list(rise, error, share, points): by how much the logarithm of the evidence is higher than
+# the draws show, and its standard error; the share that is outside; and a point there on each ray,
+# list(z, g, w), with weights of sum 1. NULL where the draws do not differ, or the islands take so
+# little that even a few rays take too much.
 look_outside <- function(sampler, final) {
   n <- n_rays(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
   if (n == 0) {

@@ -211,13 +211,14 @@ one_round <- function(course, sampler, path, plan) {
   keep(course, record, used)
 }
 
-# A shape that was found stays. From where the user started, the first particles are too far
-# off to show what depends on what.
+# A shape that was found stays, and so do several basins, of which a normal distribution might
+# leave some behind. From where the user started, the first particles are too far off to show what
+# depends on what.
 allowed_now <- function(course, sampler) {
   reference <- course$best$reference
   if (is_given(reference, sampler)) {
     setdiff(course$allowed, shapes)
-  } else if (is_plain(reference)) {
+  } else if (is_plain(reference) && !is_mixture(reference)) {
     course$allowed
   } else {
     intersect(course$allowed, shapes)

@@ -1,5 +1,5 @@
-# Student t distributions, for tails that are heavy in all directions: as references that are fitted to
-# draws, and exactly, by gradients.
+# Student t distributions, for tails that are heavy in all directions: as references that are
+# fitted to draws, and exactly, by gradients.
 
 # by draws ----------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ exact_student <- function(points, L, genealogies) {
   g <- points$g %*% L
   bend <- student_bend(z, g, points$w)
   df <- 1 / bend$c - d
-  if (!isTRUE(df >= least_df)) {
+  if (!all(is.finite(c(df, bend$centre))) || df < least_df) {
     return(NULL)
   }
   y <- sweep(z, 2, bend$centre)
@@ -107,8 +107,8 @@ exact_student <- function(points, L, genealogies) {
 }
 
 # c and the centre, by least squares for the first component of the gradients, which is
-# 1 + c (z - centre)'g times a linear function of z: steps of Gauss and Newton for (c, c centre), halved
-# until they help. A few of the points are enough.
+# 1 + c (z - centre)'g times a linear function of z: steps of Gauss and Newton for (c, c centre),
+# halved until they help. A few of the points are enough.
 student_bend <- function(z, g, w) {
   d <- ncol(z)
   rows <- unique(round(seq(1, nrow(z), length.out = rules$points_per_bend * 2 * (1 + d))))
@@ -118,6 +118,9 @@ student_bend <- function(z, g, w) {
   g <- g[rows, 1]
   at <- function(theta) {
     bent <- 1 + drop(along %*% theta)
+    if (!all(is.finite(bent))) {
+      return(list(left = Inf))
+    }
     fit <- regress(bent * linear, g, w)
     list(
       theta = theta, bent = bent, line = drop(linear %*% fit$coefficients),
@@ -140,4 +143,6 @@ student_bend <- function(z, g, w) {
 }
 
 # Whether two references are the same but for rounding.
-are_alike <- function(one, other) isTRUE(all.equal(one, other, tolerance = sqrt(rules$nothing_left)))
+are_alike <- function(one, other) {
+  isTRUE(all.equal(one, other, tolerance = sqrt(rules$nothing_left)))
+}

@@ -182,6 +182,8 @@ test_that("a Student t is found exactly by gradients, from draws that know littl
     }
     expect_null(find(x, function(x) by_student(2)(x) + 0.01 * sin(x)))
     expect_null(find(x[x[, 1] > mean[1], , drop = FALSE], by_student(2))) # half of one
+    expect_null(find(x, function(x) 0 * x - 1))
+    expect_null(find(x, function(x) 0 * x))
   }
 
   target <- student_target(2, rnorm(20, 10), diag(seq(0.1, 10, length.out = 20)))
