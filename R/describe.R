@@ -5,7 +5,10 @@
 describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
-    if (is_mixture(reference)) sprintf("%d basins", length(reference$mixture$weights)),
+    if (is_mixture(reference)) {
+      # the last component covers all others
+      sprintf("a mixture of %d normal distributions", length(reference$mixture$weights) - 1)
+    },
     if (is_student_reference(reference)) {
       degrees <- if (reference$df == 1) "degree" else "degrees"
       sprintf(

@@ -122,7 +122,13 @@ reshape <- function(result, pass, density = NULL) {
     return(NULL)
   }
   record <- as_round(result)
-  if (has_failed(result$diagnostics, "outside")) record <- with_outside(record, result$outside)
+  if (has_failed(result$diagnostics, "outside")) {
+    nested <- fit_nested(record, result$outside)
+    if (!is.null(nested)) {
+      return(nested)
+    }
+    record <- with_outside(record, result$outside)
+  }
   proposal <- propose(record, shapes, density)
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
     return(proposal)

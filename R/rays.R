@@ -104,6 +104,29 @@ n_rays <- function(sampler, spent) {
 
 n_ray_evals <- function(sampler) rules$n_inside + rules$n_beyond + sampler$kernel$gradients
 
+# A mixture of the normal distribution of the draws and of a wider one around the same centre, for
+# the points outside. A proposal as of propose(); NULL where variables depend on each other otherwise.
+fit_nested <- function(record, outside) {
+  reference <- record$reference
+  if (!is.null(reference$conditional) || !is.null(reference$changes) || is_mixture(reference)) {
+    return(NULL)
+  }
+  narrow <- weighted_factor(record, weighty_rows(record$log_weights))
+  x <- through_maps(reference, outside$points$z)$z
+  if (is.null(narrow) || ncol(x) > rules$largest_dense) {
+    return(NULL)
+  }
+  square <- rowSums(whitened(narrow$L, sweep(x, 2, narrow$mean))^2)
+  wider <- sqrt(sum(outside$points$w * square) / ncol(x))
+  list(
+    reference = new_mixture_reference(list(
+      list(mean = narrow$mean, L = narrow$L, bound = log1p(-outside$share)),
+      list(mean = narrow$mean, L = wider * narrow$L, bound = log(outside$share))
+    )),
+    rung = "basins", gain = Inf
+  )
+}
+
 # A record of the islands, with the points outside, that a reference may be fitted to.
 with_outside <- function(record, outside) {
   points <- outside$points

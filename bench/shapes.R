@@ -185,6 +185,17 @@ shape_product_t <- function(df, d, judge) {
   )
 }
 
+# A normal distribution, and a wide one around the same centre.
+shape_contaminated <- function(part, sd, d, judge) {
+  model(
+    sprintf("contaminated_%g_%g_d%d", part, sd, d), "heavy tails", judge,
+    function() {
+      density_target(normal_mixture_density(matrix(0, 2, d), c(1, sd), c(1 - part, part)), d)
+    },
+    zero, normalised, d
+  )
+}
+
 # modes ------------------------------------------------------------------------
 
 shape_modes <- function(name, judge, means, sd = 1, weights = 1) {
@@ -633,6 +644,9 @@ shapes <- list(
   shape_t(3, 2, judge),
   shape_product_t(3, 5, choose),
   shape_product_t(2, 10, judge),
+  shape_contaminated(0.1, 5, 8, choose),
+  shape_contaminated(0.05, 10, 3, judge),
+  shape_contaminated(0.2, 4, 20, judge),
 
   shape_modes("two_6_apart", choose, rbind(c(-3, 0), c(3, 0))),
   shape_modes("two_10_apart", judge, rbind(c(-5, 0, 0), c(5, 0, 0))),

@@ -82,6 +82,14 @@ test_that("tails, basins and bounds have their words", {
     describe(reference_student(3), target),
     "heavy tails in all directions (Student t, 3 degrees of freedom)"
   )
+  expect_identical(
+    describe(reference_student(1), target),
+    "heavy tails in all directions (Student t, 1 degree of freedom)"
+  )
+  two <- lapply(c(-5, 5), function(x) list(mean = c(x, 0), L = diag(2), bound = 0))
+  expect_identical(
+    describe(internal("new_mixture_reference")(two), target), "a mixture of 2 normal distributions"
+  )
   reference <- reference_gaussian()
   reference$tails <- list(location = c(0, 0), scale = c(1, 1), skew = c(0.2, 0), tail = c(0.5, 0.8))
   expect_identical(

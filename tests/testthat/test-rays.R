@@ -77,3 +77,30 @@ test_that("smc() goes on to what they find, and counts what they take", {
   # without them it is log(0.9) = -0.105, and claims an error of 0.004
   expect_lt(abs(fit$log_z), errors_for(6) * fit$std_error)
 })
+
+test_that("the next reference has what is outside, in a mixture or as heavier tails", {
+  outside <- list(share = 0.1, points = list(
+    z = rbind(diag(20, d), diag(-20, d)), w = rep(1 / (2 * d), 2 * d), g = matrix(0, 2 * d, d)
+  ))
+  set.seed(5)
+  z <- matrix(rnorm(400 * d), 400)
+  record <- list(
+    reference = reference_gaussian(3, 2), particles = 3 + 2 * z, coordinates = z, gradients = -z,
+    log_weights = rep(-log(400), 400), origins = 1:400
+  )
+  mixture <- internal("without_cover")(internal("fit_nested")(record, outside)$reference$mixture)
+  sizes <- vapply(1:2, function(k) det(internal("component")(mixture, k)$L)^(1 / d), 0)
+  # points 20 away in each of d directions have the scale 20 / sqrt(d); the narrow one is inflated
+  expect_equal(sizes[2] / sizes[1], 20 / sqrt(d), tolerance = 0.1)
+  record$reference$conditional <- list(kind = "linear")
+  expect_null(internal("fit_nested")(record, outside))
+
+  record$reference$conditional <- NULL
+  more <- internal("with_outside")(record, outside)
+  expect_equal(nrow(more$particles), 400 + 2 * d)
+  expect_equal(sum(exp(more$log_weights)), 1)
+  expect_equal(sum(exp(more$log_weights[-(1:400)])), 0.1)
+  expect_equal(more$particles[401, ], 3 + 2 * outside$points$z[1, ])
+  expect_identical(anyDuplicated(more$origins), 0L)
+  expect_gt(internal("fit_shape")(more)$gain, 0.5)
+})

@@ -423,6 +423,10 @@ test_that("no shape follows the given reference, and nothing but shapes follows 
   expect_identical(allowed(normal), all)
   expect_identical(allowed(reference_student(3)), c("shape", "basins"))
   expect_identical(allowed(shaped), c("shape", "basins"))
+  mixture <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
+    list(mean = c(x, 0), L = diag(2), bound = 0)
+  }))
+  expect_identical(allowed(mixture), c("shape", "basins"))
   # what was rejected stays so
   expect_identical(allowed(shaped, "normal"), character())
   expect_null(allowed(normal, NULL))
