@@ -3,7 +3,7 @@
 
 # A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
 # passed. NULL where none applies.
-diagnose <- function(sampler, course, final, outside = NULL) {
+diagnose <- function(sampler, course, final, rays = NULL) {
   by_smc <- final$estimates[1, ]
   has_draws <- is.null(final$moments)
   rows <- c(
@@ -14,7 +14,7 @@ diagnose <- function(sampler, course, final, outside = NULL) {
     if (has_draws) diagnose_worth(course, final),
     if (has_draws) diagnose_edges(sampler, course, final),
     if (has_draws) diagnose_proper(course$scout, final),
-    diagnose_outside(outside, headline(final$estimates)),
+    diagnose_rays(rays, headline(final$estimates)),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
     diagnose_passes(course$estimate, headline(final$estimates))
@@ -228,17 +228,17 @@ n_edge_trials <- function(sampler, course) {
   if (is.null(course) || sampler$kernel$adjusted) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
-# Whether rays through the draws lead to more of the target; see look_outside().
-diagnose_outside <- function(outside, estimate) {
-  if (is.null(outside)) {
+# Whether rays through the draws lead to more of the target; see look_along_rays().
+diagnose_rays <- function(rays, estimate) {
+  if (is.null(rays)) {
     return()
   }
   own <- if (is.na(estimate$std_error)) 0 else estimate$std_error
   list(diagnostic(
-    "outside", outside$rise, max(rules$most_outside, own) + rules$errors_outside * outside$error,
+    "rays", rays$rise, max(rules$most_of_rays, own) + rules$errors_of_rays * rays$error,
     sprintf(
       "Rays through the draws lead to more of the target, which raises the estimate by %s.",
-      format(outside$rise, digits = 2)
+      format(rays$rise, digits = 2)
     )
   ))
 }

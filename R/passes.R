@@ -68,13 +68,13 @@ has_spoilt <- function(result, before) {
 # The islands of a sampler, and what speaks against them.
 conclude <- function(sampler, final, course = NULL) {
   # where the verb has no further passes, the target is not asked for more than the islands
-  outside <- if (!is.null(course) && is.null(final$moments)) look_outside(sampler, final)
+  rays <- if (!is.null(course) && is.null(final$moments)) look_along_rays(sampler, final)
   list(
     sampler = sampler,
     course = course,
     final = final,
-    outside = outside,
-    diagnostics = diagnose(sampler, course, final, outside)
+    rays = rays,
+    diagnostics = diagnose(sampler, course, final, rays)
   )
 }
 
@@ -122,12 +122,12 @@ reshape <- function(result, pass, density = NULL) {
     return(NULL)
   }
   record <- as_round(result)
-  if (has_failed(result$diagnostics, "outside")) {
-    nested <- fit_nested(record, result$outside)
+  if (has_failed(result$diagnostics, "rays")) {
+    nested <- fit_nested(record, result$rays)
     if (!is.null(nested)) {
       return(nested)
     }
-    record <- with_outside(record, result$outside)
+    record <- with_found(record, result$rays)
   }
   proposal <- propose(record, shapes, density)
   if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {

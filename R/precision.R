@@ -327,6 +327,7 @@ factors_of <- function(t, y) {
     return(NULL)
   }
   parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = rules$collinear_term), y)
+  parts[is.na(parts)] <- 0 # of functions that others make up
   parts <- array(abs(parts), c(length(chosen), ncol(y) / rules$n_axes, rules$n_axes))
   list(
     functions = do.call(cbind, simple_factors)[chosen, , drop = FALSE],
@@ -352,7 +353,7 @@ functions_in <- function(span, values) {
 # The first two or three columns that make up a span together with the chosen ones; none where
 # there are none.
 functions_beside <- function(chosen, span, values) {
-  others <- setdiff(seq_len(ncol(values)), chosen)
+  others <- setdiff(which(colSums(values^2) > 0), chosen)
   for (size in 2:3) {
     for (more in utils::combn(others, size, simplify = FALSE)) {
       basis <- qr.Q(qr(values[, c(chosen, more)], tol = rules$collinear_term))
@@ -397,7 +398,8 @@ products_of <- function(terms, factor) {
   tried <- colSums(used) > 0
   each <- each[tried, ]
   products <- lapply(seq_along(parts_of_term), function(i) {
-    unname(cbind(terms[[parts_of_term[i]]][each$term, ], factor$functions[each$factor, i]))
+    before <- terms[[parts_of_term[i]]][each$term, , drop = FALSE]
+    unname(cbind(before, factor$functions[each$factor, i]))
   })
   c(stats::setNames(products, parts_of_term), list(used = used[, tried, drop = FALSE]))
 }

@@ -1,87 +1,114 @@
-# Rays: whether there is more of the target outside of where the draws are. Particles that have
-# never seen a part of it, the wide one of two distributions around the same centre say, or the ends
-# of heavy tails, agree with each other and show no sign of it. But rays through them lead there.
+# Rays: whether there is more of the target further out than the draws are, or further in. Particles
+# that have never seen a part of it, one of two distributions around the same centre say, a narrow
+# and a wide one, or the ends of heavy tails, agree with each other and show no sign of it. But rays
+# through them lead there.
 
 # Rays start at the mean of the draws, in the coordinates of the reference, and pass through some of
 # them. Along a ray with the direction u the density of the distance r is in proportion to
-# f(r) = r^(d - 1) p(r u). There is a distance that hardly any draw exceeds. The evidence outside
-# of it is to that inside as the mean, over rays, of the integral of f outside to that inside, since
-# the directions of the draws are those of what is inside.
+# f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that before R as the mean, over
+# rays through draws before R, of the integral of f beyond R to that before, since the directions of
+# these draws are those of what is there; and the other way round. A few R are tried.
 #
-# Returns list(rise, error, share, points): by how much the logarithm of the evidence is higher than
-# the draws show, and its standard error; the share that is outside; and a point there on each ray,
-# list(z, g, w), with weights of sum 1. NULL where the draws do not differ, or the islands take so
-# little that even a few rays take too much.
-look_outside <- function(sampler, final) {
+# Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
+# by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
+# point on the other side on each ray, list(z, g, w), with weights of sum 1; and which draws are on
+# this side. NULL where the draws do not differ, or the islands take so little that even a few rays
+# take too much.
+look_along_rays <- function(sampler, final) {
   n <- n_rays(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
   if (n == 0) {
     return(NULL)
   }
-  weighty <- weighty_rows(final$log_weights)
-  z <- final$coordinates[weighty$rows, , drop = FALSE]
-  centre <- colSums(weighty$w * z)
-  distance <- sqrt(rowSums(sweep(z, 2, centre)^2))
-  ends <- ends_of(distance, weighty$w)
-  if (!isTRUE(ends[2] > ends[1])) {
+  draws <- distances_of(final)
+  if (length(draws$ends) == 1) {
     return(NULL)
   }
   with_seed(seed_of_run(sampler$seed, rays_key), {
-    rays <- evenly_weighted(weighty$w, n)
-    rays <- list(
-      u = sweep(z[rays, , drop = FALSE], 2, centre) / distance[rays], centre = centre,
-      distance = distance[rays], log_target = final$log_target[weighty$rows][rays]
+    rays <- density_along(draws, evenly_weighted(draws$w, n), sampler, final)
+    found <- c(
+      lapply(draws$ends, on_other_side, rays = rays, draws = draws, outward = TRUE),
+      lapply(draws$ends, on_other_side, rays = rays, draws = draws, outward = FALSE)
     )
-    found <- integrals_along(rays, distances_along(ends), sampler, final)
-    gradient <- if (sampler$kernel$gradients) ask_on_rays(sampler, final, found$z, TRUE)$gradient
+    proof <- vapply(found, function(one) one$rise - rules$errors_of_rays * one$error, 0)
+    found <- found[[which.max(proof)]]
+    found$points <- points_there(found, rays)
   })
-  ratio <- found$outside / found$inside
-  list(
-    rise = log1p(mean(ratio)),
-    error = stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio)),
-    share = mean(ratio) / (1 + mean(ratio)),
-    points = list(z = found$z, g = gradient, w = ratio / sum(ratio))
-  )
+  if (sampler$kernel$gradients) {
+    found$points$g <- ask_on_rays(sampler, final, found$points$z, TRUE)$gradient
+  }
+  found
 }
 
-# Distances that only few draws are closer than, and that only few exceed.
-ends_of <- function(distance, w) {
+# The distances of all draws from their mean, and those that some draws are before.
+distances_of <- function(final) {
+  w <- exp(normalise_log(final$log_weights))
+  z <- sweep(final$coordinates, 2, colSums(w * final$coordinates))
+  distance <- sqrt(rowSums(z^2))
+  shares <- c(rules$shares_of_ends, rev(1 - rules$shares_of_ends))
   ranked <- order(distance)
-  distance[ranked][1 + findInterval(c(1, -1) * rules$share_outside + c(0, 1), cumsum(w[ranked]))]
-}
-
-# A sum over distances that grow by a factor, from half of the first end to far beyond the second:
-# list(log_r, log_step, is_outside).
-distances_along <- function(ends) {
-  steps <- c(log(2 * ends[2] / ends[1]) / rules$n_inside, rules$step_outside)
-  at <- function(step, n) log(ends[2]) + step * (seq_len(n) - 0.5)
-  is_outside <- rep(c(FALSE, TRUE), c(rules$n_inside, rules$n_beyond))
   list(
-    log_r = c(at(-steps[1], rules$n_inside), at(steps[2], rules$n_beyond)),
-    log_step = log(steps[1 + is_outside]), is_outside = is_outside
+    z = z, w = w, distance = distance, n = n_independent(w, final$origins),
+    centre = final$coordinates[1, ] - z[1, ],
+    ends = unique(distance[ranked][1 + findInterval(shares, cumsum(w[ranked]))])
   )
 }
 
-# The integrals of f along rays, but for a factor, list(inside, outside, z): with a point z outside
-# from each. The distances of each ray begin at random, so that a narrow part between two of them is
-# not missed by all; the draw itself is one of what is inside.
-integrals_along <- function(rays, along, sampler, final) {
-  n <- length(rays$distance)
-  d <- ncol(rays$u)
-  step <- rep(along$log_step, each = n)
-  log_r <- rep(along$log_r, each = n) + exp(step) * stats::runif(n, -0.5, 0.5)
-  u <- rays$u[rep(seq_len(n), length(along$log_r)), , drop = FALSE]
-  points <- sweep(exp(log_r) * u, 2, rays$centre, "+")
-  log_f <- matrix(ask_on_rays(sampler, final, points)$log_density + d * log_r + step, n)
-  own <- rays$log_target + d * log(rays$distance) + along$log_step[1]
-  highest <- pmax(apply(log_f, 1, max), own)
-  f <- exp(log_f - highest)
-  outside <- f[, along$is_outside, drop = FALSE]
-  until <- t(apply(outside, 1, cumsum))
-  chosen <- pmin(1 + rowSums(until < stats::runif(n) * rowSums(outside)), ncol(outside))
+# f along the rays through some of the draws, but for a factor, at distances that grow by a factor,
+# from far before the first end to far beyond the last: list(f, log_r, distance, z), with a row of f
+# and log_r a ray, and the points z of the first column, the second, and so on. The distances on each
+# ray begin at random, so that a narrow part between two of them is not missed by all; the draw
+# itself is one of them, too.
+density_along <- function(draws, chosen, sampler, final) {
+  n <- length(chosen)
+  d <- ncol(draws$z)
+  last <- max(draws$ends)
+  between <- log(last / draws$ends[1])
+  step <- rep(
+    c(rules$step_of_rays, between / rules$n_between, rules$step_of_rays),
+    c(rules$n_before, rules$n_between, rules$n_beyond)
+  )
+  at <- cumsum(step) - step / 2 - rules$n_before * rules$step_of_rays - between + log(last)
+  log_r <- outer(stats::runif(n, -0.5, 0.5), step) + rep(at, each = n)
+  u <- draws$z[chosen, , drop = FALSE] / draws$distance[chosen]
+  z <- exp(c(log_r)) * u[rep(seq_len(n), length(step)), , drop = FALSE]
+  z <- sweep(z, 2, draws$centre, "+")
+  log_step <- rep(log(step), each = n)
+  log_f <- matrix(ask_on_rays(sampler, final, z)$log_density, n) + d * log_r + log_step
+  own <- final$log_target[chosen] + d * log(draws$distance[chosen]) + log(min(step))
+  nearest <- max.col(-abs(log_r - log(draws$distance[chosen])))
+  cell <- cbind(seq_len(n), nearest)
+  log_f[cell] <- pmax(log_f[cell], own)
   list(
-    inside = pmax(rowSums(f[, !along$is_outside, drop = FALSE]), exp(own - highest)),
-    outside = rowSums(outside),
-    z = points[seq_len(n) + n * (which(along$is_outside)[chosen] - 1), , drop = FALSE]
+    f = exp(log_f - apply(log_f, 1, max)), log_r = log_r, distance = draws$distance[chosen], z = z
+  )
+}
+
+# What is beyond a distance, or before it, by the rays and by the draws: list(rise, error, is_here,
+# rows, f, ratio), of the rays through draws on this side of it, with the density on the other.
+on_other_side <- function(end, rays, draws, outward) {
+  rows <- which((rays$distance < end) == outward)
+  is_there <- (rays$log_r[rows, , drop = FALSE] > log(end)) == outward
+  f <- rays$f[rows, , drop = FALSE]
+  ratio <- rowSums(f * is_there) / rowSums(f * !is_there)
+  is_here <- (draws$distance < end) == outward
+  share <- sum(draws$w[!is_here])
+  error <- c(
+    stats::sd(ratio) / sqrt(length(rows)) / (1 + mean(ratio)), sqrt(share / (1 - share) / draws$n)
+  )
+  list(
+    rise = log1p(mean(ratio)) + log1p(-share), error = sqrt(sum(error^2)),
+    is_here = is_here, rows = rows, ratio = ratio, f = f * is_there
+  )
+}
+
+# A point on each of these rays, where the density is high.
+points_there <- function(found, rays) {
+  until <- t(apply(found$f, 1, cumsum))
+  target <- stats::runif(nrow(until)) * until[, ncol(until)]
+  column <- pmin(1 + rowSums(until <= target), ncol(until))
+  list(
+    z = rays$z[found$rows + nrow(rays$f) * (column - 1), , drop = FALSE],
+    w = found$ratio / sum(found$ratio)
   )
 }
 
@@ -102,38 +129,43 @@ n_rays <- function(sampler, spent) {
   if (n < rules$least_rays) 0 else n
 }
 
-n_ray_evals <- function(sampler) rules$n_inside + rules$n_beyond + sampler$kernel$gradients
+n_ray_evals <- function(sampler) {
+  rules$n_before + rules$n_between + rules$n_beyond + sampler$kernel$gradients
+}
 
-# A mixture of the normal distribution of the draws and of a wider one around the same centre, for
-# the points outside. A proposal as of propose(); NULL where variables depend on each other otherwise.
-fit_nested <- function(record, outside) {
+# A mixture of the normal distribution of the draws on this side and of a wider or narrower one
+# around the same centre, for the points on the other. A proposal as of propose(); NULL where
+# variables depend on each other otherwise.
+fit_nested <- function(record, found) {
   reference <- record$reference
   if (!is.null(reference$conditional) || !is.null(reference$changes) || is_mixture(reference)) {
     return(NULL)
   }
-  narrow <- weighted_factor(record, weighty_rows(record$log_weights))
-  x <- through_maps(reference, outside$points$z)$z
-  if (is.null(narrow) || ncol(x) > rules$largest_dense) {
+  here <- list(rows = which(found$is_here), w = exp(record$log_weights[found$is_here]))
+  here$w <- here$w / sum(here$w)
+  normal <- weighted_factor(record, here)
+  x <- through_maps(reference, found$points$z)$z
+  if (is.null(normal) || ncol(x) > rules$largest_dense) {
     return(NULL)
   }
-  square <- rowSums(whitened(narrow$L, sweep(x, 2, narrow$mean))^2)
-  wider <- sqrt(sum(outside$points$w * square) / ncol(x))
+  square <- rowSums(whitened(normal$L, sweep(x, 2, normal$mean))^2)
+  scale <- sqrt(sum(found$points$w * square) / ncol(x))
   list(
     reference = new_mixture_reference(list(
-      list(mean = narrow$mean, L = narrow$L, bound = log1p(-outside$share)),
-      list(mean = narrow$mean, L = wider * narrow$L, bound = log(outside$share))
+      list(mean = normal$mean, L = normal$L, bound = -found$rise),
+      list(mean = normal$mean, L = scale * normal$L, bound = log(-expm1(-found$rise)))
     )),
     rung = "basins", gain = Inf
   )
 }
 
-# A record of the islands, with the points outside, that a reference may be fitted to.
-with_outside <- function(record, outside) {
-  points <- outside$points
+# A record of the islands, with the points that rays have found, that a reference may be fitted to.
+with_found <- function(record, found) {
+  points <- found$points
   x <- through_maps(record$reference, points$z)$z
   add <- function(name, more) if (!is.null(record[[name]])) rbind(record[[name]], more)
   log_w <- normalise_log(record$log_weights)
-  record$log_weights <- c(log_w + log1p(-outside$share), log(outside$share * points$w))
+  record$log_weights <- c(log_w - found$rise, log(-expm1(-found$rise) * points$w))
   record$origins <- c(record$origins, max(record$origins) + seq_along(points$w))
   record$particles <- add("particles", x)
   record$unconstrained <- add("unconstrained", x)

@@ -365,17 +365,20 @@ rules <- list(
   least_rays = 8,
   # ... that take no more than this share of the evaluations of the islands, ...
   share_of_rays = 0.03,
-  # ... distances on each that the draws have, ...
-  n_inside = 32,
-  # ... and beyond these, each a fifth further than the last, which lead 120 times as far.
-  n_beyond = 24,
-  step_outside = 0.2,
-  # Share of the draws that are further away than what counts as inside.
-  share_outside = 1e-3,
-  # By so much log Z may rise with what is outside, and by its own error. In right fits of the suites
+  # ... distances on each between the nearest and the furthest draws, ...
+  n_between = 28,
+  # ... before and beyond these, each a fifth nearer or further than the last, which lead to a tenth
+  # and to 80 times the distance.
+  n_before = 11,
+  n_beyond = 22,
+  step_of_rays = 0.2,
+  # Shares of the draws that are on the other side of a distance. Of a part that has been seen, but by
+  # too few draws, the largest tells most.
+  shares_of_ends = c(0.001, 0.01, 0.1),
+  # By so much log Z may rise with what rays find, and by its own error. In right fits of the suites
   # it is 0.001.
-  most_outside = 0.01,
-  errors_outside = 3,
+  most_of_rays = 0.01,
+  errors_of_rays = 3,
   # An estimate this many errors below what a normal proves is too low.
   bound_errors = 3,
   # Draws for a final bound: its error is an eleventh of the log ratios' sd.

@@ -128,7 +128,7 @@
 #'   reference was rejected.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
 #'   `log_z` and the three after it are SMC's in all rows; `n_target_evals` of the `"final"`
-#'   row has the evaluations of the bridge and of the diagnostics `edges` and `outside` too.
+#'   row has the evaluations of the bridge and of the diagnostics `edges` and `rays` too.
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
 #'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"`,
 #'   `"shape"` and `"basins"` from a fit, and `"longer"` from the pass before, with more steps.
@@ -278,7 +278,7 @@
 #'   | `worth` | share of the draws that are independent, by their ancestors (where the error is above 0.02) | 0.05 | more particles, another form of the model |
 #'   | `edges` | share of points beside the draws where the density is zero | 0.05 | `lower` and `upper`, or `kernel_mala()` |
 #'   | `proper` | decimal logarithm of the width that the scout found | 12 | a prior that is proper |
-#'   | `outside` | rise of `log_z` by what rays through the draws find beyond them | 3 errors above 0.01, or above the error of `log_z` | more particles, a wide reference |
+#'   | `rays` | rise of `log_z` by what rays through the draws find further out, or in | 3 errors above 0.01, or above the error of `log_z` | more particles, a wide reference with `scout = FALSE` |
 #'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles |
 #'   | `basins` | evidence of basins that hold too few draws | 0.02 | more particles, a wide reference |
 #'   | `estimates` | the estimate of SMC with that of the bridge, in errors of the difference | 4 | more particles |
@@ -329,7 +329,7 @@
 #'   number of draws the bridge and the other diagnostics are made from these: the fewer there
 #'   are, the larger is the error of the bridge. With moments there is no bridge, which may
 #'   well have had the smaller error, and no diagnostic of the draws (`mean_gradient`,
-#'   `stein`, `width`, `edges`, `proper`, `outside`, `basins`). [coef()], [vcov()], and the means, standard
+#'   `stein`, `width`, `edges`, `proper`, `rays`, `basins`). [coef()], [vcov()], and the means, standard
 #'   deviations and Monte Carlo errors of [summary()] are those of all draws; there are no
 #'   quantiles, and what needs draws is an error.
 #' @section Parallel runs: Under a plan of the package future, such as

@@ -591,7 +591,6 @@ shapes <- list(
   shape_place(0, 0.001, 30, judge),
   shape_place(3, 0.03, 30, choose),
   shape_place(5, 0.01, 3, judge),
-
   shape_condition(1e2, 20, FALSE, choose),
   shape_condition(1e4, 50, FALSE, judge),
   shape_condition(1e6, 20, FALSE, choose),
@@ -604,12 +603,10 @@ shapes <- list(
   shape_ar(0.9, 50, judge),
   shape_ar(0.99, 50, choose),
   shape_ar(0.99, 100, judge),
-
   shape_dimension("half_d200", rep(0.5, 200), rep(1, 200), choose),
   shape_dimension("half_d500", rep(0.5, 500), rep(1, 500), judge),
   shape_dimension("scales_d100", rep(0, 100), 10^seq(-1, 1, length.out = 100), choose),
   shape_dimension("scales_d200", rep(0, 200), 10^seq(-2, 0, length.out = 200), judge),
-
   shape_regression("regression_raw_d4", choose, 1, 40, c(80, 3, -5, 10), 0, 8, 100),
   shape_regression("regression_raw_d5", judge, 2, 50, c(150, 10, -20, 5, 0), 0, 20, 100),
   shape_regression("regression_rho99_d20", choose, 3, 100, rep(1, 20), 0.99, 1, 2),
@@ -621,7 +618,6 @@ shapes <- list(
   shape_regression(
     "regression_sigma_d4", judge, 6, 30, c(-40, 6, 2), 0, 4, 50, half_cauchy_log(5)
   ),
-
   shape_banana(1, 1, 2, choose),
   shape_banana(0.03, 10, 2, judge),
   shape_banana(0.1, 10, 2, choose),
@@ -635,7 +631,6 @@ shapes <- list(
   shape_ring(5, 0.3, 2, choose),
   shape_ring(8, 0.5, 5, judge),
   shape_ring(6, 0.4, 3, choose),
-
   shape_t(1, 1, choose),
   shape_t(1, 5, judge),
   shape_t(2, 5, choose),
@@ -647,7 +642,6 @@ shapes <- list(
   shape_contaminated(0.1, 5, 8, choose),
   shape_contaminated(0.05, 10, 3, judge),
   shape_contaminated(0.2, 4, 20, judge),
-
   shape_modes("two_6_apart", choose, rbind(c(-3, 0), c(3, 0))),
   shape_modes("two_10_apart", judge, rbind(c(-5, 0, 0), c(5, 0, 0))),
   shape_modes("two_20_apart", choose, rbind(c(-10, 0), c(10, 0))),
@@ -664,12 +658,10 @@ shapes <- list(
   shape_labels("labels_3", judge, 12, 60, c(-5, 0, 4)),
   shape_labels("labels_3_close", choose, 13, 90, c(-4, 0, 4)),
   shape_labels("labels_2_raw", judge, 14, 30, c(1, 7)),
-
   shape_log_gamma(2, 5, choose),
   shape_log_gamma(0.5, 10, judge),
   shape_skew_normal(5, 4, judge),
   shape_gumbel(2, 3, 3, choose),
-
   shape_gamma_poisson(21, 5, 2, 1, 3, choose),
   shape_gamma_poisson(22, 10, 1.5, 0.5, 1, judge),
   shape_beta_binomial(23, 10, 2, 3, 12, choose),
@@ -684,7 +676,6 @@ shapes <- list(
   shape_exponential(2, 5, "edged", judge),
   shape_half_normal(1, 3, "edged", choose),
   shape_cube(1, 2, "edged", judge),
-
   shape_schools(normal_log(1, 1), TRUE, choose),
   shape_schools(half_cauchy_log(5), TRUE, judge),
   shape_schools(normal_log(1, 1), FALSE, choose),
@@ -697,7 +688,6 @@ shapes <- list(
   shape_logit_intercepts(36, 12, 6, judge),
   shape_horseshoe(37, 20, c(0, 2, 0), 1, TRUE, judge),
   shape_horseshoe(38, 25, c(0, 0, 1.5), 0.5, FALSE, choose),
-
   shape_gp_latent(41, 50, 10, 0.5, judge),
   shape_gp_latent(42, 40, 5, 0.3, choose),
   shape_gp_scales(43, 30, 6, FALSE, choose),

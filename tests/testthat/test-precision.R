@@ -91,6 +91,23 @@ test_that("points that are standardised come back through the map, and their gra
   expect_equal(back$g, points$g)
 })
 
+test_that("a single term of several coordinates is found", {
+  log_scale <- function(x) {
+    log_q <- 2 * x[, 1] - x[, 2]
+    square <- exp(log_q) * rowSums(x[, 3:4]^2)
+    value <- -rowSums(x[, 1:2]^2) / 2 + log_q - square / 2
+    slope <- 1 - square / 2
+    structure(value, gradient = cbind(
+      2 * slope - x[, 1], -slope - x[, 2], -exp(log_q) * x[, 3:4]
+    ))
+  }
+  found <- internal("find_precision")(points_at(x[, 1:4], log_scale), density_of(log_scale))
+  expect_identical(found$given, 1:2)
+  expect_equal(found$powers, cbind(c(2, -1)))
+  far <- points_at(x[, 1:4] + 1, log_scale)
+  expect_identical(internal("space_of")(far, list(found))$exact, found$order)
+})
+
 test_that("nothing is found where nothing is normal given what is found", {
   with_gradient <- function(value, gradient) structure(value, gradient = gradient)
   normal <- function(x) with_gradient(-rowSums(x^2) / 2, -x)
@@ -135,6 +152,9 @@ test_that("functions of a coordinate are told by the span of what is made of the
   expect_equal(factors(mixed(1, t, t^2))[, 2], 0:2)
   found <- factors(mixed(1, t / sqrt(1 + t^2), 1 / (1 + t^2), t / (1 + t^2)))
   expect_equal(found[, c(2, 5)], cbind(c(0, 1, 0, 1), c(0, 1, 2, 2)))
+  # far from 0, where exponentials are out of the range of numbers
+  far <- internal("factors_of")(t + 700, cbind(1, t, t^2) %*% matrix(rnorm(12), 3))
+  expect_false(anyNA(far$used))
   expect_null(factors(mixed(1, sin(t))))
   # entries 1 and 2 on three axes, and an entry that is 0
   y <- cbind(1, exp(2 * t), 0, 2, 1 + exp(2 * t), 0, 3, exp(2 * t), 0)

@@ -26,7 +26,7 @@ islands_of <- function(target, scale = 1) {
   final <- internal("run_islands")(sampler, path, list(
     islands = 8, precision = NULL, bridges = FALSE
   ))
-  internal("look_outside")(sampler, final)
+  internal("look_along_rays")(sampler, final)
 }
 
 test_that("they tell how much of the evidence is outside of the draws", {
@@ -44,11 +44,20 @@ test_that("they tell how much of the evidence is outside of the draws", {
   }
 })
 
+test_that("they tell what is within draws that are too wide to have been there", {
+  # a ten-thousandth of a draw is expected of the narrow one
+  within <- islands_of(target_function(nested(0.5, 6), d, vectorized = TRUE), scale = 6)
+  expect_lt(abs(within$rise - log(2)), errors_for(4) * within$error + 0.005)
+  expect_lt(within$error, 0.05)
+  expect_true(all(rowSums(within$points$z^2) < 1)) # 1 / 6 of sqrt(d) and more
+})
+
 test_that("outside of draws that have seen all there is no more than its share", {
-  share <- internal("rules")$share_outside
   for (target in list(target_gaussian(3), target_gaussian(50))) {
     outside <- islands_of(target)
-    expect_lt(outside$rise, share + internal("rules")$most_outside / 2)
+    limit <- internal("rules")$most_of_rays + internal("rules")$errors_of_rays * outside$error
+    expect_lt(outside$rise, limit)
+    expect_lt(outside$error, 0.03)
   }
 })
 
@@ -79,7 +88,7 @@ test_that("smc() goes on to what they find, and counts what they take", {
 })
 
 test_that("the next reference has what is outside, in a mixture or as heavier tails", {
-  outside <- list(share = 0.1, points = list(
+  outside <- list(rise = -log(0.9), is_here = rep(TRUE, 400), points = list(
     z = rbind(diag(20, d), diag(-20, d)), w = rep(1 / (2 * d), 2 * d), g = matrix(0, 2 * d, d)
   ))
   set.seed(5)
@@ -96,7 +105,7 @@ test_that("the next reference has what is outside, in a mixture or as heavier ta
   expect_null(internal("fit_nested")(record, outside))
 
   record$reference$conditional <- NULL
-  more <- internal("with_outside")(record, outside)
+  more <- internal("with_found")(record, outside)
   expect_equal(nrow(more$particles), 400 + 2 * d)
   expect_equal(sum(exp(more$log_weights)), 1)
   expect_equal(sum(exp(more$log_weights[-(1:400)])), 0.1)

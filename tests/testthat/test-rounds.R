@@ -513,7 +513,9 @@ test_that("the islands have the reference and a fraction of the steps of the las
     ))
     built_on <- fit$runs[max(which(fit$runs$used & fit$runs$run == "adapt")), ]
     fraction <- switch(built_on$label,
-      given = 1, shape = 0.75 * 2 / 3, 0.75
+      given = 1,
+      shape = 0.75 * 2 / 3,
+      0.75
     )
     # MALA rejects what is too long
     if (built_on$kernel == "mala") fraction <- 1
