@@ -7,7 +7,8 @@
 # them. Along a ray with the direction u the density of the distance r is in proportion to
 # f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that before R as the mean, over
 # rays through draws before R, of the integral of f beyond R to that before, since the directions of
-# these draws are those of what is there; and the other way round. A few R are tried.
+# these draws are those of what is there; and the other way round. A few R are tried, with most of
+# the draws on this side.
 #
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
@@ -20,14 +21,14 @@ look_along_rays <- function(sampler, final) {
     return(NULL)
   }
   draws <- distances_of(final)
-  if (length(draws$ends) == 1) {
+  if (!(max(draws$far) > min(draws$near))) {
     return(NULL)
   }
   with_seed(seed_of_run(sampler$seed, rays_key), {
     rays <- density_along(draws, evenly_weighted(draws$w, n), sampler, final)
     found <- c(
-      lapply(draws$ends, on_other_side, rays = rays, draws = draws, outward = TRUE),
-      lapply(draws$ends, on_other_side, rays = rays, draws = draws, outward = FALSE)
+      lapply(draws$far, on_other_side, rays = rays, draws = draws, outward = TRUE),
+      lapply(draws$near, on_other_side, rays = rays, draws = draws, outward = FALSE)
     )
     proof <- vapply(found, function(one) one$rise - rules$errors_of_rays * one$error, 0)
     found <- found[[which.max(proof)]]
@@ -39,30 +40,30 @@ look_along_rays <- function(sampler, final) {
   found
 }
 
-# The distances of all draws from their mean, and those that some draws are before.
+# The distances of all draws from their mean; those that few draws are before, and that few exceed.
 distances_of <- function(final) {
   w <- exp(normalise_log(final$log_weights))
   z <- sweep(final$coordinates, 2, colSums(w * final$coordinates))
   distance <- sqrt(rowSums(z^2))
-  shares <- c(rules$shares_of_ends, rev(1 - rules$shares_of_ends))
   ranked <- order(distance)
+  quantiles <- function(p) distance[ranked][1 + findInterval(p, cumsum(w[ranked]))]
   list(
     z = z, w = w, distance = distance, n = n_independent(w, final$origins),
     centre = final$coordinates[1, ] - z[1, ],
-    ends = unique(distance[ranked][1 + findInterval(shares, cumsum(w[ranked]))])
+    near = quantiles(rules$shares_there), far = quantiles(1 - rules$shares_there)
   )
 }
 
 # f along the rays through some of the draws, but for a factor, at distances that grow by a factor,
-# from far before the first end to far beyond the last: list(f, log_r, distance, z), with a row of f
+# from far before all draws to far beyond them: list(f, log_r, distance, z), with a row of f
 # and log_r a ray, and the points z of the first column, the second, and so on. The distances on each
 # ray begin at random, so that a narrow part between two of them is not missed by all; the draw
 # itself is one of them, too.
 density_along <- function(draws, chosen, sampler, final) {
   n <- length(chosen)
   d <- ncol(draws$z)
-  last <- max(draws$ends)
-  between <- log(last / draws$ends[1])
+  last <- max(draws$far)
+  between <- log(last / min(draws$near))
   step <- rep(
     c(rules$step_of_rays, between / rules$n_between, rules$step_of_rays),
     c(rules$n_before, rules$n_between, rules$n_beyond)

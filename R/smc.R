@@ -275,7 +275,7 @@
 #'   | `mean_gradient` | mean gradient at the draws with zero, in standard errors | chance of 0.0001 | more particles, a better reference |
 #'   | `stein` | covariance of draws and gradients with what it must be, in standard errors | 3 | more particles, another form of the model |
 #'   | `width` | variance of the draws with that of the reference | 4 | a wider reference |
-#'   | `worth` | share of the draws that are independent, by their ancestors (where the error is above 0.02) | 0.05 | more particles, another form of the model |
+#'   | `worth` | share of the draws that are independent, by their ancestors (where the error is above 0.02) | 0.12 | more particles, another form of the model |
 #'   | `edges` | share of points beside the draws where the density is zero | 0.05 | `lower` and `upper`, or `kernel_mala()` |
 #'   | `proper` | decimal logarithm of the width that the scout found | 12 | a prior that is proper |
 #'   | `rays` | rise of `log_z` by what rays through the draws find further out, or in | 3 errors above 0.01, or above the error of `log_z` | more particles, a wide reference with `scout = FALSE` |

@@ -181,11 +181,11 @@ test_that("draws that are worth few independent ones are seen, where the error i
     )
     by_name(internal("diagnose_worth")(course(label), final))
   }
-  expect_identical(failed_of(of_draws(25)), character())
-  thin <- of_draws(16)
+  expect_identical(failed_of(of_draws(50)), character())
+  thin <- of_draws(40)
   expect_identical(failed_of(thin), "worth")
-  expect_equal(thin$worth$value, 0.04)
-  expect_match(thin$worth$says, "The 400 draws are worth 16 independent ones only", fixed = TRUE)
+  expect_equal(thin$worth$value, 0.1)
+  expect_match(thin$worth$says, "The 400 draws are worth 40 independent ones only", fixed = TRUE)
   expect_length(of_draws(16, error = 0.019), 0)
   expect_length(of_draws(16, error = NA_real_), 0)
   # from the reference that was given all may well descend from a few
