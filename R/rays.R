@@ -25,7 +25,7 @@ look_along_rays <- function(sampler, final) {
     return(NULL)
   }
   with_seed(seed_of_run(sampler$seed, rays_key), {
-    rays <- density_along(draws, evenly_weighted(draws$w, n), sampler, final)
+    rays <- density_on_rays(draws, evenly_weighted(draws$w, n), sampler, final)
     found <- c(
       lapply(draws$far, on_other_side, rays = rays, draws = draws, outward = TRUE),
       lapply(draws$near, on_other_side, rays = rays, draws = draws, outward = FALSE)
@@ -59,7 +59,7 @@ distances_of <- function(final) {
 # and log_r a ray, and the points z of the first column, the second, and so on. The distances on each
 # ray begin at random, so that a narrow part between two of them is not missed by all; the draw
 # itself is one of them, too.
-density_along <- function(draws, chosen, sampler, final) {
+density_on_rays <- function(draws, chosen, sampler, final) {
   n <- length(chosen)
   d <- ncol(draws$z)
   last <- max(draws$far)
