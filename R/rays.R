@@ -13,28 +13,30 @@
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
 # point on the other side on each ray, list(z, g, w), with weights of sum 1; and which draws are on
-# this side. NULL where the draws do not differ, or the islands take so little that even a few rays
-# take too much.
+# this side. NULL where the draws do not differ, the islands take so little that even a few rays
+# take too much, or the target fails so far out: the fit is there, and is not given up for that.
 look_along_rays <- function(sampler, final) {
   n <- n_rays(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
-  if (n == 0) {
+  draws <- if (n > 0) distances_of(final)
+  if (is.null(draws) || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0)) {
     return(NULL)
   }
-  draws <- distances_of(final)
-  if (!(max(draws$far) > min(draws$near))) {
-    return(NULL)
-  }
+  tryCatch(along_rays(n, draws, sampler, final), autosmc_error_target = function(e) NULL)
+}
+
+along_rays <- function(n, draws, sampler, final) {
   with_seed(seed_of_run(sampler$seed, rays_key), {
-    rays <- density_on_rays(draws, evenly_weighted(draws$w, n), sampler, final)
+    chosen <- evenly_weighted(draws$w, n)
+    rays <- density_on_rays(draws, chosen[draws$distance[chosen] > 0], sampler, final)
     found <- c(
       lapply(draws$far, on_other_side, rays = rays, draws = draws, outward = TRUE),
       lapply(draws$near, on_other_side, rays = rays, draws = draws, outward = FALSE)
     )
-    proof <- vapply(found, function(one) one$rise - rules$errors_of_rays * one$error, 0)
-    found <- found[[which.max(proof)]]
-    found$points <- points_there(found, rays)
+    found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), found)
+    found <- best_of(found, function(one) one$rise - rules$errors_of_rays * one$error)
+    if (!is.null(found)) found$points <- points_there(found, rays)
   })
-  if (sampler$kernel$gradients) {
+  if (!is.null(found) && sampler$kernel$gradients) {
     found$points$g <- ask_on_rays(sampler, final, found$points$z, TRUE)$gradient
   }
   found
@@ -42,14 +44,17 @@ look_along_rays <- function(sampler, final) {
 
 # The distances of all draws from their mean; those that few draws are before, and that few exceed.
 distances_of <- function(final) {
-  w <- exp(normalise_log(final$log_weights))
-  z <- sweep(final$coordinates, 2, colSums(w * final$coordinates))
+  weighty <- weighty_rows(final$log_weights)
+  w <- replace(numeric(length(final$log_weights)), weighty$rows, weighty$w)
+  z <- replace(final$coordinates, w == 0, 0) # which may be anywhere
+  centre <- colSums(w * z)
+  z <- sweep(z, 2, centre)
   distance <- sqrt(rowSums(z^2))
   ranked <- order(distance)
   quantiles <- function(p) distance[ranked][1 + findInterval(p, cumsum(w[ranked]))]
   list(
     z = z, w = w, distance = distance, n = n_independent(w, final$origins),
-    centre = final$coordinates[1, ] - z[1, ],
+    centre = centre,
     near = quantiles(rules$shares_there), far = quantiles(1 - rules$shares_there)
   )
 }

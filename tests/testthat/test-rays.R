@@ -61,6 +61,34 @@ test_that("outside of draws that have seen all there is no more than its share",
   }
 })
 
+test_that("draws without weight may be anywhere, and where the target fails there are no rays", {
+  sampler <- internal("new_sampler")(target_function(function(x) {
+    if (any(abs(x) > 1e3)) stop("too far")
+    structure(-rowSums(x^2) / 2, gradient = -x)
+  }, dim = 2, vectorized = TRUE), list(
+    n_particles = 64, kernel = kernel_klmc(), reference = reference_gaussian(),
+    tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 2, progress = FALSE
+  ))
+  set.seed(9)
+  z <- matrix(rnorm(200), 100)
+  final <- list(
+    islands = data.frame(n_target_evals = 1e5), reference = reference_gaussian(),
+    log_weights = rep(-log(100), 100), coordinates = z, origins = 1:100,
+    log_target = -rowSums(z^2) / 2
+  )
+  look <- internal("look_along_rays")
+  expect_lt(look(sampler, final)$rise, 0.05)
+  away <- final
+  away$coordinates[1, ] <- c(Inf, NaN)
+  away$log_weights[1] <- -Inf
+  expect_lt(look(sampler, away)$rise, 0.05)
+  # draws that are at one place, and draws a thousand times as far
+  away$coordinates[] <- 1
+  expect_null(look(sampler, away))
+  final$coordinates <- 1e3 * z
+  expect_null(look(sampler, final))
+})
+
 test_that("few evaluations are spent on them, or none", {
   n_rays <- internal("n_rays")
   sampler <- list(kernel = kernel_klmc())
