@@ -16,10 +16,13 @@ fit_student <- function(x, w, L, n) {
   if (n < rules$genealogies_per_dimension * d) {
     return(NULL) # the covariance itself is too uncertain to tell tails
   }
-  radial <- lapply(rules$student_df, function(df) radial_student(rowSums(z^2), w, d, df))
+  square <- rowSums(z^2)
+  radial <- lapply(rules$student_df, function(df) radial_student(square, w, d, df))
   best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
-  # two parameters more than the normal: degrees of freedom and scale
-  if (best$log_density - log(n) / n <= -sum(w * rowSums(z^2)) / 2) {
+  # The normal may have another scale, too: shrinkage has made the covariance of few draws wider than
+  # they are. Then the degrees of freedom are one parameter more.
+  normal <- -d / 2 * (1 + log(sum(w * square) / d))
+  if (best$log_density - log(n) / (2 * n) <= normal) {
     return(NULL)
   }
   inner <- list(mean = rep(0, d), L = diag(sqrt(best$scale2), d))

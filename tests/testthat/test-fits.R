@@ -707,6 +707,12 @@ test_that("a Student t is fitted to heavy tails, and not to normal ones", {
       expect_null(student(matrix(rnorm(3 * n), n) %*% chol(cov)))
     }
   }
+  # where the correlations of few draws are shrunk, the fitted normal distribution is wider than the
+  # draws, which is no sign of tails
+  for (repeated in 1:5) {
+    cov <- crossprod(matrix(rnorm(40 * 45), 45))
+    expect_null(student(matrix(rnorm(40 * 300), 300) %*% chol(cov)))
+  }
 })
 
 test_that("draws and gradients tell a normal distribution, which has no shape, from others", {
