@@ -1,5 +1,5 @@
 # Diagnostics: what speaks against an estimate. Each is a number with a limit beyond
-# which it is not to be trusted, a sentence that says so, and a word of advice.
+# which the estimate is not to be trusted, a sentence that says so, and advice on what would help.
 
 # A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
 # passed. NULL where none applies.
@@ -371,34 +371,79 @@ has_failed <- function(diagnostics, name) name %in% diagnostics$name[failed(diag
 
 what_failed <- function(diagnostics) diagnostics$says[failed(diagnostics)]
 
-warn_if_unreliable <- function(diagnostics, islands, precision, error) {
-  findings <- what_failed(diagnostics)
-  if (length(findings) > 0) {
-    cli::cli_warn(
-      c(
-        "The error of {.field log_z} is not to be trusted.",
-        stats::setNames(findings, rep("x", length(findings))),
-        "i" = "Some islands may have seen a part of the target that others missed.
-          Run again with twice the {.arg n_particles}: if {.field log_z} rises by more
-          than its error, this run missed something.",
-        "i" = "Where variables differ much in scale, or the target is far from the
-          start, a better {.arg reference} does more."
-      ),
-      class = "autosmc_warning_unreliable"
+# What would help, and the diagnostics that speak for it, in the order in which it is said. Edges say
+# themselves what to do.
+advice <- list(
+  list(
+    says = "Give every parameter a proper prior.",
+    names = "proper"
+  ),
+  list(
+    says = "There may be more of the target far out: start from a wide {.arg reference}, such as
+      {.code reference_gaussian(sd = 10)}, with {.code scout = FALSE}.",
+    names = c("width", "rays", "basins", "bound", "dead_islands")
+  ),
+  list(
+    says = "Write the model in another form, without variables whose scales depend on others:
+      see {.code vignette(\"trouble\")}.",
+    names = c("worth", "mean_gradient", "stein", "passes")
+  ),
+  list(
+    says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than its
+      error, this run missed something.",
+    names = c(
+      "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
+      "worth", "rays", "bound", "basins", "rounds", "passes"
     )
+  )
+)
+
+# What is said of a fit for which diagnostics have failed, or that has not the precision asked for.
+warn_if_unreliable <- function(fit) {
+  if (length(failed(fit$diagnostics)) > 0) {
+    warn_of_failed(fit)
   }
-  if (!is.null(precision) && error > precision) {
-    n <- nrow(islands)
-    needed <- format(ceiling(n * (error / precision)^2), big.mark = ",", digits = 15)
-    error <- format(error, digits = 2)
-    cli::cli_warn(
-      c(
-        "The precision asked for was not reached: with {n} islands the standard
-          error is {error}, not {precision}.",
-        "i" = "It would take about {needed} islands like these: raise
-          {.arg max_islands}, or {.arg n_particles}."
-      ),
-      class = "autosmc_warning_precision"
-    )
+  if (isTRUE(fit$std_error > fit$precision)) {
+    warn_of_precision(fit)
   }
+}
+
+warn_of_failed <- function(fit) {
+  names <- fit$diagnostics$name[failed(fit$diagnostics)]
+  helps <- Filter(function(one) any(names %in% one$names), advice)
+  tried <- unique(fit$runs$label[fit$runs$run == "adapt"])
+  n_passes <- sum(fit$runs$run == "final" & !fit$runs$used)
+  bullets <- list(
+    x = gsub("([{}])", "\\1\\1", what_failed(fit$diagnostics)), # names may have braces
+    i = if (length(tried) > 0) {
+      "Tried so far: {n_passes} further pass{?es}; references {.val {tried}}."
+    },
+    i = if (!fit$kernel$gradients) {
+      "The default {.arg kernel} moves by gradients, and may find more."
+    },
+    i = vapply(helps, `[[`, "", "says")
+  )
+  cli::cli_warn(
+    c(
+      "The error of {.field log_z} is not to be trusted.",
+      stats::setNames(unlist(bullets), rep(names(bullets), lengths(bullets)))
+    ),
+    class = "autosmc_warning_unreliable"
+  )
+}
+
+warn_of_precision <- function(fit) {
+  n <- nrow(fit$islands)
+  needed <- format(ceiling(n * (fit$std_error / fit$precision)^2), big.mark = ",", digits = 15)
+  error <- format(fit$std_error, digits = 2)
+  precision <- fit$precision
+  cli::cli_warn(
+    c(
+      "The precision asked for was not reached: with {n} islands the standard
+        error is {error}, not {precision}.",
+      "i" = "It would take about {needed} islands like these: raise
+        {.arg max_islands}, or {.arg n_particles}."
+    ),
+    class = "autosmc_warning_precision"
+  )
 }

@@ -230,7 +230,7 @@ call_extended <- function(call, given) {
 with_precision <- function(fit, wanted, call) {
   fit[c("precision", "max_islands")] <- wanted[c("precision", "max_islands")]
   fit$call <- call
-  warn_if_unreliable(fit$diagnostics, fit$islands, fit$precision, fit$std_error)
+  warn_if_unreliable(fit)
   fit
 }
 

@@ -15,14 +15,11 @@ new_fit <- function(sampler, result, plan, call) {
     steps <- course$best$steps
   } else {
     estimates <- final$estimates
-    warn_if_unreliable(
-      result$diagnostics, final$islands, plan$precision, headline(estimates)$std_error
-    )
     draws <- final
     steps <- final$steps[final$steps$island == final$steps$island[1], ]
   }
   estimate <- as.list(headline(estimates))
-  structure(
+  fit <- structure(
     c(
       estimate[setdiff(names(estimate), "method")],
       list(estimates = estimates),
@@ -53,6 +50,8 @@ new_fit <- function(sampler, result, plan, call) {
     # the class and `logml` are what bridgesampling asks of what it compares
     class = c("smc_fit", "bridge")
   )
+  warn_if_unreliable(fit)
+  fit
 }
 
 # What a fit has of the particles of a record, or of pooled islands.

@@ -265,25 +265,26 @@
 #'   it is reported only where it is below three quarters of that of SMC. Where the two
 #'   contradict each other the diagnostic `estimates` fails.
 #' @section Warnings: A warning of class `autosmc_warning_unreliable` says which diagnostics
-#'   have failed, and a fit says so when it is printed. All are in `fit$diagnostics`:
+#'   have failed, what was tried, and what may help; a fit says so when it is printed. All are in
+#'   `fit$diagnostics`:
 #'
 #'   | name | what it compares | limit | what to do |
 #'   |:--|:--|:--|:--|
 #'   | `scatter` | spread of the islands' `log_z` with what they predict by themselves | 1.8; more below ten islands | more particles |
 #'   | `largest_share` | largest island with the sum of all (from four islands on) | 0.5 | more particles |
-#'   | `dead_islands` | islands that lost all particles | none | more steps, a better reference |
-#'   | `mean_gradient` | mean gradient at the draws with zero, in standard errors | chance of 0.0001 | more particles, a better reference |
+#'   | `dead_islands` | islands that lost all particles | none | more particles, a wide reference with `scout = FALSE` |
+#'   | `mean_gradient` | mean gradient at the draws with zero, in standard errors | chance of 0.0001 | more particles, another form of the model |
 #'   | `stein` | covariance of draws and gradients with what it must be, in standard errors | 3 | more particles, another form of the model |
-#'   | `width` | variance of the draws with that of the reference | 4 | a wider reference |
+#'   | `width` | variance of the draws with that of the reference | 4 | more particles, a wide reference with `scout = FALSE` |
 #'   | `worth` | share of the draws that are independent, by their ancestors (where the error is above 0.02) | 0.12 | more particles, another form of the model |
 #'   | `edges` | share of points beside the draws where the density is zero | 0.05 | `lower` and `upper`, or `kernel_mala()` |
 #'   | `proper` | decimal logarithm of the width that the scout found | 12 | a prior that is proper |
 #'   | `rays` | rise of `log_z` by what rays through the draws find further out, or in | 3 errors above 0.01, or above the error of `log_z` | more particles, a wide reference with `scout = FALSE` |
-#'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles |
-#'   | `basins` | evidence of basins that hold too few draws | 0.02 | more particles, a wide reference |
+#'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles, a wide reference with `scout = FALSE` |
+#'   | `basins` | evidence of basins that hold too few draws | 0.02 | more particles, a wide reference with `scout = FALSE` |
 #'   | `estimates` | the estimate of SMC with that of the bridge, in errors of the difference | 4 | more particles |
 #'   | `rounds` | the estimate of SMC with earlier, surer runs that found more | 4 errors beyond 0.05 | more particles |
-#'   | `passes` | `log_z` with that of the pass before (after further passes) | 2 errors and 0.02 above it | more particles |
+#'   | `passes` | `log_z` with that of the pass before (after further passes) | 2 errors and 0.02 above it | more particles, another form of the model |
 #'
 #'   A diagnostic that does not apply is left out. That all have passed does not prove the
 #'   estimate right: what neither scout nor islands have seen, none of them shows. A warning

@@ -43,10 +43,36 @@ test_that("one that fails is the verdict, and is printed and warned of", {
     says <- gsub("\\s+", " ", fit$diagnostics$says[i])
     expect_match(printed_text(fit), paste("warning:", says), fixed = TRUE)
     expect_warning(
-      internal("warn_if_unreliable")(fit$diagnostics, fit$islands, NULL, fit$std_error),
+      internal("warn_if_unreliable")(fit),
       class = "autosmc_warning_unreliable"
     )
   }
+})
+
+test_that("the warning says what was tried, and what may help where this has failed", {
+  warned <- function(names) {
+    fit <- good_fit
+    fit$diagnostics$passed <- !fit$diagnostics$name %in% names
+    message_of(catch_warning(internal("warn_if_unreliable")(fit)))
+  }
+  tried <- unique(good_fit$runs$label[good_fit$runs$run == "adapt"])
+  expect_true("best" %in% tried)
+  expect_match(warned("stein"), "Tried so far: 0 further passes; references .*best")
+  expect_match(warned("stein"), "another form")
+  expect_no_match(warned("stein"), "scout = FALSE", fixed = TRUE)
+  expect_match(warned("rays"), "scout = FALSE", fixed = TRUE)
+  expect_match(warned("proper"), "proper prior")
+  expect_no_match(warned("proper"), "twice the", fixed = TRUE)
+  expect_match(warned(c("scatter", "stein")), "twice the `n_particles`", fixed = TRUE)
+  # edges say what to do themselves
+  helped <- unlist(lapply(internal("advice"), `[[`, "names"))
+  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "worth", "passes"))
+  fit <- good_fit
+  fit$diagnostics$passed[1] <- FALSE
+  fit$diagnostics$says[1] <- "Along theta{1}."
+  expect_warning(internal("warn_if_unreliable")(fit), "Along theta{1}.", fixed = TRUE)
+  fit$kernel <- kernel_rwmh()
+  expect_warning(internal("warn_if_unreliable")(fit), "moves by gradients")
 })
 
 test_that("where there are no islands, or no diagnostic applies, there is no verdict", {
