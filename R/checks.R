@@ -25,6 +25,12 @@ check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
   as.integer(x)
 }
 
+# The dimension of a target. Names of more variables than this take gigabytes of memory, which
+# would run out before any error could be raised.
+check_dim <- function(dim, min = 1) check_count(dim, "dim", min, largest_dim)
+
+largest_dim <- 1e7
+
 check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
   inside <- is_number(x) &&
     if (open) x > min && x < max else x >= min && x <= max

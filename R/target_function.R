@@ -10,7 +10,7 @@
 #'   less, which have no digits left behind the point: subtract a constant from such a
 #'   density. The value may carry the gradient in its attribute `"gradient"`, as the
 #'   functions made by [stats::deriv()] do.
-#' @param dim the dimension (positive integer).
+#' @param dim the dimension (positive integer, at most 10 million).
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
@@ -121,7 +121,7 @@ sum_target <- function(terms, dim, vectorized, names, lower, upper, label) {
       "input"
     )
   }
-  dim <- check_count(dim, "dim")
+  dim <- check_dim(dim)
   check_flag(vectorized, "vectorized")
   new_target(
     dim,

@@ -14,7 +14,7 @@
 #' @param dll the library (string): the name of a library loaded with
 #'   [dyn.load()], without its path and ending, or of an installed package. What
 #'   [dyn.load()] returns will do as well.
-#' @param dim the dimension (positive integer).
+#' @param dim the dimension (positive integer, at most 10 million).
 #' @param init NULL; or a routine of the same library (string) of type `autosmc_init_fn`
 #'   that turns the R object `data` into the context that `log_density` is given. It is
 #'   called once at the start of every run. Or two routines (two strings, or a list of two):
@@ -119,7 +119,7 @@ target_native <- function(
   if (missing(dim)) {
     abort("{.arg dim} is missing: it must be a positive whole number.", "input")
   }
-  dim <- check_count(dim, "dim")
+  dim <- check_dim(dim)
   check_flag(thread_safe, "thread_safe")
   if (is.null(init) && !is.null(data)) {
     abort("{.arg data} needs {.arg init}, the routine that it is for.", "input")

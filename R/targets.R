@@ -6,7 +6,7 @@
 #' The density of `N(mean, diag(sd^2))`, normalised, so that the true log
 #' normalising constant is 0 in any dimension.
 #'
-#' @param dim (positive integer) The dimension.
+#' @param dim (positive integer, at most 10 million) The dimension.
 #' @param mean (numeric vector) The mean: one value for all coordinates, or
 #'   `dim` of them. Default 0.
 #' @param sd (positive numeric vector) The standard deviation: one value for
@@ -25,7 +25,7 @@
 #' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_gaussian <- function(dim, mean = 0, sd = 1) {
-  dim <- check_count(dim, "dim", min = 1)
+  dim <- check_dim(dim)
   check_numeric(mean, "mean", lengths = c(1, dim))
   check_positive(sd, "sd", lengths = c(1, dim))
   builtin_target(
@@ -45,7 +45,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' `i = 1, ..., dim - 1`, where 9 and `exp(y)` are variances. The density is
 #' normalised: the true log normalising constant is 0.
 #'
-#' @param dim (integer, at least 2) The dimension. Default 10.
+#' @param dim (integer, at least 2, at most 10 million) The dimension. Default 10.
 #'
 #' @return A target, to be given to [smc()]. Its coordinates are called `y`,
 #'   which is the first, and `x1`, `x2` and so on.
@@ -62,7 +62,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' smc(target_funnel(2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_funnel <- function(dim = 10) {
-  dim <- check_count(dim, "dim", min = 2)
+  dim <- check_dim(dim, min = 2)
   builtin_target(
     "funnel", dim,
     names = c("y", paste0("x", seq_len(dim - 1))),

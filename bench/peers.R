@@ -1,4 +1,4 @@
-# smc() beside other ways to the evidence in R, on five models of known evidence, four seeds
+# smc() beside other ways to the evidence in R, on eight models of known evidence, four seeds
 # each. Each way is run as its own pages say, by its defaults:
 #
 # * `smc`, of a Stan program by its defaults;
@@ -21,6 +21,7 @@
 # `seconds` those of processor time, with the sampling that bridgesampling needs, and without
 # compiling.
 source("bench/common.R")
+source("bench/programs.R")
 
 softly <- function(code) suppressWarnings(suppressMessages(code))
 normals <- function(x, mean = 0, sd = 1) sum(dnorm(x, mean, sd, log = TRUE))
@@ -46,9 +47,6 @@ exact_regression <- local({
     2 * log(200) - lgamma(2) + lgamma(shape) - shape * log(200 + squares / 2)
 })
 
-schools <- list(
-  J = 8, y = c(28, 8, -3, 7, -1, 1, 18, 12), sigma = c(15, 10, 16, 11, 9, 11, 10, 18)
-)
 # The Stan program has the whole Cauchy density on the positive half.
 log_cauchy <- function(x) -log(pi * 5) - log1p((x / 5)^2)
 
@@ -61,19 +59,25 @@ brownian <- list(
     -0.6948214, -0.6202789
   )
 )
-log_lognormal <- function(x) dnorm(log(x), 0, 2, log = TRUE) - log(x)
+log_lognormal <- function(x, mean = 0, sd = 2) dnorm(log(x), mean, sd, log = TRUE) - log(x)
 log_path <- function(x, a, b) {
   log_lognormal(a) + log_lognormal(b) + normals(x, c(0, x[-30]), a)
 }
 
-features <- unname(cbind(scale(as.matrix(sonar[1:60])), 1))
-is_rock <- sonar$Class == "R"
-signed <- features * ifelse(is_rock, 1, -1)
+signed <- features * ifelse(programs$sonar$data$y, 1, -1)
+
+distance <- outer(gp$x, gp$x, "-")^2
+identity <- diag(gp$N)
+log_exponential <- function(x, rate) log(rate) - rate * x
+log_lines <- function(p) {
+  normals(p[1], 24, 5) + normals(p[2], 0, 2) + sum(log_exponential(p[3:4], 0.5)) +
+    normals(p[-(1:4)])
+}
 
 models <- list(
   regression = list(
     data = list(N = length(y_cars), x = x_cars, y = y_cars),
-    exact = exact_regression,
+    exact = function() exact_regression,
     parameters = list(a = 40, b = 3, tau = 0.005), positive = "tau",
     log_density = function(p) {
       sd <- 1 / sqrt(p$tau)
@@ -91,7 +95,7 @@ models <- list(
   ),
   eight_schools = list(
     data = schools,
-    exact = -32.0045, # quadrature, as in bench/stan.R
+    exact = exact_schools,
     parameters = list(mu = 0, tau = 1, z = numeric(8)), positive = "tau",
     log_density = function(p) {
       normals(schools$y, p$mu + p$tau * p$z, schools$sigma) + normals(p$z) +
@@ -104,7 +108,7 @@ models <- list(
   ),
   normal = list(
     data = list(),
-    exact = 0, # N(3, I) in ten dimensions; the prior is N(0, I)
+    exact = function() 0, # N(3, I) in ten dimensions; the prior is N(0, I)
     parameters = list(x = numeric(10)), positive = character(),
     log_density = function(p) normals(p$x, 3),
     log_prior = function(p) normals(p),
@@ -112,7 +116,7 @@ models <- list(
   ),
   brownian = list(
     data = brownian,
-    exact = 1.188, # as in bench/evidence.R
+    exact = function() truths$brownian,
     parameters = list(x = rep(-0.5, 30), a = 0.1, b = 0.1), positive = c("a", "b"),
     log_density = function(p) {
       log_lognormal(p$a) + log_lognormal(p$b) + normals(p$x[1], 0, p$a) +
@@ -126,12 +130,50 @@ models <- list(
     }
   ),
   sonar = list(
-    data = list(N = 208, K = 61, x = features, y = is_rock),
-    exact = truths$sonar,
+    data = programs$sonar$data,
+    exact = programs$sonar$exact,
     parameters = list(beta = numeric(61)), positive = character(),
     log_density = function(p) normals(p$beta) - sum(log1p(exp(-signed %*% p$beta))),
     log_prior = function(p) normals(p),
     from_cube = qnorm
+  ),
+  gp = list(
+    data = gp,
+    exact = exact_gp,
+    parameters = list(rho = 1, alpha = 1, sigma = 0.4), positive = c("rho", "alpha", "sigma"),
+    log_density = function(p) {
+      K <- p$alpha^2 * exp(-distance / (2 * p$rho^2)) + p$sigma^2 * identity
+      -gp$N / 2 * log(2 * pi) - determinant(K)$modulus / 2 - sum(gp$y * solve(K, gp$y)) / 2 +
+        sum(log_lognormal(c(p$rho, p$alpha, p$sigma), c(0, 0, -1), 0.5))
+    },
+    log_prior = function(p) sum(log_lognormal(p, c(0, 0, -1), 0.5)),
+    from_cube = function(u) qlnorm(u, c(0, 0, -1), 0.5)
+  ),
+  multilevel = list(
+    data = children,
+    exact = exact_multilevel,
+    parameters = list(a = 24, b = 0.5, tau = 1, sigma = 1, z = numeric(27)),
+    positive = c("tau", "sigma"),
+    log_density = function(p) {
+      line <- p$a + p$b * children$x + p$tau * p$z[children$group]
+      normals(children$y, line, p$sigma) + log_lines(c(p$a, p$b, p$tau, p$sigma, p$z))
+    },
+    log_prior = log_lines,
+    from_cube = function(u) {
+      c(qnorm(u[1:2], c(24, 0), c(5, 2)), qexp(u[3:4], 0.5), qnorm(u[-(1:4)]))
+    }
+  ),
+  ode = list(
+    data = decay,
+    exact = exact_ode,
+    parameters = list(rate = 0.3, sigma = 0.4), positive = c("rate", "sigma"),
+    # the solution, which the Stan program finds by its solver
+    log_density = function(p) {
+      normals(decay$y, 10 * exp(-p$rate * decay$t), p$sigma) +
+        sum(log_lognormal(c(p$rate, p$sigma), -1, 1))
+    },
+    log_prior = function(p) sum(log_lognormal(p, -1, 1)),
+    from_cube = function(u) qlnorm(u, -1, 1)
   )
 )
 
@@ -269,7 +311,7 @@ seeds <- 1:4
 
 # run: a function of a seed, as above. before: seconds that were spent before, by seed.
 row_of <- function(name, method, run, before = numeric(length(seeds))) {
-  exact <- models[[name]]$exact
+  exact <- models[[name]]$exact()
   out <- vapply(seeds, function(seed) {
     value <- rep(NA_real_, 3)
     seconds <- seconds_of(value <- tryCatch(run(seed), error = function(e) {

@@ -85,6 +85,7 @@ test_that("the Gaussian recycles one mean and one sd", {
 test_that("the Gaussian names a wrong argument", {
   expect_error(target_gaussian(0), "dim")
   expect_error(target_gaussian(2.5), "dim")
+  expect_error(target_gaussian(1.7e9), "from 1 to 10000000") # not a lack of memory
   expect_error(target_gaussian(3, mean = 1:2), "mean")
   expect_error(target_gaussian(3, mean = NA_real_), "mean")
   expect_error(target_gaussian(3, sd = 0), "sd")
