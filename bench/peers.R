@@ -289,7 +289,8 @@ by_laplace <- function(model) {
     }
   }
   found <- stats::nlminb(
-    tape$par, counted(tape$fn), counted(tape$gr), control = list(iter.max = 1000, eval.max = 1000)
+    tape$par, counted(tape$fn), counted(tape$gr),
+    control = list(iter.max = 1000, eval.max = 1000)
   )
   hessian <- tape$he(found$par)
   log_det <- as.numeric(determinant(hessian)$modulus)

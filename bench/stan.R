@@ -130,8 +130,10 @@ if ("sonar" %in% named) {
   x <- matrix(rnorm(100 * 61, sd = 0.1), 100)
   in_stan <- autosmc:::evaluate_target(target_stan("bench/stan/sonar.stan", case$data), x)
   built_in <- autosmc:::evaluate_target(target_sonar(), x)
-  cat("largest differences from target_sonar(), relative: log density",
+  cat(
+    "largest differences from target_sonar(), relative: log density",
     max(abs(in_stan$log_density / built_in$log_density - 1)), "gradient",
-    max(abs(in_stan$gradient - built_in$gradient)) / max(abs(built_in$gradient)), "\n")
+    max(abs(in_stan$gradient - built_in$gradient)) / max(abs(built_in$gradient)), "\n"
+  )
   cat("microseconds a gradient of target_sonar():", gradient_us(target_sonar()), "\n")
 }

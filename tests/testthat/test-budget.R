@@ -1,5 +1,7 @@
 # How many evaluations of the target a call may take.
 
+internal <- function(name) get(name, asNamespace("autosmc"))
+
 target <- target_gaussian(3, mean = 2)
 spent <- function(fit) sum(fit$runs$n_target_evals)
 small <- function(..., seed = 1) {
@@ -47,4 +49,42 @@ test_that("a limit that not even one island keeps is an error", {
   for (bad in list(0, -1, NA, "many", c(1, 2))) {
     expect_error(small(max_evals = bad), "max_evals", class = "autosmc_error_input")
   }
+})
+
+# what is set aside -------------------------------------------------------------
+
+# A fit, and what affordable_islands() was given on the way.
+given <- NULL
+watched <- internal("affordable_islands")
+fit <- with_internals(
+  list(affordable_islands = function(islands, sampler, path, course, plan) {
+    given <<- list(sampler = sampler, path = path, course = course, plan = plan)
+    watched(islands, sampler, path, course, plan)
+  }),
+  smc(target, n_particles = 1024, seed = 1)
+)
+
+test_that("what is set aside for islands is what they take, with bridge and diagnostics", {
+  expect_true(all(c("edges", "rays") %in% fit$diagnostics$name))
+  each <- internal("island_evaluations")(
+    given$sampler, length(given$path$lambda), given$course, given$plan
+  )
+  last <- fit$runs[nrow(fit$runs), ]
+  expect_equal(last$n_target_evals, last$islands * each)
+})
+
+test_that("a run is made only where as much as the last one took is left beside the islands", {
+  course <- given$course
+  affords <- function(max_evals) {
+    plan <- replace(given$plan, "max_evals", max_evals)
+    internal("affords_run")(course, given$sampler, plan)
+  }
+  islands <- given$plan$n_islands * internal("island_evaluations")(
+    given$sampler, nrow(course$best$steps), course, given$plan
+  )
+  least <- internal("evaluations_spent")(course) + islands + course$best$runs$n_target_evals
+  expect_identical(course$best$runs$n_particles, 1024L)
+  expect_false(affords(least - 1))
+  expect_true(affords(10 * least))
+  expect_true(affords(Inf))
 })

@@ -286,6 +286,19 @@ test_that("what dies in a race loses it", {
   expect_s3_class(error, "autosmc_error_degenerate")
 })
 
+test_that("a run has missed something where another is higher by their errors, and not by chance", {
+  record <- function(log_z, predicted_sd) {
+    list(runs = list(log_z = log_z, predicted_sd = predicted_sd))
+  }
+  rises <- function(...) internal("rises")(record(0, 0.1), ...)
+  expect_true(rises(record(1, 0.1)))
+  expect_false(rises(record(0.1, 0.1)))
+  expect_false(rises(record(-1, 0.1)))
+  expect_false(rises(record(1, 0.1), margin = 1))
+  # however high: the estimate of a single genealogy is chance
+  expect_false(rises(record(100, 1)))
+})
+
 test_that("a winner that rests on one genealogy runs again, with all particles and steps", {
   course <- race_of(
     reference_gaussian(30, sd = 0.3), reference_gaussian(200, sd = 0.1), target_gaussian(10)
