@@ -349,3 +349,14 @@ test_that("a last pass that raised the estimate is seen", {
   expect_identical(failed_of(of_passes(0, 5, NA_real_)), character())
   expect_null(internal("diagnose_passes")(NULL, estimate))
 })
+
+test_that("particles of one genealogy count as one draw in the means of the gradients", {
+  set.seed(6)
+  x <- matrix(rnorm(200, 0.2), 100)
+  t_values <- function(rows) {
+    internal("t_values")(x[rows, ], rep(1 / length(rows), length(rows)), rows)
+  }
+  once <- t_values(1:100)
+  expect_equal(once, colMeans(x) / (apply(x, 2, sd) * sqrt(99) / 100))
+  expect_equal(t_values(rep(1:100, 10)), once)
+})

@@ -107,7 +107,14 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
   side <- sample(c(-4, 4), n, TRUE)
   z <- matrix(rnorm(6 * n), n)
   modes <- record_of(z + cbind(side, 0, 0, 0, 0, 0), -z)
-  expect_s3_class(internal("fit_basins")(modes)$reference, "smc_reference_mixture")
+  again <- internal("fit_basins")(modes)$reference
+  expect_s3_class(again, "smc_reference_mixture")
+  # each component is wider than the draws of its mode, so that the weights have no heavy tail
+  for (k in 1:2) {
+    of_mode <- modes$coordinates[side == if (again$mixture$means[1, k] < 0) -4 else 4, ]
+    variances <- rowSums(internal("component")(again$mixture, k)$L^2)
+    expect_equal(variances, internal("rules")$inflation * apply(of_mode, 2, var), tolerance = 1e-3)
+  }
 })
 
 test_that("held-out densities of a mixture are those of halves of the genealogies", {
