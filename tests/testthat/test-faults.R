@@ -36,8 +36,8 @@ test_that("a target must be one", {
 test_that("`dim` must be there, and a positive whole number", {
   expect_input_error(smc_plain(sum), "`dim` is missing.*positive whole number")
   expect_input_error(target_function(sum), "`dim` is missing")
-  whole <- "`dim` must be a positive whole number, not"
-  for (dim in list(0, -1, 1.5, "2", NA, NULL, c(1, 2), Inf, NaN, list(2))) {
+  whole <- "`dim` must be a whole number from 1 to 10000000, not"
+  for (dim in list(0, -1, 1.5, "2", NA, NULL, c(1, 2), Inf, NaN, list(2), 1e7 + 1, 1.7e9)) {
     expect_input_error(smc_plain(sum, dim = dim), whole)
   }
 })
