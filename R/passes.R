@@ -2,39 +2,29 @@
 # draws show that there is more to learn, they count as a last round, and adaptation
 # goes on from them to other islands.
 
-# Returns list(sampler, course, final, diagnostics) of the last pass.
+# Returns list(sampler, course, final, rays, diagnostics) of the last pass.
 passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
+  before <- NULL # the result of the pass before
   n_shaped <- 0 # passes since a reference with a shape was found
   for (pass in seq_len(1 + rules$most_further_passes)) {
-    of_best <- sampler_of_best(sampler, course)
-    of_best_path <- final_path(course$best, sampler, plan)
-    final <- run_islands(
-      of_best, of_best_path,
-      affordable_islands(islands, of_best, of_best_path, course, plan),
-      start = 1 + (pass - 1) * rules$islands_apart
-    )
-    result <- conclude(of_best, final, course)
+    result <- run_pass(sampler, course, plan, islands, pass)
     course$n_final_evals <- sum(course$n_final_evals, final_row(result)$n_target_evals)
-    is_spoilt <- pass > 1 && has_spoilt(result, before)
+    if (n_shaped > 0 || !is_plain(result$sampler$reference)) {
+      n_shaped <- n_shaped + 1
+    }
+    is_spoilt <- !is.null(before) && has_spoilt(result, before)
     may_lengthen <- !is_spoilt || !is_longer(course)
     if (is_spoilt) {
       course$passes[[pass - 1]] <- final_row(result, used = FALSE)
       course$best <- before$course$best
       result <- before
     }
-    may_go_on <- plan$whiten && plan$rounds[2] > 0 &&
-      pass <= rules$most_further_passes && affords_run(course, of_best, plan)
-    if (n_shaped > 0 || !is_plain(of_best$reference)) {
-      n_shaped <- n_shaped + 1
-    }
-    proposal <- if (may_go_on && !is_spoilt) {
-      reshape(
-        result, if (n_shaped > 0) n_shaped else pass, affordable_density(course, of_best, plan)
+    proposal <- if (pass <= rules$most_further_passes) {
+      propose_pass(
+        result, course, plan, if (n_shaped > 0) n_shaped else pass,
+        may_reshape = !is_spoilt, may_lengthen = may_lengthen
       )
-    }
-    if (is.null(proposal) && may_go_on && may_lengthen) {
-      proposal <- lengthen(result, course, plan)
     }
     if (is.null(proposal)) {
       break
@@ -53,6 +43,31 @@ passes <- function(sampler, path, plan, islands) {
   }
   result$course <- course
   result
+}
+
+# The islands from the best round, each pass with streams of its own, and what speaks against them.
+run_pass <- function(sampler, course, plan, islands, pass) {
+  of_best <- sampler_of_best(sampler, course)
+  path <- final_path(course$best, sampler, plan)
+  final <- run_islands(
+    of_best, path, affordable_islands(islands, of_best, path, course, plan),
+    start = 1 + (pass - 1) * rules$islands_apart
+  )
+  conclude(of_best, final, course)
+}
+
+# What a further pass would run from: a better reference, or the same one with more steps. NULL where
+# neither is called for or affordable. pass: as of reshape().
+propose_pass <- function(result, course, plan, pass, may_reshape, may_lengthen) {
+  may_go_on <- plan$whiten && plan$rounds[2] > 0 && affords_run(course, result$sampler, plan)
+  proposal <- if (may_go_on && may_reshape) {
+    reshape(result, pass, affordable_density(course, result$sampler, plan))
+  }
+  if (is.null(proposal) && may_go_on && may_lengthen) {
+    lengthen(result, course, plan)
+  } else {
+    proposal
+  }
 }
 
 # Whether the reference of a pass is worse than that of the one before: its error is several
