@@ -421,6 +421,10 @@ warn_of_failed <- function(fit) {
     i = if (!fit$kernel$gradients) {
       "The default {.arg kernel} moves by gradients, and may find more."
     },
+    i = if (isTRUE(nrow(fit$scout$basins) == 0)) {
+      "The scout has found nothing from its own starts: bring a better one, with
+        {.code reference = reference_laplace(target, start)}."
+    },
     i = vapply(helps, `[[`, "", "says")
   )
   cli::cli_warn(

@@ -81,8 +81,8 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
 # there is no normal, as where a flipped sign leads all paths astray, at starts of paths.
 # Returns list(verdict, place = list(x, width, worst)): the points, the widths there, and
 # the number of the point with the largest error. NA and NULL where there is none to check.
-try_gradient <- function(target, evaluate, normals) {
-  place <- gradient_place(evaluate, target$dim, normals)
+try_gradient <- function(target, evaluate, normals, start) {
+  place <- gradient_place(evaluate, target$dim, normals, start)
   if (is.null(place) || !has_own_gradient(target, place$x)) {
     return(list(verdict = NA_character_, place = place))
   }
@@ -98,7 +98,7 @@ try_gradient <- function(target, evaluate, normals) {
 
 # Points of finite density, a row a point, with a direction for each and the widths of
 # the variables; NULL where there are none.
-gradient_place <- function(evaluate, dim, normals) {
+gradient_place <- function(evaluate, dim, normals, start) {
   n <- rules$n_gradient_points
   signs <- matrix(sample(c(-1, 1), n * dim, replace = TRUE), n) / sqrt(dim)
   if (length(normals) > 0) {
@@ -115,10 +115,10 @@ gradient_place <- function(evaluate, dim, normals) {
       return(finite_places(place))
     }
   }
-  start <- evaluate_starts(evaluate, scattered_starts(dim, n))
-  width <- pmax(abs(start$x), 1)
+  first <- evaluate_starts(evaluate, scattered_starts(dim, n), start)
+  width <- pmax(abs(first$x), 1)
   place <- list(
-    x = start$x, at = start[c("log_density", "gradient")], direction = signs * width,
+    x = first$x, at = first[c("log_density", "gradient")], direction = signs * width,
     width = width
   )
   if (any(place$at$log_density > -Inf)) finite_places(place)

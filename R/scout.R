@@ -5,8 +5,9 @@
 #' Where the target is, and how wide
 #'
 #' Looks for the target by its gradients, before any particle is moved: the first stage
-#' of [smc()]. Paths of optimisation climb from random starts, some near and some far.
-#' Along each path normal distributions are tried, the best is refined by batch and
+#' of [smc()]. Paths of optimisation climb from random starts, some near and some far. A start where
+#' the target is impossible is brought nearer to 0; and where it is impossible there too, to the
+#' parameters that a model of RTMB or TMB comes with. Along each path normal distributions are tried, the best is refined by batch and
 #' match, and those that ended in different places are kept apart as basins. Where there are at
 #' most three variables, two thousand points around these are looked at, and four more paths
 #' start where the density most exceeds what was found: a narrow mode beside a wide one is seen
@@ -72,10 +73,11 @@ print.smc_scout <- function(x, ...) {
 scout_target <- function(target, n_starts, seed, evaluators = target_interface(target)) {
   started <- proc.time()[["elapsed"]]
   evaluate <- counted_density(target, evaluators)
+  start <- start_of(target)
   with_seed(seed_of_run(seed, scout_key), {
-    found <- look(evaluate, scattered_starts(target$dim, n_starts))
+    found <- look(evaluate, scattered_starts(target$dim, n_starts), start)
     if (length(found$normals) > 1) {
-      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts)))
+      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts), start))
     }
     found$normals <- refine_best(evaluate, basins_of(found$normals))
     if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
@@ -83,7 +85,7 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
     }
     # what was refined comes first: the bounds of the others may be higher by luck
     found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
-    gradient <- try_gradient(target, evaluate, found$normals)
+    gradient <- try_gradient(target, evaluate, found$normals, start)
   })
   scout <- new_scout(found, evaluate("count"))
   scout$gradient <- gradient$verdict
@@ -92,10 +94,15 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
   scout
 }
 
+# The point that a model comes with, on the unconstrained scale; NULL for none.
+start_of <- function(target) {
+  if (!is.null(target$start)) unconstrain(target, target$start)
+}
+
 # Paths from the starts, a row each, and the best normal of each path refined. Those that
-# have come together go on as one.
-look <- function(evaluate, starts) {
-  paths <- climb(evaluate, starts)
+# have come together go on as one. start: of start_of().
+look <- function(evaluate, starts, start = NULL) {
+  paths <- climb(evaluate, starts, start)
   normals <- best_along(evaluate, paths)
   n_dropped <- nrow(starts) - length(normals)
   for (pass in seq_len(rules$n_passes)) {
@@ -201,8 +208,8 @@ scattered_starts <- function(dim, n) {
 # All paths go side by side, so that their points share calls of the target. Returns the
 # paths that began at a point of finite density, each a list with its `points`: of
 # every point x, its log density f, gradient g, and the pairs of differences up to it.
-climb <- function(evaluate, starts) {
-  at <- evaluate_starts(evaluate, starts)
+climb <- function(evaluate, starts, start) {
+  at <- evaluate_starts(evaluate, starts, start)
   paths <- lapply(which(at$log_density > -Inf), function(i) {
     new_path(at$x[i, ], at$log_density[i], at$gradient[i, ])
   })
@@ -221,16 +228,24 @@ climb <- function(evaluate, starts) {
   paths
 }
 
-# A start where the target is impossible is brought nearer to 0, some times.
-evaluate_starts <- function(evaluate, x) {
-  at <- c(list(x = x), evaluate(x))
+# Starts where the target is impossible are brought nearer to 0; and where it is impossible there too,
+# to the point that the model comes with.
+evaluate_starts <- function(evaluate, x, start) {
+  at <- bring_nearer(evaluate, c(list(x = x), evaluate(x)), x, numeric(ncol(x)))
+  if (is.null(start)) at else bring_nearer(evaluate, at, x, start)
+}
+
+# at: list(x, log_density, gradient) of the starts, of which `x` are the first places.
+bring_nearer <- function(evaluate, at, x, centre) {
+  away <- sweep(x, 2, centre)
   for (attempt in seq_len(rules$most_start_halvings)) {
     bad <- which(at$log_density == -Inf)
     if (length(bad) == 0) {
       break
     }
-    at$x[bad, ] <- at$x[bad, ] / 2
-    again <- evaluate(at$x[bad, , drop = FALSE])
+    nearer <- sweep(away[bad, , drop = FALSE] / 2^attempt, 2, centre, "+")
+    again <- evaluate(nearer)
+    at$x[bad, ] <- nearer
     at$log_density[bad] <- again$log_density
     at$gradient[bad, ] <- again$gradient
   }

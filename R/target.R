@@ -41,7 +41,8 @@ new_target <- function(
 #'   parameters fixed by `map` stay fixed. With `random` the target is the Laplace
 #'   approximation of the marginal density of the rest, and a message says so.
 #'
-#'   The target has a copy of the object, so that `x` stays as it is. Objects of RTMB
+#'   The target has a copy of the object, so that `x` stays as it is; its `par` helps where the target
+#'   is impossible at all points that [smc()] tries by itself. Objects of RTMB
 #'   without `random` are evaluated as those of [target_rtmb()]; all others point by
 #'   point by `x$fn()` and `x$gr()`, which is slower.
 #' @section BayesianTools: The objects of `BayesianTools::createBayesianSetup()`. They have

@@ -21,9 +21,10 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf) {
   bounds <- variable_bounds(lower, upper, variables)
   tell_laplace(x)
   model <- own_copy(x)
+  start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
   if (x$env$DLL == "RTMB") {
     tape_target(
-      function() tape_model(model), variables$names, bounds, "model object of RTMB"
+      function() tape_model(model), variables$names, bounds, "model object of RTMB", start
     )
   } else {
     functions <- tmb_functions(model)
@@ -36,6 +37,7 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf) {
       upper = bounds$upper
     )
     target$label <- "model object of TMB"
+    target$start <- start
     target
   }
 }

@@ -21,8 +21,8 @@
 #'   given: the log density (a number), up to a constant that is what [smc()]
 #'   estimates.
 #' @param parameters a named list of numbers, numeric vectors, matrices or arrays: the
-#'   shapes of the parameters, and a point at which the function can be recorded. It is
-#'   used for nothing else.
+#'   shapes of the parameters, and a point at which the function can be recorded. Where the
+#'   log density is not finite at any point that [smc()] tries by itself, it starts from there.
 #' @param lower,upper bounds of the variables. A number for all of them (`-Inf` and
 #'   `Inf` for none); or a named list, or a named numeric vector, whose names are those
 #'   of parameters or of single variables, such as `c(sigma = 0)` or
@@ -78,19 +78,21 @@ target_rtmb <- function(
     function() tape_function(log_density, parameters, data),
     variables$names,
     bounds,
-    label = "R function, differentiated by RTMB"
+    label = "R function, differentiated by RTMB",
+    start = unlist(parameters, use.names = FALSE)
   )
   point_tape(target) # to find out now what cannot be recorded
   target
 }
 
 # record: a function without arguments that makes the tape of the log density at one
-# point (of class "Tape").
-tape_target <- function(record, names, bounds, label) {
+# point (of class "Tape"). start: a point inside the bounds, or NULL.
+tape_target <- function(record, names, bounds, label, start) {
   new_target(
     length(names),
     names,
     label = label,
+    start = start,
     record = record,
     tapes = new.env(parent = emptyenv()),
     lower = bounds$lower,

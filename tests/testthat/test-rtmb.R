@@ -193,6 +193,32 @@ test_that("a point where the tape is not finite is impossible, and no error", {
   expect_true(is.finite(fit$log_z))
 })
 
+test_that("a target that is impossible near 0 is sampled from its parameters", {
+  # Gompertz times of survival: in days, exp(rate * days) overflows at most starts, and at 0
+  days <- c(10, 40, 90, 150, 240, 380, 400, 520, 700, 1000)
+  log_density <- function(p) {
+    cumulative <- exp(p$level) * expm1(p$rate * days) / p$rate
+    sum(p$level + p$rate * days) - sum(cumulative) +
+      dnorm(p$level, -5, 3, log = TRUE) + dexp(p$rate, 100, log = TRUE)
+  }
+  start <- list(level = -5, rate = 0.001)
+  target <- target_rtmb(log_density, start, lower = c(rate = 0))
+  expect_identical(smc_scout(target, seed = 1)$n_dropped, 0L)
+  inner <- function(rate) {
+    vapply(rate, function(r) {
+      stats::integrate(function(level) {
+        exp(vapply(level, function(l) log_density(list(level = l, rate = r)), 0) + 70)
+      }, -20, 2, rel.tol = 1e-8)$value
+    }, 0)
+  }
+  truth <- log(stats::integrate(inner, 0, 0.02, rel.tol = 1e-7)$value) - 70
+  expect_log_z(calmly(smc(target, seed = 1)), truth, resolution = 0.05)
+  # a model object's own, where it is inside the bounds
+  model <- RTMB::MakeADFun(function(p) p$level^2 + p$rate^2, start, silent = TRUE)
+  expect_identical(as_target(model, lower = list(rate = 0))$start, c(-5, 0.001))
+  expect_null(as_target(model, lower = list(rate = 0.01))$start)
+})
+
 test_that("a large tape is evaluated in smaller blocks", {
   size <- function(n) autosmc:::block_size(n)
   expect_identical(size(100), 128)
