@@ -422,7 +422,8 @@ warn_of_failed <- function(fit) {
       "The default {.arg kernel} moves by gradients, and may find more."
     },
     i = if (isTRUE(nrow(fit$scout$basins) == 0)) {
-      "The scout has found nothing from its own starts: bring a better one, with
+      "The scout has found nothing. Does the density rise without end, as where its sign is wrong?
+        Or is it impossible at most points? Then bring one at which it is finite, with
         {.code reference = reference_laplace(target, start)}."
     },
     i = vapply(helps, `[[`, "", "says")

@@ -66,8 +66,10 @@ multiples_of <- function(k, others, g, pulls, squares, prior) {
 prior_slopes <- function(t, root) {
   powers <- outer((t - mean(t)) / stats::sd(t), 0:(n_prior_slopes - 3), `^`)
   slopes <- root * cbind(powers, exp(t), exp(2 * t))
-  if (all(is.finite(slopes))) {
-    decomposed <- qr(slopes)
+  size <- colSums(slopes^2)
+  if (all(is.finite(size))) {
+    # an exponential next to 0 has no digits
+    decomposed <- qr(slopes[, size > .Machine$double.xmin, drop = FALSE])
     qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE]
   }
 }

@@ -34,6 +34,10 @@ passes <- function(sampler, path, plan, islands) {
       course$has_edges <- TRUE
     }
     course <- go_on(course, result, proposal, sampler, path, plan)
+    # where what was fitted is no better, more steps may be
+    if (!course$reshaped && may_lengthen && proposal$rung != "longer") {
+      course <- go_on(course, result, lengthen(result, course, plan), sampler, path, plan)
+    }
     if (!course$reshaped) {
       break
     }
@@ -208,8 +212,11 @@ steps_per_barrier <- function(islands, best, next_round) {
 }
 
 # A run from the proposal; where its estimate is no lower, rounds from it as before. A
-# rejected one leaves the course as it is, but for its record.
+# rejected one leaves the course as it is, but for its record; and so does none.
 go_on <- function(course, result, proposal, sampler, path, plan) {
+  if (is.null(proposal)) {
+    return(course)
+  }
   islands <- as_round(result)
   first_path <- race_path(path, proposal$rung)
   if (!is.null(proposal$lambda)) {

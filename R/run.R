@@ -188,6 +188,7 @@ abort_dead <- function(record, sampler) {
   where <- where_in_run(record$dead$step, record$dead$run)
   seen <- look_at_dead(sampler, record$dead$at)
   reason <- seen$reason
+  helps <- what_revives(seen, record$dead$step)
   abort(
     c(
       "No particle is left {where}: every weight is zero.",
@@ -201,8 +202,7 @@ abort_dead <- function(record, sampler) {
       } else if (seen$any_finite) {
         "Where the log density is finite the step was too long."
       },
-      "i" = "Try more steps ({.arg n_steps}), a {.arg reference} closer to
-        the target, or more particles ({.arg n_particles}).",
+      stats::setNames(helps, rep("i", length(helps))),
       "i" = "The steps up to there are in the error's {.field trace}."
     ),
     "degenerate",
@@ -210,6 +210,22 @@ abort_dead <- function(record, sampler) {
     run = record$dead$run,
     n_target_evals = record$runs$n_target_evals,
     trace = record$steps
+  )
+}
+
+# What may help where all particles have died in this step, of two lines at most. seen: of
+# look_at_dead().
+what_revives <- function(seen, step) {
+  if (is.null(seen) || seen$any_finite || step > 1) {
+    return("Try more steps ({.arg n_steps}), a {.arg reference} closer to the target, or more
+      particles ({.arg n_particles}).")
+  }
+  c(
+    if (any(grepl("NaN", seen$kinds))) {
+      "Is there an NA in the data, or an index or a name that the variables do not have?"
+    },
+    "Bring a point at which the log density is finite:
+      {.code reference = reference_laplace(target, start)}."
   )
 }
 

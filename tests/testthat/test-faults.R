@@ -502,6 +502,10 @@ test_that("a target that is nowhere possible says so at step 1", {
     expect_s3_class(error, "autosmc_error_degenerate")
     expect_identical(error$step, 1L)
     expect_identical(nrow(error$trace), 0L)
+    # more particles would not help
+    expect_match(message_of(error), "reference_laplace")
+    expect_no_match(message_of(error), "n_particles")
+    expect_identical(grepl("NA in the data", message_of(error)), is.na(nowhere))
   }
 })
 

@@ -296,6 +296,11 @@ test_that("nothing else is a multiple of a scale", {
   positive <- cbind(x[, 1], abs(x[, -1]) + 0.1)
   chi <- cbind(-x[, 1], 3 / positive[, -1] - positive[, -1])
   expect_length(internal("find_multiples")(points_of(positive, chi)), 0)
+  # exponentials, or their squares, are beyond the range of numbers
+  for (by in c(-700, -362, 250)) {
+    far <- sweep(x, 2, c(by, numeric(ncol(x) - 1)), "+")
+    expect_length(internal("find_multiples")(points_of(far, -x)), 0)
+  }
   few <- points_of(x[1:10, ], gradient_noncentred(x[1:10, ]))
   expect_length(internal("find_multiples")(few), 0)
 })

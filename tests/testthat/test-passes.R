@@ -147,11 +147,12 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
   thin <- function(...) {
     list(internal("diagnostic")("worth", 0.01, 0.05, "They are worth little.", beyond = "below"))
   }
-  fit_with <- function(..., has_spoilt = function(...) FALSE) {
+  fit_with <- function(..., has_spoilt = function(...) FALSE, reshape = function(...) NULL) {
     with_internals(
       list(
-        diagnose_worth = thin, diagnose_passes = function(...) NULL, rises = function(...) FALSE,
-        reshape = function(...) NULL, has_spoilt = has_spoilt
+        diagnose_worth = thin, diagnose_passes = function(...) NULL,
+        rises = function(from, ...) identical(from$runs$label, "rejected"),
+        reshape = reshape, has_spoilt = has_spoilt
       ),
       smc(banana, n_particles = 128, n_steps = 8, islands = 4, seed = 1, ...)
     )
@@ -170,6 +171,15 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
   expect_identical(islands$n_steps[islands$used], fit$runs$n_steps[fit$runs$run == "final"][1])
   expect_identical(dropped$islands$island, 1:4)
   expect_identical(islands$used, c(FALSE, TRUE))
+
+  # nor is it left out where a better reference was tried first, and rejected
+  rejected <- calmly(fit_with(reshape = function(result, ...) {
+    list(reference = result$final$reference, rung = "rejected")
+  }))
+  tried <- rejected$runs[rejected$runs$run == "adapt", ]
+  expect_identical(any(tried$used[tried$label == "rejected"]), FALSE)
+  expect_identical(tried$used[tried$label == "longer"], TRUE)
+  expect_identical(rejected$runs$used[rejected$runs$run == "final"], c(FALSE, TRUE))
 
   short <- calmly(fit_with(max_steps = 10))
   expect_lte(max(short$runs$n_steps, na.rm = TRUE), 10)
