@@ -235,9 +235,10 @@
 #'   single round have shown it only roughly), or where a diagnostic has failed and a
 #'   reference can be fitted; none where the bridge has an error below 0.01 and all
 #'   diagnostics have passed. At most five are made; after the second only while the
-#'   estimate still rises (the diagnostic `passes`). Where nothing better can be fitted, but
-#'   less than 15 % of the draws are independent and the error is above 0.02, the next pass has
-#'   the same reference and four times as many steps, at most `max_steps`. A proposal whose
+#'   estimate still rises (the diagnostic `passes`). Where nothing better can be fitted, or
+#'   what was fitted is rejected, but less than 15 % of the draws are independent and the error is
+#'   above 0.02, the next pass has the same reference and four times as many steps, at most
+#'   `max_steps`. A proposal whose
 #'   first run finds less evidence is rejected, and the islands stay; so they do where the
 #'   next ones have twice the error, and no higher estimate.
 #' @section Estimates: The estimate of SMC is the logarithm of the mean of the islands'
