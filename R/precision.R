@@ -433,16 +433,22 @@ normalised <- function(columns) {
 }
 
 # The coefficients of each entry, a row each, by least squares relative to its scale at each point.
-# What contributes no more than rounding is 0.
+# What contributes no more than rounding is 0, and so is what is beyond the range of numbers.
 entries_by_terms <- function(terms, normals) {
   values <- values_of(terms, normals$t)
   scale <- normals$scale
   coefficients <- matrix(0, ncol(scale), ncol(values))
   for (e in which(rowSums(terms$used) > 0)) {
-    own <- terms$used[e, ]
+    own <- which(terms$used[e, ])
     columns <- values[, own, drop = FALSE] / scale[, e]
     size <- sqrt(colSums(columns^2))
-    decomposed <- qr(sweep(columns, 2, size, "/"), tol = rules$collinear_term)
+    within <- is.finite(size) & size > 0
+    own <- own[within]
+    size <- size[within]
+    decomposed <- qr(
+      sweep(columns[, within, drop = FALSE], 2, size, "/"),
+      tol = rules$collinear_term
+    )
     y <- normals$y[, e] / scale[, e]
     by <- qr.coef(decomposed, y)
     by[is.na(by) | abs(by) < rules$rounding_of_term * sqrt(sum(y^2))] <- 0

@@ -197,3 +197,14 @@ test_that("smc() has the evidence of effects with an unknown correlation, and co
   expect_lt(fit$std_error, 0.02)
   expect_lt(abs(fit$log_z), errors_for(6) * fit$std_error)
 })
+
+test_that("terms beyond the range of numbers are left out", {
+  t <- matrix(seq(0.5, 2.5, length.out = 20))
+  none <- matrix(0, 4, 1)
+  terms <- list(
+    powers = cbind(c(0, 1, 500, -2000)), degrees = none, falls = none, rates = none, roots = none,
+    used = matrix(TRUE, 1, 4)
+  )
+  normals <- list(t = t, y = 2 + 3 * exp(t), scale = matrix(1, 20, 1))
+  expect_equal(internal("entries_by_terms")(terms, normals), rbind(c(2, 3, 0, 0)))
+})
