@@ -172,16 +172,14 @@ fit_by_gradients <- function(record, weighty) {
   if (is.null(inner)) {
     return(NULL)
   }
-  list(reference = as_reference(
-    compose(normal_of(record$reference, ncol(z)), inner), rules$inflation
-  ))
+  list(reference = as_inflated(compose(normal_of(record$reference, ncol(z)), inner)))
 }
 
 # From weighted particles alone.
 fit_by_moments <- function(record, weighty) {
   moments <- weighted_factor(record, weighty)
   if (!is.null(moments)) {
-    list(reference = new_fitted_reference(moments$mean, sqrt(rules$inflation) * moments$L))
+    list(reference = as_inflated(moments))
   }
 }
 

@@ -106,7 +106,7 @@ gradient_place <- function(evaluate, dim, normals, start) {
     x <- draw_normal(normal, n)$x
     origin <- normal
     origin$mean <- numeric(dim)
-    sd <- if (is.matrix(normal$L)) sqrt(rowSums(normal$L^2)) else normal$L
+    sd <- sqrt(variances(normal))
     place <- list(
       x = x, at = evaluate(x), direction = to_user(origin, signs),
       width = matrix(sd, n, dim, byrow = TRUE)

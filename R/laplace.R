@@ -97,19 +97,29 @@ climb_from <- function(evaluate, x, width) {
   )$par
 }
 
-# The curvature at x, by differences of gradients over a tenth of a width to both sides.
-# list(L); or where x is no peak list(problem, width, x), with a better x if there is one.
-curvature_at <- function(evaluate, x, width) {
+# The negative Hessian at x, by differences of gradients over a tenth of a width to both sides, and
+# the log densities there: list(hessian, log_density).
+curvature_around <- function(evaluate, x, width) {
   d <- length(x)
+  step <- rules$widest_difference * width
+  right <- seq_len(d)
+  around <- evaluate(sweep(rbind(diag(step, d), diag(-step, d)), 2, x, "+"))
+  hessian <- matrix((around$gradient[-right, ] - around$gradient[right, ]) / (2 * step), d)
+  list(hessian = (hessian + t(hessian)) / 2, log_density = around$log_density)
+}
+
+# The lower triangular factor of the inverse of a precision; NULL where it has none.
+covariance_factor <- function(precision) {
+  tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
+}
+
+# The curvature at x: list(L); or where x is no peak list(problem, width, x), with a better x if
+# there is one.
+curvature_at <- function(evaluate, x, width) {
   centre <- evaluate(t(x))
   for (refinement in seq_len(rules$most_climbs)) {
-    step <- rules$widest_difference * width
-    beside <- rbind(diag(step, d), diag(-step, d))
-    around <- evaluate(sweep(beside, 2, x, "+"))
-    right <- seq_len(d)
-    hessian <- (around$gradient[-right, ] - around$gradient[right, ]) / (2 * step)
-    hessian <- matrix(hessian, d)
-    hessian <- (hessian + t(hessian)) / 2
+    around <- curvature_around(evaluate, x, width)
+    hessian <- around$hessian
     now <- ifelse(diag(hessian) > 0, 1 / sqrt(abs(diag(hessian))), width)
     change <- max(now / width, width / now)
     width <- now
@@ -126,7 +136,7 @@ curvature_at <- function(evaluate, x, width) {
     "the gradient is not 0"
   }
   if (is.null(problem)) {
-    return(list(L = t(chol(chol2inv(upper)))))
+    return(list(L = covariance_factor(hessian)))
   }
   if (!is.null(upper)) {
     newton <- x + drop(chol2inv(upper) %*% centre$gradient[1, ])

@@ -38,18 +38,31 @@ log_det <- function(normal) {
   sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
 }
 
-# The normal in x whose coordinates in `normal` are `inner`.
+variances <- function(normal) if (is.matrix(normal$L)) rowSums(normal$L^2) else normal$L^2
+
+# The normal in x whose coordinates in `normal` are `inner`. In many dimensions `inner` has standard
+# deviations alone, but a reference that is given may have a matrix.
 compose <- function(normal, inner) {
   normal$mean <- drop(to_user(normal, t(inner$mean)))
-  normal$L <- if (is.matrix(normal$L)) normal$L %*% inner$L else normal$L * inner$L
+  normal$L <- if (!is.matrix(normal$L)) {
+    normal$L * inner$L
+  } else if (is.matrix(inner$L)) {
+    normal$L %*% inner$L
+  } else {
+    sweep(normal$L, 2, inner$L, "*")
+  }
   normal
 }
 
 # references ------------------------------------------------------------------
 
-as_reference <- function(normal, factor = 1) {
-  new_fitted_reference(normal$mean, sqrt(factor) *
-    if (is.matrix(normal$L)) normal$L else diag(normal$L, length(normal$L)))
+as_reference <- function(normal) new_fitted_reference(normal$mean, normal$L)
+
+# As one to start from, which is to reach the tails of the target.
+as_inflated <- function(normal) {
+  factor <- rules$inflation^sqrt(min(1, rules$inflation_dim / length(normal$mean)))
+  normal$L <- sqrt(factor) * normal$L
+  as_reference(normal)
 }
 
 # A normal reference as such a list.

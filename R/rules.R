@@ -68,6 +68,12 @@ rules <- list(
   # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic, and a
   # factor of 250 variables takes 5 million operations.
   largest_dense = 250,
+  # The scout's best normal has a matrix up to this dimension: that of 2,000 variables takes 32 MB, and
+  # its factor and its inverse some seconds ...
+  largest_curved = 2000,
+  # ... where its bound is higher by more than this than with standard deviations alone: less than
+  # a nat makes hardly a difference to the barrier, and each step would cost a product with a matrix.
+  least_curved_gain = 1,
   # Paths, and twice as many where they disagree. Twice as many do as well; with half, the error of
   # eight modes was larger by 25 times.
   n_starts = 8L,
@@ -136,6 +142,9 @@ rules <- list(
   # The variance of a fitted reference over that of the particles: tails that are too light make
   # an estimate that is too low, and looks fine. With 2 and 3 Brownian and the funnel were lower.
   inflation = 1.5,
+  # Dimension above which it falls, so that the barrier that it costs, ln(1.5) sqrt(d / (2 pi)), stays
+  # the same.
+  inflation_dim = 250,
   # The same of conditioning variables: particles that began in the middle of a neck have not seen
   # its ends. With 1.5 a one-way hierarchy was off by 0.059, with 4 by 0.041.
   inflation_conditioning = 4,

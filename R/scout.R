@@ -28,11 +28,14 @@
 #'   ended there. `bound_error` is the standard error of `bound`, NA for basins so much
 #'   lower than the best that they do not count.
 #' * `normals`: a list with the normal distribution of each basin, as
-#'   [reference_gaussian()] makes it, on the unconstrained scale.
+#'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
+#'   deviations alone; that of the best basin a covariance, from the curvature at its mean, up to 2,000
+#'   variables and where its bound is higher with it.
 #' * `references`: a named list of what is proposed: `best`, the normal of the best
 #'   basin, and, where there are several basins, `cover`, a mixture: of the normals of the
 #'   likely basins, and of the one with their common mean and covariance, which reaches what
-#'   lies between them (that alone above 250 variables). All variances are inflated by 1.5.
+#'   lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
+#'   less above 250 variables.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
@@ -79,7 +82,7 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
     if (length(found$normals) > 1) {
       found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts), start))
     }
-    found$normals <- refine_best(evaluate, basins_of(found$normals))
+    found$normals <- curve_best(evaluate, refine_best(evaluate, basins_of(found$normals)))
     if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
       found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
     }
@@ -153,7 +156,7 @@ new_scout <- function(found, count) {
       ),
       normals = lapply(normals, as_reference),
       references = c(
-        if (length(likely) > 0) list(best = as_reference(likely[[1]], rules$inflation)),
+        if (length(likely) > 0) list(best = as_inflated(likely[[1]])),
         if (length(likely) > 1) list(cover = covering_reference(likely))
       ),
       n_dropped = found$n_dropped
@@ -163,12 +166,12 @@ new_scout <- function(found, count) {
 }
 
 # A mixture of the basins and of the normal that covers them; that normal alone where the
-# dimension is too high for matrices.
+# dimension is too high.
 covering_reference <- function(normals) {
-  if (is.matrix(normals[[1]]$L)) {
+  if (length(normals[[1]]$mean) <= rules$largest_dense) {
     new_mixture_reference(normals)
   } else {
-    as_reference(covering(normals), rules$inflation)
+    as_inflated(covering(normals))
   }
 }
 
@@ -508,6 +511,29 @@ refine_best <- function(evaluate, normals) {
   normals
 }
 
+# In many dimensions a normal has standard deviations alone, since batches are too few for a covariance.
+# The curvature at the mean of the best one gives it a covariance, for two gradients a dimension, and
+# batches its mean and its scale in each of its coordinates. It is kept where its bound is higher.
+curve_best <- function(evaluate, normals) {
+  bounds <- vapply(normals, `[[`, 0, "bound")
+  best <- which.max(bounds)
+  normal <- normals[best]
+  if (length(best) == 0 || is.matrix(normal[[1]]$L) ||
+    length(normal[[1]]$mean) > rules$largest_curved) {
+    return(normals)
+  }
+  normal[[1]]$L <- covariance_factor(
+    curvature_around(evaluate, normal[[1]]$mean, normal[[1]]$L)$hessian
+  )
+  if (!is.null(normal[[1]]$L)) {
+    curved <- refine(evaluate, normal, rules$n_batches)[[1]]
+    if (curved$bound - curved$bound_error > bounds[best] + rules$least_curved_gain) {
+      normals[[best]] <- curved
+    }
+  }
+  normals
+}
+
 # The bounds of the likely normals anew, with their standard errors: those by which they
 # were chosen are too high.
 check_bounds_of <- function(evaluate, normals) {
@@ -527,8 +553,8 @@ covering <- function(normals) {
   means <- do.call(rbind, lapply(normals, `[[`, "mean"))
   mean <- colMeans(means)
   between <- sweep(means, 2, mean) / sqrt(nrow(means))
-  if (!is.matrix(normals[[1]]$L)) {
-    within <- Reduce(`+`, lapply(normals, function(n) n$L^2)) / length(normals)
+  if (length(mean) > rules$largest_dense) {
+    within <- Reduce(`+`, lapply(normals, variances)) / length(normals)
     return(list(mean = mean, L = sqrt(within + colSums(between^2))))
   }
   within <- Reduce(`+`, lapply(normals, function(n) tcrossprod(n$L))) / length(normals)

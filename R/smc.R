@@ -221,9 +221,9 @@
 #'   * `normal`: a normal distribution from particles and gradients together.
 #'   * `location`: the last reference, moved to the mean.
 #'
-#'   Fitted references have 1.5 times the variance, and their conditioning variables 4
-#'   times: a reference that is too narrow does more harm than one that is too wide. No shape
-#'   is fitted to particles that started from the given reference.
+#'   Fitted references have 1.5 times the variance (less above 250 variables, where it costs more), and
+#'   their conditioning variables 4 times: a reference that is too narrow does more harm than one that is
+#'   too wide. No shape is fitted to particles that started from the given reference.
 #'
 #'   *Verdict.* A round is rejected when all its particles die, when its estimate falls by
 #'   more than 0.5 and two errors, or when its barrier rises by more than 5 %. Then simpler

@@ -74,6 +74,41 @@ test_that("in many dimensions its means and standard deviations are found", {
   expect_lt(max(abs(found$sd / sd - 1)), 1e-2)
 })
 
+test_that("in many dimensions correlations are found by the curvature, up to a limit", {
+  # each a part of the one before it: its evidence is 1
+  d <- 260
+  rho <- 0.8
+  rest <- function(x) x[, -1, drop = FALSE] - rho * x[, -d, drop = FALSE]
+  target <- target_function(
+    function(x) {
+      -x[, 1]^2 / 2 - rowSums(rest(x)^2) / (2 * (1 - rho^2)) -
+        d / 2 * log(2 * pi) - (d - 1) / 2 * log(1 - rho^2)
+    }, d,
+    gradient = function(x) {
+      slope <- rest(x) / (1 - rho^2)
+      cbind(-x[, 1], -slope) + rho * cbind(slope, 0)
+    }, vectorized = TRUE
+  )
+  scout <- smc_scout(target, seed = 1)
+  expect_lt(abs(scout$basins$bound[1]), 1e-4)
+  L <- scout$normals[[1]]$chol
+  expect_equal(tcrossprod(L)[1, 1:4], rho^(0:3), tolerance = 1e-6)
+  expect_true(scout$n_target_evals > 2 * d)
+})
+
+test_that("a reference with a covariance does in many dimensions too", {
+  d <- 260
+  L <- diag(d)
+  L[2, 1] <- 0.5
+  fit <- calmly(smc(
+    target_gaussian(d),
+    reference = reference_gaussian(chol = L),
+    scout = FALSE, n_steps = 4, n_particles = 64, rounds = 1, islands = 2, seed = 1
+  ))
+  expect_true(is.finite(fit$log_z))
+  expect_identical(ncol(fit$reference$chol), 260L)
+})
+
 test_that("bounds are on the unconstrained scale", {
   # log x ~ N(3, 0.1^2)
   target <- target_function(
