@@ -58,7 +58,8 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
       c(
         "{.arg max_evals} is too small: adaptation has taken {count(ceiling(spent))} evaluations of
           the target, and an island takes {count(ceiling(each))} more.",
-        "i" = "Give at least {count(ceiling(spent + plan$n_islands * each))}, or fewer
+        "i" = "Give at least {count(ceiling(spent + each))} for one island, and
+          {count(ceiling(spent + plan$n_islands * each))} for {plan$n_islands}; or fewer
           {.arg n_particles}."
       ),
       "input"

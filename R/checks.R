@@ -200,13 +200,33 @@ check_names <- function(names, dim) {
   names
 }
 
+# The arguments of those functions of the package that are being called and hand their dots on.
+called_with_dots <- function() {
+  arguments <- lapply(seq_len(sys.nframe()), function(which) {
+    f <- sys.function(which)
+    if (identical(environment(f), topenv())) names(formals(f))
+  })
+  setdiff(unlist(Filter(function(a) "..." %in% a, arguments)), "...")
+}
+
+# The one of these names that differs from a misspelt one by a third of its letters or less; NULL for
+# none.
+meant_by <- function(name, known) {
+  edits <- drop(utils::adist(name, known, ignore.case = TRUE))
+  if (isTRUE(min(edits, Inf) <= nchar(name) / 3)) known[which.min(edits)]
+}
+
 # Nothing may be left in the dots: an argument there is a misspelt one.
 check_dots_empty <- function(...) {
   if (...length() > 0) {
     given <- ...names()
     named <- given[nzchar(given)]
     if (length(named) > 0) {
-      abort("Unknown argument: {.arg {named}}.", "input")
+      meant <- meant_by(named[1], called_with_dots())
+      abort(c(
+        "Unknown argument: {.arg {named}}.",
+        "i" = if (!is.null(meant)) "Did you mean {.arg {meant}} instead of {.arg {named[1]}}?"
+      ), "input")
     }
     unnamed <- describe(...elt(1))
     abort("There is an argument without a name, {unnamed}: which one is it?", "input")

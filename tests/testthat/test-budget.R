@@ -45,7 +45,14 @@ test_that("a precision is sought within the limit", {
 })
 
 test_that("a limit that not even one island keeps is an error", {
-  expect_error(small(max_evals = 100), "max_evals.*too small", class = "autosmc_error_input")
+  refused <- expect_error(
+    small(max_evals = 100), "max_evals.*too small",
+    class = "autosmc_error_input"
+  )
+  # what it asks for is enough
+  words <- gsub("\\s+", " ", conditionMessage(refused))
+  least <- as.numeric(gsub(",", "", sub(".*at least ([0-9,]+) for one.*", "\\1", words)))
+  expect_identical(nrow(small(max_evals = least)$islands), 1L)
   for (bad in list(0, -1, NA, "many", c(1, 2))) {
     expect_error(small(max_evals = bad), "max_evals", class = "autosmc_error_input")
   }

@@ -199,7 +199,9 @@ test_that("the other arguments of the verbs are checked", {
   bad("`mean` must .*length 1 or 2, not ",
     reference = reference_gaussian(mean = 1:3)
   )
-  bad("Unknown argument: `n_particle`", n_particle = 16)
+  bad("Unknown argument: `n_particle`.*mean `n_particles` instead", n_particle = 16)
+  expect_input_error(smc_plain(function(x) -x^2, dims = 1), "`dims`.*mean `dim` instead")
+  bad("Unknown argument: `colour`\\.$", colour = 16)
   bad("an argument without a name, 16: which one is it?", 16)
   expect_input_error(reference_gaussian(sd = 0), "`sd` must .*positive.* is 0")
   expect_input_error(reference_gaussian(mean = NA), "`mean` must be .* not NA")
