@@ -11,30 +11,38 @@ design <- rbind(c(1, 1, 0, 0, 0), c(1, 1, 0.5, 0, 0), c(1, 1, -1, 0, 0), c(1, 0,
 of_data <- crossprod(design) + diag(c(1, 0, 0, 0, 0))
 towards <- drop(crossprod(design, c(1, -0.5, 2, 0.3, 1)))
 
-of_effects <- function(t) {
+# Of the precision of a group's two effects, given t: itself, and its derivatives by t.
+of_pair <- function(t) {
+  scales <- tcrossprod(exp(-t[1:2]))
   own <- cosh(t[3])^2
-  shared <- -sinh(t[3]) * cosh(t[3])
-  inverse <- rbind(c(own, shared), c(shared, own)) * tcrossprod(exp(-t[1:2]))
-  Q <- matrix(0, p, p)
-  Q[2:3, 2:3] <- Q[4:5, 4:5] <- inverse
-  Q
+  shared <- -sinh(2 * t[3]) / 2
+  pair <- rbind(c(own, shared), c(shared, own)) * scales
+  slope <- c(sinh(2 * t[3]), -cosh(2 * t[3]))
+  list(
+    pair = pair,
+    slopes = list(
+      pair * rbind(c(-2, -1), c(-1, 0)), pair * rbind(c(0, -1), c(-1, -2)),
+      rbind(slope, rev(slope)) * scales
+    )
+  )
 }
 
 log_hierarchy <- function(x) {
   out <- apply(x, 1, function(row) {
     t <- row[1:3]
     u <- row[-(1:3)]
-    Q <- of_effects(t) + of_data
+    effects <- of_pair(t)
+    Q <- of_data
+    Q[2:3, 2:3] <- Q[2:3, 2:3] + effects$pair
+    Q[4:5, 4:5] <- Q[4:5, 4:5] + effects$pair
     if (!all(is.finite(Q)) || rcond(Q) < 1e-14) {
       return(c(-Inf, 0 * row))
     }
-    m <- solve(Q, towards)
-    step <- 1e-4
-    slopes <- vapply(1:3, function(k) {
-      at <- function(by) of_effects(replace(t, k, t[k] + by))
-      dQ <- (8 * (at(step) - at(-step)) - at(2 * step) + at(-2 * step)) / (12 * step)
-      sum(solve(Q) * dQ) / 2 - sum(u * (dQ %*% u)) / 2 + sum(m * (dQ %*% m)) / 2
-    }, 0)
+    covariance <- solve(Q)
+    m <- drop(covariance %*% towards)
+    by_entry <- covariance - tcrossprod(u) + tcrossprod(m)
+    by_pair <- by_entry[2:3, 2:3] + by_entry[4:5, 4:5]
+    slopes <- vapply(effects$slopes, function(slope) sum(slope * by_pair) / 2, 0)
     value <- sum(dnorm(t, c(-0.5, 0, 0.3), c(0.6, 0.5, 0.7), log = TRUE)) - p / 2 * log(2 * pi) +
       as.numeric(determinant(Q)$modulus) / 2 - sum((u - m) * (Q %*% (u - m))) / 2
     c(value, slopes - (t - c(-0.5, 0, 0.3)) / c(0.6, 0.5, 0.7)^2, towards - Q %*% u)
