@@ -172,14 +172,16 @@ fit_by_gradients <- function(record, weighty) {
   if (is.null(inner)) {
     return(NULL)
   }
-  list(reference = as_inflated(compose(normal_of(record$reference, ncol(z)), inner)))
+  list(reference = as_reference(
+    inflated(compose(normal_of(record$reference, ncol(z)), inner))
+  ))
 }
 
 # From weighted particles alone.
 fit_by_moments <- function(record, weighty) {
   moments <- weighted_factor(record, weighty)
   if (!is.null(moments)) {
-    list(reference = as_inflated(moments))
+    list(reference = as_reference(inflated(moments)))
   }
 }
 

@@ -108,11 +108,6 @@ curvature_around <- function(evaluate, x, width) {
   list(hessian = (hessian + t(hessian)) / 2, log_density = around$log_density)
 }
 
-# The lower triangular factor of the inverse of a precision; NULL where it has none.
-covariance_factor <- function(precision) {
-  tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
-}
-
 # The curvature at x: list(L); or where x is no peak list(problem, width, x), with a better x if
 # there is one.
 curvature_at <- function(evaluate, x, width) {
@@ -136,7 +131,7 @@ curvature_at <- function(evaluate, x, width) {
     "the gradient is not 0"
   }
   if (is.null(problem)) {
-    return(list(L = covariance_factor(hessian)))
+    return(list(L = t(chol(chol2inv(upper)))))
   }
   if (!is.null(upper)) {
     newton <- x + drop(chol2inv(upper) %*% centre$gradient[1, ])

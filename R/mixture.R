@@ -7,15 +7,15 @@
 # again as the others: bounds are rough.
 new_mixture_reference <- function(normals) {
   cover <- covering(normals)
-  frame <- list(mean = cover$mean, L = sqrt(rules$inflation) * cover$L)
+  frame <- inflated(cover)
   bounds <- vapply(normals, `[[`, 0, "bound")
   by_bound <- exp(normalise_log(bounds))
   weights <- (by_bound + 1 / length(normals)) / 2
   inner <- lapply(normals, function(normal) {
-    list(
+    inflated(list(
       mean = drop(from_user(frame, t(normal$mean))),
-      L = sqrt(rules$inflation) * forwardsolve(frame$L, normal$L)
-    )
+      L = forwardsolve(frame$L, normal$L)
+    ))
   })
   reference <- with_chol(reference_gaussian(frame$mean), frame$L)
   reference$mixture <- with_cover(inner, weights)
@@ -120,11 +120,7 @@ refit_mixture <- function(record) {
   n_parameters <- (length(mixture$weights) - 1) * (1 + d + d * (d + 1) / 2)
   normal <- moments_of(z, w)
   of_frame <- sum(log(diag(reference$chol)))
-  inner <- lapply(seq_along(mixture$weights), function(k) {
-    normal <- component(mixture, k)
-    normal$L <- sqrt(rules$inflation) * normal$L
-    normal
-  })
+  inner <- lapply(seq_along(mixture$weights), function(k) inflated(component(mixture, k)))
   reference$mixture <- with_cover(inner, mixture$weights)
   list(
     reference = reference,

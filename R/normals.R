@@ -58,11 +58,11 @@ compose <- function(normal, inner) {
 
 as_reference <- function(normal) new_fitted_reference(normal$mean, normal$L)
 
-# As one to start from, which is to reach the tails of the target.
-as_inflated <- function(normal) {
+# The normal as one to start from, which is to reach the tails of the target.
+inflated <- function(normal) {
   factor <- rules$inflation^sqrt(min(1, rules$inflation_dim / length(normal$mean)))
   normal$L <- sqrt(factor) * normal$L
-  as_reference(normal)
+  normal
 }
 
 # A normal reference as such a list.

@@ -439,20 +439,14 @@ entries_by_terms <- function(terms, normals) {
   scale <- normals$scale
   coefficients <- matrix(0, ncol(scale), ncol(values))
   for (e in which(rowSums(terms$used) > 0)) {
-    own <- which(terms$used[e, ])
+    own <- terms$used[e, ]
     columns <- values[, own, drop = FALSE] / scale[, e]
     size <- sqrt(colSums(columns^2))
-    within <- is.finite(size) & size > 0
-    own <- own[within]
-    size <- size[within]
-    decomposed <- qr(
-      sweep(columns[, within, drop = FALSE], 2, size, "/"),
-      tol = rules$collinear_term
-    )
+    decomposed <- qr(normalised(columns), tol = rules$collinear_term)
     y <- normals$y[, e] / scale[, e]
     by <- qr.coef(decomposed, y)
     by[is.na(by) | abs(by) < rules$rounding_of_term * sqrt(sum(y^2))] <- 0
-    coefficients[e, own] <- by / size
+    coefficients[e, own] <- ifelse(by == 0, 0, by / size)
   }
   coefficients
 }

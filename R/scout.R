@@ -156,7 +156,7 @@ new_scout <- function(found, count) {
       ),
       normals = lapply(normals, as_reference),
       references = c(
-        if (length(likely) > 0) list(best = as_inflated(likely[[1]])),
+        if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
         if (length(likely) > 1) list(cover = covering_reference(likely))
       ),
       n_dropped = found$n_dropped
@@ -171,7 +171,7 @@ covering_reference <- function(normals) {
   if (length(normals[[1]]$mean) <= rules$largest_dense) {
     new_mixture_reference(normals)
   } else {
-    as_inflated(covering(normals))
+    as_reference(inflated(covering(normals)))
   }
 }
 
@@ -515,21 +515,19 @@ refine_best <- function(evaluate, normals) {
 # The curvature at the mean of the best one gives it a covariance, for two gradients a dimension, and
 # batches its mean and its scale in each of its coordinates. It is kept where its bound is higher.
 curve_best <- function(evaluate, normals) {
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  best <- which.max(bounds)
-  normal <- normals[best]
-  if (length(best) == 0 || is.matrix(normal[[1]]$L) ||
-    length(normal[[1]]$mean) > rules$largest_curved) {
+  best <- which.max(vapply(normals, `[[`, 0, "bound"))
+  plain <- unlist(normals[best], recursive = FALSE)
+  if (is.null(plain) || is.matrix(plain$L) || length(plain$mean) > rules$largest_curved) {
     return(normals)
   }
-  normal[[1]]$L <- covariance_factor(
-    curvature_around(evaluate, normal[[1]]$mean, normal[[1]]$L)$hessian
-  )
-  if (!is.null(normal[[1]]$L)) {
-    curved <- refine(evaluate, normal, rules$n_batches)[[1]]
-    if (curved$bound - curved$bound_error > bounds[best] + rules$least_curved_gain) {
-      normals[[best]] <- curved
-    }
+  curved <- plain
+  curved$L <- inverse_factor(curvature_around(evaluate, plain$mean, plain$L)$hessian)
+  if (is.null(curved$L)) {
+    return(normals)
+  }
+  curved <- refine(evaluate, list(curved), rules$n_batches)[[1]]
+  if (curved$bound - curved$bound_error > plain$bound + rules$least_curved_gain) {
+    normals[[best]] <- curved
   }
   normals
 }

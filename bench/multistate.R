@@ -3,6 +3,7 @@
 # reference is the scout's best normal distribution; the draws of each temperature are of runs of
 # their own, so that they share no ancestors, as those of one run do.
 source("bench/suite.R")
+source("bench/models.R")
 
 temperatures <- c(0, 0.125, 0.25, 0.5, 1)
 estimates <- list(bridge = c(1, 5), three = c(1, 3, 5), five = 1:5)
@@ -15,19 +16,17 @@ cases <- list(
   gamma_poisson = shapes[["gamma_poisson_d5"]]
 )
 
-log_normal <- function(z) -rowSums(z^2) / 2 - ncol(z) / 2 * log(2 * pi)
-log_sum_exp <- function(x) max(x) + log(sum(exp(x - max(x))))
+log_standard <- function(z) -rowSums(z^2) / 2 - ncol(z) / 2 * log(2 * pi)
 
 # The target in the coordinates in which the scout's best normal is standard.
 in_reference <- function(target) {
-  reference <- smc_scout(target, seed = 1)$references$best
-  L <- reference$chol
+  normal <- autosmc:::normal_of(smc_scout(target, seed = 1)$references$best, target$dim)
   evaluate <- autosmc:::counted_density(target)
-  to_x <- function(z) sweep(tcrossprod(z, L), 2, reference$mean, "+")
+  at <- function(z, gradient) evaluate(autosmc:::to_user(normal, z), gradient)
   list(
     dim = target$dim,
-    log_density = function(z) evaluate(to_x(z), gradient = FALSE)$log_density + sum(log(diag(L))),
-    gradient = function(z) evaluate(to_x(z))$gradient %*% L
+    log_density = function(z) at(z, FALSE)$log_density + autosmc:::log_det(normal),
+    gradient = function(z) autosmc:::pull_back_rows(normal, at(z, TRUE)$gradient)
   )
 }
 
@@ -37,7 +36,7 @@ draws_at <- function(p, temperature, seed) {
   weight <- rep(1 / n_draws, n_draws)
   if (temperature > 0) {
     tempered <- target_function(
-      function(z) (1 - temperature) * log_normal(z) + temperature * p$log_density(z), p$dim,
+      function(z) (1 - temperature) * log_standard(z) + temperature * p$log_density(z), p$dim,
       gradient = function(z) -(1 - temperature) * z + temperature * p$gradient(z),
       vectorized = TRUE
     )
@@ -49,7 +48,7 @@ draws_at <- function(p, temperature, seed) {
     z <- fit$particles
     weight <- exp(fit$log_weights)
   }
-  list(reference = log_normal(z), target = p$log_density(z), weight = weight)
+  list(reference = log_standard(z), target = p$log_density(z), weight = weight)
 }
 
 # Log Z of the last of the temperatures, by iteration; that of the first is 0. Weighted draws count

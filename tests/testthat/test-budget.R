@@ -50,8 +50,8 @@ test_that("a limit that not even one island keeps is an error", {
     class = "autosmc_error_input"
   )
   # what it asks for is enough
-  words <- gsub("\\s+", " ", conditionMessage(refused))
-  least <- as.numeric(gsub(",", "", sub(".*at least ([0-9,]+) for one.*", "\\1", words)))
+  least <- sub(".*at least ([0-9,]+) for one.*", "\\1", message_of(refused))
+  least <- as.numeric(gsub(",", "", least))
   expect_identical(nrow(small(max_evals = least)$islands), 1L)
   for (bad in list(0, -1, NA, "many", c(1, 2))) {
     expect_error(small(max_evals = bad), "max_evals", class = "autosmc_error_input")

@@ -94,6 +94,13 @@ test_that("in many dimensions correlations are found by the curvature, up to a l
   L <- scout$normals[[1]]$chol
   expect_equal(tcrossprod(L)[1, 1:4], rho^(0:3), tolerance = 1e-6)
   expect_true(scout$n_target_evals > 2 * d)
+
+  # beyond the limit it is not asked for
+  fewer <- get("rules", asNamespace("autosmc"))
+  fewer$largest_curved <- d - 1
+  plain <- with_internals(list(rules = fewer), smc_scout(target, seed = 1))
+  expect_null(plain$normals[[1]]$chol)
+  expect_lt(plain$basins$bound[1], -1)
 })
 
 test_that("a reference with a covariance does in many dimensions too", {
