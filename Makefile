@@ -26,6 +26,7 @@ paper:
 	Rscript bench/fixed_steps.R $(if $(POSTERIORDB),--posteriordb "$(POSTERIORDB)")
 	Rscript bench/paper_rounds.R $(if $(POSTERIORDB),--posteriordb "$(POSTERIORDB)")
 	Rscript bench/end_to_end.R
+	if [ -n "$(POSTERIORDB)" ]; then Rscript bench/reference_draws.R "$(POSTERIORDB)"; fi
 
 article:
 	Rscript -e 'rmarkdown::render("vignettes/articles/paper.Rmd", quiet = TRUE)'

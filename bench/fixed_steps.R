@@ -101,10 +101,10 @@ equal_evals_run <- function(target, problem, kernel, seeds) {
 
 options <- paper_options()
 problems <- paper_problems(options)
-for (problem in names(problems)) {
-  target <- make_target(problems, problem)
-  if (is.null(target)) next
-  for (kernel in names(paper_kernels)) {
+for (kernel in names(paper_kernels)) {
+  for (problem in names(problems)) {
+    target <- make_target(problems, problem)
+    if (is.null(target)) next
     jobs <- grid_jobs(problem, kernel, options$seeds)
     run_jobs(jobs, "fixed_steps", function(job) run_job(target, job))
     equal_evals_run(target, problem, kernel, options$seeds)

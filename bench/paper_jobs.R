@@ -53,16 +53,19 @@ posteriordb_names <- c(
 )
 
 # folder: a checkout of posteriordb.
+posteriordb_file <- function(folder, ...) {
+  file <- file.path(folder, "posterior_database", ...)
+  if (!file.exists(file)) stop("There is no file ", file, ".")
+  file
+}
+
 posteriordb_target <- function(folder, name) {
-  path <- function(...) {
-    file <- file.path(folder, "posterior_database", ...)
-    if (!file.exists(file)) stop("There is no file ", file, ".")
-    file
-  }
-  about <- jsonlite::fromJSON(path("posteriors", paste0(name, ".json")))
-  zip <- path("data", "data", paste0(about$data_name, ".json.zip"))
+  about <- jsonlite::fromJSON(posteriordb_file(folder, "posteriors", paste0(name, ".json")))
+  zip <- posteriordb_file(folder, "data", "data", paste0(about$data_name, ".json.zip"))
   data <- jsonlite::fromJSON(utils::unzip(zip, exdir = tempfile()))
-  target_stan(path("models", "stan", paste0(about$model_name, ".stan")), data)
+  target_stan(
+    posteriordb_file(folder, "models", "stan", paste0(about$model_name, ".stan")), data
+  )
 }
 
 # A target; or where it cannot be made, NULL, and a message why.
@@ -85,6 +88,41 @@ paper_truths <- function() {
 }
 
 paper_kernels <- list(lmc = kernel_lmc(), klmc = kernel_klmc())
+
+# fits that may fail --------------------------------------------------------------
+
+# The fit that f() returns, NULL where it ends in an error, and columns of a table. target: a
+# target; or the error in its place, where it could not be made.
+try_fit <- function(target, f) {
+  no_target <- inherits(target, "error")
+  warned <- FALSE
+  started <- proc.time()
+  fit <- withCallingHandlers(
+    tryCatch(if (no_target) target else f(), error = identity),
+    warning = function(w) {
+      warned <<- warned || any(grepl("^autosmc_", class(w)))
+      tryInvokeRestart("muffleWarning")
+    }
+  )
+  failed <- inherits(fit, "error")
+  of_fit <- function(value) if (failed) NA else value
+  list(
+    fit = if (!failed) fit,
+    row = data.frame(
+      d = if (no_target) NA else target$dim,
+      log_z = of_fit(fit$log_z),
+      std_error = of_fit(fit$std_error),
+      n_target_evals = of_fit(sum(fit$runs$n_target_evals)),
+      warned = warned,
+      seconds = sum((proc.time() - started)[1:2]), # of the processor
+      failure = if (failed) first_line(conditionMessage(fit)) else ""
+    )
+  )
+}
+
+first_line <- function(text) {
+  strsplit(trimws(cli::ansi_strip(text)), "\n")[[1]][1]
+}
 
 # tables that grow ---------------------------------------------------------------
 

@@ -19,37 +19,7 @@ methods <- list(
 paper_tuner <- tuner_kl(search = "golden")
 
 fit_row <- function(target, job) {
-  warned <- FALSE
-  started <- proc.time()
-  fit <- withCallingHandlers(
-    tryCatch(
-      {
-        if (inherits(target, "error")) stop(target)
-        methods[[job$method]](target, job$seed)
-      },
-      error = identity
-    ),
-    warning = function(w) {
-      warned <<- warned || any(grepl("^autosmc_", class(w)))
-      tryInvokeRestart("muffleWarning")
-    }
-  )
-  failed <- inherits(fit, "error")
-  of_fit <- function(value) if (failed) NA else value
-  cbind(
-    job,
-    d = if (inherits(target, "error")) NA else target$dim,
-    log_z = of_fit(fit$log_z),
-    std_error = of_fit(fit$std_error),
-    n_target_evals = of_fit(sum(fit$runs$n_target_evals)),
-    warned = warned,
-    seconds = sum((proc.time() - started)[1:2]), # of the processor
-    failure = if (failed) first_line(conditionMessage(fit)) else ""
-  )
-}
-
-first_line <- function(text) {
-  strsplit(trimws(cli::ansi_strip(text)), "\n")[[1]][1]
+  cbind(job, try_fit(target, function() methods[[job$method]](target, job$seed))$row)
 }
 
 folder <- commandArgs(TRUE)[1]
