@@ -211,7 +211,7 @@ moments_of <- function(x, w) {
 # NULL where there is none.
 fit_shape <- function(record, density = NULL) {
   d <- ncol(record$particles)
-  if (d > rules$largest_dense) {
+  if (d > rules$largest_shaped) {
     return(NULL)
   }
   weighty <- thinned(weighty_rows(record$log_weights), rules$shape_work / d^2)

@@ -527,7 +527,7 @@ curve_best <- function(evaluate, normals) {
   }
   curved <- refine(evaluate, list(curved), rules$n_batches)[[1]]
   if (curved$bound - curved$bound_error > plain$bound + rules$least_curved_gain) {
-    normals[[best]] <- curved
+    normals <- c(list(curved), normals[-best]) # others that turn out to be close are then this one
   }
   normals
 }

@@ -4,7 +4,7 @@
 # is a fit, or says in `failure` why there is none: that the program cannot be compiled, or
 # that all particles died. Delete such rows to try again.
 #
-#   Rscript bench/posteriordb.R DIR [--only REGEX] [--seeds 1:8]
+#   Rscript bench/posteriordb.R DIR [--only REGEX] [--seeds 1:8] [--methods REGEX]
 source("bench/paper_jobs.R")
 
 methods <- list(
@@ -25,6 +25,7 @@ fit_row <- function(target, job) {
 folder <- commandArgs(TRUE)[1]
 options <- paper_options(seeds = "1:8")
 options$posteriordb <- folder
+methods <- methods[grepl(option_of(commandArgs(TRUE), "--methods", ""), names(methods))]
 problems <- paper_problems(options)
 for (problem in names(problems)) {
   jobs <- expand.grid(

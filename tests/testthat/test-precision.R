@@ -206,6 +206,41 @@ test_that("smc() has the evidence of effects with an unknown correlation, and co
   expect_lt(abs(fit$log_z), errors_for(6) * fit$std_error)
 })
 
+test_that("hundreds of effects with an unknown scale are found, up to a limit", {
+  # effects u of scale exp(t), each observed once with error 1; t is normal, too
+  d <- 301
+  y <- seq(-3, 3, length.out = d - 1)
+  precision <- function(x) 1 + exp(-2 * x[, 1])
+  log_effects <- function(x) {
+    q <- precision(x)
+    u <- x[, -1]
+    centred <- u - outer(1 / q, y)
+    value <- -x[, 1]^2 / 0.18 + (d - 1) / 2 * log(q) - q * rowSums(centred^2) / 2
+    by_q <- (d - 1) / (2 * q) - rowSums(u^2) / 2 + sum(y^2) / (2 * q^2)
+    structure(value, gradient = cbind(
+      -2 * exp(-2 * x[, 1]) * by_q - x[, 1] / 0.09, -q * centred,
+      deparse.level = 0
+    ))
+  }
+  set.seed(6)
+  n <- 400
+  x <- cbind(rnorm(n, 0, 0.3), 0)
+  q <- precision(x)
+  x <- cbind(x[, 1], outer(1 / q, y) + matrix(rnorm(n * (d - 1)), n) / sqrt(q))
+  record <- list(
+    reference = reference_gaussian(), particles = x, coordinates = x,
+    gradients = attr(log_effects(x), "gradient"), log_weights = rep(-log(n), n), origins = seq_len(n)
+  )
+  shape <- function() internal("fit_shape")(record, density_of(log_effects))
+  found <- shape()
+  expect_identical(found$gain, Inf)
+  expect_identical(found$reference$changes[[1]]$given, 1L)
+  expect_setequal(found$reference$changes[[1]]$order, 2:d)
+  fewer <- internal("rules")
+  fewer$largest_shaped <- d - 1
+  expect_null(with_internals(list(rules = fewer), shape()))
+})
+
 test_that("terms beyond the range of numbers are left out", {
   t <- matrix(seq(0.5, 2.5, length.out = 20))
   none <- matrix(0, 4, 1)

@@ -1,5 +1,7 @@
 # The scout: where the target is, and how wide, by its gradients.
 
+internal <- function(name) get(name, asNamespace("autosmc"))
+
 # N(mean, cov) in axes of its own, with variances from 1 to `condition`.
 normal_of_condition <- function(d, condition, location) {
   axes <- qr.Q(qr(matrix(rnorm(d^2), d)))
@@ -96,11 +98,24 @@ test_that("in many dimensions correlations are found by the curvature, up to a l
   expect_true(scout$n_target_evals > 2 * d)
 
   # beyond the limit it is not asked for
-  fewer <- get("rules", asNamespace("autosmc"))
+  fewer <- internal("rules")
   fewer$largest_curved <- d - 1
   plain <- with_internals(list(rules = fewer), smc_scout(target, seed = 1))
   expect_null(plain$normals[[1]]$chol)
   expect_lt(plain$basins$bound[1], -1)
+})
+
+test_that("the normal with a covariance is kept where others are close to it", {
+  # without covariances paths that end side by side seem to be basins of their own
+  d <- 260
+  target <- target_gaussian(d)
+  evaluate <- internal("counted_density")(target)
+  plain <- function(at, bound) list(mean = rep(at, d), L = rep(0.1, d), bound = bound, n_paths = 1)
+  normals <- internal("curve_best")(evaluate, list(plain(0.05, -101), plain(-0.05, -100)))
+  kept <- internal("first_of_close")(normals)
+  expect_length(kept, 1)
+  expect_equal(kept[[1]]$bound, 0)
+  expect_equal(kept[[1]]$n_paths, 2)
 })
 
 test_that("a reference with a covariance does in many dimensions too", {
