@@ -12,7 +12,7 @@
 # The best one has the smallest root mean square error over the seeds: it is chosen on the
 # runs it is judged by, in its favour. Where all particles die log Z is -Inf.
 #
-#   Rscript bench/fixed_steps.R [--only REGEX] [--seeds 1:32] [--posteriordb DIR]
+#   Rscript bench/fixed_steps.R [--only REGEX] [--kernels REGEX] [--seeds 1:32] [--posteriordb DIR]
 source("bench/paper_jobs.R")
 
 # The paper shows its grid in figures only. This one has three values a decade, and holds
@@ -101,7 +101,8 @@ equal_evals_run <- function(target, problem, kernel, seeds) {
 
 options <- paper_options()
 problems <- paper_problems(options)
-for (kernel in names(paper_kernels)) {
+kernels <- option_of(commandArgs(TRUE), "--kernels", "")
+for (kernel in grep(kernels, names(paper_kernels), value = TRUE)) {
   for (problem in names(problems)) {
     target <- make_target(problems, problem)
     if (is.null(target)) next

@@ -54,9 +54,9 @@ posteriordb_names <- c(
 
 # folder: a checkout of posteriordb.
 posteriordb_file <- function(folder, ...) {
-  file <- file.path(folder, "posterior_database", ...)
-  if (!file.exists(file)) stop("There is no file ", file, ".")
-  file
+  file <- file.path("posterior_database", ...)
+  if (!file.exists(file.path(folder, file))) stop("The checkout has no file ", file, ".")
+  file.path(folder, file)
 }
 
 posteriordb_target <- function(folder, name) {

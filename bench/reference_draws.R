@@ -8,7 +8,9 @@
 #                mean_error
 #
 # `mean_of` and `sd_of` name the variables where the first two are largest. Reference draws are
-# 10,000 of each posterior, almost independent: their own errors are about 0.01 and 0.007.
+# 10,000 of each posterior, almost independent: their own errors are about 0.01 and 0.007. Where tails
+# are heavy the second is larger, or the posterior has no standard deviation: `reference_error` is
+# that of the standard deviation of `sd_of`, from those of the ten chains.
 #
 #   Rscript bench/reference_draws.R DIR [--only REGEX] [--seeds 1:2]
 source("bench/paper_jobs.R")
@@ -23,35 +25,40 @@ with_reference_draws <- function(folder) {
   unlist(lapply(about, `[[`, "reference_posterior_name"))
 }
 
-# A matrix with a row a draw, all chains together.
+# The chains, for each a matrix with a row a draw.
 reference_draws <- function(folder, name) {
   file <- posteriordb_file(
     folder, "reference_posteriors", "draws", "draws", paste0(name, ".json.zip")
   )
   chains <- jsonlite::fromJSON(utils::unzip(file, exdir = tempfile()), simplifyDataFrame = FALSE)
-  do.call(rbind, lapply(chains, function(chain) do.call(cbind, chain)))
+  lapply(chains, function(chain) do.call(cbind, chain))
 }
 
-errors_of <- function(fit, reference) {
+errors_of <- function(fit, chains) {
+  reference <- do.call(rbind, chains)
   ours <- summary(fit)$variables
   ours <- ours[match(colnames(reference), ours$variable), ]
   if (anyNA(ours$variable)) stop("The fit lacks variables of the reference draws.")
   sd <- apply(reference, 2, stats::sd)
   of_mean <- abs(ours$mean - colMeans(reference)) / sd
   of_sd <- abs(ours$sd / sd - 1)
+  worst <- which.max(of_sd)
+  sd_by_chains <- vapply(chains, function(chain) stats::sd(chain[, worst]), 0)
   data.frame(
     mean_error = max(of_mean), mean_of = ours$variable[which.max(of_mean)],
-    sd_error = max(of_sd), sd_of = ours$variable[which.max(of_sd)],
+    sd_error = max(of_sd), sd_of = ours$variable[worst],
+    reference_error = stats::sd(sd_by_chains) / sqrt(length(chains)) / sd[[worst]],
     monte_carlo = max(ours$mcse / sd)
   )
 }
 
-reference_row <- function(target, reference, job) {
+reference_row <- function(target, chains, job) {
   tried <- try_fit(target, function() smc(target, seed = job$seed))
   errors <- data.frame(
-    mean_error = NA_real_, mean_of = "", sd_error = NA_real_, sd_of = "", monte_carlo = NA_real_
+    mean_error = NA_real_, mean_of = "", sd_error = NA_real_, sd_of = "",
+    reference_error = NA_real_, monte_carlo = NA_real_
   )
-  if (!is.null(tried$fit)) errors <- errors_of(tried$fit, reference)
+  if (!is.null(tried$fit)) errors <- errors_of(tried$fit, chains)
   cbind(job, tried$row, errors)
 }
 
@@ -64,11 +71,11 @@ for (problem in names(references)) {
   if (nrow(jobs_to_do(jobs, "reference_draws")) == 0) next
   target <- tryCatch(
     {
-      reference <- reference_draws(folder, references[[problem]])
+      chains <- reference_draws(folder, references[[problem]])
       posteriordb_target(folder, problem)
     },
     error = identity
   )
   if (!inherits(target, "error") && target$dim > largest_d) next
-  run_jobs(jobs, "reference_draws", function(job) reference_row(target, reference, job))
+  run_jobs(jobs, "reference_draws", function(job) reference_row(target, chains, job))
 }
