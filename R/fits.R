@@ -211,7 +211,7 @@ moments_of <- function(x, w) {
 # NULL where there is none.
 fit_shape <- function(record, density = NULL) {
   d <- ncol(record$particles)
-  if (d > rules$largest_shaped) {
+  if (d > rules$largest_exact) {
     return(NULL)
   }
   weighty <- thinned(weighty_rows(record$log_weights), rules$shape_work / d^2)
@@ -234,6 +234,9 @@ fit_shape <- function(record, density = NULL) {
   }
   as_is <- space_of(points, list())
   space <- exact_space(points, changes_of(record$reference), density)
+  if (is.null(space) && d > rules$largest_dense) {
+    return(NULL)
+  }
   space <- if (is.null(space)) {
     fit_space(as_is, record$reference, genealogies)
   } else {

@@ -217,8 +217,9 @@
 #'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value
 #'     `z` and the gradient `g` is its scale at that very point. Kernels without gradients
 #'     have `log(abs(z))` alone, which is noisy. Such a fit is kept only where, made again
-#'     from one half of the particles, it makes the other half likelier. In more than 600 variables
-#'     no shape is fitted: a hierarchy of so many is low, and warned of.
+#'     from one half of the particles, it makes the other half likelier. In more than 250 variables
+#'     only what is found exactly is fitted, and in more than 600 no shape: a hierarchy of so many is
+#'     low, and warned of.
 #'   * `normal`: a normal distribution from particles and gradients together.
 #'   * `location`: the last reference, moved to the mean.
 #'

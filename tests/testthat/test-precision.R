@@ -237,7 +237,7 @@ test_that("hundreds of effects with an unknown scale are found, up to a limit", 
   expect_identical(found$reference$changes[[1]]$given, 1L)
   expect_setequal(found$reference$changes[[1]]$order, 2:d)
   fewer <- internal("rules")
-  fewer$largest_shaped <- d - 1
+  fewer$largest_exact <- d - 1
   expect_null(with_internals(list(rules = fewer), shape()))
 })
 
