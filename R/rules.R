@@ -68,9 +68,9 @@ rules <- list(
   # Matrices up to this dimension, standard deviations alone beyond: the cost is cubic, and a
   # factor of 250 variables takes 5 million operations.
   largest_dense = 250,
-  # Shapes that gradients tell exactly up to this dimension: that of 500 effects and their scale takes a
-  # minute with a fast BLAS. The search for others takes more: with 322 variables it took eight times
-  # as long as all else, and found nothing.
+  # Shapes that gradients tell exactly up to this dimension: that of 500 effects and their scale
+  # takes a minute with a fast BLAS. The search for others takes more: with 322 variables it took
+  # three times as long as all else, and found nothing.
   largest_exact = 600,
   # The scout's best normal has a matrix up to this dimension: that of 2,000 variables takes 32 MB, and
   # its factor and its inverse some seconds ...
