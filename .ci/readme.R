@@ -207,6 +207,12 @@ says(
   format(ceiling(stats::median(fits$n_target_evals) / 1e4) * 1e4, big.mark = ",")
 )
 
+draws <- utils::read.csv("bench/results/reference_draws.csv")
+draws <- draws[is.finite(draws$mean_error), ]
+agrees <- tapply(draws$mean_error < 0.1 & draws$sd_error < 0.1, draws$problem, all)
+says("those of %d of its posteriors", length(agrees))
+says("for %d, one fit each", sum(agrees))
+
 if (write) writeLines(readme, "README.md")
 if (length(wrong) > 0) {
   cat(wrong, sep = "\n")
