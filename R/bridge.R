@@ -50,10 +50,9 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     )$log_density
   )
   at_draws[!is.finite(at_draws)] <- -Inf
-  z <- final$coordinates[rest, , drop = FALSE]
   solved <- solve_bridge(
     at_draws - log_bridge(middle, draws),
-    final$log_target[rest] - log_bridge(middle, z),
+    final$log_target[rest] - log_bridge(middle, final$coordinates, rest),
     final$log_weights[rest], final$origins[rest], final$island[rest]
   )
   c(solved, n_target_evals = nrow(draws))
@@ -72,19 +71,20 @@ fit_bridge <- function(final, rows) {
   weighty <- weighty_rows(final$log_weights[rows])
   rows <- rows[weighty$rows]
   w <- weighty$w
-  z <- final$coordinates[rows, , drop = FALSE]
+  z <- function() final$coordinates[rows, , drop = FALSE]
+  d <- ncol(final$coordinates)
   if (is_mixture(final$reference)) {
-    return(list(mixture = fit_mixture(final$reference$mixture, z, w)))
+    return(list(mixture = fit_mixture(final$reference$mixture, z(), w)))
   }
   df <- if (is_student_reference(final$reference)) final$reference$df
   normal <- if (!is.null(df)) {
-    student_step(z, w, list(mean = rep(0, ncol(z)), L = diag(ncol(z))), df)
+    student_step(z(), w, list(mean = rep(0, d), L = diag(d)), df)
   } else if (!is.null(final$gradients)) {
-    g <- final$gradients[rows, , drop = FALSE]
-    normal_by_gradients(z, g, w, n_independent(w, final$origins[rows]))
+    n <- n_independent(w, final$origins[rows])
+    normal_by_gradients(final$coordinates, final$gradients, w, n, rows)
   } else {
-    mean <- colSums(w * z)
-    L <- fit_scale(sweep(z, 2, mean), w, mean)
+    mean <- weighted_mean(final$coordinates, w, rows)
+    L <- fit_scale(sweep(z(), 2, mean), w, mean)
     if (!is.null(L)) list(mean = mean, L = L)
   }
   if (!is.null(normal)) c(normal, list(df = df))
@@ -94,15 +94,19 @@ draw_bridge <- function(middle, n) {
   if (!is.null(middle$mixture)) {
     return(draw_mixture(middle$mixture, n))
   }
-  z <- draw_normal(middle, n)$z
+  z <- draw_standard(n, length(middle$mean))
   if (!is.null(middle$df)) {
     z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
   }
   to_user(middle, z)
 }
 
-# Its log density.
-log_bridge <- function(middle, x) {
+# Its log density at rows of x.
+log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
+  over_rows(x, rows, function(x, i) log_bridge_of(middle, x))
+}
+
+log_bridge_of <- function(middle, x) {
   d <- ncol(x)
   if (!is.null(middle$mixture)) {
     return(log_mixture(middle$mixture, x) - d / 2 * log(2 * pi))

@@ -107,12 +107,11 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
-  w <- weighty$w
-  z <- final$coordinates[weighty$rows, , drop = FALSE]
-  g <- final$gradients[weighty$rows, , drop = FALSE]
-  d <- ncol(z)
   genealogies <- final$origins[weighty$rows]
-  first <- max(abs(t_values(g, w, genealogies)))
+  d <- ncol(final$gradients)
+  first <- max(abs(over_columns(final$gradients, weighty$rows, function(g, j) {
+    t_values(g, weighty$w, genealogies)
+  })))
   list(
     diagnostic(
       "mean_gradient", first, stats::qnorm(rules$gradient_level / (2 * d), lower.tail = FALSE),
@@ -121,7 +120,7 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
         format(first, digits = 2)
       )
     ),
-    diagnose_stein(z, g, w, genealogies)
+    diagnose_stein(final, weighty, genealogies)
   )
 }
 
@@ -133,21 +132,14 @@ t_values <- function(x, w, genealogies) {
   ifelse(error > 0, mean / error, 0)
 }
 
-diagnose_stein <- function(z, g, w, genealogies) {
-  z <- sweep(z, 2, colSums(w * z))
-  if (ncol(z) <= rules$largest_dense) {
-    upper <- tryCatch(chol(crossprod(sqrt(w) * z)), error = function(e) NULL)
-    if (is.null(upper)) {
-      return()
-    }
-    z <- t(backsolve(upper, t(z), transpose = TRUE))
-    g <- tcrossprod(g, upper)
-  } else {
-    sd <- sqrt(colSums(w * z^2))
-    z <- sweep(z, 2, sd, "/")
-    g <- sweep(g, 2, sd, "*")
+diagnose_stein <- function(final, weighty, genealogies) {
+  scaled <- scaled_draws(final, weighty)
+  if (is.null(scaled)) {
+    return()
   }
-  t <- t_values(z * g + 1, w, genealogies)
+  t <- over_columns(scaled$y, seq_along(weighty$rows), function(y, j) {
+    t_values(y * scaled$gradients(j) + 1, weighty$w, genealogies)
+  })
   value <- sqrt(mean(t^2))
   diagnostic(
     "stein", value, rules$stein,
@@ -156,6 +148,34 @@ diagnose_stein <- function(z, g, w, genealogies) {
       format(value, digits = 2)
     )
   )
+}
+
+# Draws y that have mean 0 and covariance I, and a function of some columns for the gradients
+# there; in many dimensions with variances 1 alone. NULL where the draws have no covariance.
+scaled_draws <- function(final, weighty) {
+  rows <- weighty$rows
+  w <- weighty$w
+  z <- final$coordinates
+  mean <- weighted_mean(z, w, rows)
+  if (ncol(z) > rules$largest_dense) {
+    sd <- weighted_sd(z, w, rows)
+    return(list(
+      y = map_columns(z, rows, function(z, j) sweep(sweep(z, 2, mean[j]), 2, sd[j], "/")),
+      gradients = function(j) sweep(final$gradients[rows, j, drop = FALSE], 2, sd[j], "*")
+    ))
+  }
+  by_weight <- function(z, j) sqrt(w) * sweep(z, 2, mean[j])
+  upper <- tryCatch(chol(crossprod(map_columns(z, rows, by_weight))), error = function(e) NULL)
+  if (!is.null(upper)) {
+    list(
+      y = map_rows(z, rows, function(z, i) {
+        t(backsolve(upper, t(sweep(z, 2, mean)), transpose = TRUE))
+      }),
+      gradients = function(j) {
+        tcrossprod(final$gradients, upper[j, , drop = FALSE])[rows, , drop = FALSE]
+      }
+    )
+  }
 }
 
 # the draws -------------------------------------------------------------------
@@ -195,15 +215,14 @@ diagnose_edges <- function(sampler, course, final) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
-  x <- unconstrained_particles(final)[weighty$rows, , drop = FALSE]
+  x <- unconstrained_particles(final)
   d <- ncol(x)
-  w <- weighty$w
-  sd <- weighted_sd(x, w)
+  sd <- weighted_sd(x, weighty$w, weighty$rows)
   n <- n_edge_trials(sampler, course)
   along <- rep_len(seq_len(d), n)
   tried <- with_seed(seed_of_run(sampler$seed, edge_key), {
     side <- sample(rep_len(c(-1, 1), n))
-    at <- x[sample.int(nrow(x), n, TRUE, w), , drop = FALSE]
+    at <- x[weighty$rows[sample.int(length(weighty$rows), n, TRUE, weighty$w)], , drop = FALSE]
     at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
     evaluate_located(
       sampler$target, at, "edges",
@@ -255,7 +274,7 @@ diagnose_proper <- function(scout, final) {
     normal_sd(scout$normals[[1]])
   } else {
     weighty <- weighty_rows(final$log_weights)
-    weighted_sd(unconstrained_particles(final)[weighty$rows, , drop = FALSE], weighty$w)
+    weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
   list(diagnostic(
     "proper", log10(max(sd)), rules$widest_proper,
@@ -263,8 +282,6 @@ diagnose_proper <- function(scout, final) {
       evidence at all."
   ))
 }
-
-weighted_sd <- function(x, w) sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2))
 
 diagnose_scout <- function(scout, final, estimate) {
   if (is.null(scout) || nrow(scout$basins) == 0) {
@@ -305,8 +322,9 @@ diagnose_basins <- function(scout, final, estimate) {
   part <- exp(pmin(least - estimate$log_z, 0))
   radius <- sqrt(ncol(x)) + rules$basin_radius
   held <- vapply(scout$normals, function(reference) {
-    z <- from_user(normal_of(reference, ncol(x)), x)
-    sum(w[rowSums(z^2) < radius^2])
+    normal <- normal_of(reference, ncol(x))
+    square <- over_rows(x, seq_len(nrow(x)), function(x, i) rowSums(from_user(normal, x)^2))
+    sum(w[square < radius^2])
   }, 0)
   missed <- sum(part[held < part / rules$basin_part])
   diagnostic(

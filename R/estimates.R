@@ -1,13 +1,13 @@
 # Estimates of the evidence from the islands: that of SMC, which is unbiased, and the bridge
 # (see bridge.R), which is consistent, and mostly much closer.
 
-# The records of islands, pooled; with a row a method in `estimates`, and in
+# The islands that are held, pooled; with a row a method in `estimates`, and in
 # `n_bridge_evals` what the bridge has cost.
-estimate_evidence <- function(sampler, records, start, bridges) {
-  if (all_dead(records)) {
+estimate_evidence <- function(sampler, held, start, bridges) {
+  if (all_dead(held$records)) {
     return(list(estimates = new_table(std_error = NA_real_), n_bridge_evals = 0))
   }
-  final <- pool(records, start)
+  final <- pool(held, sampler$reference, start)
   bridge <- if (bridges && is.null(final$moments)) {
     bridge(sampler, final)
   } else {

@@ -79,17 +79,17 @@ smc_extend <- function(
   call <- call_extended(fit$call, list(
     islands = islands, precision = precision, max_islands = max_islands, keep = keep
   ))
+  fit <- reduce_fit(fit, sampler$keep)
   if (wanted$islands == n) {
     more <- n_wanted(fit, n, wanted)
     if (more == 0) {
-      return(with_precision(reduce_fit(fit, sampler$keep), wanted, call))
+      return(with_precision(fit, wanted, call))
     }
     announce_islands(sampler, more, fit$islands)
     wanted$islands <- as.integer(n + more)
   }
   sampler$progress <- new_progress(sampler$show_progress, 0, wanted$islands - n)
-  records <- lapply(whole_records(fit), reduce_record, sampler = sampler)
-  once_each(extended(fit, sampler, records, wanted, call))
+  once_each(extended(fit, sampler, list(), wanted, call))
 }
 
 #' @rdname smc_extend
@@ -133,8 +133,8 @@ smc_combine <- function(fit, islands) {
     for (i in seq_along(entries)) {
       check_entry(entries[[i]], sampler, settings, sprintf("Island %d", which[i]))
     }
-    records <- c(whole_records(fit), lapply(entries[order(which)], `[[`, "value"))
-    all <- check_wanted(fit, length(records))
+    records <- lapply(entries[order(which)], `[[`, "value")
+    all <- check_wanted(fit, length(fit$state$records) + length(records))
     extended(fit, sampler, records, all, fit$call)
   })
 }
@@ -163,7 +163,7 @@ state_of_fit <- function(result, sampler, bridges) {
   }
   final <- result$final
   c(
-    state_of_islands(final, final$records, sampler$target),
+    state_of_islands(final, as.list(final$records), sampler$target),
     list(
       start = if (is.null(final)) 1 else final$start,
       bridges = bridges,
@@ -175,38 +175,46 @@ state_of_fit <- function(result, sampler, bridges) {
 state_of_islands <- function(final, records, target) {
   has_outputs <- !is.null(target$outputs)
   list(
-    records = lapply(records, of_island_alone),
+    records = records,
     draws = final[intersect(names(final), c(if (has_outputs) "particles", of_draws))]
   )
 }
 
 of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")
 
-# The records of a fit's islands, whole again: see pool().
-whole_records <- function(fit) {
+# The draws of a fit's islands as they are pooled.
+pooled_draws <- function(fit) {
   draws <- fit$state$draws
-  if (is.null(draws$particles)) {
+  has_some <- length(fit$state$records) > 0 && is.null(fit$moments)
+  if (has_some && is.null(draws$particles)) {
     draws$particles <- fit$particles
   }
-  n_living <- 0L
-  lapply(fit$state$records, function(record) {
-    record$reference <- fit$reference
-    if (is_dead(record) || !is.null(record$mean)) {
-      return(record)
-    }
-    n <- length(record$log_weights)
-    rows <- n_living * n + seq_len(n)
-    n_living <<- n_living + 1L
-    own <- lapply(draws, function(x) if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows])
-    own$origins <- own$origins - n_living * n
-    c(record, own)
-  })
+  draws
 }
 
-# The fit of records, and of as many more islands as are wanted.
+# The record of an island of a fit, whole again: see pool_draws().
+whole_record <- function(fit, i) {
+  record <- fit$state$records[[i]]
+  record$reference <- fit$reference
+  if (is_dead(record) || !is.null(record$mean)) {
+    return(record)
+  }
+  n <- length(record$log_weights)
+  place <- n_living(fit$state$records[seq_len(i)])
+  rows <- (place - 1L) * n + seq_len(n)
+  own <- lapply(pooled_draws(fit), function(x) {
+    if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
+  })
+  own$origins <- own$origins - place * n
+  c(record, own)
+}
+
+# The fit with more islands, of which there are these records, and as many again as are wanted.
 extended <- function(fit, sampler, records, wanted, call) {
   wanted$bridges <- fit$state$bridges
-  final <- run_islands(sampler, as.list(fit$schedule), wanted, fit$state$start, records)
+  held <- hold_islands(fit$state$records, pooled_draws(fit), new = records)
+  pool_draws(held)
+  final <- run_islands(sampler, as.list(fit$schedule), wanted, fit$state$start, held)
   final$n_bridge_evals <- final$n_bridge_evals + n_besides_islands(fit)
   result <- conclude(sampler, final, fit$state$course)
   plan <- intersect(names(fit), plan_names)

@@ -166,14 +166,14 @@ fit_normal <- function(record) {
 
 # In the coordinates of the run.
 fit_by_gradients <- function(record, weighty) {
-  z <- record$coordinates[weighty$rows, , drop = FALSE]
-  g <- record$gradients[weighty$rows, , drop = FALSE]
-  inner <- normal_by_gradients(z, g, weighty$w, n_genealogies(record))
+  inner <- normal_by_gradients(
+    record$coordinates, record$gradients, weighty$w, n_genealogies(record), weighty$rows
+  )
   if (is.null(inner)) {
     return(NULL)
   }
   list(reference = as_reference(
-    inflated(compose(normal_of(record$reference, ncol(z)), inner))
+    inflated(compose(normal_of(record$reference, length(inner$mean)), inner))
   ))
 }
 
@@ -232,11 +232,11 @@ fit_shape <- function(record, density = NULL) {
   if (!is.null(student)) {
     return(if (!are_alike(student, record$reference)) list(reference = student, gain = Inf))
   }
-  as_is <- space_of(points, list())
   space <- exact_space(points, changes_of(record$reference), density)
   if (is.null(space) && d > rules$largest_dense) {
     return(NULL)
   }
+  as_is <- space_of(points, list())
   space <- if (is.null(space)) {
     fit_space(as_is, record$reference, genealogies)
   } else {

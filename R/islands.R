@@ -17,33 +17,35 @@ check_islands <- function(islands, precision, max_islands) {
 }
 
 # The final runs along a path, as pool() returns them, with their `estimates`. start: the
-# number of the first. records: those of islands that there are already.
-run_islands <- function(sampler, path, islands, start = 1, records = list()) {
+# number of the first. held: islands that there are already, as of hold_islands().
+run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()) {
   n_evaluated <- n_bridged <- 0
-  n_more <- islands$islands - length(records)
+  n_more <- islands$islands - length(held$records)
   repeat {
-    indices <- start - 1 + length(records) + seq_len(n_more)
-    more <- lapply_islands(sampler, indices, path)
-    records <- add_up_covariances(c(records, more))
-    final <- estimate_evidence(sampler, records, start, islands$bridges)
+    n <- length(held$records)
+    held$new <- lapply_islands(sampler, start - 1 + n + seq_len(n_more), path)
+    pool_draws(held)
+    final <- estimate_evidence(sampler, held, start, islands$bridges)
+    n <- length(held$records)
     n_evaluated <- n_evaluated + final$n_bridge_evals
-    n_bridged <- n_bridged + length(records)
-    n_more <- n_wanted(final, length(records), islands)
-    if (n_more <= 0 || n_bridged + length(records) + n_more > islands$max_bridged) {
+    n_bridged <- n_bridged + n
+    n_more <- n_wanted(final, n, islands)
+    if (n_more <= 0 || n_bridged + n + n_more > islands$max_bridged) {
       break
     }
     announce_islands(sampler, n_more, final$islands)
+    final <- NULL # with draws that are also held
   }
-  if (all_dead(records)) {
-    abort_dead(records[[1]], sampler)
+  if (all_dead(held$records)) {
+    abort_dead(held$records[[1]], sampler)
   }
   final$n_bridge_evals <- n_evaluated
   final$start <- start
-  final$records <- lapply(records, of_island_alone)
+  final$records <- held$records
   final
 }
 
-# What of a record cannot be had again from islands that are pooled.
+# What of a record is not pooled.
 of_island_alone <- function(record) {
   alone <- c("dead", "steps", "runs", "log_weights", "mean", "within")
   record[intersect(names(record), alone)]
@@ -81,32 +83,71 @@ announce_islands <- function(sampler, n, islands) {
 
 all_dead <- function(records) all(vapply(records, is_dead, NA))
 
+# pooled draws ------------------------------------------------------------------
+
+# Islands that are held together: their `records`, without what is pooled; the pooled `draws`; and
+# the records of `new` ones, which are still to be pooled. An environment, so that nothing else holds
+# the draws of the new ones, and each kind of them is freed as soon as it is pooled.
+hold_islands <- function(records = list(), draws = list(), new = list()) {
+  list2env(list(records = records, draws = draws, new = new), parent = emptyenv())
+}
+
+pool_draws <- function(held) {
+  records <- add_up_covariances(c(held$records, told_apart(held$new, n_living(held$records))))
+  held$new <- list()
+  held$records <- lapply(records, of_island_alone)
+  for (name in c("particles", of_draws)) {
+    held$draws[name] <- list(stack(c(held$draws[name], lapply(records, `[[`, name))))
+    records <- lapply(records, `[[<-`, name, NULL)
+  }
+}
+
+n_living <- function(records) sum(!vapply(records, is_dead, NA))
+
+# The first particles of each island get numbers of their own. n: how many living islands there
+# are before these.
+told_apart <- function(records, n) {
+  lapply(records, function(record) {
+    if (!is.null(record$origins)) {
+      n <<- n + 1L
+      record$origins <- record$origins + n * length(record$origins)
+    }
+    record
+  })
+}
+
+# Matrices, or vectors, one below the other, but for NULL ones; NULL where there are no others.
+stack <- function(parts) {
+  parts <- unname(Filter(Negate(is.null), parts))
+  if (length(parts) == 1) {
+    parts[[1]]
+  } else if (length(parts) > 1) {
+    if (is.matrix(parts[[1]])) do.call(rbind, parts) else unlist(parts)
+  }
+}
+
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, ...): a table with a row an island, the steps of all, and the
 # pooled particles as a record has them, with the `island` of each, or their `moments`;
 # islands in which all died add nothing but their row.
-pool <- function(records, start = 1) {
-  islands <- islands_table(records, start)
+pool <- function(held, reference, start = 1) {
+  islands <- islands_table(held$records, start)
   share <- normalise_log(islands$log_z)
-  alive <- which(!vapply(records, is_dead, NA))
-  living <- records[alive]
+  alive <- which(!vapply(held$records, is_dead, NA))
+  living <- held$records[alive]
   weights <- Map(`+`, lapply(living, `[[`, "log_weights"), share[alive])
-  stack <- function(name) do.call(rbind, lapply(living, `[[`, name))
-  list(
-    islands = islands,
-    steps = bind_rows(lapply(living, `[[`, "steps")),
-    moments = pool_moments(living),
-    particles = stack("particles"),
-    unconstrained = stack("unconstrained"),
-    coordinates = stack("coordinates"),
-    gradients = stack("gradients"),
-    log_target = unlist(lapply(living, `[[`, "log_target")),
-    log_weights = unlist(weights),
-    island = rep(islands$island[alive], lengths(weights)),
-    origins = unlist(Map(
-      function(r, i) r$origins + i * length(r$origins), living, seq_along(living)
-    )),
-    reference = living[[1]]$reference
+  c(
+    list(
+      islands = islands,
+      steps = bind_rows(lapply(living, `[[`, "steps")),
+      moments = pool_moments(living)
+    ),
+    held$draws,
+    list(
+      log_weights = unlist(weights),
+      island = rep(islands$island[alive], lengths(weights)),
+      reference = reference
+    )
   )
 }
 

@@ -121,11 +121,14 @@ reduce_fit <- function(fit, keep) {
     return(fit)
   }
   fit$keep <- keep
-  records <- add_up_covariances(lapply(whole_records(fit), reduce_record, sampler = fit))
-  final <- pool(records, fit$state$start)
+  held <- hold_islands(new = lapply(seq_along(fit$state$records), function(i) {
+    reduce_record(whole_record(fit, i), fit)
+  }))
+  pool_draws(held)
+  final <- pool(held, fit$reference, fit$state$start)
   draws <- draws_of(final, fit$target)
   fit[names(draws)] <- draws
-  fit$state[c("records", "draws")] <- state_of_islands(final, records, fit$target)
+  fit$state[c("records", "draws")] <- state_of_islands(final, held$records, fit$target)
   fit
 }
 

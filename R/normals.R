@@ -8,10 +8,11 @@ sweep <- function(x, MARGIN, STATS, FUN = `-`) { # nolint: the names of base's
   match.fun(FUN)(x, rep(STATS, each = nrow(x)))
 }
 
+draw_standard <- function(n, d) matrix(stats::rnorm(n * d), n, d)
+
 # Draws, a row a draw: z standard normal, and x = mean + L z.
 draw_normal <- function(normal, n) {
-  d <- length(normal$mean)
-  z <- matrix(stats::rnorm(n * d), n, d)
+  z <- draw_standard(n, length(normal$mean))
   list(z = z, x = to_user(normal, z))
 }
 
@@ -85,12 +86,12 @@ normal_of <- function(reference, dim) {
 
 # fits ------------------------------------------------------------------------
 
-# From weighted points z and gradients g. The match with gradients is exact for a normal
-# target, however few genealogies the points come from; where they are wider than it says, as
-# they are between two modes or in heavy tails, their width counts. NULL where it fails.
-normal_by_gradients <- function(z, g, w, genealogies) {
-  normal <- match_normal(z, g, w, lambda = 1 / sum(w^2))
-  if (!is.null(normal)) widen(normal, z, w, genealogies)
+# From weighted points z and gradients g, of which these rows are taken. The match with gradients is
+# exact for a normal target, however few genealogies the points come from; where they are wider than
+# it says, as they are between two modes or in heavy tails, their width counts. NULL where it fails.
+normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
+  normal <- match_normal(z, g, w, lambda = 1 / sum(w^2), rows)
+  if (!is.null(normal)) widen(normal, z, w, genealogies, rows)
 }
 
 # Whether weighted points, list(x, g, w), are draws of a normal distribution, by their gradients g,
@@ -130,15 +131,18 @@ are_standard <- function(y, w, n) {
 # divergence between gradients, so that for a normal target it is exact, wherever the
 # points are, as soon as they are more than the dimension; in directions in which there are no points the
 # start stays. In many dimensions coordinate by coordinate. NULL where it fails.
-match_normal <- function(z, g, w, lambda) {
-  mean_z <- colSums(w * z)
-  mean_g <- colSums(w * g)
+match_normal <- function(z, g, w, lambda, rows = seq_along(w)) {
+  mean_z <- weighted_mean(z, w, rows)
+  mean_g <- weighted_mean(g, w, rows)
   share <- lambda / (1 + lambda)
-  rows <- function(x, mean) {
-    rbind(sqrt(lambda * w) * sweep(x, 2, mean), sqrt(share) * mean)
+  # made one after the other, where they are used: each is as large as the points
+  spread <- function(x, mean) {
+    map_columns(x, rows, function(x, j) {
+      rbind(sqrt(lambda * w) * sweep(x, 2, mean[j]), sqrt(share) * mean[j])
+    }, more = 1)
   }
-  z_rows <- rows(z, mean_z)
-  g_rows <- rows(g, mean_g)
+  z_rows <- function() spread(z, mean_z)
+  g_rows <- function() spread(g, mean_g)
   L <- if (ncol(z) > rules$largest_dense) {
     match_scales(z_rows, g_rows)
   } else {
@@ -152,10 +156,11 @@ match_normal <- function(z, g, w, lambda) {
   if (all(is.finite(mean))) list(mean = mean, L = L)
 }
 
-# With V = I + Z'Z, U = G'G: the standard deviations, from the diagonals alone.
+# With V = I + Z'Z, U = G'G, of what these functions return: the standard deviations, from the
+# diagonals alone.
 match_scales <- function(z_rows, g_rows) {
-  v <- 1 + colSums(z_rows^2)
-  u <- colSums(g_rows^2)
+  v <- 1 + colSums(z_rows()^2)
+  u <- colSums(g_rows()^2)
   sqrt(2 * v / (1 + sqrt(1 + 4 * u * v)))
 }
 
@@ -164,8 +169,9 @@ match_scales <- function(z_rows, g_rows) {
 match_factor <- function(z_rows, g_rows) {
   tryCatch(
     {
-      R <- chol(diag(ncol(z_rows)) + crossprod(z_rows))
-      A <- svd(tcrossprod(g_rows, R), nu = 0)
+      square <- crossprod(z_rows())
+      R <- chol(diag(nrow(square)) + square)
+      A <- svd(tcrossprod(g_rows(), R), nu = 0)
       off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
       B <- crossprod(A$v, R)
       t(chol(crossprod(R) + crossprod(B, off * B)))
@@ -177,15 +183,17 @@ match_factor <- function(z_rows, g_rows) {
 # The normal as wide as weighted points, in the directions in which these are wider than
 # it by more than chance: the largest eigenvalue of a sample covariance of n points in d
 # dimensions is (1 + sqrt(d / n))^2 times the true one.
-widen <- function(normal, z, w, n) {
+widen <- function(normal, z, w, n, rows = seq_along(w)) {
   chance <- function(d) (1 + sqrt(d / n))^2
-  y <- from_user(normal, z)
   if (!is.matrix(normal$L)) {
-    variance <- colSums(w * y^2)
+    variance <- over_columns(z, rows, function(z, j) {
+      colSums(w * sweep(sweep(z, 2, normal$mean[j]), 2, normal$L[j], "/")^2)
+    })
     normal$L <- normal$L * sqrt(pmax(1, variance / chance(log(length(variance)))))
     return(normal)
   }
-  covariance <- eigen(crossprod(sqrt(w) * y), symmetric = TRUE)
+  y <- map_rows(z, rows, function(z, i) sqrt(w[i]) * from_user(normal, z))
+  covariance <- eigen(crossprod(y), symmetric = TRUE)
   factor <- sqrt(pmax(1, covariance$values / chance(ncol(z))))
   if (all(factor == 1) || !all(is.finite(factor))) {
     return(normal)

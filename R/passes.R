@@ -8,6 +8,7 @@ passes <- function(sampler, path, plan, islands) {
   before <- NULL # the result of the pass before
   n_shaped <- 0 # passes since a reference with a shape was found
   for (pass in seq_len(1 + rules$most_further_passes)) {
+    course <- forget_draws(course) # no more is fitted to them
     result <- run_pass(sampler, course, plan, islands, pass)
     course$n_final_evals <- sum(course$n_final_evals, final_row(result)$n_target_evals)
     if (n_shaped > 0 || !is_plain(result$sampler$reference)) {
@@ -47,6 +48,16 @@ passes <- function(sampler, path, plan, islands) {
   }
   result$course <- course
   result
+}
+
+# A course without the particles of its runs, and all that there is of each of these.
+forget_draws <- function(course) {
+  of_run <- function(record) {
+    record[setdiff(names(record), c("particles", "log_weights", of_draws))]
+  }
+  course$records <- lapply(course$records, of_run)
+  course$best <- of_run(course$best)
+  course
 }
 
 # The islands from the best round, each pass with streams of its own, and what speaks against them.

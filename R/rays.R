@@ -45,15 +45,17 @@ along_rays <- function(n, draws, sampler, final) {
 # The distances of all draws from their mean; those that few draws are before, and that few exceed.
 distances_of <- function(final) {
   weighty <- weighty_rows(final$log_weights)
-  w <- replace(numeric(length(final$log_weights)), weighty$rows, weighty$w)
-  z <- replace(final$coordinates, w == 0, 0) # which may be anywhere
-  centre <- colSums(w * z)
-  z <- sweep(z, 2, centre)
-  distance <- sqrt(rowSums(z^2))
+  all <- seq_along(final$log_weights)
+  w <- replace(numeric(length(all)), weighty$rows, weighty$w)
+  # where there is no weight draws may be anywhere
+  centre <- over_columns(final$coordinates, all, function(z, j) colSums(w * replace(z, w == 0, 0)))
+  distance <- over_rows(final$coordinates, all, function(z, i) {
+    sqrt(rowSums(sweep(replace(z, w[i] == 0, 0), 2, centre)^2))
+  })
   ranked <- order(distance)
   quantiles <- function(p) distance[ranked][1 + findInterval(p, cumsum(w[ranked]))]
   list(
-    z = z, w = w, distance = distance, n = n_independent(w, final$origins),
+    w = w, distance = distance, n = n_independent(w, final$origins),
     centre = centre,
     near = quantiles(rules$shares_there), far = quantiles(1 - rules$shares_there)
   )
@@ -66,7 +68,7 @@ distances_of <- function(final) {
 # itself is one of them, too.
 density_on_rays <- function(draws, chosen, sampler, final) {
   n <- length(chosen)
-  d <- ncol(draws$z)
+  d <- length(draws$centre)
   last <- max(draws$far)
   between <- log(last / min(draws$near))
   step <- rep(
@@ -75,7 +77,8 @@ density_on_rays <- function(draws, chosen, sampler, final) {
   )
   at <- cumsum(step) - step / 2 - rules$n_before * rules$step_of_rays - between + log(last)
   log_r <- outer(stats::runif(n, -0.5, 0.5), step) + rep(at, each = n)
-  u <- draws$z[chosen, , drop = FALSE] / draws$distance[chosen]
+  away <- sweep(final$coordinates[chosen, , drop = FALSE], 2, draws$centre)
+  u <- away / draws$distance[chosen]
   z <- exp(c(log_r)) * u[rep(seq_len(n), length(step)), , drop = FALSE]
   z <- sweep(z, 2, draws$centre, "+")
   log_step <- rep(log(step), each = n)

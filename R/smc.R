@@ -323,9 +323,9 @@
 #'   Two processes may share a folder.
 #' @section Memory: A fit with `islands` islands of `n_particles` draws of `d` variables takes
 #'   some `24 * islands * n_particles * d` bytes: the draws, and for [smc_extend()] their
-#'   coordinates and gradients. Diagnostics take about three times as much for a moment. Where that is too much, `keep` is for less. `smc()` itself works
-#'   with all draws of its islands, and drops what is not kept at the end: its estimates and
-#'   diagnostics do not depend on `keep`. [smc_extend()] and `smc_run()` drop it after each
+#'   coordinates and gradients. While `smc()` works it takes three to four times as much. Where that
+#'   is too much, `keep` is for less. `smc()` itself works with all draws of its islands, and drops
+#'   what is not kept at the end: its estimates and diagnostics do not depend on `keep`. [smc_extend()] and `smc_run()` drop it after each
 #'   island, so a very large number of islands is best added by [smc_extend()].
 #'
 #'   When islands are added, all is made again from what is kept. The estimate of SMC, its

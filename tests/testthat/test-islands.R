@@ -1,5 +1,7 @@
 # Islands: independent final runs, what their spread says, and where they run.
 
+internal <- function(name) get(name, asNamespace("autosmc"))
+
 target <- target_gaussian(2, mean = 1)
 
 on_islands <- function(islands = 5, ..., n_steps = 6, seed = 1) {
@@ -667,4 +669,37 @@ test_that("smc_replicate() has a row for a run in which all die", {
   expect_true(all(runs$ess[!dead] >= 1) && !anyNA(runs[!dead, ]))
   expect_equal(runs$n_target_evals[!dead], rep(32, sum(!dead)))
   expect_true(all(runs$n_target_evals[dead] >= 16 & runs$n_target_evals[dead] <= 32))
+})
+
+test_that("islands that are held keep nothing twice", {
+  run <- function(island) {
+    list(
+      dead = FALSE, steps = NULL, runs = NULL, log_weights = numeric(5),
+      particles = matrix(island, 5, 2), coordinates = matrix(-island, 5, 2), origins = 1:5
+    )
+  }
+  held <- internal("hold_islands")(new = lapply(1:2, run))
+  internal("pool_draws")(held)
+  held$new <- list(list(dead = list(step = 1)), run(3))
+  internal("pool_draws")(held)
+  expect_length(held$new, 0)
+  expect_equal(dim(held$draws$particles), c(15, 2))
+  expect_equal(held$draws$coordinates[, 1], rep(-(1:3), each = 5))
+  expect_equal(held$draws$origins, 5 + 1:15)
+  expect_null(unlist(lapply(held$records, `[[`, "particles")))
+})
+
+test_that("what is made by blocks is what is made at once", {
+  n <- 1.3e5
+  x <- matrix(sin(seq_len(10 * n)), n)
+  rows <- which(x[, 1] > -0.9)
+  expect_gt(length(rows) * 10, internal("numbers_in_block"))
+  over_columns <- internal("over_columns")
+  over_rows <- internal("over_rows")
+  columns <- over_columns(x, rows, function(x, j) colSums(x) + j)
+  expect_identical(columns, colSums(x[rows, ]) + 1:10)
+  all <- over_rows(x, rows, function(x, i) rowSums(x) + i)
+  expect_identical(all, rowSums(x[rows, ]) + seq_along(rows))
+  expect_identical(internal("map_columns")(x, rows, function(x, j) 2 * x), 2 * x[rows, ])
+  expect_identical(internal("map_rows")(x, rows, function(x, i) 2 * x), 2 * x[rows, ])
 })
