@@ -13,7 +13,7 @@ diagnose <- function(sampler, course, final, rays = NULL) {
     if (has_draws) diagnose_draws(final),
     if (has_draws) diagnose_worth(course, final),
     if (has_draws) diagnose_edges(sampler, course, final),
-    if (has_draws) diagnose_proper(course$scout, final),
+    if (has_draws) diagnose_proper(course$scout, final, sampler$target),
     diagnose_rays(rays, headline(final$estimates)),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
@@ -265,8 +265,9 @@ diagnose_rays <- function(rays, estimate) {
 # the scout -------------------------------------------------------------------
 
 # A density that does not fall off somewhere is wide in the scout's normal distribution, or,
-# where it found none, in the draws.
-diagnose_proper <- function(scout, final) {
+# where it found none, in the draws; or these have gone to where numbers end, as those of a scale do,
+# or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand.
+diagnose_proper <- function(scout, final, target) {
   if (is.null(scout)) {
     return()
   }
@@ -276,11 +277,29 @@ diagnose_proper <- function(scout, final) {
     weighty <- weighty_rows(final$log_weights)
     weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
+  size <- abs(log10(abs(some_draws(final, target))))
+  size <- size[, apply(size, 2, max) > apply(size, 2, min), drop = FALSE] # not the zeros of a factor
+  beyond <- colMeans(size > rules$largest_size)
+  if (any(beyond > rules$part_beyond, na.rm = TRUE)) sd <- c(sd, 10^rules$largest_size)
   list(diagnostic(
     "proper", log10(max(sd)), rules$widest_proper,
     "The density does not fall off in some direction: it may be improper, and have no
       evidence at all."
   ))
+}
+
+# Values of the target's variables, a column each, at some of the draws, by their weights. Of a
+# program's they are its parameters, not what it makes of them.
+some_draws <- function(final, target) {
+  weighty <- weighty_rows(final$log_weights)
+  rows <- weighty$rows[evenly_weighted(weighty$w, rules$n_sizes)]
+  x <- final$particles[rows, , drop = FALSE]
+  if (is.null(target$outputs)) {
+    return(x)
+  }
+  # what fails there is told of when the fit is made
+  x <- suppressWarnings(target$outputs(x), classes = "autosmc_warning_outputs")
+  x[, colnames(x) %in% target$parameters, drop = FALSE]
 }
 
 diagnose_scout <- function(scout, final, estimate) {

@@ -408,6 +408,14 @@ rules <- list(
   # Decimal logarithm of the widest sd of a normal that is not taken for improper: wider, a
   # double has four digits left for a variable of the size of one.
   widest_proper = 12,
+  # The same of a size that variables have in no unit: where a part of the draws is larger, or as much
+  # smaller than 1, they have gone on to where numbers end, at 308; a gamma distribution of shape 0.01
+  # has a share of 0.003 there, ...
+  largest_size = 250,
+  # ... and with a tail as heavy as Cauchy's none is; the part is looked for ...
+  part_beyond = 0.05,
+  # ... among so many draws, of which it is six.
+  n_sizes = 128,
   # Rounds that predict a larger scatter prove nothing by a high estimate: with this sd one of
   # 44 is high by 1 or more.
   sure_round = 0.5,

@@ -1,53 +1,131 @@
-# The sampler's own work, and the time of whole runs, on Sonar. Run it with one
-# thread of BLAS (OPENBLAS_NUM_THREADS=1), once with R's reference BLAS and once
-# with OpenBLAS. The share is a ratio of medians taken in one session, of runs on
-# Sonar and on a target of the same dimension that costs nothing.
+# Where the time goes, as ratios that are measured in one session, each pair in turn (medians). Run it
+# on a machine that does nothing else, with one thread of BLAS (OPENBLAS_NUM_THREADS=1). A row of
+# results/cost.csv is a ratio of `seconds` over `beside`:
+#
+#   share     a run with a fixed schedule: of a target that costs nothing, over that of the target
+#   threads   the same run: by one thread, over by two
+#   version   processor time of whole default fits: of the installed package, over that of an older
+#             version in a library of its own; and the same an evaluation, since an older version
+#             does not make as many
+#
+#   Rscript bench/cost.R [--old LIBRARY]
 source("bench/common.R")
 
-folder <- tempfile()
-dir.create(folder)
-file.copy("bench/free_target.c", folder)
-Sys.setenv(PKG_CPPFLAGS = paste0("-I", system.file("include", package = "autosmc")))
-source_file <- file.path(folder, "free_target.c")
-stopifnot(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", source_file)) == 0)
-dyn.load(file.path(folder, paste0("free_target", .Platform$dynlib.ext)))
+args <- commandArgs(TRUE)
+old_library <- option_of(args, "--old", NULL)
 
-sonar <- target_sonar()
-free <- target_native("free_target", "free_target", dim = sonar$dim)
+pairs_of <- function(n, seconds, beside) {
+  both <- vapply(seq_len(n), function(i) c(seconds(i), beside(i)), c(0, 0))
+  apply(both, 1, median)
+}
+
+cost_row <- function(measure, case, times) {
+  data.frame(measure, case, seconds = times[1], beside = times[2], ratio = times[1] / times[2])
+}
+
 schedules <- list(
-  lmc = data.frame(lambda = schedule_power(64), step_size = 0.01),
-  klmc = data.frame(
-    lambda = schedule_power(64),
-    step_size = 0.07,
-    refresh_rate = 0.5
+  lmc = data.frame(lambda = schedule_power(64), step_size = 0.001),
+  klmc = data.frame(lambda = schedule_power(64), step_size = 0.02, refresh_rate = 0.5)
+)
+
+elapsed <- function(target, schedule, seed, n = 1024) {
+  system.time(smc_run(target, schedule, n_particles = n, seed = seed))[["elapsed"]]
+}
+
+# the sampler's own work ----------------------------------------------------------
+
+free_target <- function(dim) {
+  folder <- tempfile()
+  dir.create(folder)
+  file.copy("bench/free_target.c", folder)
+  Sys.setenv(PKG_CPPFLAGS = paste0("-I", system.file("include", package = "autosmc")))
+  source_file <- file.path(folder, "free_target.c")
+  stopifnot(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", source_file)) == 0)
+  dyn.load(file.path(folder, paste0("free_target", .Platform$dynlib.ext)))
+  target_native("free_target", "free_target", dim = dim)
+}
+
+share_row <- function(name, kernel) {
+  target <- targets[[name]]()
+  free <- free_target(target$dim)
+  cost_row("share", paste(name, kernel), pairs_of(
+    21, function(seed) elapsed(free, schedules[[kernel]], seed),
+    function(seed) elapsed(target, schedules[[kernel]], seed)
+  ))
+}
+
+# threads -------------------------------------------------------------------------
+
+threaded <- list(
+  sonar = list(target = target_sonar, n = 1024, steps = 64),
+  pines = list(target = target_pines, n = 1024, steps = 8),
+  gaussian_100 = list(target = function() target_gaussian(100), n = 16384, steps = 16)
+)
+
+threads_row <- function(name) {
+  case <- threaded[[name]]
+  target <- case$target()
+  schedule <- data.frame(
+    lambda = schedule_power(case$steps), step_size = 0.01, refresh_rate = 0.5
   )
+  by <- function(n_threads) {
+    function(seed) {
+      old <- options(autosmc.threads = n_threads)
+      on.exit(options(old))
+      elapsed(target, schedule, seed, case$n)
+    }
+  }
+  cost_row("threads", name, pairs_of(9, by(1), by(2)))
+}
+
+# versions --------------------------------------------------------------------------
+
+fitted <- list(
+  gaussian_10 = function() target_gaussian(10), funnel = target_funnel,
+  brownian = target_brownian, gaussian_100 = function() target_gaussian(100),
+  sonar = target_sonar
 )
 
-seconds <- function(target, schedule) {
-  one <- function(seed) smc_run(target, schedule, seed = seed)$runs$seconds
-  median(vapply(1:21, one, 0))
+# Processor seconds and evaluations of a fit, after one that is not counted.
+time_fit <- function(name, seed) {
+  target <- fitted[[name]]()
+  suppressWarnings(smc(target_gaussian(2), seed = 1))
+  time <- system.time(fit <- suppressWarnings(smc(target, seed = seed)))
+  cat(sum(time[1:2]), sum(fit$runs$n_target_evals), "\n")
 }
-rows <- lapply(names(schedules), function(name) {
-  all <- seconds(sonar, schedules[[name]])
-  own <- seconds(free, schedules[[name]])
-  data.frame(kernel = name, run_s = all, sampler_s = own, share = own / all)
-})
-cat("BLAS:", extSoftVersion()[["BLAS"]], "\n")
-print(format(do.call(rbind, rows), digits = 3), row.names = FALSE)
 
-whole <- function(fit) {
-  one <- function(seed) system.time(fit(sonar, seed = seed))[["elapsed"]]
-  format(median(vapply(1:11, one, 0)), digits = 3)
-}
-cat(
-  "smc(target_sonar()):", whole(smc), "s, by the paper's method:",
-  whole(smc_paper), "s (medians of 11)\n"
-)
-cat(
-  "by the paper's method with LMC and golden section:",
-  whole(function(target, seed) {
-    smc_paper(target,
-      kernel = kernel_lmc(), tuner = tuner_kl(search = "golden"), seed = seed
+# By a process with this library before the others.
+fit_by <- function(library, name) {
+  function(seed) {
+    said <- system2(
+      file.path(R.home("bin"), "Rscript"), c("--no-echo", "bench/cost.R", "--fit", name, seed),
+      stdout = TRUE, env = paste0("R_LIBS=", paste(c(library, .libPaths()), collapse = ":"))
     )
-  }), "s\n"
-)
+    scan(text = said, quiet = TRUE)
+  }
+}
+
+version_rows <- function(name) {
+  new <- fit_by(NULL, name)
+  old <- fit_by(old_library, name)
+  both <- vapply(1:5, function(seed) c(new(seed), old(seed)), double(4))
+  medians <- apply(both, 1, median)
+  each <- apply(both[c(1, 3), ] / both[c(2, 4), ], 1, median)
+  rbind(
+    cost_row("version", name, medians[c(1, 3)]),
+    cost_row("version, an evaluation", name, each)
+  )
+}
+
+at <- match("--fit", args)
+if (is.na(at)) {
+  rows <- rbind(
+    do.call(rbind, Map(share_row, rep(c("sonar", "brownian"), each = 2), names(schedules))),
+    do.call(rbind, lapply(names(threaded), threads_row)),
+    if (!is.null(old_library)) do.call(rbind, lapply(names(fitted), version_rows))
+  )
+  cat("BLAS:", extSoftVersion()[["BLAS"]], "\n")
+  keep(rows, "cost")
+} else {
+  time_fit(args[at + 1], as.integer(args[at + 2]))
+}

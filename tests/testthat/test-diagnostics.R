@@ -157,13 +157,44 @@ test_that("islands that lost all particles are seen", {
 # draws -----------------------------------------------------------------------
 
 test_that("draws without a limit are seen where the scout found nothing", {
-  proper <- function(scout, final) by_name(internal("diagnose_proper")(scout, final))
+  proper <- function(scout, final) {
+    by_name(internal("diagnose_proper")(scout, final, target_gaussian(2)))
+  }
   nothing <- list(normals = list())
   expect_identical(failed_of(proper(nothing, final)), character())
   final$particles <- 1e14 * final$particles
   expect_identical(failed_of(proper(nothing, final)), "proper")
   expect_identical(failed_of(proper(list(normals = list(reference_gaussian(0, 2))), final)), character())
   expect_length(proper(NULL, final), 0)
+})
+
+test_that("draws of a bounded variable that go to where numbers end are seen", {
+  fit_with <- function(log_prior, slope) {
+    target <- target_function(
+      function(x) -x[, 1]^2 / 2 + log_prior(x[, 2]), 2,
+      gradient = function(x) cbind(-x[, 1], slope(x[, 2])), vectorized = TRUE, lower = c(-Inf, 0)
+    )
+    suppressWarnings(smc(target, n_particles = 256, seed = 1))$diagnostics
+  }
+  improper <- fit_with(function(s) -log(s), function(s) -1 / s)
+  expect_identical(improper$passed[improper$name == "proper"], FALSE)
+  half_cauchy <- fit_with(function(s) -log1p(s^2), function(s) -2 * s / (1 + s^2))
+  expect_identical(half_cauchy$passed[half_cauchy$name == "proper"], TRUE)
+})
+
+test_that("what draws are known as is looked at, where that is something else", {
+  some_draws <- internal("some_draws")
+  final <- list(particles = cbind(c(1, 500, 3), 1:3), log_weights = log(c(0.5, 0.5, 0)))
+  target <- list(
+    parameters = "sigma",
+    outputs = function(x) {
+      cli::cli_warn("not everywhere", class = "autosmc_warning_outputs")
+      cbind(sigma = exp(x[, 1]), of_no_interest = 1e300)
+    }
+  )
+  expect_no_warning(x <- some_draws(final, target))
+  expect_identical(colnames(x), "sigma")
+  expect_equal(mean(x > 1e100), 0.5)
 })
 
 # The same islands, of which every draw is moved to `scale` z + `shift`.
