@@ -19,12 +19,12 @@ n_probe_evals <- function(course) {
 island_evaluations <- function(sampler, n_steps, course, plan) {
   moves <- if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
   run <- sampler$n_particles * (1 + moves * n_steps)
-  edges <- n_edge_trials(sampler, course) / plan$n_islands
+  trials <- (n_edge_trials(sampler, course) + n_proper_trials(sampler, course)) / plan$n_islands
   if (plan$seeks_precision) {
-    return(run + 2 * sampler$n_particles + edges + rules$share_of_rays * run)
+    return(run + 2 * sampler$n_particles + trials + rules$share_of_rays * run)
   }
   rays <- n_rays(sampler, plan$n_islands * run) * n_ray_evals(sampler) / plan$n_islands
-  run + sampler$n_particles + edges + rays
+  run + sampler$n_particles + trials + rays
 }
 
 # Whether another run that tunes, with so many steps, leaves enough for the islands; `besides`: and so

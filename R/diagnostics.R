@@ -13,7 +13,7 @@ diagnose <- function(sampler, course, final, rays = NULL) {
     if (has_draws) diagnose_draws(final),
     if (has_draws) diagnose_worth(course, final),
     if (has_draws) diagnose_edges(sampler, course, final),
-    if (has_draws) diagnose_proper(course$scout, final, sampler$target),
+    if (has_draws) diagnose_proper(sampler, course, final),
     diagnose_rays(rays, headline(final$estimates)),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
@@ -266,26 +266,73 @@ diagnose_rays <- function(rays, estimate) {
 
 # A density that does not fall off somewhere is wide in the scout's normal distribution, or,
 # where it found none, in the draws; or these have gone to where numbers end, as those of a scale do,
-# or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand.
-diagnose_proper <- function(scout, final, target) {
-  if (is.null(scout)) {
+# or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
+# does not fall off along a variable. NULL where the target fails so far out.
+diagnose_proper <- function(sampler, course, final) {
+  if (n_proper_trials(sampler, course) == 0) {
     return()
   }
-  sd <- if (length(scout$normals) > 0) {
-    normal_sd(scout$normals[[1]])
+  never_falls <- tryCatch(
+    has_endless_axis(sampler, course, final),
+    autosmc_error_target = function(e) NULL
+  )
+  if (is.null(never_falls)) {
+    return()
+  }
+  sd <- if (length(course$scout$normals) > 0) {
+    normal_sd(course$scout$normals[[1]])
   } else {
     weighty <- weighty_rows(final$log_weights)
     weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
-  size <- abs(log10(abs(some_draws(final, target))))
-  size <- size[, apply(size, 2, max) > apply(size, 2, min), drop = FALSE] # not the zeros of a factor
-  beyond <- colMeans(size > rules$largest_size)
-  if (any(beyond > rules$part_beyond, na.rm = TRUE)) sd <- c(sd, 10^rules$largest_size)
+  if (never_falls || is_at_end(final, sampler$target)) sd <- c(sd, 10^rules$largest_size)
   list(diagnostic(
     "proper", log10(max(sd)), rules$widest_proper,
     "The density does not fall off in some direction: it may be improper, and have no
       evidence at all."
   ))
+}
+
+# Whether a part of the draws is where numbers end.
+is_at_end <- function(final, target) {
+  size <- abs(log10(abs(some_draws(final, target))))
+  size <- size[, apply(size, 2, max) > apply(size, 2, min), drop = FALSE] # not the zeros of a factor
+  isTRUE(any(colMeans(size > rules$largest_size) > rules$part_beyond))
+}
+
+# Whether, from most draws along a variable to one side, the density falls so slowly that its integral
+# has no end, that is, no faster than the inverse of the distance, and is not so small there that this
+# does not matter.
+has_endless_axis <- function(sampler, course, final) {
+  n <- n_proper_trials(sampler, course) / 3
+  weighty <- weighty_rows(final$log_weights)
+  rows <- weighty$rows[evenly_weighted(weighty$w, n)]
+  x <- unconstrained_particles(final)
+  sd <- weighted_sd(x, weighty$w, weighty$rows)
+  along <- rep_len(seq_len(ncol(x)), n)
+  side <- rep_len(rep(c(-1, 1), each = ncol(x)), n)
+  distances <- rules$far_out
+  moved <- function(distance) {
+    at <- x[rows, , drop = FALSE]
+    own <- cbind(seq_len(n), along)
+    at[own] <- at[own] + side * distance * sd[along]
+    at
+  }
+  tried <- matrix(evaluate_located(
+    sampler$target, do.call(rbind, lapply(c(0, distances), moved)), "far out",
+    gradient = FALSE, evaluators = over_batches(sampler)$evaluators
+  )$log_density, n)
+  own <- tried[, 1]
+  near <- tried[, 2]
+  far <- tried[, 3]
+  is_endless <- is.finite(near) & is.finite(far) & far - near > -diff(log(distances)) &
+    far - own + log(distances[2]) > log(rules$least_bridge_error)
+  isTRUE(any(tapply(is_endless, side * along, mean) > 0.5))
+}
+
+# Evaluations of the target, three a draw, which count as those of the islands do.
+n_proper_trials <- function(sampler, course) {
+  if (is.null(course$scout)) 0 else 3 * max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
 # Values of the target's variables, a column each, at some of the draws, by their weights. Of a

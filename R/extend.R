@@ -38,7 +38,7 @@
 #' @return `smc_extend()` and `smc_combine()`: an object of class `smc_fit`, as [smc()]
 #'   returns it. Both estimates, the diagnostics and the draws are those of all islands
 #'   together. What is not the same as if all had been run at once is the time, and the
-#'   evaluations of the bridge and the diagnostic `edges`, which are made again: the row
+#'   evaluations of the bridge and the diagnostics `edges` and `proper`, which are made again: the row
 #'   `"final"` of `runs` counts them.
 #'
 #'   `smc_islands()`: an object of class `smc_islands`, to be saved with [saveRDS()], say.

@@ -160,6 +160,7 @@ final_row <- function(result, used = TRUE) {
   row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
   asked <- c(
     edges = n_edge_trials(result$sampler, result$course),
+    proper = n_proper_trials(result$sampler, result$course),
     rays = n_rays(result$sampler, row$n_target_evals) * n_ray_evals(result$sampler)
   )
   row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +

@@ -416,6 +416,9 @@ rules <- list(
   part_beyond = 0.05,
   # ... among so many draws, of which it is six.
   n_sizes = 128,
+  # Standard deviations of the draws between which a density that never falls off is seen: beyond what
+  # most draws reach, and not so far that exponentials of a log scale end.
+  far_out = c(5, 25),
   # Rounds that predict a larger scatter prove nothing by a high estimate: with this sd one of
   # 44 is high by 1 or more.
   sure_round = 0.5,

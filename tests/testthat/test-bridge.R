@@ -183,7 +183,7 @@ test_that("all its evaluations are counted, and those of SMC alone are as they w
     expect_equal(sum(fit$runs$n_target_evals), sum(calls$points))
     final <- fit$runs[nrow(fit$runs), ]
     n_draws <- if (islands < 4) 0 else length(fit$log_weights)
-    expect_equal(final$n_target_evals, sum(fit$islands$n_target_evals) + 256 + n_draws)
+    expect_equal(final$n_target_evals, sum(fit$islands$n_target_evals) + 256 + 3 * 256 + n_draws)
     expect_equal(final$log_z, by(fit, "smc")$log_z)
   }
 })
@@ -279,10 +279,10 @@ test_that("where no distribution can be fitted there is no estimate", {
 test_that("an error of the target at a draw of the bridge says where it was", {
   calls <- counted()
   small(calls$target, islands = 4)
-  # the last calls are the two halves of the bridge, and the search for an edge
+  # the last calls are the two halves of the bridge, and the searches for an edge and far out
   n <- length(calls$points)
-  expect_equal(calls$points[n - 2:0], c(64, 64, 256))
-  for (at in c(n - 2, n - 1)) {
+  expect_equal(calls$points[n - 3:0], c(64, 64, 256, 3 * 256))
+  for (at in c(n - 3, n - 2)) {
     error <- catch(small(counted(at)$target, islands = 4))
     expect_s3_class(error, "autosmc_error_target")
     expect_identical(error$run, "bridge")
@@ -316,7 +316,7 @@ test_that("`precision` is that of the estimate which is reported", {
   expect_lte(fit$std_error, bridged / 1.5)
   expect_equal(sum(fit$runs$n_target_evals), sum(calls$points))
   final <- fit$runs[nrow(fit$runs), ]
-  pooled <- (final$n_target_evals - sum(fit$islands$n_target_evals) - 256) / 32
+  pooled <- (final$n_target_evals - sum(fit$islands$n_target_evals) - 4 * 256) / 32
   expect_gte(pooled, 4 + n)
   expect_identical(pooled %% 1, 0)
 })

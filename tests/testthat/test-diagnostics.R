@@ -11,10 +11,11 @@ by_name <- function(rows) {
 good_fit <- smc(target_gaussian(3, mean = 1), n_particles = 512, n_steps = 16, seed = 1)
 
 # Islands from the target itself: their coordinates z are standard normal, the gradients -z.
-sampler <- internal("new_sampler")(target_gaussian(3, mean = 1), list(
+settings <- list(
   n_particles = 512, kernel = kernel_klmc(), reference = reference_gaussian(1),
   tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 1, progress = FALSE
-))
+)
+sampler <- internal("new_sampler")(target_gaussian(3, mean = 1), settings)
 path <- list(lambda = c(0.5, 1), step_size = c(0.3, 0.3), refresh_rate = c(0.9, 0.9))
 final <- internal("run_islands")(sampler, path, list(
   islands = 4, precision = NULL, bridges = FALSE
@@ -158,7 +159,7 @@ test_that("islands that lost all particles are seen", {
 
 test_that("draws without a limit are seen where the scout found nothing", {
   proper <- function(scout, final) {
-    by_name(internal("diagnose_proper")(scout, final, target_gaussian(2)))
+    by_name(internal("diagnose_proper")(sampler, list(scout = scout), final))
   }
   nothing <- list(normals = list())
   expect_identical(failed_of(proper(nothing, final)), character())
@@ -180,6 +181,30 @@ test_that("draws of a bounded variable that go to where numbers end are seen", {
   expect_identical(improper$passed[improper$name == "proper"], FALSE)
   half_cauchy <- fit_with(function(s) -log1p(s^2), function(s) -2 * s / (1 + s^2))
   expect_identical(half_cauchy$passed[half_cauchy$name == "proper"], TRUE)
+})
+
+test_that("a density that never falls off along a variable is seen, and heavy tails are not", {
+  is_proper <- function(log_density) {
+    target <- target_function(function(x) {
+      log_density(x[, 2]) - x[, 1]^2 / 2
+    }, 2, vectorized = TRUE)
+    fit <- suppressMessages(suppressWarnings(smc(target, n_particles = 256, seed = 1)))
+    fit$diagnostics$passed[fit$diagnostics$name == "proper"]
+  }
+  expect_false(is_proper(function(u) plogis(u, log.p = TRUE))) # flat to one side
+  expect_false(is_proper(function(u) plogis(-u, log.p = TRUE)))
+  expect_true(is_proper(function(u) -log1p(u^2)))
+  expect_true(is_proper(function(u) plogis(u, log.p = TRUE) + 0.05 * pmin(-u, 0)))
+})
+
+test_that("where the target fails far out, nothing is said", {
+  target <- target_function(function(x) {
+    if (any(abs(x) > 20)) stop("too far")
+    -rowSums(x^2) / 2
+  }, 3, gradient = function(x) -x, vectorized = TRUE)
+  sampler <- internal("new_sampler")(target, settings)
+  scout <- list(normals = list(reference_gaussian()))
+  expect_null(internal("diagnose_proper")(sampler, list(scout = scout), final))
 })
 
 test_that("what draws are known as is looked at, where that is something else", {
