@@ -222,10 +222,9 @@ diagnose_edges <- function(sampler, course, final) {
   along <- rep_len(seq_len(d), n)
   tried <- with_seed(seed_of_run(sampler$seed, edge_key), {
     side <- sample(rep_len(c(-1, 1), n))
-    at <- x[weighty$rows[sample.int(length(weighty$rows), n, TRUE, weighty$w)], , drop = FALSE]
-    at[cbind(seq_len(n), along)] <- at[cbind(seq_len(n), along)] + side * sd[along]
+    rows <- weighty$rows[sample.int(length(weighty$rows), n, TRUE, weighty$w)]
     evaluate_located(
-      sampler$target, at, "edges",
+      sampler$target, moved_along(x[rows, , drop = FALSE], along, side * sd[along]), "edges",
       gradient = FALSE, evaluators = over_batches(sampler)$evaluators
     )$log_density
   })
@@ -239,6 +238,13 @@ diagnose_edges <- function(sampler, course, final) {
       format_names(names)
     )
   ))
+}
+
+# The rows of x, each moved by `by` along a column of its own.
+moved_along <- function(x, along, by) {
+  own <- cbind(seq_along(along), along)
+  x[own] <- x[own] + by
+  x
 }
 
 # Evaluations of the target, which count as those of the islands do. Kernels that reject
@@ -285,9 +291,9 @@ diagnose_proper <- function(sampler, course, final) {
     weighty <- weighty_rows(final$log_weights)
     weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
-  if (never_falls || is_at_end(final, sampler$target)) sd <- c(sd, 10^rules$largest_size)
+  is_endless <- never_falls || is_at_end(final, sampler$target)
   list(diagnostic(
-    "proper", log10(max(sd)), rules$widest_proper,
+    "proper", max(log10(sd), if (is_endless) rules$largest_size), rules$widest_proper,
     "The density does not fall off in some direction: it may be improper, and have no
       evidence at all."
   ))
@@ -306,20 +312,15 @@ is_at_end <- function(final, target) {
 has_endless_axis <- function(sampler, course, final) {
   n <- n_proper_trials(sampler, course) / 3
   weighty <- weighty_rows(final$log_weights)
-  rows <- weighty$rows[evenly_weighted(weighty$w, n)]
   x <- unconstrained_particles(final)
   sd <- weighted_sd(x, weighty$w, weighty$rows)
+  draws <- x[weighty$rows[evenly_weighted(weighty$w, n)], , drop = FALSE]
   along <- rep_len(seq_len(ncol(x)), n)
   side <- rep_len(rep(c(-1, 1), each = ncol(x)), n)
   distances <- rules$far_out
-  moved <- function(distance) {
-    at <- x[rows, , drop = FALSE]
-    own <- cbind(seq_len(n), along)
-    at[own] <- at[own] + side * distance * sd[along]
-    at
-  }
+  at <- lapply(c(0, distances), function(r) moved_along(draws, along, side * r * sd[along]))
   tried <- matrix(evaluate_located(
-    sampler$target, do.call(rbind, lapply(c(0, distances), moved)), "far out",
+    sampler$target, do.call(rbind, at), "far out",
     gradient = FALSE, evaluators = over_batches(sampler)$evaluators
   )$log_density, n)
   own <- tried[, 1]

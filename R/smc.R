@@ -325,8 +325,9 @@
 #'   some `24 * islands * n_particles * d` bytes: the draws, and for [smc_extend()] their
 #'   coordinates and gradients. While `smc()` works it takes three to four times as much. Where that
 #'   is too much, `keep` is for less. `smc()` itself works with all draws of its islands, and drops
-#'   what is not kept at the end: its estimates and diagnostics do not depend on `keep`. [smc_extend()] and `smc_run()` drop it after each
-#'   island, so a very large number of islands is best added by [smc_extend()].
+#'   what is not kept at the end: its estimates and diagnostics do not depend on `keep`.
+#'   [smc_extend()] and `smc_run()` drop it after each island, so a very large number of islands is
+#'   best added by [smc_extend()].
 #'
 #'   When islands are added, all is made again from what is kept. The estimate of SMC, its
 #'   error, and the diagnostics of the islands' estimates are the same for every `keep`. With a

@@ -66,6 +66,17 @@ measure <- function(target, seeds, ...) {
   )
 }
 
+# The numbers that a script of this folder prints, called with these arguments in a process of its own;
+# library: one that comes before the others.
+numbers_by <- function(script, args, library = NULL) {
+  said <- system2(
+    file.path(R.home("bin"), "Rscript"), c("--no-echo", file.path("bench", script), args),
+    stdout = TRUE, env = paste0("R_LIBS=", paste(c(library, .libPaths()), collapse = ":"))
+  )
+  if (!is.null(attr(said, "status"))) stop(script, " ", toString(args), " has failed.")
+  scan(text = said, quiet = TRUE)
+}
+
 # What follows a flag on the command line.
 option_of <- function(args, flag, default) {
   at <- match(flag, args)

@@ -34,7 +34,7 @@ elapsed <- function(target, schedule, seed, n = 1024) {
 
 # the sampler's own work ----------------------------------------------------------
 
-free_target <- function(dim) {
+load_free_target <- function() {
   folder <- tempfile()
   dir.create(folder)
   file.copy("bench/free_target.c", folder)
@@ -42,12 +42,11 @@ free_target <- function(dim) {
   source_file <- file.path(folder, "free_target.c")
   stopifnot(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", source_file)) == 0)
   dyn.load(file.path(folder, paste0("free_target", .Platform$dynlib.ext)))
-  target_native("free_target", "free_target", dim = dim)
 }
 
 share_row <- function(name, kernel) {
   target <- targets[[name]]()
-  free <- free_target(target$dim)
+  free <- target_native("free_target", "free_target", dim = target$dim)
   cost_row("share", paste(name, kernel), pairs_of(
     21, function(seed) elapsed(free, schedules[[kernel]], seed),
     function(seed) elapsed(target, schedules[[kernel]], seed)
@@ -94,21 +93,9 @@ time_fit <- function(name, seed) {
   cat(sum(time[1:2]), sum(fit$runs$n_target_evals), "\n")
 }
 
-# By a process with this library before the others.
-fit_by <- function(library, name) {
-  function(seed) {
-    said <- system2(
-      file.path(R.home("bin"), "Rscript"), c("--no-echo", "bench/cost.R", "--fit", name, seed),
-      stdout = TRUE, env = paste0("R_LIBS=", paste(c(library, .libPaths()), collapse = ":"))
-    )
-    scan(text = said, quiet = TRUE)
-  }
-}
-
 version_rows <- function(name) {
-  new <- fit_by(NULL, name)
-  old <- fit_by(old_library, name)
-  both <- vapply(1:5, function(seed) c(new(seed), old(seed)), double(4))
+  fit_by <- function(library, seed) numbers_by("cost.R", c("--fit", name, seed), library)
+  both <- vapply(1:5, function(seed) c(fit_by(NULL, seed), fit_by(old_library, seed)), double(4))
   medians <- apply(both, 1, median)
   each <- apply(both[c(1, 3), ] / both[c(2, 4), ], 1, median)
   rbind(
@@ -119,6 +106,7 @@ version_rows <- function(name) {
 
 at <- match("--fit", args)
 if (is.na(at)) {
+  load_free_target()
   rows <- rbind(
     do.call(rbind, Map(share_row, rep(c("sonar", "brownian"), each = 2), names(schedules))),
     do.call(rbind, lapply(names(threaded), threads_row)),

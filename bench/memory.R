@@ -22,12 +22,8 @@ peak_bytes <- function() {
   1024 * as.numeric(gsub("[^0-9]", "", line))
 }
 
-# In a process of its own.
 peak_of <- function(case, n) {
-  command <- c("--no-echo", "bench/memory.R", "--peak", case, format(n, scientific = FALSE))
-  said <- system2(file.path(R.home("bin"), "Rscript"), command, stdout = TRUE)
-  if (!is.null(attr(said, "status"))) stop("The case ", case, " has failed.")
-  as.numeric(said)
+  numbers_by("memory.R", c("--peak", case, format(n, scientific = FALSE)))
 }
 
 row_of <- function(case) {
