@@ -291,7 +291,7 @@ rest_of <- function(points, coordinates, common, design) {
   if (!are_normal_numbers(common)) {
     return(NULL)
   }
-  fit <- regress(
+  fit <- weighted_least_squares(
     cbind(1, common * design), points$x[, coordinates, drop = FALSE],
     precisions(points$w, common)
   )
@@ -313,28 +313,7 @@ factor_of <- function(z, g, w) {
 # Weights w over squared scales; they sum to one.
 precisions <- function(w, scale) exp(normalise_log(log(w) - 2 * log(scale)))
 
-# Weighted least squares; y is a vector, or a matrix with a column a variable. A column that those
-# before it make up, but for a part of it below `tolerance`, has the coefficient 0. The leverage is
-# kept below 1, where nothing is left to see. `spread` is the diagonal of the coefficients'
-# covariance, in units of the residual's.
-regress <- function(design, y, weights, tolerance = 1e-7) {
-  root <- sqrt(weights)
-  decomposition <- qr(design * root, tolerance)
-  coefficients <- qr.coef(decomposition, y * root)
-  coefficients[is.na(coefficients)] <- 0
-  free <- seq_len(decomposition$rank)
-  spread <- numeric(ncol(design))
-  spread[decomposition$pivot[free]] <-
-    diag(chol2inv(qr.R(decomposition)[free, free, drop = FALSE]))
-  list(
-    coefficients = coefficients,
-    residuals = y - design %*% coefficients,
-    leverage = pmin(rowSums(qr.Q(decomposition)[, free, drop = FALSE]^2), rules$most_leverage),
-    spread = spread
-  )
-}
-
-# The same for a vector y, without the slopes that may as well be 0 (by Schwarz's
+# regress() for a vector y, without the slopes that may as well be 0 (by Schwarz's
 # criterion): they would do harm where the line goes on and the particles do not. Columns that
 # nearly make each other up would have coefficients that are large and cancel; or they may seem
 # needless each, though not all of them are: then they go one by one, the least needed first.

@@ -127,8 +127,9 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
 # The weighted means of columns, over their standard errors. Particles that descend from
 # the same first one count as one draw.
 t_values <- function(x, w, genealogies) {
-  mean <- colSums(w * x)
-  error <- sqrt(colSums(rowsum(w * sweep(x, 2, mean), genealogies)^2))
+  sums <- rowsum(w * x, genealogies)
+  mean <- colSums(sums)
+  error <- sqrt(colSums((sums - outer(drop(rowsum(w, genealogies)), mean))^2))
   ifelse(error > 0, mean / error, 0)
 }
 
@@ -165,14 +166,13 @@ scaled_draws <- function(final, weighty) {
     ))
   }
   by_weight <- function(z, j) sqrt(w) * sweep(z, 2, mean[j])
-  upper <- tryCatch(chol(crossprod(map_columns(z, rows, by_weight))), error = function(e) NULL)
+  upper <- tryCatch(chol(cross_product(map_columns(z, rows, by_weight))), error = function(e) NULL)
   if (!is.null(upper)) {
+    inverse <- backsolve(upper, diag(ncol(z)))
     list(
-      y = map_rows(z, rows, function(z, i) {
-        t(backsolve(upper, t(sweep(z, 2, mean)), transpose = TRUE))
-      }),
+      y = map_rows(z, rows, function(z, i) multiply(sweep(z, 2, mean), inverse)),
       gradients = function(j) {
-        tcrossprod(final$gradients, upper[j, , drop = FALSE])[rows, , drop = FALSE]
+        multiply(final$gradients, t(upper[j, , drop = FALSE]))[rows, , drop = FALSE]
       }
     )
   }

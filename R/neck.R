@@ -132,7 +132,7 @@ flexible_location <- function(line) cbind(1, line$u, line$u[, 1]^2 - 1)
 # gradient is -exp(-2 S t) z, so that of z + g = 2 sinh(S t) e and z - g = 2 cosh(S t) e,
 # with e standard normal, the one is about S t times the other: their moments are about a
 # multiple of S, and have its eigenvectors, the axes along which the covariance changes.
-turning_by <- function(z, g, w, t) crossprod((z + g) * (w * t), z - g)
+turning_by <- function(z, g, w, t) cross_product((z + g) * (w * t), z - g)
 
 # The coordinate with which the covariance of all others changes most, along any axes.
 find_turning <- function(view, w) {

@@ -162,20 +162,19 @@ regress_gradients <- function(points, others, powers) {
   x <- cbind(1, points$x[, others, drop = FALSE])
   g <- points$g[, others, drop = FALSE] / size
   design <- do.call(cbind, lapply(seq_len(ncol(powers)), function(i) each[, i] * x))
-  by <- tryCatch(qr.coef(qr(design * root), g * root), error = function(e) NULL)
+  by <- tryCatch(least_squares(design * root, g * root), error = function(e) NULL)
   if (is.null(by)) {
     return(NULL)
   }
-  by[is.na(by)] <- 0 # of what others make up
   rows <- function(i) (i - 1) * p + seq_len(p)
-  residuals <- g - design %*% by
+  residuals <- g - multiply(design, by)
   square <- colSums(points$w * g^2)
   left <- mean(colSums(points$w * residuals^2) / square)
   if (is.finite(left)) {
     list(
       left = left, coefficients = array(by, c(p, ncol(powers), p - 1)),
       residuals = residuals, square = square, log_mean = log(mean),
-      part = function(i) design[, rows(i)] %*% by[rows(i), , drop = FALSE]
+      part = function(i) multiply(design[, rows(i)], by[rows(i), , drop = FALSE])
     )
   }
 }

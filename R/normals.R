@@ -106,7 +106,7 @@ are_normal <- function(points, L, genealogies) {
     return(FALSE)
   }
   z <- whitened(L, points$x)
-  linear <- regress(cbind(1, z), points$g %*% L, points$w)
+  linear <- weighted_least_squares(cbind(1, z), multiply(points$g, L), points$w)
   precision <- -linear$coefficients[-1, , drop = FALSE]
   upper <- tryCatch(chol((precision + t(precision)) / 2), error = function(e) NULL)
   if (is.null(upper)) {

@@ -227,6 +227,9 @@ rules <- list(
   least_share = 1e-10,
   # Points a coefficient of a least squares fit to gradients: with one, nothing is ever left.
   points_per_coefficient = 2,
+  # Part of a column that those before it do not make up, from which on least squares are solved by the
+  # normal equations: with less, rounding of these has more than 1e-10 of the coefficients.
+  far_from_collinear = 1e-3,
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,

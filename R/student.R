@@ -91,7 +91,7 @@ exact_student <- function(points, L, genealogies) {
     return(NULL)
   }
   y <- sweep(z, 2, bend$centre)
-  slopes <- regress(y * (1 + bend$c * rowSums(y * g)), g, points$w)$coefficients
+  slopes <- weighted_least_squares(y * (1 + bend$c * rowSums(y * g)), g, points$w)$coefficients
   precision <- -df / (df + d) * (slopes + t(slopes)) / 2
   upper <- tryCatch(chol(precision), error = function(e) NULL)
   if (is.null(upper)) {
@@ -118,21 +118,23 @@ student_bend <- function(z, g, w) {
   w <- w[rows]
   along <- cbind(rowSums(z * g), -g)[rows, , drop = FALSE]
   linear <- cbind(1, z[rows, , drop = FALSE])
-  g <- g[rows, 1]
+  g <- g[rows, 1, drop = FALSE]
   at <- function(theta) {
     bent <- 1 + drop(along %*% theta)
     if (!all(is.finite(bent))) {
       return(list(left = Inf))
     }
-    fit <- regress(bent * linear, g, w)
+    fit <- weighted_least_squares(bent * linear, g, w)
     list(
       theta = theta, bent = bent, line = drop(linear %*% fit$coefficients),
-      residuals = drop(fit$residuals), left = sum(w * fit$residuals^2)
+      residuals = fit$residuals, left = sum(w * fit$residuals^2)
     )
   }
   now <- at(c(1 / (d + rules$first_df), numeric(d)))
   for (i in seq_len(rules$newton_steps)) {
-    step <- regress(cbind(now$line * along, now$bent * linear), now$residuals, w)$coefficients
+    step <- weighted_least_squares(
+      cbind(now$line * along, now$bent * linear), now$residuals, w
+    )$coefficients
     for (part in 2^-(0:rules$most_newton_halvings)) {
       tried <- at(now$theta + part * step[seq_len(1 + d)])
       if (isTRUE(tried$left < now$left)) break

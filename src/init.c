@@ -14,6 +14,7 @@ static const R_CallMethodDef call_methods[] = {
     {"r_evaluate", ROUTINE(r_evaluate), 3},
     {"r_change_scale", ROUTINE(r_change_scale), 3},
     {"r_bind_points", ROUTINE(r_bind_points), 2},
+    {"r_multiply", ROUTINE(r_multiply), 3},
     {"r_carries_gradient", ROUTINE(r_carries_gradient), 1},
     {"r_bridgestan_describe", ROUTINE(r_bridgestan_describe), 1},
     {"r_bridgestan_outputs", ROUTINE(r_bridgestan_outputs), 3},

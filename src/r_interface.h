@@ -93,6 +93,7 @@ SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
 SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
 SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user);
 SEXP r_bind_points(SEXP values, SEXP n_columns);
+SEXP r_multiply(SEXP a, SEXP b, SEXP transposed);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_bridgestan_describe(SEXP data);
 SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks);
