@@ -254,9 +254,11 @@ fit_shape <- function(record, density = NULL) {
   }
   shape <- add_tails(if (is.null(conditional)) space$normal else conditional, w, genealogies)
   criterion <- shape$criterion + log_jacobian(space$points)
-  student <- fit_student(moments$centred, w, moments$L, genealogies)
-  is_student <- is.null(conditional) && is.null(space$exact) &&
-    isTRUE(student$criterion > criterion)
+  may_be_student <- is.null(conditional) && is.null(space$exact)
+  student <- if (may_be_student || is_student_reference(record$reference)) {
+    fit_student(moments$centred, w, moments$L, genealogies)
+  }
+  is_student <- may_be_student && isTRUE(student$criterion > criterion)
   is_changed <- length(space$changes) > 0
   if (!is_student && !is_changed && is.null(shape$conditioning) && is.null(shape$tails)) {
     return(NULL)
@@ -338,7 +340,11 @@ present_criterion <- function(record, as_is, student, space) {
   if (is_mixture(reference)) {
     return(max(refit_mixture(record)$criterion, normal))
   }
-  own <- space_of(as_is$points, changes_of(reference))
+  own <- if (identical(changes_of(reference), space$changes)) {
+    space
+  } else {
+    space_of(as_is$points, changes_of(reference))
+  }
   if (is.null(own)) {
     return(normal)
   }
