@@ -58,6 +58,32 @@ static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
   UNPROTECT(4);
 }
 
+/* Row k of an n x d matrix, as a new vector with these names. Not protected. */
+static SEXP point_at(SEXP x, int k, SEXP names) {
+  int n = Rf_nrows(x), d = Rf_ncols(x);
+  SEXP point = PROTECT(Rf_allocVector(REALSXP, d));
+  for (int i = 0; i < d; i++)
+    REAL(point)[i] = REAL(x)[k + (R_xlen_t)n * i];
+  Rf_setAttrib(point, R_NamesSymbol, names);
+  UNPROTECT(1);
+  return point;
+}
+
+/* A list of the values of the call `f(at)` in an environment that has f, where
+ * `at` is one row of x after another. May leave by a long jump. */
+SEXP r_at_each_point(SEXP call, SEXP env, SEXP x, SEXP names) {
+  int n = Rf_nrows(x);
+  SEXP values = PROTECT(Rf_allocVector(VECSXP, n));
+  for (int k = 0; k < n; k++) {
+    SEXP point = PROTECT(point_at(x, k, names));
+    Rf_defineVar(CADR(call), point, env);
+    SET_VECTOR_ELT(values, k, Rf_eval(call, env));
+    UNPROTECT(1);
+  }
+  UNPROTECT(1);
+  return values;
+}
+
 /* A number, or a vector of them, without a class of its own. */
 static int is_plain(SEXP value, int length) {
   return (TYPEOF(value) == REALSXP || TYPEOF(value) == INTSXP) &&
