@@ -135,8 +135,13 @@ rethrow_at_step <- function(e, step, run) {
     failed <- "reference"
     e <- e$parent
   }
+  hint <- NULL
+  if (inherits(e, "autosmc_error_first_call")) {
+    hint <- e$message
+    e <- e$parent
+  }
   abort(
-    "The {failed} failed {where}.",
+    c("The {failed} failed {where}.", "i" = if (!is.null(hint)) "{hint}"),
     c("target", "located"),
     parent = in_utf8(e),
     step = step,

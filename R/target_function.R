@@ -46,7 +46,8 @@
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
-#'   and the function's own error is its `parent`.
+#'   and the function's own error is its `parent`. Where a function fails at its first call, the error
+#'   says what it is called with.
 #' @section A single point: With `vectorized = TRUE` the functions are also given
 #'   matrices of one row. R makes vectors of those easily, in `x[i, ]` and in what [apply()]
 #'   and [sapply()] return; `drop = FALSE` or [matrix()] prevents that. An error at a single
@@ -193,10 +194,9 @@ sum_evaluator <- function(terms) {
 
 # The log densities, and the gradients if the values carry them.
 density_caller <- function(term) {
-  f <- term$log_density
+  call <- caller(term$log_density, term, "{.arg {arg}}")
   all_points <- function(x) {
-    colnames(x) <- term$names
-    value <- at_all_points(f, x, "{.arg {arg}}", term$arg)
+    value <- call(x)
     gradient <- attr(value, "gradient", exact = TRUE)
     if (!is.null(gradient)) {
       gradient <- check_gradient_value(gradient, x, term$arg)
@@ -204,7 +204,7 @@ density_caller <- function(term) {
     list(log_density = check_log_density(value, x, term$arg), gradient = gradient)
   }
   one_by_one <- function(x) {
-    values <- at_each_point(f, x, term$names)
+    values <- call(x)
     log_density <- bind_points(values, 1L, x, term, check_log_density)
     list(log_density = as.vector(log_density), gradient = bind_carried(values, x, term))
   }
@@ -214,29 +214,43 @@ density_caller <- function(term) {
 # The gradients at x: of the user's function or, where there is none, those that came with
 # the values, which are NULL where none did.
 slope_caller <- function(term) {
-  f <- term$gradient
-  all_points <- function(x, carried) {
-    colnames(x) <- term$names
-    value <- at_all_points(f, x, "The gradient of {.arg {arg}}", term$arg)
-    check_gradient_value(value, x, term$arg)
+  if (is.null(term$gradient)) {
+    return(function(x, carried) carried)
   }
+  call <- caller(term$gradient, term, "The gradient of {.arg {arg}}")
+  all_points <- function(x, carried) check_gradient_value(call(x), x, term$arg)
   one_by_one <- function(x, carried) {
-    values <- at_each_point(f, x, term$names)
-    bind_points(values, term$dim, x, term, check_gradient_value)
+    bind_points(call(x), term$dim, x, term, check_gradient_value)
   }
-  if (is.null(f)) {
-    function(x, carried) carried
-  } else if (term$vectorized) {
-    all_points
-  } else {
-    one_by_one
-  }
+  if (term$vectorized) all_points else one_by_one
 }
 
-# A list of the values of f at the rows of x. The loop is compiled: one in R, which takes the rows
-# and names them one after another, costs as much as the calls of a cheap function.
-at_each_point <- function(f, x, names) {
-  .Call(r_at_each_point, quote(f(at)), environment(), x, names)
+# A function of x that calls f, one of the functions of a term, and returns what f does: a list
+# of the values at the rows of x, where f is one of a single point. what: f, in an error.
+caller <- function(f, term, what) {
+  force(f)
+  at <- NULL # the point under way
+  here <- environment()
+  # compiled: a loop in R, which takes the rows and names them one after another, costs as
+  # much as the calls of a cheap function
+  at_each_point <- function(x) .Call(r_at_each_point, quote(f(at)), here, x, term$names)
+  call <- if (term$vectorized) {
+    function(x) at_all_points(f, x, term, what)
+  } else {
+    at_each_point
+  }
+  has_worked <- FALSE
+  function(x) {
+    if (!has_worked) {
+      is_first <- function() term$vectorized || identical(at, point(x, 1, term$names))
+      value <- withCallingHandlers(call(x), error = if_raised(function(e) {
+        if (is_first()) mark_first_call(e, term, what)
+      }))
+      has_worked <<- TRUE
+      return(value)
+    }
+    call(x)
+  }
 }
 
 # The values at the rows of x as the rows of a matrix. They are checked all at once in compiled
@@ -270,12 +284,14 @@ bind_carried <- function(values, x, term) {
 
 # f(x). A function that takes all points must take a single one too. One that fails there
 # has mostly lost a dimension on the way, and R's own error would not say so.
-at_all_points <- function(f, x, what, arg) {
+at_all_points <- function(f, x, term, what) {
+  colnames(x) <- term$names
   if (nrow(x) > 1) {
     return(f(x))
   }
+  arg <- term$arg
   withCallingHandlers(f(x), error = if_raised(function(e) {
-    if (!inherits(e, "stackOverflowError")) { # which leaves no room for a handler
+    if (leaves_room(e)) {
       abort(
         c(paste(what, "failed at a single point."), say_given(x)),
         "target",
@@ -284,6 +300,34 @@ at_all_points <- function(f, x, what, arg) {
     }
   }))
 }
+
+# An error of a function that has never worked, for rethrow_at_step(): it may be one of all points
+# where it should be of one, or the other way.
+mark_first_call <- function(e, term, what) {
+  if (inherits(e, "autosmc_error") || !leaves_room(e)) {
+    return()
+  }
+  arg <- term$arg
+  shapes <- c(
+    sprintf("one point, a numeric vector of length %d", term$dim),
+    sprintf("all points, an n x %d matrix with a row each", term$dim)
+  )
+  if (term$vectorized) {
+    shapes <- rev(shapes)
+  }
+  other <- !term$vectorized
+  abort(
+    paste(
+      what, "failed at its first call, with {shapes[1]}. With {.code vectorized = {other}} it is
+        called with {shapes[2]}."
+    ),
+    c("first_call", "target"),
+    parent = in_utf8(e)
+  )
+}
+
+# A stack that has overflowed leaves no room for a handler.
+leaves_room <- function(e) !inherits(e, "stackOverflowError")
 
 tell_differences <- function(terms) {
   args <- vapply(terms, `[[`, "", "arg")

@@ -204,9 +204,13 @@ test_that("an error, a warning and an interrupt pass at any call of a scalar fun
         0
       }
       caught <- tryCatch(
-        evaluate_target(in_one_form(f, gradient), x),
+        evaluate_located(in_one_form(f, gradient), x, "scout"),
         condition = identity
       )
+      if (inherits(condition, "error")) {
+        expect_s3_class(caught, "autosmc_error_located")
+        caught <- caught$parent
+      }
       expect_identical(caught, condition)
       expect_identical(calls, last)
     }
@@ -382,6 +386,60 @@ test_that("errors at a single point that are no accidents of shape pass on too",
     target <- target_function(f, dim = 2, gradient = function(x) -x, vectorized = TRUE)
     error <- catch(evaluate_located(target, matrix(1, 1, 2), "scout"))
     expect_s3_class(error, "autosmc_error_located")
+  }
+})
+
+test_that("an error at the first call of a function says what it is called with", {
+  one <- "one point, a numeric vector of length 2"
+  all <- "all points, an n x 2 matrix with a row each"
+  first <- function(what, given, vectorized, other) {
+    sprintf(
+      "run\\. . %s failed at its first call, with %s\\. With `vectorized = %s` it is called with %s\\.",
+      what, given, vectorized, other
+    )
+  }
+  # the functions, what is said of them, and their own error
+  wrong <- list(
+    list(
+      list(function(x) -rowSums(x^2) / 2), first("`log_density`", one, TRUE, all), "two dimensions"
+    ),
+    list(
+      list(normal_density, gradient = function(x) -x[, 1:2]),
+      first("The gradient of `log_density`", one, TRUE, all), "dimensions"
+    ),
+    list(
+      list(function(x) drop(-x %*% x), vectorized = TRUE),
+      first("`log_density`", all, FALSE, one), "conformable"
+    )
+  )
+  adapts <- function(target) smc_adapt(target, n_particles = 16)
+  for (case in wrong) {
+    for (run in list(smc, smc_scout, adapts)) {
+      error <- catch(suppressMessages(run(do.call(target_function, c(case[[1]], dim = 2)))))
+      expect_match(message_of(error), case[[2]])
+      expect_match(conditionMessage(error$parent), case[[3]])
+      expect_false(inherits(error$parent, "autosmc_error"))
+    }
+  }
+  # of a reference too, and where there is no scout
+  reference <- reference_function(function(n) matrix(0, n, 2), wrong[[1]][[1]][[1]])
+  error <- catch(quick_run(target_gaussian(2), reference = reference))
+  expect_match(message_of(error), "The reference failed.*`reference\\$log_density` failed at its first call")
+  error <- catch(quick_run(wrong[[1]][[1]][[1]], dim = 2, gradient = normal_gradient))
+  expect_match(message_of(error), "`log_density` failed at its first call, with one point")
+})
+
+test_that("nothing is said of that where the function has worked, at points before", {
+  for (last in c(2, 20)) {
+    calls <- 0
+    f <- function(x) {
+      calls <<- calls + 1
+      if (calls == last) stop("no more")
+      normal_density(x)
+    }
+    error <- catch(quick_run(f, dim = 2, gradient = normal_gradient))
+    expect_identical(conditionMessage(error$parent), "no more")
+    expect_no_match(message_of(error), "first call")
   }
 })
 
