@@ -2,6 +2,53 @@
 # The cost of islands is known in advance, and is set aside. The cost of a run that tunes is
 # predicted from the last one.
 
+# A limit that pays for no fit is refused before the target is asked.
+check_max_evals <- function(sampler, path, plan) {
+  least <- least_evaluations(sampler, path, plan)
+  if (plan$max_evals < least) {
+    given <- count(plan$max_evals)
+    takes <- if (needs_adapting(sampler$kernel, path)) {
+      "A first run and one island of {sampler$n_particles} particles take as many evaluations of the
+        target at the least, and most fits several times as many."
+    } else {
+      "One island of {sampler$n_particles} particles takes as many evaluations of the target."
+    }
+    abort(
+      c(
+        "{.arg max_evals} must be at least {count(ceiling(least))}, not {given}.",
+        "i" = takes,
+        "i" = "Give more, or fewer {.arg n_particles}."
+      ),
+      "input"
+    )
+  }
+}
+
+# No fit takes less: the first points of the scout, the smallest run that may be the first, without
+# the searches of its tuner, and one island along the same path. A path with fewer steps is found only
+# where much more is left than such an island takes.
+least_evaluations <- function(sampler, path, plan) {
+  island <- function(n_steps) island_evaluations(sampler, n_steps, NULL, plan)
+  if (!needs_adapting(sampler$kernel, path)) {
+    return(island(length(path$lambda)))
+  }
+  scouts <- plan$scout && sampler$kernel$gradients
+  is_race <- scouts || is_of_draws(sampler$reference)
+  n_particles <- min(sampler$n_particles, if (is_race) rules$race_particles)
+  n_steps <- if (is.null(path$adaptive_ess)) {
+    min(length(path$lambda), if (is_race) rules$race_steps)
+  } else {
+    1
+  }
+  run <- n_particles * (1 + n_moves(sampler) * n_steps)
+  run + island(n_steps) + if (scouts) rules$n_starts else 0
+}
+
+# Evaluations that a step takes for each particle.
+n_moves <- function(sampler) {
+  if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
+}
+
 # The cost so far: the scout, all rounds, and the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
@@ -17,8 +64,7 @@ n_probe_evals <- function(course) {
 # and the diagnostics. With a precision the bridge is made again whenever islands have been
 # added: two bridges are set aside for each island, and no island is added beyond that.
 island_evaluations <- function(sampler, n_steps, course, plan) {
-  moves <- if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
-  run <- sampler$n_particles * (1 + moves * n_steps)
+  run <- sampler$n_particles * (1 + n_moves(sampler) * n_steps)
   trials <- (n_edge_trials(sampler, course) + n_proper_trials(sampler, course)) / plan$n_islands
   if (plan$seeks_precision) {
     return(run + 2 * sampler$n_particles + trials + rules$share_of_rays * run)

@@ -24,7 +24,8 @@ sampler_names <- c(
 
 # options: a list of the arguments that the verbs share, as given: `n_particles`,
 # `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `checkpoint`,
-# `progress`; and `keep`, for which NULL is all draws.
+# `progress`; and `keep`, for which NULL is all draws. Of smc() also the `path` and the `plan`, whose
+# limit of evaluations is to pay for a fit.
 # Returns them checked, with the `target`, and with `evaluators`: the target, and a reference
 # of R functions, as the compiled code reads them.
 new_sampler <- function(target, options) {
@@ -43,6 +44,9 @@ new_sampler <- function(target, options) {
   )
   complete_tuner(sampler)
   n_threads() # a wrong option is told at once
+  if (!is.null(options$plan)) {
+    check_max_evals(sampler, options$path, options$plan)
+  }
   sampler$evaluators <- interface_of_run(sampler)
   sampler$checkpoint <- open_checkpoint(options$checkpoint)
   # the last, so that an error draws nothing

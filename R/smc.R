@@ -52,7 +52,7 @@
 #'   scout, all rounds, islands and the bridge included. What is left after the first round
 #'   is kept for the islands: rounds and further passes that would use it up are not made, and
 #'   where it is less than the islands asked for take, there are fewer. It is an error if
-#'   not even one can be run.
+#'   not even one can be run: before the target is asked for anything, where no fit takes as few.
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
 #'   [kernel_rwmh()]; or by name, with the options' defaults, `"klmc"`, `"lmc"`, `"mala"` or
 #'   `"rwmh"`. NULL in `smc()` and `smc_adapt()` is KLMC, and MALA where the scout
@@ -465,7 +465,7 @@ smc <- function(
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    checkpoint = checkpoint, progress = progress
+    checkpoint = checkpoint, progress = progress, path = path, plan = plan
   ))
   sampler$chooses_kernel <- chooses_kernel
   adapts <- needs_adapting(kernel, path)

@@ -44,17 +44,76 @@ test_that("a precision is sought within the limit", {
   expect_lte(spent(fit), spent(free) / 2)
 })
 
+# The number that an error asks for.
+asked_for <- function(error, before, after) {
+  said <- sub(paste0(".*", before, " ([0-9,]+)", after, ".*"), "\\1", message_of(error))
+  as.numeric(gsub(",", "", said))
+}
+
 test_that("a limit that not even one island keeps is an error", {
+  # enough for the first points of the scout, a small run and an island, and not for the rest
   refused <- expect_error(
-    small(max_evals = 100), "max_evals.*too small",
-    class = "autosmc_error_input"
+    small(max_evals = 10000), "max_evals.*too small", class = "autosmc_error_input"
   )
   # what it asks for is enough
-  least <- sub(".*at least ([0-9,]+) for one.*", "\\1", message_of(refused))
-  least <- as.numeric(gsub(",", "", least))
+  least <- asked_for(refused, "at least", " for one")
   expect_identical(nrow(small(max_evals = least)$islands), 1L)
   for (bad in list(0, -1, NA, "many", c(1, 2))) {
     expect_error(small(max_evals = bad), "max_evals", class = "autosmc_error_input")
+  }
+})
+
+test_that("a limit that pays for no fit is refused before the target is asked, with the least that may", {
+  calls <- 0
+  asked <- target_function(
+    function(x) {
+      calls <<- calls + 1
+      normal_density(x)
+    },
+    dim = 3, gradient = normal_gradient
+  )
+  expected <- list(
+    # 8 starts, a run in the race and an island along its 16 steps, with the bridge and 1 % of rays
+    list(n_particles = 512, 8 + 256 * 17 + 512 * 18, rays = TRUE),
+    # a full run and an island
+    list(n_particles = 32, scout = FALSE, n_steps = 10, 32 * 11 + 32 * 12),
+    list(n_particles = 32, kernel = kernel_rwmh(n_moves = 3), n_steps = 2, 32 * 7 + 32 * 8),
+    list(n_particles = 32, scout = FALSE, schedule = schedule_adaptive(), kernel = "mala", 32 * 2 + 32 * 3),
+    # nothing to tune
+    list(n_particles = 32, n_steps = 5, kernel = kernel_lmc(0.1), 32 * 7)
+  )
+  for (case in expected) {
+    least <- case[[which(names(case) == "" )]]
+    settings <- case[!names(case) %in% c("", "rays")]
+    limited <- function(max_evals, ...) {
+      do.call(smc, c(list(asked, max_evals = max_evals), settings, list(...)))
+    }
+    expect_bad_undrawn(limited(10), "max_evals")
+    error <- catch(limited(10))
+    expect_match(message_of(error), "`max_evals` must be at least [0-9,]+, not 10\\.")
+    said <- asked_for(error, "at least", ",")
+    if (isTRUE(case$rays)) {
+      expect_gte(said, least)
+      expect_lt(said, 1.1 * least)
+    } else {
+      expect_identical(said, least)
+    }
+    expect_error(limited(said - 1), "max_evals", class = "autosmc_error_input")
+    expect_identical(calls, 0)
+    # this one is let in
+    catch(suppressWarnings(limited(said, seed = 1)))
+    expect_gt(calls, 0)
+    calls <- 0
+  }
+})
+
+test_that("no fit takes less than the least", {
+  for (kernel in list("klmc", "mala", "rwmh", kernel_lmc(0.3))) {
+    for (scout in c(TRUE, FALSE)) {
+      fit <- function(...) small(kernel = kernel, n_steps = 6, scout = scout, islands = 1, ...)
+      least <- asked_for(catch(fit(max_evals = 1)), "at least", ",")
+      expect_gte(spent(suppressMessages(fit())), least - 128) # which the bridge may not take
+    }
   }
 })
 
