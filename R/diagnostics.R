@@ -506,6 +506,9 @@ warn_of_failed <- function(fit) {
     i = if (!fit$kernel$gradients) {
       "The default {.arg kernel} moves by gradients, and may find more."
     },
+    i = if (is.null(fit$scout) && any(c("mean_gradient", "stein") %in% names)) {
+      "Without the scout nothing has checked the gradient: see {.code check_gradient(target)}."
+    },
     i = if (isTRUE(nrow(fit$scout$basins) == 0)) {
       "The scout has found nothing. Does the density rise without end, as where its sign is wrong?
         Or is it impossible at most points? Then bring one at which it is finite, with

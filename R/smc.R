@@ -35,7 +35,9 @@
 #'   normal.
 #' @param scout whether the gradients of the target are used to find it before any particle
 #'   moves, as [smc_scout()] does (TRUE or FALSE). What it finds competes with `reference`.
-#'   Nothing is done for a kernel without gradients.
+#'   Nothing is done for a kernel without gradients. Without the scout the gradient is not checked,
+#'   which [check_gradient()] does: a wrong one makes the error of `log_z` larger, and mostly the
+#'   diagnostic `stein` fails.
 #' @param max_steps at most so many steps in the rounds after the first (whole number
 #'   of at least 2). The barrier of LMC grows with the number of steps, and without a
 #'   limit would double it in every round.

@@ -61,6 +61,7 @@ test_that("the warning says what was tried, and what may help where this has fai
   expect_match(warned("stein"), "Tried so far: 0 further passes; references .*best")
   expect_match(warned("stein"), "another form")
   expect_no_match(warned("stein"), "scout = FALSE", fixed = TRUE)
+  expect_no_match(warned("stein"), "check_gradient")
   expect_match(warned("rays"), "scout = FALSE", fixed = TRUE)
   expect_match(warned("proper"), "proper prior")
   expect_no_match(warned("proper"), "twice the", fixed = TRUE)

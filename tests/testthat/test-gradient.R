@@ -112,6 +112,24 @@ test_that("smc() stops at a wrong gradient, and names the variable", {
   }
 })
 
+test_that("without the scout a diagnostic sees a wrong gradient, and the warning says how to check it", {
+  target <- target_function(
+    function(x) rowSums(dnorm(x, 2, log = TRUE)),
+    dim = 3, gradient = function(x) 2 * (2 - x), vectorized = TRUE
+  )
+  warning <- NULL
+  fit <- withCallingHandlers(
+    smc(target, n_particles = 256, kernel = "mala", scout = FALSE, seed = 1),
+    warning = function(w) {
+      warning <<- message_of(w)
+      invokeRestart("muffleWarning")
+    }
+  )
+  expect_lt(abs(fit$log_z), 5 * fit$std_error)
+  expect_false(fit$diagnostics$passed[fit$diagnostics$name == "stein"])
+  expect_match(warning, "nothing has checked the gradient: see `check_gradient(target)`", fixed = TRUE)
+})
+
 test_that("the scout says what it found, at a few evaluations that are counted", {
   for (seed in 1:3) {
     expect_identical(verdict(changed_target(identity), seed), "right")
