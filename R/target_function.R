@@ -46,8 +46,8 @@
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
-#'   and the function's own error is its `parent`. Where a function fails at its first call, the error
-#'   says what it is called with.
+#'   and the function's own error is its `parent`. Where a function fails at its first
+#'   call, the error says what it is called with.
 #' @section A single point: With `vectorized = TRUE` the functions are also given
 #'   matrices of one row. R makes vectors of those easily, in `x[i, ]` and in what [apply()]
 #'   and [sapply()] return; `drop = FALSE` or [matrix()] prevents that. An error at a single
@@ -229,24 +229,28 @@ slope_caller <- function(term) {
 # of the values at the rows of x, where f is one of a single point. what: f, in an error.
 caller <- function(f, term, what) {
   force(f)
-  at <- NULL # the point under way
-  here <- environment()
+  has_worked <- FALSE
+  under_way <- NULL # until it has: the environment that has the point `at`
   # compiled: a loop in R, which takes the rows and names them one after another, costs as
   # much as the calls of a cheap function
-  at_each_point <- function(x) .Call(r_at_each_point, quote(f(at)), here, x, term$names)
+  at_each_point <- function(x) {
+    at <- NULL
+    if (!has_worked) under_way <<- environment()
+    .Call(r_at_each_point, quote(f(at)), environment(), x, term$names)
+  }
   call <- if (term$vectorized) {
     function(x) at_all_points(f, x, term, what)
   } else {
     at_each_point
   }
-  has_worked <- FALSE
   function(x) {
     if (!has_worked) {
-      is_first <- function() term$vectorized || identical(at, point(x, 1, term$names))
+      is_first <- function() term$vectorized || identical(under_way$at, point(x, 1, term$names))
       value <- withCallingHandlers(call(x), error = if_raised(function(e) {
         if (is_first()) mark_first_call(e, term, what)
       }))
       has_worked <<- TRUE
+      under_way <<- NULL
       return(value)
     }
     call(x)
