@@ -249,8 +249,9 @@ is_too_wide <- function(record) {
 # variance 1.
 widest <- function(record) {
   weighty <- weighty_rows(record$log_weights)
-  z <- record$coordinates[weighty$rows, , drop = FALSE]
-  max(colSums(weighty$w * z^2) - colSums(weighty$w * z)^2)
+  max(over_columns(record$coordinates, weighty$rows, function(z, j) {
+    colSums(weighty$w * z^2) - colSums(weighty$w * z)^2
+  }))
 }
 
 # Whether a round is used: its particles live, its barrier is no higher than the
