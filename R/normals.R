@@ -17,7 +17,7 @@ draw_normal <- function(normal, n) {
 }
 
 to_user <- function(normal, z) {
-  scaled <- if (is.matrix(normal$L)) tcrossprod(z, normal$L) else sweep(z, 2, normal$L, "*")
+  scaled <- if (is.matrix(normal$L)) multiply(z, t(normal$L)) else sweep(z, 2, normal$L, "*")
   sweep(scaled, 2, normal$mean, "+")
 }
 
@@ -27,8 +27,13 @@ from_user <- function(normal, x) {
   if (is.matrix(normal$L)) whitened(normal$L, off) else sweep(off, 2, normal$L, "/")
 }
 
-# z in the rows L z of x.
-whitened <- function(L, x) t(forwardsolve(L, t(x)))
+# z in the rows L z of x. The inverse pays for itself where there are more rows than columns.
+whitened <- function(L, x) {
+  if (nrow(x) < ncol(x)) {
+    return(t(forwardsolve(L, t(x))))
+  }
+  multiply(x, t(forwardsolve(L, diag(ncol(x)))))
+}
 
 # Gradients at rows of x, in the coordinates z.
 pull_back_rows <- function(normal, g) {
@@ -169,12 +174,12 @@ match_scales <- function(z_rows, g_rows) {
 match_factor <- function(z_rows, g_rows) {
   tryCatch(
     {
-      square <- crossprod(z_rows())
+      square <- cross_product(z_rows())
       R <- chol(diag(nrow(square)) + square)
-      A <- svd(tcrossprod(g_rows(), R), nu = 0)
+      A <- svd(multiply(g_rows(), t(R)), nu = 0)
       off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
-      B <- crossprod(A$v, R)
-      t(chol(crossprod(R) + crossprod(B, off * B)))
+      B <- cross_product(A$v, R)
+      t(chol(cross_product(R) + cross_product(B, off * B)))
     },
     error = function(e) NULL
   )
@@ -193,7 +198,7 @@ widen <- function(normal, z, w, n, rows = seq_along(w)) {
     return(normal)
   }
   y <- map_rows(z, rows, function(z, i) sqrt(w[i]) * from_user(normal, z))
-  covariance <- eigen(crossprod(y), symmetric = TRUE)
+  covariance <- eigen(cross_product(y), symmetric = TRUE)
   factor <- sqrt(pmax(1, covariance$values / chance(ncol(z))))
   if (all(factor == 1) || !all(is.finite(factor))) {
     return(normal)
