@@ -176,13 +176,23 @@ match_factor <- function(z_rows, g_rows) {
     {
       square <- cross_product(z_rows())
       R <- chol(diag(nrow(square)) + square)
-      A <- svd(multiply(g_rows(), t(R)), nu = 0)
+      A <- svd(triangle_of(multiply(g_rows(), t(R))), nu = 0)
       off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
       B <- cross_product(A$v, R)
       t(chol(cross_product(R) + cross_product(B, off * B)))
     },
     error = function(e) NULL
   )
+}
+
+# Where A has more rows than columns, its factor R, which has the same singular values and right
+# singular vectors: svd() computes the left ones in vain. Else A.
+triangle_of <- function(A) {
+  if (nrow(A) <= ncol(A)) {
+    return(A)
+  }
+  decomposed <- qr(A, LAPACK = TRUE)
+  qr.R(decomposed)[, order(decomposed$pivot), drop = FALSE]
 }
 
 # The normal as wide as weighted points, in the directions in which these are wider than
