@@ -273,13 +273,15 @@ diagnose_rays <- function(rays, estimate) {
 # A density that does not fall off somewhere is wide in the scout's normal distribution, or,
 # where it found none, in the draws; or these have gone to where numbers end, as those of a scale do,
 # or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
-# does not fall off along a variable. NULL where the target fails so far out.
+# does not fall off along a variable, of a scale together with its effects. NULL where the target
+# fails so far out.
 diagnose_proper <- function(sampler, course, final) {
   if (n_proper_trials(sampler, course) == 0) {
     return()
   }
+  space <- space_of_scales(final)
   never_falls <- tryCatch(
-    has_endless_axis(sampler, course, final),
+    has_endless_axis(sampler, course, final, space),
     autosmc_error_target = function(e) NULL
   )
   if (is.null(never_falls)) {
@@ -291,9 +293,9 @@ diagnose_proper <- function(sampler, course, final) {
     weighty <- weighty_rows(final$log_weights)
     weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
-  is_endless <- never_falls || is_at_end(final, sampler$target)
+  is_improper <- never_falls || is_at_end(final, sampler$target) || loses_digits(final, space)
   list(diagnostic(
-    "proper", max(log10(sd), if (is_endless) rules$largest_size), rules$widest_proper,
+    "proper", max(log10(sd), if (is_improper) rules$largest_size), rules$widest_proper,
     "The density does not fall off in some direction: it may be improper, and have no
       evidence at all."
   ))
@@ -306,29 +308,80 @@ is_at_end <- function(final, target) {
   isTRUE(any(colMeans(size > rules$largest_size) > rules$part_beyond))
 }
 
+# The draws, and the maps from there to the unconstrained scale: list(x, maps, precision). Where a
+# reference has the precision of variables that are normal given others, these are standard normal
+# there: as a scale moves, so do its effects, and the density is that of the scale alone.
+space_of_scales <- function(final) {
+  precision <- Find(is_precision, changes_of(final$reference))
+  if (is.null(precision)) {
+    return(list(x = unconstrained_particles(final), maps = list()))
+  }
+  z <- final$coordinates
+  maps <- maps_of(final$reference, ncol(z))
+  before <- seq_along(maps) < match("precision", vapply(maps, `[[`, "", "name"))
+  list(
+    x = through_each(maps[before], list(z = z, g = 0 * z))$z, maps = maps[!before],
+    precision = precision
+  )
+}
+
+# Whether a part of the draws is where this precision is rounding, since some scale is so small there,
+# and not for another reason: for others it is far from that. A density that does not fall off as a
+# scale goes down leads there.
+loses_digits <- function(final, space) {
+  if (is.null(space$precision)) {
+    return(FALSE)
+  }
+  weighty <- weighty_rows(final$log_weights)
+  rows <- weighty$rows[evenly_weighted(weighty$w, rules$n_sizes)]
+  left <- part_left(space$precision, space$x[rows, , drop = FALSE])
+  mean(left < rules$least_left) > rules$part_beyond &&
+    mean(left > sqrt(rules$least_left)) > rules$part_beyond
+}
+
 # Whether, from most draws along a variable to one side, the density falls so slowly that its integral
-# has no end, that is, no faster than the inverse of the distance, and is not so small there that this
-# does not matter.
-has_endless_axis <- function(sampler, course, final) {
+# has no end.
+has_endless_axis <- function(sampler, course, final, space) {
   n <- n_proper_trials(sampler, course) / 3
   weighty <- weighty_rows(final$log_weights)
-  x <- unconstrained_particles(final)
-  sd <- weighted_sd(x, weighty$w, weighty$rows)
-  draws <- x[weighty$rows[evenly_weighted(weighty$w, n)], , drop = FALSE]
-  along <- rep_len(seq_len(ncol(x)), n)
-  side <- rep_len(rep(c(-1, 1), each = ncol(x)), n)
-  distances <- rules$far_out
-  at <- lapply(c(0, distances), function(r) moved_along(draws, along, side * r * sd[along]))
+  sd <- weighted_sd(space$x, weighty$w, weighty$rows)
+  draws <- space$x[weighty$rows[evenly_weighted(weighty$w, n)], , drop = FALSE]
+  along <- rep_len(seq_along(sd), n)
+  side <- rep_len(rep(c(-1, 1), each = length(sd)), n)
+  moved <- function(r) moved_along(draws, along, side * r * sd[along])
+  part <- part_in_reach(space, moved, n)
+  at <- lapply(c(0, rules$far_out), function(r) moved(part * r))
   tried <- matrix(evaluate_located(
     sampler$target, do.call(rbind, at), "far out",
-    gradient = FALSE, evaluators = over_batches(sampler)$evaluators
+    gradient = FALSE, maps = space$maps, evaluators = over_batches(sampler)$evaluators
   )$log_density, n)
+  isTRUE(any(tapply(part > 0 & is_endless(tried, part), side * along, mean) > 0.5))
+}
+
+# Whether the density falls no faster than the inverse of the distance, and is not so small far out that
+# this does not matter. tried: at draws, and at this part of both distances.
+is_endless <- function(tried, part) {
+  distances <- rules$far_out
   own <- tried[, 1]
   near <- tried[, 2]
   far <- tried[, 3]
-  is_endless <- is.finite(near) & is.finite(far) & far - near > -diff(log(distances)) &
-    far - own + log(distances[2]) > log(rules$least_bridge_error)
-  isTRUE(any(tapply(is_endless, side * along, mean) > 0.5))
+  is.finite(near) & is.finite(far) & far - near > -diff(log(distances)) &
+    far - own + log(part * distances[2]) > log(rules$least_bridge_error)
+}
+
+# The longest part of the distance after which draws are still where their precision is known; 0 for
+# none.
+part_in_reach <- function(space, moved, n) {
+  if (is.null(space$precision)) {
+    return(rep(1, n))
+  }
+  part <- numeric(n)
+  for (shorter in rules$shorter_far_out) {
+    rows <- which(part == 0)
+    there <- moved(shorter * max(rules$far_out))[rows, , drop = FALSE]
+    part[rows[part_left(space$precision, there) > rules$least_left]] <- shorter
+  }
+  part
 }
 
 # Evaluations of the target, three a draw, which count as those of the islands do.

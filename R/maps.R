@@ -18,8 +18,11 @@ target_gradients <- function(record, rows) {
 # Points z in the coordinates of a reference, and gradients there, on the unconstrained scale:
 # list(z, g).
 through_maps <- function(reference, z, g = 0 * z) {
-  at <- list(z = z, g = g)
-  for (map in maps_of(reference, ncol(z))) {
+  through_each(maps_of(reference, ncol(z)), list(z = z, g = g))
+}
+
+through_each <- function(maps, at) {
+  for (map in maps) {
     at <- through(map, at)
   }
   at

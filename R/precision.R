@@ -550,6 +550,20 @@ by_upper <- function(change, L, x, inverse = FALSE) {
 # The diagonal of D.
 pivots_at <- function(change, at) at$L[, diag(change$entries), drop = FALSE]
 
+# Whether the map at rows of x, of which those of the coordinates given are looked at, is that of the
+# precision: 0 where it is not, since Q is beyond the range of numbers or D is at its bound; else the
+# least part of a diagonal entry that is left when its turn comes, which sums of digits lose where
+# some scale is far smaller than others.
+part_left <- function(change, x) {
+  at <- factors_at(change, x)
+  d <- pivots_at(change, at)
+  Q <- tcrossprod(at$terms, change$precision[diag(change$entries), , drop = FALSE])
+  part <- d / Q
+  is_known <- is.finite(part) & sweep(d, 2, change$least, ">") & Q < 10^rules$largest_size
+  part[!is_known] <- 0
+  apply(part, 1, min)
+}
+
 # Points, as of fit_shape(), with standard normal coordinates in the place of those that are normal
 # given others.
 standardised <- function(points, change) {

@@ -422,6 +422,13 @@ rules <- list(
   # Standard deviations of the draws between which a density that never falls off is seen: beyond what
   # most draws reach, and not so far that exponentials of a log scale end.
   far_out = c(5, 25),
+  # Parts of these distances, of which the longest is taken where a precision is still known: between
+  # 0.5 and 2.7 standard deviations a normal distribution still falls by a factor of 30, the inverse of
+  # the distance by one of 5.
+  shorter_far_out = 0.8^(0:10),
+  # Part of a diagonal entry of a precision that is left to rounding: the coefficients have an error of
+  # 2e-15, so that there are four digits left.
+  least_left = 1e-11,
   # Rounds that predict a larger scatter prove nothing by a high estimate: with this sd one of
   # 44 is high by 1 or more.
   sure_round = 0.5,

@@ -283,7 +283,7 @@
 #'   | `width` | variance of the draws with that of the reference | 4 | more particles, a wide reference with `scout = FALSE` |
 #'   | `worth` | share of the draws that are independent, by their ancestors (where the error is above 0.02) | 0.12 | more particles, another form of the model |
 #'   | `edges` | share of points beside the draws where the density is zero | 0.05 | `lower` and `upper`, or `kernel_mala()` |
-#'   | `proper` | decimal logarithm of the width that the scout found; 250, where draws are beyond 1e250 or within 1e-250 of 0, or where the density never falls off along a variable | 12 | a prior that is proper |
+#'   | `proper` | decimal logarithm of the width that the scout found; 250, where draws are beyond 1e250 or within 1e-250 of 0, where the density never falls off along a variable, or along a scale with its effects, and where draws of such a scale go to where the precision of the effects is rounding | 12 | a prior that is proper |
 #'   | `rays` | rise of `log_z` by what rays through the draws find further out, or in | 3 errors above 0.01, or above the error of `log_z` | more particles, a wide reference with `scout = FALSE` |
 #'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles, a wide reference with `scout = FALSE` |
 #'   | `basins` | evidence of basins that hold too few draws | 0.02 | more particles, a wide reference with `scout = FALSE` |

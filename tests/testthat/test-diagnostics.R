@@ -198,6 +198,57 @@ test_that("a density that never falls off along a variable is seen, and heavy ta
   expect_true(is_proper(function(u) plogis(u, log.p = TRUE) + 0.05 * pmin(-u, 0)))
 })
 
+# Whether a fit to means of groups passes: these are known with errors s, and are normal with the mean
+# mu, which is N(0, 20), and the standard deviation tau: x = (means, mu, log tau), or with tau itself.
+# log_prior and slope are of log tau.
+groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE) {
+  J <- length(y)
+  # the means less y, and less mu, by their errors, and log tau
+  parts <- function(x) {
+    log_tau <- if (of_tau) log(x[, J + 2]) else x[, J + 2]
+    means <- x[, 1:J, drop = FALSE]
+    list(
+      own = sweep(sweep(means, 2, y), 2, s, "/"), shared = (means - x[, J + 1]) * exp(-log_tau),
+      log_tau = log_tau
+    )
+  }
+  target <- target_function(
+    function(x) {
+      at <- parts(x)
+      log_prior(at$log_tau) - (J + of_tau) * at$log_tau -
+        rowSums(at$own^2 + at$shared^2) / 2 - x[, J + 1]^2 / 800
+    }, J + 2,
+    gradient = function(x) {
+      at <- parts(x)
+      of_means <- at$shared * exp(-at$log_tau)
+      by_log_tau <- rowSums(at$shared^2) - J - of_tau + slope(at$log_tau)
+      cbind(
+        -sweep(at$own, 2, s, "/") - of_means, rowSums(of_means) - x[, J + 1] / 400,
+        if (of_tau) by_log_tau / x[, J + 2] else by_log_tau
+      )
+    },
+    vectorized = TRUE, lower = c(rep(-Inf, J + 1), if (of_tau) 0 else -Inf)
+  )
+  fit <- suppressMessages(suppressWarnings(smc(target, n_particles = 512, seed = 1)))
+  fit$diagnostics$passed[fit$diagnostics$name == "proper"]
+}
+
+test_that("a scale of effects without a proper prior is seen, where effects move with it", {
+  flat <- function(u) 0 * u
+  half_cauchy <- list(function(u) u - log1p(exp(2 * u) / 25), function(u) 1 - 2 * plogis(2 * u - log(25)))
+  y <- c(28, 8, -3, 7, -1, 1, 18, 12)
+  s <- c(15, 10, 16, 11, 9, 11, 10, 18)
+  for (of_tau in c(FALSE, TRUE)) {
+    # the draws go down to where the precision is rounding
+    expect_false(groups_pass(y, s, flat, flat, of_tau))
+    expect_true(groups_pass(y, s, half_cauchy[[1]], half_cauchy[[2]], of_tau))
+  }
+  # few draws go down, but the density does not fall off
+  apart <- c(-1.08, 0.54, 0.81, -1.35, 1.26, -0.27)
+  expect_false(groups_pass(apart, rep(0.5, 6), flat, flat))
+  expect_true(groups_pass(apart, rep(0.5, 6), half_cauchy[[1]], half_cauchy[[2]]))
+})
+
 test_that("where the target fails far out, nothing is said", {
   target <- target_function(function(x) {
     if (any(abs(x) > 20)) stop("too far")

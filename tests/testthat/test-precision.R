@@ -189,6 +189,25 @@ test_that("a sparse precision takes few differences, and its factor hardly more 
   expect_identical(sum(filled), 2L * n + n - 3L) # n - 3 are filled, whatever the order
 })
 
+test_that("what is left of a precision is known, and where it is none", {
+  # an effect of scale exp(t) and its mean, each observed with error 1
+  change <- list(
+    given = 1, order = 2:3, entries = rbind(c(1, 0), c(2, 3)), least = c(1e-3, 1e-3),
+    powers = cbind(c(-2, 0)), precision = rbind(c(1, 1), c(-1, 0), c(1, 1)), pull = matrix(0, 2, 2)
+  )
+  change[c("degrees", "falls", "rates", "roots")] <- list(matrix(0, 2, 1))
+  change[internal("parts_of_term")] <- lapply(change[internal("parts_of_term")], t)
+  t <- c(-3, 0, 3)
+  q <- exp(-2 * t)
+  left <- internal("part_left")(change, cbind(t, 7, 7))
+  expect_equal(left, 1 - q^2 / (1 + q)^2)
+  # 1 beside exp(60) is rounding; exponentials end; and D is at its bound
+  expect_lt(internal("part_left")(change, cbind(-30, 7, 7)), 1e-15)
+  expect_identical(internal("part_left")(change, cbind(c(-290, -400), 7, 7)), c(0, 0))
+  change$least[2] <- 2
+  expect_identical(internal("part_left")(change, cbind(3, 7, 7)), 0)
+})
+
 test_that("smc() has the evidence of effects with an unknown correlation, and counts what it asks", {
   n_asked <- 0
   counted <- function(x) {
