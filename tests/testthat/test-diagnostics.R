@@ -235,7 +235,10 @@ groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE) {
 
 test_that("a scale of effects without a proper prior is seen, where effects move with it", {
   flat <- function(u) 0 * u
-  half_cauchy <- list(function(u) u - log1p(exp(2 * u) / 25), function(u) 1 - 2 * plogis(2 * u - log(25)))
+  half_cauchy <- list(
+    function(u) u - log1p(exp(2 * u) / 25),
+    function(u) 1 - 2 * plogis(2 * u - log(25))
+  )
   y <- c(28, 8, -3, 7, -1, 1, 18, 12)
   s <- c(15, 10, 16, 11, 9, 11, 10, 18)
   for (of_tau in c(FALSE, TRUE)) {
