@@ -225,12 +225,10 @@ fit_shape <- function(record, density = NULL) {
     x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean,
     genealogies = genealogies
   )
-  if (are_normal(points, moments$L, genealogies)) {
-    return(NULL)
-  }
-  student <- exact_student(points, moments$L, genealogies)
-  if (!is.null(student)) {
-    return(if (!are_alike(student, record$reference)) list(reference = student, gain = Inf))
+  exact <- exact_normal(points, moments$L, genealogies)
+  if (is.null(exact)) exact <- exact_student(points, moments$L, genealogies)
+  if (!is.null(exact)) {
+    return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
   space <- exact_space(points, changes_of(record$reference), density)
   if (is.null(space) && d > rules$largest_dense) {

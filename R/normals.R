@@ -99,29 +99,41 @@ normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
   if (!is.null(normal)) widen(normal, z, w, genealogies, rows)
 }
 
-# Whether weighted points, list(x, g, w), are draws of a normal distribution, by their gradients g,
-# but for so little that no other shape can be closer by more than that. Where the gradients of log p
-# and of a normal differ by r, the Kullback-Leibler divergence of p from it is at most half the mean
-# of r' covariance r, by the logarithmic Sobolev inequality. That is so of densities without edges:
-# half of a normal distribution has its gradients too, but not its mean and variance. L: a factor of
-# about their covariance.
-are_normal <- function(points, L, genealogies) {
+# The normal distribution that the target is, by the gradients g of weighted points, list(x, g, w,
+# mean), but for so little that no other shape can be closer by more than that; NULL where it is none.
+# Where the gradients of log p and of a normal differ by r, the Kullback-Leibler divergence of p from it
+# is at most half the mean of r' covariance r, by the logarithmic Sobolev inequality. That is so of
+# densities without edges: half of a normal distribution has its gradients too, but not its mean and
+# variance. Such a reference is not inflated: there are no tails that it might miss, and in many
+# dimensions draws from a wider one come from few of its particles. L: a factor of about the
+# covariance of the points.
+exact_normal <- function(points, L, genealogies) {
   d <- ncol(points$x)
   if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (1 + d)) {
-    return(FALSE)
+    return(NULL)
   }
   z <- whitened(L, points$x)
   linear <- weighted_least_squares(cbind(1, z), multiply(points$g, L), points$w)
   precision <- -linear$coefficients[-1, , drop = FALSE]
   upper <- tryCatch(chol((precision + t(precision)) / 2), error = function(e) NULL)
   if (is.null(upper)) {
-    return(FALSE)
+    return(NULL)
   }
   off <- whitened(t(upper), linear$residuals)
-  y <- sweep(tcrossprod(z, upper), 2, backsolve(upper, linear$coefficients[1, ], transpose = TRUE))
-  isTRUE(sum(points$w * rowSums(off^2)) / 2 < rules$normal_nats) &&
-    are_standard(y, points$w, genealogies)
+  centre <- backsolve(upper, backsolve(upper, linear$coefficients[1, ], transpose = TRUE))
+  y <- multiply(sweep(z, 2, centre), t(upper))
+  if (isTRUE(sum(points$w * rowSums(off^2)) / 2 < rules$normal_nats) &&
+    are_standard(y, points$w, genealogies)) {
+    normal <- new_fitted_reference(
+      points$mean + drop(L %*% centre), L %*% t(chol(chol2inv(upper)))
+    )
+    normal$fitted_to <- "gradients"
+    normal
+  }
 }
+
+# Whether a reference is the normal distribution that the target is.
+is_exact_normal <- function(reference) identical(reference$fitted_to, "gradients")
 
 # Whether the means and variances of n independent weighted points are those of standard normal
 # variables, but for chance: 2 d squares.

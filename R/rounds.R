@@ -218,7 +218,7 @@ allowed_now <- function(course, sampler) {
   reference <- course$best$reference
   if (is_given(reference, sampler)) {
     setdiff(course$allowed, shapes)
-  } else if (is_plain(reference) && !is_mixture(reference)) {
+  } else if (is_plain(reference) && !is_mixture(reference) && !is_exact_normal(reference)) {
     course$allowed
   } else {
     intersect(course$allowed, shapes)

@@ -39,8 +39,18 @@ test_that("fewer islands are run where there is not enough for all", {
 })
 
 test_that("a precision is sought within the limit", {
-  free <- small(precision = 1e-4, max_islands = 32)
-  fit <- small(precision = 1e-4, max_islands = 32, max_evals = spent(free) / 2)
+  logistic <- target_function(
+    function(x) rowSums(dlogis(x, 2, log = TRUE)), 3,
+    gradient = function(x) -tanh((x - 2) / 2), vectorized = TRUE
+  )
+  seek <- function(...) {
+    suppressWarnings(smc(
+      logistic,
+      n_particles = 128, precision = 1e-4, max_islands = 32, seed = 1, ...
+    ))
+  }
+  free <- seek()
+  fit <- seek(max_evals = spent(free) / 2)
   expect_lte(spent(fit), spent(free) / 2)
 })
 

@@ -716,7 +716,7 @@ test_that("a Student t is fitted to heavy tails, and not to normal ones", {
   }
 })
 
-test_that("draws and gradients tell a normal distribution, which has no shape, from others", {
+test_that("draws and gradients tell a normal distribution, exactly, from others", {
   set.seed(39)
   d <- 4
   n <- 400
@@ -724,12 +724,22 @@ test_that("draws and gradients tell a normal distribution, which has no shape, f
   z <- matrix(rnorm(n * d), n)
   points <- function(z, g) {
     x <- z %*% t(factor)
-    list(x = sweep(x, 2, colMeans(x)), g = t(solve(t(factor), t(g))), w = rep(1 / n, n))
+    list(
+      x = sweep(x, 2, colMeans(x)), g = t(solve(t(factor), t(g))), w = rep(1 / n, n),
+      mean = colMeans(x)
+    )
   }
-  is_normal <- function(points) {
-    internal("are_normal")(points, internal("fit_scale")(points$x, points$w), n)
+  exact <- function(points) {
+    internal("exact_normal")(points, internal("fit_scale")(points$x, points$w), n)
   }
+  is_normal <- function(points) !is.null(exact(points))
   expect_true(is_normal(points(z, -z)))
+  # it is that of the gradients, not of the draws
+  wider <- points(1.05 * z + 0.05, -1.05 * z - 0.05)
+  wider$mean <- c(1, 10, -5, 100) + colMeans((1.05 * z + 0.05) %*% t(factor))
+  found <- exact(wider)
+  expect_equal(found$mean, c(1, 10, -5, 100), tolerance = 1e-8)
+  expect_equal(tcrossprod(found$chol), tcrossprod(factor), tolerance = 1e-8)
   expect_true(is_normal(points(z + 2, -z)))
   # with an edge on one side, or two, gradients are those of a normal distribution
   half <- cbind(abs(z[, 1]), z[, -1])
@@ -754,8 +764,8 @@ test_that("draws and gradients tell a normal distribution, which has no shape, f
   # too few points, no gradients, and what is no distribution
   few <- points(z, -z)
   few[c("x", "g")] <- lapply(few[c("x", "g")], function(x) x[1:8, ])
-  expect_false(internal("are_normal")(replace(few, "w", list(rep(1 / 8, 8))), diag(d), 8))
-  expect_false(internal("are_normal")(few[c("x", "w")], diag(d), 8))
+  expect_null(internal("exact_normal")(replace(few, "w", list(rep(1 / 8, 8))), diag(d), 8))
+  expect_null(internal("exact_normal")(few[c("x", "w")], diag(d), 8))
   expect_false(is_normal(points(z, z)))
 })
 
