@@ -214,8 +214,8 @@
 #'     and find the precision. Then only the distribution of the others is fitted. A variable may be
 #'     skew or have heavy
 #'     tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
-#'     the reference may be a Student t instead; where gradients show that the target is one, this
-#'     is found exactly. Necks are found by the gradients: where a
+#'     the reference may be a Student t instead; where gradients show that the target is one, or
+#'     normal, this is found exactly. Necks are found by the gradients: where a
 #'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value
 #'     `z` and the gradient `g` is its scale at that very point. Kernels without gradients
 #'     have `log(abs(z))` alone, which is noisy. Such a fit is kept only where, made again
