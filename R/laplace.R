@@ -90,8 +90,9 @@ climb_from <- function(evaluate, x, width) {
   }
   # optim() begins with a step as long as the gradient: this makes it one width at most
   size <- max(1, sqrt(sum((width * at(x)$gradient)^2)))
+  # beside an edge the units of the widths may round a start to what is impossible
   stats::optim(
-    x, function(u) -at(u)$log_density, function(u) -at(u)$gradient[1, ],
+    x, function(u) -max(at(u)$log_density, -.Machine$double.xmax), function(u) -at(u)$gradient[1, ],
     method = "BFGS",
     control = list(parscale = width, fnscale = size, maxit = 1000, reltol = 0)
   )$par
@@ -116,6 +117,7 @@ curvature_at <- function(evaluate, x, width) {
     around <- curvature_around(evaluate, x, width)
     hessian <- around$hessian
     now <- ifelse(diag(hessian) > 0, 1 / sqrt(abs(diag(hessian))), width)
+    now[!is.finite(now)] <- width[!is.finite(now)] # beside what is impossible
     change <- max(now / width, width / now)
     width <- now
     if (change < rules$settled_curvature) {

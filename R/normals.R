@@ -40,6 +40,13 @@ pull_back_rows <- function(normal, g) {
   if (is.matrix(normal$L)) g %*% normal$L else sweep(g, 2, normal$L, "*")
 }
 
+# The lower triangular factor of A'A. Its digits are those of A: where some direction is 1e8 times as
+# wide as another, A'A is no covariance any more.
+factor_of_square <- function(A) {
+  R <- qr.R(qr(A, tol = 0))
+  t(R * ifelse(diag(R) < 0, -1, 1))
+}
+
 log_det <- function(normal) {
   sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
 }
@@ -226,6 +233,6 @@ widen <- function(normal, z, w, n, rows = seq_along(w)) {
     return(normal)
   }
   wider <- normal$L %*% covariance$vectors %*% diag(factor, length(factor))
-  normal$L <- t(chol(tcrossprod(wider)))
+  normal$L <- factor_of_square(t(wider))
   normal
 }

@@ -136,7 +136,7 @@ rethrow_at_step <- function(e, step, run) {
     e <- e$parent
   }
   hint <- NULL
-  if (inherits(e, "autosmc_error_first_call")) {
+  if (inherits(e, "autosmc_error_hint")) {
     hint <- e$message
     e <- e$parent
   }

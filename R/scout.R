@@ -555,6 +555,6 @@ covering <- function(normals) {
     within <- Reduce(`+`, lapply(normals, variances)) / length(normals)
     return(list(mean = mean, L = sqrt(within + colSums(between^2))))
   }
-  within <- Reduce(`+`, lapply(normals, function(n) tcrossprod(n$L))) / length(normals)
-  list(mean = mean, L = t(chol(within + crossprod(between))))
+  within <- do.call(rbind, lapply(normals, function(n) t(n$L))) / sqrt(length(normals))
+  list(mean = mean, L = factor_of_square(rbind(within, between)))
 }

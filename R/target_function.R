@@ -47,7 +47,8 @@
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
 #'   and the function's own error is its `parent`. Where a function fails at its first
-#'   call, the error says what it is called with.
+#'   call, the error says what it is called with; later, at which point it failed. Let a function
+#'   return `-Inf` where the density cannot be computed, as where a matrix is not positive definite.
 #' @section A single point: With `vectorized = TRUE` the functions are also given
 #'   matrices of one row. R makes vectors of those easily, in `x[i, ]` and in what [apply()]
 #'   and [sapply()] return; `drop = FALSE` or [matrix()] prevents that. An error at a single
@@ -230,12 +231,12 @@ slope_caller <- function(term) {
 caller <- function(f, term, what) {
   force(f)
   has_worked <- FALSE
-  under_way <- NULL # until it has: the environment that has the point `at`
+  under_way <- NULL # the environment that has the point `at`
   # compiled: a loop in R, which takes the rows and names them one after another, costs as
   # much as the calls of a cheap function
   at_each_point <- function(x) {
     at <- NULL
-    if (!has_worked) under_way <<- environment()
+    under_way <<- environment()
     .Call(r_at_each_point, quote(f(at)), environment(), x, term$names)
   }
   call <- if (term$vectorized) {
@@ -244,16 +245,15 @@ caller <- function(f, term, what) {
     at_each_point
   }
   function(x) {
-    if (!has_worked) {
-      is_first <- function() term$vectorized || identical(under_way$at, point(x, 1, term$names))
-      value <- withCallingHandlers(call(x), error = if_raised(function(e) {
-        if (is_first()) mark_first_call(e, term, what)
-      }))
-      has_worked <<- TRUE
-      under_way <<- NULL
-      return(value)
+    explain <- function(e) {
+      at <- if (!term$vectorized) under_way$at
+      is_first <- !has_worked && (term$vectorized || identical(at, point(x, 1, term$names)))
+      hint_at(e, if (is_first) first_call_hint(term, what) else later_call_hint(at, term, what))
     }
-    call(x)
+    value <- withCallingHandlers(call(x), error = if_raised(explain))
+    has_worked <<- TRUE
+    under_way <<- NULL
+    value
   }
 }
 
@@ -305,12 +305,16 @@ at_all_points <- function(f, x, term, what) {
   }))
 }
 
-# An error of a function that has never worked, for rethrow_at_step(): it may be one of all points
-# where it should be of one, or the other way.
-mark_first_call <- function(e, term, what) {
-  if (inherits(e, "autosmc_error") || !leaves_room(e)) {
-    return()
+# Marks an error of a user's function itself, with what may help, for rethrow_at_step().
+hint_at <- function(e, hint) {
+  if (!inherits(e, "autosmc_error") && leaves_room(e)) {
+    abort("{hint}", c("hint", "target"), parent = in_utf8(e))
   }
+}
+
+# A function that has never worked may be one of all points where it should be of one, or the other
+# way.
+first_call_hint <- function(term, what) {
   arg <- term$arg
   shapes <- c(
     sprintf("one point, a numeric vector of length %d", term$dim),
@@ -320,14 +324,27 @@ mark_first_call <- function(e, term, what) {
     shapes <- rev(shapes)
   }
   other <- !term$vectorized
-  abort(
-    paste(
-      what, "failed at its first call, with {shapes[1]}. With {.code vectorized = {other}} it is
-        called with {shapes[2]}."
-    ),
-    c("first_call", "target"),
-    parent = in_utf8(e)
+  cli::format_inline(
+    what, " failed at its first call, with {shapes[1]}. ",
+    "With {.code vectorized = {other}} it is called with {shapes[2]}."
   )
+}
+
+# One that has worked may have come to a point at which it cannot. at: that point, where it is known.
+later_call_hint <- function(at, term, what) {
+  arg <- term$arg
+  where <- if (is.null(at)) "now" else paste("at", say_point(at))
+  cli::format_inline(
+    what, " failed {where}, and had worked at other points. Where the density cannot be computed, ",
+    "let {.arg {arg}} return {.code -Inf}: such a point is impossible."
+  )
+}
+
+# The first of its coordinates.
+say_point <- function(at, most = 4) {
+  some <- utils::head(at, most)
+  said <- paste(names(some), "=", format(some, digits = 3, trim = TRUE), collapse = ", ")
+  paste0("(", said, if (length(at) > most) ", ...", ")")
 }
 
 # A stack that has overflowed leaves no room for a handler.

@@ -425,18 +425,40 @@ test_that("an error at the first call of a function says what it is called with"
   expect_match(message_of(error), "`log_density` failed at its first call, with one point")
 })
 
-test_that("nothing is said of that where the function has worked, at points before", {
+test_that("where a function has worked before, the error has the point, and what may be returned", {
   for (last in c(2, 20)) {
     calls <- 0
     f <- function(x) {
       calls <<- calls + 1
-      if (calls == last) stop("no more")
+      if (calls == last) {
+        seen <<- x
+        stop("no more")
+      }
       normal_density(x)
     }
-    error <- catch(quick_run(f, dim = 2, gradient = normal_gradient))
+    seen <- NULL
+    error <- catch(quick_run(f, dim = 2, gradient = normal_gradient, names = c("a", "b")))
     expect_identical(conditionMessage(error$parent), "no more")
     expect_no_match(message_of(error), "first call")
+    said <- message_of(error)
+    expect_match(said, "`log_density` failed at \\(a = .*, b = .*\\), and had worked at other points")
+    expect_match(said, "let `log_density` return `-Inf`", fixed = TRUE)
+    a <- as.numeric(sub(".*\\(a = ([^,]*),.*", "\\1", said))
+    expect_equal(a, seen[["a"]], tolerance = 0.01)
   }
+  # of many variables the first, and of all points none
+  wide <- local({
+    calls <- 0
+    function(x) if ((calls <<- calls + 1) > 1) stop("no more") else normal_density(x)
+  })
+  error <- catch(quick_run(wide, dim = 6, gradient = normal_gradient))
+  expect_match(message_of(error), "x4 = [^,]*, \\.\\.\\.\\), and had worked")
+  all_points <- local({
+    calls <- 0
+    function(x) if ((calls <<- calls + 1) > 1) stop("no more") else -rowSums(x^2) / 2
+  })
+  error <- catch(quick_run(all_points, dim = 2, gradient = function(x) -x, vectorized = TRUE))
+  expect_match(message_of(error), "`log_density` failed now, and had worked at other points")
 })
 
 expect_wrong_gradient <- function(g, regexp, vectorized = FALSE) {

@@ -143,9 +143,10 @@ test_that("one more island leaves the others unchanged", {
 
 test_that("islands do not share randomness, with each other or the rounds", {
   fit <- on_islands(4, kernel = kernel_mala())
-  expect_identical(anyDuplicated(fit$islands$log_z), 0L)
   expect_identical(anyDuplicated(fit$particles[, 1]), 0L)
   expect_identical(anyDuplicated(fit$steps$acceptance), 0L)
+  # by MALA from the target itself all estimates are 0
+  expect_identical(anyDuplicated(on_islands(4)$islands$log_z), 0L)
 })
 
 # the estimate and its error --------------------------------------------------

@@ -142,3 +142,20 @@ test_that("a reference takes a factor of its covariance", {
   expect_bad(reference_gaussian(sd = 1, chol = L), "chol")
   expect_bad(smc(target_gaussian(3), reference = reference_gaussian(chol = L)), "chol")
 })
+
+test_that("beside an edge there is no mode, and the error says so", {
+  # on the unit simplex; the last two parts have no pull away from 0
+  exponents <- c(12, 7, 3, 0, 1, 0)
+  target <- target_function(
+    function(x) {
+      last <- 1 - sum(x)
+      if (last > 0) sum(exponents * log(c(x, last))) else -Inf
+    },
+    gradient = function(x) exponents[1:5] / x - exponents[6] / (1 - sum(x)),
+    dim = 5, lower = 0, upper = 1
+  )
+  expect_error(
+    reference_laplace(target, rep(0.15, 5)), "No mode was found",
+    class = "autosmc_error_mode"
+  )
+})

@@ -366,3 +366,13 @@ test_that("two modes 20 apart, of which both have draws", {
   fit <- expect_right(two_modes(), 0)
   expect_lt(abs(sum(exp(fit$log_weights)[fit$particles[, 1] > 0]) - 0.5), 0.2)
 })
+
+test_that("normals far wider in one direction than in others have a cover", {
+  axes <- rbind(c(1, -1), c(1, 1)) / sqrt(2)
+  L <- internal("factor_of_square")(c(1e9, 1) * axes)
+  expect_identical(L[1, 2], 0)
+  normals <- lapply(c(-1, 1), function(side) list(mean = side * axes[2, ], L = L))
+  cover <- internal("covering")(normals)
+  # along both directions, the variance of the normals and that of their means
+  expect_equal(colSums(forwardsolve(cover$L, t(axes))^2), 1 / c(1e18, 2), tolerance = 1e-6)
+})
