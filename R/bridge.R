@@ -42,12 +42,14 @@ bridge_half <- function(sampler, final, fitted_to, half) {
   at_draws <- remember(
     sampler, name, c(settings_of_target(sampler), list(middle = middle)),
     function(...) points_of(final, sampler),
-    evaluate_located(
-      sampler$target, draws, "bridge",
-      gradient = FALSE,
-      maps = maps_of(final$reference, sampler$target$dim),
-      evaluators = over_batches(sampler)$evaluators
-    )$log_density
+    over_rows(draws, seq_len(nrow(draws)), function(x, i) {
+      evaluate_located(
+        sampler$target, x, "bridge",
+        gradient = FALSE,
+        maps = maps_of(final$reference, sampler$target$dim),
+        evaluators = over_batches(sampler)$evaluators
+      )$log_density
+    })
   )
   at_draws[!is.finite(at_draws)] <- -Inf
   solved <- solve_bridge(

@@ -165,8 +165,12 @@ scaled_draws <- function(final, weighty) {
       gradients = function(j) sweep(final$gradients[rows, j, drop = FALSE], 2, sd[j], "*")
     ))
   }
-  by_weight <- function(z, j) sqrt(w) * sweep(z, 2, mean[j])
-  upper <- tryCatch(chol(cross_product(map_columns(z, rows, by_weight))), error = function(e) NULL)
+  covariance <- matrix(0, ncol(z), ncol(z))
+  for (i in blocks_of(length(rows), ncol(z))) {
+    part <- sqrt(w[i]) * sweep(z[rows[i], , drop = FALSE], 2, mean)
+    covariance <- covariance + cross_product(part)
+  }
+  upper <- tryCatch(chol(covariance), error = function(e) NULL)
   if (!is.null(upper)) {
     inverse <- backsolve(upper, diag(ncol(z)))
     list(
