@@ -44,6 +44,17 @@ least_evaluations <- function(sampler, path, plan) {
   run + island(n_steps) + if (scouts) rules$n_starts else 0
 }
 
+warn_of_one_island <- function(n_islands) {
+  cli::cli_warn(
+    c(
+      "{.arg max_evals} has left one of {n_islands} islands: the error of {.field log_z} is not
+        known.",
+      "i" = "Give more, or fewer {.arg n_particles}."
+    ),
+    class = "autosmc_warning_budget"
+  )
+}
+
 # Evaluations that a step takes for each particle.
 n_moves <- function(sampler) {
   if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1

@@ -513,8 +513,8 @@ has_failed <- function(diagnostics, name) name %in% diagnostics$name[failed(diag
 
 what_failed <- function(diagnostics) diagnostics$says[failed(diagnostics)]
 
-# What would help, and the diagnostics that speak for it, in the order in which it is said. Edges say
-# themselves what to do.
+# What would help, and the diagnostics that speak for it, in the order in which it is said; some of it
+# only where there is one mode. Edges say themselves what to do.
 advice <- list(
   list(
     says = "Give every parameter a proper prior.",
@@ -522,13 +522,13 @@ advice <- list(
   ),
   list(
     says = "There may be more of the target far out: start from a wide {.arg reference}, such as
-      {.code reference_gaussian(sd = 10)}, with {.code scout = FALSE}.",
+      {.code reference_gaussian(sd = 10)} on the unconstrained scale, with {.code scout = FALSE}.",
     names = c("width", "rays", "basins", "bound", "dead_islands")
   ),
   list(
     says = "Write the model in another form, without variables whose scales depend on others:
       see {.code vignette(\"trouble\")}.",
-    names = c("worth", "mean_gradient", "stein", "passes")
+    names = c("worth", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
   ),
   list(
     says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than its
@@ -552,7 +552,9 @@ warn_if_unreliable <- function(fit) {
 
 warn_of_failed <- function(fit) {
   names <- fit$diagnostics$name[failed(fit$diagnostics)]
-  helps <- Filter(function(one) any(names %in% one$names), advice)
+  helps <- Filter(function(one) {
+    any(names %in% one$names) && !(is_mixture(fit$reference) && isTRUE(one$of_one_mode))
+  }, advice)
   tried <- unique(fit$runs$label[fit$runs$run == "adapt"])
   n_passes <- sum(fit$runs$run == "final" & !fit$runs$used)
   bullets <- list(

@@ -51,6 +51,9 @@ new_fit <- function(sampler, result, plan, call) {
     class = c("smc_fit", "bridge")
   )
   warn_if_unreliable(fit)
+  if (is.na(fit$std_error) && isTRUE(plan$n_islands > 1) && is.finite(plan$max_evals)) {
+    warn_of_one_island(plan$n_islands)
+  }
   fit
 }
 

@@ -294,7 +294,8 @@
 #'   A diagnostic that does not apply is left out. That all have passed does not prove the
 #'   estimate right: what neither scout nor islands have seen, none of them shows. A warning
 #'   of class `autosmc_warning_precision` says that `max_islands` did not reach `precision`. One
-#'   of class `autosmc_warning_gradient` says that the log density is too rough for its
+#'   of class `autosmc_warning_budget` says that `max_evals` has left a single island, so that the
+#'   error is not known. One of class `autosmc_warning_gradient` says that the log density is too rough for its
 #'   gradient to be checked (see [check_gradient()]). A warning of the target's own
 #'   functions, such as `NaNs produced`, is shown once in a call.
 #' @section Cost: A run without tuning evaluates the target (log density and

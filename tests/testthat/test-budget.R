@@ -67,7 +67,13 @@ test_that("a limit that not even one island keeps is an error", {
   )
   # what it asks for is enough
   least <- asked_for(refused, "at least", " for one")
-  expect_identical(nrow(small(max_evals = least)$islands), 1L)
+  warning <- NULL
+  fit <- suppressWarnings(withCallingHandlers(
+    smc(target, n_particles = 128, max_evals = least, seed = 1),
+    autosmc_warning_budget = function(w) warning <<- message_of(w)
+  ))
+  expect_identical(nrow(fit$islands), 1L)
+  expect_match(warning, "`max_evals` has left one of 8 islands", fixed = TRUE)
   for (bad in list(0, -1, NA, "many", c(1, 2))) {
     expect_error(small(max_evals = bad), "max_evals", class = "autosmc_error_input")
   }

@@ -51,8 +51,7 @@ test_that("one that fails is the verdict, and is printed and warned of", {
 })
 
 test_that("the warning says what was tried, and what may help where this has failed", {
-  warned <- function(names) {
-    fit <- good_fit
+  warned <- function(names, fit = good_fit) {
     fit$diagnostics$passed <- !fit$diagnostics$name %in% names
     message_of(catch_warning(internal("warn_if_unreliable")(fit)))
   }
@@ -60,6 +59,10 @@ test_that("the warning says what was tried, and what may help where this has fai
   expect_true("best" %in% tried)
   expect_match(warned("stein"), "Tried so far: 0 further passes; references .*best")
   expect_match(warned("stein"), "another form")
+  modes <- good_fit
+  class(modes$reference) <- c("smc_reference_mixture", "smc_reference")
+  expect_no_match(warned("stein", modes), "another form")
+  expect_match(warned("stein", modes), "twice the `n_particles`", fixed = TRUE)
   expect_no_match(warned("stein"), "scout = FALSE", fixed = TRUE)
   expect_no_match(warned("stein"), "check_gradient")
   expect_match(warned("rays"), "scout = FALSE", fixed = TRUE)
