@@ -63,7 +63,8 @@ asked_for <- function(error, before, after) {
 test_that("a limit that not even one island keeps is an error", {
   # enough for the first points of the scout, a small run and an island, and not for the rest
   refused <- expect_error(
-    small(max_evals = 10000), "max_evals.*too small", class = "autosmc_error_input"
+    small(max_evals = 10000), "max_evals.*too small",
+    class = "autosmc_error_input"
   )
   # what it asks for is enough
   least <- asked_for(refused, "at least", " for one")
@@ -99,7 +100,7 @@ test_that("a limit that pays for no fit is refused before the target is asked, w
     list(n_particles = 32, n_steps = 5, kernel = kernel_lmc(0.1), 32 * 7)
   )
   for (case in expected) {
-    least <- case[[which(names(case) == "" )]]
+    least <- case[[which(names(case) == "")]]
     settings <- case[!names(case) %in% c("", "rays")]
     limited <- function(max_evals, ...) {
       do.call(smc, c(list(asked, max_evals = max_evals), settings, list(...)))

@@ -62,11 +62,13 @@ test_that("what is not finite, flat or rough is told apart", {
     check_gradient(f(function(x) c(NaN, 1)), c(0.4, 1))$passed, c(FALSE, FALSE)
   )
   noisy <- target_function(
-    function(x) -x^2 / 2 + sin(1e9 * x), 1, gradient = function(x) -x
+    function(x) -x^2 / 2 + sin(1e9 * x), 1,
+    gradient = function(x) -x
   )
   expect_identical(check_gradient(noisy, 0.4)$passed, NA)
   impossible <- target_function(
-    function(x) if (x > 0) -x else -Inf, 1, gradient = function(x) -1
+    function(x) if (x > 0) -x else -Inf, 1,
+    gradient = function(x) -1
   )
   expect_identical(check_gradient(impossible, -1)$passed, NA)
   expect_identical(check_gradient(impossible, 1)$passed, TRUE)
