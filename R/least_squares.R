@@ -14,7 +14,8 @@ least_squares <- function(x, y) {
   size <- sqrt(colSums(x^2))
   unit <- sweep(x, 2, size, "/")
   upper <- tryCatch(chol(cross_product(unit)), error = function(e) NULL)
-  if (is.null(upper) || min(diag(upper)) < rules$far_from_collinear) {
+  # of a column of zeros, which has no unit, some BLAS make no error, but a factor that is no number
+  if (is.null(upper) || !isTRUE(min(diag(upper)) >= rules$far_from_collinear)) {
     coefficients <- qr.coef(qr(x), y)
     return(replace(coefficients, is.na(coefficients), 0))
   }

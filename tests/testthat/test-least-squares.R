@@ -36,6 +36,7 @@ test_that("columns that others make up have no coefficients", {
   with_sum <- least_squares(cbind(x, rowSums(x), 0), y)
   expect_equal(with_sum[1:3, ], least_squares(x, y)[, 1])
   expect_equal(with_sum[4:5, ], c(0, 0))
+  expect_equal(least_squares(cbind(0, x), y), rbind(0, least_squares(x, y)))
   w <- runif(20)
   fit <- weighted_least_squares(x, y, w)
   again <- regress(x, y, w)
