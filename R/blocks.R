@@ -51,3 +51,13 @@ weighted_mean <- function(x, w, rows = seq_len(nrow(x))) {
 weighted_sd <- function(x, w, rows = seq_len(nrow(x))) {
   over_columns(x, rows, function(x, j) sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2)))
 }
+
+# Their covariance, of which the means are these. The blocks are added up, and so its rounding, alone
+# of all this, depends on them.
+weighted_covariance <- function(x, w, mean, rows = seq_len(nrow(x))) {
+  sum <- matrix(0, ncol(x), ncol(x), dimnames = list(colnames(x), colnames(x)))
+  for (i in blocks_of(length(rows), ncol(x))) {
+    sum <- sum + cross_product(sqrt(w[i]) * sweep(x[rows[i], , drop = FALSE], 2, mean))
+  }
+  sum
+}

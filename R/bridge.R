@@ -39,15 +39,15 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     draw_bridge(middle, length(rest))
   )
   name <- sprintf("bridge-%d-%d-%d", final$island[1], length(unique(final$island)), half)
+  maps <- maps_of(final$reference, sampler$target$dim)
+  evaluators <- over_batches(sampler)$evaluators
   at_draws <- remember(
     sampler, name, c(settings_of_target(sampler), list(middle = middle)),
     function(...) points_of(final, sampler),
     over_rows(draws, seq_len(nrow(draws)), function(x, i) {
       evaluate_located(
         sampler$target, x, "bridge",
-        gradient = FALSE,
-        maps = maps_of(final$reference, sampler$target$dim),
-        evaluators = over_batches(sampler)$evaluators
+        gradient = FALSE, maps = maps, evaluators = evaluators
       )$log_density
     })
   )

@@ -165,12 +165,7 @@ scaled_draws <- function(final, weighty) {
       gradients = function(j) sweep(final$gradients[rows, j, drop = FALSE], 2, sd[j], "*")
     ))
   }
-  covariance <- matrix(0, ncol(z), ncol(z))
-  for (i in blocks_of(length(rows), ncol(z))) {
-    part <- sqrt(w[i]) * sweep(z[rows[i], , drop = FALSE], 2, mean)
-    covariance <- covariance + cross_product(part)
-  }
-  upper <- tryCatch(chol(covariance), error = function(e) NULL)
+  upper <- tryCatch(chol(weighted_covariance(z, w, mean, rows)), error = function(e) NULL)
   if (!is.null(upper)) {
     inverse <- backsolve(upper, diag(ncol(z)))
     list(

@@ -338,17 +338,14 @@ present_criterion <- function(record, as_is, student, space) {
   if (is_mixture(reference)) {
     return(max(refit_mixture(record)$criterion, normal))
   }
-  own <- if (identical(changes_of(reference), space$changes)) {
-    space
-  } else {
-    space_of(as_is$points, changes_of(reference))
-  }
+  has_space <- identical(changes_of(reference), space$changes)
+  own <- if (has_space) space else space_of(as_is$points, changes_of(reference))
   if (is.null(own)) {
     return(normal)
   }
   w <- own$points$w
   genealogies <- n_genealogies(record)
-  is_same <- identical(own$changes, space$changes) &&
+  is_same <- has_space &&
     identical(reference$conditional[same_kind], space$conditional[same_kind])
   present <- if (is_same) {
     space$conditional

@@ -52,7 +52,7 @@ only_moments <- function(record, sampler) {
     record[c("dead", "steps", "runs", "reference")],
     list(
       mean = mean,
-      covariance = crossprod(sqrt(w) * sweep(x, 2, mean)),
+      covariance = weighted_covariance(x, w, mean),
       points = points_of(record, sampler)
     )
   )

@@ -117,7 +117,6 @@ curvature_at <- function(evaluate, x, width) {
     around <- curvature_around(evaluate, x, width)
     hessian <- around$hessian
     now <- ifelse(diag(hessian) > 0, 1 / sqrt(abs(diag(hessian))), width)
-    now[!is.finite(now)] <- width[!is.finite(now)] # beside what is impossible
     change <- max(now / width, width / now)
     width <- now
     if (change < rules$settled_curvature) {
@@ -133,7 +132,7 @@ curvature_at <- function(evaluate, x, width) {
     "the gradient is not 0"
   }
   if (is.null(problem)) {
-    return(list(L = t(chol(chol2inv(upper)))))
+    return(list(L = factor_of_inverse(upper)))
   }
   if (!is.null(upper)) {
     newton <- x + drop(chol2inv(upper) %*% centre$gradient[1, ])

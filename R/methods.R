@@ -65,8 +65,7 @@ vcov.smc_fit <- function(object, ...) {
   if (!is.null(object$moments)) {
     return(object$moments$covariance)
   }
-  centred <- sweep(object$particles, 2, coef(object))
-  crossprod(exp(object$log_weights / 2) * centred)
+  weighted_covariance(object$particles, exp(object$log_weights), coef(object))
 }
 
 #' @rdname coef.smc_fit

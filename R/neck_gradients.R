@@ -70,7 +70,7 @@ neck_by_gradients <- function(points, variables, n, slopes = rules$neck_slopes,
 
 # The factor of the inverse of a precision; NULL where that is none.
 inverse_factor <- function(precision) {
-  tryCatch(t(chol(chol2inv(chol(precision)))), error = function(e) NULL)
+  tryCatch(factor_of_inverse(chol(precision)), error = function(e) NULL)
 }
 
 # The precision of all others given these variables; NULL for none.

@@ -47,6 +47,9 @@ factor_of_square <- function(A) {
   t(R * ifelse(diag(R) < 0, -1, 1))
 }
 
+# The same of the inverse of A'A, where A is upper triangular.
+factor_of_inverse <- function(A) t(chol(chol2inv(A)))
+
 log_det <- function(normal) {
   sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
 }
@@ -132,7 +135,7 @@ exact_normal <- function(points, L, genealogies) {
   if (isTRUE(sum(points$w * rowSums(off^2)) / 2 < rules$normal_nats) &&
     are_standard(y, points$w, genealogies)) {
     normal <- new_fitted_reference(
-      points$mean + drop(L %*% centre), L %*% t(chol(chol2inv(upper)))
+      points$mean + drop(L %*% centre), L %*% factor_of_inverse(upper)
     )
     normal$fitted_to <- "gradients"
     normal

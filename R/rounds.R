@@ -249,9 +249,7 @@ is_too_wide <- function(record) {
 # variance 1.
 widest <- function(record) {
   weighty <- weighty_rows(record$log_weights)
-  max(over_columns(record$coordinates, weighty$rows, function(z, j) {
-    colSums(weighty$w * z^2) - colSums(weighty$w * z)^2
-  }))
+  max(weighted_sd(record$coordinates, weighty$w, weighty$rows))^2
 }
 
 # Whether a round is used: its particles live, its barrier is no higher than the

@@ -104,7 +104,7 @@ exact_student <- function(points, L, genealogies) {
   if (isTRUE(left < rules$nothing_left) &&
     are_standard(sqrt(d / rowSums(u^2)) * u, points$w, genealogies)) {
     new_student_reference(
-      points$mean + drop(L %*% bend$centre), L %*% t(chol(chol2inv(upper))), df
+      points$mean + drop(L %*% bend$centre), L %*% factor_of_inverse(upper), df
     )
   }
 }

@@ -11,7 +11,7 @@ tiny <- function(..., n_particles = 32, n_steps = 6, rounds = 2, islands = 3, se
 
 klmc_fit <- tiny()
 other_kernels <- list(
-  lmc = tiny(kernel = kernel_lmc(), seed = 3),
+  lmc = tiny(kernel = kernel_lmc(), seed = 3), # no more rounds than there are colours
   mala = tiny(kernel = kernel_mala()),
   rwmh = tiny(kernel = kernel_rwmh(), schedule = schedule_adaptive(0.5), n_steps = 1)
 )
