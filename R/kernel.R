@@ -92,6 +92,12 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' step. This is the default of [smc()]: at the same cost it is far better than
 #' [kernel_lmc()].
 #'
+#' The tuner looks at one step at a time, for which the refreshment rate hardly matters. It does for
+#' the draws: copies of a particle that resampling has made have the same velocity, and part only
+#' as this is refreshed. In the coordinates of a reference that [smc()] has found the target is nearly
+#' standard normal, for which motion with friction 2 comes to rest soonest (critical damping). So its
+#' islands take `rho_t = sqrt(1 - exp(-4 h_t))` there, unless `refresh_rate` is given.
+#'
 #' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
 #'   one for every step (numeric vector of length `n_steps`), which switches the
 #'   tuning off; then `refresh_rate` is needed too.

@@ -114,20 +114,22 @@ kernel_of_schedule <- function(schedule) {
 
 #' The next schedule, from the barrier of a run
 #'
-#' Spreads the temperatures so that every step is equally hard, by the local
-#' communication barriers that a run has met.
+#' Spreads the temperatures so that every step would be equally hard for an exact kernel, by
+#' the local communication barriers at the particles of a run (the column `lcb_exact` of its steps).
+#' What an inexact kernel adds to each step depends little on where the step is: it makes
+#' schedules longer, but does not tell where steps are needed.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Of several islands
 #'   the first counts; where there are none, the last round that was used.
 #' @param n_steps number of steps (positive integer); NULL for twice the global
-#'   barrier, rounded up, which is the length that Syed et al. recommend.
+#'   barrier that the run has met, rounded up, which is the length that Syed et al. recommend.
 #' @param max_steps where `n_steps` is NULL, at most so many steps (whole number of at
 #'   least 2), by default as many as in the rounds of [smc()]. The barrier that LMC meets
 #'   grows with the number of steps, so that without a limit the schedule would double in
 #'   every round.
 #' @return The temperatures: a numeric vector that rises from 0 to 1.
 #' @source Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
-#'   sequential Monte Carlo samplers*; the inverse of the cumulative barrier is a
+#'   sequential Monte Carlo samplers*, who spread the temperatures by the barrier that was met; the inverse of the cumulative barrier is a
 #'   monotone cubic, [stats::splinefun()] with `method = "monoH.FC"`.
 #' @examples
 #' target <- target_gaussian(2, mean = 3)
@@ -152,15 +154,18 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
   barrier_schedule(steps[chosen, ], n_steps, max_steps)
 }
 
-# least: of steps, where their number is to be found.
+# The number of steps is by the barrier that the run has met, and their places by that of an exact
+# kernel: what an inexact one adds is about the same for each step, wherever it is, so that steps
+# would stay where there are many already. least: of steps, where their number is to be found.
 barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
                              steps_per_barrier = rules$steps_per_barrier) {
-  barrier <- c(0, steps$barrier)
+  if (is.null(n_steps)) {
+    met <- steps$barrier[nrow(steps)]
+    n_steps <- min(max(least, ceiling(steps_per_barrier * met)), max_steps)
+  }
+  barrier <- c(0, cumsum(steps$lcb_exact))
   lambda <- c(0, steps$lambda)
   total <- barrier[length(barrier)]
-  if (is.null(n_steps)) {
-    n_steps <- min(max(least, ceiling(steps_per_barrier * total)), max_steps)
-  }
   # knots of the inverse must rise: steps without any divergence add nothing to the barrier
   progress <- rules$least_progress * total
   ahead <- c(TRUE, diff(barrier) > progress) & barrier < total - progress

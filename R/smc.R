@@ -43,7 +43,9 @@
 #'   limit would double it in every round.
 #' @param step_fraction the fraction of the tuned step sizes with which the islands run
 #'   (number in (0, 1]), for KLMC from a reference other than the one that was given. The
-#'   other kernels take the tuned step sizes as they are. See the section on long steps.
+#'   other kernels take the tuned step sizes as they are. See the section on long steps. Their
+#'   refreshment rates are not those of the tuner either, unless they were given to
+#'   [kernel_klmc()]: see there.
 #' @param islands how many independent unbiased runs are made with the schedule
 #'   found (positive integer). With one there is no standard error; from four on there is
 #'   the bridge estimate too.
@@ -114,7 +116,9 @@
 #'   `"final"`), `round` and `island` (one of them NA), `step`, `lambda`,
 #'   `step_size`, `refresh_rate`, `acceptance` (the mean, of Metropolis-adjusted
 #'   kernels), `ess`, `lcb` (the local communication barrier of Syed et al., 2024:
-#'   how hard the step was) and its cumulative sum `barrier`, `resampled`, `log_z` (up
+#'   how hard the step was), `lcb_exact` (the same of a kernel that leaves its distribution
+#'   exactly as it is: the part of the change of temperature), `barrier` (the cumulative sum of
+#'   `lcb`), `resampled`, `log_z` (up
 #'   to that step), `n_objective_evals`, `n_target_evals` (the first step's has the
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and

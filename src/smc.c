@@ -47,7 +47,7 @@ static int reweigh(smc_state *s) {
   return smc_normalise(s->cloud.n, s->log_weights, s->weights);
 }
 
-/* Local communication barrier of the step that log_g weighs, with the weights
+/* Local communication barrier of a step that log_g weighs, with the weights
  * from before it: sqrt(log E G^2 - 2 log E G) (Syed et al. 2024). */
 static double local_barrier(const smc_state *s) {
   double largest = -INFINITY, first = 0.0, second = 0.0;
@@ -161,7 +161,7 @@ static int start(smc_state *s, smc_path *path, const smc_config *config) {
   return smc_path_evaluate(path, &s->cloud, config->kernel->gradients, NULL);
 }
 
-/* log G_t of an adjusted kernel. */
+/* log G_t of an adjusted kernel, which is that of an exact one, too. */
 static void weigh_in_place(smc_state *s, const smc_move *m) {
   for (int k = 0; k < s->cloud.n; k++)
     s->log_g[k] = smc_detailed_balance(&s->cloud, k, m->previous.lambda,
@@ -250,11 +250,10 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
     trace->lambda[t - 1] = m.current.lambda;
     smc_path_call_hook(path);
 
-    if (weighs_first) {
-      weigh_in_place(s, &m);
-      if (weigh(s, config, &m, trace))
-        return SMC_ALL_DEAD;
-    }
+    weigh_in_place(s, &m);
+    trace->lcb_exact[t - 1] = local_barrier(s);
+    if (weighs_first && weigh(s, config, &m, trace))
+      return SMC_ALL_DEAD;
     if (set_parameters(s, config, &m, trace) || move(s, config, &m, trace))
       return SMC_TARGET_FAILED;
     if (!weighs_first && weigh(s, config, &m, trace))

@@ -31,7 +31,8 @@ typedef struct smc_trace {
   double *step_size;
   double *refresh_rate; /* NaN where it does not apply                */
   double *acceptance;   /* mean over particles and moves; likewise    */
-  double *lcb; /* local communication barrier                          */
+  double *lcb;       /* local communication barrier                   */
+  double *lcb_exact; /* what an exact kernel would have met           */
   double *ess;
   int *resampled;
   double *log_z; /* so far                                      */

@@ -132,7 +132,7 @@ static outcome *run(const smc_kernel *kernel, toy_shape shape, int n_threads,
                    .chain = toy_chain(2, maps)};
   smc_tuner_options tuner;
   smc_config config = config_of(kernel, &tuner);
-  double unused[6][N_STEPS];
+  double unused[7][N_STEPS];
   int flags[3][N_STEPS];
   smc_trace trace = {.lambda = unused[0],
                      .step_size = o->step_size,
@@ -141,6 +141,7 @@ static outcome *run(const smc_kernel *kernel, toy_shape shape, int n_threads,
                      .ess = unused[3],
                      .lcb = unused[4],
                      .n_target_evals = unused[5],
+                     .lcb_exact = unused[6],
                      .resampled = flags[0],
                      .n_objective_evals = flags[1],
                      .tuner_status = flags[2],

@@ -562,6 +562,7 @@ test_that("smc() is its halves", {
     schedule <- adapted$schedule
     if (kernel$name == "klmc") {
       schedule$step_size <- fit$step_fraction * schedule$step_size
+      schedule$refresh_rate <- sqrt(1 - exp(-4 * schedule$step_size))
     }
     run <- smc_run(target, schedule,
       reference = adapted$reference, kernel = kernel, n_particles = 256, islands = 3, seed = 4

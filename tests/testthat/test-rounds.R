@@ -14,7 +14,12 @@ expect_rises <- function(schedule, n_steps = length(schedule) - 1) {
 known_barrier <- function(lambda) 4 * log1p(20 * lambda) + lambda
 known_steps <- function(n_steps = 100) {
   lambda <- schedule_power(n_steps)[-1]
-  data.frame(lambda = lambda, barrier = known_barrier(lambda))
+  steps_of(lambda, known_barrier(lambda))
+}
+
+# Steps of an exact kernel that has met this cumulative barrier.
+steps_of <- function(lambda, barrier) {
+  data.frame(lambda = lambda, lcb_exact = diff(c(0, barrier)), barrier = barrier)
 }
 
 test_that("the next schedule has steps of equal barriers", {
@@ -35,7 +40,7 @@ test_that("the next schedule is as long as twice the barrier, up to a limit", {
   expect_rises(next_schedule(known_steps(), NULL, 7), 7)
   scaled <- function(size) {
     steps <- known_steps()
-    steps$barrier <- steps$barrier * size / total
+    steps[-1] <- steps[-1] * size / total
     next_schedule(steps, NULL, 256)
   }
   expect_rises(scaled(0.01), 2)
@@ -44,15 +49,40 @@ test_that("the next schedule is as long as twice the barrier, up to a limit", {
   expect_rises(scaled(1e5), 256)
 })
 
+test_that("what an inexact kernel adds to each step makes more steps, but no other places", {
+  next_schedule <- internal("barrier_schedule")
+  added <- exact <- known_steps()
+  added$barrier <- exact$barrier + 0.05 * seq_len(nrow(exact))
+  expect_identical(next_schedule(added, 20, 256), next_schedule(exact, 20, 256))
+  expect_rises(next_schedule(added, NULL, 256), ceiling(2 * (known_barrier(1) + 5)))
+})
+
+test_that("from the target itself only the kernel is met, and steps are spread evenly", {
+  # with a reference that is the target every temperature is the same distribution
+  fit <- smc_adapt(
+    target_gaussian(3),
+    n_particles = 256, n_steps = 8, rounds = 0, whiten = FALSE, seed = 1
+  )
+  expect_equal(fit$steps$lcb_exact, rep(0, 8), tolerance = 1e-7)
+  expect_true(all(fit$steps$lcb > 0.01))
+  wide <- smc_adapt(
+    target_gaussian(3),
+    reference = reference_gaussian(sd = 1.01),
+    n_particles = 256, n_steps = 8, rounds = 0, whiten = FALSE, seed = 1
+  )
+  # the barrier between normal distributions so near each other is as long as their distance
+  expect_equal(schedule_barrier(wide, n_steps = 4), (0:4) / 4, tolerance = 0.05)
+})
+
 test_that("a flat barrier, or a flat part, leaves a schedule", {
   next_schedule <- internal("barrier_schedule")
   lambda <- (1:5) / 5
-  flat <- data.frame(lambda = lambda, barrier = 0)
+  flat <- steps_of(lambda, barrier = rep(0, 5))
   expect_rises(next_schedule(flat, NULL, 256), 2)
   expect_rises(next_schedule(flat, 10, 256), 10)
-  expect_rises(next_schedule(data.frame(lambda = 1, barrier = 3), NULL, 256))
+  expect_rises(next_schedule(steps_of(1, 3), NULL, 256))
   for (barrier in list(c(0, 0, 1, 2, 3), c(1, 1, 1, 2, 3), c(1, 1, 2, 2, 4))) {
-    steps <- data.frame(lambda = lambda, barrier = barrier)
+    steps <- steps_of(lambda, barrier)
     expect_rises(next_schedule(steps, NULL, 256))
     expect_rises(next_schedule(steps, 12, 256), 12)
   }
@@ -466,7 +496,7 @@ test_that("rounds after islands have as many steps as the islands' barrier asks 
   # where all died, or where there was no barrier, nothing is known
   expect_equal(steps(islands[3, ], best), usual)
   expect_equal(steps(islands, list(runs = list(barrier = 0, kernel = "klmc"))), usual)
-  rounds <- data.frame(lambda = (1:8) / 8, barrier = 1:8 / 2)
+  rounds <- steps_of((1:8) / 8, 1:8 / 2)
   expect_length(internal("barrier_schedule")(rounds, NULL, 64), 1 + 8)
   expect_length(internal("barrier_schedule")(rounds, NULL, 64, 2, usual / 2), 1 + 4)
 })
@@ -535,11 +565,38 @@ test_that("the islands have the reference and a fraction of the steps of the las
     tuned <- fit$steps[fit$steps$round %in% built_on$round, ]
     expect_equal(fit$schedule$step_size, fraction * tuned$step_size)
     expect_identical(fit$schedule$lambda, tuned$lambda)
-    expect_identical(fit$schedule$refresh_rate, tuned$refresh_rate)
+    is_damped <- built_on$kernel == "klmc" && built_on$label != "given"
+    rate <- if (is_damped) sqrt(1 - exp(-4 * fit$schedule$step_size)) else tuned$refresh_rate
+    expect_equal(fit$schedule$refresh_rate, rate)
     expect_identical(fit$runs$label[nrow(fit$runs)], built_on$label)
     labels <- c(labels, built_on$label)
   }
   expect_true(any(labels == "shape"))
+})
+
+test_that("the islands keep a rate of refreshment that was given", {
+  fit <- smc(
+    target_gaussian(2, mean = 3),
+    kernel = kernel_klmc(refresh_rate = 0.3), n_particles = 64, n_steps = 8, islands = 2, seed = 1
+  )
+  expect_identical(unique(fit$schedule$refresh_rate), 0.3)
+  expect_identical(unique(fit$steps$refresh_rate), 0.3)
+})
+
+# A coordinate of a standard normal and its velocity, a linear map with noise: how fast it comes to
+# rest is the spectral radius of the map.
+test_that("friction 2 brings a standard normal to rest soonest", {
+  for (h in c(0.05, 0.2, 0.4)) {
+    radius <- function(damping) {
+      kept <- exp(-damping * h)
+      leapfrog <- rbind(c(1 - h^2 / 2, h), c(-h + h^3 / 4, 1 - h^2 / 2))
+      max(Mod(eigen(leapfrog %*% diag(c(1, kept)))$values))
+    }
+    best <- optimize(radius, c(0.5, 6))$minimum
+    # but for the error of the leapfrog step
+    expect_lt(abs(best - internal("rules")$damping), h^2)
+    expect_lt(radius(internal("rules")$damping), min(radius(1), radius(4)))
+  }
 })
 
 test_that("max_steps holds in the rounds after the first", {
