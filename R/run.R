@@ -284,7 +284,7 @@ steps_table <- function(result, run, index) {
     acceptance = na(trace$acceptance),
     ess = trace$ess,
     lcb = trace$lcb,
-    lcb_exact = trace$lcb_exact,
+    length = trace$length,
     barrier = cumsum(trace$lcb),
     resampled = trace$resampled,
     log_z = trace$log_z,

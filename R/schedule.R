@@ -114,10 +114,11 @@ kernel_of_schedule <- function(schedule) {
 
 #' The next schedule, from the barrier of a run
 #'
-#' Spreads the temperatures so that every step would be equally hard for an exact kernel, by
-#' the local communication barriers at the particles of a run (the column `lcb_exact` of its steps).
-#' What an inexact kernel adds to each step depends little on where the step is: it makes
-#' schedules longer, but does not tell where steps are needed.
+#' Spreads the temperatures so that every step is equally long, by the lengths of the steps of a run:
+#' the change of temperature times the standard deviation of log target minus log reference
+#' among the particles. In short steps that is the local communication barrier of a kernel that
+#' keeps each distribution as it is. What another kernel adds depends little on where a step
+#' is: it makes schedules longer, but does not tell where steps are needed.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]. Of several islands
 #'   the first counts; where there are none, the last round that was used.
@@ -154,16 +155,17 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
   barrier_schedule(steps[chosen, ], n_steps, max_steps)
 }
 
-# The number of steps is by the barrier that the run has met, and their places by that of an exact
-# kernel: what an inexact one adds is about the same for each step, wherever it is, so that steps
-# would stay where there are many already. least: of steps, where their number is to be found.
+# The number of steps is by the barrier that the run has met, and their places by their lengths, which
+# are the barrier of a kernel that is exact: what an inexact one adds is about the same for each
+# step, wherever it is, so that steps would stay where there are many already. least: of steps, where
+# their number is to be found.
 barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
                              steps_per_barrier = rules$steps_per_barrier) {
   if (is.null(n_steps)) {
     met <- steps$barrier[nrow(steps)]
     n_steps <- min(max(least, ceiling(steps_per_barrier * met)), max_steps)
   }
-  barrier <- c(0, cumsum(steps$lcb_exact))
+  barrier <- c(0, cumsum(steps$length))
   lambda <- c(0, steps$lambda)
   total <- barrier[length(barrier)]
   # knots of the inverse must rise: steps without any divergence add nothing to the barrier

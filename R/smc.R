@@ -116,9 +116,8 @@
 #'   `"final"`), `round` and `island` (one of them NA), `step`, `lambda`,
 #'   `step_size`, `refresh_rate`, `acceptance` (the mean, of Metropolis-adjusted
 #'   kernels), `ess`, `lcb` (the local communication barrier of Syed et al., 2024:
-#'   how hard the step was), `lcb_exact` (the same of a kernel that leaves its distribution
-#'   exactly as it is: the part of the change of temperature), `barrier` (the cumulative sum of
-#'   `lcb`), `resampled`, `log_z` (up
+#'   how hard the step was), `length` (how far it led, as in [schedule_barrier()]), `barrier`
+#'   (the cumulative sum of `lcb`), `resampled`, `log_z` (up
 #'   to that step), `n_objective_evals`, `n_target_evals` (the first step's has the
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and

@@ -53,8 +53,8 @@ all_rounds <- function(target, job) {
       return(c(rounds, list(list(row = dead))))
     }
     rounds[[round]] <- one
-    # by the barrier that was met; the package spreads by that of an exact kernel
-    one$fit$steps$lcb_exact <- one$fit$steps$lcb
+    # by the barrier that was met, where the package takes the lengths of the steps
+    one$fit$steps$length <- one$fit$steps$lcb
     schedule <- schedule_barrier(one$fit, one$n_steps, max_steps = most_steps)
   }
   rounds

@@ -192,17 +192,16 @@ static SEXP new_trace(smc_trace *trace, int n_steps) {
                                       "acceptance",
                                       "ess",
                                       "lcb",
-                                      "lcb_exact",
+                                      "length",
                                       "log_z",
                                       "n_target_evals",
                                       "n_objective_evals",
                                       "tuner_status",
                                       "resampled"};
-  double **const reals[] = {&trace->lambda,       &trace->step_size,
-                            &trace->refresh_rate, &trace->acceptance,
-                            &trace->ess,          &trace->lcb,
-                            &trace->lcb_exact,    &trace->log_z,
-                            &trace->n_target_evals};
+  double **const reals[] = {
+      &trace->lambda,     &trace->step_size, &trace->refresh_rate,
+      &trace->acceptance, &trace->ess,       &trace->lcb,
+      &trace->length,     &trace->log_z,     &trace->n_target_evals};
   const int n_reals = sizeof reals / sizeof reals[0];
   SEXP list = PROTECT(r_new_list(names, n_reals + 3));
   for (int i = 0; i < n_reals; i++)

@@ -47,7 +47,7 @@ static int reweigh(smc_state *s) {
   return smc_normalise(s->cloud.n, s->log_weights, s->weights);
 }
 
-/* Local communication barrier of a step that log_g weighs, with the weights
+/* Local communication barrier of the step that log_g weighs, with the weights
  * from before it: sqrt(log E G^2 - 2 log E G) (Syed et al. 2024). */
 static double local_barrier(const smc_state *s) {
   double largest = -INFINITY, first = 0.0, second = 0.0;
@@ -63,6 +63,24 @@ static double local_barrier(const smc_state *s) {
     }
   double square = log(second) - 2.0 * log(first);
   return square > 0.0 ? sqrt(square) : 0.0;
+}
+
+/* Length of the step in the Fisher metric of the annealed distributions: the
+ * change of temperature times the standard deviation of log p - log q. A short
+ * step of a kernel that keeps each distribution exactly meets such a barrier.
+ */
+static double length_of_step(const smc_state *s, const smc_move *m) {
+  const double *log_p = s->cloud.log_p, *log_q = s->cloud.log_q;
+  double mean = 0.0, square = 0.0;
+  for (int i = 0; i < s->cloud.n; i++)
+    if (s->weights[i] > 0.0)
+      mean += s->weights[i] * (log_p[i] - log_q[i]);
+  for (int i = 0; i < s->cloud.n; i++)
+    if (s->weights[i] > 0.0) {
+      double off = log_p[i] - log_q[i] - mean;
+      square += s->weights[i] * off * off;
+    }
+  return (m->current.lambda - m->previous.lambda) * sqrt(square);
 }
 
 /* log of the mean weight since the last resampling. */
@@ -101,6 +119,7 @@ static int weigh(smc_state *s, const smc_config *config, const smc_move *m,
   trace->lcb[row] = local_barrier(s);
   if (reweigh(s))
     return 1;
+  trace->length[row] = length_of_step(s, m);
   trace->ess[row] = smc_ess(n, s->weights);
   trace->log_z[row] = s->log_z + log_mean_weight(s);
   /* a temperature that was sought has used up the effective sample size */
@@ -161,7 +180,7 @@ static int start(smc_state *s, smc_path *path, const smc_config *config) {
   return smc_path_evaluate(path, &s->cloud, config->kernel->gradients, NULL);
 }
 
-/* log G_t of an adjusted kernel, which is that of an exact one, too. */
+/* log G_t of an adjusted kernel. */
 static void weigh_in_place(smc_state *s, const smc_move *m) {
   for (int k = 0; k < s->cloud.n; k++)
     s->log_g[k] = smc_detailed_balance(&s->cloud, k, m->previous.lambda,
@@ -250,10 +269,11 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
     trace->lambda[t - 1] = m.current.lambda;
     smc_path_call_hook(path);
 
-    weigh_in_place(s, &m);
-    trace->lcb_exact[t - 1] = local_barrier(s);
-    if (weighs_first && weigh(s, config, &m, trace))
-      return SMC_ALL_DEAD;
+    if (weighs_first) {
+      weigh_in_place(s, &m);
+      if (weigh(s, config, &m, trace))
+        return SMC_ALL_DEAD;
+    }
     if (set_parameters(s, config, &m, trace) || move(s, config, &m, trace))
       return SMC_TARGET_FAILED;
     if (!weighs_first && weigh(s, config, &m, trace))

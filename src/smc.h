@@ -31,8 +31,8 @@ typedef struct smc_trace {
   double *step_size;
   double *refresh_rate; /* NaN where it does not apply                */
   double *acceptance;   /* mean over particles and moves; likewise    */
-  double *lcb;       /* local communication barrier                   */
-  double *lcb_exact; /* what an exact kernel would have met           */
+  double *lcb;          /* local communication barrier                       */
+  double *length;       /* of the step along the path of temperatures        */
   double *ess;
   int *resampled;
   double *log_z; /* so far                                      */

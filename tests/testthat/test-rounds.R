@@ -17,9 +17,9 @@ known_steps <- function(n_steps = 100) {
   steps_of(lambda, known_barrier(lambda))
 }
 
-# Steps of an exact kernel that has met this cumulative barrier.
+# Steps of an exact kernel, short ones, that has met this cumulative barrier.
 steps_of <- function(lambda, barrier) {
-  data.frame(lambda = lambda, lcb_exact = diff(c(0, barrier)), barrier = barrier)
+  data.frame(lambda = lambda, length = diff(c(0, barrier)), barrier = barrier)
 }
 
 test_that("the next schedule has steps of equal barriers", {
@@ -63,14 +63,14 @@ test_that("from the target itself only the kernel is met, and steps are spread e
     target_gaussian(3),
     n_particles = 256, n_steps = 8, rounds = 0, whiten = FALSE, seed = 1
   )
-  expect_equal(fit$steps$lcb_exact, rep(0, 8), tolerance = 1e-7)
+  expect_equal(fit$steps$length, rep(0, 8), tolerance = 1e-7)
   expect_true(all(fit$steps$lcb > 0.01))
   wide <- smc_adapt(
     target_gaussian(3),
     reference = reference_gaussian(sd = 1.01),
     n_particles = 256, n_steps = 8, rounds = 0, whiten = FALSE, seed = 1
   )
-  # the barrier between normal distributions so near each other is as long as their distance
+  # between normal distributions so near each other the path has the same speed everywhere
   expect_equal(schedule_barrier(wide, n_steps = 4), (0:4) / 4, tolerance = 0.05)
 })
 
