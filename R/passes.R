@@ -118,11 +118,10 @@ sampler_of_best <- function(sampler, course) {
 # What the islands run with, from the best round. The longer the steps of KLMC, the more
 # evidence it loses, without a sign, where a density bends sharply: so they are shortened,
 # and more where the best reference is one for tails, necks or bends. Not on a long way from
-# the reference that was given, which needs them. There the rates of
-# refreshment are left, too. Elsewhere the target is nearly standard normal in the reference's
-# coordinates, and the motion is critically damped: the tuner, which sees one step at a time, is all
-# but indifferent to the rate, and where it takes a low one the copies that resampling has made of a
-# particle stay together.
+# the reference that was given, which needs them. There the rates of refreshment are left, too.
+# Elsewhere the target is nearly standard normal in the reference's coordinates, and the motion is
+# critically damped: the tuner, which sees one step at a time, is all but indifferent to the rate, and
+# where it takes a low one the copies that resampling has made of a particle stay together.
 final_path <- function(best, sampler, plan) {
   path <- as.list(best$steps)
   if (best$kernel$refreshes && !is_given(best$reference, sampler)) {

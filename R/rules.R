@@ -124,7 +124,7 @@ rules <- list(
   # rounds ---------------------------------------------------------------------
   # Steps for each unit of the barrier, as Syed et al. (2024) recommend.
   steps_per_barrier = 2,
-  # Share of the barrier below which a step adds nothing: the inverse's slope would be 1e8.
+  # Share of the way below which a step adds nothing to it: the inverse's slope would be 1e8.
   least_progress = 1e-8,
   # A path has at least one temperature between reference and target.
   least_steps = 2,

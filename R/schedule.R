@@ -130,8 +130,9 @@ kernel_of_schedule <- function(schedule) {
 #'   every round.
 #' @return The temperatures: a numeric vector that rises from 0 to 1.
 #' @source Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
-#'   sequential Monte Carlo samplers*, who spread the temperatures by the barrier that was met; the inverse of the cumulative barrier is a
-#'   monotone cubic, [stats::splinefun()] with `method = "monoH.FC"`.
+#'   sequential Monte Carlo samplers*, who spread the temperatures by the barrier that was met;
+#'   the inverse of the cumulative length is a monotone cubic, [stats::splinefun()] with
+#'   `method = "monoH.FC"`.
 #' @examples
 #' target <- target_gaussian(2, mean = 3)
 #' fit <- smc_adapt(target, n_particles = 256, n_steps = 16, rounds = 0, seed = 1)
@@ -165,18 +166,18 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
     met <- steps$barrier[nrow(steps)]
     n_steps <- min(max(least, ceiling(steps_per_barrier * met)), max_steps)
   }
-  barrier <- c(0, cumsum(steps$length))
+  way <- c(0, cumsum(steps$length))
   lambda <- c(0, steps$lambda)
-  total <- barrier[length(barrier)]
-  # knots of the inverse must rise: steps without any divergence add nothing to the barrier
+  total <- way[length(way)]
+  # knots of the inverse must rise: a step may have no length
   progress <- rules$least_progress * total
-  ahead <- c(TRUE, diff(barrier) > progress) & barrier < total - progress
+  ahead <- c(TRUE, diff(way) > progress) & way < total - progress
   ahead[length(ahead)] <- TRUE
   if (sum(ahead) < 3) {
     return(schedule_power(n_steps))
   }
   inverse <- stats::splinefun(
-    barrier[ahead],
+    way[ahead],
     lambda[ahead],
     method = "monoH.FC"
   )

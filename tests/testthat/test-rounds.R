@@ -22,7 +22,7 @@ steps_of <- function(lambda, barrier) {
   data.frame(lambda = lambda, length = diff(c(0, barrier)), barrier = barrier)
 }
 
-test_that("the next schedule has steps of equal barriers", {
+test_that("the next schedule has steps of equal lengths", {
   next_schedule <- internal("barrier_schedule")
   total <- known_barrier(1)
   for (n_steps in c(2, 5, 20, 60)) {
@@ -74,7 +74,28 @@ test_that("from the target itself only the kernel is met, and steps are spread e
   expect_equal(schedule_barrier(wide, n_steps = 4), (0:4) / 4, tolerance = 0.05)
 })
 
-test_that("a flat barrier, or a flat part, leaves a schedule", {
+# From N(0, s^2 I) to N(0, I) the precision is 1 - k (1 - lambda), with k = 1 - 1 / s^2, and log p - log q
+# is -k / 2 times a sum of squares.
+test_that("the length of a step is as the normal distribution has it", {
+  d <- 4
+  s <- 1.6
+  for (kernel in list(kernel_klmc(), kernel_mala())) {
+    fit <- smc_adapt(
+      target_gaussian(d),
+      kernel = kernel, reference = reference_gaussian(sd = s),
+      n_particles = 4096, n_steps = 8, rounds = 0, whiten = FALSE, seed = 1
+    )
+    k <- 1 - 1 / s^2
+    lambda <- fit$steps$lambda
+    length <- diff(c(0, lambda)) * k / 2 * sqrt(2 * d) / (1 - k * (1 - lambda))
+    # a standard deviation of n squares summed over d; n is at least the last effective sample size,
+    # by half, for what resampling has made alike
+    error <- sqrt((2 + 12 / d) / 4 / (min(fit$steps$ess) / 2))
+    expect_lt(max(abs(fit$steps$length / length - 1)), errors_for(Inf) * error)
+  }
+})
+
+test_that("a flat way, or a flat part, leaves a schedule", {
   next_schedule <- internal("barrier_schedule")
   lambda <- (1:5) / 5
   flat <- steps_of(lambda, barrier = rep(0, 5))
