@@ -43,9 +43,8 @@
 #'   limit would double it in every round.
 #' @param step_fraction the fraction of the tuned step sizes with which the islands run
 #'   (number in (0, 1]), for KLMC from a reference other than the one that was given. The
-#'   other kernels take the tuned step sizes as they are. See the section on long steps. Their
-#'   refreshment rates are not those of the tuner either, unless they were given to
-#'   [kernel_klmc()]: see there.
+#'   other kernels take the tuned step sizes as they are. See the section on long steps. The
+#'   refreshment rates of such islands are not the tuner's either: see [kernel_klmc()].
 #' @param islands how many independent unbiased runs are made with the schedule
 #'   found (positive integer). With one there is no standard error; from four on there is
 #'   the bridge estimate too.

@@ -127,6 +127,10 @@ test_that("the bridge covers the evidence as often as it says", {
   # it is closer than SMC is, by so much that it is the estimate of the fit
   by_smc <- do.call(rbind, lapply(fits, by, "smc"))
   expect_lt(median(estimates$std_error), internal("rules")$bridge_gain * median(by_smc$std_error))
+  # twice as close where the way from the reference is long, as among the 32 variables of a process
+  long <- lapply(1:3, function(seed) calmly(smc(target_brownian(), n_particles = 128, seed = seed)))
+  on_long <- function(method) vapply(long, function(fit) by(fit, method)$std_error, 0)
+  expect_lt(median(on_long("bridge")), median(on_long("smc")) / 2)
   for (fit in fits) {
     gains <- by(fit, "bridge")$std_error < 0.75 * by(fit, "smc")$std_error
     best <- by(fit, if (gains) "bridge" else "smc")

@@ -63,7 +63,7 @@ test_that("from the target itself only the kernel is met, and steps are spread e
     target_gaussian(3),
     n_particles = 256, n_steps = 8, rounds = 0, whiten = FALSE, seed = 1
   )
-  expect_equal(fit$steps$length, rep(0, 8), tolerance = 1e-7)
+  expect_lt(max(fit$steps$length), 1e-12) # rounding
   expect_true(all(fit$steps$lcb > 0.01))
   wide <- smc_adapt(
     target_gaussian(3),
@@ -74,8 +74,8 @@ test_that("from the target itself only the kernel is met, and steps are spread e
   expect_equal(schedule_barrier(wide, n_steps = 4), (0:4) / 4, tolerance = 0.05)
 })
 
-# From N(0, s^2 I) to N(0, I) the precision is 1 - k (1 - lambda), with k = 1 - 1 / s^2, and log p - log q
-# is -k / 2 times a sum of squares.
+# From N(0, s^2 I) to N(0, I) the precision is 1 - k (1 - lambda), with k = 1 - 1 / s^2, and
+# log p - log q is -k / 2 times a sum of squares.
 test_that("the length of a step is as the normal distribution has it", {
   d <- 4
   s <- 1.6
@@ -87,11 +87,11 @@ test_that("the length of a step is as the normal distribution has it", {
     )
     k <- 1 - 1 / s^2
     lambda <- fit$steps$lambda
-    length <- diff(c(0, lambda)) * k / 2 * sqrt(2 * d) / (1 - k * (1 - lambda))
+    expected <- diff(c(0, lambda)) * k / 2 * sqrt(2 * d) / (1 - k * (1 - lambda))
     # a standard deviation of n squares summed over d; n is at least the last effective sample size,
     # by half, for what resampling has made alike
     error <- sqrt((2 + 12 / d) / 4 / (min(fit$steps$ess) / 2))
-    expect_lt(max(abs(fit$steps$length / length - 1)), errors_for(Inf) * error)
+    expect_lt(max(abs(fit$steps$length / expected - 1)), errors_for(Inf) * error)
   }
 })
 
