@@ -137,13 +137,17 @@ exact_normal <- function(points, L, genealogies) {
     normal <- new_fitted_reference(
       points$mean + drop(L %*% centre), L %*% factor_of_inverse(upper)
     )
-    normal$fitted_to <- "gradients"
-    normal
+    as_exact(normal)
   }
 }
 
-# Whether a reference is the normal distribution that the target is.
-is_exact_normal <- function(reference) identical(reference$fitted_to, "gradients")
+# Marks a reference as the distribution that the target is.
+as_exact <- function(reference) {
+  reference$fitted_to <- "gradients"
+  reference
+}
+
+is_exact_reference <- function(reference) identical(reference$fitted_to, "gradients")
 
 # Whether the means and variances of n independent weighted points are those of standard normal
 # variables, but for chance: 2 d squares.

@@ -194,8 +194,10 @@ one_round <- function(course, sampler, path, plan) {
   if (is.null(path$adaptive_ess)) {
     keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
     least <- if (keeps_scale) nrow(best$steps) else rules$least_steps
+    # where the reference is the target there is no way, and the barrier is the kernel's alone
+    n_steps <- if (is_exact_reference(sampler$reference)) rules$least_steps
     path$lambda <- barrier_schedule(
-      best$steps, NULL, plan$max_steps, least, course$steps_per_barrier
+      best$steps, n_steps, plan$max_steps, least, course$steps_per_barrier
     )[-1]
   }
   label <- if (is.null(proposal)) best$runs$label else proposal$rung
@@ -218,7 +220,7 @@ allowed_now <- function(course, sampler) {
   reference <- course$best$reference
   if (is_given(reference, sampler)) {
     setdiff(course$allowed, shapes)
-  } else if (is_plain(reference) && !is_mixture(reference) && !is_exact_normal(reference)) {
+  } else if (is_plain(reference) && !is_mixture(reference) && !is_exact_reference(reference)) {
     course$allowed
   } else {
     intersect(course$allowed, shapes)

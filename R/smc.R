@@ -229,7 +229,8 @@
 #'
 #'   Fitted references have 1.5 times the variance (less above 250 variables, where it costs more), and
 #'   their conditioning variables 4 times: a reference that is too narrow does more harm than one that is
-#'   too wide. No shape is fitted to particles that started from the given reference.
+#'   too wide. No shape is fitted to particles that started from the given reference. A normal or Student t
+#'   distribution that the target is, by its gradients, is taken as it is, and two steps lead from it to the target.
 #'
 #'   *Verdict.* A round is rejected when all its particles die, when its estimate falls by
 #'   more than 0.5 and two errors, or when its barrier rises by more than 5 %. Then simpler

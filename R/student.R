@@ -103,9 +103,9 @@ exact_student <- function(points, L, genealogies) {
   # half of a Student t has its gradients too, but not its directions
   if (isTRUE(left < rules$nothing_left) &&
     are_standard(sqrt(d / rowSums(u^2)) * u, points$w, genealogies)) {
-    new_student_reference(
+    as_exact(new_student_reference(
       points$mean + drop(L %*% bend$centre), L %*% factor_of_inverse(upper), df
-    )
+    ))
   }
 }
 

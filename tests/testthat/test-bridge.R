@@ -142,10 +142,10 @@ test_that("the bridge covers the evidence as often as it says", {
 
 test_that("of a normal target it is exact, and claims no more than draws are good for", {
   # a seed with which neither half of the draws is wider than the target by more than chance
-  fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, seed = 2)
+  fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, seed = 1)
   expect_gt(by(fit, "smc")$std_error, 3e-4)
   expect_equal(by(fit, "bridge")$std_error, rules$least_bridge_error, tolerance = 0.01)
-  expect_lt(abs(fit$log_z), 1e-5)
+  expect_lt(abs(fit$log_z), 1e-10)
 })
 
 test_that("it is reported where it gains a quarter of the error", {

@@ -8,7 +8,7 @@ by_name <- function(rows) {
   stats::setNames(rows, vapply(rows, `[[`, "", "name"))
 }
 
-good_fit <- smc(target_gaussian(3, mean = 1), n_particles = 512, n_steps = 16, seed = 1)
+good_fit <- smc(target_gaussian(3, mean = 1), n_steps = 16, seed = 1)
 
 # Islands from the target itself: their coordinates z are standard normal, the gradients -z.
 settings <- list(

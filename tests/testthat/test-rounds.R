@@ -442,11 +442,16 @@ test_that("each round's reference is fitted to the best one before", {
     # no shape from where the user started
     first <- propose(records[[1]], c("location", "normal"))
     expect_identical(records[[2]]$reference, first$reference)
+    expect_identical(
+      records[[2]]$steps$lambda,
+      internal("barrier_schedule")(records[[1]]$steps, NULL, 64)[-1]
+    )
     second <- propose(records[[2]], c("location", "normal", "shape"))
     expect_identical(records[[3]]$reference, second$reference)
+    # which is the target: two steps are enough
     expect_identical(
       records[[3]]$steps$lambda,
-      internal("barrier_schedule")(records[[2]]$steps, NULL, 64)[-1]
+      internal("barrier_schedule")(records[[2]]$steps, 2, 64)[-1]
     )
     fit <- in_rounds(2, seed)
     expect_identical(fit$reference, records[[max(which(course$used))]]$reference)
