@@ -228,10 +228,14 @@ allowed_now <- function(course, sampler) {
 }
 
 # Whether another round is worth its cost: as long as the barrier falls, or the particles
-# are wider than the reference; and when a fit was rejected, as long as there is another.
+# are wider than the reference, unless that is the target already; and when a fit was rejected, as
+# long as there is another.
 deserves_another <- function(record, best, used, allowed) {
   if (!used) {
     return(length(allowed) > 0)
+  }
+  if (is_exact_reference(record$reference)) {
+    return(FALSE)
   }
   is_beginning(record, best) ||
     record$runs$barrier < rules$lower_barrier * best$runs$barrier ||

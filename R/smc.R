@@ -235,7 +235,8 @@
 #'   *Verdict.* A round is rejected when all its particles die, when its estimate falls by
 #'   more than 0.5 and two errors, or when its barrier rises by more than 5 %. Then simpler
 #'   fits remain. Rounds go on, up to the most, as long as the barrier falls by a fifth, the
-#'   particles are wider than a normal reference, or a rejected fit leaves a simpler one.
+#'   particles are wider than a normal reference, or a rejected fit leaves a simpler one. After
+#'   one from the target itself there is no other.
 #'
 #'   *Further passes.* One is made where another shape fits the islands' draws clearly
 #'   better, where the reference has a shape and the first pass is over (particles of a

@@ -458,6 +458,16 @@ test_that("each round's reference is fitted to the best one before", {
   }
 })
 
+test_that("no round is made after one from the target itself", {
+  is_exact <- internal("is_exact_reference")
+  for (seed in 1:3) {
+    course <- course_of(small_target, c(1, 8), n_particles = 128, seed = seed)
+    exact <- vapply(course$records, function(record) is_exact(record$reference), NA)
+    expect_identical(which(exact), length(exact))
+    expect_true(course$used[length(exact)])
+  }
+})
+
 test_that("after a fit that is rejected only lower rungs are tried", {
   below <- internal("below")
   all <- c("location", "normal", "shape")
