@@ -174,8 +174,9 @@ rules <- list(
   # Rows times squared dimension that a search for shapes may take: two seconds or so. Half or
   # twice does as well.
   shape_work = 1e6,
-  # But no fewer rows than this. Half or twice does as well.
-  least_rows = 2048,
+  # But no fewer rows than this, as many as a round has. Twice does as well; with half, shapes were
+  # found in a regression with 61 coefficients that are none.
+  least_rows = 1024,
   # Part of a column that others do not make up, to have a coefficient of its own: with less this
   # is a hundred times what it stands for, and cancels with others.
   collinear = 0.01,
