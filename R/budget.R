@@ -28,7 +28,7 @@ check_max_evals <- function(sampler, path, plan) {
 # the searches of its tuner, and one island along the same path. A path with fewer steps is found only
 # where much more is left than such an island takes.
 least_evaluations <- function(sampler, path, plan) {
-  island <- function(n_steps) island_evaluations(sampler, n_steps, NULL, plan)
+  island <- function(n_steps) island_evaluations(sampler, n_steps, plan)
   if (!needs_adapting(sampler$kernel, path)) {
     return(island(length(path$lambda)))
   }
@@ -72,16 +72,20 @@ n_probe_evals <- function(course) {
 }
 
 # The most that an island costs along a path of so many steps, with its part of the bridge
-# and the diagnostics. With a precision the bridge is made again whenever islands have been
+# and the rays. With a precision the bridge is made again whenever islands have been
 # added: two bridges are set aside for each island, and no island is added beyond that.
-island_evaluations <- function(sampler, n_steps, course, plan) {
+island_evaluations <- function(sampler, n_steps, plan) {
   run <- sampler$n_particles * (1 + n_moves(sampler) * n_steps)
-  trials <- (n_edge_trials(sampler, course) + n_proper_trials(sampler, course)) / plan$n_islands
   if (plan$seeks_precision) {
-    return(run + 2 * sampler$n_particles + trials + rules$share_of_rays * run)
+    return(run + 2 * sampler$n_particles + rules$share_of_rays * run)
   }
   rays <- n_rays(sampler, plan$n_islands * run) * n_ray_evals(sampler) / plan$n_islands
-  run + sampler$n_particles + trials + rays
+  run + sampler$n_particles + rays
+}
+
+# What the diagnostics ask for besides, however many islands there are.
+trial_evaluations <- function(sampler, course) {
+  n_edge_trials(sampler, course) + n_proper_trials(sampler, course)
 }
 
 # Whether another run that tunes, with so many steps, leaves enough for the islands; `besides`: and so
@@ -93,7 +97,8 @@ affords_run <- function(course, sampler, plan, n_steps = nrow(course$best$steps)
   best <- course$best
   run <- rules$dearer_run * best$runs$n_target_evals *
     sampler$n_particles / best$runs$n_particles * n_steps / nrow(best$steps)
-  islands <- plan$n_islands * island_evaluations(sampler, n_steps, course, plan)
+  islands <- plan$n_islands * island_evaluations(sampler, n_steps, plan) +
+    trial_evaluations(sampler, course)
   evaluations_spent(course) + run + besides + islands <= plan$max_evals
 }
 
@@ -108,15 +113,16 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
     return(islands)
   }
   spent <- evaluations_spent(course)
-  each <- island_evaluations(sampler, length(path$lambda), course, plan)
-  n <- floor((plan$max_evals - spent) / each)
+  each <- island_evaluations(sampler, length(path$lambda), plan)
+  trials <- trial_evaluations(sampler, course)
+  n <- floor((plan$max_evals - spent - trials) / each)
   if (n < 1) {
     abort(
       c(
         "{.arg max_evals} is too small: adaptation has taken {count(ceiling(spent))} evaluations of
-          the target, and an island takes {count(ceiling(each))} more.",
-        "i" = "Give at least {count(ceiling(spent + each))} for one island, and
-          {count(ceiling(spent + plan$n_islands * each))} for {plan$n_islands}; or fewer
+          the target, and an island takes {count(ceiling(trials + each))} more.",
+        "i" = "Give at least {count(ceiling(spent + trials + each))} for one island, and
+          {count(ceiling(spent + trials + plan$n_islands * each))} for {plan$n_islands}; or fewer
           {.arg n_particles}."
       ),
       "input"

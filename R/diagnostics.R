@@ -6,13 +6,14 @@
 diagnose <- function(sampler, course, final, rays = NULL) {
   by_smc <- final$estimates[1, ]
   has_draws <- is.null(final$moments)
+  edges <- if (has_draws) look_for_edges(sampler, course, final)
   rows <- c(
     diagnose_islands(final$islands),
     diagnose_estimates(final$estimates),
-    if (has_draws) diagnose_gradients(final, isTRUE(course$has_edges)),
+    if (has_draws) diagnose_gradients(final, isTRUE(edges$share > rules$largest_edge)),
     if (has_draws) diagnose_draws(final),
     if (has_draws) diagnose_worth(course, final),
-    if (has_draws) diagnose_edges(sampler, course, final),
+    diagnose_edges(edges, sampler$kernel),
     if (has_draws) diagnose_proper(sampler, course, final),
     diagnose_rays(rays, headline(final$estimates)),
     diagnose_scout(course$scout, final, headline(final$estimates)),
@@ -208,16 +209,17 @@ diagnose_worth <- function(course, final) {
 }
 
 # Whether the density ends near many draws: points one standard deviation away from some of
-# them, along one variable each, are tried.
-diagnose_edges <- function(sampler, course, final) {
-  if (n_edge_trials(sampler, course) == 0) {
+# them, along one variable each, are tried. The share of them at which there is none, and the names of
+# these variables; NULL where it is not looked for.
+look_for_edges <- function(sampler, course, final) {
+  n <- n_edge_trials(sampler, course)
+  if (n == 0) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
   x <- unconstrained_particles(final)
   d <- ncol(x)
   sd <- weighted_sd(x, weighty$w, weighty$rows)
-  n <- n_edge_trials(sampler, course)
   along <- rep_len(seq_len(d), n)
   tried <- with_seed(seed_of_run(sampler$seed, edge_key), {
     side <- sample(rep_len(c(-1, 1), n))
@@ -228,15 +230,20 @@ diagnose_edges <- function(sampler, course, final) {
     )$log_density
   })
   beyond <- !is.finite(tried)
-  share <- mean(beyond)
-  names <- unique(sampler$target$names[along[beyond]])
-  list(diagnostic(
-    "edges", share, rules$largest_edge,
-    sprintf(
-      "The density ends abruptly next to the draws, along %s: give the bounds as `lower` and `upper`.",
-      format_names(names)
-    )
-  ))
+  list(share = mean(beyond), names = unique(sampler$target$names[along[beyond]]))
+}
+
+# Kernels that reject moves do so at an edge, too.
+diagnose_edges <- function(edges, kernel) {
+  if (!is.null(edges)) {
+    list(diagnostic(
+      "edges", edges$share, if (kernel$adjusted) Inf else rules$largest_edge,
+      sprintf(
+        "The density ends abruptly next to the draws, along %s: give the bounds as `lower` and `upper`.",
+        format_names(edges$names)
+      )
+    ))
+  }
 }
 
 # The rows of x, each moved by `by` along a column of its own.
@@ -246,10 +253,10 @@ moved_along <- function(x, along, by) {
   x
 }
 
-# Evaluations of the target, which count as those of the islands do. Kernels that reject
-# moves do so at an edge.
+# Evaluations of the target, which count as those of the islands do. Without gradients an edge
+# does no harm.
 n_edge_trials <- function(sampler, course) {
-  if (is.null(course) || sampler$kernel$adjusted) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
+  if (is.null(course) || !sampler$kernel$gradients) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
 # Whether rays through the draws lead to more of the target; see look_along_rays().

@@ -45,13 +45,14 @@ interval <- function(log_z, std_error, df, level = 0.95) {
 
 # The estimate from several islands: the mean of the Z's, its error by the delta method,
 # and an interval by Student's t. The error is never less than what the islands predict
-# by themselves: where they agree by chance, all may have missed the same.
+# by themselves: where they agree by chance, all may have missed the same; and never less than
+# rounding, which is all that is left where the reference is the target.
 combine <- function(islands) {
   n <- nrow(islands)
   largest <- max(islands$log_z)
   z <- exp(islands$log_z - largest)
   variance <- max(stats::var(z), mean((z * islands$predicted_sd)[z > 0]^2))
   estimate <- largest + log(mean(z))
-  error <- if (n > 1) sqrt(variance / n) / mean(z) else NA_real_
+  error <- if (n > 1) max(sqrt(variance / n) / mean(z), rules$least_error) else NA_real_
   interval(estimate, error, n - 1)
 }

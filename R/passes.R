@@ -32,7 +32,6 @@ passes <- function(sampler, path, plan, islands) {
     }
     if (isTRUE(sampler$chooses_kernel) && has_failed(result$diagnostics, "edges")) {
       sampler$kernel <- kernel_mala() # which rejects what would cross an edge
-      course$has_edges <- TRUE
     }
     course <- go_on(course, result, proposal, sampler, path, plan)
     # where what was fitted is no better, more steps may be
@@ -143,14 +142,16 @@ is_plain <- function(reference) {
 # A reference that the draws of the islands ask for: of another shape, or after the first
 # pass of the same one, which the particles of a single round have shown only roughly; or,
 # where a diagnostic has failed, the best that can be fitted. There is no more to learn
-# where the bridge is sure of its estimate, or after a pass in which this has not risen.
+# where the reference is the target, where the bridge is sure of its estimate, or after a pass in
+# which this has not risen.
 # pass: its number, counted from the first whose reference has a shape. A proposal as of
 # propose(), or NULL.
 reshape <- function(result, pass, density = NULL) {
   estimate <- headline(result$final$estimates)
   is_rough <- pass == 1 && !is_plain(result$final$reference)
   enough <- if (is_rough) rules$sure_shape else rules$sure_bridge
-  is_sure <- estimate$method == "bridge" && estimate$std_error < enough
+  is_sure <- is_exact_reference(result$final$reference) ||
+    estimate$method == "bridge" && estimate$std_error < enough
   if (is_sure && length(failed(result$diagnostics)) == 0) {
     return(NULL)
   }

@@ -83,7 +83,7 @@ first_round <- function(course, sampler, path, label) {
 }
 
 tuned_run <- function(course, sampler, path, label) {
-  sampler$kernel <- kernel_for(sampler)
+  sampler$kernel <- kernel_for(sampler, label)
   record <- run_sampler(over_batches(sampler), path, "adapt", length(course$records))
   record$runs$label <- label
   record$runs$kernel <- sampler$kernel$name
@@ -91,14 +91,17 @@ tuned_run <- function(course, sampler, path, label) {
   record
 }
 
-# One length of steps does not fit basins of different widths: where it is too long, KLMC
-# loses the particles, and MALA rejects the steps.
-kernel_for <- function(sampler) {
-  if (is_mixture(sampler$reference) && isTRUE(sampler$chooses_kernel)) {
-    kernel_mala()
-  } else {
-    sampler$kernel
-  }
+# The kernel of a run, where that is left to us. From the reference that was given the way may be
+# long: KLMC keeps its direction. From one that fits the target MALA, whose weights are those of the
+# path alone, takes half the steps for the same error, and rejects a step that is too long. In many
+# variables its steps are short, and it is for where draws of KLMC are worth little; for where the
+# reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
+# basins of different widths, and where it is too long, KLMC loses the particles.
+kernel_for <- function(sampler, label) {
+  reference <- sampler$reference
+  suits <- label == "longer" || is_exact_reference(reference) || is_mixture(reference) ||
+    label != "given" && sampler$target$dim <= rules$largest_adjusted
+  if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }
 
 keep <- function(course, record, used) {

@@ -121,6 +121,12 @@ rules <- list(
   cover_steps = 32,
   # Estimates differ when they are further apart than this many errors: 95 % of a normal.
   errors_apart = 2,
+  # kernels --------------------------------------------------------------------
+  # MALA from references that fit up to this dimension. With it the variance of an estimate times its
+  # evaluations is half of KLMC's in the suites; regressions and skew variables in 8 to 40 dimensions took
+  # half of the evaluations for the same error, and draws were worth as much or more for what they cost. In
+  # 50 to 100 dimensions the errors were equal, and draws worth less.
+  largest_adjusted = 40,
   # rounds ---------------------------------------------------------------------
   # Steps for each unit of the barrier, as Syed et al. (2024) recommend.
   steps_per_barrier = 2,
@@ -339,6 +345,9 @@ rules <- list(
   same_setting = 1e-6,
   # The same of the log density at one point: a million times the rounding of a double.
   same_density = 1e-10,
+  # estimates ------------------------------------------------------------------
+  # The least error of an estimate: rounding of log densities of 1e5 and of sums of so many.
+  least_error = 1e-8,
   # bridge ---------------------------------------------------------------------
   # Islands from which a bridge is made: two in each half, so that its error can be told.
   bridge_islands = 4,

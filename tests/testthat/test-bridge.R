@@ -142,10 +142,16 @@ test_that("the bridge covers the evidence as often as it says", {
 
 test_that("of a normal target it is exact, and claims no more than draws are good for", {
   # a seed with which neither half of the draws is wider than the target by more than chance
-  fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, seed = 1)
+  fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, kernel = "klmc", seed = 1)
   expect_gt(by(fit, "smc")$std_error, 3e-4)
   expect_equal(by(fit, "bridge")$std_error, rules$least_bridge_error, tolerance = 0.01)
   expect_lt(abs(fit$log_z), 1e-10)
+  # so is SMC where the kernel adds nothing to its weights, but for rounding
+  fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, seed = 1)
+  expect_identical(fit$kernel, kernel_mala())
+  expect_identical(by(fit, "smc")$std_error, rules$least_error)
+  expect_lt(abs(by(fit, "smc")$log_z), rules$least_error)
+  expect_identical(fit$log_z, by(fit, "smc")$log_z)
 })
 
 test_that("it is reported where it gains a quarter of the error", {

@@ -15,7 +15,7 @@ logistic <- target_function(
 
 test_that("max_evals is respected, whatever it leaves out", {
   of_logistic <- function(...) {
-    suppressWarnings(smc(logistic, n_particles = 128, ..., seed = 1))
+    suppressWarnings(smc(logistic, n_particles = 512, ..., seed = 1))
   }
   free <- of_logistic()
   for (part in c(0.95, 0.85, 0.75)) {
@@ -50,7 +50,7 @@ test_that("a precision is sought within the limit", {
   seek <- function(...) {
     suppressWarnings(smc(
       logistic,
-      n_particles = 128, precision = 1e-4, max_islands = 32, seed = 1, ...
+      n_particles = 512, precision = 1e-4, max_islands = 32, seed = 1, ...
     ))
   }
   free <- seek()
@@ -153,11 +153,10 @@ fit <- with_internals(
 
 test_that("what is set aside for islands is what they take, with bridge and diagnostics", {
   expect_true(all(c("edges", "rays") %in% fit$diagnostics$name))
-  each <- internal("island_evaluations")(
-    given$sampler, length(given$path$lambda), given$course, given$plan
-  )
+  each <- internal("island_evaluations")(given$sampler, length(given$path$lambda), given$plan)
+  trials <- internal("trial_evaluations")(given$sampler, given$course)
   last <- fit$runs[nrow(fit$runs), ]
-  expect_equal(last$n_target_evals, last$islands * each)
+  expect_equal(last$n_target_evals, last$islands * each + trials)
 })
 
 test_that("a run is made only where as much as the last one took is left beside the islands", {
@@ -167,8 +166,8 @@ test_that("a run is made only where as much as the last one took is left beside 
     internal("affords_run")(course, given$sampler, plan)
   }
   islands <- given$plan$n_islands * internal("island_evaluations")(
-    given$sampler, nrow(course$best$steps), course, given$plan
-  )
+    given$sampler, nrow(course$best$steps), given$plan
+  ) + internal("trial_evaluations")(given$sampler, course)
   least <- internal("evaluations_spent")(course) + islands + course$best$runs$n_target_evals
   expect_identical(course$best$runs$n_particles, 1024L)
   expect_false(affords(least - 1))

@@ -6,7 +6,10 @@ run <- function(islands, ..., of = target) {
   calmly(smc_run(of, schedule, n_particles = 32, islands = islands, seed = 1, ...))
 }
 quick <- function(islands, ..., seed = 1) {
-  calmly(smc(target, n_particles = 64, n_steps = 6, rounds = 1, islands = islands, seed = seed, ...))
+  calmly(smc(
+    target,
+    n_particles = 64, n_steps = 6, kernel = "klmc", rounds = 1, islands = islands, seed = seed, ...
+  ))
 }
 adapted <- smc_adapt(target, n_particles = 64, n_steps = 6, rounds = 1, seed = 1)
 

@@ -220,7 +220,10 @@ test_that("what cannot be moved stays", {
 })
 
 test_that("after a fit to few particles the islands are unbiased", {
-  fit <- calmly(smc(wide_target(), n_particles = 32, n_steps = 16, islands = 4, seed = 1))
+  fit <- calmly(smc(
+    wide_target(),
+    n_particles = 32, n_steps = 16, kernel = "klmc", islands = 4, seed = 1
+  ))
   z <- exp(smc_replicate(fit, 400, seed = 3)$log_z)
   expect_mean(z, 1, resolution = 0.3)
 })

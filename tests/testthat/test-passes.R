@@ -187,8 +187,8 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
 
   # and only where there are evaluations left for all islands
   enough <- sum(fit$runs$n_target_evals)
-  poor <- calmly(fit_with(max_evals = enough / 2))
+  poor <- calmly(fit_with(max_evals = 0.75 * enough))
   expect_false("longer" %in% poor$runs$label)
-  expect_lte(sum(poor$runs$n_target_evals), enough / 2)
+  expect_lte(sum(poor$runs$n_target_evals), 0.75 * enough)
   expect_identical(poor$runs$islands[poor$runs$used & poor$runs$run == "final"], 4L)
 })

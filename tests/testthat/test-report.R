@@ -1,7 +1,7 @@
 # A fit in words, and as a page.
 
 fit <- calmly(smc(target_gaussian(2, mean = 1),
-  n_particles = 64, n_steps = 6, rounds = 1, islands = 4, seed = 7
+  n_particles = 64, n_steps = 6, kernel = "klmc", rounds = 1, islands = 4, seed = 7
 ))
 fit$diagnostics$passed <- TRUE
 # with an error that takes three decimals

@@ -453,8 +453,38 @@ test_that("each round's reference is fitted to the best one before", {
       records[[3]]$steps$lambda,
       internal("barrier_schedule")(records[[2]]$steps, 2, 64)[-1]
     )
-    fit <- in_rounds(2, seed)
+    fit <- in_rounds(2, seed, kernel = "klmc")
     expect_identical(fit$reference, records[[max(which(course$used))]]$reference)
+  }
+})
+
+test_that("MALA moves from references that fit, KLMC from what was given and in many variables", {
+  largest <- internal("rules")$largest_adjusted
+  fitted <- reference_gaussian(c(1, 2))
+  exact <- internal("as_exact")(fitted)
+  basins <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
+    list(mean = c(x, 0), L = diag(2), bound = 0)
+  }))
+  name_of <- function(label, dim = largest, reference = fitted, chooses = TRUE) {
+    sampler <- list(
+      target = list(dim = dim), reference = reference, kernel = kernel_klmc(),
+      chooses_kernel = chooses
+    )
+    internal("kernel_for")(sampler, label)$name
+  }
+  for (label in c("best", "draws", "location", "normal", "shape")) {
+    expect_identical(name_of(label), "mala")
+    expect_identical(name_of(label, largest + 1), "klmc")
+    expect_identical(name_of(label, chooses = FALSE), "klmc")
+  }
+  expect_identical(name_of("given"), "klmc")
+  # in many variables, too, where MALA is exact, or the only one that keeps its particles, or where
+  # KLMC did not move them
+  expect_identical(name_of("normal", largest + 1, exact), "mala")
+  expect_identical(name_of("cover", largest + 1, basins), "mala")
+  expect_identical(name_of("longer", largest + 1), "mala")
+  for (reference in list(exact, basins)) {
+    expect_identical(name_of("shape", largest + 1, reference, chooses = FALSE), "klmc")
   }
 })
 
@@ -698,7 +728,7 @@ for (n in c(20, 128)) {
     z <- vapply(1:20, function(seed) {
       fit <- calmly(smc(
         small_target,
-        n_particles = n, n_steps = 12, islands = 12, seed = seed
+        n_particles = n, n_steps = 12, islands = 12, kernel = "klmc", seed = seed
       ))
       exp(fit$islands$log_z)
     }, numeric(12))
@@ -932,9 +962,9 @@ test_that("LMC, whose barrier grows with the steps, keeps to a limit of them", {
 # the steps of the islands ----------------------------------------------------
 
 test_that("islands of KLMC run with a fraction of the tuned steps, others do not", {
-  steps_of <- function(...) {
+  steps_of <- function(..., kernel = "klmc") {
     fit <- calmly(smc(target_gaussian(2, mean = 1),
-      n_particles = 64, n_steps = 6, islands = 2, seed = 1, ...
+      n_particles = 64, n_steps = 6, islands = 2, kernel = kernel, seed = 1, ...
     ))
     built_on <- max(fit$runs$round[fit$runs$used], na.rm = TRUE)
     tuned <- fit$steps$step_size[fit$steps$round %in% built_on]
@@ -969,7 +999,10 @@ test_that("shorter steps find what longer ones lose without a sign", {
     vectorized = TRUE, lower = 0
   )
   fits <- lapply(1:3, function(seed) {
-    smc_adapt(waiting, n_particles = 256, rounds = 1, scout = FALSE, seed = seed)
+    smc_adapt(
+      waiting,
+      n_particles = 256, kernel = "klmc", rounds = 1, scout = FALSE, seed = seed
+    )
   })
   # the median, for what makes the mean unbiased are values too rare to be met
   median_z <- function(fraction) {
