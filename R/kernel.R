@@ -89,8 +89,8 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' Every particle has a velocity. The velocity is partly refreshed,
 #' `v' = sqrt(1 - rho_t^2) v + rho_t noise`, and then particle and velocity make one
 #' leapfrog step of size `h_t`. The weights, not rejection, correct the bias of the leapfrog
-#' step. This is the default of [smc()]: at the same cost it is far better than
-#' [kernel_lmc()].
+#' step. [smc()] takes it from the reference that it is given, and in many variables: at the same
+#' cost it is far better than [kernel_lmc()].
 #'
 #' The tuner looks at one step at a time, for which the refreshment rate hardly matters. It does for
 #' the draws: copies of a particle that resampling has made have the same velocity, and part only

@@ -58,8 +58,8 @@
 #'   not even one can be run: before the target is asked for anything, where no fit takes as few.
 #' @param kernel how particles move: [kernel_klmc()], [kernel_lmc()], [kernel_mala()] or
 #'   [kernel_rwmh()]; or by name, with the options' defaults, `"klmc"`, `"lmc"`, `"mala"` or
-#'   `"rwmh"`. NULL in `smc()` and `smc_adapt()` is KLMC, and MALA where the scout
-#'   found several basins, and in a further pass where the diagnostic `edges` has failed. When
+#'   `"rwmh"`. NULL in `smc()` and `smc_adapt()` is KLMC from the given reference and in more than 40
+#'   variables, and else MALA (see the section on rounds). When
 #'   step sizes are given in the kernel there is nothing to tune, and `smc()` makes the final
 #'   run only. For `smc_run()`, whose step sizes come from the
 #'   schedule, the default is the kernel that the schedule's column `kernel` names, with its
@@ -203,9 +203,7 @@
 #'   *Fits.* A round fits the first of these that it can and may fit.
 #'
 #'   * `basins`: the mixture of `cover` again, where it is the reference and the particles are
-#'     likelier so than in any other shape. A length of steps that suits a wide basin is too
-#'     long for a narrow one, where [kernel_klmc()] then loses its particles: from a mixture
-#'     runs are made with [kernel_mala()], unless `kernel` is given.
+#'     likelier so than in any other shape.
 #'   * `shape`: a distribution that makes the particles likelier than a normal one does.
 #'     Location and log scale of some variables may depend on others, the conditioning
 #'     variables (funnels, curved targets); or they may do so on one side of a variable
@@ -238,6 +236,14 @@
 #'   particles are wider than a normal reference, or a rejected fit leaves a simpler one. After
 #'   one from the target itself there is no other.
 #'
+#'   *Kernels.* Where no `kernel` is given, runs from the given reference move by [kernel_klmc()], which
+#'   keeps its direction on a long way. Those from a reference that fits move by [kernel_mala()]. Its
+#'   weights depend on the temperatures alone, so that half the steps do for the same error, and it
+#'   rejects a step that is too long. In more than 40 variables its steps are short, and KLMC is kept,
+#'   but for four cases. From a mixture one length of steps is too long for the narrow basins, where KLMC
+#'   loses its particles; from the target itself MALA is exact; at edges that are no bounds (the
+#'   diagnostic `edges`) KLMC is biased; and where its draws are worth little it has hardly moved them.
+#'
 #'   *Further passes.* One is made where another shape fits the islands' draws clearly
 #'   better, where the reference has a shape and the first pass is over (particles of a
 #'   single round have shown it only roughly), or where a diagnostic has failed and a
@@ -246,7 +252,7 @@
 #'   estimate still rises (the diagnostic `passes`). Where nothing better can be fitted, or
 #'   what was fitted is rejected, but less than 15 % of the draws are independent and the error is
 #'   above 0.02, the next pass has the same reference and four times as many steps, at most
-#'   `max_steps`. A proposal whose
+#'   `max_steps`, of MALA where no `kernel` is given. A proposal whose
 #'   first run finds less evidence is rejected, and the islands stay; so they do where the
 #'   next ones have twice the error, and no higher estimate.
 #' @section Estimates: The estimate of SMC is the logarithm of the mean of the islands'
@@ -381,14 +387,15 @@
 #'   near, the unadjusted kernels (`kernel_klmc()`, `kernel_lmc()`) lose the paths that would
 #'   have crossed it and come back, and the estimate is too low on average. The diagnostic
 #'   `edges` looks for such edges. Where it fails and no `kernel` was asked for, a further
-#'   pass uses `kernel_mala()`, which rejects such moves. It is better to give the edge as
+#'   pass uses `kernel_mala()`, which rejects such moves. With that kernel it has no limit; and where
+#'   there are edges the diagnostics `mean_gradient` and `stein` do not apply. It is better to give the edge as
 #'   the bound of a variable (`lower`, `upper` of [target_function()]).
 #' @section Long steps: The divergence that the tuner minimises is a mean over the paths
 #'   that the particles take. It does not see those that would have to come from where no
 #'   particle is. A long step of KLMC can lead there, where the density bends sharply. With
 #'   such steps the estimate of SMC is still unbiased, but by values so rare that no run meets
-#'   them: it is nearly always a few percent too low, and the islands agree on it. So the islands
-#'   run with three quarters of the tuned step sizes (`step_fraction`), and with two thirds
+#'   them: it is nearly always a few percent too low, and the islands agree on it. So islands of
+#'   KLMC run with three quarters of the tuned step sizes (`step_fraction`), and with two thirds
 #'   of that from a reference with a shape. The price in variance is small. On the long way
 #'   from the given reference it is not, so there the steps are left as they are.
 #' @source Kim, Xu, Gardner and Campbell (2025), *Tuning sequential Monte Carlo samplers via
