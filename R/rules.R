@@ -51,6 +51,9 @@ rules <- list(
   basin_distance = 3,
   # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
+  # No particle gets to what is further from a basin than this, in its sds: the furthest of 1,024 from
+  # a normal inflated by 1.5 are at 4.
+  reach = 6,
   # The share of a mixture of basins that its covering normal has: where the basins are not normal
   # distributions it must reach what they miss. Half of it or half as much again does as well.
   covering_part = 0.5,

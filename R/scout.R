@@ -32,9 +32,10 @@
 #'   deviations alone; that of the best basin a covariance, from the curvature at its mean, up to 2,000
 #'   variables and where its bound is higher with it.
 #' * `references`: a named list of what is proposed: `best`, the normal of the best
-#'   basin, and, where there are several basins, `cover`, a mixture: of the normals of the
-#'   likely basins, and of the one with their common mean and covariance, which reaches what
-#'   lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
+#'   basin, and, where there are several basins, or a path has passed a likely place more than
+#'   6 standard deviations from all of them, such as the end of a bent ridge, `cover`, a mixture: of
+#'   the normals of the likely basins and places, and of the one with their common mean and covariance,
+#'   which reaches what lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
 #'   less above 250 variables.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
@@ -88,6 +89,7 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
     }
     # what was refined comes first: the bounds of the others may be higher by luck
     found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
+    found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
   })
   scout <- new_scout(found, evaluate("count"))
@@ -103,20 +105,24 @@ start_of <- function(target) {
 }
 
 # Paths from the starts, a row each, and the best normal of each path refined. Those that
-# have come together go on as one. start: of start_of().
+# have come together go on as one; and the normals that the paths have passed elsewhere. start: of
+# start_of().
 look <- function(evaluate, starts, start = NULL) {
   paths <- climb(evaluate, starts, start)
-  normals <- best_along(evaluate, paths)
+  tried <- normals_along(evaluate, paths)
+  normals <- lapply(tried, best_of, function(normal) normal$bound)
   n_dropped <- nrow(starts) - length(normals)
   for (pass in seq_len(rules$n_passes)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
-  list(normals = normals, n_dropped = n_dropped)
+  passed <- out_of_reach(unlist(tried, recursive = FALSE), normals)
+  list(normals = normals, passed = passed, n_dropped = n_dropped)
 }
 
 add_found <- function(found, more) {
   list(
     normals = c(found$normals, more$normals),
+    passed = c(found$passed, more$passed),
     n_dropped = found$n_dropped + more$n_dropped
   )
 }
@@ -157,7 +163,9 @@ new_scout <- function(found, count) {
       normals = lapply(normals, as_reference),
       references = c(
         if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
-        if (length(likely) > 1) list(cover = covering_reference(likely))
+        if (length(likely) + length(found$passed) > 1) {
+          list(cover = covering_reference(c(likely, found$passed)))
+        }
       ),
       n_dropped = found$n_dropped
     ), as.list(count)),
@@ -367,8 +375,8 @@ is_better <- function(a, b) {
   a$bound > -Inf && (b$bound == -Inf || a$bound - a$bound_error > b$bound - b$bound_error)
 }
 
-# The best normal along each path, of those whose bound is finite.
-best_along <- function(evaluate, paths) {
+# The normals along each path whose bounds are finite: a list for each path that has any.
+normals_along <- function(evaluate, paths) {
   candidates <- lapply(paths, function(path) {
     n <- length(path$points)
     tried <- unique(round(seq(n, 1, length.out = min(n, rules$n_candidates))))
@@ -376,11 +384,26 @@ best_along <- function(evaluate, paths) {
   })
   of_path <- rep(seq_along(paths), lengths(candidates))
   tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_bound_draws)
-  best <- lapply(split(tried, of_path), function(normals) {
-    bounds <- vapply(normals, `[[`, 0, "bound")
-    if (any(bounds > -Inf)) c(normals[[which.max(bounds)]], n_paths = 1)
-  })
-  Filter(Negate(is.null), unname(best))
+  possible <- vapply(tried, function(normal) normal$bound > -Inf, NA)
+  unname(split(lapply(tried[possible], c, n_paths = 1), of_path[possible]))
+}
+
+# Of normals that paths have passed those that no particle from a basin reaches, and whose bounds do
+# not rule out that they matter: the end of a long ridge that bends has no mode of its own.
+out_of_reach <- function(passed, basins) {
+  likely <- likely_normals(basins)
+  best <- best_of(basins, function(normal) normal$bound)
+  Filter(function(normal) {
+    normal$bound > best$bound - rules$basin_range &&
+      !any(vapply(basins, are_close, NA, normal)) &&
+      all(vapply(likely, distance_from, 0, normal) > rules$reach)
+  }, passed)
+}
+
+# These once more, each place once, with their bounds anew.
+check_passed <- function(evaluate, found) {
+  passed <- basins_of(out_of_reach(found$passed, found$normals))
+  out_of_reach(check_bounds_of(evaluate, passed), found$normals)
 }
 
 # N(x + H g, H) at a point of a path, with H as far as it is known; NULL where it is not.
@@ -489,9 +512,11 @@ first_of_close <- function(normals) {
 }
 
 are_close <- function(a, b) {
-  distance <- function(from, to) sqrt(sum(from_user(from, t(to$mean))^2))
-  min(distance(a, b), distance(b, a)) < rules$basin_distance
+  min(distance_from(a, b), distance_from(b, a)) < rules$basin_distance
 }
+
+# Of the mean of another normal from that of this one, in its sds.
+distance_from <- function(normal, other) sqrt(sum(from_user(normal, t(other$mean))^2))
 
 # More batches for the likely basins, as long as these help.
 refine_best <- function(evaluate, normals) {

@@ -195,7 +195,7 @@
 #'   | further passes | fit a reference to the islands' draws, then rounds and new islands | nothing calls for it, or `whiten = FALSE` | `fit$runs` |
 #'
 #'   *Race.* The runs have 256 particles and 16 steps (32 from `cover`, which spans several
-#'   basins: a mixture of their normal distributions and of one that covers them all). What an
+#'   basins, or a long ridge: a mixture of normal distributions and of one that covers them all). What an
 #'   estimate misses lowers it, so a candidate later in the order wins where its estimate is higher by more than two errors. Where the given reference wins, it is
 #'   run again with all particles and along the whole schedule. So is a winner nearly all of
 #'   whose weight descends from a single particle.

@@ -174,6 +174,61 @@ test_that("a narrow mode beside a wide one is found", {
 
 # what it survives ---------------------------------------------------------------
 
+# The first variable is N(0, 1), or with probability 0.1 its sum with an exponential variable of mean 8;
+# the second is N(0.05 x1^2, 1): a single mode, and a ridge that bends away from it.
+ridge <- function(d = 3) {
+  rate <- 1 / 8
+  parts <- function(x) {
+    cbind(
+      near = log(0.9) + dnorm(x, log = TRUE),
+      far = log(0.1 * rate) + rate^2 / 2 - rate * x + pnorm(x - rate, log.p = TRUE)
+    )
+  }
+  target_function(
+    function(x) {
+      along <- parts(x[, 1])
+      largest <- pmax(along[, 1], along[, 2])
+      largest + log(rowSums(exp(along - largest))) + dnorm(x[, 2], 0.05 * x[, 1]^2, log = TRUE) +
+        rowSums(dnorm(x[, -(1:2), drop = FALSE], log = TRUE))
+    }, d,
+    gradient = function(x) {
+      along <- parts(x[, 1])
+      is_far <- plogis(along[, "far"] - along[, "near"])
+      hazard <- exp(dnorm(x[, 1] - rate, log = TRUE) - pnorm(x[, 1] - rate, log.p = TRUE))
+      off <- x[, 2] - 0.05 * x[, 1]^2
+      cbind((1 - is_far) * -x[, 1] + is_far * (hazard - rate) + 0.1 * x[, 1] * off, -off, -x[, -(1:2)])
+    },
+    vectorized = TRUE
+  )
+}
+
+test_that("the cover of a ridge has what is far along it", {
+  for (seed in 1:4) {
+    scout <- smc_scout(ridge(), seed = seed)
+    expect_identical(scout$gradient, "right")
+    cover <- scout$references$cover
+    places <- internal("to_user")(
+      list(mean = cover$mean, L = cover$chol), t(cover$mixture$means)
+    )
+    # the first is that of the mode, the last the covering normal
+    on_the_way <- places[-c(1, nrow(places)), , drop = FALSE]
+    expect_gt(min(on_the_way[, 1]), 6)
+    expect_equal(on_the_way[, 2], 0.05 * on_the_way[, 1]^2, tolerance = 0.25)
+  }
+})
+
+test_that("a normal that paths have passed counts where it is likely and out of reach", {
+  normal <- function(at, bound, sd = 1) list(mean = c(at, 0), L = diag(sd, 2), bound = bound)
+  kept <- function(...) internal("out_of_reach")(list(...), list(normal(0, 0), normal(100, -20)))
+  expect_length(kept(normal(6.1, -6.9)), 1)
+  expect_length(kept(normal(5.9, -6.9)), 0)
+  expect_length(kept(normal(6.1, -7.1)), 0)
+  expect_length(kept(normal(6.1, -6.9, sd = 3)), 0) # the basin is close by its width
+  expect_length(kept(normal(102, -6.9)), 0) # and so is one that is not likely itself
+  expect_length(kept(normal(95, -6.9)), 1)
+  expect_length(kept(), 0)
+})
+
 test_that("starts where the target is impossible are survived", {
   # a normal distribution cut off, near the origin
   ball <- target_function(
