@@ -103,10 +103,11 @@ normal_of <- function(reference, dim) {
 
 # From weighted points z and gradients g, of which these rows are taken. The match with gradients is
 # exact for a normal target, however few genealogies the points come from; where they are wider than
-# it says, as they are between two modes or in heavy tails, their width counts. NULL where it fails.
+# it says, as they are between two modes or in heavy tails, or narrower, as they are where the density
+# ends abruptly, their width counts. NULL where it fails.
 normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
   normal <- match_normal(z, g, w, lambda = 1 / sum(w^2), rows)
-  if (!is.null(normal)) widen(normal, z, w, genealogies, rows)
+  if (!is.null(normal)) as_wide_as(normal, z, w, genealogies, rows)
 }
 
 # The normal distribution that the target is, by the gradients g of weighted points, list(x, g, w,
@@ -221,25 +222,33 @@ triangle_of <- function(A) {
   qr.R(decomposed)[, order(decomposed$pivot), drop = FALSE]
 }
 
-# The normal as wide as weighted points, in the directions in which these are wider than
-# it by more than chance: the largest eigenvalue of a sample covariance of n points in d
-# dimensions is (1 + sqrt(d / n))^2 times the true one.
-widen <- function(normal, z, w, n, rows = seq_along(w)) {
-  chance <- function(d) (1 + sqrt(d / n))^2
+# The normal as wide as weighted points, in the directions in which these are wider or narrower than
+# it by more than chance: the eigenvalues of a sample covariance of n points in d dimensions are between
+# (1 - sqrt(d / n))^2 and (1 + sqrt(d / n))^2 times the true one. They are narrower where the density
+# ends abruptly, of which gradients know nothing.
+as_wide_as <- function(normal, z, w, n, rows = seq_along(w)) {
+  factor_of_sd <- function(variance, d) {
+    chance <- sqrt(d / n)
+    wider <- pmax(1, variance / (1 + chance)^2)
+    # in directions in which there are no points, but for rounding, they say nothing
+    has_points <- variance > length(variance) * .Machine$double.eps * max(variance)
+    narrower <- ifelse(has_points, pmin(1, variance / max(0, 1 - chance)^2), 1)
+    sqrt(wider * narrower)
+  }
   if (!is.matrix(normal$L)) {
     variance <- over_columns(z, rows, function(z, j) {
       colSums(w * sweep(sweep(z, 2, normal$mean[j]), 2, normal$L[j], "/")^2)
     })
-    normal$L <- normal$L * sqrt(pmax(1, variance / chance(log(length(variance)))))
+    normal$L <- normal$L * factor_of_sd(variance, log(length(variance)))
     return(normal)
   }
   y <- map_rows(z, rows, function(z, i) sqrt(w[i]) * from_user(normal, z))
   covariance <- eigen(cross_product(y), symmetric = TRUE)
-  factor <- sqrt(pmax(1, covariance$values / chance(ncol(z))))
+  factor <- factor_of_sd(covariance$values, ncol(z))
   if (all(factor == 1) || !all(is.finite(factor))) {
     return(normal)
   }
-  wider <- normal$L %*% covariance$vectors %*% diag(factor, length(factor))
-  normal$L <- factor_of_square(t(wider))
+  fitting <- normal$L %*% covariance$vectors %*% diag(factor, length(factor))
+  normal$L <- factor_of_square(t(fitting))
   normal
 }

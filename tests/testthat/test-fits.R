@@ -301,6 +301,29 @@ test_that("a normal is not narrower than the particles, as between two modes", {
   expect_lt(covariance_of(matched)[1, 1], variance[1] / 4)
 })
 
+test_that("a normal is not wider than the particles either, as in a square of which gradients know nothing", {
+  set.seed(34)
+  n <- 400
+  fitted_to <- function(x, g) {
+    reference <- internal("fit_normal")(record_of(x, equal_weights(nrow(x)), g))$reference
+    tcrossprod(factor_of(reference)) / 1.5 # the inflation
+  }
+  x <- cbind(runif(n), rnorm(n))
+  fitted <- fitted_to(x, cbind(0, -x[, 2]))
+  chance <- (1 - sqrt(2 / n))^2
+  expect_equal(fitted[1, 1], var(x)[1, 1] / chance, tolerance = 0.05)
+  expect_equal(fitted[2, 2], 1, tolerance = 0.01)
+  # the gradients alone would see a density without an end
+  matched <- internal("match_normal")(x, cbind(0, -x[, 2]), rep(1 / n, n), n)
+  expect_gt(covariance_of(matched)[1, 1], 100 * var(x)[1, 1])
+  # few genealogies say nothing of the width, however many points descend from them
+  x <- matrix(rnorm(3 * n, sd = 0.01), n)
+  normal <- internal("normal_by_gradients")(x, -x, exp(equal_weights(n)), genealogies = 3)
+  expect_lt(max(abs(tcrossprod(normal$L) - diag(3))), 0.01)
+  normal <- internal("normal_by_gradients")(x, -x, exp(equal_weights(n)), genealogies = n)
+  expect_lt(max(tcrossprod(normal$L)), 1e-3)
+})
+
 # the map ----------------------------------------------------------------------
 
 test_that("a target that is its reference has equal weights at every step", {

@@ -1022,3 +1022,15 @@ test_that("shorter steps find what longer ones lose without a sign", {
   expect_lt(abs(short[1] - 1), 0.01 + errors_for(300) * short[2])
   expect_lt(long[1], short[1] - errors_for(300) * sqrt(long[2]^2 + short[2]^2))
 })
+
+test_that("a square with edges that are not given has the right evidence, and no warning", {
+  inside <- function(x) rowSums(x < 0 | x > 1) == 0
+  square <- target_function(
+    function(x) ifelse(inside(x), 0, -Inf), 2,
+    gradient = function(x) 0 * x, vectorized = TRUE
+  )
+  for (seed in 1:3) {
+    fit <- expect_no_warning(smc(square, seed = seed), class = "autosmc_warning_unreliable")
+    expect_log_z(fit, 0, resolution = 0.1)
+  }
+})
