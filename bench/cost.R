@@ -85,17 +85,21 @@ fitted <- list(
   sonar = target_sonar
 )
 
-# Processor seconds and evaluations of a fit, after one that is not counted.
-time_fit <- function(name, seed) {
+# Processor seconds and evaluations of a fit, the means of five, after one that is not counted. Of a
+# single short one half or more would be whether R has just collected its memory.
+time_fits <- function(name) {
   target <- fitted[[name]]()
   suppressWarnings(smc(target_gaussian(2), seed = 1))
-  time <- system.time(fit <- suppressWarnings(smc(target, seed = seed)))
-  cat(sum(time[1:2]), sum(fit$runs$n_target_evals), "\n")
+  evals <- 0
+  time <- system.time(for (seed in 1:5) {
+    evals <- evals + sum(suppressWarnings(smc(target, seed = seed))$runs$n_target_evals)
+  })
+  cat(sum(time[1:2]) / 5, evals / 5, "\n")
 }
 
 version_rows <- function(name) {
-  fit_by <- function(library, seed) numbers_by("cost.R", c("--fit", name, seed), library)
-  both <- vapply(1:5, function(seed) c(fit_by(NULL, seed), fit_by(old_library, seed)), double(4))
+  fits_by <- function(library) numbers_by("cost.R", c("--fits", name), library)
+  both <- vapply(1:3, function(i) c(fits_by(NULL), fits_by(old_library)), double(4))
   medians <- apply(both, 1, median)
   each <- apply(both[c(1, 3), ] / both[c(2, 4), ], 1, median)
   rbind(
@@ -104,7 +108,7 @@ version_rows <- function(name) {
   )
 }
 
-at <- match("--fit", args)
+at <- match("--fits", args)
 if (is.na(at)) {
   load_free_target()
   rows <- rbind(
@@ -115,5 +119,5 @@ if (is.na(at)) {
   cat("BLAS:", extSoftVersion()[["BLAS"]], "\n")
   keep(rows, "cost")
 } else {
-  time_fit(args[at + 1], as.integer(args[at + 2]))
+  time_fits(args[at + 1])
 }

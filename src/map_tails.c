@@ -21,6 +21,12 @@ static bool is_valid(const smc_map *map) {
   return true;
 }
 
+/* Most coordinates of a fitted map are neither skew nor heavy: these take no
+ * hyperbolic functions. */
+static bool is_affine(const smc_map *map, int j) {
+  return map->parameters[SKEW].x[j] == 0.0 && map->parameters[TAIL].x[j] == 1.0;
+}
+
 static double angle(const smc_map *map, int j, double z) {
   return (asinh(z) + map->parameters[SKEW].x[j]) / map->parameters[TAIL].x[j];
 }
@@ -32,23 +38,36 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
   const double *scale = map->parameters[SCALE].x;
   for (int k = 0; k < n; k++, from += map->d, to += map->d)
     for (int j = 0; j < map->d; j++)
-      to[j] = location[j] + scale[j] * sinh(angle(map, j, from[j]));
+      to[j] = location[j] +
+              scale[j] *
+                  (is_affine(map, j) ? from[j] : sinh(angle(map, j, from[j])));
+}
+
+/* Adds the log of du / dz of coordinate j to logp; its gradient in u, *g,
+ * becomes that in z, unless g is NULL. */
+static void pull_back_coordinate(const smc_map *map, int j, double z,
+                                 double *logp, double *g) {
+  double a = angle(map, j, z), tail = map->parameters[TAIL].x[j];
+  double slope = 1.0 / (tail * sqrt(1.0 + z * z));                /* da / dz */
+  double stretch = map->parameters[SCALE].x[j] * cosh(a) * slope; /* du / dz */
+  *logp += log(stretch);
+  if (g)
+    *g = *g * stretch + tanh(a) * slope - z / (1.0 + z * z);
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
                       double *logp, double *grad, double *scratch) {
   (void)scratch;
   const double *scale = map->parameters[SCALE].x;
-  const double *tail = map->parameters[TAIL].x;
   for (int k = 0; k < n; k++, from += map->d)
     for (int j = 0; j < map->d; j++) {
-      double z = from[j], a = angle(map, j, z);
-      double slope = 1.0 / (tail[j] * sqrt(1.0 + z * z)); /* da / dz */
-      double stretch = scale[j] * cosh(a) * slope;        /* du / dz */
-      logp[k] += log(stretch);
-      if (grad) {
-        double *g = &grad[smc_size(map->d, k) + (size_t)j];
-        *g = *g * stretch + tanh(a) * slope - z / (1.0 + z * z);
+      double *g = grad ? &grad[smc_size(map->d, k) + (size_t)j] : NULL;
+      if (!is_affine(map, j)) {
+        pull_back_coordinate(map, j, from[j], &logp[k], g);
+      } else {
+        logp[k] += log(scale[j]);
+        if (g)
+          *g *= scale[j];
       }
     }
 }
