@@ -222,7 +222,8 @@
 #'     from one half of the particles, it makes the other half likelier. In more than 250 variables
 #'     only what is found exactly is fitted, and in more than 600 no shape: a hierarchy of so many is
 #'     low, and warned of.
-#'   * `normal`: a normal distribution from particles and gradients together.
+#'   * `normal`: a normal distribution from particles and gradients together: as wide as the gradients
+#'     say, unless the particles are wider or narrower by more than chance.
 #'   * `location`: the last reference, moved to the mean.
 #'
 #'   Fitted references have 1.5 times the variance (less above 250 variables, where it costs more), and
