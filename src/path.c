@@ -1,5 +1,6 @@
 #include "path.h"
 
+#include "normals.h"
 #include "parallel.h"
 #include "vecmath.h"
 

@@ -1,6 +1,7 @@
 #include "product.h"
 
 #include "vecmath.h"
+#include "wide.h"
 
 /* A panel of ROWS rows meets two vectors of points at a time: each coefficient
  * serves all these points, each coordinate all rows, and the sums stay in
@@ -19,13 +20,6 @@ typedef double two __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
 #else
 typedef double two;
-#endif
-
-/* AVX2 is asked for when the package runs, not when it is compiled. Not on
- * Windows, where GCC does not align such vectors on the stack. */
-#if defined(__GNUC__) && defined(__x86_64__) && !defined(_WIN32)
-#define HAS_WIDE_BLOCKS 1
-#define WITH_AVX2 __attribute__((target("avx2")))
 #endif
 
 /* sum: out, ROWS x lanes, the product of a panel (n columns of ROWS) with
@@ -51,8 +45,8 @@ typedef void block_fn(int n, const double *panel, const double *packed,
   }
 
 DEFINE_BLOCK(narrow_block, two, )
-#ifdef HAS_WIDE_BLOCKS
-DEFINE_BLOCK(wide_block, four, WITH_AVX2)
+#ifdef SMC_HAS_WIDE
+DEFINE_BLOCK(wide_block, four, SMC_WIDE)
 #endif
 
 /* How blocks are made on this processor. */
@@ -62,8 +56,8 @@ typedef struct method {
 } method;
 
 static method choose_method(void) {
-#ifdef HAS_WIDE_BLOCKS
-  if (__builtin_cpu_supports("avx2"))
+#ifdef SMC_HAS_WIDE
+  if (smc_is_wide())
     return (method){wide_block, 2 * sizeof(four) / sizeof(double)};
 #endif
   return (method){narrow_block, 2 * sizeof(two) / sizeof(double)};

@@ -1,5 +1,6 @@
 #include "reference.h"
 
+#include "normals.h"
 #include "vecmath.h"
 
 #include <string.h>

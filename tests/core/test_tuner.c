@@ -1,5 +1,6 @@
 /* test_tuner.c: the tuner against a search over a fine grid. The sub-sample
  * is all the particles, with equal weights: SSP then draws each once. */
+#include "normals.h"
 #include "toy.h"
 #include "tuner.h"
 
