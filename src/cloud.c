@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities,
-                           bool gradients) {
+smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n,
+                           smc_cloud_parts parts) {
   smc_cloud cloud = {.d = d, .n = n};
   cloud.x = smc_take_doubles(arena, d, n);
-  cloud.v = velocities ? smc_take_doubles(arena, d, n) : NULL;
-  cloud.grad_p = gradients ? smc_take_doubles(arena, d, n) : NULL;
-  cloud.grad_q = gradients ? smc_take_doubles(arena, d, n) : NULL;
+  cloud.v = parts.velocities ? smc_take_doubles(arena, d, n) : NULL;
+  cloud.grad_p = parts.grad_p ? smc_take_doubles(arena, d, n) : NULL;
+  cloud.grad_q = parts.grad_q ? smc_take_doubles(arena, d, n) : NULL;
   cloud.log_p = smc_take_doubles(arena, 1, n);
   cloud.log_q = smc_take_doubles(arena, 1, n);
   return cloud;

@@ -15,14 +15,20 @@ typedef struct smc_cloud {
   double *x;      /* d x n  positions                                  */
   double *v;      /* d x n  velocities; NULL for kernels without       */
   double *grad_p; /* d x n  gradients of the log target; NULL likewise   */
-  double *grad_q; /* d x n  gradients of the log reference; likewise     */
+  double *grad_q; /* d x n  gradients of the log reference; NULL also
+                            where these are -x, those of N(0, I)         */
   double *log_p;  /* n      log target, finite or -Inf                 */
   double *log_q;  /* n      log reference                              */
 } smc_cloud;
 
-/* Lay out a cloud of n particles, with what a kernel needs of them. */
-smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n, bool velocities,
-                           bool gradients);
+/* What is kept of particles beside their positions and log densities. */
+typedef struct smc_cloud_parts {
+  bool velocities, grad_p, grad_q;
+} smc_cloud_parts;
+
+/* Lay out a cloud of n particles with these. */
+smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n,
+                           smc_cloud_parts parts);
 
 /* The particles first, ..., first + n - 1, in the same memory. */
 smc_cloud smc_cloud_part(const smc_cloud *cloud, int first, int n);

@@ -14,6 +14,14 @@ const smc_kernel *smc_find_kernel(const char *name) {
   return NULL;
 }
 
+smc_cloud_parts smc_kernel_parts(const smc_kernel *kernel,
+                                 const smc_reference *reference) {
+  bool is_normal = reference->type == SMC_REFERENCE_NORMAL;
+  return (smc_cloud_parts){.velocities = kernel->refreshes,
+                           .grad_p = kernel->gradients,
+                           .grad_q = kernel->gradients && !is_normal};
+}
+
 /* a move ------------------------------------------------------------------ */
 
 typedef struct moving {

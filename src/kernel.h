@@ -94,6 +94,10 @@ extern const smc_kernel smc_kernel_rwmh;
 /* The kernel of that name; NULL when there is none. */
 const smc_kernel *smc_find_kernel(const char *name);
 
+/* What particles need that start from this reference. */
+smc_cloud_parts smc_kernel_parts(const smc_kernel *kernel,
+                                 const smc_reference *reference);
+
 /* Move the cloud: fills `to` and log_g with one evaluation of the target a
  * particle, and is a pure function of what it is given, so that the tuner
  * calls the very same one. Returns 0, or 1 when the target failed. */

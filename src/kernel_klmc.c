@@ -28,12 +28,13 @@ static void refresh(const smc_move *m, int k) {
 /* Its velocity moves by half a step along the gradient at `at`. */
 static void kick(const smc_move *m, const smc_cloud *at, int k) {
   int d = at->d;
-  double half = 0.5 * m->current.step_size, lambda = m->current.lambda;
+  double half = 0.5 * m->current.step_size;
+  smc_slope slope = smc_annealed_slope(at, m->current.lambda);
   size_t first = smc_size(d, k);
   double *v = m->to->v + first;
   SMC_SIMD
   for (int i = 0; i < d; i++)
-    v[i] += half * smc_annealed_gradient(at, first + (size_t)i, lambda);
+    v[i] += half * smc_slope_at(&slope, first + (size_t)i);
 }
 
 /* Its position moves by a step along its velocity. */

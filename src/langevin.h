@@ -17,10 +17,10 @@ static inline void smc_langevin_propose(const smc_cloud *from, int k,
                                         double *to) {
   size_t first = smc_size(from->d, k), end = first + (size_t)from->d;
   double h = level.step_size, scale = sqrt(2.0 * h);
+  smc_slope slope = smc_annealed_slope(from, level.lambda);
   SMC_SIMD
   for (size_t j = first; j < end; j++)
-    to[j] = from->x[j] + h * smc_annealed_gradient(from, j, level.lambda) +
-            scale * noise[j];
+    to[j] = from->x[j] + h * smc_slope_at(&slope, j) + scale * noise[j];
 }
 
 /* Log density of moving from particle k of `from` to column k of `to`. */
@@ -29,9 +29,9 @@ static inline double smc_langevin_log_density(const smc_cloud *from, int k,
                                               const double *to) {
   size_t first = smc_size(from->d, k);
   double h = level.step_size, sum = 0.0;
+  smc_slope slope = smc_annealed_slope(from, level.lambda);
   for (size_t j = first; j < first + (size_t)from->d; j++) {
-    double r =
-        to[j] - from->x[j] - h * smc_annealed_gradient(from, j, level.lambda);
+    double r = to[j] - from->x[j] - h * smc_slope_at(&slope, j);
     sum += r * r;
   }
   return smc_langevin_normaliser(from->d, h) - sum / (4.0 * h);

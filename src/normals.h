@@ -1,7 +1,7 @@
 /* normals.h: standard normals of many particles, most of the randomness of a
- * run. Each is the one that smc_normals() of rng.h gives, to the last bit; where
- * the processor has vectors of four, sixteen are made at a time, in half the
- * time. */
+ * run. Each is the one that smc_normals() of rng.h gives, to the last bit;
+ * where the processor has vectors of four, sixteen are made at a time, in half
+ * the time. */
 #ifndef SMC_NORMALS_H
 #define SMC_NORMALS_H
 

@@ -100,10 +100,22 @@ static inline double smc_annealed(const smc_cloud *c, int i, double lambda) {
   return (1.0 - lambda) * c->log_q[i] + lambda * c->log_p[i];
 }
 
-/* Coordinate j (counted over all particles) of the gradient of log gamma_t. */
-static inline double smc_annealed_gradient(const smc_cloud *c, size_t j,
-                                           double lambda) {
-  return (1.0 - lambda) * c->grad_q[j] + lambda * c->grad_p[j];
+/* The gradients of log gamma_t: multiples of two matrices. */
+typedef struct smc_slope {
+  double by_q, by_p;
+  const double *q, *p; /* d x n */
+} smc_slope;
+
+static inline smc_slope smc_annealed_slope(const smc_cloud *c, double lambda) {
+  double by_q = 1.0 - lambda;
+  if (!c->grad_q)
+    return (smc_slope){-by_q, lambda, c->x, c->grad_p};
+  return (smc_slope){by_q, lambda, c->grad_q, c->grad_p};
+}
+
+/* Coordinate j of them, counted over all particles. */
+static inline double smc_slope_at(const smc_slope *slope, size_t j) {
+  return slope->by_q * slope->q[j] + slope->by_p * slope->p[j];
 }
 
 #endif

@@ -361,11 +361,10 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
                          .hook = look_around,
                          .hook_data = run};
   run->path.chain = read_chain(r_element(config, "maps"), target_list, d);
+  read_reference(run, config);
   SET_VECTOR_ELT(held, 1, lay_out(run));
   if (VECTOR_ELT(held, 1) == R_NilValue)
     held = R_NilValue;
-  else
-    read_reference(run, config);
   UNPROTECT(1);
   return held;
 }

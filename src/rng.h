@@ -39,7 +39,8 @@ typedef struct smc_block {
   uint32_t v[4];
 } smc_block;
 
-/* What Philox multiplies by, and what it adds to the key from round to round. */
+/* What Philox multiplies by, and what it adds to the key from round to round.
+ */
 #define SMC_PHILOX_BY0 0xD2511F53u
 #define SMC_PHILOX_BY1 0xCD9E8D57u
 #define SMC_PHILOX_KEY0 0x9E3779B9u

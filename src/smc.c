@@ -7,10 +7,9 @@
 void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
                 smc_arena *arena) {
   int d = config->d, n = config->n_particles;
-  const smc_kernel *kernel = config->kernel;
-  bool velocities = kernel->refreshes, gradients = kernel->gradients;
-  state->cloud = smc_cloud_layout(arena, d, n, velocities, gradients);
-  state->next = smc_cloud_layout(arena, d, n, velocities, gradients);
+  smc_cloud_parts parts = smc_kernel_parts(config->kernel, &path->reference);
+  state->cloud = smc_cloud_layout(arena, d, n, parts);
+  state->next = smc_cloud_layout(arena, d, n, parts);
   state->log_weights = smc_take_doubles(arena, 1, n);
   state->weights = smc_take_doubles(arena, 1, n);
   state->log_g = smc_take_doubles(arena, 1, n);
@@ -25,7 +24,7 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
   if (!config->step_size) {
     state->tuner.options = config->tuner;
     state->tuner.resampling = config->resampling;
-    smc_tuner_layout(&state->tuner, arena, kernel, d, n);
+    smc_tuner_layout(&state->tuner, arena, parts, d, n);
   }
 }
 

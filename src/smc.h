@@ -66,7 +66,8 @@ typedef struct smc_state {
   double log_z;    /* up to the last resampling                      */
 } smc_state;
 
-/* Lay out the memory of a run, and of its path. Called twice: see arena.h. */
+/* Lay out the memory of a run, and of its path, whose reference is there
+ * already. Called twice: see arena.h. */
 void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
                 smc_arena *arena);
 

@@ -47,9 +47,9 @@ typedef struct smc_tuning {
   smc_search_status status;
 } smc_tuning;
 
-/* Lay out a tuner of a kernel for clouds of n particles. */
-void smc_tuner_layout(smc_tuner *tuner, smc_arena *arena,
-                      const smc_kernel *kernel, int d, int n);
+/* Lay out a tuner for clouds of n particles with these parts. */
+void smc_tuner_layout(smc_tuner *tuner, smc_arena *arena, smc_cloud_parts parts,
+                      int d, int n);
 
 /* Tune the parameters of `current` for the step described by `m`, of which
  * path, options, step, previous and current.lambda are read.

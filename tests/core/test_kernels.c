@@ -295,6 +295,21 @@ static void test_overflow(const smc_kernel *kernel) {
 
 /* The tuner's divergence leaves out what starts where the target is
  * impossible, and nothing else. */
+/* Gradients of N(0, I) are the same to the last bit, kept or not. */
+static void test_gradients_not_kept(const smc_kernel *kernel) {
+  bench kept, other;
+  begin(&kept, kernel, 2);
+  begin(&other, kernel, 2);
+  other.from.grad_q = other.to.grad_q = NULL;
+  CHECK(smc_kernel_move(kernel, &kept.move) == 0);
+  CHECK(smc_kernel_move(kernel, &other.move) == 0);
+  CHECK(memcmp(kept.to.x, other.to.x, D * N * sizeof(double)) == 0);
+  CHECK(memcmp(kept.log_g, other.log_g, sizeof kept.log_g) == 0);
+  CHECK(memcmp(kept.acceptance, other.acceptance, sizeof kept.acceptance) == 0);
+  end(&kept);
+  end(&other);
+}
+
 static void test_divergence(void) {
   double log_g[3] = {-1.0, -INFINITY, -4.0};
   double log_p[3] = {0.0, -INFINITY, 0.0};
@@ -321,6 +336,9 @@ void test_kernels(void) {
   test_overflow(&smc_kernel_klmc);
   test_overflow(&smc_kernel_mala);
   test_overflow(&smc_kernel_rwmh);
+  test_gradients_not_kept(&smc_kernel_lmc);
+  test_gradients_not_kept(&smc_kernel_klmc);
+  test_gradients_not_kept(&smc_kernel_mala);
   test_divergence();
   CHECK(smc_find_kernel("lmc") == &smc_kernel_lmc);
   CHECK(smc_find_kernel("klmc") == &smc_kernel_klmc);

@@ -24,9 +24,17 @@ static void test_annealed(void) {
   CHECK(smc_annealed(&c, 1, 1.0) == -1.5);
   CHECK(smc_annealed(&c, 1, 0.25) == -3.0);
   CHECK(smc_annealed(&c, 2, 1.0) == 4.0);
-  CHECK(smc_annealed_gradient(&c, 1, 0.25) == 0.0);
-  CHECK(smc_annealed_gradient(&c, 0, 0.0) == 1.0);
-  CHECK(smc_annealed_gradient(&c, 0, 1.0) == 5.0);
+  smc_slope slope = smc_annealed_slope(&c, 0.25);
+  CHECK(smc_slope_at(&slope, 1) == 0.0);
+  slope = smc_annealed_slope(&c, 0.0);
+  CHECK(smc_slope_at(&slope, 0) == 1.0);
+  slope = smc_annealed_slope(&c, 1.0);
+  CHECK(smc_slope_at(&slope, 0) == 5.0);
+  double x[3] = {-2.0, 0.5, 1.0};
+  c.grad_q = NULL;
+  c.x = x;
+  slope = smc_annealed_slope(&c, 0.25);
+  CHECK(smc_slope_at(&slope, 0) == 2.75);
 }
 
 /* evaluation -------------------------------------------------------------- */

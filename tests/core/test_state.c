@@ -98,10 +98,10 @@ static void test_run_layout(void) {
   static const double sizes[1] = {0.1}, grid[1] = {0.5};
   long bad = 0, cases = 0;
   for (int i = 0; i < 4; i++)
-    for (int variant = 0; variant < 16; variant++, cases++) {
+    for (int variant = 0; variant < 32; variant++, cases++) {
       int d = shapes[i][0], n = shapes[i][1], b = shapes[i][2];
       bool velocities = variant & 1, tuned = variant & 2, mapped = variant & 4;
-      bool gradients = variant & 8;
+      bool gradients = variant & 8, normal = variant & 16;
       smc_kernel kernel = smc_kernel_lmc;
       kernel.refreshes = velocities;
       kernel.gradients = gradients;
@@ -115,6 +115,8 @@ static void test_run_layout(void) {
                            .tuner = &tuner};
       smc_map map = toy_affine(d, mean, sd, NULL);
       smc_path path = {.d = d};
+      path.reference.type =
+          normal ? SMC_REFERENCE_NORMAL : SMC_REFERENCE_STUDENT;
       if (mapped)
         path.chain = toy_chain(1, &map);
       smc_state s;
@@ -156,7 +158,7 @@ static void test_run_layout(void) {
       bad += overlaps(p, count, block, measure.used);
       bad += (s.cloud.v != NULL) != velocities;
       bad += (s.cloud.grad_p != NULL) != gradients;
-      bad += (s.cloud.grad_q != NULL) != gradients;
+      bad += (s.cloud.grad_q != NULL) != (gradients && !normal);
       bad += path.chain.n_maps != mapped;
       free(block);
     }

@@ -39,10 +39,12 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
   b->tuner.options = &b->options;
   b->tuner.resampling = SMC_RESAMPLE_SSP;
   smc_arena arena = {.base = NULL};
-  smc_tuner_layout(&b->tuner, &arena, kernel, D, N);
+  smc_cloud_parts parts = {kernel->refreshes, kernel->gradients,
+                           kernel->gradients};
+  smc_tuner_layout(&b->tuner, &arena, parts, D, N);
   b->block_tuner = take_memory(arena.used);
   arena = (smc_arena){.base = b->block_tuner};
-  smc_tuner_layout(&b->tuner, &arena, kernel, D, N);
+  smc_tuner_layout(&b->tuner, &arena, parts, D, N);
 
   b->move = (smc_move){.path = &b->path,
                        .options = &b->kernel_options,

@@ -80,10 +80,11 @@ void toy_look(void *data) { ((toy *)data)->looks++; }
 smc_cloud toy_cloud(int d, int n, bool velocities, bool gradients,
                     char **block) {
   smc_arena arena = {.base = NULL};
-  smc_cloud_layout(&arena, d, n, velocities, gradients);
+  smc_cloud_parts parts = {velocities, gradients, gradients};
+  smc_cloud_layout(&arena, d, n, parts);
   *block = take_memory(arena.used);
   arena = (smc_arena){.base = *block};
-  return smc_cloud_layout(&arena, d, n, velocities, gradients);
+  return smc_cloud_layout(&arena, d, n, parts);
 }
 
 /* maps -------------------------------------------------------------------- */
