@@ -43,13 +43,29 @@ blocks_of <- function(n, of_numbers) {
   lapply(seq(1, n, by = size), function(first) seq(first, min(n, first + size - 1)))
 }
 
+# base's sweep() for the columns of a matrix alone, with the same results, in a tenth of its time.
+sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
+  if (FUN %in% c("-", "+", "*", "/") && is.double(x) && is.double(STATS)) {
+    .Call(r_sweep, x, rep_len(STATS, ncol(x)), FUN)
+  } else {
+    match.fun(FUN)(x, rep(STATS, each = nrow(x)))
+  }
+}
+
+# The sums of the columns of w * x, and of w * x^2.
+weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE)
+
+weighted_squares <- function(x, w) .Call(r_weighted_sums, x, w, TRUE)
+
 # Of weighted rows of x: the means of the columns, and their standard deviations.
 weighted_mean <- function(x, w, rows = seq_len(nrow(x))) {
-  over_columns(x, rows, function(x, j) colSums(w * x))
+  over_columns(x, rows, function(x, j) weighted_sums(x, w))
 }
 
 weighted_sd <- function(x, w, rows = seq_len(nrow(x))) {
-  over_columns(x, rows, function(x, j) sqrt(colSums(w * sweep(x, 2, colSums(w * x))^2)))
+  over_columns(x, rows, function(x, j) {
+    sqrt(weighted_squares(sweep(x, 2, weighted_sums(x, w)), w))
+  })
 }
 
 # Their covariance, of which the means are these. The blocks are added up, and so its rounding, alone

@@ -20,7 +20,7 @@ fit_conditional <- function(points, L, n, genealogies, known = NULL) {
   x <- points$x
   w <- points$w
   z <- whitened(L, x)
-  sd <- sqrt(colSums(w * x^2))
+  sd <- sqrt(weighted_squares(x, w))
   # Correlations that are there by chance hide what is small in the neck of a funnel:
   # the coordinates as they are may show it better.
   views <- list(
@@ -82,7 +82,7 @@ half_of <- function(points, rows) {
     return(NULL)
   }
   x <- points$x[rows, , drop = FALSE]
-  mean <- colSums(w * x)
+  mean <- weighted_sums(x, w)
   list(
     x = sweep(x, 2, mean), g = if (!is.null(points$g)) points$g[rows, , drop = FALSE],
     w = w, mean = points$mean + mean
@@ -147,12 +147,12 @@ find_scaling <- function(x, w, views, conditioning, n) {
   if (followers < 1) {
     return(NULL)
   }
-  x <- sweep(x, 2, colSums(w * x))[, free, drop = FALSE]
+  x <- sweep(x, 2, weighted_sums(x, w))[, free, drop = FALSE]
   explained <- lapply(views, function(view) {
     log_scale <- log_scales(view$z, view$g)[, free, drop = FALSE]
-    log_scale <- sweep(log_scale, 2, colSums(w * log_scale))
-    noise <- if (is.null(view$g)) log_size_variance else colSums(w * log_scale^2)
-    variance <- crossprod(w * x, log_scale)^2 / colSums(w * x^2)
+    log_scale <- sweep(log_scale, 2, weighted_sums(log_scale, w))
+    noise <- if (is.null(view$g)) log_size_variance else weighted_squares(log_scale, w)
+    variance <- crossprod(w * x, log_scale)^2 / weighted_squares(x, w)
     diag(variance) <- 0
     share <- sweep(variance, 2, noise, "/")
     large <- function(part) part >= rules$least_log_scale
@@ -195,12 +195,13 @@ find_bending <- function(w, views, conditioning, n) {
   if (length(free) < 2) {
     return(NULL)
   }
-  z <- sweep(z, 2, colSums(w * z))[, free, drop = FALSE]
+  z <- sweep(z, 2, weighted_sums(z, w))[, free, drop = FALSE]
   square <- z^2
-  square <- sweep(square, 2, colSums(w * square))
-  slope <- colSums(w * z * square) / colSums(w * z^2) # of a skew coordinate on itself
+  square <- sweep(square, 2, weighted_sums(square, w))
+  slope <- colSums(w * z * square) / weighted_squares(z, w) # of a skew coordinate on itself
   square <- square - sweep(z, 2, slope, "*")
-  part <- crossprod(w * square, z)^2 / tcrossprod(colSums(w * square^2), colSums(w * z^2))
+  part <- crossprod(w * square, z)^2 /
+    tcrossprod(weighted_squares(square, w), weighted_squares(z, w))
   diag(part) <- 0
   best <- which(part == max(part), arr.ind = TRUE)[1, 1]
   if (isTRUE(max(part) > max(chance_of_largest(n, length(part)), rules$least_bend))) free[best]
@@ -258,7 +259,7 @@ condition_on <- function(points, conditioning, n, genealogies) {
   }
   centred <- sweep(u, 2, location[1, ])
   z <- centred * exp(-design %*% log_scale) - bent %*% location[-1, , drop = FALSE]
-  scale <- sqrt(colSums(w * z^2))
+  scale <- sqrt(weighted_squares(z, w))
   scale[conditioning] <- 1
   z <- sweep(z, 2, scale, "/")
   if (!is.null(g)) {

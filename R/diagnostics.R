@@ -108,7 +108,7 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
-  genealogies <- final$origins[weighty$rows]
+  genealogies <- match(final$origins[weighty$rows], unique(final$origins[weighty$rows]))
   d <- ncol(final$gradients)
   first <- max(abs(over_columns(final$gradients, weighty$rows, function(g, j) {
     t_values(g, weighty$w, genealogies)
@@ -125,14 +125,10 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
   )
 }
 
-# The weighted means of columns, over their standard errors. Particles that descend from
-# the same first one count as one draw.
-t_values <- function(x, w, genealogies) {
-  sums <- rowsum(w * x, genealogies)
-  mean <- colSums(sums)
-  error <- sqrt(colSums((sums - outer(drop(rowsum(w, genealogies)), mean))^2))
-  ifelse(error > 0, mean / error, 0)
-}
+# The weighted means of the columns of x, or where there is y, of x y + 1, over their standard
+# errors. Particles that descend from the same first one, with the same number from 1 on, count as
+# one draw.
+t_values <- function(x, w, genealogies, y = NULL) .Call(r_t_values, x, y, w, genealogies)
 
 diagnose_stein <- function(final, weighty, genealogies) {
   scaled <- scaled_draws(final, weighty)
@@ -140,7 +136,7 @@ diagnose_stein <- function(final, weighty, genealogies) {
     return()
   }
   t <- over_columns(scaled$y, seq_along(weighty$rows), function(y, j) {
-    t_values(y * scaled$gradients(j) + 1, weighty$w, genealogies)
+    t_values(y, weighty$w, genealogies, scaled$gradients(j))
   })
   value <- sqrt(mean(t^2))
   diagnostic(

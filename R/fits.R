@@ -126,7 +126,7 @@ fit_location <- function(record) {
   }
   rows <- function(x) x[weighty$rows, , drop = FALSE]
   z <- rows(record$coordinates)
-  variance <- colSums(weighty$w * z^2) - colSums(weighty$w * z)^2
+  variance <- weighted_squares(z, weighty$w) - weighted_sums(z, weighty$w)^2
   mean <- controlled_mean(z, rows(record$gradients), weighty$w)
   if (!all(is.finite(mean)) || any(variance > rules$widest_moved)) {
     return(NULL)
@@ -141,13 +141,13 @@ fit_location <- function(record) {
 # belongs to it as a control variate, where that varies and its squares are finite
 # (Mira, Solgi and Imparato, 2013).
 controlled_mean <- function(x, controls, w) {
-  off <- colSums(w * controls)
+  off <- weighted_sums(controls, w)
   centred <- sweep(controls, 2, off)
-  variance <- colSums(w * centred^2)
+  variance <- weighted_squares(centred, w)
   varies <- variance > rules$rounding * off^2
   slope <- colSums(w * centred * x) / variance
   correction <- slope * off
-  colSums(w * x) - ifelse(varies & is.finite(correction), correction, 0)
+  weighted_sums(x, w) - ifelse(varies & is.finite(correction), correction, 0)
 }
 
 # A normal distribution: from particles and gradients together where the kernel has
@@ -198,7 +198,7 @@ moments_of <- function(x, w) {
   if (!isTRUE(1 / sum(w^2) >= max(rules$least_ess, ncol(x)))) {
     return(NULL)
   }
-  mean <- colSums(w * x)
+  mean <- weighted_sums(x, w)
   L <- fit_scale(sweep(x, 2, mean), w, mean)
   if (!is.null(L)) list(mean = mean, L = L)
 }

@@ -47,7 +47,7 @@ thin_record <- function(record, n) {
 only_moments <- function(record, sampler) {
   w <- exp(record$log_weights)
   x <- outputs_of(sampler$target, record$particles, record$log_weights)
-  mean <- unname(colSums(w * x))
+  mean <- unname(weighted_sums(x, w))
   c(
     record[c("dead", "steps", "runs", "reference")],
     list(

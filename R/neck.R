@@ -187,8 +187,8 @@ fit_lines <- function(x, y, w, log_scale, n) {
 # log scales, with the level or without it; and which of these do depend on the share:
 # list(rate, centre, bend, slope, log_scale, half_log_share).
 best_share <- function(log_scale, w, line, n) {
-  log_scale <- sweep(log_scale, 2, colSums(w * log_scale))
-  without <- colSums(w * log_scale^2)
+  log_scale <- sweep(log_scale, 2, weighted_sums(log_scale, w))
+  without <- weighted_squares(log_scale, w)
   n_centres <- length(rules$neck_centres)
   tried <- lapply(line$shares, function(share) {
     # mean squares of what is left, a row a coordinate, a column a centre
@@ -213,8 +213,8 @@ best_share <- function(log_scale, w, line, n) {
 shares_by <- function(rate, line, w) {
   by <- outer(line$u[, 1], rules$neck_centres, half_log_share, rate = rate)
   if (any(line$level != 0)) by <- cbind(by, by + rate * line$level)
-  by <- sweep(by, 2, colSums(w * by))
-  list(rate = rate, by = by, square = colSums(w * by^2))
+  by <- sweep(by, 2, weighted_sums(by, w))
+  list(rate = rate, by = by, square = weighted_squares(by, w))
 }
 
 half_log_shares <- function(line, neck) {
@@ -232,10 +232,10 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   share <- exp(2 * neck$half_log_share)
   location <- sweep(sweep(share, 2, neck$pull, "*"), 2, neck$origin, "+")
   z <- (frame$u - location) * exp(-neck$log_scale)
-  scale <- sqrt(colSums(points$w * z^2))
+  scale <- sqrt(weighted_squares(z, points$w))
   if (neck$by_gradients) {
     # as of a match with gradients: exact from points that are no draws
-    scale <- sqrt(scale / sqrt(colSums(points$w * (frame$g * exp(neck$log_scale))^2)))
+    scale <- sqrt(scale / sqrt(weighted_squares(frame$g * exp(neck$log_scale), points$w)))
   }
   of_others <- function(x, of_variables = 0) replace(rep(of_variables, d), others, x)
   L <- axes <- matrix(0, d, d)
@@ -259,6 +259,7 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   n_parameters <- sum(neck$bend) + sum(neck$pull != 0) + 1 # centres, pulls, the rate
   fit$criterion <- sum(points$w * log_density) - n_parameters * log(n) / (2 * n)
   # gradients are -z where the fit is exact
-  fit$left <- mean((colSums(points$w * (fit$z + fit$g)^2) / colSums(points$w * fit$g^2))[others])
+  left <- weighted_squares(fit$z + fit$g, points$w) / weighted_squares(fit$g, points$w)
+  fit$left <- mean(left[others])
   if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
 }

@@ -168,8 +168,8 @@ regress_gradients <- function(points, others, powers) {
   }
   rows <- function(i) (i - 1) * p + seq_len(p)
   residuals <- g - multiply(design, by)
-  square <- colSums(points$w * g^2)
-  left <- mean(colSums(points$w * residuals^2) / square)
+  square <- weighted_squares(g, points$w)
+  left <- mean(weighted_squares(residuals, points$w) / square)
   if (is.finite(left)) {
     list(
       left = left, coefficients = array(by, c(p, ncol(powers), p - 1)),

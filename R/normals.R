@@ -2,12 +2,6 @@
 # lower triangular, or its diagonal as a vector where the dimension is too high for a
 # matrix.
 
-# base's sweep() for the columns of a matrix alone, with the same results. The scout has
-# thousands of small matrices, on which base's takes ten times as long.
-sweep <- function(x, MARGIN, STATS, FUN = `-`) { # nolint: the names of base's
-  match.fun(FUN)(x, rep(STATS, each = nrow(x)))
-}
-
 draw_standard <- function(n, d) matrix(stats::rnorm(n * d), n, d)
 
 # Draws, a row a draw: z standard normal, and x = mean + L z.
@@ -154,7 +148,7 @@ is_exact_reference <- function(reference) identical(reference$fitted_to, "gradie
 # variables, but for chance: 2 d squares.
 are_standard <- function(y, w, n) {
   d <- ncol(y)
-  squares <- n * sum(colSums(w * y)^2) + n / 2 * sum((colSums(w * y^2) - 1)^2)
+  squares <- n * sum(weighted_sums(y, w)^2) + n / 2 * sum((weighted_squares(y, w) - 1)^2)
   isTRUE(squares < 2 * d + rules$chance_sds * sqrt(2 * 2 * d))
 }
 

@@ -22,7 +22,7 @@ find_precision <- function(points, density) {
     deviations = sqrt(points$w) * points$x
   )
   # what a gradient that does not change has beside its mean is rounding
-  at$g_rounding <- sqrt(rules$rounding_of_entry * colSums(points$w * points$g^2))
+  at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
   with_seed(1, {
     at$given <- find_given(at, density)

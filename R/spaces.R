@@ -55,7 +55,7 @@ is_exact_precision <- function(precision, points) {
   }
   z <- sweep(points$x, 2, points$mean, "+")[, precision$order, drop = FALSE]
   g <- points$g[, precision$order, drop = FALSE]
-  left <- mean(colSums(points$w * (z + g)^2) / colSums(points$w * g^2))
+  left <- mean(weighted_squares(z + g, points$w) / weighted_squares(g, points$w))
   isTRUE(left < rules$nothing_left)
 }
 
@@ -152,7 +152,7 @@ changed <- function(points, changes) {
 # The points with x and gradients g in the place of theirs. gained: what the change of variables
 # adds to the mean log Jacobian.
 in_coordinates <- function(points, x, g, gained) {
-  points$mean <- colSums(points$w * x)
+  points$mean <- weighted_sums(x, points$w)
   points$x <- sweep(x, 2, points$mean)
   points["g"] <- list(g)
   points$log_jacobian <- log_jacobian(points) + gained

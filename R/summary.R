@@ -71,9 +71,9 @@ weighted_moments <- function(fit) {
     return(list(mean = unname(fit$moments$mean), sd = unname(sd)))
   }
   w <- exp(fit$log_weights)
-  mean <- colSums(w * fit$particles)
+  mean <- weighted_sums(fit$particles, w)
   centred <- sweep(fit$particles, 2, mean)
-  list(mean = unname(mean), sd = unname(sqrt(colSums(w * centred^2))))
+  list(mean = unname(mean), sd = unname(sqrt(weighted_squares(centred, w))))
 }
 
 # The inverse of the weighted distribution functions: a row a probability, a column a

@@ -1,5 +1,8 @@
 #include "kernel.h"
 
+#include "normals.h"
+#include "vecmath.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -29,16 +32,28 @@ typedef struct moving {
   const smc_move *m;
 } moving;
 
-static void propose(const void *context, int first, int n) {
-  const moving *moving = context;
-  for (int k = first; k < first + n; k++)
-    moving->kernel->propose(moving->m, k);
+/* The normals of a block, as they were given or new ones. */
+static const double *noise_of(const smc_move *m, const smc_work *block) {
+  int d = m->from->d;
+  if (m->noise)
+    return m->noise + smc_size(d, block->first);
+  double *drawn =
+      m->drawn + smc_size(d, SMC_LARGEST_BLOCK) * (size_t)block->thread;
+  smc_normal_matrix(&m->stream, d, block->first, block->n, drawn);
+  return drawn;
 }
 
-static void weigh(const void *context, int first, int n) {
+static void propose(const void *context, const smc_work *block) {
   const moving *moving = context;
-  for (int k = first; k < first + n; k++)
-    moving->kernel->weigh(moving->m, k);
+  const double *noise = noise_of(moving->m, block);
+  for (int i = 0; i < block->n; i++, noise += moving->m->from->d)
+    moving->kernel->propose(moving->m, block->first + i, noise);
+}
+
+static void weigh(const void *context, const smc_work *block) {
+  const moving *moving = context;
+  for (int i = 0; i < block->n; i++)
+    moving->kernel->weigh(moving->m, block->first + i);
 }
 
 int smc_kernel_move(const smc_kernel *kernel, const smc_move *m) {

@@ -51,11 +51,16 @@ typedef struct smc_move {
   smc_level previous; /* level t - 1                                      */
   smc_level current;  /* level t                                          */
   const smc_cloud *from;
-  smc_cloud *to;         /* out: the moved cloud; shares nothing with from */
-  const double *noise;   /* d x n standard normals                        */
+  smc_cloud *to;       /* out: the moved cloud; shares nothing with from */
+  const double *noise; /* d x n standard normals; or NULL: each block has
+                          them drawn from `stream`, into the scratch of
+                          its thread                                    */
+  smc_stream stream;
+  double *drawn;         /* d x SMC_LARGEST_BLOCK for each thread          */
   const double *uniform; /* n, for acceptance; NULL in a trial            */
   double *log_g;         /* out: n log incremental weights, may be NaN;
-                            not written by adjusted kernels               */
+                            not written by adjusted kernels. What propose()
+                            leaves there is weigh()'s                     */
   double *acceptance;    /* out: n probabilities; adjusted kernels only   */
   bool trial; /* the tuner's: `to` is thrown away. Gradients that log_g does
                  not need are not asked of the target, and proposals are
@@ -74,9 +79,9 @@ typedef struct smc_kernel {
                      level t                                               */
 
   /* The two halves of a move of particle k, before and after it is evaluated:
-   * where it goes, and what it weighs. Pure functions of what they are given,
-   * on any thread, for several particles at once. */
-  void (*propose)(const smc_move *m, int k);
+   * where it goes, by its d normals, and what it weighs. Pure functions of what
+   * they are given, on any thread, for several particles at once. */
+  void (*propose)(const smc_move *m, int k, const double *noise);
   void (*weigh)(const smc_move *m, int k);
 
   /* Whether this move needs the gradients at `to`. NULL: as all do. */

@@ -14,10 +14,9 @@
 #include <math.h>
 
 /* Particle k of `to` gets its refreshed velocity. */
-static void refresh(const smc_move *m, int k) {
+static void refresh(const smc_move *m, int k, const double *noise) {
   int d = m->from->d;
   double rho = m->current.refresh_rate, kept = sqrt(1.0 - rho * rho);
-  const double *noise = m->noise + smc_size(d, k);
   const double *from = m->from->v + smc_size(d, k);
   double *to = m->to->v + smc_size(d, k);
   SMC_SIMD
@@ -57,8 +56,8 @@ static double log_joint(const smc_cloud *cloud, int k, double lambda,
          0.5 * smc_sum_of_squares(d, v + smc_size(d, k));
 }
 
-static void propose(const smc_move *m, int k) {
-  refresh(m, k);
+static void propose(const smc_move *m, int k, const double *noise) {
+  refresh(m, k, noise);
   m->log_g[k] = -log_joint(m->from, k, m->previous.lambda, m->to->v);
   kick(m, m->from, k);
   drift(m, k);

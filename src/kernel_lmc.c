@@ -20,32 +20,33 @@ static smc_level backward_level(const smc_move *m) {
   return level;
 }
 
-/* log K_t(x_{t-1}, x_t), from the noise that made x_t. */
-static double log_forward(const smc_move *m, int k) {
+/* log K_t(x_{t-1}, x_t), from the noise that makes x_t. */
+static double log_forward(const smc_move *m, const double *noise) {
   int d = m->from->d;
   return smc_langevin_normaliser(d, m->current.step_size) -
-         0.5 * smc_sum_of_squares(d, m->noise + smc_size(d, k));
+         0.5 * smc_sum_of_squares(d, noise);
 }
 
-static double log_increment(const smc_move *m, int k) {
+static double log_increment(const smc_move *m, int k, double log_forward) {
   if (m->options->backward == SMC_BACKWARD_DETAILED_BALANCE)
     return smc_detailed_balance(m->from, k, m->previous.lambda,
                                 m->current.lambda);
   double after = smc_annealed(m->to, k, m->current.lambda);
   if (backward_is_reference(m))
-    return after - log_forward(m, k);
+    return after - log_forward;
   double before = smc_annealed(m->from, k, m->previous.lambda);
   double log_backward =
       smc_langevin_log_density(m->to, k, backward_level(m), m->from->x);
-  return after - before + log_backward - log_forward(m, k);
+  return after - before + log_backward - log_forward;
 }
 
-static void propose(const smc_move *m, int k) {
-  smc_langevin_propose(m->from, k, m->current, m->noise, m->to->x);
+static void propose(const smc_move *m, int k, const double *noise) {
+  smc_langevin_propose(m->from, k, m->current, noise, m->to->x);
+  m->log_g[k] = log_forward(m, noise);
 }
 
 static void weigh(const smc_move *m, int k) {
-  m->log_g[k] = log_increment(m, k);
+  m->log_g[k] = log_increment(m, k, m->log_g[k]);
 }
 
 static bool needs_gradients(const smc_move *m) {

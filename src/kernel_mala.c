@@ -11,8 +11,8 @@ static double log_ratio(const smc_move *m, int k) {
          smc_langevin_log_density(m->from, k, level, m->to->x);
 }
 
-static void propose(const smc_move *m, int k) {
-  smc_langevin_propose(m->from, k, m->current, m->noise, m->to->x);
+static void propose(const smc_move *m, int k, const double *noise) {
+  smc_langevin_propose(m->from, k, m->current, noise, m->to->x);
 }
 
 static void weigh(const smc_move *m, int k) {

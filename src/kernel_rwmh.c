@@ -3,11 +3,13 @@
 #include "metropolis.h"
 #include "vecmath.h"
 
-static void propose(const smc_move *m, int k) {
+static void propose(const smc_move *m, int k, const double *noise) {
   double scale = sqrt(m->current.step_size);
-  size_t first = smc_size(m->from->d, k), end = first + (size_t)m->from->d;
-  for (size_t j = first; j < end; j++)
-    m->to->x[j] = m->from->x[j] + scale * m->noise[j];
+  int d = m->from->d;
+  const double *from = m->from->x + smc_size(d, k);
+  double *to = m->to->x + smc_size(d, k);
+  for (int i = 0; i < d; i++)
+    to[i] = from[i] + scale * noise[i];
 }
 
 static void weigh(const smc_move *m, int k) {

@@ -11,16 +11,17 @@ static inline double smc_langevin_normaliser(int d, double step_size) {
   return -0.5 * d * log(2.0 * SMC_TWO_PI * step_size);
 }
 
-/* Column k of `to` <- the proposal from particle k, for noise (d x n). */
+/* Column k of `to` <- the proposal from particle k, for d normals. */
 static inline void smc_langevin_propose(const smc_cloud *from, int k,
                                         smc_level level, const double *noise,
                                         double *to) {
-  size_t first = smc_size(from->d, k), end = first + (size_t)from->d;
+  size_t first = smc_size(from->d, k), d = (size_t)from->d;
   double h = level.step_size, scale = sqrt(2.0 * h);
   smc_slope slope = smc_annealed_slope(from, level.lambda);
   SMC_SIMD
-  for (size_t j = first; j < end; j++)
-    to[j] = from->x[j] + h * smc_slope_at(&slope, j) + scale * noise[j];
+  for (size_t i = 0; i < d; i++)
+    to[first + i] = from->x[first + i] + h * smc_slope_at(&slope, first + i) +
+                    scale * noise[i];
 }
 
 /* Log density of moving from particle k of `from` to column k of `to`. */

@@ -14,15 +14,15 @@
 
 /* What stays in the cache, and in how many parts the work is shared: fewer
  * particles for each block where there are few, but whole vectors. */
-enum { LARGEST_BLOCK = 64, VECTOR = 8, BLOCKS_PER_THREAD = 4 };
+enum { VECTOR = 8, BLOCKS_PER_THREAD = 4 };
 
 static int n_of(int n, int size) { return n / size + (n % size != 0); }
 
 static int block_size(int n_threads, int n) {
   if (n_threads < 2)
-    return LARGEST_BLOCK;
+    return SMC_LARGEST_BLOCK;
   int size = VECTOR * n_of(n, VECTOR * BLOCKS_PER_THREAD * n_threads);
-  return size < LARGEST_BLOCK ? size : LARGEST_BLOCK;
+  return size < SMC_LARGEST_BLOCK ? size : SMC_LARGEST_BLOCK;
 }
 
 int smc_n_blocks(int n_threads, int n) {
@@ -30,7 +30,7 @@ int smc_n_blocks(int n_threads, int n) {
 }
 
 int smc_most_blocks(int n_threads, int n) {
-  return n_of(n, LARGEST_BLOCK) + BLOCKS_PER_THREAD * n_threads;
+  return n_of(n, SMC_LARGEST_BLOCK) + BLOCKS_PER_THREAD * n_threads;
 }
 
 /* threads ----------------------------------------------------------------- */

@@ -16,6 +16,9 @@
 
 enum { SMC_MOST_THREADS = 256 };
 
+/* The most particles of a block. */
+enum { SMC_LARGEST_BLOCK = 64 };
+
 /* Particles first, ..., first + n - 1, the block of that index, for thread
  * 0, ..., n_threads - 1. Thread 0 is the caller's. */
 typedef struct smc_work {

@@ -1,7 +1,6 @@
 #include "path.h"
 
 #include "normals.h"
-#include "parallel.h"
 #include "vecmath.h"
 
 #include <math.h>
@@ -116,7 +115,6 @@ typedef struct evaluation {
 /* Some of the particles, all or a block of them, with the chain and the scratch
  * that are theirs. */
 typedef struct part {
-  int first;
   smc_cloud cloud;
   smc_chain chain;
   double *log_q;
@@ -125,8 +123,7 @@ typedef struct part {
 
 static part part_of(const evaluation *e, int thread, int first, int n) {
   smc_cloud cloud = smc_cloud_part(e->cloud, first, n);
-  return (part){.first = first,
-                .cloud = cloud,
+  return (part){.cloud = cloud,
                 .chain = smc_chain_part(&e->path->chain, first, thread),
                 .log_q = e->path->log_q + first,
                 .grad_p = e->gradients ? cloud.grad_p : NULL,
@@ -134,9 +131,9 @@ static part part_of(const evaluation *e, int thread, int first, int n) {
 }
 
 /* From z to x. */
-static void enter(const evaluation *e, const part *p) {
+static void enter(const evaluation *e, const part *p, const smc_work *block) {
   if (e->around)
-    e->around->before(e->around->context, p->first, p->cloud.n);
+    e->around->before(e->around->context, block);
   reset_escaped(&p->cloud);
   smc_chain_forward(&p->chain, p->cloud.n, p->cloud.x);
   reset_overflowed(&p->chain, &p->cloud);
@@ -174,27 +171,27 @@ static void finish_reference(const evaluation *e, const part *p) {
 }
 
 /* Back to z. Returns how many points had no finite log density. */
-static int leave(const evaluation *e, const part *p) {
+static int leave(const evaluation *e, const part *p, const smc_work *block) {
   smc_chain_pull_back(&p->chain, p->cloud.n, p->cloud.x, p->cloud.log_p,
                       p->grad_p);
   finish_reference(e, p);
   int n_impossible = count_impossible(&p->cloud);
   make_finite(&p->cloud, e->gradients);
   if (e->around)
-    e->around->after(e->around->context, p->first, p->cloud.n);
+    e->around->after(e->around->context, block);
   return n_impossible;
 }
 
 static void enter_block(void *context, const smc_work *work) {
   const evaluation *e = context;
   part p = part_of(e, work->thread, work->first, work->n);
-  enter(e, &p);
+  enter(e, &p, work);
 }
 
 static void leave_block(void *context, const smc_work *work) {
   const evaluation *e = context;
   part p = part_of(e, work->thread, work->first, work->n);
-  e->path->results[work->index].n_impossible = leave(e, &p);
+  e->path->results[work->index].n_impossible = leave(e, &p, work);
 }
 
 /* All of it, on the block's thread. */
@@ -202,10 +199,10 @@ static void evaluate_block(void *context, const smc_work *work) {
   const evaluation *e = context;
   smc_block_result *result = &e->path->results[work->index];
   part p = part_of(e, work->thread, work->first, work->n);
-  enter(e, &p);
+  enter(e, &p, work);
   result->failure = call(e, &p, e->path->contexts[work->thread]);
   if (!result->failure)
-    result->n_impossible = leave(e, &p);
+    result->n_impossible = leave(e, &p, work);
 }
 
 /* The code of the first block that failed, which does not depend on which came

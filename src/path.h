@@ -10,6 +10,7 @@
 
 #include "cloud.h"
 #include "map.h"
+#include "parallel.h"
 #include "reference.h"
 #include "rng.h"
 
@@ -63,12 +64,12 @@ void smc_path_sample(const smc_path *path, const uint32_t key[2],
 void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,
                       double *z);
 
-/* What is done with the particles first, ..., first + n - 1 before they are
- * evaluated, where cloud->x is to be filled, and afterwards. On any thread, for
- * several blocks at once. */
+/* What is done with a block of particles before they are evaluated, where
+ * cloud->x is to be filled, and afterwards. On any thread, for several blocks
+ * at once. */
 typedef struct smc_around {
-  void (*before)(const void *context, int first, int n);
-  void (*after)(const void *context, int first, int n);
+  void (*before)(const void *context, const smc_work *block);
+  void (*after)(const void *context, const smc_work *block);
   const void *context;
 } smc_around;
 

@@ -15,12 +15,13 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
   state->log_g = smc_take_doubles(arena, 1, n);
   state->uniform = smc_take_doubles(arena, 1, n);
   state->acceptance = smc_take_doubles(arena, 1, n);
-  state->noise = smc_take_doubles(arena, d, n);
   state->ancestors = smc_take_ints(arena, 1, n);
   state->origins = smc_take_ints(arena, 1, n);
   state->scratch =
       smc_take(arena, smc_resample_scratch(n, n), 1, sizeof(double));
   smc_path_layout(path, arena, n);
+  state->drawn = smc_take(arena, smc_size(d, SMC_LARGEST_BLOCK),
+                          (size_t)path->n_threads, sizeof(double));
   if (!config->step_size) {
     state->tuner.options = config->tuner;
     state->tuner.resampling = config->resampling;
@@ -223,11 +224,9 @@ static int move(smc_state *s, const smc_config *config, smc_move *m,
   int n_moves = adjusted ? config->kernel_options.n_moves : 1;
   trace->acceptance[row] = adjusted ? 0.0 : NAN;
   for (int repeat = 0; repeat < n_moves; repeat++) {
-    smc_stream stream =
-        smc_substream(config->key, SMC_STAGE_MOVE, m->step, repeat);
+    m->stream = smc_substream(config->key, SMC_STAGE_MOVE, m->step, repeat);
     smc_stream coins =
         smc_substream(config->key, SMC_STAGE_ACCEPT, m->step, repeat);
-    smc_path_normals(m->path, &stream, n, s->noise);
     smc_uniforms(&coins, 0, adjusted ? n : 0, s->uniform);
     m->from = &s->cloud;
     m->to = &s->next;
@@ -260,7 +259,7 @@ smc_status smc_run(smc_state *s, smc_path *path, const smc_config *config,
         .step = t,
         .previous = level,
         .current = {.lambda = next_lambda(s, config, t, level.lambda)},
-        .noise = s->noise,
+        .drawn = s->drawn,
         .uniform = s->uniform,
         .log_g = s->log_g,
         .acceptance = s->acceptance};

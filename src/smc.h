@@ -59,8 +59,8 @@ typedef struct smc_state {
   double *log_g;       /* N                                              */
   double *uniform;     /* N, for adjusted kernels                        */
   double *acceptance;  /* N, likewise                                    */
-  double *noise;       /* d x N                                          */
-  int *ancestors;      /* N                                              */
+  double *drawn; /* d x SMC_LARGEST_BLOCK for each thread: normals of a block */
+  int *ancestors;  /* N                                              */
   int *origins;    /* N: from which of the first particles each descends     */
   double *scratch; /* for resampling                                 */
   double log_z;    /* up to the last resampling                      */

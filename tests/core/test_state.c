@@ -136,7 +136,8 @@ static void test_run_layout(void) {
       p[count++] = (piece){(char *)s.log_g, N * real};
       p[count++] = (piece){(char *)s.uniform, N * real};
       p[count++] = (piece){(char *)s.acceptance, N * real};
-      p[count++] = (piece){(char *)s.noise, dn * real};
+      p[count++] =
+          (piece){(char *)s.drawn, (size_t)(d * SMC_LARGEST_BLOCK) * real};
       p[count++] = (piece){(char *)s.ancestors, N * sizeof(int)};
       p[count++] =
           (piece){(char *)s.scratch, smc_resample_scratch(n, n) * real};
