@@ -307,7 +307,8 @@
 #'   of class `autosmc_warning_precision` says that `max_islands` did not reach `precision`. One
 #'   of class `autosmc_warning_budget` says that `max_evals` has left a single island, so that the
 #'   error is not known. One of class `autosmc_warning_gradient` says that the log density is too rough for its
-#'   gradient to be checked (see [check_gradient()]). A warning of the target's own
+#'   gradient to be checked (see [check_gradient()]). One of class `autosmc_warning_infinite`
+#'   says that an R function has returned `+Inf`: such a point counts as impossible. A warning of the target's own
 #'   functions, such as `NaNs produced`, is shown once in a call.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves

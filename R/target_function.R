@@ -195,6 +195,17 @@ sum_evaluator <- function(terms) {
 
 # The log densities, and the gradients if the values carry them.
 density_caller <- function(term) {
+  values <- checked_densities(term)
+  function(x) {
+    at <- values(x)
+    if (any(at$log_density == Inf, na.rm = TRUE)) {
+      warn_of_infinite(term$arg)
+    }
+    at
+  }
+}
+
+checked_densities <- function(term) {
   call <- caller(term$log_density, term, "{.arg {arg}}")
   all_points <- function(x) {
     value <- call(x)
@@ -349,6 +360,19 @@ say_point <- function(at, most = 4) {
 
 # A stack that has overflowed leaves no room for a handler.
 leaves_room <- function(e) !inherits(e, "stackOverflowError")
+
+# A density of +Inf has no place in an integral: mostly a division by zero, or a log of zero that has
+# lost its sign. No particle can stay at such a point.
+warn_of_infinite <- function(arg) {
+  cli::cli_warn(
+    c(
+      "{.arg {arg}} returned {.val {Inf}} at some points, which count as impossible.",
+      "i" = "Where the density is zero its logarithm is {.code -Inf}. Is there a division by zero, or
+        a minus before the log of zero?"
+    ),
+    class = "autosmc_warning_infinite"
+  )
+}
 
 tell_differences <- function(terms) {
   args <- vapply(terms, `[[`, "", "arg")

@@ -503,3 +503,35 @@ test_that("a vectorised gradient of the wrong shape is rejected", {
   vectorised(function(x) as.data.frame(x), "data.frame")
   vectorised(function(x) c(x), "vector\\s+of\\s+length 32")
 })
+
+test_that("a log density of +Inf is warned of, once in a fit", {
+  density_at <- function(target, ...) {
+    evaluate_target(target, rbind(...), gradient = FALSE)$log_density
+  }
+  wrong <- function(x) if (x[1] > 3) Inf else -sum(x^2) / 2
+  target <- target_function(wrong, dim = 2, gradient = function(x) -x)
+  expect_warning(
+    expect_identical(density_at(target, c(4, 0)), Inf),
+    "`log_density` returned Inf at some points",
+    class = "autosmc_warning_infinite"
+  )
+  warnings <- 0
+  withCallingHandlers(
+    smc(target, n_particles = 128, n_steps = 8, islands = 4, seed = 1),
+    autosmc_warning_infinite = function(w) {
+      warnings <<- warnings + 1
+      tryInvokeRestart("muffleWarning")
+    },
+    autosmc_warning_unreliable = function(w) tryInvokeRestart("muffleWarning")
+  )
+  expect_identical(warnings, 1)
+  by_rows <- target_function(
+    function(x) ifelse(x[, 1] > 3, Inf, -rowSums(x^2) / 2),
+    dim = 2, vectorized = TRUE
+  )
+  expect_warning(density_at(by_rows, c(0, 0), c(4, 0)), class = "autosmc_warning_infinite")
+  expect_no_warning(density_at(by_rows, c(0, 0)))
+  # what is no number, or impossible, is part of life
+  expect_no_warning(density_at(target_function(function(x) NaN, dim = 1), 0))
+  expect_no_warning(density_at(target_function(function(x) -Inf, dim = 1), 0))
+})

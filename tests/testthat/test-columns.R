@@ -1,0 +1,53 @@
+# Work on the columns of matrices of draws.
+
+draws <- function(n, d) {
+  matrix(rnorm(n * d), n, d, dimnames = if (d == 3) list(NULL, c("a", "b", "c")))
+}
+
+test_that("columns are swept as by base's sweep()", {
+  set.seed(1)
+  for (d in c(1, 3, 8)) {
+    x <- draws(11, d)
+    by <- rnorm(d)
+    for (f in c("-", "+", "*", "/", "<", ">=")) {
+      expect_identical(sweep(x, 2, by, f), base::sweep(x, 2, by, f))
+    }
+    expect_identical(sweep(x, 2, 2), base::sweep(x, 2, 2))
+  }
+  expect_identical(dim(sweep(draws(0, 3), 2, 1:3 / 2)), c(0L, 3L))
+  expect_equal(sweep(matrix(1:6, 3), 2, 1:2), base::sweep(matrix(1:6, 3), 2, 1:2))
+  odd <- sweep(matrix(c(NaN, Inf, 1, NA), 2), 2, c(1, Inf))
+  expect_identical(is.nan(odd), matrix(c(TRUE, FALSE, FALSE, FALSE), 2))
+  expect_identical(odd[2, 1], Inf)
+})
+
+test_that("weighted sums of columns are those of colSums()", {
+  set.seed(2)
+  w <- rexp(500)
+  for (d in c(1, 3)) {
+    x <- draws(500, d)
+    expect_equal(weighted_sums(x, w), colSums(w * x), tolerance = 1e-15)
+    expect_equal(weighted_squares(x, w), colSums(w * x^2), tolerance = 1e-15)
+  }
+  expect_identical(names(weighted_sums(draws(500, 3), w)), c("a", "b", "c"))
+  expect_identical(weighted_sums(draws(0, 2), numeric()), c(0, 0))
+})
+
+test_that("means over their errors count the draws of a group as one", {
+  set.seed(3)
+  x <- draws(60, 3)
+  y <- draws(60, 3)
+  w <- rexp(60)
+  w <- w / sum(w)
+  group <- sample(12, 60, TRUE)
+  group <- match(group, unique(group))
+  by_hand <- function(terms) {
+    sums <- rowsum(w * terms, group)
+    mean <- colSums(sums)
+    unname(mean / sqrt(colSums((sums - outer(drop(rowsum(w, group)), mean))^2)))
+  }
+  expect_equal(t_values(x, w, group), by_hand(x))
+  expect_equal(t_values(x, w, group, y), by_hand(x * y + 1))
+  # without an error there is no t value
+  expect_identical(t_values(x[1:4, ], rep(1 / 4, 4), rep(1L, 4)), c(0, 0, 0))
+})
