@@ -35,10 +35,11 @@ least_evaluations <- function(sampler, path, plan) {
   scouts <- plan$scout && sampler$kernel$gradients
   is_race <- scouts || is_of_draws(sampler$reference)
   n_particles <- min(sampler$n_particles, if (is_race) rules$race_particles)
-  n_steps <- if (is.null(path$adaptive_ess)) {
-    min(length(path$lambda), if (is_race) rules$race_steps)
-  } else {
+  may_adjust <- isTRUE(sampler$chooses_kernel) || sampler$kernel$adjusted
+  n_steps <- if (!is.null(path$adaptive_ess) || is_race && may_adjust) {
     1
+  } else {
+    min(length(path$lambda), if (is_race) rules$race_steps)
   }
   run <- n_particles * (1 + n_moves(sampler) * n_steps)
   run + island(n_steps) + if (scouts) rules$n_starts else 0

@@ -236,14 +236,13 @@ go_on <- function(course, result, proposal, sampler, path, plan) {
     return(course)
   }
   islands <- as_round(result)
-  first_path <- race_path(path, proposal$rung)
+  from_proposal <- with_reference(sampler, proposal$reference)
+  first_path <- race_path(path, from_proposal, proposal$rung)
   if (!is.null(proposal$lambda)) {
     first_path$lambda <- proposal$lambda
     first_path$adaptive_ess <- first_path$n_steps <- NULL
   }
-  record <- tuned_run(
-    course, with_reference(sampler, proposal$reference), first_path, proposal$rung
-  )
+  record <- tuned_run(course, from_proposal, first_path, proposal$rung)
   course$steps_per_barrier <- steps_per_barrier(result$final$islands, course$best, record$runs)
   course$reshaped <- !is_dead(record) && !rises(record, islands, rules$fall_reshaped)
   course <- keep(course, record, used = course$reshaped)

@@ -131,7 +131,7 @@ race <- function(course, sampler, path) {
   winner <- NULL
   for (label in names(candidates)) {
     small$reference <- candidates[[label]]
-    record <- tuned_run(course, small, race_path(path, label), label)
+    record <- tuned_run(course, small, race_path(path, small, label), label)
     course <- keep(course, record, used = FALSE)
     if (!is_dead(record) && (is.null(winner) || rises(winner, record))) {
       winner <- record
@@ -149,12 +149,19 @@ race <- function(course, sampler, path) {
   course
 }
 
-# Few steps do from a reference that fits; one that covers several basins needs more.
-race_path <- function(path, label) {
-  if (is.null(path$adaptive_ess)) {
-    n_steps <- if (label == "cover") rules$cover_steps else rules$race_steps
-    path$lambda <- schedule_power(min(n_steps, length(path$lambda)))[-1]
+# The path of a first run from a reference that fits the target. Where weights do not depend on the
+# moves each step goes as far as the weights allow: that is one step from the target itself. Else a few
+# steps do; from a reference that covers several basins it takes more.
+race_path <- function(path, sampler, label) {
+  if (!is.null(path$adaptive_ess)) {
+    return(path)
   }
+  most <- length(path$lambda)
+  if (label != "given" && kernel_for(sampler, label)$adjusted) {
+    return(list(adaptive_ess = rules$race_ess, n_steps = most))
+  }
+  n_steps <- if (label == "cover") rules$cover_steps else rules$race_steps
+  path$lambda <- schedule_power(min(n_steps, most))[-1]
   path
 }
 

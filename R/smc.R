@@ -194,7 +194,9 @@
 #'   | diagnostics | look for signs that the estimate is wrong | `smc_adapt()` | `fit$diagnostics` |
 #'   | further passes | fit a reference to the islands' draws, then rounds and new islands | nothing calls for it, or `whiten = FALSE` | `fit$runs` |
 #'
-#'   *Race.* The runs have 256 particles and 16 steps (32 from `cover`, which spans several
+#'   *Race.* The runs have 256 particles. Those by MALA, of a reference that fits, go on at each step to
+#'   the temperature that leaves 80 % of the effective sample size: from the target itself that is one
+#'   step. Others have 16 steps (32 from `cover`, which spans several
 #'   basins, or a long ridge: a mixture of normal distributions and of one that covers them all). What an
 #'   estimate misses lowers it, so a candidate later in the order wins where its estimate is higher by more than two errors. Where the given reference wins, it is
 #'   run again with all particles and along the whole schedule. So is a winner nearly all of

@@ -31,6 +31,7 @@ varied <- list(
   vary("n_outside_paths", of_scout, c(2, 8)),
   vary("n_starts", c(of_scout, "eight_on_circle_10"), c(4, 16)),
   vary("race_particles", c(of_scout, "funnel_d10"), c(128, 512)),
+  vary("race_ess", c(of_scout, of_passes), c(0.6, 0.9)),
   vary("equal_barrier", of_passes, c(1.02, 1.1)),
   vary("fall", of_passes),
   vary("chance_sds", of_conditionals),
