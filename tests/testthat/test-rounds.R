@@ -488,6 +488,40 @@ test_that("MALA moves from references that fit, KLMC from what was given and in 
   }
 })
 
+test_that("a first run by MALA takes as many steps as the weights need", {
+  race_path <- internal("race_path")
+  rules <- internal("rules")
+  sampler <- list(
+    target = list(dim = 2), reference = reference_gaussian(c(1, 2)), kernel = kernel_klmc(),
+    chooses_kernel = TRUE
+  )
+  path <- list(lambda = schedule_power(64)[-1])
+  expect_identical(
+    race_path(path, sampler, "best"), list(adaptive_ess = rules$race_ess, n_steps = 64L)
+  )
+  # others are given theirs, and no more than the schedule has
+  expect_length(race_path(path, sampler, "given")$lambda, rules$race_steps)
+  sampler$chooses_kernel <- FALSE
+  expect_length(race_path(path, sampler, "best")$lambda, rules$race_steps)
+  expect_length(race_path(path, sampler, "cover")$lambda, rules$cover_steps)
+  expect_length(race_path(list(lambda = 1), sampler, "cover")$lambda, 1)
+  adaptive <- list(adaptive_ess = 0.5, n_steps = 9L)
+  expect_identical(race_path(adaptive, sampler, "best"), adaptive)
+
+  # each step but the last leaves just that part of the effective sample size
+  fit <- smc_adapt(target_gaussian(4, mean = 3, sd = 2), n_particles = 512, seed = 4)
+  first <- fit$runs[fit$runs$label %in% "best", ]
+  steps <- fit$steps[fit$steps$round %in% first$round, ]
+  n <- nrow(steps)
+  expect_gt(n, 1)
+  expect_lt(n, rules$race_steps)
+  expect_equal(steps$lambda[n], 1)
+  expect_false(anyNA(steps$acceptance)) # of MALA
+  ess <- steps$ess / first$n_particles
+  expect_gte(min(ess), rules$race_ess)
+  expect_lt(max(ess[-n]), rules$race_ess + 0.001)
+})
+
 test_that("no round is made after one from the target itself", {
   is_exact <- internal("is_exact_reference")
   for (seed in 1:3) {
