@@ -105,7 +105,7 @@ table_row <- function(rows) {
     "| %s | %s | %s | %s | %s | %s | %.3f |",
     if (name == "cars") "regression of `cars`, by RTMB" else sub("3 ", "3, ", name),
     rows$d[1], format(round(rows$truth[1], 3)), paste(log_z, collapse = ", "),
-    sprintf("%.*f", if (error < 0.01) 4 else 3, error),
+    if (error < 5e-5) format(error, digits = 1) else sprintf("%.*f", if (error < 0.01) 4 else 3, error),
     format(round(stats::median(rows$n_target_evals)), big.mark = ","),
     stats::median(rows$smc_std_error)
   )

@@ -97,7 +97,7 @@ append_rows <- function(rows, file) {
 keep <- function(table, name) {
   print(format(table, digits = 4), row.names = FALSE)
   numeric <- vapply(table, is.double, TRUE)
-  table[numeric] <- lapply(table[numeric], signif, 6)
+  table[numeric] <- lapply(table[numeric], signif, 8) # log Z of hundreds, errors of 1e-4
   utils::write.csv(table, results_file(name), row.names = FALSE, quote = FALSE)
 }
 
