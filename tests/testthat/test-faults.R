@@ -165,14 +165,15 @@ test_that("variables are not called as the columns of draws are", {
 
 test_that("a run too large for any memory says how large", {
   # beyond what can be counted, and beyond what there are addresses for
-  sizes <- list(c(1e5, 2e9, 1e16), c(1e4, 1e9, 5e14))
+  sizes <- list(c(1e5, 2e9), c(1e4, 1e9))
   for (size in sizes) {
     for (verb in list(smc, smc_adapt)) {
       error <- catch(verb(normal_target(size[1]), n_particles = size[2], scout = FALSE))
       expect_s3_class(error, "autosmc_error_memory")
       expect_s3_class(error, "autosmc_error")
       expect_match(message_of(error), "The run takes [0-9.]+ [PT]B of memory")
-      expect_gt(error$bytes, size[3])
+      # positions, velocities and gradients, of the particles and of where they move to
+      expect_gt(error$bytes, 6 * 8 * prod(size))
     }
   }
   expect_usable_session()
@@ -439,7 +440,10 @@ for (kind in names(failing)) {
 test_that("impossible points kill their own particles only", {
   for (impossible in list(-Inf, NaN, NA_real_, NA, Inf)) {
     half <- function(x) if (x[1] > 0) -sum(x^2) / 2 else impossible
-    fit <- quick_run(half, dim = 2, gradient = normal_gradient)
+    fit <- suppressWarnings(
+      quick_run(half, dim = 2, gradient = normal_gradient),
+      classes = "autosmc_warning_infinite"
+    )
     expect_true(is.finite(fit$log_z))
     dead <- fit$particles[, 1] <= 0
     expect_true(any(dead))
@@ -514,7 +518,10 @@ test_that("a target that is nowhere possible says so at step 1", {
 test_that("when all are dead the error says what the log densities were", {
   says <- function(log_density, ...) {
     target <- target_function(log_density, 2, gradient = function(x) 0 * x, vectorized = TRUE)
-    message_of(catch(quick_run(target, ...)))
+    suppressWarnings(
+      message_of(catch(quick_run(target, ...))),
+      classes = "autosmc_warning_infinite"
+    )
   }
   expect_match(says(function(x) 0 * x[, 1] + Inf), "is [+]Inf at 16 of 16 particles")
   expect_match(says(function(x) 0 * x[, 1] - Inf), "is -Inf at 16 of 16")

@@ -531,6 +531,11 @@ test_that("a log density of +Inf is warned of, once in a fit", {
   )
   expect_warning(density_at(by_rows, c(0, 0), c(4, 0)), class = "autosmc_warning_infinite")
   expect_no_warning(density_at(by_rows, c(0, 0)))
+  # the edge of a gamma distribution is no mistake
+  gamma <- target_function(function(x) dgamma(x, 0.1, log = TRUE), dim = 1, lower = 0)
+  expect_no_warning(expect_identical(density_at(gamma, 0), Inf))
+  log_normal <- target_function(function(x) dlnorm(x, log = TRUE), dim = 1, lower = 0)
+  expect_no_warning(density_at(log_normal, 5e-324))
   # what is no number, or impossible, is part of life
   expect_no_warning(density_at(target_function(function(x) NaN, dim = 1), 0))
   expect_no_warning(density_at(target_function(function(x) -Inf, dim = 1), 0))
