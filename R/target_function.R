@@ -199,7 +199,7 @@ density_caller <- function(term) {
   function(x) {
     at <- values(x)
     infinite <- which(at$log_density == Inf)
-    if (!all(is_on_bound(term, x[infinite, , drop = FALSE]))) {
+    if (length(infinite) > 0 && !all(is_on_bound(term, x[infinite, , drop = FALSE]))) {
       warn_of_infinite(term$arg)
     }
     at
