@@ -24,17 +24,27 @@ static SEXP new_row(SEXP x) {
 
 static void sweep_column(char op, int n, const double *x, double by,
                          double *out) {
-  for (int i = 0; op == '-' && i < n; i++)
-    out[i] = x[i] - by;
-  for (int i = 0; op == '+' && i < n; i++)
-    out[i] = x[i] + by;
-  for (int i = 0; op == '*' && i < n; i++)
-    out[i] = x[i] * by;
-  for (int i = 0; op == '/' && i < n; i++)
-    out[i] = x[i] / by;
+  switch (op) {
+  case '-':
+    for (int i = 0; i < n; i++)
+      out[i] = x[i] - by;
+    break;
+  case '+':
+    for (int i = 0; i < n; i++)
+      out[i] = x[i] + by;
+    break;
+  case '*':
+    for (int i = 0; i < n; i++)
+      out[i] = x[i] * by;
+    break;
+  default:
+    for (int i = 0; i < n; i++)
+      out[i] = x[i] / by;
+  }
 }
 
-/* x, with `by` (an element a column) taken from it, added, and so on. */
+/* x, with `by` (an element a column) taken from it or added, or times or over
+ * it: op is "-", "+", "*" or "/". */
 SEXP r_sweep(SEXP x, SEXP by, SEXP op) {
   int n = Rf_nrows(x), d = Rf_ncols(x);
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, n, d));
