@@ -45,12 +45,14 @@ blocks_of <- function(n, of_numbers) {
 
 # base's sweep() for the columns of a matrix alone, with the same results, in a tenth of its time.
 sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
-  if (FUN %in% c("-", "+", "*", "/") && is.double(x) && is.double(STATS)) {
+  if (is.character(FUN) && FUN %in% arithmetic && is.double(x) && is.double(STATS)) {
     .Call(r_sweep, x, rep_len(STATS, ncol(x)), FUN)
   } else {
     match.fun(FUN)(x, rep(STATS, each = nrow(x)))
   }
 }
+
+arithmetic <- c("-", "+", "*", "/")
 
 # The sums of the columns of w * x, and of w * x^2.
 weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE)

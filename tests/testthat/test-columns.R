@@ -9,12 +9,18 @@ test_that("columns are swept as by base's sweep()", {
   for (d in c(1, 3, 8)) {
     x <- draws(11, d)
     by <- rnorm(d)
-    for (f in c("-", "+", "*", "/", "<", ">=")) {
+    for (f in list("-", "+", "*", "/", "<", ">=", `-`)) {
       expect_identical(sweep(x, 2, by, f), base::sweep(x, 2, by, f))
     }
     expect_identical(sweep(x, 2, 2), base::sweep(x, 2, 2))
   }
-  expect_identical(dim(sweep(draws(0, 3), 2, 1:3 / 2)), c(0L, 3L))
+  x <- matrix(c(0.1, -2, 1 / 3, 1e-9, 7, 1e9), 2, dimnames = list(NULL, c("a", "b", "c")))
+  for (f in list("-", "+", "*", "/", "<", `-`)) {
+    expect_identical(sweep(x, 2, c(3, 1 / 7, -1), f), base::sweep(x, 2, c(3, 1 / 7, -1), f))
+  }
+  none <- x[integer(), ]
+  expect_identical(sweep(none, 2, 1:3), base::sweep(none, 2, 1:3))
+  expect_identical(sweep(none, 2, 1:3 / 2), base::sweep(none, 2, 1:3 / 2))
   expect_equal(sweep(matrix(1:6, 3), 2, 1:2), base::sweep(matrix(1:6, 3), 2, 1:2))
   odd <- sweep(matrix(c(NaN, Inf, 1, NA), 2), 2, c(1, Inf))
   expect_identical(is.nan(odd), matrix(c(TRUE, FALSE, FALSE, FALSE), 2))

@@ -34,13 +34,3 @@ test_that("between smc_run() and the compiled loop are four functions at most", 
   }, NA)
   expect_lte(sum(is_ours), 5)
 })
-
-test_that("columns are swept as base does it", {
-  x <- matrix(c(0.1, -2, 1 / 3, 1e-9, 7, 1e9), 2, dimnames = list(NULL, c("a", "b", "c")))
-  own <- get("sweep", asNamespace("autosmc"))
-  for (f in list("-", "+", "*", "/", "<", `-`)) {
-    expect_identical(own(x, 2, c(3, 1 / 7, -1), f), base::sweep(x, 2, c(3, 1 / 7, -1), f))
-  }
-  none <- x[integer(), ]
-  expect_identical(own(none, 2, 1:3), base::sweep(none, 2, 1:3))
-})
