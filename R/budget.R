@@ -103,9 +103,18 @@ affords_run <- function(course, sampler, plan, n_steps = nrow(course$best$steps)
   evaluations_spent(course) + run + besides + islands <= plan$max_evals
 }
 
-# The target's density for fits that ask for it, where these leave enough for a run.
+# The target's density for fits that ask for it, where these leave enough for a run; and of no more points
+# than these may take: beyond, it is not known anywhere.
 affordable_density <- function(course, sampler, plan) {
-  if (affords_run(course, sampler, plan, besides = rules$most_probe_evals)) course$density
+  density <- course$density
+  left <- rules$most_probe_evals
+  if (is.null(density) || !affords_run(course, sampler, plan, besides = left)) {
+    return(NULL)
+  }
+  function(x) {
+    left <<- left - nrow(x)
+    if (left < 0) list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x) else density(x)
+  }
 }
 
 # As many of the islands asked for as there are evaluations left.

@@ -78,7 +78,8 @@ describe_change <- function(change, names) {
 describe_precision <- function(precision, names) {
   verb <- if (length(precision$order) == 1) "is" else "are"
   given <- paste(names[precision$given], collapse = ", ")
-  sprintf("%s %s normal given %s", several(names[sort(precision$order)]), verb, given)
+  normal <- if (isTRUE(precision$near)) "nearly normal" else "normal"
+  sprintf("%s %s %s given %s", several(names[sort(precision$order)]), verb, normal, given)
 }
 
 describe_product <- function(product, names) {

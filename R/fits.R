@@ -230,15 +230,20 @@ fit_shape <- function(record, density = NULL) {
   if (!is.null(exact)) {
     return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
-  space <- exact_space(points, changes_of(record$reference), density)
-  if (is.null(space) && d > rules$largest_dense) {
-    return(NULL)
-  }
+  present <- changes_of(record$reference)
+  n <- 1 / sum(w^2)
+  exact <- exact_space(points, present, density)
+  near <- if (!knows_most(exact)) near_space(points, present, density, n)
   as_is <- space_of(points, list())
-  space <- if (is.null(space)) {
-    fit_space(as_is, record$reference, genealogies)
-  } else {
-    add_conditional(space, record$reference, genealogies)
+  space <- if (knows_most(exact)) {
+    add_conditional(exact, record$reference, genealogies)
+  } else if (is_near(near, n) || !is.null(near) && d > rules$largest_dense) {
+    add_conditional(near, record$reference, genealogies)
+  } else if (d <= rules$largest_dense) {
+    fit_space(as_is, list(exact, near), record$reference, genealogies)
+  }
+  if (is.null(space)) {
+    return(NULL)
   }
   is_first <- in_first_half(record, weighty$rows)
   conditional <- space$conditional
@@ -252,7 +257,7 @@ fit_shape <- function(record, density = NULL) {
   }
   shape <- add_tails(if (is.null(conditional)) space$normal else conditional, w, genealogies)
   criterion <- shape$criterion + log_jacobian(space$points)
-  may_be_student <- is.null(conditional) && is.null(space$exact)
+  may_be_student <- is.null(conditional) && is.null(space$known)
   student <- if (may_be_student || is_student_reference(record$reference)) {
     fit_student(moments$centred, w, moments$L, genealogies)
   }
@@ -280,15 +285,15 @@ fit_shape <- function(record, density = NULL) {
   )
 }
 
-# Of the space of the points as they are, and others (see spaces.R), that in which a shape fits best,
-# with its `conditional` distribution, or NULL. The first that is exact.
-fit_space <- function(as_is, reference, genealogies) {
+# Of the space of the points as they are, those found, which may be NULL, and others (see spaces.R), that
+# in which a shape fits best, with its `conditional` distribution, or NULL. The first that is exact.
+fit_space <- function(as_is, found, reference, genealogies) {
   space <- add_conditional(as_is, reference, genealogies)
   if (is_exact(space$conditional)) {
     return(space)
   }
   tried <- list(space)
-  for (space in other_spaces(as_is, changes_of(reference))) {
+  for (space in Filter(Negate(is.null), c(found, other_spaces(as_is, changes_of(reference))))) {
     space <- add_conditional(space, reference, genealogies)
     if (is_exact(space$conditional)) {
       return(space)
@@ -301,7 +306,7 @@ fit_space <- function(as_is, reference, genealogies) {
 }
 
 add_conditional <- function(space, reference, genealogies) {
-  if (!is.null(space$exact)) {
+  if (!is.null(space$known)) {
     space$conditional <- conditional_of_given(space)
     return(space)
   }
@@ -349,7 +354,7 @@ present_criterion <- function(record, as_is, student, space) {
     identical(reference$conditional[same_kind], space$conditional[same_kind])
   present <- if (is_same) {
     space$conditional
-  } else if (!is.null(reference$conditional) && !is.null(own$exact)) {
+  } else if (!is.null(reference$conditional) && !is.null(own$known)) {
     conditional_of_given(own, reference$conditional)
   } else if (!is.null(reference$conditional)) {
     fit_again(reference$conditional, own$points, 1 / sum(w^2), genealogies)

@@ -7,15 +7,21 @@
 #   exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)),
 # since scales are exponentials of these, coefficients the coordinates themselves, and correlations
 # hyperbolic tangents, logistic functions or t / sqrt(1 + t^2). See src/map_precision.c.
+#
+# Effects of which the data are counts, say, are only nearly normal given their scale: their precision
+# is that of their prior, which is such a sum, and the curvature of the likelihood, which depends on the
+# effects themselves. At the mean of the draws this is a number, and Q and r are sums as before.
 
-# The precision of all coordinates that are normal given others, a change of variables (see
-# spaces.R); NULL for none. points: of fit_shape(); density: of counted_density().
-find_precision <- function(points, density) {
+# The precision of all coordinates that are normal given others, or with `near` nearly so: a change of
+# variables (see spaces.R); NULL for none. points: of fit_shape(); density: of counted_density().
+find_precision <- function(points, density, near = FALSE) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
   rows <- evenly_weighted(points$w, rules$n_linear_probes)
   at <- list(
+    near = near,
+    mean = points$mean,
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
     step = rules$probe_step * weighted_sd(points$x, points$w),
@@ -25,12 +31,13 @@ find_precision <- function(points, density) {
   at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
   with_seed(1, {
-    at$given <- find_given(at, density)
+    at$given <- if (near) find_drivers(at, density) else find_given(at, density)
     at$others <- setdiff(seq_along(at$step), at$given)
     if (length(at$given) > 0 && length(at$others) > 0) {
       at$pattern <- pattern_of(at, density)
       if (!is.null(at$pattern)) {
         at$colours <- colours_of(at$pattern)
+        if (near) at$x[, at$others] <- rep(at$mean[at$others], each = nrow(at$x))
         fit_precision(at, density)
       }
     }
@@ -113,6 +120,58 @@ second_differences <- function(at, moved, density) {
     share <- sum_of_squares(bent) / (sum_of_squares(changed) + rounding)
     list(square = sum_of_squares(bent / size), share = replace(share, is.nan(share), 0))
   }
+}
+
+# The coordinates with which the precision of the others changes, one after the other that with which
+# it changes most, as long as that is much, and with one more given the rest change it by less. None
+# where there are no such.
+find_drivers <- function(at, density) {
+  given <- integer(0)
+  nats <- nats_by_each(at, given, density)
+  while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
+    more <- c(given, which.max(nats))
+    left <- nats_by_each(at, more, density)
+    if (!isTRUE(sum(left) < rules$less_driven * sum(nats))) {
+      break
+    }
+    given <- more
+    nats <- left
+  }
+  sort(given)
+}
+
+# What a normal distribution of the others loses, in nats, where it does not depend on a coordinate: a
+# quarter of the squared change of their precision, in units of its inverse, between half a standard
+# deviation below the mean of the coordinate and as much above it. Differences of gradients along
+# random moves of the others tell it, which have the covariance of the draws given the coordinate, and
+# those given already. 0 for these. NULL where the density is not known there.
+nats_by_each <- function(at, given, density) {
+  d <- length(at$mean)
+  deviations <- at$deviations
+  if (length(given) > 0) {
+    deviations <- qr.resid(qr(deviations[, given, drop = FALSE]), deviations)
+    deviations[, given] <- 0
+  }
+  covariance <- crossprod(deviations)
+  variance <- diag(covariance)
+  k <- rep(setdiff(which(variance > 0), given), each = rules$n_driven_moves)
+  own <- cbind(seq_along(k), k)
+  slope <- covariance[k, , drop = FALSE] / variance[k] # of all on coordinate k
+  moves <- matrix(stats::rnorm(length(k) * nrow(deviations)), length(k)) %*% deviations
+  moves <- rules$probe_step * (moves - moves[own] * slope)
+  step <- replace(0 * moves, own, sqrt(variance[k]) / 2)
+  change_along <- function(step) {
+    x <- sweep(step, 2, at$mean, "+")
+    from <- density(x)
+    to <- density(x + moves)
+    is_known <- from$log_density > -Inf & to$log_density > -Inf
+    replace(to$gradient - from$gradient, !is_known, NA) / rules$probe_step
+  }
+  change <- change_along(step) - change_along(-step)
+  squares <- rowSums((change %*% covariance) * change) - rowSums(change * slope)^2 * variance[k]
+  nats <- numeric(d)
+  nats[unique(k)] <- rowsum(squares, k, reorder = FALSE) / rules$n_driven_moves / 4
+  if (!anyNA(nats)) nats
 }
 
 # the normal distributions -----------------------------------------------------
@@ -462,7 +521,7 @@ new_precision <- function(at, ordered, found, lower) {
   precision[rows, ] <- coefficients[of_Q, ]
   change <- c(
     list(
-      kind = "precision", given = at$given, order = at$others[ordered$order],
+      kind = "precision", near = at$near, given = at$given, order = at$others[ordered$order],
       entries = ordered$entries, precision = precision,
       pull = coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE],
       least = rep(.Machine$double.xmin, length(at$others))
@@ -472,7 +531,12 @@ new_precision <- function(at, ordered, found, lower) {
   t <- found$normals$t
   x <- matrix(0, nrow(t), length(at$step))
   x[, at$given] <- t
-  change$least <- rules$least_pivot * apply(pivots_at(change, factors_at(change, x)), 2, min)
+  pivots <- pivots_at(change, factors_at(change, x))
+  change$least <- if (at$near) {
+    rules$least_near_pivot * apply(pivots, 2, stats::median)
+  } else {
+    rules$least_pivot * apply(pivots, 2, min)
+  }
   if (all(is.finite(unlist(change[-1]))) && all(change$least > .Machine$double.xmin)) change
 }
 

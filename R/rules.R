@@ -247,6 +247,14 @@ rules <- list(
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
+  # What a coordinate of which a normal distribution of the others does not know may cost, in nats: with less
+  # an island's log weights have a standard deviation of about a half more.
+  least_driven = 0.25,
+  # Part of what all coordinates cost that may be left with one more given: one of five scales
+  # of the same kind takes a fifth of it away.
+  less_driven = 0.8,
+  # Random moves by which it is told what a coordinate costs. Once and four times as many find the same.
+  n_driven_moves = 2,
   # Draws at which it is sought which coordinates are normal given which.
   n_linear_probes = 32,
   # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
@@ -280,6 +288,9 @@ rules <- list(
   rounding_of_term = 1e-8,
   # Part of the least pivot at these points, below which a precision counts as none.
   least_pivot = 1e-3,
+  # The same of the median, where others are only nearly normal: then the curvature at one point may
+  # be of the other sign.
+  least_near_pivot = 0.1,
   # Steps of a factorisation at a point: those of a full precision of thirty variables, which take 0.05
   # ms.
   most_factor_work = 1e4,

@@ -15,6 +15,49 @@ exact_space <- function(points, present, density) {
   if (is.null(space) && !is.null(density)) exact_after(find_precision(points, density)) else space
 }
 
+# The space in which others are nearly standard normal given some coordinates: that of the present
+# reference, as long as it is near to the points, worth n draws; or found by asking for the target's
+# density, as of exact_space(), for the coordinates as they are, or with products for the multiples of
+# scales. NULL where there are no such.
+near_space <- function(points, present, density, n) {
+  known <- if (!is.null(Find(is_precision, present))) space_of(points, present)
+  if (is_near(known, n) || is.null(density)) {
+    return(known)
+  }
+  multiples <- if (ncol(points$x) <= rules$largest_dense) find_multiples(points)
+  for (changes in unique(list(list(), as.list(multiples)))) {
+    of_changed <- if (length(changes) > 0) density_after(changes, density) else density
+    precision <- find_precision(changed(points, changes), of_changed, near = TRUE)
+    if (!is.null(precision)) {
+      return(space_of(points, c(changes, list(precision))))
+    }
+  }
+}
+
+# The log density and its gradient as functions of points after these changes.
+density_after <- function(changes, density) {
+  function(x) {
+    maps <- lapply(rev(changes), change_map, ncol(x))
+    at <- through_each(maps, list(z = x, g = 0 * x))
+    there <- density(at$z)
+    points <- list(x = at$z, g = there$gradient, w = rep(1 / nrow(x), nrow(x)), mean = numeric(ncol(x)))
+    there$gradient <- changed(points, changes)$g
+    there
+  }
+}
+
+# Whether at least half of the coordinates are exactly standard normal given the rest.
+knows_most <- function(space) {
+  length(space$exact) > 0 && 2 * length(space$exact) >= ncol(space$points$x)
+}
+
+# Whether the others of a space are so near to the normal distribution that they were given that one
+# fitted to n draws, all correlations included, could as well be further off by chance.
+is_near <- function(space, n) {
+  d <- length(space$known)
+  isTRUE(space$nats < d * (d + 3) / (4 * n))
+}
+
 # Other spaces that are to be tried: those of products for the multiples of each scale where that
 # makes points likelier to be normal; of all products; and of the changes of the present reference.
 # A list.
@@ -38,8 +81,11 @@ space_of <- function(points, changes) {
   }
   precision <- Find(is_precision, changes)
   space <- list(changes = changes, points = points)
-  if (is_exact_precision(precision, points)) {
-    space$exact <- precision$order
+  left <- left_by_precision(precision, points)
+  if (left < rules$nearly_linear) {
+    space$known <- sort(precision$order)
+    space$exact <- if (left < rules$nothing_left) precision$order
+    space <- fit_known(space)
     space$normal <- normal_of_given(space)
   } else {
     space$normal <- normal_shape(points)
@@ -47,19 +93,38 @@ space_of <- function(points, changes) {
   if (!is.null(space$normal)) space
 }
 
-# Whether nearly all of the gradients by the coordinates that should be standard normal is that of
-# such ones. points: after the change.
-is_exact_precision <- function(precision, points) {
+# Fits the normal distribution of the coordinates that are given others: the standard one, where that
+# is exact. `nats`: a bound of the divergence from it, as of exact_normal().
+fit_known <- function(space) {
+  points <- space$points
+  known <- space$known
+  d <- length(known)
+  space$of_known <- list(mean = numeric(d), L = diag(d))
+  space$nats <- 0
+  if (is.null(space$exact)) {
+    x <- sweep(points$x, 2, points$mean, "+")[, known, drop = FALSE]
+    g <- points$g[, known, drop = FALSE]
+    normal <- normal_by_gradients(x, g, points$w, points$genealogies)
+    if (!is.null(normal)) space$of_known <- normal
+    off <- from_user(space$of_known, x) + pull_back_rows(space$of_known, g)
+    space$nats <- sum(weighted_squares(off, points$w)) / 2
+  }
+  space
+}
+
+# The share of the mean squares of the gradients by the coordinates that should be standard normal
+# that is not of such ones; Inf where there are none. points: after the change.
+left_by_precision <- function(precision, points) {
   if (is.null(precision) || is.null(points$g)) {
-    return(FALSE)
+    return(Inf)
   }
   z <- sweep(points$x, 2, points$mean, "+")[, precision$order, drop = FALSE]
   g <- points$g[, precision$order, drop = FALSE]
   left <- mean(weighted_squares(z + g, points$w) / weighted_squares(g, points$w))
-  isTRUE(left < rules$nothing_left)
+  if (is.finite(left)) left else Inf
 }
 
-# In an exact space only the coordinates given have a distribution that is not known. Points of
+# In such a space only the coordinates given have a distribution that is not known. Points of
 # these alone:
 given_points <- function(space) {
   points <- space$points
@@ -73,7 +138,7 @@ given_points <- function(space) {
   )
 }
 
-given_of <- function(space) setdiff(seq_len(ncol(space$points$x)), space$exact)
+given_of <- function(space) setdiff(seq_len(ncol(space$points$x)), space$known)
 
 # Their normal distribution as a shape of all coordinates; NULL for none.
 normal_of_given <- function(space) {
@@ -102,13 +167,15 @@ conditional_of_given <- function(space, again = NULL) {
   if (!is.null(shape)) c(in_all_coordinates(shape, space), list(of_given = shape))
 }
 
-# A shape of the coordinates given as one of all, of which the others are standard normal.
+# A shape of the coordinates given as one of all, of which the others have the space's normal
+# distribution.
 in_all_coordinates <- function(shape, space) {
   d <- ncol(space$points$x)
   given <- given_of(space)
   vector <- function(x, of_others) replace(rep(of_others, d), given, x)
   rows <- function(x) replace(matrix(0, d, ncol(x)), cbind(rep(given, ncol(x)), c(col(x))), x)
   block <- function(x) replace(diag(d), as.matrix(expand.grid(given, given)), x)
+  known <- space$known
   make <- list(
     offset = function(x) vector(x, 0), centre_of_share = function(x) vector(x, 0),
     bend = function(x) vector(x, 0), pull = function(x) vector(x, 0),
@@ -119,13 +186,18 @@ in_all_coordinates <- function(shape, space) {
     if (!is.null(shape[[name]])) shape[[name]] <- make[[name]](shape[[name]])
   }
   if (!is.null(shape$conditioning)) shape$conditioning <- given[shape$conditioning]
-  z <- sweep(space$points$x, 2, space$points$mean, "+")
-  of_others <- rowSums(z[, space$exact, drop = FALSE]^2) / 2
-  shape$criterion <- shape$criterion - sum(space$points$w * of_others)
+  normal <- space$of_known
+  x <- sweep(space$points$x, 2, space$points$mean, "+")[, known, drop = FALSE]
+  z <- matrix(0, nrow(x), d)
+  z[, known] <- from_user(normal, x)
+  log_density <- -rowSums(z[, known, drop = FALSE]^2) / 2 - log_det(normal)
+  shape$criterion <- shape$criterion + sum(space$points$w * log_density)
   z[, given] <- shape$z
   shape$z <- z
   shape$g <- NULL # only the search for shapes looks at gradients
-  centre <- -space$points$mean
+  shape$L[known, known] <- if (is.matrix(normal$L)) normal$L else diag(normal$L)
+  centre <- numeric(d)
+  centre[known] <- normal$mean - space$points$mean[known]
   centre[given] <- shape$centre
   shape$centre <- centre
   shape$exact <- space$exact

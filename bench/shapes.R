@@ -438,6 +438,76 @@ shape_logit_intercepts <- function(seed, groups, m, judge) {
   )
 }
 
+# Effects with a likelihood that is not normal, and a scale that may be next to 0: theta_j ~ N(mu, tau^2),
+# mu ~ N(0, 2^2), tau ~ half-normal(0, 1), and one y_j of each: a Poisson count with the mean
+# exp(theta_j), or a duration with that mean, exponentially distributed.
+effect_families <- list(
+  counts = list(
+    draw = function(theta) rpois(length(theta), exp(theta)),
+    log = function(y, theta) y * theta - exp(theta) - lgamma(y + 1),
+    slope = function(y, theta) y - exp(theta)
+  ),
+  durations = list(
+    draw = function(theta) rexp(length(theta), exp(-theta)),
+    log = function(y, theta) -theta - y * exp(-theta),
+    slope = function(y, theta) y * exp(-theta) - 1
+  )
+)
+
+shape_effects <- function(seed, family, groups, tau, centred, judge) {
+  of_family <- effect_families[[family]]
+  y <- with_seed(seed, of_family$draw(0.5 + tau * rnorm(groups)))
+  f <- function(x) {
+    x <- unname(x)
+    Y <- by_row(y, nrow(x))
+    mu <- x[, 1]
+    tau <- exp(x[, 2])
+    effects <- x[, -(1:2), drop = FALSE]
+    z <- if (centred) (effects - mu) / tau else effects
+    theta <- if (centred) effects else mu + tau * effects
+    slope <- of_family$slope(Y, theta)
+    value <- dnorm(mu, 0, 2, log = TRUE) + log(2) + dnorm(tau, log = TRUE) + x[, 2] +
+      rowSums(of_family$log(Y, theta) + dnorm(z, log = TRUE))
+    by_mu <- -mu / 4
+    by_log_tau <- 1 - tau^2
+    if (centred) {
+      value <- value - groups * x[, 2]
+      with_gradient(value, cbind(
+        by_mu + rowSums(z) / tau, by_log_tau + rowSums(z^2) - groups, slope - z / tau
+      ))
+    } else {
+      with_gradient(value, cbind(
+        by_mu + rowSums(slope), by_log_tau + tau * rowSums(slope * z), tau * slope - z
+      ))
+    }
+  }
+  model(
+    sprintf("%s_%d_%s", family, groups, if (centred) "centred" else "non_centred"),
+    "hierarchy", judge,
+    function() {
+      names <- c("mu", "log_tau", paste0(if (centred) "theta" else "z", seq_len(groups)))
+      density_target(f, groups + 2, names)
+    },
+    function() {
+      z <- seq(-9, 9, by = 0.02)
+      values <- unique(y)
+      given <- function(mu, l) {
+        theta <- outer(mu, exp(l) * z, `+`)
+        each <- vapply(values, function(v) {
+          log(drop(exp(of_family$log(v, theta)) %*% dnorm(z)) * 0.02)
+        }, double(length(mu)))
+        drop(each %*% tabulate(match(y, values))) + dnorm(mu, 0, 2, log = TRUE) + log(2) +
+          dnorm(exp(l), log = TRUE) + l
+      }
+      mu <- seq(-1, 2, length.out = 121)
+      l <- seq(-14, 1.5, length.out = 187)
+      log_sum_exp(vapply(l, function(l) given(mu, l), mu)) +
+        log(mu[2] - mu[1]) + log(l[2] - l[1])
+    },
+    "quadrature of each effect, then over mu and log tau", groups + 2
+  )
+}
+
 # y ~ N(X beta, I), beta_j ~ N(0, (lambda_j tau)^2), lambda_j, tau ~ half-Cauchy, with
 # X'X = n I, so that coefficients are independent given tau.
 shape_horseshoe <- function(seed, n, beta, scale, centred, judge) {
@@ -686,6 +756,11 @@ shapes <- list(
   shape_intercepts(34, 80, 6, 1, TRUE, judge),
   shape_logit_intercepts(35, 15, 10, choose),
   shape_logit_intercepts(36, 12, 6, judge),
+  shape_effects(45, "counts", 60, 0.3, TRUE, choose),
+  shape_effects(46, "counts", 50, 0.6, FALSE, choose),
+  shape_effects(47, "counts", 100, 0.4, TRUE, judge),
+  shape_effects(48, "counts", 70, 0.3, FALSE, judge),
+  shape_effects(49, "durations", 55, 0.5, TRUE, judge),
   shape_horseshoe(37, 20, c(0, 2, 0), 1, TRUE, judge),
   shape_horseshoe(38, 25, c(0, 0, 1.5), 0.5, FALSE, choose),
   shape_gp_latent(41, 50, 10, 0.5, judge),

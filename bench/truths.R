@@ -172,7 +172,7 @@ normal_given_others <- function(model, target) {
   d <- target$dim
   if (model$class %in% c("banana", "funnel")) {
     2:d
-  } else if (model$class %in% c("hierarchy", "process") && !grepl("logit", model$name)) {
+  } else if (model$class %in% c("hierarchy", "process") && !grepl("logit|counts|durations", model$name)) {
     grep("^(theta|z|beta)[0-9]+$", target$names)
   } else {
     integer()

@@ -1,0 +1,148 @@
+# Coordinates that are only nearly normal given others.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+# One Poisson count of each effect, with an unknown mean and scale: x = (mu, t, effects), where
+# theta_j ~ N(mu, exp(2 t)), or with effects z_j that are not centred theta_j = mu + exp(t) z_j.
+counts <- c(0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 1, 2, 0, 5, 2, 1, 3, 2)
+log_counts <- function(x, centred = TRUE) {
+  n_effects <- length(counts)
+  mu <- x[, 1]
+  tau <- exp(x[, 2])
+  effects <- x[, -(1:2), drop = FALSE]
+  z <- if (centred) (effects - mu) / tau else effects
+  theta <- if (centred) effects else mu + tau * effects
+  slope <- rep(counts, each = nrow(x)) - exp(theta)
+  value <- drop(theta %*% counts) - rowSums(exp(theta)) - rowSums(z^2) / 2 - n_effects / 2 * log(2 * pi) -
+    mu^2 / 8 - x[, 2]^2 / 2 - if (centred) n_effects * x[, 2] else 0
+  gradient <- if (centred) {
+    cbind(rowSums(z) / tau - mu / 4, rowSums(z^2) - n_effects - x[, 2], slope - z / tau)
+  } else {
+    cbind(rowSums(slope) - mu / 4, tau * rowSums(slope * z) - x[, 2], tau * slope - z)
+  }
+  structure(unname(value), gradient = unname(gradient))
+}
+
+# Its log evidence, by quadrature of each effect, and then over mu and t.
+log_evidence_of_counts <- local({
+  z <- seq(-8, 8, by = 0.05)
+  mu <- seq(-2, 3, length.out = 81)
+  t <- seq(-5, 3, length.out = 121)
+  on_grid <- vapply(t, function(t) {
+    theta <- outer(mu, exp(t) * z, `+`)
+    of_count <- vapply(0:5, function(y) log(drop(exp(y * theta - exp(theta)) %*% dnorm(z)) * 0.05), mu)
+    drop(of_count %*% tabulate(counts + 1, 6)) - mu^2 / 8 - t^2 / 2
+  }, mu)
+  max(on_grid) + log(sum(exp(on_grid - max(on_grid))) * (mu[2] - mu[1]) * (t[2] - t[1]))
+})
+
+density_of <- function(log_density) {
+  function(x) {
+    value <- log_density(x)
+    list(log_density = as.double(value), gradient = attr(value, "gradient"))
+  }
+}
+
+points_at <- function(x, log_density) {
+  mean <- colMeans(x)
+  n <- nrow(x)
+  list(
+    x = sweep(x, 2, mean), g = attr(log_density(x), "gradient"), w = rep(1 / n, n), mean = mean,
+    genealogies = n
+  )
+}
+
+# Points around the posterior; and as draws of it, what the precision found by them makes of standard
+# normal ones.
+set.seed(1)
+t <- rnorm(200, -0.8, 0.5)
+mu <- rnorm(200, 0.5, 0.2)
+z <- matrix(rnorm(200 * length(counts)), 200)
+around <- cbind(mu, t, mu + exp(t) * z, deparse.level = 0)
+precision <- internal("find_precision")(points_at(around, log_counts), density_of(log_counts), near = TRUE)
+normal <- matrix(rnorm(200 * ncol(around)), 200)
+normal[, 2] <- t
+centred <- internal("through_precision")(
+  internal("precision_map")(precision), list(z = normal, g = 0 * normal)
+)$z
+
+test_that("the scale is what the others depend on", {
+  expect_identical(precision$given, 2L)
+  expect_setequal(precision$order, setdiff(seq_len(ncol(centred)), 2))
+  # exp(-2 t), and what does not depend on it
+  expect_setequal(precision$powers, c(0, -2))
+})
+
+test_that("given the scale the others have the normal distribution that the density has at their mean", {
+  points <- points_at(centred, log_counts)
+  precision <- internal("find_precision")(points, density_of(log_counts), near = TRUE)
+  # there, whatever the scale is, the gradient is that of a standard normal distribution
+  at_mean <- matrix(points$mean, 5, ncol(centred), byrow = TRUE)
+  at_mean[, 2] <- c(-4, -2, -1, 0, 1)
+  after <- internal("standardised")(points_at(at_mean, log_counts), precision)
+  known <- precision$order
+  z <- sweep(after$x, 2, after$mean, "+")[, known]
+  expect_equal(after$g[, known], -z, tolerance = 1e-5)
+  # and at the points it is so but for a small part
+  space <- internal("space_of")(points, list(precision))
+  expect_identical(space$known, sort(known))
+  expect_null(space$exact)
+  expect_true(internal("is_near")(space, n = 20))
+  expect_false(internal("is_near")(space, n = 1e6))
+})
+
+test_that("no scale is found where the precision of the others does not change", {
+  find <- function(log_density) {
+    internal("find_precision")(points_at(centred, log_density), density_of(log_density), near = TRUE)
+  }
+  expect_null(find(function(x) structure(-rowSums(x^2) / 2, gradient = -x)))
+  # each coordinate bends, by itself
+  expect_null(find(function(x) structure(-rowSums(exp(x) - x), gradient = 1 - exp(x))))
+  expect_null(find(function(x) structure(rep(-Inf, nrow(x)), gradient = 0 * x)))
+})
+
+test_that("multiples of a scale are looked at as products", {
+  log_density <- function(x) log_counts(x, centred = FALSE)
+  mu <- centred[, 1]
+  z <- (centred[, -(1:2)] - mu) / exp(t)
+  points <- points_at(cbind(mu, t, z, deparse.level = 0), log_density)
+  multiples <- internal("find_multiples")(points)
+  expect_identical(multiples[[1]]$variable, 2L)
+  # products are effects with mean 0, of which the model is the centred one
+  after <- internal("density_after")(multiples, density_of(log_density))
+  products <- cbind(mu, t, exp(t) * z, deparse.level = 0)
+  of_centred <- attr(log_counts(centred), "gradient")
+  of_centred[, 1] <- of_centred[, 1] + rowSums(of_centred[, -(1:2)])
+  expect_equal(after(products)$gradient, of_centred)
+  space <- internal("near_space")(points, list(), density_of(log_density), n = 200)
+  expect_length(space$changes, 2)
+  expect_identical(space$changes[[2]]$given, 2L)
+  # a space that is near is kept, without another look
+  never <- function(x) stop("asked")
+  expect_identical(internal("near_space")(points, space$changes, never, n = 20)$changes, space$changes)
+})
+
+test_that("effects of counts are right, centred and not", {
+  for (is_centred in c(TRUE, FALSE)) {
+    target <- target_function(
+      function(x) log_counts(x, is_centred), 2 + length(counts),
+      names = c("mu", "log_tau", paste0("effect", seq_along(counts))), vectorized = TRUE
+    )
+    fit <- calmly(smc(target, n_particles = 512, islands = 4, seed = 3))
+    expect_match(fit$maps, "nearly normal given log_tau", all = FALSE)
+    expect_lt(fit$std_error, 0.05)
+    expect_lt(abs(fit$log_z - log_evidence_of_counts), errors_for(3) * fit$std_error)
+  }
+})
+
+test_that("a fit asks for no more points than it may", {
+  rules <- internal("rules")
+  rules$most_probe_evals <- 10
+  course <- list(density = density_of(log_counts))
+  density <- with_internals(
+    list(rules = rules),
+    internal("affordable_density")(course, list(), list(max_evals = Inf))
+  )
+  expect_true(all(is.finite(density(centred[1:6, ])$log_density)))
+  expect_true(all(density(centred[1:6, ])$log_density == -Inf))
+})
