@@ -31,17 +31,35 @@ find_precision <- function(points, density, near = FALSE) {
   at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
   with_seed(1, {
-    at$given <- if (near) find_drivers(at, density) else find_given(at, density)
-    at$others <- setdiff(seq_along(at$step), at$given)
-    if (length(at$given) > 0 && length(at$others) > 0) {
-      at$pattern <- pattern_of(at, density)
-      if (!is.null(at$pattern)) {
-        at$colours <- colours_of(at$pattern)
-        if (near) at$x[, at$others] <- rep(at$mean[at$others], each = nrow(at$x))
-        fit_precision(at, density)
-      }
-    }
+    if (near) precision_given_drivers(at, density) else precision_given(at, find_given(at, density), density)
   })
+}
+
+# The precision given these coordinates; NULL for none.
+precision_given <- function(at, given, density) {
+  at$given <- sort(given)
+  at$others <- setdiff(seq_along(at$mean), given)
+  if (length(given) == 0 || length(at$others) == 0) {
+    return(NULL)
+  }
+  at$pattern <- pattern_of(at, density)
+  if (!is.null(at$pattern)) {
+    at$colours <- colours_of(at$pattern)
+    if (at$near) at$x[, at$others] <- rep(at$mean[at$others], each = nrow(at$x))
+    fit_precision(at, density)
+  }
+}
+
+# The same given the drivers; where it is not found, without those that matter least: the curvature of
+# the likelihood, of which it is made too, may depend on them in another way.
+precision_given_drivers <- function(at, density) {
+  drivers <- find_drivers(at, density)
+  for (n in rev(seq_along(drivers))) {
+    precision <- precision_given(at, drivers[seq_len(n)], density)
+    if (!is.null(precision)) {
+      return(precision)
+    }
+  }
 }
 
 # Rows in proportion to their weights, as in systematic resampling.
@@ -123,8 +141,8 @@ second_differences <- function(at, moved, density) {
 }
 
 # The coordinates with which the precision of the others changes, one after the other that with which
-# it changes most, as long as that is much, and with one more given the rest change it by less. None
-# where there are no such.
+# it changes most, as long as that is much, and with one more given the rest change it by less. In this
+# order; none where there are no such.
 find_drivers <- function(at, density) {
   given <- integer(0)
   nats <- nats_by_each(at, given, density)
@@ -137,7 +155,7 @@ find_drivers <- function(at, density) {
     given <- more
     nats <- left
   }
-  sort(given)
+  given
 }
 
 # What a normal distribution of the others loses, in nats, where it does not depend on a coordinate: a
@@ -154,23 +172,25 @@ nats_by_each <- function(at, given, density) {
   }
   covariance <- crossprod(deviations)
   variance <- diag(covariance)
-  k <- rep(setdiff(which(variance > 0), given), each = rules$n_driven_moves)
+  tried <- setdiff(which(variance > 0), given)
+  k <- rep(tried, each = rules$n_driven_moves)
   own <- cbind(seq_along(k), k)
   slope <- covariance[k, , drop = FALSE] / variance[k] # of all on coordinate k
   moves <- matrix(stats::rnorm(length(k) * nrow(deviations)), length(k)) %*% deviations
   moves <- rules$probe_step * (moves - moves[own] * slope)
-  step <- replace(0 * moves, own, sqrt(variance[k]) / 2)
-  change_along <- function(step) {
-    x <- sweep(step, 2, at$mean, "+")
+  change_along <- function(sign) {
+    x <- matrix(at$mean, length(tried), d, byrow = TRUE)
+    x[cbind(seq_along(tried), tried)] <- at$mean[tried] + sign * sqrt(variance[tried]) / 2
     from <- density(x)
-    to <- density(x + moves)
-    is_known <- from$log_density > -Inf & to$log_density > -Inf
-    replace(to$gradient - from$gradient, !is_known, NA) / rules$probe_step
+    row <- match(k, tried)
+    to <- density(x[row, , drop = FALSE] + moves)
+    is_known <- from$log_density[row] > -Inf & to$log_density > -Inf
+    replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$probe_step
   }
-  change <- change_along(step) - change_along(-step)
+  change <- change_along(1) - change_along(-1)
   squares <- rowSums((change %*% covariance) * change) - rowSums(change * slope)^2 * variance[k]
   nats <- numeric(d)
-  nats[unique(k)] <- rowsum(squares, k, reorder = FALSE) / rules$n_driven_moves / 4
+  nats[tried] <- rowsum(squares, k, reorder = FALSE) / rules$n_driven_moves / 4
   if (!anyNA(nats)) nats
 }
 

@@ -247,14 +247,15 @@ rules <- list(
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
-  # What a coordinate of which a normal distribution of the others does not know may cost, in nats: with less
-  # an island's log weights have a standard deviation of about a half more.
+  # What a coordinate of which a normal distribution of the others does not know may cost, in nats: by so
+  # much log weights have a standard deviation of 0.7.
   least_driven = 0.25,
   # Part of what all coordinates cost that may be left with one more given: one of five scales
   # of the same kind takes a fifth of it away.
   less_driven = 0.8,
-  # Random moves by which it is told what a coordinate costs. Once and four times as many find the same.
-  n_driven_moves = 2,
+  # Random moves by which it is told what a coordinate costs: with four, the scales of a model were missed
+  # once in three.
+  n_driven_moves = 8,
   # Draws at which it is sought which coordinates are normal given which.
   n_linear_probes = 32,
   # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
