@@ -96,7 +96,7 @@ new_shaped_reference <- function(mean, shape, changes = list()) {
   if (length(changes) > 0) reference$changes <- changes
   reference$inflation <- rep(sqrt(rules$inflation), length(mean))
   reference$inflation[shape$conditioning] <- sqrt(rules$inflation_conditioning)
-  reference$inflation[shape$exact] <- 1
+  if (!is.null(shape$known)) reference$inflation[shape$known] <- sqrt(shape$inflation)
   reference
 }
 
@@ -240,7 +240,7 @@ fit_shape <- function(record, density = NULL) {
   } else if (is_near(near, n) || !is.null(near) && d > rules$largest_dense) {
     add_conditional(near, record$reference, genealogies)
   } else if (d <= rules$largest_dense) {
-    fit_space(as_is, list(exact, near), record$reference, genealogies)
+    fit_space(as_is, record$reference, genealogies, list(exact, near))
   }
   if (is.null(space)) {
     return(NULL)
@@ -287,7 +287,7 @@ fit_shape <- function(record, density = NULL) {
 
 # Of the space of the points as they are, those found, which may be NULL, and others (see spaces.R), that
 # in which a shape fits best, with its `conditional` distribution, or NULL. The first that is exact.
-fit_space <- function(as_is, found, reference, genealogies) {
+fit_space <- function(as_is, reference, genealogies, found = list()) {
   space <- add_conditional(as_is, reference, genealogies)
   if (is_exact(space$conditional)) {
     return(space)

@@ -162,7 +162,7 @@ find_drivers <- function(at, density) {
 # quarter of the squared change of their precision, in units of its inverse, between half a standard
 # deviation below the mean of the coordinate and as much above it. Differences of gradients along
 # random moves of the others tell it, which have the covariance of the draws given the coordinate, and
-# those given already. 0 for these. NULL where the density is not known there.
+# those given already. 0 for these. NA for all where the density is not known there.
 nats_by_each <- function(at, given, density) {
   d <- length(at$mean)
   deviations <- at$deviations
@@ -173,6 +173,9 @@ nats_by_each <- function(at, given, density) {
   covariance <- crossprod(deviations)
   variance <- diag(covariance)
   tried <- setdiff(which(variance > 0), given)
+  if (length(tried) == 0) {
+    return(numeric(d))
+  }
   k <- rep(tried, each = rules$n_driven_moves)
   own <- cbind(seq_along(k), k)
   slope <- covariance[k, , drop = FALSE] / variance[k] # of all on coordinate k
@@ -191,7 +194,7 @@ nats_by_each <- function(at, given, density) {
   squares <- rowSums((change %*% covariance) * change) - rowSums(change * slope)^2 * variance[k]
   nats <- numeric(d)
   nats[tried] <- rowsum(squares, k, reorder = FALSE) / rules$n_driven_moves / 4
-  if (!anyNA(nats)) nats
+  if (anyNA(nats)) NA * nats else nats
 }
 
 # the normal distributions -----------------------------------------------------

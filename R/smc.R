@@ -213,8 +213,9 @@
 #'     the products of such variables with the scale. Variables may be normal given some others, with
 #'     a precision that depends on these, as effects of groups are given scales and correlations:
 #'     differences of gradients at some points, the row `"probe"` of `fit$runs`, tell which these are,
-#'     and find the precision. Then only the distribution of the others is fitted. A variable may be
-#'     skew or have heavy
+#'     and find the precision. Then only the distribution of the others is fitted. Effects of which the
+#'     data are counts or proportions are nearly normal given their scales: these are given the precision
+#'     at the mean of the particles. A variable may be skew or have heavy
 #'     tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead; where gradients show that the target is one, or
 #'     normal, this is found exactly. Necks are found by the gradients: where a
@@ -222,13 +223,14 @@
 #'     `z` and the gradient `g` is its scale at that very point. Kernels without gradients
 #'     have `log(abs(z))` alone, which is noisy. Such a fit is kept only where, made again
 #'     from one half of the particles, it makes the other half likelier. In more than 250 variables
-#'     only what is found exactly is fitted, and in more than 600 no shape: a hierarchy of so many is
-#'     low, and warned of.
+#'     only what differences of gradients tell is fitted, and in more than 600 no shape: a hierarchy of so
+#'     many is low, and warned of.
 #'   * `normal`: a normal distribution from particles and gradients together: as wide as the gradients
 #'     say, unless the particles are wider or narrower by more than chance.
 #'   * `location`: the last reference, moved to the mean.
 #'
-#'   Fitted references have 1.5 times the variance (less above 250 variables, where it costs more), and
+#'   Fitted references have 1.5 times the variance (less above 250 variables, where it costs more; and
+#'   of variables that are nearly normal given others less, as their gradients tell), and
 #'   their conditioning variables 4 times: a reference that is too narrow does more harm than one that is
 #'   too wide. No shape is fitted to particles that started from the given reference. A normal or Student t
 #'   distribution that the target is, by its gradients, is taken as it is, and two steps lead from it to the target.

@@ -71,9 +71,10 @@ other_spaces <- function(as_is, present) {
   Filter(Negate(is.null), spaces)
 }
 
-# Points after these changes, and the normal distribution with their moments: list(changes, points,
-# normal, exact), where these are the coordinates that the changes make standard normal. NULL where
-# there is none, or the range of numbers does not do.
+# Points after these changes, and a normal distribution: list(changes, points, normal, known, exact). Those
+# `known` are the coordinates that the changes make standard normal, or nearly so, and `exact` the
+# same where it is exact; else both are NULL, and `normal` has the moments of the points. NULL where there
+# is none, or the range of numbers does not do.
 space_of <- function(points, changes) {
   points <- changed(points, changes)
   if (!all(is.finite(points$x), is.finite(points$g))) {
@@ -99,7 +100,7 @@ fit_known <- function(space) {
   points <- space$points
   known <- space$known
   d <- length(known)
-  space$of_known <- list(mean = numeric(d), L = diag(d))
+  space$of_known <- list(mean = numeric(d), L = rep(1, d))
   space$nats <- 0
   if (is.null(space$exact)) {
     x <- sweep(points$x, 2, points$mean, "+")[, known, drop = FALSE]
@@ -110,6 +111,13 @@ fit_known <- function(space) {
     space$nats <- sum(weighted_squares(off, points$w)) / 2
   }
   space
+}
+
+# The variance of a reference's coordinates that are normal given others, over what was fitted. The
+# gradients are off by the root of a mean square, and so are the variances, roughly: twice that.
+inflation_of <- function(space) {
+  off <- sqrt(2 * space$nats / length(space$known))
+  min(1 + 2 * off, rules$inflation)
 }
 
 # The share of the mean squares of the gradients by the coordinates that should be standard normal
@@ -201,6 +209,8 @@ in_all_coordinates <- function(shape, space) {
   centre[given] <- shape$centre
   shape$centre <- centre
   shape$exact <- space$exact
+  shape$known <- known
+  shape$inflation <- inflation_of(space)
   shape
 }
 
