@@ -235,12 +235,15 @@ fit_shape <- function(record, density = NULL) {
   exact <- exact_space(points, present, density)
   near <- if (!knows_most(exact)) near_space(points, present, density, n)
   as_is <- space_of(points, list())
-  space <- if (knows_most(exact)) {
-    add_conditional(exact, record$reference, genealogies)
-  } else if (is_near(near, n) || !is.null(near) && d > rules$largest_dense) {
-    add_conditional(near, record$reference, genealogies)
-  } else if (d <= rules$largest_dense) {
-    fit_space(as_is, record$reference, genealogies, list(exact, near))
+  with_conditional <- function(space) add_conditional(space, record$reference, genealogies)
+  space <- if (is_near(near, n)) {
+    with_conditional(near)
+  } else if (!is.null(exact)) {
+    likeliest_space(lapply(found_spaces(exact, near), with_conditional))
+  } else if (d > rules$largest_dense) {
+    if (!is.null(near)) with_conditional(near)
+  } else {
+    fit_space(as_is, record$reference, genealogies, found_spaces(near))
   }
   if (is.null(space)) {
     return(NULL)
@@ -285,25 +288,32 @@ fit_shape <- function(record, density = NULL) {
   )
 }
 
-# Of the space of the points as they are, those found, which may be NULL, and others (see spaces.R), that
-# in which a shape fits best, with its `conditional` distribution, or NULL. The first that is exact.
+# Of the space of the points as they are, those found, and others (see spaces.R), that in which a shape
+# fits best, with its `conditional` distribution, or NULL. The first that is exact.
 fit_space <- function(as_is, reference, genealogies, found = list()) {
   space <- add_conditional(as_is, reference, genealogies)
   if (is_exact(space$conditional)) {
     return(space)
   }
   tried <- list(space)
-  for (space in Filter(Negate(is.null), c(found, other_spaces(as_is, changes_of(reference))))) {
+  for (space in c(found, other_spaces(as_is, changes_of(reference)))) {
     space <- add_conditional(space, reference, genealogies)
     if (is_exact(space$conditional)) {
       return(space)
     }
     tried <- c(tried, list(space))
   }
-  best_of(tried, function(space) {
+  likeliest_space(tried)
+}
+
+likeliest_space <- function(spaces) {
+  best_of(spaces, function(space) {
     max(space$normal$criterion, space$conditional$criterion) + log_jacobian(space$points)
   })
 }
+
+# Those that are not NULL.
+found_spaces <- function(...) Filter(Negate(is.null), list(...))
 
 add_conditional <- function(space, reference, genealogies) {
   if (!is.null(space$known)) {
