@@ -234,26 +234,24 @@ fit_shape <- function(record, density = NULL) {
   n <- 1 / sum(w^2)
   exact <- exact_space(points, present, density)
   near <- if (!knows_most(exact)) near_space(points, present, density, n)
+  if (is.null(exact) && is.null(near) && d > rules$largest_dense) {
+    return(NULL)
+  }
   as_is <- space_of(points, list())
   with_conditional <- function(space) add_conditional(space, record$reference, genealogies)
   space <- if (is_near(near, n)) {
     with_conditional(near)
-  } else if (!is.null(exact)) {
+  } else if (!is.null(exact) || d > rules$largest_dense) {
     likeliest_space(lapply(found_spaces(exact, near), with_conditional))
-  } else if (d > rules$largest_dense) {
-    if (!is.null(near)) with_conditional(near)
   } else {
     fit_space(as_is, record$reference, genealogies, found_spaces(near))
-  }
-  if (is.null(space)) {
-    return(NULL)
   }
   is_first <- in_first_half(record, weighty$rows)
   conditional <- space$conditional
   tested <- if (!is.null(conditional$of_given)) {
-    held_out(conditional$of_given, given_points(space), is_first, 1 / sum(w^2), genealogies)
+    held_out(conditional$of_given, given_points(space), is_first, n, genealogies)
   } else if (!is.null(conditional)) {
-    held_out(conditional, space$points, is_first, 1 / sum(w^2), genealogies)
+    held_out(conditional, space$points, is_first, n, genealogies)
   }
   if (!is_exact(conditional) && !isTRUE(tested[["fit"]] > tested[["normal"]])) {
     conditional <- NULL

@@ -24,14 +24,16 @@ near_space <- function(points, present, density, n) {
   if (is_near(known, n) || is.null(density)) {
     return(known)
   }
-  multiples <- if (ncol(points$x) <= rules$largest_dense) find_multiples(points)
-  for (changes in unique(list(list(), as.list(multiples)))) {
-    of_changed <- if (length(changes) > 0) density_after(changes, density) else density
-    precision <- find_precision(changed(points, changes), of_changed, near = TRUE)
-    if (!is.null(precision)) {
-      return(space_of(points, c(changes, list(precision))))
+  changes <- list()
+  precision <- find_precision(points, density, near = TRUE)
+  if (is.null(precision) && ncol(points$x) <= rules$largest_dense) {
+    changes <- find_multiples(points)
+    if (length(changes) > 0) {
+      products <- changed(points, changes)
+      precision <- find_precision(products, density_after(changes, density), near = TRUE)
     }
   }
+  if (!is.null(precision)) space_of(points, c(changes, list(precision)))
 }
 
 # The log density and its gradient as functions of points after these changes.
