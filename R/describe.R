@@ -72,7 +72,11 @@ depends_sentence <- function(what, of, on, verb) {
 }
 
 describe_change <- function(change, names) {
-  if (is_precision(change)) describe_precision(change, names) else describe_product(change, names)
+  switch(if (is.null(change$kind)) "multiples" else change$kind,
+    precision = describe_precision(change, names),
+    products = describe_products(change, names),
+    multiples = describe_product(change, names)
+  )
 }
 
 describe_precision <- function(precision, names) {
@@ -85,6 +89,12 @@ describe_precision <- function(precision, names) {
 describe_product <- function(product, names) {
   verb <- if (length(product$multiples) == 1) "multiplies" else "multiply"
   sprintf("%s %s a scale that %s sets", several(names[product$multiples]), verb, names[product$variable])
+}
+
+describe_products <- function(products, names) {
+  verb <- if (length(products$order) == 1) "multiplies scales" else "multiply scales"
+  set_by <- paste(names[scales_of(products)], collapse = ", ")
+  sprintf("%s %s that %s set", several(names[sort(products$order)]), verb, set_by)
 }
 
 several <- function(names) {

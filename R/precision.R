@@ -13,14 +13,26 @@
 # effects themselves. At the mean of the draws this is a number, and Q and r are sums as before.
 
 # The precision of all coordinates that are normal given others, or with `near` nearly so: a change of
-# variables (see spaces.R); NULL for none. points: of fit_shape(); density: of counted_density().
-find_precision <- function(points, density, near = FALSE) {
+# variables (see spaces.R); NULL for none. points: of fit_shape(); density: of counted_density(); scales:
+# coordinates that are given for certain, where they are nearly so.
+find_precision <- function(points, density, near = FALSE, scales = integer(0)) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
+  at <- c(list(near = near), probes_among(points))
+  with_seed(1, {
+    if (near) {
+      precision_given_drivers(at, density, scales)
+    } else {
+      precision_given(at, find_given(at, density), density)
+    }
+  })
+}
+
+# Some of the points, and what moves away from these, and gradients there, are measured by.
+probes_among <- function(points) {
   rows <- evenly_weighted(points$w, rules$n_linear_probes)
   at <- list(
-    near = near,
     mean = points$mean,
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
@@ -30,16 +42,13 @@ find_precision <- function(points, density, near = FALSE) {
   # what a gradient that does not change has beside its mean is rounding
   at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
-  with_seed(1, {
-    if (near) precision_given_drivers(at, density) else precision_given(at, find_given(at, density), density)
-  })
+  at
 }
 
 # The precision given these coordinates; NULL for none.
 precision_given <- function(at, given, density) {
-  at$given <- sort(given)
-  at$others <- setdiff(seq_along(at$mean), given)
-  if (length(given) == 0 || length(at$others) == 0) {
+  at <- given_these(at, given)
+  if (length(at$given) == 0 || length(at$others) == 0) {
     return(NULL)
   }
   at$pattern <- pattern_of(at, density)
@@ -50,11 +59,18 @@ precision_given <- function(at, given, density) {
   }
 }
 
-# The same given the drivers; where it is not found, without those that matter least: the curvature of
-# the likelihood, of which it is made too, may depend on them in another way.
-precision_given_drivers <- function(at, density) {
-  drivers <- find_drivers(at, density)
-  for (n in rev(seq_along(drivers))) {
+given_these <- function(at, given) {
+  at$given <- sort(given)
+  at$others <- setdiff(seq_along(at$mean), given)
+  at
+}
+
+# The same given the drivers, and the scales given for certain; where it is not found, without those that
+# matter least: the curvature of the likelihood, of which it is made too, may depend on them in another
+# way.
+precision_given_drivers <- function(at, density, scales) {
+  drivers <- find_drivers(at, density, scales)
+  for (n in Filter(function(n) n >= length(scales), rev(seq_along(drivers)))) {
     precision <- precision_given(at, drivers[seq_len(n)], density)
     if (!is.null(precision)) {
       return(precision)
@@ -142,9 +158,8 @@ second_differences <- function(at, moved, density) {
 
 # The coordinates with which the precision of the others changes, one after the other that with which
 # it changes most, as long as that is much, and with one more given the rest change it by less. In this
-# order; none where there are no such.
-find_drivers <- function(at, density) {
-  given <- integer(0)
+# order, after those given already; none where there are no such.
+find_drivers <- function(at, density, given = integer(0)) {
   nats <- nats_by_each(at, given, density)
   while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
     more <- c(given, which.max(nats))
@@ -339,24 +354,25 @@ fit_precision <- function(at, density) {
     return(NULL)
   }
   lower <- which(at$pattern & lower.tri(at$pattern, diag = TRUE), arr.ind = TRUE)
+  found <- find_terms(at, function(at) conditional_normals(at, lower, density))
+  if (!is.null(found)) new_precision(at, ordered, found, lower)
+}
+
+# What entries are made of: the terms, the coefficients of each entry, and what these were fitted to in
+# the end, list(terms, coefficients, observed). observe: a function of probes, that returns entries there,
+# as conditional_normals() does. Terms are found by one coordinate after the other: those that an entry is
+# made of where all later coordinates stay as they are, times the factors of the next. So of all products
+# few are ever tried. NULL where they are not found, or an entry has too many.
+find_terms <- function(at, observe) {
   factors <- list()
   for (k in at$given) {
-    entries <- entries_along(at, k, lower, density)
+    entries <- entries_along(at, k, observe)
     found <- if (!is.null(entries)) factors_of(entries$t, entries$y)
     if (is.null(found)) {
       return(NULL)
     }
     factors <- c(factors, list(found))
   }
-  found <- fit_terms(at, factors, lower, density)
-  if (!is.null(found)) new_precision(at, ordered, found, lower)
-}
-
-# The terms, the coefficients of each entry, and the normals that they were fitted to in the end:
-# list(terms, coefficients, normals). They are found by one coordinate after the other: those that
-# an entry is made of where all later coordinates stay as they are, times the factors of the next.
-# So of all products few are ever tried. NULL where an entry has too many.
-fit_terms <- function(at, factors, lower, density) {
   terms <- list(used = matrix(TRUE, nrow(factors[[1]]$used), 1))
   for (k in seq_along(factors)) {
     terms <- products_of(terms, factors[[k]])
@@ -366,30 +382,30 @@ fit_terms <- function(at, factors, lower, density) {
     }
     least <- if (k == length(factors)) rules$n_probes else rules$n_linear_probes
     n <- max(least, rules$points_per_coefficient * most)
-    normals <- conditional_normals(spread_out(at, n, k), lower, density)
-    if (is.null(normals) || nrow(normals$y) <= most) {
+    observed <- observe(spread_out(at, n, k))
+    if (is.null(observed) || nrow(observed$y) <= most) {
       return(NULL)
     }
-    coefficients <- entries_by_terms(terms, normals)
+    coefficients <- entries_by_terms(terms, observed)
     terms$used <- coefficients != 0
     needed <- colSums(terms$used) > 0
     coefficients <- coefficients[, needed, drop = FALSE]
     terms$used <- terms$used[, needed, drop = FALSE]
     terms[parts_of_term] <- lapply(terms[parts_of_term], function(x) x[needed, , drop = FALSE])
   }
-  list(terms = terms[parts_of_term], coefficients = coefficients, normals = normals)
+  list(terms = terms[parts_of_term], coefficients = coefficients, observed = observed)
 }
 
-# Entries of Q and r along the axis of coordinate k, at the same t on all axes: list(t, y), where y
-# has a row a t, and a column for each entry on the first axis, then for each on the second, over
-# its size. NULL where Q is no precision everywhere.
-entries_along <- function(at, k, lower, density) {
+# Entries along the axis of coordinate k, at the same t on all axes: list(t, y), where y has a row a t,
+# and a column for each entry on the first axis, then for each on the second, over its size. NULL where
+# they are not known everywhere.
+entries_along <- function(at, k, observe) {
   n <- rules$n_along_axis
-  normals <- conditional_normals(along_axis(at, k), lower, density)
-  if (isTRUE(nrow(normals$y) == n * rules$n_axes)) {
+  observed <- observe(along_axis(at, k))
+  if (isTRUE(nrow(observed$y) == n * rules$n_axes)) {
     by_axis <- function(x) matrix(aperm(array(x, c(n, rules$n_axes, ncol(x))), c(1, 3, 2)), n)
-    y <- sweep(by_axis(normals$y), 2, sqrt(colSums(by_axis(normals$size)^2)), "/")
-    list(t = normals$t[seq_len(n), match(k, at$given)], y = replace(y, is.nan(y), 0))
+    y <- sweep(by_axis(observed$y), 2, sqrt(colSums(by_axis(observed$size)^2)), "/")
+    list(t = observed$t[seq_len(n), match(k, at$given)], y = replace(y, is.nan(y), 0))
   }
 }
 
@@ -461,7 +477,8 @@ simple_factors <- local({
   functions <- function(powers = 0, degrees = 0, falls = 0, rates = 0, roots = 0) {
     expand.grid(powers = powers, degrees = degrees, falls = falls, rates = rates, roots = roots)
   }
-  bounded <- functions(powers = -2:2, falls = 1:2, rates = c(0.5, 1))
+  # growing ones first: what is next to 0 for small scales is not to be a difference from 1
+  bounded <- functions(powers = 2:-2, falls = 1:2, rates = c(0.5, 1))
   bounded <- bounded[abs(bounded$powers) <= bounded$falls, ]
   bounded$powers <- bounded$powers * bounded$rates
   lapply(rbind(
@@ -516,16 +533,16 @@ normalised <- function(columns) {
 
 # The coefficients of each entry, a row each, by least squares relative to its scale at each point.
 # What contributes no more than rounding is 0, and so is what is beyond the range of numbers.
-entries_by_terms <- function(terms, normals) {
-  values <- values_of(terms, normals$t)
-  scale <- normals$scale
+entries_by_terms <- function(terms, observed) {
+  values <- values_of(terms, observed$t)
+  scale <- observed$scale
   coefficients <- matrix(0, ncol(scale), ncol(values))
   for (e in which(rowSums(terms$used) > 0)) {
     own <- terms$used[e, ]
     columns <- values[, own, drop = FALSE] / scale[, e]
     size <- sqrt(colSums(columns^2))
     decomposed <- qr(normalised(columns), tol = rules$collinear_term)
-    y <- normals$y[, e] / scale[, e]
+    y <- observed$y[, e] / scale[, e]
     by <- qr.coef(decomposed, y)
     by[is.na(by) | abs(by) < rules$rounding_of_term * sqrt(sum(y^2))] <- 0
     coefficients[e, own] <- ifelse(by == 0, 0, by / size)
@@ -551,15 +568,17 @@ new_precision <- function(at, ordered, found, lower) {
     ),
     lapply(found$terms, t)
   )
-  t <- found$normals$t
+  t <- found$observed$t
   x <- matrix(0, nrow(t), length(at$step))
   x[, at$given] <- t
   pivots <- pivots_at(change, factors_at(change, x))
-  change$least <- if (at$near) {
-    rules$least_near_pivot * apply(pivots, 2, stats::median)
-  } else {
-    rules$least_pivot * apply(pivots, 2, min)
-  }
+  change$least <- apply(pivots, 2, function(pivot) {
+    if (at$near && min(pivot) <= .Machine$double.xmin) {
+      rules$least_near_pivot * stats::median(pivot)
+    } else {
+      rules$least_pivot * min(pivot)
+    }
+  })
   if (all(is.finite(unlist(change[-1]))) && all(change$least > .Machine$double.xmin)) change
 }
 

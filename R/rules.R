@@ -256,6 +256,13 @@ rules <- list(
   # Random moves by which it is told what a coordinate costs: with four, the scales of a model were missed
   # once in three.
   n_driven_moves = 8,
+  # Step of a second difference at 0 along a coordinate of which the scale is about 1, ...
+  small_step = 1e-3,
+  # ... and how far curvatures over squares of gradients may be apart there, to be in proportion: those of
+  # other functions differ by a factor.
+  same_share = 1e-2,
+  # Coordinates for which that is asked: of some the gradient at 0 may be 0.
+  most_asked = 8,
   # Draws at which it is sought which coordinates are normal given which.
   n_linear_probes = 32,
   # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
@@ -289,8 +296,8 @@ rules <- list(
   rounding_of_term = 1e-8,
   # Part of the least pivot at these points, below which a precision counts as none.
   least_pivot = 1e-3,
-  # The same of the median, where others are only nearly normal: then the curvature at one point may
-  # be of the other sign.
+  # The same of the median, where others are only nearly normal and the least is none: the curvature at
+  # one point may be of the other sign.
   least_near_pivot = 0.1,
   # Steps of a factorisation at a point: those of a full precision of thirty variables, which take 0.05
   # ms.

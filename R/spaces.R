@@ -26,11 +26,12 @@ near_space <- function(points, present, density, n) {
   }
   changes <- list()
   precision <- find_precision(points, density, near = TRUE)
-  if (is.null(precision) && ncol(points$x) <= rules$largest_dense) {
-    changes <- find_multiples(points)
-    if (length(changes) > 0) {
-      products <- changed(points, changes)
-      precision <- find_precision(products, density_after(changes, density), near = TRUE)
+  if (is.null(precision)) {
+    products <- find_products(points, density)
+    if (!is.null(products)) {
+      changes <- list(products)
+      after <- density_after(changes, density)
+      precision <- find_precision(changed(points, changes), after, near = TRUE, scales = scales_of(products))
     }
   }
   if (!is.null(precision)) space_of(points, c(changes, list(precision)))
@@ -229,7 +230,7 @@ log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points
 # mean `log_jacobian`.
 changed <- function(points, changes) {
   Reduce(function(points, change) {
-    if (is_precision(change)) standardised(points, change) else multiplied(points, change)
+    if (is.null(change$kind)) multiplied(points, change) else standardised(points, change)
   }, changes, points)
 }
 
@@ -247,5 +248,5 @@ is_precision <- function(change) identical(change$kind, "precision")
 
 # The map that leads back.
 change_map <- function(change, dim) {
-  if (is_precision(change)) precision_map(change) else product_map(change, dim)
+  if (is.null(change$kind)) product_map(change, dim) else precision_map(change)
 }
