@@ -233,7 +233,8 @@ fit_shape <- function(record, density = NULL) {
   present <- changes_of(record$reference)
   n <- 1 / sum(w^2)
   exact <- exact_space(points, present, density)
-  near <- if (!knows_most(exact)) near_space(points, present, density, n)
+  delayedAssign("products", find_multiples(points)) # once, if they are asked for
+  near <- if (!knows_most(exact)) near_space(points, present, density, n, products)
   if (is.null(exact) && is.null(near) && d > rules$largest_dense) {
     return(NULL)
   }
@@ -244,7 +245,7 @@ fit_shape <- function(record, density = NULL) {
   } else if (!is.null(exact) || d > rules$largest_dense) {
     likeliest_space(lapply(found_spaces(exact, near), with_conditional))
   } else {
-    fit_space(as_is, record$reference, genealogies, found_spaces(near))
+    fit_space(as_is, record$reference, genealogies, found_spaces(near), products)
   }
   is_first <- in_first_half(record, weighty$rows)
   conditional <- space$conditional
@@ -288,13 +289,14 @@ fit_shape <- function(record, density = NULL) {
 
 # Of the space of the points as they are, those found, and others (see spaces.R), that in which a shape
 # fits best, with its `conditional` distribution, or NULL. The first that is exact.
-fit_space <- function(as_is, reference, genealogies, found = list()) {
+fit_space <- function(as_is, reference, genealogies, found = list(),
+                      products = find_multiples(as_is$points)) {
   space <- add_conditional(as_is, reference, genealogies)
   if (is_exact(space$conditional)) {
     return(space)
   }
   tried <- list(space)
-  for (space in c(found, other_spaces(as_is, changes_of(reference)))) {
+  for (space in c(found, other_spaces(as_is, changes_of(reference), products))) {
     space <- add_conditional(space, reference, genealogies)
     if (is_exact(space$conditional)) {
       return(space)

@@ -136,8 +136,10 @@ turning_by <- function(z, g, w, t) cross_product((z + g) * (w * t), z - g)
 
 # The coordinate with which the covariance of all others changes most, along any axes.
 find_turning <- function(view, w) {
+  plus <- view$z + view$g
+  minus <- view$z - view$g
   changes <- vapply(seq_len(ncol(view$z)), function(k) {
-    sum(turning_by(view$z[, -k, drop = FALSE], view$g[, -k, drop = FALSE], w, view$z[, k])^2)
+    sum(cross_product(plus * (w * view$z[, k]), minus)[-k, -k]^2)
   }, 0)
   which.max(changes)
 }

@@ -18,8 +18,8 @@ exact_space <- function(points, present, density) {
 # The space in which others are nearly standard normal given some coordinates: that of the present
 # reference, as long as it is near to the points, worth n draws; or found by asking for the target's
 # density, as of exact_space(), for the coordinates as they are, or with products for the multiples of
-# scales. NULL where there are no such.
-near_space <- function(points, present, density, n) {
+# scales, which are `products`, of find_multiples(). NULL where there are no such.
+near_space <- function(points, present, density, n, products = find_multiples(points)) {
   known <- if (!is.null(Find(is_precision, present))) space_of(points, present)
   if (is_near(known, n) || is.null(density)) {
     return(known)
@@ -27,10 +27,10 @@ near_space <- function(points, present, density, n) {
   changes <- list()
   precision <- find_precision(points, density, near = TRUE)
   if (is.null(precision) && ncol(points$x) <= rules$largest_dense) {
-    changes <- find_multiples(points)
+    changes <- products
     if (length(changes) > 0) {
-      products <- changed(points, changes)
-      precision <- find_precision(products, density_after(changes, density), near = TRUE)
+      of_products <- changed(points, changes)
+      precision <- find_precision(of_products, density_after(changes, density), near = TRUE)
     }
   }
   if (!is.null(precision)) space_of(points, c(changes, list(precision)))
@@ -63,12 +63,11 @@ is_near <- function(space, n) {
 # Other spaces that are to be tried: those of products for the multiples of each scale where that
 # makes points likelier to be normal; of all products; and of the changes of the present reference.
 # A list.
-other_spaces <- function(as_is, present) {
-  found <- find_multiples(as_is$points)
-  is_better <- vapply(found, function(one) {
+other_spaces <- function(as_is, present, products) {
+  is_better <- vapply(products, function(one) {
     isTRUE(normal_criterion(space_of(as_is$points, list(one))) > normal_criterion(as_is))
   }, NA)
-  sets <- unique(Filter(length, list(found[is_better], found, present)))
+  sets <- unique(Filter(length, list(products[is_better], products, present)))
   spaces <- lapply(sets, function(changes) space_of(as_is$points, changes))
   Filter(Negate(is.null), spaces)
 }
