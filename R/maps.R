@@ -49,7 +49,7 @@ through_affine <- function(map, at) {
     ))
   }
   list(
-    z = sweep(tcrossprod(at$z, map$chol), 2, map$mean, "+"),
+    z = sweep(multiply(at$z, t(map$chol)), 2, map$mean, "+"),
     g = t(backsolve(map$chol, t(at$g), upper.tri = FALSE, transpose = TRUE))
   )
 }
@@ -100,5 +100,6 @@ through_neck <- function(map, at) {
 }
 
 through_rotation <- function(map, at) {
-  list(z = tcrossprod(at$z, map$axes), g = tcrossprod(at$g, map$axes))
+  axes <- t(map$axes)
+  list(z = multiply(at$z, axes), g = multiply(at$g, axes))
 }

@@ -111,7 +111,7 @@ frame_of <- function(points, others, line, log_scale) {
     return(NULL)
   }
   L <- rest$L
-  turning <- turning_by(whitened(L, rest$z), rest$g %*% L, points$w, t)
+  turning <- turning_by(whitened(L, rest$z), multiply(rest$g, L), points$w, t)
   Q <- eigen(turning + t(turning), symmetric = TRUE)$vectors
   new_frame(points, others, line, L, Q, common)
 }
@@ -121,8 +121,8 @@ frame_of <- function(points, others, line, log_scale) {
 new_frame <- function(points, others, line, L, Q, common = 1) {
   list(
     L = L, Q = Q, flexible = common * flexible_location(line),
-    u = whitened(L, points$x[, others, drop = FALSE]) %*% Q,
-    g = points$g[, others, drop = FALSE] %*% L %*% Q
+    u = multiply(whitened(L, points$x[, others, drop = FALSE]), Q),
+    g = multiply(multiply(points$g[, others, drop = FALSE], L), Q)
   )
 }
 
@@ -263,5 +263,5 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   # gradients are -z where the fit is exact
   left <- weighted_squares(fit$z + fit$g, points$w) / weighted_squares(fit$g, points$w)
   fit$left <- mean(left[others])
-  if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
+  if (is_finite(fit[names(fit) != "kind"])) fit
 }

@@ -179,7 +179,7 @@ nats_by_each <- function(at, given, density) {
   k <- rep(tried, each = rules$n_driven_moves)
   own <- cbind(seq_along(k), k)
   slope <- covariance[k, , drop = FALSE] / variance[k] # of all on coordinate k
-  moves <- matrix(stats::rnorm(length(k) * nrow(deviations)), length(k)) %*% deviations
+  moves <- multiply(matrix(stats::rnorm(length(k) * nrow(deviations)), length(k)), deviations)
   moves <- rules$probe_step * (moves - moves[own] * slope)
   change_along <- function(sign) {
     x <- matrix(at$mean, length(tried), d, byrow = TRUE)
@@ -191,7 +191,7 @@ nats_by_each <- function(at, given, density) {
     replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$probe_step
   }
   change <- change_along(1) - change_along(-1)
-  squares <- rowSums((change %*% covariance) * change) - rowSums(change * slope)^2 * variance[k]
+  squares <- rowSums(multiply(change, covariance) * change) - rowSums(change * slope)^2 * variance[k]
   nats <- numeric(d)
   nats[tried] <- rowsum(squares, k, reorder = FALSE) / rules$n_driven_moves / 4
   if (anyNA(nats)) NA * nats else nats
