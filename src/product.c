@@ -9,7 +9,7 @@
 enum { ROWS = 4, MOST_LANES = 8 };
 
 /* Points that are packed at once, so that they stay in the cache. */
-enum { PACKED = 128 };
+enum { PACKED = 64 };
 
 /* vectors ----------------------------------------------------------------- */
 
