@@ -682,6 +682,9 @@ through_precision <- function(map, at) {
   z <- at$z[, change$order, drop = FALSE]
   u <- by_upper(change, factors$L, factors$y / d + z / sqrt(d), inverse = TRUE)
   at$z[, change$order] <- u
+  if (is.null(at$g)) {
+    return(at)
+  }
   by_c <- at$g[, change$order, drop = FALSE] * sqrt(d)
   at$g[, change$order] <- by_lower(change, factors$L, by_c)
   at$g[, change$given] <- at$g[, change$given, drop = FALSE] -

@@ -40,7 +40,7 @@ near_space <- function(points, present, density, n, products = find_multiples(po
 density_after <- function(changes, density) {
   function(x) {
     maps <- lapply(rev(changes), change_map, ncol(x))
-    at <- through_each(maps, list(z = x, g = 0 * x))
+    at <- through_each(maps, list(z = x))
     there <- density(at$z)
     points <- list(x = at$z, g = there$gradient, w = rep(1 / nrow(x), nrow(x)), mean = numeric(ncol(x)))
     there$gradient <- changed(points, changes)$g
