@@ -191,10 +191,11 @@ fit_lines <- function(x, y, w, log_scale, n) {
 best_share <- function(log_scale, w, line, n) {
   log_scale <- sweep(log_scale, 2, weighted_sums(log_scale, w))
   without <- weighted_squares(log_scale, w)
+  weighted <- w * log_scale
   n_centres <- length(rules$neck_centres)
   tried <- lapply(line$shares, function(share) {
     # mean squares of what is left, a row a coordinate, a column a centre
-    left <- outer(without, share$square, `+`) - 2 * crossprod(w * log_scale, share$by)
+    left <- outer(without, share$square, `+`) - 2 * crossprod(weighted, share$by)
     best <- max.col(-left, ties.method = "first")
     left <- left[cbind(seq_along(best), best)]
     bends <- without > exp(log(n) / n) * left & without - left > rules$least_log_scale
