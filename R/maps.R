@@ -95,7 +95,9 @@ through_conditional <- function(map, at) {
 
 through_neck <- function(map, at) {
   k <- map$variable + 1
-  half <- outer(at$z[, k], map$centre, half_log_share, rate = map$rate)
+  half <- 0 * at$z
+  moved <- which(map$bend != 0 | map$pull != 0)
+  half[, moved] <- outer(at$z[, k], map$centre[moved], half_log_share, rate = map$rate)
   share <- exp(2 * half)
   scale <- exp(sweep(half, 2, map$bend, "*"))
   placed <- scale * at$z + sweep(share, 2, map$pull, "*")
