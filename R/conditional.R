@@ -24,7 +24,7 @@ fit_conditional <- function(points, L, n, genealogies, known = NULL) {
   # Correlations that are there by chance hide what is small in the neck of a funnel:
   # the coordinates as they are may show it better.
   views <- list(
-    list(z = z, g = if (!is.null(points$g)) points$g %*% L),
+    list(z = z, g = if (!is.null(points$g)) multiply(points$g, L)),
     list(z = sweep(x, 2, sd, "/"), g = if (!is.null(points$g)) sweep(points$g, 2, sd, "*"))
   )
   normal <- normal_in_points(points, L, genealogies)
@@ -243,7 +243,7 @@ condition_on <- function(points, conditioning, n, genealogies) {
     }
     L[followers, followers] <- rest$L
     u <- whitened(L, x)
-    g <- if (!is.null(points$g)) points$g %*% L
+    g <- if (!is.null(points$g)) multiply(points$g, L)
     for (j in followers) {
       scale <- exp(drop(design %*% log_scale[, j]))
       if (!are_normal_numbers(scale)) {
@@ -282,8 +282,11 @@ condition_on <- function(points, conditioning, n, genealogies) {
   fit$criterion <-
     sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
     n_parameters * log(n) / (2 * n)
-  if (all(is.finite(unlist(fit[setdiff(names(fit), c("g", "kind"))])))) fit
+  if (is_finite(fit[setdiff(names(fit), c("g", "kind"))])) fit
 }
+
+# Whether all numbers of all parts of a list are.
+is_finite <- function(parts) all(is.finite(unlist(parts, use.names = FALSE)))
 
 # Of some coordinates what `common` times the columns of a design, and a constant, do not
 # explain, in units of `common`: the residuals z, their gradients g, and the factor L of

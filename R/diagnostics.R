@@ -322,7 +322,7 @@ space_of_scales <- function(final) {
   maps <- maps_of(final$reference, ncol(z))
   before <- seq_along(maps) < match("precision", vapply(maps, `[[`, "", "name"))
   list(
-    x = through_each(maps[before], list(z = z, g = 0 * z))$z, maps = maps[!before],
+    x = through_each(maps[before], list(z = z))$z, maps = maps[!before],
     precision = precision
   )
 }

@@ -11,7 +11,7 @@ cross_product <- function(a, b = a) .Call(r_cross_product, a, b)
 # The coefficients of each column of y on the columns of x, a column each; 0 for columns that others
 # make up. By the normal equations where the columns are far from that, and else by qr().
 least_squares <- function(x, y) {
-  size <- sqrt(colSums(x^2))
+  size <- sqrt(weighted_squares(x, rep(1, nrow(x))))
   unit <- sweep(x, 2, size, "/")
   upper <- tryCatch(chol(cross_product(unit)), error = function(e) NULL)
   # of a column of zeros, which has no unit, some BLAS make no error, but a factor that is no number

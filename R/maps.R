@@ -16,8 +16,8 @@ target_gradients <- function(record, rows) {
 }
 
 # Points z in the coordinates of a reference, and gradients there, on the unconstrained scale:
-# list(z, g).
-through_maps <- function(reference, z, g = 0 * z) {
+# list(z, g). g: NULL where points alone are wanted.
+through_maps <- function(reference, z, g = NULL) {
   through_each(maps_of(reference, ncol(z)), list(z = z, g = g))
 }
 
@@ -29,7 +29,7 @@ through_each <- function(maps, at) {
 }
 
 # Each takes points z and gradients g of a log density there to the images and the
-# gradients at these, without the gradient of the log Jacobian that g has.
+# gradients at these, without the gradient of the log Jacobian that g has; or points alone.
 through <- function(map, at) {
   switch(map$name,
     affine = through_affine(map, at),
@@ -42,27 +42,30 @@ through <- function(map, at) {
 }
 
 through_affine <- function(map, at) {
-  if (is.null(map$chol)) {
-    return(list(
-      z = sweep(sweep(at$z, 2, map$sd, "*"), 2, map$mean, "+"),
-      g = sweep(at$g, 2, map$sd, "/")
-    ))
-  }
+  L <- map$chol
+  scaled <- if (is.null(L)) sweep(at$z, 2, map$sd, "*") else multiply(at$z, t(L))
   list(
-    z = sweep(tcrossprod(at$z, map$chol), 2, map$mean, "+"),
-    g = t(backsolve(map$chol, t(at$g), upper.tri = FALSE, transpose = TRUE))
+    z = sweep(scaled, 2, map$mean, "+"),
+    g = if (is.null(at$g)) {
+      NULL
+    } else if (is.null(L)) {
+      sweep(at$g, 2, map$sd, "/")
+    } else {
+      t(backsolve(L, t(at$g), upper.tri = FALSE, transpose = TRUE))
+    }
   )
 }
 
 through_tails <- function(map, at) {
   by_column <- function(x) matrix(x, nrow(at$z), ncol(at$z), byrow = TRUE)
   angle <- (asinh(at$z) + by_column(map$skew)) / by_column(map$tail)
+  z <- by_column(map$location) + by_column(map$scale) * sinh(angle)
+  if (is.null(at$g)) {
+    return(list(z = z))
+  }
   slope <- 1 / (by_column(map$tail) * sqrt(1 + at$z^2))
   by_jacobian <- tanh(angle) * slope - at$z / (1 + at$z^2)
-  list(
-    z = by_column(map$location) + by_column(map$scale) * sinh(angle),
-    g = (at$g - by_jacobian) / (by_column(map$scale) * cosh(angle) * slope)
-  )
+  list(z = z, g = (at$g - by_jacobian) / (by_column(map$scale) * cosh(angle) * slope))
 }
 
 through_conditional <- function(map, at) {
@@ -79,6 +82,9 @@ through_conditional <- function(map, at) {
       sweep(2 * outer(z[, i], map$curve[, i]), 2, map$shift[, i], "+")
     }
   }
+  if (is.null(at$g)) {
+    return(list(z = scale * placed))
+  }
   g <- at$g / scale
   for (i in seq_along(conditioning)) {
     by_scale <- drop((at$g * placed + 1) %*% map$slope[, i])
@@ -89,16 +95,23 @@ through_conditional <- function(map, at) {
 
 through_neck <- function(map, at) {
   k <- map$variable + 1
-  half <- outer(at$z[, k], map$centre, half_log_share, rate = map$rate)
+  half <- 0 * at$z
+  moved <- which(map$bend != 0 | map$pull != 0)
+  half[, moved] <- outer(at$z[, k], map$centre[moved], half_log_share, rate = map$rate)
   share <- exp(2 * half)
   scale <- exp(sweep(half, 2, map$bend, "*"))
+  placed <- scale * at$z + sweep(share, 2, map$pull, "*")
+  if (is.null(at$g)) {
+    return(list(z = placed))
+  }
   g <- at$g / scale
   # how the log share, and with it scale and location, change with the variable
   by_share <- sweep(at$g * at$z + 1, 2, map$bend / 2, "*") + sweep(g * share, 2, map$pull, "*")
   g[, k] <- at$g[, k] - rowSums(2 * map$rate * (1 - share) * by_share)
-  list(z = scale * at$z + sweep(share, 2, map$pull, "*"), g = g)
+  list(z = placed, g = g)
 }
 
 through_rotation <- function(map, at) {
-  list(z = tcrossprod(at$z, map$axes), g = tcrossprod(at$g, map$axes))
+  axes <- t(map$axes)
+  list(z = multiply(at$z, axes), g = if (!is.null(at$g)) multiply(at$g, axes))
 }

@@ -111,7 +111,7 @@ frame_of <- function(points, others, line, log_scale) {
     return(NULL)
   }
   L <- rest$L
-  turning <- turning_by(whitened(L, rest$z), rest$g %*% L, points$w, t)
+  turning <- turning_by(whitened(L, rest$z), multiply(rest$g, L), points$w, t)
   Q <- eigen(turning + t(turning), symmetric = TRUE)$vectors
   new_frame(points, others, line, L, Q, common)
 }
@@ -121,8 +121,8 @@ frame_of <- function(points, others, line, log_scale) {
 new_frame <- function(points, others, line, L, Q, common = 1) {
   list(
     L = L, Q = Q, flexible = common * flexible_location(line),
-    u = whitened(L, points$x[, others, drop = FALSE]) %*% Q,
-    g = points$g[, others, drop = FALSE] %*% L %*% Q
+    u = multiply(whitened(L, points$x[, others, drop = FALSE]), Q),
+    g = multiply(multiply(points$g[, others, drop = FALSE], L), Q)
   )
 }
 
@@ -136,8 +136,10 @@ turning_by <- function(z, g, w, t) cross_product((z + g) * (w * t), z - g)
 
 # The coordinate with which the covariance of all others changes most, along any axes.
 find_turning <- function(view, w) {
+  plus <- view$z + view$g
+  minus <- view$z - view$g
   changes <- vapply(seq_len(ncol(view$z)), function(k) {
-    sum(turning_by(view$z[, -k, drop = FALSE], view$g[, -k, drop = FALSE], w, view$z[, k])^2)
+    sum(cross_product(plus * (w * view$z[, k]), minus)[-k, -k]^2)
   }, 0)
   which.max(changes)
 }
@@ -189,10 +191,11 @@ fit_lines <- function(x, y, w, log_scale, n) {
 best_share <- function(log_scale, w, line, n) {
   log_scale <- sweep(log_scale, 2, weighted_sums(log_scale, w))
   without <- weighted_squares(log_scale, w)
+  weighted <- w * log_scale
   n_centres <- length(rules$neck_centres)
   tried <- lapply(line$shares, function(share) {
     # mean squares of what is left, a row a coordinate, a column a centre
-    left <- outer(without, share$square, `+`) - 2 * crossprod(w * log_scale, share$by)
+    left <- outer(without, share$square, `+`) - 2 * crossprod(weighted, share$by)
     best <- max.col(-left, ties.method = "first")
     left <- left[cbind(seq_along(best), best)]
     bends <- without > exp(log(n) / n) * left & without - left > rules$least_log_scale
@@ -261,5 +264,5 @@ neck_in_all <- function(neck, frame, points, others, line, n) {
   # gradients are -z where the fit is exact
   left <- weighted_squares(fit$z + fit$g, points$w) / weighted_squares(fit$g, points$w)
   fit$left <- mean(left[others])
-  if (all(is.finite(unlist(fit[names(fit) != "kind"])))) fit
+  if (is_finite(fit[names(fit) != "kind"])) fit
 }

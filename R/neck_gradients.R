@@ -104,7 +104,7 @@ precision_by_gradients <- function(rate, points, others, line) {
     rate = rate, left = found$left, log_ratio = found$log_mean[2] - found$log_mean[1],
     A = symmetric(1), a = found$coefficients[1, 1, ],
     B = symmetric(2), b = found$coefficients[1, 2, ],
-    residuals = found$residuals, square = found$square, part_of_B = found$part(2)
+    residuals = found$residuals, square = found$square, part = found$part
   )
 }
 
@@ -121,7 +121,7 @@ find_scale <- function(points) {
 find_level <- function(points, k, best = precision_on(points, k)) {
   others <- setdiff(seq_len(ncol(points$x)), k)
   if (length(others) >= 2 && !is.null(best)) {
-    scale_of_part(points, others, best, best$part_of_B)
+    scale_of_part(points, others, best, best$part(2))
   }
 }
 

@@ -22,6 +22,7 @@ find_multiples <- function(points) {
   g <- root * points$g
   pulls <- z * (g + root * z)
   squares <- crossprod(pulls)
+  by_gradients <- crossprod(pulls, g)
   if (!all(is.finite(squares))) {
     return(list())
   }
@@ -31,7 +32,7 @@ find_multiples <- function(points) {
     others <- which(told & seq_len(d) != k)
     prior <- prior_slopes(z[, k], root)
     if (length(others) > 0 && !is.null(prior)) {
-      multiples_of(k, others, g[, k], pulls, squares, prior)
+      multiples_of(k, others, g[, k], pulls, squares, by_gradients[, k], prior)
     }
   })
   lapply(Filter(Negate(is.null), found), `[`, c("variable", "rate", "multiples"))
@@ -39,22 +40,24 @@ find_multiples <- function(points) {
 
 # Which of the others are multiples of a scale of which coordinate k is the logarithm, times a
 # rate, and which share of the mean square of g is `left`; NULL for none. All are times the roots
-# of the weights: g, the gradient by k; pulls, z (g + z), a column a coordinate, and their products
-# `squares`; prior, of prior_slopes().
-multiples_of <- function(k, others, g, pulls, squares, prior) {
+# of the weights: g, the gradient by k; pulls, z (g + z), a column a coordinate, their products
+# `squares`, and those with g, `by_gradient`; prior, of prior_slopes().
+multiples_of <- function(k, others, g, pulls, squares, by_gradient, prior) {
   # least squares of g on the others' pulls and the prior, which is projected out
-  of_others <- pulls[, others, drop = FALSE]
-  by_prior <- crossprod(prior, of_others)
+  by_prior <- crossprod(prior, pulls)[, others, drop = FALSE]
   coefficients <- solve_ridged(
     squares[others, others, drop = FALSE] - crossprod(by_prior),
-    crossprod(of_others, g) - crossprod(by_prior, crossprod(prior, g)),
+    by_gradient[others] - crossprod(by_prior, crossprod(prior, g)),
     sqrt(diag(squares)[others])
   )
   least_left(lapply(rules$neck_slopes, function(rate) {
     multiples <- others[abs(coefficients - rate) < rules$same_rate * abs(rate)]
+    if (length(multiples) == 0) {
+      return(NULL)
+    }
     rest <- g - rate * rowSums(pulls[, multiples, drop = FALSE])
     left <- sum((rest - prior %*% crossprod(prior, rest))^2) / sum(g^2)
-    if (length(multiples) > 0 && isTRUE(left < rules$linear_gradients)) {
+    if (isTRUE(left < rules$linear_gradients)) {
       list(variable = k, rate = rate, multiples = multiples, left = left)
     }
   }))

@@ -31,7 +31,7 @@ whitened <- function(L, x) {
 
 # Gradients at rows of x, in the coordinates z.
 pull_back_rows <- function(normal, g) {
-  if (is.matrix(normal$L)) g %*% normal$L else sweep(g, 2, normal$L, "*")
+  if (is.matrix(normal$L)) multiply(g, normal$L) else sweep(g, 2, normal$L, "*")
 }
 
 # The lower triangular factor of A'A. Its digits are those of A: where some direction is 1e8 times as

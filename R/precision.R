@@ -13,24 +13,27 @@
 # effects themselves. At the mean of the draws this is a number, and Q and r are sums as before.
 
 # The precision of all coordinates that are normal given others, or with `near` nearly so: a change of
-# variables (see spaces.R); NULL for none. points: of fit_shape(); density: of counted_density(); scales:
+# variables (see spaces.R); NULL for none. at: of probes_among(); density: of counted_density(); scales:
 # coordinates that are given for certain, where they are nearly so.
-find_precision <- function(points, density, near = FALSE, scales = integer(0)) {
+find_precision <- function(at, density, near = FALSE, scales = integer(0)) {
+  if (!is.null(at)) {
+    at$near <- near
+    with_seed(1, {
+      if (near) {
+        precision_given_drivers(at, density, scales)
+      } else {
+        precision_given(at, find_given(at, density), density)
+      }
+    })
+  }
+}
+
+# Some of the points, and what moves away from these, and gradients there, are measured by. NULL where
+# these points have no gradients, or one coordinate alone.
+probes_among <- function(points) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
-  at <- c(list(near = near), probes_among(points))
-  with_seed(1, {
-    if (near) {
-      precision_given_drivers(at, density, scales)
-    } else {
-      precision_given(at, find_given(at, density), density)
-    }
-  })
-}
-
-# Some of the points, and what moves away from these, and gradients there, are measured by.
-probes_among <- function(points) {
   rows <- evenly_weighted(points$w, rules$n_linear_probes)
   at <- list(
     mean = points$mean,
@@ -42,6 +45,12 @@ probes_among <- function(points) {
   # what a gradient that does not change has beside its mean is rounding
   at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
+  at
+}
+
+# The same, with what each of the coordinates costs where none is given.
+with_nats <- function(at, density) {
+  if (!is.null(at)) at$nats <- with_seed(1, nats_by_each(at, integer(0), density))
   at
 }
 
@@ -160,7 +169,7 @@ second_differences <- function(at, moved, density) {
 # it changes most, as long as that is much, and with one more given the rest change it by less. In this
 # order, after those given already; none where there are no such.
 find_drivers <- function(at, density, given = integer(0)) {
-  nats <- nats_by_each(at, given, density)
+  nats <- if (length(given) > 0 || is.null(at$nats)) nats_by_each(at, given, density) else at$nats
   while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
     more <- c(given, which.max(nats))
     left <- nats_by_each(at, more, density)
@@ -194,7 +203,7 @@ nats_by_each <- function(at, given, density) {
   k <- rep(tried, each = rules$n_driven_moves)
   own <- cbind(seq_along(k), k)
   slope <- covariance[k, , drop = FALSE] / variance[k] # of all on coordinate k
-  moves <- matrix(stats::rnorm(length(k) * nrow(deviations)), length(k)) %*% deviations
+  moves <- multiply(matrix(stats::rnorm(length(k) * nrow(deviations)), length(k)), deviations)
   moves <- rules$probe_step * (moves - moves[own] * slope)
   change_along <- function(sign) {
     x <- matrix(at$mean, length(tried), d, byrow = TRUE)
@@ -206,7 +215,7 @@ nats_by_each <- function(at, given, density) {
     replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$probe_step
   }
   change <- change_along(1) - change_along(-1)
-  squares <- rowSums((change %*% covariance) * change) - rowSums(change * slope)^2 * variance[k]
+  squares <- rowSums(multiply(change, covariance) * change) - rowSums(change * slope)^2 * variance[k]
   nats <- numeric(d)
   nats[tried] <- rowsum(squares, k, reorder = FALSE) / rules$n_driven_moves / 4
   if (anyNA(nats)) NA * nats else nats
@@ -701,6 +710,9 @@ through_precision <- function(map, at) {
   z <- at$z[, change$order, drop = FALSE]
   u <- by_upper(change, factors$L, factors$y / d + z / sqrt(d), inverse = TRUE)
   at$z[, change$order] <- u
+  if (is.null(at$g)) {
+    return(at)
+  }
   by_c <- at$g[, change$order, drop = FALSE] * sqrt(d)
   at$g[, change$order] <- by_lower(change, factors$L, by_c)
   at$g[, change$given] <- at$g[, change$given, drop = FALSE] -

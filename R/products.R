@@ -11,28 +11,25 @@
 # part of the least u.
 
 # The products for all multiples of scales: a change of variables (see spaces.R); NULL for none.
-# points: of fit_shape(); density: of counted_density().
-find_products <- function(points, density) {
-  if (is.null(points$g) || ncol(points$x) < 2) {
-    return(NULL)
-  }
-  at <- probes_among(points)
-  with_seed(1, products_given(at, find_scales(at, density), density))
+# at: of with_nats(); density: of counted_density().
+find_products <- function(at, density) {
+  if (!is.null(at)) with_seed(1, products_given(at, find_scales(at, density), density))
 }
 
-# The coordinates that set scales, or correlations: those that are not multiples of others, and cost most
-# where others are taken to be normal, are tried first.
+# The coordinates that set scales, or correlations: of those that are not multiples of others those
+# that cost most where others are taken to be normal are tried first, and where none of these does,
+# no others.
 find_scales <- function(at, density) {
-  nats <- nats_by_each(at, integer(0), density)
   scales <- multiples <- integer(0)
   n_failed <- 0
-  for (k in order(nats, decreasing = TRUE)) {
+  for (k in setdiff(order(at$nats, decreasing = TRUE), which(is.na(at$nats)))) {
     if (k %in% multiples) next
+    is_needless <- length(scales) == 0 && at$nats[k] < rules$least_scale
+    if (is_needless || n_failed == rules$most_given) break
     found <- multiples_by(at, k, density)
+    n_failed <- n_failed + (length(found) == 0)
     scales <- c(scales, if (length(found) > 0) k)
     multiples <- union(multiples, found)
-    n_failed <- n_failed + (length(found) == 0)
-    if (n_failed > rules$most_given) break
   }
   scales
 }

@@ -48,9 +48,10 @@ distances_of <- function(final) {
   all <- seq_along(final$log_weights)
   w <- replace(numeric(length(all)), weighty$rows, weighty$w)
   # where there is no weight draws may be anywhere
-  centre <- over_columns(final$coordinates, all, function(z, j) colSums(w * replace(z, w == 0, 0)))
+  in_place <- function(z, w) if (all(w > 0)) z else replace(z, w == 0, 0)
+  centre <- over_columns(final$coordinates, all, function(z, j) weighted_sums(in_place(z, w), w))
   distance <- over_rows(final$coordinates, all, function(z, i) {
-    sqrt(rowSums(sweep(replace(z, w[i] == 0, 0), 2, centre)^2))
+    sqrt(rowSums(sweep(in_place(z, w[i]), 2, centre)^2))
   })
   ranked <- order(distance)
   quantiles <- function(p) distance[ranked][1 + findInterval(p, cumsum(w[ranked]))]

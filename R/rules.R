@@ -250,6 +250,8 @@ rules <- list(
   # What a coordinate of which a normal distribution of the others does not know may cost, in nats: by so
   # much log weights have a standard deviation of 0.7.
   least_driven = 0.25,
+  # The same, below which no scales are looked for, of which others may be multiples.
+  least_scale = 0.01,
   # Part of what all coordinates cost that may be left with one more given: one of five scales
   # of the same kind takes a fifth of it away.
   less_driven = 0.8,

@@ -285,7 +285,7 @@ aim <- function(path) {
   if (is.null(path$memory$s)) {
     path$direction <- if (size > 0) path$g / size * path$length else path$g
   } else {
-    path$direction <- drop(inverse_hessian_times(path$memory, path$g))
+    path$direction <- inverse_hessian_times(path$memory, path$g)
   }
   path$gain <- sum(path$direction * path$g) # to be expected, twice
   path$t <- 1
@@ -341,20 +341,7 @@ remember_pair <- function(memory, s, y) {
 
 # H g, by the two loops of limited-memory BFGS.
 inverse_hessian_times <- function(memory, g) {
-  s <- memory$s
-  y <- memory$y
-  rho <- 1 / colSums(s * y)
-  back <- numeric(ncol(s))
-  for (i in rev(seq_len(ncol(s)))) {
-    back[i] <- rho[i] * sum(s[, i] * g)
-    g <- g - back[i] * y[, i]
-  }
-  g <- memory$alpha * g
-  for (i in seq_len(ncol(s))) {
-    forth <- rho[i] * sum(y[, i] * g)
-    g <- g + (back[i] - forth) * s[, i]
-  }
-  g
+  .Call(r_inverse_hessian_times, memory$alpha, memory$s, memory$y, g)
 }
 
 # evidence bounds --------------------------------------------------------------
@@ -412,7 +399,7 @@ laplace_at <- function(point) {
     return(NULL)
   }
   L <- tryCatch(inverse_hessian_factor(point$memory), error = function(e) NULL)
-  mean <- point$x + drop(inverse_hessian_times(point$memory, point$g))
+  mean <- point$x + inverse_hessian_times(point$memory, point$g)
   if (!is.null(L) && all(is.finite(L)) && all(is.finite(mean))) list(mean = mean, L = L)
 }
 

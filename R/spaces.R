@@ -12,7 +12,7 @@ exact_space <- function(points, present, density) {
     if (!is.null(space$exact)) space
   }
   space <- exact_after(Find(is_precision, present))
-  if (is.null(space) && !is.null(density)) exact_after(find_precision(points, density)) else space
+  if (is.null(space) && !is.null(density)) exact_after(find_precision(probes_among(points), density)) else space
 }
 
 # The space in which others are nearly standard normal given some coordinates: that of the present
@@ -25,13 +25,15 @@ near_space <- function(points, present, density, n) {
     return(known)
   }
   changes <- list()
-  precision <- find_precision(points, density, near = TRUE)
+  at <- with_nats(probes_among(points), density)
+  precision <- find_precision(at, density, near = TRUE)
   if (is.null(precision)) {
-    products <- find_products(points, density)
+    products <- find_products(at, density)
     if (!is.null(products)) {
       changes <- list(products)
       after <- density_after(changes, density)
-      precision <- find_precision(changed(points, changes), after, near = TRUE, scales = scales_of(products))
+      at <- probes_among(changed(points, changes))
+      precision <- find_precision(at, after, near = TRUE, scales = scales_of(products))
     }
   }
   if (!is.null(precision)) space_of(points, c(changes, list(precision)))
@@ -41,7 +43,7 @@ near_space <- function(points, present, density, n) {
 density_after <- function(changes, density) {
   function(x) {
     maps <- lapply(rev(changes), change_map, ncol(x))
-    at <- through_each(maps, list(z = x, g = 0 * x))
+    at <- through_each(maps, list(z = x))
     there <- density(at$z)
     points <- list(x = at$z, g = there$gradient, w = rep(1 / nrow(x), nrow(x)), mean = numeric(ncol(x)))
     there$gradient <- changed(points, changes)$g
@@ -65,11 +67,11 @@ is_near <- function(space, n) {
 # makes points likelier to be normal; of all products; and of the changes of the present reference.
 # A list.
 other_spaces <- function(as_is, present) {
-  found <- find_multiples(as_is$points)
-  is_better <- vapply(found, function(one) {
+  products <- find_multiples(as_is$points)
+  is_better <- vapply(products, function(one) {
     isTRUE(normal_criterion(space_of(as_is$points, list(one))) > normal_criterion(as_is))
   }, NA)
-  sets <- unique(Filter(length, list(found[is_better], found, present)))
+  sets <- unique(Filter(length, list(products[is_better], products, present)))
   spaces <- lapply(sets, function(changes) space_of(as_is$points, changes))
   Filter(Negate(is.null), spaces)
 }

@@ -84,7 +84,7 @@ exact_student <- function(points, L, genealogies) {
     return(NULL)
   }
   z <- whitened(L, points$x)
-  g <- points$g %*% L
+  g <- multiply(points$g, L)
   bend <- student_bend(z, g, points$w)
   df <- 1 / bend$c - d
   if (!all(is.finite(c(df, bend$centre))) || df < least_df) {

@@ -20,6 +20,7 @@ static const R_CallMethodDef call_methods[] = {
     {"r_sweep", ROUTINE(r_sweep), 3},
     {"r_weighted_sums", ROUTINE(r_weighted_sums), 3},
     {"r_t_values", ROUTINE(r_t_values), 4},
+    {"r_inverse_hessian_times", ROUTINE(r_inverse_hessian_times), 4},
     {"r_carries_gradient", ROUTINE(r_carries_gradient), 1},
     {"r_bridgestan_describe", ROUTINE(r_bridgestan_describe), 1},
     {"r_bridgestan_outputs", ROUTINE(r_bridgestan_outputs), 3},

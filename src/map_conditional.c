@@ -95,7 +95,8 @@ static double placed(const smc_map *map, int j, const double *z) {
 }
 
 static double scale_of(const smc_map *map, int j, const double *z) {
-  return exp(combine(map, coefficients(map, SLOPE), j, z));
+  double log_scale = combine(map, coefficients(map, SLOPE), j, z);
+  return log_scale == 0.0 ? 1.0 : exp(log_scale);
 }
 
 static void forward(const smc_map *map, int n, const double *from, double *to,

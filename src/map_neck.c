@@ -43,6 +43,12 @@ static bool is_valid(const smc_map *map) {
   return parameter(map, BEND, k) == 0.0 && parameter(map, PULL, k) == 0.0;
 }
 
+/* Most coordinates may be as they are: where all but a few are normal given
+ * these, for one. */
+static bool is_moved(const smc_map *map, int j) {
+  return parameter(map, BEND, j) != 0.0 || parameter(map, PULL, j) != 0.0;
+}
+
 /* log W_j at a value of the variable, which may overflow on neither side. */
 static double log_share(const smc_map *map, int j, double at) {
   double below =
@@ -55,6 +61,10 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
   (void)scratch;
   for (int i = 0; i < n; i++, from += map->d, to += map->d)
     for (int j = 0; j < map->d; j++) {
+      if (!is_moved(map, j)) {
+        to[j] = from[j];
+        continue;
+      }
       double log_w = log_share(map, j, from[variable(map)]);
       to[j] = from[j] * exp(parameter(map, BEND, j) / 2.0 * log_w) +
               parameter(map, PULL, j) * exp(log_w);
@@ -66,6 +76,8 @@ static double pull_back_one(const smc_map *map, const double *z, double *grad) {
   int k = variable(map);
   double log_jacobian = 0.0, by_variable = 0.0;
   for (int j = 0; j < map->d; j++) {
+    if (!is_moved(map, j))
+      continue;
     double log_w = log_share(map, j, z[k]);
     double half_bend = parameter(map, BEND, j) / 2.0;
     double scale = exp(half_bend * log_w);

@@ -120,11 +120,12 @@ static bool is_valid(const smc_map *map) {
 
 /* layout ------------------------------------------------------------------ */
 
-/* What the parameters determine: the coordinates given, and the entries below
- * the diagonal column by column. Those of column v are start[v] ... start[v +
- * 1] - 1: each has its row, and its number. */
+/* What the parameters determine: the coordinates given, the numbers of the
+ * entries on the diagonal, and the entries below it column by column. Those of
+ * column v are start[v] ... start[v + 1] - 1: each has its row, and its number.
+ */
 typedef struct columns {
-  int *given, *start, *row, *number;
+  int *given, *diagonal, *start, *row, *number;
 } columns;
 
 static bool is_given(const smc_map *map, int k) {
@@ -140,6 +141,7 @@ static void fill(const smc_map *map, columns *at) {
     if (is_given(map, k))
       at->given[i++] = k;
   for (int v = 0; v < p; v++) {
+    at->diagonal[v] = entry(map, v, v);
     at->start[v] = count;
     for (int a = v + 1; a < p; a++)
       if (entry(map, a, v) >= 0) {
@@ -154,6 +156,7 @@ static void layout(smc_map *map, smc_arena *arena) {
   int p = n_others(map), most = p * (p - 1) / 2;
   columns *at = smc_take(arena, 1, 1, sizeof(columns));
   columns taken = {.given = smc_take_ints(arena, n_given(map), 1),
+                   .diagonal = smc_take_ints(arena, p, 1),
                    .start = smc_take_ints(arena, p + 1, 1),
                    .row = smc_take_ints(arena, most, 1),
                    .number = smc_take_ints(arena, most, 1)};
@@ -227,15 +230,14 @@ static void solve_upper(const smc_map *map, const double *L, double *x) {
 static void factorise(const smc_map *map, double *Q) {
   const columns *at = map->work;
   for (int v = 0; v < n_others(map); v++) {
-    double *d = &Q[entry(map, v, v)];
-    *d = fmax(*d, parameter(map, LEAST)[v]);
+    double *d = &Q[at->diagonal[v]], least = parameter(map, LEAST)[v];
+    *d = *d > least ? *d : least; /* also where it is no number */
     for (int j = at->start[v]; j < at->start[v + 1]; j++) {
       double share = Q[at->number[j]] / *d;
       for (int i = j; i < at->start[v + 1]; i++)
         Q[entry(map, at->row[i], at->row[j])] -= share * Q[at->number[i]];
+      Q[at->number[j]] = share;
     }
-    for (int j = at->start[v]; j < at->start[v + 1]; j++)
-      Q[at->number[j]] /= *d;
   }
 }
 
@@ -283,6 +285,7 @@ static double factor_slope(const factor *of, double t) {
 
 /* Everything but the derivatives. */
 static void compute(const smc_map *map, const double *z, const point *to) {
+  const columns *at = map->work;
   int p = n_others(map), terms = n_terms(map);
   for (int i = 0; i < terms; i++)
     to->terms[i] = term(map, i, z);
@@ -292,7 +295,7 @@ static void compute(const smc_map *map, const double *z, const point *to) {
   memcpy(to->y, to->r, (size_t)p * sizeof(double));
   solve_lower(map, to->Q, to->y);
   for (int v = 0; v < p; v++) {
-    double d = to->Q[entry(map, v, v)];
+    double d = to->Q[at->diagonal[v]];
     to->c[v] = to->y[v] / d + z[coordinate(map, v)] / sqrt(d);
   }
   memcpy(to->u, to->c, (size_t)p * sizeof(double));
@@ -322,7 +325,7 @@ static void differentiate_solution(const smc_map *map, const point *at,
     at->c_bar[v] = grad[coordinate(map, v)];
   solve_lower(map, at->Q, at->c_bar);
   for (int v = 0; v < p; v++) {
-    double d = at->Q[entry(map, v, v)], root = sqrt(d);
+    double d = at->Q[by->diagonal[v]], root = sqrt(d);
     at->r_bar[v] = at->c_bar[v] / d; /* for now, that by y */
     at->d_bar[v] =
         -at->r_bar[v] * (at->y[v] + 0.5 * root * z[coordinate(map, v)]) / d -
@@ -342,7 +345,7 @@ static void differentiate_factors(const smc_map *map, const point *at) {
   const double *L = at->Q;
   double *bar = at->Q_bar;
   for (int v = n_others(map) - 1; v >= 0; v--) {
-    int diagonal = entry(map, v, v);
+    int diagonal = by->diagonal[v];
     double d = L[diagonal], by_d = at->d_bar[v];
     for (int j = by->start[v]; j < by->start[v + 1]; j++)
       for (int i = j; i < by->start[v + 1]; i++) {
@@ -385,11 +388,13 @@ static void differentiate_terms(const smc_map *map, const point *at,
 
 static void pull_back(const smc_map *map, int n, const double *from,
                       double *logp, double *grad, double *scratch) {
+  const columns *by = map->work;
+  int p = n_others(map);
   point at = point_in(map, scratch);
   for (int k = 0; k < n; k++, from += map->d) {
     compute(map, from, &at);
-    for (int v = 0; v < n_others(map); v++)
-      logp[k] -= 0.5 * log(at.Q[entry(map, v, v)]);
+    for (int v = 0; v < p; v++)
+      logp[k] -= 0.5 * log(at.Q[by->diagonal[v]]);
     if (grad) {
       double *of_point = grad + smc_size(map->d, k);
       memset(at.Q_bar, 0, (size_t)n_entries(map) * sizeof(double));

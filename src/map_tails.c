@@ -64,7 +64,7 @@ static void pull_back(const smc_map *map, int n, const double *from,
       double *g = grad ? &grad[smc_size(map->d, k) + (size_t)j] : NULL;
       if (!is_affine(map, j)) {
         pull_back_coordinate(map, j, from[j], &logp[k], g);
-      } else {
+      } else if (scale[j] != 1.0) {
         logp[k] += log(scale[j]);
         if (g)
           *g *= scale[j];

@@ -9,7 +9,7 @@
 enum { ROWS = 4, MOST_LANES = 8 };
 
 /* Points that are packed at once, so that they stay in the cache. */
-enum { PACKED = 128 };
+enum { PACKED = 64 };
 
 /* vectors ----------------------------------------------------------------- */
 
@@ -65,14 +65,28 @@ static method choose_method(void) {
 
 /* packing ----------------------------------------------------------------- */
 
+/* out, every `stride`: n times the elements side by side of four vectors that
+ * begin `apart`, and go on by `step`. */
+static void take_four(int n, const double *x, size_t apart, size_t step,
+                      int stride, double *out) {
+  for (int j = 0; j < n; j++, x += step, out += stride) {
+    out[0] = x[0], out[1] = x[apart];
+    out[2] = x[2 * apart], out[3] = x[3 * apart];
+  }
+}
+
 /* packed: out, the columns x lanes coordinates of n points of the matrix x, the
  * lanes beyond these zero. */
 static void pack_points(int columns, int n, const double *x, int lanes,
                         double *packed) {
-  for (int lane = 0; lane < lanes; lane++, packed++) {
-    const double *from = lane < n ? x + smc_size(columns, lane) : NULL;
-    for (int j = 0; j < columns; j++)
-      packed[smc_size(lanes, j)] = from ? from[j] : 0.0;
+  for (int lane = 0; lane < lanes; lane += 4) {
+    const double *from = x + smc_size(columns, lane);
+    if (lane + 4 <= n)
+      take_four(columns, from, (size_t)columns, 1, lanes, packed + lane);
+    else
+      for (int k = lane; k < lane + 4; k++, from += columns)
+        for (int j = 0; j < columns; j++)
+          packed[smc_size(lanes, j) + (size_t)k] = k < n ? from[j] : 0.0;
   }
 }
 
@@ -106,6 +120,10 @@ static void pack_panel(const smc_matrix *a, int i, span at, double *panel) {
   size_t down = a->transposed ? (size_t)a->columns : 1;
   size_t right = a->transposed ? 1 : (size_t)a->rows;
   const double *x = a->x + down * (size_t)i + right * (size_t)at.first;
+  if (!a->lower && i + ROWS <= a->rows) {
+    take_four(at.last - at.first, x, down, right, ROWS, panel);
+    return;
+  }
   for (int j = at.first; j < at.last; j++, panel += ROWS, x += right) {
     bool cut = is_cut(a, i, j);
     for (int row = 0; row < ROWS; row++)
@@ -130,9 +148,9 @@ static void store(const smc_matrix *a, int i, int n, const double *sum,
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* The product with at most PACKED points. */
-static void multiply_packed(const smc_matrix *a, int n, const double *x,
-                            double *scratch, double *out) {
+/* The product with n, at most PACKED, of the points, from number `first` on. */
+static void multiply_packed(const smc_matrix *a, int first, int n,
+                            const double *x, double *scratch, double *out) {
   method by = choose_method();
   double *panel = scratch, *packed = scratch + smc_size(ROWS, a->columns);
   double sum[ROWS * MOST_LANES];
@@ -142,7 +160,8 @@ static void multiply_packed(const smc_matrix *a, int n, const double *x,
   for (int i = 0; i < a->rows; i += ROWS) {
     span at = span_of(a, i);
     pack_panel(a, i, at, panel);
-    for (int k = 0; k < n; k += by.lanes) {
+    int skipped = a->of_points && i > first ? (i - first) / by.lanes : 0;
+    for (int k = skipped * by.lanes; k < n; k += by.lanes) {
       by.block(at.last - at.first, panel,
                packed + smc_size(a->columns, k) + smc_size(by.lanes, at.first),
                sum);
@@ -155,6 +174,6 @@ static void multiply_packed(const smc_matrix *a, int n, const double *x,
 void smc_multiply(const smc_matrix *a, int n, const double *x, double *scratch,
                   double *out) {
   for (int k = 0; k < n; k += PACKED)
-    multiply_packed(a, least(n - k, PACKED), x + smc_size(a->columns, k),
+    multiply_packed(a, k, least(n - k, PACKED), x + smc_size(a->columns, k),
                     scratch, out + smc_size(a->rows, k));
 }

@@ -99,6 +99,7 @@ SEXP r_cross_product(SEXP a, SEXP b);
 SEXP r_sweep(SEXP x, SEXP by, SEXP op);
 SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared);
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group);
+SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_bridgestan_describe(SEXP data);
 SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks);

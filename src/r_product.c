@@ -21,34 +21,50 @@ SEXP r_multiply(SEXP a, SEXP b) {
   return out;
 }
 
-/* part: out, rows first ... first + n - 1 of x. */
-static void copy_rows(SEXP x, int first, int n, double *part) {
+/* Rows first ... first + n - 1 of x, in part where these are not all. */
+static const double *take_rows(SEXP x, int first, int n, double *part) {
   int columns = Rf_ncols(x), rows = Rf_nrows(x);
+  if (n == rows)
+    return REAL(x);
   for (int j = 0; j < columns; j++)
     memcpy(part + (R_xlen_t)n * j, REAL(x) + (R_xlen_t)rows * j + first,
            (size_t)n * sizeof(double));
+  return part;
+}
+
+/* x: a symmetric matrix of d rows, of which what is below the diagonal is made
+ * what is above. */
+static void mirror(int d, double *x) {
+  for (int j = 1; j < d; j++)
+    for (int i = 0; i < j; i++)
+      x[(R_xlen_t)d * i + j] = x[(R_xlen_t)d * j + i];
 }
 
 /* a' b */
 SEXP r_cross_product(SEXP a, SEXP b) {
-  int rows = Rf_nrows(a), most = rows < MOST_ROWS ? rows : MOST_ROWS;
+  int rows = Rf_nrows(a), columns = Rf_ncols(b);
+  int most = rows < MOST_ROWS ? rows : MOST_ROWS;
+  size_t copied = rows > most ? (size_t)most : 0;
   smc_matrix by = {.rows = Rf_ncols(a), .columns = most, .transposed = true};
-  int columns = Rf_ncols(b);
+  by.of_points = a == b;
   size_t size = (size_t)by.rows * (size_t)columns;
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, by.rows, columns));
   memset(REAL(out), 0, size * sizeof(double));
-  double *part_of_a = take((size_t)most * (size_t)by.rows);
-  double *part_of_b = take((size_t)most * (size_t)columns);
+  double *part_of_a = take(copied * (size_t)by.rows);
+  double *part_of_b = take(copied * (size_t)columns);
   double *product = take(size), *scratch = take(smc_product_scratch(&by));
-  by.x = part_of_a;
+  memset(product, 0, size * sizeof(double));
   for (int first = 0; first < rows; first += most) {
     by.columns = rows - first < most ? rows - first : most;
-    copy_rows(a, first, by.columns, part_of_a);
-    copy_rows(b, first, by.columns, part_of_b);
-    smc_multiply(&by, columns, part_of_b, scratch, product);
+    by.x = take_rows(a, first, by.columns, part_of_a);
+    const double *points =
+        a == b ? by.x : take_rows(b, first, by.columns, part_of_b);
+    smc_multiply(&by, columns, points, scratch, product);
     for (size_t i = 0; i < size; i++)
       REAL(out)[i] += product[i];
   }
+  if (a == b)
+    mirror(by.rows, REAL(out));
   UNPROTECT(1);
   return out;
 }

@@ -122,8 +122,32 @@ static void test_company(void) {
   free(scratch);
 }
 
+/* Of a product of points with themselves what is on and above the diagonal. */
+static void test_symmetric(void) {
+  double x[MOST * POINTS];
+  dice r = {34};
+  long wrong = 0;
+  fill(x, MOST * POINTS, &r);
+  round_to_integers(x, MOST * POINTS);
+  smc_matrix m = {.x = x,
+                  .rows = POINTS,
+                  .columns = MOST,
+                  .transposed = true,
+                  .of_points = true};
+  double *scratch = take_doubles(smc_product_scratch(&m));
+  double *out = take_doubles(POINTS * POINTS);
+  smc_multiply(&m, POINTS, x, scratch, out);
+  for (int k = 0; k < POINTS; k++)
+    for (int i = 0; i <= k; i++)
+      wrong += out[i + POINTS * k] != row_times(&m, i, x + MOST * k);
+  CHECK_NONE(wrong, POINTS * (POINTS + 1) / 2, "half of it is made");
+  free(out);
+  free(scratch);
+}
+
 void test_product(void) {
   test_shapes();
   test_triangle();
   test_company();
+  test_symmetric();
 }

@@ -11,6 +11,8 @@ test_that("products are those of R", {
       max(abs(cross_product(a, y) - crossprod(a, y)) / crossprod(abs(a), abs(y))),
       limit(shape[1])
     )
+    # of which only half is made where both are the same
+    expect_identical(cross_product(a), cross_product(a, a + 0))
   }
 })
 

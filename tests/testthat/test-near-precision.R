@@ -51,6 +51,7 @@ points_at <- function(x, log_density) {
     genealogies = n
   )
 }
+probes_at <- function(...) internal("probes_among")(points_at(...))
 
 # Points around the posterior; and as draws of it, what the precision found by them makes of standard
 # normal ones.
@@ -59,7 +60,7 @@ t <- rnorm(200, -0.8, 0.5)
 mu <- rnorm(200, 0.5, 0.2)
 z <- matrix(rnorm(200 * length(counts)), 200)
 around <- cbind(mu, t, mu + exp(t) * z, deparse.level = 0)
-precision <- internal("find_precision")(points_at(around, log_counts), density_of(log_counts), near = TRUE)
+precision <- internal("find_precision")(probes_at(around, log_counts), density_of(log_counts), near = TRUE)
 normal <- matrix(rnorm(200 * ncol(around)), 200)
 normal[, 2] <- t
 centred <- internal("through_precision")(
@@ -75,7 +76,7 @@ test_that("the scale is what the others depend on", {
 
 test_that("given the scale the others have the normal distribution that the density has at their mean", {
   points <- points_at(centred, log_counts)
-  precision <- internal("find_precision")(points, density_of(log_counts), near = TRUE)
+  precision <- internal("find_precision")(internal("probes_among")(points), density_of(log_counts), near = TRUE)
   # there, whatever the scale is, the gradient is that of a standard normal distribution
   at_mean <- matrix(points$mean, 5, ncol(centred), byrow = TRUE)
   at_mean[, 2] <- c(-4, -2, -1, 0, 1)
@@ -93,7 +94,7 @@ test_that("given the scale the others have the normal distribution that the dens
 
 test_that("no scale is found where the precision of the others does not change", {
   find <- function(log_density) {
-    internal("find_precision")(points_at(centred, log_density), density_of(log_density), near = TRUE)
+    internal("find_precision")(probes_at(centred, log_density), density_of(log_density), near = TRUE)
   }
   expect_null(find(function(x) structure(-rowSums(x^2) / 2, gradient = -x)))
   # each coordinate bends, by itself

@@ -58,6 +58,7 @@ points_at <- function(x, log_density = log_hierarchy) {
     genealogies = n
   )
 }
+probes_at <- function(...) internal("probes_among")(points_at(...))
 
 density_of <- function(log_density) {
   function(x, gradient = TRUE) {
@@ -70,7 +71,7 @@ set.seed(4)
 x <- matrix(rnorm(100 * (3 + p)), 100)
 
 test_that("what is normal given what is found, and the precision exactly", {
-  found <- internal("find_precision")(points_at(x), density_of(log_hierarchy))
+  found <- internal("find_precision")(probes_at(x), density_of(log_hierarchy))
   expect_identical(found$given, 1:3)
   expect_setequal(found$order, 3 + seq_len(p))
   # 1, and 3 + 3 + 2 exponentials in the inverse of a covariance of two effects
@@ -91,7 +92,7 @@ test_that("what is normal given what is found, and the precision exactly", {
 
 test_that("points that are standardised come back through the map, and their gradients", {
   points <- points_at(x)
-  found <- internal("find_precision")(points, density_of(log_hierarchy))
+  found <- internal("find_precision")(internal("probes_among")(points), density_of(log_hierarchy))
   after <- internal("standardised")(points, found)
   z <- sweep(after$x, 2, after$mean, "+")
   back <- internal("through_precision")(internal("precision_map")(found), list(z = z, g = after$g))
@@ -109,7 +110,7 @@ test_that("a single term of several coordinates is found", {
       2 * slope - x[, 1], -slope - x[, 2], -exp(log_q) * x[, 3:4]
     ))
   }
-  found <- internal("find_precision")(points_at(x[, 1:4], log_scale), density_of(log_scale))
+  found <- internal("find_precision")(probes_at(x[, 1:4], log_scale), density_of(log_scale))
   expect_identical(found$given, 1:2)
   expect_equal(found$powers, cbind(c(2, -1)))
   far <- points_at(x[, 1:4] + 1, log_scale)
@@ -133,12 +134,12 @@ test_that("nothing is found where nothing is normal given what is found", {
   even <- function(x) with_gradient(-rowSums(x), 0 * x - 1)
   flat <- function(x) with_gradient(0 * x[, 1], 0 * x)
   for (density in list(normal, heavy, quartic, impossible, odd, even, flat)) {
-    expect_null(internal("find_precision")(points_at(x, density), density_of(density)))
+    expect_null(internal("find_precision")(probes_at(x, density), density_of(density)))
   }
-  expect_null(internal("find_precision")(points_at(x[, 1, drop = FALSE], normal), density_of(normal)))
+  expect_null(internal("find_precision")(probes_at(x[, 1, drop = FALSE], normal), density_of(normal)))
   without <- points_at(x)
   without["g"] <- list(NULL)
-  expect_null(internal("find_precision")(without, density_of(log_hierarchy)))
+  expect_null(internal("find_precision")(internal("probes_among")(without), density_of(log_hierarchy)))
 })
 
 test_that("functions of a coordinate are told by the span of what is made of them", {
