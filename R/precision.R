@@ -582,10 +582,10 @@ new_precision <- function(at, ordered, found, lower) {
   x[, at$given] <- t
   pivots <- pivots_at(change, factors_at(change, x))
   change$least <- apply(pivots, 2, function(pivot) {
-    if (at$near && min(pivot) <= .Machine$double.xmin) {
-      rules$least_near_pivot * stats::median(pivot)
-    } else {
+    if (isTRUE(min(pivot) > .Machine$double.xmin) || !at$near) {
       rules$least_pivot * min(pivot)
+    } else {
+      rules$least_near_pivot * stats::median(pivot)
     }
   })
   if (all(is.finite(unlist(change[-1]))) && all(change$least > .Machine$double.xmin)) change

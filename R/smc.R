@@ -215,7 +215,8 @@
 #'     differences of gradients at some points, the row `"probe"` of `fit$runs`, tell which these are,
 #'     and find the precision. Then only the distribution of the others is fitted. Effects of which the
 #'     data are counts or proportions are nearly normal given their scales: these are given the precision
-#'     at the mean of the particles. A variable may be skew or have heavy
+#'     at the mean of the particles, for effects that are not centred in the coordinates of their
+#'     products with scales and correlations. A variable may be skew or have heavy
 #'     tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead; where gradients show that the target is one, or
 #'     normal, this is found exactly. Necks are found by the gradients: where a

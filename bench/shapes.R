@@ -439,8 +439,8 @@ shape_logit_intercepts <- function(seed, groups, m, judge) {
 }
 
 # Effects with a likelihood that is not normal, and a scale that may be next to 0: theta_j ~ N(mu, tau^2),
-# mu ~ N(0, 2^2), tau ~ half-normal(0, 1), and one y_j of each: a Poisson count with the mean
-# exp(theta_j), or a duration with that mean, exponentially distributed.
+# mu ~ N(0, 2^2), tau ~ half-normal(0, 1), or uniform up to a bound, and one y_j of each: a Poisson count
+# with the mean exp(theta_j), or a duration with that mean, exponentially distributed.
 effect_families <- list(
   counts = list(
     draw = function(theta) rpois(length(theta), exp(theta)),
@@ -454,35 +454,42 @@ effect_families <- list(
   )
 )
 
-shape_effects <- function(seed, family, groups, tau, centred, judge) {
+shape_effects <- function(seed, family, groups, tau, centred, judge, bound = Inf) {
   of_family <- effect_families[[family]]
   y <- with_seed(seed, of_family$draw(0.5 + tau * rnorm(groups)))
+  # of the logarithm of tau, or its logit: tau, the slope of log tau, the log prior, and its slope
+  scale_at <- if (bound < Inf) {
+    function(t) {
+      list(tau = bound * plogis(t), rate = plogis(-t), prior = dlogis(t, log = TRUE), slope = 1 - 2 * plogis(t))
+    }
+  } else {
+    function(t) {
+      list(tau = exp(t), rate = 1, prior = log(2) + dnorm(exp(t), log = TRUE) + t, slope = 1 - exp(2 * t))
+    }
+  }
   f <- function(x) {
     x <- unname(x)
     Y <- by_row(y, nrow(x))
     mu <- x[, 1]
-    tau <- exp(x[, 2])
+    scale <- scale_at(x[, 2])
+    tau <- scale$tau
     effects <- x[, -(1:2), drop = FALSE]
     z <- if (centred) (effects - mu) / tau else effects
     theta <- if (centred) effects else mu + tau * effects
     slope <- of_family$slope(Y, theta)
-    value <- dnorm(mu, 0, 2, log = TRUE) + log(2) + dnorm(tau, log = TRUE) + x[, 2] +
+    value <- dnorm(mu, 0, 2, log = TRUE) + scale$prior +
       rowSums(of_family$log(Y, theta) + dnorm(z, log = TRUE))
-    by_mu <- -mu / 4
-    by_log_tau <- 1 - tau^2
     if (centred) {
-      value <- value - groups * x[, 2]
-      with_gradient(value, cbind(
-        by_mu + rowSums(z) / tau, by_log_tau + rowSums(z^2) - groups, slope - z / tau
-      ))
+      value <- value - groups * log(tau)
+      by_scale <- scale$slope + scale$rate * (rowSums(z^2) - groups)
+      with_gradient(value, cbind(-mu / 4 + rowSums(z) / tau, by_scale, slope - z / tau))
     } else {
-      with_gradient(value, cbind(
-        by_mu + rowSums(slope), by_log_tau + tau * rowSums(slope * z), tau * slope - z
-      ))
+      by_scale <- scale$slope + scale$rate * tau * rowSums(slope * z)
+      with_gradient(value, cbind(-mu / 4 + rowSums(slope), by_scale, tau * slope - z))
     }
   }
   model(
-    sprintf("%s_%d_%s", family, groups, if (centred) "centred" else "non_centred"),
+    paste0(family, "_", groups, if (bound < Inf) "_bounded", if (centred) "_centred" else "_non_centred"),
     "hierarchy", judge,
     function() {
       names <- c("mu", "log_tau", paste0(if (centred) "theta" else "z", seq_len(groups)))
@@ -491,20 +498,86 @@ shape_effects <- function(seed, family, groups, tau, centred, judge) {
     function() {
       z <- seq(-9, 9, by = 0.02)
       values <- unique(y)
-      given <- function(mu, l) {
-        theta <- outer(mu, exp(l) * z, `+`)
+      given <- function(mu, t) {
+        scale <- scale_at(t)
+        theta <- outer(mu, scale$tau * z, `+`)
         each <- vapply(values, function(v) {
           log(drop(exp(of_family$log(v, theta)) %*% dnorm(z)) * 0.02)
         }, double(length(mu)))
-        drop(each %*% tabulate(match(y, values))) + dnorm(mu, 0, 2, log = TRUE) + log(2) +
-          dnorm(exp(l), log = TRUE) + l
+        drop(each %*% tabulate(match(y, values))) + dnorm(mu, 0, 2, log = TRUE) + scale$prior
       }
       mu <- seq(-1, 2, length.out = 121)
-      l <- seq(-14, 1.5, length.out = 187)
-      log_sum_exp(vapply(l, function(l) given(mu, l), mu)) +
-        log(mu[2] - mu[1]) + log(l[2] - l[1])
+      t <- if (bound < Inf) seq(-16, 3, length.out = 229) else seq(-14, 1.5, length.out = 187)
+      log_sum_exp(vapply(t, function(t) given(mu, t), mu)) +
+        log(mu[2] - mu[1]) + log(t[2] - t[1])
     },
     "quadrature of each effect, then over mu and log tau", groups + 2
+  )
+}
+
+# Counts of groups that differ in their intercept and slope, in proportion to tau1 and tau2, with a
+# correlation tanh(r): y_gi ~ Poisson(exp(mu + u_g1 + u_g2 x_i)), u_g1 = tau1 z_g1, u_g2 = tau2 (tanh(r) z_g1
+# + z_g2 / cosh(r)), z ~ N(0, I), mu ~ N(0, 2^2), tau ~ half-normal(0, 1), r ~ N(0, 0.7^2).
+shape_mixed_effects <- function(seed, groups, tau, design, judge) {
+  first <- 4 + seq_len(groups)
+  second <- first + groups
+  y <- with_seed(seed, {
+    u1 <- tau[1] * rnorm(groups)
+    u2 <- tau[2] * (0.4 * u1 / tau[1] + sqrt(1 - 0.4^2) * rnorm(groups))
+    matrix(rpois(groups * length(design), exp(0.5 + u1 + outer(u2, design))), groups)
+  })
+  f <- function(x) {
+    x <- unname(x)
+    z1 <- x[, first, drop = FALSE]
+    z2 <- x[, second, drop = FALSE]
+    tau1 <- exp(x[, 1])
+    tau2 <- exp(x[, 2])
+    r <- x[, 3]
+    u1 <- tau1 * z1
+    u2 <- tau2 * (tanh(r) * z1 + z2 / cosh(r))
+    f1 <- f2 <- 0 * z1
+    mu <- x[, 4]
+    value <- rowSums(dnorm(z1, log = TRUE) + dnorm(z2, log = TRUE)) + dnorm(r, 0, 0.7, log = TRUE) +
+      dnorm(mu, 0, 2, log = TRUE) + 2 * log(2) + dnorm(tau1, log = TRUE) + dnorm(tau2, log = TRUE) + x[, 1] + x[, 2]
+    for (i in seq_along(design)) {
+      Y <- by_row(y[, i], nrow(x))
+      eta <- mu + u1 + u2 * design[i]
+      value <- value + rowSums(Y * eta - exp(eta) - lgamma(Y + 1))
+      f1 <- f1 + Y - exp(eta)
+      f2 <- f2 + (Y - exp(eta)) * design[i]
+    }
+    with_gradient(value, cbind(
+      rowSums(f1 * u1) + 1 - tau1^2, rowSums(f2 * u2) + 1 - tau2^2,
+      tau2 * rowSums(f2 * (z1 / cosh(r)^2 - z2 * tanh(r) / cosh(r))) - r / 0.7^2, rowSums(f1) - mu / 4,
+      tau1 * f1 + tau2 * tanh(r) * f2 - z1, tau2 / cosh(r) * f2 - z2
+    ))
+  }
+  model(
+    sprintf("counts_%d_mixed", groups), "hierarchy", judge,
+    function() {
+      names <- c(
+        "log_tau1", "log_tau2", "r", "mu", paste0("z1_", seq_len(groups)), paste0("z2_", seq_len(groups))
+      )
+      density_target(f, 4 + 2 * groups, names)
+    },
+    function() {
+      step <- 0.45
+      z <- expand.grid(z1 = seq(-5.4, 5.4, by = step), z2 = seq(-5.4, 5.4, by = step))
+      log_weight <- dnorm(z$z1, log = TRUE) + dnorm(z$z2, log = TRUE) + 2 * log(step)
+      given <- function(t1, t2, r, mu) {
+        u2 <- exp(t2) * (tanh(r) * z$z1 + z$z2 / cosh(r))
+        eta <- mu + exp(t1) * z$z1 + outer(u2, design)
+        log_lik <- tcrossprod(eta, y) - rowSums(exp(eta)) + log_weight
+        sum(log(colSums(exp(log_lik)))) - sum(lgamma(y + 1)) + dnorm(r, 0, 0.7, log = TRUE) +
+          dnorm(mu, 0, 2, log = TRUE) + 2 * log(2) +
+          dnorm(exp(t1), log = TRUE) + dnorm(exp(t2), log = TRUE) + t1 + t2
+      }
+      t <- seq(-8, 0.75, by = 0.25)
+      grid <- expand.grid(t, t, seq(-2.8, 2.8, by = 0.35), seq(-0.6, 1.6, by = 0.11))
+      log_sum_exp(do.call(mapply, c(list(given), unname(as.list(grid))))) +
+        2 * log(0.25) + log(0.35) + log(0.11)
+    },
+    "quadrature of each group's effects, then over log tau, r and mu", 4 + 2 * groups
   )
 }
 
@@ -761,6 +834,11 @@ shapes <- list(
   shape_effects(47, "counts", 100, 0.4, TRUE, judge),
   shape_effects(48, "counts", 70, 0.3, FALSE, judge),
   shape_effects(49, "durations", 55, 0.5, TRUE, judge),
+  shape_effects(50, "counts", 55, 0.4, FALSE, choose, bound = 5),
+  shape_effects(51, "counts", 65, 0.5, FALSE, judge, bound = 3),
+  shape_effects(52, "durations", 45, 0.6, TRUE, judge, bound = 5),
+  shape_mixed_effects(53, 30, c(0.5, 0.3), c(-1, 0, 1), choose),
+  shape_mixed_effects(54, 40, c(0.4, 0.1), c(-1, 0.5), judge),
   shape_horseshoe(37, 20, c(0, 2, 0), 1, TRUE, judge),
   shape_horseshoe(38, 25, c(0, 0, 1.5), 0.5, FALSE, choose),
   shape_gp_latent(41, 50, 10, 0.5, judge),
