@@ -47,8 +47,8 @@ multiples_by <- function(at, k, density) {
   }
   moves <- rowSums(factors$functions != 0) > 0
   changed <- which(rowSums(factors$used[, moves, drop = FALSE]) > 0)
-  asked <- utils::head(changed[order(rowSums(factors$used[changed, , drop = FALSE]))], rules$most_asked)
-  for (j in at$others[asked]) {
+  tried <- utils::head(changed[order(rowSums(factors$used[changed, , drop = FALSE]))], rules$most_asked)
+  for (j in at$others[tried]) {
     if (is_square(at, k, j, density)) {
       return(at$others[changed])
     }
@@ -145,41 +145,47 @@ new_products <- function(at, found, groups) {
   used <- apply(found$coefficients != 0, 1, function(used) paste(which(used), collapse = " "))
   form <- vapply(groups, function(group) paste(used[group], collapse = ", "), "")
   is_enough <- table(form)[form] >= lengths(groups) # else A' F A has no inverse
-  groups <- groups[is_enough]
-  form <- form[is_enough]
   pairs <- squares_of(found$terms)
-  order <- unlist(groups)
-  if (length(order) == 0 || is.null(pairs)) {
+  if (!any(is_enough) || is.null(pairs)) {
     return(NULL)
   }
-  entries <- matrix(0, length(order), length(order))
-  precision <- NULL
-  first <- c(0, cumsum(lengths(groups)))
-  means <- lapply(split(groups, form), mean_square, found$coefficients, pairs)
-  for (i in seq_along(groups)) {
-    own <- first[i] + seq_along(groups[[i]])
-    lower <- which(lower.tri(diag(length(own)), diag = TRUE), arr.ind = TRUE)
-    entries[cbind(own[lower[, 1]], own[lower[, 2]])] <- NROW(precision) + seq_len(nrow(lower))
-    precision <- rbind(precision, means[[form[i]]])
-  }
-  used <- colSums(precision != 0) > 0
-  given <- setdiff(seq_along(at$mean), at$others[order])
-  place <- match(given, at$given)
-  of_all <- function(part) {
-    part <- t(part[used, , drop = FALSE])[place, , drop = FALSE]
+  square <- squares_by_group(groups[is_enough], form[is_enough], found$coefficients, pairs)
+  order <- at$others[unlist(groups[is_enough])]
+  given <- setdiff(seq_along(at$mean), order)
+  needed <- colSums(square$precision != 0) > 0
+  # terms do not depend on coordinates that set no scale
+  of_given <- function(part) {
+    part <- t(part[needed, , drop = FALSE])[match(given, at$given), , drop = FALSE]
     replace(part, is.na(part), 0)
   }
   change <- c(
     list(
-      kind = "products", given = given, order = at$others[order], entries = entries,
-      precision = precision[, used, drop = FALSE], pull = matrix(0, length(order), sum(used)),
+      kind = "products", given = given, order = order, entries = square$entries,
+      precision = square$precision[, needed, drop = FALSE], pull = matrix(0, length(order), sum(needed)),
       least = rep(.Machine$double.xmin, length(order))
     ),
-    lapply(pairs$terms, of_all)
+    lapply(pairs$terms, of_given)
   )
   x <- matrix(0, nrow(found$observed$t), length(at$mean))
   x[, at$given] <- found$observed$t
-  if (all(part_left(change, x) > rules$rounding)) change
+  if (all(part_left(change, x) > rules$collinear_term)) change
+}
+
+# The blocks A' F A of the groups on the diagonal of a matrix: the numbers of its entries, and the
+# coefficients of these, as the core wants them: list(entries, precision).
+squares_by_group <- function(groups, form, coefficients, pairs) {
+  means <- lapply(split(groups, form), mean_square, coefficients, pairs)
+  size <- sum(lengths(groups))
+  entries <- matrix(0, size, size)
+  first <- 0
+  count <- 0
+  for (group in groups) {
+    lower <- which(lower.tri(diag(length(group)), diag = TRUE), arr.ind = TRUE)
+    entries[first + lower] <- count + seq_len(nrow(lower))
+    first <- first + length(group)
+    count <- count + nrow(lower)
+  }
+  list(entries = entries, precision = do.call(rbind, unname(means[form])))
 }
 
 # The coordinates that set the scales.
