@@ -837,7 +837,7 @@ shapes <- list(
   shape_effects(50, "counts", 55, 0.4, FALSE, choose, bound = 5),
   shape_effects(51, "counts", 65, 0.5, FALSE, judge, bound = 3),
   shape_effects(52, "durations", 45, 0.6, TRUE, judge, bound = 5),
-  shape_mixed_effects(53, 30, c(0.5, 0.3), c(-1, 0, 1), choose),
+  shape_mixed_effects(53, 30, c(0.5, 0.3), c(-1, 0.2, 1), choose),
   shape_mixed_effects(54, 40, c(0.4, 0.1), c(-1, 0.5), judge),
   shape_horseshoe(37, 20, c(0, 2, 0), 1, TRUE, judge),
   shape_horseshoe(38, 25, c(0, 0, 1.5), 0.5, FALSE, choose),
