@@ -72,11 +72,13 @@ depends_sentence <- function(what, of, on, verb) {
 }
 
 describe_change <- function(change, names) {
-  switch(if (is.null(change$kind)) "multiples" else change$kind,
-    precision = describe_precision(change, names),
-    products = describe_products(change, names),
-    multiples = describe_product(change, names)
-  )
+  if (is_precision(change)) {
+    describe_precision(change, names)
+  } else if (has_factor(change)) {
+    describe_multiples(sort(change$order), scales_of(change), names)
+  } else {
+    describe_multiples(change$multiples, change$variable, names)
+  }
 }
 
 describe_precision <- function(precision, names) {
@@ -86,15 +88,10 @@ describe_precision <- function(precision, names) {
   sprintf("%s %s %s given %s", several(names[sort(precision$order)]), verb, normal, given)
 }
 
-describe_product <- function(product, names) {
-  verb <- if (length(product$multiples) == 1) "multiplies" else "multiply"
-  sprintf("%s %s a scale that %s sets", several(names[product$multiples]), verb, names[product$variable])
-}
-
-describe_products <- function(products, names) {
-  verb <- if (length(products$order) == 1) "multiplies scales" else "multiply scales"
-  set_by <- paste(names[scales_of(products)], collapse = ", ")
-  sprintf("%s %s that %s set", several(names[sort(products$order)]), verb, set_by)
+describe_multiples <- function(multiples, set_by, names) {
+  verb <- if (length(multiples) == 1) "multiplies" else "multiply"
+  scales <- if (length(set_by) == 1) "a scale that %s sets" else "scales that %s set"
+  paste(several(names[multiples]), verb, sprintf(scales, paste(names[set_by], collapse = ", ")))
 }
 
 several <- function(names) {

@@ -362,10 +362,13 @@ fit_precision <- function(at, density) {
     n_asked > rules$most_probe_evals) {
     return(NULL)
   }
-  lower <- which(at$pattern & lower.tri(at$pattern, diag = TRUE), arr.ind = TRUE)
+  lower <- lower_entries(at$pattern)
   found <- find_terms(at, function(at) conditional_normals(at, lower, density))
   if (!is.null(found)) new_precision(at, ordered, found, lower)
 }
+
+# The rows and columns of the entries on and below the diagonal of a matrix with this pattern.
+lower_entries <- function(pattern) which(pattern & lower.tri(pattern, diag = TRUE), arr.ind = TRUE)
 
 # What entries are made of: the terms, the coefficients of each entry, and what these were fitted to in
 # the end, list(terms, coefficients, observed). observe: a function of probes, that returns entries there,
@@ -514,6 +517,9 @@ products_of <- function(terms, factor) {
 
 parts_of_term <- c("powers", "degrees", "falls", "rates", "roots")
 
+# Which terms have a factor, that is not 1, of which coordinate.
+depend_on <- function(terms) Reduce(`|`, lapply(terms[parts_of_term], `!=`, 0))
+
 # A row a point, a column a term. t: the coordinates of the terms' columns, and perhaps later ones.
 values_of <- function(terms, t) {
   t <- not_zero(as.matrix(t)[, seq_len(ncol(terms$powers)), drop = FALSE])
@@ -588,7 +594,7 @@ new_precision <- function(at, ordered, found, lower) {
       rules$least_near_pivot * stats::median(pivot)
     }
   })
-  if (all(is.finite(unlist(change[-1]))) && all(change$least > .Machine$double.xmin)) change
+  if (is_finite(change[-1]) && all(change$least > .Machine$double.xmin)) change
 }
 
 # The order in which the factor of a sparse precision fills least, as far as the fewest entries at

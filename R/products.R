@@ -96,8 +96,7 @@ held <- function(at, at_mean = NULL) {
 
 # On which of the coordinates given each entry depends: a logical matrix, a row an entry.
 set_by <- function(found) {
-  of_terms <- Reduce(`|`, lapply(found$terms, `!=`, 0))
-  (found$coefficients != 0) %*% of_terms > 0
+  (found$coefficients != 0) %*% depend_on(found$terms) > 0
 }
 
 # The gradients by the others, as find_terms() wants entries. NULL where some are not known.
@@ -180,7 +179,7 @@ squares_by_group <- function(groups, form, coefficients, pairs) {
   first <- 0
   count <- 0
   for (group in groups) {
-    lower <- which(lower.tri(diag(length(group)), diag = TRUE), arr.ind = TRUE)
+    lower <- lower_entries(matrix(TRUE, length(group), length(group)))
     entries[first + lower] <- count + seq_len(nrow(lower))
     first <- first + length(group)
     count <- count + nrow(lower)
@@ -190,8 +189,7 @@ squares_by_group <- function(groups, form, coefficients, pairs) {
 
 # The coordinates that set the scales.
 scales_of <- function(products) {
-  moves <- Reduce(`|`, lapply(products[parts_of_term], function(part) rowSums(part != 0) > 0))
-  products$given[moves]
+  products$given[rowSums(depend_on(products)) > 0]
 }
 
 # The products of each two terms: list(terms, number), of different ones, and their numbers for each
@@ -218,7 +216,7 @@ squares_of <- function(terms) {
 # each entry on and below the diagonal, a column for each of the different terms.
 mean_square <- function(groups, coefficients, pairs) {
   size <- length(groups[[1]])
-  lower <- which(lower.tri(diag(size), diag = TRUE), arr.ind = TRUE)
+  lower <- lower_entries(matrix(TRUE, size, size))
   n_terms <- nrow(pairs$terms$powers)
   of_group <- function(group) {
     t(apply(lower, 1, function(ab) {

@@ -232,7 +232,7 @@ log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points
 # mean `log_jacobian`.
 changed <- function(points, changes) {
   Reduce(function(points, change) {
-    if (is.null(change$kind)) multiplied(points, change) else standardised(points, change)
+    if (has_factor(change)) standardised(points, change) else multiplied(points, change)
   }, changes, points)
 }
 
@@ -248,7 +248,11 @@ in_coordinates <- function(points, x, g, gained) {
 
 is_precision <- function(change) identical(change$kind, "precision")
 
+# Whether it has the factor of a matrix that depends on the coordinates given: of find_precision(), or of
+# find_products().
+has_factor <- function(change) !is.null(change$kind)
+
 # The map that leads back.
 change_map <- function(change, dim) {
-  if (is.null(change$kind)) product_map(change, dim) else precision_map(change)
+  if (has_factor(change)) precision_map(change) else product_map(change, dim)
 }

@@ -50,7 +50,7 @@ test_that("what is normal given others is named, and multiples of a scale", {
   )
   one <- list(variable = 1, rate = -0.5, multiples = 2)
   expect_identical(
-    internal("describe_product")(one, c("log(tau)", "z")),
+    describe(one, c("log(tau)", "z")),
     "z multiplies a scale that log(tau) sets"
   )
 })

@@ -36,23 +36,6 @@ log_evidence_of_counts <- local({
   max(on_grid) + log(sum(exp(on_grid - max(on_grid))) * (mu[2] - mu[1]) * (t[2] - t[1]))
 })
 
-density_of <- function(log_density) {
-  function(x) {
-    value <- log_density(x)
-    list(log_density = as.double(value), gradient = attr(value, "gradient"))
-  }
-}
-
-points_at <- function(x, log_density) {
-  mean <- colMeans(x)
-  n <- nrow(x)
-  list(
-    x = sweep(x, 2, mean), g = attr(log_density(x), "gradient"), w = rep(1 / n, n), mean = mean,
-    genealogies = n
-  )
-}
-probes_at <- function(...) internal("probes_among")(points_at(...))
-
 # Points around the posterior; and as draws of it, what the precision found by them makes of standard
 # normal ones.
 set.seed(1)

@@ -50,34 +50,17 @@ log_hierarchy <- function(x) {
   structure(out[1, ], gradient = t(out[-1, , drop = FALSE]))
 }
 
-points_at <- function(x, log_density = log_hierarchy) {
-  mean <- colMeans(x)
-  n <- nrow(x)
-  list(
-    x = sweep(x, 2, mean), g = attr(log_density(x), "gradient"), w = rep(1 / n, n), mean = mean,
-    genealogies = n
-  )
-}
-probes_at <- function(...) internal("probes_among")(points_at(...))
-
-density_of <- function(log_density) {
-  function(x, gradient = TRUE) {
-    value <- log_density(x)
-    list(log_density = as.double(value), gradient = attr(value, "gradient"))
-  }
-}
-
 set.seed(4)
 x <- matrix(rnorm(100 * (3 + p)), 100)
 
 test_that("what is normal given what is found, and the precision exactly", {
-  found <- internal("find_precision")(probes_at(x), density_of(log_hierarchy))
+  found <- internal("find_precision")(probes_at(x, log_hierarchy), density_of(log_hierarchy))
   expect_identical(found$given, 1:3)
   expect_setequal(found$order, 3 + seq_len(p))
   # 1, and 3 + 3 + 2 exponentials in the inverse of a covariance of two effects
   expect_identical(ncol(found$powers), 9L)
   # also where no point has been the gradients are those of standard normal coordinates
-  far <- points_at(sweep(x, 2, c(3, -2, 2, rep(0, p)), "+"))
+  far <- points_at(sweep(x, 2, c(3, -2, 2, rep(0, p)), "+"), log_hierarchy)
   space <- internal("space_of")(far, list(found))
   expect_identical(space$exact, found$order)
   z <- sweep(space$points$x, 2, space$points$mean, "+")
@@ -91,7 +74,7 @@ test_that("what is normal given what is found, and the precision exactly", {
 })
 
 test_that("points that are standardised come back through the map, and their gradients", {
-  points <- points_at(x)
+  points <- points_at(x, log_hierarchy)
   found <- internal("find_precision")(internal("probes_among")(points), density_of(log_hierarchy))
   after <- internal("standardised")(points, found)
   z <- sweep(after$x, 2, after$mean, "+")
@@ -137,7 +120,7 @@ test_that("nothing is found where nothing is normal given what is found", {
     expect_null(internal("find_precision")(probes_at(x, density), density_of(density)))
   }
   expect_null(internal("find_precision")(probes_at(x[, 1, drop = FALSE], normal), density_of(normal)))
-  without <- points_at(x)
+  without <- points_at(x, log_hierarchy)
   without["g"] <- list(NULL)
   expect_null(internal("find_precision")(internal("probes_among")(without), density_of(log_hierarchy)))
 })

@@ -1,0 +1,20 @@
+# Points of a log density that has its gradient as an attribute, as fit_shape() makes them of draws.
+points_at <- function(x, log_density) {
+  mean <- colMeans(x)
+  n <- nrow(x)
+  list(
+    x = sweep(x, 2, mean), g = attr(log_density(x), "gradient"), w = rep(1 / n, n), mean = mean,
+    genealogies = n
+  )
+}
+
+# What moves away from them are measured by.
+probes_at <- function(...) get("probes_among", asNamespace("autosmc"))(points_at(...))
+
+# The density as of counted_density().
+density_of <- function(log_density) {
+  function(x, gradient = TRUE) {
+    value <- log_density(x)
+    list(log_density = as.double(value), gradient = attr(value, "gradient"))
+  }
+}
