@@ -169,6 +169,7 @@ second_differences <- function(at, moved, density) {
 # it changes most, as long as that is much, and with one more given the rest change it by less. In this
 # order, after those given already; none where there are no such.
 find_drivers <- function(at, density, given = integer(0)) {
+  certain <- given
   nats <- if (length(given) > 0 || is.null(at$nats)) nats_by_each(at, given, density) else at$nats
   while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
     more <- c(given, which.max(nats))
@@ -179,7 +180,17 @@ find_drivers <- function(at, density, given = integer(0)) {
     given <- more
     nats <- left
   }
-  given
+  without_needless(given, certain, at, density)
+}
+
+# The drivers but for those that cost little where the others are given, as a mean does once the scale
+# around it is.
+without_needless <- function(drivers, certain, at, density) {
+  for (k in utils::head(setdiff(drivers, certain), -1)) { # the last was needed with all others given
+    rest <- setdiff(drivers, k)
+    if (isTRUE(nats_by_each(at, rest, density)[k] < rules$least_driven)) drivers <- rest
+  }
+  drivers
 }
 
 # What a normal distribution of the others loses, in nats, where it does not depend on a coordinate: a

@@ -113,7 +113,7 @@ test_that("effects of counts are right, centred and not", {
       names = c("mu", "log_tau", paste0("effect", seq_along(counts))), vectorized = TRUE
     )
     fit <- calmly(smc(target, n_particles = 512, islands = 4, seed = 3))
-    expect_match(fit$maps, "nearly normal given .*log_tau", all = FALSE)
+    expect_match(fit$maps, "nearly normal given log_tau", all = FALSE)
     expect_lt(fit$std_error, 0.05)
     expect_lt(abs(fit$log_z - log_evidence_of_counts), errors_for(3) * fit$std_error)
   }
