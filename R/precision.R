@@ -169,7 +169,6 @@ second_differences <- function(at, moved, density) {
 # it changes most, as long as that is much, and with one more given the rest change it by less. In this
 # order, after those given already; none where there are no such.
 find_drivers <- function(at, density, given = integer(0)) {
-  certain <- given
   nats <- if (length(given) > 0 || is.null(at$nats)) nats_by_each(at, given, density) else at$nats
   while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
     more <- c(given, which.max(nats))
@@ -180,22 +179,15 @@ find_drivers <- function(at, density, given = integer(0)) {
     given <- more
     nats <- left
   }
-  without_needless(given, certain, at, density)
+  given
 }
 
-# The drivers but for those that cost little where the others are given, as a mean does once the scale
-# around it is.
-without_needless <- function(drivers, certain, at, density) {
-  for (k in utils::head(setdiff(drivers, certain), -1)) { # the last was needed with all others given
-    rest <- setdiff(drivers, k)
-    if (isTRUE(nats_by_each(at, rest, density)[k] < rules$least_driven)) drivers <- rest
-  }
-  drivers
-}
-
-# What a normal distribution of the others loses, in nats, where it does not depend on a coordinate: a
-# quarter of the squared change of their precision, in units of its inverse, between half a standard
-# deviation below the mean of the coordinate and as much above it. Differences of gradients along
+# What a normal distribution of the others gains, in nats, where it depends on a coordinate by a precision
+# that is taken where the others are at their mean: by a quarter of the squared change of their precision, in
+# units of its inverse, between half a standard deviation below the mean of the coordinate and as much
+# above it, where the others follow it as they do in the draws; less what is lost where that is not the
+# change that they would have at their mean. So a scale gains what it costs not to know it; and the mean of counts
+# nothing, of which the curvature is the same where effects make up for it. Differences of gradients along
 # random moves of the others tell it, which have the covariance of the draws given the coordinate, and
 # those given already. 0 for these. NA for all where the density is not known there.
 nats_by_each <- function(at, given, density) {
@@ -211,25 +203,34 @@ nats_by_each <- function(at, given, density) {
   if (length(tried) == 0) {
     return(numeric(d))
   }
-  k <- rep(tried, each = rules$n_driven_moves)
-  own <- cbind(seq_along(k), k)
-  slope <- covariance[k, , drop = FALSE] / variance[k] # of all on coordinate k
-  moves <- multiply(matrix(stats::rnorm(length(k) * nrow(deviations)), length(k)), deviations)
-  moves <- rules$probe_step * (moves - moves[own] * slope)
-  change_along <- function(sign) {
-    x <- matrix(at$mean, length(tried), d, byrow = TRUE)
-    x[cbind(seq_along(tried), tried)] <- at$mean[tried] + sign * sqrt(variance[tried]) / 2
-    from <- density(x)
-    row <- match(k, tried)
-    to <- density(x[row, , drop = FALSE] + moves)
-    is_known <- from$log_density[row] > -Inf & to$log_density > -Inf
-    replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$probe_step
+  n <- rules$n_driven_moves
+  k <- rep(tried, each = n)
+  row <- match(k, tried)
+  slope <- covariance[tried, , drop = FALSE] / variance[tried] # of all on each
+  # the same for each, since they are compared
+  moves <- multiply(matrix(stats::rnorm(n * nrow(deviations)), n), deviations)
+  moves <- moves[rep(seq_len(n), length(tried)), , drop = FALSE]
+  moves <- rules$small_step * (moves - moves[cbind(seq_along(k), k)] * slope[row, , drop = FALSE])
+  changes_along <- function(direction) {
+    at_end <- function(sign) {
+      x <- sweep(sign * sqrt(variance[tried]) / 2 * direction, 2, at$mean, "+")
+      from <- density(x)
+      to <- density(x[row, , drop = FALSE] + moves)
+      is_known <- from$log_density[row] > -Inf & to$log_density > -Inf
+      replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$small_step
+    }
+    at_end(1) - at_end(-1)
   }
-  change <- change_along(1) - change_along(-1)
-  squares <- rowSums(multiply(change, covariance) * change) - rowSums(change * slope)^2 * variance[k]
+  alone <- changes_along(diag(d)[tried, , drop = FALSE])
+  followed <- changes_along(slope)
+  by_slope <- function(change) rowSums(change * slope[row, , drop = FALSE])
+  product <- function(a, b) {
+    rowSums(multiply(a, covariance) * b) - by_slope(a) * by_slope(b) * variance[k]
+  }
+  gains <- 2 * product(followed, alone) - product(alone, alone)
   nats <- numeric(d)
-  nats[tried] <- rowsum(squares, k, reorder = FALSE) / rules$n_driven_moves / 4
-  if (anyNA(nats)) NA * nats else nats
+  nats[tried] <- rowsum(gains, k, reorder = FALSE) / n / 4
+  if (anyNA(nats)) NA * nats else pmax(nats, 0)
 }
 
 # the normal distributions -----------------------------------------------------

@@ -249,7 +249,7 @@ rules <- list(
   normal_nats = 1e-3,
   # What a coordinate of which a normal distribution of the others does not know may cost, in nats: by so
   # much log weights have a standard deviation of 0.7.
-  least_driven = 0.25,
+  least_driven = 0.02,
   # The same, below which no scales are looked for, of which others may be multiples.
   least_scale = 0.01,
   # Part of what all coordinates cost that may be left with one more given: one of five scales

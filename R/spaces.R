@@ -18,9 +18,10 @@ exact_space <- function(points, present, density) {
 # The space in which others are nearly standard normal given some coordinates: that of the present
 # reference, as long as it is near to the points, worth n draws; or found by asking for the target's
 # density, as of exact_space(), for the coordinates as they are, or with products for the multiples of
-# scales. NULL where there are no such.
+# scales. Not one that is exact for a few. NULL where there are no such.
 near_space <- function(points, present, density, n) {
   known <- if (!is.null(Find(is_precision, present))) space_of(points, present)
+  if (!is.null(known$exact) && !knows_most(known)) known <- NULL
   if (is_near(known, n) || is.null(density)) {
     return(known)
   }
@@ -166,14 +167,14 @@ normal_of_given <- function(space) {
 }
 
 # The conditional distribution of them, likewise. again: a conditional reference that is to be
-# fitted again; NULL for the best.
+# fitted again; NULL for the best. NULL where there is none, as where that was conditional on others.
 conditional_of_given <- function(space, again = NULL) {
   points <- given_points(space)
   given <- given_of(space)
   n <- 1 / sum(points$w^2)
   shape <- if (is.null(again)) {
     fit_conditional(points, space$normal$L[given, given, drop = FALSE], n, points$genealogies)
-  } else {
+  } else if (all(again$conditioning %in% given)) {
     again$conditioning <- match(again$conditioning, given)
     fit_again(again, points, n, points$genealogies)
   }
