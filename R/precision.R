@@ -48,7 +48,7 @@ probes_among <- function(points) {
   at
 }
 
-# The same, with what each of the coordinates costs where none is given.
+# The same, with what each of the coordinates gains where none is given.
 with_nats <- function(at, density) {
   if (!is.null(at)) at$nats <- with_seed(1, nats_by_each(at, integer(0), density))
   at
@@ -165,9 +165,9 @@ second_differences <- function(at, moved, density) {
   }
 }
 
-# The coordinates with which the precision of the others changes, one after the other that with which
-# it changes most, as long as that is much, and with one more given the rest change it by less. In this
-# order, after those given already; none where there are no such.
+# The coordinates that are to be given, one after the other that which gains most, as of nats_by_each(), as
+# long as that is much, and with one more given the rest gain less. In this order, after those given
+# already; none where there are no such.
 find_drivers <- function(at, density, given = integer(0)) {
   nats <- if (length(given) > 0 || is.null(at$nats)) nats_by_each(at, given, density) else at$nats
   while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
@@ -182,14 +182,14 @@ find_drivers <- function(at, density, given = integer(0)) {
   given
 }
 
-# What a normal distribution of the others gains, in nats, where it depends on a coordinate by a precision
-# that is taken where the others are at their mean: by a quarter of the squared change of their precision, in
-# units of its inverse, between half a standard deviation below the mean of the coordinate and as much
-# above it, where the others follow it as they do in the draws; less what is lost where that is not the
-# change that they would have at their mean. So a scale gains what it costs not to know it; and the mean of counts
-# nothing, of which the curvature is the same where effects make up for it. Differences of gradients along
-# random moves of the others tell it, which have the covariance of the draws given the coordinate, and
-# those given already. 0 for these. NA for all where the density is not known there.
+# What a normal distribution of the others gains, in nats, where each coordinate is given. Without it a quarter
+# of the squared change of their precision is lost, in units of its inverse, between half a standard
+# deviation below the mean of the coordinate and as much above it, where the others follow it as they do
+# in the draws. With it the same of the difference to the change that there is where the others stay at
+# their mean, where the precision is taken. So a scale gains much; and the mean of counts nothing, since
+# their effects make up for it, and the precision stays. Differences of gradients along small random moves
+# of the others tell it, which have the covariance of the draws given the coordinate, and those given
+# already. 0 for these, and where nothing is gained. NA for all where the density is not known there.
 nats_by_each <- function(at, given, density) {
   d <- length(at$mean)
   deviations <- at$deviations

@@ -17,7 +17,7 @@ find_products <- function(at, density) {
 }
 
 # The coordinates that set scales, or correlations: of those that are not multiples of others those
-# that cost most where others are taken to be normal are tried first, and where none of these does,
+# that gain most where others are taken to be normal are tried first, and where none of these does,
 # no others.
 find_scales <- function(at, density) {
   scales <- multiples <- integer(0)
