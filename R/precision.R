@@ -472,11 +472,16 @@ functions_in <- function(span, values) {
 }
 
 # The first two or three columns that make up a span together with the chosen ones; none where
-# there are none.
+# there are none. So few have no room for a span of more dimensions. In one of as many all of them are
+# themselves: as far off at most as all that is off the other way.
 functions_beside <- function(chosen, span, values) {
   others <- setdiff(which(colSums(values^2) > 0), chosen)
+  is_off <- squares_outside(values[, others, drop = FALSE], span) >=
+    ncol(span) * rules$rounding_of_factor^2
   for (size in 2:3) {
-    for (more in utils::combn(others, size, simplify = FALSE)) {
+    to_spare <- length(chosen) + size - ncol(span)
+    tried <- if (to_spare > 0) others else if (to_spare == 0) others[!is_off]
+    for (more in if (length(tried) >= size) utils::combn(tried, size, simplify = FALSE)) {
       basis <- qr.Q(qr(values[, c(chosen, more)], tol = rules$collinear_term))
       if (is_inside(span, basis)) {
         return(c(chosen, more))
@@ -487,8 +492,12 @@ functions_beside <- function(chosen, span, values) {
 
 # Whether columns are in the span of an orthonormal basis, but for rounding.
 is_inside <- function(columns, basis) {
-  outside <- columns - basis %*% crossprod(basis, columns)
-  all(colSums(outside^2) < rules$rounding_of_factor^2)
+  all(squares_outside(columns, basis) < rules$rounding_of_factor^2)
+}
+
+# The squares of the parts of columns that are not in the span of an orthonormal basis.
+squares_outside <- function(columns, basis) {
+  colSums((columns - basis %*% crossprod(basis, columns))^2)
 }
 
 # Of a coordinate; each a column. Precisions, scales, and hyperbolic functions of correlations have
