@@ -441,9 +441,11 @@ factors_of <- function(t, y) {
   entries <- svd(y, nv = 0)
   span <- entries$u[, entries$d > rules$rounding_of_entry * entries$d[1], drop = FALSE]
   values <- normalised(values_of(simple_factors, t))
-  chosen <- functions_in(span, values)
+  inside <- functions_in(span, values)
+  chosen <- inside$chosen
   if (length(chosen) < ncol(span)) {
-    chosen <- functions_beside(chosen, span, values)
+    more <- functions_beside(inside, span, values)
+    chosen <- if (length(more) > 0) c(chosen, more)
   }
   if (length(chosen) == 0) {
     return(NULL)
@@ -457,40 +459,62 @@ factors_of <- function(t, y) {
   )
 }
 
-# Columns that are in a span, of which none makes up another.
+# Columns that are in a span, of which none makes up another: list(chosen, basis), an orthonormal one.
 functions_in <- function(span, values) {
   basis <- matrix(0, nrow(values), 0)
   chosen <- integer(0)
   for (j in seq_len(ncol(values))) {
-    free <- values[, j] - basis %*% crossprod(basis, values[, j])
+    free <- outside(values[, j], basis)
     size <- sqrt(sum(free^2))
     if (size > rules$collinear_factor && is_inside(values[, j, drop = FALSE], span)) {
       basis <- cbind(basis, free / size)
       chosen <- c(chosen, j)
     }
   }
-  chosen
+  list(chosen = chosen, basis = basis)
 }
 
-# The first two or three columns that make up a span together with the chosen ones; none where
-# there are none.
-functions_beside <- function(chosen, span, values) {
-  others <- setdiff(which(colSums(values^2) > 0), chosen)
-  for (size in 2:3) {
-    for (more in utils::combn(others, size, simplify = FALSE)) {
-      basis <- qr.Q(qr(values[, c(chosen, more)], tol = rules$collinear_term))
-      if (is_inside(span, basis)) {
-        return(c(chosen, more))
-      }
+# The first two or three columns that make up a span together with those inside it, of functions_in();
+# none where there are none. So few have no room for a span of more dimensions. In one of as many all
+# of them are themselves: as far off at most as all that is off the other way.
+functions_beside <- function(inside, span, values) {
+  others <- setdiff(which(colSums(values^2) > 0), inside$chosen)
+  off <- colSums(outside(values[, others, drop = FALSE], span)^2)
+  near <- others[off < ncol(span) * rules$rounding_of_factor^2]
+  n_left <- ncol(span) - length(inside$chosen)
+  for (size in setdiff(2:3, seq_len(n_left - 1))) {
+    tried <- if (size > n_left) others else near
+    columns <- outside(values[, tried, drop = FALSE], inside$basis)
+    more <- tried[first_spanning(size, outside(span, inside$basis), columns)]
+    if (length(more) > 0) {
+      return(more)
+    }
+  }
+}
+
+# So many columns that make up a span, the first ones in the order of combn(); none where there are none.
+first_spanning <- function(size, span, columns) {
+  columns <- normalised(columns)
+  if (size == 1) {
+    left <- rep(colSums(span^2), each = ncol(columns)) - crossprod(columns, span)^2
+    return(utils::head(which(rowSums(left >= rules$rounding_of_factor^2) == 0), 1))
+  }
+  for (i in utils::head(seq_len(ncol(columns)), 1 - size)) {
+    later <- columns[, -seq_len(i), drop = FALSE]
+    more <- first_spanning(size - 1, outside(span, columns[, i]), outside(later, columns[, i]))
+    if (length(more) > 0) {
+      return(c(i, i + more))
     }
   }
 }
 
 # Whether columns are in the span of an orthonormal basis, but for rounding.
 is_inside <- function(columns, basis) {
-  outside <- columns - basis %*% crossprod(basis, columns)
-  all(colSums(outside^2) < rules$rounding_of_factor^2)
+  all(colSums(outside(columns, basis)^2) < rules$rounding_of_factor^2)
 }
+
+# What the span of an orthonormal basis leaves of columns.
+outside <- function(columns, basis) columns - basis %*% crossprod(basis, columns)
 
 # Of a coordinate; each a column. Precisions, scales, and hyperbolic functions of correlations have
 # whole powers of up to 2, and halves where a coordinate is the logarithm of a variance. What is
