@@ -303,9 +303,10 @@ rules <- list(
   # The same of the median, where others are only nearly normal and the least is none: the curvature at
   # one point may be of the other sign.
   least_near_pivot = 0.1,
-  # Steps of a factorisation at a point: those of a full precision of thirty variables, which take 0.05
-  # ms.
-  most_factor_work = 1e4,
+  # Steps of a factorisation at a point: those of a full precision of 66 variables, which take 0.3 ms. A random
+  # walk of thirty log rates with overdispersion, not centred, has 4e4; without its precision it was off by
+  # 0.25.
+  most_factor_work = 1e5,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,
