@@ -59,6 +59,12 @@ WIDE_INLINE wide_block mix(wide_block b, const uint32_t key[2], uint32_t i) {
                       _mm256_xor_si256(mixed1, key1), product0};
 }
 
+WIDE_INLINE void mix_both(wide_block *a, wide_block *b, const uint32_t key[2],
+                          uint32_t i) {
+  *a = mix(*a, key, i);
+  *b = mix(*b, key, i);
+}
+
 WIDE_INLINE __m256i join_words(__m256i high, __m256i low) {
   return _mm256_blend_epi32(low, _mm256_slli_epi64(high, 32), 0xAA);
 }
@@ -86,11 +92,22 @@ WIDE_INLINE void store(uint64_t *to, __m256i x) {
   _mm256_storeu_si256((__m256i *)to, x);
 }
 
+/* The edges of the layers that these bits choose, each with the next one. They
+ * are loaded as pairs: some processors gather from a table far more slowly. */
+WIDE_INLINE __m256d edges(long long bits0, long long bits1) {
+  __m128d pair0 = _mm_loadu_pd(smc_ziggurat_edge + (bits0 & 255));
+  __m128d pair1 = _mm_loadu_pd(smc_ziggurat_edge + (bits1 & 255));
+  return _mm256_insertf128_pd(_mm256_castpd128_pd256(pair0), pair1, 1);
+}
+
 /* smc_ziggurat_place() of four. Returns a 1 for each that has failed. */
 WIDE_INLINE unsigned place(__m256i bits, double *z) {
-  __m256i layer = _mm256_and_si256(bits, _mm256_set1_epi64x(255));
-  __m256d edge = _mm256_i64gather_pd(smc_ziggurat_edge, layer, 8);
-  __m256d next_edge = _mm256_i64gather_pd(smc_ziggurat_edge + 1, layer, 8);
+  __m128i low = _mm256_castsi256_si128(bits);
+  __m128i high = _mm256_extracti128_si256(bits, 1);
+  __m256d even = edges(_mm_cvtsi128_si64(low), _mm_cvtsi128_si64(high));
+  __m256d odd = edges(_mm_extract_epi64(low, 1), _mm_extract_epi64(high, 1));
+  __m256d edge = _mm256_unpacklo_pd(even, odd);
+  __m256d next_edge = _mm256_unpackhi_pd(even, odd);
   __m256d u = unit(bits);
   __m256d part = _mm256_sub_pd(_mm256_add_pd(u, u), _mm256_set1_pd(1.0));
   __m256d value = _mm256_mul_pd(part, edge);
@@ -116,13 +133,20 @@ WIDE_INLINE void finish(wide_block b, places at, int first, values *out) {
   store(out->index + first, at.index);
 }
 
+/* The rounds are written out, as those of smc_philox() are. */
 WIDE_INLINE void make(const smc_stream *s, places at, places next,
                       values *out) {
   wide_block a = counters(s, at), b = counters(s, next);
-  for (uint32_t i = 0; i < 10; i++) {
-    a = mix(a, s->key, i);
-    b = mix(b, s->key, i);
-  }
+  mix_both(&a, &b, s->key, 0);
+  mix_both(&a, &b, s->key, 1);
+  mix_both(&a, &b, s->key, 2);
+  mix_both(&a, &b, s->key, 3);
+  mix_both(&a, &b, s->key, 4);
+  mix_both(&a, &b, s->key, 5);
+  mix_both(&a, &b, s->key, 6);
+  mix_both(&a, &b, s->key, 7);
+  mix_both(&a, &b, s->key, 8);
+  mix_both(&a, &b, s->key, 9);
   out->failed = 0;
   finish(a, at, 0, out);
   finish(b, next, LANES, out);
