@@ -34,10 +34,17 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     return(list(log_z = NA_real_, variance = NA_real_, n_target_evals = 0))
   }
   rest <- which(!fitted_to)
-  draws <- with_seed(
-    seed_of_run(sampler$seed, bridge_key - half),
-    draw_bridge(middle, length(rest))
+  log_y <- log_ratios(sampler, final, middle, length(rest), half)
+  log_x <- final$log_target[rest] - log_bridge(middle, final$coordinates, rest)
+  solved <- solve_bridge(
+    log_y, log_x, final$log_weights[rest], final$origins[rest], final$island[rest]
   )
+  c(solved, n_target_evals = length(rest))
+}
+
+# The log ratios of target and distribution at n draws from this.
+log_ratios <- function(sampler, final, middle, n, half) {
+  draws <- with_seed(seed_of_run(sampler$seed, bridge_key - half), draw_bridge(middle, n))
   name <- sprintf("bridge-%d-%d-%d", final$island[1], length(unique(final$island)), half)
   maps <- maps_of(final$reference, sampler$target$dim)
   evaluators <- over_batches(sampler)$evaluators
@@ -52,12 +59,7 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     })
   )
   at_draws[!is.finite(at_draws)] <- -Inf
-  solved <- solve_bridge(
-    at_draws - log_bridge(middle, draws),
-    final$log_target[rest] - log_bridge(middle, final$coordinates, rest),
-    final$log_weights[rest], final$origins[rest], final$island[rest]
-  )
-  c(solved, n_target_evals = nrow(draws))
+  at_draws - log_bridge(middle, draws)
 }
 
 maps_of <- function(reference, dim) {
@@ -100,7 +102,10 @@ draw_bridge <- function(middle, n) {
   if (!is.null(middle$df)) {
     z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
   }
-  to_user(middle, z)
+  for (i in blocks_of(nrow(z), ncol(z))) {
+    z[i, ] <- to_user(middle, z[i, , drop = FALSE])
+  }
+  z
 }
 
 # Its log density at rows of x.
@@ -151,12 +156,11 @@ solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
   }
   at <- terms(log_r)
   off <- w * (at$x / sum(w * at$x) - 1)
-  by <- function(groups) sum(rowsum(off, groups)^2)
   k <- length(unique(island))
   list(
     log_z = log_r,
     variance = stats::var(at$y / mean(at$y)) / n[1] +
-      max(by(origins), by(island) * k / (k - 1))
+      max(concentration(off, origins), concentration(off, island) * k / (k - 1))
   )
 }
 

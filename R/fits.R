@@ -63,8 +63,8 @@ n_genealogies <- function(record) {
 # The same for normalised weights of particles of these groups.
 n_independent <- function(w, groups) 1 / concentration(w, groups)
 
-# The sum of the squared shares of groups.
-concentration <- function(w, groups) sum(rowsum(w, groups)^2)
+# The sum of the squared shares of groups, whose numbers are whole and in no wide range.
+concentration <- function(w, groups) .Call(r_concentration, w, groups)
 
 # Which rows are in the first of two halves, in which particles of one genealogy stay together.
 in_first_half <- function(record, rows) record$origins[rows] %% 2 == 0

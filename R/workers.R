@@ -15,6 +15,20 @@ lapply_islands <- function(sampler, indices, path, f = run_sampler) {
   }
 }
 
+# The same, but for a function that gives the records in turn, each once, so that it need not stay
+# with the others. Where this process runs an island, that is when it is asked for.
+islands_in_turn <- function(sampler, indices, path) {
+  if (!in_parallel(length(indices))) {
+    return(function(i) run_sampler(sampler, path, "final", indices[i]))
+  }
+  records <- over_workers(sampler, indices, path, run_sampler)
+  function(i) {
+    record <- records[[i]]
+    records[i] <<- list(NULL)
+    record
+  }
+}
+
 in_parallel <- function(n) {
   n > 1 && isNamespaceLoaded("future") && !inherits(future::plan(), "sequential")
 }

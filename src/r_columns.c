@@ -20,6 +20,26 @@ static SEXP new_row(SEXP x) {
   return row;
 }
 
+/* rows -------------------------------------------------------------------- */
+
+static char *address(SEXP x) {
+  return Rf_isReal(x) ? (char *)REAL(x) : (char *)INTEGER(x);
+}
+
+/* Writes the rows of y, a matrix or a vector, over those of x from `first` on,
+ * counted from 0. x is changed in place: nobody else may hold it. Returns x. */
+SEXP r_put_rows(SEXP x, SEXP first, SEXP y) {
+  size_t size = Rf_isReal(x) ? sizeof(double) : sizeof(int);
+  size_t rows = (size_t)Rf_nrows(x), n = (size_t)Rf_nrows(y);
+  if (TYPEOF(x) != TYPEOF(y) || !(Rf_isReal(x) || Rf_isInteger(x)))
+    Rf_error("internal error: rows of another type");
+  char *to = address(x) + size * (size_t)Rf_asReal(first);
+  const char *from = address(y);
+  for (int j = 0; j < Rf_ncols(x); j++)
+    memcpy(to + size * rows * (size_t)j, from + size * n * (size_t)j, size * n);
+  return x;
+}
+
 /* sweeps ------------------------------------------------------------------ */
 
 static void sweep_column(char op, int n, const double *x, double by,
@@ -58,20 +78,84 @@ SEXP r_sweep(SEXP x, SEXP by, SEXP op) {
 
 /* sums -------------------------------------------------------------------- */
 
-/* The sums of the columns of w x, or of w x^2; added up as R's colSums() does.
- */
-SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared) {
-  int n = Rf_nrows(x), d = Rf_ncols(x), of_squares = Rf_asLogical(squared);
+/* The sum of w (x - centre), or of w (x - centre)^2, over n elements of a
+ * column, which are the first ones where rows is NULL; added up as R's
+ * colSums() does. */
+static double weighted_sum(R_xlen_t n, const double *x, const int *rows,
+                           const double *w, double centre, int of_squares) {
+  long double sum = 0.0;
+  for (R_xlen_t i = 0; i < n; i++) {
+    double off = x[rows ? rows[i] - 1 : i] - centre;
+    sum += w[i] * (of_squares ? off * off : off);
+  }
+  return (double)sum;
+}
+
+/* These sums for each column. w: a weight for each of the rows, which count
+ * from 1; centre, rows: may be NULL, for 0 and for all rows. */
+SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows) {
+  const int *row = rows == R_NilValue ? NULL : INTEGER(rows);
+  R_xlen_t n = row ? XLENGTH(rows) : Rf_nrows(x);
+  int of_squares = Rf_asLogical(squared);
   SEXP sums = PROTECT(new_row(x));
-  for (int j = 0; j < d; j++) {
-    const double *at = column(x, j), *weight = REAL(w);
-    long double sum = 0.0;
-    for (int i = 0; i < n; i++)
-      sum += weight[i] * (of_squares ? at[i] * at[i] : at[i]);
-    REAL(sums)[j] = (double)sum;
+  double *sum = REAL(sums);
+  for (int j = 0; j < Rf_ncols(x); j++) {
+    double middle = centre == R_NilValue ? 0.0 : REAL(centre)[j];
+    sum[j] = weighted_sum(n, column(x, j), row, REAL(w), middle, of_squares);
   }
   UNPROTECT(1);
   return sums;
+}
+
+/* groups ------------------------------------------------------------------ */
+
+/* The numbers of the groups that there may be, from the first one on. */
+typedef struct range {
+  int first, n;
+} range;
+
+static range range_of(SEXP groups) {
+  const int *group = INTEGER(groups);
+  R_xlen_t n = XLENGTH(groups);
+  int first = n > 0 ? group[0] : 1, last = n > 0 ? group[0] : 0;
+  for (R_xlen_t i = 0; i < n; i++) {
+    first = group[i] < first ? group[i] : first;
+    last = group[i] > last ? group[i] : last;
+  }
+  return (range){first, last - first + 1};
+}
+
+/* The sum of the squares of what the elements of x in each group add up to; to
+ * the last bit that of R's rowsum(). */
+SEXP r_concentration(SEXP x, SEXP groups) {
+  range all = range_of(groups);
+  double *sums = (double *)R_alloc((size_t)all.n, sizeof(double));
+  memset(sums, 0, (size_t)all.n * sizeof(double));
+  for (R_xlen_t i = 0; i < XLENGTH(groups); i++)
+    sums[INTEGER(groups)[i] - all.first] += REAL(x)[i];
+  long double squares = 0.0;
+  for (int g = 0; g < all.n; g++) {
+    double square = sums[g] * sums[g];
+    squares += square;
+  }
+  return Rf_ScalarReal((double)squares);
+}
+
+/* The groups numbered 1, 2, ... in the order in which they appear. */
+SEXP r_number_groups(SEXP groups) {
+  range all = range_of(groups);
+  R_xlen_t n = XLENGTH(groups);
+  SEXP numbered = PROTECT(Rf_allocVector(INTSXP, n));
+  int *number = (int *)R_alloc((size_t)all.n, sizeof(int)), last = 0;
+  memset(number, 0, (size_t)all.n * sizeof(int));
+  for (R_xlen_t i = 0; i < n; i++) {
+    int *own = &number[INTEGER(groups)[i] - all.first];
+    if (*own == 0)
+      *own = ++last;
+    INTEGER(numbered)[i] = *own;
+  }
+  UNPROTECT(1);
+  return numbered;
 }
 
 /* The sum of terms over its standard error, where those of a group count as one
@@ -93,22 +177,24 @@ static double t_value(int n, const double *terms, const double *w,
   return square > 0.0 ? mean / sqrt(square) : 0.0;
 }
 
-static const double *add_one_to_products(int n, const double *x,
-                                         const double *y, double *out) {
+/* out: x y + 1; or where y is NULL, x at these rows. */
+static const double *terms_of(int n, const double *x, const double *y,
+                              const int *rows, double *out) {
   for (int i = 0; i < n; i++)
-    out[i] = x[i] * y[i] + 1.0;
+    out[i] = y ? x[i] * y[i] + 1.0 : x[rows[i] - 1];
   return out;
 }
 
 /* For each column of x the weighted mean of x y + 1, over its standard error;
- * or where y is NULL, of x. w: weights, of sum 1; group: 1, 2, ..., that of
- * each row. */
-SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group) {
-  int n = Rf_nrows(x), d = Rf_ncols(x), n_groups = 0;
-  for (int i = 0; i < n; i++)
-    if (INTEGER(group)[i] > n_groups)
-      n_groups = INTEGER(group)[i];
-  double *products = (double *)R_alloc((size_t)n, sizeof(double));
+ * or where y is NULL, of x, at some rows, or where these are NULL, at all. w:
+ * weights, of sum 1; group: 1, 2, ..., that of each row. */
+SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows) {
+  range all = range_of(group);
+  int n = (int)XLENGTH(group), d = Rf_ncols(x),
+      n_groups = all.first + all.n - 1;
+  const int *row = rows == R_NilValue ? NULL : INTEGER(rows);
+  int as_is = y == R_NilValue && !row;
+  double *made = as_is ? NULL : (double *)R_alloc((size_t)n, sizeof(double));
   double *sums = (double *)R_alloc((size_t)n_groups, sizeof(double));
   double *shares = (double *)R_alloc((size_t)n_groups, sizeof(double));
   memset(shares, 0, (size_t)n_groups * sizeof(double));
@@ -117,8 +203,9 @@ SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group) {
   SEXP t = PROTECT(Rf_allocVector(REALSXP, d));
   for (int j = 0; j < d; j++) {
     const double *terms = column(x, j);
-    if (y != R_NilValue)
-      terms = add_one_to_products(n, terms, column(y, j), products);
+    if (!as_is)
+      terms =
+          terms_of(n, terms, y == R_NilValue ? NULL : column(y, j), row, made);
     REAL(t)
     [j] = t_value(n, terms, REAL(w), INTEGER(group), n_groups, shares, sums);
   }
