@@ -27,9 +27,9 @@ void r_transpose(int rows, int columns, const double *in, double *out);
  * not protected. */
 SEXP r_call_package(const char *function, SEXP argument);
 
-/* A block of memory, as a raw vector; R_NilValue when R has none of that size.
- * Not protected. */
-SEXP r_try_allocate(double bytes);
+/* A vector of numbers, or of bytes; R_NilValue when R has no memory for it. Not
+ * protected. */
+SEXP r_try_allocate(SEXPTYPE type, double length);
 
 /* targets ------------------------------------------------------------------ */
 
@@ -72,12 +72,14 @@ typedef struct r_run {
   smc_path path;
   smc_trace trace;
   smc_state state;
-  SEXP trace_list; /* of trace, as R sees it                               */
-  SEXP on_step;    /* R function of (step, lambda, ess, log_z), called as
-                      steps begin; ess and log_z are those of the step
-                      before. Or R_NilValue                                */
-  int last_step;   /* the step on_step was last told of                    */
-  double needed;   /* bytes of work space                                  */
+  double *matrices[8]; /* those of two clouds; config points here too  */
+  SEXP matrix_list;    /* the vectors of R that they are               */
+  SEXP trace_list;     /* of trace, as R sees it                       */
+  SEXP on_step;        /* R function of (step, lambda, ess, log_z), called as
+                          steps begin; ess and log_z are those of the step
+                          before. Or R_NilValue                                  */
+  int last_step; /* the step on_step was last told of                      */
+  double needed; /* bytes of work space                                    */
 } r_run;
 
 /* Read the list that R's core_config() makes of a run in d dimensions, and lay
