@@ -17,9 +17,9 @@ over_rows <- function(x, rows, f) {
   unlist(lapply(blocks, function(i) f(x[rows[i], , drop = FALSE], i)))
 }
 
-# The matrix of n rows of which f(i) makes some, each from d numbers.
-rows_by <- function(n, d, f, n_columns = d) {
-  y <- matrix(0, n, n_columns)
+# The n x d matrix of which f(i) makes some rows.
+rows_by <- function(n, d, f) {
+  y <- matrix(0, n, d)
   for (i in blocks_of(n, d)) {
     y[i, ] <- f(i)
   }

@@ -11,10 +11,11 @@ bridge <- function(sampler, final) {
   if (length(living) < rules$bridge_islands) {
     return(list(n_target_evals = 0))
   }
-  is_odd <- final$island %in% living[seq(1, length(living), by = 2)]
+  odd <- living[seq(1, length(living), by = 2)]
+  rows <- lapply(list(odd, setdiff(living, odd)), function(half) which(final$island %in% half))
   halves <- list(
-    bridge_half(sampler, final, fitted_to = is_odd, half = 1),
-    bridge_half(sampler, final, fitted_to = !is_odd, half = 2)
+    bridge_half(sampler, final, fitted_to = rows[[1]], rest = rows[[2]], half = 1),
+    bridge_half(sampler, final, fitted_to = rows[[2]], rest = rows[[1]], half = 2)
   )
   log_z <- mean(vapply(halves, `[[`, 0, "log_z"))
   variance <- mean(vapply(halves, `[[`, 0, "variance")) / 2
@@ -26,14 +27,13 @@ bridge <- function(sampler, final) {
   )
 }
 
-# fitted_to: which of the draws the distribution is fitted to. Returns list(log_z,
+# fitted_to, rest: the draws that the distribution is fitted to, and the others. Returns list(log_z,
 # variance, n_target_evals); NA where there is no estimate.
-bridge_half <- function(sampler, final, fitted_to, half) {
-  middle <- fit_bridge(final, which(fitted_to))
+bridge_half <- function(sampler, final, fitted_to, rest, half) {
+  middle <- fit_bridge(final, fitted_to)
   if (is.null(middle)) {
     return(list(log_z = NA_real_, variance = NA_real_, n_target_evals = 0))
   }
-  rest <- which(!fitted_to)
   log_y <- log_ratios(sampler, final, middle, length(rest), half)
   log_x <- final$log_target[rest] - log_bridge(middle, final$coordinates, rest)
   solved <- solve_bridge(
@@ -110,15 +110,15 @@ draw_bridge <- function(middle, n) {
 
 # Its log density at rows of x.
 log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
-  over_rows(x, rows, function(x, i) log_bridge_of(middle, x))
+  unlist(lapply(blocks_of(length(rows), ncol(x)), function(i) log_bridge_at(middle, x, rows[i])))
 }
 
-log_bridge_of <- function(middle, x) {
+log_bridge_at <- function(middle, x, rows) {
   d <- ncol(x)
   if (!is.null(middle$mixture)) {
-    return(log_mixture(middle$mixture, x) - d / 2 * log(2 * pi))
+    return(log_mixture(middle$mixture, x[rows, , drop = FALSE]) - d / 2 * log(2 * pi))
   }
-  square <- rowSums(from_user(middle, x)^2)
+  square <- rowSums(from_user(middle, x, rows)^2)
   radial <- if (is.null(middle$df)) -square / 2 else log_student(square, d, middle$df)
   radial - log_det(middle) - d / 2 * log(2 * pi)
 }
@@ -164,7 +164,5 @@ solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
   )
 }
 
-log_add <- function(a, b) {
-  larger <- pmax(a, b)
-  larger + log1p(exp(pmin(a, b) - larger))
-}
+# b: a number.
+log_add <- function(a, b) .Call(r_log_add, a, b)

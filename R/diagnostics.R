@@ -137,7 +137,7 @@ diagnose_stein <- function(final, weighty, genealogies) {
   }
   # a few parts: each goes through all draws
   d <- ncol(final$coordinates)
-  t <- lapply(blocks_of(d, length(weighty$rows), least = ceiling(d / 4)), function(j) {
+  t <- lapply(blocks_of(d, length(weighty$rows), least = ceiling(d / 8)), function(j) {
     t_values(scaled$y(j), weighty$w, genealogies, scaled$gradients(j))
   })
   value <- sqrt(mean(unlist(t)^2))
@@ -168,17 +168,10 @@ scaled_draws <- function(final, weighty) {
   upper <- tryCatch(chol(weighted_covariance(z, w, mean, rows)), error = function(e) NULL)
   if (!is.null(upper)) {
     inverse <- backsolve(upper, diag(d))
-    some <- function(f, j) rows_by(length(rows), d, f, length(j))
     list(
-      y = function(j) {
-        some(function(i) {
-          multiply(sweep(z[rows[i], , drop = FALSE], 2, mean), inverse[, j, drop = FALSE])
-        }, j)
-      },
+      y = function(j) .Call(r_multiply_rows, z, rows, mean, inverse[, j, drop = FALSE]),
       gradients = function(j) {
-        some(function(i) {
-          multiply(final$gradients[rows[i], , drop = FALSE], t(upper[j, , drop = FALSE]))
-        }, j)
+        .Call(r_multiply_rows, final$gradients, rows, NULL, t(upper[j, , drop = FALSE]))
       }
     )
   }
@@ -455,8 +448,8 @@ diagnose_basins <- function(scout, final, estimate) {
   radius <- sqrt(ncol(x)) + rules$basin_radius
   held <- vapply(scout$normals, function(reference) {
     normal <- normal_of(reference, ncol(x))
-    square <- over_rows(x, seq_len(nrow(x)), function(x, i) rowSums(from_user(normal, x)^2))
-    sum(w[square < radius^2])
+    square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) rowSums(from_user(normal, x, i)^2))
+    sum(w[unlist(square) < radius^2])
   }, 0)
   missed <- sum(part[held < part / rules$basin_part])
   diagnostic(

@@ -40,11 +40,7 @@ unconstrained_particles <- function(record) {
 
 # The particles that have weight, and these weights, normalised. The others may be
 # anywhere, and squares of theirs infinite.
-weighty_rows <- function(log_weights) {
-  w <- exp(log_weights - max(log_weights))
-  rows <- which(w > rules$least_weight)
-  list(rows = rows, w = w[rows] / sum(w[rows]))
-}
+weighty_rows <- function(log_weights) .Call(r_weighty_rows, log_weights, rules$least_weight)
 
 # Every so many of the rows, so that at most n are left, but no less than `least_rows`.
 thinned <- function(weighty, n) {

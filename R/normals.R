@@ -19,18 +19,27 @@ to_user <- function(normal, z) {
   sweep(scaled, 2, normal$mean, "+")
 }
 
-# The coordinates z of rows of x.
-from_user <- function(normal, x) {
-  off <- sweep(x, 2, normal$mean)
-  if (is.matrix(normal$L)) whitened(normal$L, off) else sweep(off, 2, normal$L, "/")
+# The coordinates z of rows of x, of which NULL are all.
+from_user <- function(normal, x, rows = NULL) {
+  if (is.matrix(normal$L)) {
+    whitened(normal$L, x, normal$mean, rows)
+  } else {
+    sweep(centred_rows(x, normal$mean, rows), 2, normal$L, "/")
+  }
 }
 
-# z in the rows L z of x. The inverse pays for itself where there are more rows than columns.
-whitened <- function(L, x) {
-  if (nrow(x) < ncol(x)) {
-    return(t(forwardsolve(L, t(x))))
+# z in the rows mean + L z of x. The inverse pays for itself where there are more rows than columns.
+whitened <- function(L, x, mean = NULL, rows = NULL) {
+  if ((if (is.null(rows)) nrow(x) else length(rows)) < ncol(x)) {
+    return(t(forwardsolve(L, t(centred_rows(x, mean, rows)))))
   }
-  multiply(x, t(forwardsolve(L, diag(ncol(x)))))
+  if (!is.null(mean)) mean <- rep_len(as.double(mean), ncol(x))
+  .Call(r_multiply_rows, x, rows, mean, t(forwardsolve(L, diag(ncol(x)))))
+}
+
+centred_rows <- function(x, mean, rows) {
+  if (!is.null(rows)) x <- x[rows, , drop = FALSE]
+  if (is.null(mean)) x else sweep(x, 2, mean)
 }
 
 # Gradients at rows of x, in the coordinates z.
@@ -242,7 +251,7 @@ as_wide_as <- function(normal, z, w, n, rows = seq_along(w)) {
     return(normal)
   }
   square <- cross_product_by(length(rows), ncol(z), function(i) {
-    sqrt(w[i]) * from_user(normal, z[rows[i], , drop = FALSE])
+    sqrt(w[i]) * from_user(normal, z, rows[i])
   })
   covariance <- eigen(square, symmetric = TRUE)
   factor <- factor_of_sd(covariance$values, ncol(z))

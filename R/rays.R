@@ -159,7 +159,7 @@ fit_nested <- function(record, found) {
   if (is.null(normal) || ncol(x) > rules$largest_dense) {
     return(NULL)
   }
-  square <- rowSums(whitened(normal$L, sweep(x, 2, normal$mean))^2)
+  square <- rowSums(from_user(normal, x)^2)
   scale <- sqrt(sum(found$points$w * square) / ncol(x))
   list(
     reference = new_mixture_reference(list(

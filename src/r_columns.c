@@ -107,6 +107,62 @@ SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows) {
   return sums;
 }
 
+/* weights ----------------------------------------------------------------- */
+
+static double largest_of(R_xlen_t n, const double *x) {
+  double largest = R_NegInf;
+  for (R_xlen_t i = 0; i < n; i++)
+    if (x[i] > largest || isnan(x[i]))
+      largest = x[i];
+  return largest;
+}
+
+/* list(rows, w): of log weights those that are more than the part `least` of
+ * the largest, and their weights, of sum 1. None where one is no number. */
+SEXP r_weighty_rows(SEXP log_weights, SEXP least) {
+  static const char *const names[] = {"rows", "w"};
+  const double *x = REAL(log_weights), part = Rf_asReal(least);
+  R_xlen_t n = XLENGTH(log_weights), n_kept = 0;
+  double largest = largest_of(n, x);
+  SEXP result = PROTECT(r_new_list(names, 2));
+  for (R_xlen_t i = 0; i < n; i++)
+    n_kept += exp(x[i] - largest) > part;
+  SET_VECTOR_ELT(result, 0, Rf_allocVector(INTSXP, n_kept));
+  SET_VECTOR_ELT(result, 1, Rf_allocVector(REALSXP, n_kept));
+  int *rows = INTEGER(VECTOR_ELT(result, 0));
+  double *w = REAL(VECTOR_ELT(result, 1));
+  long double sum = 0.0;
+  for (R_xlen_t i = 0, k = 0; k < n_kept; i++) {
+    double weight = exp(x[i] - largest);
+    if (weight > part) {
+      rows[k] = (int)i + 1;
+      w[k++] = weight;
+      sum += weight;
+    }
+  }
+  for (R_xlen_t k = 0; k < n_kept; k++)
+    w[k] /= (double)sum;
+  UNPROTECT(1);
+  return result;
+}
+
+/* log(exp(a) + exp(b)), for each element of a. */
+SEXP r_log_add(SEXP a, SEXP b) {
+  R_xlen_t n = XLENGTH(a);
+  double other = Rf_asReal(b);
+  const double *from = REAL(a);
+  SEXP out = PROTECT(Rf_allocVector(REALSXP, n));
+  double *to = REAL(out);
+  for (R_xlen_t i = 0; i < n; i++) {
+    double own = from[i];
+    double larger = own > other || isnan(own) ? own : other;
+    double smaller = own > other ? other : own;
+    to[i] = larger + log1p(exp(smaller - larger));
+  }
+  UNPROTECT(1);
+  return out;
+}
+
 /* groups ------------------------------------------------------------------ */
 
 /* The numbers of the groups that there may be, from the first one on. */
@@ -129,10 +185,12 @@ static range range_of(SEXP groups) {
  * the last bit that of R's rowsum(). */
 SEXP r_concentration(SEXP x, SEXP groups) {
   range all = range_of(groups);
+  const int *group = INTEGER(groups);
+  const double *part = REAL(x);
   double *sums = (double *)R_alloc((size_t)all.n, sizeof(double));
   memset(sums, 0, (size_t)all.n * sizeof(double));
   for (R_xlen_t i = 0; i < XLENGTH(groups); i++)
-    sums[INTEGER(groups)[i] - all.first] += REAL(x)[i];
+    sums[group[i] - all.first] += part[i];
   long double squares = 0.0;
   for (int g = 0; g < all.n; g++) {
     double square = sums[g] * sums[g];
@@ -146,28 +204,40 @@ SEXP r_number_groups(SEXP groups) {
   range all = range_of(groups);
   R_xlen_t n = XLENGTH(groups);
   SEXP numbered = PROTECT(Rf_allocVector(INTSXP, n));
+  const int *group = INTEGER(groups);
   int *number = (int *)R_alloc((size_t)all.n, sizeof(int)), last = 0;
+  int *out = INTEGER(numbered);
   memset(number, 0, (size_t)all.n * sizeof(int));
   for (R_xlen_t i = 0; i < n; i++) {
-    int *own = &number[INTEGER(groups)[i] - all.first];
+    int *own = &number[group[i] - all.first];
     if (*own == 0)
       *own = ++last;
-    INTEGER(numbered)[i] = *own;
+    out[i] = *own;
   }
   UNPROTECT(1);
   return numbered;
 }
 
-/* The sum of terms over its standard error, where those of a group count as one
- * draw; 0 where there is no error. sums: scratch, one for each group; shares:
- * the groups' weights. */
-static double t_value(int n, const double *terms, const double *w,
-                      const int *group, int n_groups, const double *shares,
-                      double *sums) {
+/* What is averaged, in a row: x y + 1, or where y is NULL, x. */
+typedef struct terms {
+  const double *x, *y;
+  const int *rows; /* the rows of x, from 1; NULL for all: y has as many */
+} terms;
+
+static double term(const terms *of, int i) {
+  double x = of->x[of->rows ? of->rows[i] - 1 : i];
+  return of->y ? x * of->y[i] + 1.0 : x;
+}
+
+/* The sum of n terms over its standard error, where those of a group count as
+ * one draw; 0 where there is no error. sums: scratch, one for each group;
+ * shares: the groups' weights. */
+static double t_value(int n, const terms *of, const double *w, const int *group,
+                      int n_groups, const double *shares, double *sums) {
   double mean = 0.0, square = 0.0;
   memset(sums, 0, (size_t)n_groups * sizeof(double));
   for (int i = 0; i < n; i++)
-    sums[group[i] - 1] += w[i] * terms[i];
+    sums[group[i] - 1] += w[i] * term(of, i);
   for (int g = 0; g < n_groups; g++)
     mean += sums[g];
   for (int g = 0; g < n_groups; g++) {
@@ -177,37 +247,24 @@ static double t_value(int n, const double *terms, const double *w,
   return square > 0.0 ? mean / sqrt(square) : 0.0;
 }
 
-/* out: x y + 1; or where y is NULL, x at these rows. */
-static const double *terms_of(int n, const double *x, const double *y,
-                              const int *rows, double *out) {
-  for (int i = 0; i < n; i++)
-    out[i] = y ? x[i] * y[i] + 1.0 : x[rows[i] - 1];
-  return out;
-}
-
 /* For each column of x the weighted mean of x y + 1, over its standard error;
  * or where y is NULL, of x, at some rows, or where these are NULL, at all. w:
  * weights, of sum 1; group: 1, 2, ..., that of each row. */
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows) {
   range all = range_of(group);
-  int n = (int)XLENGTH(group), d = Rf_ncols(x),
-      n_groups = all.first + all.n - 1;
+  int n = (int)XLENGTH(group), n_groups = all.first + all.n - 1;
   const int *row = rows == R_NilValue ? NULL : INTEGER(rows);
-  int as_is = y == R_NilValue && !row;
-  double *made = as_is ? NULL : (double *)R_alloc((size_t)n, sizeof(double));
+  const int *own = INTEGER(group);
   double *sums = (double *)R_alloc((size_t)n_groups, sizeof(double));
   double *shares = (double *)R_alloc((size_t)n_groups, sizeof(double));
   memset(shares, 0, (size_t)n_groups * sizeof(double));
   for (int i = 0; i < n; i++)
-    shares[INTEGER(group)[i] - 1] += REAL(w)[i];
-  SEXP t = PROTECT(Rf_allocVector(REALSXP, d));
-  for (int j = 0; j < d; j++) {
-    const double *terms = column(x, j);
-    if (!as_is)
-      terms =
-          terms_of(n, terms, y == R_NilValue ? NULL : column(y, j), row, made);
-    REAL(t)
-    [j] = t_value(n, terms, REAL(w), INTEGER(group), n_groups, shares, sums);
+    shares[own[i] - 1] += REAL(w)[i];
+  SEXP t = PROTECT(Rf_allocVector(REALSXP, Rf_ncols(x)));
+  double *out = REAL(t);
+  for (int j = 0; j < Rf_ncols(x); j++) {
+    terms of = {column(x, j), y == R_NilValue ? NULL : column(y, j), row};
+    out[j] = t_value(n, &of, REAL(w), own, n_groups, shares, sums);
   }
   UNPROTECT(1);
   return t;

@@ -46,6 +46,31 @@ test_that("weighted sums of columns are those of colSums()", {
   expect_identical(weighted_sd(x[rows, ], w), sd)
 })
 
+test_that("weights and sums of logarithms are those of the plain formulas", {
+  set.seed(5)
+  x <- 800 + 20 * rnorm(500)
+  x[c(7, 90)] <- -Inf
+  w <- exp(x - max(x))
+  rows <- which(w > 1e-12)
+  expect_lt(length(rows), 490)
+  expect_identical(weighty_rows(x), list(rows = rows, w = w[rows] / sum(w[rows])))
+  for (none in list(numeric(), c(0, NaN, 1), rep(-Inf, 3))) {
+    expect_identical(weighty_rows(none), list(rows = integer(), w = numeric()))
+  }
+  expect_identical(log_add(c(-Inf, NaN, 0, 1e4), 3), c(3, NaN, 3 + log1p(exp(-3)), 1e4))
+})
+
+test_that("rows are centred and multiplied as they would be one after the other", {
+  set.seed(6)
+  x <- draws(3000, 3)
+  by <- draws(3, 2)
+  rows <- which(x[, 1] > -1)
+  mean <- weighted_sums(x, rep(1 / 3000, 3000))
+  product <- multiply(sweep(x[rows, ], 2, mean), by)
+  expect_identical(.Call(r_multiply_rows, x, rows, mean, by), product)
+  expect_identical(.Call(r_multiply_rows, x, NULL, NULL, by), multiply(x, by))
+})
+
 test_that("groups are added up as by rowsum(), and numbered as they appear", {
   set.seed(4)
   w <- rexp(1000)
