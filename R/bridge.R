@@ -50,13 +50,13 @@ log_ratios <- function(sampler, final, middle, n, half) {
   evaluators <- over_batches(sampler)$evaluators
   at_draws <- remember(
     sampler, name, c(settings_of_target(sampler), list(middle = middle)),
-    function(...) points_of(final, sampler),
+    function(...) points_of(with_images(final, sampler$target), sampler),
     over_rows(draws, seq_len(nrow(draws)), function(x, i) {
       evaluate_located(
         sampler$target, x, "bridge",
         gradient = FALSE, maps = maps, evaluators = evaluators
       )$log_density
-    })
+    }, numbers_in_large_block)
   )
   at_draws[!is.finite(at_draws)] <- -Inf
   at_draws - log_bridge(middle, draws)

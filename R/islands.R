@@ -38,6 +38,7 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   if (all_dead(held$records)) {
     abort_dead(held$records[[1]], sampler)
   }
+  final <- with_images(final, sampler$target)
   final$n_bridge_evals <- n_evaluated
   final$start <- start
   final$records <- held$records
@@ -111,8 +112,27 @@ pool_record <- function(held, record, most) {
   }
   held$records <- lapply(add_up_covariances(c(held$records, list(record))), of_island_alone)
   for (name in c("particles", of_draws)) {
-    held$draws[name] <- list(put_after(held$draws[[name]], record[[name]], place, most))
+    pooled <- if (!name %in% made_by_maps) {
+      put_after(held$draws[[name]], record[[name]], place, most)
+    }
+    held$draws[name] <- list(pooled)
   }
+}
+
+# What is made of the pooled coordinates when the islands are all there, and takes no memory before.
+made_by_maps <- c("particles", "unconstrained")
+
+# Pooled draws with these, which are to the last bit those that the islands had.
+with_images <- function(final, target) {
+  if (!is.null(final$coordinates)) {
+    maps <- maps_of(final$reference, target$dim)
+    images <- .Call(
+      r_images, c(interface_bounds(target), list(maps = maps, names = target$names)),
+      final$coordinates
+    )
+    final[made_by_maps] <- images[made_by_maps]
+  }
+  final
 }
 
 n_living <- function(records) sum(!vapply(records, is_dead, NA))

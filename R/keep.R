@@ -125,7 +125,7 @@ reduce_fit <- function(fit, keep) {
   pool_islands(held, length(fit$state$records), function(i) {
     reduce_record(whole_record(fit, i), fit)
   })
-  final <- pool(held, fit$reference, fit$state$start)
+  final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
   draws <- draws_of(final, fit$target)
   fit[names(draws)] <- draws
   fit$state[c("records", "draws")] <- state_of_islands(final, held$records, fit$target)

@@ -93,6 +93,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 /* .Call entries */
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
 SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
+SEXP r_images(SEXP target, SEXP z);
 SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user);
 SEXP r_at_each_point(SEXP call, SEXP env, SEXP x, SEXP names);
 SEXP r_bind_points(SEXP values, SEXP n_columns);

@@ -571,6 +571,54 @@ SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
   return R_UnwindProtect(evaluation_body, &e, evaluation_cleanup, &e, NULL);
 }
 
+/* images ------------------------------------------------------------------ */
+
+/* Rows first ... first + n - 1 of x, as columns. */
+static void read_points(SEXP x, int first, int n, double *out) {
+  int d = Rf_ncols(x);
+  for (int j = 0; j < d; j++) {
+    const double *from = REAL(x) + (R_xlen_t)Rf_nrows(x) * j + first;
+    for (int i = 0; i < n; i++)
+      out[smc_size(d, i) + (size_t)j] = from[i];
+  }
+}
+
+static void write_points(SEXP x, int first, int n, const double *in) {
+  int d = Rf_ncols(x);
+  for (int j = 0; j < d; j++) {
+    double *to = REAL(x) + (R_xlen_t)Rf_nrows(x) * j + first;
+    for (int i = 0; i < n; i++)
+      to[i] = in[smc_size(d, i) + (size_t)j];
+  }
+}
+
+/* What a run makes of its coordinates z, a row a point, some at a time: list(
+ * particles, unconstrained), as of new_result(). target: a list with `maps`,
+ * bounds, where there are any, and `names`. */
+SEXP r_images(SEXP target, SEXP z) {
+  enum { AT_ONCE = 256 };
+  static const char *const names[] = {"particles", "unconstrained"};
+  int n = Rf_nrows(z), d = Rf_ncols(z);
+  smc_chain chain = read_chain(r_element(target, "maps"), target, d);
+  double *part = (double *)R_alloc(smc_size(d, AT_ONCE), sizeof(double));
+  lay_out_chain(&chain, AT_ONCE);
+  SEXP result = PROTECT(r_new_list(names, 2));
+  for (int i = 0; i < (bounds_of(&chain) ? 2 : 1); i++)
+    SET_VECTOR_ELT(result, i, Rf_allocMatrix(REALSXP, n, d));
+  name_columns(VECTOR_ELT(result, 0), r_element(target, "names"));
+  for (int first = 0; first < n; first += AT_ONCE) {
+    int now = n - first < AT_ONCE ? n - first : AT_ONCE;
+    read_points(z, first, now, part);
+    write_points(VECTOR_ELT(result, 0), first, now,
+                 smc_chain_forward(&chain, now, part));
+    if (bounds_of(&chain))
+      write_points(VECTOR_ELT(result, 1), first, now,
+                   smc_chain_points(&chain, chain.n_maps - 1, part));
+  }
+  UNPROTECT(1);
+  return result;
+}
+
 /* the scales of bounded variables ----------------------------------------- */
 
 /* The rows of a matrix of doubles from the unconstrained scale to the user's,
