@@ -2,10 +2,8 @@
 # all islands takes as much memory as these; by blocks it takes that of a block. All that is done
 # so gives each column, or each row, the same result by itself as with the others.
 
-# Numbers in a block: 512 kB of them. A matrix that is smaller is one block. Where each block costs, as
-# where a target is evaluated, or where rounding depends on them, they are larger.
-numbers_in_block <- 2^16
-numbers_in_large_block <- 2^19
+# Numbers in a block: 4 MB of them. A matrix that is smaller is one block.
+numbers_in_block <- 2^19
 
 # What f(x, j) says of each column, or f(x, i) of each row, as one vector. f is given some of the
 # columns, or of the rows, and where they stand. rows: which rows of x there are.
@@ -14,8 +12,8 @@ over_columns <- function(x, rows, f) {
   unlist(lapply(blocks, function(j) f(x[rows, j, drop = FALSE], j)))
 }
 
-over_rows <- function(x, rows, f, in_block = numbers_in_block) {
-  blocks <- blocks_of(length(rows), ncol(x), in_block = in_block)
+over_rows <- function(x, rows, f) {
+  blocks <- blocks_of(length(rows), ncol(x))
   unlist(lapply(blocks, function(i) f(x[rows[i], , drop = FALSE], i)))
 }
 
@@ -44,8 +42,8 @@ cross_product_by <- function(n, d, f) {
 
 # The numbers of n columns, or rows, of so many numbers each, a vector a block. least: how many there
 # are in a block at least, where the larger ones are worth their memory.
-blocks_of <- function(n, of_numbers, least = 1, in_block = numbers_in_block) {
-  size <- max(least, floor(in_block / of_numbers))
+blocks_of <- function(n, of_numbers, least = 1) {
+  size <- max(least, floor(numbers_in_block / of_numbers))
   if (n <= size) {
     return(list(seq_len(n)))
   }
@@ -79,7 +77,7 @@ weighted_sd <- function(x, w, rows = NULL) {
 # of all this, depends on them.
 weighted_covariance <- function(x, w, mean, rows = seq_len(nrow(x))) {
   sum <- matrix(0, ncol(x), ncol(x), dimnames = list(colnames(x), colnames(x)))
-  for (i in blocks_of(length(rows), ncol(x), in_block = numbers_in_large_block)) {
+  for (i in blocks_of(length(rows), ncol(x))) {
     sum <- sum + cross_product(sqrt(w[i]) * sweep(x[rows[i], , drop = FALSE], 2, mean))
   }
   sum

@@ -51,12 +51,12 @@ log_ratios <- function(sampler, final, middle, n, half) {
   at_draws <- remember(
     sampler, name, c(settings_of_target(sampler), list(middle = middle)),
     function(...) points_of(with_images(final, sampler$target), sampler),
-    over_rows(draws, seq_len(nrow(draws)), function(x, i) {
+    over_rows(draws, seq_len(n), function(x, i) {
       evaluate_located(
         sampler$target, x, "bridge",
         gradient = FALSE, maps = maps, evaluators = evaluators
       )$log_density
-    }, numbers_in_large_block)
+    })
   )
   at_draws[!is.finite(at_draws)] <- -Inf
   at_draws - log_bridge(middle, draws)
@@ -110,7 +110,8 @@ draw_bridge <- function(middle, n) {
 
 # Its log density at rows of x.
 log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
-  unlist(lapply(blocks_of(length(rows), ncol(x)), function(i) log_bridge_at(middle, x, rows[i])))
+  blocks <- blocks_of(length(rows), ncol(x))
+  unlist(lapply(blocks, function(i) log_bridge_at(middle, x, rows[i])))
 }
 
 log_bridge_at <- function(middle, x, rows) {

@@ -448,7 +448,9 @@ diagnose_basins <- function(scout, final, estimate) {
   radius <- sqrt(ncol(x)) + rules$basin_radius
   held <- vapply(scout$normals, function(reference) {
     normal <- normal_of(reference, ncol(x))
-    square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) rowSums(from_user(normal, x, i)^2))
+    square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) {
+      rowSums(from_user(normal, x, i)^2)
+    })
     sum(w[unlist(square) < radius^2])
   }, 0)
   missed <- sum(part[held < part / rules$basin_part])

@@ -30,7 +30,8 @@ from_user <- function(normal, x, rows = NULL) {
 
 # z in the rows mean + L z of x. The inverse pays for itself where there are more rows than columns.
 whitened <- function(L, x, mean = NULL, rows = NULL) {
-  if ((if (is.null(rows)) nrow(x) else length(rows)) < ncol(x)) {
+  n <- if (is.null(rows)) nrow(x) else length(rows)
+  if (n < ncol(x)) {
     return(t(forwardsolve(L, t(centred_rows(x, mean, rows)))))
   }
   if (!is.null(mean)) mean <- rep_len(as.double(mean), ncol(x))
@@ -250,10 +251,8 @@ as_wide_as <- function(normal, z, w, n, rows = seq_along(w)) {
     normal$L <- normal$L * factor_of_sd(variance, log(length(variance)))
     return(normal)
   }
-  square <- cross_product_by(length(rows), ncol(z), function(i) {
-    sqrt(w[i]) * from_user(normal, z, rows[i])
-  })
-  covariance <- eigen(square, symmetric = TRUE)
+  y <- rows_by(length(rows), ncol(z), function(i) sqrt(w[i]) * from_user(normal, z, rows[i]))
+  covariance <- eigen(cross_product(y), symmetric = TRUE)
   factor <- factor_of_sd(covariance$values, ncol(z))
   if (all(factor == 1) || !all(is.finite(factor))) {
     return(normal)
