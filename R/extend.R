@@ -213,7 +213,7 @@ whole_record <- function(fit, i) {
 extended <- function(fit, sampler, records, wanted, call) {
   wanted$bridges <- fit$state$bridges
   held <- hold_islands(fit$state$records, pooled_draws(fit))
-  pool_islands(held, length(records), function(i) records[[i]])
+  pool_islands(held, seq_along(records), function(i) records[[i]])
   final <- run_islands(sampler, as.list(fit$schedule), wanted, fit$state$start, held)
   final$n_bridge_evals <- final$n_bridge_evals + n_besides_islands(fit)
   result <- conclude(sampler, final, fit$state$course)

@@ -23,7 +23,8 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   n_more <- islands$islands - length(held$records)
   repeat {
     indices <- start - 1 + length(held$records) + seq_len(n_more)
-    pool_islands(held, n_more, islands_in_turn(sampler, indices, path))
+    record_of <- islands_in_turn(sampler, indices, path)
+    pool_islands(held, indices, record_of, sampler = sampler, path = path, run = "final")
     final <- estimate_evidence(sampler, held, start, islands$bridges)
     n <- length(held$records)
     n_evaluated <- n_evaluated + final$n_bridge_evals
@@ -91,12 +92,14 @@ hold_islands <- function(records = list(), draws = list()) {
   list2env(list(records = records, draws = draws), parent = emptyenv())
 }
 
-# Adds n islands. record_of: the record of the first of them, of the second, and so on. Each is asked
-# for when the one before is pooled, so that no more than one is there twice.
-pool_islands <- function(held, n, record_of) {
-  most <- n_living(held$records) + n
-  for (i in seq_len(n)) {
-    pool_record(held, record_of(i), most)
+# Adds islands with these numbers. record_of: the record of each. It is asked for when the one before is
+# pooled, so that no more than one is there twice.
+pool_islands <- function(held, indices, record_of, ...) {
+  most <- n_living(held$records) + length(indices)
+  for (index in indices) {
+    record <- record_of(index, ...)
+    pool_record(held, record, most)
+    record <- NULL # it need not stay beside the next one
   }
   for (name in names(held$draws)) {
     held$draws[name] <- list(first_islands(held$draws[[name]], n_living(held$records), most))

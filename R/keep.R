@@ -122,7 +122,7 @@ reduce_fit <- function(fit, keep) {
   }
   fit$keep <- keep
   held <- hold_islands()
-  pool_islands(held, length(fit$state$records), function(i) {
+  pool_islands(held, seq_along(fit$state$records), function(i) {
     reduce_record(whole_record(fit, i), fit)
   })
   final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)

@@ -15,14 +15,15 @@ lapply_islands <- function(sampler, indices, path, f = run_sampler) {
   }
 }
 
-# The same, but for a function that gives the records in turn, each once, so that it need not stay
-# with the others. Where this process runs an island, that is when it is asked for.
+# A function, as run_sampler() is one, that gives these records by their numbers: this, or where there
+# are workers, one that gives each of theirs once, so that it need not stay with the others.
 islands_in_turn <- function(sampler, indices, path) {
   if (!in_parallel(length(indices))) {
-    return(function(i) run_sampler(sampler, path, "final", indices[i]))
+    return(run_sampler)
   }
   records <- over_workers(sampler, indices, path, run_sampler)
-  function(i) {
+  function(index, ...) {
+    i <- match(index, indices)
     record <- records[[i]]
     records[i] <<- list(NULL)
     record

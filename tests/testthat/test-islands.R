@@ -684,8 +684,8 @@ test_that("islands that are held keep nothing twice", {
     )
   }
   held <- internal("hold_islands")()
-  internal("pool_islands")(held, 2, run)
-  internal("pool_islands")(held, 2, function(i) {
+  internal("pool_islands")(held, 1:2, run)
+  internal("pool_islands")(held, 1:2, function(i) {
     if (i == 1) list(dead = list(step = 1)) else run(3)
   })
   expect_equal(held$draws$coordinates, matrix(rep(-(1:3), each = 5), 15, 2))
