@@ -17,26 +17,33 @@ over_rows <- function(x, rows, f) {
   unlist(lapply(blocks, function(i) f(x[rows[i], , drop = FALSE], i)))
 }
 
-# The matrix of what f(x, j) makes of the columns, or f(x, i) of the rows. more: rows that f adds.
-map_columns <- function(x, rows, f, more = 0) {
-  y <- matrix(0, length(rows) + more, ncol(x))
-  for (j in blocks_of(ncol(x), length(rows))) {
-    y[, j] <- f(x[rows, j, drop = FALSE], j)
+# The n x d matrix of which f(i) makes some rows.
+rows_by <- function(n, d, f) {
+  y <- matrix(0, n, d)
+  for (i in blocks_of(n, d)) {
+    y[i, ] <- f(i)
   }
   y
 }
 
-map_rows <- function(x, rows, f) {
-  y <- matrix(0, length(rows), ncol(x))
-  for (i in blocks_of(length(rows), ncol(x))) {
-    y[i, ] <- f(x[rows[i], , drop = FALSE], i)
+# The cross product of such a matrix, which is never there as a whole. cross_product() adds up so many
+# rows at a time, too: so the rounding is the same.
+cross_product_by <- function(n, d, f) {
+  rows_at_once <- 1024
+  parts <- max(1, n %/% rows_at_once) # the last one has also what is left
+  sum <- NULL
+  for (k in blocks_of(parts, d * rows_at_once)) {
+    last <- k[length(k)]
+    y <- f(seq(rows_at_once * (k[1] - 1) + 1, if (last == parts) n else rows_at_once * last))
+    sum <- .Call(r_cross_product, y, y, sum)
   }
-  y
+  sum
 }
 
-# The numbers of n columns, or rows, of so many numbers each, a vector a block.
-blocks_of <- function(n, of_numbers) {
-  size <- max(1, floor(numbers_in_block / of_numbers))
+# The numbers of n columns, or rows, of so many numbers each, a vector a block. least: how many there
+# are in a block at least, where the larger ones are worth their memory.
+blocks_of <- function(n, of_numbers, least = 1) {
+  size <- max(least, floor(numbers_in_block / of_numbers))
   if (n <= size) {
     return(list(seq_len(n)))
   }
@@ -55,19 +62,15 @@ sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
 arithmetic <- c("-", "+", "*", "/")
 
 # The sums of the columns of w * x, and of w * x^2.
-weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE)
+weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE, NULL, NULL)
 
-weighted_squares <- function(x, w) .Call(r_weighted_sums, x, w, TRUE)
+weighted_squares <- function(x, w) .Call(r_weighted_sums, x, w, TRUE, NULL, NULL)
 
-# Of weighted rows of x: the means of the columns, and their standard deviations.
-weighted_mean <- function(x, w, rows = seq_len(nrow(x))) {
-  over_columns(x, rows, function(x, j) weighted_sums(x, w))
-}
+# Of weighted rows of x, of which NULL are all: the means of the columns, and their standard deviations.
+weighted_mean <- function(x, w, rows = NULL) .Call(r_weighted_sums, x, w, FALSE, NULL, rows)
 
-weighted_sd <- function(x, w, rows = seq_len(nrow(x))) {
-  over_columns(x, rows, function(x, j) {
-    sqrt(weighted_squares(sweep(x, 2, weighted_sums(x, w)), w))
-  })
+weighted_sd <- function(x, w, rows = NULL) {
+  sqrt(.Call(r_weighted_sums, x, w, TRUE, weighted_mean(x, w, rows), rows))
 }
 
 # Their covariance, of which the means are these. The blocks are added up, and so its rounding, alone

@@ -11,10 +11,11 @@ bridge <- function(sampler, final) {
   if (length(living) < rules$bridge_islands) {
     return(list(n_target_evals = 0))
   }
-  is_odd <- final$island %in% living[seq(1, length(living), by = 2)]
+  odd <- living[seq(1, length(living), by = 2)]
+  rows <- lapply(list(odd, setdiff(living, odd)), function(half) which(final$island %in% half))
   halves <- list(
-    bridge_half(sampler, final, fitted_to = is_odd, half = 1),
-    bridge_half(sampler, final, fitted_to = !is_odd, half = 2)
+    bridge_half(sampler, final, fitted_to = rows[[1]], rest = rows[[2]], half = 1),
+    bridge_half(sampler, final, fitted_to = rows[[2]], rest = rows[[1]], half = 2)
   )
   log_z <- mean(vapply(halves, `[[`, 0, "log_z"))
   variance <- mean(vapply(halves, `[[`, 0, "variance")) / 2
@@ -26,25 +27,31 @@ bridge <- function(sampler, final) {
   )
 }
 
-# fitted_to: which of the draws the distribution is fitted to. Returns list(log_z,
+# fitted_to, rest: the draws that the distribution is fitted to, and the others. Returns list(log_z,
 # variance, n_target_evals); NA where there is no estimate.
-bridge_half <- function(sampler, final, fitted_to, half) {
-  middle <- fit_bridge(final, which(fitted_to))
+bridge_half <- function(sampler, final, fitted_to, rest, half) {
+  middle <- fit_bridge(final, fitted_to)
   if (is.null(middle)) {
     return(list(log_z = NA_real_, variance = NA_real_, n_target_evals = 0))
   }
-  rest <- which(!fitted_to)
-  draws <- with_seed(
-    seed_of_run(sampler$seed, bridge_key - half),
-    draw_bridge(middle, length(rest))
+  log_y <- log_ratios(sampler, final, middle, length(rest), half)
+  log_x <- final$log_target[rest] - log_bridge(middle, final$coordinates, rest)
+  solved <- solve_bridge(
+    log_y, log_x, final$log_weights[rest], final$origins[rest], final$island[rest]
   )
+  c(solved, n_target_evals = length(rest))
+}
+
+# The log ratios of target and distribution at n draws from this.
+log_ratios <- function(sampler, final, middle, n, half) {
+  draws <- with_seed(seed_of_run(sampler$seed, bridge_key - half), draw_bridge(middle, n))
   name <- sprintf("bridge-%d-%d-%d", final$island[1], length(unique(final$island)), half)
   maps <- maps_of(final$reference, sampler$target$dim)
   evaluators <- over_batches(sampler)$evaluators
   at_draws <- remember(
     sampler, name, c(settings_of_target(sampler), list(middle = middle)),
-    function(...) points_of(final, sampler),
-    over_rows(draws, seq_len(nrow(draws)), function(x, i) {
+    function(...) points_of(with_images(final, sampler$target), sampler),
+    over_rows(draws, seq_len(n), function(x, i) {
       evaluate_located(
         sampler$target, x, "bridge",
         gradient = FALSE, maps = maps, evaluators = evaluators
@@ -52,12 +59,7 @@ bridge_half <- function(sampler, final, fitted_to, half) {
     })
   )
   at_draws[!is.finite(at_draws)] <- -Inf
-  solved <- solve_bridge(
-    at_draws - log_bridge(middle, draws),
-    final$log_target[rest] - log_bridge(middle, final$coordinates, rest),
-    final$log_weights[rest], final$origins[rest], final$island[rest]
-  )
-  c(solved, n_target_evals = nrow(draws))
+  at_draws - log_bridge(middle, draws)
 }
 
 maps_of <- function(reference, dim) {
@@ -100,20 +102,24 @@ draw_bridge <- function(middle, n) {
   if (!is.null(middle$df)) {
     z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
   }
-  to_user(middle, z)
+  for (i in blocks_of(nrow(z), ncol(z))) {
+    z[i, ] <- to_user(middle, z[i, , drop = FALSE])
+  }
+  z
 }
 
 # Its log density at rows of x.
 log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
-  over_rows(x, rows, function(x, i) log_bridge_of(middle, x))
+  blocks <- blocks_of(length(rows), ncol(x))
+  unlist(lapply(blocks, function(i) log_bridge_at(middle, x, rows[i])))
 }
 
-log_bridge_of <- function(middle, x) {
+log_bridge_at <- function(middle, x, rows) {
   d <- ncol(x)
   if (!is.null(middle$mixture)) {
-    return(log_mixture(middle$mixture, x) - d / 2 * log(2 * pi))
+    return(log_mixture(middle$mixture, x[rows, , drop = FALSE]) - d / 2 * log(2 * pi))
   }
-  square <- rowSums(from_user(middle, x)^2)
+  square <- rowSums(from_user(middle, x, rows)^2)
   radial <- if (is.null(middle$df)) -square / 2 else log_student(square, d, middle$df)
   radial - log_det(middle) - d / 2 * log(2 * pi)
 }
@@ -151,16 +157,13 @@ solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
   }
   at <- terms(log_r)
   off <- w * (at$x / sum(w * at$x) - 1)
-  by <- function(groups) sum(rowsum(off, groups)^2)
   k <- length(unique(island))
   list(
     log_z = log_r,
     variance = stats::var(at$y / mean(at$y)) / n[1] +
-      max(by(origins), by(island) * k / (k - 1))
+      max(concentration(off, origins), concentration(off, island) * k / (k - 1))
   )
 }
 
-log_add <- function(a, b) {
-  larger <- pmax(a, b)
-  larger + log1p(exp(pmin(a, b) - larger))
-}
+# b: a number.
+log_add <- function(a, b) .Call(r_log_add, a, b)

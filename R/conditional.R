@@ -99,7 +99,7 @@ fit_again <- function(fit, points, n, genealogies, slopes = fit$slope_found) {
 
 # The log density of a fit at x, as distances from the mean of its points, but for a constant.
 log_density_of <- function(fit, x) {
-  u <- whitened(fit$L, sweep(x, 2, fit$centre))
+  u <- whitened(fit$L, x, fit$centre)
   if (is_neck(fit)) {
     u <- u %*% fit$axes
     half <- outer(u[, fit$conditioning[1]], fit$centre_of_share, half_log_share, rate = fit$rate)

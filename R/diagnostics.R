@@ -108,11 +108,9 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)
-  genealogies <- match(final$origins[weighty$rows], unique(final$origins[weighty$rows]))
+  genealogies <- .Call(r_number_groups, final$origins[weighty$rows])
   d <- ncol(final$gradients)
-  first <- max(abs(over_columns(final$gradients, weighty$rows, function(g, j) {
-    t_values(g, weighty$w, genealogies)
-  })))
+  first <- max(abs(t_values(final$gradients, weighty$w, genealogies, rows = weighty$rows)))
   list(
     diagnostic(
       "mean_gradient", first, stats::qnorm(rules$gradient_level / (2 * d), lower.tail = FALSE),
@@ -125,20 +123,24 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
   )
 }
 
-# The weighted means of the columns of x, or where there is y, of x y + 1, over their standard
-# errors. Particles that descend from the same first one, with the same number from 1 on, count as
-# one draw.
-t_values <- function(x, w, genealogies, y = NULL) .Call(r_t_values, x, y, w, genealogies)
+# The weighted means of some rows of x, of which NULL are all, or where there is y, of x y + 1, over
+# their standard errors. Particles that descend from the same first one, with the same number from 1
+# on, count as one draw.
+t_values <- function(x, w, genealogies, y = NULL, rows = NULL) {
+  .Call(r_t_values, x, y, w, genealogies, rows)
+}
 
 diagnose_stein <- function(final, weighty, genealogies) {
   scaled <- scaled_draws(final, weighty)
   if (is.null(scaled)) {
     return()
   }
-  t <- over_columns(scaled$y, seq_along(weighty$rows), function(y, j) {
-    t_values(y, weighty$w, genealogies, scaled$gradients(j))
+  # a few parts: each goes through all draws
+  d <- ncol(final$coordinates)
+  t <- lapply(blocks_of(d, length(weighty$rows), least = ceiling(d / 8)), function(j) {
+    t_values(scaled$y(j), weighty$w, genealogies, scaled$gradients(j))
   })
-  value <- sqrt(mean(t^2))
+  value <- sqrt(mean(unlist(t)^2))
   diagnostic(
     "stein", value, rules$stein,
     sprintf(
@@ -148,27 +150,28 @@ diagnose_stein <- function(final, weighty, genealogies) {
   )
 }
 
-# Draws y that have mean 0 and covariance I, and a function of some columns for the gradients
-# there; in many dimensions with variances 1 alone. NULL where the draws have no covariance.
+# Functions of some columns for draws y that have mean 0 and covariance I, and the gradients there;
+# in many dimensions with variances 1 alone. NULL where the draws have no covariance.
 scaled_draws <- function(final, weighty) {
   rows <- weighty$rows
   w <- weighty$w
   z <- final$coordinates
+  d <- ncol(z)
   mean <- weighted_mean(z, w, rows)
-  if (ncol(z) > rules$largest_dense) {
+  if (d > rules$largest_dense) {
     sd <- weighted_sd(z, w, rows)
     return(list(
-      y = map_columns(z, rows, function(z, j) sweep(sweep(z, 2, mean[j]), 2, sd[j], "/")),
+      y = function(j) sweep(sweep(z[rows, j, drop = FALSE], 2, mean[j]), 2, sd[j], "/"),
       gradients = function(j) sweep(final$gradients[rows, j, drop = FALSE], 2, sd[j], "*")
     ))
   }
   upper <- tryCatch(chol(weighted_covariance(z, w, mean, rows)), error = function(e) NULL)
   if (!is.null(upper)) {
-    inverse <- backsolve(upper, diag(ncol(z)))
+    inverse <- backsolve(upper, diag(d))
     list(
-      y = map_rows(z, rows, function(z, i) multiply(sweep(z, 2, mean), inverse)),
+      y = function(j) .Call(r_multiply_rows, z, rows, mean, inverse[, j, drop = FALSE]),
       gradients = function(j) {
-        multiply(final$gradients, t(upper[j, , drop = FALSE]))[rows, , drop = FALSE]
+        .Call(r_multiply_rows, final$gradients, rows, NULL, t(upper[j, , drop = FALSE]))
       }
     )
   }
@@ -445,8 +448,10 @@ diagnose_basins <- function(scout, final, estimate) {
   radius <- sqrt(ncol(x)) + rules$basin_radius
   held <- vapply(scout$normals, function(reference) {
     normal <- normal_of(reference, ncol(x))
-    square <- over_rows(x, seq_len(nrow(x)), function(x, i) rowSums(from_user(normal, x)^2))
-    sum(w[square < radius^2])
+    square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) {
+      rowSums(from_user(normal, x, i)^2)
+    })
+    sum(w[unlist(square) < radius^2])
   }, 0)
   missed <- sum(part[held < part / rules$basin_part])
   diagnostic(

@@ -192,7 +192,7 @@ pooled_draws <- function(fit) {
   draws
 }
 
-# The record of an island of a fit, whole again: see pool_draws().
+# The record of an island of a fit, whole again: see pool_record().
 whole_record <- function(fit, i) {
   record <- fit$state$records[[i]]
   record$reference <- fit$reference
@@ -212,8 +212,8 @@ whole_record <- function(fit, i) {
 # The fit with more islands, of which there are these records, and as many again as are wanted.
 extended <- function(fit, sampler, records, wanted, call) {
   wanted$bridges <- fit$state$bridges
-  held <- hold_islands(fit$state$records, pooled_draws(fit), new = records)
-  pool_draws(held)
+  held <- hold_islands(fit$state$records, pooled_draws(fit))
+  pool_islands(held, seq_along(records), function(i) records[[i]])
   final <- run_islands(sampler, as.list(fit$schedule), wanted, fit$state$start, held)
   final$n_bridge_evals <- final$n_bridge_evals + n_besides_islands(fit)
   result <- conclude(sampler, final, fit$state$course)

@@ -40,11 +40,7 @@ unconstrained_particles <- function(record) {
 
 # The particles that have weight, and these weights, normalised. The others may be
 # anywhere, and squares of theirs infinite.
-weighty_rows <- function(log_weights) {
-  w <- exp(log_weights - max(log_weights))
-  rows <- which(w > rules$least_weight)
-  list(rows = rows, w = w[rows] / sum(w[rows]))
-}
+weighty_rows <- function(log_weights) .Call(r_weighty_rows, log_weights, rules$least_weight)
 
 # Every so many of the rows, so that at most n are left, but no less than `least_rows`.
 thinned <- function(weighty, n) {
@@ -63,8 +59,8 @@ n_genealogies <- function(record) {
 # The same for normalised weights of particles of these groups.
 n_independent <- function(w, groups) 1 / concentration(w, groups)
 
-# The sum of the squared shares of groups.
-concentration <- function(w, groups) sum(rowsum(w, groups)^2)
+# The sum of the squared shares of groups, whose numbers are whole and in no wide range.
+concentration <- function(w, groups) .Call(r_concentration, w, groups)
 
 # Which rows are in the first of two halves, in which particles of one genealogy stay together.
 in_first_half <- function(record, rows) record$origins[rows] %% 2 == 0

@@ -22,9 +22,9 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   n_evaluated <- n_bridged <- 0
   n_more <- islands$islands - length(held$records)
   repeat {
-    n <- length(held$records)
-    held$new <- lapply_islands(sampler, start - 1 + n + seq_len(n_more), path)
-    pool_draws(held)
+    indices <- start - 1 + length(held$records) + seq_len(n_more)
+    record_of <- islands_in_turn(sampler, indices, path)
+    pool_islands(held, indices, record_of, sampler = sampler, path = path, run = "final")
     final <- estimate_evidence(sampler, held, start, islands$bridges)
     n <- length(held$records)
     n_evaluated <- n_evaluated + final$n_bridge_evals
@@ -39,6 +39,7 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   if (all_dead(held$records)) {
     abort_dead(held$records[[1]], sampler)
   }
+  final <- with_images(final, sampler$target)
   final$n_bridge_evals <- n_evaluated
   final$start <- start
   final$records <- held$records
@@ -85,45 +86,94 @@ all_dead <- function(records) all(vapply(records, is_dead, NA))
 
 # pooled draws ------------------------------------------------------------------
 
-# Islands that are held together: their `records`, without what is pooled; the pooled `draws`; and
-# the records of `new` ones, which are still to be pooled. An environment, so that nothing else holds
-# the draws of the new ones, and each kind of them is freed as soon as it is pooled.
-hold_islands <- function(records = list(), draws = list(), new = list()) {
-  list2env(list(records = records, draws = draws, new = new), parent = emptyenv())
+# Islands that are held together: their `records`, without what is pooled, and the pooled `draws`. An
+# environment, so that nothing else holds these, and they are added to in place.
+hold_islands <- function(records = list(), draws = list()) {
+  list2env(list(records = records, draws = draws), parent = emptyenv())
 }
 
-pool_draws <- function(held) {
-  records <- add_up_covariances(c(held$records, told_apart(held$new, n_living(held$records))))
-  held$new <- list()
-  held$records <- lapply(records, of_island_alone)
-  for (name in c("particles", of_draws)) {
-    held$draws[name] <- list(stack(c(held$draws[name], lapply(records, `[[`, name))))
-    records <- lapply(records, `[[<-`, name, NULL)
+# Adds islands with these numbers. record_of: the record of each. It is asked for when the one before is
+# pooled, so that no more than one is there twice.
+pool_islands <- function(held, indices, record_of, ...) {
+  most <- n_living(held$records) + length(indices)
+  for (index in indices) {
+    record <- record_of(index, ...)
+    pool_record(held, record, most)
+    record <- NULL # it need not stay beside the next one
   }
+  for (name in names(held$draws)) {
+    held$draws[name] <- list(first_islands(held$draws[[name]], n_living(held$records), most))
+  }
+}
+
+# most: for how many living islands there is to be room.
+pool_record <- function(held, record, most) {
+  place <- n_living(held$records) # how many are before it
+  if (!is.null(record$origins)) {
+    # the first particles of each island get numbers of their own
+    record$origins <- record$origins + (place + 1L) * length(record$origins)
+  }
+  held$records <- lapply(add_up_covariances(c(held$records, list(record))), of_island_alone)
+  for (name in c("particles", of_draws)) {
+    pooled <- if (!name %in% made_by_maps) {
+      put_after(held$draws[[name]], record[[name]], place, most)
+    }
+    held$draws[name] <- list(pooled)
+  }
+}
+
+# What is made of the pooled coordinates when the islands are all there, and takes no memory before.
+made_by_maps <- c("particles", "unconstrained")
+
+# Pooled draws with these, which are to the last bit those that the islands had.
+with_images <- function(final, target) {
+  if (!is.null(final$coordinates)) {
+    maps <- maps_of(final$reference, target$dim)
+    images <- .Call(
+      r_images, c(interface_bounds(target), list(maps = maps, names = target$names)),
+      final$coordinates
+    )
+    final[made_by_maps] <- images[made_by_maps]
+  }
+  final
 }
 
 n_living <- function(records) sum(!vapply(records, is_dead, NA))
 
-# The first particles of each island get numbers of their own. n: how many living islands there
-# are before these.
-told_apart <- function(records, n) {
-  lapply(records, function(record) {
-    if (!is.null(record$origins)) {
-      n <<- n + 1L
-      record$origins <- record$origins + n * length(record$origins)
-    }
-    record
-  })
+# What is pooled of so many islands, and below it the same of one more; NULL for nothing. What there is
+# of the first of a call gets room for all of them, which the others are written into.
+put_after <- function(pooled, x, n_islands, most) {
+  if (is.null(x)) {
+    return(pooled)
+  }
+  n_rows <- most * NROW(x)
+  if (is.null(pooled)) {
+    return(with_room(x, n_rows))
+  }
+  .Call(r_put_rows, with_room(pooled, n_rows), n_islands * NROW(x), x)
 }
 
-# Matrices, or vectors, one below the other, but for NULL ones; NULL where there are no others.
-stack <- function(parts) {
-  parts <- unname(Filter(Negate(is.null), parts))
-  if (length(parts) == 1) {
-    parts[[1]]
-  } else if (length(parts) > 1) {
-    if (is.matrix(parts[[1]])) do.call(rbind, parts) else unlist(parts)
+# A matrix, or a vector, with n rows, of which the first are those of x.
+with_room <- function(x, n) {
+  if (NROW(x) == n) {
+    return(x)
   }
+  room <- if (is.matrix(x)) {
+    names <- colnames(x)
+    matrix(0, n, ncol(x), dimnames = if (!is.null(names)) list(NULL, names))
+  } else {
+    vector(typeof(x), n)
+  }
+  .Call(r_put_rows, room, 0, x)
+}
+
+# Of what is pooled in room for `most` islands the part of the first n.
+first_islands <- function(x, n, most) {
+  if (is.null(x) || n == most) {
+    return(x)
+  }
+  rows <- seq_len(NROW(x) / most * n)
+  if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
 }
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns

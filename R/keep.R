@@ -35,7 +35,7 @@ thin_record <- function(record, n) {
   record[of_particles] <- lapply(record[of_particles], function(x) {
     if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
   })
-  record$origins <- match(record$origins, record$origins) # within 1 to n: see pool()
+  record$origins <- match(record$origins, record$origins) # within 1 to n: see pool_record()
   record$log_weights <- rep(-log(n), n)
   record
 }
@@ -121,11 +121,11 @@ reduce_fit <- function(fit, keep) {
     return(fit)
   }
   fit$keep <- keep
-  held <- hold_islands(new = lapply(seq_along(fit$state$records), function(i) {
+  held <- hold_islands()
+  pool_islands(held, seq_along(fit$state$records), function(i) {
     reduce_record(whole_record(fit, i), fit)
-  }))
-  pool_draws(held)
-  final <- pool(held, fit$reference, fit$state$start)
+  })
+  final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
   draws <- draws_of(final, fit$target)
   fit[names(draws)] <- draws
   fit$state[c("records", "draws")] <- state_of_islands(final, held$records, fit$target)

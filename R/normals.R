@@ -2,7 +2,11 @@
 # lower triangular, or its diagonal as a vector where the dimension is too high for a
 # matrix.
 
-draw_standard <- function(n, d) matrix(stats::rnorm(n * d), n, d)
+draw_standard <- function(n, d) {
+  z <- stats::rnorm(n * d)
+  dim(z) <- c(n, d) # matrix() would copy it
+  z
+}
 
 # Draws, a row a draw: z standard normal, and x = mean + L z.
 draw_normal <- function(normal, n) {
@@ -15,18 +19,28 @@ to_user <- function(normal, z) {
   sweep(scaled, 2, normal$mean, "+")
 }
 
-# The coordinates z of rows of x.
-from_user <- function(normal, x) {
-  off <- sweep(x, 2, normal$mean)
-  if (is.matrix(normal$L)) whitened(normal$L, off) else sweep(off, 2, normal$L, "/")
+# The coordinates z of rows of x, of which NULL are all.
+from_user <- function(normal, x, rows = NULL) {
+  if (is.matrix(normal$L)) {
+    whitened(normal$L, x, normal$mean, rows)
+  } else {
+    sweep(centred_rows(x, normal$mean, rows), 2, normal$L, "/")
+  }
 }
 
-# z in the rows L z of x. The inverse pays for itself where there are more rows than columns.
-whitened <- function(L, x) {
-  if (nrow(x) < ncol(x)) {
-    return(t(forwardsolve(L, t(x))))
+# z in the rows mean + L z of x. The inverse pays for itself where there are more rows than columns.
+whitened <- function(L, x, mean = NULL, rows = NULL) {
+  n <- if (is.null(rows)) nrow(x) else length(rows)
+  if (n < ncol(x)) {
+    return(t(forwardsolve(L, t(centred_rows(x, mean, rows)))))
   }
-  multiply(x, t(forwardsolve(L, diag(ncol(x)))))
+  if (!is.null(mean)) mean <- rep_len(as.double(mean), ncol(x))
+  .Call(r_multiply_rows, x, rows, mean, t(forwardsolve(L, diag(ncol(x)))))
+}
+
+centred_rows <- function(x, mean, rows) {
+  if (!is.null(rows)) x <- x[rows, , drop = FALSE]
+  if (is.null(mean)) x else sweep(x, 2, mean)
 }
 
 # Gradients at rows of x, in the coordinates z.
@@ -161,18 +175,20 @@ match_normal <- function(z, g, w, lambda, rows = seq_along(w)) {
   mean_z <- weighted_mean(z, w, rows)
   mean_g <- weighted_mean(g, w, rows)
   share <- lambda / (1 + lambda)
-  # made one after the other, where they are used: each is as large as the points
+  # the points around their mean, and as a last row this: some rows or columns where they are used,
+  # since all are as large as the points
+  n <- length(rows)
   spread <- function(x, mean) {
-    map_columns(x, rows, function(x, j) {
-      rbind(sqrt(lambda * w) * sweep(x, 2, mean[j]), sqrt(share) * mean[j])
-    }, more = 1)
+    function(i = seq_len(n + 1), j = seq_len(ncol(x))) {
+      inner <- i[i <= n]
+      y <- sqrt(lambda * w[inner]) * sweep(x[rows[inner], j, drop = FALSE], 2, mean[j])
+      if (length(inner) < length(i)) rbind(y, sqrt(share) * mean[j]) else y
+    }
   }
-  z_rows <- function() spread(z, mean_z)
-  g_rows <- function() spread(g, mean_g)
   L <- if (ncol(z) > rules$largest_dense) {
-    match_scales(z_rows, g_rows)
+    match_scales(n + 1, ncol(z), spread(z, mean_z), spread(g, mean_g))
   } else {
-    match_factor(z_rows, g_rows)
+    match_factor(n + 1, ncol(z), spread(z, mean_z), spread(g, mean_g))
   }
   if (is.null(L) || !all(is.finite(L))) {
     return(NULL)
@@ -182,22 +198,21 @@ match_normal <- function(z, g, w, lambda, rows = seq_along(w)) {
   if (all(is.finite(mean))) list(mean = mean, L = L)
 }
 
-# With V = I + Z'Z, U = G'G, of what these functions return: the standard deviations, from the
-# diagonals alone.
-match_scales <- function(z_rows, g_rows) {
-  v <- 1 + colSums(z_rows()^2)
-  u <- colSums(g_rows()^2)
-  sqrt(2 * v / (1 + sqrt(1 + 4 * u * v)))
+# With V = I + Z'Z, U = G'G, of n x d matrices of which these functions return rows i and columns j:
+# the standard deviations, from the diagonals alone.
+match_scales <- function(n, d, z, g) {
+  squares <- function(x) unlist(lapply(blocks_of(d, n), function(j) colSums(x(j = j)^2)))
+  v <- 1 + squares(z)
+  sqrt(2 * v / (1 + sqrt(1 + 4 * squares(g) * v)))
 }
 
 # The factor of the solution S of S U S + S = V. With V = R'R and A = G R', this is
 # R' f(A'A) R, f(a) = 2 / (1 + sqrt(1 + 4 a)), where A has few rows or few columns.
-match_factor <- function(z_rows, g_rows) {
+match_factor <- function(n, d, z, g) {
   tryCatch(
     {
-      square <- cross_product(z_rows())
-      R <- chol(diag(nrow(square)) + square)
-      A <- svd(triangle_of(multiply(g_rows(), t(R))), nu = 0)
+      R <- chol(diag(d) + cross_product_by(n, d, z))
+      A <- svd(triangle_of(rows_by(n, d, function(i) multiply(g(i), t(R)))), nu = 0)
       off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
       B <- cross_product(A$v, R)
       t(chol(cross_product(R) + cross_product(B, off * B)))
@@ -236,7 +251,7 @@ as_wide_as <- function(normal, z, w, n, rows = seq_along(w)) {
     normal$L <- normal$L * factor_of_sd(variance, log(length(variance)))
     return(normal)
   }
-  y <- map_rows(z, rows, function(z, i) sqrt(w[i]) * from_user(normal, z))
+  y <- rows_by(length(rows), ncol(z), function(i) sqrt(w[i]) * from_user(normal, z, rows[i]))
   covariance <- eigen(cross_product(y), symmetric = TRUE)
   factor <- factor_of_sd(covariance$values, ncol(z))
   if (all(factor == 1) || !all(is.finite(factor))) {

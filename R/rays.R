@@ -49,12 +49,13 @@ distances_of <- function(final) {
   w <- replace(numeric(length(all)), weighty$rows, weighty$w)
   # where there is no weight draws may be anywhere
   in_place <- function(z, w) if (all(w > 0)) z else replace(z, w == 0, 0)
-  centre <- over_columns(final$coordinates, all, function(z, j) weighted_sums(in_place(z, w), w))
+  centre <- weighted_mean(final$coordinates, weighty$w, weighty$rows)
   distance <- over_rows(final$coordinates, all, function(z, i) {
     sqrt(rowSums(sweep(in_place(z, w[i]), 2, centre)^2))
   })
   ranked <- order(distance)
-  quantiles <- function(p) distance[ranked][1 + findInterval(p, cumsum(w[ranked]))]
+  cumulated <- cumsum(w[ranked])
+  quantiles <- function(p) distance[ranked[1 + findInterval(p, cumulated)]]
   list(
     w = w, distance = distance, n = n_independent(w, final$origins),
     centre = centre,
@@ -158,7 +159,7 @@ fit_nested <- function(record, found) {
   if (is.null(normal) || ncol(x) > rules$largest_dense) {
     return(NULL)
   }
-  square <- rowSums(whitened(normal$L, sweep(x, 2, normal$mean))^2)
+  square <- rowSums(from_user(normal, x)^2)
   scale <- sqrt(sum(found$points$w * square) / ncol(x))
   list(
     reference = new_mixture_reference(list(

@@ -86,7 +86,7 @@ new_record <- function(result, sampler, run, index, seconds) {
     return(record)
   }
   c(record, list(
-    particles = name_columns(result$particles, sampler$target$names),
+    particles = result$particles,
     log_weights = normalise_log(result$log_weights)
   ), result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")])
 }
@@ -116,6 +116,7 @@ core_config <- function(sampler, path, tuner, key) {
     ess_threshold = sampler$ess_threshold,
     seed = sampler$seed,
     run = key,
+    names = sampler$target$names,
     threads = n_threads()
   )
   c(config, interface_reference(sampler, sampler$evaluators$reference, key))

@@ -32,7 +32,7 @@ fit_student <- function(x, w, L, n) {
       return(NULL)
     }
   }
-  y <- whitened(inner$L, sweep(z, 2, inner$mean))
+  y <- from_user(inner, z)
   list(
     mean = drop(L %*% inner$mean),
     L = L %*% inner$L,
@@ -62,7 +62,7 @@ radial_student <- function(square, w, d, df) {
 }
 
 student_step <- function(z, w, now, df) {
-  square <- rowSums(whitened(now$L, sweep(z, 2, now$mean))^2)
+  square <- rowSums(from_user(now, z)^2)
   u <- w * (df + ncol(z)) / (df + square)
   mean <- colSums(u * z) / sum(u)
   upper <- tryCatch(

@@ -15,6 +15,21 @@ lapply_islands <- function(sampler, indices, path, f = run_sampler) {
   }
 }
 
+# A function, as run_sampler() is one, that gives these records by their numbers: this, or where there
+# are workers, one that gives each of theirs once, so that it need not stay with the others.
+islands_in_turn <- function(sampler, indices, path) {
+  if (!in_parallel(length(indices))) {
+    return(run_sampler)
+  }
+  records <- over_workers(sampler, indices, path, run_sampler)
+  function(index, ...) {
+    i <- match(index, indices)
+    record <- records[[i]]
+    records[i] <<- list(NULL)
+    record
+  }
+}
+
 in_parallel <- function(n) {
   n > 1 && isNamespaceLoaded("future") && !inherits(future::plan(), "sequential")
 }

@@ -4,13 +4,23 @@
 
 #include <string.h>
 
+int smc_cloud_matrices(smc_cloud_parts parts) {
+  return 1 + parts.velocities + parts.grad_p + parts.grad_q;
+}
+
 smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n,
-                           smc_cloud_parts parts) {
-  smc_cloud cloud = {.d = d, .n = n};
-  cloud.x = smc_take_doubles(arena, d, n);
-  cloud.v = parts.velocities ? smc_take_doubles(arena, d, n) : NULL;
-  cloud.grad_p = parts.grad_p ? smc_take_doubles(arena, d, n) : NULL;
-  cloud.grad_q = parts.grad_q ? smc_take_doubles(arena, d, n) : NULL;
+                           smc_cloud_parts parts, double *const *matrices) {
+  const bool has[] = {true, parts.velocities, parts.grad_p, parts.grad_q};
+  double *own[] = {NULL, NULL, NULL, NULL};
+  for (int i = 0; i < 4; i++)
+    if (has[i])
+      own[i] = matrices ? *matrices++ : smc_take_doubles(arena, d, n);
+  smc_cloud cloud = {.d = d,
+                     .n = n,
+                     .x = own[0],
+                     .v = own[1],
+                     .grad_p = own[2],
+                     .grad_q = own[3]};
   cloud.log_p = smc_take_doubles(arena, 1, n);
   cloud.log_q = smc_take_doubles(arena, 1, n);
   return cloud;

@@ -26,9 +26,13 @@ typedef struct smc_cloud_parts {
   bool velocities, grad_p, grad_q;
 } smc_cloud_parts;
 
-/* Lay out a cloud of n particles with these. */
+/* Lay out a cloud of n particles with these. matrices: the caller's memory for
+ * its matrices, as many as smc_cloud_matrices() says, or NULL: then they are in
+ * the arena, as all else is. */
 smc_cloud smc_cloud_layout(smc_arena *arena, int d, int n,
-                           smc_cloud_parts parts);
+                           smc_cloud_parts parts, double *const *matrices);
+
+int smc_cloud_matrices(smc_cloud_parts parts);
 
 /* The particles first, ..., first + n - 1, in the same memory. */
 smc_cloud smc_cloud_part(const smc_cloud *cloud, int first, int n);

@@ -20,6 +20,26 @@ static SEXP new_row(SEXP x) {
   return row;
 }
 
+/* rows -------------------------------------------------------------------- */
+
+static char *address(SEXP x) {
+  return Rf_isReal(x) ? (char *)REAL(x) : (char *)INTEGER(x);
+}
+
+/* Writes the rows of y, a matrix or a vector, over those of x from `first` on,
+ * counted from 0. x is changed in place: nobody else may hold it. Returns x. */
+SEXP r_put_rows(SEXP x, SEXP first, SEXP y) {
+  size_t size = Rf_isReal(x) ? sizeof(double) : sizeof(int);
+  size_t rows = (size_t)Rf_nrows(x), n = (size_t)Rf_nrows(y);
+  if (TYPEOF(x) != TYPEOF(y) || !(Rf_isReal(x) || Rf_isInteger(x)))
+    Rf_error("internal error: rows of another type");
+  char *to = address(x) + size * (size_t)Rf_asReal(first);
+  const char *from = address(y);
+  for (int j = 0; j < Rf_ncols(x); j++)
+    memcpy(to + size * rows * (size_t)j, from + size * n * (size_t)j, size * n);
+  return x;
+}
+
 /* sweeps ------------------------------------------------------------------ */
 
 static void sweep_column(char op, int n, const double *x, double by,
@@ -58,32 +78,166 @@ SEXP r_sweep(SEXP x, SEXP by, SEXP op) {
 
 /* sums -------------------------------------------------------------------- */
 
-/* The sums of the columns of w x, or of w x^2; added up as R's colSums() does.
- */
-SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared) {
-  int n = Rf_nrows(x), d = Rf_ncols(x), of_squares = Rf_asLogical(squared);
+/* The sum of w (x - centre), or of w (x - centre)^2, over n elements of a
+ * column, which are the first ones where rows is NULL; added up as R's
+ * colSums() does. */
+static double weighted_sum(R_xlen_t n, const double *x, const int *rows,
+                           const double *w, double centre, int of_squares) {
+  long double sum = 0.0;
+  for (R_xlen_t i = 0; i < n; i++) {
+    double off = x[rows ? rows[i] - 1 : i] - centre;
+    sum += w[i] * (of_squares ? off * off : off);
+  }
+  return (double)sum;
+}
+
+/* These sums for each column. w: a weight for each of the rows, which count
+ * from 1; centre, rows: may be NULL, for 0 and for all rows. */
+SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows) {
+  const int *row = rows == R_NilValue ? NULL : INTEGER(rows);
+  R_xlen_t n = row ? XLENGTH(rows) : Rf_nrows(x);
+  int of_squares = Rf_asLogical(squared);
   SEXP sums = PROTECT(new_row(x));
-  for (int j = 0; j < d; j++) {
-    const double *at = column(x, j), *weight = REAL(w);
-    long double sum = 0.0;
-    for (int i = 0; i < n; i++)
-      sum += weight[i] * (of_squares ? at[i] * at[i] : at[i]);
-    REAL(sums)[j] = (double)sum;
+  double *sum = REAL(sums);
+  for (int j = 0; j < Rf_ncols(x); j++) {
+    double middle = centre == R_NilValue ? 0.0 : REAL(centre)[j];
+    sum[j] = weighted_sum(n, column(x, j), row, REAL(w), middle, of_squares);
   }
   UNPROTECT(1);
   return sums;
 }
 
-/* The sum of terms over its standard error, where those of a group count as one
- * draw; 0 where there is no error. sums: scratch, one for each group; shares:
- * the groups' weights. */
-static double t_value(int n, const double *terms, const double *w,
-                      const int *group, int n_groups, const double *shares,
-                      double *sums) {
+/* weights ----------------------------------------------------------------- */
+
+static double largest_of(R_xlen_t n, const double *x) {
+  double largest = R_NegInf;
+  for (R_xlen_t i = 0; i < n; i++)
+    if (x[i] > largest || isnan(x[i]))
+      largest = x[i];
+  return largest;
+}
+
+/* list(rows, w): of log weights those that are more than the part `least` of
+ * the largest, and their weights, of sum 1. None where one is no number. */
+SEXP r_weighty_rows(SEXP log_weights, SEXP least) {
+  static const char *const names[] = {"rows", "w"};
+  const double *x = REAL(log_weights), part = Rf_asReal(least);
+  R_xlen_t n = XLENGTH(log_weights), n_kept = 0;
+  double largest = largest_of(n, x);
+  SEXP result = PROTECT(r_new_list(names, 2));
+  for (R_xlen_t i = 0; i < n; i++)
+    n_kept += exp(x[i] - largest) > part;
+  SET_VECTOR_ELT(result, 0, Rf_allocVector(INTSXP, n_kept));
+  SET_VECTOR_ELT(result, 1, Rf_allocVector(REALSXP, n_kept));
+  int *rows = INTEGER(VECTOR_ELT(result, 0));
+  double *w = REAL(VECTOR_ELT(result, 1));
+  long double sum = 0.0;
+  for (R_xlen_t i = 0, k = 0; k < n_kept; i++) {
+    double weight = exp(x[i] - largest);
+    if (weight > part) {
+      rows[k] = (int)i + 1;
+      w[k++] = weight;
+      sum += weight;
+    }
+  }
+  for (R_xlen_t k = 0; k < n_kept; k++)
+    w[k] /= (double)sum;
+  UNPROTECT(1);
+  return result;
+}
+
+/* log(exp(a) + exp(b)), for each element of a. */
+SEXP r_log_add(SEXP a, SEXP b) {
+  R_xlen_t n = XLENGTH(a);
+  double other = Rf_asReal(b);
+  const double *from = REAL(a);
+  SEXP out = PROTECT(Rf_allocVector(REALSXP, n));
+  double *to = REAL(out);
+  for (R_xlen_t i = 0; i < n; i++) {
+    double own = from[i];
+    double larger = own > other || isnan(own) ? own : other;
+    double smaller = own > other ? other : own;
+    to[i] = larger + log1p(exp(smaller - larger));
+  }
+  UNPROTECT(1);
+  return out;
+}
+
+/* groups ------------------------------------------------------------------ */
+
+/* The numbers of the groups that there may be, from the first one on. */
+typedef struct range {
+  int first, n;
+} range;
+
+static range range_of(SEXP groups) {
+  const int *group = INTEGER(groups);
+  R_xlen_t n = XLENGTH(groups);
+  int first = n > 0 ? group[0] : 1, last = n > 0 ? group[0] : 0;
+  for (R_xlen_t i = 0; i < n; i++) {
+    first = group[i] < first ? group[i] : first;
+    last = group[i] > last ? group[i] : last;
+  }
+  return (range){first, last - first + 1};
+}
+
+/* The sum of the squares of what the elements of x in each group add up to; to
+ * the last bit that of R's rowsum(). */
+SEXP r_concentration(SEXP x, SEXP groups) {
+  range all = range_of(groups);
+  const int *group = INTEGER(groups);
+  const double *part = REAL(x);
+  double *sums = (double *)R_alloc((size_t)all.n, sizeof(double));
+  memset(sums, 0, (size_t)all.n * sizeof(double));
+  for (R_xlen_t i = 0; i < XLENGTH(groups); i++)
+    sums[group[i] - all.first] += part[i];
+  long double squares = 0.0;
+  for (int g = 0; g < all.n; g++) {
+    double square = sums[g] * sums[g];
+    squares += square;
+  }
+  return Rf_ScalarReal((double)squares);
+}
+
+/* The groups numbered 1, 2, ... in the order in which they appear. */
+SEXP r_number_groups(SEXP groups) {
+  range all = range_of(groups);
+  R_xlen_t n = XLENGTH(groups);
+  SEXP numbered = PROTECT(Rf_allocVector(INTSXP, n));
+  const int *group = INTEGER(groups);
+  int *number = (int *)R_alloc((size_t)all.n, sizeof(int)), last = 0;
+  int *out = INTEGER(numbered);
+  memset(number, 0, (size_t)all.n * sizeof(int));
+  for (R_xlen_t i = 0; i < n; i++) {
+    int *own = &number[group[i] - all.first];
+    if (*own == 0)
+      *own = ++last;
+    out[i] = *own;
+  }
+  UNPROTECT(1);
+  return numbered;
+}
+
+/* What is averaged, in a row: x y + 1, or where y is NULL, x. */
+typedef struct terms {
+  const double *x, *y;
+  const int *rows; /* the rows of x, from 1; NULL for all: y has as many */
+} terms;
+
+static double term(const terms *of, int i) {
+  double x = of->x[of->rows ? of->rows[i] - 1 : i];
+  return of->y ? x * of->y[i] + 1.0 : x;
+}
+
+/* The sum of n terms over its standard error, where those of a group count as
+ * one draw; 0 where there is no error. sums: scratch, one for each group;
+ * shares: the groups' weights. */
+static double t_value(int n, const terms *of, const double *w, const int *group,
+                      int n_groups, const double *shares, double *sums) {
   double mean = 0.0, square = 0.0;
   memset(sums, 0, (size_t)n_groups * sizeof(double));
   for (int i = 0; i < n; i++)
-    sums[group[i] - 1] += w[i] * terms[i];
+    sums[group[i] - 1] += w[i] * term(of, i);
   for (int g = 0; g < n_groups; g++)
     mean += sums[g];
   for (int g = 0; g < n_groups; g++) {
@@ -93,34 +247,24 @@ static double t_value(int n, const double *terms, const double *w,
   return square > 0.0 ? mean / sqrt(square) : 0.0;
 }
 
-static const double *add_one_to_products(int n, const double *x,
-                                         const double *y, double *out) {
-  for (int i = 0; i < n; i++)
-    out[i] = x[i] * y[i] + 1.0;
-  return out;
-}
-
 /* For each column of x the weighted mean of x y + 1, over its standard error;
- * or where y is NULL, of x. w: weights, of sum 1; group: 1, 2, ..., that of
- * each row. */
-SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group) {
-  int n = Rf_nrows(x), d = Rf_ncols(x), n_groups = 0;
-  for (int i = 0; i < n; i++)
-    if (INTEGER(group)[i] > n_groups)
-      n_groups = INTEGER(group)[i];
-  double *products = (double *)R_alloc((size_t)n, sizeof(double));
+ * or where y is NULL, of x, at some rows, or where these are NULL, at all. w:
+ * weights, of sum 1; group: 1, 2, ..., that of each row. */
+SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows) {
+  range all = range_of(group);
+  int n = (int)XLENGTH(group), n_groups = all.first + all.n - 1;
+  const int *row = rows == R_NilValue ? NULL : INTEGER(rows);
+  const int *own = INTEGER(group);
   double *sums = (double *)R_alloc((size_t)n_groups, sizeof(double));
   double *shares = (double *)R_alloc((size_t)n_groups, sizeof(double));
   memset(shares, 0, (size_t)n_groups * sizeof(double));
   for (int i = 0; i < n; i++)
-    shares[INTEGER(group)[i] - 1] += REAL(w)[i];
-  SEXP t = PROTECT(Rf_allocVector(REALSXP, d));
-  for (int j = 0; j < d; j++) {
-    const double *terms = column(x, j);
-    if (y != R_NilValue)
-      terms = add_one_to_products(n, terms, column(y, j), products);
-    REAL(t)
-    [j] = t_value(n, terms, REAL(w), INTEGER(group), n_groups, shares, sums);
+    shares[own[i] - 1] += REAL(w)[i];
+  SEXP t = PROTECT(Rf_allocVector(REALSXP, Rf_ncols(x)));
+  double *out = REAL(t);
+  for (int j = 0; j < Rf_ncols(x); j++) {
+    terms of = {column(x, j), y == R_NilValue ? NULL : column(y, j), row};
+    out[j] = t_value(n, &of, REAL(w), own, n_groups, shares, sums);
   }
   UNPROTECT(1);
   return t;

@@ -27,9 +27,9 @@ void r_transpose(int rows, int columns, const double *in, double *out);
  * not protected. */
 SEXP r_call_package(const char *function, SEXP argument);
 
-/* A block of memory, as a raw vector; R_NilValue when R has none of that size.
- * Not protected. */
-SEXP r_try_allocate(double bytes);
+/* A vector of numbers, or of bytes; R_NilValue when R has no memory for it. Not
+ * protected. */
+SEXP r_try_allocate(SEXPTYPE type, double length);
 
 /* targets ------------------------------------------------------------------ */
 
@@ -72,12 +72,14 @@ typedef struct r_run {
   smc_path path;
   smc_trace trace;
   smc_state state;
-  SEXP trace_list; /* of trace, as R sees it                               */
-  SEXP on_step;    /* R function of (step, lambda, ess, log_z), called as
-                      steps begin; ess and log_z are those of the step
-                      before. Or R_NilValue                                */
-  int last_step;   /* the step on_step was last told of                    */
-  double needed;   /* bytes of work space                                  */
+  double *matrices[8]; /* those of two clouds; config points here too  */
+  SEXP matrix_list;    /* the vectors of R that they are               */
+  SEXP trace_list;     /* of trace, as R sees it                       */
+  SEXP on_step;        /* R function of (step, lambda, ess, log_z), called as
+                          steps begin; ess and log_z are those of the step
+                          before. Or R_NilValue                                  */
+  int last_step; /* the step on_step was last told of                      */
+  double needed; /* bytes of work space                                    */
 } r_run;
 
 /* Read the list that R's core_config() makes of a run in d dimensions, and lay
@@ -91,14 +93,21 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 /* .Call entries */
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
 SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
+SEXP r_images(SEXP target, SEXP z);
 SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user);
 SEXP r_at_each_point(SEXP call, SEXP env, SEXP x, SEXP names);
 SEXP r_bind_points(SEXP values, SEXP n_columns);
 SEXP r_multiply(SEXP a, SEXP b);
-SEXP r_cross_product(SEXP a, SEXP b);
+SEXP r_multiply_rows(SEXP x, SEXP rows, SEXP centre, SEXP b);
+SEXP r_cross_product(SEXP a, SEXP b, SEXP onto);
+SEXP r_put_rows(SEXP x, SEXP first, SEXP y);
 SEXP r_sweep(SEXP x, SEXP by, SEXP op);
-SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared);
-SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group);
+SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows);
+SEXP r_weighty_rows(SEXP log_weights, SEXP least);
+SEXP r_log_add(SEXP a, SEXP b);
+SEXP r_concentration(SEXP x, SEXP groups);
+SEXP r_number_groups(SEXP groups);
+SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows);
 SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_bridgestan_describe(SEXP data);

@@ -41,17 +41,24 @@ SEXP r_call_package(const char *function, SEXP argument) {
   return result;
 }
 
-static SEXP allocate(void *bytes) {
-  return Rf_allocVector(RAWSXP, (R_xlen_t) * (double *)bytes);
+typedef struct request {
+  SEXPTYPE type;
+  double length;
+} request;
+
+static SEXP allocate(void *data) {
+  const request *wanted = data;
+  return Rf_allocVector(wanted->type, (R_xlen_t)wanted->length);
 }
 
-static SEXP no_memory(SEXP condition, void *bytes) {
-  (void)condition, (void)bytes;
+static SEXP no_memory(SEXP condition, void *data) {
+  (void)condition, (void)data;
   return R_NilValue;
 }
 
-SEXP r_try_allocate(double bytes) {
-  if (bytes > (double)R_XLEN_T_MAX)
+SEXP r_try_allocate(SEXPTYPE type, double length) {
+  request wanted = {type, length};
+  if (length > (double)R_XLEN_T_MAX)
     return R_NilValue;
-  return R_tryCatchError(allocate, &bytes, no_memory, NULL);
+  return R_tryCatchError(allocate, &wanted, no_memory, NULL);
 }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Rows of the factors of a cross product that are taken at once: a sum over
- * many points would need scratch for all of them. */
+/* Rows that are taken at once: of the factors of a cross product, since a sum
+ * over many points would need scratch for all of them, or of x. */
 enum { MOST_ROWS = 1024 };
 
 static double *take(size_t n) { return (double *)R_alloc(n, sizeof(double)); }
@@ -17,6 +17,42 @@ SEXP r_multiply(SEXP a, SEXP b) {
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, by.rows, Rf_ncols(b)));
   smc_multiply(&by, Rf_ncols(b), REAL(b), take(smc_product_scratch(&by)),
                REAL(out));
+  UNPROTECT(1);
+  return out;
+}
+
+/* out: n rows of x, those with the numbers rows, from 1, or from the first on,
+ * less `centre` where this is not NULL. */
+static void centre_rows(SEXP x, const int *rows, R_xlen_t first, int n,
+                        const double *centre, double *out) {
+  for (int j = 0; j < Rf_ncols(x); j++) {
+    const double *at = REAL(x) + (R_xlen_t)Rf_nrows(x) * j;
+    double middle = centre ? centre[j] : 0.0;
+    for (int i = 0; i < n; i++)
+      *out++ = at[rows ? rows[first + i] - 1 : first + i] - middle;
+  }
+}
+
+/* (x - centre) b, of some rows of x, or where rows is NULL, of all, without a
+ * copy of them; centre may be NULL. */
+SEXP r_multiply_rows(SEXP x, SEXP rows, SEXP centre, SEXP b) {
+  const int *numbers = rows == R_NilValue ? NULL : INTEGER(rows);
+  const double *middle = centre == R_NilValue ? NULL : REAL(centre);
+  int n = numbers ? Rf_length(rows) : Rf_nrows(x), columns = Rf_ncols(b);
+  smc_matrix by = {.columns = Rf_ncols(x)};
+  double *part = take((size_t)MOST_ROWS * (size_t)by.columns);
+  double *product = take((size_t)MOST_ROWS * (size_t)columns);
+  double *scratch = take(smc_product_scratch(&by));
+  SEXP out = PROTECT(Rf_allocMatrix(REALSXP, n, columns));
+  by.x = part;
+  for (int first = 0; first < n; first += by.rows) {
+    by.rows = n - first < MOST_ROWS ? n - first : MOST_ROWS;
+    centre_rows(x, numbers, first, by.rows, middle, part);
+    smc_multiply(&by, columns, REAL(b), scratch, product);
+    for (int j = 0; j < columns; j++)
+      memcpy(REAL(out) + (R_xlen_t)n * j + first,
+             product + (R_xlen_t)by.rows * j, (size_t)by.rows * sizeof(double));
+  }
   UNPROTECT(1);
   return out;
 }
@@ -40,8 +76,8 @@ static void mirror(int d, double *x) {
       x[(R_xlen_t)d * i + j] = x[(R_xlen_t)d * j + i];
 }
 
-/* a' b */
-SEXP r_cross_product(SEXP a, SEXP b) {
+/* a' b, and `onto` added, where this is not NULL. */
+SEXP r_cross_product(SEXP a, SEXP b, SEXP onto) {
   int rows = Rf_nrows(a), columns = Rf_ncols(b);
   int most = rows < MOST_ROWS ? rows : MOST_ROWS;
   size_t copied = rows > most ? (size_t)most : 0;
@@ -49,7 +85,10 @@ SEXP r_cross_product(SEXP a, SEXP b) {
   by.of_points = a == b;
   size_t size = (size_t)by.rows * (size_t)columns;
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, by.rows, columns));
-  memset(REAL(out), 0, size * sizeof(double));
+  if (onto == R_NilValue)
+    memset(REAL(out), 0, size * sizeof(double));
+  else
+    memcpy(REAL(out), REAL(onto), size * sizeof(double));
   double *part_of_a = take(copied * (size_t)by.rows);
   double *part_of_b = take(copied * (size_t)columns);
   double *product = take(size), *scratch = take(smc_product_scratch(&by));

@@ -219,19 +219,86 @@ static void new_matrix(SEXP list, int i, int d, int n, const double *x) {
   r_transpose(d, n, x, REAL(VECTOR_ELT(list, i)));
 }
 
+/* Element i of the list: one of the vectors that the clouds are made of, which
+ * nothing needs any more. Returns 0 where there is none. */
+static int take_spare(SEXP list, int i, const r_run *run) {
+  const smc_cloud *cloud = &run->state.cloud;
+  for (int k = 0; k < Rf_length(run->matrix_list); k++) {
+    SEXP spare = VECTOR_ELT(run->matrix_list, k);
+    if (spare == R_NilValue || REAL(spare) == cloud->x ||
+        REAL(spare) == cloud->grad_p)
+      continue;
+    SET_VECTOR_ELT(list, i, spare);
+    SET_VECTOR_ELT(run->matrix_list, k, R_NilValue);
+    return 1;
+  }
+  return 0;
+}
+
+/* Element i of the list: the n x d transpose of x, which is not a spare one, in
+ * a spare vector if there is one. */
+static void put_matrix(SEXP list, int i, const r_run *run, const double *x) {
+  int d = run->state.cloud.d, n = run->state.cloud.n;
+  if (!take_spare(list, i, run)) {
+    new_matrix(list, i, d, n, x);
+    return;
+  }
+  SEXP out = VECTOR_ELT(list, i), size = PROTECT(Rf_allocVector(INTSXP, 2));
+  INTEGER(size)[0] = n;
+  INTEGER(size)[1] = d;
+  Rf_setAttrib(out, R_DimSymbol, size);
+  r_transpose(d, n, x, REAL(out));
+  UNPROTECT(1);
+}
+
+static void name_columns(SEXP x, SEXP names) {
+  if (names == R_NilValue)
+    return;
+  SEXP both = PROTECT(Rf_allocVector(VECSXP, 2));
+  SET_VECTOR_ELT(both, 1, names);
+  Rf_setAttrib(x, R_DimNamesSymbol, both);
+  UNPROTECT(1);
+}
+
+/* The places of what put_matrices() makes in the list of new_result(). */
+enum { PARTICLES = 6, UNCONSTRAINED = 9, COORDINATES = 10, GRADIENTS = 11 };
+
+/* The matrices of a result. Each of the particles' own can be written over when
+ * all that is made from it is there; what is made from the images of the maps
+ * can wait. */
+static void put_matrices(SEXP result, r_run *run) {
+  smc_cloud *cloud = &run->state.cloud;
+  const smc_chain *chain = &run->path.chain;
+  const double *z = cloud->x;
+  const double *user = smc_path_to_user(&run->path, cloud->n, z);
+  const double *unbounded =
+      bounds_of(chain) ? smc_chain_points(chain, chain->n_maps - 1, z) : NULL;
+  if (user == z)
+    put_matrix(result, PARTICLES, run, user);
+  if (unbounded == z)
+    put_matrix(result, UNCONSTRAINED, run, unbounded);
+  put_matrix(result, COORDINATES, run, z);
+  cloud->x = NULL;
+  if (cloud->grad_p)
+    put_matrix(result, GRADIENTS, run, cloud->grad_p);
+  cloud->grad_p = NULL;
+  if (user != z)
+    put_matrix(result, PARTICLES, run, user);
+  if (unbounded && unbounded != z)
+    put_matrix(result, UNCONSTRAINED, run, unbounded);
+}
+
 /* `unconstrained` are the particles before they are put within their bounds;
  * NULL where there are none. `coordinates` are the z of path.h, `gradients`
  * those of the log target there; NULL for kernels without; `log_target` is that
  * log target. */
-static SEXP new_result(smc_status status, const r_run *run) {
+static SEXP new_result(smc_status status, r_run *run, SEXP names_of_columns) {
   static const char *const names[] = {
       "status",      "failure",   "step",         "n_done",    "trace",
       "n_evals",     "particles", "log_weights",  "origins",   "unconstrained",
       "coordinates", "gradients", "n_impossible", "log_target"};
   const smc_state *state = &run->state;
-  const smc_chain *chain = &run->path.chain;
-  const double *z = state->cloud.x;
-  int d = state->cloud.d, n = state->cloud.n;
+  int n = state->cloud.n;
   SEXP result = PROTECT(r_new_list(names, 14));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
@@ -239,19 +306,16 @@ static SEXP new_result(smc_status status, const r_run *run) {
   SET_VECTOR_ELT(result, 3, Rf_ScalarInteger(run->trace.n_done));
   SET_VECTOR_ELT(result, 4, run->trace_list);
   SET_VECTOR_ELT(result, 5, Rf_ScalarReal(run->path.n_evals));
-  new_matrix(result, 6, d, n, smc_path_to_user(&run->path, n, z));
   double *log_weights = new_reals(result, 7, n);
   memcpy(log_weights, state->log_weights, (size_t)n * sizeof(double));
   int *origins = new_ints(result, 8, INTSXP, n);
   memcpy(origins, state->origins, (size_t)n * sizeof(int));
-  if (bounds_of(chain))
-    new_matrix(result, 9, d, n, smc_chain_points(chain, chain->n_maps - 1, z));
-  new_matrix(result, 10, d, n, z);
-  if (state->cloud.grad_p)
-    new_matrix(result, 11, d, n, state->cloud.grad_p);
   SET_VECTOR_ELT(result, 12, Rf_ScalarReal(run->path.n_impossible));
   double *log_target = new_reals(result, 13, n);
   memcpy(log_target, state->cloud.log_p, (size_t)n * sizeof(double));
+  put_matrices(result, run);
+  if (status == SMC_OK)
+    name_columns(VECTOR_ELT(result, PARTICLES), names_of_columns);
   UNPROTECT(1);
   return result;
 }
@@ -329,26 +393,48 @@ static void read_reference(r_run *run, SEXP config) {
   }
 }
 
-/* Returns the memory, or R_NilValue. */
-static SEXP lay_out(r_run *run) {
+/* Fills run->matrix_list. Returns 0, or 1 when R has no memory for it. */
+static int take_matrices(r_run *run, double length) {
+  for (int i = 0; i < Rf_length(run->matrix_list); i++) {
+    SEXP matrix = r_try_allocate(REALSXP, length);
+    if (matrix == R_NilValue)
+      return 1;
+    SET_VECTOR_ELT(run->matrix_list, i, matrix);
+    run->matrices[i] = REAL(matrix);
+  }
+  return 0;
+}
+
+/* held: out, at 1 and 2, what holds the memory. The particles' matrices are
+ * vectors of R, which become those of the result: see put_matrices(). Returns
+ * 0, or 1 when R has not as much. */
+static int lay_out(r_run *run, SEXP held) {
   smc_arena arena = {.base = NULL};
-  smc_layout(&run->state, &run->path, &run->config, &arena);
-  run->needed = arena.needed;
+  const smc_config *config = &run->config;
+  double length = (double)config->d * config->n_particles;
+  int n = 2 * smc_cloud_matrices(
+                  smc_kernel_parts(config->kernel, &run->path.reference));
+  run->config.matrices = run->matrices;
+  smc_layout(&run->state, &run->path, config, &arena);
+  run->needed = arena.needed + n * length * sizeof(double);
   if (!smc_arena_fits(&arena))
-    return R_NilValue;
-  SEXP block = r_try_allocate((double)arena.used);
-  if (block == R_NilValue)
-    return block;
+    return 1;
+  run->matrix_list = Rf_allocVector(VECSXP, n);
+  SET_VECTOR_ELT(held, 1, run->matrix_list);
+  SEXP block = r_try_allocate(RAWSXP, (double)arena.used);
+  SET_VECTOR_ELT(held, 2, block);
+  if (block == R_NilValue || take_matrices(run, length))
+    return 1;
   arena = (smc_arena){.base = (char *)RAW(block)};
-  smc_layout(&run->state, &run->path, &run->config, &arena);
-  return block;
+  smc_layout(&run->state, &run->path, config, &arena);
+  return 0;
 }
 
 SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
                  int d) {
-  static const char *const names[] = {"trace", "memory"};
+  static const char *const names[] = {"trace", "matrices", "memory"};
   memset(run, 0, sizeof *run);
-  SEXP held = PROTECT(r_new_list(names, 2));
+  SEXP held = PROTECT(r_new_list(names, 3));
   run->config = read_config(config, d, &run->tuner);
   run->trace_list = new_trace(&run->trace, run->config.n_steps);
   SET_VECTOR_ELT(held, 0, run->trace_list);
@@ -362,8 +448,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
                          .hook_data = run};
   run->path.chain = read_chain(r_element(config, "maps"), target_list, d);
   read_reference(run, config);
-  SET_VECTOR_ELT(held, 1, lay_out(run));
-  if (VECTOR_ELT(held, 1) == R_NilValue)
+  if (lay_out(run, held))
     held = R_NilValue;
   UNPROTECT(1);
   return held;
@@ -402,7 +487,7 @@ static SEXP run_body(void *data) {
   begin_target(run, c->target_list);
   smc_status status =
       smc_run(&run->state, &run->path, &run->config, &run->trace);
-  SEXP result = new_result(status, run);
+  SEXP result = new_result(status, run, r_element(c->config_list, "names"));
   UNPROTECT(1);
   return result;
 }
@@ -484,6 +569,54 @@ SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
   evaluation e = {
       .target_list = target, .x = x, .gradient = Rf_asLogical(gradient)};
   return R_UnwindProtect(evaluation_body, &e, evaluation_cleanup, &e, NULL);
+}
+
+/* images ------------------------------------------------------------------ */
+
+/* Rows first ... first + n - 1 of x, as columns. */
+static void read_points(SEXP x, int first, int n, double *out) {
+  int d = Rf_ncols(x);
+  for (int j = 0; j < d; j++) {
+    const double *from = REAL(x) + (R_xlen_t)Rf_nrows(x) * j + first;
+    for (int i = 0; i < n; i++)
+      out[smc_size(d, i) + (size_t)j] = from[i];
+  }
+}
+
+static void write_points(SEXP x, int first, int n, const double *in) {
+  int d = Rf_ncols(x);
+  for (int j = 0; j < d; j++) {
+    double *to = REAL(x) + (R_xlen_t)Rf_nrows(x) * j + first;
+    for (int i = 0; i < n; i++)
+      to[i] = in[smc_size(d, i) + (size_t)j];
+  }
+}
+
+/* What a run makes of its coordinates z, a row a point, some at a time: list(
+ * particles, unconstrained), as of new_result(). target: a list with `maps`,
+ * bounds, where there are any, and `names`. */
+SEXP r_images(SEXP target, SEXP z) {
+  enum { AT_ONCE = 256 };
+  static const char *const names[] = {"particles", "unconstrained"};
+  int n = Rf_nrows(z), d = Rf_ncols(z);
+  smc_chain chain = read_chain(r_element(target, "maps"), target, d);
+  double *part = (double *)R_alloc(smc_size(d, AT_ONCE), sizeof(double));
+  lay_out_chain(&chain, AT_ONCE);
+  SEXP result = PROTECT(r_new_list(names, 2));
+  for (int i = 0; i < (bounds_of(&chain) ? 2 : 1); i++)
+    SET_VECTOR_ELT(result, i, Rf_allocMatrix(REALSXP, n, d));
+  name_columns(VECTOR_ELT(result, 0), r_element(target, "names"));
+  for (int first = 0; first < n; first += AT_ONCE) {
+    int now = n - first < AT_ONCE ? n - first : AT_ONCE;
+    read_points(z, first, now, part);
+    write_points(VECTOR_ELT(result, 0), first, now,
+                 smc_chain_forward(&chain, now, part));
+    if (bounds_of(&chain))
+      write_points(VECTOR_ELT(result, 1), first, now,
+                   smc_chain_points(&chain, chain.n_maps - 1, part));
+  }
+  UNPROTECT(1);
+  return result;
 }
 
 /* the scales of bounded variables ----------------------------------------- */

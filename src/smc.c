@@ -8,8 +8,10 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
                 smc_arena *arena) {
   int d = config->d, n = config->n_particles;
   smc_cloud_parts parts = smc_kernel_parts(config->kernel, &path->reference);
-  state->cloud = smc_cloud_layout(arena, d, n, parts);
-  state->next = smc_cloud_layout(arena, d, n, parts);
+  double *const *own = config->matrices;
+  state->cloud = smc_cloud_layout(arena, d, n, parts, own);
+  own = own ? own + smc_cloud_matrices(parts) : NULL;
+  state->next = smc_cloud_layout(arena, d, n, parts, own);
   state->log_weights = smc_take_doubles(arena, 1, n);
   state->weights = smc_take_doubles(arena, 1, n);
   state->log_g = smc_take_doubles(arena, 1, n);

@@ -20,8 +20,12 @@ typedef struct smc_config {
                                  kernels that refresh */
   const smc_tuner_options *tuner; /* read when step_size is NULL           */
   smc_resampling resampling;
-  double ess_threshold; /* resample below this fraction of N             */
-  uint32_t key[2];      /* seed, run                                     */
+  double ess_threshold;    /* resample below this fraction of N             */
+  uint32_t key[2];         /* seed, run                                     */
+  double *const *matrices; /* memory of d x N doubles each for the matrices of
+                              the particles, twice those of a cloud, so that
+                              the caller can go on with them; or NULL: they
+                              are in the arena                           */
 } smc_config;
 
 /* The course of the run, written step by step. Every array is the caller's

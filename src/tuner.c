@@ -5,8 +5,8 @@
 void smc_tuner_layout(smc_tuner *tuner, smc_arena *arena, smc_cloud_parts parts,
                       int d, int n) {
   int b = tuner->options->n_subsample;
-  tuner->from = smc_cloud_layout(arena, d, b, parts);
-  tuner->to = smc_cloud_layout(arena, d, b, parts);
+  tuner->from = smc_cloud_layout(arena, d, b, parts, NULL);
+  tuner->to = smc_cloud_layout(arena, d, b, parts, NULL);
   tuner->noise = smc_take_doubles(arena, d, b);
   tuner->log_g = smc_take_doubles(arena, 1, b);
   tuner->acceptance = smc_take_doubles(arena, 1, b);

@@ -81,10 +81,10 @@ smc_cloud toy_cloud(int d, int n, bool velocities, bool gradients,
                     char **block) {
   smc_arena arena = {.base = NULL};
   smc_cloud_parts parts = {velocities, gradients, gradients};
-  smc_cloud_layout(&arena, d, n, parts);
+  smc_cloud_layout(&arena, d, n, parts, NULL);
   *block = take_memory(arena.used);
   arena = (smc_arena){.base = *block};
-  return smc_cloud_layout(&arena, d, n, parts);
+  return smc_cloud_layout(&arena, d, n, parts, NULL);
 }
 
 /* maps -------------------------------------------------------------------- */

@@ -37,6 +37,47 @@ test_that("weighted sums of columns are those of colSums()", {
   }
   expect_identical(names(weighted_sums(draws(500, 3), w)), c("a", "b", "c"))
   expect_identical(weighted_sums(draws(0, 2), numeric()), c(0, 0))
+  rows <- which(x[, 1] > 0)
+  w <- w[rows]
+  mean <- weighted_sums(x[rows, ], w)
+  expect_identical(weighted_mean(x, w, rows), mean)
+  sd <- sqrt(weighted_squares(sweep(x[rows, ], 2, mean), w))
+  expect_identical(weighted_sd(x, w, rows), sd)
+  expect_identical(weighted_sd(x[rows, ], w), sd)
+})
+
+test_that("weights and sums of logarithms are those of the plain formulas", {
+  set.seed(5)
+  x <- 800 + 20 * rnorm(500)
+  x[c(7, 90)] <- -Inf
+  w <- exp(x - max(x))
+  rows <- which(w > 1e-12)
+  expect_lt(length(rows), 490)
+  expect_identical(weighty_rows(x), list(rows = rows, w = w[rows] / sum(w[rows])))
+  for (none in list(numeric(), c(0, NaN, 1), rep(-Inf, 3))) {
+    expect_identical(weighty_rows(none), list(rows = integer(), w = numeric()))
+  }
+  expect_identical(log_add(c(-Inf, NaN, 0, 1e4), 3), c(3, NaN, 3 + log1p(exp(-3)), 1e4))
+})
+
+test_that("rows are centred and multiplied as they would be one after the other", {
+  set.seed(6)
+  x <- draws(3000, 3)
+  by <- draws(3, 2)
+  rows <- which(x[, 1] > -1)
+  mean <- weighted_sums(x, rep(1 / 3000, 3000))
+  product <- multiply(sweep(x[rows, ], 2, mean), by)
+  expect_identical(.Call(r_multiply_rows, x, rows, mean, by), product)
+  expect_identical(.Call(r_multiply_rows, x, NULL, NULL, by), multiply(x, by))
+})
+
+test_that("groups are added up as by rowsum(), and numbered as they appear", {
+  set.seed(4)
+  w <- rexp(1000)
+  group <- sample(c(7:60, 90L), 1000, TRUE)
+  expect_identical(concentration(w, group), sum(rowsum(w, group)^2))
+  expect_identical(concentration(numeric(), integer()), 0)
+  expect_identical(.Call(r_number_groups, group), match(group, unique(group)))
 })
 
 test_that("means over their errors count the draws of a group as one", {
@@ -54,6 +95,8 @@ test_that("means over their errors count the draws of a group as one", {
   }
   expect_equal(t_values(x, w, group), by_hand(x))
   expect_equal(t_values(x, w, group, y), by_hand(x * y + 1))
+  rows <- sample(60, 60, TRUE)
+  expect_identical(t_values(x, w, group, rows = rows), t_values(x[rows, ], w, group))
   # without an error there is no t value
   expect_identical(t_values(x[1:4, ], rep(1 / 4, 4), rep(1L, 4)), c(0, 0, 0))
 })

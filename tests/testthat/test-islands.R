@@ -679,18 +679,38 @@ test_that("islands that are held keep nothing twice", {
   run <- function(island) {
     list(
       dead = FALSE, steps = NULL, runs = NULL, log_weights = numeric(5),
-      particles = matrix(island, 5, 2), coordinates = matrix(-island, 5, 2), origins = 1:5
+      particles = matrix(island + 0, 5, 2), coordinates = matrix(-island - 0, 5, 2),
+      origins = 1:5
     )
   }
-  held <- internal("hold_islands")(new = lapply(1:2, run))
-  internal("pool_draws")(held)
-  held$new <- list(list(dead = list(step = 1)), run(3))
-  internal("pool_draws")(held)
-  expect_length(held$new, 0)
-  expect_equal(dim(held$draws$particles), c(15, 2))
-  expect_equal(held$draws$coordinates[, 1], rep(-(1:3), each = 5))
+  held <- internal("hold_islands")()
+  internal("pool_islands")(held, 1:2, run)
+  internal("pool_islands")(held, 1:2, function(i) {
+    if (i == 1) list(dead = list(step = 1)) else run(3)
+  })
+  expect_equal(held$draws$coordinates, matrix(rep(-(1:3), each = 5), 15, 2))
   expect_equal(held$draws$origins, 5 + 1:15)
   expect_null(unlist(lapply(held$records, `[[`, "particles")))
+})
+
+test_that("what is made of the pooled coordinates is what the islands had", {
+  bounded <- target_function(function(x) sum(dgamma(x, 2, 3, log = TRUE)), 3, lower = 0)
+  fits <- list(
+    smc(target_funnel(), islands = 2, seed = 1),
+    smc(bounded, n_particles = 300, islands = 2, rounds = 1, kernel = "rwmh", seed = 2),
+    smc_run(bounded, data.frame(lambda = c(0.5, 1), step_size = 0.1),
+      kernel = "rwmh", n_particles = 300, islands = 2, seed = 3
+    )
+  )
+  expect_gt(length(internal("maps_of")(fits[[1]]$reference, 10)), 1)
+  for (fit in fits) {
+    sampler <- internal("sampler_of_fit")(fit, fit$seed)
+    path <- as.list(fit$schedule)
+    run <- internal("run_sampler")(sampler, path, "final", fit$state$start + 1)
+    of_second <- fit$island == fit$islands$island[2]
+    expect_identical(fit$particles[of_second, ], run$particles)
+    expect_identical(fit$state$draws$unconstrained[of_second, ], run$unconstrained)
+  }
 })
 
 test_that("what is made by blocks is what is made at once", {
@@ -704,6 +724,12 @@ test_that("what is made by blocks is what is made at once", {
   expect_identical(columns, colSums(x[rows, ]) + 1:10)
   all <- over_rows(x, rows, function(x, i) rowSums(x) + i)
   expect_identical(all, rowSums(x[rows, ]) + seq_along(rows))
-  expect_identical(internal("map_columns")(x, rows, function(x, j) 2 * x), 2 * x[rows, ])
-  expect_identical(internal("map_rows")(x, rows, function(x, i) 2 * x), 2 * x[rows, ])
+  n <- length(rows)
+  some <- function(i) x[rows[i], , drop = FALSE]
+  expect_identical(internal("rows_by")(n, 10, some), x[rows, ])
+  for (n in c(n, 3000, 5)) {
+    expect_identical(
+      internal("cross_product_by")(n, 10, some), internal("cross_product")(x[rows[1:n], ])
+    )
+  }
 })
