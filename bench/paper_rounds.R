@@ -11,7 +11,7 @@
 # The paper sets no limit to the number of steps. The barrier of LMC grows with it, and
 # without a limit would double it in every round on Pines.
 #
-#   Rscript bench/paper_rounds.R [--only REGEX] [--seeds 1:32] [--posteriordb DIR]
+#   Rscript bench/paper_rounds.R [--only REGEX] [--kernels REGEX] [--seeds 1:32] [--posteriordb DIR]
 source("bench/paper_jobs.R")
 
 n_rounds <- 3 # the first, and two with temperatures of their own
@@ -88,11 +88,13 @@ step_rows <- function(target, job) {
 
 options <- paper_options()
 problems <- paper_problems(options)
+kernels <- option_of(commandArgs(TRUE), "--kernels", "")
+kernels <- grep(kernels, names(paper_kernels), value = TRUE)
 for (problem in names(problems)) {
   target <- make_target(problems, problem)
   if (is.null(target)) next
   jobs <- expand.grid(
-    problem = problem, kernel = names(paper_kernels), seed = options$seeds,
+    problem = problem, kernel = kernels, seed = options$seeds,
     stringsAsFactors = FALSE
   )
   run_jobs(jobs, "paper_rounds", function(job) round_rows(target, job))
