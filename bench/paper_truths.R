@@ -12,18 +12,20 @@
 # is integrated exactly. It is unbiased, and new at each point, so that its errors average out.
 #
 # Each is found in two ways: by products of Gauss and Legendre's rules, with fewer and with
-# more nodes, and by importance sampling on the unconstrained scale from Student's t, fitted to
+# more nodes, and by importance sampling on an unconstrained scale from Student's t, fitted to
 # draws of a first such sample. For capture this one keeps the third parameter, and finds the
 # integrals over the effects by another rule. The densities here are first compared with those
-# of the programs. results/paper_truths.csv has a row for each.
+# of the programs. results/paper_truths.csv has a row for each way, and one for drivers without
+# bounds, which is no evidence of the program.
 #
 #   Rscript bench/paper_truths.R --posteriordb DIR [--only REGEX]
 #
-# Not here: `hmm`, whose posterior is improper. That of `drivers` is proper: flat are the level,
-# which is bounded, and the seasonal effects and coefficients, which are 13 directions more
-# than the differences between successive values tell, and which the observations determine
-# for all scales; the scales have proper priors, and the likelihood given them is bounded,
-# since 564 normal terms of 386 variables cannot all be zero.
+# Not here: `hmm`, whose posterior is improper. That of `drivers` is proper, though the level, the
+# seasonal effects and the coefficients have flat priors: they are 386 variables, which the 564
+# normal terms determine at all scales; and the integral over them is a bounded function of the
+# scales, whose priors are proper. It could be unbounded only where scales go to zero. Where the
+# largest one does not, it has a limit, since the terms of the other two are linearly
+# independent; where all do, it goes to zero, since no values make all terms zero at once.
 source("bench/paper_jobs.R")
 
 log_mean_exp <- function(x) max(x) + log(mean(exp(x - max(x))))
@@ -46,10 +48,12 @@ quadrature <- function(f, box, n) {
   rules <- Map(gauss_legendre, n, box[1, ], box[2, ])
   x <- as.matrix(expand.grid(lapply(rules, `[[`, "at")))
   log_weight <- rowSums(expand.grid(lapply(rules, `[[`, "log_weight")))
-  list(log_z = log_mean_exp(f(x) + log_weight) + log(nrow(x)), n_points = nrow(x))
+  data.frame(
+    log_z = log_mean_exp(f(x) + log_weight) + log(nrow(x)), std_error = NA, n_points = nrow(x)
+  )
 }
 
-# The same on the unconstrained scale, by a quarter of n draws from t with 5 degrees of freedom
+# The same on an unconstrained scale, by a quarter of n draws from t with 5 degrees of freedom
 # about `mode` and n draws from t as fitted to these.
 importance <- function(f, mode, n) {
   draw <- function(centre, cov, n) {
@@ -65,7 +69,7 @@ importance <- function(f, mode, n) {
   fit <- cov.wt(first$u, exp(first$log_w - log_mean_exp(first$log_w)) / (n / 4))
   log_w <- draw(fit$center, fit$cov, n)$log_w
   w <- exp(log_w - max(log_w))
-  list(
+  data.frame(
     log_z = log_mean_exp(log_w), std_error = sd(w) / mean(w) / sqrt(n), n_points = 1.25 * n
   )
 }
@@ -174,19 +178,29 @@ drivers_truth <- function(data, n_draws = 64) {
     to <- apply(do.call(pmax, ends), 2, min)
     log(mean(pmax(pnorm(to) - pnorm(from), 0)))
   }
-  given <- function(scales) {
+  without_bounds <- function(scales) {
+    normal_given(scales)$log_z + sum(dt(scales, 4, log = TRUE))
+  }
+  within_bounds <- function(scales) {
     normal <- normal_given(scales)
     normal$log_z + log_inside(normal) + sum(dt(scales, 4, log = TRUE))
   }
-  # columns: the first scale as a part of the second, that as a part of the third, whose log
-  of_ratios <- function(x) {
-    apply(x, 1, function(x) {
-      scales <- exp(x[3]) * c(x[1] * x[2], x[2], 1)
-      given(scales) + log(scales[2]) + 2 * log(scales[3])
-    })
+  # columns: the first scale as a part of the second, that as a part of the third, whose log.
+  # At a ten-thousandth f is at its limit; far below that it would be lost to rounding.
+  of_ratios <- function(f) {
+    function(x) {
+      x[, 1:2] <- pmax(x[, 1:2], 1e-4)
+      apply(x, 1, function(x) {
+        scales <- exp(x[3]) * c(x[1] * x[2], x[2], 1)
+        f(scales) + log(scales[2]) + 2 * log(scales[3])
+      })
+    }
   }
-  # logs of the first scale and of the differences, as in the program
-  of_differences <- function(u) apply(u, 1, function(u) given(cumsum(exp(u))) + sum(u))
+  # logits of the two parts, and the log
+  of_logits <- function(u) {
+    parts <- plogis(u[, 1:2])
+    of_ratios(within_bounds)(cbind(parts, u[, 3])) + rowSums(dlogis(u[, 1:2], log = TRUE))
+  }
 
   # the joint density as the product of what is integrated and the normal one of all else
   density <- function(x) {
@@ -203,9 +217,10 @@ drivers_truth <- function(data, n_draws = 64) {
   }
   list(
     # outside this box is less than a millionth
-    f = of_ratios, box = cbind(c(0, 1), c(0.03, 1), c(-3.4, -2.4)),
+    f = of_ratios(within_bounds), without_bounds = of_ratios(without_bounds),
+    box = cbind(c(0, 1), c(0.03, 1), c(-3.4, -2.4)),
     n_nodes = list(c(10, 18, 16), c(14, 26, 24)),
-    free = of_differences, mode = c(-5.4, -4.3, -3.2), n_draws = 8000, density = density
+    free = of_logits, mode = c(-1.2, -0.9, -2.8), n_draws = 6000, density = density
   )
 }
 
@@ -218,28 +233,36 @@ difference <- function(target, density) {
   max(abs(density(target$outputs(u)) / program - 1))
 }
 
-truth_rows <- function(target, truth) {
-  off <- difference(target, truth$density)
-  if (off > 1e-8) stop("The density is not that of the program: ", format(off))
-  by_rules <- lapply(truth$n_nodes, function(n) quadrature(truth$f, truth$box, n))
-  sampled <- importance(truth$free, truth$mode, truth$n_draws)
-  data.frame(
-    way = c("quadrature", "quadrature", "importance sampling"),
-    n_points = c(by_rules[[1]]$n_points, by_rules[[2]]$n_points, sampled$n_points),
-    log_z = c(by_rules[[1]]$log_z, by_rules[[2]]$log_z, sampled$log_z),
-    std_error = c(NA, NA, sampled$std_error)
+by_way <- function(truth, way) {
+  switch(way,
+    "fewer nodes" = quadrature(truth$f, truth$box, truth$n_nodes[[1]]),
+    "more nodes" = quadrature(truth$f, truth$box, truth$n_nodes[[2]]),
+    "without bounds" = quadrature(truth$without_bounds, truth$box, truth$n_nodes[[2]]),
+    "importance sampling" = importance(truth$free, truth$mode, truth$n_draws)
   )
 }
 
-truths_by_quadrature <- list(capture = capture_truth, drivers = drivers_truth)
+ways <- c("fewer nodes", "more nodes", "importance sampling")
+truths_by_quadrature <- list(
+  capture = list(truth = capture_truth, ways = ways),
+  drivers = list(truth = drivers_truth, ways = c(ways, "without bounds"))
+)
 options <- paper_options(seeds = "1")
-problems <- truths_by_quadrature[grepl(options$only, names(truths_by_quadrature))]
-for (problem in names(problems)) {
+problems <- grep(options$only, names(truths_by_quadrature), value = TRUE)
+for (problem in problems) {
+  about <- truths_by_quadrature[[problem]]
+  jobs <- expand.grid(
+    problem = problem, way = about$ways, seed = options$seeds,
+    stringsAsFactors = FALSE
+  )
+  if (nrow(jobs_to_do(jobs, "paper_truths")) == 0) next
   name <- posteriordb_names[[problem]]
-  run_jobs(data.frame(problem, seed = options$seeds), "paper_truths", function(job) {
+  truth <- about$truth(posteriordb_data(options$posteriordb, name))
+  set.seed(1)
+  off <- difference(posteriordb_target(options$posteriordb, name), truth$density)
+  if (off > 1e-8) stop("The density is not that of the program: ", format(off))
+  run_jobs(jobs, "paper_truths", function(job) {
     set.seed(job$seed)
-    target <- posteriordb_target(options$posteriordb, name)
-    truth <- problems[[problem]](posteriordb_data(options$posteriordb, name))
-    cbind(job, truth_rows(target, truth), row.names = NULL)
+    cbind(job, by_way(truth, job$way), row.names = NULL)
   })
 }
