@@ -77,7 +77,7 @@ importance <- function(f, mode, n) {
 # capture -------------------------------------------------------------------------
 
 # Log probabilities of 0 to n captures: a row for each pair of a logit of the mean probability
-# and a scale. The effects are on a grid, whose ends are beyond 12 standard deviations.
+# and a scale. The effects are on a grid that goes as far as 12 standard deviations.
 log_captures <- function(n, logit, scale, spacing = 0.05) {
   effect <- seq(-12, 12, by = spacing)
   log_prior <- dnorm(effect, log = TRUE) + log(spacing)
@@ -110,7 +110,7 @@ capture_truth <- function(data) {
       counts[1] * log1p(plogis(u[, 1]) * expm1(log_p[, 1])) +
       rowSums(dlogis(u, log = TRUE)) + log(5)
   }
-  # the joint density that is integrated, at the rows of a list of parameters
+  # the joint density that is integrated, of vectors and a matrix with a column an animal
   joint <- function(share, p, scale, effect) {
     log_p <- sapply(seq_along(data$y), function(i) {
       dbinom(data$y[i], data$T, plogis(qlogis(p) + scale * effect[, i]), log = TRUE)
@@ -130,8 +130,8 @@ columns <- function(x, name) x[, startsWith(colnames(x), paste0(name, "[")), dro
 
 # drivers -------------------------------------------------------------------------
 
-# Rows of 0 and 1 (and -1): what is normal given the scales, as linear in the level, the
-# seasonal effects and the two coefficients.
+# What is normal given the scales, for each of them a matrix: a row has the coefficients of a term
+# in the level, the seasonal effects, beta and lambda.
 drivers_terms <- function(data) {
   n <- data$n
   none <- matrix(0, n, n)
