@@ -22,6 +22,7 @@ paper:
 	Rscript bench/backward_kernels.R
 	Rscript bench/scaling.R
 	Rscript bench/tuner_search.R
+	if [ -n "$(POSTERIORDB)" ]; then Rscript bench/paper_truths.R --posteriordb "$(POSTERIORDB)"; fi
 	if [ -n "$(POSTERIORDB)" ]; then Rscript bench/posteriordb.R "$(POSTERIORDB)"; fi
 	Rscript bench/fixed_steps.R $(if $(POSTERIORDB),--posteriordb "$(POSTERIORDB)")
 	Rscript bench/paper_rounds.R $(if $(POSTERIORDB),--posteriordb "$(POSTERIORDB)")

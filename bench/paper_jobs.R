@@ -9,6 +9,7 @@
 # Seeds run side by side with as many processes as the environment variable MC_CORES says
 # (one without it).
 source("bench/common.R")
+source("bench/known_evidence.R")
 
 paper_options <- function(args = commandArgs(TRUE), seeds = "1:32") {
   list(
@@ -60,12 +61,20 @@ posteriordb_file <- function(folder, ...) {
 }
 
 posteriordb_target <- function(folder, name) {
-  about <- jsonlite::fromJSON(posteriordb_file(folder, "posteriors", paste0(name, ".json")))
-  zip <- posteriordb_file(folder, "data", "data", paste0(about$data_name, ".json.zip"))
-  data <- jsonlite::fromJSON(utils::unzip(zip, exdir = tempfile()))
+  program <- paste0(about_posterior(folder, name)$model_name, ".stan")
   target_stan(
-    posteriordb_file(folder, "models", "stan", paste0(about$model_name, ".stan")), data
+    posteriordb_file(folder, "models", "stan", program), posteriordb_data(folder, name)
   )
+}
+
+posteriordb_data <- function(folder, name) {
+  zip <- paste0(about_posterior(folder, name)$data_name, ".json.zip")
+  zip <- posteriordb_file(folder, "data", "data", zip)
+  jsonlite::fromJSON(utils::unzip(zip, exdir = tempfile()))
+}
+
+about_posterior <- function(folder, name) {
+  jsonlite::fromJSON(posteriordb_file(folder, "posteriors", paste0(name, ".json")))
 }
 
 # A target; or where it cannot be made, NULL, and a message why.
@@ -73,19 +82,6 @@ make_target <- function(problems, problem) {
   tryCatch(problems[[problem]](), error = function(e) {
     message(problem, " is left out: ", conditionMessage(e))
   })
-}
-
-# Their log evidences, named; of posteriordb's the median of the fits by the defaults that did not
-# warn.
-paper_truths <- function() {
-  truths <- unlist(truths)
-  fits <- read_results("posteriordb")
-  if (is.null(fits)) {
-    return(truths)
-  }
-  fits <- fits[fits$method %in% "defaults" & is.finite(fits$log_z) & !fits$warned, ]
-  fits <- fits[!fits$problem %in% names(truths), ]
-  c(truths, tapply(fits$log_z, fits$problem, median))
 }
 
 paper_kernels <- list(lmc = kernel_lmc(), klmc = kernel_klmc())

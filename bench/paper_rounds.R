@@ -5,12 +5,13 @@
 # results/paper_rounds.csv has a row a round: `log_z` of the unbiased run, the `barrier` of
 # the adapting one, and evaluations of the adapting runs so far. Round k of seed s has the
 # seed 100 s + k. results/paper_steps.csv has the steps of the last round for the first
-# seeds, which are run once more: temperatures, the barrier up to there, step sizes.
+# seeds: temperatures, the barrier up to there, step sizes. They are of the same runs where one
+# process does all; else these seeds are run once more.
 #
 # The paper sets no limit to the number of steps. The barrier of LMC grows with it, and
 # without a limit would double it in every round on Pines.
 #
-#   Rscript bench/paper_rounds.R [--only REGEX] [--seeds 1:32] [--posteriordb DIR]
+#   Rscript bench/paper_rounds.R [--only REGEX] [--kernels REGEX] [--seeds 1:32] [--posteriordb DIR]
 source("bench/paper_jobs.R")
 
 n_rounds <- 3 # the first, and two with temperatures of their own
@@ -60,14 +61,24 @@ all_rounds <- function(target, job) {
   rounds
 }
 
+# Without the fits, whose particles would take much memory; kept for the table of the steps.
+kept_rounds <- new.env()
+rounds_of <- function(target, job) {
+  key <- paste(unlist(job), collapse = " ")
+  if (is.null(kept_rounds[[key]])) {
+    kept_rounds[[key]] <- lapply(all_rounds(target, job), `[`, c("row", "steps"))
+  }
+  kept_rounds[[key]]
+}
+
 round_rows <- function(target, job) {
-  rows <- do.call(rbind, lapply(all_rounds(target, job), `[[`, "row"))
+  rows <- do.call(rbind, lapply(rounds_of(target, job), `[[`, "row"))
   rows$n_target_evals <- cumsum(rows$n_target_evals)
   cbind(job, round = seq_len(nrow(rows)), rows, row.names = NULL)
 }
 
 step_rows <- function(target, job) {
-  rounds <- all_rounds(target, job)
+  rounds <- rounds_of(target, job)
   last <- rounds[[length(rounds)]]$steps
   if (is.null(last)) {
     last <- data.frame(lambda = NA, barrier = NA, step_size = NA, refresh_rate = NA)
@@ -77,11 +88,13 @@ step_rows <- function(target, job) {
 
 options <- paper_options()
 problems <- paper_problems(options)
+kernels <- option_of(commandArgs(TRUE), "--kernels", "")
+kernels <- grep(kernels, names(paper_kernels), value = TRUE)
 for (problem in names(problems)) {
   target <- make_target(problems, problem)
   if (is.null(target)) next
   jobs <- expand.grid(
-    problem = problem, kernel = names(paper_kernels), seed = options$seeds,
+    problem = problem, kernel = kernels, seed = options$seeds,
     stringsAsFactors = FALSE
   )
   run_jobs(jobs, "paper_rounds", function(job) round_rows(target, job))
