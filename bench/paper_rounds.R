@@ -9,7 +9,7 @@
 # process does all; else these seeds are run once more.
 #
 # The paper sets no limit to the number of steps. The barrier of LMC grows with it, and
-# without a limit would double it in every round on Pines.
+# without a limit both would go on growing in every round on Pines.
 #
 #   Rscript bench/paper_rounds.R [--only REGEX] [--kernels REGEX] [--seeds 1:32] [--posteriordb DIR]
 source("bench/paper_jobs.R")
