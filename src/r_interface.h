@@ -23,6 +23,11 @@ SEXP r_new_list(const char *const *names, int n);
 /* out: the transpose (columns x rows) of a rows x columns matrix. */
 void r_transpose(int rows, int columns, const double *in, double *out);
 
+/* The same of such a matrix that is part of one with in_rows rows, and into a
+ * part of one with out_rows. */
+void r_transpose_part(int rows, int columns, const double *in, int in_rows,
+                      double *out, int out_rows);
+
 /* Call a function of the package's namespace with one argument. The result is
  * not protected. */
 SEXP r_call_package(const char *function, SEXP argument);

@@ -22,14 +22,19 @@ SEXP r_new_list(const char *const *names, int n) {
 }
 
 /* Few rows at a time, so that what is written stays in the cache. */
-void r_transpose(int rows, int columns, const double *in, double *out) {
+void r_transpose_part(int rows, int columns, const double *in, int in_rows,
+                      double *out, int out_rows) {
   enum { block = 8 };
   for (int from = 0; from < rows; from += block) {
     int to = rows - from < block ? rows : from + block;
     for (int j = 0; j < columns; j++)
       for (int i = from; i < to; i++)
-        out[j + (R_xlen_t)columns * i] = in[i + (R_xlen_t)rows * j];
+        out[j + (R_xlen_t)out_rows * i] = in[i + (R_xlen_t)in_rows * j];
   }
+}
+
+void r_transpose(int rows, int columns, const double *in, double *out) {
+  r_transpose_part(rows, columns, in, rows, out, columns);
 }
 
 SEXP r_call_package(const char *function, SEXP argument) {

@@ -573,25 +573,6 @@ SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
 
 /* images ------------------------------------------------------------------ */
 
-/* Rows first ... first + n - 1 of x, as columns. */
-static void read_points(SEXP x, int first, int n, double *out) {
-  int d = Rf_ncols(x);
-  for (int j = 0; j < d; j++) {
-    const double *from = REAL(x) + (R_xlen_t)Rf_nrows(x) * j + first;
-    for (int i = 0; i < n; i++)
-      out[smc_size(d, i) + (size_t)j] = from[i];
-  }
-}
-
-static void write_points(SEXP x, int first, int n, const double *in) {
-  int d = Rf_ncols(x);
-  for (int j = 0; j < d; j++) {
-    double *to = REAL(x) + (R_xlen_t)Rf_nrows(x) * j + first;
-    for (int i = 0; i < n; i++)
-      to[i] = in[smc_size(d, i) + (size_t)j];
-  }
-}
-
 /* What a run makes of its coordinates z, a row a point, some at a time: list(
  * particles, unconstrained), as of new_result(). target: a list with `maps`,
  * bounds, where there are any, and `names`. */
@@ -608,12 +589,12 @@ SEXP r_images(SEXP target, SEXP z) {
   name_columns(VECTOR_ELT(result, 0), r_element(target, "names"));
   for (int first = 0; first < n; first += AT_ONCE) {
     int now = n - first < AT_ONCE ? n - first : AT_ONCE;
-    read_points(z, first, now, part);
-    write_points(VECTOR_ELT(result, 0), first, now,
-                 smc_chain_forward(&chain, now, part));
+    r_transpose_part(now, d, REAL(z) + first, n, part, d);
+    r_transpose_part(d, now, smc_chain_forward(&chain, now, part), d,
+                     REAL(VECTOR_ELT(result, 0)) + first, n);
     if (bounds_of(&chain))
-      write_points(VECTOR_ELT(result, 1), first, now,
-                   smc_chain_points(&chain, chain.n_maps - 1, part));
+      r_transpose_part(d, now, smc_chain_points(&chain, chain.n_maps - 1, part),
+                       d, REAL(VECTOR_ELT(result, 1)) + first, n);
   }
   UNPROTECT(1);
   return result;
