@@ -191,46 +191,55 @@ find_drivers <- function(at, density, given = integer(0)) {
 # of the others tell it, which have the covariance of the draws given the coordinate, and those given
 # already. 0 for these, and where nothing is gained. NA for all where the density is not known there.
 nats_by_each <- function(at, given, density) {
-  d <- length(at$mean)
+  deviations <- deviations_given(at, given)
+  covariance <- crossprod(deviations)
+  variance <- diag(covariance)
+  tried <- setdiff(which(variance > 0), given)
+  nats <- numeric(length(at$mean))
+  if (length(tried) == 0) {
+    return(nats)
+  }
+  n <- rules$n_driven_moves
+  row <- rep(seq_along(tried), each = n)
+  k <- tried[row]
+  slope <- covariance[tried, , drop = FALSE] / variance[tried] # of all on each
+  # the same for each, since they are compared
+  moves <- multiply(matrix(stats::rnorm(n * nrow(deviations)), n), deviations)
+  moves <- moves[rep(seq_len(n), length(tried)), , drop = FALSE]
+  moves <- moves - moves[cbind(seq_along(k), k)] * slope[row, , drop = FALSE]
+  change_along <- function(direction) {
+    changes_of_gradients(at$mean, sqrt(variance[tried]) / 2 * direction, row, moves, density)
+  }
+  alone <- change_along(diag(length(nats))[tried, , drop = FALSE])
+  # |followed|^2 less |followed - alone|^2, in units of the inverse precision
+  twice <- 2 * change_along(slope) - alone
+  by_slope <- function(change) rowSums(change * slope[row, , drop = FALSE])
+  gains <- rowSums(multiply(twice, covariance) * alone) - by_slope(twice) * by_slope(alone) * variance[k]
+  nats[tried] <- rowsum(gains, k, reorder = FALSE) / n / 4
+  if (anyNA(nats)) NA * nats else pmax(nats, 0)
+}
+
+# What the deviations of the draws from their mean have beside a linear relation to coordinates given.
+deviations_given <- function(at, given) {
   deviations <- at$deviations
   if (length(given) > 0) {
     deviations <- qr.resid(qr(deviations[, given, drop = FALSE]), deviations)
     deviations[, given] <- 0
   }
-  covariance <- crossprod(deviations)
-  variance <- diag(covariance)
-  tried <- setdiff(which(variance > 0), given)
-  if (length(tried) == 0) {
-    return(numeric(d))
+  deviations
+}
+
+# The change of the gradient along each move, at the mean and a way from it, less that as far on the other
+# side. row: the row of `way` that belongs to each move. NA where the density is not known.
+changes_of_gradients <- function(mean, way, row, moves, density) {
+  at_end <- function(sign) {
+    x <- sweep(sign * way, 2, mean, "+")
+    from <- density(x)
+    to <- density(x[row, , drop = FALSE] + rules$small_step * moves)
+    is_known <- from$log_density[row] > -Inf & to$log_density > -Inf
+    replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$small_step
   }
-  n <- rules$n_driven_moves
-  k <- rep(tried, each = n)
-  row <- match(k, tried)
-  slope <- covariance[tried, , drop = FALSE] / variance[tried] # of all on each
-  # the same for each, since they are compared
-  moves <- multiply(matrix(stats::rnorm(n * nrow(deviations)), n), deviations)
-  moves <- moves[rep(seq_len(n), length(tried)), , drop = FALSE]
-  moves <- rules$small_step * (moves - moves[cbind(seq_along(k), k)] * slope[row, , drop = FALSE])
-  changes_along <- function(direction) {
-    at_end <- function(sign) {
-      x <- sweep(sign * sqrt(variance[tried]) / 2 * direction, 2, at$mean, "+")
-      from <- density(x)
-      to <- density(x[row, , drop = FALSE] + moves)
-      is_known <- from$log_density[row] > -Inf & to$log_density > -Inf
-      replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$small_step
-    }
-    at_end(1) - at_end(-1)
-  }
-  alone <- changes_along(diag(d)[tried, , drop = FALSE])
-  followed <- changes_along(slope)
-  by_slope <- function(change) rowSums(change * slope[row, , drop = FALSE])
-  product <- function(a, b) {
-    rowSums(multiply(a, covariance) * b) - by_slope(a) * by_slope(b) * variance[k]
-  }
-  gains <- 2 * product(followed, alone) - product(alone, alone)
-  nats <- numeric(d)
-  nats[tried] <- rowsum(gains, k, reorder = FALSE) / n / 4
-  if (anyNA(nats)) NA * nats else pmax(nats, 0)
+  at_end(1) - at_end(-1)
 }
 
 # the normal distributions -----------------------------------------------------
