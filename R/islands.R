@@ -95,31 +95,32 @@ hold_islands <- function(records = list(), draws = list()) {
 # Adds islands with these numbers. record_of: the record of each. It is asked for when the one before is
 # pooled, so that no more than one is there twice.
 pool_islands <- function(held, indices, record_of, ...) {
-  most <- n_living(held$records) + length(indices)
+  n <- n_living(held$records)
+  most <- n + length(indices)
+  new <- list()
   for (index in indices) {
-    record <- record_of(index, ...)
-    pool_record(held, record, most)
-    record <- NULL # it need not stay beside the next one
+    record <- pool_record(held, record_of(index, ...), n, most)
+    n <- n + !is_dead(record)
+    new <- c(new, list(record))
   }
+  held$records <- lapply(add_up_covariances(c(held$records, new)), of_island_alone)
   for (name in names(held$draws)) {
-    held$draws[name] <- list(first_islands(held$draws[[name]], n_living(held$records), most))
+    held$draws[name] <- list(first_islands(held$draws[[name]], n, most))
   }
 }
 
-# most: for how many living islands there is to be room.
-pool_record <- function(held, record, most) {
-  place <- n_living(held$records) # how many are before it
+# Puts the draws of an island after those of n others, and returns its record without them. most: for how
+# many living islands there is to be room.
+pool_record <- function(held, record, n, most) {
   if (!is.null(record$origins)) {
     # the first particles of each island get numbers of their own
-    record$origins <- record$origins + (place + 1L) * length(record$origins)
+    record$origins <- record$origins + (n + 1L) * length(record$origins)
   }
-  held$records <- lapply(add_up_covariances(c(held$records, list(record))), of_island_alone)
   for (name in c("particles", of_draws)) {
-    pooled <- if (!name %in% made_by_maps) {
-      put_after(held$draws[[name]], record[[name]], place, most)
-    }
+    pooled <- if (!name %in% made_by_maps) put_after(held$draws[[name]], record[[name]], n, most)
     held$draws[name] <- list(pooled)
   }
+  record[setdiff(names(record), c("particles", of_draws))]
 }
 
 # What is made of the pooled coordinates when the islands are all there, and takes no memory before.
