@@ -86,7 +86,7 @@ best_fixed <- function(rows, truth) {
 equal_evals_run <- function(target, problem, kernel, seeds) {
   truth <- paper_truths(read_results)[problem]
   if (is.na(truth)) {
-    message("No log evidence of ", problem,  ": no best step size.")
+    message("No log evidence of ", problem, ": no best step size.")
     return(invisible())
   }
   rows <- read_results("fixed_steps")

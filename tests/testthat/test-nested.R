@@ -75,16 +75,11 @@ draws_around <- function(t, n = 250) {
 deep <- draws_around(-2.5)
 
 test_that("the gradient is that of the log density", {
-  at <- deep[1:3, ]
-  step <- 1e-6
-  for (k in seq_len(ncol(at))) {
-    moved <- at
-    moved[, k] <- moved[, k] + step
-    back <- at
-    back[, k] <- back[, k] - step
-    slope <- (as.double(log_nested(moved)) - as.double(log_nested(back))) / (2 * step)
-    expect_equal(attr(log_nested(at), "gradient")[, k], slope, tolerance = 1e-5)
-  }
+  target <- target_function(log_nested, max(classes), vectorized = TRUE)
+  table <- check_gradient(target, deep[1:3, ])
+  expect_identical(nrow(table), length(deep[1:3, ]))
+  expect_true(all(table$passed))
+  expect_equal(table$gradient, table$difference, tolerance = 1e-6)
 })
 
 test_that("both scales are told from what they act on, whatever is given first", {
@@ -113,14 +108,13 @@ test_that("a mean of counts is nothing that others depend on", {
   }
   set.seed(3)
   n <- 250
-  products <- internal("find_products")
   theta <- matrix(rnorm(5 * n, rep(log(c(2, 5, 8, 2.3, 3.7)), each = n), 0.25), n)
   mu <- rowMeans(theta) + rnorm(n, 0, 0.2)
   t <- rnorm(n, -0.7, 0.3)
   x <- cbind(mu, t, (theta - mu) / exp(t))
   density <- density_of(log_density)
   at <- internal("with_nats")(probes_at(x, log_density), density)
-  change <- products(at, density)
+  change <- internal("find_products")(at, density)
   expect_identical(internal("scales_of")(change), 2L)
   after <- internal("density_after")(list(change), density)
   moved <- internal("changed")(points_at(x, log_density), list(change))
