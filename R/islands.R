@@ -99,7 +99,8 @@ pool_islands <- function(held, indices, record_of, ...) {
   most <- n + length(indices)
   new <- list()
   for (index in indices) {
-    record <- pool_record(held, record_of(index, ...), n, most)
+    record <- record_of(index, ...)
+    record <- pool_record(held, record, n, most)
     n <- n + !is_dead(record)
     new <- c(new, list(record))
   }
