@@ -91,16 +91,25 @@ trial_evaluations <- function(sampler, course) {
 
 # Whether another run that tunes, with so many steps, leaves enough for the islands; `besides`: and so
 # many evaluations more.
-affords_run <- function(course, sampler, plan, n_steps = nrow(course$best$steps), besides = 0) {
+affords_run <- function(course, sampler, plan, n_steps = steps_of_best(course), besides = 0) {
   if (is.infinite(plan$max_evals)) {
     return(TRUE)
   }
   best <- course$best
-  run <- rules$dearer_run * best$runs$n_target_evals *
-    sampler$n_particles / best$runs$n_particles * n_steps / nrow(best$steps)
+  per_particle <- if (is.null(best)) {
+    n_steps
+  } else {
+    best$runs$n_target_evals / best$runs$n_particles * n_steps / nrow(best$steps)
+  }
+  run <- rules$dearer_run * sampler$n_particles * per_particle
   islands <- plan$n_islands * island_evaluations(sampler, n_steps, plan) +
     trial_evaluations(sampler, course)
   evaluations_spent(course) + run + besides + islands <= plan$max_evals
+}
+
+# Before there is one, those of a first run from a fitted reference.
+steps_of_best <- function(course) {
+  if (is.null(course$best)) rules$race_steps else nrow(course$best$steps)
 }
 
 # The target's density for fits that ask for it, where these leave enough for a run; and of no more points

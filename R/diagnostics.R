@@ -200,9 +200,10 @@ diagnose_worth <- function(course, final) {
   }
   n <- n_genealogies(final)
   all <- length(final$log_weights)
+  few <- max(1, round(n))
   list(diagnostic(
     "worth", n / all, rules$least_worth,
-    sprintf("The %s draws are worth %s independent ones only.", count(all), count(round(n))),
+    sprintf("The %s draws have only about %s ancestor%s.", count(all), count(few), if (few > 1) "s" else ""),
     beyond = "below"
   ))
 }
@@ -339,6 +340,8 @@ loses_digits <- function(final, space) {
   }
   weighty <- weighty_rows(final$log_weights)
   rows <- weighty$rows[evenly_weighted(weighty$w, rules$n_sizes)]
+  # a bound is no rounding
+  space$precision$least[] <- .Machine$double.xmin
   left <- part_left(space$precision, space$x[rows, , drop = FALSE])
   mean(left < rules$least_left) > rules$part_beyond &&
     mean(left > sqrt(rules$least_left)) > rules$part_beyond
@@ -529,7 +532,7 @@ advice <- list(
     names = c("width", "rays", "basins", "bound", "dead_islands")
   ),
   list(
-    says = "Write the model in another form, without variables whose scales depend on others:
+    says = "Where the scales of some variables depend on others, another form of the model may help:
       see {.code vignette(\"trouble\")}.",
     names = c("worth", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
   ),
@@ -563,7 +566,9 @@ warn_of_failed <- function(fit) {
   bullets <- list(
     x = gsub("([{}])", "\\1\\1", what_failed(fit$diagnostics)), # names may have braces
     i = if (length(tried) > 0) {
-      "Tried so far: {n_passes} further pass{?es}; references {.val {tried}}."
+      paste0(
+        "Tried so far: ", if (n_passes > 0) "{n_passes} further pass{?es}; ", "references {.val {tried}}."
+      )
     },
     i = if (!fit$kernel$gradients) {
       "The default {.arg kernel} moves by gradients, and may find more."

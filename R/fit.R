@@ -117,8 +117,8 @@ fit_runs <- function(result) {
   }, course$records, course$used)
   rows <- c(
     if (!is.null(course$scout)) list(scout_row(course$scout)),
-    rounds,
     if (n_probe_evals(course) > 0) list(probe_row(course)),
+    rounds,
     course$passes,
     if (!is.null(result$final)) list(final_row(result))
   )

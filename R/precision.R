@@ -18,6 +18,7 @@
 find_precision <- function(at, density, near = FALSE, scales = integer(0)) {
   if (!is.null(at)) {
     at$near <- near
+    if (near) at$step <- shorter_steps(at, density)
     with_seed(1, {
       if (near) {
         precision_given_drivers(at, density, scales)
@@ -35,17 +36,31 @@ probes_among <- function(points) {
     return(NULL)
   }
   rows <- evenly_weighted(points$w, rules$n_linear_probes)
+  sd <- weighted_sd(points$x, points$w)
   at <- list(
     mean = points$mean,
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
-    step = rules$probe_step * weighted_sd(points$x, points$w),
+    sd = sd, step = rules$probe_step * sd,
     deviations = sqrt(points$w) * points$x
   )
   # what a gradient that does not change has beside its mean is rounding
   at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
   at
+}
+
+# Moves of a part of the draws' standard deviation, but for coordinates that are so correlated that this is a
+# long way where the others stay, by the curvature at the mean: there curvatures would change on the way,
+# and differences by two coordinates disagree.
+shorter_steps <- function(at, density) {
+  step <- rules$small_step * at$sd
+  d <- length(step)
+  there <- density(rbind(at$mean, rep(at$mean, each = d) + diag(step, d)))
+  curvature <- (there$gradient[1, ] - diag(there$gradient[-1, , drop = FALSE])) / step
+  is_known <- there$log_density[1] > -Inf & there$log_density[-1] > -Inf & curvature > 0
+  own <- ifelse(is_known, 1 / sqrt(abs(curvature)), Inf)
+  pmin(at$step, rules$widest_probe * own)
 }
 
 # The same, with what each of the coordinates gains where none is given.
@@ -629,7 +644,7 @@ new_precision <- function(at, ordered, found, lower) {
     lapply(found$terms, t)
   )
   t <- found$observed$t
-  x <- matrix(0, nrow(t), length(at$step))
+  x <- matrix(0, nrow(t), length(at$mean))
   x[, at$given] <- t
   pivots <- pivots_at(change, factors_at(change, x))
   change$least <- apply(pivots, 2, function(pivot) {

@@ -65,7 +65,7 @@ adapt <- function(sampler, path, plan) {
     act_on_gradient(sampler$target, course$scout)
   }
   course <- if (length(course$scout$references) > 0 || is_of_draws(sampler$reference)) {
-    race(course, sampler, path)
+    race(course, sampler, path, plan)
   } else {
     first_round(course, sampler, path, "given")
   }
@@ -113,12 +113,19 @@ keep <- function(course, record, used) {
 # the race --------------------------------------------------------------------
 
 # A small run from each candidate, in the order of preference: what fits the draws that the
-# target has, what covers all basins, what fits the best of them, the user's own reference.
+# target has, what covers all basins, what is right around the best of them by its gradients, what
+# fits this basin, the user's own reference.
 # What an estimate misses makes it lower: one further down wins where its estimate is higher
 # by more than the errors of the two. The winner is run again in full, along the path as it
 # was given, where it is the user's, or rests on a single genealogy.
-race <- function(course, sampler, path) {
-  candidates <- rev(course$scout$references)
+race <- function(course, sampler, path, plan) {
+  fitted <- course$scout$references
+  shape <- shape_of_scout(course, sampler, plan)
+  candidates <- list(
+    cover = fitted$cover, shape = shape,
+    best = if (!has_exact_space(shape)) fitted$best # around the same basin
+  )
+  candidates <- Filter(Negate(is.null), candidates)
   candidates <- if (is_of_draws(sampler$reference)) {
     c(list(draws = sampler$reference), candidates)
   } else {
@@ -147,6 +154,38 @@ race <- function(course, sampler, path) {
   course$used[winner$runs$round + 1] <- TRUE
   course$best <- winner
   course
+}
+
+# The reference in a space in which most coordinates are standard normal given the rest (see spaces.R), if
+# draws of the scout's best normal show that there is one: gradients tell it wherever the draws are. Particles
+# of a run from that normal would show it too, but for where few of them have lived. NULL for none.
+shape_of_scout <- function(course, sampler, plan) {
+  d <- sampler$target$dim
+  density <- affordable_density(course, sampler, plan)
+  if (is.null(density) || length(course$scout$normals) == 0 || d > rules$largest_exact) {
+    return(NULL)
+  }
+  normal <- normal_of(course$scout$normals[[1]], d)
+  draws <- with_seed(seed_of_run(sampler$seed, shape_key), draw_normal(normal, rules$race_particles))
+  at <- density(draws$x)
+  ok <- at$log_density > -Inf
+  w <- rep(1 / sum(ok), sum(ok))
+  x <- draws$x[ok, , drop = FALSE]
+  mean <- weighted_sums(x, w)
+  points <- list(
+    x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = sum(ok)
+  )
+  exact <- exact_space(points, list(), density)
+  space <- if (knows_most(exact)) exact else near_space(points, list(), density, sum(ok))
+  if (knows_most(space) || is_near(space, sum(ok))) {
+    new_shaped_reference(space$points$mean, space$normal, space$changes)
+  }
+}
+
+# Whether most coordinates of a reference are exactly standard normal given the rest.
+has_exact_space <- function(reference) {
+  precision <- Find(is_precision, changes_of(reference))
+  !is.null(precision) && !precision$near
 }
 
 # The path of a first run from a reference that fits the target. Where weights do not depend on the

@@ -271,6 +271,10 @@ rules <- list(
   n_linear_probes = 32,
   # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
   probe_step = 0.5,
+  # Where gradients are only nearly linear, no further than so many standard deviations that a coordinate has
+  # given the others: of a local linear trend of 50 counts, not centred, the matrix of differences over half
+  # a standard deviation of the draws was no precision. One does as well.
+  widest_probe = 2,
   # Coordinates that may be given. Seven are, where effects of groups have three scales, three
   # correlations, and errors with a scale; and twenty-two where twenty coefficients have scales of their
   # own.
@@ -289,9 +293,10 @@ rules <- list(
   collinear_factor = 1e-4,
   # Points at which the last terms are fitted, at least.
   n_probes = 128,
-  # Evaluations for that, a fifth of what a fit takes: effects of groups take 1,000 to 10,000, fifteen
-  # coefficients with a scale each 30,000.
-  most_probe_evals = 5e4,
+  # Evaluations for that, less than what a fit takes: effects of groups take 1,000 to 10,000, fifteen
+  # coefficients with a scale each 30,000, and a full precision of 100 variables with two scales 35,000, twice
+  # where products are looked for first.
+  most_probe_evals = 1e5,
   # Terms that may be tried for an entry at a time: with three correlations they are up to a hundred.
   most_terms = 512,
   # Part of a term that those before it do not make up, ...
@@ -303,10 +308,10 @@ rules <- list(
   # The same of the median, where others are only nearly normal and the least is none: the curvature at
   # one point may be of the other sign.
   least_near_pivot = 0.1,
-  # Steps of a factorisation at a point: those of a full precision of 66 variables, which take 0.3 ms. A random
-  # walk of thirty log rates with overdispersion, not centred, has 4e4; without its precision it was off by
-  # 0.25.
-  most_factor_work = 1e5,
+  # Steps of a factorisation at a point: those of a full precision of 114 variables, which take 0.3 ms. A
+  # random walk of thirty log rates with overdispersion, not centred, has 4e4, and a local linear trend of 50
+  # counts 3.5e5; without its precision it was off by 0.5 to 2.6.
+  most_factor_work = 5e5,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,

@@ -150,7 +150,7 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
   chosen <- if (any(final)) {
     final & steps$island == steps$island[final][1]
   } else {
-    used <- fit$runs$round[fit$runs$used]
+    used <- fit$runs$round[fit$runs$run == "adapt" & fit$runs$used]
     steps$round == used[length(used)]
   }
   barrier_schedule(steps[chosen, ], n_steps, max_steps)

@@ -121,8 +121,8 @@
 #'   evaluations at the start), and `tuner_status`: `"converged"`, or `"at_limit"`,
 #'   `"exhausted"` or `"infeasible"` when a search reached one of its bounds, and
 #'   NA where nothing was tuned.
-#' * `runs`: a data frame with a row for the `"scout"`, one for every run of `"adapt"`, where
-#'   differences of gradients were taken one for these, the `"probe"`, and one for the `"final"`
+#' * `runs`: a data frame with a row for the `"scout"`, where differences of gradients were taken one
+#'   for these, the `"probe"`, one for every run of `"adapt"`, and one for the `"final"`
 #'   islands together: `run`, `round`, `label`, `kernel`, `log_z`,
 #'   `std_error`, `conf_low`, `conf_high`, `biased`, `n_particles`, `n_steps`, `islands`,
 #'   `barrier` (the global one; the mean over islands), `n_objective_evals`,
@@ -187,7 +187,7 @@
 #'   | stage | what it does | when it is left out | where |
 #'   |:--|:--|:--|:--|
 #'   | scout | looks for the target by its gradients | `scout = FALSE`, or RWMH | `fit$scout` |
-#'   | race | one small run from each candidate: `draws`, `cover`, `best`, `given` | the scout found nothing | `fit$runs` |
+#'   | race | one small run from each candidate: `draws`, `cover`, `shape`, `best`, `given` | the scout found nothing | `fit$runs` |
 #'   | rounds | fit a reference to the best run, tune a run from it, keep it or reject it | `rounds = 0` | `fit$runs` |
 #'   | islands | independent, unbiased runs with what was tuned | `smc_adapt()` | `fit$islands` |
 #'   | bridge | a second estimate, from the islands' draws | `smc_run()`, `whiten = FALSE`, fewer than four islands | `fit$estimates` |
@@ -197,7 +197,9 @@
 #'   *Race.* The runs have 256 particles. Those by MALA, of a reference that fits, go on at each step to
 #'   the temperature that leaves 80 % of the effective sample size: from the target itself that is one
 #'   step. Others have 16 steps (32 from `cover`, which spans several
-#'   basins, or a long ridge: a mixture of normal distributions and of one that covers them all). What an
+#'   basins, or a long ridge: a mixture of normal distributions and of one that covers them all). `shape` is
+#'   there where gradients at draws of the scout's best normal distribution tell that most variables are
+#'   normal given the others, exactly or nearly (see Fits). What an
 #'   estimate misses lowers it, so a candidate later in the order wins where its estimate is higher by more than two errors. Where the given reference wins, it is
 #'   run again with all particles and along the whole schedule. So is a winner nearly all of
 #'   whose weight descends from a single particle.

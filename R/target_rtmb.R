@@ -200,8 +200,8 @@ point_tape <- function(target) {
 }
 
 # The tape of a block of points: of the log density of each, or of that and then the
-# gradient. A list of the `tape`, its `size` in points, and whether it `remembers`: the
-# search for a mode that is part of a tape starts where it last ended.
+# gradient. A list of the `tape`, its `size` in points, the tape `of_one` point, and whether it
+# `remembers`: the search for a mode that is part of a tape starts where it last ended.
 value_block <- function(target) {
   kept_tape(target, "values", function() new_block(point_tape(target)))
 }
@@ -221,6 +221,7 @@ new_block <- function(tape) {
   size <- block_size(length(operations))
   list(
     tape = block_tape(tape, size),
+    of_one = tape,
     size = size,
     remembers = "Newton" %in% operations
   )
@@ -262,19 +263,35 @@ tape_evaluator <- function(target) {
 }
 
 # x: a column a point. Returns a matrix of `n_out` rows, and a column a point. The last
-# block is filled up with the last point.
+# block is filled up with the last point. What was recorded may fail at a point, as a Cholesky factor of
+# what is no covariance there: then the points of its block are evaluated one by one, and those that
+# fail have NaN. It is no mistake of the model's, which was recorded at a point.
 evaluate_blocks <- function(block, x, n_out) {
   n <- ncol(x)
+  one_by_one <- function(x) {
+    apply(x, 2, function(point) {
+      run_tape(block$of_one, point, block$remembers, function() rep(NaN, n_out))
+    })
+  }
   evaluate <- function(first) {
-    columns <- pmin(seq(first, length.out = block$size), n)
-    tape <- block$tape
-    if (block$remembers) {
-      tape <- tape$laplace(integer()) # a copy: nothing is integrated out
-    }
-    tape(as.double(x[, columns]))
+    own <- x[, pmin(seq(first, length.out = block$size), n), drop = FALSE]
+    as.double(run_tape(block$tape, own, block$remembers, function() one_by_one(own)))
   }
   out <- vapply(seq(1, n, by = block$size), evaluate, numeric(n_out * block$size))
   matrix(out, n_out)[, seq_len(n), drop = FALSE]
+}
+
+# failed: what there is in the place of the values, a function without arguments.
+run_tape <- function(tape, x, remembers, failed) {
+  if (remembers) {
+    tape <- tape$laplace(integer()) # a copy: nothing is integrated out
+  }
+  x <- as.double(x)
+  tryCatch(tape(x), error = function(e) {
+    # where x is that of the last call a tape returns what it has, which is half done now
+    tryCatch(tape(NaN * x), error = function(e) NULL)
+    failed()
+  })
 }
 
 # parameters and variables ----------------------------------------------------

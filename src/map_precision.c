@@ -123,9 +123,13 @@ static bool is_valid(const smc_map *map) {
 /* What the parameters determine: the coordinates given, the numbers of the
  * entries on the diagonal, and the entries below it column by column. Those of
  * column v are start[v] ... start[v + 1] - 1: each has its row, and its number.
+ * Where column v is eliminated, its entry j and those after it meet the column
+ * whose number is the row of j. Mostly these are all that this column has, and
+ * follow each other in the numbers: run[j] is that of the first of them, and -1
+ * where they do not.
  */
 typedef struct columns {
-  int *given, *diagonal, *start, *row, *number;
+  int *given, *diagonal, *start, *row, *number, *run;
 } columns;
 
 static bool is_given(const smc_map *map, int k) {
@@ -133,6 +137,16 @@ static bool is_given(const smc_map *map, int k) {
     if (coordinate(map, v) == k)
       return false;
   return true;
+}
+
+/* Of the entries j ... end - 1 of a column; see above. */
+static int first_of_run(const smc_map *map, const columns *at, int j, int end) {
+  int first = entry(map, at->row[j], at->row[j]);
+  for (int i = j; i < end; i++)
+    if (entry(map, at->row[i], at->row[j]) != first + i - j ||
+        at->number[i] != at->number[j] + i - j)
+      return -1;
+  return first;
 }
 
 static void fill(const smc_map *map, columns *at) {
@@ -150,6 +164,9 @@ static void fill(const smc_map *map, columns *at) {
       }
   }
   at->start[p] = count;
+  for (int v = 0; v < p; v++)
+    for (int j = at->start[v]; j < at->start[v + 1]; j++)
+      at->run[j] = first_of_run(map, at, j, at->start[v + 1]);
 }
 
 static void layout(smc_map *map, smc_arena *arena) {
@@ -159,7 +176,8 @@ static void layout(smc_map *map, smc_arena *arena) {
                    .diagonal = smc_take_ints(arena, p, 1),
                    .start = smc_take_ints(arena, p + 1, 1),
                    .row = smc_take_ints(arena, most, 1),
-                   .number = smc_take_ints(arena, most, 1)};
+                   .number = smc_take_ints(arena, most, 1),
+                   .run = smc_take_ints(arena, most, 1)};
   map->work = at;
   if (arena->base) {
     *at = taken;
@@ -226,6 +244,23 @@ static void solve_upper(const smc_map *map, const double *L, double *x) {
       x[v] -= L[at->number[i]] * x[at->row[i]];
 }
 
+/* Entry j of a column, and those after it to the end of this, are taken from
+ * those that they meet, `share` times each. */
+static void eliminate(const smc_map *map, int j, int end, double share,
+                      double *Q) {
+  const columns *at = map->work;
+  if (at->run[j] < 0) {
+    for (int i = j; i < end; i++)
+      Q[entry(map, at->row[i], at->row[j])] -= share * Q[at->number[i]];
+    return;
+  }
+  const double *own = Q + at->number[j];
+  double *met = Q + at->run[j];
+  SMC_SIMD
+  for (int i = 0; i < end - j; i++)
+    met[i] -= share * own[i];
+}
+
 /* Q becomes D, on its diagonal, and L. */
 static void factorise(const smc_map *map, double *Q) {
   const columns *at = map->work;
@@ -234,8 +269,7 @@ static void factorise(const smc_map *map, double *Q) {
     *d = *d > least ? *d : least; /* also where it is no number */
     for (int j = at->start[v]; j < at->start[v + 1]; j++) {
       double share = Q[at->number[j]] / *d;
-      for (int i = j; i < at->start[v + 1]; i++)
-        Q[entry(map, at->row[i], at->row[j])] -= share * Q[at->number[i]];
+      eliminate(map, j, at->start[v + 1], share, Q);
       Q[at->number[j]] = share;
     }
   }
@@ -339,6 +373,31 @@ static void differentiate_solution(const smc_map *map, const point *at,
           -at->u[by->row[i]] * at->c_bar[v] - at->r_bar[by->row[i]] * at->y[v];
 }
 
+/* The way back of eliminate(): the derivatives by the entries that are met give
+ * `factor` times themselves to those by the column's own. Returns the product
+ * of what is met with this column of L. */
+static double eliminate_back(const smc_map *map, int j, int end, double factor,
+                             const double *L, double *bar) {
+  const columns *by = map->work;
+  double sum = 0.0;
+  if (by->run[j] < 0) {
+    for (int i = j; i < end; i++) {
+      double met = bar[entry(map, by->row[i], by->row[j])];
+      bar[by->number[i]] += factor * met;
+      sum += met * L[by->number[i]];
+    }
+    return sum;
+  }
+  const double *met = bar + by->run[j], *of_L = L + by->number[j];
+  double *own = bar + by->number[j];
+  SMC_SIMD_SUM
+  for (int i = 0; i < end - j; i++) {
+    own[i] += factor * met[i];
+    sum += met[i] * of_L[i];
+  }
+  return sum;
+}
+
 /* Derivatives by D and L become those by Q: the factorisation backwards. */
 static void differentiate_factors(const smc_map *map, const point *at) {
   const columns *by = map->work;
@@ -347,14 +406,12 @@ static void differentiate_factors(const smc_map *map, const point *at) {
   for (int v = n_others(map) - 1; v >= 0; v--) {
     int diagonal = by->diagonal[v];
     double d = L[diagonal], by_d = at->d_bar[v];
-    for (int j = by->start[v]; j < by->start[v + 1]; j++)
-      for (int i = j; i < by->start[v + 1]; i++) {
-        int row = by->number[i], column = by->number[j];
-        double filled = bar[entry(map, by->row[i], by->row[j])];
-        bar[row] -= filled * L[column] * d;
-        bar[column] -= filled * L[row] * d;
-        by_d -= filled * L[row] * L[column];
-      }
+    for (int j = by->start[v]; j < by->start[v + 1]; j++) {
+      double of_j = L[by->number[j]];
+      double sum = eliminate_back(map, j, by->start[v + 1], -of_j * d, L, bar);
+      bar[by->number[j]] -= sum * d;
+      by_d -= sum * of_j;
+    }
     for (int i = by->start[v]; i < by->start[v + 1]; i++) {
       bar[by->number[i]] /= d;
       by_d -= bar[by->number[i]] * L[by->number[i]];

@@ -130,3 +130,51 @@ test_that("a fit asks for no more points than it may", {
   expect_true(all(is.finite(density(centred[1:6, ])$log_density)))
   expect_true(all(density(centred[1:6, ])$log_density == -Inf))
 })
+
+# A local linear trend of counts: the log rates are sums of increments u, with slopes that are sums of v.
+# x = (log s, log t, u, v), where s and t are the scales of u and v.
+n_times <- 40
+log_trend <- local({
+  set.seed(15)
+  sums <- outer(seq_len(n_times), seq_len(n_times), ">=") + 0
+  by_slopes <- rbind(0, sums[-n_times, ] %*% sums)
+  increments <- cbind(sums, by_slopes)
+  y <- rpois(n_times, exp(1.5 + drop(increments %*% rnorm(2 * n_times, 0, rep(c(0.08, 0.01), each = n_times)))))
+  function(x) {
+    own <- list(2 + seq_len(n_times), 2 + n_times + seq_len(n_times))
+    z <- lapply(1:2, function(k) x[, own[[k]], drop = FALSE] / exp(x[, k]))
+    eta <- 1.5 + x[, -(1:2), drop = FALSE] %*% t(increments)
+    by_data <- (rep(y, each = nrow(x)) - exp(eta)) %*% increments
+    value <- drop(eta %*% y) - rowSums(exp(eta))
+    by_scales <- 0 * x[, 1:2, drop = FALSE]
+    for (k in 1:2) {
+      value <- value - rowSums(z[[k]]^2) / 2 - n_times * x[, k] - (x[, k] + c(2.5, 4)[k])^2 / 2
+      by_scales[, k] <- rowSums(z[[k]]^2) - n_times - x[, k] - c(2.5, 4)[k]
+      by_data[, own[[k]] - 2] <- by_data[, own[[k]] - 2] - z[[k]] / exp(x[, k])
+    }
+    structure(unname(value), gradient = unname(cbind(by_scales, by_data)))
+  }
+})
+
+test_that("coordinates that are correlated have a precision, also where draws are wide", {
+  set.seed(2)
+  scales <- cbind(rnorm(300, -2.5, 0.3), rnorm(300, -4, 0.4))
+  z <- matrix(rnorm(300 * 2 * n_times, 0, 0.7), 300)
+  x <- cbind(scales, exp(scales[, rep(1:2, each = n_times)]) * z)
+  at <- probes_at(x, log_trend)
+  change <- internal("find_precision")(at, density_of(log_trend), near = TRUE, scales = 1:2)
+  expect_identical(change$given, 1:2)
+  expect_true(all(internal("part_left")(change, x) > 0))
+  # at the mean of the others it is the curvature, which changes by a twentieth or so over a step
+  middle <- at$x
+  middle[, -(1:2)] <- rep(at$mean[-(1:2)], each = nrow(middle))
+  moved <- middle
+  moved[, -(1:2)] <- moved[, -(1:2)] + 1e-4 * matrix(rnorm(nrow(moved) * 2 * n_times), nrow(moved))
+  gradient <- function(x) attr(log_trend(x), "gradient")
+  changed <- ((gradient(moved) - gradient(middle)) / 1e-4)[, change$order]
+  u <- ((moved - middle) / 1e-4)[, change$order]
+  L <- internal("factors_at")(change, middle)
+  d <- internal("pivots_at")(change, L)
+  by_map <- -internal("by_lower")(change, L$L, d * internal("by_upper")(change, L$L, u))
+  expect_equal(by_map, changed, tolerance = 0.1)
+})

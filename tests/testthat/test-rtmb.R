@@ -376,3 +376,30 @@ test_that("lists that are no model objects are rejected", {
   report$env$profile <- 1
   expect_error(as_target(report), class = "autosmc_error_input")
 })
+
+# Points at which a tape fails ----------------------------------------------------
+
+test_that("a point at which what was recorded fails is impossible, and the others are not", {
+  # the factor of a matrix that is no covariance outside of -1 < r < 1
+  target <- target_rtmb(
+    function(p) {
+      L <- chol(diag(2) + p$r * (1 - diag(2)))
+      dnorm(p$r, 0, 0.3, log = TRUE) + dnorm(p$m, L[1, 2], 1, log = TRUE)
+    },
+    list(r = 0, m = 0)
+  )
+  x <- cbind(c(0.5, 2, -0.2, -3, 0.9), seq(-1, 1, by = 0.5))
+  value <- dnorm(x[, 1], 0, 0.3, log = TRUE) + dnorm(x[, 2], x[, 1], log = TRUE)
+  possible <- abs(x[, 1]) < 1
+  for (gradient in c(TRUE, FALSE)) {
+    at <- evaluate(target, x, gradient = gradient)
+    expect_identical(is.finite(at$log_density), possible)
+    expect_equal(at$log_density[possible], value[possible])
+  }
+  expect_equal(
+    evaluate(target, x)$gradient[possible, ],
+    cbind(-x[, 1] / 0.09 + x[, 2] - x[, 1], x[, 1] - x[, 2])[possible, ]
+  )
+  fit <- smc(target, n_particles = 256, islands = 4, seed = 1)
+  expect_lt(abs(fit$log_z - log(diff(pnorm(c(-1, 1), 0, 0.3)))), errors_for(3) * fit$std_error)
+})
