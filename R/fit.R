@@ -9,7 +9,7 @@ new_fit <- function(sampler, result, plan, call) {
   course <- result$course
   final <- result$final
   if (is.null(final)) {
-    estimates <- estimate_row("smc", combine(course$best$runs))
+    estimates <- as_table(estimate_row("smc", combine(course$best$runs)))
     draws <- course$best
     draws$island <- rep(1L, nrow(draws$particles))
     steps <- course$best$steps
@@ -18,7 +18,7 @@ new_fit <- function(sampler, result, plan, call) {
     draws <- final
     steps <- final$steps[final$steps$island == final$steps$island[1], ]
   }
-  estimate <- as.list(headline(estimates))
+  estimate <- headline(estimates)
   fit <- structure(
     c(
       estimate[setdiff(names(estimate), "method")],
@@ -74,7 +74,7 @@ draws_of <- function(record, target) {
 # What the last digits of a fit depend on beside the seed.
 session_facts <- function() {
   list(
-    autosmc = as.character(utils::packageVersion("autosmc")),
+    autosmc = unname(getNamespaceVersion("autosmc")),
     r = as.character(getRversion()),
     platform = R.version$platform,
     blas = unname(extSoftVersion()["BLAS"]),
@@ -113,7 +113,7 @@ runs_columns <- c(
 fit_runs <- function(result) {
   course <- result$course
   rounds <- Map(function(record, used) {
-    data.frame(record$runs, islands = 1L, used = used)
+    c(unclass(record$runs), list(islands = 1L, used = used))
   }, course$records, course$used)
   rows <- c(
     if (!is.null(course$scout)) list(scout_row(course$scout)),
@@ -135,7 +135,7 @@ probe_row <- function(course) {
 }
 
 row_of_counts <- function(run, counts) {
-  data.frame(
+  list(
     run = run, round = NA_integer_, label = NA_character_,
     kernel = NA_character_, biased = NA,
     n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
@@ -149,18 +149,18 @@ row_of_counts <- function(run, counts) {
 final_row <- function(result, used = TRUE) {
   islands <- result$final$islands
   label <- result$course$best$runs$label
-  row <- as.data.frame(islands[1, setdiff(names(islands), "island")])
+  row <- row_of(islands, 1)
   row$run <- "final"
   row$used <- used
   row$label <- if (is.null(label)) "given" else label
   row$kernel <- result$sampler$kernel$name
-  by_smc <- as.list(result$final$estimates[1, ])
+  by_smc <- row_of(result$final$estimates, 1)
   by_smc$method <- NULL
   row[names(by_smc)] <- by_smc
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
   sums <- c("n_objective_evals", "n_target_evals", "n_impossible", "seconds")
-  row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
+  row[sums] <- lapply(unclass(islands)[sums], sum, na.rm = TRUE)
   asked <- c(
     edges = n_edge_trials(result$sampler, result$course),
     proper = n_proper_trials(result$sampler, result$course),
@@ -171,15 +171,22 @@ final_row <- function(result, used = TRUE) {
   row
 }
 
-# A tibble of columns of one length. tibble::tibble() takes about as long as a short run.
-new_table <- function(...) {
-  columns <- list(...)
-  tibble::new_tibble(columns, nrow = length(columns[[1]]))
+# A tibble of columns of one length. Those of tibble itself look at each column, and the tables of a
+# short run would take a third of its time. So do subsets of a tibble, and rows are lists.
+new_table <- function(...) as_table(list(...))
+
+as_table <- function(columns) {
+  structure(
+    columns,
+    row.names = .set_row_names(length(columns[[1]])), class = c("tbl_df", "tbl", "data.frame")
+  )
 }
 
-# Tables with the same columns, one below the other; those that are NULL are left out.
+# A row of a table, as a list.
+row_of <- function(table, i) lapply(unclass(table), `[`, i)
+
+# Tables, or rows, with the same columns, one below the other; those that are NULL are left out.
 bind_rows <- function(tables) {
-  # as plain lists: a tibble looks at each column that is taken
   tables <- lapply(Filter(Negate(is.null), tables), unclass)
   if (length(tables) == 0) {
     return(tibble::tibble())
@@ -187,5 +194,5 @@ bind_rows <- function(tables) {
   columns <- lapply(names(tables[[1]]), function(name) {
     unlist(lapply(tables, `[[`, name), use.names = FALSE)
   })
-  do.call(new_table, stats::setNames(columns, names(tables[[1]])))
+  as_table(stats::setNames(columns, names(tables[[1]])))
 }

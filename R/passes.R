@@ -208,7 +208,7 @@ as_round <- function(result) {
     "reference"
   )]
   record$steps <- final$steps[final$steps$island == final$island[1], ]
-  record$runs <- final$islands[1, ]
+  record$runs <- row_of(final$islands, 1)
   estimate <- headline(final$estimates)
   record$runs$log_z <- estimate$log_z
   if (nrow(final$islands) > 1) {
