@@ -468,10 +468,10 @@ diagnose_basins <- function(scout, final, estimate) {
 # What an estimate misses makes it lower. So no round, and no islands of an earlier pass,
 # may have found much more.
 diagnose_rounds <- function(course, sampler, estimate) {
-  runs <- bind_rows(lapply(course$records, `[[`, "runs"))
-  if (NROW(runs) == 0) {
+  if (length(course$records) == 0) {
     return()
   }
+  runs <- bind_rows(lapply(course$records, `[[`, "runs"))
   counts <- runs$n_particles == sampler$n_particles & runs$predicted_sd < rules$sure_round
   earlier <- if (length(course$passes) > 0) bind_rows(course$passes)
   log_z <- c(runs$log_z[counts %in% TRUE], earlier$log_z)

@@ -16,7 +16,7 @@ new_fit <- function(sampler, result, plan, call) {
   } else {
     estimates <- final$estimates
     draws <- final
-    steps <- final$steps[final$steps$island == final$steps$island[1], ]
+    steps <- steps_of_first(final)
   }
   estimate <- headline(estimates)
   fit <- structure(
@@ -29,7 +29,7 @@ new_fit <- function(sampler, result, plan, call) {
           lambda = steps$lambda,
           step_size = steps$step_size,
           refresh_rate = steps$refresh_rate,
-          kernel = rep(sampler$kernel$name, nrow(steps))
+          kernel = rep(sampler$kernel$name, length(steps$lambda))
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
         runs = fit_runs(result),
@@ -57,6 +57,11 @@ new_fit <- function(sampler, result, plan, call) {
   fit
 }
 
+# The steps of the first of the islands that live, as a list of columns.
+steps_of_first <- function(final) {
+  row_of(final$steps, final$steps$island == final$steps$island[1])
+}
+
 # What a fit has of the particles of a record, or of pooled islands.
 draws_of <- function(record, target) {
   list(
@@ -75,7 +80,7 @@ draws_of <- function(record, target) {
 session_facts <- function() {
   list(
     autosmc = unname(getNamespaceVersion("autosmc")),
-    r = as.character(getRversion()),
+    r = paste(R.version$major, R.version$minor, sep = "."),
     platform = R.version$platform,
     blas = unname(extSoftVersion()["BLAS"]),
     lapack = La_version()
@@ -182,7 +187,7 @@ as_table <- function(columns) {
   )
 }
 
-# A row of a table, as a list.
+# A row of a table, or some of them, as a list of columns.
 row_of <- function(table, i) lapply(unclass(table), `[`, i)
 
 # Tables, or rows, with the same columns, one below the other; those that are NULL are left out.
