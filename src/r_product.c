@@ -90,7 +90,7 @@ SEXP r_cross_product(SEXP a, SEXP b, SEXP onto) {
   else
     memcpy(REAL(out), REAL(onto), size * sizeof(double));
   double *part_of_a = take(copied * (size_t)by.rows);
-  double *part_of_b = take(copied * (size_t)columns);
+  double *part_of_b = take(a == b ? 0 : copied * (size_t)columns);
   double *product = take(size), *scratch = take(smc_product_scratch(&by));
   memset(product, 0, size * sizeof(double));
   for (int first = 0; first < rows; first += most) {
