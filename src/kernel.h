@@ -8,8 +8,6 @@
 
 #include "path.h"
 
-#include <math.h>
-
 /* Which normalised kernel L_{t-1}(x_t, .) LMC is weighed against. */
 typedef enum smc_backward {
   SMC_BACKWARD_TIME_CORRECT = 0,    /* K_{t-1}, with h_{t-1} and g_{t-1}    */
@@ -42,14 +40,10 @@ typedef struct smc_kernel_options {
 typedef struct smc_level {
   double lambda;
   double step_size;     /* h > 0; NaN at t = 0                            */
-  double log_step_size; /* which every particle's weight needs            */
   double refresh_rate;  /* rho in (0, 1]; NaN where it does not apply     */
+  double log_step_size; /* filled in by smc_kernel_move(), since every
+                           particle needs it                              */
 } smc_level;
-
-static inline void smc_set_step_size(smc_level *level, double step_size) {
-  level->step_size = step_size;
-  level->log_step_size = log(step_size);
-}
 
 /* One move of a cloud from level t - 1 to level t. */
 typedef struct smc_move {

@@ -15,8 +15,10 @@ static smc_level backward_level(const smc_move *m) {
   smc_level level = m->previous;
   if (m->options->backward == SMC_BACKWARD_FORWARD)
     level = m->current;
-  else if (m->step == 1)
-    smc_set_step_size(&level, m->current.step_size);
+  else if (m->step == 1) {
+    level = m->current;
+    level.lambda = m->previous.lambda;
+  }
   return level;
 }
 

@@ -84,13 +84,15 @@ SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP columns, SEXP centre, SEXP w) {
   const int *own = columns == R_NilValue ? NULL : INTEGER(columns);
   int n = row ? Rf_length(rows) : Rf_nrows(x);
   int d = own ? Rf_length(columns) : Rf_ncols(x);
+  const double *weight = REAL(w);
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, n, d));
   double *to = REAL(out);
   for (int j = 0; j < d; j++) {
     int k = own ? own[j] - 1 : j;
     const double *from = column(x, k);
+    double middle = REAL(centre)[k];
     for (int i = 0; i < n; i++)
-      *to++ = REAL(w)[i] * (from[row ? row[i] - 1 : i] - REAL(centre)[k]);
+      *to++ = weight[i] * (from[row ? row[i] - 1 : i] - middle);
   }
   UNPROTECT(1);
   return out;

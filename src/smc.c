@@ -203,8 +203,7 @@ static int set_parameters(smc_state *s, const smc_config *config, smc_move *m,
     if (config->kernel->refreshes)
       tuning.refresh_rate = config->refresh_rate[row];
   }
-  smc_set_step_size(&m->current, tuning.step_size);
-  trace->step_size[row] = tuning.step_size;
+  m->current.step_size = trace->step_size[row] = tuning.step_size;
   m->current.refresh_rate = trace->refresh_rate[row] = tuning.refresh_rate;
   trace->n_objective_evals[row] = tuning.n_evals;
   trace->tuner_status[row] = config->step_size ? -1 : (int)tuning.status;

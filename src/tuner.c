@@ -27,7 +27,7 @@ typedef struct objective {
 
 static int penalised_objective(void *context, double log_h, double *value) {
   objective *o = context;
-  smc_set_step_size(&o->trial.current, exp(log_h));
+  o->trial.current.step_size = exp(log_h);
   if (smc_kernel_move(o->kernel, &o->trial))
     return 1;
   double away = log_h - o->anchor;
