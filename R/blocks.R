@@ -6,21 +6,28 @@
 numbers_in_block <- 2^19
 
 # What f(x, j) says of each column, or f(x, i) of each row, as one vector. f is given some of the
-# columns, or of the rows, and where they stand. rows: which rows of x there are.
+# columns, or of the rows, and where they stand. rows: which rows of x the columns have.
 over_columns <- function(x, rows, f) {
   blocks <- blocks_of(ncol(x), length(rows))
   unlist(lapply(blocks, function(j) f(x[rows, j, drop = FALSE], j)))
 }
 
-over_rows <- function(x, rows, f) {
-  blocks <- blocks_of(length(rows), ncol(x))
-  unlist(lapply(blocks, function(i) f(x[rows[i], , drop = FALSE], i)))
+over_rows <- function(x, f) {
+  blocks <- blocks_of(nrow(x), ncol(x))
+  unlist(lapply(blocks, function(i) f(rows_of_block(x, i), i)))
 }
+
+# These rows of x; where they are all, without a copy.
+rows_of_block <- function(x, i) if (length(i) == nrow(x)) x else x[i, , drop = FALSE]
 
 # The n x d matrix of which f(i) makes some rows.
 rows_by <- function(n, d, f) {
+  blocks <- blocks_of(n, d)
+  if (length(blocks) == 1) {
+    return(f(blocks[[1]]))
+  }
   y <- matrix(0, n, d)
-  for (i in blocks_of(n, d)) {
+  for (i in blocks) {
     y[i, ] <- f(i)
   }
   y
@@ -61,6 +68,12 @@ sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
 
 arithmetic <- c("-", "+", "*", "/")
 
+# w (x - centre), of some rows and columns of x, of which NULL are all, in one pass. centre: an element
+# for each column of x; w: one for each of the rows.
+scaled_rows <- function(x, w, centre, rows = NULL, columns = NULL) {
+  .Call(r_scaled_rows, x, rows, columns, centre, w)
+}
+
 # The sums of the columns of w * x, and of w * x^2.
 weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE, NULL, NULL)
 
@@ -78,7 +91,7 @@ weighted_sd <- function(x, w, rows = NULL) {
 weighted_covariance <- function(x, w, mean, rows = seq_len(nrow(x))) {
   sum <- matrix(0, ncol(x), ncol(x), dimnames = list(colnames(x), colnames(x)))
   for (i in blocks_of(length(rows), ncol(x))) {
-    sum <- sum + cross_product(sqrt(w[i]) * sweep(x[rows[i], , drop = FALSE], 2, mean))
+    sum <- sum + cross_product(scaled_rows(x, sqrt(w[i]), mean, rows[i]))
   }
   sum
 }

@@ -51,7 +51,7 @@ log_ratios <- function(sampler, final, middle, n, half) {
   at_draws <- remember(
     sampler, name, c(settings_of_target(sampler), list(middle = middle)),
     function(...) points_of(with_images(final, sampler$target), sampler),
-    over_rows(draws, seq_len(n), function(x, i) {
+    over_rows(draws, function(x, i) {
       evaluate_located(
         sampler$target, x, "bridge",
         gradient = FALSE, maps = maps, evaluators = evaluators
@@ -102,10 +102,7 @@ draw_bridge <- function(middle, n) {
   if (!is.null(middle$df)) {
     z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
   }
-  for (i in blocks_of(nrow(z), ncol(z))) {
-    z[i, ] <- to_user(middle, z[i, , drop = FALSE])
-  }
-  z
+  rows_by(n, ncol(z), function(i) to_user(middle, rows_of_block(z, i)))
 }
 
 # Its log density at rows of x.

@@ -4,7 +4,7 @@
 # A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
 # passed. NULL where none applies.
 diagnose <- function(sampler, course, final, rays = NULL) {
-  by_smc <- final$estimates[1, ]
+  by_smc <- row_of(final$estimates, 1)
   has_draws <- is.null(final$moments)
   edges <- if (has_draws) look_for_edges(sampler, course, final)
   rows <- c(
@@ -28,7 +28,7 @@ diagnose <- function(sampler, course, final, rays = NULL) {
 diagnostic <- function(name, value, limit, says, beyond = c("above", "below")) {
   above <- match.arg(beyond) == "above"
   failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit
-  new_table(name = name, value = value, limit = limit, passed = !failed, says = says)
+  list(name = name, value = value, limit = limit, passed = !failed, says = says)
 }
 
 # the islands -----------------------------------------------------------------
@@ -38,10 +38,10 @@ diagnose_islands <- function(islands) {
   if (n < 2) {
     return()
   }
-  living <- islands[islands$log_z > -Inf, ]
-  dead <- n - nrow(living)
+  living <- which(islands$log_z > -Inf)
+  dead <- n - length(living)
   list(
-    if (nrow(living) > 1) diagnose_scatter(living),
+    if (length(living) > 1) diagnose_scatter(row_of(islands, living)),
     if (n >= rules$least_islands) {
       share <- max(exp(normalise_log(islands$log_z)))
       diagnostic(
@@ -62,7 +62,7 @@ diagnose_islands <- function(islands) {
 # none there is nothing to compare with: after many multinomial resamplings the estimate
 # of a small variance may well be negative, and counts as 0.
 diagnose_scatter <- function(islands) {
-  n <- nrow(islands)
+  n <- length(islands$log_z)
   found <- stats::sd(islands$log_z)
   predicted <- sqrt(mean(islands$predicted_sd^2))
   if (predicted == 0) {
@@ -471,12 +471,10 @@ diagnose_basins <- function(scout, final, estimate) {
 # What an estimate misses makes it lower. So no round, and no islands of an earlier pass,
 # may have found much more.
 diagnose_rounds <- function(course, sampler, estimate) {
-  runs <- bind_rows(lapply(course$records, function(r) {
-    as.data.frame(r$runs)[c("log_z", "predicted_sd", "n_particles")]
-  }))
-  if (NROW(runs) == 0) {
+  if (length(course$records) == 0) {
     return()
   }
+  runs <- bind_rows(lapply(course$records, `[[`, "runs"))
   counts <- runs$n_particles == sampler$n_particles & runs$predicted_sd < rules$sure_round
   earlier <- if (length(course$passes) > 0) bind_rows(course$passes)
   log_z <- c(runs$log_z[counts %in% TRUE], earlier$log_z)

@@ -20,17 +20,17 @@ estimate_evidence <- function(sampler, held, start, bridges) {
   final
 }
 
-# estimate: of interval(); NULL for none.
+# A row, as a list. estimate: of interval(); NULL for none.
 estimate_row <- function(method, estimate) {
-  if (!is.null(estimate)) do.call(new_table, c(list(method = method), estimate))
+  if (!is.null(estimate)) c(list(method = method), estimate)
 }
 
-# The estimate that a fit reports: the bridge, where its error is clearly the smaller one.
+# The estimate that a fit reports, as a list: the bridge, where its error is clearly the smaller one.
 # Where it gains little its distribution is far from the target, and SMC is the surer.
 headline <- function(estimates) {
   error <- estimates$std_error
   bridges <- length(error) > 1 && isTRUE(error[2] < rules$bridge_gain * error[1])
-  estimates[if (bridges) 2 else 1, ]
+  row_of(estimates, if (bridges) 2 else 1)
 }
 
 interval <- function(log_z, std_error, df, level = 0.95) {

@@ -9,16 +9,16 @@ new_fit <- function(sampler, result, plan, call) {
   course <- result$course
   final <- result$final
   if (is.null(final)) {
-    estimates <- estimate_row("smc", combine(course$best$runs))
+    estimates <- as_table(estimate_row("smc", combine(course$best$runs)))
     draws <- course$best
     draws$island <- rep(1L, nrow(draws$particles))
     steps <- course$best$steps
   } else {
     estimates <- final$estimates
     draws <- final
-    steps <- final$steps[final$steps$island == final$steps$island[1], ]
+    steps <- steps_of_first(final)
   }
-  estimate <- as.list(headline(estimates))
+  estimate <- headline(estimates)
   fit <- structure(
     c(
       estimate[setdiff(names(estimate), "method")],
@@ -29,7 +29,7 @@ new_fit <- function(sampler, result, plan, call) {
           lambda = steps$lambda,
           step_size = steps$step_size,
           refresh_rate = steps$refresh_rate,
-          kernel = rep(sampler$kernel$name, nrow(steps))
+          kernel = rep(sampler$kernel$name, length(steps$lambda))
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
         runs = fit_runs(result),
@@ -57,6 +57,11 @@ new_fit <- function(sampler, result, plan, call) {
   fit
 }
 
+# The steps of the first of the islands that live, as a list of columns.
+steps_of_first <- function(final) {
+  row_of(final$steps, final$steps$island == final$steps$island[1])
+}
+
 # What a fit has of the particles of a record, or of pooled islands.
 draws_of <- function(record, target) {
   list(
@@ -74,8 +79,8 @@ draws_of <- function(record, target) {
 # What the last digits of a fit depend on beside the seed.
 session_facts <- function() {
   list(
-    autosmc = as.character(utils::packageVersion("autosmc")),
-    r = as.character(getRversion()),
+    autosmc = unname(getNamespaceVersion("autosmc")),
+    r = paste(R.version$major, R.version$minor, sep = "."),
     platform = R.version$platform,
     blas = unname(extSoftVersion()["BLAS"]),
     lapack = La_version()
@@ -113,7 +118,7 @@ runs_columns <- c(
 fit_runs <- function(result) {
   course <- result$course
   rounds <- Map(function(record, used) {
-    data.frame(record$runs, islands = 1L, used = used)
+    c(unclass(record$runs), list(islands = 1L, used = used))
   }, course$records, course$used)
   rows <- c(
     if (!is.null(course$scout)) list(scout_row(course$scout)),
@@ -135,7 +140,7 @@ probe_row <- function(course) {
 }
 
 row_of_counts <- function(run, counts) {
-  data.frame(
+  list(
     run = run, round = NA_integer_, label = NA_character_,
     kernel = NA_character_, biased = NA,
     n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
@@ -149,18 +154,18 @@ row_of_counts <- function(run, counts) {
 final_row <- function(result, used = TRUE) {
   islands <- result$final$islands
   label <- result$course$best$runs$label
-  row <- as.data.frame(islands[1, setdiff(names(islands), "island")])
+  row <- row_of(islands, 1)
   row$run <- "final"
   row$used <- used
   row$label <- if (is.null(label)) "given" else label
   row$kernel <- result$sampler$kernel$name
-  by_smc <- as.list(result$final$estimates[1, ])
+  by_smc <- row_of(result$final$estimates, 1)
   by_smc$method <- NULL
   row[names(by_smc)] <- by_smc
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
   sums <- c("n_objective_evals", "n_target_evals", "n_impossible", "seconds")
-  row[sums] <- lapply(islands[sums], sum, na.rm = TRUE)
+  row[sums] <- lapply(unclass(islands)[sums], sum, na.rm = TRUE)
   asked <- c(
     edges = n_edge_trials(result$sampler, result$course),
     proper = n_proper_trials(result$sampler, result$course),
@@ -171,15 +176,22 @@ final_row <- function(result, used = TRUE) {
   row
 }
 
-# A tibble of columns of one length. tibble::tibble() takes about as long as a short run.
-new_table <- function(...) {
-  columns <- list(...)
-  tibble::new_tibble(columns, nrow = length(columns[[1]]))
+# A tibble of columns of one length. Those of tibble itself look at each column, and the tables of a
+# short run would take a third of its time. So do subsets of a tibble, and rows are lists.
+new_table <- function(...) as_table(list(...))
+
+as_table <- function(columns) {
+  structure(
+    columns,
+    row.names = .set_row_names(length(columns[[1]])), class = c("tbl_df", "tbl", "data.frame")
+  )
 }
 
-# Tables with the same columns, one below the other; those that are NULL are left out.
+# A row of a table, or some of them, as a list of columns.
+row_of <- function(table, i) lapply(unclass(table), `[`, i)
+
+# Tables, or rows, with the same columns, one below the other; those that are NULL are left out.
 bind_rows <- function(tables) {
-  # as plain lists: a tibble looks at each column that is taken
   tables <- lapply(Filter(Negate(is.null), tables), unclass)
   if (length(tables) == 0) {
     return(tibble::tibble())
@@ -187,5 +199,5 @@ bind_rows <- function(tables) {
   columns <- lapply(names(tables[[1]]), function(name) {
     unlist(lapply(tables, `[[`, name), use.names = FALSE)
   })
-  do.call(new_table, stats::setNames(columns, names(tables[[1]])))
+  as_table(stats::setNames(columns, names(tables[[1]])))
 }

@@ -205,9 +205,9 @@ pool <- function(held, reference, start = 1) {
 
 # A row an island. start: the number of the first.
 islands_table <- function(records, start = 1) {
-  runs <- as.list(bind_rows(lapply(records, `[[`, "runs")))
+  runs <- unclass(bind_rows(lapply(records, `[[`, "runs")))
   runs$run <- NULL
-  do.call(new_table, c(list(island = as.integer(start - 1 + seq_along(records))), runs))
+  as_table(c(list(island = as.integer(start - 1 + seq_along(records))), runs))
 }
 
 #' Repeat the unbiased run of a fit

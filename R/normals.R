@@ -181,7 +181,7 @@ match_normal <- function(z, g, w, lambda, rows = seq_along(w)) {
   spread <- function(x, mean) {
     function(i = seq_len(n + 1), j = seq_len(ncol(x))) {
       inner <- i[i <= n]
-      y <- sqrt(lambda * w[inner]) * sweep(x[rows[inner], j, drop = FALSE], 2, mean[j])
+      y <- scaled_rows(x, sqrt(lambda * w[inner]), mean, rows[inner], j)
       if (length(inner) < length(i)) rbind(y, sqrt(share) * mean[j]) else y
     }
   }
@@ -212,9 +212,9 @@ match_factor <- function(n, d, z, g) {
   tryCatch(
     {
       R <- chol(diag(d) + cross_product_by(n, d, z))
-      A <- svd(triangle_of(rows_by(n, d, function(i) multiply(g(i), t(R)))), nu = 0)
+      A <- La.svd(triangle_of(rows_by(n, d, function(i) multiply(g(i), t(R)))), nu = 0)
       off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
-      B <- cross_product(A$v, R)
+      B <- multiply(A$vt, R)
       t(chol(cross_product(R) + cross_product(B, off * B)))
     },
     error = function(e) NULL

@@ -4,17 +4,17 @@
 # column for each of the target's variables. A target with an element `outputs`, a
 # function of such a matrix, has draws of other things than the sampler moves.
 outputs_of <- function(target, particles, log_weights) {
-  weightless <- exp(log_weights) == 0
+  replaced <- which(exp(log_weights) == 0) # none where all have died, and weights are NaN
   if (is.null(target$outputs)) {
-    return(replace_rows(particles, weightless & !is.finite(rowSums(particles)), log_weights))
+    is_nowhere <- !is.finite(rowSums(particles[replaced, , drop = FALSE]))
+    return(replace_rows(particles, replaced[is_nowhere], log_weights))
   }
-  target$outputs(replace_rows(particles, weightless, log_weights))
+  target$outputs(replace_rows(particles, replaced, log_weights))
 }
 
 # A particle without weight may be at a place where variables are infinite or quantities do not
 # exist, and zero times these is no number: it becomes a copy of one that has weight.
-replace_rows <- function(particles, is_replaced, log_weights) {
-  rows <- which(is_replaced) # none where all have died, and weights are NaN
+replace_rows <- function(particles, rows, log_weights) {
   if (length(rows) > 0) {
     particles[rows, ] <- particles[rep(which.max(log_weights), length(rows)), ]
   }

@@ -207,8 +207,8 @@ as_round <- function(result) {
     "particles", "unconstrained", "coordinates", "gradients", "log_weights", "origins",
     "reference"
   )]
-  record$steps <- final$steps[final$steps$island == final$island[1], ]
-  record$runs <- final$islands[1, ]
+  record$steps <- as_table(steps_of_first(final))
+  record$runs <- row_of(final$islands, 1)
   estimate <- headline(final$estimates)
   record$runs$log_z <- estimate$log_z
   if (nrow(final$islands) > 1) {

@@ -50,7 +50,7 @@ distances_of <- function(final) {
   # where there is no weight draws may be anywhere
   in_place <- function(z, w) if (all(w > 0)) z else replace(z, w == 0, 0)
   centre <- weighted_mean(final$coordinates, weighty$w, weighty$rows)
-  distance <- over_rows(final$coordinates, all, function(z, i) {
+  distance <- over_rows(final$coordinates, function(z, i) {
     sqrt(rowSums(sweep(in_place(z, w[i]), 2, centre)^2))
   })
   ranked <- order(distance)

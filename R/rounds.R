@@ -85,8 +85,8 @@ first_round <- function(course, sampler, path, label) {
 tuned_run <- function(course, sampler, path, label) {
   sampler$kernel <- kernel_for(sampler, label)
   record <- run_sampler(over_batches(sampler), path, "adapt", length(course$records))
-  record$runs$label <- label
-  record$runs$kernel <- sampler$kernel$name
+  named <- list(label = label, kernel = sampler$kernel$name)
+  record$runs <- as_table(c(unclass(record$runs), named))
   record$kernel <- sampler$kernel
   record
 }

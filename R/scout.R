@@ -189,6 +189,7 @@ covering_reference <- function(normals) {
 # wanted: list(log_density, gradient), where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for, and how many were impossible.
 counted_density <- function(target, evaluators = target_interface(target)) {
+  evaluators <- with_addresses(evaluators) # once, not at each call
   count <- c(n_target_evals = 0, n_impossible = 0)
   function(x, gradient = TRUE) {
     if (identical(x, "count")) {

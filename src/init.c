@@ -21,6 +21,7 @@ static const R_CallMethodDef call_methods[] = {
     {"r_cross_product", ROUTINE(r_cross_product), 3},
     {"r_put_rows", ROUTINE(r_put_rows), 3},
     {"r_sweep", ROUTINE(r_sweep), 3},
+    {"r_scaled_rows", ROUTINE(r_scaled_rows), 5},
     {"r_weighted_sums", ROUTINE(r_weighted_sums), 5},
     {"r_weighty_rows", ROUTINE(r_weighty_rows), 2},
     {"r_log_add", ROUTINE(r_log_add), 2},

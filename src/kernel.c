@@ -57,7 +57,10 @@ static void weigh(const void *context, const smc_work *block) {
 }
 
 int smc_kernel_move(const smc_kernel *kernel, const smc_move *m) {
-  moving moving = {kernel, m};
+  smc_move move = *m;
+  move.previous.log_step_size = log(m->previous.step_size);
+  move.current.log_step_size = log(m->current.step_size);
+  moving moving = {kernel, &move};
   smc_around around = {propose, weigh, &moving};
   bool gradients = kernel->gradients;
   if (kernel->needs_gradients)

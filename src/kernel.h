@@ -39,8 +39,10 @@ typedef struct smc_kernel_options {
 /* One temperature and the parameters of the kernel there. */
 typedef struct smc_level {
   double lambda;
-  double step_size;    /* h > 0; NaN at t = 0                             */
-  double refresh_rate; /* rho in (0, 1]; NaN where it does not apply      */
+  double step_size;     /* h > 0; NaN at t = 0                            */
+  double refresh_rate;  /* rho in (0, 1]; NaN where it does not apply     */
+  double log_step_size; /* filled in by smc_kernel_move(), since every
+                           particle needs it                              */
 } smc_level;
 
 /* One move of a cloud from level t - 1 to level t. */

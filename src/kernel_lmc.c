@@ -15,15 +15,17 @@ static smc_level backward_level(const smc_move *m) {
   smc_level level = m->previous;
   if (m->options->backward == SMC_BACKWARD_FORWARD)
     level = m->current;
-  else if (m->step == 1)
-    level.step_size = m->current.step_size;
+  else if (m->step == 1) {
+    level = m->current;
+    level.lambda = m->previous.lambda;
+  }
   return level;
 }
 
 /* log K_t(x_{t-1}, x_t), from the noise that makes x_t. */
 static double log_forward(const smc_move *m, const double *noise) {
   int d = m->from->d;
-  return smc_langevin_normaliser(d, m->current.step_size) -
+  return smc_langevin_normaliser(d, m->current) -
          0.5 * smc_sum_of_squares(d, noise);
 }
 

@@ -7,8 +7,8 @@
 #include "vecmath.h"
 
 /* The part of the log density that does not depend on the points. */
-static inline double smc_langevin_normaliser(int d, double step_size) {
-  return -0.5 * d * log(2.0 * SMC_TWO_PI * step_size);
+static inline double smc_langevin_normaliser(int d, smc_level level) {
+  return -0.5 * d * (log(2.0 * SMC_TWO_PI) + level.log_step_size);
 }
 
 /* Column k of `to` <- the proposal from particle k, for d normals. */
@@ -24,18 +24,31 @@ static inline void smc_langevin_propose(const smc_cloud *from, int k,
                     scale * noise[i];
 }
 
+/* The squared distance of column k of `to` from the mean of such a move. Four
+ * sums, as in smc_sum_of_squares(). */
+static inline double smc_langevin_distance(const smc_cloud *from, int k,
+                                           smc_level level, const double *to) {
+  size_t j = smc_size(from->d, k), end = j + (size_t)from->d;
+  double h = level.step_size, sum[4] = {0.0, 0.0, 0.0, 0.0};
+  smc_slope slope = smc_annealed_slope(from, level.lambda);
+  for (; j + 4 <= end; j += 4)
+    for (size_t i = 0; i < 4; i++) {
+      double r = to[j + i] - from->x[j + i] - h * smc_slope_at(&slope, j + i);
+      sum[i] += r * r;
+    }
+  for (; j < end; j++) {
+    double r = to[j] - from->x[j] - h * smc_slope_at(&slope, j);
+    sum[0] += r * r;
+  }
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 /* Log density of moving from particle k of `from` to column k of `to`. */
 static inline double smc_langevin_log_density(const smc_cloud *from, int k,
                                               smc_level level,
                                               const double *to) {
-  size_t first = smc_size(from->d, k);
-  double h = level.step_size, sum = 0.0;
-  smc_slope slope = smc_annealed_slope(from, level.lambda);
-  for (size_t j = first; j < first + (size_t)from->d; j++) {
-    double r = to[j] - from->x[j] - h * smc_slope_at(&slope, j);
-    sum += r * r;
-  }
-  return smc_langevin_normaliser(from->d, h) - sum / (4.0 * h);
+  return smc_langevin_normaliser(from->d, level) -
+         smc_langevin_distance(from, k, level, to) / (4.0 * level.step_size);
 }
 
 #endif

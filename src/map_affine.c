@@ -3,6 +3,8 @@
 #include "product.h"
 #include "vecmath.h"
 
+#include <limits.h>
+
 enum { MEAN, SD, CHOL };
 
 static const double *parameter(const smc_map *map, int i) {
@@ -41,7 +43,7 @@ static void layout(smc_map *map, smc_arena *arena) {
 /* That of a product. */
 static size_t scratch_size(const smc_map *map) {
   smc_matrix l = factor(map, false);
-  return parameter(map, CHOL) ? smc_product_scratch(&l) : 0;
+  return parameter(map, CHOL) ? smc_product_scratch(&l, INT_MAX) : 0;
 }
 
 /* the map ----------------------------------------------------------------- */

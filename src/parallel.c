@@ -103,13 +103,23 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* do_block(), which tells the pace. */
+static int do_timed(job *job, double *pace) {
+  double before = now();
+  int done = do_block(job, 0);
+  if (done)
+    *pace = (now() - before) / job->size;
+  return done;
+}
+
 /* What is left of a job, with threads that help. */
-static void share(job *job, int n_helpers) {
+static void share(job *job, int n_helpers, double *pace) {
   helper helpers[SMC_MOST_THREADS];
   pthread_t threads[SMC_MOST_THREADS];
   for (int i = 0; i < n_helpers; i++)
     helpers[i] = (helper){job, i + 1};
   int started = start(n_helpers, helpers, threads);
+  do_timed(job, pace);
   while (do_block(job, 0))
     continue;
   for (int i = 0; i < started; i++)
@@ -118,21 +128,21 @@ static void share(job *job, int n_helpers) {
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* The first block tells how much work there is. */
-void smc_for_blocks(int n_threads, int n, smc_work_fn *f, void *context) {
+void smc_for_blocks(int n_threads, int n, double *pace, smc_work_fn *f,
+                    void *context) {
   job job = {.f = f,
              .context = context,
              .n = n,
              .size = block_size(n_threads, n),
              .n_blocks = smc_n_blocks(n_threads, n)};
-  int n_helpers = least(n_threads, SMC_MOST_THREADS) - 1;
+  int n_workers = least(least(n_threads, SMC_MOST_THREADS), job.n_blocks);
   atomic_init(&job.next, 0);
-  if (n_helpers > 0 && job.n_blocks > 1) {
-    double before = now();
-    do_block(&job, 0);
-    int left = job.n_blocks - 1;
-    if (left * (now() - before) > least_work)
-      share(&job, least(n_helpers, left));
+  if (n_workers > 1) {
+    if (*pace == 0.0)
+      do_timed(&job, pace);
+    if (*pace * n > least_work)
+      share(&job, n_workers - 1, pace);
+    do_timed(&job, pace);
   }
   while (do_block(&job, 0))
     continue;

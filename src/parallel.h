@@ -35,7 +35,10 @@ int smc_n_blocks(int n_threads, int n);
 int smc_most_blocks(int n_threads, int n);
 
 /* The work for all n particles, on at most n_threads threads: on one where
- * there is too little of it, or no more are to be had. */
-void smc_for_blocks(int n_threads, int n, smc_work_fn *f, void *context);
+ * there is too little of it, or no more are to be had. pace: in/out, the
+ * seconds that such work on a particle took last, or 0: then one thread does
+ * the first block alone, which tells. */
+void smc_for_blocks(int n_threads, int n, double *pace, smc_work_fn *f,
+                    void *context);
 
 #endif

@@ -32,7 +32,8 @@ static void draw_block(void *context, const smc_work *work) {
 void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,
                       double *z) {
   drawing all = {stream, path->d, z};
-  smc_for_blocks(path->n_threads, n, draw_block, &all);
+  double pace = 0.0;
+  smc_for_blocks(path->n_threads, n, &pace, draw_block, &all);
 }
 
 void smc_path_sample(const smc_path *path, const uint32_t key[2],
@@ -216,18 +217,20 @@ static int first_failure(const smc_path *path, int n) {
 
 /* With the target called on the main thread, for all points. */
 static int evaluate_together(evaluation *e) {
-  const smc_path *path = e->path;
+  smc_path *path = e->path;
   int n = e->cloud->n, n_threads = path->n_threads;
   part all = part_of(e, 0, 0, n);
-  smc_for_blocks(n_threads, n, enter_block, e);
+  smc_for_blocks(n_threads, n, &path->pace.enter, enter_block, e);
   int failure = call(e, &all, path->contexts ? path->contexts[0] : path->data);
   if (!failure)
-    smc_for_blocks(n_threads, n, leave_block, e);
+    smc_for_blocks(n_threads, n, &path->pace.leave, leave_block, e);
   return failure;
 }
 
 static int evaluate_blocks(evaluation *e) {
-  smc_for_blocks(e->path->n_threads, e->cloud->n, evaluate_block, e);
+  smc_path *path = e->path;
+  smc_for_blocks(path->n_threads, e->cloud->n, &path->pace.evaluate,
+                 evaluate_block, e);
   return first_failure(e->path, e->cloud->n);
 }
 

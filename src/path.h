@@ -33,7 +33,10 @@ typedef struct smc_path {
                       called on the main thread, with all points and
                       `data`                                          */
   smc_reference reference;
-  smc_chain chain;           /* of no maps, or of the dimension d             */
+  smc_chain chain; /* of no maps, or of the dimension d             */
+  struct {
+    double enter, leave, evaluate;
+  } pace;                    /* of these: see parallel.h                */
   double *log_q;             /* scratch, (largest cloud)                      */
   smc_block_result *results; /* scratch, of its blocks                  */
   double n_evals;            /* evaluations of the target so far              */

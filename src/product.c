@@ -133,10 +133,6 @@ static void pack_panel(const smc_matrix *a, int i, span at, double *panel) {
 
 /* products ---------------------------------------------------------------- */
 
-size_t smc_product_scratch(const smc_matrix *a) {
-  return (size_t)a->columns * (PACKED + ROWS);
-}
-
 /* out: rows i.. of the panel, for n points. */
 static void store(const smc_matrix *a, int i, int n, const double *sum,
                   int lanes, double *out) {
@@ -147,6 +143,11 @@ static void store(const smc_matrix *a, int i, int n, const double *sum,
 }
 
 static int least(int a, int b) { return a < b ? a : b; }
+
+size_t smc_product_scratch(const smc_matrix *a, int n) {
+  int vectors = (least(n, PACKED) + MOST_LANES - 1) / MOST_LANES;
+  return smc_size(a->columns, ROWS + MOST_LANES * vectors);
+}
 
 /* The product with n, at most PACKED, of the points, from number `first` on. */
 static void multiply_packed(const smc_matrix *a, int first, int n,

@@ -29,8 +29,8 @@ static inline smc_matrix smc_triangle(const double *x, int d, bool transposed) {
       .x = x, .rows = d, .columns = d, .transposed = transposed, .lower = true};
 }
 
-/* How many doubles of scratch a product takes. */
-size_t smc_product_scratch(const smc_matrix *a);
+/* How many doubles of scratch a product with up to n points takes. */
+size_t smc_product_scratch(const smc_matrix *a, int n);
 
 /* out (rows x n) <- the product with x (columns x n). Where A is square, out
  * may be x. A coordinate of x that is not finite may make NaN of all those of

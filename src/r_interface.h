@@ -107,6 +107,7 @@ SEXP r_multiply_rows(SEXP x, SEXP rows, SEXP centre, SEXP b);
 SEXP r_cross_product(SEXP a, SEXP b, SEXP onto);
 SEXP r_put_rows(SEXP x, SEXP first, SEXP y);
 SEXP r_sweep(SEXP x, SEXP by, SEXP op);
+SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP columns, SEXP centre, SEXP w);
 SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows);
 SEXP r_weighty_rows(SEXP log_weights, SEXP least);
 SEXP r_log_add(SEXP a, SEXP b);

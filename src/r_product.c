@@ -15,8 +15,8 @@ static double *take(size_t n) { return (double *)R_alloc(n, sizeof(double)); }
 SEXP r_multiply(SEXP a, SEXP b) {
   smc_matrix by = {.x = REAL(a), .rows = Rf_nrows(a), .columns = Rf_ncols(a)};
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, by.rows, Rf_ncols(b)));
-  smc_multiply(&by, Rf_ncols(b), REAL(b), take(smc_product_scratch(&by)),
-               REAL(out));
+  smc_multiply(&by, Rf_ncols(b), REAL(b),
+               take(smc_product_scratch(&by, Rf_ncols(b))), REAL(out));
   UNPROTECT(1);
   return out;
 }
@@ -42,7 +42,7 @@ SEXP r_multiply_rows(SEXP x, SEXP rows, SEXP centre, SEXP b) {
   smc_matrix by = {.columns = Rf_ncols(x)};
   double *part = take((size_t)MOST_ROWS * (size_t)by.columns);
   double *product = take((size_t)MOST_ROWS * (size_t)columns);
-  double *scratch = take(smc_product_scratch(&by));
+  double *scratch = take(smc_product_scratch(&by, columns));
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, n, columns));
   by.x = part;
   for (int first = 0; first < n; first += by.rows) {
@@ -90,8 +90,9 @@ SEXP r_cross_product(SEXP a, SEXP b, SEXP onto) {
   else
     memcpy(REAL(out), REAL(onto), size * sizeof(double));
   double *part_of_a = take(copied * (size_t)by.rows);
-  double *part_of_b = take(copied * (size_t)columns);
-  double *product = take(size), *scratch = take(smc_product_scratch(&by));
+  double *part_of_b = take(a == b ? 0 : copied * (size_t)columns);
+  double *product = take(size),
+         *scratch = take(smc_product_scratch(&by, columns));
   memset(product, 0, size * sizeof(double));
   for (int first = 0; first < rows; first += most) {
     by.columns = rows - first < most ? rows - first : most;

@@ -34,7 +34,8 @@ void *target_pines_init(SEXP data) {
   c->area = Rf_asReal(VECTOR_ELT(data, 3));
   smc_matrix l = smc_triangle(c->chol, c->d, false);
   c->f = (double *)R_alloc((size_t)c->d * TARGET_BLOCK, sizeof(double));
-  c->scratch = (double *)R_alloc(smc_product_scratch(&l), sizeof(double));
+  c->scratch =
+      (double *)R_alloc(smc_product_scratch(&l, TARGET_BLOCK), sizeof(double));
   return c;
 }
 

@@ -44,8 +44,8 @@ void *target_sonar_init(SEXP data) {
   c->design = (double *)R_alloc(m * (size_t)c->d, sizeof(double));
   c->margins = (double *)R_alloc(m * TARGET_BLOCK, sizeof(double));
   smc_matrix rows = rows_of(c), columns = columns_of(c);
-  size_t least = smc_product_scratch(&rows);
-  size_t most = smc_product_scratch(&columns);
+  size_t least = smc_product_scratch(&rows, TARGET_BLOCK);
+  size_t most = smc_product_scratch(&columns, TARGET_BLOCK);
   c->scratch = (double *)R_alloc(most > least ? most : least, sizeof(double));
   for (int j = 0; j < c->d; j++)
     for (int i = 0; i < c->m; i++) {

@@ -75,11 +75,16 @@ static inline double smc_ess(int n, const double *w) {
   return 1.0 / sum;
 }
 
+/* In four sums that do not wait for each other, the same ones everywhere. */
 static inline double smc_sum_of_squares(int n, const double *x) {
-  double sum = 0.0;
-  for (int i = 0; i < n; i++)
-    sum += x[i] * x[i];
-  return sum;
+  double sum[4] = {0.0, 0.0, 0.0, 0.0};
+  int i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int j = 0; j < 4; j++)
+      sum[j] += x[i + j] * x[i + j];
+  for (; i < n; i++)
+    sum[0] += x[i] * x[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 #endif

@@ -81,9 +81,9 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
                        .uniform = b->uniform,
                        .log_g = b->log_g,
                        .acceptance = b->acceptance};
-  b->move.previous =
-      step == 1 ? (smc_level){0.0, NAN, NAN} : (smc_level){0.3, 0.11, 0.6};
-  b->move.current = (smc_level){0.55, 0.07, 0.35};
+  b->move.previous = step == 1 ? (smc_level){0.0, NAN, NAN, NAN}
+                               : (smc_level){0.3, 0.11, 0.6, NAN};
+  b->move.current = (smc_level){0.55, 0.07, 0.35, NAN};
 }
 
 static void end(bench *b) {

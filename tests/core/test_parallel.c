@@ -38,9 +38,10 @@ static void test_blocks(void) {
   for (int n_threads = 1; n_threads <= 5; n_threads++)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++, tried++) {
       int n = numbers[i], n_blocks = smc_n_blocks(n_threads, n);
+      double pace = i % 2 ? 1.0 : 0.0;
       memset(t, 0, sizeof *t);
       t->n_threads = n_threads;
-      smc_for_blocks(n_threads, n, count, t);
+      smc_for_blocks(n_threads, n, &pace, count, t);
       bool right = t->out_of_range[0] == 0 &&
                    n_blocks <= smc_most_blocks(n_threads, n) &&
                    n_blocks <= smc_most_blocks(n_threads, MOST);
@@ -50,7 +51,8 @@ static void test_blocks(void) {
     }
   CHECK_NONE(wrong, tried, "every particle is worked on once");
   memset(t, 0, sizeof *t);
-  smc_for_blocks(3, 0, count, t);
+  double pace = 0.0;
+  smc_for_blocks(3, 0, &pace, count, t);
   CHECK(t->blocks[0] == 0);
   free(t);
 }

