@@ -121,11 +121,7 @@ keep <- function(course, record, used) {
 race <- function(course, sampler, path, plan) {
   fitted <- course$scout$references
   shape <- shape_of_scout(course, sampler, plan)
-  candidates <- list(
-    cover = fitted$cover, shape = shape,
-    best = if (!has_exact_space(shape)) fitted$best # around the same basin
-  )
-  candidates <- Filter(Negate(is.null), candidates)
+  candidates <- Filter(Negate(is.null), list(cover = fitted$cover, shape = shape, best = fitted$best))
   candidates <- if (is_of_draws(sampler$reference)) {
     c(list(draws = sampler$reference), candidates)
   } else {
@@ -180,12 +176,6 @@ shape_of_scout <- function(course, sampler, plan) {
   if (knows_most(space) || is_near(space, sum(ok))) {
     new_shaped_reference(space$points$mean, space$normal, space$changes)
   }
-}
-
-# Whether most coordinates of a reference are exactly standard normal given the rest.
-has_exact_space <- function(reference) {
-  precision <- Find(is_precision, changes_of(reference))
-  !is.null(precision) && !precision$near
 }
 
 # The path of a first run from a reference that fits the target. Where weights do not depend on the

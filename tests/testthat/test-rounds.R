@@ -158,7 +158,7 @@ test_that("`barrier` is the sum of `lcb`, run by run", {
 
 test_that("the temperatures of a round make its steps more equal", {
   # those of the first round are far too close at the start
-  unevenness <- vapply(1:3, function(seed) {
+  unevenness <- vapply(1:6, function(seed) {
     fit <- smc_adapt(
       target_gaussian(10, mean = 4),
       n_particles = 512, schedule = schedule_power(40, 4), rounds = 1,
@@ -168,7 +168,8 @@ test_that("the temperatures of a round make its steps more equal", {
     vapply(lcb, function(x) sd(x) / mean(x), numeric(1))
   }, numeric(2))
   expect_true(all(unevenness[1, ] > 0.5))
-  expect_true(all(unevenness[2, ] < 0.2)) # of 40 seeds the mean is 0.10, and one is 0.16
+  # of 40 seeds the mean is 0.10 and the standard deviation 0.025: the mean of six has an error of 0.01
+  expect_lt(mean(unevenness[2, ]), 0.14)
 })
 
 # references with a covariance ------------------------------------------------
