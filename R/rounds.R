@@ -165,15 +165,19 @@ shape_of_scout <- function(course, sampler, plan) {
   draws <- with_seed(seed_of_run(sampler$seed, shape_key), draw_normal(normal, rules$race_particles))
   at <- density(draws$x)
   ok <- at$log_density > -Inf
-  w <- rep(1 / sum(ok), sum(ok))
+  n <- sum(ok)
+  if (n < rules$least_ess) {
+    return(NULL)
+  }
+  w <- rep(1 / n, n)
   x <- draws$x[ok, , drop = FALSE]
   mean <- weighted_sums(x, w)
   points <- list(
-    x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = sum(ok)
+    x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = n
   )
   exact <- exact_space(points, list(), density)
-  space <- if (knows_most(exact)) exact else near_space(points, list(), density, sum(ok))
-  if (knows_most(space) || is_near(space, sum(ok))) {
+  space <- if (knows_most(exact)) exact else near_space(points, list(), density, n)
+  if (knows_most(space) || is_near(space, n)) {
     new_shaped_reference(space$points$mean, space$normal, space$changes)
   }
 }

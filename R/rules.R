@@ -273,7 +273,7 @@ rules <- list(
   probe_step = 0.5,
   # Where gradients are only nearly linear, no further than so many standard deviations that a coordinate has
   # given the others: of a local linear trend of 50 counts, not centred, the matrix of differences over half
-  # a standard deviation of the draws was no precision. One does as well.
+  # a standard deviation of the draws was no precision.
   widest_probe = 2,
   # Coordinates that may be given. Seven are, where effects of groups have three scales, three
   # correlations, and errors with a scale; and twenty-two where twenty coefficients have scales of their

@@ -114,9 +114,24 @@ test_that("effects of counts are right, centred and not", {
     )
     fit <- calmly(smc(target, n_particles = 512, islands = 4, seed = 3))
     expect_match(fit$maps, "nearly normal given log_tau", all = FALSE)
+    # gradients around the scout's best basin have told it before any particle moved
+    expect_true("shape" %in% fit$runs$label[fit$runs$n_particles %in% 256])
     expect_lt(fit$std_error, 0.05)
     expect_lt(abs(fit$log_z - log_evidence_of_counts), errors_for(3) * fit$std_error)
   }
+})
+
+test_that("a curvature at its bound is no rounding", {
+  change <- precision
+  final <- list(log_weights = rep(0, nrow(centred)))
+  loses <- function(change) {
+    internal("loses_digits")(final, list(x = centred, precision = change))
+  }
+  pivots <- internal("pivots_at")(change, internal("factors_at")(change, centred))
+  change$least[] <- median(apply(pivots, 1, min)) # of half of the draws
+  expect_false(loses(change))
+  change$near <- FALSE
+  expect_true(loses(change))
 })
 
 test_that("a fit asks for no more points than it may", {
