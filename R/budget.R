@@ -115,11 +115,15 @@ steps_of_best <- function(course) {
 # The target's density for fits that ask for it, where these leave enough for a run; and of no more points
 # than these may take: beyond, it is not known anywhere.
 affordable_density <- function(course, sampler, plan) {
-  density <- course$density
-  left <- rules$most_probe_evals
-  if (is.null(density) || !affords_run(course, sampler, plan, besides = left)) {
-    return(NULL)
+  most <- rules$most_probe_evals
+  if (!is.null(course$density) && affords_run(course, sampler, plan, besides = most)) {
+    limited_density(course$density, most)
   }
+}
+
+# A density that is not known anywhere after so many evaluations.
+limited_density <- function(density, most) {
+  left <- most
   function(x) {
     left <<- left - nrow(x)
     if (left < 0) list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x) else density(x)

@@ -59,13 +59,18 @@ adapt <- function(sampler, path, plan) {
     course$scout <- remember(
       sampler, "scout", settings_of_target(sampler), points_of_scout,
       scout_target(
-        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators
+        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
+        most_probe_evals = if (affords_run(course, sampler, plan, besides = rules$most_probe_evals)) {
+          rules$most_probe_evals
+        } else {
+          0
+        }
       )
     )
     act_on_gradient(sampler$target, course$scout)
   }
   course <- if (length(course$scout$references) > 0 || is_of_draws(sampler$reference)) {
-    race(course, sampler, path, plan)
+    race(course, sampler, path)
   } else {
     first_round(course, sampler, path, "given")
   }
@@ -118,10 +123,8 @@ keep <- function(course, record, used) {
 # What an estimate misses makes it lower: one further down wins where its estimate is higher
 # by more than the errors of the two. The winner is run again in full, along the path as it
 # was given, where it is the user's, or rests on a single genealogy.
-race <- function(course, sampler, path, plan) {
-  fitted <- course$scout$references
-  shape <- shape_of_scout(course, sampler, plan)
-  candidates <- Filter(Negate(is.null), list(cover = fitted$cover, shape = shape, best = fitted$best))
+race <- function(course, sampler, path) {
+  candidates <- rev(course$scout$references)
   candidates <- if (is_of_draws(sampler$reference)) {
     c(list(draws = sampler$reference), candidates)
   } else {
@@ -150,36 +153,6 @@ race <- function(course, sampler, path, plan) {
   course$used[winner$runs$round + 1] <- TRUE
   course$best <- winner
   course
-}
-
-# The reference in a space in which most coordinates are standard normal given the rest (see spaces.R), if
-# draws of the scout's best normal show that there is one: gradients tell it wherever the draws are. Particles
-# of a run from that normal would show it too, but for where few of them have lived. NULL for none.
-shape_of_scout <- function(course, sampler, plan) {
-  d <- sampler$target$dim
-  density <- affordable_density(course, sampler, plan)
-  if (is.null(density) || length(course$scout$normals) == 0 || d > rules$largest_exact) {
-    return(NULL)
-  }
-  normal <- normal_of(course$scout$normals[[1]], d)
-  draws <- with_seed(seed_of_run(sampler$seed, shape_key), draw_normal(normal, rules$race_particles))
-  at <- density(draws$x)
-  ok <- at$log_density > -Inf
-  n <- sum(ok)
-  if (n < rules$least_ess) {
-    return(NULL)
-  }
-  w <- rep(1 / n, n)
-  x <- draws$x[ok, , drop = FALSE]
-  mean <- weighted_sums(x, w)
-  points <- list(
-    x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = n
-  )
-  exact <- exact_space(points, list(), density)
-  space <- if (knows_most(exact)) exact else near_space(points, list(), density, n)
-  if (knows_most(space) || is_near(space, n)) {
-    new_shaped_reference(space$points$mean, space$normal, space$changes)
-  }
 }
 
 # The path of a first run from a reference that fits the target. Where weights do not depend on the

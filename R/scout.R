@@ -32,7 +32,8 @@
 #'   deviations alone; that of the best basin a covariance, from the curvature at its mean, up to 2,000
 #'   variables and where its bound is higher with it.
 #' * `references`: a named list of what is proposed: `best`, the normal of the best
-#'   basin, and, where there are several basins, or a path has passed a likely place more than
+#'   basin; `shape`, where gradients at 256 draws of that normal tell that most variables are normal given
+#'   the others, exactly or nearly; and, where there are several basins, or a path has passed a likely place more than
 #'   6 standard deviations from all of them, such as the end of a bent ridge, `cover`, a mixture: of
 #'   the normals of the likely basins and places, and of the one with their common mean and covariance,
 #'   which reaches what lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
@@ -74,7 +75,10 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-scout_target <- function(target, n_starts, seed, evaluators = target_interface(target)) {
+# most_probe_evals: how many evaluations may be spent on a reference with a shape.
+scout_target <- function(
+  target, n_starts, seed, evaluators = target_interface(target), most_probe_evals = rules$most_probe_evals
+) {
   started <- proc.time()[["elapsed"]]
   evaluate <- counted_density(target, evaluators)
   start <- start_of(target)
@@ -91,8 +95,9 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
     found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
+    shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
   })
-  scout <- new_scout(found, evaluate("count"))
+  scout <- new_scout(found, shape, evaluate("count"))
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
   scout$seconds <- proc.time()[["elapsed"]] - started
@@ -147,7 +152,7 @@ likely_normals <- function(normals) {
   normals[bounds > max(bounds, -Inf) - rules$basin_range]
 }
 
-new_scout <- function(found, count) {
+new_scout <- function(found, shape, count) {
   normals <- found$normals
   bounds <- vapply(normals, `[[`, 0, "bound")
   order <- order(bounds, decreasing = TRUE)
@@ -163,6 +168,7 @@ new_scout <- function(found, count) {
       normals = lapply(normals, as_reference),
       references = c(
         if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
+        if (!is.null(shape)) list(shape = shape),
         if (length(likely) + length(found$passed) > 1) {
           list(cover = covering_reference(c(likely, found$passed)))
         }
@@ -171,6 +177,34 @@ new_scout <- function(found, count) {
     ), as.list(count)),
     class = "smc_scout"
   )
+}
+
+# The reference in a space in which most coordinates are standard normal given the rest (see spaces.R), if
+# draws of the best normal show that there is one: gradients tell it wherever the draws are. Particles of a
+# run from that normal would show it too, but for where few of them have lived. NULL for none.
+shape_around <- function(normals, density) {
+  best <- best_of(normals, function(normal) normal$bound)
+  if (is.null(best) || length(best$mean) > rules$largest_exact) {
+    return(NULL)
+  }
+  draws <- draw_normal(best, rules$race_particles)
+  at <- density(draws$x)
+  ok <- at$log_density > -Inf
+  n <- sum(ok)
+  if (n < rules$least_ess) {
+    return(NULL)
+  }
+  w <- rep(1 / n, n)
+  x <- draws$x[ok, , drop = FALSE]
+  mean <- weighted_sums(x, w)
+  points <- list(
+    x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = n
+  )
+  exact <- exact_space(points, list(), density)
+  space <- if (knows_most(exact)) exact else near_space(points, list(), density, n)
+  if (knows_most(space) || is_near(space, n)) {
+    new_shaped_reference(space$points$mean, space$normal, space$changes)
+  }
 }
 
 # A mixture of the basins and of the normal that covers them; that normal alone where the

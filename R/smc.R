@@ -135,7 +135,7 @@
 #'   row has the evaluations of the bridge and of the diagnostics `edges`, `proper` and `rays` too.
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
 #'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"`,
-#'   `"shape"` and `"basins"` from a fit, and `"longer"` from the pass before, with more steps.
+#'   `"shape"` (in the race from the scout) and `"basins"` from a fit, and `"longer"` from the pass before, with more steps.
 #'   `kernel` is the name of the kernel. Both are NA for the scout and the probe.
 #' * `islands`: a data frame with a row an island: its `log_z`, `ess`, `barrier`,
 #'   `n_target_evals`, `seconds`, and `predicted_sd`, the standard deviation of `log_z`
