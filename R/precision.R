@@ -18,7 +18,6 @@
 find_precision <- function(at, density, near = FALSE, scales = integer(0)) {
   if (!is.null(at)) {
     at$near <- near
-    if (near) at$step <- shorter_steps(at, density)
     with_seed(1, {
       if (near) {
         precision_given_drivers(at, density, scales)
@@ -94,6 +93,7 @@ given_these <- function(at, given) {
 # way.
 precision_given_drivers <- function(at, density, scales) {
   drivers <- find_drivers(at, density, scales)
+  if (length(drivers) > 0) at$step <- shorter_steps(at, density)
   for (n in Filter(function(n) n >= length(scales), rev(seq_along(drivers)))) {
     precision <- precision_given(at, drivers[seq_len(n)], density)
     if (!is.null(precision)) {
