@@ -112,13 +112,16 @@ steps_of_best <- function(course) {
   if (is.null(course$best)) rules$race_steps else nrow(course$best$steps)
 }
 
-# The target's density for fits that ask for it, where these leave enough for a run; and of no more points
-# than these may take: beyond, it is not known anywhere.
-affordable_density <- function(course, sampler, plan) {
+# How many evaluations fits may ask for: none where these would not leave enough for a run.
+affordable_probes <- function(course, sampler, plan) {
   most <- rules$most_probe_evals
-  if (!is.null(course$density) && affords_run(course, sampler, plan, besides = most)) {
-    limited_density(course$density, most)
-  }
+  if (affords_run(course, sampler, plan, besides = most)) most else 0
+}
+
+# The target's density for as many; NULL for none.
+affordable_density <- function(course, sampler, plan) {
+  most <- affordable_probes(course, sampler, plan)
+  if (!is.null(course$density) && most > 0) limited_density(course$density, most)
 }
 
 # A density that is not known anywhere after so many evaluations.

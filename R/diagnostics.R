@@ -200,7 +200,7 @@ diagnose_worth <- function(course, final) {
   }
   n <- n_genealogies(final)
   all <- length(final$log_weights)
-  few <- max(1, round(n))
+  few <- round(n)
   list(diagnostic(
     "worth", n / all, rules$least_worth,
     sprintf("The %s draws have only about %s ancestor%s.", count(all), count(few), if (few > 1) "s" else ""),

@@ -60,11 +60,7 @@ adapt <- function(sampler, path, plan) {
       sampler, "scout", settings_of_target(sampler), points_of_scout,
       scout_target(
         sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
-        most_probe_evals = if (affords_run(course, sampler, plan, besides = rules$most_probe_evals)) {
-          rules$most_probe_evals
-        } else {
-          0
-        }
+        affordable_probes(course, sampler, plan)
       )
     )
     act_on_gradient(sampler$target, course$scout)

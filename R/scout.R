@@ -202,7 +202,7 @@ shape_around <- function(normals, density) {
   )
   exact <- exact_space(points, list(), density)
   space <- if (knows_most(exact)) exact else near_space(points, list(), density, n)
-  if (knows_most(space) || is_near(space, n)) {
+  if (is_near(space, n)) { # and so is one that is exact
     new_shaped_reference(space$points$mean, space$normal, space$changes)
   }
 }
