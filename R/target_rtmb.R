@@ -40,6 +40,9 @@
 #'   workers of the future package. `log_density` must work there: what it uses should be
 #'   in `data`, or in the environment of a function that made it, since workers do not see
 #'   the global environment of this session.
+#' @section Impossible points: Where what was recorded fails at a point, such as `chol()` of a matrix that is
+#'   no covariance there, the log density is -Inf: the point is impossible, and the others go on. How many
+#'   there were is in the column `n_impossible` of a fit's `runs`.
 #' @section Errors: Of class `autosmc_error_package` when RTMB is not installed. Of class
 #'   `autosmc_error_input` when an argument is wrong, and when `log_density` cannot be
 #'   recorded; the function's own error is its `parent`.
