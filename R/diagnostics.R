@@ -324,7 +324,7 @@ space_of_scales <- function(final) {
   }
   z <- final$coordinates
   maps <- maps_of(final$reference, ncol(z))
-  before <- seq_along(maps) < match("precision", vapply(maps, `[[`, "", "name"))
+  before <- seq_along(maps) < match(precision$kind, vapply(maps, `[[`, "", "name"))
   list(
     x = through_each(maps[before], list(z = z))$z, maps = maps[!before],
     precision = precision

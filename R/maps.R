@@ -37,7 +37,8 @@ through <- function(map, at) {
     conditional = through_conditional(map, at),
     neck = through_neck(map, at),
     rotation = through_rotation(map, at),
-    precision = through_precision(map, at)
+    precision = through_precision(map, at),
+    polynomial = through_polynomial(map, at)
   )
 }
 

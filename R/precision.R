@@ -13,14 +13,14 @@
 # effects themselves. At the mean of the draws this is a number, and Q and r are sums as before.
 
 # The precision of all coordinates that are normal given others, or with `near` nearly so: a change of
-# variables (see spaces.R); NULL for none. at: of probes_among(); density: of counted_density(); scales:
-# coordinates that are given for certain, where they are nearly so.
-find_precision <- function(at, density, near = FALSE, scales = integer(0)) {
+# variables (see spaces.R); NULL for none. at: of probes_among(), with `near` of with_drivers(); density: of
+# counted_density().
+find_precision <- function(at, density, near = FALSE) {
   if (!is.null(at)) {
     at$near <- near
     with_seed(1, {
       if (near) {
-        precision_given_drivers(at, density, scales)
+        precision_given_drivers(at, density)
       } else {
         precision_given(at, find_given(at, density), density)
       }
@@ -41,7 +41,7 @@ probes_among <- function(points) {
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
     sd = sd, step = rules$probe_step * sd,
-    deviations = sqrt(points$w) * points$x
+    draws = points$x, w = points$w, deviations = sqrt(points$w) * points$x
   )
   # what a gradient that does not change has beside its mean is rounding
   at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
@@ -68,6 +68,17 @@ with_nats <- function(at, density) {
   at
 }
 
+# The same, with the coordinates given which others may be nearly normal, and moves for these. scales:
+# coordinates that are given for certain.
+with_drivers <- function(at, density, scales = integer(0)) {
+  if (!is.null(at)) {
+    at$drivers <- with_seed(1, find_drivers(at, density, scales))
+    at$n_certain <- length(scales)
+    if (length(at$drivers) > 0) at$step <- shorter_steps(at, density)
+  }
+  at
+}
+
 # The precision given these coordinates; NULL for none.
 precision_given <- function(at, given, density) {
   at <- given_these(at, given)
@@ -88,14 +99,11 @@ given_these <- function(at, given) {
   at
 }
 
-# The same given the drivers, and the scales given for certain; where it is not found, without those that
-# matter least: the curvature of the likelihood, of which it is made too, may depend on them in another
-# way.
-precision_given_drivers <- function(at, density, scales) {
-  drivers <- find_drivers(at, density, scales)
-  if (length(drivers) > 0) at$step <- shorter_steps(at, density)
-  for (n in Filter(function(n) n >= length(scales), rev(seq_along(drivers)))) {
-    precision <- precision_given(at, drivers[seq_len(n)], density)
+# The same given the drivers; where it is not found, without those that matter least: the curvature of the
+# likelihood, of which it is made too, may depend on them in another way.
+precision_given_drivers <- function(at, density) {
+  for (n in Filter(function(n) n >= at$n_certain, rev(seq_along(at$drivers)))) {
+    precision <- precision_given(at, at$drivers[seq_len(n)], density)
     if (!is.null(precision)) {
       return(precision)
     }
@@ -311,7 +319,7 @@ pattern_of <- function(at, density) {
   }
 }
 
-# At each point, given the other coordinates, the precision Q of the others and the pull r: list(t,
+# At each point x, given the other coordinates, the precision Q of the others and the pull r: list(x, t,
 # y, size, scale), with a row a point; columns of t for the coordinates given, and of y for each row
 # of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
 # which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
@@ -357,7 +365,7 @@ conditional_normals <- function(at, lower, density) {
     root <- sqrt(Q[usable, diagonal, drop = FALSE])
     of_Q <- root[, lower[, 1]] * root[, lower[, 2]]
     list(
-      t = at$x[usable, at$given, drop = FALSE], y = cbind(Q, r)[usable, ],
+      x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE], y = cbind(Q, r)[usable, ],
       size = cbind(of_Q, size[usable, ]), scale = cbind(of_Q, root)
     )
   }
@@ -736,6 +744,9 @@ pivots_at <- function(change, at) at$L[, diag(change$entries), drop = FALSE]
 # least part of a diagonal entry that is left when its turn comes, which sums of digits lose where
 # some scale is far smaller than others.
 part_left <- function(change, x) {
+  if (is_polynomial(change)) {
+    return(rep(1, nrow(x))) # it is one everywhere
+  }
   at <- factors_at(change, x)
   d <- pivots_at(change, at)
   Q <- tcrossprod(at$terms, change$precision[diag(change$entries), , drop = FALSE])

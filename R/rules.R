@@ -51,6 +51,11 @@ rules <- list(
   basin_distance = 3,
   # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
+  # Points on the way between two places, at which it is seen whether the density dips there, ...
+  n_between = 9,
+  # ... and by how much it must, so that they are modes of their own: between two equal normal distributions
+  # it dips by so much where their means are 3.7 standard deviations apart.
+  least_dip = 1,
   # No particle gets to what is further from a basin than this, in its sds: the furthest of 1,024 from
   # a normal inflated by 1.5 are at 4.
   reach = 6,
@@ -217,6 +222,9 @@ rules <- list(
   # The same, to take the axes from the gradients, not from moments. Half or twice does as
   # well.
   nearly_linear = 0.1,
+  # The same of one coordinate among many, from which it is not taken for normal: such are those that the
+  # data say little of, and a bound cuts off.
+  far_from_normal = 0.5,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. Half or twice as many do as
   # well.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
@@ -312,6 +320,21 @@ rules <- list(
   # random walk of thirty log rates with overdispersion, not centred, has 4e4, and a local linear trend of 50
   # counts 3.5e5; without its precision it was off by 0.5 to 2.6.
   most_factor_work = 5e5,
+  # Degree of the polynomials of a mean and a factor that depend on others in a smooth way. The mean divergence
+  # of a Gaussian process of 40 counts, given its length, amplitude and mean, was 1.2 nats by the second
+  # degree, 0.3 by the third and 0.2 by the fourth; of a state space model of 386 variables 15, 2 and 3.
+  most_degree = 3,
+  # Standard deviations of a coordinate after which they bend off. 2 or 4 does as well.
+  polynomial_width = 3,
+  # Points at which they are asked for, for each polynomial: at a third there may be none.
+  points_per_polynomial = 3,
+  # Newton's steps to the mode, ...
+  mode_steps = 3,
+  # ... and the root mean square of the last, in standard deviations, with which that is found.
+  settled_mode = 0.1,
+  # Standard deviations by which the draws that they are fitted at are scattered: with none, and with 1, the
+  # divergence of the process was 2.5 and 0.3, with 0.35 of the model it was 1.
+  wider_than_draws = 0.75,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,

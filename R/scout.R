@@ -96,6 +96,8 @@ scout_target <- function(
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
+    others <- c(likely_normals(found$normals), found$passed)
+    found$one_mode <- !is.null(shape) && is_one_mode(shape, others, evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
   scout$gradient <- gradient$verdict
@@ -158,6 +160,9 @@ new_scout <- function(found, shape, count) {
   order <- order(bounds, decreasing = TRUE)
   normals <- normals[order]
   likely <- likely_normals(normals)
+  shape <- if (!is.null(shape)) {
+    list(shape = new_shaped_reference(shape$points$mean, shape$normal, shape$changes))
+  }
   structure(
     c(list(
       basins = new_table(
@@ -168,10 +173,11 @@ new_scout <- function(found, shape, count) {
       normals = lapply(normals, as_reference),
       references = c(
         if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
-        if (!is.null(shape)) list(shape = shape),
+        if (!found$one_mode) shape,
         if (length(likely) + length(found$passed) > 1) {
           list(cover = covering_reference(c(likely, found$passed)))
-        }
+        },
+        if (found$one_mode) shape
       ),
       n_dropped = found$n_dropped
     ), as.list(count)),
@@ -179,9 +185,9 @@ new_scout <- function(found, shape, count) {
   )
 }
 
-# The reference in a space in which most coordinates are standard normal given the rest (see spaces.R), if
-# draws of the best normal show that there is one: gradients tell it wherever the draws are. Particles of a
-# run from that normal would show it too, but for where few of them have lived. NULL for none.
+# The space in which most coordinates are standard normal given the rest (see spaces.R), if draws of the best
+# normal show that there is one: gradients tell it wherever the draws are. Particles of a run from that normal
+# would show it too, but for where few of them have lived. NULL for none.
 shape_around <- function(normals, density) {
   best <- best_of(normals, function(normal) normal$bound)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
@@ -202,9 +208,24 @@ shape_around <- function(normals, density) {
   )
   exact <- exact_space(points, list(), density)
   space <- if (knows_most(exact)) exact else near_space(points, list(), density, n)
-  if (is_near(space, n)) { # and so is one that is exact
-    new_shaped_reference(space$points$mean, space$normal, space$changes)
-  }
+  if (is_near(space, n)) space # and so is one that is exact
+}
+
+# Whether in the coordinates of a space the density does not dip on the way from its mean to those of these
+# normals: then the basins are places in one mode, as those that paths find along a neck.
+is_one_mode <- function(space, normals, evaluate) {
+  n <- length(normals)
+  d <- length(space$points$mean)
+  means <- matrix(vapply(normals, `[[`, numeric(d), "mean"), n, d, byrow = TRUE)
+  ends <- changed(list(x = means, w = rep(1 / n, n), mean = numeric(d)), space$changes)
+  centre <- space$points$mean + space$normal$centre
+  ways <- sweep(ends$x, 2, centre - ends$mean)
+  part <- seq(0, 1, length.out = rules$n_between)
+  x <- sweep(ways[rep(seq_len(n), length(part)), , drop = FALSE] * rep(part, each = n), 2, centre, "+")
+  maps <- lapply(rev(space$changes), change_map, d)
+  along <- matrix(evaluate(x, gradient = FALSE, maps = maps)$log_density, n)
+  dip <- pmin(along[, 1], along[, ncol(along)]) - apply(along, 1, min)
+  isTRUE(max(dip) < rules$least_dip)
 }
 
 # A mixture of the basins and of the normal that covers them; that normal alone where the
@@ -219,18 +240,21 @@ covering_reference <- function(normals) {
 
 # the target, as the scout sees it --------------------------------------------
 
-# A function of an n x d matrix on the unconstrained scale, and of whether the gradient is
+# A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient is
 # wanted: list(log_density, gradient), where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for, and how many were impossible.
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call
   count <- c(n_target_evals = 0, n_impossible = 0)
-  function(x, gradient = TRUE) {
+  function(x, gradient = TRUE, maps = NULL) {
     if (identical(x, "count")) {
       return(count)
     }
     x[!is.finite(x)] <- 0
-    value <- evaluate_located(target, x, "scout", gradient = gradient, evaluators = evaluators)
+    value <- evaluate_located(
+      target, x, "scout",
+      gradient = gradient, maps = maps, evaluators = evaluators
+    )
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok))
     if (gradient) {

@@ -1,7 +1,7 @@
 # Spaces: coordinates in which shapes are fitted, beside those of the points as they are. A space is
 # made by changes of variables, one after the other, that undo what a model is known to do: products
 # in the place of multiples of a scale (noncentred.R), and standard normal coordinates in the place
-# of those that are normal given others (precision.R). The last maps of a reference that is fitted
+# of those that are normal given others (precision.R, polynomial.R). The last maps of a reference that is fitted
 # in a space lead out of it.
 
 # The space in which others are standard normal given some coordinates, where that is exact: of the
@@ -18,26 +18,51 @@ exact_space <- function(points, present, density) {
 # The space in which others are nearly standard normal given some coordinates: that of the present
 # reference, as long as it is near to the points, worth n draws; or found by asking for the target's
 # density, as of exact_space(), for the coordinates as they are, or with products for the multiples of
-# scales. Not one that is exact for a few. NULL where there are no such.
+# scales; or where that is not near by polynomials, if it is nearer so. Not one that is exact for a few.
+# NULL where there are no such.
 near_space <- function(points, present, density, n) {
   known <- if (!is.null(Find(is_precision, present))) space_of(points, present)
   if (!is.null(known$exact) && !knows_most(known)) known <- NULL
-  if (is_near(known, n) || is.null(density)) {
+  if (is.null(density)) {
     return(known)
   }
-  changes <- list()
-  at <- with_nats(probes_among(points), density)
-  precision <- find_precision(at, density, near = TRUE)
-  if (is.null(precision)) {
-    products <- find_products(at, density)
-    if (!is.null(products)) {
-      changes <- list(products)
-      after <- density_after(changes, density)
-      at <- probes_among(changed(points, changes))
-      precision <- find_precision(at, after, near = TRUE, scales = scales_of(products))
-    }
+  precision <- Find(is_precision, present)
+  if (is_polynomial(precision)) { # which was fitted to other draws
+    known <- nearer_of(known, polynomial_space(points, precision$given, density))
   }
-  if (!is.null(precision)) space_of(points, c(changes, list(precision)))
+  if (is_near(known, n)) {
+    return(known)
+  }
+  at <- with_drivers(with_nats(probes_among(points), density), density)
+  changes <- changes_to_near(points, at, density)
+  space <- if (!is.null(changes)) space_of(points, changes)
+  if (is_near(space, n)) space else nearer_of(space, polynomial_space(points, at$drivers, density))
+}
+
+polynomial_space <- function(points, given, density) {
+  polynomial <- find_polynomial(probes_among(points), given, density)
+  if (!is.null(polynomial)) space_of(points, list(polynomial))
+}
+
+# Of two spaces, or NULL, that in which what is known is nearer to a normal distribution.
+nearer_of <- function(a, b) {
+  if (is.null(a$nats) || isTRUE(b$nats < a$nats)) b else a
+}
+
+# The changes to it: those of the precision, after products where there is none as things are; NULL for none.
+changes_to_near <- function(points, at, density) {
+  precision <- find_precision(at, density, near = TRUE)
+  if (!is.null(precision)) {
+    return(list(precision))
+  }
+  products <- find_products(at, density)
+  if (!is.null(products)) {
+    after <- density_after(list(products), density)
+    at <- probes_among(changed(points, list(products)))
+    at <- with_drivers(at, after, scales_of(products))
+    precision <- find_precision(at, after, near = TRUE)
+    if (!is.null(precision)) list(products, precision)
+  }
 }
 
 # The log density and its gradient as functions of points after these changes.
@@ -78,9 +103,9 @@ other_spaces <- function(as_is, present) {
 }
 
 # Points after these changes, and a normal distribution: list(changes, points, normal, known, exact). Those
-# `known` are the coordinates that the changes make standard normal, or nearly so, and `exact` the
-# same where it is exact; else both are NULL, and `normal` has the moments of the points. NULL where there
-# is none, or the range of numbers does not do.
+# `known` are the coordinates that the changes make standard normal, or nearly so, but for a few that they do
+# not, and `exact` the same where it is exact; else both are NULL, and `normal` has the moments of the points.
+# NULL where there is none, or the range of numbers does not do.
 space_of <- function(points, changes) {
   points <- changed(points, changes)
   if (!all(is.finite(points$x), is.finite(points$g))) {
@@ -89,9 +114,11 @@ space_of <- function(points, changes) {
   precision <- Find(is_precision, changes)
   space <- list(changes = changes, points = points)
   left <- left_by_precision(precision, points)
-  if (left < rules$nearly_linear) {
-    space$known <- sort(precision$order)
-    space$exact <- if (left < rules$nothing_left) precision$order
+  is_known <- left < rules$far_from_normal
+  if (2 * sum(is_known) >= length(left) && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
+    space$known <- sort(precision$order[is_known])
+    # a polynomial knows nothing of what is far from the points
+    space$exact <- if (mean(left) < rules$nothing_left && !is_polynomial(precision)) precision$order
     space <- fit_known(space)
     space$normal <- normal_of_given(space)
   } else {
@@ -126,16 +153,16 @@ inflation_of <- function(space) {
   min(1 + 2 * off, rules$inflation)
 }
 
-# The share of the mean squares of the gradients by the coordinates that should be standard normal
-# that is not of such ones; Inf where there are none. points: after the change.
+# The share of the mean square of the gradient by each coordinate that should be standard normal
+# that is not of such a one; Inf where it is not known. points: after the change.
 left_by_precision <- function(precision, points) {
   if (is.null(precision) || is.null(points$g)) {
     return(Inf)
   }
   z <- sweep(points$x, 2, points$mean, "+")[, precision$order, drop = FALSE]
   g <- points$g[, precision$order, drop = FALSE]
-  left <- mean(weighted_squares(z + g, points$w) / weighted_squares(g, points$w))
-  if (is.finite(left)) left else Inf
+  left <- weighted_squares(z + g, points$w) / weighted_squares(g, points$w)
+  replace(left, !is.finite(left), Inf)
 }
 
 # In such a space only the coordinates given have a distribution that is not known. Points of
@@ -233,7 +260,13 @@ log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points
 # mean `log_jacobian`.
 changed <- function(points, changes) {
   Reduce(function(points, change) {
-    if (has_factor(change)) standardised(points, change) else multiplied(points, change)
+    if (is_polynomial(change)) {
+      standardised_by_polynomial(points, change)
+    } else if (has_factor(change)) {
+      standardised(points, change)
+    } else {
+      multiplied(points, change)
+    }
   }, changes, points)
 }
 
@@ -247,13 +280,23 @@ in_coordinates <- function(points, x, g, gained) {
   points
 }
 
-is_precision <- function(change) identical(change$kind, "precision")
+# Whether it makes coordinates standard normal that are normal given others: of find_precision(), or of
+# find_polynomial().
+is_precision <- function(change) identical(change$kind, "precision") || is_polynomial(change)
 
-# Whether it has the factor of a matrix that depends on the coordinates given: of find_precision(), or of
+is_polynomial <- function(change) identical(change$kind, "polynomial")
+
+# Whether it has the factor of a matrix that depends on the coordinates given: such, and those of
 # find_products().
 has_factor <- function(change) !is.null(change$kind)
 
 # The map that leads back.
 change_map <- function(change, dim) {
-  if (has_factor(change)) precision_map(change) else product_map(change, dim)
+  if (is_polynomial(change)) {
+    polynomial_map(change)
+  } else if (has_factor(change)) {
+    precision_map(change)
+  } else {
+    product_map(change, dim)
+  }
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const smc_map_kind *const kinds[] = {
-    &smc_map_tails,  &smc_map_conditional, &smc_map_neck,  &smc_map_rotation,
-    &smc_map_affine, &smc_map_precision,   &smc_map_bounds};
+    &smc_map_tails,      &smc_map_conditional, &smc_map_neck,
+    &smc_map_rotation,   &smc_map_affine,      &smc_map_precision,
+    &smc_map_polynomial, &smc_map_bounds};
 
 const smc_map_kind *smc_find_map(const char *name) {
   size_t count = sizeof kinds / sizeof kinds[0];

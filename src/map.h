@@ -2,8 +2,8 @@
  *
  * The kernels see z, in which the reference is standard; the target sees x. A
  * chain of maps leads from the one to the other,
- *   z -> tails -> conditional or neck -> rotation -> affine -> precision
- *     -> bounds -> x,
+ *   z -> tails -> conditional or neck -> rotation -> affine
+ *     -> precision or polynomial -> bounds -> x,
  * where any of them may be missing, and any may be there several times: another
  * conditional map before the bounds makes multiples of a scale. Each is
  * invertible and smooth, and takes log densities and gradients back by
@@ -66,6 +66,7 @@ extern const smc_map_kind smc_map_neck;
 extern const smc_map_kind smc_map_rotation;
 extern const smc_map_kind smc_map_affine;
 extern const smc_map_kind smc_map_precision;
+extern const smc_map_kind smc_map_polynomial;
 extern const smc_map_kind smc_map_bounds;
 
 /* The kind of that name; NULL when there is none. */

@@ -17,6 +17,7 @@
  * its determinant is that of D^(-1/2).
  */
 #include "map.h"
+#include "triangle.h"
 #include "vecmath.h"
 
 #include <float.h>
@@ -59,34 +60,15 @@ static int coordinate(const smc_map *map, int v) {
 
 /* The number of the entry in row a and column b <= a, from 0; -1 for none. */
 static int entry(const smc_map *map, int a, int b) {
-  return (int)parameter(map, ENTRIES)[smc_size(n_others(map), b) + (size_t)a] -
-         1;
+  return smc_triangle_entry(&map->parameters[ENTRIES], n_others(map), a, b);
 }
 
 /* validity ---------------------------------------------------------------- */
 
-static bool is_count(double x, double most) {
-  return x >= 0.0 && x <= most && x == floor(x);
-}
-
-static bool is_order(const smc_map *map) {
-  for (int v = 0; v < n_others(map); v++) {
-    if (!is_count(parameter(map, ORDER)[v], map->d - 1))
-      return false;
-    for (int before = 0; before < v; before++)
-      if (coordinate(map, before) == coordinate(map, v))
-        return false;
-  }
-  return true;
-}
-
-/* Whether L has all entries that its elimination fills, its diagonal among
- * them. */
+/* Whether L has all entries that its elimination fills. */
 static bool is_closed(const smc_map *map) {
   int p = n_others(map);
   for (int v = 0; v < p; v++) {
-    if (entry(map, v, v) < 0)
-      return false;
     for (int b = v + 1; b < p; b++)
       for (int a = b; entry(map, b, v) >= 0 && a < p; a++)
         if (entry(map, a, v) >= 0 && entry(map, a, b) < 0)
@@ -101,46 +83,40 @@ static bool is_valid(const smc_map *map) {
     if (!given[i].x)
       return false;
   size_t p = given[ORDER].size;
-  if (p == 0 || p >= (size_t)map->d || given[ENTRIES].size != p * p ||
-      given[LEAST].size != p)
+  if (p >= (size_t)map->d || given[LEAST].size != p)
     return false;
   size_t size = FACTOR_SIZE * ((size_t)map->d - p);
   size_t terms = given[FACTORS].size / size;
   if (terms == 0 || given[FACTORS].size != terms * size ||
       given[PULL].size != p * terms || given[PRECISION].size % terms != 0)
     return false;
-  for (size_t i = 0; i < p * p; i++)
-    if (!is_count(given[ENTRIES].x[i], n_entries(map)))
-      return false;
   for (size_t v = 0; v < p; v++)
     if (!(given[LEAST].x[v] > 0.0))
       return false;
-  return is_order(map) && is_closed(map);
+  return smc_triangle_is_valid(map->d, &given[ORDER], &given[ENTRIES],
+                               given[PRECISION].size / terms) &&
+         is_closed(map);
 }
 
 /* layout ------------------------------------------------------------------ */
 
-/* What the parameters determine: the coordinates given, the numbers of the
- * entries on the diagonal, and the entries below it column by column. Those of
- * column v are start[v] ... start[v + 1] - 1: each has its row, and its number.
- * Where column v is eliminated, its entry j and those after it meet the column
+/* Where column v is eliminated, its entry j and those after it meet the column
  * whose number is the row of j. Mostly these are all that this column has, and
  * follow each other in the numbers: run[j] is that of the first of them, and -1
  * where they do not.
  */
 typedef struct columns {
-  int *given, *diagonal, *start, *row, *number, *run;
+  smc_triangle triangle; /* first, so that this may be taken for it */
+  int *run;
 } columns;
 
-static bool is_given(const smc_map *map, int k) {
-  for (int v = 0; v < n_others(map); v++)
-    if (coordinate(map, v) == k)
-      return false;
-  return true;
+static const int *runs(const smc_map *map) {
+  return ((const columns *)map->work)->run;
 }
 
 /* Of the entries j ... end - 1 of a column; see above. */
-static int first_of_run(const smc_map *map, const columns *at, int j, int end) {
+static int first_of_run(const smc_map *map, const smc_triangle *at, int j,
+                        int end) {
   int first = entry(map, at->row[j], at->row[j]);
   for (int i = j; i < end; i++)
     if (entry(map, at->row[i], at->row[j]) != first + i - j ||
@@ -149,39 +125,20 @@ static int first_of_run(const smc_map *map, const columns *at, int j, int end) {
   return first;
 }
 
-static void fill(const smc_map *map, columns *at) {
-  int p = n_others(map), count = 0;
-  for (int k = 0, i = 0; k < map->d; k++)
-    if (is_given(map, k))
-      at->given[i++] = k;
-  for (int v = 0; v < p; v++) {
-    at->diagonal[v] = entry(map, v, v);
-    at->start[v] = count;
-    for (int a = v + 1; a < p; a++)
-      if (entry(map, a, v) >= 0) {
-        at->row[count] = a;
-        at->number[count++] = entry(map, a, v);
-      }
-  }
-  at->start[p] = count;
-  for (int v = 0; v < p; v++)
-    for (int j = at->start[v]; j < at->start[v + 1]; j++)
-      at->run[j] = first_of_run(map, at, j, at->start[v + 1]);
-}
-
 static void layout(smc_map *map, smc_arena *arena) {
-  int p = n_others(map), most = p * (p - 1) / 2;
+  int p = n_others(map);
   columns *at = smc_take(arena, 1, 1, sizeof(columns));
-  columns taken = {.given = smc_take_ints(arena, n_given(map), 1),
-                   .diagonal = smc_take_ints(arena, p, 1),
-                   .start = smc_take_ints(arena, p + 1, 1),
-                   .row = smc_take_ints(arena, most, 1),
-                   .number = smc_take_ints(arena, most, 1),
-                   .run = smc_take_ints(arena, most, 1)};
+  columns taken = {.triangle = smc_triangle_layout(arena, map->d,
+                                                   &map->parameters[ORDER],
+                                                   &map->parameters[ENTRIES]),
+                   .run = smc_take_ints(arena, p * (p - 1) / 2, 1)};
   map->work = at;
   if (arena->base) {
     *at = taken;
-    fill(map, at);
+    const smc_triangle *triangle = &at->triangle;
+    for (int v = 0; v < p; v++)
+      for (int j = triangle->start[v]; j < triangle->start[v + 1]; j++)
+        at->run[j] = first_of_run(map, triangle, j, triangle->start[v + 1]);
   }
 }
 
@@ -216,46 +173,18 @@ static point point_in(const smc_map *map, double *scratch) {
 
 /* one point --------------------------------------------------------------- */
 
-/* out (size) <- coefficients (size x terms) times the terms. */
-static void combine(int size, int n_terms, const double *coefficients,
-                    const double *terms, double *out) {
-  memset(out, 0, (size_t)size * sizeof(double));
-  for (int i = 0; i < n_terms; i++) {
-    const double *of_term = coefficients + smc_size(size, i);
-    SMC_SIMD
-    for (int e = 0; e < size; e++)
-      out[e] += of_term[e] * terms[i];
-  }
-}
-
-/* x <- L^-1 x */
-static void solve_lower(const smc_map *map, const double *L, double *x) {
-  const columns *at = map->work;
-  for (int v = 0; v < n_others(map); v++)
-    for (int i = at->start[v]; i < at->start[v + 1]; i++)
-      x[at->row[i]] -= L[at->number[i]] * x[v];
-}
-
-/* x <- L^-T x */
-static void solve_upper(const smc_map *map, const double *L, double *x) {
-  const columns *at = map->work;
-  for (int v = n_others(map) - 1; v >= 0; v--)
-    for (int i = at->start[v]; i < at->start[v + 1]; i++)
-      x[v] -= L[at->number[i]] * x[at->row[i]];
-}
-
 /* Entry j of a column, and those after it to the end of this, are taken from
  * those that they meet, `share` times each. */
 static void eliminate(const smc_map *map, int j, int end, double share,
                       double *Q) {
-  const columns *at = map->work;
-  if (at->run[j] < 0) {
+  const smc_triangle *at = map->work;
+  if (runs(map)[j] < 0) {
     for (int i = j; i < end; i++)
       Q[entry(map, at->row[i], at->row[j])] -= share * Q[at->number[i]];
     return;
   }
   const double *own = Q + at->number[j];
-  double *met = Q + at->run[j];
+  double *met = Q + runs(map)[j];
   SMC_SIMD
   for (int i = 0; i < end - j; i++)
     met[i] -= share * own[i];
@@ -263,7 +192,7 @@ static void eliminate(const smc_map *map, int j, int end, double share,
 
 /* Q becomes D, on its diagonal, and L. */
 static void factorise(const smc_map *map, double *Q) {
-  const columns *at = map->work;
+  const smc_triangle *at = map->work;
   for (int v = 0; v < n_others(map); v++) {
     double *d = &Q[at->diagonal[v]], least = parameter(map, LEAST)[v];
     *d = *d > least ? *d : least; /* also where it is no number */
@@ -286,7 +215,7 @@ static double log_cosh(double x) {
 
 /* Given coordinate k, and never 0: slopes are taken relative to the term. */
 static double given_value(const smc_map *map, const double *z, int k) {
-  const columns *at = map->work;
+  const smc_triangle *at = map->work;
   double t = z[at->given[k]];
   return t == 0.0 ? DBL_MIN : t;
 }
@@ -319,21 +248,22 @@ static double factor_slope(const factor *of, double t) {
 
 /* Everything but the derivatives. */
 static void compute(const smc_map *map, const double *z, const point *to) {
-  const columns *at = map->work;
+  const smc_triangle *at = map->work;
   int p = n_others(map), terms = n_terms(map);
   for (int i = 0; i < terms; i++)
     to->terms[i] = term(map, i, z);
-  combine(n_entries(map), terms, parameter(map, PRECISION), to->terms, to->Q);
-  combine(p, terms, parameter(map, PULL), to->terms, to->r);
+  smc_sums_of_terms(n_entries(map), terms, parameter(map, PRECISION), to->terms,
+                    to->Q);
+  smc_sums_of_terms(p, terms, parameter(map, PULL), to->terms, to->r);
   factorise(map, to->Q);
   memcpy(to->y, to->r, (size_t)p * sizeof(double));
-  solve_lower(map, to->Q, to->y);
+  smc_triangle_solve(at, to->Q, to->y);
   for (int v = 0; v < p; v++) {
     double d = to->Q[at->diagonal[v]];
     to->c[v] = to->y[v] / d + z[coordinate(map, v)] / sqrt(d);
   }
   memcpy(to->u, to->c, (size_t)p * sizeof(double));
-  solve_upper(map, to->Q, to->u);
+  smc_triangle_solve_transposed(at, to->Q, to->u);
 }
 
 static void forward(const smc_map *map, int n, const double *from, double *to,
@@ -353,11 +283,11 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
  * r, with those of the log Jacobian. */
 static void differentiate_solution(const smc_map *map, const point *at,
                                    const double *z, double *grad) {
-  const columns *by = map->work;
+  const smc_triangle *by = map->work;
   int p = n_others(map);
   for (int v = 0; v < p; v++)
     at->c_bar[v] = grad[coordinate(map, v)];
-  solve_lower(map, at->Q, at->c_bar);
+  smc_triangle_solve(by, at->Q, at->c_bar);
   for (int v = 0; v < p; v++) {
     double d = at->Q[by->diagonal[v]], root = sqrt(d);
     at->r_bar[v] = at->c_bar[v] / d; /* for now, that by y */
@@ -366,7 +296,7 @@ static void differentiate_solution(const smc_map *map, const point *at,
         0.5 / d;
     grad[coordinate(map, v)] = at->c_bar[v] / root;
   }
-  solve_upper(map, at->Q, at->r_bar);
+  smc_triangle_solve_transposed(by, at->Q, at->r_bar);
   for (int v = 0; v < p; v++)
     for (int i = by->start[v]; i < by->start[v + 1]; i++)
       at->Q_bar[by->number[i]] =
@@ -378,9 +308,9 @@ static void differentiate_solution(const smc_map *map, const point *at,
  * of what is met with this column of L. */
 static double eliminate_back(const smc_map *map, int j, int end, double factor,
                              const double *L, double *bar) {
-  const columns *by = map->work;
+  const smc_triangle *by = map->work;
   double sum = 0.0;
-  if (by->run[j] < 0) {
+  if (runs(map)[j] < 0) {
     for (int i = j; i < end; i++) {
       double met = bar[entry(map, by->row[i], by->row[j])];
       bar[by->number[i]] += factor * met;
@@ -388,7 +318,7 @@ static double eliminate_back(const smc_map *map, int j, int end, double factor,
     }
     return sum;
   }
-  const double *met = bar + by->run[j], *of_L = L + by->number[j];
+  const double *met = bar + runs(map)[j], *of_L = L + by->number[j];
   double *own = bar + by->number[j];
   SMC_SIMD_SUM
   for (int i = 0; i < end - j; i++) {
@@ -400,7 +330,7 @@ static double eliminate_back(const smc_map *map, int j, int end, double factor,
 
 /* Derivatives by D and L become those by Q: the factorisation backwards. */
 static void differentiate_factors(const smc_map *map, const point *at) {
-  const columns *by = map->work;
+  const smc_triangle *by = map->work;
   const double *L = at->Q;
   double *bar = at->Q_bar;
   for (int v = n_others(map) - 1; v >= 0; v--) {
@@ -424,7 +354,7 @@ static void differentiate_factors(const smc_map *map, const point *at) {
 /* The derivatives by Q and r become those by the given coordinates. */
 static void differentiate_terms(const smc_map *map, const point *at,
                                 const double *z, double *grad) {
-  const columns *by = map->work;
+  const smc_triangle *by = map->work;
   int p = n_others(map), entries = n_entries(map);
   for (int i = 0; i < n_terms(map); i++) {
     const double *of_Q = parameter(map, PRECISION) + smc_size(entries, i);
@@ -445,7 +375,7 @@ static void differentiate_terms(const smc_map *map, const point *at,
 
 static void pull_back(const smc_map *map, int n, const double *from,
                       double *logp, double *grad, double *scratch) {
-  const columns *by = map->work;
+  const smc_triangle *by = map->work;
   int p = n_others(map);
   point at = point_in(map, scratch);
   for (int k = 0; k < n; k++, from += map->d) {

@@ -65,6 +65,7 @@ void test_map_tails(void);
 void test_map_neck(void);
 void test_map_rotation(void);
 void test_map_conditional(void);
+void test_map_polynomial(void);
 void test_map_precision(void);
 void test_map(void);
 void test_reference(void);

@@ -108,6 +108,7 @@ int main(void) {
   test_map_rotation();
   test_map_conditional();
   test_map_precision();
+  test_map_polynomial();
   test_map();
   test_reference();
   test_path();

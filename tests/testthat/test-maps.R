@@ -55,9 +55,15 @@ normal_given$changes <- list(list(
 ))
 closing <- neck # on the other side
 closing$conditional$rate <- -0.5
+polynomial <- without(shaped, "conditional")
+polynomial$changes <- list(list(
+  kind = "polynomial", near = TRUE, given = c(1, 3), order = c(4, 2), entries = rbind(c(1, 0), c(2, 3)),
+  centre = c(0.3, -0.5), width = c(2, 0.7), degrees = cbind(0, c(1, 0), c(0, 3), c(2, 1)),
+  factor = matrix(rnorm(12) / 2, 3), mean = matrix(rnorm(8) / 2, 2)
+))
 references <- list(
   shaped, uncurved, neck, two_scales, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
-  reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian(), normal_given
+  reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian(), normal_given, polynomial
 )
 
 target <- target_function(

@@ -2,6 +2,10 @@
 
 internal <- function(name) get(name, asNamespace("autosmc"))
 
+near_precision <- function(at, density, ...) {
+  internal("find_precision")(internal("with_drivers")(at, density, ...), density, near = TRUE)
+}
+
 # One Poisson count of each effect, with an unknown mean and scale: x = (mu, t, effects), where
 # theta_j ~ N(mu, exp(2 t)), or with effects z_j that are not centred theta_j = mu + exp(t) z_j.
 counts <- c(0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 1, 2, 0, 5, 2, 1, 3, 2)
@@ -43,7 +47,7 @@ t <- rnorm(200, -0.8, 0.5)
 mu <- rnorm(200, 0.5, 0.2)
 z <- matrix(rnorm(200 * length(counts)), 200)
 around <- cbind(mu, t, mu + exp(t) * z, deparse.level = 0)
-precision <- internal("find_precision")(probes_at(around, log_counts), density_of(log_counts), near = TRUE)
+precision <- near_precision(probes_at(around, log_counts), density_of(log_counts))
 normal <- matrix(rnorm(200 * ncol(around)), 200)
 normal[, 2] <- t
 centred <- internal("through_precision")(
@@ -59,7 +63,7 @@ test_that("the scale is what the others depend on", {
 
 test_that("given the scale the others have the normal distribution that the density has at their mean", {
   points <- points_at(centred, log_counts)
-  precision <- internal("find_precision")(internal("probes_among")(points), density_of(log_counts), near = TRUE)
+  precision <- near_precision(internal("probes_among")(points), density_of(log_counts))
   # there, whatever the scale is, the gradient is that of a standard normal distribution
   at_mean <- matrix(points$mean, 5, ncol(centred), byrow = TRUE)
   at_mean[, 2] <- c(-4, -2, -1, 0, 1)
@@ -77,7 +81,7 @@ test_that("given the scale the others have the normal distribution that the dens
 
 test_that("no scale is found where the precision of the others does not change", {
   find <- function(log_density) {
-    internal("find_precision")(probes_at(centred, log_density), density_of(log_density), near = TRUE)
+    near_precision(probes_at(centred, log_density), density_of(log_density))
   }
   expect_null(find(function(x) structure(-rowSums(x^2) / 2, gradient = -x)))
   # each coordinate bends, by itself
@@ -177,7 +181,7 @@ test_that("coordinates that are correlated have a precision, also where draws ar
   z <- matrix(rnorm(300 * 2 * n_times, 0, 0.7), 300)
   x <- cbind(scales, exp(scales[, rep(1:2, each = n_times)]) * z)
   at <- probes_at(x, log_trend)
-  change <- internal("find_precision")(at, density_of(log_trend), near = TRUE, scales = 1:2)
+  change <- near_precision(at, density_of(log_trend), 1:2)
   expect_identical(change$given, 1:2)
   expect_true(all(internal("part_left")(change, x) > 0))
   # at the mean of the others it is the curvature, which does not change over steps that are short
@@ -185,7 +189,7 @@ test_that("coordinates that are correlated have a precision, also where draws ar
   rules$widest_probe <- 1e-4
   change <- with_internals(
     list(rules = rules),
-    internal("find_precision")(at, density_of(log_trend), near = TRUE, scales = 1:2)
+    near_precision(at, density_of(log_trend), 1:2)
   )
   middle <- at$x
   middle[, -(1:2)] <- rep(at$mean[-(1:2)], each = nrow(middle))

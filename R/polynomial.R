@@ -1,0 +1,240 @@
+# Coordinates that are nearly normal given others, where the precision is no sum of the terms that
+# precision.R tries: that of a Gaussian process with its length, or of effects whose scales are in
+# order. Any smooth dependence is a polynomial where the draws are. So at some points near to them the
+# conditional normal distributions are asked for, as there; and the entries of their means and of the
+# factors L of their precisions L D L', and the logarithms of D, are fitted by polynomials of the
+# coordinates given. These bend off beyond the draws, and L D L' is a precision wherever it is asked for.
+# See src/map_polynomial.c.
+
+# The change of variables (see spaces.R) of the others given these coordinates; NULL where too few of the
+# conditional distributions are found. at: of probes_among().
+find_polynomial <- function(at, given, density) {
+  if (!is.null(at) && length(given) > 0) {
+    with_seed(1, polynomial_given(given_these(at, given), density))
+  }
+}
+
+polynomial_given <- function(at, density) {
+  at$pattern <- if (length(at$others) > 0) pattern_of(at, density)
+  if (is.null(at$pattern)) {
+    return(NULL)
+  }
+  at$colours <- colours_of(at$pattern)
+  at$step <- rules$small_step * shorter_steps(at, density) # at each point a precision of its own, which is to have an inverse
+  ordered <- elimination(at$pattern)
+  k <- length(at$given)
+  is_affordable <- function(degree) {
+    n <- points_for(k, degree)
+    n * (1 + max(at$colours$colour)) <= rules$most_probe_evals &&
+      max(ordered$entries) * n_polynomials(k, degree) <= rules$most_factor_work
+  }
+  degree <- max(Filter(is_affordable, seq_len(rules$most_degree)), 0)
+  if (degree > 0) {
+    factors <- factors_at_modes(near_the_draws(at, points_for(k, degree), density), ordered, density)
+    if (!is.null(factors)) fit_polynomial(at, ordered, factors)
+  }
+}
+
+# The mode of the others where the coordinates given are at their mean: the mean of few draws, of which some
+# are on their way, may be where the density is not even concave.
+mode_given <- function(at, density) {
+  others <- at$others
+  restricted <- function(x) {
+    all <- matrix(at$mean, nrow(x), length(at$mean), byrow = TRUE)
+    all[, others] <- x
+    there <- density(all)
+    there$gradient <- there$gradient[, others, drop = FALSE]
+    there
+  }
+  path <- climb(restricted, rbind(at$mean[others]), NULL)
+  if (length(path) > 0) path[[1]]$x else at$mean[others]
+}
+
+# Of the normal distributions that the density has at its mode given each of these points: where Newton's
+# steps lead from the mode given their mean.
+factors_at_modes <- function(at, ordered, density) {
+  lower <- lower_entries(at$pattern)
+  for (step in seq_len(rules$mode_steps)) {
+    observed <- conditional_normals(at, lower, density)
+    if (is.null(observed)) {
+      return(NULL)
+    }
+    factors <- factors_of_normals(observed, lower, ordered, at$others)
+    if (nrow(factors$t) == 0) {
+      return(NULL)
+    }
+    has_settled <- factors$step < rules$settled_mode
+    at$x <- factors$mode
+  }
+  lapply(factors[c("t", "L", "mean")], function(x) x[has_settled, , drop = FALSE])
+}
+
+# How many polynomials of k variables there are, up to this degree; and at how many points the conditional
+# distributions are asked for.
+n_polynomials <- function(k, degree) choose(k + degree, degree)
+points_for <- function(k, degree) rules$points_per_polynomial * n_polynomials(k, degree)
+
+# As many points, in which the coordinates given are about as they are in the draws, and a bit wider; and the
+# others are at their mode given the mean of these.
+near_the_draws <- function(at, n, density) {
+  at$x <- matrix(at$mean, n, length(at$mean), byrow = TRUE)
+  at$x[, at$others] <- rep(mode_given(at, density), each = n)
+  draws <- at$draws[evenly_weighted(at$w, n), at$given, drop = FALSE]
+  moves <- multiply(
+    matrix(stats::rnorm(n * nrow(at$deviations)), n), at$deviations[, at$given, drop = FALSE]
+  )
+  at$x[, at$given] <- at$x[, at$given] + draws + rules$wider_than_draws * moves
+  at
+}
+
+# The means, and the factors L with log D on the diagonal, of conditional normal distributions in the
+# order of elimination: list(t, L, mean), with a row a point, where the precision is one. `mode`: the points
+# with the means in the place of the others; and `step`, the root mean square of the way there, in conditional
+# standard deviations.
+factors_of_normals <- function(observed, lower, ordered, others) {
+  order <- ordered$order
+  p <- length(order)
+  of_Q <- seq_len(nrow(lower))
+  filled <- which(ordered$entries > 0)
+  number <- ordered$entries[filled]
+  of_point <- function(i) {
+    y <- observed$y[i, ]
+    Q <- matrix(0, p, p)
+    Q[lower] <- Q[lower[, 2:1, drop = FALSE]] <- y[of_Q]
+    root <- tryCatch(chol(Q[order, order]), error = function(e) NULL)
+    if (is.null(root)) {
+      return(rep(NA_real_, length(number) + p + 1))
+    }
+    mean <- backsolve(root, backsolve(root, y[-of_Q][order], transpose = TRUE))
+    step <- drop(root %*% (mean - observed$x[i, others[order]]))
+    L <- t(root / diag(root))
+    diag(L) <- 2 * log(diag(root))
+    c(replace(numeric(length(number)), number, L[filled]), mean, sqrt(mean(step^2)))
+  }
+  values <- t(vapply(seq_len(nrow(observed$y)), of_point, numeric(length(number) + p + 1)))
+  ok <- is.finite(rowSums(values))
+  values <- values[ok, , drop = FALSE]
+  of_L <- seq_along(number)
+  mean <- values[, length(number) + seq_len(p), drop = FALSE]
+  mode <- observed$x[ok, , drop = FALSE]
+  mode[, others[order]] <- mean
+  list(
+    t = observed$t[ok, , drop = FALSE], L = values[, of_L, drop = FALSE], mean = mean,
+    mode = mode, step = values[, ncol(values)]
+  )
+}
+
+# The polynomials of the highest degree for which there are enough points; NULL for none.
+fit_polynomial <- function(at, ordered, factors) {
+  k <- length(at$given)
+  enough <- function(degree) rules$points_per_coefficient * n_polynomials(k, degree) <= nrow(factors$t)
+  degree <- max(Filter(enough, seq_len(rules$most_degree)), 0)
+  if (degree == 0) {
+    return(NULL)
+  }
+  change <- list(
+    kind = "polynomial", near = TRUE, given = at$given, order = at$others[ordered$order],
+    entries = ordered$entries, centre = at$mean[at$given],
+    width = rules$polynomial_width * at$sd[at$given], degrees = degrees_up_to(degree, k)
+  )
+  by <- qr(polynomials_at(change, factors$t)$terms, tol = rules$collinear_term)
+  coefficients <- function(y) t(qr.coef(by, y))
+  change$factor <- coefficients(factors$L)
+  change$mean <- coefficients(factors$mean)
+  if (is_finite(change[c("centre", "width", "factor", "mean")])) change
+}
+
+# The degrees in each of k variables of all polynomials up to a degree: a row a variable.
+degrees_up_to <- function(degree, k) {
+  degrees <- matrix(0, k, 1)
+  for (total in seq_len(degree)) {
+    before <- degrees[, colSums(degrees) == total - 1, drop = FALSE]
+    more <- do.call(cbind, lapply(seq_len(k), function(i) before + (seq_len(k) == i)))
+    degrees <- cbind(degrees, unique(more, MARGIN = 2))
+  }
+  degrees
+}
+
+# the map ----------------------------------------------------------------------
+
+# At rows of t, the coordinates given, all polynomials, a column each, and a function of k that gives
+# their slopes by coordinate k.
+polynomials_at <- function(change, t) {
+  s <- tanh(sweep(sweep(t, 2, change$centre), 2, change$width, "/"))
+  product <- function(s, degrees) {
+    Reduce(`*`, lapply(seq_len(ncol(s)), function(k) outer(s[, k], degrees[k, ], "^")))
+  }
+  slope <- function(k) {
+    lower <- change$degrees
+    lower[k, ] <- pmax(lower[k, ] - 1, 0)
+    ds <- (1 - s[, k]^2) / change$width[k]
+    sweep(product(s, lower), 2, change$degrees[k, ], "*") * ds
+  }
+  list(terms = product(s, change$degrees), slope = slope)
+}
+
+# At rows of x: the polynomials, the mean, L, and the roots of D: a column an entry.
+polynomial_factors_at <- function(change, x) {
+  at <- polynomials_at(change, x[, change$given, drop = FALSE])
+  at$L <- tcrossprod(at$terms, change$factor)
+  at$mean <- tcrossprod(at$terms, change$mean)
+  at$root_d <- exp(at$L[, diag(change$entries), drop = FALSE] / 2)
+  at
+}
+
+# Points, as standardised() makes them of others.
+standardised_by_polynomial <- function(points, change) {
+  x <- sweep(points$x, 2, points$mean, "+")
+  at <- polynomial_factors_at(change, x)
+  off <- x[, change$order, drop = FALSE] - at$mean
+  z <- by_upper(change, at$L, off) * at$root_d
+  g <- points$g
+  if (!is.null(g)) {
+    by_u <- g[, change$order, drop = FALSE]
+    by_c <- by_lower(change, at$L, by_u, inverse = TRUE)
+    g[, change$given] <- g[, change$given] + slopes_by_polynomial(change, at, off, z, by_u, by_c)
+    g[, change$order] <- by_c / at$root_d
+  }
+  x[, change$order] <- z
+  in_coordinates(points, x, g, sum(points$w * rowSums(log(at$root_d))))
+}
+
+# The inverse; see through().
+through_polynomial <- function(map, at) {
+  change <- map
+  change$order <- map$order + 1
+  change$given <- setdiff(seq_len(ncol(at$z)), change$order)
+  factors <- polynomial_factors_at(change, at$z)
+  z <- at$z[, change$order, drop = FALSE]
+  off <- by_upper(change, factors$L, z / factors$root_d, inverse = TRUE)
+  at$z[, change$order] <- factors$mean + off
+  if (!is.null(at$g)) {
+    by_c <- at$g[, change$order, drop = FALSE] * factors$root_d
+    by_u <- by_lower(change, factors$L, by_c)
+    at$g[, change$order] <- by_u
+    at$g[, change$given] <- at$g[, change$given, drop = FALSE] -
+      slopes_by_polynomial(change, factors, off, z, by_u, by_c)
+  }
+  at
+}
+
+# What the gradient by the given coordinates gains where u is replaced by z, with the slopes of the
+# log Jacobian. off: u less its mean; by_u: the gradient by u; by_c: the same, times L^-1.
+slopes_by_polynomial <- function(change, at, off, z, by_u, by_c) {
+  bar <- 0 * at$L
+  for (v in seq_along(change$order)) {
+    below <- below_diagonal(change, v)
+    bar[, change$entries[below, v]] <- -by_c[, v] * off[, below, drop = FALSE]
+  }
+  bar[, diag(change$entries)] <- -(z / at$root_d * by_c + 1) / 2
+  by_terms <- bar %*% change$factor + by_u %*% change$mean
+  vapply(seq_along(change$given), function(k) rowSums(by_terms * at$slope(k)), numeric(nrow(z)))
+}
+
+# As the core has it.
+polynomial_map <- function(change) {
+  c(
+    list(name = "polynomial", order = change$order - 1),
+    change[c("entries", "centre", "width", "degrees", "factor", "mean")]
+  )
+}

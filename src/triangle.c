@@ -1,0 +1,99 @@
+#include "triangle.h"
+
+#include <string.h>
+
+static bool is_count(double x, double most) {
+  return x >= 0.0 && x <= most && x == floor(x);
+}
+
+bool smc_triangle_is_valid(int d, const smc_values *order,
+                           const smc_values *entries, size_t n_entries) {
+  size_t p = order->size;
+  if (!order->x || !entries->x || p == 0 || p >= (size_t)d ||
+      entries->size != p * p)
+    return false;
+  for (size_t v = 0; v < p; v++) {
+    if (!is_count(order->x[v], d - 1))
+      return false;
+    for (size_t before = 0; before < v; before++)
+      if (order->x[before] == order->x[v])
+        return false;
+  }
+  for (size_t i = 0; i < p * p; i++)
+    if (!is_count(entries->x[i], (double)n_entries))
+      return false;
+  for (size_t v = 0; v < p; v++)
+    if (entries->x[v * (p + 1)] == 0.0)
+      return false;
+  return true;
+}
+
+static bool is_given(const smc_values *order, int k) {
+  for (size_t v = 0; v < order->size; v++)
+    if (order->x[v] == (double)k)
+      return false;
+  return true;
+}
+
+static void fill(const smc_triangle *triangle, int d, const smc_values *order,
+                 const smc_values *entries) {
+  int p = triangle->p, count = 0;
+  for (int k = 0, i = 0; k < d; k++)
+    if (is_given(order, k))
+      triangle->given[i++] = k;
+  for (int v = 0; v < p; v++) {
+    triangle->coordinate[v] = (int)order->x[v];
+    triangle->diagonal[v] = smc_triangle_entry(entries, p, v, v);
+    triangle->start[v] = count;
+    for (int a = v + 1; a < p; a++) {
+      int number = smc_triangle_entry(entries, p, a, v);
+      if (number >= 0) {
+        triangle->row[count] = a;
+        triangle->number[count++] = number;
+      }
+    }
+  }
+  triangle->start[p] = count;
+}
+
+smc_triangle smc_triangle_layout(smc_arena *arena, int d,
+                                 const smc_values *order,
+                                 const smc_values *entries) {
+  int p = (int)order->size, most = p * (p - 1) / 2;
+  smc_triangle triangle = {.p = p,
+                           .n_given = d - p,
+                           .coordinate = smc_take_ints(arena, p, 1),
+                           .given = smc_take_ints(arena, d - p, 1),
+                           .diagonal = smc_take_ints(arena, p, 1),
+                           .start = smc_take_ints(arena, p + 1, 1),
+                           .row = smc_take_ints(arena, most, 1),
+                           .number = smc_take_ints(arena, most, 1)};
+  if (arena->base)
+    fill(&triangle, d, order, entries);
+  return triangle;
+}
+
+void smc_triangle_solve(const smc_triangle *triangle, const double *L,
+                        double *x) {
+  for (int v = 0; v < triangle->p; v++)
+    for (int i = triangle->start[v]; i < triangle->start[v + 1]; i++)
+      x[triangle->row[i]] -= L[triangle->number[i]] * x[v];
+}
+
+void smc_triangle_solve_transposed(const smc_triangle *triangle,
+                                   const double *L, double *x) {
+  for (int v = triangle->p - 1; v >= 0; v--)
+    for (int i = triangle->start[v]; i < triangle->start[v + 1]; i++)
+      x[v] -= L[triangle->number[i]] * x[triangle->row[i]];
+}
+
+void smc_sums_of_terms(int size, int n_terms, const double *coefficients,
+                       const double *terms, double *out) {
+  memset(out, 0, (size_t)size * sizeof(double));
+  for (int i = 0; i < n_terms; i++) {
+    const double *of_term = coefficients + smc_size(size, i);
+    SMC_SIMD
+    for (int e = 0; e < size; e++)
+      out[e] += of_term[e] * terms[i];
+  }
+}
