@@ -224,7 +224,9 @@ fit_shape <- function(record, density = NULL) {
   )
   nearest <- nearest_normal(points, moments$L)
   exact <- exact_normal(points, moments$L, genealogies, nearest)
-  if (is.null(exact)) exact <- exact_student(points, moments$L, genealogies)
+  if (is.null(exact) && may_be_radial(nearest, w)) {
+    exact <- exact_student(points, moments$L, genealogies)
+  }
   if (!is.null(exact)) {
     return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
