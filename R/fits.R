@@ -202,7 +202,8 @@ moments_of <- function(x, w) {
 # A reference that is not normal, where particles are likelier so: conditional, with tails,
 # with both, in another space, or a Student t. To draws that have not seen the end of a neck it looks
 # like heavy tails in all directions: so a conditional reference comes first, if there is one.
-# None is looked for where hardly anything depends on anything.
+# None is looked for where hardly anything depends on anything; `left`, or NULL, is what a normal distribution
+# leaves there, in nats.
 # `gain` is that in mean log density over what a reference of the present kind can fit; where this
 # is a mixture, which can fit anything, for particles that neither was fitted to.
 # NULL where there is none.
@@ -285,7 +286,8 @@ fit_shape <- function(record, density = NULL) {
     } else {
       (if (is_student) student$criterion else criterion) -
         present_criterion(record, as_is, student, space)
-    }
+    },
+    left = if (!is_coupled && is_normal(record$reference)) nearest$nats
   )
 }
 

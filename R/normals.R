@@ -121,7 +121,8 @@ normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
 # The normal distribution whose gradients are nearest to the gradients g of weighted points, list(x, g, w,
 # mean), by least squares; NULL where there is none. L: a factor of about the covariance of the points.
 # In the coordinates z = L^-1 x it has the mean `centre`, and a precision with the factor `upper`; y are the
-# points in its own coordinates, and `off` is there what is left of the gradients.
+# points in its own coordinates, and `off` is there what is left of the gradients, `nats` half of its mean
+# square.
 nearest_normal <- function(points, L) {
   d <- ncol(points$x)
   if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (1 + d)) {
@@ -135,9 +136,10 @@ nearest_normal <- function(points, L) {
     return(NULL)
   }
   centre <- backsolve(upper, backsolve(upper, linear$coefficients[1, ], transpose = TRUE))
+  off <- whitened(t(upper), linear$residuals)
   list(
-    centre = centre, upper = upper, y = multiply(sweep(z, 2, centre), t(upper)),
-    off = whitened(t(upper), linear$residuals)
+    centre = centre, upper = upper, y = multiply(sweep(z, 2, centre), t(upper)), off = off,
+    nats = sum(points$w * rowSums(off^2)) / 2
   )
 }
 
@@ -149,8 +151,7 @@ nearest_normal <- function(points, L) {
 # variance. Such a reference is not inflated: there are no tails that it might miss, and in many
 # dimensions draws from a wider one come from few of its particles.
 exact_normal <- function(points, L, genealogies, nearest = nearest_normal(points, L)) {
-  if (!is.null(nearest) && isTRUE(sum(points$w * rowSums(nearest$off^2)) / 2 < rules$normal_nats) &&
-    are_standard(nearest$y, points$w, genealogies)) {
+  if (isTRUE(nearest$nats < rules$normal_nats) && are_standard(nearest$y, points$w, genealogies)) {
     as_exact(new_fitted_reference(
       points$mean + drop(L %*% nearest$centre), L %*% factor_of_inverse(nearest$upper)
     ))
@@ -167,7 +168,7 @@ are_uncoupled <- function(nearest, points) {
   }
   by_axis <- cross_product(nearest$off * points$w, nearest$off) / 2
   most <- eigen(by_axis, symmetric = TRUE, only.values = TRUE)$values[1]
-  isTRUE(most < min(rules$least_coupled, rules$share_coupled * sum(diag(by_axis))))
+  isTRUE(most < min(rules$least_coupled, rules$share_coupled * nearest$nats))
 }
 
 # Marks a reference as the distribution that the target is.

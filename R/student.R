@@ -116,7 +116,7 @@ may_be_radial <- function(nearest, w) {
     return(TRUE)
   }
   along <- rowSums(nearest$off * nearest$y)^2 / rowSums(nearest$y^2)
-  !isTRUE(sum(w * along) < rules$least_radial * sum(w * rowSums(nearest$off^2)))
+  !isTRUE(sum(w * along) / 2 < rules$least_radial * nearest$nats)
 }
 
 # c and the centre, by least squares for the first component of the gradients, which is
