@@ -242,11 +242,10 @@ match_factor <- function(n, d, z, g) {
   )
 }
 
-# Where A has far more rows than columns, its factor R, which has the same singular values and right
-# singular vectors: svd() computes the left ones in vain, which takes as long as R where A has twice as many.
-# Else A.
+# Where A has more rows than columns, its factor R, which has the same singular values and right
+# singular vectors: svd() computes the left ones in vain. Else A.
 triangle_of <- function(A) {
-  if (nrow(A) <= 2 * ncol(A)) {
+  if (nrow(A) <= ncol(A)) {
     return(A)
   }
   decomposed <- qr(A, LAPACK = TRUE)
