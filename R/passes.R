@@ -175,8 +175,8 @@ reshape <- function(result, pass, density = NULL) {
   }
 }
 
-# Whether a shape is worth a pass: its gain is more than noise and, where a normal distribution leaves little along
-# any direction, a part of all that it leaves.
+# Whether a shape is worth a pass: its gain is more than noise and, where a normal distribution leaves
+# little along any direction, a part of all that it leaves.
 gains_enough <- function(proposal) {
   proposal$gain > max(rules$least_shape_gain, rules$share_gained * proposal$left)
 }

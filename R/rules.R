@@ -251,12 +251,12 @@ rules <- list(
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
-  # What others may gain from a single variable that they depend on, in nats, without being asked for shapes: a
-  # scale that only its effects tell gains a half, however many these are, since its variance is one over twice
-  # their number. Sonar's 0.10 to 0.14 are no such. ...
+  # What others may gain from a single variable that they depend on, in nats, without being asked for
+  # shapes: a scale that only its effects tell gains a half, however many these are, since its variance is
+  # one over twice their number. Sonar's 0.10 to 0.14 are no such. ...
   least_coupled = 0.25,
-  # ... and its share in what a normal distribution leaves: with one variable given most would still be left, as
-  # 0.9 of Sonar's. In the suites what was found had a share of 0.25 or more.
+  # ... and its share in what a normal distribution leaves: with one variable given most would still be
+  # left, as 0.9 of Sonar's. In the suites all that was found, but for tails, had a share of 0.24 or more.
   share_coupled = 0.2,
   # What may be gained, in nats, where a normal distribution of the others depends on one more
   # coordinate: by so much log weights have a standard deviation of 0.2. The scale of six schools, of which
@@ -370,9 +370,9 @@ rules <- list(
   # Gain in mean log density for which a shape is worth a pass; less is noise of the fit. Half or
   # twice does as well.
   least_shape_gain = 0.02,
-  # The same as a share of what a normal distribution leaves, where this is little along any direction: tails of
-  # Sonar gained a hundredth in 7 of 30 fits, which took twice as many evaluations with them, and had an error
-  # larger by a third.
+  # The same as a share of what a normal distribution leaves, where this is little along any direction:
+  # tails of Sonar gained a hundredth in 7 of 30 fits, which took twice as many evaluations with them, and
+  # had an error larger by a third.
   share_gained = 0.1,
   # A new shape may have an estimate lower than the islands' by this beyond the errors. Half or
   # twice does as well.
