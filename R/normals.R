@@ -163,7 +163,7 @@ exact_normal <- function(points, L, genealogies, nearest = nearest_normal(points
 # along it: where the scales of p others are its exponentials, p times the variance of the log scale.
 # nearest: of nearest_normal(), or NULL.
 are_uncoupled <- function(nearest, points) {
-  if (is.null(nearest)) {
+  if (is.null(nearest) || !is.finite(nearest$nats)) {
     return(FALSE)
   }
   by_axis <- cross_product(nearest$off * points$w, nearest$off) / 2

@@ -829,6 +829,7 @@ test_that("what others gain from a variable shows in the gradients along it", {
   expect_false(of_gamma(3))
   expect_true(of_gamma(20))
   expect_false(internal("are_uncoupled")(NULL, NULL))
+  expect_false(internal("are_uncoupled")(list(nats = Inf), NULL))
 })
 
 # in rounds --------------------------------------------------------------------
