@@ -202,6 +202,8 @@ moments_of <- function(x, w) {
 # A reference that is not normal, where particles are likelier so: conditional, with tails,
 # with both, in another space, or a Student t. To draws that have not seen the end of a neck it looks
 # like heavy tails in all directions: so a conditional reference comes first, if there is one.
+# None is looked for where hardly anything depends on anything; `left`, or NULL, is what a normal distribution
+# leaves there, in nats.
 # `gain` is that in mean log density over what a reference of the present kind can fit; where this
 # is a mixture, which can fit anything, for particles that neither was fitted to.
 # NULL where there is none.
@@ -221,15 +223,19 @@ fit_shape <- function(record, density = NULL) {
     x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean,
     genealogies = genealogies
   )
-  exact <- exact_normal(points, moments$L, genealogies)
-  if (is.null(exact)) exact <- exact_student(points, moments$L, genealogies)
+  nearest <- nearest_normal(points, moments$L)
+  exact <- exact_normal(points, moments$L, genealogies, nearest)
+  if (is.null(exact) && may_be_radial(nearest, w)) {
+    exact <- exact_student(points, moments$L, genealogies)
+  }
   if (!is.null(exact)) {
     return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
   present <- changes_of(record$reference)
   n <- 1 / sum(w^2)
   exact <- exact_space(points, present, density)
-  near <- if (!knows_most(exact)) near_space(points, present, density, n)
+  is_coupled <- has_coupling(record$reference) || !are_uncoupled(nearest, points)
+  near <- if (is_coupled && !knows_most(exact)) near_space(points, present, density, n)
   if (is.null(exact) && is.null(near) && d > rules$largest_dense) {
     return(NULL)
   }
@@ -239,6 +245,8 @@ fit_shape <- function(record, density = NULL) {
     with_conditional(near)
   } else if (!is.null(exact) || d > rules$largest_dense) {
     likeliest_space(lapply(found_spaces(exact, near), with_conditional))
+  } else if (!is_coupled) {
+    as_is
   } else {
     fit_space(as_is, record$reference, genealogies, found_spaces(near))
   }
@@ -278,8 +286,14 @@ fit_shape <- function(record, density = NULL) {
     } else {
       (if (is_student) student$criterion else criterion) -
         present_criterion(record, as_is, student, space)
-    }
+    },
+    left = if (!is_coupled && is_normal(record$reference)) nearest$nats
   )
+}
+
+# Whether a reference has coordinates that depend on others otherwise than in a normal distribution.
+has_coupling <- function(reference) {
+  !is.null(reference$conditional) || length(changes_of(reference)) > 0
 }
 
 # Of the space of the points as they are, those found, and others (see spaces.R), that in which a shape

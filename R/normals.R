@@ -118,15 +118,12 @@ normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
   if (!is.null(normal)) as_wide_as(normal, z, w, genealogies, rows)
 }
 
-# The normal distribution that the target is, by the gradients g of weighted points, list(x, g, w,
-# mean), but for so little that no other shape can be closer by more than that; NULL where it is none.
-# Where the gradients of log p and of a normal differ by r, the Kullback-Leibler divergence of p from it
-# is at most half the mean of r' covariance r, by the logarithmic Sobolev inequality. That is so of
-# densities without edges: half of a normal distribution has its gradients too, but not its mean and
-# variance. Such a reference is not inflated: there are no tails that it might miss, and in many
-# dimensions draws from a wider one come from few of its particles. L: a factor of about the
-# covariance of the points.
-exact_normal <- function(points, L, genealogies) {
+# The normal distribution whose gradients are nearest to the gradients g of weighted points, list(x, g, w,
+# mean), by least squares; NULL where there is none. L: a factor of about the covariance of the points.
+# In the coordinates z = L^-1 x it has the mean `centre`, and a precision with the factor `upper`; y are the
+# points in its own coordinates, and `off` is there what is left of the gradients, `nats` half of its mean
+# square.
+nearest_normal <- function(points, L) {
   d <- ncol(points$x)
   if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (1 + d)) {
     return(NULL)
@@ -138,16 +135,40 @@ exact_normal <- function(points, L, genealogies) {
   if (is.null(upper)) {
     return(NULL)
   }
-  off <- whitened(t(upper), linear$residuals)
   centre <- backsolve(upper, backsolve(upper, linear$coefficients[1, ], transpose = TRUE))
-  y <- multiply(sweep(z, 2, centre), t(upper))
-  if (isTRUE(sum(points$w * rowSums(off^2)) / 2 < rules$normal_nats) &&
-    are_standard(y, points$w, genealogies)) {
-    normal <- new_fitted_reference(
-      points$mean + drop(L %*% centre), L %*% factor_of_inverse(upper)
-    )
-    as_exact(normal)
+  off <- whitened(t(upper), linear$residuals)
+  list(
+    centre = centre, upper = upper, y = multiply(sweep(z, 2, centre), t(upper)), off = off,
+    nats = sum(points$w * rowSums(off^2)) / 2
+  )
+}
+
+# The normal distribution that the target is, by the gradients of weighted points, but for so little that
+# no other shape can be closer by more than that; NULL where it is none. nearest: of nearest_normal().
+# Where the gradients of log p and of a normal differ by r, the Kullback-Leibler divergence of p from it
+# is at most half the mean of r' covariance r, by the logarithmic Sobolev inequality. That is so of
+# densities without edges: half of a normal distribution has its gradients too, but not its mean and
+# variance. Such a reference is not inflated: there are no tails that it might miss, and in many
+# dimensions draws from a wider one come from few of its particles.
+exact_normal <- function(points, L, genealogies, nearest = nearest_normal(points, L)) {
+  if (isTRUE(nearest$nats < rules$normal_nats) && are_standard(nearest$y, points$w, genealogies)) {
+    as_exact(new_fitted_reference(
+      points$mean + drop(L %*% nearest$centre), L %*% factor_of_inverse(nearest$upper)
+    ))
   }
+}
+
+# Whether no variable matters much for the location or scale of others. What these gain from one that they
+# depend on, in nats, is about half the mean square of what a normal distribution leaves of the gradient
+# along it: where the scales of p others are its exponentials, p times the variance of the log scale.
+# nearest: of nearest_normal(), or NULL.
+are_uncoupled <- function(nearest, points) {
+  if (is.null(nearest) || !is.finite(nearest$nats)) {
+    return(FALSE)
+  }
+  by_axis <- cross_product(nearest$off * points$w, nearest$off) / 2
+  most <- eigen(by_axis, symmetric = TRUE, only.values = TRUE)$values[1]
+  isTRUE(most < min(rules$least_coupled, rules$share_coupled * nearest$nats))
 }
 
 # Marks a reference as the distribution that the target is.

@@ -167,12 +167,18 @@ reshape <- function(result, pass, density = NULL) {
     record <- with_found(record, result$rays)
   }
   proposal <- propose(record, shapes, density)
-  if (!is.null(proposal) && (is_rough || proposal$gain > rules$least_shape_gain)) {
+  if (!is.null(proposal) && (is_rough || gains_enough(proposal))) {
     return(proposal)
   }
   if (any(result$diagnostics$name[failed(result$diagnostics)] != "worth")) {
     if (is.null(proposal)) propose(record, setdiff(names(rungs), shapes)) else proposal
   }
+}
+
+# Whether a shape is worth a pass: its gain is more than noise and, where a normal distribution leaves
+# little along any direction, a part of all that it leaves.
+gains_enough <- function(proposal) {
+  proposal$gain > max(rules$least_shape_gain, rules$share_gained * proposal$left)
 }
 
 # The same reference with more steps, where the draws are worth little and nothing better can be

@@ -207,7 +207,11 @@ shape_around <- function(normals, density) {
     x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = n
   )
   exact <- exact_space(points, list(), density)
-  space <- if (knows_most(exact)) exact else near_space(points, list(), density, n)
+  space <- if (knows_most(exact)) {
+    exact
+  } else if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
+    near_space(points, list(), density, n)
+  }
   if (is_near(space, n)) space # and so is one that is exact
 }
 

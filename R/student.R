@@ -109,6 +109,16 @@ exact_student <- function(points, L, genealogies) {
   }
 }
 
+# Whether what a normal distribution leaves of the gradients may be that of a Student t, which is along the
+# points in its own coordinates. nearest: of nearest_normal(); where there is none it may be.
+may_be_radial <- function(nearest, w) {
+  if (is.null(nearest)) {
+    return(TRUE)
+  }
+  along <- rowSums(nearest$off * nearest$y)^2 / rowSums(nearest$y^2)
+  !isTRUE(sum(w * along) / 2 < rules$least_radial * nearest$nats)
+}
+
 # c and the centre, by least squares for the first component of the gradients, which is
 # 1 + c (z - centre)'g times a linear function of z: steps of Gauss and Newton for (c, c centre),
 # halved until they help. A few of the points are enough.

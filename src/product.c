@@ -136,9 +136,12 @@ static void pack_panel(const smc_matrix *a, int i, span at, double *panel) {
 /* out: rows i.. of the panel, for n points. */
 static void store(const smc_matrix *a, int i, int n, const double *sum,
                   int lanes, double *out) {
-  int rows = a->rows - i < ROWS ? a->rows - i : ROWS;
+  if (i + ROWS <= a->rows) {
+    take_four(n, sum, (size_t)lanes, 1, a->rows, out + i);
+    return;
+  }
   for (int lane = 0; lane < n; lane++, out += a->rows)
-    for (int row = 0; row < rows; row++)
+    for (int row = 0; row < a->rows - i; row++)
       out[i + row] = sum[row * lanes + lane];
 }
 

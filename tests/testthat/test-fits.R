@@ -796,6 +796,42 @@ test_that("draws and gradients tell a normal distribution, exactly, from others"
   expect_false(is_normal(points(z, z)))
 })
 
+test_that("what others gain from a variable shows in the gradients along it", {
+  set.seed(40)
+  n <- 1000
+  are_uncoupled <- function(x, g) {
+    points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / n, n), mean = colMeans(x))
+    L <- internal("fit_scale")(points$x, points$w)
+    internal("are_uncoupled")(internal("nearest_normal")(points, L), points)
+  }
+  # p effects and the logarithm of their scale, of standard deviation s: about p s^2 nats, beside others
+  # that are normal but for a little
+  effects <- function(p, s) {
+    t <- rnorm(n, sd = s)
+    u <- exp(t) * matrix(rnorm(n * p), n)
+    others <- matrix(log(rgamma(n * 30, 20)), n)
+    list(
+      x = cbind(t, u, others),
+      g = cbind(-t / s^2 + rowSums(u^2 * exp(-2 * t) - 1), -u * exp(-2 * t), 20 - exp(others))
+    )
+  }
+  for (p in c(5, 30)) {
+    strong <- effects(p, sqrt(0.5 / p))
+    expect_false(are_uncoupled(strong$x, strong$g))
+    weak <- effects(p, sqrt(0.05 / p))
+    expect_true(are_uncoupled(weak$x, weak$g))
+  }
+  # few variables, each of which is a large part of what a normal distribution leaves
+  of_gamma <- function(d) {
+    x <- matrix(log(rgamma(n * d, 5)), n)
+    are_uncoupled(x, 5 - exp(x))
+  }
+  expect_false(of_gamma(3))
+  expect_true(of_gamma(20))
+  expect_false(internal("are_uncoupled")(NULL, NULL))
+  expect_false(internal("are_uncoupled")(list(nats = Inf), NULL))
+})
+
 # in rounds --------------------------------------------------------------------
 
 test_that("the default finds the neck of a funnel, and all of its evidence", {
