@@ -31,13 +31,14 @@
 #'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
 #'   deviations alone; that of the best basin a covariance, from the curvature at its mean, up to 2,000
 #'   variables and where its bound is higher with it.
-#' * `references`: a named list of what is proposed: `best`, the normal of the best
+#' * `references`: a named list of what is proposed, the least preferred first: `best`, the normal of the best
 #'   basin; `shape`, where gradients at 256 draws of that normal tell that most variables are normal given
 #'   the others, exactly or nearly; and, where there are several basins, or a path has passed a likely place more than
 #'   6 standard deviations from all of them, such as the end of a bent ridge, `cover`, a mixture: of
 #'   the normals of the likely basins and places, and of the one with their common mean and covariance,
 #'   which reaches what lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
-#'   less above 250 variables.
+#'   less above 250 variables. Where the density, in the coordinates of `shape`, does not dip on the way to any of
+#'   these places, they are in one mode, and `shape` comes last.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see

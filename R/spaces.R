@@ -44,9 +44,11 @@ polynomial_space <- function(points, given, density) {
   if (!is.null(polynomial)) space_of(points, list(polynomial))
 }
 
-# Of two spaces, or NULL, that in which what is known is nearer to a normal distribution.
+# Of two spaces, or NULL, that in which what is known is nearer to a normal distribution: the first, where
+# nothing is known in the second.
 nearer_of <- function(a, b) {
-  if (is.null(a$nats) || isTRUE(b$nats < a$nats)) b else a
+  is_nearer <- !is.null(b$nats) && (is.null(a$nats) || b$nats < a$nats)
+  if (is_nearer) b else a
 }
 
 # The changes to it: those of the precision, after products where there is none as things are; NULL for none.
