@@ -15,12 +15,13 @@ find_polynomial <- function(at, given, density) {
 }
 
 polynomial_given <- function(at, density) {
+  at$step <- shorter_steps(at, density)
   at$pattern <- if (length(at$others) > 0) pattern_of(at, density)
   if (is.null(at$pattern)) {
     return(NULL)
   }
   at$colours <- colours_of(at$pattern)
-  at$step <- rules$small_step * shorter_steps(at, density) # at each point a precision of its own, which is to have an inverse
+  at$step <- rules$small_step * at$step # since the precision at each point is to have an inverse
   ordered <- elimination(at$pattern)
   k <- length(at$given)
   is_affordable <- function(degree) {

@@ -245,8 +245,9 @@ covering_reference <- function(normals) {
 
 # the target, as the scout sees it --------------------------------------------
 
-# A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient is
-# wanted: list(log_density, gradient), where what is not finite, or has no finite gradient, has log density -Inf and gradient 0.
+# A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient
+# is wanted: list(log_density, gradient), where what is not finite, or has no finite gradient, has log density
+# -Inf and gradient 0.
 # Of "count" it gives how many points it was asked for, and how many were impossible.
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call

@@ -1,8 +1,8 @@
 # Spaces: coordinates in which shapes are fitted, beside those of the points as they are. A space is
 # made by changes of variables, one after the other, that undo what a model is known to do: products
 # in the place of multiples of a scale (noncentred.R), and standard normal coordinates in the place
-# of those that are normal given others (precision.R, polynomial.R). The last maps of a reference that is fitted
-# in a space lead out of it.
+# of those that are normal given others (precision.R, polynomial.R). The last maps of a reference that is
+# fitted in a space lead out of it.
 
 # The space in which others are standard normal given some coordinates, where that is exact: of the
 # present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
