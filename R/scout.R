@@ -98,7 +98,7 @@ scout_target <- function(
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
     others <- c(likely_normals(found$normals), found$passed)
-    found$one_mode <- !is.null(shape) && is_one_mode(shape, others, evaluate)
+    found$one_mode <- !is.null(shape) && length(others) > 0 && is_one_mode(shape, others, evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
   scout$gradient <- gradient$verdict
