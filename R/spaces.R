@@ -117,7 +117,7 @@ space_of <- function(points, changes) {
   space <- list(changes = changes, points = points)
   left <- left_by_precision(precision, points)
   is_known <- left < rules$far_from_normal
-  if (2 * sum(is_known) >= length(left) && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
+  if (mean(!is_known) <= rules$few_far && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
     space$known <- sort(precision$order[is_known])
     # a polynomial knows nothing of what is far from the points
     space$exact <- if (mean(left) < rules$nothing_left && !is_polynomial(precision)) precision$order

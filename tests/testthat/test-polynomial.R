@@ -84,21 +84,21 @@ test_that("a coordinate that is not normal is not taken for one", {
   # the last is uniform but for smooth edges; the others have scales that depend on the first
   log_cut <- function(x) {
     scale <- log1p(exp(x[, 1]))
-    z <- x[, 2:5, drop = FALSE] / scale
-    edge <- 4 * sinh(x[, 6])^3 * cosh(x[, 6])
+    z <- x[, 2:12, drop = FALSE] / scale
+    edge <- 4 * sinh(x[, 13])^3 * cosh(x[, 13])
     structure(
-      -x[, 1]^2 / 2 - rowSums(z^2) / 2 - 4 * log(scale) - sinh(x[, 6])^4,
+      -x[, 1]^2 / 2 - rowSums(z^2) / 2 - 11 * log(scale) - sinh(x[, 13])^4,
       gradient = unname(cbind(
-        (rowSums(z^2) - 4) / scale * plogis(x[, 1]) - x[, 1], -z / scale, -edge
+        (rowSums(z^2) - 11) / scale * plogis(x[, 1]) - x[, 1], -z / scale, -edge
       ))
     )
   }
   t <- rnorm(400, sd = 0.7)
-  x <- cbind(t, log1p(exp(t)) * matrix(rnorm(1600), 400), runif(400, -1, 1), deparse.level = 0)
+  x <- cbind(t, log1p(exp(t)) * matrix(rnorm(4400), 400), runif(400, -1, 1), deparse.level = 0)
   points <- points_at(x, log_cut)
   change <- internal("find_polynomial")(internal("probes_among")(points), 1, density_of(log_cut))
-  expect_setequal(change$order, 2:6)
-  expect_identical(internal("space_of")(points, list(change))$known, 2:5)
+  expect_setequal(change$order, 2:13)
+  expect_identical(internal("space_of")(points, list(change))$known, 2:12)
 })
 
 test_that("effects with such a scale are right", {
