@@ -365,8 +365,9 @@ conditional_normals <- function(at, lower, density) {
     root <- sqrt(Q[usable, diagonal, drop = FALSE])
     of_Q <- root[, lower[, 1]] * root[, lower[, 2]]
     list(
-      x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE], y = cbind(Q, r)[usable, ],
-      size = cbind(of_Q, size[usable, ]), scale = cbind(of_Q, root)
+      x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE],
+      y = cbind(Q, r)[usable, , drop = FALSE],
+      size = cbind(of_Q, size[usable, , drop = FALSE]), scale = cbind(of_Q, root)
     )
   }
 }

@@ -37,8 +37,8 @@
 #'   6 standard deviations from all of them, such as the end of a bent ridge, `cover`, a mixture: of
 #'   the normals of the likely basins and places, and of the one with their common mean and covariance,
 #'   which reaches what lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
-#'   less above 250 variables. Where the density, in the coordinates of `shape`, does not dip on the way to any of
-#'   these places, they are in one mode, and `shape` comes last.
+#'   less above 250 variables. Where variables are nearly normal, and the density in the coordinates of `shape`
+#'   does not dip on the way to any of these places, they are in one mode, and `shape` comes last.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
@@ -98,7 +98,9 @@ scout_target <- function(
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
     others <- c(likely_normals(found$normals), found$passed)
-    found$one_mode <- !is.null(shape) && length(others) > 0 && is_one_mode(shape, others, evaluate)
+    # an exact one is found again wherever the draws are
+    is_near <- !is.null(shape) && is.null(shape$exact)
+    found$one_mode <- is_near && length(others) > 0 && is_one_mode(shape, others, evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
   scout$gradient <- gradient$verdict
