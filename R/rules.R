@@ -334,10 +334,10 @@ rules <- list(
   # counts 3.5e5; without its precision it was off by 0.5 to 2.6.
   most_factor_work = 5e5,
   # Degree of the polynomials of a mean and a factor that depend on others in a smooth way. The mean divergence
-  # of a Gaussian process of 40 counts, given its length, amplitude and mean, was 1.2 nats by the second
-  # degree, 0.3 by the third and 0.2 by the fourth; of a state space model of 386 variables 15, 2 and 3.
+  # of a Gaussian process of 40 counts, given its length, amplitude and mean, was 0.9 nats by the second
+  # degree, 0.3 by the third and 0.1 by the fourth; of a state space model of 386 variables 19, 1.0 and 1.2.
   most_degree = 3,
-  # Standard deviations of a coordinate after which they bend off. 2 or 4 does as well.
+  # Standard deviations of a coordinate after which they bend off. With 2 these were 0.5 and 3, 4 does as well.
   polynomial_width = 3,
   # Points at which they are asked for, for each polynomial: at a third there may be none.
   points_per_polynomial = 3,
@@ -345,8 +345,8 @@ rules <- list(
   mode_steps = 3,
   # ... and the root mean square of the last, in standard deviations, with which that is found.
   settled_mode = 0.1,
-  # Standard deviations by which the draws that they are fitted at are scattered: with none, and with 1, the
-  # divergence of the process was 2.5 and 0.3, with 0.35 of the model it was 1.
+  # Standard deviations by which the draws that they are fitted at are scattered: with none the divergence of
+  # the process was 2.5, with a third 0.8, with a half 0.3.
   wider_than_draws = 0.75,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
