@@ -6,16 +6,15 @@
 # coordinates given. These bend off beyond the draws, and L D L' is a precision wherever it is asked for.
 # See src/map_polynomial.c.
 
-# The change of variables (see spaces.R) of the others given these coordinates; NULL where too few of the
-# conditional distributions are found. at: of probes_among().
-find_polynomial <- function(at, given, density) {
-  if (!is.null(at) && length(given) > 0) {
-    with_seed(1, polynomial_given(given_these(at, given), density))
+# The change of variables (see spaces.R) of the others given the drivers; NULL where too few of the conditional
+# distributions are found. at: of driven_by().
+find_polynomial <- function(at, density) {
+  if (length(at$drivers) > 0) {
+    with_seed(1, polynomial_given(given_these(at, at$drivers), density))
   }
 }
 
 polynomial_given <- function(at, density) {
-  at$step <- shorter_steps(at, density)
   at$pattern <- if (length(at$others) > 0) pattern_of(at, density)
   if (is.null(at$pattern)) {
     return(NULL)
@@ -29,7 +28,7 @@ polynomial_given <- function(at, density) {
     n * (1 + max(at$colours$colour)) <= rules$most_probe_evals &&
       max(ordered$entries) * n_polynomials(k, degree) <= rules$most_factor_work
   }
-  degree <- max(Filter(is_affordable, seq_len(rules$most_degree)), 0)
+  degree <- highest_degree(is_affordable)
   if (degree > 0) {
     factors <- factors_at_modes(near_the_draws(at, points_for(k, degree), density), ordered, density)
     if (!is.null(factors)) fit_polynomial(at, ordered, factors)
@@ -61,19 +60,22 @@ factors_at_modes <- function(at, ordered, density) {
       return(NULL)
     }
     factors <- factors_of_normals(observed, lower, ordered, at$others)
-    if (nrow(factors$t) == 0) {
+    if (nrow(factors$x) == 0) {
       return(NULL)
     }
-    has_settled <- factors$step < rules$settled_mode
-    at$x <- factors$mode
+    at$x <- factors$x
   }
-  lapply(factors[c("t", "L", "mean")], function(x) x[has_settled, , drop = FALSE])
+  has_settled <- factors$step < rules$settled_mode
+  lapply(factors[c("x", "L")], function(rows) rows[has_settled, , drop = FALSE])
 }
 
 # How many polynomials of k variables there are, up to this degree; and at how many points the conditional
 # distributions are asked for.
 n_polynomials <- function(k, degree) choose(k + degree, degree)
 points_for <- function(k, degree) rules$points_per_polynomial * n_polynomials(k, degree)
+
+# The highest that passes; 0 for none.
+highest_degree <- function(passes) max(Filter(passes, seq_len(rules$most_degree)), 0)
 
 # As many points, in which the coordinates given are about as they are in the draws, and a bit wider; and the
 # others are at their mode given the mean of these.
@@ -88,9 +90,9 @@ near_the_draws <- function(at, n, density) {
   at
 }
 
-# The means, and the factors L with log D on the diagonal, of conditional normal distributions in the
-# order of elimination: list(t, L, mean), with a row a point, where the precision is one. `mode`: the points
-# with the means in the place of the others; and `step`, the root mean square of the way there, in conditional
+# The means and the factors of conditional normal distributions: list(x, L, step), with a row a point, where
+# the precision is one. x: the points with the means in the place of the others; L: its entries in the order of
+# elimination, with log D on the diagonal; step: the root mean square of the way to the means, in conditional
 # standard deviations.
 factors_of_normals <- function(observed, lower, ordered, others) {
   order <- ordered$order
@@ -115,21 +117,16 @@ factors_of_normals <- function(observed, lower, ordered, others) {
   values <- t(vapply(seq_len(nrow(observed$y)), of_point, numeric(length(number) + p + 1)))
   ok <- is.finite(rowSums(values))
   values <- values[ok, , drop = FALSE]
-  of_L <- seq_along(number)
-  mean <- values[, length(number) + seq_len(p), drop = FALSE]
-  mode <- observed$x[ok, , drop = FALSE]
-  mode[, others[order]] <- mean
-  list(
-    t = observed$t[ok, , drop = FALSE], L = values[, of_L, drop = FALSE], mean = mean,
-    mode = mode, step = values[, ncol(values)]
-  )
+  x <- observed$x[ok, , drop = FALSE]
+  x[, others[order]] <- values[, length(number) + seq_len(p)]
+  list(x = x, L = values[, seq_along(number), drop = FALSE], step = values[, ncol(values)])
 }
 
 # The polynomials of the highest degree for which there are enough points; NULL for none.
 fit_polynomial <- function(at, ordered, factors) {
   k <- length(at$given)
-  enough <- function(degree) rules$points_per_coefficient * n_polynomials(k, degree) <= nrow(factors$t)
-  degree <- max(Filter(enough, seq_len(rules$most_degree)), 0)
+  is_enough <- function(degree) rules$points_per_coefficient * n_polynomials(k, degree) <= nrow(factors$x)
+  degree <- highest_degree(is_enough)
   if (degree == 0) {
     return(NULL)
   }
@@ -138,10 +135,10 @@ fit_polynomial <- function(at, ordered, factors) {
     entries = ordered$entries, centre = at$mean[at$given],
     width = rules$polynomial_width * at$sd[at$given], degrees = degrees_up_to(degree, k)
   )
-  by <- qr(polynomials_at(change, factors$t)$terms, tol = rules$collinear_term)
+  by <- qr(polynomials_at(change, factors$x[, change$given, drop = FALSE])$terms, tol = rules$collinear_term)
   coefficients <- function(y) t(qr.coef(by, y))
   change$factor <- coefficients(factors$L)
-  change$mean <- coefficients(factors$mean)
+  change$mean <- coefficients(factors$x[, change$order, drop = FALSE])
   if (is_finite(change[c("centre", "width", "factor", "mean")])) change
 }
 

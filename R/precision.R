@@ -72,9 +72,16 @@ with_nats <- function(at, density) {
 # coordinates that are given for certain.
 with_drivers <- function(at, density, scales = integer(0)) {
   if (!is.null(at)) {
-    at$drivers <- with_seed(1, find_drivers(at, density, scales))
+    at <- driven_by(at, with_seed(1, find_drivers(at, density, scales)), density)
     at$n_certain <- length(scales)
-    if (length(at$drivers) > 0) at$step <- shorter_steps(at, density)
+  }
+  at
+}
+
+driven_by <- function(at, drivers, density) {
+  if (!is.null(at)) {
+    at$drivers <- drivers
+    if (length(drivers) > 0) at$step <- shorter_steps(at, density)
   }
   at
 }

@@ -356,7 +356,7 @@ reference_maps <- function(reference, dim) {
     affine_map(reference, dim)
   )
   maps <- append(maps, conditional_maps(reference$conditional), after = 2)
-  maps <- c(maps, lapply(rev(reference$changes), change_map, dim))
+  maps <- c(maps, change_maps(reference$changes, dim))
   Filter(Negate(is.null), maps)
 }
 

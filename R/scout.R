@@ -97,10 +97,7 @@ scout_target <- function(
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
-    others <- c(likely_normals(found$normals), found$passed)
-    # an exact one is found again wherever the draws are
-    is_near <- !is.null(shape) && is.null(shape$exact)
-    found$one_mode <- is_near && length(others) > 0 && is_one_mode(shape, others, evaluate)
+    found$prefers_shape <- goes_first(shape, c(likely_normals(found$normals), found$passed), evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
   scout$gradient <- gradient$verdict
@@ -176,11 +173,11 @@ new_scout <- function(found, shape, count) {
       normals = lapply(normals, as_reference),
       references = c(
         if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
-        if (!found$one_mode) shape,
+        if (!found$prefers_shape) shape,
         if (length(likely) + length(found$passed) > 1) {
           list(cover = covering_reference(c(likely, found$passed)))
         },
-        if (found$one_mode) shape
+        if (found$prefers_shape) shape
       ),
       n_dropped = found$n_dropped
     ), as.list(count)),
@@ -218,6 +215,13 @@ shape_around <- function(normals, density) {
   if (is_near(space, n)) space # and so is one that is exact
 }
 
+# Whether the reference with a shape is tried before the one that covers all these places: where they are in
+# one mode. A shape that is exact is found again wherever the draws are, and need not be.
+goes_first <- function(space, places, evaluate) {
+  is_candidate <- !is.null(space) && is.null(space$exact) && length(places) > 0
+  is_candidate && is_one_mode(space, places, evaluate)
+}
+
 # Whether in the coordinates of a space the density does not dip on the way from its mean to those of these
 # normals: then the basins are places in one mode, as those that paths find along a neck.
 is_one_mode <- function(space, normals, evaluate) {
@@ -229,8 +233,7 @@ is_one_mode <- function(space, normals, evaluate) {
   ways <- sweep(ends$x, 2, centre - ends$mean)
   part <- seq(0, 1, length.out = rules$n_between)
   x <- sweep(ways[rep(seq_len(n), length(part)), , drop = FALSE] * rep(part, each = n), 2, centre, "+")
-  maps <- lapply(rev(space$changes), change_map, d)
-  along <- matrix(evaluate(x, gradient = FALSE, maps = maps)$log_density, n)
+  along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes, d))$log_density, n)
   dip <- pmin(along[, 1], along[, ncol(along)]) - apply(along, 1, min)
   isTRUE(max(dip) < rules$least_dip)
 }

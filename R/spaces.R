@@ -28,7 +28,8 @@ near_space <- function(points, present, density, n) {
   }
   precision <- Find(is_precision, present)
   if (is_polynomial(precision)) { # which was fitted to other draws
-    known <- nearer_of(known, polynomial_space(points, precision$given, density))
+    at <- driven_by(probes_among(points), precision$given, density)
+    known <- nearer_of(known, polynomial_space(points, at, density))
   }
   if (is_near(known, n)) {
     return(known)
@@ -36,11 +37,11 @@ near_space <- function(points, present, density, n) {
   at <- with_drivers(with_nats(probes_among(points), density), density)
   changes <- changes_to_near(points, at, density)
   space <- if (!is.null(changes)) space_of(points, changes)
-  if (is_near(space, n)) space else nearer_of(space, polynomial_space(points, at$drivers, density))
+  if (is_near(space, n)) space else nearer_of(space, polynomial_space(points, at, density))
 }
 
-polynomial_space <- function(points, given, density) {
-  polynomial <- find_polynomial(probes_among(points), given, density)
+polynomial_space <- function(points, at, density) {
+  polynomial <- find_polynomial(at, density)
   if (!is.null(polynomial)) space_of(points, list(polynomial))
 }
 
@@ -70,8 +71,7 @@ changes_to_near <- function(points, at, density) {
 # The log density and its gradient as functions of points after these changes.
 density_after <- function(changes, density) {
   function(x) {
-    maps <- lapply(rev(changes), change_map, ncol(x))
-    at <- through_each(maps, list(z = x))
+    at <- through_each(change_maps(changes, ncol(x)), list(z = x))
     there <- density(at$z)
     points <- list(x = at$z, g = there$gradient, w = rep(1 / nrow(x), nrow(x)), mean = numeric(ncol(x)))
     there$gradient <- changed(points, changes)$g
@@ -292,7 +292,9 @@ is_polynomial <- function(change) identical(change$kind, "polynomial")
 # find_products().
 has_factor <- function(change) !is.null(change$kind)
 
-# The map that leads back.
+# The maps that lead out of a space, and the one that leads back from a change.
+change_maps <- function(changes, dim) lapply(rev(changes), change_map, dim)
+
 change_map <- function(change, dim) {
   if (is_polynomial(change)) {
     polynomial_map(change)

@@ -82,16 +82,17 @@ static void layout(smc_map *map, smc_arena *arena) {
 
 /* What is computed for one point. */
 typedef struct point {
-  double *s, *slope;      /* of each given coordinate, and ds / dt          */
-  double *terms;          /* an entry each                                   */
-  double *L, *L_bar;      /* with log D on the diagonal; derivatives by them */
-  double *mean, *c, *off; /* p each: c = D^(-1/2) z, L^T off = c, u = m + off */
-  double *c_bar;          /* the derivatives by c                            */
+  double *s, *slope; /* of each given coordinate, and ds / dt          */
+  double *terms;     /* an entry each                                   */
+  double *L, *L_bar; /* with log D on the diagonal; derivatives by them */
+  double *mean, *sd; /* p each, as all below: m, and D^(-1/2)           */
+  double *c, *off;   /* c = D^(-1/2) z, L^T off = c, u = m + off        */
+  double *c_bar;     /* the derivatives by c                            */
 } point;
 
 static size_t scratch_size(const smc_map *map) {
   return 2 * (size_t)n_given(map) + (size_t)n_terms(map) +
-         2 * (size_t)n_entries(map) + 4 * map->parameters[ORDER].size;
+         2 * (size_t)n_entries(map) + 5 * map->parameters[ORDER].size;
 }
 
 static point point_in(const smc_map *map, double *scratch) {
@@ -102,7 +103,8 @@ static point point_in(const smc_map *map, double *scratch) {
   at.L = at.terms + n_terms(map);
   at.L_bar = at.L + n_entries(map);
   at.mean = at.L_bar + n_entries(map);
-  at.c = at.mean + p;
+  at.sd = at.mean + p;
+  at.c = at.sd + p;
   at.off = at.c + p;
   at.c_bar = at.off + p;
   return at;
@@ -144,8 +146,10 @@ static void compute(const smc_map *map, const double *z, const point *to) {
   smc_sums_of_terms(n_entries(map), terms, parameter(map, FACTOR), to->terms,
                     to->L);
   smc_sums_of_terms(at->p, terms, parameter(map, MEAN), to->terms, to->mean);
-  for (int v = 0; v < at->p; v++)
-    to->c[v] = exp(-0.5 * to->L[at->diagonal[v]]) * z[at->coordinate[v]];
+  for (int v = 0; v < at->p; v++) {
+    to->sd[v] = exp(-0.5 * to->L[at->diagonal[v]]);
+    to->c[v] = to->sd[v] * z[at->coordinate[v]];
+  }
   memcpy(to->off, to->c, (size_t)at->p * sizeof(double));
   smc_triangle_solve_transposed(at, to->L, to->off);
 }
@@ -171,9 +175,8 @@ static void differentiate_factor(const smc_map *map, const point *at,
     at->c_bar[v] = mean_bar[v] = grad[by->coordinate[v]];
   smc_triangle_solve(by, at->L, at->c_bar);
   for (int v = 0; v < by->p; v++) {
-    int diagonal = by->diagonal[v];
-    at->L_bar[diagonal] = -0.5 * (at->c[v] * at->c_bar[v] + 1.0);
-    grad[by->coordinate[v]] = at->c_bar[v] * exp(-0.5 * at->L[diagonal]);
+    at->L_bar[by->diagonal[v]] = -0.5 * (at->c[v] * at->c_bar[v] + 1.0);
+    grad[by->coordinate[v]] = at->c_bar[v] * at->sd[v];
     for (int i = by->start[v]; i < by->start[v + 1]; i++)
       at->L_bar[by->number[i]] = -at->c_bar[v] * at->off[by->row[i]];
   }
@@ -187,13 +190,8 @@ static void differentiate_terms(const smc_map *map, const point *at,
   for (int i = 0; i < n_terms(map); i++) {
     const double *of_L = parameter(map, FACTOR) + smc_size(entries, i);
     const double *of_mean = parameter(map, MEAN) + smc_size(by->p, i);
-    double sum = 0.0;
-    SMC_SIMD_SUM
-    for (int e = 0; e < entries; e++)
-      sum += of_L[e] * at->L_bar[e];
-    SMC_SIMD_SUM
-    for (int v = 0; v < by->p; v++)
-      sum += of_mean[v] * mean_bar[v];
+    double sum = smc_add_products(entries, of_L, at->L_bar, 0.0);
+    sum = smc_add_products(by->p, of_mean, mean_bar, sum);
     for (int k = 0; k < by->n_given; k++)
       grad[by->given[k]] += sum * term(map, i, at->s, k) * at->slope[k];
   }

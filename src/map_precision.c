@@ -54,10 +54,6 @@ static int n_entries(const smc_map *map) {
   return (int)(map->parameters[PRECISION].size / (size_t)n_terms(map));
 }
 
-static int coordinate(const smc_map *map, int v) {
-  return (int)parameter(map, ORDER)[v];
-}
-
 /* The number of the entry in row a and column b <= a, from 0; -1 for none. */
 static int entry(const smc_map *map, int a, int b) {
   return smc_triangle_entry(&map->parameters[ENTRIES], n_others(map), a, b);
@@ -68,12 +64,11 @@ static int entry(const smc_map *map, int a, int b) {
 /* Whether L has all entries that its elimination fills. */
 static bool is_closed(const smc_map *map) {
   int p = n_others(map);
-  for (int v = 0; v < p; v++) {
+  for (int v = 0; v < p; v++)
     for (int b = v + 1; b < p; b++)
       for (int a = b; entry(map, b, v) >= 0 && a < p; a++)
         if (entry(map, a, v) >= 0 && entry(map, a, b) < 0)
           return false;
-  }
   return true;
 }
 
@@ -260,7 +255,7 @@ static void compute(const smc_map *map, const double *z, const point *to) {
   smc_triangle_solve(at, to->Q, to->y);
   for (int v = 0; v < p; v++) {
     double d = to->Q[at->diagonal[v]];
-    to->c[v] = to->y[v] / d + z[coordinate(map, v)] / sqrt(d);
+    to->c[v] = to->y[v] / d + z[at->coordinate[v]] / sqrt(d);
   }
   memcpy(to->u, to->c, (size_t)p * sizeof(double));
   smc_triangle_solve_transposed(at, to->Q, to->u);
@@ -268,12 +263,13 @@ static void compute(const smc_map *map, const double *z, const point *to) {
 
 static void forward(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
+  const smc_triangle *triangle = map->work;
   point at = point_in(map, scratch);
   for (int k = 0; k < n; k++, from += map->d, to += map->d) {
     compute(map, from, &at);
     memcpy(to, from, (size_t)map->d * sizeof(double));
-    for (int v = 0; v < n_others(map); v++)
-      to[coordinate(map, v)] = at.u[v];
+    for (int v = 0; v < triangle->p; v++)
+      to[triangle->coordinate[v]] = at.u[v];
   }
 }
 
@@ -286,15 +282,15 @@ static void differentiate_solution(const smc_map *map, const point *at,
   const smc_triangle *by = map->work;
   int p = n_others(map);
   for (int v = 0; v < p; v++)
-    at->c_bar[v] = grad[coordinate(map, v)];
+    at->c_bar[v] = grad[by->coordinate[v]];
   smc_triangle_solve(by, at->Q, at->c_bar);
   for (int v = 0; v < p; v++) {
     double d = at->Q[by->diagonal[v]], root = sqrt(d);
     at->r_bar[v] = at->c_bar[v] / d; /* for now, that by y */
     at->d_bar[v] =
-        -at->r_bar[v] * (at->y[v] + 0.5 * root * z[coordinate(map, v)]) / d -
+        -at->r_bar[v] * (at->y[v] + 0.5 * root * z[by->coordinate[v]]) / d -
         0.5 / d;
-    grad[coordinate(map, v)] = at->c_bar[v] / root;
+    grad[by->coordinate[v]] = at->c_bar[v] / root;
   }
   smc_triangle_solve_transposed(by, at->Q, at->r_bar);
   for (int v = 0; v < p; v++)
@@ -359,13 +355,8 @@ static void differentiate_terms(const smc_map *map, const point *at,
   for (int i = 0; i < n_terms(map); i++) {
     const double *of_Q = parameter(map, PRECISION) + smc_size(entries, i);
     const double *of_r = parameter(map, PULL) + smc_size(p, i);
-    double sum = 0.0;
-    SMC_SIMD_SUM
-    for (int e = 0; e < entries; e++)
-      sum += of_Q[e] * at->Q_bar[e];
-    SMC_SIMD_SUM
-    for (int v = 0; v < p; v++)
-      sum += of_r[v] * at->r_bar[v];
+    double sum = smc_add_products(entries, of_Q, at->Q_bar, 0.0);
+    sum = smc_add_products(p, of_r, at->r_bar, sum);
     for (int k = 0; k < n_given(map); k++)
       grad[by->given[k]] +=
           sum * at->terms[i] *

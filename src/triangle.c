@@ -97,3 +97,11 @@ void smc_sums_of_terms(int size, int n_terms, const double *coefficients,
       out[e] += of_term[e] * terms[i];
   }
 }
+
+double smc_add_products(int size, const double *coefficients, const double *bar,
+                        double sum) {
+  SMC_SIMD_SUM
+  for (int e = 0; e < size; e++)
+    sum += coefficients[e] * bar[e];
+  return sum;
+}

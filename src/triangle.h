@@ -45,4 +45,9 @@ void smc_triangle_solve_transposed(const smc_triangle *triangle,
 void smc_sums_of_terms(int size, int n_terms, const double *coefficients,
                        const double *terms, double *out);
 
+/* The way back: the sum, and what the derivatives (`bar`) by such entries give
+ * to that by a term with these coefficients. */
+double smc_add_products(int size, const double *coefficients, const double *bar,
+                        double sum);
+
 #endif

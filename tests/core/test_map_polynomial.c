@@ -29,16 +29,6 @@ static smc_map the_map(void) {
                                   {mean, P * TERMS}}};
 }
 
-/* Takes memory for what the parameters determine: free it. */
-static char *lay_out(smc_map *map) {
-  smc_arena arena = {.base = NULL};
-  map->kind->layout(map, &arena);
-  char *block = take_memory(arena.used);
-  arena = (smc_arena){.base = block};
-  map->kind->layout(map, &arena);
-  return block;
-}
-
 /* The polynomial that row e of `size` is. */
 static double polynomial(const double *coefficients, int size, int e,
                          const double *t) {
@@ -55,7 +45,7 @@ static double polynomial(const double *coefficients, int size, int e,
 /* With u = m + off, D^(1/2) L' off is z. */
 static void test_standardisation(void) {
   smc_map map = the_map();
-  char *block = lay_out(&map);
+  char *block = toy_lay_out(&map);
   double *scratch = take_doubles(map.kind->scratch(&map));
   double off = 0.0;
   for (double at = -2.0; at <= 2.0; at += 0.5) {
@@ -78,16 +68,14 @@ static void test_standardisation(void) {
 static void test_derivatives(void) {
   smc_map map = the_map();
   CHECK(map.kind->is_valid(&map));
-  char *block = lay_out(&map);
+  char *block = toy_lay_out(&map);
   toy_check_gradient(&map, 907);
   toy_check_jacobian(&map, 908);
   free(block);
 }
 
 static smc_map map_but(int parameter, smc_values value) {
-  smc_map map = the_map();
-  map.parameters[parameter] = value;
-  return map;
+  return toy_map_but(the_map(), parameter, value);
 }
 
 static void test_validity(void) {

@@ -33,16 +33,6 @@ static smc_map map_with(const double *least) {
                                   {least, P}}};
 }
 
-/* Takes memory for what the parameters determine: free it. */
-static char *lay_out(smc_map *map) {
-  smc_arena arena = {.base = NULL};
-  map->kind->layout(map, &arena);
-  char *block = take_memory(arena.used);
-  arena = (smc_arena){.base = block};
-  map->kind->layout(map, &arena);
-  return block;
-}
-
 static double factor_at(const double *of, double t) {
   return exp(of[0] * t) * pow(t, of[1]) / pow(cosh(of[3] * t), of[2]) /
          pow(1.0 + t * t, of[4] / 2.0);
@@ -61,7 +51,7 @@ static double sum_of_terms(const double *coefficients, int size, int e,
  */
 static void test_moments(void) {
   smc_map map = map_with(no_bound);
-  char *block = lay_out(&map);
+  char *block = toy_lay_out(&map);
   double *scratch = take_doubles(map.kind->scratch(&map));
   double off = 0.0;
   for (double t = -2.0; t <= 2.0; t += 0.5) {
@@ -104,7 +94,7 @@ static void test_derivatives(void) {
   for (int is_bounded = 0; is_bounded <= 1; is_bounded++) {
     smc_map map = map_with(is_bounded ? bounds : no_bound);
     CHECK(map.kind->is_valid(&map));
-    char *block = lay_out(&map);
+    char *block = toy_lay_out(&map);
     toy_check_gradient(&map, 905);
     toy_check_jacobian(&map, 906);
     free(block);
@@ -112,9 +102,7 @@ static void test_derivatives(void) {
 }
 
 static smc_map map_but(int parameter, smc_values value) {
-  smc_map map = map_with(no_bound);
-  map.parameters[parameter] = value;
-  return map;
+  return toy_map_but(map_with(no_bound), parameter, value);
 }
 
 static void test_validity(void) {

@@ -211,6 +211,20 @@ void toy_check_jacobian(const smc_map *map, uint64_t seed) {
   free(scratch);
 }
 
+char *toy_lay_out(smc_map *map) {
+  smc_arena arena = {.base = NULL};
+  map->kind->layout(map, &arena);
+  char *block = take_memory(arena.used);
+  arena = (smc_arena){.base = block};
+  map->kind->layout(map, &arena);
+  return block;
+}
+
+smc_map toy_map_but(smc_map map, int parameter, smc_values value) {
+  map.parameters[parameter] = value;
+  return map;
+}
+
 void toy_check_invalid(int n, const smc_map *maps, const char *what) {
   long accepted = 0;
   for (int i = 0; i < n; i++)

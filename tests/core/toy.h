@@ -62,6 +62,12 @@ void toy_fill(double *z, uint64_t seed);
 void toy_check_gradient(const smc_map *map, uint64_t seed);
 void toy_check_jacobian(const smc_map *map, uint64_t seed);
 
+/* Takes memory for what the parameters of a map determine: free it. */
+char *toy_lay_out(smc_map *map);
+
+/* The map with another value of one of its parameters. */
+smc_map toy_map_but(smc_map map, int parameter, smc_values value);
+
 /* Checks that none of n maps is valid. */
 void toy_check_invalid(int n, const smc_map *maps, const char *what);
 

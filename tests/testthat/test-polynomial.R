@@ -33,7 +33,11 @@ level <- rnorm(400, 0.4, 0.4)
 points <- points_at(
   cbind(t, level, level + log1p(exp(t)) * matrix(rnorm(400 * n_effects), 400), deparse.level = 0), log_effects
 )
-find <- function(...) internal("find_polynomial")(internal("probes_among")(points), ...)
+find_given <- function(points, given, density) {
+  at <- internal("driven_by")(internal("probes_among")(points), given, density)
+  internal("find_polynomial")(at, density)
+}
+find <- function(...) find_given(points, ...)
 change <- find(1, density_of(log_effects))
 
 test_that("a precision and a mean that depend on others in a smooth way are found", {
@@ -96,7 +100,7 @@ test_that("a coordinate that is not normal is not taken for one", {
   t <- rnorm(400, sd = 0.7)
   x <- cbind(t, log1p(exp(t)) * matrix(rnorm(4400), 400), runif(400, -1, 1), deparse.level = 0)
   points <- points_at(x, log_cut)
-  change <- internal("find_polynomial")(internal("probes_among")(points), 1, density_of(log_cut))
+  change <- find_given(points, 1, density_of(log_cut))
   expect_setequal(change$order, 2:13)
   expect_identical(internal("space_of")(points, list(change))$known, 2:12)
 })
