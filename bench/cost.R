@@ -3,6 +3,7 @@
 # results/cost.csv is a ratio of `seconds` over `beside`:
 #
 #   share     a run with a fixed schedule: of a target that costs nothing, over that of the target
+#   floor     the same run: of the target, over its evaluations and the normals alone, in C
 #   threads   the same run: by one thread, over by two
 #   version   processor time of whole default fits: of the installed package, over that of an older
 #             version in a library of its own; and the same an evaluation, since an older version
@@ -37,23 +38,43 @@ elapsed <- function(target, schedule, seed, n = 1024) {
 
 # the sampler's own work ----------------------------------------------------------
 
-load_free_target <- function() {
+load_own_work <- function() {
   folder <- tempfile()
   dir.create(folder)
-  file.copy("bench/free_target.c", folder)
-  Sys.setenv(PKG_CPPFLAGS = paste0("-I", system.file("include", package = "autosmc")))
-  source_file <- file.path(folder, "free_target.c")
-  stopifnot(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", source_file)) == 0)
-  dyn.load(file.path(folder, paste0("free_target", .Platform$dynlib.ext)))
+  sources <- c("bench/free_target.c", "bench/normals_alone.c", "src/normals.c")
+  file.copy(sources, folder)
+  Sys.setenv(PKG_CPPFLAGS = sprintf(
+    "-I%s -I%s", system.file("include", package = "autosmc"), normalizePath("src")
+  ))
+  library_file <- file.path(folder, paste0("own_work", .Platform$dynlib.ext))
+  args <- c("CMD", "SHLIB", "-o", library_file, file.path(folder, basename(sources)))
+  stopifnot(system2(file.path(R.home("bin"), "R"), args) == 0)
+  dyn.load(library_file)
 }
 
-share_row <- function(name, kernel) {
+seconds_of_normals <- function(dim, n_steps, n = 1024) {
+  system.time(.Call("normals_alone", dim, n, n_steps))[["elapsed"]]
+}
+
+# The target's evaluations are what a run takes longer than one of the target that costs nothing.
+own_rows <- function(name, kernel) {
   target <- targets[[name]]()
-  free <- target_native("free_target", "free_target", dim = target$dim)
-  cost_row("share", paste(name, kernel), pairs_of(
-    21, function(seed) elapsed(free, schedules[[kernel]], seed),
-    function(seed) elapsed(target, schedules[[kernel]], seed)
-  ))
+  schedule <- schedules[[kernel]]
+  free <- target_native("free_target", "own_work", dim = target$dim)
+  times <- vapply(1:21, function(seed) {
+    c(
+      run = elapsed(target, schedule, seed),
+      free = elapsed(free, schedule, seed),
+      normals = seconds_of_normals(target$dim, nrow(schedule) + 1)
+    )
+  }, c(run = 0, free = 0, normals = 0))
+  median_of <- apply(times, 1, median)
+  floor <- median_of["run"] - median_of["free"] + median_of["normals"]
+  case <- paste(name, kernel)
+  rbind(
+    cost_row("share", case, unname(median_of[c("free", "run")])),
+    cost_row("floor", case, unname(c(median_of["run"], floor)))
+  )
 }
 
 # threads -------------------------------------------------------------------------
@@ -108,15 +129,15 @@ version_rows <- function(name) {
   each <- apply(both[c(1, 3), ] / both[c(2, 4), ], 1, median)
   rbind(
     cost_row("version", name, medians[c(1, 3)]),
-    cost_row("version, an evaluation", name, each)
+    cost_row("version per evaluation", name, each)
   )
 }
 
 at <- match("--fits", args)
 if (is.na(at)) {
-  load_free_target()
+  load_own_work()
   rows <- rbind(
-    do.call(rbind, Map(share_row, rep(c("sonar", "brownian"), each = 2), names(schedules))),
+    do.call(rbind, Map(own_rows, rep(c("sonar", "brownian"), each = 2), names(schedules))),
     do.call(rbind, lapply(names(threaded), threads_row)),
     if (!is.null(old_library)) do.call(rbind, lapply(names(fitted), version_rows))
   )
