@@ -11,6 +11,10 @@ rules <- list(
   most_path_evals = 150,
   # A start where the target is impossible is halved so often: 2^-30 of it is 0 within 1e-7.
   most_start_halvings = 30,
+  # Points of a batch, and batches, that are tried where all starts are impossible: six variables that must
+  # be in order are so at one point in 720.
+  start_batch = 512,
+  most_start_batches = 8,
   # A path ends where its next step can gain no more log density than the least error that a
   # fit claims (`least_bridge_error`).
   path_tolerance = 1e-4,
@@ -29,6 +33,10 @@ rules <- list(
   n_candidates = 25,
   # Draws for the bound of each candidate of a path: only a ranking, made again later.
   n_bound_draws = 5,
+  # Normals between the end of a path and its start, each half as far from the end as the one before, where
+  # none along the path is possible; and their least standard deviation, over the largest.
+  n_on_chord = 12,
+  least_on_chord = 1e-3,
   # A batch has as many draws as dimensions, from this ...
   least_batch = 16,
   # ... to this: 1,000 to 4,000 evaluations a normal placed regressions in raw units.

@@ -7,8 +7,10 @@
 #' Looks for the target by its gradients, before any particle is moved: the first stage
 #' of [smc()]. Paths of optimisation climb from random starts, some near and some far. A start where
 #' the target is impossible is brought nearer to 0; and where it is impossible there too, to the
-#' parameters that a model of RTMB or TMB comes with. Along each path normal distributions are tried, the best is refined by batch and
-#' match, and those that ended in different places are kept apart as basins. Where there are at
+#' parameters that a model of RTMB or TMB comes with. If all are impossible still, as where variables must be in
+#' order, possible ones are looked for among up to 4,096 random points. Along each path normal distributions
+#' are tried, where all of these are impossible others between its end and its start, the best is refined by
+#' batch and match, and those that ended in different places are kept apart as basins. Where there are at
 #' most three variables, two thousand points around these are looked at, and four more paths
 #' start where the density most exceeds what was found: a narrow mode beside a wide one is seen
 #' so. What is found is
@@ -24,7 +26,8 @@
 #'
 #' * `basins`: a data frame with a row a basin, the best first: `bound`, the evidence
 #'   bound of its normal distribution (the mean of `log target - log normal` over draws
-#'   from it, which is below the log evidence but for noise), `n_paths`, how many paths
+#'   from it, which is below the log evidence but for noise; of the normal distribution on the possible part
+#'   alone where some of them are impossible), `n_paths`, how many paths
 #'   ended there. `bound_error` is the standard error of `bound`, NA for basins so much
 #'   lower than the best that they do not count.
 #' * `normals`: a list with the normal distribution of each basin, as
@@ -309,11 +312,28 @@ climb <- function(evaluate, starts, start) {
   paths
 }
 
-# Starts where the target is impossible are brought nearer to 0; and where it is impossible there too,
-# to the point that the model comes with.
+# Starts where the target is impossible are brought nearer to 0; and where it is impossible there too, to
+# the point that the model comes with. If all are impossible still, as where variables must be in order,
+# others take their place.
 evaluate_starts <- function(evaluate, x, start) {
   at <- bring_nearer(evaluate, c(list(x = x), evaluate(x)), x, numeric(ncol(x)))
-  if (is.null(start)) at else bring_nearer(evaluate, at, x, start)
+  if (!is.null(start)) at <- bring_nearer(evaluate, at, x, start)
+  if (any(at$log_density > -Inf)) at else possible_starts(evaluate, at)
+}
+
+# The starts, with possible points, as many as are found, in the places of the first.
+possible_starts <- function(evaluate, at) {
+  found <- at$x[0, , drop = FALSE]
+  for (batch in seq_len(rules$most_start_batches)) {
+    x <- scattered_starts(ncol(at$x), rules$start_batch)
+    found <- rbind(found, x[evaluate(x, gradient = FALSE)$log_density > -Inf, , drop = FALSE])
+    if (nrow(found) >= nrow(at$x)) {
+      break
+    }
+  }
+  places <- seq_len(min(nrow(found), nrow(at$x)))
+  at$x[places, ] <- found[places, ]
+  c(at["x"], evaluate(at$x))
 }
 
 # at: list(x, log_density, gradient) of the starts, of which `x` are the first places.
@@ -417,12 +437,16 @@ inverse_hessian_times <- function(memory, g) {
 # evidence bounds --------------------------------------------------------------
 # A normal that has been tried has its evidence `bound`.
 
-# The normal with its evidence `bound`: the mean of log target - log normal over draws from
-# it, which is below the log evidence but for noise; with the standard error, `bound_error`.
+# The normal with its `bound`, the mean of log target - log normal over draws z from it, which is below the log
+# evidence but for noise; with the standard error, `bound_error`. Where some of the draws are impossible it
+# is that of the normal on the possible part alone.
 with_bound <- function(normal, z, log_density) {
-  ratio <- log_density + rowSums(z^2) / 2 + ncol(z) / 2 * log(2 * pi) + log_det(normal)
-  normal$bound <- mean(ratio)
-  normal$bound_error <- stats::sd(ratio) / sqrt(length(ratio))
+  ok <- log_density > -Inf
+  z <- z[ok, , drop = FALSE]
+  ratio <- log_density[ok] + rowSums(z^2) / 2 + ncol(z) / 2 * log(2 * pi) + log_det(normal)
+  is_enough <- length(ratio) > 1 # for an error
+  normal$bound <- if (is_enough) mean(ratio) + log(mean(ok)) else -Inf
+  normal$bound_error <- if (is_enough) stats::sd(ratio) / sqrt(length(ratio)) else NaN
   normal
 }
 
@@ -432,17 +456,37 @@ is_better <- function(a, b) {
   a$bound > -Inf && (b$bound == -Inf || a$bound - a$bound_error > b$bound - b$bound_error)
 }
 
-# The normals along each path whose bounds are finite: a list for each path that has any.
+# The normals along each path whose bounds are finite; where there are none, those on its chord: a list for
+# each path that has any.
 normals_along <- function(evaluate, paths) {
-  candidates <- lapply(paths, function(path) {
+  tried <- possible_normals(evaluate, lapply(paths, function(path) {
     n <- length(path$points)
     tried <- unique(round(seq(n, 1, length.out = min(n, rules$n_candidates))))
     Filter(Negate(is.null), lapply(path$points[tried], laplace_at))
-  })
-  of_path <- rep(seq_along(paths), lengths(candidates))
+  }))
+  none <- lengths(tried) == 0
+  tried[none] <- possible_normals(evaluate, lapply(paths[none], normals_on_chord))
+  tried[lengths(tried) > 0]
+}
+
+# Of the normals of each path those whose bounds are finite.
+possible_normals <- function(evaluate, candidates) {
+  of_path <- factor(rep(seq_along(candidates), lengths(candidates)), seq_along(candidates))
   tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_bound_draws)
   possible <- vapply(tried, function(normal) normal$bound > -Inf, NA)
   unname(split(lapply(tried[possible], c, n_paths = 1), of_path[possible]))
+}
+
+# Normals between the end of a path and its start, the nearer to the end the narrower. A path whose end is at
+# the edge of what is possible, or in a corner, tells nothing of the width there, and Newton's step leads
+# across it.
+normals_on_chord <- function(path) {
+  end <- path$points[[length(path$points)]]$x
+  way <- path$points[[1]]$x - end
+  sd <- pmax(abs(way), rules$least_on_chord * max(abs(way))) / 2
+  lapply(2^-seq_len(rules$n_on_chord), function(part) {
+    list(mean = end + part * way, L = if (length(sd) > rules$largest_dense) part * sd else diag(part * sd, length(sd)))
+  })
 }
 
 # Of normals that paths have passed those that no particle from a basin reaches, and whose bounds do

@@ -251,6 +251,78 @@ test_that("starts where the target is impossible are survived", {
   expect_output(print(scout), "0 basin")
 })
 
+test_that("possible points are looked for where none of the starts is", {
+  # six normal variables in order, as one point in 720 is, far from 0: log Z = 0
+  in_order <- function(x) apply(x, 1, function(row) all(diff(row) > 0))
+  ordered <- target_function(
+    function(x) ifelse(in_order(x), lfactorial(6) + rowSums(dnorm(x, 5, log = TRUE)), -Inf), 6,
+    gradient = function(x) 5 - x, vectorized = TRUE
+  )
+  density <- internal("counted_density")(ordered)
+  for (seed in 1:3) {
+    set.seed(seed)
+    starts <- internal("scattered_starts")(6, 8)
+    starts[, 2] <- starts[, 1] - 1 # of which halves are impossible, too
+    at <- internal("evaluate_starts")(density, starts, NULL)
+    possible <- at$log_density > -Inf
+    expect_true(any(possible))
+    expect_identical(possible, in_order(at$x))
+    expect_identical(dim(at$x), dim(starts))
+    expect_identical(at$gradient[possible, ], 5 - at$x[possible, ])
+    fit <- suppressWarnings(smc(ordered, seed = seed))
+    expect_lt(abs(fit$log_z), 5 * fit$std_error)
+  }
+})
+
+test_that("the bound of a normal that is impossible in part is that of its possible part", {
+  set.seed(1)
+  normal <- list(mean = c(2, -1), L = matrix(c(2, 1, 0, 3), 2))
+  draws <- internal("draw_normal")(normal, 500)
+  # the normal itself, cut off: so its possible part is the target, but for a factor
+  log_density <- function(x, is_possible) {
+    z <- forwardsolve(normal$L, t(x) - normal$mean)
+    ifelse(is_possible, colSums(dnorm(z, log = TRUE)) - log(6), -Inf)
+  }
+  for (limit in c(-10, 0, 2)) {
+    ok <- draws$x[, 1] > limit
+    bound <- internal("with_bound")(normal, draws$z, log_density(draws$x, ok))
+    expect_equal(bound$bound, log(mean(ok)))
+    expect_lt(bound$bound_error, 1e-10)
+  }
+  for (n in 0:1) { # a single one tells no error
+    bound <- internal("with_bound")(normal, draws$z, log_density(draws$x, seq_len(500) <= n))
+    expect_identical(bound$bound, -Inf)
+  }
+})
+
+test_that("a path that ends in a corner has normals on its chord", {
+  # exponential in each variable up to 0; -8 log(10) less than without the factor
+  rate <- 10
+  corner <- target_function(
+    function(x) ifelse(apply(x < 0, 1, all), 8 * log(rate) + rate * rowSums(x), -Inf), 8,
+    gradient = function(x) rate + 0 * x, vectorized = TRUE
+  )
+  density <- internal("counted_density")(corner)
+  set.seed(1)
+  paths <- internal("climb")(density, matrix(-runif(32, 1, 5), 4), NULL)
+  expect_length(paths, 4)
+  for (path in paths) {
+    end <- path$points[[length(path$points)]]$x
+    normals <- internal("normals_on_chord")(path)
+    for (normal in normals) {
+      expect_true(all(normal$mean < end)) # towards the start
+      expect_lt(max(diag(normal$L) / (end - normal$mean)), 0.5 + 1e-12)
+    }
+    nearness <- vapply(normals, function(normal) max(end - normal$mean), 0)
+    expect_equal(nearness[-1], nearness[-length(nearness)] / 2)
+  }
+  found <- internal("normals_along")(density, paths)
+  expect_length(found, 4)
+  expect_true(all(is.finite(vapply(unlist(found, recursive = FALSE), `[[`, 0, "bound"))))
+  fit <- suppressWarnings(smc(corner, seed = 1))
+  expect_lt(abs(fit$log_z), 5 * fit$std_error)
+})
+
 test_that("improper, constant and rising densities end, and give only finite references", {
   of <- function(f, g, d = 2) target_function(f, d, gradient = g, vectorized = TRUE)
   odd <- list(
