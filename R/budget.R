@@ -73,15 +73,16 @@ n_probe_evals <- function(course) {
 }
 
 # The most that an island costs along a path of so many steps, with its part of the bridge
-# and the rays. With a precision the bridge is made again whenever islands have been
+# and the rays and mirrors. With a precision the bridge is made again whenever islands have been
 # added: two bridges are set aside for each island, and no island is added beyond that.
 island_evaluations <- function(sampler, n_steps, plan) {
   run <- sampler$n_particles * (1 + n_moves(sampler) * n_steps)
   if (plan$seeks_precision) {
-    return(run + 2 * sampler$n_particles + rules$share_of_rays * run)
+    return(run + 2 * sampler$n_particles + rules$share_of_rays * run + most_mirror_evals(sampler, run))
   }
-  rays <- n_rays(sampler, plan$n_islands * run) * n_ray_evals(sampler) / plan$n_islands
-  run + sampler$n_particles + rays
+  of_all <- plan$n_islands * run
+  rays <- n_rays(sampler, of_all) * n_ray_evals(sampler)
+  run + sampler$n_particles + (rays + most_mirror_evals(sampler, of_all)) / plan$n_islands
 }
 
 # What the diagnostics ask for besides, however many islands there are.

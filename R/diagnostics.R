@@ -3,7 +3,7 @@
 
 # A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
 # passed. NULL where none applies.
-diagnose <- function(sampler, course, final, rays = NULL) {
+diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL) {
   by_smc <- row_of(final$estimates, 1)
   has_draws <- is.null(final$moments)
   edges <- if (has_draws) look_for_edges(sampler, course, final)
@@ -16,6 +16,7 @@ diagnose <- function(sampler, course, final, rays = NULL) {
     diagnose_edges(edges, sampler$kernel),
     if (has_draws) diagnose_proper(sampler, course, final),
     diagnose_rays(rays, headline(final$estimates)),
+    diagnose_mirrors(mirrors, headline(final$estimates)),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
     diagnose_passes(course$estimate, headline(final$estimates))
@@ -264,14 +265,33 @@ diagnose_rays <- function(rays, estimate) {
   if (is.null(rays)) {
     return()
   }
-  own <- if (is.na(estimate$std_error)) 0 else estimate$std_error
   list(diagnostic(
-    "rays", rays$rise, max(rules$most_of_rays, own) + rules$errors_of_rays * rays$error,
+    "rays", rays$rise, limit_of_rise(rays, estimate),
     sprintf(
       "Rays through the draws lead to more of the target, which raises the estimate by %s.",
       format(rays$rise, digits = 2)
     )
   ))
+}
+
+# Of what rays or mirrors find beside the draws.
+limit_of_rise <- function(found, estimate) {
+  own <- if (is.na(estimate$std_error)) 0 else estimate$std_error
+  max(rules$most_of_rays, own) + rules$errors_of_rays * found$error
+}
+
+# Whether draws with variables on the other side of their bounds are more of the target; see
+# look_in_mirrors().
+diagnose_mirrors <- function(mirrors, estimate) {
+  if (!is.null(mirrors)) {
+    list(diagnostic(
+      "mirrors", mirrors$rise, limit_of_rise(mirrors, estimate),
+      sprintf(
+        "There is more of the target on the other side of the bounds of %s, which raises the estimate by %s at least.",
+        format_names(mirrors$names), format(mirrors$rise, digits = 2)
+      )
+    ))
+  }
 }
 
 # the scout -------------------------------------------------------------------
@@ -525,6 +545,11 @@ advice <- list(
     names = "proper"
   ),
   list(
+    says = "If these variables are angles, measure them from another direction, so that few draws are next to
+      a bound.",
+    names = "mirrors"
+  ),
+  list(
     says = "There may be more of the target far out: start from a wide {.arg reference}, such as
       {.code reference_gaussian(sd = 10)} on the unconstrained scale, with {.code scout = FALSE}.",
     names = c("width", "rays", "basins", "bound", "dead_islands")
@@ -539,7 +564,7 @@ advice <- list(
       error, this run missed something.",
     names = c(
       "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-      "worth", "rays", "bound", "basins", "rounds", "passes"
+      "worth", "rays", "mirrors", "bound", "basins", "rounds", "passes"
     )
   )
 )

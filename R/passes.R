@@ -2,7 +2,7 @@
 # draws show that there is more to learn, they count as a last round, and adaptation
 # goes on from them to other islands.
 
-# Returns list(sampler, course, final, rays, diagnostics) of the last pass.
+# Returns list(sampler, course, final, rays, mirrors, diagnostics) of the last pass.
 passes <- function(sampler, path, plan, islands) {
   course <- adapt(sampler, path, plan)
   before <- NULL # the result of the pass before
@@ -97,13 +97,16 @@ has_spoilt <- function(result, before) {
 # The islands of a sampler, and what speaks against them.
 conclude <- function(sampler, final, course = NULL) {
   # where the verb has no further passes, the target is not asked for more than the islands
-  rays <- if (!is.null(course) && is.null(final$moments)) look_along_rays(sampler, final)
+  has_more <- !is.null(course) && is.null(final$moments)
+  rays <- if (has_more) look_along_rays(sampler, final)
+  mirrors <- if (has_more) look_in_mirrors(sampler, final)
   list(
     sampler = sampler,
     course = course,
     final = final,
     rays = rays,
-    diagnostics = diagnose(sampler, course, final, rays)
+    mirrors = mirrors,
+    diagnostics = diagnose(sampler, course, final, rays, mirrors)
   )
 }
 

@@ -491,7 +491,16 @@ rules <- list(
   # Shares of the draws that are on the other side of a distance. Of a part that has been seen, but by
   # too few draws, the largest tells most.
   shares_there = c(0.001, 0.01, 0.1),
-  # By so much log Z may rise with what rays find, and by its own error. In right fits of the suites
+  # Draws whose variables are mirrored, at least, else none: a part of 5 % outside is missed by one in five; ...
+  least_mirrored_draws = 32,
+  # ... at most, in no more evaluations than rays take; ...
+  few_mirrored_draws = 64,
+  # ... and where these find something, in no more than this share of those of the islands.
+  many_mirrored_draws = 1024,
+  share_of_mirrors = 0.15,
+  # Variables that are mirrored.
+  most_mirrored = 16,
+  # By so much log Z may rise with what rays or mirrors find, and by its own error. In right fits of the suites
   # it is 0.001.
   most_of_rays = 0.01,
   errors_of_rays = 3,

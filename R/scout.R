@@ -321,11 +321,13 @@ evaluate_starts <- function(evaluate, x, start) {
   if (any(at$log_density > -Inf)) at else possible_starts(evaluate, at)
 }
 
-# The starts, with possible points, as many as are found, in the places of the first.
+# The starts, with possible points, as many as are found, in the places of the first. Half of the points that are
+# tried have all variables moved together, since they may have to be small, all of them.
 possible_starts <- function(evaluate, at) {
   found <- at$x[0, , drop = FALSE]
+  n <- rules$start_batch
   for (batch in seq_len(rules$most_start_batches)) {
-    x <- scattered_starts(ncol(at$x), rules$start_batch)
+    x <- scattered_starts(ncol(at$x), n) + c(0, 1) * drop(scattered_starts(1, n))
     found <- rbind(found, x[evaluate(x, gradient = FALSE)$log_density > -Inf, , drop = FALSE])
     if (nrow(found) >= nrow(at$x)) {
       break

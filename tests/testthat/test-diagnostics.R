@@ -72,7 +72,7 @@ test_that("the warning says what was tried, and what may help where this has fai
   expect_match(warned(c("scatter", "stein")), "twice the `n_particles`", fixed = TRUE)
   # edges say what to do themselves
   helped <- unlist(lapply(internal("advice"), `[[`, "names"))
-  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "worth", "passes"))
+  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "worth", "passes"))
   fit <- good_fit
   fit$diagnostics$passed[1] <- FALSE
   fit$diagnostics$says[1] <- "Along theta{1}."
