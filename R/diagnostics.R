@@ -283,7 +283,7 @@ limit_of_rise <- function(found, estimate) {
 # Whether draws with variables on the other side of their bounds are more of the target; see
 # look_in_mirrors().
 diagnose_mirrors <- function(mirrors, estimate) {
-  if (!is.null(mirrors)) {
+  if (!is.null(mirrors$rise)) {
     list(diagnostic(
       "mirrors", mirrors$rise, limit_of_rise(mirrors, estimate),
       sprintf(

@@ -169,11 +169,10 @@ final_row <- function(result, used = TRUE) {
   asked <- c(
     edges = n_edge_trials(result$sampler, result$course),
     proper = n_proper_trials(result$sampler, result$course),
-    rays = n_rays(result$sampler, row$n_target_evals) * n_ray_evals(result$sampler),
-    mirrors = sum(result$mirrors$n_target_evals)
+    rays = n_rays(result$sampler, row$n_target_evals) * n_ray_evals(result$sampler)
   )
   row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +
-    sum(asked[names(asked) %in% result$diagnostics$name])
+    sum(asked[names(asked) %in% result$diagnostics$name], result$mirrors$n_target_evals)
   row
 }
 

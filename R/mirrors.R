@@ -13,8 +13,8 @@
 #
 # Returns, for the size where this says most, list(rise, error, names, n_target_evals): by how much the logarithm
 # of the evidence is higher than the draws show, at least, its standard error, and the variables with most of that.
-# NULL where no variable has two bounds, the islands take too little, the draws have no covariance, or the target
-# fails.
+# The evaluations alone where nothing is known of any size. NULL where no variable has two bounds, the islands take too
+# little, the draws have no covariance, or the target fails.
 look_in_mirrors <- function(sampler, final) {
   n <- n_mirrored_draws(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
   weighty <- weighty_rows(final$log_weights)
@@ -22,34 +22,19 @@ look_in_mirrors <- function(sampler, final) {
   if (is.null(normal)) {
     return(NULL)
   }
-  look <- function(n) {
-    found <- in_mirrors(n, normal, weighty, sampler, final)
-    if (!is.null(found)) c(found, n_target_evals = n * n_mirror_evals(sampler))
-  }
+  look <- function(n) in_mirrors(n, normal, weighty, sampler, final)
   tryCatch(
     {
       found <- look(n[["few"]])
+      asked <- n[["few"]]
       if (isTRUE(found$rise > 0)) {
-        few <- found
         found <- look(n[["many"]])
-        found$n_target_evals <- found$n_target_evals + few$n_target_evals
+        asked <- sum(n)
       }
-      found
+      c(found, n_target_evals = asked * n_mirror_evals(sampler))
     },
     autosmc_error_target = function(e) NULL
   )
-}
-
-in_mirrors <- function(sampler, final) {
-  n <- n_mirrored_draws(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
-  weighty <- weighty_rows(final$log_weights)
-  normal <- if (n > 0) weighted_factor(final, weighty)
-  if (!is.null(normal)) {
-    tryCatch(
-      in_mirrors(n, normal, weighty, sampler, final),
-      autosmc_error_target = function(e) NULL
-    )
-  }
 }
 
 in_mirrors <- function(n, normal, weighty, sampler, final) {

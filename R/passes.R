@@ -97,9 +97,9 @@ has_spoilt <- function(result, before) {
 # The islands of a sampler, and what speaks against them.
 conclude <- function(sampler, final, course = NULL) {
   # where the verb has no further passes, the target is not asked for more than the islands
-  has_more <- !is.null(course) && is.null(final$moments)
-  rays <- if (has_more) look_along_rays(sampler, final)
-  mirrors <- if (has_more) look_in_mirrors(sampler, final)
+  asks_more <- !is.null(course) && is.null(final$moments)
+  rays <- if (asks_more) look_along_rays(sampler, final)
+  mirrors <- if (asks_more) look_in_mirrors(sampler, final)
   list(
     sampler = sampler,
     course = course,
