@@ -447,8 +447,13 @@ with_bound <- function(normal, z, log_density) {
   z <- z[ok, , drop = FALSE]
   ratio <- log_density[ok] + rowSums(z^2) / 2 + ncol(z) / 2 * log(2 * pi) + log_det(normal)
   is_enough <- length(ratio) > 1 # for an error
-  normal$bound <- if (is_enough) mean(ratio) + log(mean(ok)) else -Inf
-  normal$bound_error <- if (is_enough) stats::sd(ratio) / sqrt(length(ratio)) else NaN
+  share <- mean(ok)
+  normal$bound <- if (is_enough) mean(ratio) + log(share) else -Inf
+  normal$bound_error <- if (is_enough) {
+    sqrt(stats::var(ratio) / length(ratio) + (1 - share) / length(ratio))
+  } else {
+    NaN
+  }
   normal
 }
 
