@@ -17,12 +17,22 @@
 # little, the draws have no covariance, or the target fails.
 look_in_mirrors <- function(sampler, final) {
   n <- n_mirrored_draws(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
+  if (n[["few"]] == 0) {
+    return(NULL)
+  }
   weighty <- weighty_rows(final$log_weights)
-  normal <- if (n[["few"]] > 0) weighted_factor(final, weighty)
+  normal <- weighted_factor(final, weighty)
   if (is.null(normal)) {
     return(NULL)
   }
-  look <- function(n) in_mirrors(n, normal, weighty, sampler, final)
+  draws <- list(
+    x = unconstrained_particles(final)[weighty$rows, , drop = FALSE],
+    z = whitened(normal$L, normal$centred), w = weighty$w,
+    n = n_independent(weighty$w, final$origins[weighty$rows])
+  )
+  draws$square <- rowSums(draws$z^2)
+  variables <- with_seed(seed_of_run(sampler$seed, mirrors_key), mirrored_variables(sampler$target))
+  look <- function(n) in_mirrors(n, draws, normal$L, variables, sampler)
   tryCatch(
     {
       found <- look(n[["few"]])
@@ -37,47 +47,37 @@ look_in_mirrors <- function(sampler, final) {
   )
 }
 
-in_mirrors <- function(n, normal, weighty, sampler, final) {
-  variables <- with_seed(seed_of_run(sampler$seed, mirrors_key), mirrored_variables(sampler$target))
-  z <- from_user(normal, sweep(normal$centred, 2, normal$mean, "+"))
-  square <- rowSums(z^2)
-  chosen <- evenly_weighted(weighty$w, n)
+# draws: all of them, list(x, z, w, n, square), with z in the coordinates of their normal distribution.
+in_mirrors <- function(n, draws, L, variables, sampler) {
+  chosen <- evenly_weighted(draws$w, n)
   images <- images_of(list(
-    x = unconstrained_particles(final)[weighty$rows[chosen], , drop = FALSE],
-    z = z[chosen, , drop = FALSE], square = square[chosen]
-  ), normal, variables)
-  log_density <- matrix(ask_in_mirrors(sampler, images$x), n)
+    x = draws$x[chosen, , drop = FALSE], z = draws$z[chosen, , drop = FALSE], square = draws$square[chosen]
+  ), L, variables)
+  evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
+  log_density <- matrix(evaluate(images$x, gradient = FALSE)$log_density, n)
   accepted <- exp(pmin(log_density[, -1, drop = FALSE] - log_density[, 1], 0))
   beyond <- function(size) {
-    share <- sum(weighty$w[square > size])
     inside <- images$square[, 1] <= size
     lead_back <- matrix(rowSums(images$twice <= size), n)
     out <- accepted * (images$square[, -1, drop = FALSE] > size) / pmax(lead_back, 1)
     out <- out[inside, , drop = FALSE]
-    ratio <- rowSums(out)
-    error <- c(
-      stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio)),
-      sqrt(share / (1 - share) / n_independent(weighty$w, final$origins[weighty$rows]))
-    )
     most <- colSums(out) >= max(colSums(out)) / 2
-    list(
-      rise = log1p(mean(ratio)) + log1p(-share), error = sqrt(sum(error^2)),
-      names = sampler$target$names[variables[most]]
+    c(
+      rise_by(rowSums(out), sum(draws$w[draws$square > size]), draws$n),
+      list(names = sampler$target$names[variables[most]])
     )
   }
-  ranked <- order(square)
-  cumulated <- cumsum(weighty$w[ranked])
-  sizes <- square[ranked[pmin(1 + findInterval(1 - rules$shares_there, cumulated), length(ranked))]]
-  found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), lapply(sizes, beyond))
-  best_of(found, function(one) one$rise - rules$errors_of_rays * one$error)
+  ranked <- order(draws$square)
+  sizes <- draws$square[ranked][invert_distribution(draws$w[ranked], 1 - rules$shares_there)]
+  surest_rise(lapply(sizes, beyond))
 }
 
-# at: n draws, list(x, z, square), z in the coordinates of the normal distribution. Returns list(x, square,
-# twice): the draws and, below them, their images by each variable; the squared distances of these, a column for the
-# draws and one for each variable; and those of the images of images, with a row for each image.
-images_of <- function(at, normal, variables) {
+# at: n draws, list(x, z, square), z in the coordinates of the normal distribution with the factor L. Returns
+# list(x, square, twice): the draws and, below them, their images by each variable; the squared distances of these, a
+# column for the draws and one for each variable; and those of the images of images, with a row for each image.
+images_of <- function(at, L, variables) {
   n <- nrow(at$x)
-  axes <- from_user(list(mean = 0 * normal$mean, L = normal$L), diag(length(normal$mean))[variables, , drop = FALSE])
+  axes <- whitened(L, diag(ncol(at$x))[variables, , drop = FALSE])
   # a change of x_j by -2 x_j
   squares <- function(at) {
     x <- at$x[, variables, drop = FALSE]
@@ -91,14 +91,6 @@ images_of <- function(at, normal, variables) {
   image$z <- at$z[of, , drop = FALSE] - 2 * image$x[mirrored] * axes[by, , drop = FALSE]
   image$x[mirrored] <- -image$x[mirrored]
   list(x = rbind(at$x, image$x), square = cbind(at$square, square), twice = squares(image))
-}
-
-ask_in_mirrors <- function(sampler, x) {
-  log_density <- evaluate_located(
-    sampler$target, x, "mirrors",
-    gradient = FALSE, evaluators = over_batches(sampler)$evaluators
-  )$log_density
-  replace(log_density, !is.finite(log_density), -Inf)
 }
 
 # Those with two bounds, or some of them.

@@ -32,8 +32,7 @@ along_rays <- function(n, draws, sampler, final) {
       lapply(draws$far, on_other_side, rays = rays, draws = draws, outward = TRUE),
       lapply(draws$near, on_other_side, rays = rays, draws = draws, outward = FALSE)
     )
-    found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), found)
-    found <- best_of(found, function(one) one$rise - rules$errors_of_rays * one$error)
+    found <- surest_rise(found)
     if (!is.null(found)) found$points <- points_there(found, rays)
   })
   if (!is.null(found) && sampler$kernel$gradients) {
@@ -102,14 +101,26 @@ on_other_side <- function(end, rays, draws, outward) {
   f <- rays$f[rows, , drop = FALSE]
   ratio <- rowSums(f * is_there) / rowSums(f * !is_there)
   is_here <- (draws$distance < end) == outward
-  share <- sum(draws$w[!is_here])
+  c(
+    rise_by(ratio, sum(draws$w[!is_here]), draws$n),
+    list(is_here = is_here, rows = rows, ratio = ratio, f = f * is_there)
+  )
+}
+
+# By how much the logarithm of the evidence is higher than the draws show, and its standard error: list(rise,
+# error). ratio: that of the evidence on the other side to that on this one, as told by each of some draws on this
+# side; share: that of all draws on the other, of n independent ones.
+rise_by <- function(ratio, share, n) {
   error <- c(
-    stats::sd(ratio) / sqrt(length(rows)) / (1 + mean(ratio)), sqrt(share / (1 - share) / draws$n)
+    stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio)), sqrt(share / (1 - share) / n)
   )
-  list(
-    rise = log1p(mean(ratio)) + log1p(-share), error = sqrt(sum(error^2)),
-    is_here = is_here, rows = rows, ratio = ratio, f = f * is_there
-  )
+  list(rise = log1p(mean(ratio)) + log1p(-share), error = sqrt(sum(error^2)))
+}
+
+# Of several such that which says most; NULL for none.
+surest_rise <- function(found) {
+  found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), found)
+  best_of(found, function(one) one$rise - rules$errors_of_rays * one$error)
 }
 
 # A point on each of these rays, where the density is high.

@@ -82,7 +82,7 @@ test_that("distances of images, and of their images, are those of the points the
   x <- matrix(rnorm(7 * d), 7)
   z <- internal("from_user")(normal, x)
   square_of <- function(x) rowSums(internal("from_user")(normal, x)^2)
-  images <- internal("images_of")(list(x = x, z = z, square = rowSums(z^2)), normal, c(2, 5))
+  images <- internal("images_of")(list(x = x, z = z, square = rowSums(z^2)), normal$L, c(2, 5))
   mirrored <- function(x, j) {
     x[, j] <- -x[, j]
     x

@@ -288,7 +288,7 @@ test_that("the bound of a normal that is impossible in part is that of its possi
     bound <- internal("with_bound")(normal, draws$z, log_density(draws$x, ok))
     expect_equal(bound$bound, log(mean(ok)))
     # the error is that of the share alone
-    expect_equal(bound$bound_error, sqrt((1 - mean(ok)) / sum(ok)), tolerance = 1e-6)
+    expect_equal(bound$bound_error, sqrt((1 - mean(ok)) / sum(ok)), tolerance = 1e-10)
   }
   for (n in 0:1) { # a single one tells no error
     bound <- internal("with_bound")(normal, draws$z, log_density(draws$x, seq_len(500) <= n))
