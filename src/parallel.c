@@ -1,10 +1,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "parallel.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef _WIN32
 #include <signal.h>
@@ -33,31 +34,18 @@ int smc_most_blocks(int n_threads, int n) {
   return n_of(n, SMC_LARGEST_BLOCK) + BLOCKS_PER_THREAD * n_threads;
 }
 
-/* threads ----------------------------------------------------------------- */
+/* jobs -------------------------------------------------------------------- */
 
-/* Seconds of work that are worth more threads: several times what it takes to
- * start and to end one, which is 15 to 20 microseconds. */
-static const double least_work = 1e-4;
-
-/* Enough for what a target may have on the stack: some systems give a thread
- * only half a megabyte. */
-static const size_t stack_size = 8 << 20;
-
-typedef struct job {
+struct smc_job {
   smc_work_fn *f;
   void *context;
   int n, size;
   int n_blocks;
   atomic_int next; /* block */
-} job;
-
-typedef struct helper {
-  job *job;
-  int thread;
-} helper;
+};
 
 /* Do one block that nobody has done yet. Returns 0 when there is none. */
-static int do_block(job *job, int thread) {
+static int do_block(smc_job *job, int thread) {
   int index = atomic_fetch_add(&job->next, 1);
   if (index >= job->n_blocks)
     return 0;
@@ -67,36 +55,6 @@ static int do_block(job *job, int thread) {
   return 1;
 }
 
-static void *help(void *data) {
-  const helper *helper = data;
-  while (do_block(helper->job, helper->thread))
-    continue;
-  return NULL;
-}
-
-/* Starts threads. Returns how many; the system may not give as many. Signals
- * are left to the thread that has them now: R handles them there. */
-static int start(int n, helper *helpers, pthread_t *threads) {
-  pthread_attr_t attributes;
-  int started = 0;
-  if (pthread_attr_init(&attributes) != 0)
-    return 0;
-  pthread_attr_setstacksize(&attributes, stack_size);
-#ifndef _WIN32
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-#endif
-  while (started < n && pthread_create(&threads[started], &attributes, help,
-                                       &helpers[started]) == 0)
-    started++;
-#ifndef _WIN32
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-#endif
-  pthread_attr_destroy(&attributes);
-  return started;
-}
-
 static double now(void) {
   struct timespec t;
   timespec_get(&t, TIME_UTC);
@@ -104,7 +62,7 @@ static double now(void) {
 }
 
 /* do_block(), which tells the pace. */
-static int do_timed(job *job, double *pace) {
+static int do_timed(smc_job *job, double *pace) {
   double before = now();
   int done = do_block(job, 0);
   if (done)
@@ -112,36 +70,142 @@ static int do_timed(job *job, double *pace) {
   return done;
 }
 
-/* What is left of a job, with threads that help. */
-static void share(job *job, int n_helpers, double *pace) {
-  helper helpers[SMC_MOST_THREADS];
-  pthread_t threads[SMC_MOST_THREADS];
-  for (int i = 0; i < n_helpers; i++)
-    helpers[i] = (helper){job, i + 1};
-  int started = start(n_helpers, helpers, threads);
-  do_timed(job, pace);
-  while (do_block(job, 0))
-    continue;
-  for (int i = 0; i < started; i++)
-    pthread_join(threads[i], NULL);
+/* teams ------------------------------------------------------------------- */
+
+/* Seconds of work that are worth waking others: that takes them 10 to 100
+ * microseconds. */
+static const double least_work = 1e-4;
+
+/* Enough for what a target may have on the stack: some systems give a thread
+ * only half a megabyte. */
+static const size_t stack_size = 8 << 20;
+
+/* The next job, or NULL at the end. last: in/out, the number of the one that
+ * the helper had. With the lock. */
+static smc_job *wait_for_job(smc_team *team, unsigned *last) {
+  while (!team->is_over && (!team->job || team->n_jobs == *last))
+    pthread_cond_wait(&team->called, &team->lock);
+  *last = team->n_jobs;
+  return team->is_over ? NULL : team->job;
+}
+
+static void *help(void *data) {
+  const smc_helper *helper = data;
+  smc_team *team = helper->team;
+  smc_job *job;
+  unsigned last = 0;
+  pthread_mutex_lock(&team->lock);
+  while ((job = wait_for_job(team, &last))) {
+    team->n_busy++;
+    pthread_mutex_unlock(&team->lock);
+    while (do_block(job, helper->thread))
+      continue;
+    pthread_mutex_lock(&team->lock);
+    if (--team->n_busy == 0)
+      pthread_cond_signal(&team->done);
+  }
+  pthread_mutex_unlock(&team->lock);
+  return NULL;
+}
+
+/* Starts helpers until there are n, or the system gives no more. Signals are
+ * left to the thread that has them now: R handles them there. */
+static void start_helpers(smc_team *team, int n) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0)
+    return;
+  pthread_attr_setstacksize(&attributes, stack_size);
+#ifndef _WIN32
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+#endif
+  while (team->n_helpers < n) {
+    smc_helper *helper = &team->helpers[team->n_helpers];
+    *helper = (smc_helper){.team = team, .thread = team->n_helpers + 1};
+    if (pthread_create(&helper->id, &attributes, help, helper) != 0)
+      break;
+    team->n_helpers++;
+  }
+#ifndef _WIN32
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
+  pthread_attr_destroy(&attributes);
 }
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-void smc_for_blocks(int n_threads, int n, double *pace, smc_work_fn *f,
+/* Returns 0, or 1 when the system has no more. */
+static int make_locks(smc_team *team) {
+  if (pthread_mutex_init(&team->lock, NULL) != 0)
+    return 1;
+  if (pthread_cond_init(&team->called, NULL) == 0) {
+    if (pthread_cond_init(&team->done, NULL) == 0)
+      return 0;
+    pthread_cond_destroy(&team->called);
+  }
+  pthread_mutex_destroy(&team->lock);
+  return 1;
+}
+
+void smc_team_begin(smc_team *team, int n_threads) {
+  memset(team, 0, sizeof *team);
+  team->n_threads = least(n_threads, SMC_MOST_THREADS);
+  if (team->n_threads > 1 && make_locks(team) == 0)
+    team->process = getpid();
+}
+
+/* Whether its threads are those of this process. */
+static bool is_here(const smc_team *team) { return team->process == getpid(); }
+
+void smc_team_end(smc_team *team) {
+  if (!is_here(team))
+    return;
+  pthread_mutex_lock(&team->lock);
+  team->is_over = true;
+  pthread_cond_broadcast(&team->called);
+  pthread_mutex_unlock(&team->lock);
+  for (int i = 0; i < team->n_helpers; i++)
+    pthread_join(team->helpers[i].id, NULL);
+  pthread_cond_destroy(&team->done);
+  pthread_cond_destroy(&team->called);
+  pthread_mutex_destroy(&team->lock);
+  team->process = 0;
+}
+
+/* What is left of a job, with the helpers. */
+static void share(smc_team *team, smc_job *job, double *pace) {
+  pthread_mutex_lock(&team->lock);
+  team->job = job;
+  team->n_jobs++;
+  pthread_cond_broadcast(&team->called);
+  pthread_mutex_unlock(&team->lock);
+  do_timed(job, pace);
+  while (do_block(job, 0))
+    continue;
+  pthread_mutex_lock(&team->lock);
+  team->job = NULL; /* who has not come yet need not come */
+  while (team->n_busy > 0)
+    pthread_cond_wait(&team->done, &team->lock);
+  pthread_mutex_unlock(&team->lock);
+}
+
+void smc_for_blocks(smc_team *team, int n, double *pace, smc_work_fn *f,
                     void *context) {
-  job job = {.f = f,
-             .context = context,
-             .n = n,
-             .size = block_size(n_threads, n),
-             .n_blocks = smc_n_blocks(n_threads, n)};
-  int n_workers = least(least(n_threads, SMC_MOST_THREADS), job.n_blocks);
+  int n_threads = smc_team_size(team);
+  smc_job job = {.f = f,
+                 .context = context,
+                 .n = n,
+                 .size = block_size(n_threads, n),
+                 .n_blocks = smc_n_blocks(n_threads, n)};
   atomic_init(&job.next, 0);
-  if (n_workers > 1) {
+  if (n_threads > 1 && job.n_blocks > 1 && is_here(team)) {
     if (*pace == 0.0)
       do_timed(&job, pace);
-    if (*pace * n > least_work)
-      share(&job, n_workers - 1, pace);
+    if (*pace * n > least_work) {
+      start_helpers(team, n_threads - 1);
+      share(team, &job, pace);
+    }
     do_timed(&job, pace);
   }
   while (do_block(&job, 0))

@@ -7,12 +7,16 @@
  * and threads take them as they become free: one that has to wait for a busy
  * machine holds up one block.
  *
- * Threads live no longer than the call. Nothing is left of them that another
- * process, forked from this one, would wait for, and none of them is ever busy
- * with waiting.
+ * The threads are a team's. They are started when there is work for them,
+ * sleep while there is none, and end with the team: to wake one takes half as
+ * long as to start it.
  */
 #ifndef SMC_PARALLEL_H
 #define SMC_PARALLEL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 enum { SMC_MOST_THREADS = 256 };
 
@@ -34,11 +38,50 @@ typedef void smc_work_fn(void *context, const smc_work *work);
 int smc_n_blocks(int n_threads, int n);
 int smc_most_blocks(int n_threads, int n);
 
-/* The work for all n particles, on at most n_threads threads: on one where
- * there is too little of it, or no more are to be had. pace: in/out, the
- * seconds that such work on a particle took last, or 0: then one thread does
- * the first block alone, which tells. */
-void smc_for_blocks(int n_threads, int n, double *pace, smc_work_fn *f,
+typedef struct smc_job smc_job;
+typedef struct smc_team smc_team;
+
+/* Thread 1, ..., n_threads - 1 of a team. */
+typedef struct smc_helper {
+  smc_team *team;
+  int thread;
+  pthread_t id;
+} smc_helper;
+
+/* Of one caller, which begins it, works with it, and ends it. It may not be
+ * moved meanwhile. */
+struct smc_team {
+  int n_threads; /* at most, with the caller's */
+  int n_helpers; /* that have been started     */
+  pid_t process; /* in which they are, or 0    */
+  smc_helper helpers[SMC_MOST_THREADS];
+  pthread_mutex_t lock; /* of what follows                            */
+  pthread_cond_t called, done;
+  smc_job *job;    /* for which help is wanted, or NULL          */
+  unsigned n_jobs; /* so far, so that none is taken up twice     */
+  int n_busy;      /* helpers at work on it                      */
+  bool is_over;
+};
+
+/* A team of so many threads, of which none is started. Where the system has no
+ * more locks, it is of the caller's thread alone. */
+void smc_team_begin(smc_team *team, int n_threads);
+
+/* Ends its threads; safe to call twice, and for a team of zeros that has not
+ * begun. In another process, forked from that in which they were started, there
+ * are none, and nothing is done. */
+void smc_team_end(smc_team *team);
+
+/* How many threads a team has; no team is one thread, the caller's. */
+static inline int smc_team_size(const smc_team *team) {
+  return team ? team->n_threads : 1;
+}
+
+/* The work for all n particles, on the team's threads: on one where there is no
+ * team, where there is too little work, or where no more threads are to be had.
+ * pace: in/out, the seconds that such work on a particle took last, or 0: then
+ * one thread does the first block alone, which tells. */
+void smc_for_blocks(smc_team *team, int n, double *pace, smc_work_fn *f,
                     void *context);
 
 #endif

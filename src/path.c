@@ -7,12 +7,11 @@
 #include <string.h>
 
 void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
-  if (path->n_threads < 1)
-    path->n_threads = 1;
-  smc_chain_layout(&path->chain, arena, n, path->n_threads);
+  int n_threads = smc_team_size(path->team);
+  smc_chain_layout(&path->chain, arena, n, n_threads);
   path->log_q = smc_take_doubles(arena, 1, n);
-  path->results = smc_take(arena, (size_t)smc_most_blocks(path->n_threads, n),
-                           1, sizeof *path->results);
+  path->results = smc_take(arena, (size_t)smc_most_blocks(n_threads, n), 1,
+                           sizeof *path->results);
 }
 
 /* draws ------------------------------------------------------------------- */
@@ -33,7 +32,7 @@ void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,
                       double *z) {
   drawing all = {stream, path->d, z};
   double pace = 0.0;
-  smc_for_blocks(path->n_threads, n, &pace, draw_block, &all);
+  smc_for_blocks(path->team, n, &pace, draw_block, &all);
 }
 
 void smc_path_sample(const smc_path *path, const uint32_t key[2],
@@ -209,7 +208,8 @@ static void evaluate_block(void *context, const smc_work *work) {
 /* The code of the first block that failed, which does not depend on which came
  * first in time; or 0. */
 static int first_failure(const smc_path *path, int n) {
-  for (int b = 0; b < smc_n_blocks(path->n_threads, n); b++)
+  int n_blocks = smc_n_blocks(smc_team_size(path->team), n);
+  for (int b = 0; b < n_blocks; b++)
     if (path->results[b].failure)
       return path->results[b].failure;
   return 0;
@@ -218,19 +218,19 @@ static int first_failure(const smc_path *path, int n) {
 /* With the target called on the main thread, for all points. */
 static int evaluate_together(evaluation *e) {
   smc_path *path = e->path;
-  int n = e->cloud->n, n_threads = path->n_threads;
+  int n = e->cloud->n;
   part all = part_of(e, 0, 0, n);
-  smc_for_blocks(n_threads, n, &path->pace.enter, enter_block, e);
+  smc_for_blocks(path->team, n, &path->pace.enter, enter_block, e);
   int failure = call(e, &all, path->contexts ? path->contexts[0] : path->data);
   if (!failure)
-    smc_for_blocks(n_threads, n, &path->pace.leave, leave_block, e);
+    smc_for_blocks(path->team, n, &path->pace.leave, leave_block, e);
   return failure;
 }
 
 static int evaluate_blocks(evaluation *e) {
   smc_path *path = e->path;
-  smc_for_blocks(path->n_threads, e->cloud->n, &path->pace.evaluate,
-                 evaluate_block, e);
+  smc_for_blocks(path->team, e->cloud->n, &path->pace.evaluate, evaluate_block,
+                 e);
   return first_failure(e->path, e->cloud->n);
 }
 
@@ -244,7 +244,8 @@ int smc_path_evaluate(smc_path *path, const smc_cloud *cloud, bool gradients,
   path->failure = in_blocks ? evaluate_blocks(&e) : evaluate_together(&e);
   if (path->failure)
     return 1;
-  for (int b = 0; b < smc_n_blocks(path->n_threads, cloud->n); b++)
+  int n_blocks = smc_n_blocks(smc_team_size(path->team), cloud->n);
+  for (int b = 0; b < n_blocks; b++)
     path->n_impossible += path->results[b].n_impossible;
   return 0;
 }

@@ -26,9 +26,9 @@ typedef struct smc_path {
   autosmc_target_fn target;
   void *data;      /* context of the target; the caller's               */
   int d;           /* dimension                                         */
-  int n_threads;   /* that may work at once; 0 for one                  */
-  void **contexts; /* n_threads of them: the target may be called from
-                      as many threads at once, each with a context of
+  smc_team *team;  /* the caller's; NULL for one thread                 */
+  void **contexts; /* one for each thread of the team: the target may be
+                      called from all at once, each with a context of
                       its own, and is called block by block. NULL: it is
                       called on the main thread, with all points and
                       `data`                                          */

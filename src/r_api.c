@@ -101,24 +101,52 @@ static void take_outcome(const r_run *run, int status, autosmc_result *result) {
 
 /* the run ----------------------------------------------------------------- */
 
-static int run_configured(autosmc_target_fn target, void *data, int d,
-                          SEXP config, autosmc_result *result) {
+typedef struct api_call {
+  autosmc_target_fn target;
+  void *data;
+  int d;
+  SEXP config;
+  autosmc_result *result;
   r_run run;
-  int status = AUTOSMC_BAD_SETTINGS;
+  int status;
+} api_call;
+
+static SEXP call_body(void *data) {
+  api_call *c = data;
+  r_run *run = &c->run;
   const void *memory = vmaxget();
-  SEXP held = PROTECT(r_run_begin(&run, R_NilValue, config, R_NilValue, d));
+  SEXP held =
+      PROTECT(r_run_begin(run, R_NilValue, c->config, R_NilValue, c->d));
   if (held == R_NilValue) {
-    snprintf(result->message, sizeof result->message,
-             "the run takes %.3g bytes of memory, which R has not", run.needed);
+    snprintf(c->result->message, sizeof c->result->message,
+             "the run takes %.3g bytes of memory, which R has not",
+             run->needed);
   } else {
-    run.target =
-        (r_target){.evaluate = R_NilValue, .native = target, .contexts = &data};
-    status = smc_run(&run.state, &run.path, &run.config, &run.trace);
-    take_outcome(&run, status, result);
+    run->target = (r_target){
+        .evaluate = R_NilValue, .native = c->target, .contexts = &c->data};
+    c->status = smc_run(&run->state, &run->path, &run->config, &run->trace);
+    take_outcome(run, c->status, c->result);
   }
   UNPROTECT(1);
   vmaxset(memory);
-  return status;
+  return R_NilValue;
+}
+
+static void call_cleanup(void *data, Rboolean jumped) {
+  (void)jumped;
+  smc_team_end(&((api_call *)data)->run.team);
+}
+
+static int run_configured(autosmc_target_fn target, void *data, int d,
+                          SEXP config, autosmc_result *result) {
+  api_call c = {.target = target,
+                .data = data,
+                .d = d,
+                .config = config,
+                .result = result,
+                .status = AUTOSMC_BAD_SETTINGS};
+  R_UnwindProtect(call_body, &c, call_cleanup, &c, NULL);
+  return c.status;
 }
 
 int r_api_run(autosmc_target_fn target, void *data,

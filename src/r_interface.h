@@ -74,6 +74,7 @@ typedef struct r_run {
   r_target target;         /* path points here                             */
   r_target reference;      /* and here where R functions are given         */
   smc_config config;
+  smc_team team; /* path points here                                         */
   smc_path path;
   smc_trace trace;
   smc_state state;
@@ -88,7 +89,8 @@ typedef struct r_run {
 } r_run;
 
 /* Read the list that R's core_config() makes of a run in d dimensions, and lay
- * everything out; the target is still to begin. The lists stay the caller's,
+ * everything out; the target is still to begin, and the team is the caller's to
+ * end, also after a long jump. The lists stay the caller's,
  * and the run where it is, until it has ended. Returns an object that holds the
  * run's memory, which the caller protects; R_NilValue when R has not as much.
  */

@@ -440,10 +440,11 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
   SET_VECTOR_ELT(held, 0, run->trace_list);
   run->on_step = on_step;
   run->last_step = -1;
+  smc_team_begin(&run->team, int_of(config, "threads"));
   run->path = (smc_path){.target = r_target_evaluate,
                          .data = &run->target,
                          .d = d,
-                         .n_threads = int_of(config, "threads"),
+                         .team = &run->team,
                          .hook = look_around,
                          .hook_data = run};
   run->path.chain = read_chain(r_element(config, "maps"), target_list, d);
@@ -457,7 +458,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 /* A routine that may be called from several threads is so, past R. */
 static void begin_target(r_run *run, SEXP target_list) {
   smc_path *path = &run->path;
-  r_target_begin(&run->target, target_list, path->n_threads);
+  r_target_begin(&run->target, target_list, smc_team_size(path->team));
   if (run->target.thread_safe) {
     path->target = run->target.native;
     path->contexts = run->target.contexts;
@@ -493,8 +494,10 @@ static SEXP run_body(void *data) {
 }
 
 static void run_cleanup(void *data, Rboolean jumped) {
+  run_call *c = data;
   (void)jumped;
-  r_target_end(&((run_call *)data)->run.target);
+  smc_team_end(&c->run.team);
+  r_target_end(&c->run.target);
 }
 
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step) {

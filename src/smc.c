@@ -23,7 +23,7 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
       smc_take(arena, smc_resample_scratch(n, n), 1, sizeof(double));
   smc_path_layout(path, arena, n);
   state->drawn = smc_take(arena, smc_size(d, SMC_LARGEST_BLOCK),
-                          (size_t)path->n_threads, sizeof(double));
+                          (size_t)smc_team_size(path->team), sizeof(double));
   if (!config->step_size) {
     state->tuner.options = config->tuner;
     state->tuner.resampling = config->resampling;

@@ -35,13 +35,15 @@ static void test_blocks(void) {
   static const int numbers[] = {1, 7, 8, 63, 64, 65, 128, 129, 1000, MOST};
   long wrong = 0, tried = 0;
   tally *t = take_memory(sizeof *t);
-  for (int n_threads = 1; n_threads <= 5; n_threads++)
+  for (int n_threads = 1; n_threads <= 5; n_threads++) {
+    smc_team team;
+    smc_team_begin(&team, n_threads);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++, tried++) {
       int n = numbers[i], n_blocks = smc_n_blocks(n_threads, n);
       double pace = i % 2 ? 1.0 : 0.0;
       memset(t, 0, sizeof *t);
       t->n_threads = n_threads;
-      smc_for_blocks(n_threads, n, &pace, count, t);
+      smc_for_blocks(&team, n, &pace, count, t);
       bool right = t->out_of_range[0] == 0 &&
                    n_blocks <= smc_most_blocks(n_threads, n) &&
                    n_blocks <= smc_most_blocks(n_threads, MOST);
@@ -49,11 +51,17 @@ static void test_blocks(void) {
         right &= t->times[k] == (k < n) && t->blocks[k] == (k < n_blocks);
       wrong += !right;
     }
+    smc_team_end(&team);
+    smc_team_end(&team); /* which is safe */
+  }
   CHECK_NONE(wrong, tried, "every particle is worked on once");
   memset(t, 0, sizeof *t);
   double pace = 0.0;
-  smc_for_blocks(3, 0, &pace, count, t);
+  smc_team idle = {.process =
+                       0}; /* and so is the end of one that never began */
+  smc_for_blocks(NULL, 0, &pace, count, t);
   CHECK(t->blocks[0] == 0);
+  smc_team_end(&idle);
   free(t);
 }
 
@@ -126,10 +134,12 @@ static outcome *run(const smc_kernel *kernel, toy_shape shape, int n_threads,
   }
   smc_map maps[2] = {toy_affine(D, mean, NULL, chol),
                      toy_bounds(D, lower, upper)};
+  smc_team team;
+  smc_team_begin(&team, n_threads);
   smc_path path = {.target = guarded_target,
                    .data = &targets[0],
                    .d = D,
-                   .n_threads = n_threads,
+                   .team = &team,
                    .contexts = in_blocks ? contexts : NULL,
                    .chain = toy_chain(2, maps)};
   smc_tuner_options tuner;
@@ -155,6 +165,7 @@ static outcome *run(const smc_kernel *kernel, toy_shape shape, int n_threads,
   arena = (smc_arena){.base = block};
   smc_layout(&state, &path, &config, &arena);
   o->status = (int)smc_run(&state, &path, &config, &trace);
+  smc_team_end(&team);
   o->failure = path.failure;
   o->n_impossible = path.n_impossible;
   if (!fail) {

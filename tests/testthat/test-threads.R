@@ -90,6 +90,49 @@ test_that("each thread has a context, and all are released", {
   expect_identical(counted_totals()[c("live", "made")], list(live = 0, made = 3))
 })
 
+# A density of which the calls are seen, and whose maps are work enough for threads.
+seen_target <- function(at_call) {
+  calls <- 0
+  log_density <- function(x) {
+    calls <<- calls + 1
+    at_call(calls)
+    -rowSums(x^2) / 2
+  }
+  target_function(log_density, 30, gradient = function(x) -x, vectorized = TRUE)
+}
+
+run_on_threads <- function(target) {
+  with_threads(2, smc_plain(
+    target,
+    reference = reference_gaussian(cov = diag(30) + 0.1), n_particles = 4096, n_steps = 3, seed = 1
+  ))
+}
+
+test_that("threads end with their run, also where it fails", {
+  skip_if_not(dir.exists("/proc/self/task"), "threads are counted on Linux")
+  n_alive <- function() length(list.files("/proc/self/task"))
+  before <- n_alive()
+  most <- 0
+  fit <- run_on_threads(seen_target(function(call) most <<- max(most, n_alive())))
+  expect_identical(n_alive(), before)
+  expect_gt(most, before)
+  error <- catch(run_on_threads(seen_target(function(call) if (call == 3) stop("no more"))))
+  expect_match(message_of(error), "no more")
+  expect_identical(n_alive(), before)
+})
+
+test_that("a target's function may fork the process while there are threads", {
+  skip_on_os("windows")
+  forks <- function(call) {
+    children <- lapply(1:2, function(i) parallel::mcparallel(i))
+    expect_identical(unname(parallel::mccollect(children)), list(1L, 2L))
+  }
+  expect_identical(
+    run_on_threads(seen_target(forks))$particles,
+    run_on_threads(seen_target(function(call) NULL))$particles
+  )
+})
+
 test_that("a wrong number of threads is named at once", {
   for (wrong in list(0, 1.5, "two", NA, 1e6)) {
     with_threads(wrong, expect_error(
