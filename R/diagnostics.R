@@ -199,8 +199,8 @@ diagnose_worth <- function(course, final) {
   if (!is_fitted || !isTRUE(headline(final$estimates)$std_error > rules$sure_enough)) {
     return()
   }
-  n <- n_genealogies(final)
-  all <- length(final$log_weights)
+  n <- 1 / final$shared
+  all <- sum(final$islands$n_particles[final$islands$log_z > -Inf])
   few <- round(n)
   list(diagnostic(
     "worth", n / all, rules$least_worth,

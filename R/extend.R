@@ -173,21 +173,27 @@ state_of_fit <- function(result, sampler, bridges) {
 }
 
 state_of_islands <- function(final, records, target) {
-  has_outputs <- !is.null(target$outputs)
-  list(
-    records = records,
-    draws = final[intersect(names(final), c(if (has_outputs) "particles", of_draws))]
-  )
+  draws <- final[intersect(names(final), c("particles", of_draws))]
+  all <- final$all$particles
+  # what the fit has itself
+  if (is.null(target$outputs)) {
+    if (is.null(all)) draws$particles <- NULL
+    all <- NULL
+  }
+  list(records = records, draws = c(draws, if (!is.null(all)) list(all = all)))
 }
 
+# What is pooled of the draws of islands, beside their particles.
 of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")
 
 # The draws of a fit's islands as they are pooled.
 pooled_draws <- function(fit) {
   draws <- fit$state$draws
-  has_some <- length(fit$state$records) > 0 && is.null(fit$moments)
-  if (has_some && is.null(draws$particles)) {
-    draws$particles <- fit$particles
+  living <- Filter(Negate(is_dead), fit$state$records)
+  if (length(living) > 0 && is.null(fit$moments)) {
+    judges_all <- is.null(living[[1]]$log_weights_of_all)
+    own <- if (judges_all) "particles" else "all"
+    if (is.null(draws[[own]])) draws[[own]] <- fit$particles
   }
   draws
 }
@@ -199,13 +205,22 @@ whole_record <- function(fit, i) {
   if (is_dead(record) || !is.null(record$mean)) {
     return(record)
   }
-  n <- length(record$log_weights)
-  place <- n_living(fit$state$records[seq_len(i)])
-  rows <- (place - 1L) * n + seq_len(n)
-  own <- lapply(pooled_draws(fit), function(x) {
+  n_before <- n_living(fit$state$records[seq_len(i)]) - 1L
+  rows_of_island <- function(x, n) {
+    rows <- n_before * n + seq_len(n)
     if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
-  })
-  own$origins <- own$origins - place * n
+  }
+  pooled <- pooled_draws(fit)
+  n <- length(record$log_weights)
+  own <- lapply(pooled[setdiff(names(pooled), "all")], rows_of_island, n)
+  own$origins <- own$origins - (n_before + 1L) * n
+  if (!is.null(pooled$all)) {
+    own$all <- list(
+      particles = rows_of_island(pooled$all, length(record$log_weights_of_all)),
+      log_weights = record$log_weights_of_all
+    )
+    record$log_weights_of_all <- NULL
+  }
   c(record, own)
 }
 

@@ -64,14 +64,15 @@ steps_of_first <- function(final) {
 
 # What a fit has of the particles of a record, or of pooled islands.
 draws_of <- function(record, target) {
+  all <- if (is.null(record$all)) record else record$all
   list(
     particles = if (is.null(record$moments)) {
-      outputs_of(target, record$particles, record$log_weights)
+      outputs_of(target, all$particles, all$log_weights)
     } else {
       t(record$moments$mean)[0, , drop = FALSE]
     },
-    log_weights = record$log_weights,
-    island = record$island,
+    log_weights = all$log_weights,
+    island = all$island,
     moments = record$moments
   )
 }

@@ -48,7 +48,7 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
 
 # What of a record is not pooled.
 of_island_alone <- function(record) {
-  alone <- c("dead", "steps", "runs", "log_weights", "mean", "within")
+  alone <- c("dead", "steps", "runs", "log_weights", "log_weights_of_all", "shared", "mean", "within")
   record[intersect(names(record), alone)]
 }
 
@@ -86,8 +86,9 @@ all_dead <- function(records) all(vapply(records, is_dead, NA))
 
 # pooled draws ------------------------------------------------------------------
 
-# Islands that are held together: their `records`, without what is pooled, and the pooled `draws`. An
-# environment, so that nothing else holds these, and they are added to in place.
+# Islands that are held together: their `records`, without what is pooled, and the pooled `draws`, of
+# which `all` are the particles where the others are of a part of them. An environment, so that nothing
+# else holds these, and they are added to in place.
 hold_islands <- function(records = list(), draws = list()) {
   list2env(list(records = records, draws = draws), parent = emptyenv())
 }
@@ -100,7 +101,9 @@ pool_islands <- function(held, indices, record_of, ...) {
   new <- list()
   for (index in indices) {
     record <- record_of(index, ...)
+    is_large <- length(record$all$particles) >= rules$large_island
     record <- pool_record(held, record, n, most)
+    if (is_large) gc() # R would wait until there is half as much again
     n <- n + !is_dead(record)
     new <- c(new, list(record))
   }
@@ -121,7 +124,11 @@ pool_record <- function(held, record, n, most) {
     pooled <- if (!name %in% made_by_maps) put_after(held$draws[[name]], record[[name]], n, most)
     held$draws[name] <- list(pooled)
   }
-  record[setdiff(names(record), c("particles", of_draws))]
+  if (!is.null(record$all)) {
+    record$log_weights_of_all <- record$all$log_weights
+    held$draws$all <- put_after(held$draws$all, record$all$particles, n, most)
+  }
+  record[setdiff(names(record), c("particles", of_draws, "all"))]
 }
 
 # What is made of the pooled coordinates when the islands are all there, and takes no memory before.
@@ -155,19 +162,9 @@ put_after <- function(pooled, x, n_islands, most) {
   .Call(r_put_rows, with_room(pooled, n_rows), n_islands * NROW(x), x)
 }
 
-# A matrix, or a vector, with n rows, of which the first are those of x.
-with_room <- function(x, n) {
-  if (NROW(x) == n) {
-    return(x)
-  }
-  room <- if (is.matrix(x)) {
-    names <- colnames(x)
-    matrix(0, n, ncol(x), dimnames = if (!is.null(names)) list(NULL, names))
-  } else {
-    vector(typeof(x), n)
-  }
-  .Call(r_put_rows, room, 0, x)
-}
+# A matrix, or a vector, with n rows, of which the first are those of x, and the others are yet to be
+# written.
+with_room <- function(x, n) if (NROW(x) == n) x else .Call(r_with_room, x, n)
 
 # Of what is pooled in room for `most` islands the part of the first n.
 first_islands <- function(x, n, most) {
@@ -180,26 +177,32 @@ first_islands <- function(x, n, most) {
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, ...): a table with a row an island, the steps of all, and the
-# pooled particles as a record has them, with the `island` of each, or their `moments`;
-# islands in which all died add nothing but their row.
+# pooled particles as a record has them, also in `all`, with the `island` of each, or their
+# `moments`; islands in which all died add nothing but their row.
 pool <- function(held, reference, start = 1) {
   islands <- islands_table(held$records, start)
-  share <- normalise_log(islands$log_z)
   alive <- which(!vapply(held$records, is_dead, NA))
   living <- held$records[alive]
-  weights <- Map(`+`, lapply(living, `[[`, "log_weights"), share[alive])
+  log_share <- normalise_log(islands$log_z)[alive]
+  weighed <- function(name) {
+    weights <- Map(`+`, lapply(living, `[[`, name), log_share)
+    list(log_weights = unlist(weights), island = rep(islands$island[alive], lengths(weights)))
+  }
+  draws <- held$draws
+  if (!is.null(draws$all)) {
+    draws$all <- c(list(particles = draws$all), weighed("log_weights_of_all"))
+  }
   c(
     list(
       islands = islands,
       steps = bind_rows(lapply(living, `[[`, "steps")),
-      moments = pool_moments(living)
+      moments = pool_moments(living),
+      # no ancestor has descendants in two islands
+      shared = sum(exp(2 * log_share) * vapply(living, `[[`, 0, "shared"))
     ),
-    held$draws,
-    list(
-      log_weights = unlist(weights),
-      island = rep(islands$island[alive], lengths(weights)),
-      reference = reference
-    )
+    draws,
+    weighed("log_weights"),
+    list(reference = reference)
   )
 }
 

@@ -14,13 +14,32 @@ check_keep <- function(keep) {
 
 # The record of an island without what is not kept. One that is reduced already stays as it is.
 reduce_record <- function(record, sampler) {
-  if (is_dead(record) || sampler$keep == "draws" || !is.null(record$mean)) {
+  if (is_dead(record) || !is.null(record$mean)) {
+    return(record)
+  }
+  record <- judged_record(record)
+  if (sampler$keep == "draws") {
     record
   } else if (sampler$keep == "moments") {
     only_moments(record, sampler)
+  } else if (sampler$keep < length(record$log_weights)) {
+    thin_record(record[setdiff(names(record), "all")], sampler$keep)
   } else {
-    thin_record(record, sampler$keep)
+    record$all <- if (!is.null(record$all)) thin_record(record$all, sampler$keep)
+    record
   }
+}
+
+# Of very many particles a part is enough for the bridge, the diagnostics and the fits, which need
+# three times the memory that the particles take. The record becomes one of this part, and has in `all`
+# the `particles` and `log_weights` of all.
+judged_record <- function(record) {
+  if (length(record$log_weights) > rules$most_judged) {
+    all <- record[c("particles", "log_weights")]
+    record <- thin_record(record, rules$most_judged)
+    record$all <- all
+  }
+  record
 }
 
 # As many draws as asked for, each particle about as often as its weight says, so that they
@@ -35,7 +54,9 @@ thin_record <- function(record, n) {
   record[of_particles] <- lapply(record[of_particles], function(x) {
     if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
   })
-  record$origins <- match(record$origins, record$origins) # within 1 to n: see pool_record()
+  if (!is.null(record$origins)) {
+    record$origins <- match(record$origins, record$origins) # within 1 to n: see pool_record()
+  }
   record$log_weights <- rep(-log(n), n)
   record
 }
@@ -45,11 +66,12 @@ thin_record <- function(record, n) {
 # `mean` and `covariance` of the target's variables, and the `points` of points_of(), in place
 # of the particles.
 only_moments <- function(record, sampler) {
-  w <- exp(record$log_weights)
-  x <- outputs_of(sampler$target, record$particles, record$log_weights)
+  all <- if (is.null(record$all)) record else record$all
+  w <- exp(all$log_weights)
+  x <- outputs_of(sampler$target, all$particles, all$log_weights)
   mean <- unname(weighted_sums(x, w))
   c(
-    record[c("dead", "steps", "runs", "reference")],
+    record[c("dead", "steps", "runs", "reference", "shared")],
     list(
       mean = mean,
       covariance = weighted_covariance(x, w, mean),
@@ -128,7 +150,8 @@ reduce_fit <- function(fit, keep) {
   final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
   draws <- draws_of(final, fit$target)
   fit[names(draws)] <- draws
-  fit$state[c("records", "draws")] <- state_of_islands(final, held$records, fit$target)
+  of_islands <- state_of_islands(final, held$records, fit$target)
+  fit$state[names(of_islands)] <- of_islands
   fit
 }
 

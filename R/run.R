@@ -31,7 +31,8 @@ mirrors_key <- 2^31 - 7
 # * `coordinates`: in which a normal reference is standard; `gradients`: those of the
 #   log target there, for kernels that have them;
 # * `log_target`: the log target there;
-# * `log_weights`: normalised; `origins`: the first particle each descends from.
+# * `log_weights`: normalised; `origins`: the first particle each descends from; `shared`: the
+#   chance that two draws descend from the same one.
 # Of an island that is what the sampler is to keep: see reduce_record().
 # With a checkpoint it is taken from there, or kept there.
 run_sampler <- function(sampler, path, run, index) {
@@ -77,19 +78,21 @@ new_record <- function(result, sampler, run, index, seconds) {
     abort_failed(result, steps, run)
   }
   is_dead <- result$status == status_dead
+  log_weights <- if (!is_dead) normalise_log(result$log_weights)
+  shared <- if (!is_dead) concentration(exp(log_weights), result$origins)
   record <- list(
     dead = if (is_dead) death_of(result, run) else FALSE,
     steps = steps,
-    runs = runs_table(result, run, index, sampler, steps, seconds),
+    runs = runs_table(result, run, index, sampler, steps, seconds, shared),
     reference = sampler$reference
   )
-  if (is_dead(record)) {
+  if (is_dead) {
     return(record)
   }
-  c(record, list(
-    particles = result$particles,
-    log_weights = normalise_log(result$log_weights)
-  ), result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")])
+  c(
+    record, list(particles = result$particles, log_weights = log_weights, shared = shared),
+    result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")]
+  )
 }
 
 is_dead <- function(record) !isFALSE(record$dead)
@@ -296,8 +299,8 @@ steps_table <- function(result, run, index) {
   )
 }
 
-# One row. A run in which all died is an estimate of zero.
-runs_table <- function(result, run, index, sampler, steps, seconds) {
+# One row. A run in which all died is an estimate of zero. shared: of run_sampler().
+runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
   done <- result$status == 0
   last <- if (done) lapply(steps, function(x) x[length(x)]) else dead_ends
   new_table(
@@ -314,7 +317,7 @@ runs_table <- function(result, run, index, sampler, steps, seconds) {
     n_impossible = result$n_impossible,
     seconds = if (done) seconds else NA_real_,
     predicted_sd = if (done) {
-      predicted_sd(result, sampler$resampling, sum(steps$resampled))
+      predicted_sd(shared, sampler$n_particles, sampler$resampling, sum(steps$resampled))
     } else {
       NA_real_
     }
@@ -329,10 +332,8 @@ dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
 # (Lee and Whiteley, 2018). With multinomial resampling k is one more than the number of
 # resamplings, each of which adds a variance of 1 / N to the shares; the other schemes add
 # next to nothing, and k is 1.
-predicted_sd <- function(result, resampling, n_resampled) {
-  n <- length(result$log_weights)
+predicted_sd <- function(shared, n, resampling, n_resampled) {
   k <- if (resampling == "multinomial") n_resampled + 1 else 1
-  shared <- concentration(exp(normalise_log(result$log_weights)), result$origins)
   sqrt(max(1 - (n / (n - 1))^k * (1 - shared), 0))
 }
 

@@ -20,6 +20,7 @@ static const R_CallMethodDef call_methods[] = {
     {"r_multiply_rows", ROUTINE(r_multiply_rows), 4},
     {"r_cross_product", ROUTINE(r_cross_product), 3},
     {"r_put_rows", ROUTINE(r_put_rows), 3},
+    {"r_with_room", ROUTINE(r_with_room), 2},
     {"r_sweep", ROUTINE(r_sweep), 3},
     {"r_scaled_rows", ROUTINE(r_scaled_rows), 5},
     {"r_weighted_sums", ROUTINE(r_weighted_sums), 5},

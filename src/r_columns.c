@@ -40,6 +40,23 @@ SEXP r_put_rows(SEXP x, SEXP first, SEXP y) {
   return x;
 }
 
+/* A matrix, or a vector, with n rows, of which the first are those of x. The
+ * others are not written, so that they take no memory until they are. */
+SEXP r_with_room(SEXP x, SEXP n) {
+  R_xlen_t rows = (R_xlen_t)Rf_asReal(n);
+  SEXP names = Rf_getAttrib(x, R_DimNamesSymbol), out;
+  if (Rf_isMatrix(x))
+    out = PROTECT(Rf_allocMatrix(TYPEOF(x), (int)rows, Rf_ncols(x)));
+  else
+    out = PROTECT(Rf_allocVector(TYPEOF(x), rows));
+  if (names != R_NilValue)
+    r_name_columns(out, VECTOR_ELT(names, 1));
+  SEXP first = PROTECT(Rf_ScalarReal(0.0));
+  r_put_rows(out, first, x);
+  UNPROTECT(2);
+  return out;
+}
+
 /* sweeps ------------------------------------------------------------------ */
 
 static void sweep_column(char op, int n, const double *x, double by,

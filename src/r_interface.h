@@ -20,6 +20,9 @@ SEXP r_element(SEXP list, const char *name);
 /* A list of n elements with names, all of them NULL. */
 SEXP r_new_list(const char *const *names, int n);
 
+/* Names for the columns of a matrix; R_NilValue for none. */
+void r_name_columns(SEXP x, SEXP names);
+
 /* out: the transpose (columns x rows) of a rows x columns matrix. */
 void r_transpose(int rows, int columns, const double *in, double *out);
 
@@ -108,6 +111,7 @@ SEXP r_multiply(SEXP a, SEXP b);
 SEXP r_multiply_rows(SEXP x, SEXP rows, SEXP centre, SEXP b);
 SEXP r_cross_product(SEXP a, SEXP b, SEXP onto);
 SEXP r_put_rows(SEXP x, SEXP first, SEXP y);
+SEXP r_with_room(SEXP x, SEXP n);
 SEXP r_sweep(SEXP x, SEXP by, SEXP op);
 SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP columns, SEXP centre, SEXP w);
 SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows);

@@ -21,6 +21,15 @@ SEXP r_new_list(const char *const *names, int n) {
   return list;
 }
 
+void r_name_columns(SEXP x, SEXP names) {
+  if (names == R_NilValue)
+    return;
+  SEXP both = PROTECT(Rf_allocVector(VECSXP, 2));
+  SET_VECTOR_ELT(both, 1, names);
+  Rf_setAttrib(x, R_DimNamesSymbol, both);
+  UNPROTECT(1);
+}
+
 /* Few rows at a time, so that what is written stays in the cache. */
 void r_transpose_part(int rows, int columns, const double *in, int in_rows,
                       double *out, int out_rows) {

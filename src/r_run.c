@@ -251,15 +251,6 @@ static void put_matrix(SEXP list, int i, const r_run *run, const double *x) {
   UNPROTECT(1);
 }
 
-static void name_columns(SEXP x, SEXP names) {
-  if (names == R_NilValue)
-    return;
-  SEXP both = PROTECT(Rf_allocVector(VECSXP, 2));
-  SET_VECTOR_ELT(both, 1, names);
-  Rf_setAttrib(x, R_DimNamesSymbol, both);
-  UNPROTECT(1);
-}
-
 /* The places of what put_matrices() makes in the list of new_result(). */
 enum { PARTICLES = 6, UNCONSTRAINED = 9, COORDINATES = 10, GRADIENTS = 11 };
 
@@ -315,7 +306,7 @@ static SEXP new_result(smc_status status, r_run *run, SEXP names_of_columns) {
   memcpy(log_target, state->cloud.log_p, (size_t)n * sizeof(double));
   put_matrices(result, run);
   if (status == SMC_OK)
-    name_columns(VECTOR_ELT(result, PARTICLES), names_of_columns);
+    r_name_columns(VECTOR_ELT(result, PARTICLES), names_of_columns);
   UNPROTECT(1);
   return result;
 }
@@ -589,7 +580,7 @@ SEXP r_images(SEXP target, SEXP z) {
   SEXP result = PROTECT(r_new_list(names, 2));
   for (int i = 0; i < (bounds_of(&chain) ? 2 : 1); i++)
     SET_VECTOR_ELT(result, i, Rf_allocMatrix(REALSXP, n, d));
-  name_columns(VECTOR_ELT(result, 0), r_element(target, "names"));
+  r_name_columns(VECTOR_ELT(result, 0), r_element(target, "names"));
   for (int first = 0; first < n; first += AT_ONCE) {
     int now = n - first < AT_ONCE ? n - first : AT_ONCE;
     r_transpose_part(now, d, REAL(z) + first, n, part, d);
