@@ -103,7 +103,7 @@ pool_islands <- function(held, indices, record_of, ...) {
     record <- record_of(index, ...)
     is_large <- length(record$all$particles) >= rules$large_island
     record <- pool_record(held, record, n, most)
-    if (is_large) gc() # R would wait until there is half as much again
+    if (is_large && most > 1) gc() # R would wait until there is half as much again
     n <- n + !is_dead(record)
     new <- c(new, list(record))
   }

@@ -376,9 +376,9 @@ rules <- list(
   # Particles of an island that bridge, diagnostics and fits see: more would need three times the memory that
   # the draws take. Eight islands of so many tell a mean to 0.004 standard deviations.
   most_judged = 8192,
-  # Numbers in a matrix of particles, from which memory is collected after each island: that takes some 20
-  # milliseconds, and such an island at least ten times as long.
-  large_island = 5e5,
+  # Numbers in a matrix of particles, from which memory is collected after each of several islands. Without
+  # it eight islands of 1e5 particles in ten dimensions take a fifth more.
+  large_island = 1e6,
   # Friction of the islands' KLMC: with 2 a standard normal coordinate is critically damped, and comes
   # to rest soonest. Draws of regressions in 60 and 100 dimensions were worth 3,700 and 3,500
   # independent ones, of skew variables 1,800; with 1, 3,500, 3,000 and 1,900; with 3, 3,900, 3,100 and 1,500.

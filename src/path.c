@@ -8,7 +8,8 @@
 
 void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
   int n_threads = smc_team_size(path->team);
-  smc_chain_layout(&path->chain, arena, n, n_threads);
+  int n_images = path->in_blocks ? SMC_LARGEST_BLOCK * n_threads : n;
+  smc_chain_layout(&path->chain, arena, n_images, n_threads);
   path->log_q = smc_take_doubles(arena, 1, n);
   path->results = smc_take(arena, (size_t)smc_most_blocks(n_threads, n), 1,
                            sizeof *path->results);
@@ -43,8 +44,13 @@ void smc_path_sample(const smc_path *path, const uint32_t key[2],
     smc_path_normals(path, &stream, cloud->n, cloud->v);
 }
 
-const double *smc_path_to_user(const smc_path *path, int n, const double *z) {
-  return smc_chain_forward(&path->chain, n, z);
+void smc_path_to_user(const smc_path *path, int n, const double *z, double *x) {
+  for (int first = 0; first < n; first += SMC_LARGEST_BLOCK) {
+    int now = n - first < SMC_LARGEST_BLOCK ? n - first : SMC_LARGEST_BLOCK;
+    size_t from = smc_size(path->d, first);
+    memcpy(x + from, smc_chain_forward(&path->chain, now, z + from),
+           smc_size(path->d, now) * sizeof(double));
+  }
 }
 
 /* what is not finite ------------------------------------------------------ */
@@ -123,8 +129,10 @@ typedef struct part {
 
 static part part_of(const evaluation *e, int thread, int first, int n) {
   smc_cloud cloud = smc_cloud_part(e->cloud, first, n);
+  /* images that are not needed after the block stay in the cache */
+  int at = e->path->in_blocks ? SMC_LARGEST_BLOCK * thread : first;
   return (part){.cloud = cloud,
-                .chain = smc_chain_part(&e->path->chain, first, thread),
+                .chain = smc_chain_part(&e->path->chain, at, thread),
                 .log_q = e->path->log_q + first,
                 .grad_p = e->gradients ? cloud.grad_p : NULL,
                 .grad_q = e->gradients ? cloud.grad_q : NULL};
@@ -237,11 +245,9 @@ static int evaluate_blocks(evaluation *e) {
 int smc_path_evaluate(smc_path *path, const smc_cloud *cloud, bool gradients,
                       const smc_around *around) {
   evaluation e = {path, cloud, gradients, around};
-  bool in_blocks =
-      path->contexts && !smc_reference_is_on_user_scale(&path->reference);
   smc_path_call_hook(path);
   path->n_evals += cloud->n;
-  path->failure = in_blocks ? evaluate_blocks(&e) : evaluate_together(&e);
+  path->failure = path->in_blocks ? evaluate_blocks(&e) : evaluate_together(&e);
   if (path->failure)
     return 1;
   int n_blocks = smc_n_blocks(smc_team_size(path->team), cloud->n);

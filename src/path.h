@@ -27,11 +27,11 @@ typedef struct smc_path {
   void *data;      /* context of the target; the caller's               */
   int d;           /* dimension                                         */
   smc_team *team;  /* the caller's; NULL for one thread                 */
-  void **contexts; /* one for each thread of the team: the target may be
-                      called from all at once, each with a context of
-                      its own, and is called block by block. NULL: it is
-                      called on the main thread, with all points and
-                      `data`                                          */
+  bool in_blocks;  /* whether the target is called from all threads of the
+                      team at once, block by block. Else it is called on
+                      the main thread, with all points                   */
+  void **contexts; /* of the target: one for each thread of the team; or
+                      NULL, where it is called with `data`               */
   smc_reference reference;
   smc_chain chain; /* of no maps, or of the dimension d             */
   struct {
@@ -90,9 +90,8 @@ typedef struct smc_around {
 int smc_path_evaluate(smc_path *path, const smc_cloud *cloud, bool gradients,
                       const smc_around *around);
 
-/* The user's x, bounds included, of the n points z (d x n). In scratch that the
- * next call, or evaluation, overwrites; z itself where there is no map. */
-const double *smc_path_to_user(const smc_path *path, int n, const double *z);
+/* x: out, d x n, the user's, bounds included, of the n points z (d x n). */
+void smc_path_to_user(const smc_path *path, int n, const double *z, double *x);
 
 /* log gamma_t of particle i. At the ends of the path one density alone is
  * used, never 0 * (-Inf). */

@@ -70,9 +70,7 @@ static void copy_if_wanted(int n, const double *from, double *to) {
 static void take_arrays(const r_run *run, autosmc_result *result) {
   int n = run->config.n_particles, n_steps = run->config.n_steps;
   if (result->particles)
-    memcpy(result->particles,
-           smc_path_to_user(&run->path, n, run->state.cloud.x),
-           smc_size(run->path.d, n) * sizeof(double));
+    smc_path_to_user(&run->path, n, run->state.cloud.x, result->particles);
   if (result->log_weights)
     normalise_log(n, run->state.log_weights, result->log_weights);
   copy_if_wanted(n_steps, run->trace.step_size, result->step_size);

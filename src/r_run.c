@@ -235,48 +235,53 @@ static int take_spare(SEXP list, int i, const r_run *run) {
   return 0;
 }
 
-/* Element i of the list: the n x d transpose of x, which is not a spare one, in
- * a spare vector if there is one. */
-static void put_matrix(SEXP list, int i, const r_run *run, const double *x) {
+/* Element i of the list: an n x d matrix, a spare vector if there is one. Its
+ * numbers are the caller's to write. */
+static double *put_matrix(SEXP list, int i, const r_run *run) {
   int d = run->state.cloud.d, n = run->state.cloud.n;
-  if (!take_spare(list, i, run)) {
-    new_matrix(list, i, d, n, x);
-    return;
-  }
+  if (!take_spare(list, i, run))
+    SET_VECTOR_ELT(list, i, Rf_allocVector(REALSXP, (R_xlen_t)d * n));
   SEXP out = VECTOR_ELT(list, i), size = PROTECT(Rf_allocVector(INTSXP, 2));
   INTEGER(size)[0] = n;
   INTEGER(size)[1] = d;
   Rf_setAttrib(out, R_DimSymbol, size);
-  r_transpose(d, n, x, REAL(out));
   UNPROTECT(1);
+  return REAL(out);
+}
+
+/* Rows from `first` on of n x d matrices: the images of some points z, d x now,
+ * on the user's scale, and where there are bounds also before these. */
+static void write_images(const smc_chain *chain, int now, const double *z,
+                         int first, int n, double *user, double *unbounded) {
+  int d = chain->d;
+  r_transpose_part(d, now, smc_chain_forward(chain, now, z), d, user + first,
+                   n);
+  if (unbounded)
+    r_transpose_part(d, now, smc_chain_points(chain, chain->n_maps - 1, z), d,
+                     unbounded + first, n);
 }
 
 /* The places of what put_matrices() makes in the list of new_result(). */
 enum { PARTICLES = 6, UNCONSTRAINED = 9, COORDINATES = 10, GRADIENTS = 11 };
 
 /* The matrices of a result. Each of the particles' own can be written over when
- * all that is made from it is there; what is made from the images of the maps
- * can wait. */
+ * all that is made from it is there. */
 static void put_matrices(SEXP result, r_run *run) {
   smc_cloud *cloud = &run->state.cloud;
   const smc_chain *chain = &run->path.chain;
-  const double *z = cloud->x;
-  const double *user = smc_path_to_user(&run->path, cloud->n, z);
-  const double *unbounded =
-      bounds_of(chain) ? smc_chain_points(chain, chain->n_maps - 1, z) : NULL;
-  if (user == z)
-    put_matrix(result, PARTICLES, run, user);
-  if (unbounded == z)
-    put_matrix(result, UNCONSTRAINED, run, unbounded);
-  put_matrix(result, COORDINATES, run, z);
+  int d = cloud->d, n = cloud->n;
+  double *user = put_matrix(result, PARTICLES, run);
+  double *unbounded =
+      bounds_of(chain) ? put_matrix(result, UNCONSTRAINED, run) : NULL;
+  for (int first = 0; first < n; first += SMC_LARGEST_BLOCK) {
+    int now = n - first < SMC_LARGEST_BLOCK ? n - first : SMC_LARGEST_BLOCK;
+    write_images(chain, now, cloud->x + smc_size(d, first), first, n, user,
+                 unbounded);
+  }
+  r_transpose(d, n, cloud->x, put_matrix(result, COORDINATES, run));
   cloud->x = NULL;
   if (cloud->grad_p)
-    put_matrix(result, GRADIENTS, run, cloud->grad_p);
-  cloud->grad_p = NULL;
-  if (user != z)
-    put_matrix(result, PARTICLES, run, user);
-  if (unbounded && unbounded != z)
-    put_matrix(result, UNCONSTRAINED, run, unbounded);
+    r_transpose(d, n, cloud->grad_p, put_matrix(result, GRADIENTS, run));
 }
 
 /* `unconstrained` are the particles before they are put within their bounds;
@@ -421,6 +426,14 @@ static int lay_out(r_run *run, SEXP held) {
   return 0;
 }
 
+/* Whether a target is a routine that may be called from several threads, and is
+ * not to be weighed against a reference of R functions. */
+static bool works_in_blocks(SEXP target_list, SEXP config) {
+  return r_element(target_list, "evaluate") == R_NilValue &&
+         Rf_asLogical(r_element(target_list, "thread_safe")) == TRUE &&
+         r_element(config, "reference") == R_NilValue;
+}
+
 SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
                  int d) {
   static const char *const names[] = {"trace", "matrices", "memory"};
@@ -436,6 +449,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
                          .data = &run->target,
                          .d = d,
                          .team = &run->team,
+                         .in_blocks = works_in_blocks(target_list, config),
                          .hook = look_around,
                          .hook_data = run};
   run->path.chain = read_chain(r_element(config, "maps"), target_list, d);
@@ -571,24 +585,23 @@ SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
  * particles, unconstrained), as of new_result(). target: a list with `maps`,
  * bounds, where there are any, and `names`. */
 SEXP r_images(SEXP target, SEXP z) {
-  enum { AT_ONCE = 256 };
   static const char *const names[] = {"particles", "unconstrained"};
   int n = Rf_nrows(z), d = Rf_ncols(z);
   smc_chain chain = read_chain(r_element(target, "maps"), target, d);
-  double *part = (double *)R_alloc(smc_size(d, AT_ONCE), sizeof(double));
-  lay_out_chain(&chain, AT_ONCE);
+  double *part =
+      (double *)R_alloc(smc_size(d, SMC_LARGEST_BLOCK), sizeof(double));
+  double *images[2] = {NULL, NULL};
+  lay_out_chain(&chain, SMC_LARGEST_BLOCK);
   SEXP result = PROTECT(r_new_list(names, 2));
-  for (int i = 0; i < (bounds_of(&chain) ? 2 : 1); i++)
+  for (int i = 0; i < (bounds_of(&chain) ? 2 : 1); i++) {
     SET_VECTOR_ELT(result, i, Rf_allocMatrix(REALSXP, n, d));
+    images[i] = REAL(VECTOR_ELT(result, i));
+  }
   r_name_columns(VECTOR_ELT(result, 0), r_element(target, "names"));
-  for (int first = 0; first < n; first += AT_ONCE) {
-    int now = n - first < AT_ONCE ? n - first : AT_ONCE;
+  for (int first = 0; first < n; first += SMC_LARGEST_BLOCK) {
+    int now = n - first < SMC_LARGEST_BLOCK ? n - first : SMC_LARGEST_BLOCK;
     r_transpose_part(now, d, REAL(z) + first, n, part, d);
-    r_transpose_part(d, now, smc_chain_forward(&chain, now, part), d,
-                     REAL(VECTOR_ELT(result, 0)) + first, n);
-    if (bounds_of(&chain))
-      r_transpose_part(d, now, smc_chain_points(&chain, chain.n_maps - 1, part),
-                       d, REAL(VECTOR_ELT(result, 1)) + first, n);
+    write_images(&chain, now, part, first, n, images[0], images[1]);
   }
   UNPROTECT(1);
   return result;

@@ -140,6 +140,7 @@ static outcome *run(const smc_kernel *kernel, toy_shape shape, int n_threads,
                    .data = &targets[0],
                    .d = D,
                    .team = &team,
+                   .in_blocks = in_blocks,
                    .contexts = in_blocks ? contexts : NULL,
                    .chain = toy_chain(2, maps)};
   smc_tuner_options tuner;

@@ -104,9 +104,11 @@ static estimates replicate(runner *r, uint32_t n_runs) {
     e.not_ok += r->status != SMC_OK;
     double z = exp(last_log_z(r)), mean = 0.0;
     int n = r->config.n_particles, d = r->config.d;
-    const double *x = smc_path_to_user(&r->path, n, r->state.cloud.x);
+    double *x = take_memory(smc_size(d, n) * sizeof *x);
+    smc_path_to_user(&r->path, n, r->state.cloud.x, x);
     for (int k = 0; k < n; k++)
       mean += r->state.weights[k] * x[d * k];
+    free(x);
     sample_add(&e.z, z);
     sample_add(&e.first, z * mean);
     for (int t = 0; t < r->config.n_steps; t++)

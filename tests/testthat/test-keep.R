@@ -140,3 +140,65 @@ test_that("what is not possible is an error", {
   expect_identical(smc_extend(run(2, 20), keep = 20)$keep, 20L)
   expect_bad(smc_extend(fit), "keep")
 })
+
+# very many particles -----------------------------------------------------------
+
+n_judged <- autosmc:::rules$most_judged
+bounded <- target_function(
+  function(x) -(log(x[, 1]) - 1)^2 / 2 - log(x[, 1]) - (x[, 2] - log(x[, 1]))^2 / 2, 2,
+  gradient = function(x) {
+    off <- x[, 2] - log(x[, 1])
+    cbind((off - log(x[, 1])) / x[, 1], -off)
+  },
+  names = c("scale", "effect"), lower = c(0, -Inf), vectorized = TRUE
+)
+many <- function(islands, keep = "draws", ...) {
+  calmly(smc_run(bounded, schedule,
+    n_particles = n_judged + 800, islands = islands, keep = keep, seed = 1, ...
+  ))
+}
+
+test_that("of very many particles a part is judged, and all are draws", {
+  fit <- many(4)
+  n <- 4 * (n_judged + 800)
+  expect_identical(dim(fit$particles), c(as.integer(n), 2L))
+  expect_identical(colnames(fit$particles), c("scale", "effect"))
+  expect_equal(sum(weights(fit)), 1)
+  expect_identical(as.vector(table(fit$island)), rep(as.integer(n / 4), 4))
+  expect_equal(as.vector(rowsum(weights(fit), fit$island)), exp(fit$islands$log_z) / sum(exp(fit$islands$log_z)))
+  expect_identical(nrow(fit$state$draws$coordinates), 4L * as.integer(n_judged))
+  # what is judged are some of the draws, with the same mean but for noise
+  judged <- autosmc:::pool(
+    autosmc:::hold_islands(fit$state$records, autosmc:::pooled_draws(fit)), fit$reference
+  )
+  expect_true(all(judged$particles[, 1] %in% fit$particles[, 1]))
+  expect_equal(exp(judged$log_weights), rep(
+    as.vector(rowsum(weights(fit), fit$island)) / n_judged,
+    each = n_judged
+  ))
+  of_islands <- function(x, w, island) rowsum(w * x, island) / as.vector(rowsum(w, island))
+  off <- of_islands(log(judged$particles[, 1]), exp(judged$log_weights), judged$island) -
+    of_islands(log(fit$particles[, 1]), weights(fit), fit$island)
+  expect_lt(max(abs(off)), 5 / sqrt(n_judged))
+  # log Z is log(2 pi)
+  expect_lt(abs(fit$log_z - log(2 * pi)), 4 * fit$std_error)
+})
+
+test_that("islands of very many particles are the same however they are added", {
+  nearly_all <- n_judged + 300
+  for (keep in list("draws", nearly_all, 20, "moments")) {
+    all <- many(5, keep)
+    same(extend(many(3, keep), islands = 5), all)
+    same(calmly(smc_combine(many(3, keep), smc_islands(many(3, keep), 5:4))), all)
+    reduced <- extend(many(5), keep = keep)
+    kept <- c("particles", "log_weights", "island", "moments")
+    expect_identical(reduced[kept], all[kept])
+    expect_identical(reduced$state$draws, all$state$draws)
+  }
+  expect_identical(nrow(many(2, nearly_all)$particles), 2L * as.integer(nearly_all))
+  expect_equal(coef(many(5, "moments")), coef(many(5)))
+  dir <- tempfile("runs")
+  on.exit(unlink(dir, recursive = TRUE))
+  same(many(2, checkpoint = dir), many(2))
+  same(many(3, checkpoint = dir), many(3))
+})
