@@ -150,8 +150,9 @@
 #'   (character vector), such as `"scale of x1, x2 depends on tau"`, on the unconstrained scale; NULL
 #'   where it is normal. `plot(fit, "maps")` shows it.
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
-#' * `state`: what [smc_extend()] goes on from, with the coordinates and gradients of all
-#'   draws. Without it (`fit$state <- NULL`) a fit is about a third as large.
+#' * `state`: what [smc_extend()] goes on from, with the coordinates and gradients of
+#'   draws (see the section Memory). Without it (`fit$state <- NULL`) a fit is about a third as
+#'   large.
 #' * `call`, as it was made, for [update()]; `session`, a list with the versions of
 #'   autosmc and R, the platform, and the BLAS and LAPACK in use; and `seconds`, the time that
 #'   the call took, with those that added islands.
@@ -346,9 +347,12 @@
 #'   than before are welcome. A file that cannot be read is put aside, with a warning. Where
 #'   nothing can be written, as on a full disk, a warning says so once, and the run goes on.
 #'   Two processes may share a folder.
-#' @section Memory: A fit with `islands` islands of `n_particles` draws of `d` variables takes
-#'   some `24 * islands * n_particles * d` bytes: the draws, and for [smc_extend()] their
-#'   coordinates and gradients. While `smc()` works it takes three to four times as much. Where that
+#' @section Memory: The draws of a fit with `islands` islands of `n_particles` draws of `d`
+#'   variables take `8 * islands * n_particles * d` bytes. Their coordinates and gradients, from
+#'   which the bridge and the diagnostics are made, take twice as much again, but not of more than
+#'   8,192 draws of each island: of larger islands these are so many, spread evenly over all. So with more
+#'   particles than that the draws and the estimate of SMC are better, and the bridge is not; it gains by
+#'   more islands. While `smc()` works it takes about twice what the fit does. Where that
 #'   is too much, `keep` is for less. `smc()` itself works with all draws of its islands, and drops
 #'   what is not kept at the end: its estimates and diagnostics do not depend on `keep`.
 #'   [smc_extend()] and `smc_run()` drop it after each island, so a very large number of islands is

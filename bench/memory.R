@@ -7,14 +7,14 @@
 source("bench/common.R")
 
 dim <- 10
-n_particles <- 1e5
 target <- target_gaussian(dim, mean = 1)
 fixed <- data.frame(lambda = schedule_power(16), step_size = 0.1, refresh_rate = 0.5)
 cases <- list(
   run_klmc = function(...) smc_run(target, fixed, kernel = "klmc", ...),
   run_lmc = function(...) smc_run(target, fixed[1:2], kernel = "lmc", ...),
   draws = function(...) smc(target, ...),
-  moments = function(...) smc(target, keep = "moments", ...)
+  moments = function(...) smc(target, keep = "moments", ...),
+  million = function(...) smc(target, ...)
 )
 
 peak_bytes <- function() {
@@ -27,6 +27,7 @@ peak_of <- function(case, n) {
 }
 
 row_of <- function(case) {
+  n_particles <- if (case == "million") 1e6 else 1e5
   extra <- peak_of(case, n_particles) - peak_of(case, 256)
   data.frame(case, n_particles, mb = extra / 1e6, doubles = extra / (8 * n_particles * dim))
 }
