@@ -9,7 +9,7 @@ rungs <- list(
   location = list(fit = function(record, density) fit_location(record)),
   normal = list(fit = function(record, density) fit_normal(record)),
   shape = list(fit = function(record, density) fit_shape(record, density)),
-  basins = list(fit = function(record, density) fit_basins(record))
+  basins = list(fit = function(record, density) fit_basins(record, density))
 )
 
 # The rungs whose references are not normal.
