@@ -205,7 +205,7 @@ moments_of <- function(x, w) {
 # None is looked for where hardly anything depends on anything; `left`, or NULL, is what a normal distribution
 # leaves there, in nats.
 # `gain` is that in mean log density over what a reference of the present kind can fit; where this
-# is a mixture, which can fit anything, for particles that neither was fitted to.
+# is a mixture, which can fit anything, for particles that it was not fitted to.
 # NULL where there is none.
 fit_shape <- function(record, density = NULL) {
   d <- ncol(record$particles)
@@ -277,7 +277,9 @@ fit_shape <- function(record, density = NULL) {
     } else {
       new_shaped_reference(space$points$mean, shape, space$changes)
     },
-    gain = if (!is.null(space$exact) && !identical(space$changes, changes_of(record$reference))) {
+    gain = if (!is.null(space$exact) && is_mixture(record$reference)) {
+      criterion - held_out_mixture(record)
+    } else if (!is.null(space$exact) && !identical(space$changes, changes_of(record$reference))) {
       Inf # it is right also where no point has been
     } else if (!is.null(conditional) && is_mixture(record$reference)) {
       tested[["fit"]] + log_jacobian(space$points) - held_out_mixture(record)

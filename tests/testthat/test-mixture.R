@@ -181,3 +181,23 @@ test_that("a mixture gives way to coordinates that are exactly normal given othe
   expect_lt(median(error), 0.004)
   expect_lt(abs(mean(vapply(fits, `[[`, 0, "log_z")) - log_z), 4.5 * sqrt(sum(error^2)) / 4)
 })
+
+test_that("but not where what they are given has modes, which a mixture knows", {
+  # half of the draws are in each mode of x1, and x2 is normal given x1
+  log_parts <- function(x) cbind(dnorm(x[, 1], -4, 1, log = TRUE), dnorm(x[, 1], 4, 0.3, log = TRUE))
+  target <- target_function(
+    function(x) log(rowMeans(exp(log_parts(x)))) + dnorm(x[, 2], 0.3 * x[, 1]^2, log = TRUE), 2,
+    gradient = function(x) {
+      off <- x[, 2] - 0.3 * x[, 1]^2
+      in_second <- 1 / (1 + exp(-log_parts(x) %*% c(-1, 1)))
+      slope <- (1 - in_second) * (-4 - x[, 1]) + in_second * (4 - x[, 1]) / 0.3^2
+      cbind(slope + 0.6 * off * x[, 1], -off)
+    },
+    vectorized = TRUE
+  )
+  fits <- lapply(1:4, function(seed) calmly(smc(target, seed = seed)))
+  error <- vapply(fits, `[[`, 0, "std_error")
+  # by one normal distribution of x1 errors are 0.02
+  expect_lt(median(error), 0.005)
+  expect_lt(abs(mean(vapply(fits, `[[`, 0, "log_z"))), 4.5 * sqrt(sum(error^2)) / 4)
+})
