@@ -5,6 +5,7 @@
 describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
+    describe_angles(target),
     if (is_mixture(reference)) {
       # the last component covers all others
       sprintf("a mixture of %d normal distributions", length(reference$mixture$weights) - 1)
@@ -30,6 +31,16 @@ coordinate_names <- function(target) {
   is_between <- of_bounds(target$lower > -Inf & target$upper < Inf)
   names <- ifelse(is_positive, sprintf("log(%s)", target$names), target$names)
   ifelse(is_between, sprintf("logit(%s)", target$names), names)
+}
+
+describe_angles <- function(target) {
+  turned <- target$names[target$turn > 0]
+  if (length(turned) > 0) {
+    sprintf(
+      "%s %s: the density goes on from one bound to the other, beside which the draws are",
+      format_names(turned), if (length(turned) > 1) "are angles" else "is an angle"
+    )
+  }
 }
 
 describe_dependence <- function(reference, names) {

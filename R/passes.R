@@ -4,6 +4,7 @@
 
 # Returns list(sampler, course, final, rays, mirrors, diagnostics) of the last pass.
 passes <- function(sampler, path, plan, islands) {
+  sampler <- scouted(sampler, plan)
   course <- adapt(sampler, path, plan)
   before <- NULL # the result of the pass before
   n_shaped <- 0 # passes since a reference with a shape was found

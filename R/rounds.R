@@ -46,7 +46,35 @@ check_n_rounds <- function(rounds) {
 # further passes `passes`, rows for the islands of those before, and `estimate`, of the last
 # of these.
 
-# Scout, race, rounds. Returns the course.
+# The sampler with what a `scout` finds, where there is to be one, and its target's angles turned as that asks
+# for: then there is another scout.
+scouted <- function(sampler, plan) {
+  if (!plan$scout || !sampler$kernel$gradients) {
+    return(sampler)
+  }
+  scout <- function(sampler, name) {
+    remember(
+      sampler, name, settings_of_target(sampler), points_of_scout,
+      scout_target(
+        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
+        affordable_probes(list(), sampler, plan)
+      )
+    )
+  }
+  sampler$scout <- scout(sampler, "scout")
+  act_on_gradient(sampler$target, sampler$scout)
+  found <- find_turn(sampler)
+  if (!is.null(found$turn)) {
+    found$counts <- Map(`+`, found$counts, sampler$scout[names(found$counts)])
+    sampler <- with_turn(sampler, found$turn)
+    sampler$scout <- scout(sampler, "scout-turned")
+  }
+  counts <- names(found$counts)
+  sampler$scout[counts] <- Map(`+`, sampler$scout[counts], found$counts)
+  sampler
+}
+
+# Race, rounds, of a sampler that has `scouted`. Returns the course.
 adapt <- function(sampler, path, plan) {
   course <- list(
     records = list(), used = NULL, allowed = if (plan$whiten) names(rungs),
@@ -55,16 +83,7 @@ adapt <- function(sampler, path, plan) {
       counted_density(sampler$target, over_batches(sampler)$evaluators)
     }
   )
-  if (plan$scout && sampler$kernel$gradients) {
-    course$scout <- remember(
-      sampler, "scout", settings_of_target(sampler), points_of_scout,
-      scout_target(
-        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
-        affordable_probes(course, sampler, plan)
-      )
-    )
-    act_on_gradient(sampler$target, course$scout)
-  }
+  course$scout <- sampler$scout
   course <- if (length(course$scout$references) > 0 || is_of_draws(sampler$reference)) {
     race(course, sampler, path)
   } else {

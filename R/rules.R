@@ -97,6 +97,15 @@ rules <- list(
   # Paths, and twice as many where they disagree. Twice as many do as well; with half, the error of
   # eight modes was larger by 25 times.
   n_starts = 8L,
+  # angles -----------------------------------------------------------------------
+  # Logit of a place that is as good as a bound, and the relative difference of densities at two such that is rounding:
+  # a density that changes by a thousand over the width has changed by 1e-10 there.
+  end_of_scale = 30,
+  same_at_ends = 1e-8,
+  # Draws of a mode that tell where an angle is, to a tenth of its spread.
+  n_turning_draws = 64,
+  # Length of the mean direction of an angle, below which it has none: that of a uniform one is 0.1 by chance.
+  least_direction = 0.2,
   # gradients ------------------------------------------------------------------
   # Draws of the best normal at which the gradient is checked. With two, a slope of one variable of
   # twenty that was off by 5 % was missed in 4 scouts of 30, with four in none; with eight, a kink

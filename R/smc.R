@@ -558,7 +558,10 @@ smc_adapt <- function(
     sampler$show_progress, n_runs_foreseen(plan, kernel),
     n_islands = 0
   )
-  course <- once_each(adapt(sampler, path, plan))
+  course <- once_each({
+    sampler <- scouted(sampler, plan)
+    adapt(sampler, path, plan)
+  })
   sampler <- sampler_of_best(sampler, course)
   plan$bridges <- makes_bridge(plan, kernel)
   new_fit(sampler, list(course = course), plan, call)

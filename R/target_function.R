@@ -37,6 +37,14 @@
 #'   put on a bound becomes the nearest number inside. Floating-point numbers are densest
 #'   around 0, so a variable with much of its mass next to a bound is best bounded by 0.
 #'
+#'   Where the density has the same value at both bounds of a variable, whatever the others are, as
+#'   that of an angle has at -pi and pi, [smc()] takes it to go on from one to the other. If most of
+#'   the target is found beside these bounds, the variable is turned: its unconstrained scale is
+#'   then the logit of the place between bounds on the far side of the circle, and `fit$maps` says so. The
+#'   functions, the draws and `log_z` are the same. Nothing is turned without a scout, or where
+#'   `reference` is given, since that is a distribution on the scale as it is. A
+#'   reference taken from such a fit turns the target of [smc_run()] in the same way.
+#'
 #'   On the logarithmic scale a density falls off steeply on the side away from
 #'   the bound. Where it is far from normal there, as that of a half-normal or an
 #'   exponential variable is, [kernel_lmc()], and [kernel_klmc()] with steps as long as

@@ -3,6 +3,8 @@
  *   lower       x = lower + exp(u)
  *   upper       x = upper - exp(u)
  *   both        x = lower + (upper - lower) / (1 + exp(-u))
+ * Between two bounds x may be turned, as an angle is: by a part of the width,
+ * with what would go beyond one bound entering at the other.
  *
  * What rounding would put on a bound or beyond it, u = NaN among it, becomes
  * the nearest number inside. Where x(u) would overflow the log density becomes
@@ -31,24 +33,36 @@ static double inside(double lower, double upper, double x) {
 
 /* one variable ------------------------------------------------------------ */
 
-static double to_x(kind kind, double lower, double upper, double u) {
+/* x between two bounds, turned by a part of the width, from -1 to 1. */
+static double turned(double lower, double upper, double turn, double x) {
+  double width = upper - lower;
+  x += turn * width;
+  return x >= upper ? x - width : x < lower ? x + width : x;
+}
+
+static double to_x(kind kind, double lower, double upper, double turn,
+                   double u) {
+  double x;
   switch (kind) {
   case ABOVE:
     return inside(lower, upper, lower + exp(u));
   case BELOW:
     return inside(lower, upper, upper - exp(u));
   case BETWEEN: /* each weight has its own small end to full precision */
-    return inside(lower, upper,
-                  lower / (1.0 + exp(u)) + upper / (1.0 + exp(-u)));
+    x = lower / (1.0 + exp(u)) + upper / (1.0 + exp(-u));
+    return inside(lower, upper, turn > 0.0 ? turned(lower, upper, turn, x) : x);
   case FREE:
     break;
   }
   return u;
 }
 
-static double to_u(kind kind, double lower, double upper, double x) {
+static double to_u(kind kind, double lower, double upper, double turn,
+                   double x) {
   if (kind == FREE)
     return x;
+  if (kind == BETWEEN && turn > 0.0)
+    x = turned(lower, upper, -turn, x);
   x = inside(lower, upper, x);
   double above = log(fmin(x - lower, DBL_MAX));
   double below = log(fmin(upper - x, DBL_MAX));
@@ -85,25 +99,30 @@ static jacobian jacobian_at(kind kind, double log_width, double u) {
 
 /* blocks ------------------------------------------------------------------ */
 
-enum { LOWER, UPPER }; /* d each; -Inf and Inf for none */
+/* d each; -Inf and Inf for no bounds. TURN is from 0 to 1, of variables with
+ * two bounds; or not there, where none is turned. */
+enum { LOWER, UPPER, TURN };
 
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
   size_t d = (size_t)map->d;
-  return p[LOWER].x && p[UPPER].x && p[LOWER].size == d && p[UPPER].size == d;
+  return p[LOWER].x && p[UPPER].x && p[LOWER].size == d && p[UPPER].size == d &&
+         (!p[TURN].x || p[TURN].size == d);
 }
 
-typedef double variable_map(kind kind, double lower, double upper, double at);
+typedef double variable_map(kind kind, double lower, double upper, double turn,
+                            double at);
 
 static void apply(variable_map *f, const smc_map *map, int n,
                   const double *from, double *to) {
   for (int i = 0; i < map->d; i++) {
     double lower = map->parameters[LOWER].x[i];
     double upper = map->parameters[UPPER].x[i];
+    double turn = map->parameters[TURN].x ? map->parameters[TURN].x[i] : 0.0;
     kind kind = kind_of(lower, upper);
     for (int k = 0; k < n; k++) {
       size_t at = smc_size(map->d, k) + (size_t)i;
-      to[at] = f(kind, lower, upper, from[at]);
+      to[at] = f(kind, lower, upper, turn, from[at]);
     }
   }
 }
@@ -139,7 +158,7 @@ static void pull_back(const smc_map *map, int n, const double *from,
 
 const smc_map_kind smc_map_bounds = {
     .name = "bounds",
-    .names = {"lower", "upper"},
+    .names = {"lower", "upper", "turn"},
     .is_valid = is_valid,
     .forward = forward,
     .pull_back = pull_back,

@@ -212,10 +212,51 @@ static void test_far_out(void) {
   CHECK_NEAR(log_p, log(3.0) + 308.0 * log(10.0) - log(4.0), 1e-10);
 }
 
+/* Turned variables are the same numbers, in another order: x moves on by a part
+ * of the width, and what has gone beyond one bound is at the other. */
+static void test_turned(void) {
+  enum { n = 500 };
+  static const double turn[2] = {0.25, 0.0};
+  static const double low[2] = {-2.0, 0.0}, high[2] = {7.0, 1.0};
+  double u[2 * n], plain[2 * n], x[2 * n], back[2 * n], off = 0.0;
+  smc_map map = toy_bounds(2, low, high), turned = map;
+  turned.parameters[2] = (smc_values){turn, 2};
+  CHECK(map.kind->is_valid(&map) && turned.kind->is_valid(&turned));
+  dice r = {502};
+  for (int j = 0; j < 2 * n; j++)
+    u[j] = 3.0 * dice_normal(&r);
+  map.kind->forward(&map, n, u, plain, NULL);
+  turned.kind->forward(&turned, n, u, x, NULL);
+  smc_bounds_inverse(&turned, n, x, back);
+  long outside = 0, moved = 0;
+  for (int k = 0; k < n; k++) {
+    double expected = plain[2 * k] + 0.25 * 9.0;
+    expected -= expected >= 7.0 ? 9.0 : 0.0;
+    off = fmax(off, fabs(x[2 * k] - expected));
+    off = fmax(off, fabs(back[2 * k] - u[2 * k]) * exp(-fabs(u[2 * k])));
+    outside += !is_inside(-2.0, 7.0, x[2 * k]);
+    moved += x[2 * k + 1] != plain[2 * k + 1];
+  }
+  CHECK_NEAR(off, 0.0, 1e-14 * 9.0);
+  CHECK_NONE(outside, n, "what is turned stays inside");
+  CHECK_NONE(moved, n, "what is not turned stays");
+
+  /* The density of what is turned is that of what is not. */
+  double log_p[n] = {0.0}, log_turned[n] = {0.0};
+  double grad[2 * n], grad_turned[2 * n];
+  for (int j = 0; j < 2 * n; j++)
+    grad[j] = grad_turned[j] = 1.0;
+  map.kind->pull_back(&map, n, u, log_p, grad, NULL);
+  turned.kind->pull_back(&turned, n, u, log_turned, grad_turned, NULL);
+  CHECK(memcmp(log_p, log_turned, sizeof log_p) == 0);
+  CHECK(memcmp(grad, grad_turned, sizeof grad) == 0);
+}
+
 void test_map_bounds(void) {
   test_inside();
   test_maps();
   test_pull_back();
   test_length();
   test_far_out();
+  test_turned();
 }

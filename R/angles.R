@@ -1,0 +1,71 @@
+# Angles: variables with two bounds at which the density is the same, so that one bound is beside the other.
+# A mode next to a bound then goes on at the other, and is two modes on the scale on which particles move, or
+# many where there are several angles. So the target's variables are turned: the sampler moves them between
+# bounds on the far side of the circle. The turned target has the same density at the same x, and the same
+# evidence; see src/map_bounds.c.
+
+# list(turn, counts) of a sampler that has been scouted: by which part of its width each variable is to be turned, NULL
+# where none is; and what it took, n_target_evals and n_impossible. NULL where there are no angles to turn, or the
+# user has given a reference, which is a distribution on the scale as it is.
+find_turn <- function(sampler) {
+  target <- sampler$target
+  may_turn <- is.null(target$turn) && any(has_two_bounds(target)) && length(sampler$scout$normals) > 0 &&
+    identical(sampler$reference, check_reference(reference_gaussian(), target))
+  if (may_turn) {
+    remember(sampler, "angles", settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
+      evaluate <- counted_density(target, over_batches(sampler)$evaluators)
+      turn <- with_seed(seed_of_run(sampler$seed, angles_key), {
+        points <- scattered_starts(target$dim, rules$n_starts)
+        angles <- which_angles(evaluate, points, which(has_two_bounds(target)))
+        if (length(angles) > 0) turn_by_modes(sampler$scout, angles)
+      })
+      list(turn = turn, counts = as.list(evaluate("count")))
+    })
+  }
+}
+
+with_turn <- function(sampler, turn) {
+  sampler$target$turn <- turn
+  sampler$evaluators <- interface_of_run(sampler)
+  sampler
+}
+
+# Those of these variables along which, from each of some points where that is known, the density ends on both sides
+# with the same value. On the unconstrained scale: the change of scale is the same on both sides.
+which_angles <- function(evaluate, points, variables) {
+  n <- nrow(points)
+  at_end <- function(side) {
+    ends <- moved_to(points, variables, side * rules$end_of_scale)
+    matrix(evaluate(ends, gradient = FALSE)$log_density, n)
+  }
+  first <- at_end(-1)
+  last <- at_end(1)
+  is_known <- first > -Inf & last > -Inf
+  is_same <- abs(last - first) <= rules$same_at_ends * (1 + abs(first))
+  variables[2 * colSums(is_known) > n & colSums(is_known & !is_same) == 0]
+}
+
+# The points once for each variable, with this in the place of it.
+moved_to <- function(points, variables, value) {
+  n <- nrow(points)
+  x <- points[rep(seq_len(n), length(variables)), , drop = FALSE]
+  x[cbind(seq_len(nrow(x)), rep(variables, each = n))] <- value
+  x
+}
+
+# Angles whose mean, over draws from the normals of the scout, is nearer to the bounds than to the middle are turned so
+# that it is in the middle.
+turn_by_modes <- function(scout, angles) {
+  weights <- exp(normalise_log(scout$basins$bound))
+  directions <- vapply(scout$normals, function(reference) {
+    normal <- normal_of(reference, length(reference$mean))
+    u <- to_user(normal, draw_standard(rules$n_turning_draws, length(normal$mean)))
+    colMeans(exp(2i * pi * stats::plogis(u[, angles, drop = FALSE])))
+  }, complex(length(angles)))
+  mean <- drop(matrix(directions, length(angles)) %*% weights)
+  place <- (Arg(mean) / (2 * pi)) %% 1 # 0 and 1 are the bounds
+  is_beside <- Mod(mean) > rules$least_direction & pmin(place, 1 - place) < 1 / 4
+  turn <- numeric(length(scout$normals[[1]]$mean))
+  turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)
+  if (any(is_beside)) turn
+}
