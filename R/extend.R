@@ -4,7 +4,8 @@
 #'
 #' Adds islands to a fit, which is a smaller standard error without another adaptation.
 #' Islands are numbered, and each is the same whenever and wherever it is run: a fit with 8
-#' islands that is extended to 40 is the fit that 40 islands at once would have given.
+#' islands that is extended to 40 is the fit that 40 islands at once would have given, as long as
+#' all draws are kept (for other `keep` see the section Memory of [smc()]).
 #'
 #' `smc_extend()` runs them in this session, under a plan of future in parallel.
 #' `update(fit, islands = 40)` is the same. `smc_islands()` runs islands by their numbers in
@@ -269,8 +270,12 @@ n_besides_islands <- function(fit) {
 
 check_extendable <- function(fit) {
   check_class(fit, "fit", "smc_fit", "smc()")
+  check_has_state(fit, "islands cannot be added")
+}
+
+check_has_state <- function(fit, so) {
   if (is.null(fit$state)) {
-    abort("{.arg fit} has no {.field state} any more: islands cannot be added.", "input")
+    abort("{.arg fit} has no {.field state} any more: {so}.", "input")
   }
 }
 

@@ -143,6 +143,9 @@ reduce_fit <- function(fit, keep) {
     return(fit)
   }
   fit$keep <- keep
+  if (length(fit$state$records) == 0) {
+    return(fit) # of smc_adapt(), which has no islands yet
+  }
   held <- hold_islands()
   pool_islands(held, seq_along(fit$state$records), function(i) {
     reduce_record(whole_record(fit, i), fit)

@@ -199,7 +199,7 @@ update.smc_fit <- function(object, ...) {
 grown <- function(fit, changes, frame) {
   n <- length(fit$state$records)
   of_islands <- c("islands", "precision", "max_islands", "keep", "checkpoint", "progress")
-  if (n == 0 || !all(names(changes) %in% of_islands) || isTRUE(is.finite(fit$max_evals))) {
+  if (!all(names(changes) %in% of_islands) || isTRUE(is.finite(fit$max_evals))) {
     return(NULL)
   }
   if (!"checkpoint" %in% names(changes)) {

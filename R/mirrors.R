@@ -14,7 +14,7 @@
 # Returns, for the size where this says most, list(rise, error, names, n_target_evals): by how much the logarithm
 # of the evidence is higher than the draws show, at least, its standard error, and the variables with most of that.
 # The evaluations alone where nothing is known of any size. NULL where no variable has two bounds, the islands take too
-# little, the draws have no covariance, or the target fails.
+# little, the draws are too few or have no covariance, or the target fails.
 look_in_mirrors <- function(sampler, final) {
   n <- n_mirrored_draws(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
   if (n[["few"]] == 0) {
@@ -22,7 +22,7 @@ look_in_mirrors <- function(sampler, final) {
   }
   weighty <- weighty_rows(final$log_weights)
   normal <- weighted_factor(final, weighty)
-  if (is.null(normal)) {
+  if (is.null(normal) || length(weighty$rows) < rules$least_draws_beside) {
     return(NULL)
   }
   draws <- list(

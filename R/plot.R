@@ -258,6 +258,7 @@ draws_data <- function(fit, variables) {
 maps_data <- function(fit) {
   check_has_draws(fit)
   reference <- fit$reference
+  check_has_state(fit, "the plot needs the coordinates of its draws")
   z <- fit$state$draws$coordinates
   if (length(conditioning_of(reference)) == 0 || is.null(z)) {
     abort(

@@ -13,12 +13,13 @@
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
 # point on the other side on each ray, list(z, g, w), with weights of sum 1; and which draws are on
-# this side. NULL where the draws do not differ, the islands take so little that even a few rays
-# take too much, or the target fails so far out: the fit is there, and is not given up for that.
+# this side. NULL where there are too few draws or they do not differ, the islands take so little that even
+# a few rays take too much, or the target fails so far out: the fit is there, and is not given up for that.
 look_along_rays <- function(sampler, final) {
   n <- n_rays(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
   draws <- if (n > 0) distances_of(final)
-  if (is.null(draws) || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0)) {
+  if (is.null(draws) || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
+    sum(draws$w > 0) < rules$least_draws_beside) {
     return(NULL)
   }
   tryCatch(along_rays(n, draws, sampler, final), autosmc_error_target = function(e) NULL)

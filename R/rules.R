@@ -490,6 +490,9 @@ rules <- list(
   n_edge_trials = 256,
   # Share of them that may be impossible. Half or twice does as well.
   largest_edge = 0.05,
+  # Draws from which it is told what is beside them, by rays or mirrors, at least. What the others are is known
+  # from a tenth of them. Of 160 draws of a normal distribution rays were wrong in 5 of 40 fits, of 320 in none of 20.
+  least_draws_beside = 256,
   # Rays through the draws, at most: a tenth outside is known to 0.001, ...
   most_rays = 32,
   # ... and at least; else none ...

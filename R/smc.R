@@ -151,8 +151,8 @@
 #'   where it is normal. `plot(fit, "maps")` shows it.
 #' * `target`, `kernel`, `seed`, `rounds`, `whiten` and all other settings.
 #' * `state`: what [smc_extend()] goes on from, with the coordinates and gradients of
-#'   draws (see the section Memory). Without it (`fit$state <- NULL`) a fit is about a third as
-#'   large.
+#'   draws (see the section Memory). Without it (`fit$state <- NULL`) a fit is smaller, down to a
+#'   third, and cannot be extended, nor shown by `plot(fit, "maps")`.
 #' * `call`, as it was made, for [update()]; `session`, a list with the versions of
 #'   autosmc and R, the platform, and the BLAS and LAPACK in use; and `seconds`, the time that
 #'   the call took, with those that added islands.
@@ -352,7 +352,7 @@
 #'   which the bridge and the diagnostics are made, take twice as much again, but not of more than
 #'   8,192 draws of each island: of larger islands these are so many, spread evenly over all. So with more
 #'   particles than that the draws and the estimate of SMC are better, and the bridge is not; it gains by
-#'   more islands. While `smc()` works it takes about twice what the fit does. Where that
+#'   more islands. While `smc()` works it takes two to four times what the fit does. Where that
 #'   is too much, `keep` is for less. `smc()` itself works with all draws of its islands, and drops
 #'   what is not kept at the end: its estimates and diagnostics do not depend on `keep`.
 #'   [smc_extend()] and `smc_run()` drop it after each island, so a very large number of islands is
@@ -361,7 +361,8 @@
 #'   When islands are added, all is made again from what is kept. The estimate of SMC, its
 #'   error, and the diagnostics of the islands' estimates are the same for every `keep`. With a
 #'   number of draws the bridge and the other diagnostics are made from these: the fewer there
-#'   are, the larger is the error of the bridge. With moments there is no bridge, which may
+#'   are, the larger is the error of the bridge, and from less than 256 in all there are no `rays`
+#'   and no `mirrors`. With moments there is no bridge, which may
 #'   well have had the smaller error, and no diagnostic of the draws (`mean_gradient`,
 #'   `stein`, `width`, `edges`, `proper`, `rays`, `mirrors`, `basins`). [coef()], [vcov()], and the means, standard
 #'   deviations and Monte Carlo errors of [summary()] are those of all draws; there are no

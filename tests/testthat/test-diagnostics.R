@@ -319,7 +319,7 @@ test_that("draws that are worth few independent ones are seen, where the error i
   # n of 400 draws descend from as many, evenly
   of_draws <- function(n, error = 0.03, label = "normal") {
     final <- list(
-      log_weights = rep(0, 400), origins = rep(seq_len(n), length.out = 400),
+      islands = data.frame(log_z = c(0, -Inf), n_particles = 400), shared = 1 / n,
       estimates = data.frame(method = "smc", log_z = 0, std_error = error)
     )
     by_name(internal("diagnose_worth")(course(label), final))

@@ -14,6 +14,14 @@ on_islands <- function(islands = 5, kernel = "klmc", ..., n_steps = 6, seed = 1)
 
 # the table of islands --------------------------------------------------------
 
+test_that("no ancestor has descendants in two islands", {
+  fit <- on_islands()
+  pooled <- internal("pool")(
+    internal("hold_islands")(fit$state$records, internal("pooled_draws")(fit)), fit$reference
+  )
+  expect_equal(1 / pooled$shared, internal("n_genealogies")(pooled))
+})
+
 test_that("there is a row an island, and one of `runs` for all together", {
   fit <- on_islands()
   islands <- fit$islands

@@ -43,6 +43,17 @@ test_that("islands can be added whatever is kept, and are the same", {
   }
 })
 
+test_that("islands of a fit without any are kept as asked for", {
+  adapted <- calmly(smc_adapt(target, n_particles = 32, n_steps = 4, rounds = 1, seed = 1))
+  all <- extend(adapted, islands = 6)
+  same(calmly(update(adapted, islands = 6)), all)
+  for (keep in list(20, "moments")) {
+    kept <- extend(adapted, islands = 6, keep = keep)
+    expect_identical(kept$islands$log_z, all$islands$log_z)
+    expect_equal(nrow(kept$particles), if (keep == 20) 6 * 20 else 0)
+  }
+})
+
 test_that("moments are those of all draws", {
   all <- run(9, "draws")
   moments <- run(9, "moments")

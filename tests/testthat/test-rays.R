@@ -70,10 +70,11 @@ test_that("draws without weight may be anywhere, and where the target fails ther
     tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 2, progress = FALSE
   ))
   set.seed(9)
-  z <- matrix(rnorm(200), 100)
+  n <- internal("rules")$least_draws_beside + 1
+  z <- matrix(rnorm(2 * n), n)
   final <- list(
     islands = data.frame(n_target_evals = 1e5), reference = reference_gaussian(),
-    log_weights = rep(-log(100), 100), coordinates = z, origins = 1:100,
+    log_weights = rep(-log(n), n), coordinates = z, origins = seq_len(n),
     log_target = -rowSums(z^2) / 2
   )
   look <- internal("look_along_rays")
@@ -82,6 +83,10 @@ test_that("draws without weight may be anywhere, and where the target fails ther
   away$coordinates[1, ] <- c(Inf, NaN)
   away$log_weights[1] <- -Inf
   expect_lt(look(sampler, away)$rise, 0.05)
+  # too few tell nothing
+  fewer <- away
+  fewer$log_weights[2] <- -Inf
+  expect_null(look(sampler, fewer))
   # draws that are at one place, and draws a thousand times as far
   away$coordinates[] <- 1
   expect_null(look(sampler, away))
