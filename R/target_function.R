@@ -325,9 +325,11 @@ at_all_points <- function(f, x, term, what) {
   }))
 }
 
-# Marks an error of a user's function itself, with what may help, for rethrow_at_step().
+# Marks an error of a user's function itself, with what may help, for rethrow_at_step(). What has a place in a run
+# already is of another run, which the function has made.
 hint_at <- function(e, hint) {
-  if (!inherits(e, "autosmc_error") && leaves_room(e)) {
+  is_own <- inherits(e, "autosmc_error") && !inherits(e, "autosmc_error_located")
+  if (!is_own && leaves_room(e)) {
     abort("{hint}", c("hint", "target"), parent = in_utf8(e))
   }
 }

@@ -540,3 +540,17 @@ test_that("a log density of +Inf is warned of, once in a fit", {
   expect_no_warning(density_at(target_function(function(x) NaN, dim = 1), 0))
   expect_no_warning(density_at(target_function(function(x) -Inf, dim = 1), 0))
 })
+
+test_that("where a function makes a fit of its own that fails, both say where", {
+  calls <- 0
+  inner <- function() smc(function(y) stop("deep"), dim = 1, gradient = function(y) -y, n_particles = 16)
+  outer <- function(x) {
+    calls <<- calls + 1
+    if (calls == 40) inner()
+    -sum(x^2) / 2
+  }
+  error <- catch(smc(outer, dim = 2, gradient = function(x) -x, n_particles = 16, seed = 1))
+  expect_match(message_of(error), "had worked at other points")
+  expect_match(message_of(error$parent), "failed at its first call, with one point, a numeric vector of length 1")
+  expect_identical(conditionMessage(error$parent$parent), "deep")
+})
