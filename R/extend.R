@@ -174,15 +174,16 @@ state_of_fit <- function(result, sampler, bridges) {
 }
 
 state_of_islands <- function(final, records, target) {
-  draws <- final[intersect(names(final), c("particles", of_draws))]
-  all <- final$all$particles
-  # what the fit has itself
+  draws <- final[intersect(names(final), c("particles", of_draws, "all"))]
+  draws$all <- final$all$particles
   if (is.null(target$outputs)) {
-    if (is.null(all)) draws$particles <- NULL
-    all <- NULL
+    draws[[drawn(final)]] <- NULL # which the fit has itself
   }
-  list(records = records, draws = c(draws, if (!is.null(all)) list(all = all)))
+  list(records = records, draws = draws)
 }
+
+# Where the draws of a record are that a fit has.
+drawn <- function(record) if (is.null(record$all)) "particles" else "all"
 
 # What is pooled of the draws of islands, beside their particles.
 of_draws <- c("unconstrained", "coordinates", "gradients", "log_target", "origins")
@@ -192,8 +193,7 @@ pooled_draws <- function(fit) {
   draws <- fit$state$draws
   living <- Filter(Negate(is_dead), fit$state$records)
   if (length(living) > 0 && is.null(fit$moments)) {
-    judges_all <- is.null(living[[1]]$log_weights_of_all)
-    own <- if (judges_all) "particles" else "all"
+    own <- drawn(living[[1]])
     if (is.null(draws[[own]])) draws[[own]] <- fit$particles
   }
   draws
@@ -207,20 +207,13 @@ whole_record <- function(fit, i) {
     return(record)
   }
   n_before <- n_living(fit$state$records[seq_len(i)]) - 1L
-  rows_of_island <- function(x, n) {
-    rows <- n_before * n + seq_len(n)
-    if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
-  }
+  rows_of_island <- function(x, n) take_rows(x, n_before * n + seq_len(n))
   pooled <- pooled_draws(fit)
   n <- length(record$log_weights)
   own <- lapply(pooled[setdiff(names(pooled), "all")], rows_of_island, n)
   own$origins <- own$origins - (n_before + 1L) * n
-  if (!is.null(pooled$all)) {
-    own$all <- list(
-      particles = rows_of_island(pooled$all, length(record$log_weights_of_all)),
-      log_weights = record$log_weights_of_all
-    )
-    record$log_weights_of_all <- NULL
+  record$all$particles <- if (!is.null(pooled$all)) {
+    rows_of_island(pooled$all, length(record$all$log_weights))
   }
   c(record, own)
 }

@@ -66,7 +66,7 @@ steps_of_first <- function(final) {
 
 # What a fit has of the particles of a record, or of pooled islands.
 draws_of <- function(record, target) {
-  all <- if (is.null(record$all)) record else record$all
+  all <- all_draws(record)
   list(
     particles = if (is.null(record$moments)) {
       outputs_of(target, all$particles, all$log_weights)

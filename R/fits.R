@@ -1,25 +1,26 @@
 # Fits: the next reference, from what a run has drawn.
 #
 # A rung of the ladder is a way to fit one: a list with `fit`, a function of a record, and of the
-# target's `density`, of counted_density(), where it may be asked for that. It returns a reference,
+# `shape` of fit_shape(), which is looked for when it is first asked for. It returns a reference,
 # or NULL where it cannot be fitted or would change nothing.
 # To add a rung, write one and put it into `rungs`, in the order of what it can follow.
 
 rungs <- list(
-  location = list(fit = function(record, density) fit_location(record)),
-  normal = list(fit = function(record, density) fit_normal(record)),
-  shape = list(fit = function(record, density) fit_shape(record, density)),
-  basins = list(fit = function(record, density) fit_basins(record, density))
+  location = list(fit = function(record, shape) fit_location(record)),
+  normal = list(fit = function(record, shape) fit_normal(record)),
+  shape = list(fit = function(record, shape) shape),
+  basins = list(fit = function(record, shape) fit_basins(record, shape))
 )
 
 # The rungs whose references are not normal.
 shapes <- c("shape", "basins")
 
 # The highest rung of those allowed that can be fitted to a record:
-# list(reference, rung, gain); NULL for none.
-propose <- function(record, allowed, density = NULL) {
+# list(reference, rung, gain); NULL for none. density: the target's, of counted_density(), where it may
+# be asked for that.
+propose <- function(record, allowed, density = NULL, shape = fit_shape(record, density)) {
   for (rung in rev(intersect(names(rungs), allowed))) {
-    fit <- rungs[[rung]]$fit(record, density)
+    fit <- rungs[[rung]]$fit(record, shape)
     if (!is.null(fit)) {
       return(c(fit, rung = rung))
     }

@@ -48,7 +48,7 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
 
 # What of a record is not pooled.
 of_island_alone <- function(record) {
-  alone <- c("dead", "steps", "runs", "log_weights", "log_weights_of_all", "shared", "mean", "within")
+  alone <- c("dead", "steps", "runs", "log_weights", "all", "shared", "mean", "within")
   record[intersect(names(record), alone)]
 }
 
@@ -124,11 +124,9 @@ pool_record <- function(held, record, n, most) {
     pooled <- if (!name %in% made_by_maps) put_after(held$draws[[name]], record[[name]], n, most)
     held$draws[name] <- list(pooled)
   }
-  if (!is.null(record$all)) {
-    record$log_weights_of_all <- record$all$log_weights
-    held$draws$all <- put_after(held$draws$all, record$all$particles, n, most)
-  }
-  record[setdiff(names(record), c("particles", of_draws, "all"))]
+  held$draws$all <- put_after(held$draws$all, record$all$particles, n, most)
+  record$all$particles <- NULL
+  record[setdiff(names(record), c("particles", of_draws))]
 }
 
 # What is made of the pooled coordinates when the islands are all there, and takes no memory before.
@@ -171,8 +169,7 @@ first_islands <- function(x, n, most) {
   if (is.null(x) || n == most) {
     return(x)
   }
-  rows <- seq_len(NROW(x) / most * n)
-  if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
+  take_rows(x, seq_len(NROW(x) / most * n))
 }
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
@@ -184,13 +181,13 @@ pool <- function(held, reference, start = 1) {
   alive <- which(!vapply(held$records, is_dead, NA))
   living <- held$records[alive]
   log_share <- normalise_log(islands$log_z)[alive]
-  weighed <- function(name) {
-    weights <- Map(`+`, lapply(living, `[[`, name), log_share)
+  weighed <- function(draws) {
+    weights <- Map(`+`, lapply(draws, `[[`, "log_weights"), log_share)
     list(log_weights = unlist(weights), island = rep(islands$island[alive], lengths(weights)))
   }
   draws <- held$draws
   if (!is.null(draws$all)) {
-    draws$all <- c(list(particles = draws$all), weighed("log_weights_of_all"))
+    draws$all <- c(list(particles = draws$all), weighed(lapply(living, `[[`, "all")))
   }
   c(
     list(
@@ -201,7 +198,7 @@ pool <- function(held, reference, start = 1) {
       shared = sum(exp(2 * log_share) * vapply(living, `[[`, 0, "shared"))
     ),
     draws,
-    weighed("log_weights"),
+    weighed(living),
     list(reference = reference)
   )
 }

@@ -51,9 +51,7 @@ thin_record <- function(record, n) {
   }
   rows <- resample_systematic(record$log_weights, n)
   of_particles <- intersect(names(record), c("particles", of_draws))
-  record[of_particles] <- lapply(record[of_particles], function(x) {
-    if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
-  })
+  record[of_particles] <- lapply(record[of_particles], take_rows, rows)
   if (!is.null(record$origins)) {
     record$origins <- match(record$origins, record$origins) # within 1 to n: see pool_record()
   }
@@ -61,12 +59,18 @@ thin_record <- function(record, n) {
   record
 }
 
+# Of a matrix, or of a vector.
+take_rows <- function(x, rows) if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
+
+# All draws of a record, where the rest of it is of a part of them.
+all_draws <- function(record) if (is.null(record$all)) record else record$all
+
 # moments -----------------------------------------------------------------------
 
 # `mean` and `covariance` of the target's variables, and the `points` of points_of(), in place
 # of the particles.
 only_moments <- function(record, sampler) {
-  all <- if (is.null(record$all)) record else record$all
+  all <- all_draws(record)
   w <- exp(all$log_weights)
   x <- outputs_of(sampler$target, all$particles, all$log_weights)
   mean <- unname(weighted_sums(x, w))

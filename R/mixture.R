@@ -95,13 +95,13 @@ draw_mixture <- function(mixture, n) {
 
 # A mixture again, where the particles are likelier so than in any other shape. The gain is
 # over a reference of the same kind, and so 0.
-fit_basins <- function(record, density = NULL) {
+fit_basins <- function(record, shape = fit_shape(record)) {
   if (!is_mixture(record$reference)) {
     return(NULL)
   }
   again <- refit_mixture(record)
   # the search for a shape takes longest, and so comes last
-  if (again$criterion > again$normal_criterion && !isTRUE(fit_shape(record, density)$gain > 0)) {
+  if (again$criterion > again$normal_criterion && !isTRUE(shape$gain > 0)) {
     list(reference = again$reference, gain = 0)
   }
 }

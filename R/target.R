@@ -174,9 +174,7 @@ target_interface <- function(target) {
 
 # Nothing where there are no bounds: then no variable is transformed.
 interface_bounds <- function(target) {
-  if (is_bounded(target)) {
-    unclass(target)[c("lower", "upper", if (!is.null(target$turn)) "turn")]
-  }
+  if (is_bounded(target)) unclass(target)[intersect(c("lower", "upper", "turn"), names(target))]
 }
 
 # What all runs of a call share: the target's list, and in it as `reference` that

@@ -229,7 +229,7 @@ static int evaluate_together(evaluation *e) {
   int n = e->cloud->n;
   part all = part_of(e, 0, 0, n);
   smc_for_blocks(path->team, n, &path->pace.enter, enter_block, e);
-  int failure = call(e, &all, path->contexts ? path->contexts[0] : path->data);
+  int failure = call(e, &all, path->data);
   if (!failure)
     smc_for_blocks(path->team, n, &path->pace.leave, leave_block, e);
   return failure;

@@ -30,8 +30,7 @@ typedef struct smc_path {
   bool in_blocks;  /* whether the target is called from all threads of the
                       team at once, block by block. Else it is called on
                       the main thread, with all points                   */
-  void **contexts; /* of the target: one for each thread of the team; or
-                      NULL, where it is called with `data`               */
+  void **contexts; /* in blocks, one for each thread, in place of `data` */
   smc_reference reference;
   smc_chain chain; /* of no maps, or of the dimension d             */
   struct {

@@ -26,17 +26,22 @@ static char *address(SEXP x) {
   return Rf_isReal(x) ? (char *)REAL(x) : (char *)INTEGER(x);
 }
 
-/* Writes the rows of y, a matrix or a vector, over those of x from `first` on,
- * counted from 0. x is changed in place: nobody else may hold it. Returns x. */
-SEXP r_put_rows(SEXP x, SEXP first, SEXP y) {
+/* The rows of y, a matrix or a vector, over those of x from `first` on. */
+static void put_rows(SEXP x, double first, SEXP y) {
   size_t size = Rf_isReal(x) ? sizeof(double) : sizeof(int);
   size_t rows = (size_t)Rf_nrows(x), n = (size_t)Rf_nrows(y);
   if (TYPEOF(x) != TYPEOF(y) || !(Rf_isReal(x) || Rf_isInteger(x)))
     Rf_error("internal error: rows of another type");
-  char *to = address(x) + size * (size_t)Rf_asReal(first);
+  char *to = address(x) + size * (size_t)first;
   const char *from = address(y);
   for (int j = 0; j < Rf_ncols(x); j++)
     memcpy(to + size * rows * (size_t)j, from + size * n * (size_t)j, size * n);
+}
+
+/* Writes the rows of y, a matrix or a vector, over those of x from `first` on,
+ * counted from 0. x is changed in place: nobody else may hold it. Returns x. */
+SEXP r_put_rows(SEXP x, SEXP first, SEXP y) {
+  put_rows(x, Rf_asReal(first), y);
   return x;
 }
 
@@ -51,9 +56,8 @@ SEXP r_with_room(SEXP x, SEXP n) {
     out = PROTECT(Rf_allocVector(TYPEOF(x), rows));
   if (names != R_NilValue)
     r_name_columns(out, VECTOR_ELT(names, 1));
-  SEXP first = PROTECT(Rf_ScalarReal(0.0));
-  r_put_rows(out, first, x);
-  UNPROTECT(2);
+  put_rows(out, 0.0, x);
+  UNPROTECT(1);
   return out;
 }
 

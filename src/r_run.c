@@ -460,11 +460,11 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
   return held;
 }
 
-/* A routine that may be called from several threads is so, past R. */
+/* A target in blocks is called past R. */
 static void begin_target(r_run *run, SEXP target_list) {
   smc_path *path = &run->path;
   r_target_begin(&run->target, target_list, smc_team_size(path->team));
-  if (run->target.thread_safe) {
+  if (path->in_blocks) {
     path->target = run->target.native;
     path->contexts = run->target.contexts;
   }

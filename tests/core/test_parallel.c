@@ -57,11 +57,10 @@ static void test_blocks(void) {
   CHECK_NONE(wrong, tried, "every particle is worked on once");
   memset(t, 0, sizeof *t);
   double pace = 0.0;
-  smc_team idle = {.process =
-                       0}; /* and so is the end of one that never began */
   smc_for_blocks(NULL, 0, &pace, count, t);
   CHECK(t->blocks[0] == 0);
-  smc_team_end(&idle);
+  smc_team idle = {.process = 0};
+  smc_team_end(&idle); /* and so is that of one that never began */
   free(t);
 }
 
