@@ -79,8 +79,7 @@ new_record <- function(result, sampler, run, index, seconds) {
     abort_failed(result, steps, run)
   }
   is_dead <- result$status == status_dead
-  log_weights <- if (!is_dead) normalise_log(result$log_weights)
-  shared <- if (!is_dead) concentration(exp(log_weights), result$origins)
+  shared <- if (!is_dead) concentration(exp(result$log_weights), result$origins)
   record <- list(
     dead = if (is_dead) death_of(result, run) else FALSE,
     steps = steps,
@@ -91,7 +90,7 @@ new_record <- function(result, sampler, run, index, seconds) {
     return(record)
   }
   c(
-    record, list(particles = result$particles, log_weights = log_weights, shared = shared),
+    record, result[c("particles", "log_weights")], list(shared = shared),
     result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")]
   )
 }

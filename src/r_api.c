@@ -50,18 +50,6 @@ static SEXP checked_config(const autosmc_settings *s) {
 
 /* results ----------------------------------------------------------------- */
 
-/* out: n log weights whose exponentials sum to one. Less the largest first,
- * so that nothing is lost where all are huge. */
-static void normalise_log(int n, const double *log_weights, double *out) {
-  double largest = -INFINITY, sum = 0.0;
-  for (int i = 0; i < n; i++)
-    largest = fmax(largest, log_weights[i]);
-  for (int i = 0; i < n; i++)
-    sum += exp(log_weights[i] - largest);
-  for (int i = 0; i < n; i++)
-    out[i] = log_weights[i] - largest - log(sum);
-}
-
 static void copy_if_wanted(int n, const double *from, double *to) {
   if (to)
     memcpy(to, from, (size_t)n * sizeof(double));
@@ -72,7 +60,7 @@ static void take_arrays(const r_run *run, autosmc_result *result) {
   if (result->particles)
     smc_path_to_user(&run->path, n, run->state.cloud.x, result->particles);
   if (result->log_weights)
-    normalise_log(n, run->state.log_weights, result->log_weights);
+    smc_normalise_log(n, run->state.log_weights, result->log_weights);
   copy_if_wanted(n_steps, run->trace.step_size, result->step_size);
   copy_if_wanted(n_steps, run->trace.refresh_rate, result->refresh_rate);
 }

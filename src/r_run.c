@@ -287,7 +287,7 @@ static void put_matrices(SEXP result, r_run *run) {
 /* `unconstrained` are the particles before they are put within their bounds;
  * NULL where there are none. `coordinates` are the z of path.h, `gradients`
  * those of the log target there; NULL for kernels without; `log_target` is that
- * log target. */
+ * log target. `log_weights` are normalised. */
 static SEXP new_result(smc_status status, r_run *run, SEXP names_of_columns) {
   static const char *const names[] = {
       "status",      "failure",   "step",         "n_done",    "trace",
@@ -302,8 +302,7 @@ static SEXP new_result(smc_status status, r_run *run, SEXP names_of_columns) {
   SET_VECTOR_ELT(result, 3, Rf_ScalarInteger(run->trace.n_done));
   SET_VECTOR_ELT(result, 4, run->trace_list);
   SET_VECTOR_ELT(result, 5, Rf_ScalarReal(run->path.n_evals));
-  double *log_weights = new_reals(result, 7, n);
-  memcpy(log_weights, state->log_weights, (size_t)n * sizeof(double));
+  smc_normalise_log(n, state->log_weights, new_reals(result, 7, n));
   int *origins = new_ints(result, 8, INTSXP, n);
   memcpy(origins, state->origins, (size_t)n * sizeof(int));
   SET_VECTOR_ELT(result, 12, Rf_ScalarReal(run->path.n_impossible));

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define SMC_TWO_PI 6.283185307179586476925286766559
 
@@ -64,6 +65,25 @@ static inline int smc_normalise(int n, const double *log_weight, double *w) {
   }
   for (int i = 0; i < n; i++)
     w[i] /= sum;
+  return 0;
+}
+
+/* The logs of these weights (out, n), likewise. Returns 0, or 1 when all are
+ * -Inf, as then is all of out. */
+static inline int smc_normalise_log(int n, const double *log_weight,
+                                    double *out) {
+  double largest = smc_max(n, log_weight), sum = 0.0;
+  for (int i = 0; i < n; i++) {
+    out[i] = log_weight[i] - largest;
+    sum += exp(out[i]);
+  }
+  if (!(largest > -INFINITY)) {
+    memcpy(out, log_weight, (size_t)n * sizeof(double));
+    return 1;
+  }
+  double log_sum = log(sum);
+  for (int i = 0; i < n; i++)
+    out[i] -= log_sum;
   return 0;
 }
 
