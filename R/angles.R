@@ -5,21 +5,23 @@
 # evidence; see src/map_bounds.c.
 
 # list(turn, counts) of a sampler that has been scouted: by which part of its width each variable is to be turned, NULL
-# where none is; and what it took, n_target_evals and n_impossible. NULL where there are no angles to turn, or the
-# user has given a reference, which is a distribution on the scale as it is.
+# where none is; and what it took, n_target_evals, n_impossible and seconds. NULL where there are no angles to turn, or
+# the user has given a reference, which is a distribution on the scale as it is.
 find_turn <- function(sampler) {
   target <- sampler$target
   may_turn <- is.null(target$turn) && any(has_two_bounds(target)) && length(sampler$scout$normals) > 0 &&
     identical(sampler$reference, check_reference(reference_gaussian(), target))
   if (may_turn) {
     remember(sampler, "angles", settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
+      started <- proc.time()[["elapsed"]]
       evaluate <- counted_density(target, over_batches(sampler)$evaluators)
       turn <- with_seed(seed_of_run(sampler$seed, angles_key), {
         points <- scattered_starts(target$dim, rules$n_starts)
         angles <- which_angles(evaluate, points, which(has_two_bounds(target)))
         if (length(angles) > 0) turn_by_modes(sampler$scout, angles)
       })
-      list(turn = turn, counts = as.list(evaluate("count")))
+      seconds <- proc.time()[["elapsed"]] - started
+      list(turn = turn, counts = c(as.list(evaluate("count")), seconds = seconds))
     })
   }
 }

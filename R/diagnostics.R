@@ -307,7 +307,7 @@ diagnose_proper <- function(sampler, course, final) {
   }
   space <- space_of_scales(final)
   never_falls <- tryCatch(
-    has_endless_axis(sampler, course, final, space),
+    has_endless_axis(sampler, course, space),
     autosmc_error_target = function(e) NULL
   )
   if (is.null(never_falls)) {
@@ -319,7 +319,7 @@ diagnose_proper <- function(sampler, course, final) {
     weighty <- weighty_rows(final$log_weights)
     weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
-  is_improper <- never_falls || is_at_end(final, sampler$target) || loses_digits(final, space)
+  is_improper <- never_falls || is_at_end(final, sampler$target) || loses_digits(space)
   list(diagnostic(
     "proper", max(log10(sd), if (is_improper) rules$largest_size), rules$widest_proper,
     "The density does not fall off in some direction: it may be improper, and have no
@@ -334,19 +334,20 @@ is_at_end <- function(final, target) {
   isTRUE(any(colMeans(size > rules$largest_size) > rules$part_beyond))
 }
 
-# The draws, and the maps from there to the unconstrained scale: list(x, maps, precision). Where a
-# reference has the precision of variables that are normal given others, these are standard normal
-# there: as a scale moves, so do its effects, and the density is that of the scale alone.
+# Some of the draws and their weights, and the maps from there to the unconstrained scale: list(x, w, maps,
+# precision). Where a reference has the precision of variables that are normal given others, these are
+# standard normal there: as a scale moves, so do its effects, and the density is that of the scale alone.
 space_of_scales <- function(final) {
+  some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
   precision <- Find(is_precision, changes_of(final$reference))
   if (is.null(precision)) {
-    return(list(x = unconstrained_particles(final), maps = list()))
+    return(list(x = take_rows(unconstrained_particles(final), some$rows), w = some$w, maps = list()))
   }
-  z <- final$coordinates
+  z <- take_rows(final$coordinates, some$rows)
   maps <- maps_of(final$reference, ncol(z))
   before <- seq_along(maps) < match(precision$kind, vapply(maps, `[[`, "", "name"))
   list(
-    x = through_each(maps[before], list(z = z))$z, maps = maps[!before],
+    x = through_each(maps[before], list(z = z))$z, w = some$w, maps = maps[!before],
     precision = precision
   )
 }
@@ -354,26 +355,23 @@ space_of_scales <- function(final) {
 # Whether a part of the draws is where this precision is rounding, since some scale is so small there,
 # and not for another reason: for others it is far from that. A density that does not fall off as a
 # scale goes down leads there.
-loses_digits <- function(final, space) {
+loses_digits <- function(space) {
   if (is.null(space$precision)) {
     return(FALSE)
   }
-  weighty <- weighty_rows(final$log_weights)
-  rows <- weighty$rows[evenly_weighted(weighty$w, rules$n_sizes)]
   # where others are only nearly normal the curvature may be at its bound for another reason
   if (space$precision$near) space$precision$least[] <- .Machine$double.xmin
-  left <- part_left(space$precision, space$x[rows, , drop = FALSE])
+  left <- part_left(space$precision, take_rows(space$x, evenly_weighted(space$w, rules$n_sizes)))
   mean(left < rules$least_left) > rules$part_beyond &&
     mean(left > sqrt(rules$least_left)) > rules$part_beyond
 }
 
 # Whether, from most draws along a variable to one side, the density falls so slowly that its integral
 # has no end.
-has_endless_axis <- function(sampler, course, final, space) {
+has_endless_axis <- function(sampler, course, space) {
   n <- n_proper_trials(sampler, course) / 3
-  weighty <- weighty_rows(final$log_weights)
-  sd <- weighted_sd(space$x, weighty$w, weighty$rows)
-  draws <- space$x[weighty$rows[evenly_weighted(weighty$w, n)], , drop = FALSE]
+  sd <- weighted_sd(space$x, space$w)
+  draws <- take_rows(space$x, evenly_weighted(space$w, n))
   along <- rep_len(seq_along(sd), n)
   side <- rep_len(rep(c(-1, 1), each = length(sd)), n)
   moved <- function(r) moved_along(draws, along, side * r * sd[along])

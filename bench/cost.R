@@ -5,11 +5,15 @@
 #   share     a run with a fixed schedule: of a target that costs nothing, over that of the target
 #   floor     the same run: of the target, over its evaluations and the normals alone, in C
 #   threads   the same run: by one thread, over by two
+#   cores     runs by one thread: of one process alone, over those of two at once, which share
+#             nothing: what two threads could gain on this machine at most
 #   version   processor time of whole default fits: of the installed package, over that of an older
 #             version in a library of its own; and the same an evaluation, since an older version
 #             does not make as many
 #
-#   Rscript bench/cost.R [--old LIBRARY]
+#   Rscript bench/cost.R [own] [threads] [version --old LIBRARY]
+#
+# All of them where none is named; `own` is share and floor, and `threads` cores, too.
 source("bench/common.R")
 
 args <- commandArgs(TRUE)
@@ -56,6 +60,8 @@ seconds_of_normals <- function(dim, n_steps, n = 1024) {
   system.time(.Call("normals_alone", dim, n, n_steps))[["elapsed"]]
 }
 
+own <- data.frame(name = rep(c("sonar", "brownian"), each = 2), kernel = names(schedules))
+
 # The target's evaluations are what a run takes longer than one of the target that costs nothing.
 own_rows <- function(name, kernel) {
   target <- targets[[name]]()
@@ -82,23 +88,35 @@ own_rows <- function(name, kernel) {
 threaded <- list(
   sonar = list(target = target_sonar, n = 1024, steps = 64),
   pines = list(target = target_pines, n = 1024, steps = 8),
-  gaussian_100 = list(target = function() target_gaussian(100), n = 16384, steps = 16)
+  gaussian_100 = list(target = function() target_gaussian(100), n = 16384, steps = 64),
+  # of a short run R's own work is a larger part: it collects its memory twice
+  gaussian_100_short = list(target = function() target_gaussian(100), n = 16384, steps = 16)
 )
 
-threads_row <- function(name) {
+# A function of the seed: the seconds of a run by so many threads.
+run_by <- function(name, n_threads) {
   case <- threaded[[name]]
   target <- case$target()
   schedule <- data.frame(
     lambda = schedule_power(case$steps), step_size = 0.01, refresh_rate = 0.5
   )
-  by <- function(n_threads) {
-    function(seed) {
-      old <- options(autosmc.threads = n_threads)
-      on.exit(options(old))
-      elapsed(target, schedule, seed, case$n)
-    }
+  function(seed) {
+    old <- options(autosmc.threads = n_threads)
+    on.exit(options(old))
+    elapsed(target, schedule, seed, case$n)
   }
-  cost_row("threads", name, pairs_of(9, by(1), by(2)))
+}
+
+time_runs <- function(name) cat(median(vapply(1:9, run_by(name, 1), 0)), "\n")
+
+threads_rows <- function(name) {
+  process <- function(i) numbers_by("cost.R", c("--runs", name))
+  alone <- process(1)
+  both <- unlist(parallel::mclapply(1:2, process, mc.cores = 2))
+  rbind(
+    cost_row("threads", name, pairs_of(9, run_by(name, 1), run_by(name, 2))),
+    cost_row("cores", name, c(alone, 1 / sum(1 / both)))
+  )
 }
 
 # versions --------------------------------------------------------------------------
@@ -133,16 +151,29 @@ version_rows <- function(name) {
   )
 }
 
-at <- match("--fits", args)
-if (is.na(at)) {
-  load_own_work()
-  rows <- rbind(
-    do.call(rbind, Map(own_rows, rep(c("sonar", "brownian"), each = 2), names(schedules))),
-    do.call(rbind, lapply(names(threaded), threads_row)),
-    if (!is.null(old_library)) do.call(rbind, lapply(names(fitted), version_rows))
-  )
-  cat("BLAS:", extSoftVersion()[["BLAS"]], "\n")
-  keep(rows, "cost")
+rows_of <- list(
+  own = function() {
+    load_own_work()
+    Map(own_rows, own$name, own$kernel)
+  },
+  threads = function() lapply(names(threaded), threads_rows),
+  version = function() if (!is.null(old_library)) lapply(names(fitted), version_rows)
+)
+key <- list(
+  measure = c("share", "floor", "threads", "cores", "version", "version per evaluation"),
+  case = unique(c(paste(own$name, own$kernel), names(threaded), names(fitted)))
+)
+
+if ("--fits" %in% args) {
+  time_fits(option_of(args, "--fits", NULL))
+} else if ("--runs" %in% args) {
+  time_runs(option_of(args, "--runs", NULL))
 } else {
-  time_fits(args[at + 1])
+  chosen <- intersect(names(rows_of), args)
+  if (length(chosen) == 0) chosen <- names(rows_of)
+  cat("BLAS:", extSoftVersion()[["BLAS"]], "\n")
+  for (name in chosen) {
+    rows <- do.call(rbind, rows_of[[name]]())
+    if (!is.null(rows)) keep_rows(rows, "cost", key)
+  }
 }

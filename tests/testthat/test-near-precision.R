@@ -127,9 +127,9 @@ test_that("effects of counts are right, centred and not", {
 
 test_that("a curvature at its bound is no rounding", {
   change <- precision
-  final <- list(log_weights = rep(0, nrow(centred)))
+  w <- rep(1 / nrow(centred), nrow(centred))
   loses <- function(change) {
-    internal("loses_digits")(final, list(x = centred, precision = change))
+    internal("loses_digits")(list(x = centred, w = w, precision = change))
   }
   pivots <- internal("pivots_at")(change, internal("factors_at")(change, centred))
   change$least[] <- median(apply(pivots, 1, min)) # of half of the draws
