@@ -52,7 +52,7 @@ warn_of_one_island <- function(n_islands) {
         known.",
       "i" = "Give more, or fewer {.arg n_particles}."
     ),
-    class = "autosmc_warning_budget"
+    class = warning_class("budget")
   )
 }
 
@@ -73,16 +73,18 @@ n_probe_evals <- function(course) {
 }
 
 # The most that an island costs along a path of so many steps, with its part of the bridge
-# and the rays and mirrors. With a precision the bridge is made again whenever islands have been
+# and the rays, mirrors and lines. With a precision the bridge is made again whenever islands have been
 # added: two bridges are set aside for each island, and no island is added beyond that.
 island_evaluations <- function(sampler, n_steps, plan) {
   run <- sampler$n_particles * (1 + n_moves(sampler) * n_steps)
   if (plan$seeks_precision) {
-    return(run + 2 * sampler$n_particles + rules$share_of_rays * run + most_mirror_evals(sampler, run))
+    beside <- rules$share_of_rays * run + most_mirror_evals(sampler, run) + most_line_evals(sampler, run)
+    return(run + 2 * sampler$n_particles + beside)
   }
   of_all <- plan$n_islands * run
   rays <- n_rays(sampler, of_all) * n_ray_evals(sampler)
-  run + sampler$n_particles + (rays + most_mirror_evals(sampler, of_all)) / plan$n_islands
+  beside <- rays + most_mirror_evals(sampler, of_all) + most_line_evals(sampler, of_all)
+  run + sampler$n_particles + beside / plan$n_islands
 }
 
 # What the diagnostics ask for besides, however many islands there are.

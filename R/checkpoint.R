@@ -205,7 +205,7 @@ read_file <- function(file) {
       file.rename(file, aside)
       cli::cli_warn(
         "{.file {file}} cannot be read, and is run again; it is now {.file {aside}}.",
-        class = "autosmc_warning_checkpoint"
+        class = warning_class("checkpoint")
       )
       NULL
     }
@@ -232,7 +232,7 @@ write_file <- function(x, file) {
           "Nothing can be written to {.file {dir}}: this part of the run is not kept.",
           "i" = "Is the disk full, or the folder read-only? The run goes on."
         ),
-        class = "autosmc_warning_checkpoint"
+        class = warning_class("checkpoint")
       )
     }
   )

@@ -18,6 +18,9 @@ abort <- function(message, class, ..., .envir = parent.frame()) {
   )
 }
 
+# The classes of a warning: its own, and that of all warnings of the package.
+warning_class <- function(class) c(paste0("autosmc_warning_", class), "autosmc_warning")
+
 # Evaluates `code`; what warns in the same words, or tells of the same missing gradient,
 # again and again, as a user's function does at every point, is heard once.
 once_each <- function(code) {

@@ -3,7 +3,7 @@
 
 # A row a diagnostic: `name`, `value`, `limit`, `passed`, and what is said where it has not
 # passed. NULL where none applies.
-diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL) {
+diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL, lines = NULL) {
   by_smc <- row_of(final$estimates, 1)
   has_draws <- is.null(final$moments)
   edges <- if (has_draws) look_for_edges(sampler, course, final)
@@ -17,6 +17,7 @@ diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL) {
     if (has_draws) diagnose_proper(sampler, course, final),
     diagnose_rays(rays, headline(final$estimates)),
     diagnose_mirrors(mirrors, headline(final$estimates)),
+    diagnose_lines(lines, headline(final$estimates)),
     diagnose_scout(course$scout, final, headline(final$estimates)),
     diagnose_rounds(course, sampler, by_smc),
     diagnose_passes(course$estimate, headline(final$estimates))
@@ -274,7 +275,7 @@ diagnose_rays <- function(rays, estimate) {
   ))
 }
 
-# Of what rays or mirrors find beside the draws.
+# Of what rays, mirrors or lines find beside the draws.
 limit_of_rise <- function(found, estimate) {
   own <- if (is.na(estimate$std_error)) 0 else estimate$std_error
   max(rules$most_of_rays, own) + rules$errors_of_rays * found$error
@@ -294,6 +295,19 @@ diagnose_mirrors <- function(mirrors, estimate) {
   }
 }
 
+# Whether lines along a variable lead to more of the target; see look_along_lines().
+diagnose_lines <- function(lines, estimate) {
+  if (!is.null(lines$rise)) {
+    list(diagnostic(
+      "lines", lines$rise, limit_of_rise(lines, estimate),
+      sprintf(
+        "There is more of the target beyond the draws along %s, which raises the estimate by %s.",
+        lines$name, format(lines$rise, digits = 2)
+      )
+    ))
+  }
+}
+
 # the scout -------------------------------------------------------------------
 
 # A density that does not fall off somewhere is wide in the scout's normal distribution, or,
@@ -305,7 +319,7 @@ diagnose_proper <- function(sampler, course, final) {
   if (n_proper_trials(sampler, course) == 0) {
     return()
   }
-  space <- space_of_scales(final)
+  space <- space_of_scales(final, thinned(weighty_rows(final$log_weights), rules$least_rows))
   never_falls <- tryCatch(
     has_endless_axis(sampler, course, space),
     autosmc_error_target = function(e) NULL
@@ -329,16 +343,16 @@ diagnose_proper <- function(sampler, course, final) {
 
 # Whether a part of the draws is where numbers end.
 is_at_end <- function(final, target) {
-  size <- abs(log10(abs(some_draws(final, target))))
+  size <- log10(abs(some_draws(final, target)))
   size <- size[, apply(size, 2, max) > apply(size, 2, min), drop = FALSE] # not the zeros of a factor
-  isTRUE(any(colMeans(size > rules$largest_size) > rules$part_beyond))
+  is_beyond <- size > rules$largest_square | size < -rules$largest_size
+  isTRUE(any(colMeans(is_beyond) > rules$part_beyond))
 }
 
-# Some of the draws and their weights, and the maps from there to the unconstrained scale: list(x, w, maps,
+# These draws and their weights, and the maps from there to the unconstrained scale: list(x, w, maps,
 # precision). Where a reference has the precision of variables that are normal given others, these are
 # standard normal there: as a scale moves, so do its effects, and the density is that of the scale alone.
-space_of_scales <- function(final) {
-  some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
+space_of_scales <- function(final, some) {
   precision <- Find(is_precision, changes_of(final$reference))
   if (is.null(precision)) {
     return(list(x = take_rows(unconstrained_particles(final), some$rows), w = some$w, maps = list()))
@@ -550,7 +564,7 @@ advice <- list(
   list(
     says = "There may be more of the target far out: start from a wide {.arg reference}, such as
       {.code reference_gaussian(sd = 10)} on the unconstrained scale, with {.code scout = FALSE}.",
-    names = c("width", "rays", "basins", "bound", "dead_islands")
+    names = c("width", "rays", "lines", "basins", "bound", "dead_islands")
   ),
   list(
     says = "Where the scales of some variables depend on others, another form of the model may help:
@@ -562,7 +576,7 @@ advice <- list(
       error, this run missed something.",
     names = c(
       "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-      "worth", "rays", "mirrors", "bound", "basins", "rounds", "passes"
+      "worth", "rays", "mirrors", "lines", "bound", "basins", "rounds", "passes"
     )
   )
 )
@@ -609,7 +623,7 @@ warn_of_failed <- function(fit) {
       "The error of {.field log_z} is not to be trusted.",
       stats::setNames(unlist(bullets), rep(names(bullets), lengths(bullets)))
     ),
-    class = "autosmc_warning_unreliable"
+    class = warning_class("unreliable")
   )
 }
 
@@ -625,6 +639,6 @@ warn_of_precision <- function(fit) {
       "i" = "It would take about {needed} islands like these: raise
         {.arg max_islands}, or {.arg n_particles}."
     ),
-    class = "autosmc_warning_precision"
+    class = warning_class("precision")
   )
 }

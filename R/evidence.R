@@ -273,7 +273,7 @@ warn_of_comparison <- function(labels, estimates) {
   if (length(problems) > 0) {
     cli::cli_warn(
       c("The errors of the comparison are not to be relied on.", problems),
-      class = "autosmc_warning_comparison"
+      class = warning_class("comparison")
     )
   }
 }
@@ -286,7 +286,7 @@ warn_of_unconverged <- function(labels, estimates) {
         "The comparison is not to be trusted: diagnostics of {.val {failed}} have failed.",
         "i" = "See what a fit says when it is printed, or its {.field diagnostics}."
       ),
-      class = "autosmc_warning_unreliable"
+      class = warning_class("unreliable")
     )
   }
 }

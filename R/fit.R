@@ -175,7 +175,7 @@ final_row <- function(result, used = TRUE) {
     rays = n_rays(result$sampler, row$n_target_evals) * n_ray_evals(result$sampler)
   )
   row$n_target_evals <- row$n_target_evals + result$final$n_bridge_evals +
-    sum(asked[names(asked) %in% result$diagnostics$name], result$mirrors$n_target_evals)
+    sum(asked[names(asked) %in% result$diagnostics$name], result$mirrors$n_target_evals, result$lines$n_target_evals)
   row
 }
 

@@ -14,7 +14,7 @@ warn_of_flat_priors <- function(target) {
           prior/them priors} in {.code brm(prior = )}; {.fn brms::prior_summary} shows which
           there are."
       ),
-      class = "autosmc_warning_prior"
+      class = warning_class("prior")
     )
   }
 }

@@ -167,7 +167,7 @@ act_on_gradient <- function(target, scout) {
           {.fn kernel_rwmh}, which needs no gradient, may do better.",
         "i" = "See {.code check_gradient(target)}."
       ),
-      class = "autosmc_warning_gradient"
+      class = warning_class("gradient")
     )
   }
 }

@@ -2,7 +2,7 @@
 # draws show that there is more to learn, they count as a last round, and adaptation
 # goes on from them to other islands.
 
-# Returns list(sampler, course, final, rays, mirrors, diagnostics) of the last pass.
+# Returns list(sampler, course, final, rays, mirrors, lines, diagnostics) of the last pass.
 passes <- function(sampler, path, plan, islands) {
   sampler <- scouted(sampler, plan)
   course <- adapt(sampler, path, plan)
@@ -101,13 +101,15 @@ conclude <- function(sampler, final, course = NULL) {
   asks_more <- !is.null(course) && is.null(final$moments)
   rays <- if (asks_more) look_along_rays(sampler, final)
   mirrors <- if (asks_more) look_in_mirrors(sampler, final)
+  lines <- if (asks_more) look_along_lines(sampler, final)
   list(
     sampler = sampler,
     course = course,
     final = final,
     rays = rays,
     mirrors = mirrors,
-    diagnostics = diagnose(sampler, course, final, rays, mirrors)
+    lines = lines,
+    diagnostics = diagnose(sampler, course, final, rays, mirrors, lines)
   )
 }
 
@@ -169,6 +171,9 @@ reshape <- function(result, pass, density = NULL) {
       return(nested)
     }
     record <- with_found(record, result$rays)
+  }
+  if (has_failed(result$diagnostics, "lines")) {
+    record <- with_points_beyond(record, result$lines)
   }
   proposal <- propose(record, shapes, density)
   if (!is.null(proposal) && (is_rough || gains_enough(proposal))) {

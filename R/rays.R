@@ -37,7 +37,7 @@ along_rays <- function(n, draws, sampler, final) {
     if (!is.null(found)) found$points <- points_there(found, rays)
   })
   if (!is.null(found) && sampler$kernel$gradients) {
-    found$points$g <- ask_on_rays(sampler, final, found$points$z, TRUE)$gradient
+    found$points$g <- ask_there(sampler, final, found$points$z, TRUE)$gradient
   }
   found
 }
@@ -84,7 +84,7 @@ density_on_rays <- function(draws, chosen, sampler, final) {
   z <- exp(c(log_r)) * u[rep(seq_len(n), length(step)), , drop = FALSE]
   z <- sweep(z, 2, draws$centre, "+")
   log_step <- rep(log(step), each = n)
-  log_f <- matrix(ask_on_rays(sampler, final, z)$log_density, n) + d * log_r + log_step
+  log_f <- matrix(ask_there(sampler, final, z)$log_density, n) + d * log_r + log_step
   own <- final$log_target[chosen] + d * log(draws$distance[chosen]) + log(min(step))
   nearest <- max.col(-abs(log_r - log(draws$distance[chosen])))
   cell <- cbind(seq_len(n), nearest)
@@ -135,7 +135,7 @@ points_there <- function(found, rays) {
   )
 }
 
-ask_on_rays <- function(sampler, final, z, gradient = FALSE) {
+ask_there <- function(sampler, final, z, gradient = FALSE) {
   there <- evaluate_located(
     sampler$target, z, "rays",
     gradient = gradient, maps = maps_of(final$reference, sampler$target$dim),
@@ -182,7 +182,7 @@ fit_nested <- function(record, found) {
   )
 }
 
-# A record of the islands, with the points that rays have found, that a reference may be fitted to.
+# A record of the islands, with the points that rays or lines have found, that a reference may be fitted to.
 with_found <- function(record, found) {
   points <- found$points
   x <- through_maps(record$reference, points$z)$z

@@ -518,7 +518,18 @@ rules <- list(
   share_of_mirrors = 0.15,
   # Variables that are mirrored.
   most_mirrored = 16,
-  # By so much log Z may rise with what rays or mirrors find, and by its own error. In right fits of the suites
+  # Lines for each part of an end of a variable, at as many ends as this share of the evaluations of the islands pays
+  # for; with half as many lines thin tails were missed; ...
+  few_lines = 8,
+  share_of_lines = 0.05,
+  # ... where what they find is so many errors above none, so many lines tell how much it is.
+  errors_of_few_lines = 2,
+  many_lines = 64,
+  # Places on a line within the part, and beyond it, up to a hundred times as far.
+  n_within_part = 4,
+  n_beyond_part = 9,
+  step_beyond_part = 0.5,
+  # By so much log Z may rise with what rays, mirrors or lines find, and by its own error. In right fits of the suites
   # it is 0.001.
   most_of_rays = 0.01,
   errors_of_rays = 3,
@@ -541,6 +552,8 @@ rules <- list(
   # smaller than 1, they have gone on to where numbers end, at 308; a gamma distribution of shape 0.01
   # has a share of 0.003 there, ...
   largest_size = 250,
+  # ... and so where a part of the draws is this large: their squares are no numbers, nor is a standard deviation.
+  largest_square = 150,
   # ... and with a tail as heavy as Cauchy's none is; the part is looked for ...
   part_beyond = 0.05,
   # ... among so many draws, of which it is six.

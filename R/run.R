@@ -12,6 +12,7 @@ bridge_key <- 2^31 - 3 # less 1 and 2 for the two halves
 rays_key <- 2^31 - 6
 mirrors_key <- 2^31 - 7
 angles_key <- 2^31 - 8
+lines_key <- 2^31 - 9
 
 # the run ---------------------------------------------------------------------
 

@@ -132,7 +132,8 @@
 #'   reference was rejected.
 #'   A run that tunes is biased, and so is LMC with the detailed-balance backward kernel.
 #'   `log_z` and the three after it are SMC's in all rows; `n_target_evals` of the `"final"`
-#'   row has the evaluations of the bridge and of the diagnostics `edges`, `proper`, `rays` and `mirrors` too.
+#'   row has the evaluations of the bridge and of the diagnostics `edges`, `proper`, `rays`, `mirrors` and
+#'   `lines` too.
 #'   `label` says where the reference comes from: `"best"` and `"cover"` from the scout,
 #'   `"given"` from the user, `"draws"` from the draws of a fit, `"location"`, `"normal"`,
 #'   `"shape"` (in the race from the scout) and `"basins"` from a fit, and `"longer"` from the pass before, with more steps.
@@ -290,7 +291,8 @@
 #'   normal distribution is close, and the standard error of the bridge may be too small: so
 #'   it is reported only where it is below three quarters of that of SMC. Where the two
 #'   contradict each other the diagnostic `estimates` fails.
-#' @section Warnings: A warning of class `autosmc_warning_unreliable` says which diagnostics
+#' @section Warnings: All warnings of the package have the class `autosmc_warning`. One of class
+#'   `autosmc_warning_unreliable` says which diagnostics
 #'   have failed, what was tried, and what may help; a fit says so when it is printed. All are in
 #'   `fit$diagnostics`:
 #'
@@ -304,9 +306,10 @@
 #'   | `width` | variance of the draws with that of the reference | 4 | more particles, a wide reference with `scout = FALSE` |
 #'   | `worth` | share of the draws that are independent, by their ancestors (where the error is above 0.02) | 0.12 | more particles, another form of the model |
 #'   | `edges` | share of points beside the draws where the density is zero | 0.05 | `lower` and `upper`, or `kernel_mala()` |
-#'   | `proper` | decimal logarithm of the width that the scout found; 250, where draws are beyond 1e250 or within 1e-250 of 0, where the density never falls off along a variable, or along a scale with its effects, and where draws of such a scale go to where the precision of the effects is rounding | 12 | a prior that is proper |
+#'   | `proper` | decimal logarithm of the width that the scout found; 250, where draws are beyond 1e150 or within 1e-250 of 0, where the density never falls off along a variable, or along a scale with its effects, and where draws of such a scale go to where the precision of the effects is rounding | 12 | a prior that is proper |
 #'   | `rays` | rise of `log_z` by what rays through the draws find further out, or in | 3 errors above 0.01, or above the error of `log_z` | more particles, a wide reference with `scout = FALSE` |
 #'   | `mirrors` | rise of `log_z`, at the least, by draws whose variables with two bounds (not those of Stan) are mirrored between these | 3 errors above 0.01, or above the error of `log_z` | angles measured from another direction |
+#'   | `lines` | rise of `log_z` by what lines along a variable, or along one given which others are normal, find beyond the draws | 3 errors above 0.01, or above the error of `log_z` | more particles, a wide reference with `scout = FALSE` |
 #'   | `bound` | `log_z` with the evidence bound of the scout's normals | 3 errors below it | more particles, a wide reference with `scout = FALSE` |
 #'   | `basins` | evidence of basins that hold too few draws | 0.02 | more particles, a wide reference with `scout = FALSE` |
 #'   | `estimates` | the estimate of SMC with that of the bridge, in errors of the difference | 4 | more particles |
@@ -361,10 +364,10 @@
 #'   When islands are added, all is made again from what is kept. The estimate of SMC, its
 #'   error, and the diagnostics of the islands' estimates are the same for every `keep`. With a
 #'   number of draws the bridge and the other diagnostics are made from these: the fewer there
-#'   are, the larger is the error of the bridge, and from less than 256 in all there are no `rays`
-#'   and no `mirrors`. With moments there is no bridge, which may
+#'   are, the larger is the error of the bridge, and from less than 256 in all there are no `rays`,
+#'   `mirrors` and `lines`. With moments there is no bridge, which may
 #'   well have had the smaller error, and no diagnostic of the draws (`mean_gradient`,
-#'   `stein`, `width`, `edges`, `proper`, `rays`, `mirrors`, `basins`). [coef()], [vcov()], and the means, standard
+#'   `stein`, `width`, `edges`, `proper`, `rays`, `mirrors`, `lines`, `basins`). [coef()], [vcov()], and the means, standard
 #'   deviations and Monte Carlo errors of [summary()] are those of all draws; there are no
 #'   quantiles, and what needs draws is an error.
 #' @section Parallel runs: Under a plan of the package future, such as

@@ -388,7 +388,7 @@ warn_of_infinite <- function(arg) {
       "i" = "Where the density is zero its logarithm is {.code -Inf}. Is there a division by zero, or
         a minus before the log of zero?"
     ),
-    class = "autosmc_warning_infinite"
+    class = warning_class("infinite")
   )
 }
 

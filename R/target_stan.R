@@ -350,7 +350,7 @@ stan_outputs <- function(name, columns, ask) {
             their generated quantities are NaN.",
           "x" = "The first time: {reason}"
         ),
-        class = "autosmc_warning_outputs"
+        class = warning_class("outputs")
       )
     }
     name_columns(result$values[, columns$which, drop = FALSE], columns$names)

@@ -29,7 +29,7 @@ test_that("all pass on a good fit, and its verdict says so", {
   expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
   expect_identical(diagnostics$name, c(
     "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-    "edges", "proper", "rays", "bound", "basins", "rounds"
+    "edges", "proper", "rays", "lines", "bound", "basins", "rounds"
   ))
   expect_true(all(diagnostics$passed))
   expect_true(all(diagnostics$value <= diagnostics$limit))

@@ -1,0 +1,171 @@
+# Lines: whether there is more of the target beyond the draws along a variable. A tail that is long and thin, as that
+# of a shape parameter at large values of which the likelihood is flat, is left by rays, along which all variables
+# move away from their means. On lines along the variable the others stay where they are at a draw.
+
+# Lines are along variables on the unconstrained scale, or along those given which others are normal: as these move, the
+# others follow. The evidence beyond a place e of a variable is to that of a part before e as the mean, over lines through
+# draws in this part, of the integral of the density along the line beyond e to that in the part. An end of a variable
+# has three parts: from the median to where a tenth of the draws are beyond, from there to a hundredth, and to a
+# thousandth. A few draws may be where a tail begins of which the others know nothing.
+#
+# A few lines for each part, and where these find something many for that one, which alone tell how much it is: of
+# many one would be far off by chance.
+#
+# Returns list(rise, error, name, points, n_target_evals): by how much the logarithm of the evidence is higher than
+# the draws show, and its standard error, the variable, and where there are many lines points beyond the end, as of
+# look_along_rays(), but on the unconstrained scale. The evaluations alone where nothing is known of any part. NULL where
+# the islands take so little that even a few lines take too much, the draws are too few, there are too many variables, or
+# the target fails.
+look_along_lines <- function(sampler, final) {
+  variables <- lined_variables(final)
+  n <- n_lined_ends(sampler, sum(final$islands$n_target_evals, na.rm = TRUE), length(variables))
+  weighty <- weighty_rows(final$log_weights)
+  if (n == 0 || length(weighty$rows) < rules$least_draws_beside) {
+    return(NULL)
+  }
+  draws <- space_of_scales(final, weighty)
+  draws$n <- n_independent(weighty$w, final$origins[weighty$rows])
+  evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
+  tryCatch(
+    with_seed(seed_of_run(sampler$seed, lines_key), {
+      parts <- parts_of_longest(draws, variables, n)
+      found <- lapply(parts, beyond_part, rules$few_lines, draws, evaluate)
+      most <- best_of(Filter(may_be_more, found), function(one) one$rise)
+      found <- if (is.null(most)) surest_rise(found) else beyond_part(most$part, rules$many_lines, draws, evaluate)
+      if (!is.null(most)) found$points <- points_beyond(found, draws$maps, evaluate, sampler$kernel$gradients)
+      name <- if (!is.null(found)) sampler$target$names[found$part$variable]
+      c(found[c("rise", "error", "points")], list(name = name, n_target_evals = evaluate("count")[["n_target_evals"]]))
+    }),
+    autosmc_error_target = function(e) NULL
+  )
+}
+
+# Whether few lines find so much that many may find it as well, and that it matters.
+may_be_more <- function(found) {
+  isTRUE(found$rise > max(rules$most_of_rays, rules$errors_of_few_lines * found$error))
+}
+
+# Those along which lines go: the ones given which others are normal, or all of them.
+lined_variables <- function(final) {
+  d <- ncol(final$coordinates)
+  precision <- Find(is_precision, changes_of(final$reference))
+  if (!is.null(precision)) precision$given else if (d <= rules$largest_dense) seq_len(d)
+}
+
+# The parts of the longest ends of these variables, as some of the draws show them: lists of variable, side, from and to.
+parts_of_longest <- function(draws, variables, n) {
+  some <- thinned(list(rows = seq_along(draws$w), w = draws$w), rules$least_rows)
+  ends <- expand.grid(variable = variables, side = c(-1, 1))
+  lengths <- mapply(function(k, side) length_of_end(draws$x[some$rows, k], some$w, side), ends$variable, ends$side)
+  ends <- ends[sort(utils::head(order(lengths, decreasing = TRUE), n)), ]
+  unlist(Map(function(k, side) {
+    places <- places_of(draws$x[, k], draws$w, side)
+    parts <- which(diff(places) > 0)
+    lapply(parts, function(i) list(variable = k, side = side, from = places[i], to = places[i + 1]))
+  }, ends$variable, ends$side), recursive = FALSE)
+}
+
+# Of x, or of -x, with weights w: the median, and the places that a tenth, a hundredth and a thousandth are beyond.
+places_of <- function(x, w, side) {
+  ranked <- order(x)
+  shares <- c(0.5, sort(rules$shares_there, decreasing = TRUE))
+  side * x[ranked][invert_distribution(w[ranked], if (side < 0) shares else 1 - shares)]
+}
+
+# How far it is from the first of these places to the last, in units of what is between the median and the first; 0
+# where that is nothing.
+length_of_end <- function(x, w, side) {
+  places <- places_of(x, w, side)
+  unit <- places[2] - places[1]
+  if (unit > 0) (places[4] - places[2]) / unit else 0
+}
+
+# What is beyond a part, by n lines: list(rise, error, part), and for points_there() f along the lines beyond, a row
+# each, rows and ratio, and of all lines f and z. Each line has the draw itself as its first place.
+beyond_part <- function(part, n, draws, evaluate) {
+  t <- part$side * draws$x[, part$variable]
+  within <- which(t >= part$from & t < part$to)
+  share <- sum(draws$w[within])
+  beyond <- sum(draws$w[t >= part$to])
+  chosen <- within[evenly_weighted(draws$w[within] / share, n)]
+  on <- places_on_lines(part, n)
+  x <- draws$x[rep(chosen, 1 + ncol(on$t)), , drop = FALSE]
+  x[, part$variable] <- part$side * c(t[chosen], on$t)
+  log_p <- matrix(evaluate(x, gradient = FALSE, maps = draws$maps)$log_density, n)
+  own <- cbind(seq_len(n), findInterval(t[chosen], on$cells))
+  log_f <- log_p[, -1, drop = FALSE] + on$log_width
+  log_f[own] <- pmax(log_f[own], log_p[, 1] + on$log_width[own])
+  f <- exp(log_f - apply(log_f, 1, max))
+  f_beyond <- f * rep(on$is_beyond, each = n)
+  ratio <- rowSums(f_beyond) / rowSums(f - f_beyond)
+  gained <- share * mean(ratio) - beyond
+  of_share <- function(p) p * (1 - p) / draws$n
+  square <- (share * stats::sd(ratio))^2 / n + mean(ratio)^2 * of_share(share) + of_share(beyond)
+  list(
+    rise = log1p(gained), error = sqrt(square) / (1 + gained), part = part,
+    f = f_beyond, rows = seq_len(n), ratio = ratio, lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
+  )
+}
+
+# Places on n lines, a row each: equal cells in the part, and beyond it such as grow with the distance, up to a hundred
+# times the length of the part. Those of a line begin at random in their cells, so that what is narrow is not missed by
+# all: list(t, log_width, is_beyond, cells), with the places where the cells of the part begin.
+places_on_lines <- function(part, n) {
+  unit <- part$to - part$from
+  offset <- stats::runif(n)
+  first <- (seq_len(rules$n_within_part) - 1) / rules$n_within_part
+  within <- outer(offset / rules$n_within_part, first, `+`)
+  log_far <- outer(offset, seq_len(rules$n_beyond_part) - 1, `+`) * rules$step_beyond_part
+  width <- cbind(0 * within + 1 / rules$n_within_part, exp(log_far) * rules$step_beyond_part)
+  list(
+    t = cbind(part$from + unit * within, part$to + unit * expm1(log_far)), log_width = log(unit * width),
+    is_beyond = rep(c(FALSE, TRUE), c(rules$n_within_part, rules$n_beyond_part)), cells = part$from + unit * first
+  )
+}
+
+# A point on each line, on the unconstrained scale, and the gradients there.
+points_beyond <- function(found, maps, evaluate, gradients) {
+  points <- points_there(found, found$lines)
+  points$z <- through_each(maps, points["z"])$z
+  if (gradients) points$g <- evaluate(points$z)$gradient
+  points
+}
+
+# A record of the islands, with these points. Where more than a shift and a factor leads to the unconstrained scale, all
+# is on that scale from here on, since no map leads back from there.
+with_points_beyond <- function(record, found) {
+  d <- ncol(record$coordinates)
+  if (all(vapply(maps_of(record$reference, d), `[[`, "", "name") == "affine")) {
+    normal <- normal_of(record$reference, d)
+    found$points$z <- from_user(normal, found$points$z)
+    if (!is.null(found$points$g)) found$points$g <- pull_back_rows(normal, found$points$g)
+    return(with_found(record, found))
+  }
+  rows <- weighty_rows(record$log_weights)$rows
+  of_particles <- intersect(names(record), c("particles", "log_weights", of_draws))
+  gradients <- target_gradients(record, rows)
+  record[of_particles] <- lapply(record[of_particles], take_rows, rows)
+  record$coordinates <- unconstrained_particles(record)
+  record["gradients"] <- list(gradients)
+  record$reference <- reference_gaussian()
+  with_found(record, found)
+}
+
+# How many ends of variables have lines after islands that have taken so many evaluations: none where many lines would
+# take more than few may. And what the lines take at most, which counts as what the islands do.
+n_lined_ends <- function(sampler, spent, n_variables = sampler$target$dim) {
+  most <- rules$share_of_lines * spent
+  if (most < many_line_evals(sampler)) 0 else min(2 * n_variables, floor(most / few_line_evals()))
+}
+
+# Of all parts of an end.
+few_line_evals <- function() length(rules$shares_there) * rules$few_lines * n_line_evals()
+
+n_line_evals <- function() 1 + rules$n_within_part + rules$n_beyond_part
+
+many_line_evals <- function(sampler) rules$many_lines * (n_line_evals() + sampler$kernel$gradients)
+
+most_line_evals <- function(sampler, spent) {
+  n <- n_lined_ends(sampler, spent)
+  if (n == 0) 0 else n * few_line_evals() + many_line_evals(sampler)
+}

@@ -1,0 +1,186 @@
+# Lines: what they find beyond the draws along a variable, and what smc() makes of it.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+rules <- internal("rules")
+look <- internal("look_along_lines")
+limit_of <- function(found) internal("limit_of_rise")(found, list(std_error = NA))
+
+# A long thin tail: x1 has a t distribution with two degrees of freedom, and the others are normal and narrow.
+thin_tail <- function(d = 3, sd = 0.1) {
+  target_function(
+    function(x) {
+      t <- x[, 1]
+      rest <- x[, -1, drop = FALSE] / sd
+      structure(
+        dt(t, 2, log = TRUE) + rowSums(dnorm(rest, log = TRUE)) - (d - 1) * log(sd),
+        gradient = cbind(-3 * t / (2 + t^2), -rest / sd)
+      )
+    },
+    d,
+    vectorized = TRUE
+  )
+}
+
+sampler_of <- function(target, kernel = kernel_mala()) {
+  internal("new_sampler")(target, list(
+    n_particles = 64, kernel = kernel, reference = reference_gaussian(),
+    tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 2, progress = FALSE
+  ))
+}
+
+# Draws x, in the coordinates of a normal reference with correlations.
+final_of <- function(x, sampler, n_evals = 1e6) {
+  n <- nrow(x)
+  L <- t(chol(diag(ncol(x)) + 0.5))
+  final <- list(
+    islands = data.frame(n_target_evals = n_evals), log_weights = rep(-log(n), n), origins = seq_len(n),
+    reference = reference_gaussian(1, chol = L), particles = x
+  )
+  final$coordinates <- t(solve(L, t(x - 1)))
+  final
+}
+
+draws_of_tail <- function(n, until = 1, d = 3, sd = 0.1) {
+  cbind(qt(until * (seq_len(n) - 0.5) / n, 2)[sample(n)], matrix(sd * rnorm(n * (d - 1)), n))
+}
+
+test_that("they tell how much of the evidence is beyond the draws, and where", {
+  sampler <- sampler_of(thin_tail())
+  set.seed(1)
+  for (until in c(0.9, 0.97)) {
+    final <- final_of(draws_of_tail(4000, until), sampler)
+    found <- look(sampler, final)
+    expect_lt(abs(found$rise + log(until)), errors_for(4) * found$error + 0.003)
+    expect_lt(found$error, 0.015)
+    expect_identical(found$name, "x1")
+    # the points are on the lines, beyond where a tenth of the draws are, with the gradients there
+    expect_equal(sum(found$points$w), 1)
+    x <- found$points$z
+    expect_true(all(x[, 1] > quantile(final$particles[, 1], 0.9) - 1e-8))
+    expect_true(all(apply(x[, -1], 1, function(rest) any(rowSums(abs(sweep(final$particles[, -1], 2, rest))) < 1e-8))))
+    expect_equal(found$points$g, cbind(-3 * x[, 1] / (2 + x[, 1]^2), -100 * x[, -1]))
+    # a few lines for the parts of both ends of each variable, and many for one
+    expect_equal(found$n_target_evals, 6 * internal("few_line_evals")() + internal("many_line_evals")(sampler))
+  }
+  expect_gt(look(sampler, final_of(draws_of_tail(4000, 0.9), sampler))$rise, limit_of(found))
+})
+
+test_that("beyond draws that have seen all there is no more than their share", {
+  set.seed(2)
+  for (case in list(
+    list(target = thin_tail(), x = draws_of_tail(4000)),
+    list(target = target_gaussian(20), x = matrix(rnorm(8e4), 4000)),
+    list(target = thin_tail(), x = draws_of_tail(4000), kernel = kernel_rwmh())
+  )) {
+    sampler <- sampler_of(case$target, if (is.null(case$kernel)) kernel_mala() else case$kernel)
+    found <- look(sampler, final_of(case$x, sampler))
+    expect_true(is.null(found$rise) || found$rise < limit_of(found))
+  }
+})
+
+test_that("where little can be told there are no lines", {
+  sampler <- sampler_of(thin_tail())
+  set.seed(3)
+  final <- final_of(draws_of_tail(500), sampler)
+  expect_false(is.null(look(sampler, final)))
+  # the islands have taken too little
+  few <- final
+  few$islands$n_target_evals <- 1.9e4
+  expect_null(look(sampler, few))
+  # too few draws have weight
+  few <- final
+  few$log_weights[-(1:255)] <- -Inf
+  expect_null(look(sampler, few))
+  # draws at one place have no ends
+  same <- final
+  same$particles[] <- 1
+  expect_identical(look(sampler, same)$n_target_evals, 0)
+  # the target fails far out
+  failing <- target_function(function(x) {
+    if (any(abs(x) > 50)) stop("too far")
+    -rowSums(x^2) / 2
+  }, 3, gradient = function(x) -x, vectorized = TRUE)
+  expect_null(look(sampler_of(failing), final_of(matrix(rnorm(1500), 500), sampler_of(failing))))
+})
+
+test_that("the longest ends have lines, or those of the variables given which others are normal", {
+  set.seed(4)
+  x <- cbind(rnorm(4000), rt(4000, 3), runif(4000), rexp(4000))
+  draws <- list(x = x, w = rep(1 / 4000, 4000))
+  parts <- internal("parts_of_longest")(draws, 1:4, 3)
+  expect_equal(vapply(parts, `[[`, 0, "variable"), rep(c(2, 2, 4), each = 3))
+  expect_equal(vapply(parts, `[[`, 0, "side"), rep(c(-1, 1, 1), each = 3))
+  beyond <- function(part, place) mean(part$side * x[, part$variable] >= place)
+  expect_equal(vapply(parts, function(part) beyond(part, part$from), 0), rep(c(0.5, 0.1, 0.01), 3), tolerance = 0.01)
+  expect_equal(vapply(parts, function(part) beyond(part, part$to), 0), rep(c(0.1, 0.01, 0.001), 3), tolerance = 0.01)
+  sampler <- sampler_of(target_gaussian(4))
+  final <- final_of(x, sampler)
+  expect_identical(internal("lined_variables")(final), 1:4)
+  final$reference$changes <- list(list(kind = "precision", given = 3L, order = c(1, 2, 4)))
+  expect_identical(internal("lined_variables")(final), 3L)
+  n <- internal("n_lined_ends")
+  each <- internal("few_line_evals")()
+  expect_equal(n(sampler, internal("many_line_evals")(sampler) / rules$share_of_lines - 1), 0)
+  expect_lte(n(sampler, 5e4) * each, rules$share_of_lines * 5e4)
+  expect_equal(n(sampler, 1e9), 8)
+})
+
+test_that("the points that are found join the draws, whatever leads to their coordinates", {
+  set.seed(5)
+  z <- matrix(rnorm(600), 200)
+  record <- list(
+    reference = reference_gaussian(3, 2), particles = 3 + 2 * z, coordinates = z, gradients = -z,
+    log_weights = rep(-log(200), 200), origins = 1:200
+  )
+  x <- cbind(40 + 1:10, 3, 3)
+  found <- list(rise = -log(0.9), points = list(z = x, g = -(x - 3) / 4, w = rep(0.1, 10)))
+  with_points <- internal("with_points_beyond")
+  gradients_of <- function(record) internal("target_gradients")(record, seq_len(nrow(record$coordinates)))
+  affine <- with_points(record, found)
+  expect_equal(affine$particles, rbind(3 + 2 * z, x))
+  expect_equal(affine$coordinates, rbind(z, (x - 3) / 2))
+  expect_equal(sum(exp(affine$log_weights[201:210])), 0.1)
+  expect_equal(gradients_of(affine), -(affine$particles - 3) / 4)
+  # a neck, a bend or tails have no way back
+  record$reference <- internal("new_shaped_reference")(rep(3, 3), list(
+    centre = 0, L = diag(2, 3), kind = "linear", conditioning = 1L,
+    offset = numeric(3), shift = cbind(numeric(3)), curve = NULL, slope = cbind(numeric(3))
+  ))
+  record$reference$inflation <- NULL
+  record$particles <- internal("through_maps")(record$reference, z)$z
+  shaped <- with_points(record, found)
+  expect_equal(shaped$coordinates, rbind(record$particles, x))
+  expect_equal(internal("through_maps")(shaped$reference, shaped$coordinates)$z, shaped$coordinates)
+  expect_equal(gradients_of(shaped)[201:210, ], found$points$g)
+})
+
+# The shape of a skew normal distribution, with a Cauchy prior: at large values the likelihood is flat.
+test_that("smc() goes on to a long thin tail, and counts what lines take", {
+  y <- c(0.1, 0.3, 0.35, 0.5, 0.8, 1, 1.1, 1.6, 2, 2.7, 3.1, 0.2)
+  n_asked <- 0
+  log_density <- function(x) {
+    n_asked <<- n_asked + nrow(x)
+    z <- outer(-x[, 1], y, `+`)
+    rowSums(dnorm(z, log = TRUE) + pnorm(x[, 2] * z, log.p = TRUE) + log(2)) +
+      dnorm(x[, 1], 0, 10, log = TRUE) + dcauchy(x[, 2], 0, 10, log = TRUE)
+  }
+  gradient <- function(x) {
+    z <- outer(-x[, 1], y, `+`)
+    inverse_mills <- exp(dnorm(x[, 2] * z, log = TRUE) - pnorm(x[, 2] * z, log.p = TRUE))
+    cbind(
+      rowSums(z - x[, 2] * inverse_mills) - x[, 1] / 100,
+      rowSums(inverse_mills * z) - 2 * x[, 2] / (100 + x[, 2]^2)
+    )
+  }
+  # alpha = sinh(u)
+  at <- expand.grid(xi = seq(-4, 6, by = 0.01), u = seq(-12, 16, by = 0.05))
+  l <- log_density(cbind(at$xi, sinh(at$u))) + log(cosh(at$u))
+  truth <- max(l) + log(sum(exp(l - max(l)))) + log(0.01 * 0.05)
+  target <- target_function(log_density, 2, gradient, vectorized = TRUE, names = c("xi", "alpha"))
+  n_asked <- 0
+  fit <- calmly(smc(target, seed = 1))
+  expect_equal(sum(fit$runs$n_target_evals), n_asked)
+  expect_true("lines" %in% fit$diagnostics$name)
+  is_warned <- !all(fit$diagnostics$passed)
+  expect_true(is_warned || abs(fit$log_z - truth) < errors_for(6) * fit$std_error)
+})
