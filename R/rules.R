@@ -60,7 +60,7 @@ rules <- list(
   # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
   # Points on the way between two places, at which it is seen whether the density dips there, ...
-  n_between = 9,
+  n_on_way = 9,
   # ... and by how much it must, so that they are modes of their own: between two equal normal distributions
   # it dips by so much where their means are 3.7 standard deviations apart.
   least_dip = 1,

@@ -234,7 +234,7 @@ is_one_mode <- function(space, normals, evaluate) {
   ends <- changed(list(x = means, w = rep(1 / n, n), mean = numeric(d)), space$changes)
   centre <- space$points$mean + space$normal$centre
   ways <- sweep(ends$x, 2, centre - ends$mean)
-  part <- seq(0, 1, length.out = rules$n_between)
+  part <- seq(0, 1, length.out = rules$n_on_way)
   x <- sweep(ways[rep(seq_len(n), length(part)), , drop = FALSE] * rep(part, each = n), 2, centre, "+")
   along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes, d))$log_density, n)
   dip <- pmin(along[, 1], along[, ncol(along)]) - apply(along, 1, min)

@@ -34,3 +34,15 @@ test_that("between smc_run() and the compiled loop are four functions at most", 
   }, NA)
   expect_lte(sum(is_ours), 5)
 })
+
+test_that("each rule has a name of its own", {
+  rules <- get("rules", asNamespace("autosmc"))
+  expect_gt(length(rules), 100)
+  expect_identical(names(rules)[duplicated(names(rules))], character(0))
+  # and there is none that is not there
+  read <- unique(unlist(lapply(package_functions(), function(f) {
+    calls <- unlist(regmatches(deparse(f), gregexpr("rules\\$[a-z_]+", deparse(f))))
+    sub("rules$", "", calls, fixed = TRUE)
+  })))
+  expect_identical(setdiff(read, names(rules)), character(0))
+})
