@@ -2,20 +2,20 @@
 # of a shape parameter at large values of which the likelihood is flat, is left by rays, along which all variables
 # move away from their means. On lines along the variable the others stay where they are at a draw.
 
-# Lines are along variables on the unconstrained scale, or along those given which others are normal: as these move, the
-# others follow. The evidence beyond a place e of a variable is to that of a part before e as the mean, over lines through
-# draws in this part, of the integral of the density along the line beyond e to that in the part. An end of a variable
-# has three parts: from the median to where a tenth of the draws are beyond, from there to a hundredth, and to a
-# thousandth. A few draws may be where a tail begins of which the others know nothing.
+# Lines are along variables on the unconstrained scale, or along those given which others are normal: as these
+# move, the others follow. The evidence beyond a place e of a variable is to that of a part before e as the mean, over
+# lines through draws in this part, of the integral of the density along the line beyond e to that in the part. An
+# end of a variable has three parts: from the median to where a tenth of the draws are beyond, from there to a
+# hundredth, and to a thousandth. A few draws may be where a tail begins of which the others know nothing.
 #
 # A few lines for each part, and where these find something many for that one, which alone tell how much it is: of
 # many one would be far off by chance.
 #
 # Returns list(rise, error, name, points, n_target_evals): by how much the logarithm of the evidence is higher than
-# the draws show, and its standard error, the variable, and where there are many lines points beyond the end, as of
-# look_along_rays(), but on the unconstrained scale. The evaluations alone where nothing is known of any part. NULL where
-# the islands take so little that even a few lines take too much, the draws are too few, there are too many variables, or
-# the target fails.
+# the draws show, and its standard error, the variable, and where there are many lines points beyond the part, as of
+# look_along_rays(), but on the unconstrained scale. The evaluations alone where nothing is known of any part. NULL
+# where the islands take so little that lines take too much, the draws are too few, there are too many variables, or the
+# target fails.
 look_along_lines <- function(sampler, final) {
   variables <- lined_variables(final)
   n <- n_lined_ends(sampler, sum(final$islands$n_target_evals, na.rm = TRUE), length(variables))
@@ -52,7 +52,8 @@ lined_variables <- function(final) {
   if (!is.null(precision)) precision$given else if (d <= rules$largest_dense) seq_len(d)
 }
 
-# The parts of the longest ends of these variables, as some of the draws show them: lists of variable, side, from and to.
+# The parts of the longest ends of these variables, as some of the draws show them: lists of variable, side, from
+# and to.
 parts_of_longest <- function(draws, variables, n) {
   some <- thinned(list(rows = seq_along(draws$w), w = draws$w), rules$least_rows)
   ends <- expand.grid(variable = variables, side = c(-1, 1))
