@@ -23,8 +23,10 @@ look_along_lines <- function(sampler, final) {
   if (n == 0 || length(weighty$rows) < rules$least_draws_beside) {
     return(NULL)
   }
-  draws <- space_of_scales(final, weighty)
-  draws$n <- n_independent(weighty$w, final$origins[weighty$rows])
+  # of some draws, where it takes a while to bring all of them there
+  some <- if (is_precise(final$reference)) thinned(weighty, rules$least_rows) else weighty
+  draws <- space_of_scales(final, some)
+  draws$n <- n_independent(some$w, final$origins[some$rows])
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
   tryCatch(
     with_seed(seed_of_run(sampler$seed, lines_key), {
@@ -48,9 +50,15 @@ may_be_more <- function(found) {
 # Those along which lines go: the ones given which others are normal, or all of them.
 lined_variables <- function(final) {
   d <- ncol(final$coordinates)
-  precision <- Find(is_precision, changes_of(final$reference))
-  if (!is.null(precision)) precision$given else if (d <= rules$largest_dense) seq_len(d)
+  if (is_precise(final$reference)) {
+    Find(is_precision, changes_of(final$reference))$given
+  } else if (d <= rules$largest_dense) {
+    seq_len(d)
+  }
 }
+
+# Whether a reference has variables that are normal given others.
+is_precise <- function(reference) !is.null(Find(is_precision, changes_of(reference)))
 
 # The parts of the longest ends of these variables, as some of the draws show them: lists of variable, side, from
 # and to.
