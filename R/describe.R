@@ -66,7 +66,7 @@ describe_dependence <- function(reference, names) {
 
 # The coordinates on which others depend: the conditioning variables, and those that are given.
 conditioning_of <- function(reference) {
-  precision <- Find(is_precision, reference$changes)
+  precision <- precision_of(reference)
   union(reference$conditional$conditioning, precision$given)
 }
 

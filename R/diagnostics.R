@@ -261,51 +261,41 @@ n_edge_trials <- function(sampler, course) {
   if (is.null(course) || !sampler$kernel$gradients) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
-# Whether rays through the draws lead to more of the target; see look_along_rays().
-diagnose_rays <- function(rays, estimate) {
-  if (is.null(rays)) {
-    return()
+# Whether rays through the draws, mirrors of them or lines along a variable lead to more of the target; see
+# look_along_rays(), look_in_mirrors() and look_along_lines(). says: a function of the rise, in words.
+diagnose_beside <- function(name, found, estimate, says) {
+  if (!is.null(found$rise)) {
+    list(diagnostic(name, found$rise, limit_of_rise(found, estimate), says(format(found$rise, digits = 2))))
   }
-  list(diagnostic(
-    "rays", rays$rise, limit_of_rise(rays, estimate),
+}
+
+diagnose_rays <- function(rays, estimate) {
+  diagnose_beside("rays", rays, estimate, function(rise) {
+    sprintf("Rays through the draws lead to more of the target, which raises the estimate by %s.", rise)
+  })
+}
+
+diagnose_mirrors <- function(mirrors, estimate) {
+  diagnose_beside("mirrors", mirrors, estimate, function(rise) {
     sprintf(
-      "Rays through the draws lead to more of the target, which raises the estimate by %s.",
-      format(rays$rise, digits = 2)
+      "There is more of the target on the other side of the bounds of %s, which raises the estimate by %s at least.",
+      format_names(mirrors$names), rise
     )
-  ))
+  })
+}
+
+diagnose_lines <- function(lines, estimate) {
+  diagnose_beside("lines", lines, estimate, function(rise) {
+    sprintf(
+      "There is more of the target beyond the draws along %s, which raises the estimate by %s.", lines$name, rise
+    )
+  })
 }
 
 # Of what rays, mirrors or lines find beside the draws.
 limit_of_rise <- function(found, estimate) {
   own <- if (is.na(estimate$std_error)) 0 else estimate$std_error
   max(rules$most_of_rays, own) + rules$errors_of_rays * found$error
-}
-
-# Whether draws with variables on the other side of their bounds are more of the target; see
-# look_in_mirrors().
-diagnose_mirrors <- function(mirrors, estimate) {
-  if (!is.null(mirrors$rise)) {
-    list(diagnostic(
-      "mirrors", mirrors$rise, limit_of_rise(mirrors, estimate),
-      sprintf(
-        "There is more of the target on the other side of the bounds of %s, which raises the estimate by %s at least.",
-        format_names(mirrors$names), format(mirrors$rise, digits = 2)
-      )
-    ))
-  }
-}
-
-# Whether lines along a variable lead to more of the target; see look_along_lines().
-diagnose_lines <- function(lines, estimate) {
-  if (!is.null(lines$rise)) {
-    list(diagnostic(
-      "lines", lines$rise, limit_of_rise(lines, estimate),
-      sprintf(
-        "There is more of the target beyond the draws along %s, which raises the estimate by %s.",
-        lines$name, format(lines$rise, digits = 2)
-      )
-    ))
-  }
 }
 
 # the scout -------------------------------------------------------------------
@@ -353,7 +343,7 @@ is_at_end <- function(final, target) {
 # precision). Where a reference has the precision of variables that are normal given others, these are
 # standard normal there: as a scale moves, so do its effects, and the density is that of the scale alone.
 space_of_scales <- function(final, some) {
-  precision <- Find(is_precision, changes_of(final$reference))
+  precision <- precision_of(final$reference)
   if (is.null(precision)) {
     return(list(x = take_rows(unconstrained_particles(final), some$rows), w = some$w, maps = list()))
   }

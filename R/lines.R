@@ -24,7 +24,7 @@ look_along_lines <- function(sampler, final) {
     return(NULL)
   }
   # of some draws, where it takes a while to bring all of them there
-  some <- if (is_precise(final$reference)) thinned(weighty, rules$least_rows) else weighty
+  some <- if (!is.null(precision_of(final$reference))) thinned(weighty, rules$least_rows) else weighty
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
@@ -50,15 +50,9 @@ may_be_more <- function(found) {
 # Those along which lines go: the ones given which others are normal, or all of them.
 lined_variables <- function(final) {
   d <- ncol(final$coordinates)
-  if (is_precise(final$reference)) {
-    Find(is_precision, changes_of(final$reference))$given
-  } else if (d <= rules$largest_dense) {
-    seq_len(d)
-  }
+  precision <- precision_of(final$reference)
+  if (!is.null(precision)) precision$given else if (d <= rules$largest_dense) seq_len(d)
 }
-
-# Whether a reference has variables that are normal given others.
-is_precise <- function(reference) !is.null(Find(is_precision, changes_of(reference)))
 
 # The parts of the longest ends of these variables, as some of the draws show them: lists of variable, side, from
 # and to.
@@ -151,9 +145,8 @@ with_points_beyond <- function(record, found) {
     return(with_found(record, found))
   }
   rows <- weighty_rows(record$log_weights)$rows
-  of_particles <- intersect(names(record), c("particles", "log_weights", of_draws))
   gradients <- target_gradients(record, rows)
-  record[of_particles] <- lapply(record[of_particles], take_rows, rows)
+  record <- take_particles(record, rows)
   record$coordinates <- unconstrained_particles(record)
   record["gradients"] <- list(gradients)
   record$reference <- reference_gaussian()

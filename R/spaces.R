@@ -256,6 +256,9 @@ normal_criterion <- function(space) {
 
 changes_of <- function(reference) as.list(reference$changes)
 
+# That of variables that are normal given others; NULL for none.
+precision_of <- function(reference) Find(is_precision, changes_of(reference))
+
 log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
 
 # The points after one change after the other, with their gradients where there are any, and their

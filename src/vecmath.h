@@ -68,23 +68,21 @@ static inline int smc_normalise(int n, const double *log_weight, double *w) {
   return 0;
 }
 
-/* The logs of these weights (out, n), likewise. Returns 0, or 1 when all are
- * -Inf, as then is all of out. */
-static inline int smc_normalise_log(int n, const double *log_weight,
-                                    double *out) {
+/* The logs of these weights (out, n), likewise; all -Inf where all are. */
+static inline void smc_normalise_log(int n, const double *log_weight,
+                                     double *out) {
   double largest = smc_max(n, log_weight), sum = 0.0;
+  if (!(largest > -INFINITY)) {
+    memcpy(out, log_weight, (size_t)n * sizeof(double));
+    return;
+  }
   for (int i = 0; i < n; i++) {
     out[i] = log_weight[i] - largest;
     sum += exp(out[i]);
   }
-  if (!(largest > -INFINITY)) {
-    memcpy(out, log_weight, (size_t)n * sizeof(double));
-    return 1;
-  }
   double log_sum = log(sum);
   for (int i = 0; i < n; i++)
     out[i] -= log_sum;
-  return 0;
 }
 
 /* Effective sample size 1 / sum w^2 of n normalised weights. */

@@ -41,7 +41,8 @@ test_that("each rule has a name of its own", {
   expect_identical(names(rules)[duplicated(names(rules))], character(0))
   # and there is none that is not there
   read <- unique(unlist(lapply(package_functions(), function(f) {
-    calls <- unlist(regmatches(deparse(f), gregexpr("rules\\$[a-z_]+", deparse(f))))
+    code <- deparse(f)
+    calls <- unlist(regmatches(code, gregexpr("rules\\$[a-z_]+", code)))
     sub("rules$", "", calls, fixed = TRUE)
   })))
   expect_identical(setdiff(read, names(rules)), character(0))
