@@ -4,9 +4,9 @@
 #
 #   share     a run with a fixed schedule: of a target that costs nothing, over that of the target
 #   floor     the same run: of the target, over its evaluations and the normals alone, in C
-#   threads   the same run: by one thread, over by two
-#   cores     runs by one thread: of one process alone, over those of two at once, which share
-#             nothing: what two threads could gain on this machine at most
+#   threads   runs with a fixed schedule: by one thread, over by two
+#   cores     the same runs by one thread: of one process alone, over those of two at once, which
+#             share nothing: what two threads could gain on this machine at most
 #   version   processor time of whole default fits: of the installed package, over that of an older
 #             version in a library of its own; and the same an evaluation, since an older version
 #             does not make as many
@@ -18,11 +18,6 @@ source("bench/common.R")
 
 args <- commandArgs(TRUE)
 old_library <- option_of(args, "--old", NULL)
-
-pairs_of <- function(n, seconds, beside) {
-  both <- vapply(seq_len(n), function(i) c(seconds(i), beside(i)), c(0, 0))
-  apply(both, 1, median)
-}
 
 cost_row <- function(measure, case, times) {
   data.frame(measure, case, seconds = times[1], beside = times[2], ratio = times[1] / times[2])
@@ -86,36 +81,41 @@ own_rows <- function(name, kernel) {
 # threads -------------------------------------------------------------------------
 
 threaded <- list(
-  sonar = list(target = target_sonar, n = 1024, steps = 64),
-  pines = list(target = target_pines, n = 1024, steps = 8),
-  gaussian_100 = list(target = function() target_gaussian(100), n = 16384, steps = 64),
+  sonar = list(target = target_sonar, n = 1024, steps = 64, runs = 12),
+  pines = list(target = target_pines, n = 1024, steps = 8, runs = 3),
+  gaussian_100 = list(target = function() target_gaussian(100), n = 16384, steps = 64, runs = 4),
   # of a short run R's own work is a larger part: it collects its memory twice
-  gaussian_100_short = list(target = function() target_gaussian(100), n = 16384, steps = 16)
+  gaussian_100_short = list(
+    target = function() target_gaussian(100), n = 16384, steps = 16, runs = 12
+  )
 )
 
-# A function of the seed: the seconds of a run by so many threads.
-run_by <- function(name, n_threads) {
+# Seconds of a run by so many threads: the mean of some in a row, after two that are not counted. In
+# a process of its own, since where its memory lies makes a difference, too.
+time_runs <- function(name, n_threads) {
   case <- threaded[[name]]
+  options(autosmc.threads = n_threads)
   target <- case$target()
   schedule <- data.frame(
     lambda = schedule_power(case$steps), step_size = 0.01, refresh_rate = 0.5
   )
-  function(seed) {
-    old <- options(autosmc.threads = n_threads)
-    on.exit(options(old))
-    elapsed(target, schedule, seed, case$n)
+  run <- function(seed) {
+    suppressWarnings(smc_run(target, schedule, n_particles = case$n, seed = seed))
   }
+  for (seed in 1:2) run(seed)
+  cat(system.time(for (seed in seq_len(case$runs)) run(seed))[["elapsed"]] / case$runs, "\n")
 }
 
-time_runs <- function(name) cat(median(vapply(1:9, run_by(name, 1), 0)), "\n")
-
 threads_rows <- function(name) {
-  process <- function(i) numbers_by("cost.R", c("--runs", name))
-  alone <- process(1)
-  both <- unlist(parallel::mclapply(1:2, process, mc.cores = 2))
+  process <- function(n_threads) numbers_by("cost.R", c("--runs", name, "--by", n_threads))
+  times <- vapply(1:7, function(i) {
+    both <- parallel::mclapply(1:2, function(core) process(1), mc.cores = 2)
+    c(process(1), process(2), 1 / sum(1 / unlist(both)))
+  }, double(3))
+  medians <- apply(times, 1, median)
   rbind(
-    cost_row("threads", name, pairs_of(9, run_by(name, 1), run_by(name, 2))),
-    cost_row("cores", name, c(alone, 1 / sum(1 / both)))
+    cost_row("threads", name, medians[c(1, 2)]),
+    cost_row("cores", name, medians[c(1, 3)])
   )
 }
 
@@ -167,7 +167,7 @@ key <- list(
 if ("--fits" %in% args) {
   time_fits(option_of(args, "--fits", NULL))
 } else if ("--runs" %in% args) {
-  time_runs(option_of(args, "--runs", NULL))
+  time_runs(option_of(args, "--runs", NULL), as.integer(option_of(args, "--by", NULL)))
 } else {
   chosen <- intersect(names(rows_of), args)
   if (length(chosen) == 0) chosen <- names(rows_of)

@@ -36,18 +36,38 @@ int smc_most_blocks(int n_threads, int n) {
 
 /* jobs -------------------------------------------------------------------- */
 
+/* The blocks of one thread, in a cache line that no other thread writes to as
+ * long as it has any. */
+typedef struct share {
+  _Alignas(64) atomic_int next;
+  int end;
+} share;
+
 struct smc_job {
   smc_work_fn *f;
   void *context;
   int n, size;
-  int n_blocks;
-  atomic_int next; /* block */
+  int n_blocks, n_shares;
+  share *shares;
 };
+
+/* A block that nobody has done yet: one of the thread's own, whose particles
+ * are in the cache of its core since the last job; when it has none left, one
+ * of another's. -1 when there is none. */
+static int next_block(smc_job *job, int thread) {
+  for (int i = 0; i < job->n_shares; i++) {
+    share *from = &job->shares[(thread + i) % job->n_shares];
+    int index = atomic_fetch_add(&from->next, 1);
+    if (index < from->end)
+      return index;
+  }
+  return -1;
+}
 
 /* Do one block that nobody has done yet. Returns 0 when there is none. */
 static int do_block(smc_job *job, int thread) {
-  int index = atomic_fetch_add(&job->next, 1);
-  if (index >= job->n_blocks)
+  int index = next_block(job, thread);
+  if (index < 0)
     return 0;
   int first = index * job->size, left = job->n - first;
   smc_work work = {index, first, left < job->size ? left : job->size, thread};
@@ -174,7 +194,7 @@ void smc_team_end(smc_team *team) {
 }
 
 /* What is left of a job, with the helpers. */
-static void share(smc_team *team, smc_job *job, double *pace) {
+static void do_together(smc_team *team, smc_job *job, double *pace) {
   pthread_mutex_lock(&team->lock);
   team->job = job;
   team->n_jobs++;
@@ -193,18 +213,25 @@ static void share(smc_team *team, smc_job *job, double *pace) {
 void smc_for_blocks(smc_team *team, int n, double *pace, smc_work_fn *f,
                     void *context) {
   int n_threads = smc_team_size(team);
+  share shares[SMC_MOST_THREADS];
   smc_job job = {.f = f,
                  .context = context,
                  .n = n,
                  .size = block_size(n_threads, n),
-                 .n_blocks = smc_n_blocks(n_threads, n)};
-  atomic_init(&job.next, 0);
+                 .n_blocks = smc_n_blocks(n_threads, n),
+                 .n_shares = n_threads,
+                 .shares = shares};
+  for (int i = 0, first = 0; i < n_threads; i++) {
+    atomic_init(&shares[i].next, first);
+    first += (job.n_blocks - first) / (n_threads - i);
+    shares[i].end = first;
+  }
   if (n_threads > 1 && job.n_blocks > 1 && is_here(team)) {
     if (*pace == 0.0)
       do_timed(&job, pace);
     if (*pace * n > least_work) {
       start_helpers(team, n_threads - 1);
-      share(team, &job, pace);
+      do_together(team, &job, pace);
     }
     do_timed(&job, pace);
   }

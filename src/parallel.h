@@ -3,9 +3,10 @@
  * What is done for a particle depends on nothing but that particle, and what
  * is found is written to places of its own. So the results are the same for
  * any number of threads, and for blocks of any size. Blocks are small enough
- * to stay in the cache from the first thing that is done with them to the last,
- * and threads take them as they become free: one that has to wait for a busy
- * machine holds up one block.
+ * to stay in the cache from the first thing that is done with them to the last.
+ * Each thread begins with a share of them that is the same each time, and goes
+ * on with what others have not begun: one that has to wait for a busy machine
+ * holds up one block.
  *
  * The threads are a team's. They are started when there is work for them,
  * sleep while there is none, and end with the team: to wake one takes half as

@@ -15,6 +15,12 @@ void smc_path_layout(smc_path *path, smc_arena *arena, int n) {
                            sizeof *path->results);
 }
 
+smc_chain smc_path_chain(const smc_path *path, int first, int thread) {
+  /* images that are not needed after the block stay in the cache */
+  int at = path->in_blocks ? SMC_LARGEST_BLOCK * thread : first;
+  return smc_chain_part(&path->chain, at, thread);
+}
+
 /* draws ------------------------------------------------------------------- */
 
 typedef struct drawing {
@@ -36,12 +42,27 @@ void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,
   smc_for_blocks(path->team, n, &pace, draw_block, &all);
 }
 
+typedef struct sampling {
+  const smc_path *path;
+  const uint32_t *key;
+  const smc_cloud *cloud;
+} sampling;
+
+static void sample_block(void *context, const smc_work *work) {
+  const sampling *all = context;
+  smc_cloud part = smc_cloud_part(all->cloud, work->first, work->n);
+  smc_stream stream = smc_substream(all->key, SMC_STAGE_VELOCITY, 0, 0);
+  smc_reference_sample(&all->path->reference, all->key, part.d, work->first,
+                       part.n, part.x);
+  if (part.v)
+    smc_normal_matrix(&stream, part.d, work->first, part.n, part.v);
+}
+
 void smc_path_sample(const smc_path *path, const uint32_t key[2],
-                     smc_cloud *cloud) {
-  smc_stream stream = smc_substream(key, SMC_STAGE_VELOCITY, 0, 0);
-  smc_reference_sample(&path->reference, key, cloud->d, cloud->n, cloud->x);
-  if (cloud->v)
-    smc_path_normals(path, &stream, cloud->n, cloud->v);
+                     const smc_cloud *cloud) {
+  sampling all = {path, key, cloud};
+  double pace = 0.0;
+  smc_for_blocks(path->team, cloud->n, &pace, sample_block, &all);
 }
 
 void smc_path_to_user(const smc_path *path, int n, const double *z, double *x) {
@@ -129,10 +150,8 @@ typedef struct part {
 
 static part part_of(const evaluation *e, int thread, int first, int n) {
   smc_cloud cloud = smc_cloud_part(e->cloud, first, n);
-  /* images that are not needed after the block stay in the cache */
-  int at = e->path->in_blocks ? SMC_LARGEST_BLOCK * thread : first;
   return (part){.cloud = cloud,
-                .chain = smc_chain_part(&e->path->chain, at, thread),
+                .chain = smc_path_chain(e->path, first, thread),
                 .log_q = e->path->log_q + first,
                 .grad_p = e->gradients ? cloud.grad_p : NULL,
                 .grad_q = e->gradients ? cloud.grad_q : NULL};

@@ -57,10 +57,14 @@ static inline void smc_path_call_hook(const smc_path *path) {
 /* Scratch for clouds of at most n particles. */
 void smc_path_layout(smc_path *path, smc_arena *arena, int n);
 
+/* The chain for a thread's block of particles from `first` on, with images and
+ * scratch that no other block has at the same time. */
+smc_chain smc_path_chain(const smc_path *path, int first, int thread);
+
 /* Fill cloud->x with draws from the reference, and velocities, where there are
  * any, from N(0, I). */
 void smc_path_sample(const smc_path *path, const uint32_t key[2],
-                     smc_cloud *cloud);
+                     const smc_cloud *cloud);
 
 /* z: out, d x n standard normals of a stream. */
 void smc_path_normals(const smc_path *path, const smc_stream *stream, int n,

@@ -249,6 +249,9 @@ static double *put_matrix(SEXP list, int i, const r_run *run) {
   return REAL(out);
 }
 
+/* The places of the matrices of the particles in the list of new_result(). */
+enum { PARTICLES = 6, UNCONSTRAINED = 9, COORDINATES = 10, GRADIENTS = 11 };
+
 /* Rows from `first` on of n x d matrices: the images of some points z, d x now,
  * on the user's scale, and where there are bounds also before these. */
 static void write_images(const smc_chain *chain, int now, const double *z,
@@ -261,27 +264,48 @@ static void write_images(const smc_chain *chain, int now, const double *z,
                      unbounded + first, n);
 }
 
-/* The places of what put_matrices() makes in the list of new_result(). */
-enum { PARTICLES = 6, UNCONSTRAINED = 9, COORDINATES = 10, GRADIENTS = 11 };
+/* What is written, n x d each: the transpose of `from`, and where these are
+ * points z, also their images; NULL for what is not. */
+typedef struct writing {
+  const smc_path *path;
+  int n;
+  const double *from; /* d x n */
+  double *transposed, *user, *unbounded;
+} writing;
+
+static void write_block(void *context, const smc_work *work) {
+  const writing *all = context;
+  int d = all->path->d, n = all->n, first = work->first;
+  const double *from = all->from + smc_size(d, first);
+  r_transpose_part(d, work->n, from, d, all->transposed + first, n);
+  if (!all->user)
+    return;
+  smc_chain chain = smc_path_chain(all->path, first, work->thread);
+  write_images(&chain, work->n, from, first, n, all->user, all->unbounded);
+}
+
+static void write_all(writing all) {
+  double pace = 0.0;
+  smc_for_blocks(all.path->team, all.n, &pace, write_block, &all);
+}
 
 /* The matrices of a result. Each of the particles' own can be written over when
  * all that is made from it is there. */
 static void put_matrices(SEXP result, r_run *run) {
   smc_cloud *cloud = &run->state.cloud;
-  const smc_chain *chain = &run->path.chain;
-  int d = cloud->d, n = cloud->n;
-  double *user = put_matrix(result, PARTICLES, run);
-  double *unbounded =
-      bounds_of(chain) ? put_matrix(result, UNCONSTRAINED, run) : NULL;
-  for (int first = 0; first < n; first += SMC_LARGEST_BLOCK) {
-    int now = n - first < SMC_LARGEST_BLOCK ? n - first : SMC_LARGEST_BLOCK;
-    write_images(chain, now, cloud->x + smc_size(d, first), first, n, user,
-                 unbounded);
-  }
-  r_transpose(d, n, cloud->x, put_matrix(result, COORDINATES, run));
+  const smc_path *path = &run->path;
+  writing points = {.path = path, .n = cloud->n, .from = cloud->x};
+  points.user = put_matrix(result, PARTICLES, run);
+  if (bounds_of(&path->chain))
+    points.unbounded = put_matrix(result, UNCONSTRAINED, run);
+  points.transposed = put_matrix(result, COORDINATES, run);
+  write_all(points);
   cloud->x = NULL;
-  if (cloud->grad_p)
-    r_transpose(d, n, cloud->grad_p, put_matrix(result, GRADIENTS, run));
+  if (!cloud->grad_p)
+    return;
+  writing gradients = {.path = path, .n = cloud->n, .from = cloud->grad_p};
+  gradients.transposed = put_matrix(result, GRADIENTS, run);
+  write_all(gradients);
 }
 
 /* `unconstrained` are the particles before they are put within their bounds;

@@ -8,7 +8,7 @@
 typedef struct kind {
   bool on_user_scale;
   void (*sample)(const smc_reference *reference, const uint32_t key[2], int d,
-                 int n, double *z);
+                 int first, int n, double *z);
   int (*evaluate)(const smc_reference *reference, int d, int n,
                   const double *at, double *log_q, double *grad);
 } kind;
@@ -16,10 +16,10 @@ typedef struct kind {
 /* normal ------------------------------------------------------------------ */
 
 static void sample_normal(const smc_reference *reference, const uint32_t key[2],
-                          int d, int n, double *z) {
+                          int d, int first, int n, double *z) {
   (void)reference;
   smc_stream stream = smc_substream(key, SMC_STAGE_INITIAL, 0, 0);
-  smc_normal_matrix(&stream, d, 0, n, z);
+  smc_normal_matrix(&stream, d, first, n, z);
 }
 
 static int evaluate_normal(const smc_reference *reference, int d, int n,
@@ -41,11 +41,13 @@ static int evaluate_normal(const smc_reference *reference, int d, int n,
 /* A normal draw over the root of a mean square of `df` others: particles have
  * the directions of the normal draws, and lengths of their own. */
 static void sample_student(const smc_reference *reference,
-                           const uint32_t key[2], int d, int n, double *z) {
+                           const uint32_t key[2], int d, int first, int n,
+                           double *z) {
   double shape = 0.5 * reference->df;
-  sample_normal(reference, key, d, n, z);
+  sample_normal(reference, key, d, first, n, z);
   for (int k = 0; k < n; k++, z += d) {
-    double gamma = smc_gamma(key, SMC_STAGE_SCALE, (uint32_t)k, shape);
+    double gamma =
+        smc_gamma(key, SMC_STAGE_SCALE, (uint32_t)(first + k), shape);
     double scale = sqrt(shape / gamma);
     for (int i = 0; i < d; i++)
       z[i] *= scale;
@@ -176,12 +178,13 @@ static void place_in_component(const smc_mixture *mixture, int d, int k,
 }
 
 static void sample_mixture(const smc_reference *reference,
-                           const uint32_t key[2], int d, int n, double *z) {
+                           const uint32_t key[2], int d, int first, int n,
+                           double *z) {
   smc_stream stream = smc_substream(key, SMC_STAGE_SCALE, 0, 0);
-  sample_normal(reference, key, d, n, z);
+  sample_normal(reference, key, d, first, n, z);
   for (int k = 0; k < n; k++) {
     double u;
-    smc_uniforms(&stream, (uint32_t)k, 1, &u);
+    smc_uniforms(&stream, (uint32_t)(first + k), 1, &u);
     place_in_component(&reference->mixture, d,
                        choose_component(&reference->mixture, u),
                        z + smc_size(d, k));
@@ -191,9 +194,10 @@ static void sample_mixture(const smc_reference *reference,
 /* callback ---------------------------------------------------------------- */
 
 static void copy_draws(const smc_reference *reference, const uint32_t key[2],
-                       int d, int n, double *z) {
+                       int d, int first, int n, double *z) {
   (void)key;
-  memcpy(z, reference->draws, smc_size(d, n) * sizeof(double));
+  memcpy(z, reference->draws + smc_size(d, first),
+         smc_size(d, n) * sizeof(double));
 }
 
 static int evaluate_callback(const smc_reference *reference, int d, int n,
@@ -214,8 +218,8 @@ bool smc_reference_is_on_user_scale(const smc_reference *reference) {
 }
 
 void smc_reference_sample(const smc_reference *reference, const uint32_t key[2],
-                          int d, int n, double *z) {
-  kinds[reference->type].sample(reference, key, d, n, z);
+                          int d, int first, int n, double *z) {
+  kinds[reference->type].sample(reference, key, d, first, n, z);
 }
 
 int smc_reference_evaluate(const smc_reference *reference, int d, int n,

@@ -44,9 +44,10 @@ typedef struct smc_reference {
  * take it back to z; else it is one of z. */
 bool smc_reference_is_on_user_scale(const smc_reference *reference);
 
-/* z: out, d x n draws; particle k's depend on key and k alone. */
+/* z: out, d x n, the draws of particles first, ..., first + n - 1; particle
+ * k's depend on key and k alone. */
 void smc_reference_sample(const smc_reference *reference, const uint32_t key[2],
-                          int d, int n, double *z);
+                          int d, int first, int n, double *z);
 
 /* Log densities at the n points `at`, and their gradients (d x n, or NULL).
  * Returns 0, or what the callback returned. */

@@ -100,13 +100,21 @@ static void follow_ancestors(smc_state *s) {
   s->origins = ancestors;
 }
 
-static void resample(smc_state *s, const smc_config *config, int step) {
-  smc_stream stream = smc_substream(config->key, SMC_STAGE_RESAMPLE, step, 0);
+static void gather_block(void *context, const smc_work *work) {
+  const smc_state *s = context;
+  smc_cloud part = smc_cloud_part(&s->next, work->first, work->n);
+  smc_cloud_gather(&s->cloud, s->ancestors + work->first, &part);
+}
+
+static void resample(smc_state *s, const smc_config *config,
+                     const smc_move *m) {
+  smc_stream stream =
+      smc_substream(config->key, SMC_STAGE_RESAMPLE, m->step, 0);
   int n = s->cloud.n;
   s->log_z += log_mean_weight(s);
   smc_resample(config->resampling, n, s->weights, n, &stream, s->ancestors,
                s->scratch);
-  smc_cloud_gather(&s->cloud, s->ancestors, &s->next);
+  smc_for_blocks(m->path->team, n, &s->pace, gather_block, s);
   smc_cloud_swap(&s->cloud, &s->next);
   follow_ancestors(s);
   reset_weights(s);
@@ -129,7 +137,7 @@ static int weigh(smc_state *s, const smc_config *config, const smc_move *m,
       m->current.lambda < 1.0 &&
       (!config->lambda || trace->ess[row] < config->ess_threshold * n);
   if (trace->resampled[row])
-    resample(s, config, m->step);
+    resample(s, config, m);
   return 0;
 }
 
@@ -175,6 +183,7 @@ static double next_lambda(smc_state *s, const smc_config *config, int step,
 /* x_0 ~ q, with equal weights. Returns 0, or 1 when the target failed. */
 static int start(smc_state *s, smc_path *path, const smc_config *config) {
   s->log_z = 0.0;
+  s->pace = 0.0;
   reset_weights(s);
   for (int i = 0; i < s->cloud.n; i++)
     s->origins[i] = i;

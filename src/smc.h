@@ -68,6 +68,7 @@ typedef struct smc_state {
   int *origins;    /* N: from which of the first particles each descends     */
   double *scratch; /* for resampling                                 */
   double log_z;    /* up to the last resampling                      */
+  double pace;     /* of gathering those resampled: see parallel.h   */
 } smc_state;
 
 /* Lay out the memory of a run, and of its path, whose reference is there

@@ -93,12 +93,13 @@ static void test_gamma(void) {
   }
 }
 
-/* The first of many draws z are those of a few. */
+/* The first of many draws z are those of a few, however these are drawn. */
 static void check_own_draws(const smc_reference *q, const uint32_t key[2],
                             const double *z) {
   double fewer[20];
   long differ = 0;
-  smc_reference_sample(q, key, 2, 10, fewer);
+  smc_reference_sample(q, key, 2, 0, 7, fewer);
+  smc_reference_sample(q, key, 2, 7, 3, fewer + 14);
   for (int j = 0; j < 20; j++)
     differ += z[j] != fewer[j];
   CHECK_NONE(differ, 20, "a draw does not depend on the number of particles");
@@ -162,7 +163,7 @@ static void test_mixture_draws(void) {
   const uint32_t key[2] = {5, 11};
   smc_reference q = mixture();
   double *z = take_doubles(2 * n);
-  smc_reference_sample(&q, key, 2, n, z);
+  smc_reference_sample(&q, key, 2, 0, n, z);
   check_own_draws(&q, key, z);
   sample first = {0}, second = {0}, product = {0};
   for (int k = 0; k < n; k++) {
@@ -193,7 +194,7 @@ static void test_draws(void) {
   double *z = take_doubles(2 * n);
   for (int i = 0; i < 4; i++) {
     smc_reference q = student(dfs[i]);
-    smc_reference_sample(&q, key, 2, n, z);
+    smc_reference_sample(&q, key, 2, 0, n, z);
     check_own_draws(&q, key, z);
     for (double p = 0.05; p < 1.0; p += 0.15) {
       double limit = dfs[i] * (pow(p, -2.0 / dfs[i]) - 1.0);
