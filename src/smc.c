@@ -36,7 +36,7 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
 static void reset_weights(smc_state *s) {
   for (int i = 0; i < s->cloud.n; i++)
     s->log_weights[i] = 0.0;
-  smc_normalise(s->cloud.n, s->log_weights, s->weights);
+  s->log_sum = smc_normalise(s->cloud.n, s->log_weights, s->weights);
 }
 
 /* w_t = w_{t-1} G_t, where what is not a number is zero: a dead particle
@@ -46,7 +46,8 @@ static int reweigh(smc_state *s) {
     double log_weight = s->log_weights[i] + s->log_g[i];
     s->log_weights[i] = isfinite(log_weight) ? log_weight : -INFINITY;
   }
-  return smc_normalise(s->cloud.n, s->log_weights, s->weights);
+  s->log_sum = smc_normalise(s->cloud.n, s->log_weights, s->weights);
+  return s->log_sum == -INFINITY;
 }
 
 /* Local communication barrier of the step that log_g weighs, with the weights
@@ -87,7 +88,7 @@ static double length_of_step(const smc_state *s, const smc_move *m) {
 
 /* log of the mean weight since the last resampling. */
 static double log_mean_weight(const smc_state *s) {
-  return smc_log_sum_exp(s->cloud.n, s->log_weights) - log(s->cloud.n);
+  return s->log_sum - log(s->cloud.n);
 }
 
 /* The particles after a resampling come from where their ancestors came from.
@@ -153,7 +154,8 @@ static double ess_at(smc_state *s, double previous, double lambda) {
                         smc_detailed_balance(&s->cloud, k, previous, lambda);
     log_weights[k] = isfinite(log_weight) ? log_weight : -INFINITY;
   }
-  return smc_normalise(n, log_weights, weights) ? 0.0 : smc_ess(n, weights);
+  double log_sum = smc_normalise(n, log_weights, weights);
+  return log_sum > -INFINITY ? smc_ess(n, weights) : 0.0;
 }
 
 /* The next temperature: given; or by bisection the highest that keeps the

@@ -60,6 +60,7 @@ typedef struct smc_state {
   smc_tuner tuner;
   double *log_weights; /* N, unnormalised                                 */
   double *weights;     /* N, normalised                                  */
+  double log_sum;      /* log of the sum of those that are not           */
   double *log_g;       /* N                                              */
   double *uniform;     /* N, for adjusted kernels                        */
   double *acceptance;  /* N, likewise                                    */

@@ -41,31 +41,22 @@ static inline double smc_max(int n, const double *x) {
   return largest;
 }
 
-/* log sum exp of n values; -Inf when all are. */
-static inline double smc_log_sum_exp(int n, const double *x) {
-  double largest = smc_max(n, x), sum = 0.0;
-  if (!(largest > -INFINITY))
-    return -INFINITY;
-  for (int i = 0; i < n; i++)
-    sum += exp(x[i] - largest);
-  return largest + log(sum);
-}
-
 /* Normalise n log weights: weights w (out, n) sum to one.
  * Subtracts the maximum and divides by the sum: exp(lw - logsumexp(lw)) would
- * lose its sum to one when |lw| is huge. Returns 0, or 1 when all are -Inf
- * (w is then left untouched). */
-static inline int smc_normalise(int n, const double *log_weight, double *w) {
+ * lose its sum to one when |lw| is huge. Returns the log of the sum of the
+ * weights as they were, log sum exp; or -Inf when all are (w is then left
+ * untouched). */
+static inline double smc_normalise(int n, const double *log_weight, double *w) {
   double largest = smc_max(n, log_weight), sum = 0.0;
   if (!(largest > -INFINITY))
-    return 1;
+    return -INFINITY;
   for (int i = 0; i < n; i++) {
     w[i] = exp(log_weight[i] - largest);
     sum += w[i];
   }
   for (int i = 0; i < n; i++)
     w[i] /= sum;
-  return 0;
+  return largest + log(sum);
 }
 
 /* The logs of these weights (out, n), likewise; all -Inf where all are. */
