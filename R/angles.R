@@ -4,32 +4,15 @@
 # bounds on the far side of the circle. The turned target has the same density at the same x, and the same
 # evidence; see src/map_bounds.c.
 
-# list(turn, counts) of a sampler that has been scouted: by which part of its width each variable is to be turned, NULL
-# where none is; and what it took, n_target_evals, n_impossible and seconds. NULL where there are no angles to turn, or
-# the user has given a reference, which is a distribution on the scale as it is.
+# As of find_scale_of_bounded(), with `turn`: by which part of its width each variable is to be turned.
 find_turn <- function(sampler) {
-  target <- sampler$target
-  may_turn <- is.null(target$turn) && any(has_two_bounds(target)) && length(sampler$scout$normals) > 0 &&
-    identical(sampler$reference, check_reference(reference_gaussian(), target))
-  if (may_turn) {
-    remember(sampler, "angles", settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
-      started <- proc.time()[["elapsed"]]
-      evaluate <- counted_density(target, over_batches(sampler)$evaluators)
-      turn <- with_seed(seed_of_run(sampler$seed, angles_key), {
-        points <- scattered_starts(target$dim, rules$n_starts)
-        angles <- which_angles(evaluate, points, which(has_two_bounds(target)))
-        if (length(angles) > 0) turn_by_modes(sampler$scout, angles)
-      })
-      seconds <- proc.time()[["elapsed"]] - started
-      list(turn = turn, counts = c(as.list(evaluate("count")), seconds = seconds))
-    })
-  }
-}
-
-with_turn <- function(sampler, turn) {
-  sampler$target$turn <- turn
-  sampler$evaluators <- interface_of_run(sampler)
-  sampler
+  variables <- which(has_two_bounds(sampler$target))
+  find_scale_of_bounded(sampler, "angles", angles_key, variables, function(evaluate) {
+    points <- scattered_starts(sampler$target$dim, rules$n_starts)
+    angles <- which_angles(evaluate, points, variables)
+    turn <- if (length(angles) > 0) turn_by_modes(sampler$scout, angles)
+    if (!is.null(turn)) list(turn = turn)
+  })
 }
 
 # Those of these variables along which, from each of some points where that is known, the density ends on both sides

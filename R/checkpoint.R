@@ -67,7 +67,7 @@ settings_of_target <- function(sampler) {
   list(
     version = as.character(utils::packageVersion("autosmc")),
     seed = format(sampler$seed, digits = 15),
-    variables = unclass(sampler$target)[intersect(c("names", "lower", "upper", "turn"), names(sampler$target))]
+    variables = unclass(sampler$target)[intersect(c("names", "lower", "upper", scale_names), names(sampler$target))]
   )
 }
 

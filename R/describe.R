@@ -6,6 +6,7 @@ describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
     describe_angles(target),
+    describe_edged(target),
     if (is_mixture(reference)) {
       # the last component covers all others
       sprintf("a mixture of %d normal distributions", length(reference$mixture$weights) - 1)
@@ -28,7 +29,7 @@ describe_maps <- function(reference, target) {
 coordinate_names <- function(target) {
   of_bounds <- function(is_so) rep_len(is_so, target$dim)
   is_positive <- of_bounds(target$lower == 0 & target$upper == Inf)
-  is_between <- of_bounds(target$lower > -Inf & target$upper < Inf)
+  is_between <- has_two_bounds(target)
   names <- ifelse(is_positive, sprintf("log(%s)", target$names), target$names)
   ifelse(is_between, sprintf("logit(%s)", target$names), names)
 }
@@ -39,6 +40,16 @@ describe_angles <- function(target) {
     sprintf(
       "%s %s: the density goes on from one bound to the other, beside which the draws are",
       format_names(turned), if (length(turned) > 1) "are angles" else "is an angle"
+    )
+  }
+}
+
+describe_edged <- function(target) {
+  if (is_edged(target)) {
+    edged <- target$names[target$edged > 0]
+    sprintf(
+      "%s %s normal given the others, as far as the bounds",
+      format_names(edged), if (length(edged) > 1) "are" else "is"
     )
   }
 }

@@ -3,8 +3,8 @@
 # result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
 # settings that are not those of a single run. call: the user's.
 new_fit <- function(sampler, result, plan, call) {
-  # a reference that is taken from the fit belongs to the target as it was turned
-  sampler$reference$turn <- sampler$target$turn
+  # a reference that is taken from the fit belongs to the scale that the target had
+  sampler$reference[scale_names] <- sampler$target[scale_names]
   if (!is.null(plan$step_fraction) && !sampler$kernel$refreshes) {
     plan$step_fraction <- 1 # other kernels take the tuned step sizes as they are
   }

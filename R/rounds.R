@@ -46,8 +46,7 @@ check_n_rounds <- function(rounds) {
 # further passes `passes`, rows for the islands of those before, and `estimate`, of the last
 # of these.
 
-# The sampler with what a `scout` finds, where there is to be one, and its target's angles turned as that asks
-# for: then there is another scout.
+# The sampler with what a `scout` finds, where there is to be one, on the scale that this asks for.
 scouted <- function(sampler, plan) {
   if (!plan$scout || !sampler$kernel$gradients) {
     return(sampler)
@@ -63,14 +62,26 @@ scouted <- function(sampler, plan) {
   }
   sampler$scout <- scout(sampler, "scout")
   act_on_gradient(sampler$target, sampler$scout)
-  found <- find_turn(sampler)
-  if (!is.null(found$turn)) {
-    found$counts <- Map(`+`, found$counts, sampler$scout[names(found$counts)])
-    sampler <- with_turn(sampler, found$turn)
-    sampler$scout <- scout(sampler, "scout-turned")
+  sampler <- rescaled(sampler, find_turn, scout, plan)
+  rescaled(sampler, find_edged, scout, plan, is_nearer_normal)
+}
+
+# The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout
+# there. What all this has cost is the scout's, and is not begun where it may cost more than there is.
+rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler) TRUE) {
+  besides <- 2 * sampler$scout$n_target_evals
+  found <- if (affords_run(list(scout = sampler$scout), sampler, plan, besides = besides)) find(sampler)
+  if (is.null(found)) {
+    return(sampler)
   }
-  counts <- names(found$counts)
-  sampler$scout[counts] <- Map(`+`, sampler$scout[counts], found$counts)
+  counts <- Map(`+`, found$counts, sampler$scout[names(found$counts)])
+  if (!is.null(found$scale)) {
+    other <- with_scale(sampler, found$scale)
+    other$scout <- scout(other, paste0("scout-", names(found$scale)))
+    counts <- Map(`+`, counts, other$scout[names(counts)])
+    if (suits(other, sampler)) sampler <- other
+  }
+  sampler$scout[names(counts)] <- counts
   sampler
 }
 
@@ -116,10 +127,10 @@ tuned_run <- function(course, sampler, path, label) {
 # path alone, takes half the steps for the same error, and rejects a step that is too long. In many
 # variables its steps are short, and it is for where draws of KLMC are worth little; for where the
 # reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
-# basins of different widths, and where it is too long, KLMC loses the particles.
+# basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
 kernel_for <- function(sampler, label) {
   reference <- sampler$reference
-  suits <- label == "longer" || is_exact_reference(reference) || is_mixture(reference) ||
+  suits <- label == "longer" || is_exact_reference(reference) || is_mixture(reference) || is_edged(sampler$target) ||
     label != "given" && sampler$target$dim <= rules$largest_adjusted
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }

@@ -106,6 +106,15 @@ rules <- list(
   n_turning_draws = 64,
   # Length of the mean direction of an angle, below which it has none: that of a uniform one is 0.1 by chance.
   least_direction = 0.2,
+  # edges ------------------------------------------------------------------------
+  # Points and places between the bounds that tell whether a variable is normal given the others: five have two third
+  # differences.
+  n_edged_points = 2,
+  n_edged_places = 5,
+  # Draws of a normal distribution that tell which part of it is between the bounds, and the least part: of 8,192 draws
+  # 400 are left there, which leave an error of 0.05.
+  n_inside_draws = 256,
+  least_inside = 0.05,
   # gradients ------------------------------------------------------------------
   # Draws of the best normal at which the gradient is checked. With two, a slope of one variable of
   # twenty that was off by 5 % was missed in 4 scouts of 30, with four in none; with eight, a kink

@@ -42,8 +42,8 @@ new_sampler <- function(target, options) {
     show_progress = check_flag(options$progress, "progress"),
     started = proc.time()[["elapsed"]]
   )
-  sampler$target$turn <- sampler$reference$turn
-  sampler$reference$turn <- NULL
+  sampler$target[scale_names] <- sampler$reference[scale_names]
+  sampler$reference[scale_names] <- NULL
   complete_tuner(sampler)
   n_threads() # a wrong option is told at once
   if (!is.null(options$plan)) {
@@ -59,7 +59,7 @@ new_sampler <- function(target, options) {
 # The sampler of a fit, for further runs, whose time is added to that of the fit.
 sampler_of_fit <- function(fit, seed) {
   sampler <- fit[names(fit) %in% sampler_names]
-  sampler$reference$turn <- NULL # the target has it
+  sampler$reference[scale_names] <- NULL # the target has them
   sampler$started <- proc.time()[["elapsed"]] - fit$seconds
   sampler$seed <- check_seed(seed)
   sampler$evaluators <- interface_of_run(sampler)

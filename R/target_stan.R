@@ -120,7 +120,7 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
 #' @export
 target_interface.smc_target_stan <- function(target) {
   library <- load_stan_library(target$program)
-  c(unclass(target)[c("dim", "data", "routines")], library)
+  c(unclass(target)[c("dim", "data", "routines")], interface_bounds(target), library)
 }
 
 # the library -----------------------------------------------------------------

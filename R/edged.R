@@ -1,0 +1,80 @@
+# The scale of variables between two bounds. On that of the logit the density of most falls off smoothly. But where a
+# variable is normal given the others and the bounds cut this off, as they cut a level that moves freely between them,
+# what is next to the bounds is a long thin tail for each variable, which no reference fits. Its own scale then suits
+# better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
+
+# What of a target is about the scale of its bounded variables: `turn` (angles.R), and `edged`, 1 for variables on their
+# own scale and 0 for others. NULL where there are none.
+scale_names <- c("turn", "edged")
+
+with_scale <- function(sampler, scale) {
+  sampler$target[names(scale)] <- scale
+  sampler$evaluators <- interface_of_run(sampler)
+  sampler
+}
+
+is_edged <- function(target) any(target$edged > 0)
+
+# list(scale, counts) of a sampler that has been scouted: what find(evaluate) returns, a list of one of these or NULL;
+# and what it took, n_target_evals, n_impossible and seconds. NULL where there are no such variables, or the user has
+# given a reference, which is a distribution on the scale as it is.
+find_scale_of_bounded <- function(sampler, name, key, variables, find) {
+  target <- sampler$target
+  may_change <- is.null(unlist(target[scale_names])) && length(variables) > 0 &&
+    length(sampler$scout$normals) > 0 &&
+    identical(sampler$reference, check_reference(reference_gaussian(), target))
+  if (may_change) {
+    remember(sampler, name, settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
+      started <- proc.time()[["elapsed"]]
+      evaluate <- counted_density(target, over_batches(sampler)$evaluators)
+      scale <- with_seed(seed_of_run(sampler$seed, key), find(evaluate))
+      seconds <- proc.time()[["elapsed"]] - started
+      list(scale = scale, counts = c(as.list(evaluate("count")), seconds = seconds))
+    })
+  }
+}
+
+# Only where the kernel is left to us: one that does not reject is not for edges.
+find_edged <- function(sampler) {
+  if (isTRUE(sampler$chooses_kernel)) {
+    variables <- which(may_be_edged(sampler$target))
+    find_scale_of_bounded(sampler, "edged", edged_key, variables, function(evaluate) {
+      d <- sampler$target$dim
+      normal <- normal_between(evaluate, scattered_starts(d, rules$n_edged_points), variables)
+      if (length(normal) > 0) list(edged = as.double(seq_len(d) %in% normal))
+    })
+  }
+}
+
+# Variables that are logits of places between two bounds: by the target's bounds; or perhaps by those that a program has,
+# whose variables are all without bounds here.
+may_be_edged <- function(target) has_two_bounds(target) | (!is.null(target$outputs) & !is_bounded(target))
+
+# Those of these variables along which, from each of some points where that is known, the log density on their own scale
+# is a parabola, or a line: third differences are rounding.
+normal_between <- function(evaluate, points, variables) {
+  place <- seq_len(rules$n_edged_places) / (rules$n_edged_places + 1)
+  values <- vapply(place, function(p) {
+    at <- evaluate(moved_to(points, variables, stats::qlogis(p)), gradient = FALSE)$log_density
+    at - log(p * (1 - p)) # the change of scale
+  }, double(nrow(points) * length(variables)))
+  third <- apply(values, 1, function(f) max(abs(diff(f, differences = 3))) <= rules$same_at_ends * (1 + max(abs(f))))
+  is_known <- matrix(rowSums(values > -Inf) == ncol(values), nrow(points))
+  is_normal <- matrix(third %in% TRUE, nrow(points))
+  variables[colSums(is_known) > 0 & colSums(is_known & !is_normal) == 0]
+}
+
+# Whether normal distributions come nearer to the target on the scale of the first sampler, and enough of one
+# is between the bounds there.
+is_nearer_normal <- function(other, sampler) {
+  best <- function(sampler) row_of(sampler$scout$basins, 1)
+  if (length(other$scout$normals) == 0 || !is_better(best(other), best(sampler))) {
+    return(FALSE)
+  }
+  normal <- normal_of(other$scout$normals[[1]], other$target$dim)
+  u <- with_seed(seed_of_run(other$seed, edged_key), {
+    to_user(normal, draw_standard(rules$n_inside_draws, other$target$dim))
+  })
+  is_outside <- abs(u[, other$target$edged > 0, drop = FALSE]) >= 2 # as src/map_bounds.c has it
+  mean(rowSums(is_outside) == 0) > rules$least_inside
+}
