@@ -64,11 +64,16 @@ normal_between <- function(evaluate, points, variables) {
   variables[colSums(is_known) > 0 & colSums(is_known & !is_normal) == 0]
 }
 
-# Whether normal distributions come nearer to the target on the scale of the first sampler, and enough of one
-# is between the bounds there.
-is_nearer_normal <- function(other, sampler) {
-  best <- function(sampler) row_of(sampler$scout$basins, 1)
-  if (length(other$scout$normals) == 0 || !is_better(best(other), best(sampler))) {
+# Whether a normal distribution is no less near to the target on the scale of the first sampler, for all that their
+# bounds tell: there the variables are known to be normal given the others. And whether enough of it is between the bounds.
+is_as_near <- function(other, sampler) {
+  if (length(other$scout$normals) == 0) {
+    return(FALSE)
+  }
+  here <- row_of(other$scout$basins, 1)
+  there <- row_of(sampler$scout$basins, 1)
+  error <- sqrt(here$bound_error^2 + there$bound_error^2)
+  if (!isTRUE(there$bound - here$bound < rules$errors_apart * error)) {
     return(FALSE)
   }
   normal <- normal_of(other$scout$normals[[1]], other$target$dim)

@@ -63,7 +63,7 @@ scouted <- function(sampler, plan) {
   sampler$scout <- scout(sampler, "scout")
   act_on_gradient(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
-  rescaled(sampler, find_edged, scout, plan, is_nearer_normal)
+  rescaled(sampler, find_edged, scout, plan, is_as_near)
 }
 
 # The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout

@@ -252,6 +252,59 @@ static void test_turned(void) {
   CHECK(memcmp(grad, grad_turned, sizeof grad) == 0);
 }
 
+/* Edged variables: one with bounds is a multiple of u between the edges, and
+ * one without is the logit of such a place; the density ends there. */
+static void test_edged(void) {
+  enum { n = 401 };
+  static const double edged[3] = {1.0, 1.0, 0.0};
+  static const double low[3] = {-2.0, -INFINITY, 0.0};
+  static const double high[3] = {7.0, INFINITY, 1.0};
+  const double step = 1e-6;
+  smc_map map = toy_bounds(3, low, high);
+  map.parameters[3] = (smc_values){edged, 3};
+  CHECK(map.kind->is_valid(&map));
+  double off = 0.0, off_back = 0.0, off_slope = 0.0, off_gradient = 0.0;
+  long alive = 0, outside = 0;
+  for (int k = 0; k < n; k++) {
+    /* from -3 to 3, with the third variable in its place */
+    double v = -3.0 + 6.0 * k / (n - 1.0), u[3] = {v, v, 0.3};
+    double x[3], back[3], log_p = 0.0, grad[3] = {1.0, 1.0, 1.0};
+    map.kind->forward(&map, 1, u, x, NULL);
+    map.kind->pull_back(&map, 1, u, &log_p, grad, NULL);
+    outside += !is_inside(-2.0, 7.0, x[0]) || !isfinite(x[1]);
+    if (fabs(v) >= 2.0) {
+      alive += log_p != -INFINITY;
+      continue;
+    }
+    smc_bounds_inverse(&map, 1, x, back);
+    off = fmax(off, fabs(x[0] - (2.5 + 9.0 / 4.0 * v)));
+    off = fmax(off, fabs(2.0 * tanh(0.5 * x[1]) - v));
+    off_back = fmax(off_back, fabs(back[0] - v) + fabs(back[1] - v));
+
+    double plus[3] = {v, v + step, 0.3}, minus[3] = {v, v - step, 0.3};
+    double x_plus[3], x_minus[3], more = 0.0, less = 0.0;
+    if (fabs(v) > 1.99)
+      continue; /* the differences would cross the edge, or be inexact */
+    map.kind->forward(&map, 1, plus, x_plus, NULL);
+    map.kind->forward(&map, 1, minus, x_minus, NULL);
+    map.kind->pull_back(&map, 1, plus, &more, NULL, NULL);
+    map.kind->pull_back(&map, 1, minus, &less, NULL, NULL);
+    double slope = (x_plus[1] - x_minus[1]) / (2.0 * step);
+    double between = -0.3 - 2.0 * log1p(exp(-0.3)); /* of the third */
+    off_slope =
+        fmax(off_slope, fabs(log_p - log(9.0 / 4.0) - log(slope) - between));
+    double change = (more - less) / (2.0 * step);
+    off_gradient = fmax(off_gradient, fabs(grad[1] - slope - change) / slope);
+    off_gradient = fmax(off_gradient, fabs(grad[0] - 9.0 / 4.0));
+  }
+  CHECK_NONE(alive, n, "there is no density beyond an edge");
+  CHECK_NONE(outside, n, "x is between the bounds wherever u is");
+  CHECK_NEAR(off, 0.0, 1e-13);
+  CHECK_NEAR(off_back, 0.0, 1e-13);
+  CHECK_NEAR(off_slope, 0.0, 1e-6);
+  CHECK_NEAR(off_gradient, 0.0, 1e-6);
+}
+
 void test_map_bounds(void) {
   test_inside();
   test_maps();
@@ -259,4 +312,5 @@ void test_map_bounds(void) {
   test_length();
   test_far_out();
   test_turned();
+  test_edged();
 }

@@ -668,3 +668,22 @@ test_compiled("a target survives being saved, and its library being removed", {
   expect_identical(nrow(stan_cache()), 0L)
   expect_true(is.finite(quick_smc(readRDS(file))$log_z)) # it is still loaded
 })
+
+# edges -----------------------------------------------------------------------
+
+# Of two steps of a level that starts anywhere: log Z by a sum over a grid.
+test_compiled("bounds that cut off a normal distribution are seen by the density", {
+  program <- "
+    parameters { vector<lower=-1, upper=1>[2] level; real<lower=0> scale; }
+    model {
+      level[1] ~ normal(0, 1.5);
+      level[2] ~ normal(level[1], 0.1);
+      scale ~ exponential(1);
+    }"
+  fit <- calmly(smc(target_stan(program, list()), seed = 1))
+  expect_identical(fit$target$edged, c(1, 1, 0))
+  at <- seq(-1, 1, length.out = 20001)
+  inside <- pnorm((1 - at) / 0.1) - pnorm((-1 - at) / 0.1)
+  expect_log_z(fit, log(mean(dnorm(at, 0, 1.5) * inside) * 2), 0.05)
+  expect_true(all(abs(fit$particles[, 1:2]) < 1))
+})
