@@ -45,6 +45,14 @@
 #'   `reference` is given, since that is a distribution on the scale as it is. A
 #'   reference taken from such a fit turns the target of [smc_run()] in the same way.
 #'
+#'   A variable may be normal given the others, as far as two bounds, as a coefficient with a uniform prior
+#'   is in a linear model. Where [smc()] finds this, by the density at five places between the
+#'   bounds, and a normal distribution comes as near to the target so, the variable keeps its own scale, in
+#'   quarters of the width from the middle, and the target ends at the bounds. On the scale of the logit what is next to
+#'   the bounds would be a long thin tail for each variable. It is so for parameters of Stan programs with two bounds,
+#'   too. `fit$maps` says so. Nothing is changed without a scout, or where `reference` or `kernel` is given: at such
+#'   edges a kernel has to reject.
+#'
 #'   On the logarithmic scale a density falls off steeply on the side away from
 #'   the bound. Where it is far from normal there, as that of a half-normal or an
 #'   exponential variable is, [kernel_lmc()], and [kernel_klmc()] with steps as long as
