@@ -13,6 +13,14 @@ with_scale <- function(sampler, scale) {
   sampler
 }
 
+# x, a target or a reference, with the scale that another of these has, and no other.
+with_scale_of <- function(x, other) {
+  scale <- Filter(Negate(is.null), unclass(other)[scale_names])
+  x[scale_names] <- NULL
+  x[names(scale)] <- scale
+  x
+}
+
 is_edged <- function(target) any(target$edged > 0)
 
 # list(scale, counts) of a sampler that has been scouted: what find(evaluate) returns, a list of one of these or NULL;

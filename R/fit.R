@@ -4,7 +4,7 @@
 # settings that are not those of a single run. call: the user's.
 new_fit <- function(sampler, result, plan, call) {
   # a reference that is taken from the fit belongs to the scale that the target had
-  sampler$reference[scale_names] <- sampler$target[scale_names]
+  sampler$reference <- with_scale_of(sampler$reference, sampler$target)
   if (!is.null(plan$step_fraction) && !sampler$kernel$refreshes) {
     plan$step_fraction <- 1 # other kernels take the tuned step sizes as they are
   }

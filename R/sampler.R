@@ -42,7 +42,7 @@ new_sampler <- function(target, options) {
     show_progress = check_flag(options$progress, "progress"),
     started = proc.time()[["elapsed"]]
   )
-  sampler$target[scale_names] <- sampler$reference[scale_names]
+  sampler$target <- with_scale_of(sampler$target, sampler$reference)
   sampler$reference[scale_names] <- NULL
   complete_tuner(sampler)
   n_threads() # a wrong option is told at once
