@@ -54,8 +54,8 @@ find_edged <- function(sampler) {
   }
 }
 
-# Variables that are logits of places between two bounds: by the target's bounds; or perhaps by those that a program has,
-# whose variables are all without bounds here.
+# Variables that are logits of places between two bounds: by the target's bounds; or perhaps by those that a
+# program has, whose variables are all without bounds here.
 may_be_edged <- function(target) has_two_bounds(target) | (!is.null(target$outputs) & !is_bounded(target))
 
 # Those of these variables along which, from each of some points where that is known, the log density on their own scale
@@ -73,7 +73,8 @@ normal_between <- function(evaluate, points, variables) {
 }
 
 # Whether a normal distribution is no less near to the target on the scale of the first sampler, for all that their
-# bounds tell: there the variables are known to be normal given the others. And whether enough of it is between the bounds.
+# bounds of the evidence tell: there the variables are known to be normal given the others. And whether enough of it is
+# inside the edges.
 is_as_near <- function(other, sampler) {
   if (length(other$scout$normals) == 0) {
     return(FALSE)
