@@ -28,6 +28,10 @@ static kind kind_of(double lower, double upper, bool is_edged) {
   return is_edged ? EDGED : BETWEEN;
 }
 
+/* Where the scale of edged variables ends on both sides: there x is on a bound.
+ */
+static const double edge = 2.0;
+
 /* The nearest number inside the bounds: a density may be infinite at a bound,
  * and so may u be. */
 static double inside(double lower, double upper, double x) {
@@ -60,7 +64,7 @@ static double to_x(kind kind, double lower, double upper, double turn,
     x = 0.5 * lower + 0.5 * upper + (0.25 * upper - 0.25 * lower) * u;
     return inside(lower, upper, x);
   case LOGIT:
-    return fabs(u) < 2.0 ? log1p(0.5 * u) - log1p(-0.5 * u) : 0.0;
+    return fabs(u) < edge ? log1p(0.5 * u) - log1p(-0.5 * u) : 0.0;
   case FREE:
     break;
   }
@@ -106,11 +110,11 @@ static jacobian jacobian_at(kind kind, double log_width, double u) {
     j.log_slope_slope = -copysign((1.0 - small) / (1.0 + small), u);
     break;
   case EDGED:
-    j.log_slope = fabs(u) < 2.0 ? log_width - log(4.0) : -INFINITY;
+    j.log_slope = fabs(u) < edge ? log_width - log(4.0) : -INFINITY;
     j.slope = exp(log_width) / 4.0;
     break;
   case LOGIT:
-    if (fabs(u) < 2.0) {
+    if (fabs(u) < edge) {
       j.slope = 1.0 / (1.0 - 0.25 * u * u);
       j.log_slope = log(j.slope);
       j.log_slope_slope = 0.5 * u * j.slope;

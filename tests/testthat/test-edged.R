@@ -2,23 +2,23 @@
 
 internal <- function(name) get(name, asNamespace("autosmc"))
 
-# A level that walks: normal, with a standard deviation of `sd` at the start and `step` a step, between bounds.
-level <- function(n, sd, step = 0.1, lower = -1, upper = 1, start = 0) {
-  covariance <- sd^2 + step^2 * (outer(seq_len(n), seq_len(n), pmin) - 1)
+# A level that walks: normal, with a standard deviation of `sd` at the start and 0.1 a step, between -1 and 1.
+level <- function(n, sd) {
+  covariance <- sd^2 + 0.1^2 * (outer(seq_len(n), seq_len(n), pmin) - 1)
   precision <- solve(covariance)
   constant <- -n / 2 * log(2 * pi) - determinant(covariance)$modulus[[1]] / 2
-  from_start <- function(x) x - start
   target_function(
-    function(x) constant - rowSums((from_start(x) %*% precision) * from_start(x)) / 2, n,
-    gradient = function(x) -from_start(x) %*% precision, vectorized = TRUE,
-    lower = lower, upper = upper, names = paste0("level", seq_len(n))
+    function(x) constant - rowSums((x %*% precision) * x) / 2, n,
+    gradient = function(x) -x %*% precision, vectorized = TRUE,
+    lower = -1, upper = 1, names = paste0("level", seq_len(n))
   )
 }
 # The probability that all of it is between the bounds: exact given the steps, of which there are many draws.
-log_z_of <- function(n, sd, step = 0.1, n_draws = 1e5) {
+log_z_of <- function(n, sd) {
+  n_draws <- 1e5
   set.seed(1)
   walk <- matrix(0, n_draws, n)
-  for (i in seq_len(n)[-1]) walk[, i] <- walk[, i - 1] + step * rnorm(n_draws)
+  for (i in seq_len(n)[-1]) walk[, i] <- walk[, i - 1] + 0.1 * rnorm(n_draws)
   least <- do.call(pmin, as.data.frame(walk))
   most <- do.call(pmax, as.data.frame(walk))
   log(mean(pmax(pnorm((1 - most) / sd) - pnorm((-1 - least) / sd), 0)))
