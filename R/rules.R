@@ -441,10 +441,16 @@ rules <- list(
   # How often an island is tried whose worker was lost: a worker that is lost by accident once in a
   # hundred times is so three times with the same island once in a million.
   most_tries = 3,
-  # Seconds that it takes to start a future on a local worker and to get its value: measured.
-  future_seconds = 0.02,
-  # How often workers may be slower before no such batch is sent: they load the package at first.
-  most_slower = 3,
+  # Seconds of this process that it takes to start a future and to take its value: measured.
+  future_seconds = 0.005,
+  # Seconds after which workers are asked again whether they are ready.
+  ready_seconds = 0.2,
+  # The last shares of workers that tell how late the next will come: the median of so many is not that of
+  # a single one that was late by chance.
+  n_late = 5,
+  # Where a share was there before this process had done its own, it may come sooner than was thought: by a fifth,
+  # so that a guess that was right is soon so again.
+  less_late = 0.8,
   # Islands of later passes are numbered so far apart that their random streams differ.
   islands_apart = 2^16,
   # checkpoints ----------------------------------------------------------------

@@ -50,6 +50,7 @@ new_sampler <- function(target, options) {
     check_max_evals(sampler, options$path, options$plan)
   }
   sampler$evaluators <- interface_of_run(sampler)
+  sampler$pace <- new_pace()
   sampler$checkpoint <- open_checkpoint(options$checkpoint)
   # the last, so that an error draws nothing
   sampler$seed <- seed_for(options$seed, sampler$checkpoint)
@@ -63,6 +64,7 @@ sampler_of_fit <- function(fit, seed) {
   sampler$started <- proc.time()[["elapsed"]] - fit$seconds
   sampler$seed <- check_seed(seed)
   sampler$evaluators <- interface_of_run(sampler)
+  sampler$pace <- new_pace()
   sampler
 }
 

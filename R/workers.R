@@ -48,7 +48,7 @@ over_workers <- function(sampler, indices, path, f) {
     show()
   }
   functions <- user_functions(sampler[c("target", "reference")])
-  plain <- sampler[setdiff(names(sampler), c("progress", "checkpoint"))]
+  plain <- sampler[setdiff(names(sampler), c("progress", "checkpoint", "pace"))]
   task <- function(index) f(sampler = plain, path = path, run = "final", index = index)
   send <- sender(task_alone(task, c("f", "plain", "path")), functions)
   show()
@@ -61,74 +61,109 @@ over_workers <- function(sampler, indices, path, f) {
 # expensive evaluations ---------------------------------------------------------
 
 # The sampler of a run that tunes: where the target is a function of one point, and a batch
-# of points takes long, the points are spread over the workers. Each point's value is the
-# same wherever it is computed.
+# of points takes long, workers take a share of the points. Each point's value is the same
+# wherever it is computed.
 over_batches <- function(sampler) {
   if (isFALSE(sampler$target$vectorized) && in_parallel(2)) {
     functions <- user_functions(sampler["target"])
-    sampler$evaluators$evaluate <- spread_evaluator(sampler$evaluators$evaluate, functions)
+    sampler$evaluators$evaluate <- spread_evaluator(
+      sampler$evaluators$evaluate, functions, sampler$pace
+    )
   }
   sampler
 }
 
+# What is known of the workers while a call lasts. first: the futures by which they load what they
+# need; asked: when these were started, or looked at; late: by how many seconds the last few shares
+# came later than their points take.
+new_pace <- function() {
+  list2env(list(first = NULL, asked = -Inf, is_ready = FALSE, late = 0), parent = emptyenv())
+}
+
 # evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
 # in this process first.
-spread_evaluator <- function(evaluate, functions) {
-  task <- function(given) evaluate(given$x, given$gradient)
+spread_evaluator <- function(evaluate, functions, pace) {
+  task <- function(given) if (!is.null(given)) evaluate(given$x, given$gradient)
   send <- sender(task_alone(task, "evaluate"), functions)
-  per_point <- NULL
-  slower <- c() # seconds that these batches would have taken here
-  now <- function() proc.time()[["elapsed"]]
+  ask <- function() send(NULL)
+  per_point <- ended <- NULL
   here <- function(x, gradient) {
-    started <- now()
+    started <- seconds_now()
     value <- evaluate(x, gradient)
-    per_point <<- (now() - started) / nrow(x)
+    ended <<- seconds_now()
+    per_point <<- (ended - started) / nrow(x)
     value
   }
-  there <- function(x, gradient, n_chunks) {
-    started <- now()
-    value <- evaluate_chunks(send, x, gradient, n_chunks)
-    seconds <- per_point * nrow(x)
-    slower <<- if (now() - started > seconds) c(slower, seconds) else slower[slower < seconds]
+  by_shares <- function(x, gradient) {
+    n <- shares(nrow(x), per_point, stats::median(pace$late), future::nbrOfWorkers())
+    if (length(n) == 1 || !are_ready(pace, length(n) - 1, ask)) {
+      return(here(x, gradient))
+    }
+    started <- seconds_now()
+    value <- evaluate_shares(send, here, x, gradient, n)
+    learn_lateness(pace, seconds_now() - started, ended - started, n[2] * per_point)
     value
-  }
-  by_time <- function(x, gradient) {
-    n <- n_chunks(per_point * nrow(x), nrow(x), future::nbrOfWorkers(), slower)
-    if (n > 1) there(x, gradient, n) else here(x, gradient)
   }
   function(x, gradient) {
     if (!is.null(per_point)) {
-      return(by_time(x, gradient))
-    }
-    if (nrow(x) < 2) {
-      return(here(x, gradient))
+      return(by_shares(x, gradient))
     }
     first <- here(x[1, , drop = FALSE], gradient)
-    bind_values(list(first, by_time(x[-1, , drop = FALSE], gradient)))
+    if (nrow(x) == 1) first else bind_values(list(first, by_shares(x[-1, , drop = FALSE], gradient)))
   }
 }
 
-# How many parts of n points are the fastest, if all points take so many seconds here: futures
-# are started one after another, so that k parts take seconds / k + k * future_seconds. But
-# workers are slower while they load packages, and where futures take long to start: what takes
-# no longer than the batches with which they were `slower` a few times is not sent any more.
-n_chunks <- function(seconds, n, n_workers, slower) {
-  if (sum(slower >= seconds) >= rules$most_slower) {
-    return(1)
+seconds_now <- function() proc.time()[["elapsed"]]
+
+# How many of n points are computed here, and how many by each of some workers, so that all
+# are done at the same time: the shares of the workers come late by so many seconds. To start
+# one takes this process some time, too, so that with k shares, this one's among them, it takes
+# late + (n per_point - late) / k + (k - 1) future_seconds.
+shares <- function(n, per_point, late, n_workers) {
+  k <- min(n_workers, n, floor(sqrt(max(0, n * per_point - late) / rules$future_seconds)))
+  if (k < 2) {
+    return(n)
   }
-  min(n_workers, n, floor(sqrt(seconds / rules$future_seconds)))
+  own <- round((n + (k - 1) * late / per_point) / k)
+  c(own, tabulate(rep_len(seq_len(k - 1), n - own)))
 }
 
-# The rows of x in n parts, each by a worker.
-evaluate_chunks <- function(send, x, gradient, n) {
-  rows <- split(seq_len(nrow(x)), sort(rep_len(seq_len(n), nrow(x))))
-  values <- vector("list", n)
+# What a batch says of how late the shares of workers come, in seconds from its start: until all were
+# there, until this process had done its own, and what the points of a worker take.
+learn_lateness <- function(pace, took, own, points) {
+  has_waited <- took - own > rules$future_seconds
+  late <- if (has_waited) took - points else rules$less_late * stats::median(pace$late)
+  pace$late <- utils::tail(c(pace$late, max(0, late)), rules$n_late)
+}
+
+# Whether so many workers have loaded what they need. That takes a second, which is not waited
+# for: they are asked to compute nothing, and whether they have done it only from time to time,
+# since that takes a hundredth of a second.
+are_ready <- function(pace, n, ask) {
+  if (!pace$is_ready && seconds_now() - pace$asked > rules$ready_seconds) {
+    if (is.null(pace$first)) {
+      pace$first <- lapply(seq_len(n), function(i) try_future(ask()))
+    } else if (all(vapply(pace$first, has_ended, NA))) {
+      # one that was lost is found again by what it is asked next
+      lapply(pace$first, function(future) check_worker(try_future(future::value(future), future)))
+      pace$is_ready <- TRUE
+    }
+    pace$asked <- seconds_now()
+  }
+  pace$is_ready
+}
+
+# The first share of the rows of x is computed here, each other one by a worker.
+evaluate_shares <- function(send, here, x, gradient, n) {
+  rows <- split(seq_len(nrow(x)), rep(seq_along(n), n))
+  of_share <- function(i) x[rows[[i]], , drop = FALSE]
+  values <- vector("list", length(n))
   spread(
-    seq_len(n),
-    function(i) send(list(x = x[rows[[i]], , drop = FALSE], gradient = gradient)),
+    seq_along(n)[-1],
+    function(i) send(list(x = of_share(i), gradient = gradient)),
     function(i, value) values[[i]] <<- value,
     function(error) abort_lost(error, list()),
-    in_order = TRUE
+    meanwhile = function() values[[1]] <<- here(of_share(1), gradient)
   )
   bind_values(values)
 }
@@ -213,14 +248,18 @@ needed_by_functions <- function(functions) {
 
 # Runs tasks, which are numbers, a future each, as many at a time as there are workers.
 # send: starts one. collect: takes its number and value. give_up: ends with an error, when
-# a task was lost too often. in_order: whether to wait for one after another, which is quicker
-# than to ask which are done.
-spread <- function(tasks, send, collect, give_up, in_order = FALSE) {
+# a task was lost too often. meanwhile: what this process does once they are started; then it
+# waits for one after another, which is quicker than to ask which are done.
+spread <- function(tasks, send, collect, give_up, meanwhile = NULL) {
   queue <- list(waiting = tasks, active = list(), lost = c())
   on.exit(leave(queue$active)) # after an error or an interrupt
+  if (!is.null(meanwhile)) {
+    queue <- fill(queue, send)
+    meanwhile()
+  }
   while (length(queue$waiting) + length(queue$active) > 0) {
     queue <- fill(queue, send)
-    for (name in if (in_order) names(queue$active) else finished(queue$active)) {
+    for (name in if (is.null(meanwhile)) finished(queue$active) else names(queue$active)) {
       value <- try_future(future::value(queue$active[[name]]), queue$active[[name]])
       queue$active[[name]] <- NULL
       if (inherits(value, "FutureError")) {
@@ -298,9 +337,7 @@ end_worker <- function(future) {
 finished <- function(active) {
   started <- proc.time()[["elapsed"]]
   repeat {
-    done <- vapply(active, function(future) {
-      !isFALSE(try_future(future::resolved(future), future))
-    }, NA)
+    done <- vapply(active, has_ended, NA)
     if (any(done)) {
       return(names(active)[done])
     }
@@ -308,6 +345,8 @@ finished <- function(active) {
     Sys.sleep(min(max(0.001, waited / 20), 0.1))
   }
 }
+
+has_ended <- function(future) !isFALSE(try_future(future::resolved(future), future))
 
 # The value of `code`, or the error of future itself: a worker was lost. future: what the
 # code is about, where it may be such an error.

@@ -7,11 +7,13 @@
 #   threads   runs with a fixed schedule: by one thread, over by two
 #   cores     the same runs by one thread: of one process alone, over those of two at once, which
 #             share nothing: what two threads could gain on this machine at most
+#   workers   fits with 256 particles, of an R function that takes 1 or 0.1 ms a point: by this process,
+#             over by two workers of the future package, which are there already
 #   version   processor time of whole default fits: of the installed package, over that of an older
 #             version in a library of its own; and the same an evaluation, since an older version
 #             does not make as many
 #
-#   Rscript bench/cost.R [own] [threads] [version --old LIBRARY]
+#   Rscript bench/cost.R [own] [threads] [workers] [version --old LIBRARY]
 #
 # All of them where none is named; `own` is share and floor, and `threads` cores, too.
 source("bench/common.R")
@@ -119,6 +121,43 @@ threads_rows <- function(name) {
   )
 }
 
+# workers ---------------------------------------------------------------------------
+
+# An R function that counts to n_turns each time.
+slow_log_density <- function(n_turns) {
+  force(n_turns)
+  function(x) {
+    for (i in seq_len(n_turns)) NULL
+    -sum(x^2) / 2
+  }
+}
+
+turns_of <- function(milliseconds) {
+  n_turns <- 2e7
+  log_density <- slow_log_density(n_turns)
+  log_density(0) # is compiled
+  round(n_turns * milliseconds / 1000 / system.time(log_density(0))[["elapsed"]])
+}
+
+# Seconds of a fit; the plan's workers are there before.
+seconds_of_fit <- function(target, seed) {
+  for (future in lapply(1:2, future::future)) future::value(future)
+  system.time(suppressWarnings(smc(target, n_particles = 256, seed = seed)))[["elapsed"]]
+}
+
+workers_rows <- function(milliseconds) {
+  log_density <- slow_log_density(turns_of(milliseconds))
+  target <- target_function(log_density, 3, gradient = function(x) -x)
+  times <- vapply(1:5, function(seed) {
+    future::plan("sequential")
+    alone <- seconds_of_fit(target, seed)
+    future::plan("multisession", workers = 2)
+    c(alone, seconds_of_fit(target, seed))
+  }, double(2))
+  future::plan("sequential")
+  cost_row("workers", paste(milliseconds, "ms"), apply(times, 1, median))
+}
+
 # versions --------------------------------------------------------------------------
 
 fitted <- list(
@@ -157,11 +196,12 @@ rows_of <- list(
     Map(own_rows, own$name, own$kernel)
   },
   threads = function() lapply(names(threaded), threads_rows),
+  workers = function() lapply(c(1, 0.1), workers_rows),
   version = function() if (!is.null(old_library)) lapply(names(fitted), version_rows)
 )
 key <- list(
-  measure = c("share", "floor", "threads", "cores", "version", "version per evaluation"),
-  case = unique(c(paste(own$name, own$kernel), names(threaded), names(fitted)))
+  measure = c("share", "floor", "threads", "cores", "workers", "version", "version per evaluation"),
+  case = unique(c(paste(own$name, own$kernel), names(threaded), "1 ms", "0.1 ms", names(fitted)))
 )
 
 if ("--fits" %in% args) {

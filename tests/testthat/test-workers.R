@@ -213,30 +213,112 @@ test_that("data of a closure are sent once", {
   expect_identical(without_time(fit)$islands, without_time(run(closure, islands = 2))$islands)
 })
 
-test_that("a batch is spread as far as it pays", {
-  n_chunks <- get("n_chunks", asNamespace("autosmc"))
-  n <- function(seconds, n = 100, slower = c()) n_chunks(seconds, n, 8, slower)
-  # k parts take seconds / k and 0.02 k
-  fastest <- function(seconds) which.min(seconds / 1:8 + 0.02 * 1:8)
-  for (seconds in c(0.5, 0.75, 1, 5)) expect_lte(abs(n(seconds) - fastest(seconds)), 1)
-  expect_equal(n(0.07), 1)
-  expect_equal(n(0.09), 2)
-  expect_equal(n(100), 8)
-  expect_equal(n(100, 3), 3)
-  # workers that were slower three times are spared such batches, and smaller ones
-  expect_equal(n(1, slower = c(2, 2)), 7)
-  expect_equal(n(1, slower = c(2, 1, 2)), 1)
-  expect_equal(n(3, slower = c(2, 1, 2)), 8)
+test_that("points are shared so that all are done at the same time, as far as it pays", {
+  shares <- get("shares", asNamespace("autosmc"))
+  each <- get("rules", asNamespace("autosmc"))$future_seconds
+  for (n in c(2, 7, 64, 1000)) {
+    for (per_point in c(1e-4, 1e-3, 0.1, 10)) {
+      for (late in c(0, 0.005, 0.05, 3)) {
+        given <- shares(n, per_point, late, 8)
+        expect_equal(sum(given), n)
+        expect_true(all(given > 0))
+        others <- given[-1]
+        if (length(others) > 0) {
+          expect_lte(diff(range(others)), 1)
+          # no point too many here, and none too few
+          expect_lte(abs(per_point * (given[1] - mean(others)) - late), per_point * 1.5)
+        }
+        # as fast as any number of workers, but for whole points
+        takes <- function(k) if (k == 1) n * per_point else late + (n * per_point - late) / k + (k - 1) * each
+        fastest <- min(vapply(seq_len(min(8, n)), takes, 0))
+        expect_lte(takes(length(given)), fastest + max(2 * each, 0.5 * fastest))
+      }
+    }
+  }
+  expect_equal(shares(100, 0, 0, 8), 100)
+  expect_equal(shares(1, 100, 0, 8), 1)
 })
 
-# A call of 10 ms, so that the points of a batch are spread. Who evaluated what is in `log`.
-test_that("expensive evaluations of the runs that tune are spread, with the same results", {
+test_that("how late shares come is learnt from batch to batch", {
+  internal <- function(name) get(name, asNamespace("autosmc"))
+  pace <- internal("new_pace")()
+  # of 128 points that take 1 ms each: the seconds that a batch takes, where shares come so late
+  batch <- function(late) {
+    n <- internal("shares")(128, 0.001, median(pace$late), 2)
+    own <- n[1] * 0.001
+    took <- if (length(n) == 1) own else max(own, late + n[2] * 0.001)
+    if (length(n) > 1) internal("learn_lateness")(pace, took, own, n[2] * 0.001)
+    took
+  }
+  for (late in c(0.045, 0.005, 0.045)) {
+    took <- replicate(40, batch(late))
+    expect_lt(mean(took[21:40]), 1.1 * (0.128 + late) / 2)
+  }
+  # one that is late by chance changes nothing
+  before <- batch(0.045)
+  batch(1)
+  expect_lt(batch(0.045), 1.1 * before)
+  # where shares come too late nothing is sent any more
+  expect_equal(replicate(40, batch(10))[21:40], rep(0.128, 20))
+})
+
+test_that("workers are asked for points when they have answered, and not waited for before", {
+  are_ready <- get("are_ready", asNamespace("autosmc"))
+  pace <- get("new_pace", asNamespace("autosmc"))()
+  n_asked <- 0
+  ask <- function() {
+    n_asked <<- n_asked + 1
+    future::future(NULL, seed = NULL)
+  }
+  with_workers({
+    expect_false(are_ready(pace, 2, ask))
+    expect_equal(n_asked, 2)
+    future::value(pace$first)
+    pace$asked <- -Inf # it would not look again at once
+    expect_true(are_ready(pace, 2, ask))
+    expect_true(are_ready(pace, 2, ask))
+  })
+  expect_equal(n_asked, 2)
+})
+
+# Of 10 ms a point. Which process computed each is in `log`.
+test_that("workers compute their shares of a batch, with the same values and errors", {
+  skip_on_cran()
+  log <- tempfile()
+  on.exit(unlink(log))
+  evaluate <- function(x, gradient) {
+    cat(rep(Sys.getpid(), nrow(x)), "", file = log, append = TRUE)
+    Sys.sleep(0.01 * nrow(x))
+    if (Sys.getpid() != main && any(x < 0)) stop("not here")
+    list(log_density = rowSums(x), gradient = if (gradient) x)
+  }
+  main <- Sys.getpid()
+  internal <- function(name) get(name, asNamespace("autosmc"))
+  pace <- internal("new_pace")()
+  pace$is_ready <- TRUE
+  with_workers({
+    spread <- internal("spread_evaluator")(evaluate, list(), pace)
+    x <- matrix(as.double(1:130), 65)
+    values <- spread(x, TRUE)
+    by <- scan(log, quiet = TRUE)
+    expect_identical(values, list(log_density = rowSums(x), gradient = x))
+    # the first point tells what a point takes; nothing is known yet of how late shares come
+    expect_length(by, 65)
+    expect_equal(sum(by != main), 32)
+    expect_null(spread(x, FALSE)$gradient)
+    expect_error(spread(-x, TRUE), "not here")
+    expect_identical(spread(x, TRUE), values) # the plan has come back
+  })
+})
+
+# A call of 10 ms, so that workers may take their shares.
+test_that("expensive evaluations of the runs that tune have the same results", {
   skip_on_cran()
   log <- tempfile()
   on.exit(unlink(log))
   slow <- target_function(
     function(x) {
-      cat(Sys.getpid(), "\n", file = log, append = TRUE)
+      cat("call\n", file = log, append = TRUE)
       Sys.sleep(0.01)
       -sum((x - 1)^2) / 2
     }, 2,
@@ -253,27 +335,7 @@ test_that("expensive evaluations of the runs that tune are spread, with the same
   unlink(log)
   spread <- with_workers(adapt())
   expect_identical(without_time(spread), without_time(alone))
-  by <- table(readLines(log))
-  expect_equal(sum(by), n)
-  # the first batch of 64 points is, also where it then proves slower than it would be here
-  elsewhere <- sum(by[names(by) != paste(Sys.getpid(), "")])
-  expect_gte(elsewhere, 63)
-  # an error there is the error that it would have been here
-  fails <- target_function(
-    function(x) {
-      Sys.sleep(0.01)
-      if (Sys.getpid() != main) stop("not here")
-      -sum(x^2) / 2
-    }, 2,
-    gradient = function(x) -x
-  )
-  main <- Sys.getpid()
-  error <- with_workers(catch(smc_adapt(fails,
-    n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, seed = 1
-  )))
-  expect_s3_class(error, "autosmc_error_target")
-  expect_identical(error$step, 0L)
-  expect_match(message_of(error$parent), "not here")
+  expect_length(readLines(log), n)
 })
 
 if (requireNamespace("future", quietly = TRUE)) {
