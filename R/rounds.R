@@ -116,6 +116,7 @@ first_round <- function(course, sampler, path, label) {
 tuned_run <- function(course, sampler, path, label) {
   sampler$kernel <- kernel_for(sampler, label)
   record <- run_sampler(over_batches(sampler), path, "adapt", length(course$records))
+  sampler$pace$per_evaluation <- record$runs$seconds / record$runs$n_target_evals
   named <- list(label = label, kernel = sampler$kernel$name)
   record$runs <- as_table(c(unclass(record$runs), named))
   record$kernel <- sampler$kernel

@@ -443,6 +443,8 @@ rules <- list(
   most_tries = 3,
   # Seconds of this process that it takes to start a future and to take its value: measured.
   future_seconds = 0.005,
+  # Seconds that workers take to load the package, which is what islands must save: measured.
+  loading_seconds = 0.5,
   # Seconds after which workers are asked again whether they are ready.
   ready_seconds = 0.2,
   # The last shares of workers that tell how late the next will come: the median of so many is not that of

@@ -8,7 +8,7 @@
 # streams belong to the islands, so the results are the same. f: run_sampler(), or a
 # function of the package that returns a part of what it does.
 lapply_islands <- function(sampler, indices, path, f = run_sampler) {
-  if (in_parallel(length(indices))) {
+  if (pays_for_workers(sampler, length(indices), path)) {
     over_workers(sampler, indices, path, f)
   } else {
     lapply(indices, f, sampler = sampler, path = path, run = "final")
@@ -18,7 +18,7 @@ lapply_islands <- function(sampler, indices, path, f = run_sampler) {
 # A function, as run_sampler() is one, that gives these records by their numbers: this, or where there
 # are workers, one that gives each of theirs once, so that it need not stay with the others.
 islands_in_turn <- function(sampler, indices, path) {
-  if (!in_parallel(length(indices))) {
+  if (!pays_for_workers(sampler, length(indices), path)) {
     return(run_sampler)
   }
   records <- over_workers(sampler, indices, path, run_sampler)
@@ -28,6 +28,17 @@ islands_in_turn <- function(sampler, indices, path) {
     records[i] <<- list(NULL)
     record
   }
+}
+
+# Whether so many islands are for workers. Where a run has told how long an evaluation takes, not those that
+# are done here before workers would have loaded what they need.
+pays_for_workers <- function(sampler, n, path) {
+  if (!in_parallel(n)) {
+    return(FALSE)
+  }
+  n_evals <- n * sampler$n_particles * (1 + length(path$lambda))
+  saved <- sampler$pace$per_evaluation * n_evals * (1 - 1 / min(n, future::nbrOfWorkers()))
+  !isTRUE(saved <= rules$loading_seconds)
 }
 
 in_parallel <- function(n) {
@@ -75,9 +86,12 @@ over_batches <- function(sampler) {
 
 # What is known of the workers while a call lasts. first: the futures by which they load what they
 # need; asked: when these were started, or looked at; late: by how many seconds the last few shares
-# came later than their points take.
+# came later than their points take; per_evaluation: seconds, of the last run that tuned.
 new_pace <- function() {
-  list2env(list(first = NULL, asked = -Inf, is_ready = FALSE, late = 0), parent = emptyenv())
+  list2env(
+    list(first = NULL, asked = -Inf, is_ready = FALSE, late = 0, per_evaluation = NULL),
+    parent = emptyenv()
+  )
 }
 
 # evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured

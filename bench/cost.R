@@ -8,7 +8,8 @@
 #   cores     the same runs by one thread: of one process alone, over those of two at once, which
 #             share nothing: what two threads could gain on this machine at most
 #   workers   fits with 256 particles, of an R function that takes 1 or 0.1 ms a point: by this process,
-#             over by two workers of the future package, which are there already
+#             over by two workers of the future package, which are there already, as R starts them
+#             and with connections that do not wait (see vignette("large"))
 #   version   processor time of whole default fits: of the installed package, over that of an older
 #             version in a library of its own; and the same an evaluation, since an older version
 #             does not make as many
@@ -145,18 +146,24 @@ seconds_of_fit <- function(target, seed) {
   system.time(suppressWarnings(smc(target, n_particles = 256, seed = seed)))[["elapsed"]]
 }
 
-workers_rows <- function(milliseconds) {
+workers_rows <- function(milliseconds, connection) {
+  options(socketOptions = if (connection == "no delay") "no-delay")
   log_density <- slow_log_density(turns_of(milliseconds))
   target <- target_function(log_density, 3, gradient = function(x) -x)
-  times <- vapply(1:5, function(seed) {
+  times <- vapply(1:3, function(seed) {
     future::plan("sequential")
     alone <- seconds_of_fit(target, seed)
     future::plan("multisession", workers = 2)
     c(alone, seconds_of_fit(target, seed))
   }, double(2))
   future::plan("sequential")
-  cost_row("workers", paste(milliseconds, "ms"), apply(times, 1, median))
+  case <- paste(milliseconds, "ms,", connection)
+  cost_row("workers", case, apply(times, 1, median))
 }
+
+on_workers <- expand.grid(
+  milliseconds = c(1, 0.1), connection = c("delay", "no delay"), stringsAsFactors = FALSE
+)
 
 # versions --------------------------------------------------------------------------
 
@@ -196,12 +203,12 @@ rows_of <- list(
     Map(own_rows, own$name, own$kernel)
   },
   threads = function() lapply(names(threaded), threads_rows),
-  workers = function() lapply(c(1, 0.1), workers_rows),
+  workers = function() Map(workers_rows, on_workers$milliseconds, on_workers$connection),
   version = function() if (!is.null(old_library)) lapply(names(fitted), version_rows)
 )
 key <- list(
   measure = c("share", "floor", "threads", "cores", "workers", "version", "version per evaluation"),
-  case = unique(c(paste(own$name, own$kernel), names(threaded), "1 ms", "0.1 ms", names(fitted)))
+  case = unique(c(paste(own$name, own$kernel), names(threaded), paste(on_workers$milliseconds, "ms,", on_workers$connection), names(fitted)))
 )
 
 if ("--fits" %in% args) {

@@ -196,3 +196,9 @@ mixture_target <- function(means, sds, weights) {
     vectorized = TRUE
   )
 }
+
+# Under a plan of future islands go to workers also where they would be done here sooner.
+to_workers <- function(code) {
+  rules <- get("rules", asNamespace("autosmc"))
+  with_internals(list(rules = replace(rules, "loading_seconds", -1)), code)
+}

@@ -554,7 +554,7 @@ both_ways <- function(code) {
   sequential <- list(eval(code, here), .Random.seed)
   future::plan(future::multisession, workers = 2)
   set.seed(3)
-  parallel <- list(eval(code, here), .Random.seed)
+  parallel <- to_workers(list(eval(code, here), .Random.seed))
   list(sequential = sequential, parallel = parallel)
 }
 

@@ -256,7 +256,7 @@ test_that("workers record the tape again, and give the same", {
   }
   here <- run()
   future::plan(future::multisession, workers = 2)
-  expect_identical(run(), here)
+  expect_identical(to_workers(run()), here)
 })
 
 # what is rejected ---------------------------------------------------------------

@@ -1,5 +1,7 @@
 # Islands in other processes: what is lost is run again, and what cannot work says why.
 
+internal <- function(name) get(name, asNamespace("autosmc"))
+
 schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
 n_calls <- nrow(schedule) + 1
 
@@ -214,8 +216,8 @@ test_that("data of a closure are sent once", {
 })
 
 test_that("points are shared so that all are done at the same time, as far as it pays", {
-  shares <- get("shares", asNamespace("autosmc"))
-  each <- get("rules", asNamespace("autosmc"))$future_seconds
+  shares <- internal("shares")
+  each <- internal("rules")$future_seconds
   for (n in c(2, 7, 64, 1000)) {
     for (per_point in c(1e-4, 1e-3, 0.1, 10)) {
       for (late in c(0, 0.005, 0.05, 3)) {
@@ -240,7 +242,6 @@ test_that("points are shared so that all are done at the same time, as far as it
 })
 
 test_that("how late shares come is learnt from batch to batch", {
-  internal <- function(name) get(name, asNamespace("autosmc"))
   pace <- internal("new_pace")()
   # of 128 points that take 1 ms each: the seconds that a batch takes, where shares come so late
   batch <- function(late) {
@@ -262,9 +263,24 @@ test_that("how late shares come is learnt from batch to batch", {
   expect_equal(replicate(40, batch(10))[21:40], rep(0.128, 20))
 })
 
+test_that("islands that are done before workers have begun are not for them", {
+  sampler <- list(n_particles = 1000, pace = internal("new_pace")())
+  pays <- function(n = 8) internal("pays_for_workers")(sampler, n, list(lambda = 1:9 / 9))
+  with_workers({
+    expect_true(pays()) # nothing is known
+    expect_false(pays(1))
+    # 80,000 evaluations, of which half are saved
+    begin <- internal("rules")$loading_seconds
+    sampler$pace$per_evaluation <- 0.9 * begin / 40000
+    expect_false(pays())
+    sampler$pace$per_evaluation <- 1.1 * begin / 40000
+    expect_true(pays())
+  })
+})
+
 test_that("workers are asked for points when they have answered, and not waited for before", {
-  are_ready <- get("are_ready", asNamespace("autosmc"))
-  pace <- get("new_pace", asNamespace("autosmc"))()
+  are_ready <- internal("are_ready")
+  pace <- internal("new_pace")()
   n_asked <- 0
   ask <- function() {
     n_asked <<- n_asked + 1
@@ -293,7 +309,6 @@ test_that("workers compute their shares of a batch, with the same values and err
     list(log_density = rowSums(x), gradient = if (gradient) x)
   }
   main <- Sys.getpid()
-  internal <- function(name) get(name, asNamespace("autosmc"))
   pace <- internal("new_pace")()
   pace$is_ready <- TRUE
   with_workers({
