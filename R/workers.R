@@ -97,8 +97,10 @@ new_pace <- function() {
 # evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
 # in this process first.
 spread_evaluator <- function(evaluate, functions, pace) {
+  force(evaluate)
   task <- function(given) if (!is.null(given)) evaluate(given$x, given$gradient)
-  send <- sender(task_alone(task, "evaluate"), functions)
+  # to look for what the functions need takes time, too: only where something is sent
+  delayedAssign("send", sender(task_alone(task, "evaluate"), functions))
   ask <- function() send(NULL)
   per_point <- ended <- NULL
   here <- function(x, gradient) {

@@ -146,7 +146,7 @@ seconds_of_fit <- function(target, seed) {
   system.time(suppressWarnings(smc(target, n_particles = 256, seed = seed)))[["elapsed"]]
 }
 
-workers_rows <- function(milliseconds, connection) {
+workers_rows <- function(milliseconds, connection, case) {
   options(socketOptions = if (connection == "no delay") "no-delay")
   log_density <- slow_log_density(turns_of(milliseconds))
   target <- target_function(log_density, 3, gradient = function(x) -x)
@@ -157,13 +157,13 @@ workers_rows <- function(milliseconds, connection) {
     c(alone, seconds_of_fit(target, seed))
   }, double(2))
   future::plan("sequential")
-  case <- paste(milliseconds, "ms,", connection)
   cost_row("workers", case, apply(times, 1, median))
 }
 
 on_workers <- expand.grid(
   milliseconds = c(1, 0.1), connection = c("delay", "no delay"), stringsAsFactors = FALSE
 )
+on_workers$case <- paste(on_workers$milliseconds, "ms,", on_workers$connection)
 
 # versions --------------------------------------------------------------------------
 
@@ -203,12 +203,12 @@ rows_of <- list(
     Map(own_rows, own$name, own$kernel)
   },
   threads = function() lapply(names(threaded), threads_rows),
-  workers = function() Map(workers_rows, on_workers$milliseconds, on_workers$connection),
+  workers = function() do.call(Map, c(workers_rows, on_workers)),
   version = function() if (!is.null(old_library)) lapply(names(fitted), version_rows)
 )
 key <- list(
   measure = c("share", "floor", "threads", "cores", "workers", "version", "version per evaluation"),
-  case = unique(c(paste(own$name, own$kernel), names(threaded), paste(on_workers$milliseconds, "ms,", on_workers$connection), names(fitted)))
+  case = unique(c(paste(own$name, own$kernel), names(threaded), on_workers$case, names(fitted)))
 )
 
 if ("--fits" %in% args) {
