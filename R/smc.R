@@ -371,12 +371,13 @@
 #'   deviations and Monte Carlo errors of [summary()] are those of all draws; there are no
 #'   quantiles, and what needs draws is an error.
 #' @section Parallel runs: Under a plan of the package future, such as
-#'   `future::plan("multisession")`, islands are run by its workers, each island as a future.
+#'   `future::plan("multisession")`, islands are run by its workers, each island as a future,
+#'   unless they would be done here before workers have loaded the package.
 #'   What the target's functions use of the workspace and the attached packages goes with
 #'   them. An island whose worker was lost is run again, up to three times in all. The results
-#'   are those of a single process. So are those of the runs that tune, where the points of an
-#'   evaluation are spread over the workers: for a target that is a function of one point, as
-#'   soon as its batches take more than a tenth of a second. See `vignette("large")`.
+#'   are those of a single process. So are those of the runs that tune, where workers take a share of
+#'   the points of an evaluation: for a target that is a function of one point, as soon as its batches
+#'   take longer than a future is on its way. See `vignette("large")`.
 #'
 #'   `options(autosmc.threads = 2)`, say, lets each run work on two threads, without other
 #'   processes; workers of future have an option of their own. Compiled targets that may be called

@@ -124,8 +124,11 @@ spread_evaluator <- function(evaluate, functions, pace) {
     if (!is.null(per_point)) {
       return(by_shares(x, gradient))
     }
+    if (nrow(x) < 2) {
+      return(here(x, gradient))
+    }
     first <- here(x[1, , drop = FALSE], gradient)
-    if (nrow(x) == 1) first else bind_values(list(first, by_shares(x[-1, , drop = FALSE], gradient)))
+    bind_values(list(first, by_shares(x[-1, , drop = FALSE], gradient)))
   }
 }
 
