@@ -163,7 +163,7 @@ workers_rows <- function(milliseconds, connection, case) {
 on_workers <- expand.grid(
   milliseconds = c(1, 0.1), connection = c("delay", "no delay"), stringsAsFactors = FALSE
 )
-on_workers$case <- paste(on_workers$milliseconds, "ms,", on_workers$connection)
+on_workers$case <- paste(on_workers$milliseconds, "ms", on_workers$connection)
 
 # versions --------------------------------------------------------------------------
 
