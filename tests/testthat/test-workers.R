@@ -326,31 +326,53 @@ test_that("workers compute their shares of a batch, with the same values and err
   })
 })
 
-# A call of 10 ms, so that workers may take their shares.
-test_that("expensive evaluations of the runs that tune have the same results", {
+# A call of 10 ms, so that workers take their shares. Who evaluated what is in `log`.
+test_that("expensive evaluations of the runs that tune are shared, with the same results", {
   skip_on_cran()
   log <- tempfile()
   on.exit(unlink(log))
   slow <- target_function(
     function(x) {
-      cat("call\n", file = log, append = TRUE)
+      cat(Sys.getpid(), "\n", file = log, append = TRUE)
       Sys.sleep(0.01)
       -sum((x - 1)^2) / 2
     }, 2,
     gradient = function(x) 1 - x
   )
-  adapt <- function() {
-    smc_adapt(slow,
+  adapt <- function(target) {
+    smc_adapt(target,
       n_particles = 64, n_steps = 2, rounds = 0, scout = FALSE, whiten = FALSE,
       kernel = "lmc", tuner = tuner_kl(8), seed = 1
     )
   }
-  alone <- adapt()
+  # however long it takes them to load the package
+  with_ready_workers <- function(code) {
+    with_workers(with_internals(list(are_ready = function(...) TRUE), code))
+  }
+  alone <- adapt(slow)
   n <- length(readLines(log))
   unlink(log)
-  spread <- with_workers(adapt())
-  expect_identical(without_time(spread), without_time(alone))
-  expect_length(readLines(log), n)
+  shared <- with_ready_workers(adapt(slow))
+  expect_identical(without_time(shared), without_time(alone))
+  by <- table(readLines(log))
+  expect_equal(sum(by), n)
+  # of the first batch, of 64 points, all but the first are shared evenly
+  elsewhere <- sum(by[names(by) != paste(Sys.getpid(), "")])
+  expect_gte(elsewhere, 31)
+  # an error there is the error that it would have been here
+  main <- Sys.getpid()
+  fails <- target_function(
+    function(x) {
+      Sys.sleep(0.01)
+      if (Sys.getpid() != main) stop("not here")
+      -sum(x^2) / 2
+    }, 2,
+    gradient = function(x) -x
+  )
+  error <- with_ready_workers(catch(adapt(fails)))
+  expect_s3_class(error, "autosmc_error_target")
+  expect_identical(error$step, 0L)
+  expect_match(message_of(error$parent), "not here")
 })
 
 if (requireNamespace("future", quietly = TRUE)) {
