@@ -354,13 +354,13 @@ end_worker <- function(future) {
 
 # The names of futures that have come to an end, which are waited for.
 finished <- function(active) {
-  started <- proc.time()[["elapsed"]]
+  started <- seconds_now()
   repeat {
     done <- vapply(active, has_ended, NA)
     if (any(done)) {
       return(names(active)[done])
     }
-    waited <- proc.time()[["elapsed"]] - started
+    waited <- seconds_now() - started
     Sys.sleep(min(max(0.001, waited / 20), 0.1))
   }
 }
