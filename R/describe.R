@@ -7,6 +7,7 @@ describe_maps <- function(reference, target) {
   c(
     describe_angles(target),
     describe_edged(target),
+    describe_ratios(target),
     if (is_mixture(reference)) {
       # the last component covers all others
       sprintf("a mixture of %d normal distributions", length(reference$mixture$weights) - 1)
@@ -51,6 +52,13 @@ describe_edged <- function(target) {
       "%s %s normal given the others, as far as the bounds",
       format_names(edged), if (length(edged) > 1) "are" else "is"
     )
+  }
+}
+
+describe_ratios <- function(target) {
+  ratios <- target$names[target$ratio > 0]
+  if (length(ratios) > 0) {
+    sprintf("%s %s by the ratio to the one before", format_names(ratios), if (length(ratios) > 1) "move" else "moves")
   }
 }
 

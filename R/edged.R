@@ -3,9 +3,15 @@
 # what is next to the bounds is a long thin tail for each variable, which no reference fits. Its own scale then suits
 # better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
 
-# What of a target is about the scale of its bounded variables: `turn` (angles.R), and `edged`, 1 for variables on their
-# own scale and 0 for others. NULL where there are none.
-scale_names <- c("turn", "edged")
+# What of a target is about the scale of its variables: `turn` (angles.R), `edged`, 1 for bounded variables on their own
+# scale and 0 for others, and `ratio`, 1 for ratios (ratios.R) and 0 for others. NULL where there are none.
+scale_names <- c("turn", "edged", "ratio")
+
+has_scale <- function(target, names = scale_names) !is.null(unlist(unclass(target)[names]))
+
+has_default_reference <- function(sampler) {
+  identical(sampler$reference, check_reference(reference_gaussian(), sampler$target))
+}
 
 with_scale <- function(sampler, scale) {
   sampler$target[names(scale)] <- scale
@@ -28,9 +34,8 @@ is_edged <- function(target) any(target$edged > 0)
 # given a reference, which is a distribution on the scale as it is.
 find_scale_of_bounded <- function(sampler, name, key, variables, find) {
   target <- sampler$target
-  may_change <- is.null(unlist(target[scale_names])) && length(variables) > 0 &&
-    length(sampler$scout$normals) > 0 &&
-    identical(sampler$reference, check_reference(reference_gaussian(), target))
+  may_change <- !has_scale(target, c("turn", "edged")) && length(variables) > 0 &&
+    length(sampler$scout$normals) > 0 && has_default_reference(sampler)
   if (may_change) {
     remember(sampler, name, settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
       started <- proc.time()[["elapsed"]]

@@ -199,6 +199,9 @@ bind_rows <- function(tables) {
   if (length(tables) == 0) {
     return(tibble::tibble())
   }
+  if (length(tables) == 1) {
+    return(as_table(tables[[1]]))
+  }
   columns <- lapply(names(tables[[1]]), function(name) {
     unlist(lapply(tables, `[[`, name), use.names = FALSE)
   })

@@ -115,6 +115,12 @@ rules <- list(
   # 400 are left there, which leave an error of 0.05.
   n_inside_draws = 256,
   least_inside = 0.05,
+  # Points that are tried for the marginal density of a few coordinates: where a part of `least_inside` is between the
+  # edges, all of them are beyond in one case of five, and where a tenth is in one of thirty.
+  n_marginal_draws = 32,
+  # ratios -----------------------------------------------------------------------
+  # Points that tell what a program makes of its variables: what holds at one by chance does not at another.
+  n_ratio_points = 3,
   # gradients ------------------------------------------------------------------
   # Draws of the best normal at which the gradient is checked. With two, a slope of one variable of
   # twenty that was off by 5 % was missed in 4 scouts of 30, with four in none; with eight, a kink

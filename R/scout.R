@@ -99,7 +99,7 @@ scout_target <- function(
     found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
-    shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
+    shape <- shape_around(found$normals, evaluate, most_probe_evals)
     found$prefers_shape <- goes_first(shape, c(likely_normals(found$normals), found$passed), evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
@@ -191,7 +191,8 @@ new_scout <- function(found, shape, count) {
 # The space in which most coordinates are standard normal given the rest (see spaces.R), if draws of the best
 # normal show that there is one: gradients tell it wherever the draws are. Particles of a run from that normal
 # would show it too, but for where few of them have lived. NULL for none.
-shape_around <- function(normals, density) {
+shape_around <- function(normals, evaluate, most_evals) {
+  density <- limited_density(evaluate, most_evals)
   best <- best_of(normals, function(normal) normal$bound)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
     return(NULL)
@@ -211,16 +212,69 @@ shape_around <- function(normals, density) {
   )
   exact <- exact_space(points, list(), density)
   space <- if (knows_most(exact)) {
-    exact
+    with_scouted_given(exact, evaluate)
   } else if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
     near_space(points, list(), density, n)
   }
   if (is_near(space, n)) space # and so is one that is exact
 }
 
+# A space in which all coordinates but those given are exactly standard normal, with the best normal of these: their
+# marginal density is known but for a constant, in a few dimensions, and is scouted in its turn. So it does not matter
+# how far from it the draws are that have shown the space. What edges cut off is left out of it.
+with_scouted_given <- function(space, evaluate) {
+  given <- given_of(space)
+  if (length(space$exact) + length(given) < ncol(space$points$x)) {
+    return(space)
+  }
+  marginal <- marginal_density(space, evaluate)
+  start <- space$points$mean[given] + space$normal$centre[given]
+  found <- look(marginal, scattered_starts(length(given), rules$n_starts), start)$normals
+  best <- best_of(found, function(normal) normal$bound)
+  if (!is.null(best)) {
+    best$mean <- best$mean - space$points$mean[given]
+    space$normal <- shape_of_given(space, best)
+    space$is_scouted <- TRUE
+  }
+  space
+}
+
+# The marginal density of the coordinates given, but for a constant: that of the point with them and any of the others,
+# over that of these others, which are standard normal. They are 0; or, where edges are in the way there, draws, of
+# which the last that was inside comes first.
+marginal_density <- function(space, evaluate) {
+  given <- given_of(space)
+  d <- ncol(space$points$x)
+  maps <- change_maps(space$changes, d)
+  others <- rbind(0, draw_standard(rules$n_marginal_draws, d - length(given)))
+  function(x, gradient = TRUE) {
+    at <- list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x)
+    last <- 1
+    for (i in seq_len(nrow(others))) {
+      left <- which(at$log_density == -Inf)
+      if (length(left) == 0) {
+        break
+      }
+      z <- matrix(0, length(left), d)
+      z[, given] <- x[left, ]
+      z[, -given] <- rep(others[i, ], each = length(left))
+      there <- evaluate(z, gradient = gradient, maps = maps)
+      at$log_density[left] <- there$log_density + sum(others[i, ]^2) / 2
+      if (gradient) at$gradient[left, ] <- there$gradient[, given]
+      if (any(there$log_density > -Inf)) last <- i
+    }
+    others <<- others[unique(c(last, seq_len(nrow(others)))), , drop = FALSE]
+    at
+  }
+}
+
 # Whether the reference with a shape is tried before the one that covers all these places: where they are in
-# one mode. A shape that is exact is found again wherever the draws are, and need not be.
+# one mode, and where the coordinates given have been scouted. Else a shape that is exact is found again wherever the
+# draws are, and need not be.
 goes_first <- function(space, places, evaluate) {
+  if (isTRUE(space$is_scouted)) {
+    return(TRUE)
+  }
   is_candidate <- !is.null(space) && is.null(space$exact) && length(places) > 0
   is_candidate && is_one_mode(space, places, evaluate)
 }

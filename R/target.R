@@ -172,9 +172,9 @@ target_interface <- function(target) {
   UseMethod("target_interface")
 }
 
-# Nothing where there are no bounds, and no edges: then no variable is transformed.
+# Nothing where there are no bounds, and no other scale: then no variable is transformed.
 interface_bounds <- function(target) {
-  if (is_bounded(target) || is_edged(target)) unclass(target)[intersect(c("lower", "upper", scale_names), names(target))]
+  if (is_bounded(target) || has_scale(target)) unclass(target)[intersect(c("lower", "upper", scale_names), names(target))]
 }
 
 # What all runs of a call share: the target's list, and in it as `reference` that

@@ -13,6 +13,10 @@
 # runs it is judged by, in its favour. Where all particles die log Z is -Inf.
 #
 #   Rscript bench/fixed_steps.R [--only REGEX] [--kernels REGEX] [--seeds 1:32] [--posteriordb DIR]
+#     [--particles 1024] [--best N]
+#
+# For problems whose evaluations take milliseconds there are fewer particles, and with --best all
+# seeds after the first only for the adaptive method and the N best step sizes of the first.
 source("bench/paper_jobs.R")
 
 # The paper shows its grid in figures only. This one has three values a decade, and holds
@@ -20,14 +24,15 @@ source("bench/paper_jobs.R")
 step_sizes <- 10^seq(-4, 0, length.out = 13)
 refresh_rates <- list(lmc = NA, klmc = c(0.1, 0.5, 0.9)) # the paper's
 n_steps <- 64
-n_particles <- 1024
+n_particles <- as.integer(option_of(commandArgs(TRUE), "--particles", "1024"))
+n_best <- as.integer(option_of(commandArgs(TRUE), "--best", NA))
 
-adaptive_run <- function(target, kernel, seed) {
+adaptive_run <- function(target, kernel, n, seed) {
   unless_dead(
     {
       fit <- smc_paper(
         target,
-        kernel = paper_kernels[[kernel]], n_particles = n_particles, n_steps = n_steps,
+        kernel = paper_kernels[[kernel]], n_particles = n, n_steps = n_steps,
         tuner = tuner_kl(search = "golden"), seed = seed
       )
       c(fit$log_z, sum(fit$runs$n_target_evals))
@@ -36,51 +41,73 @@ adaptive_run <- function(target, kernel, seed) {
   )
 }
 
-fixed_run <- function(target, job, n) {
+fixed_run <- function(target, job) {
   schedule <- data.frame(lambda = schedule_power(n_steps)[-1], step_size = job$step_size)
   if (job$kernel == "klmc") schedule$refresh_rate <- job$refresh_rate
   kernel <- paper_kernels[[job$kernel]]
   unless_dead(
     {
-      fit <- smc_run(target, schedule, kernel = kernel, n_particles = n, seed = job$seed)
+      fit <- smc_run(target, schedule, kernel = kernel, n_particles = job$n_particles, seed = job$seed)
       c(fit$log_z, sum(fit$runs$n_target_evals))
     },
     c(-Inf, NA)
   )
 }
 
-run_job <- function(target, job, n = n_particles) {
+run_job <- function(target, job) {
   value <- if (job$system == "adaptive") {
-    adaptive_run(target, job$kernel, job$seed)
+    adaptive_run(target, job$kernel, job$n_particles, job$seed)
   } else {
-    fixed_run(target, job, n)
+    fixed_run(target, job)
   }
-  cbind(job, n_particles = n, n_steps, log_z = value[1], n_target_evals = value[2])
+  cbind(job, n_steps, log_z = value[1], n_target_evals = value[2])
 }
 
 # A row a seed of each cell.
-with_seeds <- function(cells, seeds) merge(cells, data.frame(seed = seeds), by = NULL)
+with_seeds <- function(cells, seeds, n = n_particles) {
+  cbind(merge(cells, data.frame(seed = seeds), by = NULL), n_particles = n)
+}
 
-grid_jobs <- function(problem, kernel, seeds) {
+grid_cells <- function(problem, kernel) {
   fixed <- expand.grid(
     step_size = signif(step_sizes, 6), refresh_rate = refresh_rates[[kernel]]
   )
-  cells <- rbind(
+  rbind(
     data.frame(problem, kernel, system = "adaptive", step_size = NA, refresh_rate = NA),
     data.frame(problem, kernel, system = "fixed", fixed)
   )
-  with_seeds(cells, seeds)
 }
 
-# The cell of the grid with the smallest root mean square error.
-best_fixed <- function(rows, truth) {
+# The rows of the table, with n_particles but at equal evaluations.
+rows_of_grid <- function(problem, kernel, seeds) {
+  rows <- read_results("fixed_steps")
+  here <- rows$problem == problem & rows$kernel == kernel & rows$seed %in% seeds
+  rows[here & rows$n_particles == n_particles & rows$system != "fixed_equal", ]
+}
+
+# The n cells of the grid with the smallest root mean square errors.
+best_fixed <- function(rows, truth, n = 1) {
   rows <- rows[rows$system == "fixed", ]
   rows$refresh_rate[is.na(rows$refresh_rate)] <- 0
   rows$square <- (rows$log_z - truth)^2
   cells <- aggregate(square ~ step_size + refresh_rate, rows, mean)
-  best <- cells[which.min(cells$square), c("step_size", "refresh_rate")]
-  if (best$refresh_rate == 0) best$refresh_rate <- NA
+  best <- cells[head(order(cells$square), n), c("step_size", "refresh_rate")]
+  best$refresh_rate[best$refresh_rate == 0] <- NA
   best
+}
+
+grid_runs <- function(target, problem, kernel, seeds) {
+  run <- function(cells, seeds) {
+    run_jobs(with_seeds(cells, seeds), "fixed_steps", function(job) run_job(target, job))
+  }
+  cells <- grid_cells(problem, kernel)
+  if (is.na(n_best)) {
+    return(run(cells, seeds))
+  }
+  run(cells, seeds[1])
+  truth <- paper_truths(read_results)[problem]
+  best <- best_fixed(rows_of_grid(problem, kernel, seeds[1]), truth, n_best)
+  run(rbind(cells[cells$system == "adaptive", ], data.frame(problem, kernel, system = "fixed", best)), seeds)
 }
 
 equal_evals_run <- function(target, problem, kernel, seeds) {
@@ -89,13 +116,12 @@ equal_evals_run <- function(target, problem, kernel, seeds) {
     message("No log evidence of ", problem, ": no best step size.")
     return(invisible())
   }
-  rows <- read_results("fixed_steps")
-  rows <- rows[rows$problem == problem & rows$kernel == kernel & rows$seed %in% seeds, ]
+  rows <- rows_of_grid(problem, kernel, seeds)
   evals <- median(rows$n_target_evals[rows$system == "adaptive"], na.rm = TRUE)
   n <- round(evals / (n_steps + 1))
   cell <- data.frame(problem, kernel, system = "fixed_equal", best_fixed(rows, truth))
   run_jobs(
-    with_seeds(cell, 1000 + seeds), "fixed_steps", function(job) run_job(target, job, n)
+    with_seeds(cell, 1000 + seeds, n), "fixed_steps", function(job) run_job(target, job)
   )
 }
 
@@ -106,8 +132,7 @@ for (kernel in grep(kernels, names(paper_kernels), value = TRUE)) {
   for (problem in names(problems)) {
     target <- make_target(problems, problem)
     if (is.null(target)) next
-    jobs <- grid_jobs(problem, kernel, options$seeds)
-    run_jobs(jobs, "fixed_steps", function(job) run_job(target, job))
+    grid_runs(target, problem, kernel, options$seeds)
     equal_evals_run(target, problem, kernel, options$seeds)
   }
 }

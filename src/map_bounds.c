@@ -9,6 +9,12 @@
  * of the others at u = 0: beyond that the log density is -Inf, and x next to a
  * bound.
  *
+ * A variable may be a ratio: the log of a positive number over that before it
+ * in a chain, less 1. With x the logs of the differences of numbers s that
+ * rise, s_1 = exp(x_1) and s_k = s_{k-1} + exp(x_k), x_1 = u_1,  x_k =
+ * log(s_{k-1}) + u_k,  s_k = s_{k-1} (1 + exp(u_k)), so that a power of s_k is
+ * a product of functions of one variable each. The log Jacobian is 0.
+ *
  * What rounding would put on a bound or beyond it, u = NaN among it, becomes
  * the nearest number inside. Where x(u) would overflow the log density becomes
  * -Inf.
@@ -128,20 +134,52 @@ static jacobian jacobian_at(kind kind, double log_width, double u) {
   return j;
 }
 
+/* ratios ------------------------------------------------------------------ */
+
+/* log(1 + exp(u)) */
+static double softplus(double u) { return fmax(u, 0.0) + log1p(exp(-fabs(u))); }
+
+static double sigmoid(double u) { return 1.0 / (1.0 + exp(-u)); }
+
+/* d variables of one point: x holds u, and is replaced. */
+static void ratios_to_x(int d, const double *is_ratio, double *x) {
+  double log_sum = 0.0; /* of the chain, up to the variable before */
+  for (int i = 0; i < d; i++) {
+    double u = x[i];
+    if (is_ratio[i] != 0.0)
+      x[i] += log_sum;
+    log_sum = is_ratio[i] != 0.0 ? log_sum + softplus(u) : u;
+  }
+}
+
+static void ratios_to_u(int d, const double *is_ratio, double *u) {
+  double log_sum = 0.0;
+  for (int i = 0; i < d; i++) {
+    double x = u[i];
+    if (is_ratio[i] != 0.0)
+      u[i] -= log_sum;
+    log_sum = is_ratio[i] != 0.0 ? log_sum + softplus(u[i]) : x;
+  }
+}
+
+/* The gradient by x becomes that by u: each variable moves all after it. */
+static void ratios_pull_back(int d, const double *is_ratio, const double *u,
+                             double *grad) {
+  double after = 0.0;
+  for (int i = d - 1; i >= 0; i--) {
+    double own = grad[i];
+    grad[i] += after * (is_ratio[i] != 0.0 ? sigmoid(u[i]) : 1.0);
+    after = is_ratio[i] != 0.0 ? after + own : 0.0;
+  }
+}
+
 /* blocks ------------------------------------------------------------------ */
 
 /* d each; -Inf and Inf for no bounds. Of variables with two bounds TURN is from
- * 0 to 1, and of those with two or none EDGES is 1 or 0; or not there, where
- * none is turned, or edged. */
-enum { LOWER, UPPER, TURN, EDGES };
-
-static bool is_valid(const smc_map *map) {
-  const smc_values *p = map->parameters;
-  size_t d = (size_t)map->d;
-  return p[LOWER].x && p[UPPER].x && p[LOWER].size == d && p[UPPER].size == d &&
-         (!p[TURN].x || p[TURN].size == d) &&
-         (!p[EDGES].x || p[EDGES].size == d);
-}
+ * 0 to 1, of those with two or none EDGES is 1 or 0, and of those with none and
+ * one without before them RATIO is; or not there, where none is turned, edged,
+ * or a ratio. */
+enum { LOWER, UPPER, TURN, EDGES, RATIO };
 
 /* Variable i. */
 typedef struct variable {
@@ -156,6 +194,29 @@ static variable variable_of(const smc_map *map, int i) {
                 .turn = p[TURN].x ? p[TURN].x[i] : 0.0};
   v.kind = kind_of(v.lower, v.upper, p[EDGES].x && p[EDGES].x[i] != 0.0);
   return v;
+}
+
+static bool may_be_ratio(const smc_map *map, int i) {
+  return i > 0 && variable_of(map, i - 1).kind == FREE &&
+         variable_of(map, i).kind == FREE;
+}
+
+static bool are_ratios_valid(const smc_map *map) {
+  smc_values ratio = map->parameters[RATIO];
+  if (ratio.x && ratio.size != (size_t)map->d)
+    return false;
+  for (int i = 0; ratio.x && i < map->d; i++)
+    if (ratio.x[i] != 0.0 && !may_be_ratio(map, i))
+      return false;
+  return true;
+}
+
+static bool is_valid(const smc_map *map) {
+  const smc_values *p = map->parameters;
+  size_t d = (size_t)map->d;
+  return p[LOWER].x && p[UPPER].x && p[LOWER].size == d && p[UPPER].size == d &&
+         (!p[TURN].x || p[TURN].size == d) &&
+         (!p[EDGES].x || p[EDGES].size == d) && are_ratios_valid(map);
 }
 
 typedef double variable_map(kind kind, double lower, double upper, double turn,
@@ -174,17 +235,27 @@ static void apply(variable_map *f, const smc_map *map, int n,
 
 static void forward(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
+  const double *is_ratio = map->parameters[RATIO].x;
   (void)scratch;
   apply(to_x, map, n, from, to);
+  for (int k = 0; is_ratio && k < n; k++)
+    ratios_to_x(map->d, is_ratio, to + smc_size(map->d, k));
 }
 
 void smc_bounds_inverse(const smc_map *map, int n, const double *x, double *u) {
+  const double *is_ratio = map->parameters[RATIO].x;
   apply(to_u, map, n, x, u);
+  for (int k = 0; is_ratio && k < n; k++)
+    ratios_to_u(map->d, is_ratio, u + smc_size(map->d, k));
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
                       double *logp, double *grad, double *scratch) {
+  const double *is_ratio = map->parameters[RATIO].x;
   (void)scratch;
+  for (int k = 0; is_ratio && grad && k < n; k++)
+    ratios_pull_back(map->d, is_ratio, from + smc_size(map->d, k),
+                     grad + smc_size(map->d, k));
   for (int i = 0; i < map->d; i++) {
     variable v = variable_of(map, i);
     /* halved, as the width itself may overflow */
@@ -201,7 +272,7 @@ static void pull_back(const smc_map *map, int n, const double *from,
 
 const smc_map_kind smc_map_bounds = {
     .name = "bounds",
-    .names = {"lower", "upper", "turn", "edged"},
+    .names = {"lower", "upper", "turn", "edged", "ratio"},
     .is_valid = is_valid,
     .forward = forward,
     .pull_back = pull_back,

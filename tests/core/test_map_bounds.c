@@ -182,6 +182,84 @@ static void test_pull_back(void) {
   CHECK_NEAR(off, 0.0, 1e-6);
 }
 
+/* ratios ------------------------------------------------------------------- */
+
+/* Two chains, of three and two numbers, the second right after the first, and
+ * variables that are none. */
+enum { CHAINED = 7 };
+static const double is_ratio[CHAINED] = {0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0};
+
+static smc_map ratios_of(const double *ratio) {
+  static const double none[CHAINED] = {-INFINITY, -INFINITY, -INFINITY,
+                                       -INFINITY, -INFINITY, -INFINITY,
+                                       -INFINITY};
+  static const double nor[CHAINED] = {INFINITY, INFINITY, INFINITY, INFINITY,
+                                      INFINITY, INFINITY, INFINITY};
+  smc_map map = toy_bounds(CHAINED, none, nor);
+  map.parameters[4] = (smc_values){ratio, CHAINED};
+  return map;
+}
+
+/* log p(u) of a toy's density p of x(u). */
+static double density_of_ratios(const double *u, double *grad) {
+  smc_map map = ratios_of(is_ratio);
+  double x[CHAINED];
+  map.kind->forward(&map, 1, u, x, NULL);
+  double log_p = toy_log_density(TOY_GAUSSIAN, CHAINED, x, grad);
+  map.kind->pull_back(&map, 1, u, &log_p, grad, NULL);
+  return log_p;
+}
+
+static void test_ratios(void) {
+  enum { n = 100 };
+  const double step = 1e-5;
+  smc_map map = ratios_of(is_ratio);
+  double off = 0.0, off_back = 0.0, off_gradient = 0.0, off_density = 0.0;
+  dice r = {502};
+  for (int k = 0; k < n; k++) {
+    double u[CHAINED], x[CHAINED], back[CHAINED], grad[CHAINED];
+    for (int i = 0; i < CHAINED; i++)
+      u[i] = 3.0 * dice_normal(&r);
+    map.kind->forward(&map, 1, u, x, NULL);
+    smc_bounds_inverse(&map, 1, x, back);
+    double second = exp(u[1]) * (1.0 + exp(u[2])); /* after exp(u[1]) */
+    double expected[CHAINED] = {
+        u[0], u[1], u[1] + u[2], log(second) + u[3], u[4], u[4] + u[5], u[6]};
+    double log_p = density_of_ratios(u, grad);
+    off_density =
+        fmax(off_density,
+             fabs(log_p - toy_log_density(TOY_GAUSSIAN, CHAINED, x, NULL)));
+    for (int i = 0; i < CHAINED; i++) {
+      off = fmax(off, fabs(x[i] - expected[i]));
+      off_back = fmax(off_back, fabs(back[i] - u[i]));
+      double at = u[i];
+      u[i] = at + step;
+      double plus = density_of_ratios(u, NULL);
+      u[i] = at - step;
+      double slope = (plus - density_of_ratios(u, NULL)) / (2.0 * step);
+      u[i] = at;
+      off_gradient =
+          fmax(off_gradient, fabs(grad[i] - slope) / (1.0 + fabs(slope)));
+    }
+  }
+  CHECK_NEAR(off, 0.0, 1e-13);
+  CHECK_NEAR(off_back, 0.0, 1e-13);
+  CHECK_NEAR(off_density, 0.0, 0.0); /* the Jacobian is 1 */
+  CHECK_NEAR(off_gradient, 0.0, 1e-6);
+
+  /* Only a variable without bounds may be one, after another. */
+  static const double first[CHAINED] = {1.0};
+  map = ratios_of(first);
+  CHECK(!map.kind->is_valid(&map));
+  map = ratios_of(is_ratio);
+  CHECK(map.kind->is_valid(&map));
+  double low[CHAINED];
+  memcpy(low, map.parameters[0].x, sizeof low);
+  low[1] = 0.0;
+  map.parameters[0].x = low;
+  CHECK(!map.kind->is_valid(&map));
+}
+
 /* The Jacobian integrates to the length of the interval. */
 static void test_length(void) {
   const double step = 0.01;
@@ -309,6 +387,7 @@ void test_map_bounds(void) {
   test_inside();
   test_maps();
   test_pull_back();
+  test_ratios();
   test_length();
   test_far_out();
   test_turned();
