@@ -7,10 +7,11 @@ diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL, lines 
   by_smc <- row_of(final$estimates, 1)
   has_draws <- is.null(final$moments)
   edges <- if (has_draws) look_for_edges(sampler, course, final)
+  has_edges <- is_edged(sampler$target) || isTRUE(edges$share > rules$largest_edge)
   rows <- c(
     diagnose_islands(final$islands),
     diagnose_estimates(final$estimates),
-    if (has_draws) diagnose_gradients(final, isTRUE(edges$share > rules$largest_edge)),
+    if (has_draws) diagnose_gradients(final, has_edges),
     if (has_draws) diagnose_draws(final),
     if (has_draws) diagnose_worth(course, final),
     diagnose_edges(edges, sampler$kernel),

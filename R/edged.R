@@ -77,23 +77,32 @@ normal_between <- function(evaluate, points, variables) {
   variables[colSums(is_known) > 0 & colSums(is_known & !is_normal) == 0]
 }
 
-# Whether a normal distribution is no less near to the target on the scale of the first sampler, for all that their
+# Whether what the scout has found is no less near to the target on the scale of the first sampler, for all that their
 # bounds of the evidence tell: there the variables are known to be normal given the others. And whether enough of it is
 # inside the edges.
 is_as_near <- function(other, sampler) {
   if (length(other$scout$normals) == 0) {
     return(FALSE)
   }
-  here <- row_of(other$scout$basins, 1)
-  there <- row_of(sampler$scout$basins, 1)
+  here <- nearest_found(other$scout)
+  there <- nearest_found(sampler$scout)
   error <- sqrt(here$bound_error^2 + there$bound_error^2)
   if (!isTRUE(there$bound - here$bound < rules$errors_apart * error)) {
     return(FALSE)
   }
-  normal <- normal_of(other$scout$normals[[1]], other$target$dim)
-  u <- with_seed(seed_of_run(other$seed, edged_key), {
-    to_user(normal, draw_standard(rules$n_inside_draws, other$target$dim))
-  })
+  z <- with_seed(seed_of_run(other$seed, edged_key), draw_standard(rules$n_inside_draws, other$target$dim))
+  u <- through_each(reference_maps(here$reference, other$target$dim), list(z = z))$z
   is_outside <- abs(u[, other$target$edged > 0, drop = FALSE]) >= 2 # as src/map_bounds.c has it
   mean(rowSums(is_outside) == 0) > rules$least_inside
+}
+
+# The best normal of a scout; or the shape that others are exactly normal in, where its bound of the evidence is higher.
+nearest_found <- function(scout) {
+  normal <- c(row_of(scout$basins, 1), list(reference = scout$normals[[1]]))
+  if (!isTRUE(scout$marginal$bound > normal$bound)) {
+    return(normal)
+  }
+  shape <- scout$references$shape
+  shape$inflation <- NULL
+  c(scout$marginal, list(reference = shape))
 }

@@ -103,6 +103,7 @@ scout_target <- function(
     found$prefers_shape <- goes_first(shape, c(likely_normals(found$normals), found$passed), evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
+  scout$marginal <- shape$marginal
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
   scout$seconds <- proc.time()[["elapsed"]] - started
@@ -220,8 +221,8 @@ shape_around <- function(normals, evaluate, most_evals) {
 }
 
 # A space in which all coordinates but those given are exactly standard normal, with the best normal of these: their
-# marginal density is known but for a constant, in a few dimensions, and is scouted in its turn. So it does not matter
-# how far from it the draws are that have shown the space. What edges cut off is left out of it.
+# marginal density is known, in a few dimensions, and is scouted in its turn. So it does not matter how far from it the
+# draws are that have shown the space. `marginal`: its bound of the evidence, with the error; what edges cut off is in it.
 with_scouted_given <- function(space, evaluate) {
   given <- given_of(space)
   if (length(space$exact) + length(given) < ncol(space$points$x)) {
@@ -232,16 +233,16 @@ with_scouted_given <- function(space, evaluate) {
   found <- look(marginal, scattered_starts(length(given), rules$n_starts), start)$normals
   best <- best_of(found, function(normal) normal$bound)
   if (!is.null(best)) {
+    space$marginal <- best[c("bound", "bound_error")]
     best$mean <- best$mean - space$points$mean[given]
     space$normal <- shape_of_given(space, best)
-    space$is_scouted <- TRUE
   }
   space
 }
 
-# The marginal density of the coordinates given, but for a constant: that of the point with them and any of the others,
-# over that of these others, which are standard normal. They are 0; or, where edges are in the way there, draws, of
-# which the last that was inside comes first.
+# The marginal density of the coordinates given: that of the point with them and any of the others, over that of these
+# others, which are standard normal. They are 0; or, where edges are in the way there, draws, of which the last that was
+# inside comes first.
 marginal_density <- function(space, evaluate) {
   given <- given_of(space)
   d <- ncol(space$points$x)
@@ -259,7 +260,7 @@ marginal_density <- function(space, evaluate) {
       z[, given] <- x[left, ]
       z[, -given] <- rep(others[i, ], each = length(left))
       there <- evaluate(z, gradient = gradient, maps = maps)
-      at$log_density[left] <- there$log_density + sum(others[i, ]^2) / 2
+      at$log_density[left] <- there$log_density - sum(stats::dnorm(others[i, ], log = TRUE))
       if (gradient) at$gradient[left, ] <- there$gradient[, given]
       if (any(there$log_density > -Inf)) last <- i
     }
@@ -272,7 +273,7 @@ marginal_density <- function(space, evaluate) {
 # one mode, and where the coordinates given have been scouted. Else a shape that is exact is found again wherever the
 # draws are, and need not be.
 goes_first <- function(space, places, evaluate) {
-  if (isTRUE(space$is_scouted)) {
+  if (!is.null(space$marginal)) {
     return(TRUE)
   }
   is_candidate <- !is.null(space) && is.null(space$exact) && length(places) > 0

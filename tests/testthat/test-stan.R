@@ -580,6 +580,7 @@ test_compiled("parameters of all kinds come back as they are declared", {
   out <- target$outputs(x)
   expect_equal(rowSums(out[, paste0("direction[", 1:3, "]")]^2), rep(1, 50), tolerance = 1e-14)
   expect_true(all(0 < out[, "rising[1]"] & out[, "rising[1]"] < out[, "rising[2]"]))
+  expect_identical(target$names[autosmc:::find_ratios(target)], "rising[2]")
   expect_identical(out[, "Sigma[1,2]"], out[, "Sigma[2,1]"])
   expect_true(all(out[, "Sigma[1,1]"] * out[, "Sigma[2,2]"] > out[, "Sigma[1,2]"]^2))
   expect_equal(rowSums(out[, paste0("effect[", 1:3, "]")]), numeric(50), tolerance = 1e-14)
