@@ -190,16 +190,17 @@ gains_enough <- function(proposal) {
   proposal$gain > max(rules$least_shape_gain, rules$share_gained * proposal$left)
 }
 
-# The same reference with more steps, where the draws are worth little and nothing better can be
-# fitted to them: well before the diagnostic `worth` fails, since two passes that agree are
+# The same reference with more steps, where a diagnostic has failed, or the draws are worth little, and nothing better
+# can be fitted to them: well before the diagnostic `worth` fails, since two passes that agree are
 # evidence. Then one longer pass is enough. A proposal as of propose(), with the `lambda` of its
 # path; or NULL.
 lengthen <- function(result, course, plan) {
   worth <- result$diagnostics$value[result$diagnostics$name == "worth"]
+  is_poor <- isTRUE(worth < rules$sure_worth) || length(failed(result$diagnostics)) > 0
   agrees <- is_longer(course) && !has_failed(result$diagnostics, "passes")
   steps <- as_round(result)$steps
   n_steps <- min(rules$longer * nrow(steps), plan$max_steps)
-  if (isTRUE(worth < rules$sure_worth) && !agrees && n_steps > nrow(steps) &&
+  if (is_poor && !agrees && n_steps > nrow(steps) &&
     affords_run(course, result$sampler, plan, n_steps)) {
     list(
       reference = result$final$reference, rung = "longer",
