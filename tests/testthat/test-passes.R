@@ -119,7 +119,7 @@ test_that("a pass that is spoilt is dropped, and the one before is the fit", {
 
 # more steps --------------------------------------------------------------------
 
-test_that("draws that are worth little ask for more steps, once where the passes agree", {
+test_that("draws that are worth little, and what has failed, ask for more steps, once where the passes agree", {
   result <- islands_of(reference_gaussian(sd = 2))
   result$course <- list(best = list(runs = data.frame(label = "normal")))
   longer <- function(failed = NULL, max_steps = 64, worth = 0.14) {
@@ -138,7 +138,7 @@ test_that("draws that are worth little ask for more steps, once where the passes
   expect_length(longer(max_steps = 20)$lambda, 20)
   expect_null(longer(max_steps = 8))
   expect_null(longer(worth = 0.16))
-  expect_null(longer("passes", worth = 0.16))
+  expect_length(longer("passes", worth = 0.16)$lambda, 32)
   result$course$best$runs$label <- "longer"
   expect_null(longer("worth", worth = 0.01))
   expect_length(longer("passes")$lambda, 32)
