@@ -38,10 +38,10 @@ find_scale_of_bounded <- function(sampler, name, key, variables, find) {
     length(sampler$scout$normals) > 0 && has_default_reference(sampler)
   if (may_change) {
     remember(sampler, name, settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
-      started <- proc.time()[["elapsed"]]
+      started <- seconds_now()
       evaluate <- counted_density(target, over_batches(sampler)$evaluators)
       scale <- with_seed(seed_of_run(sampler$seed, key), find(evaluate))
-      seconds <- proc.time()[["elapsed"]] - started
+      seconds <- seconds_now() - started
       list(scale = scale, counts = c(as.list(evaluate("count")), seconds = seconds))
     })
   }

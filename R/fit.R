@@ -45,7 +45,7 @@ new_fit <- function(sampler, result, plan, call) {
       plan[setdiff(names(plan), not_of_fit)],
       list(
         call = call, session = session_facts(),
-        seconds = proc.time()[["elapsed"]] - sampler$started,
+        seconds = seconds_now() - sampler$started,
         state = state_of_fit(result, sampler, plan$bridges)
       )
     ),

@@ -15,6 +15,9 @@ angles_key <- 2^31 - 8
 lines_key <- 2^31 - 9
 edged_key <- 2^31 - 10
 
+# The clock of all that is timed.
+seconds_now <- function() proc.time()[["elapsed"]]
+
 # the run ---------------------------------------------------------------------
 
 # A run, tuned or not. It is a pure function of the sampler, the path and the key.
@@ -57,7 +60,7 @@ run_sampler <- function(sampler, path, run, index) {
     step <<- now
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
-  started <- proc.time()[["elapsed"]]
+  started <- seconds_now()
   result <- withCallingHandlers(
     tryCatch(
       .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
@@ -66,7 +69,7 @@ run_sampler <- function(sampler, path, run, index) {
     ),
     error = if_raised(function(e) rethrow_at_step(e, step, run))
   )
-  seconds <- proc.time()[["elapsed"]] - started
+  seconds <- seconds_now() - started
   record <- new_record(result, sampler, run, index, seconds)
   if (run == "final") {
     record <- reduce_record(record, sampler)

@@ -40,7 +40,7 @@ new_sampler <- function(target, options) {
     ess_threshold = check_number(options$ess_threshold, "ess_threshold", 0, 1),
     keep = if (is.null(options$keep)) "draws" else check_keep(options$keep),
     show_progress = check_flag(options$progress, "progress"),
-    started = proc.time()[["elapsed"]]
+    started = seconds_now()
   )
   sampler$target <- with_scale_of(sampler$target, sampler$reference)
   sampler$reference[scale_names] <- NULL
@@ -61,7 +61,7 @@ new_sampler <- function(target, options) {
 sampler_of_fit <- function(fit, seed) {
   sampler <- fit[names(fit) %in% sampler_names]
   sampler$reference[scale_names] <- NULL # the target has them
-  sampler$started <- proc.time()[["elapsed"]] - fit$seconds
+  sampler$started <- seconds_now() - fit$seconds
   sampler$seed <- check_seed(seed)
   sampler$evaluators <- interface_of_run(sampler)
   sampler$pace <- new_pace()

@@ -83,7 +83,7 @@ print.smc_scout <- function(x, ...) {
 scout_target <- function(
   target, n_starts, seed, evaluators = target_interface(target), most_probe_evals = rules$most_probe_evals
 ) {
-  started <- proc.time()[["elapsed"]]
+  started <- seconds_now()
   evaluate <- counted_density(target, evaluators)
   start <- start_of(target)
   with_seed(seed_of_run(seed, scout_key), {
@@ -106,7 +106,7 @@ scout_target <- function(
   scout$marginal <- shape$marginal
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
-  scout$seconds <- proc.time()[["elapsed"]] - started
+  scout$seconds <- seconds_now() - started
   scout
 }
 

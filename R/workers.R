@@ -132,8 +132,6 @@ spread_evaluator <- function(evaluate, functions, pace) {
   }
 }
 
-seconds_now <- function() proc.time()[["elapsed"]]
-
 # How many of n points are computed here, and how many by each of some workers, so that all
 # are done at the same time: the shares of the workers come late by so many seconds. To start
 # one takes this process some time, too, so that with k shares, this one's among them, it takes
