@@ -196,7 +196,9 @@ gains_enough <- function(proposal) {
 # path; or NULL.
 lengthen <- function(result, course, plan) {
   worth <- result$diagnostics$value[result$diagnostics$name == "worth"]
-  is_poor <- isTRUE(worth < rules$sure_worth) || length(failed(result$diagnostics)) > 0
+  # an integral that is infinite stays so
+  may_be_cured <- setdiff(result$diagnostics$name[failed(result$diagnostics)], "proper")
+  is_poor <- isTRUE(worth < rules$sure_worth) || length(may_be_cured) > 0
   agrees <- is_longer(course) && !has_failed(result$diagnostics, "passes")
   steps <- as_round(result)$steps
   n_steps <- min(rules$longer * nrow(steps), plan$max_steps)

@@ -124,8 +124,8 @@ test_that("draws that are worth little, and what has failed, ask for more steps,
   result$course <- list(best = list(runs = data.frame(label = "normal")))
   longer <- function(failed = NULL, max_steps = 64, worth = 0.14) {
     result$diagnostics <- data.frame(
-      name = c("passes", "worth"), value = c(0, worth),
-      passed = !c("passes", "worth") %in% failed
+      name = c("passes", "proper", "worth"), value = c(0, 0, worth),
+      passed = !c("passes", "proper", "worth") %in% failed
     )
     internal("lengthen")(result, result$course, list(max_steps = max_steps, max_evals = Inf))
   }
@@ -139,6 +139,7 @@ test_that("draws that are worth little, and what has failed, ask for more steps,
   expect_null(longer(max_steps = 8))
   expect_null(longer(worth = 0.16))
   expect_length(longer("passes", worth = 0.16)$lambda, 32)
+  expect_null(longer("proper", worth = 0.16))
   result$course$best$runs$label <- "longer"
   expect_null(longer("worth", worth = 0.01))
   expect_length(longer("passes")$lambda, 32)
