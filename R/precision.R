@@ -95,8 +95,23 @@ precision_given <- function(at, given, density) {
   at$pattern <- pattern_of(at, density)
   if (!is.null(at$pattern)) {
     at$colours <- colours_of(at$pattern)
-    if (at$near) at$x[, at$others] <- rep(at$mean[at$others], each = nrow(at$x))
-    fit_precision(at, density)
+    if (at$near) {
+      at$x[, at$others] <- rep(at$mean[at$others], each = nrow(at$x))
+      return(fit_precision(at, density))
+    }
+    precision <- fit_precision(at, density)
+    inside <- not_far_out(at)
+    if (is.null(precision) && !is.null(inside)) fit_precision(inside, density) else precision
+  }
+}
+
+# The same points, with the coordinates given that are far from 0 moved there, where what is exact holds as well. Far out
+# one function looks like another: 1 + exp(t) is 1 for all small t. NULL where none is.
+not_far_out <- function(at) {
+  far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > rules$far_out]
+  if (length(far) > 0) {
+    at$x[, far] <- sweep(at$x[, far, drop = FALSE], 2, colMeans(at$x[, far, drop = FALSE]))
+    at
   }
 }
 
