@@ -108,7 +108,7 @@ precision_given <- function(at, given, density) {
 # The same points, with the coordinates given that are far from 0 moved there, where what is exact holds as well. Far out
 # one function looks like another: 1 + exp(t) is 1 for all small t. NULL where none is.
 not_far_out <- function(at) {
-  far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > rules$far_out]
+  far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > rules$one_function_beyond]
   if (length(far) > 0) {
     at$x[, far] <- sweep(at$x[, far, drop = FALSE], 2, colMeans(at$x[, far, drop = FALSE]))
     at

@@ -337,7 +337,7 @@ rules <- list(
   # Points along an axis, where entries are sums of up to six functions, ...
   n_along_axis = 24,
   # Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is 1 or exp(t) but for 2 %.
-  far_out = 4,
+  one_function_beyond = 4,
   # ... and axes: on a single one sums of two functions might always be the same sum.
   n_axes = 3,
   # Singular value of entries along an axis that is rounding, over the largest.
