@@ -130,9 +130,9 @@ affordable_density <- function(course, sampler, plan) {
 # A density that is not known anywhere after so many evaluations.
 limited_density <- function(density, most) {
   left <- most
-  function(x) {
+  function(x, ...) {
     left <<- left - nrow(x)
-    if (left < 0) list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x) else density(x)
+    if (left < 0) list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x) else density(x, ...)
   }
 }
 

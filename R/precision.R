@@ -100,8 +100,11 @@ precision_given <- function(at, given, density) {
       return(fit_precision(at, density))
     }
     precision <- fit_precision(at, density)
+    if (!is.null(precision)) {
+      return(precision)
+    }
     inside <- not_far_out(at)
-    if (is.null(precision) && !is.null(inside)) fit_precision(inside, density) else precision
+    if (!is.null(inside)) fit_precision(inside, density)
   }
 }
 

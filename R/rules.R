@@ -336,10 +336,10 @@ rules <- list(
   independent = 1e-6,
   # Points along an axis, where entries are sums of up to six functions, ...
   n_along_axis = 24,
-  # Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is 1 or exp(t) but for 2 %.
-  one_function_beyond = 4,
   # ... and axes: on a single one sums of two functions might always be the same sum.
   n_axes = 3,
+  # Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is 1 or exp(t) but for 2 %.
+  one_function_beyond = 4,
   # Singular value of entries along an axis that is rounding, over the largest.
   rounding_of_entry = 1e-9,
   # Part of a function that may be outside of the span of entries: others have a hundred times as much.

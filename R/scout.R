@@ -99,7 +99,7 @@ scout_target <- function(
     found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
-    shape <- shape_around(found$normals, evaluate, most_probe_evals)
+    shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
     found$prefers_shape <- goes_first(shape, c(likely_normals(found$normals), found$passed), evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
@@ -192,8 +192,7 @@ new_scout <- function(found, shape, count) {
 # The space in which most coordinates are standard normal given the rest (see spaces.R), if draws of the best
 # normal show that there is one: gradients tell it wherever the draws are. Particles of a run from that normal
 # would show it too, but for where few of them have lived. NULL for none.
-shape_around <- function(normals, evaluate, most_evals) {
-  density <- limited_density(evaluate, most_evals)
+shape_around <- function(normals, density) {
   best <- best_of(normals, function(normal) normal$bound)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
     return(NULL)
@@ -213,7 +212,7 @@ shape_around <- function(normals, evaluate, most_evals) {
   )
   exact <- exact_space(points, list(), density)
   space <- if (knows_most(exact)) {
-    with_scouted_given(exact, evaluate)
+    with_scouted_given(exact, density)
   } else if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
     near_space(points, list(), density, n)
   }
@@ -223,12 +222,12 @@ shape_around <- function(normals, evaluate, most_evals) {
 # A space in which all coordinates but those given are exactly standard normal, with the best normal of these: their
 # marginal density is known, in a few dimensions, and is scouted in its turn. So it does not matter how far from it the
 # draws are that have shown the space. `marginal`: its bound of the evidence, with the error; what edges cut off is in it.
-with_scouted_given <- function(space, evaluate) {
+with_scouted_given <- function(space, density) {
   given <- given_of(space)
   if (length(space$exact) + length(given) < ncol(space$points$x)) {
     return(space)
   }
-  marginal <- marginal_density(space, evaluate)
+  marginal <- marginal_density(space, density)
   start <- space$points$mean[given] + space$normal$centre[given]
   found <- look(marginal, scattered_starts(length(given), rules$n_starts), start)$normals
   best <- best_of(found, function(normal) normal$bound)
@@ -243,7 +242,7 @@ with_scouted_given <- function(space, evaluate) {
 # The marginal density of the coordinates given: that of the point with them and any of the others, over that of these
 # others, which are standard normal. They are 0; or, where edges are in the way there, draws, of which the last that was
 # inside comes first.
-marginal_density <- function(space, evaluate) {
+marginal_density <- function(space, density) {
   given <- given_of(space)
   d <- ncol(space$points$x)
   maps <- change_maps(space$changes, d)
@@ -259,7 +258,7 @@ marginal_density <- function(space, evaluate) {
       z <- matrix(0, length(left), d)
       z[, given] <- x[left, ]
       z[, -given] <- rep(others[i, ], each = length(left))
-      there <- evaluate(z, gradient = gradient, maps = maps)
+      there <- density(z, gradient = gradient, maps = maps)
       at$log_density[left] <- there$log_density - sum(stats::dnorm(others[i, ], log = TRUE))
       if (gradient) at$gradient[left, ] <- there$gradient[, given]
       if (any(there$log_density > -Inf)) last <- i

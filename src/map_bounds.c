@@ -9,11 +9,12 @@
  * of the others at u = 0: beyond that the log density is -Inf, and x next to a
  * bound.
  *
- * A variable may be a ratio: the log of a positive number over that before it
- * in a chain, less 1. With x the logs of the differences of numbers s that
- * rise, s_1 = exp(x_1) and s_k = s_{k-1} + exp(x_k), x_1 = u_1,  x_k =
- * log(s_{k-1}) + u_k,  s_k = s_{k-1} (1 + exp(u_k)), so that a power of s_k is
- * a product of functions of one variable each. The log Jacobian is 0.
+ * A variable may be a ratio. Let x be the logs of the differences of numbers
+ * that rise, s_1 = exp(x_1) and s_k = s_{k-1} + exp(x_k). Then
+ *   x_1 = u_1
+ *   x_k = log(s_{k-1}) + u_k
+ * and s_k = s_{k-1} (1 + exp(u_k)), so that a power of s_k is a product of
+ * functions of one variable each. The log Jacobian is 0.
  *
  * What rounding would put on a bound or beyond it, u = NaN among it, becomes
  * the nearest number inside. Where x(u) would overflow the log density becomes
