@@ -536,7 +536,9 @@ diagnose_passes <- function(last, estimate) {
 # what is said of them.
 failed <- function(diagnostics) which(diagnostics$passed == FALSE)
 
-has_failed <- function(diagnostics, name) name %in% diagnostics$name[failed(diagnostics)]
+names_of_failed <- function(diagnostics) diagnostics$name[failed(diagnostics)]
+
+has_failed <- function(diagnostics, name) name %in% names_of_failed(diagnostics)
 
 what_failed <- function(diagnostics) diagnostics$says[failed(diagnostics)]
 
@@ -583,7 +585,7 @@ warn_if_unreliable <- function(fit) {
 }
 
 warn_of_failed <- function(fit) {
-  names <- fit$diagnostics$name[failed(fit$diagnostics)]
+  names <- names_of_failed(fit$diagnostics)
   helps <- Filter(function(one) {
     any(names %in% one$names) && !(is_mixture(fit$reference) && isTRUE(one$of_one_mode))
   }, advice)

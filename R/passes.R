@@ -179,7 +179,7 @@ reshape <- function(result, pass, density = NULL) {
   if (!is.null(proposal) && (is_rough || gains_enough(proposal))) {
     return(proposal)
   }
-  if (any(result$diagnostics$name[failed(result$diagnostics)] != "worth")) {
+  if (any(names_of_failed(result$diagnostics) != "worth")) {
     if (is.null(proposal)) propose(record, setdiff(names(rungs), shapes)) else proposal
   }
 }
@@ -197,7 +197,7 @@ gains_enough <- function(proposal) {
 lengthen <- function(result, course, plan) {
   worth <- result$diagnostics$value[result$diagnostics$name == "worth"]
   # an integral that is infinite stays so
-  may_be_cured <- setdiff(result$diagnostics$name[failed(result$diagnostics)], "proper")
+  may_be_cured <- setdiff(names_of_failed(result$diagnostics), "proper")
   is_poor <- isTRUE(worth < rules$sure_worth) || length(may_be_cured) > 0
   agrees <- is_longer(course) && !has_failed(result$diagnostics, "passes")
   steps <- as_round(result)$steps

@@ -187,12 +187,11 @@ given_of <- function(space) setdiff(seq_len(ncol(space$points$x)), space$known)
 normal_of_given <- function(space) {
   points <- given_points(space)
   normal <- normal_by_gradients(points$x, points$g, points$w, points$genealogies)
-  if (!is.null(normal)) shape_of_given(space, normal)
+  if (!is.null(normal)) shape_of_given(space, normal, points)
 }
 
 # The same of a normal distribution of them that is known, around the mean of the points.
-shape_of_given <- function(space, normal) {
-  points <- given_points(space)
+shape_of_given <- function(space, normal, points = given_points(space)) {
   z <- from_user(normal, points$x)
   criterion <- sum(points$w * log_normal(z, normal$L))
   in_all_coordinates(list(z = z, L = normal$L, centre = normal$mean, criterion = criterion), space)
