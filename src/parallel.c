@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "parallel.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -96,13 +97,29 @@ static int do_timed(smc_job *job, double *pace) {
  * microseconds. */
 static const double least_work = 1e-4;
 
+/* Seconds that a thread waits awake before it sleeps: more than a run of some
+ * thousand particles takes from one job to the next, to weigh them and to
+ * resample. To be woken each time would take as long again. */
+static const double patience = 4e-4;
+
 /* Enough for what a target may have on the stack: some systems give a thread
  * only half a megabyte. */
 static const size_t stack_size = 8 << 20;
 
+/* Until the number is this one, or another one; not beyond patience. A thread
+ * that has work and no core gets this one's meanwhile. */
+static void wait_awake(const atomic_uint *number, unsigned one, bool is_one) {
+  double until = now() + patience;
+  while ((atomic_load(number) == one) != is_one && now() < until)
+    sched_yield();
+}
+
 /* The next job, or NULL at the end. last: in/out, the number of the one that
  * the helper had. With the lock. */
 static smc_job *wait_for_job(smc_team *team, unsigned *last) {
+  pthread_mutex_unlock(&team->lock);
+  wait_awake(&team->n_jobs, *last, false);
+  pthread_mutex_lock(&team->lock);
   while (!team->is_over && (!team->job || team->n_jobs == *last))
     pthread_cond_wait(&team->called, &team->lock);
   *last = team->n_jobs;
@@ -198,13 +215,16 @@ static void do_together(smc_team *team, smc_job *job, double *pace) {
   pthread_mutex_lock(&team->lock);
   team->job = job;
   team->n_jobs++;
-  pthread_cond_broadcast(&team->called);
   pthread_mutex_unlock(&team->lock);
+  pthread_cond_broadcast(&team->called);
   do_timed(job, pace);
   while (do_block(job, 0))
     continue;
   pthread_mutex_lock(&team->lock);
   team->job = NULL; /* who has not come yet need not come */
+  pthread_mutex_unlock(&team->lock);
+  wait_awake(&team->n_busy, 0, true);
+  pthread_mutex_lock(&team->lock);
   while (team->n_busy > 0)
     pthread_cond_wait(&team->done, &team->lock);
   pthread_mutex_unlock(&team->lock);

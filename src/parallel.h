@@ -8,14 +8,16 @@
  * on with what others have not begun: one that has to wait for a busy machine
  * holds up one block.
  *
- * The threads are a team's. They are started when there is work for them,
- * sleep while there is none, and end with the team: to wake one takes half as
- * long as to start it.
+ * The threads are a team's. They are started when there is work for them, and
+ * end with the team. From one job to the next they wait awake, for as long as a
+ * run takes between two steps; where it takes longer they sleep, so that they
+ * are in nobody's way.
  */
 #ifndef SMC_PARALLEL_H
 #define SMC_PARALLEL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -58,10 +60,11 @@ struct smc_team {
   smc_helper helpers[SMC_MOST_THREADS];
   pthread_mutex_t lock; /* of what follows                            */
   pthread_cond_t called, done;
-  smc_job *job;    /* for which help is wanted, or NULL          */
-  unsigned n_jobs; /* so far, so that none is taken up twice     */
-  int n_busy;      /* helpers at work on it                      */
+  smc_job *job; /* for which help is wanted, or NULL          */
   bool is_over;
+  /* changed with the lock; read without it by those who wait awake */
+  atomic_uint n_jobs; /* so far, so that none is taken up twice */
+  atomic_uint n_busy; /* helpers at work on it                  */
 };
 
 /* A team of so many threads, of which none is started. Where the system has no
