@@ -152,15 +152,30 @@ WIDE_INLINE void make(const smc_stream *s, places at, places next,
   finish(b, next, LANES, out);
 }
 
-/* Those that have failed, the long way. */
-static void mend(const smc_stream *s, values *out) {
-  for (int i = 0; out->failed >> i; i++)
-    if (out->failed >> i & 1u) {
-      uint32_t particle = (uint32_t)out->particle[i / 2];
-      uint32_t number = 2 * (uint32_t)out->index[i / 2] + (uint32_t)i % 2;
-      out->z[i] = smc_normal_slow(s, particle, number,
-                                  (uint32_t)out->bits[i] & 255u, out->z[i]);
-    }
+/* The matrix that is made: n particles, from number `first` on. */
+typedef struct matrix {
+  const smc_stream *stream;
+  int rows, first, n;
+  double *z;
+} matrix;
+
+/* Value i, which has failed, the long way; unless it is beyond the matrix. */
+static void mend_one(const matrix *m, const values *from, int i) {
+  uint32_t particle = (uint32_t)from->particle[i / 2];
+  uint32_t number = 2 * (uint32_t)from->index[i / 2] + (uint32_t)i % 2;
+  int column = (int)(particle - (uint32_t)m->first);
+  if (column >= m->n || number >= (uint32_t)m->rows)
+    return;
+  uint32_t layer = (uint32_t)from->bits[i] & 255u;
+  m->z[(size_t)m->rows * (size_t)column + number] =
+      smc_normal_slow(m->stream, particle, number, layer, from->z[i]);
+}
+
+static void mend(const matrix *m, int n, const values *from) {
+  for (int k = 0; k < n; k++)
+    for (int i = 0; from[k].failed >> i; i++)
+      if (from[k].failed >> i & 1u)
+        mend_one(m, &from[k], i);
 }
 
 /* z: out, the normals of n blocks, of which the last one of each particle may
@@ -174,21 +189,30 @@ static double *put(const values *from, int n, int rows, double *z) {
   return z;
 }
 
-SMC_WIDE static void many_at_once(const smc_stream *s, int rows, int first,
-                                  int n, double *z) {
-  int n_blocks = rows / 2 + rows % 2;
-  places at = {_mm256_set1_epi64x(first), _mm256_set_epi64x(3, 2, 1, 0)};
+/* Values of which one has failed, in one of six makes, are kept and mended
+ * together: a processor that had to know each time would have to wait for it.
+ */
+SMC_WIDE static void many_at_once(const matrix *m) {
+  enum { MOST_KEPT = 16 };
+  values kept[MOST_KEPT];
+  int n_kept = 0, n_blocks = m->rows / 2 + m->rows % 2;
+  places at = {_mm256_set1_epi64x(m->first), _mm256_set_epi64x(3, 2, 1, 0)};
   at = places_after(at, 0, n_blocks);
-  values out;
-  for (size_t left = (size_t)n_blocks * (size_t)n; left > 0;) {
+  double *z = m->z;
+  for (size_t left = (size_t)n_blocks * (size_t)m->n; left > 0;) {
     int made = left < BLOCKS ? (int)left : BLOCKS;
     places next = places_after(at, LANES, n_blocks);
-    make(s, at, next, &out);
-    mend(s, &out);
-    z = put(&out, made, rows, z);
+    make(m->stream, at, next, &kept[n_kept]);
+    z = put(&kept[n_kept], made, m->rows, z);
+    n_kept += kept[n_kept].failed != 0;
+    if (n_kept == MOST_KEPT) {
+      mend(m, n_kept, kept);
+      n_kept = 0;
+    }
     at = places_after(next, LANES, n_blocks);
     left -= (size_t)made;
   }
+  mend(m, n_kept, kept);
 }
 #endif
 
@@ -196,7 +220,7 @@ void smc_normal_matrix(const smc_stream *s, int rows, int first, int n,
                        double *z) {
 #ifdef SMC_HAS_WIDE
   if (smc_is_wide()) {
-    many_at_once(s, rows, first, n, z);
+    many_at_once(&(matrix){s, rows, first, n, z});
     return;
   }
 #endif

@@ -25,11 +25,14 @@ static inline size_t smc_size(int rows, int columns) {
 
 /* Whether all of n values are numbers. */
 static inline bool smc_all_finite(int n, const double *x) {
-  double sum = 0.0; /* stays 0 unless a term is NaN or infinite */
-  SMC_SIMD_SUM
-  for (int i = 0; i < n; i++)
-    sum += 0.0 * x[i];
-  return sum == 0.0;
+  double sum[4] = {0.0, 0.0, 0.0, 0.0}; /* unless a term is NaN or infinite */
+  int i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int j = 0; j < 4; j++)
+      sum[j] += 0.0 * x[i + j];
+  for (; i < n; i++)
+    sum[0] += 0.0 * x[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0.0;
 }
 
 /* The largest of n values; -Inf when all are. */
