@@ -49,7 +49,7 @@ settings_of_run <- function(sampler, path, run = "final") {
     settings_of_target(sampler),
     list(
       n_particles = sampler$n_particles,
-      schedule = Filter(Negate(is.null), path[c(
+      schedule = without_null(path[c(
         "lambda", "adaptive_ess", "n_steps", "step_size",
         if (sampler$kernel$refreshes) "refresh_rate"
       )]),

@@ -121,7 +121,7 @@ log_density_of <- function(fit, x) {
 likeliest <- function(fits) best_of(fits, function(fit) fit$criterion)
 
 best_of <- function(fits, value) {
-  fits <- Filter(Negate(is.null), fits)
+  fits <- without_null(fits)
   if (length(fits) > 0) fits[[which.max(vapply(fits, value, 0))]]
 }
 

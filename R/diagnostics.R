@@ -23,7 +23,7 @@ diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL, lines 
     diagnose_rounds(course, sampler, by_smc),
     diagnose_passes(course$estimate, headline(final$estimates))
   )
-  rows <- Filter(Negate(is.null), rows)
+  rows <- without_null(rows)
   if (length(rows) > 0) bind_rows(rows)
 }
 

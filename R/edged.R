@@ -21,7 +21,7 @@ with_scale <- function(sampler, scale) {
 
 # x, a target or a reference, with the scale that another of these has, and no other.
 with_scale_of <- function(x, other) {
-  scale <- Filter(Negate(is.null), unclass(other)[scale_names])
+  scale <- without_null(unclass(other)[scale_names])
   x[scale_names] <- NULL
   x[names(scale)] <- scale
   x

@@ -237,7 +237,7 @@ plan_names <- c("rounds", "whiten", "max_steps", "max_evals", "step_fraction")
 call_extended <- function(call, given) {
   if (call[[1]] != "smc_adapt") {
     call[c("precision", "max_islands")] <- NULL
-    given <- Filter(Negate(is.null), given)
+    given <- without_null(given)
     call[names(given)] <- given
   }
   call

@@ -193,9 +193,11 @@ as_table <- function(columns) {
 # A row of a table, or some of them, as a list of columns.
 row_of <- function(table, i) lapply(unclass(table), `[`, i)
 
+without_null <- function(list) list[!vapply(list, is.null, TRUE)]
+
 # Tables, or rows, with the same columns, one below the other; those that are NULL are left out.
 bind_rows <- function(tables) {
-  tables <- lapply(Filter(Negate(is.null), tables), unclass)
+  tables <- lapply(without_null(tables), unclass)
   if (length(tables) == 0) {
     return(tibble::tibble())
   }

@@ -324,7 +324,7 @@ likeliest_space <- function(spaces) {
 }
 
 # Those that are not NULL.
-found_spaces <- function(...) Filter(Negate(is.null), list(...))
+found_spaces <- function(...) without_null(list(...))
 
 add_conditional <- function(space, reference, genealogies) {
   if (!is.null(space$known)) {

@@ -35,7 +35,7 @@ find_multiples <- function(points) {
       multiples_of(k, others, g[, k], pulls, squares, by_gradients[, k], prior)
     }
   })
-  lapply(Filter(Negate(is.null), found), `[`, c("variable", "rate", "multiples"))
+  lapply(without_null(found), `[`, c("variable", "rate", "multiples"))
 }
 
 # Which of the others are multiples of a scale of which coordinate k is the logarithm, times a

@@ -357,7 +357,7 @@ reference_maps <- function(reference, dim) {
   )
   maps <- append(maps, conditional_maps(reference$conditional), after = 2)
   maps <- c(maps, change_maps(reference$changes, dim))
-  Filter(Negate(is.null), maps)
+  without_null(maps)
 }
 
 # x = mean + L z; NULL where that is z.

@@ -523,7 +523,7 @@ normals_along <- function(evaluate, paths) {
   tried <- possible_normals(evaluate, lapply(paths, function(path) {
     n <- length(path$points)
     tried <- unique(round(seq(n, 1, length.out = min(n, rules$n_candidates))))
-    Filter(Negate(is.null), lapply(path$points[tried], laplace_at))
+    without_null(lapply(path$points[tried], laplace_at))
   }))
   none <- lengths(tried) == 0
   tried[none] <- possible_normals(evaluate, lapply(paths[none], normals_on_chord))

@@ -101,7 +101,7 @@ other_spaces <- function(as_is, present) {
   }, NA)
   sets <- unique(Filter(length, list(products[is_better], products, present)))
   spaces <- lapply(sets, function(changes) space_of(as_is$points, changes))
-  Filter(Negate(is.null), spaces)
+  without_null(spaces)
 }
 
 # Points after these changes, and a normal distribution: list(changes, points, normal, known, exact). Those

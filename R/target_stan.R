@@ -229,7 +229,7 @@ stan_values <- function(data) {
   if (length(twice) > 0) {
     abort("{.arg data}: {.val {twice}} is there twice.", "input")
   }
-  lapply(Filter(Negate(is.null), data), stan_value)
+  lapply(without_null(data), stan_value)
 }
 
 read_json <- function(file) {

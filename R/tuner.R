@@ -108,7 +108,7 @@ complete_tuner <- function(settings) {
   if (tuner$search == "parabolic") {
     complete[c("tolerance", "bracket_start", "bracket_growth")] <- c(0.2, 0.1, 2)
   }
-  given <- Filter(Negate(is.null), unclass(tuner))
+  given <- without_null(unclass(tuner))
   complete[names(given)] <- given
   complete$refresh_grid <- kernel$refresh_grid
   if (tuner$is_default_n) {

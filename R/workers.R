@@ -63,7 +63,7 @@ over_workers <- function(sampler, indices, path, f) {
   task <- function(index) f(sampler = plain, path = path, run = "final", index = index)
   send <- sender(task_alone(task, c("f", "plain", "path")), functions)
   show()
-  give_up <- function(error) abort_lost(error, Filter(Negate(is.null), records))
+  give_up <- function(error) abort_lost(error, without_null(records))
   left <- which(vapply(records, is.null, NA))
   spread(left, function(i) send(indices[i]), collect, give_up)
   records

@@ -2,6 +2,8 @@
 
 #include "vecmath.h"
 
+#include <float.h>
+
 /* memory ------------------------------------------------------------------ */
 
 void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
@@ -50,22 +52,15 @@ static int reweigh(smc_state *s) {
   return s->log_sum == -INFINITY;
 }
 
-/* Local communication barrier of the step that log_g weighs, with the weights
- * from before it: sqrt(log E G^2 - 2 log E G) (Syed et al. 2024). */
-static double local_barrier(const smc_state *s) {
-  double largest = -INFINITY, first = 0.0, second = 0.0;
-  int n = s->cloud.n;
+/* Local communication barrier of the step between these weights, normalised:
+ * sqrt(log E G^2 - 2 log E G) (Syed et al. 2024), where G / E G is after over
+ * before. */
+static double local_barrier(int n, const double *before, const double *after) {
+  double square = 0.0;
   for (int i = 0; i < n; i++)
-    if (s->weights[i] > 0.0 && s->log_g[i] > largest)
-      largest = s->log_g[i];
-  for (int i = 0; i < n; i++)
-    if (s->weights[i] > 0.0 && s->log_g[i] > -INFINITY) {
-      double g = exp(s->log_g[i] - largest);
-      first += s->weights[i] * g;
-      second += s->weights[i] * g * g;
-    }
-  double square = log(second) - 2.0 * log(first);
-  return square > 0.0 ? sqrt(square) : 0.0;
+    if (before[i] > 0.0)
+      square += after[i] * (after[i] / before[i]);
+  return sqrt(fmax(log(fmin(square, DBL_MAX)), 0.0));
 }
 
 /* Length of the step in the Fisher metric of the annealed distributions: the
@@ -127,9 +122,11 @@ static void resample(smc_state *s, const smc_config *config,
 static int weigh(smc_state *s, const smc_config *config, const smc_move *m,
                  smc_trace *trace) {
   int row = m->step - 1, n = s->cloud.n;
-  trace->lcb[row] = local_barrier(s);
+  double *before = s->scratch;
+  memcpy(before, s->weights, (size_t)n * sizeof *before);
   if (reweigh(s))
     return 1;
+  trace->lcb[row] = local_barrier(n, before, s->weights);
   trace->length[row] = length_of_step(s, m);
   trace->ess[row] = smc_ess(n, s->weights);
   trace->log_z[row] = s->log_z + log_mean_weight(s);

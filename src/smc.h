@@ -67,7 +67,7 @@ typedef struct smc_state {
   double *drawn; /* d x SMC_LARGEST_BLOCK for each thread: normals of a block */
   int *ancestors;  /* N                                              */
   int *origins;    /* N: from which of the first particles each descends     */
-  double *scratch; /* for resampling                                 */
+  double *scratch; /* for resampling, and the weights from before a step */
   double log_z;    /* up to the last resampling                      */
   double pace;     /* of gathering those resampled: see parallel.h   */
 } smc_state;
