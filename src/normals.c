@@ -173,9 +173,8 @@ static void mend_one(const matrix *m, const values *from, int i) {
 
 static void mend(const matrix *m, int n, const values *from) {
   for (int k = 0; k < n; k++)
-    for (int i = 0; from[k].failed >> i; i++)
-      if (from[k].failed >> i & 1u)
-        mend_one(m, &from[k], i);
+    for (unsigned left = from[k].failed; left; left &= left - 1)
+      mend_one(m, &from[k], __builtin_ctz(left));
 }
 
 /* z: out, the normals of n blocks, of which the last one of each particle may

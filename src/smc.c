@@ -36,9 +36,11 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
 /* weights ----------------------------------------------------------------- */
 
 static void reset_weights(smc_state *s) {
-  for (int i = 0; i < s->cloud.n; i++)
+  for (int i = 0; i < s->cloud.n; i++) {
     s->log_weights[i] = 0.0;
-  s->log_sum = smc_normalise(s->cloud.n, s->log_weights, s->weights);
+    s->weights[i] = 1.0 / s->cloud.n;
+  }
+  s->log_sum = log(s->cloud.n);
 }
 
 /* w_t = w_{t-1} G_t, where what is not a number is zero: a dead particle
