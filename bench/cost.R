@@ -38,6 +38,9 @@ elapsed <- function(target, schedule, seed, n = 1024) {
   suppressWarnings(smc_run(target, schedule, n_particles = n, seed = seed))$seconds
 }
 
+# The mean of five: the clock has milliseconds, and a run may take no more than twenty.
+mean_of_five <- function(f) mean(replicate(5, f()))
+
 # the sampler's own work ----------------------------------------------------------
 
 load_own_work <- function() {
@@ -67,9 +70,9 @@ own_rows <- function(name, kernel) {
   free <- target_native("free_target", "own_work", dim = target$dim)
   times <- vapply(1:21, function(seed) {
     c(
-      run = elapsed(target, schedule, seed),
-      free = elapsed(free, schedule, seed),
-      normals = seconds_of_normals(target$dim, nrow(schedule) + 1)
+      run = mean_of_five(function() elapsed(target, schedule, seed)),
+      free = mean_of_five(function() elapsed(free, schedule, seed)),
+      normals = mean_of_five(function() seconds_of_normals(target$dim, nrow(schedule) + 1))
     )
   }, c(run = 0, free = 0, normals = 0))
   median_of <- apply(times, 1, median)
