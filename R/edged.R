@@ -3,49 +3,7 @@
 # what is next to the bounds is a long thin tail for each variable, which no reference fits. Its own scale then suits
 # better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
 
-# What of a target is about the scale of its variables: `turn` (angles.R), `edged`, 1 for bounded variables on their own
-# scale and 0 for others, and `ratio`, 1 for ratios (ratios.R) and 0 for others. NULL where there are none.
-scale_names <- c("turn", "edged", "ratio")
-
-has_scale <- function(target, names = scale_names) !is.null(unlist(unclass(target)[names]))
-
-has_default_reference <- function(sampler) {
-  identical(sampler$reference, check_reference(reference_gaussian(), sampler$target))
-}
-
-with_scale <- function(sampler, scale) {
-  sampler$target[names(scale)] <- scale
-  sampler$evaluators <- interface_of_run(sampler)
-  sampler
-}
-
-# x, a target or a reference, with the scale that another of these has, and no other.
-with_scale_of <- function(x, other) {
-  scale <- without_null(unclass(other)[scale_names])
-  x[scale_names] <- NULL
-  x[names(scale)] <- scale
-  x
-}
-
 is_edged <- function(target) any(target$edged > 0)
-
-# list(scale, counts) of a sampler that has been scouted: what find(evaluate) returns, a list of one of these or NULL;
-# and what it took, n_target_evals, n_impossible and seconds. NULL where there are no such variables, or the user has
-# given a reference, which is a distribution on the scale as it is.
-find_scale_of_bounded <- function(sampler, name, key, variables, find) {
-  target <- sampler$target
-  may_change <- !has_scale(target, c("turn", "edged")) && length(variables) > 0 &&
-    length(sampler$scout$normals) > 0 && has_default_reference(sampler)
-  if (may_change) {
-    remember(sampler, name, settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
-      started <- seconds_now()
-      evaluate <- counted_density(target, over_batches(sampler)$evaluators)
-      scale <- with_seed(seed_of_run(sampler$seed, key), find(evaluate))
-      seconds <- seconds_now() - started
-      list(scale = scale, counts = c(as.list(evaluate("count")), seconds = seconds))
-    })
-  }
-}
 
 # Only where the kernel is left to us: one that does not reject is not for edges.
 find_edged <- function(sampler) {

@@ -5,9 +5,9 @@
 #   share     a run with a fixed schedule: of a target that costs nothing, over that of the target
 #   floor     the same run: of the target, over its evaluations and the normals alone, in C
 #   threads   runs with a fixed schedule: by one thread, over by two
-#   cores     the same runs by one thread: of one process alone, over those of two at once, which
-#             share nothing: what two threads could gain on this machine at most
-#   workers   fits with 256 particles, of an R function that takes 1 or 0.1 ms a point: by this process,
+#   cores     the same runs by one thread, or calls of the same function: of one process alone, over those
+#             of two at once, which share nothing: what two could gain on this machine at most
+#   workers   fits by the defaults, of an R function that takes 1 or 0.1 ms a point: by this process,
 #             over by two workers of the future package, which are there already, as R starts them
 #             and with connections that do not wait (see vignette("large"))
 #   version   processor time of whole default fits: of the installed package, over that of an older
@@ -146,7 +146,7 @@ turns_of <- function(milliseconds) {
 # Seconds of a fit; the plan's workers are there before.
 seconds_of_fit <- function(target, seed) {
   for (future in lapply(1:2, future::future)) future::value(future)
-  system.time(suppressWarnings(smc(target, n_particles = 256, seed = seed)))[["elapsed"]]
+  system.time(suppressWarnings(smc(target, seed = seed)))[["elapsed"]]
 }
 
 workers_rows <- function(milliseconds, connection, case) {
@@ -155,12 +155,20 @@ workers_rows <- function(milliseconds, connection, case) {
   target <- target_function(log_density, 3, gradient = function(x) -x)
   times <- vapply(1:3, function(seed) {
     future::plan("sequential")
+    loops <- seconds_of_loops(log_density, ceiling(2000 / milliseconds))
     alone <- seconds_of_fit(target, seed)
     future::plan("multisession", workers = 2)
-    c(alone, seconds_of_fit(target, seed))
-  }, double(2))
+    c(alone, seconds_of_fit(target, seed), loops)
+  }, double(4))
   future::plan("sequential")
-  cost_row("workers", case, apply(times, 1, median))
+  medians <- apply(times, 1, median)
+  rbind(cost_row("workers", case, medians[1:2]), cost_row("cores", case, medians[3:4]))
+}
+
+# Seconds of n calls by one process alone, and a call's share of two that make as many at once.
+seconds_of_loops <- function(log_density, n) {
+  loop <- function(core) system.time(for (i in seq_len(n)) log_density(0))[["elapsed"]]
+  c(loop(1), 1 / sum(1 / unlist(parallel::mclapply(1:2, loop, mc.cores = 2))))
 }
 
 on_workers <- expand.grid(
