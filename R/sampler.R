@@ -61,6 +61,7 @@ new_sampler <- function(target, options) {
 sampler_of_fit <- function(fit, seed) {
   sampler <- fit[names(fit) %in% sampler_names]
   sampler$reference[scale_names] <- NULL # the target has them
+  n_threads() # a wrong option is told at once
   sampler$started <- seconds_now() - fit$seconds
   sampler$seed <- check_seed(seed)
   sampler$evaluators <- interface_of_run(sampler)

@@ -379,7 +379,7 @@
 #'   the points of an evaluation: for a target that is a function of one point, as soon as its batches
 #'   take longer than a future is on its way. See `vignette("large")`.
 #'
-#'   `options(autosmc.threads = 2)`, say, lets each run work on two threads, without other
+#'   `options(autosmc.threads = 2)`, say, lets each run work on two threads (256 at most), without other
 #'   processes; workers of future have an option of their own. Compiled targets that may be called
 #'   from several threads gain the most: the built-in ones, and those of [target_native()] with
 #'   `thread_safe = TRUE`. R functions are called on R's own thread. The results are those of
@@ -395,8 +395,8 @@
 #' * `autosmc_error_mismatch`: the folder `checkpoint` has another run; the field `differs`
 #'   names what is different.
 #' * `autosmc_error_worker`: under a plan of future, a worker was lost three times with the
-#'   same island (the field `records` has what came back), or has not this version of autosmc
-#'   (the fields `host` and `paths` say where).
+#'   same island (the field `records` has what came back) or the same points, or has not this version
+#'   of autosmc (the fields `host` and `paths` say where).
 #' * `autosmc_error_gradient`: the gradient disagrees with differences of the log density,
 #'   after the scout (see [check_gradient()]). The error has the fields `variable`,
 #'   `gradient`, `difference`, and `x`, where that is so.

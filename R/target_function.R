@@ -417,14 +417,16 @@ tell_differences <- function(terms) {
   )
 }
 
-# Near a bound the differences are taken at points closer together, so as not to cross it.
+# Near a bound the differences are taken at points closer together, so as not to cross it; nor the largest number there is.
 central_difference <- function(term, density, x) {
+  lower <- pmax(term$lower, -.Machine$double.xmax)
+  upper <- pmin(term$upper, .Machine$double.xmax)
   slope <- x
   for (j in seq_len(term$dim)) {
     width <- .Machine$double.eps^(1 / 3) * pmin(
       pmax(1, abs(x[, j])),
-      x[, j] - term$lower[j],
-      term$upper[j] - x[, j]
+      x[, j] - lower[j],
+      upper[j] - x[, j]
     )
     right <- left <- x
     right[, j] <- x[, j] + width

@@ -17,9 +17,9 @@
 #' @param dim the dimension (positive integer, at most 10 million).
 #' @param init NULL; or a routine of the same library (string) of type `autosmc_init_fn`
 #'   that turns the R object `data` into the context that `log_density` is given. It is
-#'   called once at the start of every run. Or two routines (two strings, or a list of two):
-#'   the second, of type `autosmc_release_fn`, frees the context. It is called once at the
-#'   end of every run, also after an error or an interrupt.
+#'   called at the start of every run, once for each thread that calls the routine. Or two routines
+#'   (two strings, or a list of two): the second, of type `autosmc_release_fn`, frees a context. It is
+#'   called as often at the end of every run, also after an error or an interrupt.
 #' @param data any R object, for `init`. It needs `init`.
 #' @param names names of the variables (character vector of length `dim`); NULL
 #'   for `x1`, `x2`, ....

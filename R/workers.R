@@ -179,7 +179,7 @@ evaluate_shares <- function(send, here, x, gradient, n) {
     seq_along(n)[-1],
     function(i) send(list(x = of_share(i), gradient = gradient)),
     function(i, value) values[[i]] <<- value,
-    function(error) abort_lost(error, list()),
+    abort_lost_share,
     meanwhile = function() values[[1]] <<- here(of_share(1), gradient)
   )
   bind_values(values)
@@ -397,6 +397,11 @@ check_worker <- function(value) {
     host = value$host,
     paths = value$paths
   )
+}
+
+# With a share of the points of an evaluation.
+abort_lost_share <- function(error) {
+  abort("A worker was lost {rules$most_tries} times with the same points.", "worker", parent = error)
 }
 
 # records: of the islands that came back.

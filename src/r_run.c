@@ -580,7 +580,7 @@ static SEXP evaluation_body(void *data) {
   r_target_begin(&e->target, e->target_list, 1);
   failure = r_target_evaluate(&e->target, d, n, x, logp, grad);
   if (failure)
-    Rf_error("the target returned the code %d", failure);
+    Rf_errorcall(R_NilValue, "the target returned the code %d", failure);
   smc_chain_pull_back(&chain, n, z, logp, grad);
   for (int k = 0; k < n; k++)
     if (is_lost[k])

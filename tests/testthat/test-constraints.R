@@ -240,6 +240,12 @@ test_that("central differences stay inside, and are right there", {
   u <- cbind(c(-30, 0, 30, 37))
   suppressMessages(evaluate_target(both, u, unconstrained = TRUE))
   expect_true(all(seen >= 0 & seen <= 1))
+  # the largest number is a bound, too
+  seen <- NULL
+  u <- cbind(c(700, 709.78, 800))
+  value <- suppressMessages(evaluate_target(target, u, unconstrained = TRUE))
+  expect_true(all(is.finite(seen)) && max(seen) > 1e308)
+  expect_equal(value$gradient[1] / -exp(700), 1, tolerance = 1e-6)
 })
 
 test_that("a point that rounding puts on a bound is taken inside", {

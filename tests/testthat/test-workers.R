@@ -80,6 +80,24 @@ test_that("an island that is lost again and again ends the call, with what there
   expect_length(list.files(dir, "^final-"), length(error$records))
 })
 
+test_that("a worker that is lost with points of an evaluation is no fault of the target", {
+  skip_on_cran()
+  skip_on_os("windows")
+  main <- Sys.getpid()
+  log_density <- function(x) {
+    if (Sys.getpid() != main) tools::pskill(Sys.getpid(), 9)
+    Sys.sleep(0.005)
+    -sum((x - 1)^2) / 2
+  }
+  target <- target_function(log_density, 2, gradient = function(x) 1 - x)
+  error <- with_workers(catch(
+    smc_adapt(target, n_particles = 128, n_steps = 8, rounds = 1, scout = FALSE, seed = 1)
+  ))
+  expect_s3_class(error, "autosmc_error_worker")
+  expect_false(inherits(error, "autosmc_error_target"))
+  expect_match(message_of(error), "lost 3 times with the same points")
+})
+
 test_that("a worker without this version of the package is an error that says where", {
   skip_on_cran()
   skip_if_not_installed("future")
