@@ -104,3 +104,10 @@ if_raised <- function(handle) {
     if (!is_signalled || inherits(e, "rlang_error")) handle(e)
   }
 }
+
+# The end of the time that setTimeLimit() or setSessionTimeLimit() allows, which R tells by an error without a class.
+is_time_limit <- function(e) {
+  said <- c("reached elapsed time limit", "reached CPU time limit")
+  said <- c(said, sub("reached", "reached session", said))
+  conditionMessage(e) %in% c(said, gettext(said, domain = "R"))
+}

@@ -541,6 +541,23 @@ test_that("a log density of +Inf is warned of, once in a fit", {
   expect_no_warning(density_at(target_function(function(x) -Inf, dim = 1), 0))
 })
 
+test_that("the end of a limit of time is no fault of the function", {
+  calls <- 0
+  limited <- function(at) {
+    calls <<- 0
+    function(x) {
+      calls <<- calls + 1
+      if (calls == at) stop("reached elapsed time limit", call. = FALSE)
+      -sum(x^2) / 2
+    }
+  }
+  for (at in c(1, 40)) {
+    error <- catch(smc(limited(at), dim = 2, gradient = function(x) -x, n_particles = 16, seed = 1))
+    expect_identical(conditionMessage(error), "reached elapsed time limit")
+    expect_false(inherits(error, "autosmc_error"))
+  }
+})
+
 test_that("where a function makes a fit of its own that fails, both say where", {
   calls <- 0
   inner <- function() smc(function(y) stop("deep"), dim = 1, gradient = function(y) -y, n_particles = 16)
