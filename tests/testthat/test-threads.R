@@ -135,10 +135,9 @@ test_that("a target's function may fork the process while there are threads", {
 
 test_that("a wrong number of threads is named at once", {
   fit <- quick_smc(normal_target())
-  with_threads("two", expect_error(
-    smc_extend(fit, islands = 3), "`autosmc.threads` must be",
-    class = "autosmc_error_input"
-  ))
+  error <- with_threads("two", catch(smc_extend(fit, islands = 3)))
+  expect_s3_class(error, "autosmc_error_input") # itself, not its parent
+  expect_match(message_of(error), "`autosmc.threads` must be")
   for (wrong in list(0, 1.5, "two", NA, 1e6)) {
     with_threads(wrong, expect_error(
       quick_smc(normal_target()), "`autosmc.threads` must be",
