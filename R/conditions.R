@@ -97,17 +97,20 @@ abort_verbatim <- function(message, class) {
 
 # A handler for withCallingHandlers() that calls `handle` on errors that are raised. One
 # that is only signalled, by signalCondition(), ends nothing in R, and passes; but rlang
-# signals its errors in the same way before it raises them.
+# signals its errors in the same way before it raises them. The end of a limit of time
+# passes, too: it is nobody's fault.
 if_raised <- function(handle) {
   function(e) {
     is_signalled <- identical(sys.function(-1), signalCondition)
-    if (!is_signalled || inherits(e, "rlang_error")) handle(e)
+    is_raised <- !is_signalled || inherits(e, "rlang_error")
+    if (is_raised && !is_time_limit(e)) handle(e)
   }
 }
 
-# The end of the time that setTimeLimit() or setSessionTimeLimit() allows, which R tells by an error without a class.
+# The end of the time that setTimeLimit() or setSessionTimeLimit() allows, which R tells by an error without a class of its
+# own. Others are not asked for their message: a stack that has overflowed leaves no room for it.
 is_time_limit <- function(e) {
   said <- c("reached elapsed time limit", "reached CPU time limit")
   said <- c(said, sub("reached", "reached session", said))
-  conditionMessage(e) %in% c(said, gettext(said, domain = "R"))
+  inherits(e, "simpleError") && conditionMessage(e) %in% c(said, gettext(said, domain = "R"))
 }

@@ -135,10 +135,9 @@ core_config <- function(sampler, path, tuner, key) {
 
 # What the user's own function threw, with the step named. The package's own
 # errors come here too, on their way from the checks of a function's value. That a
-# worker was lost, or the time has come that setTimeLimit() allows, is no fault of the target.
+# worker was lost is no fault of the target.
 rethrow_at_step <- function(e, step, run) {
-  is_other <- inherits(e, c("autosmc_error_located", "autosmc_error_worker")) || is_time_limit(e)
-  if (is.null(step) || is_other) {
+  if (is.null(step) || inherits(e, c("autosmc_error_located", "autosmc_error_worker"))) {
     return()
   }
   where <- where_in_run(step, run)

@@ -323,7 +323,7 @@ at_all_points <- function(f, x, term, what) {
   }
   arg <- term$arg
   withCallingHandlers(f(x), error = if_raised(function(e) {
-    if (leaves_room(e) && !is_time_limit(e)) {
+    if (leaves_room(e)) {
       abort(
         c(paste(what, "failed at a single point."), say_given(x)),
         "target",
@@ -337,7 +337,7 @@ at_all_points <- function(f, x, term, what) {
 # already is of another run, which the function has made.
 hint_at <- function(e, hint) {
   is_own <- inherits(e, "autosmc_error") && !inherits(e, "autosmc_error_located")
-  if (!is_own && leaves_room(e) && !is_time_limit(e)) {
+  if (!is_own && leaves_room(e)) {
     abort("{hint}", c("hint", "target"), parent = in_utf8(e))
   }
 }

@@ -84,6 +84,9 @@ own_rows <- function(name, kernel) {
   )
 }
 
+# Where f() returns the seconds that it took: what it takes on the whole when two processes do it at once.
+by_two_at_once <- function(f) 1 / sum(1 / unlist(parallel::mclapply(1:2, function(core) f(), mc.cores = 2)))
+
 # threads -------------------------------------------------------------------------
 
 threaded <- list(
@@ -115,8 +118,8 @@ time_runs <- function(name, n_threads) {
 threads_rows <- function(name) {
   process <- function(n_threads) numbers_by("cost.R", c("--runs", name, "--by", n_threads))
   times <- vapply(1:7, function(i) {
-    both <- parallel::mclapply(1:2, function(core) process(1), mc.cores = 2)
-    c(process(1), process(2), 1 / sum(1 / unlist(both)))
+    both <- by_two_at_once(function() process(1))
+    c(process(1), process(2), both)
   }, double(3))
   medians <- apply(times, 1, median)
   rbind(
@@ -165,10 +168,10 @@ workers_rows <- function(milliseconds, connection, case) {
   rbind(cost_row("workers", case, medians[1:2]), cost_row("cores", case, medians[3:4]))
 }
 
-# Seconds of n calls by one process alone, and a call's share of two that make as many at once.
+# Seconds of n calls by one process alone, and by two at once.
 seconds_of_loops <- function(log_density, n) {
-  loop <- function(core) system.time(for (i in seq_len(n)) log_density(0))[["elapsed"]]
-  c(loop(1), 1 / sum(1 / unlist(parallel::mclapply(1:2, loop, mc.cores = 2))))
+  loop <- function() system.time(for (i in seq_len(n)) log_density(0))[["elapsed"]]
+  c(loop(), by_two_at_once(loop))
 }
 
 on_workers <- expand.grid(
