@@ -212,6 +212,11 @@ has_own_gradient <- function(target, u) {
   }, NA)))
 }
 
+# Whether a call of the target must tell.
+is_told_by_call <- function(target) {
+  inherits(target, "smc_target_function") && any(vapply(target$terms, function(term) is.null(term$gradient), NA))
+}
+
 # A row a variable, at the point x of the unconstrained scale.
 by_variable <- function(target, evaluate, x, width) {
   d <- length(x)

@@ -74,7 +74,8 @@ find_peak <- function(evaluate, x) {
       "No mode was found from {.arg start}: where the climb ended {curved$problem}.",
       "i" = "The density may rise without end there, as that of a hierarchical model does
         where its variance goes to 0; a gradient may be wrong: see {.fn check_gradient}.",
-      "i" = "{.fn smc} looks for the target without a mode."
+      "i" = "{.fn smc} looks for the target without a mode; where it finds no possible point, it can start around
+        one: {.code reference = reference_gaussian(mean, sd)}, on the unconstrained scale."
     ),
     "mode"
   )

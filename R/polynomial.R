@@ -39,7 +39,7 @@ polynomial_given <- function(at, density) {
 # are on their way, may be where the density is not even concave.
 mode_given <- function(at, density) {
   others <- at$others
-  restricted <- function(x) {
+  restricted <- function(x, ...) {
     all <- matrix(at$mean, nrow(x), length(at$mean), byrow = TRUE)
     all[, others] <- x
     there <- density(all)

@@ -388,7 +388,7 @@ conditional_normals <- function(at, lower, density) {
   usable <- which(at$usable & rowSums(!(Q[, diagonal, drop = FALSE] > 0)) == 0)
   if (2 * length(usable) > nrow(u)) {
     root <- sqrt(Q[usable, diagonal, drop = FALSE])
-    of_Q <- root[, lower[, 1]] * root[, lower[, 2]]
+    of_Q <- root[, lower[, 1], drop = FALSE] * root[, lower[, 2], drop = FALSE]
     list(
       x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE],
       y = cbind(Q, r)[usable, , drop = FALSE],

@@ -73,9 +73,10 @@ rules <- list(
   # Points around what was found that are tried for basins of their own: of these a mode of a
   # tenth of the width, 6 sds away, has about four in two dimensions and 0.4 in three, ...
   n_outside = 2048,
-  # ... so that it is not done in more. There paths from them end in places that are no basins:
-  # with them Brownian was off by 0.3 and 0.4 in two fits of four.
-  largest_outside = 3,
+  # ... and one of half the width, as far off as you like, some 60 in four, 12 in six and three in eight, so that it
+  # is not done in more. There paths from them end in places that are no basins: with them Brownian was off by 0.3 and
+  # 0.4 in two fits of four.
+  largest_outside = 8,
   # ... between this and this much further out, evenly in the logarithm. Half or twice does as
   # well.
   outside = c(1.5, 15),
@@ -324,6 +325,9 @@ rules <- list(
   n_linear_probes = 32,
   # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
   probe_step = 0.5,
+  # Half of the way of a difference of log densities along a parabola, in standard deviations: so a log
+  # density of 1,000, with 16 digits, makes an error of 1e-11.
+  wide_difference = 0.02,
   # Where gradients are only nearly linear, no further than so many standard deviations that a coordinate has
   # given the others: of a local linear trend of 50 counts, not centred, the matrix of differences over half
   # a standard deviation of the draws was no precision.

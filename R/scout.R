@@ -5,21 +5,22 @@
 #' Where the target is, and how wide
 #'
 #' Looks for the target by its gradients, before any particle is moved: the first stage
-#' of [smc()]. Paths of optimisation climb from random starts, some near and some far. A start where
+#' of [smc()]. Paths of optimisation climb from random starts, some near and some far, and may begin where the log
+#' density is so low that it has no digits left. A start where
 #' the target is impossible is brought nearer to 0; and where it is impossible there too, to the
 #' parameters that a model of RTMB or TMB comes with. If all are impossible still, as where variables must be in
-#' order, possible ones are looked for among up to 4,096 random points. Along each path normal distributions
+#' order, possible ones are looked for among up to 4,096 random points, half of which are in order. Along each path normal distributions
 #' are tried, where all of these are impossible others between its end and its start, the best is refined by
 #' batch and match, and those that ended in different places are kept apart as basins. Where there are at
-#' most three variables, two thousand points around these are looked at, and four more paths
-#' start where the density most exceeds what was found: a narrow mode beside a wide one is seen
-#' so. What is found is
+#' most eight variables, two thousand points around these are looked at, and four more paths
+#' start where the density most exceeds what was found: so a narrow mode beside a wide one is seen in two or three
+#' variables, and one of half the width in four to six. What is found is
 #' proposed as a reference for [smc()], which lets it compete with the reference
 #' that the user gave.
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer). Where they end in different
-#'   basins twice as many are made; with up to three variables four more begin around what
+#'   basins twice as many are made; with up to eight variables four more begin around what
 #'   was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
@@ -247,7 +248,7 @@ marginal_density <- function(space, density) {
   d <- ncol(space$points$x)
   maps <- change_maps(space$changes, d)
   others <- rbind(0, draw_standard(rules$n_marginal_draws, d - length(given)))
-  function(x, gradient = TRUE) {
+  function(x, gradient = TRUE, ...) {
     at <- list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x)
     last <- 1
     for (i in seq_len(nrow(others))) {
@@ -258,7 +259,7 @@ marginal_density <- function(space, density) {
       z <- matrix(0, length(left), d)
       z[, given] <- x[left, ]
       z[, -given] <- rep(others[i, ], each = length(left))
-      there <- density(z, gradient = gradient, maps = maps)
+      there <- density(z, gradient = gradient, maps = maps, ...)
       at$log_density[left] <- there$log_density - sum(stats::dnorm(others[i, ], log = TRUE))
       if (gradient) at$gradient[left, ] <- there$gradient[, given]
       if (any(there$log_density > -Inf)) last <- i
@@ -309,29 +310,50 @@ covering_reference <- function(normals) {
 
 # A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient
 # is wanted: list(log_density, gradient), where what is not finite, or has no finite gradient, has log density
-# -Inf and gradient 0.
+# -Inf and gradient 0. far: whether points of log density below -1e15 count, where they have a slope: sums with
+# such numbers are rounding errors, but paths climb from there. width: over which ways the gradient is to be taken by
+# differences where the target has none of its own, one a coordinate; NULL for those of the target.
 # Of "count" it gives how many points it was asked for, and how many were impossible.
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call
   count <- c(n_target_evals = 0, n_impossible = 0)
-  function(x, gradient = TRUE, maps = NULL) {
+  has_own <- NULL
+  function(x, gradient = TRUE, maps = NULL, far = FALSE, width = NULL) {
     if (identical(x, "count")) {
       return(count)
     }
     x[!is.finite(x)] <- 0
-    value <- evaluate_located(
-      target, x, "scout",
-      gradient = gradient, maps = maps, evaluators = evaluators
-    )
+    ask <- function(x, gradient) {
+      evaluate_located(target, x, "scout", gradient = gradient, maps = maps, evaluators = evaluators)
+    }
+    if (!is.null(width) && is.null(has_own)) {
+      has_own <<- has_own_gradient(target, x)
+      count[1] <<- count[1] + is_told_by_call(target)
+    }
+    value <- ask(x, gradient && (is.null(width) || has_own))
+    if (gradient && is.null(value$gradient)) value$gradient <- slopes_over(width, x, ask)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok))
     if (gradient) {
-      ok <- ok & is.finite(rowSums(value$gradient))
+      if (far) ok <- ok | (value$log_density < 0 & rowSums(value$gradient != 0) > 0)
+      ok <- ok & is.finite(value$log_density) & is.finite(rowSums(value$gradient))
       value$gradient[!ok, ] <- 0
     }
     value$log_density[!ok] <- -Inf
     value
   }
+}
+
+# The gradient at x by differences over these ways to either side. ask: of counted_density().
+slopes_over <- function(width, x, ask) {
+  slopes <- vapply(seq_along(width), function(j) {
+    moved <- function(way) {
+      x[, j] <- x[, j] + way
+      ask(x, gradient = FALSE)$log_density
+    }
+    (moved(width[j]) - moved(-width[j])) / (2 * width[j])
+  }, numeric(nrow(x)))
+  matrix(slopes, nrow(x))
 }
 
 # quasi-Newton paths ----------------------------------------------------------
@@ -347,7 +369,8 @@ scattered_starts <- function(dim, n) {
 # paths that began at a point of finite density, each a list with its `points`: of
 # every point x, its log density f, gradient g, and the pairs of differences up to it.
 climb <- function(evaluate, starts, start) {
-  at <- evaluate_starts(evaluate, starts, start)
+  uphill <- function(x, ...) evaluate(x, ..., far = TRUE)
+  at <- evaluate_starts(uphill, starts, start)
   paths <- lapply(which(at$log_density > -Inf), function(i) {
     new_path(at$x[i, ], at$log_density[i], at$gradient[i, ])
   })
@@ -356,7 +379,7 @@ climb <- function(evaluate, starts, start) {
     if (length(active) == 0) {
       break
     }
-    tried <- evaluate(do.call(rbind, lapply(paths[active], trial_point)))
+    tried <- uphill(do.call(rbind, lapply(paths[active], trial_point)))
     for (i in seq_along(active)) {
       paths[[active[i]]] <- advance(
         paths[[active[i]]], tried$log_density[i], tried$gradient[i, ]
@@ -376,12 +399,13 @@ evaluate_starts <- function(evaluate, x, start) {
 }
 
 # The starts, with possible points, as many as are found, in the places of the first. Half of the points that are
-# tried have all variables moved together, since they may have to be small, all of them.
+# tried have all variables moved together, since they may have to be small, all of them; and a half are in
+# ascending order, or in descending order, since variables may have to be, and of eight few are by chance.
 possible_starts <- function(evaluate, at) {
   found <- at$x[0, , drop = FALSE]
   n <- rules$start_batch
   for (batch in seq_len(rules$most_start_batches)) {
-    x <- scattered_starts(ncol(at$x), n) + c(0, 1) * drop(scattered_starts(1, n))
+    x <- in_order(scattered_starts(ncol(at$x), n) + c(0, 1) * drop(scattered_starts(1, n)))
     found <- rbind(found, x[evaluate(x, gradient = FALSE)$log_density > -Inf, , drop = FALSE])
     if (nrow(found) >= nrow(at$x)) {
       break
@@ -390,6 +414,17 @@ possible_starts <- function(evaluate, at) {
   places <- seq_len(min(nrow(found), nrow(at$x)))
   at$x[places, ] <- found[places, ]
   c(at["x"], evaluate(at$x))
+}
+
+# Of every eight rows two with their values in ascending order, and two in descending order.
+in_order <- function(x) {
+  turn <- seq_len(nrow(x)) %% 8
+  sorted <- function(rows, decreasing) {
+    matrix(apply(x[rows, , drop = FALSE], 1, sort, decreasing), ncol = ncol(x), byrow = TRUE)
+  }
+  x[turn %in% 1:2, ] <- sorted(turn %in% 1:2, FALSE)
+  x[turn %in% 3:4, ] <- sorted(turn %in% 3:4, TRUE)
+  x
 }
 
 # at: list(x, log_density, gradient) of the starts, of which `x` are the first places.

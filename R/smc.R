@@ -627,7 +627,10 @@ call_of <- function(verb, call) {
 check_target <- function(target, ...) {
   if (missing(target)) {
     abort(
-      "{.arg target} is missing: a target, or a function with {.arg dim}.",
+      c(
+        "{.arg target} is missing: a target, or a function with {.arg dim}.",
+        "i" = if ("log_density" %in% names(list(...))) "Give the function as {.arg target}, or first and without a name."
+      ),
       "input"
     )
   }

@@ -12,7 +12,14 @@ exact_space <- function(points, present, density) {
     if (!is.null(space$exact)) space
   }
   space <- exact_after(Find(is_precision, present))
-  if (is.null(space) && !is.null(density)) exact_after(find_precision(probes_among(points), density)) else space
+  if (is.null(space) && !is.null(density)) exact_after(find_exact(probes_among(points), density)) else space
+}
+
+# Gradients by differences over short ways have too few digits. The log density is a parabola along
+# coordinates that are normal given others, and the difference over any way is exact.
+find_exact <- function(at, density) {
+  width <- rules$wide_difference * at$sd
+  find_precision(at, function(x) density(x, width = width))
 }
 
 # The space in which others are nearly standard normal given some coordinates: that of the present

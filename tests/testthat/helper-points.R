@@ -13,7 +13,7 @@ probes_at <- function(...) get("probes_among", asNamespace("autosmc"))(points_at
 
 # The density as of counted_density().
 density_of <- function(log_density) {
-  function(x, gradient = TRUE) {
+  function(x, gradient = TRUE, ...) {
     value <- log_density(x)
     list(log_density = as.double(value), gradient = attr(value, "gradient"))
   }

@@ -33,6 +33,11 @@ test_that("a target must be one", {
   )
 })
 
+test_that("a function that is given by another name is told where it belongs", {
+  expect_input_error(smc(log_density = sum, dim = 2), "`target` is missing.*first and without a name")
+  expect_input_error(smc(dim = 2), "`target` is missing: a target, or a function with `dim`[.]$")
+})
+
 test_that("`dim` must be there, and a positive whole number", {
   expect_input_error(smc_plain(sum), "`dim` is missing.*positive whole number")
   expect_input_error(target_function(sum), "`dim` is missing")

@@ -259,3 +259,74 @@ test_that("terms beyond the range of numbers are left out", {
   normals <- list(t = t, y = 2 + 3 * exp(t), scale = matrix(1, 20, 1))
   expect_equal(internal("entries_by_terms")(terms, normals), rbind(c(2, 3, 0, 0)))
 })
+
+# without a gradient --------------------------------------------------------------
+
+# A line through points that are not known themselves, with errors in both directions. Given its slope
+# b and the logarithms s and t of two scales all else is normal: a, the points' mean m, and the points.
+w <- c(1.2, 3.9, 2.2, 5.8, 4.1, 7.3, 6.2, 8.8)
+y <- c(2, 4.1, 3.6, 6.3, 5.5, 8.1, 5.9, 9.2)
+log_line <- function(x) {
+  by_row <- function(values) matrix(values, nrow(x), length(values), byrow = TRUE)
+  points <- x[, 6:13, drop = FALSE]
+  rowSums(dnorm(by_row(w), points, 1, log = TRUE)) +
+    rowSums(dnorm(by_row(y), x[, 1] + x[, 2] * points, exp(x[, 3]), log = TRUE)) +
+    rowSums(dnorm(points, x[, 4], exp(x[, 5]), log = TRUE)) +
+    rowSums(dnorm(x[, 1:5, drop = FALSE], 0, by_row(c(10, 10, 1, 10, 1)), log = TRUE))
+}
+
+# The log density of b, s and t: pairs of data are normal, with the covariance V = (v, c; c, u), around a
+# mean that is normal.
+log_line_given <- function(b, s, t) {
+  log_pair <- function(x, y, v, c, u) {
+    det <- v * u - c^2
+    -log(2 * pi) - log(det) / 2 - (u * x^2 - 2 * c * x * y + v * y^2) / (2 * det)
+  }
+  v <- 1 + exp(2 * t)
+  c <- b * exp(2 * t)
+  u <- exp(2 * s) + b^2 * exp(2 * t)
+  n <- length(w)
+  around <- mapply(function(w_i, y_i) log_pair(w_i - mean(w), y_i - mean(y), v, c, u), w, y)
+  rowSums(around) - log_pair(0, 0, v / n, c / n, u / n) +
+    log_pair(mean(w), mean(y), v / n + 100, c / n + 100 * b, u / n + 100 * (1 + b^2)) +
+    dnorm(b, 0, 10, log = TRUE) + dnorm(s, log = TRUE) + dnorm(t, log = TRUE)
+}
+
+test_that("what is normal given others is found by differences of the log density, too", {
+  places <- expand.grid(b = seq(0, 3, 0.04), s = seq(-5, 3, 0.08), t = seq(-3, 4, 0.08))
+  log_z <- log(sum(exp(log_line_given(places$b, places$s, places$t))) * 0.04 * 0.08^2)
+  target <- target_function(log_line, 13, vectorized = TRUE)
+  fit <- suppressMessages(calmly(smc(target, n_particles = 256, islands = 4, seed = 1)))
+  expect_match(fit$maps, "10 variables \\(x1, x4, x6, ...\\) are normal given x2, x3, x5", all = FALSE)
+  expect_lt(abs(fit$log_z - log_z), 5 * fit$std_error)
+})
+
+test_that("differences over wide ways are those of a parabola, at one point or many", {
+  A <- crossprod(matrix(c(2, 1, 0, 1, 3, -1, 0.5, 0, 1), 3))
+  target <- target_function(function(x) -rowSums((x %*% A) * x) / 2, 3, vectorized = TRUE)
+  density <- internal("counted_density")(target)
+  set.seed(1)
+  for (n in c(1, 5)) {
+    x <- matrix(rnorm(3 * n), n)
+    wide <- density(x, width = c(0.1, 1, 10))
+    expect_equal(wide$gradient, -x %*% A, tolerance = 1e-12)
+    expect_identical(wide$log_density, density(x, gradient = FALSE)$log_density)
+  }
+  # that of the target's own is taken as it is
+  given <- target_function(function(x) 0 * x[, 1], 3, function(x) 1 + 0 * x, vectorized = TRUE)
+  density <- internal("counted_density")(given)
+  expect_identical(density(x, width = rep(0.1, 3))$gradient, 1 + 0 * x)
+  expect_equal(density("count")[["n_target_evals"]], nrow(x))
+})
+
+test_that("a single point with a conditional distribution is enough of one", {
+  found <- internal("find_precision")(probes_at(x, log_hierarchy), density_of(log_hierarchy))
+  at <- internal("given_these")(probes_at(x, log_hierarchy), found$given)
+  at <- internal("rows_at")(at, 1)
+  at$colours <- internal("colours_of")(internal("pattern_of")(at, density_of(log_hierarchy)))
+  lower <- which(lower.tri(diag(p), diag = TRUE), arr.ind = TRUE)
+  normals <- internal("conditional_normals")(at, lower, density_of(log_hierarchy))
+  expect_equal(dim(normals$y), c(1, nrow(lower) + p))
+  expect_identical(dim(normals$size), dim(normals$y))
+  expect_identical(dim(normals$scale), dim(normals$y))
+})

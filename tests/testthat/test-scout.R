@@ -172,6 +172,15 @@ test_that("a narrow mode beside a wide one is found", {
   }
 })
 
+test_that("a mode of half the width is found in more dimensions", {
+  # the wide one has the density wherever the other is not near: one direction in 35 leads to that
+  far_off <- mixture_target(rbind(numeric(4), rep(5, 4)), c(1, 0.5), c(0.8, 0.2))
+  for (seed in 1:4) {
+    scout <- smc_scout(far_off, seed = seed)
+    expect_equal(scout$basins$bound, log(c(0.8, 0.2)), tolerance = 1e-2)
+  }
+})
+
 # what it survives ---------------------------------------------------------------
 
 # The first variable is N(0, 1), or with probability 0.1 its sum with an exponential variable of mean 8;
@@ -249,6 +258,46 @@ test_that("starts where the target is impossible are survived", {
   expect_length(scout$normals, 0)
   expect_length(scout$references, 0)
   expect_output(print(scout), "0 basin")
+})
+
+test_that("paths climb from where a log density has no digits left, to where it has", {
+  # at 0 it is -1e32
+  steep <- function(x) ((x - 10) / 1e-3)
+  far <- target_function(
+    function(x) -rowSums(steep(x)^8), 2,
+    gradient = function(x) -8 * steep(x)^7 / 1e-3, vectorized = TRUE
+  )
+  scout <- smc_scout(far, seed = 1)
+  expect_equal(scout$n_dropped, 0)
+  expect_lt(max(abs(scout$normals[[1]]$mean - 10)), 1e-3)
+  expect_lt(scout$basins$bound[1], 2 * log(2e-3 * gamma(9 / 8)))
+  # without a slope such a number says no more than that the point is impossible
+  penalty <- target_function(
+    function(x) rep(-1e20, nrow(x)), 2,
+    gradient = function(x) 0 * x, vectorized = TRUE
+  )
+  expect_equal(smc_scout(penalty, seed = 1)$n_dropped, 8)
+})
+
+test_that("variables that must be in order, up or down, have possible points", {
+  in_order <- internal("in_order")
+  set.seed(1)
+  x <- matrix(rnorm(16 * 5), 16)
+  y <- in_order(x)
+  expect_identical(t(apply(y, 1, sort)), t(apply(x, 1, sort)))
+  steps <- apply(y, 1, diff)
+  expect_identical(which(apply(steps > 0, 2, all)), c(1L, 2L, 9L, 10L))
+  expect_identical(which(apply(steps < 0, 2, all)), c(3L, 4L, 11L, 12L))
+  expect_identical(y[c(5:8, 13:16), ], x[c(5:8, 13:16), ])
+  expect_identical(in_order(x[, 1, drop = FALSE]), x[, 1, drop = FALSE])
+  # one point in 3,628,800 by chance
+  for (sign in c(1, -1)) {
+    ordered <- target_function(
+      function(x) ifelse(apply(sign * x, 1, is.unsorted), -Inf, rowSums(dnorm(x, log = TRUE))), 10,
+      gradient = function(x) -x, vectorized = TRUE
+    )
+    expect_gt(nrow(smc_scout(ordered, seed = 1)$basins), 0)
+  }
 })
 
 test_that("possible points are looked for where none of the starts is", {
