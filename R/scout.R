@@ -9,10 +9,10 @@
 #' density is so low that it has no digits left. A start where
 #' the target is impossible is brought nearer to 0; and where it is impossible there too, to the
 #' parameters that a model of RTMB or TMB comes with. If all are impossible still, as where variables must be in
-#' order, possible ones are looked for among up to 4,096 random points, half of which are in order. Along each path normal distributions
-#' are tried, where all of these are impossible others between its end and its start, the best is refined by
-#' batch and match, and those that ended in different places are kept apart as basins. Where there are at
-#' most eight variables, two thousand points around these are looked at, and four more paths
+#' order, possible ones are looked for among up to 4,096 random points, half of which are in order. Along each
+#' path normal distributions are tried, where all of these are impossible others between its end and its start, the
+#' best is refined by batch and match, and those that ended in different places are kept apart as basins. Where
+#' there are at most eight variables, two thousand points around these are looked at, and four more paths
 #' start where the density most exceeds what was found: so a narrow mode beside a wide one is seen in two or three
 #' variables, and one of half the width in four to six. What is found is
 #' proposed as a reference for [smc()], which lets it compete with the reference
