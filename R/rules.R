@@ -73,10 +73,10 @@ rules <- list(
   # Points around what was found that are tried for basins of their own: of these a mode of a
   # tenth of the width, 6 sds away, has about four in two dimensions and 0.4 in three, ...
   n_outside = 2048,
-  # ... and one of half the width, as far off as you like, some 60 in four, 12 in six and three in eight, so that it
-  # is not done in more. There paths from them end in places that are no basins: with them Brownian was off by 0.3 and
-  # 0.4 in two fits of four.
-  largest_outside = 8,
+  # ... and one of half the width, as far off as you like, some 60 in four and 12 in six, so that it is not done in
+  # more. There paths from them end in places that are no basins: with them Brownian was off by 0.3 and 0.4 in two
+  # fits of four.
+  largest_outside = 6,
   # ... between this and this much further out, evenly in the logarithm. Half or twice does as
   # well.
   outside = c(1.5, 15),

@@ -5,14 +5,14 @@
 #' Where the target is, and how wide
 #'
 #' Looks for the target by its gradients, before any particle is moved: the first stage
-#' of [smc()]. Paths of optimisation climb from random starts, some near and some far, and may begin where the log
-#' density is so low that it has no digits left. A start where
+#' of [smc()]. Paths of optimisation climb from random starts, some near and some far. A start where
 #' the target is impossible is brought nearer to 0; and where it is impossible there too, to the
 #' parameters that a model of RTMB or TMB comes with. If all are impossible still, as where variables must be in
-#' order, possible ones are looked for among up to 4,096 random points, half of which are in order. Along each
+#' order, possible ones are looked for among up to 4,096 random points, half of which are in order; and if none
+#' is found the paths begin where the log density is so low, below -1e15, that it has no digits left. Along each
 #' path normal distributions are tried, where all of these are impossible others between its end and its start, the
 #' best is refined by batch and match, and those that ended in different places are kept apart as basins. Where
-#' there are at most eight variables, two thousand points around these are looked at, and four more paths
+#' there are at most six variables, two thousand points around these are looked at, and four more paths
 #' start where the density most exceeds what was found: so a narrow mode beside a wide one is seen in two or three
 #' variables, and one of half the width in four to six. What is found is
 #' proposed as a reference for [smc()], which lets it compete with the reference
@@ -20,7 +20,7 @@
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer). Where they end in different
-#'   basins twice as many are made; with up to eight variables four more begin around what
+#'   basins twice as many are made; with up to six variables four more begin around what
 #'   was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
@@ -365,12 +365,17 @@ scattered_starts <- function(dim, n) {
   matrix(stats::rnorm(n * dim), n, dim) * scale
 }
 
-# All paths go side by side, so that their points share calls of the target. Returns the
+# All paths go side by side, so that their points share calls of the target. They begin where log densities have no
+# digits left only where they would not begin at all. Returns the
 # paths that began at a point of finite density, each a list with its `points`: of
 # every point x, its log density f, gradient g, and the pairs of differences up to it.
 climb <- function(evaluate, starts, start) {
-  uphill <- function(x, ...) evaluate(x, ..., far = TRUE)
-  at <- evaluate_starts(uphill, starts, start)
+  at <- evaluate_starts(evaluate, starts, start)
+  if (all(at$log_density == -Inf)) {
+    possible <- evaluate
+    evaluate <- function(x) possible(x, far = TRUE)
+    at <- c(list(x = starts), evaluate(starts))
+  }
   paths <- lapply(which(at$log_density > -Inf), function(i) {
     new_path(at$x[i, ], at$log_density[i], at$gradient[i, ])
   })
@@ -379,7 +384,7 @@ climb <- function(evaluate, starts, start) {
     if (length(active) == 0) {
       break
     }
-    tried <- uphill(do.call(rbind, lapply(paths[active], trial_point)))
+    tried <- evaluate(do.call(rbind, lapply(paths[active], trial_point)))
     for (i in seq_along(active)) {
       paths[[active[i]]] <- advance(
         paths[[active[i]]], tried$log_density[i], tried$gradient[i, ]
