@@ -335,8 +335,8 @@ counted_density <- function(target, evaluators = target_interface(target)) {
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok))
     if (gradient) {
-      if (far) ok <- ok | (value$log_density < 0 & rowSums(value$gradient != 0) > 0)
-      ok <- ok & is.finite(value$log_density) & is.finite(rowSums(value$gradient))
+      if (far) ok <- ok | (is.finite(value$log_density) & value$log_density < 0 & rowSums(value$gradient != 0) > 0)
+      ok <- ok & is.finite(rowSums(value$gradient))
       value$gradient[!ok, ] <- 0
     }
     value$log_density[!ok] <- -Inf

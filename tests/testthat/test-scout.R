@@ -177,7 +177,7 @@ test_that("a mode of half the width is found in more dimensions", {
   far_off <- mixture_target(rbind(numeric(4), rep(5, 4)), c(1, 0.5), c(0.8, 0.2))
   for (seed in 1:4) {
     scout <- smc_scout(far_off, seed = seed)
-    expect_equal(scout$basins$bound, log(c(0.8, 0.2)), tolerance = 1e-2)
+    expect_equal(scout$basins$bound, log(c(0.8, 0.2))) # of a normal that fits there is no noise
   }
 })
 
@@ -262,7 +262,7 @@ test_that("starts where the target is impossible are survived", {
 
 test_that("paths climb from where a log density has no digits left, to where it has", {
   # at 0 it is -1e32
-  steep <- function(x) ((x - 10) / 1e-3)
+  steep <- function(x) (x - 10) / 1e-3
   far <- target_function(
     function(x) -rowSums(steep(x)^8), 2,
     gradient = function(x) -8 * steep(x)^7 / 1e-3, vectorized = TRUE
