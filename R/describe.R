@@ -85,8 +85,7 @@ describe_dependence <- function(reference, names) {
 
 # The coordinates on which others depend: the conditioning variables, and those that are given.
 conditioning_of <- function(reference) {
-  precision <- precision_of(reference)
-  union(reference$conditional$conditioning, precision$given)
+  union(reference$conditional$conditioning, given_last(reference))
 }
 
 # But for the second variable of a neck, the level, which goes with the first.

@@ -341,32 +341,32 @@ is_at_end <- function(final, target) {
 }
 
 # These draws and their weights, and the maps from there to the unconstrained scale: list(x, w, maps,
-# precision). Where a reference has the precision of variables that are normal given others, these are
+# precisions). Where a reference has the precisions of variables that are normal given others, these are
 # standard normal there: as a scale moves, so do its effects, and the density is that of the scale alone.
 space_of_scales <- function(final, some) {
-  precision <- precision_of(final$reference)
-  if (is.null(precision)) {
+  precisions <- precisions_of(final$reference)
+  if (length(precisions) == 0) {
     return(list(x = take_rows(unconstrained_particles(final), some$rows), w = some$w, maps = list()))
   }
   z <- take_rows(final$coordinates, some$rows)
   maps <- maps_of(final$reference, ncol(z))
-  before <- seq_along(maps) < match(precision$kind, vapply(maps, `[[`, "", "name"))
+  before <- seq_along(maps) < match(precisions[[1]]$kind, vapply(maps, `[[`, "", "name"))
   list(
     x = through_each(maps[before], list(z = z))$z, w = some$w, maps = maps[!before],
-    precision = precision
+    precisions = precisions
   )
 }
 
-# Whether a part of the draws is where this precision is rounding, since some scale is so small there,
+# Whether a part of the draws is where a precision is rounding, since some scale is so small there,
 # and not for another reason: for others it is far from that. A density that does not fall off as a
 # scale goes down leads there.
 loses_digits <- function(space) {
-  if (is.null(space$precision)) {
-    return(FALSE)
-  }
   # where others are only nearly normal the curvature may be at its bound for another reason
-  if (space$precision$near) space$precision$least[] <- .Machine$double.xmin
-  left <- part_left(space$precision, take_rows(space$x, evenly_weighted(space$w, rules$n_sizes)))
+  precisions <- lapply(space$precisions, function(precision) {
+    if (precision$near) precision$least[] <- .Machine$double.xmin
+    precision
+  })
+  left <- least_part_left(precisions, take_rows(space$x, evenly_weighted(space$w, rules$n_sizes)))
   mean(left < rules$least_left) > rules$part_beyond &&
     mean(left > sqrt(rules$least_left)) > rules$part_beyond
 }
@@ -403,14 +403,11 @@ is_endless <- function(tried, part) {
 # The longest part of the distance after which draws are still where their precision is known; 0 for
 # none.
 part_in_reach <- function(space, moved, n) {
-  if (is.null(space$precision)) {
-    return(rep(1, n))
-  }
   part <- numeric(n)
   for (shorter in rules$shorter_far_out) {
     rows <- which(part == 0)
     there <- moved(shorter * max(rules$far_out))[rows, , drop = FALSE]
-    part[rows[part_left(space$precision, there) > rules$least_left]] <- shorter
+    part[rows[least_part_left(space$precisions, there) > rules$least_left]] <- shorter
   }
   part
 }

@@ -224,6 +224,9 @@ fit_shape <- function(record, density = NULL) {
     x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean,
     genealogies = genealogies
   )
+  if (!all(is.finite(points$x^4), is.finite(points$g^4))) {
+    return(NULL) # fits take fourth powers
+  }
   nearest <- nearest_normal(points, moments$L)
   exact <- exact_normal(points, moments$L, genealogies, nearest)
   if (is.null(exact) && may_be_radial(nearest, w)) {

@@ -24,7 +24,7 @@ look_along_lines <- function(sampler, final) {
     return(NULL)
   }
   # of some draws, where it takes a while to bring all of them there
-  some <- if (!is.null(precision_of(final$reference))) thinned(weighty, rules$least_rows) else weighty
+  some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$least_rows) else weighty
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
@@ -50,8 +50,8 @@ may_be_more <- function(found) {
 # Those along which lines go: the ones given which others are normal, or all of them.
 lined_variables <- function(final) {
   d <- ncol(final$coordinates)
-  precision <- precision_of(final$reference)
-  if (!is.null(precision)) precision$given else if (d <= rules$largest_dense) seq_len(d)
+  given <- given_last(final$reference)
+  if (!is.null(given)) given else if (d <= rules$largest_dense) seq_len(d)
 }
 
 # The parts of the longest ends of these variables, as some of the draws show them: lists of variable, side, from

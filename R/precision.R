@@ -681,14 +681,24 @@ new_precision <- function(at, ordered, found, lower) {
   x <- matrix(0, nrow(t), length(at$mean))
   x[, at$given] <- t
   pivots <- pivots_at(change, factors_at(change, x))
-  change$least <- apply(pivots, 2, function(pivot) {
+  least <- apply(pivots, 2, function(pivot) {
     if (isTRUE(min(pivot) > .Machine$double.xmin) || !at$near) {
       rules$least_pivot * min(pivot)
     } else {
       rules$least_near_pivot * stats::median(pivot)
     }
   })
-  if (is_finite(change[-1]) && all(change$least > .Machine$double.xmin)) change
+  change$least <- replace(least, are_sums(change), .Machine$double.xmin)
+  if (is_finite(change[-1]) && all(least > .Machine$double.xmin)) change
+}
+
+# Which entries of D are sums of positive terms, of which nothing is taken: they are right wherever they are
+# asked for, as the precision of what hangs on a variable with long tails.
+are_sums <- function(change) {
+  is_positive <- colSums(change$degrees %% 2) == 0
+  of_Q <- change$precision[diag(change$entries), , drop = FALSE]
+  is_sum <- rowSums(of_Q < 0) == 0 & rowSums(of_Q[, !is_positive, drop = FALSE] != 0) == 0
+  is_sum & rowSums(change$entries > 0) == 1
 }
 
 # The order in which the factor of a sparse precision fills least, as far as the fewest entries at
@@ -782,6 +792,16 @@ part_left <- function(change, x) {
   apply(part, 1, min)
 }
 
+# The least of all these, of the levels of a reference as of precisions_of(), at x before the maps of all; Inf for none.
+least_part_left <- function(precisions, x) {
+  left <- rep(Inf, nrow(x))
+  for (precision in precisions) {
+    left <- pmin(left, part_left(precision, x))
+    x <- through(change_map(precision, ncol(x)), list(z = x))$z
+  }
+  left
+}
+
 # Points, as of fit_shape(), with standard normal coordinates in the place of those that are normal
 # given others.
 standardised <- function(points, change) {
@@ -864,16 +884,15 @@ slopes_by_given <- function(change, at, x, z, by_c) {
   }, numeric(nrow(x)))
 }
 
-# As the core has it.
-precision_map <- function(change) {
+# As the core has it: with a factor of each coordinate that is not normal by this change, also of those
+# that nothing depends on.
+precision_map <- function(change, dim) {
+  rows <- match(setdiff(seq_len(dim), change$order), change$given)
+  parts <- lapply(change[parts_of_term], function(part) part[rows, , drop = FALSE])
+  factors <- array(unlist(parts), c(dim(parts[[1]]), length(parts)))
+  factors[is.na(factors)] <- 0
   c(
-    list(
-      name = "precision", order = change$order - 1,
-      factors = aperm(
-        array(unlist(change[parts_of_term]), c(dim(change$powers), length(parts_of_term))),
-        c(3, 1, 2)
-      )
-    ),
+    list(name = "precision", order = change$order - 1, factors = aperm(factors, c(3, 1, 2))),
     change[c("entries", "precision", "pull", "least")]
   )
 }

@@ -150,20 +150,14 @@ new_products <- function(at, found, groups) {
   }
   square <- squares_by_group(groups[is_enough], form[is_enough], found$coefficients, pairs)
   order <- at$others[unlist(groups[is_enough])]
-  given <- setdiff(seq_along(at$mean), order)
   needed <- colSums(square$precision != 0) > 0
-  # terms do not depend on coordinates that set no scale
-  of_given <- function(part) {
-    part <- t(part[needed, , drop = FALSE])[match(given, at$given), , drop = FALSE]
-    replace(part, is.na(part), 0)
-  }
   change <- c(
     list(
-      kind = "products", given = given, order = order, entries = square$entries,
+      kind = "products", given = at$given, order = order, entries = square$entries,
       precision = square$precision[, needed, drop = FALSE], pull = matrix(0, length(order), sum(needed)),
       least = rep(.Machine$double.xmin, length(order))
     ),
-    lapply(pairs$terms, of_given)
+    lapply(pairs$terms, function(part) t(part[needed, , drop = FALSE]))
   )
   x <- matrix(0, nrow(found$observed$t), length(at$mean))
   x[, at$given] <- found$observed$t

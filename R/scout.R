@@ -240,35 +240,6 @@ with_scouted_given <- function(space, density) {
   space
 }
 
-# The marginal density of the coordinates given: that of the point with them and any of the others, over that of these
-# others, which are standard normal. They are 0; or, where edges are in the way there, draws, of which the last that was
-# inside comes first.
-marginal_density <- function(space, density) {
-  given <- given_of(space)
-  d <- ncol(space$points$x)
-  maps <- change_maps(space$changes, d)
-  others <- rbind(0, draw_standard(rules$n_marginal_draws, d - length(given)))
-  function(x, gradient = TRUE, ...) {
-    at <- list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x)
-    last <- 1
-    for (i in seq_len(nrow(others))) {
-      left <- which(at$log_density == -Inf)
-      if (length(left) == 0) {
-        break
-      }
-      z <- matrix(0, length(left), d)
-      z[, given] <- x[left, ]
-      z[, -given] <- rep(others[i, ], each = length(left))
-      there <- density(z, gradient = gradient, maps = maps, ...)
-      at$log_density[left] <- there$log_density - sum(stats::dnorm(others[i, ], log = TRUE))
-      if (gradient) at$gradient[left, ] <- there$gradient[, given]
-      if (any(there$log_density > -Inf)) last <- i
-    }
-    others <<- others[unique(c(last, seq_len(nrow(others)))), , drop = FALSE]
-    at
-  }
-}
-
 # Whether the reference with a shape is tried before the one that covers all these places: where they are in
 # one mode, and where the coordinates given have been scouted. Else a shape that is exact is found again wherever the
 # draws are, and need not be.
@@ -344,9 +315,13 @@ counted_density <- function(target, evaluators = target_interface(target)) {
   }
 }
 
-# The gradient at x by differences over these ways to either side. ask: of counted_density().
+# The gradient at x by differences over these ways to either side; 0 along coordinates with none, NA.
+# ask: of counted_density().
 slopes_over <- function(width, x, ask) {
   slopes <- vapply(seq_along(width), function(j) {
+    if (is.na(width[j])) {
+      return(numeric(nrow(x)))
+    }
     moved <- function(way) {
       x[, j] <- x[, j] + way
       ask(x, gradient = FALSE)$log_density

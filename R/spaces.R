@@ -7,12 +7,73 @@
 # The space in which others are standard normal given some coordinates, where that is exact: of the
 # present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
 exact_space <- function(points, present, density) {
-  exact_after <- function(precision) {
-    space <- if (!is.null(precision)) space_of(points, list(precision))
-    if (!is.null(space$exact)) space
+  space <- exact_after(points, Filter(is_precision, present), density)
+  if (is.null(space) && !is.null(density)) {
+    deeper <- next_level(NULL, points, density)
+    while (!is.null(deeper)) {
+      space <- deeper
+      deeper <- next_level(space, points, density)
+    }
   }
-  space <- exact_after(Find(is_precision, present))
-  if (is.null(space) && !is.null(density)) exact_after(find_exact(probes_among(points), density)) else space
+  space
+}
+
+# Of the coordinates given which others are normal some may be normal given the rest, once the others are
+# integrated out, as in a chain in which each variable's place or scale hangs on the one before. So levels
+# are found one after the other, from the last of the chain on: the exact space with one more, or NULL.
+next_level <- function(space, points, density) {
+  change <- if (is.null(space)) {
+    find_exact(probes_among(points), density)
+  } else {
+    find_exact(probes_among(given_points(space)), marginal_density(space, density))
+  }
+  if (!is.null(change)) {
+    left <- if (is.null(space)) seq_along(points$mean) else given_of(space)
+    change[c("given", "order")] <- list(left[change$given], left[change$order])
+    exact_after(points, c(space$changes, list(change)), density)
+  }
+}
+
+# The space after these changes, if there are any, and all that they make standard normal is exactly so; else NULL.
+# Gradients by differences over short ways may have no digits at the few points that are far out: the density is asked.
+exact_after <- function(points, changes, density) {
+  if (length(changes) == 0) {
+    return(NULL)
+  }
+  space <- space_of(points, changes)
+  is_near <- any(vapply(changes, `[[`, NA, "near"))
+  if (is.null(space$exact) && !is_near && !is.null(density)) space <- space_of(points, changes, density)
+  if (!is.null(space$exact)) space
+}
+
+# The marginal density of the coordinates given: that of the point with them and any of the others, over that of these
+# others, which are standard normal. They are 0; or, where edges are in the way there, draws, of which the last that was
+# inside comes first.
+marginal_density <- function(space, density) {
+  given <- given_of(space)
+  d <- ncol(space$points$x)
+  maps <- change_maps(space$changes, d)
+  others <- rbind(0, draw_standard(rules$n_marginal_draws, d - length(given)))
+  function(x, gradient = TRUE, width = NULL, ...) {
+    if (!is.null(width)) width <- replace(rep(NA, d), given, width)
+    at <- list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x)
+    last <- 1
+    for (i in seq_len(nrow(others))) {
+      left <- which(at$log_density == -Inf)
+      if (length(left) == 0) {
+        break
+      }
+      z <- matrix(0, length(left), d)
+      z[, given] <- x[left, ]
+      z[, -given] <- rep(others[i, ], each = length(left))
+      there <- density(z, gradient = gradient, maps = maps, width = width, ...)
+      at$log_density[left] <- there$log_density - sum(stats::dnorm(others[i, ], log = TRUE))
+      if (gradient) at$gradient[left, ] <- there$gradient[, given]
+      if (any(there$log_density > -Inf)) last <- i
+    }
+    others <<- others[unique(c(last, seq_len(nrow(others)))), , drop = FALSE]
+    at
+  }
 }
 
 # Gradients by differences over short ways have too few digits. The log density is a parabola along
@@ -114,20 +175,22 @@ other_spaces <- function(as_is, present) {
 # Points after these changes, and a normal distribution: list(changes, points, normal, known, exact). Those
 # `known` are the coordinates that the changes make standard normal, or nearly so, but for a few that they do
 # not, and `exact` the same where it is exact; else both are NULL, and `normal` has the moments of the points.
+# density: to be asked whether they are; NULL where the gradients of the points tell it.
 # NULL where there is none, or the range of numbers does not do.
-space_of <- function(points, changes) {
+space_of <- function(points, changes, density = NULL) {
   points <- changed(points, changes)
   if (!all(is.finite(points$x), is.finite(points$g))) {
     return(NULL)
   }
-  precision <- Find(is_precision, changes)
+  levels <- Filter(is_precision, changes)
+  normal <- unlist(lapply(levels, `[[`, "order"))
   space <- list(changes = changes, points = points)
-  left <- left_by_precision(precision, points)
+  left <- left_by_normal(normal, if (is.null(density)) points else asked_along(normal, points, changes, density))
   is_known <- left < rules$far_from_normal
   if (mean(!is_known) <= rules$few_far && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
-    space$known <- sort(precision$order[is_known])
+    space$known <- sort(normal[is_known])
     # a polynomial knows nothing of what is far from the points
-    space$exact <- if (mean(left) < rules$nothing_left && !is_polynomial(precision)) precision$order
+    space$exact <- if (mean(left) < rules$nothing_left && !any(vapply(levels, is_polynomial, NA))) normal
     space <- fit_known(space)
     space$normal <- normal_of_given(space)
   } else {
@@ -162,16 +225,26 @@ inflation_of <- function(space) {
   min(1 + 2 * off, rules$inflation)
 }
 
-# The share of the mean square of the gradient by each coordinate that should be standard normal
-# that is not of such a one; Inf where it is not known. points: after the change.
-left_by_precision <- function(precision, points) {
-  if (is.null(precision) || is.null(points$g)) {
+# The share of the mean square of the gradient by each coordinate that should be standard `normal`
+# that is not of such a one; Inf where it is not known, or there are none. points: after the changes.
+left_by_normal <- function(normal, points) {
+  if (length(normal) == 0 || is.null(points$g)) {
     return(Inf)
   }
-  z <- sweep(points$x, 2, points$mean, "+")[, precision$order, drop = FALSE]
-  g <- points$g[, precision$order, drop = FALSE]
+  z <- sweep(points$x, 2, points$mean, "+")[, normal, drop = FALSE]
+  g <- points$g[, normal, drop = FALSE]
   left <- weighted_squares(z + g, points$w) / weighted_squares(g, points$w)
   replace(left, !is.finite(left), Inf)
+}
+
+# Some of the points after these changes, with the gradients along coordinates that should be standard `normal`:
+# where the target has none of its own by differences over ways that lose no digits there.
+asked_along <- function(normal, points, changes, density) {
+  d <- ncol(points$x)
+  x <- sweep(points$x, 2, points$mean, "+")[evenly_weighted(points$w, rules$n_linear_probes), , drop = FALSE]
+  width <- replace(rep(NA, d), normal, rules$wide_difference)
+  g <- density(x, maps = change_maps(changes, d), width = width)$gradient
+  list(x = x, g = g, mean = numeric(d), w = rep(1 / nrow(x), nrow(x)))
 }
 
 # In such a space only the coordinates given have a distribution that is not known. Points of
@@ -265,8 +338,12 @@ normal_criterion <- function(space) {
 
 changes_of <- function(reference) as.list(reference$changes)
 
-# That of variables that are normal given others; NULL for none.
-precision_of <- function(reference) Find(is_precision, changes_of(reference))
+# Those of variables that are normal given others, level by level: the last one from the core's standard
+# coordinates comes first. An empty list for none.
+precisions_of <- function(reference) rev(Filter(is_precision, changes_of(reference)))
+
+# The coordinates that are given at all levels, or NULL.
+given_last <- function(reference) unlist(lapply(utils::head(precisions_of(reference), 1), `[[`, "given"))
 
 log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
 
@@ -311,7 +388,7 @@ change_map <- function(change, dim) {
   if (is_polynomial(change)) {
     polynomial_map(change)
   } else if (has_factor(change)) {
-    precision_map(change)
+    precision_map(change, dim)
   } else {
     product_map(change, dim)
   }

@@ -78,7 +78,7 @@ test_that("points that are standardised come back through the map, and their gra
   found <- internal("find_precision")(internal("probes_among")(points), density_of(log_hierarchy))
   after <- internal("standardised")(points, found)
   z <- sweep(after$x, 2, after$mean, "+")
-  back <- internal("through_precision")(internal("precision_map")(found), list(z = z, g = after$g))
+  back <- internal("through_precision")(internal("precision_map")(found, 3 + p), list(z = z, g = after$g))
   expect_equal(back$z, x)
   expect_equal(back$g, points$g)
 })
