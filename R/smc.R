@@ -217,7 +217,8 @@
 #'     the products of such variables with the scale. Variables may be normal given some others, with
 #'     a precision that depends on these, as effects of groups are given scales and correlations:
 #'     differences of gradients at some points, the row `"probe"` of `fit$runs`, tell which these are,
-#'     and find the precision. Then only the distribution of the others is fitted. Effects of which the
+#'     and find the precision. Then only the distribution of the others is fitted; of these again some may be
+#'     normal given the rest, as in a chain in which each variable is normal given the one before. Effects of which the
 #'     data are counts or proportions are nearly normal given their scales: these are given the precision
 #'     at the mean of the particles, for effects that are not centred in the coordinates of their
 #'     products with scales and correlations. Where the precision depends on these in another way, as that of

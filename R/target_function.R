@@ -14,7 +14,8 @@
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
-#'   `2 dim` further calls an evaluation, and a message says so once a run. Which variables are normal given others
+#'   `2 dim` further calls an evaluation, and a message says so once a run. They are taken over 6e-6 of each
+#'   variable, whatever its unit. Which variables are normal given others
 #'   (see the section Rounds of [smc()]) is found by differences over longer ways, which lose no digits there.
 #' @param vectorized whether the functions take all points at once (TRUE or
 #'   FALSE). Much faster, since R's overhead is paid once and not once a point.
@@ -418,14 +419,16 @@ tell_differences <- function(terms) {
   )
 }
 
-# Near a bound the differences are taken at points closer together, so as not to cross it; nor the largest number there is.
+# Over ways in proportion to the variable, whose unit is anyone's choice, but for where it is next to 0. Near a bound they
+# are shorter, so as not to cross it; nor the largest number there is.
 central_difference <- function(term, density, x) {
+  part <- .Machine$double.eps^(1 / 3) # errors of rounding and of curvature are about the same
   lower <- pmax(term$lower, -.Machine$double.xmax)
   upper <- pmin(term$upper, .Machine$double.xmax)
   slope <- x
   for (j in seq_len(term$dim)) {
-    width <- .Machine$double.eps^(1 / 3) * pmin(
-      pmax(1, abs(x[, j])),
+    width <- part * pmin(
+      pmax(part, abs(x[, j])),
       x[, j] - lower[j],
       upper[j] - x[, j]
     )

@@ -70,6 +70,34 @@ test_that("central differences hold far from the origin", {
   expect_equal(drop(value$gradient), -3, tolerance = 1e-6)
 })
 
+test_that("central differences are right in small and large units", {
+  # of a Gumbel density, at points from next to 0 to eight units off
+  at <- c(-2, -0.3, 0.001, 0.7, 8)
+  for (unit in 10^seq(-6, 9, 3)) {
+    target <- target_function(function(x) -x / unit - exp(-x / unit), 1)
+    suppressMessages(value <- evaluate_target(target, matrix(unit * at)))
+    expect_equal(unit * drop(value$gradient), exp(-at) - 1, tolerance = 1e-5)
+  }
+  # where a variable is 0 there is no unit to be seen
+  target <- target_function(function(x) -(x - 1)^2, 1)
+  expect_equal(drop(suppressMessages(evaluate_target(target, matrix(0))$gradient)), 2, tolerance = 1e-4)
+})
+
+test_that("without a gradient the evidence of a regression is the same in any unit of its covariate", {
+  set.seed(1)
+  z <- runif(40)
+  y <- rpois(40, exp(0.5 + 1.5 * z))
+  log_z <- vapply(c(1, 1e8), function(unit) {
+    log_density <- function(b) {
+      sum(dpois(y, exp(b[1] + b[2] * unit * z), log = TRUE)) + sum(dnorm(b, 0, c(5, 5 / unit), log = TRUE))
+    }
+    fit <- suppressMessages(calmly(smc(target_function(log_density, 2), n_particles = 128, islands = 4, seed = 1)))
+    c(fit$log_z, fit$std_error)
+  }, numeric(2))
+  expect_lt(abs(diff(log_z[1, ])), 4 * sqrt(sum(log_z[2, ]^2)))
+  expect_lt(max(log_z[2, ]), 0.05)
+})
+
 test_that("a bare function is a target, with the arguments of one", {
   bare <- run(density, dim = 2, gradient = gradient, names = variables)
   expect_identical(bare$particles, run(scalar)$particles)
