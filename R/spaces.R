@@ -25,7 +25,7 @@ next_level <- function(space, points, density) {
   change <- if (is.null(space)) {
     find_exact(probes_among(points), density)
   } else {
-    find_exact(probes_among(given_points(space)), marginal_density(space, density))
+    find_exact(probes_among(given_points(space)), with_seed(1, marginal_density(space, density)))
   }
   if (!is.null(change)) {
     left <- if (is.null(space)) seq_along(points$mean) else given_of(space)
