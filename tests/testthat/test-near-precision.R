@@ -51,7 +51,7 @@ precision <- near_precision(probes_at(around, log_counts), density_of(log_counts
 normal <- matrix(rnorm(200 * ncol(around)), 200)
 normal[, 2] <- t
 centred <- internal("through_precision")(
-  internal("precision_map")(precision), list(z = normal, g = 0 * normal)
+  internal("precision_map")(precision, ncol(normal)), list(z = normal, g = 0 * normal)
 )$z
 
 test_that("the scale is what the others depend on", {
