@@ -129,7 +129,7 @@ test_that("a curvature at its bound is no rounding", {
   change <- precision
   w <- rep(1 / nrow(centred), nrow(centred))
   loses <- function(change) {
-    internal("loses_digits")(list(x = centred, w = w, precision = change))
+    internal("loses_digits")(list(x = centred, w = w, precisions = list(change)))
   }
   pivots <- internal("pivots_at")(change, internal("factors_at")(change, centred))
   change$least[] <- median(apply(pivots, 1, min)) # of half of the draws
