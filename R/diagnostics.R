@@ -406,6 +406,9 @@ part_in_reach <- function(space, moved, n) {
   part <- numeric(n)
   for (shorter in rules$shorter_far_out) {
     rows <- which(part == 0)
+    if (length(rows) == 0) {
+      break
+    }
     there <- moved(shorter * max(rules$far_out))[rows, , drop = FALSE]
     part[rows[least_part_left(space$precisions, there) > rules$least_left]] <- shorter
   }

@@ -693,7 +693,7 @@ new_precision <- function(at, ordered, found, lower) {
 }
 
 # Which entries of D are sums of positive terms, of which nothing is taken: they are right wherever they are
-# asked for, as the precision of what hangs on a variable with long tails.
+# asked for, as the precision of a variable whose scale depends on one with long tails.
 are_sums <- function(change) {
   is_positive <- colSums(change$degrees %% 2) == 0
   of_Q <- change$precision[diag(change$entries), , drop = FALSE]
@@ -884,8 +884,8 @@ slopes_by_given <- function(change, at, x, z, by_c) {
   }, numeric(nrow(x)))
 }
 
-# As the core has it: with a factor of each coordinate that is not normal by this change, also of those
-# that nothing depends on.
+# As the core has it: with a factor for each coordinate that this change does not make normal, also where no
+# term depends on it.
 precision_map <- function(change, dim) {
   rows <- match(setdiff(seq_len(dim), change$order), change$given)
   parts <- lapply(change[parts_of_term], function(part) part[rows, , drop = FALSE])

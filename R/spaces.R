@@ -8,41 +8,41 @@
 # present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
 exact_space <- function(points, present, density) {
   space <- exact_after(points, Filter(is_precision, present), density)
-  if (is.null(space) && !is.null(density)) {
-    deeper <- next_level(NULL, points, density)
-    while (!is.null(deeper)) {
-      space <- deeper
-      deeper <- next_level(space, points, density)
-    }
+  if (!is.null(space) || is.null(density)) {
+    return(space)
   }
-  space
+  repeat {
+    deeper <- next_level(space, points, density)
+    if (is.null(deeper)) {
+      return(space)
+    }
+    space <- deeper
+  }
 }
 
 # Of the coordinates given which others are normal some may be normal given the rest, once the others are
-# integrated out, as in a chain in which each variable's place or scale hangs on the one before. So levels
-# are found one after the other, from the last of the chain on: the exact space with one more, or NULL.
+# integrated out, as in a chain in which the location or scale of each variable depends on the one before. So
+# levels are found one after the other, from the last of the chain on. The exact space with one level more than
+# `space`, which is NULL for none; or NULL.
 next_level <- function(space, points, density) {
-  change <- if (is.null(space)) {
-    find_exact(probes_among(points), density)
-  } else {
-    find_exact(probes_among(given_points(space)), with_seed(1, marginal_density(space, density)))
+  left <- seq_along(points$mean)
+  of_left <- points
+  marginal <- density
+  if (!is.null(space)) {
+    left <- given_of(space)
+    of_left <- given_points(space)
+    marginal <- with_seed(1, marginal_density(space, density))
   }
+  change <- find_exact(probes_among(of_left), marginal)
   if (!is.null(change)) {
-    left <- if (is.null(space)) seq_along(points$mean) else given_of(space)
     change[c("given", "order")] <- list(left[change$given], left[change$order])
     exact_after(points, c(space$changes, list(change)), density)
   }
 }
 
 # The space after these changes, if there are any, and all that they make standard normal is exactly so; else NULL.
-# Gradients by differences over short ways may have no digits at the few points that are far out: the density is asked.
 exact_after <- function(points, changes, density) {
-  if (length(changes) == 0) {
-    return(NULL)
-  }
-  space <- space_of(points, changes)
-  is_near <- any(vapply(changes, `[[`, NA, "near"))
-  if (is.null(space$exact) && !is_near && !is.null(density)) space <- space_of(points, changes, density)
+  space <- if (length(changes) > 0) space_of(points, changes, density)
   if (!is.null(space$exact)) space
 }
 
@@ -175,7 +175,8 @@ other_spaces <- function(as_is, present) {
 # Points after these changes, and a normal distribution: list(changes, points, normal, known, exact). Those
 # `known` are the coordinates that the changes make standard normal, or nearly so, but for a few that they do
 # not, and `exact` the same where it is exact; else both are NULL, and `normal` has the moments of the points.
-# density: to be asked whether they are; NULL where the gradients of the points tell it.
+# density: to be asked, where the gradients of the points do not show that what should be exact is: those by
+# differences over short ways may have no digits at the few points that are far out; or NULL.
 # NULL where there is none, or the range of numbers does not do.
 space_of <- function(points, changes, density = NULL) {
   points <- changed(points, changes)
@@ -185,12 +186,16 @@ space_of <- function(points, changes, density = NULL) {
   levels <- Filter(is_precision, changes)
   normal <- unlist(lapply(levels, `[[`, "order"))
   space <- list(changes = changes, points = points)
-  left <- left_by_normal(normal, if (is.null(density)) points else asked_along(normal, points, changes, density))
+  # a polynomial knows nothing of what is far from the points
+  are_exact <- function(left) mean(left) < rules$nothing_left && !any(vapply(levels, is_polynomial, NA))
+  left <- left_by_normal(normal, points)
+  if (!is.null(density) && !are_exact(left) && !any(vapply(levels, `[[`, NA, "near"))) {
+    left <- left_by_normal(normal, asked_along(normal, points, changes, density))
+  }
   is_known <- left < rules$far_from_normal
   if (mean(!is_known) <= rules$few_far && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
     space$known <- sort(normal[is_known])
-    # a polynomial knows nothing of what is far from the points
-    space$exact <- if (mean(left) < rules$nothing_left && !any(vapply(levels, is_polynomial, NA))) normal
+    space$exact <- if (are_exact(left)) normal
     space <- fit_known(space)
     space$normal <- normal_of_given(space)
   } else {
@@ -343,7 +348,7 @@ changes_of <- function(reference) as.list(reference$changes)
 precisions_of <- function(reference) rev(Filter(is_precision, changes_of(reference)))
 
 # The coordinates that are given at all levels, or NULL.
-given_last <- function(reference) unlist(lapply(utils::head(precisions_of(reference), 1), `[[`, "given"))
+given_last <- function(reference) Find(is_precision, changes_of(reference), right = TRUE)$given
 
 log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
 

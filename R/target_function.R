@@ -419,8 +419,8 @@ tell_differences <- function(terms) {
   )
 }
 
-# Over ways in proportion to the variable, whose unit is anyone's choice, but for where it is next to 0; where it is 0
-# none is seen, and 1 is taken. Near a bound they are shorter, so as not to cross it; nor the largest number there is.
+# Over ways in proportion to the variable, whose unit is anyone's choice, but for where it is next to 0. A variable that
+# is 0 does not show its unit, and 1 is taken. Near a bound they are shorter, so as not to cross it; nor the largest number there is.
 central_difference <- function(term, density, x) {
   part <- .Machine$double.eps^(1 / 3) # errors of rounding and of curvature are about the same
   lower <- pmax(term$lower, -.Machine$double.xmax)

@@ -3,7 +3,7 @@
 
 internal <- function(name) get(name, asNamespace("autosmc"))
 
-# x1 ~ N(1, 0.7), and each of the next is N(the square of the one before, 0.2): of mass 1.
+# x1 ~ N(1, 0.7), and each of the next is N(the square of the one before, 0.2): its integral is 1.
 chain_sd <- 0.2
 log_chain <- function(x) {
   before <- x[, -ncol(x), drop = FALSE]
@@ -46,7 +46,7 @@ test_that("levels are found one after the other, with a gradient or without", {
     # what is left is the density of the first, also where no draw has been
     marginal <- internal("marginal_density")(space, at$density)
     far <- matrix(seq(-4, 4, 0.5))
-    expect_equal(marginal(far, gradient = FALSE)$log_density, dnorm(far[, 1], 1, 0.7, log = TRUE), tolerance = 1e-8)
+    expect_equal(marginal(far, gradient = FALSE)$log_density, dnorm(far[, 1], 1, 0.7, log = TRUE), tolerance = 1e-12)
     # the next fit has the same, without asking for it
     expect_identical(internal("exact_space")(at$points, space$changes, NULL)$exact, space$exact)
   }
@@ -61,11 +61,11 @@ test_that("through the maps of all levels standard normal numbers become draws",
   x <- internal("through_each")(maps, list(z = z))$z
   by_hand <- z
   for (j in 2:4) by_hand[, j] <- by_hand[, j - 1]^2 + chain_sd * z[, j]
-  expect_equal(x, by_hand, tolerance = 1e-6)
+  expect_equal(x, by_hand)
   # the core's are the same: it has the density there, with the log Jacobian
   there <- at$density(z, maps = maps)
-  expect_equal(there$log_density, log_chain(x) + 3 * log(chain_sd), tolerance = 1e-6)
-  expect_equal(there$gradient[, -1], -z[, -1], tolerance = 1e-5)
+  expect_equal(there$log_density, log_chain(x) + 3 * log(chain_sd))
+  expect_equal(there$gradient[, -1], -z[, -1])
   # nothing of a precision is lost on the way
   precisions <- rev(space$changes)
   expect_equal(internal("least_part_left")(precisions, z), rep(1, 50))
@@ -87,19 +87,37 @@ test_that("what is exact is told where gradients by short differences have no di
 })
 
 test_that("a precision that is a sum of positive terms is right wherever it is asked for", {
-  # x ~ N(0, exp(t)), t ~ N(0, 1), and with a mean mu of two such, which an elimination subtracts
+  # of x ~ N(0, exp(t)) given t ~ N(0, 1)
   set.seed(4)
-  funnel <- function(x) dnorm(x[, 1], log = TRUE) + rowSums(dnorm(x[, -1], 0, exp(x[, 1]), log = TRUE))
-  slopes <- function(x) cbind(-x[, 1] + rowSums(x[, -1]^2 * exp(-2 * x[, 1]) - 1), -x[, -1] * exp(-2 * x[, 1]))
+  funnel <- function(x) {
+    log_density <- dnorm(x[, 1], log = TRUE) + rowSums(dnorm(x[, -1], 0, exp(x[, 1]), log = TRUE))
+    by_t <- -x[, 1] + rowSums(x[, -1]^2 * exp(-2 * x[, 1]) - 1)
+    structure(log_density, gradient = cbind(by_t, -x[, -1] * exp(-2 * x[, 1]), deparse.level = 0))
+  }
   at <- matrix(rnorm(100 * 3), 100)
-  found <- internal("find_precision")(probes_at(at, function(x) structure(funnel(x), gradient = slopes(x))), density_of(
-    function(x) structure(funnel(x), gradient = slopes(x))
-  ))
+  found <- internal("find_precision")(probes_at(at, funnel), density_of(funnel))
   expect_identical(found$given, 1L)
   far <- rbind(c(30, 0, 0), c(-30, 0, 0))
   expect_equal(internal("part_left")(found, far), c(1, 1))
   pivots <- internal("pivots_at")(found, internal("factors_at")(found, far))
-  expect_equal(log(pivots), cbind(c(-60, 60), c(-60, 60)), tolerance = 1e-6)
+  expect_equal(log(pivots), cbind(c(-60, 60), c(-60, 60)))
+})
+
+test_that("a precision from which an elimination takes something keeps its bound", {
+  # two effects u ~ N(mu, exp(t)), mu ~ N(0, 1), t ~ N(0, 1): x = (t, mu, u)
+  set.seed(5)
+  effects <- function(x) {
+    off <- (x[, 3:4] - x[, 2]) * exp(-2 * x[, 1])
+    by_t <- -x[, 1] + rowSums((x[, 3:4] - x[, 2]) * off - 1)
+    structure(
+      rowSums(dnorm(x[, 1:2], log = TRUE)) + rowSums(dnorm(x[, 3:4], x[, 2], exp(x[, 1]), log = TRUE)),
+      gradient = cbind(by_t, rowSums(off) - x[, 2], -off, deparse.level = 0)
+    )
+  }
+  found <- internal("find_precision")(probes_at(matrix(rnorm(100 * 4), 100), effects), density_of(effects))
+  # one effect comes first; it takes from the mean, and this from the other effect
+  expect_identical(found$order[2], 2L)
+  expect_identical(found$least > .Machine$double.xmin, c(FALSE, TRUE, TRUE))
 })
 
 test_that("smc() has the evidence of chains of squares and of funnels", {
