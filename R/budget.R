@@ -78,7 +78,7 @@ n_probe_evals <- function(course) {
 island_evaluations <- function(sampler, n_steps, plan) {
   run <- sampler$n_particles * (1 + n_moves(sampler) * n_steps)
   if (plan$seeks_precision) {
-    beside <- rules$share_of_rays * run + most_mirror_evals(sampler, run) + most_line_evals(sampler, run)
+    beside <- (rules$share_of_rays + most_share_of_lines()) * run + most_mirror_evals(sampler, run)
     return(run + 2 * sampler$n_particles + beside)
   }
   of_all <- plan$n_islands * run

@@ -9,7 +9,8 @@
 # hundredth, and to a thousandth. A few draws may be where a tail begins of which the others know nothing.
 #
 # A few lines for each part, and where these find something many for that one, which alone tell how much it is: of
-# many one would be far off by chance.
+# many one would be far off by chance. Where the many find something, but by their error may have found nothing, more
+# lines decide.
 #
 # Returns list(rise, error, name, points, n_target_evals): by how much the logarithm of the evidence is higher than
 # the draws show, and its standard error, the variable, and where there are many lines points beyond the part, as of
@@ -18,13 +19,14 @@
 # target fails.
 look_along_lines <- function(sampler, final) {
   variables <- lined_variables(final)
-  n <- n_lined_ends(sampler, sum(final$islands$n_target_evals, na.rm = TRUE), length(variables))
+  spent <- sum(final$islands$n_target_evals, na.rm = TRUE)
+  n <- n_lined_ends(sampler, spent, length(variables))
   weighty <- weighty_rows(final$log_weights)
   if (n == 0 || length(weighty$rows) < rules$least_draws_beside) {
     return(NULL)
   }
-  # of some draws, where it takes a while to bring all of them there
-  some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$least_rows) else weighty
+  # where others are normal given some it takes a while to bring draws there
+  some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$most_judged) else weighty
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
@@ -33,7 +35,11 @@ look_along_lines <- function(sampler, final) {
       parts <- parts_of_longest(draws, variables, n)
       found <- lapply(parts, beyond_part, rules$few_lines, draws, evaluate)
       most <- best_of(Filter(may_be_more, found), function(one) one$rise)
-      found <- if (is.null(most)) surest_rise(found) else beyond_part(most$part, rules$many_lines, draws, evaluate)
+      found <- if (is.null(most)) {
+        surest_rise(found)
+      } else {
+        beyond_by_many(most$part, lines_in_turn(spent), headline(final$estimates), draws, evaluate)
+      }
       if (!is.null(most)) found$points <- points_beyond(found, draws$maps, evaluate, sampler$kernel$gradients)
       name <- if (!is.null(found)) sampler$target$names[found$part$variable]
       c(found[c("rise", "error", "points")], list(name = name, n_target_evals = evaluate("count")[["n_target_evals"]]))
@@ -45,6 +51,16 @@ look_along_lines <- function(sampler, final) {
 # Whether few lines find so much that many may find it as well, and that it matters.
 may_be_more <- function(found) {
   isTRUE(found$rise > max(rules$most_of_rays, rules$errors_of_few_lines * found$error))
+}
+
+# As beyond_part(), by the first of these numbers of lines that decides whether the estimate misses anything: more lines
+# have a smaller error, and so a lower limit.
+beyond_by_many <- function(part, numbers, estimate, draws, evaluate) {
+  for (n in numbers) {
+    found <- beyond_part(part, n, draws, evaluate)
+    if (!may_be_more(found) || found$rise > limit_of_rise(found, estimate)) break
+  }
+  found
 }
 
 # Those along which lines go: the ones given which others are normal, or all of them.
@@ -103,11 +119,18 @@ beyond_part <- function(part, n, draws, evaluate) {
   ratio <- rowSums(f_beyond) / rowSums(f - f_beyond)
   gained <- share * mean(ratio) - beyond
   of_share <- function(p) p * (1 - p) / draws$n
-  square <- (share * stats::sd(ratio))^2 / n + mean(ratio)^2 * of_share(share) + of_share(beyond)
+  square <- share^2 * squared_error(ratio, chosen) + mean(ratio)^2 * of_share(share) + of_share(beyond)
   list(
     rise = log1p(gained), error = sqrt(square) / (1 + gained), part = part,
     f = f_beyond, rows = seq_len(n), ratio = ratio, lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
   )
+}
+
+# That of the mean of values at draws, some of which may be at the same one: these are not independent.
+squared_error <- function(values, draws) {
+  of_draw <- rowsum(values - mean(values), draws)
+  n <- nrow(of_draw)
+  n / (n - 1) * sum(of_draw^2) / length(values)^2
 }
 
 # Places on n lines, a row each: equal cells in the part, and beyond it such as grow with the distance, up to a hundred
@@ -167,7 +190,29 @@ n_line_evals <- function() 1 + rules$n_within_part + rules$n_beyond_part
 
 many_line_evals <- function(sampler) rules$many_lines * (n_line_evals() + sampler$kernel$gradients)
 
+# How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as that does
+# not decide, several times as many as before.
+lines_in_turn <- function(spent) {
+  most <- rules$share_of_lines * spent / n_line_evals()
+  more <- floor(log(max(1, most / rules$many_lines), rules$more_lines))
+  rules$many_lines * rules$more_lines^(0:more)
+}
+
+# What all these lines of one part take, ...
+part_line_evals <- function(sampler, spent) {
+  in_turn <- lines_in_turn(spent)
+  sum(in_turn) * n_line_evals() + max(in_turn) * sampler$kernel$gradients
+}
+
+# ... at most, and with those few of each part.
 most_line_evals <- function(sampler, spent) {
   n <- n_lined_ends(sampler, spent)
-  if (n == 0) 0 else n * few_line_evals() + many_line_evals(sampler)
+  if (n == 0) 0 else n * few_line_evals() + part_line_evals(sampler, spent)
+}
+
+# Of islands whose number is not known yet, as a share of their evaluations: the few, and a series of many, of which the
+# last take no more than the few may.
+most_share_of_lines <- function() {
+  series <- rules$more_lines / (rules$more_lines - 1)
+  rules$share_of_lines * (1 + series + 1 / n_line_evals())
 }

@@ -3,7 +3,8 @@
 internal <- function(name) get(name, asNamespace("autosmc"))
 rules <- internal("rules")
 look <- internal("look_along_lines")
-limit_of <- function(found) internal("limit_of_rise")(found, list(std_error = NA))
+no_error <- list(method = "bridge", log_z = 0, std_error = NA_real_)
+limit_of <- function(found) internal("limit_of_rise")(found, no_error)
 
 # A long thin tail: x1 has a t distribution with two degrees of freedom, and the others are normal and narrow.
 thin_tail <- function(d = 3, sd = 0.1) {
@@ -34,7 +35,7 @@ final_of <- function(x, sampler, n_evals = 1e6) {
   L <- t(chol(diag(ncol(x)) + 0.5))
   final <- list(
     islands = data.frame(n_target_evals = n_evals), log_weights = rep(-log(n), n), origins = seq_len(n),
-    reference = reference_gaussian(1, chol = L), particles = x
+    reference = reference_gaussian(1, chol = L), particles = x, estimates = as.data.frame(no_error)
   )
   final$coordinates <- t(solve(L, t(x - 1)))
   final
@@ -59,10 +60,50 @@ test_that("they tell how much of the evidence is beyond the draws, and where", {
     expect_true(all(x[, 1] > quantile(final$particles[, 1], 0.9) - 1e-8))
     expect_true(all(apply(x[, -1], 1, function(rest) any(rowSums(abs(sweep(final$particles[, -1], 2, rest))) < 1e-8))))
     expect_equal(found$points$g, cbind(-3 * x[, 1] / (2 + x[, 1]^2), -100 * x[, -1]))
-    # a few lines for the parts of both ends of each variable, and many for one
-    expect_equal(found$n_target_evals, 6 * internal("few_line_evals")() + internal("many_line_evals")(sampler))
+    # a few lines for the parts of both ends of each variable, and for one many, until these decide
+    in_turn <- internal("lines_in_turn")(1e6)
+    expect_true(nrow(x) %in% in_turn)
+    of_one <- sum(in_turn[in_turn <= nrow(x)]) * internal("n_line_evals")() + nrow(x)
+    expect_equal(found$n_target_evals, 6 * internal("few_line_evals")() + of_one)
   }
   expect_gt(look(sampler, final_of(draws_of_tail(4000, 0.9), sampler))$rise, limit_of(found))
+})
+
+test_that("where many lines do not decide whether a part is missed, more do", {
+  numbers_for <- function(rise) {
+    asked <- NULL
+    with_internals(
+      list(beyond_part = function(part, n, ...) {
+        asked <<- c(asked, n)
+        list(rise = rise(n), error = 1.6 / sqrt(n))
+      }),
+      internal("beyond_by_many")(NULL, c(64, 256, 1024), no_error, NULL, NULL)
+    )
+    asked
+  }
+  expect_equal(numbers_for(function(n) 0.1), 64) # within its error from nothing
+  expect_equal(numbers_for(function(n) 1), 64) # above its limit
+  expect_equal(numbers_for(function(n) 0.5), c(64, 256))
+  expect_equal(numbers_for(function(n) if (n == 64) 0.5 else 0), c(64, 256))
+  expect_equal(numbers_for(function(n) 4 / sqrt(n)), c(64, 256, 1024)) # no more than that
+})
+
+test_that("lines for one part are several times as many in turn, as far as evaluations of the islands go", {
+  sampler <- sampler_of(thin_tail())
+  expect_equal(internal("lines_in_turn")(0), rules$many_lines)
+  last <- max(internal("lines_in_turn")(1e6)) * internal("n_line_evals")()
+  expect_lte(last, rules$share_of_lines * 1e6)
+  expect_gt(rules$more_lines * last, rules$share_of_lines * 1e6)
+  most <- internal("most_line_evals")(sampler, 1e6)
+  expect_lte(most, internal("most_share_of_lines")() * 1e6)
+})
+
+test_that("lines through the same draw are not independent", {
+  set.seed(7)
+  values <- rnorm(50)
+  error <- internal("squared_error")
+  expect_equal(error(values, 1:50), var(values) / 50)
+  expect_equal(error(rep(values, 3), rep(1:50, 3)), var(values) / 50)
 })
 
 test_that("beyond draws that have seen all there is no more than their share", {
