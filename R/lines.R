@@ -9,8 +9,8 @@
 # hundredth, and to a thousandth. A few draws may be where a tail begins of which the others know nothing.
 #
 # A few lines for each part, and where these find something many for that one, which alone tell how much it is: of
-# many one would be far off by chance. Where the many find something, but by their error may have found nothing, more
-# lines decide.
+# many one would be far off by chance. Where these find something, but with an error that leaves open whether there is
+# anything, more lines decide.
 #
 # Returns list(rise, error, name, points, n_target_evals): by how much the logarithm of the evidence is higher than
 # the draws show, and its standard error, the variable, and where there are many lines points beyond the part, as of
@@ -25,7 +25,7 @@ look_along_lines <- function(sampler, final) {
   if (n == 0 || length(weighty$rows) < rules$least_draws_beside) {
     return(NULL)
   }
-  # where others are normal given some it takes a while to bring draws there
+  # of no more draws than the other diagnostics see, where it takes a while to bring them there
   some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$most_judged) else weighty
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
@@ -126,7 +126,7 @@ beyond_part <- function(part, n, draws, evaluate) {
   )
 }
 
-# That of the mean of values at draws, some of which may be at the same one: these are not independent.
+# The squared standard error of the mean of values at draws. Values at the same draw are not independent.
 squared_error <- function(values, draws) {
   of_draw <- rowsum(values - mean(values), draws)
   n <- nrow(of_draw)
@@ -190,8 +190,8 @@ n_line_evals <- function() 1 + rules$n_within_part + rules$n_beyond_part
 
 many_line_evals <- function(sampler) rules$many_lines * (n_line_evals() + sampler$kernel$gradients)
 
-# How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as that does
-# not decide, several times as many as before.
+# How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as these
+# do not decide, several times as many as before.
 lines_in_turn <- function(spent) {
   most <- rules$share_of_lines * spent / n_line_evals()
   more <- floor(log(max(1, most / rules$many_lines), rules$more_lines))
