@@ -180,7 +180,10 @@ with_points_beyond <- function(record, found) {
 # take more than few may. And what the lines take at most, which counts as what the islands do.
 n_lined_ends <- function(sampler, spent, n_variables = sampler$target$dim) {
   most <- rules$share_of_lines * spent
-  if (most < many_line_evals(sampler)) 0 else min(2 * n_variables, floor(most / few_line_evals()))
+  if (most < part_line_evals(sampler, rules$many_lines)) {
+    return(0)
+  }
+  min(2 * n_variables, floor(most / few_line_evals()))
 }
 
 # Of all parts of an end.
@@ -188,7 +191,10 @@ few_line_evals <- function() length(rules$shares_there) * rules$few_lines * n_li
 
 n_line_evals <- function() 1 + rules$n_within_part + rules$n_beyond_part
 
-many_line_evals <- function(sampler) rules$many_lines * (n_line_evals() + sampler$kernel$gradients)
+# Of one part, by these numbers of lines in turn, the last of which may lead to gradients.
+part_line_evals <- function(sampler, numbers) {
+  sum(numbers) * n_line_evals() + max(numbers) * sampler$kernel$gradients
+}
 
 # How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as these
 # do not decide, several times as many as before.
@@ -198,16 +204,9 @@ lines_in_turn <- function(spent) {
   rules$many_lines * rules$more_lines^(0:more)
 }
 
-# What all these lines of one part take, ...
-part_line_evals <- function(sampler, spent) {
-  in_turn <- lines_in_turn(spent)
-  sum(in_turn) * n_line_evals() + max(in_turn) * sampler$kernel$gradients
-}
-
-# ... at most, and with those few of each part.
 most_line_evals <- function(sampler, spent) {
   n <- n_lined_ends(sampler, spent)
-  if (n == 0) 0 else n * few_line_evals() + part_line_evals(sampler, spent)
+  if (n == 0) 0 else n * few_line_evals() + part_line_evals(sampler, lines_in_turn(spent))
 }
 
 # Of islands whose number is not known yet, as a share of their evaluations: the few, and a series of many, of which the

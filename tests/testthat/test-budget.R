@@ -159,7 +159,7 @@ test_that("what is set aside for islands is what they take, with bridge and diag
   # the many lines of one part are looked along only where a few have found something, and more only where these do
   # not decide
   of_islands <- last$islands * last$n_particles * (1 + last$n_steps)
-  many <- internal("part_line_evals")(given$sampler, of_islands)
+  many <- internal("part_line_evals")(given$sampler, internal("lines_in_turn")(of_islands))
   left <- last$islands * each + trials - last$n_target_evals
   expect_equal(left, if (left > many / 2) many else 0)
 })

@@ -161,7 +161,7 @@ test_that("the longest ends have lines, or those of the variables given which ot
   expect_identical(internal("lined_variables")(final), 3L)
   n <- internal("n_lined_ends")
   each <- internal("few_line_evals")()
-  expect_equal(n(sampler, internal("many_line_evals")(sampler) / rules$share_of_lines - 1), 0)
+  expect_equal(n(sampler, internal("part_line_evals")(sampler, rules$many_lines) / rules$share_of_lines - 1), 0)
   expect_lte(n(sampler, 5e4) * each, rules$share_of_lines * 5e4)
   expect_equal(n(sampler, 1e9), 8)
 })
