@@ -260,6 +260,12 @@ rules <- list(
   far_from_normal = 0.5,
   # Share of them that may be such: with half, two of four, a horseshoe was off by four errors.
   few_far = 0.1,
+  # Draws of a reference, and as many points, that tell whether the density falls off beside the points: ...
+  n_beside = 64,
+  # ... where the target is lower by so many nats, next to the normal distribution, than at any of these points, ...
+  next_to_nothing = 10,
+  # ... is more than this part of it.
+  part_fallen = 0.05,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. Half or twice as many do as
   # well.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),

@@ -86,26 +86,54 @@ find_exact <- function(at, density) {
 # The space in which others are nearly standard normal given some coordinates: that of the present
 # reference, as long as it is near to the points, worth n draws; or found by asking for the target's
 # density, as of exact_space(), for the coordinates as they are, or with products for the multiples of
-# scales; or where that is not near by polynomials, if it is nearer so. Not one that is exact for a few.
-# NULL where there are no such.
+# scales; or where that is not near by polynomials, if it is nearer so. Not one that is exact for a few, nor one in
+# which the density falls off beside the points. NULL where there are no such.
 near_space <- function(points, present, density, n) {
   known <- if (!is.null(Find(is_precision, present))) space_of(points, present)
   if (!is.null(known$exact) && !knows_most(known)) known <- NULL
   if (is.null(density)) {
     return(known)
   }
+  known <- unless_falling(known, density)
+  by_polynomial <- function(at) unless_falling(polynomial_space(points, at, density), density)
   precision <- Find(is_precision, present)
   if (is_polynomial(precision)) { # which was fitted to other draws
     at <- driven_by(probes_among(points), precision$given, density)
-    known <- nearer_of(known, polynomial_space(points, at, density))
+    known <- nearer_of(known, by_polynomial(at))
   }
   if (is_near(known, n)) {
     return(known)
   }
   at <- with_drivers(with_nats(probes_among(points), density), density)
   changes <- changes_to_near(points, at, density)
-  space <- if (!is.null(changes)) space_of(points, changes)
-  if (is_near(space, n)) space else nearer_of(space, polynomial_space(points, at, density))
+  space <- if (!is.null(changes)) unless_falling(space_of(points, changes), density)
+  if (is_near(space, n)) space else nearer_of(space, by_polynomial(at))
+}
+
+# What is exact is right everywhere.
+unless_falling <- function(space, density) {
+  if (!is.null(space$exact) || !is.null(space) && !falls_off(space, density)) space
+}
+
+# Whether a part of the reference of a space is where the target is next to nothing, while the points are not: where
+# a precision that is right at the points goes wrong a little further out. There it keeps particles from what is beyond,
+# and what is fitted to these does so again. The coordinates given are as much wider than the points as they are in
+# a reference.
+falls_off <- function(space, density) {
+  points <- space$points
+  d <- ncol(points$x)
+  maps <- change_maps(space$changes, d)
+  normal <- list(mean = points$mean + space$normal$centre, L = space$normal$L)
+  log_ratio <- function(x) {
+    density(x, gradient = FALSE, maps = maps)$log_density - log_normal(from_user(normal, x), normal$L)
+  }
+  rows <- evenly_weighted(points$w, rules$n_beside)
+  of_points <- log_ratio(sweep(points$x[rows, , drop = FALSE], 2, points$mean, "+"))
+  z <- with_seed(1, draw_standard(rules$n_beside, d))
+  given <- if (!is.null(space$known)) given_of(space)
+  z[, given] <- sqrt(rules$inflation) * z[, given]
+  of_reference <- log_ratio(to_user(normal, z))
+  mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
 }
 
 polynomial_space <- function(points, at, density) {
@@ -160,13 +188,14 @@ is_near <- function(space, n) {
 }
 
 # Other spaces that are to be tried: those of products for the multiples of each scale where that
-# makes points likelier to be normal; of all products; and of the changes of the present reference.
-# A list.
+# makes points likelier to be normal; of all products; and of the changes of the present reference, unless others
+# are nearly normal after these, which near_space() looks at. A list.
 other_spaces <- function(as_is, present) {
   products <- find_multiples(as_is$points)
   is_better <- vapply(products, function(one) {
     isTRUE(normal_criterion(space_of(as_is$points, list(one))) > normal_criterion(as_is))
   }, NA)
+  if (!is.null(Find(is_precision, present))) present <- NULL
   sets <- unique(Filter(length, list(products[is_better], products, present)))
   spaces <- lapply(sets, function(changes) space_of(as_is$points, changes))
   without_null(spaces)

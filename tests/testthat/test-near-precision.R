@@ -54,6 +54,24 @@ centred <- internal("through_precision")(
   internal("precision_map")(precision, ncol(normal)), list(z = normal, g = 0 * normal)
 )$z
 
+# Their density, which is lower by so much where t is beyond a wall.
+density_behind <- function(wall = Inf, by = 0) {
+  density_of(function(x) {
+    value <- log_counts(x)
+    value[] <- value - ifelse(x[, 2] > wall, by, 0)
+    value
+  })
+}
+
+# Some of the points, with their own mean.
+rows_of_points <- function(points, rows) {
+  mean <- colMeans(points$x[rows, , drop = FALSE])
+  list(
+    x = sweep(points$x[rows, , drop = FALSE], 2, mean), g = points$g[rows, , drop = FALSE],
+    w = rep(1 / sum(rows), sum(rows)), mean = points$mean + mean, genealogies = sum(rows)
+  )
+}
+
 test_that("the scale is what the others depend on", {
   expect_identical(precision$given, 2L)
   expect_setequal(precision$order, setdiff(seq_len(ncol(centred)), 2))
@@ -105,9 +123,33 @@ test_that("multiples of a scale are looked at as products", {
   space <- internal("near_space")(points, list(), density_of(log_density), n = 200)
   expect_length(space$changes, 2)
   expect_identical(space$changes[[2]]$given, 2L)
-  # a space that is near is kept, without another look
-  never <- function(x) stop("asked")
-  expect_identical(internal("near_space")(points, space$changes, never, n = 20)$changes, space$changes)
+  # a space that is near is kept, without looking for another one: no gradient is asked for
+  density <- density_of(log_density)
+  no_gradients <- function(x, gradient = TRUE, ...) if (gradient) stop("asked") else density(x, gradient = FALSE, ...)
+  expect_identical(internal("near_space")(points, space$changes, no_gradients, n = 20)$changes, space$changes)
+})
+
+test_that("a space is none where the density falls off beside the points", {
+  falls_off <- internal("falls_off")
+  near_space <- internal("near_space")
+  behind <- function(wall) rows_of_points(points_at(centred, log_counts), centred[, 2] < wall)
+  open <- density_behind()
+  space <- near_space(behind(Inf), list(), open, n = 200)
+  expect_identical(space$changes[[1]]$given, 2L)
+  expect_false(falls_off(space, open))
+  # a third of the draws are beyond the wall, and none of the points
+  wall <- quantile(t, 2 / 3)
+  high <- density_behind(wall, 100)
+  low <- density_behind(wall, 10)
+  points <- behind(wall)
+  space <- near_space(points, list(), open, n = 130)
+  expect_false(falls_off(space, open))
+  expect_false(falls_off(space, low))
+  expect_true(falls_off(space, high))
+  # neither is such a one kept, nor found
+  expect_null(near_space(points, space$changes, high, n = 130))
+  # where points are behind the wall as well, it is a part of the target
+  expect_false(falls_off(near_space(behind(Inf), list(), open, n = 200), high))
 })
 
 test_that("effects of counts are right, centred and not", {

@@ -221,7 +221,7 @@ test_that("hundreds of effects with an unknown scale are found, up to a limit", 
   precision <- function(x) 1 + exp(-2 * x[, 1])
   log_effects <- function(x) {
     q <- precision(x)
-    u <- x[, -1]
+    u <- x[, -1, drop = FALSE]
     centred <- u - outer(1 / q, y)
     value <- -x[, 1]^2 / 0.18 + (d - 1) / 2 * log(q) - q * rowSums(centred^2) / 2
     by_q <- (d - 1) / (2 * q) - rowSums(u^2) / 2 + sum(y^2) / (2 * q^2)
