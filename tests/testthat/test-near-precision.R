@@ -140,7 +140,7 @@ test_that("a space is none where the density falls off beside the points", {
   # a third of the draws are beyond the wall, and none of the points
   wall <- quantile(t, 2 / 3)
   high <- density_behind(wall, 100)
-  low <- density_behind(wall, 10)
+  low <- density_behind(wall, 5)
   points <- behind(wall)
   space <- near_space(points, list(), open, n = 130)
   expect_false(falls_off(space, open))
