@@ -127,8 +127,7 @@ falls_off <- function(space, density) {
   log_ratio <- function(x) {
     density(x, gradient = FALSE, maps = maps)$log_density - log_normal(from_user(normal, x), normal$L)
   }
-  rows <- evenly_weighted(points$w, rules$n_beside)
-  of_points <- log_ratio(sweep(points$x[rows, , drop = FALSE], 2, points$mean, "+"))
+  of_points <- log_ratio(places_among(points, rules$n_beside))
   z <- with_seed(1, draw_standard(rules$n_beside, d))
   given <- if (!is.null(space$known)) given_of(space)
   z[, given] <- sqrt(rules$inflation) * z[, given]
@@ -275,10 +274,15 @@ left_by_normal <- function(normal, points) {
 # where the target has none of its own by differences over ways that lose no digits there.
 asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
-  x <- sweep(points$x, 2, points$mean, "+")[evenly_weighted(points$w, rules$n_linear_probes), , drop = FALSE]
+  x <- places_among(points, rules$n_linear_probes)
   width <- replace(rep(NA, d), normal, rules$wide_difference)
   g <- density(x, maps = change_maps(changes, d), width = width)$gradient
   list(x = x, g = g, mean = numeric(d), w = rep(1 / nrow(x), nrow(x)))
+}
+
+# Where n of the points are, chosen in proportion to their weights.
+places_among <- function(points, n) {
+  sweep(points$x[evenly_weighted(points$w, n), , drop = FALSE], 2, points$mean, "+")
 }
 
 # In such a space only the coordinates given have a distribution that is not known. Points of

@@ -63,15 +63,6 @@ density_behind <- function(wall = Inf, by = 0) {
   })
 }
 
-# Some of the points, with their own mean.
-rows_of_points <- function(points, rows) {
-  mean <- colMeans(points$x[rows, , drop = FALSE])
-  list(
-    x = sweep(points$x[rows, , drop = FALSE], 2, mean), g = points$g[rows, , drop = FALSE],
-    w = rep(1 / sum(rows), sum(rows)), mean = points$mean + mean, genealogies = sum(rows)
-  )
-}
-
 test_that("the scale is what the others depend on", {
   expect_identical(precision$given, 2L)
   expect_setequal(precision$order, setdiff(seq_len(ncol(centred)), 2))
@@ -132,7 +123,7 @@ test_that("multiples of a scale are looked at as products", {
 test_that("a space is none where the density falls off beside the points", {
   falls_off <- internal("falls_off")
   near_space <- internal("near_space")
-  behind <- function(wall) rows_of_points(points_at(centred, log_counts), centred[, 2] < wall)
+  behind <- function(wall) points_at(centred[centred[, 2] < wall, ], log_counts)
   open <- density_behind()
   space <- near_space(behind(Inf), list(), open, n = 200)
   expect_identical(space$changes[[1]]$given, 2L)
