@@ -350,9 +350,15 @@ normal_shape <- function(points) {
   }
 }
 
+# Tails, and the skew that is known already.
 add_tails <- function(shape, w, genealogies) {
-  shape$tails <- fit_tails(shape$z, w, genealogies, setdiff(seq_len(ncol(shape$z)), shape$exact))
-  shape$criterion <- shape$criterion + sum(shape$tails$gain)
+  skew <- shape$skew
+  tails <- fit_tails(shape$z, w, genealogies, setdiff(seq_len(ncol(shape$z)), c(shape$exact, skew$columns)))
+  shape$criterion <- shape$criterion + sum(tails$gain)
+  if (!is.null(tails) && !is.null(skew)) {
+    for (name in names(skew)[-1]) tails[[name]][skew$columns] <- skew[[name]][skew$columns]
+  }
+  shape$tails <- if (is.null(tails)) skew[-1] else tails
   shape
 }
 

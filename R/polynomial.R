@@ -25,12 +25,14 @@ polynomial_given <- function(at, density) {
   k <- length(at$given)
   is_affordable <- function(degree) {
     n <- points_for(k, degree)
-    n * (1 + max(at$colours$colour)) <= rules$most_probe_evals &&
+    # at a point, and moved to one side; and then to both sides
+    n_each <- 2 + 3 * max(at$colours$colour)
+    n * n_each * rules$mode_steps <= rules$most_probe_evals &&
       max(ordered$entries) * n_polynomials(k, degree) <= rules$most_factor_work
   }
   degree <- highest_degree(is_affordable)
   if (degree > 0) {
-    factors <- factors_at_modes(near_the_draws(at, points_for(k, degree), density), ordered, density)
+    factors <- nearest_normals(near_the_draws(at, points_for(k, degree), density), ordered, density)
     if (!is.null(factors)) fit_polynomial(at, ordered, factors)
   }
 }
@@ -50,23 +52,34 @@ mode_given <- function(at, density) {
   if (length(path) > 0) path[[1]]$x else at$mean[others]
 }
 
-# Of the normal distributions that the density has at its mode given each of these points: where Newton's
-# steps lead from the mode given their mean.
-factors_at_modes <- function(at, ordered, density) {
+# Of the normal distributions that are nearest to the density given each of these points. Newton's steps lead from
+# the mode given their mean to the mode given each; and from there as many with means of the gradient and of its
+# slopes over the normal distribution found before, in the place of those at a point.
+nearest_normals <- function(at, ordered, density) {
+  at_mode <- factors_after(at, rules$mode_steps, ordered, density)
+  if (NROW(at_mode$x) == 0) {
+    return(NULL)
+  }
+  at$x <- at_mode$x
+  at$spread <- at_mode$spread
+  nearest <- factors_after(at, rules$mode_steps, ordered, density)
+  if (NROW(nearest$x) == 0) at_mode else nearest
+}
+
+# After so many steps; without those that have not settled. NULL where too few are left after one.
+factors_after <- function(at, steps, ordered, density) {
   lower <- lower_entries(at$pattern)
-  for (step in seq_len(rules$mode_steps)) {
+  for (step in seq_len(steps)) {
     observed <- conditional_normals(at, lower, density)
-    if (is.null(observed)) {
-      return(NULL)
-    }
-    factors <- factors_of_normals(observed, lower, ordered, at$others)
-    if (nrow(factors$x) == 0) {
+    factors <- if (!is.null(observed)) factors_of_normals(observed, lower, ordered, at$others)
+    if (NROW(factors$x) == 0) {
       return(NULL)
     }
     at$x <- factors$x
+    if (!is.null(at$spread)) at$spread <- factors$spread
   }
   has_settled <- factors$step < rules$settled_mode
-  lapply(factors[c("x", "L")], function(rows) rows[has_settled, , drop = FALSE])
+  lapply(factors[c("x", "L", "spread")], function(rows) rows[has_settled, , drop = FALSE])
 }
 
 # How many polynomials of k variables there are, up to this degree; and at how many points the conditional
@@ -90,9 +103,9 @@ near_the_draws <- function(at, n, density) {
   at
 }
 
-# The means and the factors of conditional normal distributions: list(x, L, step), with a row a point, where
+# The means and the factors of conditional normal distributions: list(x, L, spread, step), with a row a point, where
 # the precision is one. x: the points with the means in the place of the others; L: its entries in the order of
-# elimination, with log D on the diagonal; step: the root mean square of the way to the means, in conditional
+# elimination, with log D on the diagonal; spread: standard deviations of the others; step: the root mean square of the way to the means, in conditional
 # standard deviations.
 factors_of_normals <- function(observed, lower, ordered, others) {
   order <- ordered$order
@@ -106,20 +119,24 @@ factors_of_normals <- function(observed, lower, ordered, others) {
     Q[lower] <- Q[lower[, 2:1, drop = FALSE]] <- y[of_Q]
     root <- tryCatch(chol(Q[order, order]), error = function(e) NULL)
     if (is.null(root)) {
-      return(rep(NA_real_, length(number) + p + 1))
+      return(rep(NA_real_, length(number) + 2 * p + 1))
     }
     mean <- backsolve(root, backsolve(root, y[-of_Q][order], transpose = TRUE))
     step <- drop(root %*% (mean - observed$x[i, others[order]]))
     L <- t(root / diag(root))
     diag(L) <- 2 * log(diag(root))
-    c(replace(numeric(length(number)), number, L[filled]), mean, sqrt(mean(step^2)))
+    spread <- sqrt(diag(chol2inv(root)))
+    c(replace(numeric(length(number)), number, L[filled]), mean, replace(spread, order, spread), sqrt(mean(step^2)))
   }
-  values <- t(vapply(seq_len(nrow(observed$y)), of_point, numeric(length(number) + p + 1)))
+  values <- t(vapply(seq_len(nrow(observed$y)), of_point, numeric(length(number) + 2 * p + 1)))
   ok <- is.finite(rowSums(values))
   values <- values[ok, , drop = FALSE]
   x <- observed$x[ok, , drop = FALSE]
   x[, others[order]] <- values[, length(number) + seq_len(p)]
-  list(x = x, L = values[, seq_along(number), drop = FALSE], step = values[, ncol(values)])
+  list(
+    x = x, L = values[, seq_along(number), drop = FALSE],
+    spread = values[, length(number) + p + seq_len(p), drop = FALSE], step = values[, ncol(values)]
+  )
 }
 
 # The polynomials of the highest degree for which there are enough points; NULL for none.

@@ -348,22 +348,34 @@ pattern_of <- function(at, density) {
 # y, size, scale), with a row a point; columns of t for the coordinates given, and of y for each row
 # of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
 # which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
-# there are too few points at which Q is a precision.
+# there are too few points at which Q is a precision. With standard deviations of the others, at$spread, a row a
+# point, Q and r are those of the means of the gradient and of its slopes over as wide a normal distribution, by
+# the quadrature of Gauss and Hermite with three nodes along each of these coordinates.
 conditional_normals <- function(at, lower, density) {
   at <- asked(at, density)
   others <- at$others
   colours <- at$colours
-  change <- lapply(seq_len(max(colours$colour)), function(colour) {
-    moved <- others[colours$colour == colour]
+  is_wide <- !is.null(at$spread)
+  step <- if (is_wide) sqrt(3) * at$spread else matrix(at$step[others], nrow(at$x), length(others), byrow = TRUE)
+  r <- at$g[, others, drop = FALSE]
+  moved_by <- function(sign, which_moved) {
     x <- at$x
-    x[, moved] <- sweep(x[, moved, drop = FALSE], 2, at$step[moved], "+")
+    x[, others[which_moved]] <- x[, others[which_moved]] + sign * step[, which_moved]
     there <- density(x)
     at$usable <<- at$usable & there$log_density > -Inf
     (there$gradient - at$g)[, others, drop = FALSE]
+  }
+  change <- lapply(seq_len(max(colours$colour)), function(colour) {
+    ahead <- moved_by(1, colours$colour == colour)
+    if (!is_wide) {
+      return(ahead)
+    }
+    behind <- moved_by(-1, colours$colour == colour)
+    r <<- r + (ahead + behind) / 6
+    (ahead - behind) / 2
   })
-  by_move <- function(a, b) -change[[colours$colour[b]]][, a] / at$step[others[b]]
+  by_move <- function(a, b) -change[[colours$colour[b]]][, a] / step[, b]
   u <- at$x[, others, drop = FALSE]
-  r <- at$g[, others, drop = FALSE]
   size <- abs(r)
   add <- function(a, by) {
     r[, a] <<- r[, a] + by

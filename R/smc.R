@@ -222,9 +222,10 @@
 #'     data are counts or proportions are nearly normal given their scales: these are given the precision
 #'     at the mean of the particles, for effects that are not centred in the coordinates of their
 #'     products with scales and correlations. Where the precision depends on these in another way, as that of
-#'     a Gaussian process on its length, their means and its factor are polynomials of them, fitted near the
-#'     particles. Neither is used where the density falls off just beyond the particles. A variable may
-#'     be skew or have heavy tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
+#'     a Gaussian process on its length, the means and the factor of the nearest normal distributions are
+#'     polynomials of them, fitted near the particles. Neither is used where the density falls off just beyond
+#'     the particles. What is nearly normal may be skew, as its gradients tell, and any other variable skew or
+#'     with heavy tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead; where gradients show that the target is one, or
 #'     normal, this is found exactly. Necks are found by the gradients: where a
 #'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value

@@ -233,7 +233,8 @@ space_of <- function(points, changes, density = NULL) {
 }
 
 # Fits the normal distribution of the coordinates that are given others: the standard one, where that
-# is exact. `nats`: a bound of the divergence from it, as of exact_normal().
+# is exact, else one with `skew`, as of fit_skew(), or NULL. `nats`: a bound of the divergence from it, as of
+# exact_normal().
 fit_known <- function(space) {
   points <- space$points
   known <- space$known
@@ -245,10 +246,19 @@ fit_known <- function(space) {
     g <- points$g[, known, drop = FALSE]
     normal <- normal_by_gradients(x, g, points$w, points$genealogies)
     if (!is.null(normal)) space$of_known <- normal
-    off <- from_user(space$of_known, x) + pull_back_rows(space$of_known, g)
-    space$nats <- sum(weighted_squares(off, points$w)) / 2
+    at <- list(z = from_user(space$of_known, x), g = pull_back_rows(space$of_known, g))
+    some <- evenly_weighted(points$w, rules$n_for_skew)
+    space$skew <- fit_skew(at$z[some, , drop = FALSE], at$g[some, , drop = FALSE])
+    if (!is.null(space$skew)) at <- without_skew(at$z, at$g, space$skew)
+    space$nats <- sum(weighted_squares(at$z + at$g, points$w)) / 2
   }
   space
+}
+
+# As before_tails(), for the columns of matrices.
+without_skew <- function(z, g, skew) {
+  by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = nrow(z))
+  do.call(before_tails, c(list(z, g), by_column))
 }
 
 # The variance of a reference's coordinates that are normal given others, over what was fitted. The
@@ -354,6 +364,15 @@ in_all_coordinates <- function(shape, space) {
   z <- matrix(0, nrow(x), d)
   z[, known] <- from_user(normal, x)
   log_density <- -rowSums(z[, known, drop = FALSE]^2) / 2 - log_det(normal)
+  if (!is.null(space$skew)) {
+    shape$skew <- c(
+      list(columns = known[space$skew$skew != 0]),
+      lapply(list(location = 0, scale = 1, skew = 0, tail = 1), rep, d)
+    )
+    for (name in names(space$skew)) shape$skew[[name]][known] <- space$skew[[name]]
+    at <- without_skew(z[, known, drop = FALSE], 0 * x, space$skew)
+    log_density <- rowSums(at$log_slope - at$z^2 / 2) - log_det(normal)
+  }
   shape$criterion <- shape$criterion + sum(space$points$w * log_density)
   z[, given] <- shape$z
   shape$z <- z

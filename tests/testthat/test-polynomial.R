@@ -112,3 +112,99 @@ test_that("effects with such a scale are right", {
   expect_lt(fit$std_error, 0.05)
   expect_lt(abs(fit$log_z - log_evidence_of_effects), errors_for(3) * fit$std_error)
 })
+
+# Abilities u with the standard deviation exp(t), each of which n right answers out of 5 tell; t is normal.
+n_right <- rep(0:5, 3)
+log_abilities <- function(x) {
+  t <- x[, 1]
+  u <- x[, -1, drop = FALSE]
+  right <- rep(n_right, each = nrow(x))
+  value <- -(t^2 + rowSums(u^2) * exp(-2 * t)) / 2 - length(n_right) * t -
+    (1 + length(n_right)) / 2 * log(2 * pi) +
+    rowSums(right * plogis(u, log.p = TRUE) + (5 - right) * plogis(-u, log.p = TRUE))
+  by_t <- -t + rowSums(u^2) * exp(-2 * t) - length(n_right)
+  structure(value, gradient = unname(cbind(by_t, right - 5 * plogis(u) - u * exp(-2 * t))))
+}
+
+# The evidence, by integrals of each ability given t.
+log_evidence_of_abilities <- local({
+  t <- seq(-7, 7, by = 0.02)
+  of_one <- function(n) {
+    vapply(t, function(t) {
+      integrate(function(z) dnorm(z) * exp(n * plogis(exp(t) * z, log.p = TRUE) +
+        (5 - n) * plogis(-exp(t) * z, log.p = TRUE)), -10, 10, rel.tol = 1e-9, subdivisions = 1000)$value
+    }, 0)
+  }
+  given_t <- rowSums(vapply(n_right, function(n) log(of_one(n)), numeric(length(t))))
+  log(sum(exp(given_t + dnorm(t, log = TRUE))) * 0.02)
+})
+
+abilities_near <- function() {
+  set.seed(5)
+  t <- rnorm(200, 0.3, 0.4)
+  u <- qlogis((n_right + 1) / 7)
+  points_at(cbind(t, matrix(rep(u, each = 200) + rnorm(3600), 200), deparse.level = 0), log_abilities)
+}
+
+test_that("gradient and slopes have mean zero and minus the precision over the nearest normal distributions", {
+  points <- abilities_near()
+  density <- density_of(log_abilities)
+  at <- internal("given_these")(internal("driven_by")(internal("probes_among")(points), 1, density), 1)
+  at$pattern <- internal("pattern_of")(at, density)
+  at$colours <- internal("colours_of")(at$pattern)
+  at$step <- 1e-3 * at$step
+  ordered <- internal("elimination")(at$pattern)
+  at <- internal("near_the_draws")(at, 20, density)
+  # E(g) and 1 + E(z g), z standard normal, by the rule of Gauss and Hermite with many nodes; in units in which z has
+  # the variance 1
+  node <- eigen(local({
+    k <- sqrt(seq_len(40))
+    M <- matrix(0, 41, 41)
+    M[cbind(1:40, 2:41)] <- M[cbind(2:41, 1:40)] <- k
+    M
+  }))
+  off_by <- function(found) {
+    sd <- exp(-found$L / 2) # the precision is diagonal
+    off <- array(0, c(2, dim(sd)))
+    for (i in seq_along(node$values)) {
+      x <- found$x
+      x[, at$others[ordered$order]] <- x[, at$others[ordered$order]] + node$values[i] * sd
+      g <- sd * density(x)$gradient[, at$others[ordered$order]]
+      off[1, , ] <- off[1, , ] + node$vectors[1, i]^2 * g
+      off[2, , ] <- off[2, , ] + node$vectors[1, i]^2 * node$values[i] * g
+    }
+    c(max(abs(off[1, , ])), max(abs(1 + off[2, , ])))
+  }
+  at_mode <- off_by(internal("factors_after")(at, 6, ordered, density))
+  nearest <- off_by(internal("nearest_normals")(at, ordered, density))
+  expect_true(all(at_mode > 0.05)) # which skew distributions are
+  expect_true(all(nearest < at_mode / 5))
+})
+
+test_that("means of gradients and slopes are exact for polynomials of the fourth degree", {
+  # log density -u^4 / 4 + u^3 - 8 u^2 of each of two, given another
+  log_density <- function(x) {
+    u <- x[, 2:3]
+    structure(
+      rowSums(-u^4 / 4 + u^3 - 8 * u^2) - x[, 1]^2 / 2,
+      gradient = cbind(-x[, 1], -u^3 + 3 * u^2 - 16 * u)
+    )
+  }
+  x <- cbind(0, c(-1, 0.5), c(0.2, 2))
+  spread <- cbind(c(0.5, 1), c(0.3, 0.2))
+  at <- list(x = x, given = 1, others = 2:3, colours = list(colour = c(1, 1), alone = c(FALSE, FALSE)), spread = spread)
+  lower <- cbind(1:2, 1:2)
+  found <- internal("conditional_normals")(at, lower, density_of(log_density))
+  u <- x[, 2:3]
+  mean_gradient <- -(u^3 + 3 * u * spread^2) + 3 * (u^2 + spread^2) - 16 * u
+  precision <- 3 * (u^2 + spread^2) - 6 * u + 16
+  expect_equal(found$y, cbind(precision, mean_gradient + precision * u))
+})
+
+test_that("abilities of which few answers tell are right, and skew", {
+  target <- target_function(log_abilities, 1 + length(n_right), vectorized = TRUE)
+  fit <- calmly(smc(target, n_particles = 512, islands = 4, seed = 1))
+  expect_lt(abs(fit$log_z - log_evidence_of_abilities), errors_for(3) * fit$std_error)
+  expect_lt(fit$std_error, 0.05)
+  expect_true(any(fit$reference$tails$skew != 0))
+})

@@ -124,3 +124,42 @@ test_that("the evidence of a target with skew and heavy tails is found by its sh
   expect_true(any(fit$reference$tails$tail < 1))
   expect_log_z(fit, 0, resolution = 0.2)
 })
+
+# Columns with these skews, and gradients there.
+skewed <- function(z, skew) {
+  internal("through_tails")(list(
+    location = rep(0.2, ncol(z)), scale = rep(0.8, ncol(z)), skew = skew, tail = rep(1, ncol(z))
+  ), list(z = z, g = -z))
+}
+
+test_that("skew is found by gradients from few points, and normal columns are left", {
+  set.seed(5)
+  z <- matrix(rnorm(4 * 100), 100)
+  skew <- c(0, 0.1, -0.4, 0)
+  at <- skewed(z, skew)
+  at$z[, c(1, 4)] <- z[, c(1, 4)]
+  at$g[, 1] <- -z[, 1] + 0.2 * rnorm(100) # what others do to the gradient
+  at$g[, 4] <- -z[, 4]
+  found <- internal("fit_skew")(at$z, at$g)
+  expect_identical(found$skew[c(1, 4)], c(0, 0))
+  expect_identical(found$scale[c(1, 4)], c(1, 1))
+  expect_equal(found$skew[2:3], skew[2:3], tolerance = 1e-3)
+  expect_equal(found$location[2:3], c(0.2, 0.2), tolerance = 1e-3)
+  expect_equal(found$scale[2:3], c(0.8, 0.8), tolerance = 1e-3)
+  expect_null(internal("fit_skew")(z, -z))
+})
+
+test_that("the way back from tails is that of the map", {
+  set.seed(6)
+  z <- matrix(rnorm(40), 10)
+  for (theta in thetas) {
+    map <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(theta[4]))
+    at <- internal("through_tails")(map, list(z = z, g = -z))
+    back <- do.call(internal("before_tails"), c(unname(at), map))
+    expect_equal(back$z, z)
+    expect_equal(back$g, -z)
+    expect_equal(
+      stats::dnorm(back$z, log = TRUE) + back$log_slope, matrix(density_of(c(at$z), theta)$value, 10)
+    )
+  }
+})
