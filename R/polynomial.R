@@ -1,7 +1,7 @@
 # Coordinates that are nearly normal given others, where the precision is no sum of the terms that
 # precision.R tries: that of a Gaussian process with its length, or of effects whose scales are in
 # order. Any smooth dependence is a polynomial where the draws are. So at some points near to them the
-# conditional normal distributions are asked for, as there; and the entries of their means and of the
+# nearest normal distributions are asked for; and the entries of their means and of the
 # factors L of their precisions L D L', and the logarithms of D, are fitted by polynomials of the
 # coordinates given. These bend off beyond the draws, and L D L' is a precision wherever it is asked for.
 # See src/map_polynomial.c.
@@ -20,20 +20,18 @@ polynomial_given <- function(at, density) {
     return(NULL)
   }
   at$colours <- colours_of(at$pattern)
-  at$step <- rules$small_step * at$step # since the precision at each point is to have an inverse
   ordered <- elimination(at$pattern)
   k <- length(at$given)
   is_affordable <- function(degree) {
     n <- points_for(k, degree)
-    # at a point, and moved to one side; and then to both sides
-    n_each <- 2 + 3 * max(at$colours$colour)
-    n * n_each * rules$mode_steps <= rules$most_probe_evals &&
+    n_asked <- n * (1 + 2 * max(at$colours$colour)) * rules$nearest_steps
+    n_asked <= rules$most_probe_evals &&
       max(ordered$entries) * n_polynomials(k, degree) <= rules$most_factor_work
   }
   degree <- highest_degree(is_affordable)
   if (degree > 0) {
-    factors <- nearest_normals(near_the_draws(at, points_for(k, degree), density), ordered, density)
-    if (!is.null(factors)) fit_polynomial(at, ordered, factors)
+    nearest <- nearest_normals(at, points_for(k, degree), ordered, density)
+    if (!is.null(nearest)) fit_polynomial(at, ordered, nearest)
   }
 }
 
@@ -52,34 +50,51 @@ mode_given <- function(at, density) {
   if (length(path) > 0) path[[1]]$x else at$mean[others]
 }
 
-# Of the normal distributions that are nearest to the density given each of these points. Newton's steps lead from
-# the mode given their mean to the mode given each; and from there as many with means of the gradient and of its
-# slopes over the normal distribution found before, in the place of those at a point.
-nearest_normals <- function(at, ordered, density) {
-  at_mode <- factors_after(at, rules$mode_steps, ordered, density)
-  if (NROW(at_mode$x) == 0) {
+# Of the normal distributions that are nearest to the density given n points near to the draws, without those that are
+# not found. The steps to these begin at that given the mean, and those to it at the mode.
+nearest_normals <- function(at, n, ordered, density) {
+  at$x <- rbind(at$mean)
+  at$x[, at$others] <- mode_given(at, density)
+  at$spread <- rbind(at$step[at$others] / rules$probe_step)
+  at_mean <- nearest_from(at, ordered, density)
+  if (is.null(at_mean)) {
     return(NULL)
   }
-  at$x <- at_mode$x
-  at$spread <- at_mode$spread
-  nearest <- factors_after(at, rules$mode_steps, ordered, density)
-  if (NROW(nearest$x) == 0) at_mode else nearest
+  at <- near_the_draws(rows_at(at, rep(1, n)))
+  at$x[, at$others] <- rep(at_mean$x[, at$others], each = n)
+  at$spread <- at_mean$spread[rep(1, n), , drop = FALSE]
+  nearest <- nearest_from(at, ordered, density)
+  has_settled <- nearest$step < rules$settled_step
+  lapply(nearest[c("x", "L")], function(rows) rows[has_settled, , drop = FALSE])
 }
 
-# After so many steps; without those that have not settled. NULL where too few are left after one.
-factors_after <- function(at, steps, ordered, density) {
-  lower <- lower_entries(at$pattern)
-  for (step in seq_len(steps)) {
-    observed <- conditional_normals(at, lower, density)
-    factors <- if (!is.null(observed)) factors_of_normals(observed, lower, ordered, at$others)
-    if (NROW(factors$x) == 0) {
+# A step leads to the normal distribution of which the mean and the precision are what the means of the gradient and
+# of its slopes over the last one make them. The first goes the whole way, which ends the search where the density is
+# normal; all others half of it, since where it is not even concave whole ones go back and forth. So do widths where a
+# density is flat and falls off at once, if they are free. NULL where there are too few points at which these are
+# precisions.
+nearest_from <- function(at, ordered, density) {
+  for (step in seq_len(rules$nearest_steps)) {
+    nearest <- normals_at(at, ordered, density)
+    if (is.null(nearest)) {
       return(NULL)
     }
-    at$x <- factors$x
-    if (!is.null(at$spread)) at$spread <- factors$spread
+    part <- if (step == 1) 1 else 0.5
+    rows <- nearest$rows
+    at$x <- (1 - part) * at$x[rows, , drop = FALSE] + part * nearest$x
+    spread <- at$spread[rows, , drop = FALSE]
+    by <- (nearest$spread / spread)^part
+    at$spread <- spread * pmax(pmin(by, rules$most_spread), 1 / rules$most_spread)
   }
-  has_settled <- factors$step < rules$settled_mode
-  lapply(factors[c("x", "L", "spread")], function(rows) rows[has_settled, , drop = FALSE])
+  nearest
+}
+
+# As factors_of_normals() returns them, of the conditional distributions at these points; NULL for none.
+normals_at <- function(at, ordered, density) {
+  lower <- lower_entries(at$pattern)
+  observed <- conditional_normals(at, lower, density)
+  factors <- if (!is.null(observed)) factors_of_normals(observed, lower, ordered, at$others)
+  if (NROW(factors$x) > 0) factors
 }
 
 # How many polynomials of k variables there are, up to this degree; and at how many points the conditional
@@ -90,11 +105,9 @@ points_for <- function(k, degree) rules$points_per_polynomial * n_polynomials(k,
 # The highest that passes; 0 for none.
 highest_degree <- function(passes) max(Filter(passes, seq_len(rules$most_degree)), 0)
 
-# As many points, in which the coordinates given are about as they are in the draws, and a bit wider; and the
-# others are at their mode given the mean of these.
-near_the_draws <- function(at, n, density) {
-  at$x <- matrix(at$mean, n, length(at$mean), byrow = TRUE)
-  at$x[, at$others] <- rep(mode_given(at, density), each = n)
+# The same points, which are all at the mean, with the coordinates given about as they are in the draws, and a bit wider.
+near_the_draws <- function(at) {
+  n <- nrow(at$x)
   draws <- at$draws[evenly_weighted(at$w, n), at$given, drop = FALSE]
   moves <- multiply(
     matrix(stats::rnorm(n * nrow(at$deviations)), n), at$deviations[, at$given, drop = FALSE]
@@ -103,10 +116,10 @@ near_the_draws <- function(at, n, density) {
   at
 }
 
-# The means and the factors of conditional normal distributions: list(x, L, spread, step), with a row a point, where
-# the precision is one. x: the points with the means in the place of the others; L: its entries in the order of
-# elimination, with log D on the diagonal; spread: standard deviations of the others; step: the root mean square of the way to the means, in conditional
-# standard deviations.
+# The means and the factors of conditional normal distributions: list(rows, x, L, spread, step), with a row a point
+# where the precision is one. rows: the numbers of these; x: the points with the means in the place of the others; L: its
+# entries in the order of elimination, with log D on the diagonal; spread: standard deviations of the others; step: the
+# root mean square of the way to the means, in conditional standard deviations.
 factors_of_normals <- function(observed, lower, ordered, others) {
   order <- ordered$order
   p <- length(order)
@@ -134,7 +147,7 @@ factors_of_normals <- function(observed, lower, ordered, others) {
   x <- observed$x[ok, , drop = FALSE]
   x[, others[order]] <- values[, length(number) + seq_len(p)]
   list(
-    x = x, L = values[, seq_along(number), drop = FALSE],
+    rows = observed$rows[ok], x = x, L = values[, seq_along(number), drop = FALSE],
     spread = values[, length(number) + p + seq_len(p), drop = FALSE], step = values[, ncol(values)]
   )
 }

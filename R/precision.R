@@ -345,7 +345,7 @@ pattern_of <- function(at, density) {
 }
 
 # At each point x, given the other coordinates, the precision Q of the others and the pull r: list(x, t,
-# y, size, scale), with a row a point; columns of t for the coordinates given, and of y for each row
+# y, size, scale, rows), with a row a point, numbered by `rows`; columns of t for the coordinates given, and of y for each row
 # of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
 # which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
 # there are too few points at which Q is a precision. With standard deviations of the others, at$spread, a row a
@@ -402,7 +402,7 @@ conditional_normals <- function(at, lower, density) {
     root <- sqrt(Q[usable, diagonal, drop = FALSE])
     of_Q <- root[, lower[, 1], drop = FALSE] * root[, lower[, 2], drop = FALSE]
     list(
-      x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE],
+      rows = usable, x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE],
       y = cbind(Q, r)[usable, , drop = FALSE],
       size = cbind(of_Q, size[usable, , drop = FALSE]), scale = cbind(of_Q, root)
     )

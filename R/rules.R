@@ -385,11 +385,13 @@ rules <- list(
   polynomial_width = 3,
   # Points at which they are asked for, for each polynomial: at a third there may be none.
   points_per_polynomial = 3,
-  # Newton's steps to the mode, and from there to the nearest normal distribution: the divergence of 200 abilities, of
-  # which four answers tell, given the items was 6.2 nats at the mode, 2.3 after one and 1.8 after two, and 1.8 is the least; ...
-  mode_steps = 3,
-  # ... and the root mean square of the last, in standard deviations, with which that is found.
-  settled_mode = 0.1,
+  # Steps to the nearest normal distribution, of which 388 variables of a likelihood that is not concave took up to
+  # five to be as near as ...
+  nearest_steps = 5,
+  # ... (by so much may the widths change with each, which then are right to that) ...
+  most_spread = 2,
+  # ... the root mean square of the last, in standard deviations, with which it counts as found.
+  settled_step = 0.1,
   # Standard deviations by which the draws that they are fitted at are scattered: with none the divergence of
   # the process was 2.5, with a third 0.8, with a half 0.3.
   wider_than_draws = 0.75,
