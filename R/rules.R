@@ -377,6 +377,9 @@ rules <- list(
   # random walk of thirty log rates with overdispersion, not centred, has 4e4, and a local linear trend of 50
   # counts 3.5e5; without its precision it was off by 0.5 to 2.6.
   most_factor_work = 5e5,
+  # Bound of the divergence, in nats, below which no nearer space is looked for: less than a nat makes hardly a
+  # difference to the barrier.
+  next_to_near = 1,
   # Degree of the polynomials of a mean and a factor that depend on others in a smooth way. The mean divergence
   # of a Gaussian process of 40 counts, given its length, amplitude and mean, was 0.9 nats by the second
   # degree, 0.3 by the third and 0.1 by the fourth; of a state space model of 386 variables 19, 1.0 and 1.2.

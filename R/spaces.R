@@ -101,13 +101,13 @@ near_space <- function(points, present, density, n) {
     at <- driven_by(probes_among(points), precision$given, density)
     known <- nearer_of(known, by_polynomial(at))
   }
-  if (is_near(known, n)) {
+  if (is_nearest(known, n)) {
     return(known)
   }
   at <- with_drivers(with_nats(probes_among(points), density), density)
   changes <- changes_to_near(points, at, density)
   space <- if (!is.null(changes)) unless_falling(space_of(points, changes), density)
-  if (is_near(space, n)) space else nearer_of(space, by_polynomial(at))
+  if (is_nearest(space, n)) space else nearer_of(space, by_polynomial(at))
 }
 
 # What is exact is right everywhere.
@@ -260,6 +260,9 @@ without_skew <- function(z, g, skew) {
   by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = nrow(z))
   do.call(before_tails, c(list(z, g), by_column))
 }
+
+# The same, and so near that no other space is looked for: in hundreds of variables chance alone may be tens of nats.
+is_nearest <- function(space, n) is_near(space, n) && space$nats < rules$next_to_near
 
 # The variance of a reference's coordinates that are normal given others, over what was fitted. The
 # gradients are off by the root of a mean square, and so are the variances, roughly: twice that.

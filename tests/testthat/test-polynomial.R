@@ -186,6 +186,20 @@ test_that("gradient and slopes have mean zero and minus the precision over the n
   expect_true(all(off_by(nearest) < off_by(at_mode) / 3))
 })
 
+test_that("a nearer space is looked for where the one found is near by chance alone", {
+  points <- abilities_near()
+  density <- density_of(log_abilities)
+  # in so many variables two draws allow for 47 nats
+  at <- internal("probes_among")(points)
+  at <- internal("with_drivers")(internal("with_nats")(at, density), density)
+  space <- internal("space_of")(points, internal("changes_to_near")(points, at, density))
+  expect_true(internal("is_near")(space, n = 2))
+  expect_gt(space$nats, 1)
+  nearer <- internal("near_space")(points, list(), density, n = 2)
+  expect_identical(nearer$changes[[1]]$kind, "polynomial")
+  expect_lt(nearer$nats, space$nats)
+})
+
 test_that("means of gradients and slopes are exact for polynomials of the fourth degree", {
   # log density -u^4 / 4 + u^3 - 8 u^2 of each of two, given another
   log_density <- function(x) {
