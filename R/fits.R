@@ -350,15 +350,15 @@ normal_shape <- function(points) {
   }
 }
 
-# Tails, and the skew that is known already.
+# Tails of the coordinates of which the skew is not known already.
 add_tails <- function(shape, w, genealogies) {
-  skew <- shape$skew
-  tails <- fit_tails(shape$z, w, genealogies, setdiff(seq_len(ncol(shape$z)), c(shape$exact, skew$columns)))
+  skewed <- which(shape$skew$skew != 0)
+  tails <- fit_tails(shape$z, w, genealogies, setdiff(seq_len(ncol(shape$z)), c(shape$exact, skewed)))
   shape$criterion <- shape$criterion + sum(tails$gain)
-  if (!is.null(tails) && !is.null(skew)) {
-    for (name in names(skew)[-1]) tails[[name]][skew$columns] <- skew[[name]][skew$columns]
+  for (name in names(shape$skew)) {
+    if (!is.null(tails)) tails[[name]][skewed] <- shape$skew[[name]][skewed]
   }
-  shape$tails <- if (is.null(tails)) skew[-1] else tails
+  shape$tails <- if (is.null(tails)) shape$skew else tails
   shape
 }
 

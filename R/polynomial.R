@@ -51,7 +51,7 @@ mode_given <- function(at, density) {
 }
 
 # Of the normal distributions that are nearest to the density given n points near to the draws, without those that are
-# not found. The steps to these begin at that given the mean, and those to it at the mode.
+# not found; NULL for none. The steps to these begin at that given the mean, and those to it at the mode.
 nearest_normals <- function(at, n, ordered, density) {
   at$x <- rbind(at$mean)
   at$x[, at$others] <- mode_given(at, density)
@@ -64,8 +64,10 @@ nearest_normals <- function(at, n, ordered, density) {
   at$x[, at$others] <- rep(at_mean$x[, at$others], each = n)
   at$spread <- at_mean$spread[rep(1, n), , drop = FALSE]
   nearest <- nearest_from(at, ordered, density)
-  has_settled <- nearest$step < rules$settled_step
-  lapply(nearest[c("x", "L")], function(rows) rows[has_settled, , drop = FALSE])
+  if (!is.null(nearest)) {
+    has_settled <- nearest$step < rules$settled_step
+    lapply(nearest[c("x", "L")], function(rows) rows[has_settled, , drop = FALSE])
+  }
 }
 
 # A step leads to the normal distribution of which the mean and the precision are what the means of the gradient and
@@ -105,7 +107,7 @@ points_for <- function(k, degree) rules$points_per_polynomial * n_polynomials(k,
 # The highest that passes; 0 for none.
 highest_degree <- function(passes) max(Filter(passes, seq_len(rules$most_degree)), 0)
 
-# The same points, which are all at the mean, with the coordinates given about as they are in the draws, and a bit wider.
+# The same points, all at the mean, with the coordinates given about as they are in the draws, and a bit wider.
 near_the_draws <- function(at) {
   n <- nrow(at$x)
   draws <- at$draws[evenly_weighted(at$w, n), at$given, drop = FALSE]
@@ -117,9 +119,9 @@ near_the_draws <- function(at) {
 }
 
 # The means and the factors of conditional normal distributions: list(rows, x, L, spread, step), with a row a point
-# where the precision is one. rows: the numbers of these; x: the points with the means in the place of the others; L: its
-# entries in the order of elimination, with log D on the diagonal; spread: standard deviations of the others; step: the
-# root mean square of the way to the means, in conditional standard deviations.
+# where the precision is one. rows: the numbers of these; x: the points with the means in the place of the others; L:
+# its entries in the order of elimination, with log D on the diagonal; spread: standard deviations of the others; step:
+# the root mean square of the way to the means, in conditional standard deviations.
 factors_of_normals <- function(observed, lower, ordered, others) {
   order <- ordered$order
   p <- length(order)

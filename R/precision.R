@@ -344,9 +344,9 @@ pattern_of <- function(at, density) {
   }
 }
 
-# At each point x, given the other coordinates, the precision Q of the others and the pull r: list(x, t,
-# y, size, scale, rows), with a row a point, numbered by `rows`; columns of t for the coordinates given, and of y for each row
-# of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
+# At each point x, given the other coordinates, the precision Q of the others and the pull r: list(rows, x, t,
+# y, size, scale), with a row a point; rows, the numbers of these; columns of t for the coordinates given, and of y
+# for each row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
 # which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
 # there are too few points at which Q is a precision. With standard deviations of the others, at$spread, a row a
 # point, Q and r are those of the means of the gradient and of its slopes over as wide a normal distribution, by

@@ -388,12 +388,12 @@ rules <- list(
   polynomial_width = 3,
   # Points at which they are asked for, for each polynomial: at a third there may be none.
   points_per_polynomial = 3,
-  # Steps to the nearest normal distribution, of which 388 variables of a likelihood that is not concave took up to
-  # five to be as near as ...
-  nearest_steps = 5,
-  # ... (by so much may the widths change with each, which then are right to that) ...
+  # Factor by which widths may change in a step to the nearest normal distribution: some of them never settle.
   most_spread = 2,
-  # ... the root mean square of the last, in standard deviations, with which it counts as found.
+  # Such steps, ...
+  nearest_steps = 5,
+  # ... and the root mean square of the last, in standard deviations, with which it counts as found: that of 388
+  # variables of a likelihood that is not concave is 0.02 to 0.06.
   settled_step = 0.1,
   # Standard deviations by which the draws that they are fitted at are scattered: with none the divergence of
   # the process was 2.5, with a third 0.8, with a half 0.3.

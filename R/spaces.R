@@ -186,6 +186,9 @@ is_near <- function(space, n) {
   isTRUE(space$nats < d * (d + 3) / (4 * n))
 }
 
+# The same, and so near that no other space is looked for: in hundreds of variables chance alone may be tens of nats.
+is_nearest <- function(space, n) is_near(space, n) && space$nats < rules$next_to_near
+
 # Other spaces that are to be tried: those of products for the multiples of each scale where that
 # makes points likelier to be normal; of all products; and of the changes of the present reference, unless others
 # are nearly normal after these, which near_space() looks at. A list.
@@ -260,9 +263,6 @@ without_skew <- function(z, g, skew) {
   by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = nrow(z))
   do.call(before_tails, c(list(z, g), by_column))
 }
-
-# The same, and so near that no other space is looked for: in hundreds of variables chance alone may be tens of nats.
-is_nearest <- function(space, n) is_near(space, n) && space$nats < rules$next_to_near
 
 # The variance of a reference's coordinates that are normal given others, over what was fitted. The
 # gradients are off by the root of a mean square, and so are the variances, roughly: twice that.
@@ -368,10 +368,7 @@ in_all_coordinates <- function(shape, space) {
   z[, known] <- from_user(normal, x)
   log_density <- -rowSums(z[, known, drop = FALSE]^2) / 2 - log_det(normal)
   if (!is.null(space$skew)) {
-    shape$skew <- c(
-      list(columns = known[space$skew$skew != 0]),
-      lapply(list(location = 0, scale = 1, skew = 0, tail = 1), rep, d)
-    )
+    shape$skew <- lapply(list(location = 0, scale = 1, skew = 0, tail = 1), rep, d)
     for (name in names(space$skew)) shape$skew[[name]][known] <- space$skew[[name]]
     at <- without_skew(z[, known, drop = FALSE], 0 * x, space$skew)
     log_density <- rowSums(at$log_slope - at$z^2 / 2) - log_det(normal)

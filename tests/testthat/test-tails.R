@@ -163,3 +163,15 @@ test_that("the way back from tails is that of the map", {
     )
   }
 })
+
+test_that("skew that is known is kept beside tails that are found", {
+  set.seed(7)
+  n <- 4000
+  z <- standardised(cbind(rnorm(n), sinh(asinh(rnorm(n)) / 0.6)))
+  skew <- list(location = c(0.1, 0), scale = c(0.9, 1), skew = c(0.3, 0), tail = c(1, 1))
+  shape <- internal("add_tails")(list(z = z, criterion = 0, skew = skew), rep(1 / n, n), n)
+  for (name in names(skew)) expect_identical(shape$tails[[name]][1], skew[[name]][1])
+  expect_lt(shape$tails$tail[2], 1)
+  shape <- internal("add_tails")(list(z = z[, c(1, 1)], criterion = 0, skew = skew), rep(1 / n, n), n)
+  expect_identical(shape$tails, skew)
+})
