@@ -355,10 +355,12 @@ add_tails <- function(shape, w, genealogies) {
   skewed <- which(shape$skew$skew != 0)
   tails <- fit_tails(shape$z, w, genealogies, setdiff(seq_len(ncol(shape$z)), c(shape$exact, skewed)))
   shape$criterion <- shape$criterion + sum(tails$gain)
-  for (name in names(shape$skew)) {
-    if (!is.null(tails)) tails[[name]][skewed] <- shape$skew[[name]][skewed]
+  if (is.null(tails)) {
+    tails <- shape$skew
+  } else {
+    for (name in names(shape$skew)) tails[[name]][skewed] <- shape$skew[[name]][skewed]
   }
-  shape$tails <- if (is.null(tails)) shape$skew else tails
+  shape$tails <- tails
   shape
 }
 

@@ -235,26 +235,31 @@ space_of <- function(points, changes, density = NULL) {
   if (!is.null(space$normal)) space
 }
 
-# Fits the normal distribution of the coordinates that are given others: the standard one, where that
-# is exact, else one with `skew`, as of fit_skew(), or NULL. `nats`: a bound of the divergence from it, as of
-# exact_normal().
+# Fits the normal distribution of the coordinates that are given others, `of_known`: the standard one, where that
+# is exact, else one with `skew`, as of fit_skew(), or NULL. `z_of_known`: the points in its coordinates, but for the
+# skew; `criterion_of_known`: their mean log density; `nats`: a bound of the divergence from it, as of exact_normal().
 fit_known <- function(space) {
   points <- space$points
   known <- space$known
   d <- length(known)
-  space$of_known <- list(mean = numeric(d), L = rep(1, d))
+  x <- sweep(points$x, 2, points$mean, "+")[, known, drop = FALSE]
+  g <- points$g[, known, drop = FALSE]
+  normal <- if (is.null(space$exact)) normal_by_gradients(x, g, points$w, points$genealogies)
+  space$of_known <- if (is.null(normal)) list(mean = numeric(d), L = rep(1, d)) else normal
   space$nats <- 0
+  space$z_of_known <- from_user(space$of_known, x)
+  log_density <- -rowSums(space$z_of_known^2) / 2
   if (is.null(space$exact)) {
-    x <- sweep(points$x, 2, points$mean, "+")[, known, drop = FALSE]
-    g <- points$g[, known, drop = FALSE]
-    normal <- normal_by_gradients(x, g, points$w, points$genealogies)
-    if (!is.null(normal)) space$of_known <- normal
-    at <- list(z = from_user(space$of_known, x), g = pull_back_rows(space$of_known, g))
+    at <- list(z = space$z_of_known, g = pull_back_rows(space$of_known, g))
     some <- evenly_weighted(points$w, rules$n_for_skew)
     space$skew <- fit_skew(at$z[some, , drop = FALSE], at$g[some, , drop = FALSE])
-    if (!is.null(space$skew)) at <- without_skew(at$z, at$g, space$skew)
+    if (!is.null(space$skew)) {
+      at <- without_skew(at$z, at$g, space$skew)
+      log_density <- rowSums(at$log_slope - at$z^2 / 2)
+    }
     space$nats <- sum(weighted_squares(at$z + at$g, points$w)) / 2
   }
+  space$criterion_of_known <- sum(points$w * (log_density - log_det(space$of_known)))
   space
 }
 
@@ -363,17 +368,13 @@ in_all_coordinates <- function(shape, space) {
   }
   if (!is.null(shape$conditioning)) shape$conditioning <- given[shape$conditioning]
   normal <- space$of_known
-  x <- sweep(space$points$x, 2, space$points$mean, "+")[, known, drop = FALSE]
-  z <- matrix(0, nrow(x), d)
-  z[, known] <- from_user(normal, x)
-  log_density <- -rowSums(z[, known, drop = FALSE]^2) / 2 - log_det(normal)
   if (!is.null(space$skew)) {
     shape$skew <- lapply(list(location = 0, scale = 1, skew = 0, tail = 1), rep, d)
     for (name in names(space$skew)) shape$skew[[name]][known] <- space$skew[[name]]
-    at <- without_skew(z[, known, drop = FALSE], 0 * x, space$skew)
-    log_density <- rowSums(at$log_slope - at$z^2 / 2) - log_det(normal)
   }
-  shape$criterion <- shape$criterion + sum(space$points$w * log_density)
+  shape$criterion <- shape$criterion + space$criterion_of_known
+  z <- matrix(0, nrow(shape$z), d)
+  z[, known] <- space$z_of_known
   z[, given] <- shape$z
   shape$z <- z
   shape$g <- NULL # only the search for shapes looks at gradients
