@@ -85,7 +85,8 @@ new_fitted_reference <- function(mean, chol) {
 # variables are inflated more: particles that began in the middle of a neck, or of a bend, have not
 # seen its ends.
 new_shaped_reference <- function(mean, shape, changes = list()) {
-  reference <- with_chol(reference_gaussian(mean + shape$centre), shape$L)
+  reference <- reference_gaussian(mean + shape$centre, sd = if (is.matrix(shape$L)) 1 else shape$L)
+  if (is.matrix(shape$L)) reference <- with_chol(reference, shape$L)
   if (!is.null(shape$conditioning)) {
     reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }
@@ -211,8 +212,47 @@ moments_of <- function(x, w) {
 fit_shape <- function(record, density = NULL) {
   d <- ncol(record$particles)
   if (d > rules$largest_exact) {
+    return(fit_skewed(record))
+  }
+  shape <- fit_dependent(record, density)
+  if (is.null(shape) && d > rules$largest_dense) fit_skewed(record, density) else shape
+}
+
+# Of many variables: a normal distribution, and the skew of its coordinates, by gradients. It is the one nearest to the
+# `density`; or where that may not be asked, or there is none, the present one with new means and scales.
+fit_skewed <- function(record, density = NULL) {
+  reference <- record$reference
+  weighty <- weighty_rows(record$log_weights)
+  w <- weighty$w
+  g <- target_gradients(record, weighty$rows)
+  may_be_skew <- inherits(reference, "smc_reference_gaussian") && !has_coupling(reference)
+  if (!may_be_skew || is.null(g) || 1 / sum(w^2) < rules$least_ess) {
     return(NULL)
   }
+  x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
+  mean <- weighted_sums(x, w)
+  nearest <- if (!is.null(density)) nearest_of_all(list(x = sweep(x, 2, mean), g = g, w = w, mean = mean), density)
+  normal <- if (is.null(nearest)) normal_of(reference, length(mean)) else nearest
+  inner <- normal_by_gradients(from_user(normal, x), pull_back_rows(normal, g), w, n_genealogies(record))
+  if (is.null(inner)) {
+    return(NULL)
+  }
+  normal <- compose(normal, inner)
+  z <- from_user(normal, x)
+  at <- skew_by_gradients(z, pull_back_rows(normal, g), w)
+  if (!is.null(at$skew)) {
+    known <- seq_along(mean)
+    shape <- list(L = normal$L, centre = 0, tails = at$skew, known = known, inflation = inflation_of(at$nats, known))
+    list(
+      reference = new_shaped_reference(normal$mean, shape),
+      gain = if (is_normal(reference)) sum(w * (at$log_density + rowSums(z^2) / 2)) else 0
+    )
+  }
+}
+
+# The same as fit_shape(), but for skew that gradients alone tell in many variables.
+fit_dependent <- function(record, density) {
+  d <- ncol(record$particles)
   weighty <- thinned(weighty_rows(record$log_weights), rules$shape_work / d^2)
   moments <- weighted_factor(record, weighty)
   if (is.null(moments)) {

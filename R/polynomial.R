@@ -35,8 +35,7 @@ polynomial_given <- function(at, density) {
   }
 }
 
-# The mode of the others where the coordinates given are at their mean: the mean of few draws, of which some
-# are on their way, may be where the density is not even concave.
+# The mode of the others where the coordinates given are at their mean.
 mode_given <- function(at, density) {
   others <- at$others
   restricted <- function(x, ...) {
@@ -50,16 +49,14 @@ mode_given <- function(at, density) {
   if (length(path) > 0) path[[1]]$x else at$mean[others]
 }
 
-# Of the normal distributions that are nearest to the density given n points near to the draws, without those that are
-# not found; NULL for none. The steps to these begin at that given the mean, and those to it at the mode.
+# Of the normal distributions that are nearest to the density given n points near to the draws, without those that
+# are not found; NULL for none. The steps to these begin at that given the mean.
 nearest_normals <- function(at, n, ordered, density) {
-  at$x <- rbind(at$mean)
-  at$x[, at$others] <- mode_given(at, density)
-  at$spread <- rbind(at$step[at$others] / rules$probe_step)
-  at_mean <- nearest_from(at, ordered, density)
+  at_mean <- nearest_at_mean(at, ordered, density)
   if (is.null(at_mean)) {
     return(NULL)
   }
+  at$x <- rbind(at$mean)
   at <- near_the_draws(rows_at(at, rep(1, n)))
   at$x[, at$others] <- rep(at_mean$x[, at$others], each = n)
   at$spread <- at_mean$spread[rep(1, n), , drop = FALSE]
@@ -67,6 +64,40 @@ nearest_normals <- function(at, n, ordered, density) {
   if (!is.null(nearest)) {
     has_settled <- nearest$step < rules$settled_step
     lapply(nearest[c("x", "L")], function(rows) rows[has_settled, , drop = FALSE])
+  }
+}
+
+# That given the mean; NULL for none. The steps to it begin at the mean of the draws; or where none leads on from there,
+# since the density is not even concave around it, at the mode.
+nearest_at_mean <- function(at, ordered, density) {
+  at$x <- rbind(at$mean)
+  at$spread <- rbind(at$step[at$others] / rules$probe_step)
+  nearest <- nearest_from(at, ordered, density)
+  if (is.null(nearest)) {
+    at$x[, at$others] <- mode_given(at, density)
+    nearest <- nearest_from(at, ordered, density)
+  }
+  nearest
+}
+
+# The normal distribution of all coordinates that is nearest to the density, where nothing is given: list(mean, L);
+# NULL for none.
+nearest_of_all <- function(points, density) {
+  at <- given_these(probes_among(points), integer(0))
+  d <- length(at$mean)
+  at$pattern <- matrix(TRUE, d, d)
+  at$colours <- list(colour = seq_len(d), alone = rep(FALSE, d))
+  entries <- matrix(0, d, d)
+  lower <- lower.tri(entries, diag = TRUE)
+  entries[lower] <- seq_len(sum(lower))
+  ordered <- list(order = seq_len(d), entries = entries)
+  nearest <- nearest_at_mean(at, ordered, density)
+  if (!is.null(nearest) && nearest$step < rules$settled_step) {
+    factor <- matrix(0, d, d)
+    factor[lower] <- nearest$L
+    root_d <- exp(diag(factor) / 2)
+    diag(factor) <- 1
+    list(mean = drop(nearest$x), L = factor_of_inverse(t(factor) * root_d))
   }
 }
 

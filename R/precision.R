@@ -214,13 +214,16 @@ second_differences <- function(at, moved, density) {
 }
 
 # The coordinates that are to be given, one after the other that which gains most, as of nats_by_each(), as
-# long as that is much, and with one more given the rest gain less. In this order, after those given
+# long as that is much, and with one more given the rest gain less. Of many those that gain next to nothing alone are
+# not tried again. In this order, after those given
 # already; none where there are no such.
 find_drivers <- function(at, density, given = integer(0)) {
   nats <- if (length(given) > 0 || is.null(at$nats)) nats_by_each(at, given, density) else at$nats
+  tried <- utils::head(order(nats, decreasing = TRUE), rules$most_tried)
+  nats[-tried] <- 0
   while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
     more <- c(given, which.max(nats))
-    left <- nats_by_each(at, more, density)
+    left <- nats_by_each(at, more, density, tried)
     if (!isTRUE(sum(left) < rules$less_driven * sum(nats))) {
       break
     }
@@ -237,12 +240,13 @@ find_drivers <- function(at, density, given = integer(0)) {
 # their mean, where the precision is taken. So a scale gains much; and the mean of counts nothing, since
 # their effects make up for it, and the precision stays. Differences of gradients along small random moves
 # of the others tell it, which have the covariance of the draws given the coordinate, and those given
-# already. 0 for these, and where nothing is gained. NA for all where the density is not known there.
-nats_by_each <- function(at, given, density) {
+# already. 0 for these, for those that are not `tried`, and where nothing is gained. NA for all where the density is
+# not known there.
+nats_by_each <- function(at, given, density, tried = seq_along(at$mean)) {
   deviations <- deviations_given(at, given)
   covariance <- crossprod(deviations)
   variance <- diag(covariance)
-  tried <- setdiff(which(variance > 0), given)
+  tried <- setdiff(tried[variance[tried] > 0], given)
   nats <- numeric(length(at$mean))
   if (length(tried) == 0) {
     return(nats)
@@ -374,28 +378,25 @@ conditional_normals <- function(at, lower, density) {
     r <<- r + (ahead + behind) / 6
     (ahead - behind) / 2
   })
-  by_move <- function(a, b) -change[[colours$colour[b]]][, a] / step[, b]
-  u <- at$x[, others, drop = FALSE]
-  size <- abs(r)
-  add <- function(a, by) {
-    r[, a] <<- r[, a] + by
-    size[, a] <<- size[, a] + abs(by)
+  change <- do.call(cbind, change)
+  by_move <- function(a, b) {
+    -change[, (colours$colour[b] - 1) * length(others) + a, drop = FALSE] / step[, b, drop = FALSE]
   }
-  Q <- apply(lower, 1, function(ab) {
-    a <- ab[[1]]
-    b <- ab[[2]]
-    entry <- if (colours$alone[a] == colours$alone[b]) {
-      (by_move(a, b) + by_move(b, a)) / 2
-    } else if (colours$alone[b]) {
-      by_move(a, b)
-    } else {
-      by_move(b, a)
-    }
-    add(a, entry * u[, b])
-    if (a != b) add(b, entry * u[, a])
-    entry
-  })
-  Q <- matrix(Q, nrow(u))
+  a <- lower[, 1]
+  b <- lower[, 2]
+  by_b <- by_move(a, b)
+  by_a <- by_move(b, a)
+  Q <- (by_b + by_a) / 2
+  only_b <- colours$alone[b] & !colours$alone[a]
+  only_a <- colours$alone[a] & !colours$alone[b]
+  Q[, only_b] <- by_b[, only_b]
+  Q[, only_a] <- by_a[, only_a]
+  u <- at$x[, others, drop = FALSE]
+  off <- which(a != b)
+  added <- cbind(Q * u[, b, drop = FALSE], Q[, off, drop = FALSE] * u[, a[off], drop = FALSE])
+  sums <- function(added) t(rowsum(t(added), c(a, b[off])))
+  size <- abs(r) + sums(abs(added))
+  r <- r + sums(added)
   diagonal <- which(lower[, 1] == lower[, 2])
   usable <- which(at$usable & rowSums(!(Q[, diagonal, drop = FALSE] > 0)) == 0)
   if (2 * length(usable) > nrow(u)) {
@@ -403,7 +404,7 @@ conditional_normals <- function(at, lower, density) {
     of_Q <- root[, lower[, 1], drop = FALSE] * root[, lower[, 2], drop = FALSE]
     list(
       rows = usable, x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE],
-      y = cbind(Q, r)[usable, , drop = FALSE],
+      y = unname(cbind(Q, r))[usable, , drop = FALSE],
       size = cbind(of_Q, size[usable, , drop = FALSE]), scale = cbind(of_Q, root)
     )
   }

@@ -86,7 +86,7 @@ rules <- list(
   # factor of 250 variables takes 5 million operations.
   largest_dense = 250,
   # Shapes that gradients tell exactly up to this dimension: that of 500 effects and their scale
-  # takes a minute with a fast BLAS. The search for others takes more: with 322 variables it took
+  # takes a minute with a fast BLAS. The search for others but skew takes more: with 322 variables it took
   # three times as long as all else, and found nothing.
   largest_exact = 600,
   # The scout's best normal has a matrix up to this dimension: that of 2,000 variables takes 32 MB, and
@@ -313,6 +313,9 @@ rules <- list(
   least_driven = 0.02,
   # The same, below which no scales are looked for, of which others may be multiples.
   least_scale = 0.01,
+  # Coordinates that are tried again once others are given: twice as many as may be given. It takes 36
+  # evaluations for each, and with all 530 of a model of responses took 190,000.
+  most_tried = 48,
   # Part of what all coordinates gain that may be left with one more given: one of five scales
   # of the same kind takes a fifth of it away.
   less_driven = 0.8,

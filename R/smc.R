@@ -232,14 +232,14 @@
 #'     `z` and the gradient `g` is its scale at that very point. Kernels without gradients
 #'     have `log(abs(z))` alone, which is noisy. Such a fit is kept only where, made again
 #'     from one half of the particles, it makes the other half likelier. In more than 250 variables
-#'     only what differences of gradients tell is fitted, and in more than 600 no shape: a hierarchy of so
-#'     many is low, and warned of.
+#'     only what differences of gradients tell is fitted, or else the skew of each coordinate; in more than 600
+#'     skew alone: a hierarchy of so many is low, and warned of.
 #'   * `normal`: a normal distribution from particles and gradients together: as wide as the gradients
 #'     say, unless the particles are wider or narrower by more than chance.
 #'   * `location`: the last reference, moved to the mean.
 #'
 #'   Fitted references have 1.5 times the variance (less above 250 variables, where it costs more; and
-#'   of variables that are nearly normal given others less, as their gradients tell), and
+#'   of variables that are nearly normal, given others, or skew, as much as their gradients call for), and
 #'   their conditioning variables 4 times: a reference that is too narrow does more harm than one that is
 #'   too wide. No shape is fitted to particles that started from the given reference. A normal or Student t
 #'   distribution that the target is, by its gradients, is taken as it is, and two steps lead from it to the target.

@@ -227,3 +227,26 @@ test_that("abilities of which few answers tell are right, and skew", {
   expect_lt(fit$std_error, 0.05)
   expect_true(any(fit$reference$tails$skew != 0))
 })
+
+test_that("the nearest normal distribution of all variables is a target that is normal", {
+  set.seed(3)
+  d <- 6
+  precision <- crossprod(matrix(rnorm(d^2), d)) + diag(d)
+  mean <- rnorm(d)
+  log_normal <- function(x) {
+    off <- sweep(x, 2, mean)
+    structure(-rowSums((off %*% precision) * off) / 2, gradient = -off %*% precision)
+  }
+  x <- matrix(rnorm(50 * d), 50) # not draws of it
+  points <- list(x = x, g = attr(log_normal(x), "gradient"), w = rep(1 / 50, 50), mean = numeric(d))
+  found <- internal("nearest_of_all")(points, density_of(log_normal))
+  expect_equal(found$mean, mean)
+  expect_equal(tcrossprod(found$L), solve(precision))
+  expect_equal(found$L[upper.tri(found$L)], numeric(d * (d - 1) / 2))
+})
+
+test_that("there is no nearest normal distribution where the density is not concave", {
+  log_saddle <- function(x) structure(x[, 1] * x[, 2], gradient = x[, 2:1])
+  points <- list(x = diag(2), g = diag(2)[2:1, ], w = c(0.5, 0.5), mean = numeric(2))
+  expect_null(internal("nearest_of_all")(points, density_of(log_saddle)))
+})

@@ -176,3 +176,54 @@ test_that("skew that is known is kept beside tails that are found", {
   shape <- internal("add_tails")(list(z = z[, c(1, 1)], criterion = 0, skew = skew), rep(1 / n, n), n)
   expect_identical(shape$tails, skew)
 })
+
+# Logarithms of gamma variables, each with half of the one before added.
+shapes_of_logs <- rep(c(1, 2, 5, 20), 65)
+log_of_gammas <- function(x) {
+  before <- cbind(0, x[, -ncol(x), drop = FALSE])
+  z <- x - before / 2
+  by_z <- sweep(-exp(z), 2, shapes_of_logs, "+")
+  gradient <- by_z - cbind(by_z[, -1, drop = FALSE], 0) / 2
+  structure(drop(z %*% shapes_of_logs) - rowSums(exp(z)), gradient = gradient)
+}
+
+test_that("hundreds of variables have the skew that their gradients tell, from few draws", {
+  set.seed(8)
+  d <- length(shapes_of_logs)
+  draws <- function(n) {
+    x <- log(matrix(rgamma(n * d, rep(shapes_of_logs, each = n)), n))
+    for (j in 2:d) x[, j] <- x[, j] + x[, j - 1] / 2
+    x
+  }
+  n <- 600
+  x <- draws(n)
+  record <- list(
+    reference = reference_gaussian(), particles = x, coordinates = x,
+    gradients = attr(log_of_gammas(x), "gradient"), log_weights = rep(-log(n), n), origins = seq_len(n)
+  )
+  density <- internal("counted_density")(target_function(log_of_gammas, d, vectorized = TRUE))
+  found <- internal("fit_shape")(record, density)
+  tails <- found$reference$tails
+  expect_true(all(tails$skew < 0))
+
+  # divergences from the references, as they are without inflation, by other draws
+  x <- draws(2000)
+  divergence <- function(log_density) mean(log_of_gammas(x) - log_density) - sum(lgamma(shapes_of_logs))
+  L <- found$reference$chol
+  z <- internal("from_user")(list(mean = found$reference$mean, L = L), x)
+  at <- internal("without_skew")(z, 0 * z, tails)
+  of_skewed <- divergence(rowSums(dnorm(at$z, log = TRUE) + at$log_slope) - sum(log(diag(L))))
+  z <- x - cbind(0, x[, -d]) / 2
+  of_normal <- divergence(rowSums(dnorm(z, rep(colMeans(z), each = 2000), rep(apply(z, 2, sd), each = 2000), log = TRUE)))
+  expect_gt(of_skewed, 0)
+  expect_lt(of_skewed, of_normal / 5)
+})
+
+test_that("the inflation is the variance that normal variables have in coordinates in which they should be standard", {
+  # z has the gradient -z / v, which is off by z (1 - 1 / v), of mean square (v - 1)^2 / v
+  v <- 1.02
+  nats <- 7 / 2 * (v - 1)^2 / v
+  # |v - 1| / sqrt(v) is v - 1 but for half of its square
+  expect_equal(internal("inflation_of")(nats, 1:7), v, tolerance = (v - 1)^2)
+  expect_equal(internal("inflation_of")(1e6, 1:7), internal("rules")$inflation)
+})
