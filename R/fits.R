@@ -242,7 +242,9 @@ fit_skewed <- function(record, density = NULL) {
   at <- skew_by_gradients(z, pull_back_rows(normal, g), w)
   if (!is.null(at$skew)) {
     known <- seq_along(mean)
-    shape <- list(L = normal$L, centre = 0, tails = at$skew, known = known, inflation = inflation_of(at$nats, known))
+    shape <- list(
+      L = normal$L, centre = 0, tails = at$skew, known = known, inflation = inflation_of(at$nats, known, rules$wider_skewed)
+    )
     list(
       reference = new_shaped_reference(normal$mean, shape),
       gain = if (is_normal(reference)) sum(w * (at$log_density + rowSums(z^2) / 2)) else 0

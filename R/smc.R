@@ -239,7 +239,7 @@
 #'   * `location`: the last reference, moved to the mean.
 #'
 #'   Fitted references have 1.5 times the variance (less above 250 variables, where it costs more; and
-#'   of variables that are nearly normal, given others, or skew, as much as their gradients call for), and
+#'   of variables that are nearly normal given others, or of hundreds that are skew, as their gradients tell), and
 #'   their conditioning variables 4 times: a reference that is too narrow does more harm than one that is
 #'   too wide. No shape is fitted to particles that started from the given reference. A normal or Student t
 #'   distribution that the target is, by its gradients, is taken as it is, and two steps lead from it to the target.

@@ -275,12 +275,11 @@ without_skew <- function(z, g, skew) {
   do.call(before_tails, c(list(z, g), by_column))
 }
 
-# The variance of a reference's coordinates that are nearly normal, over what was fitted: that of normal variables
-# whose gradients are as far off. More is dear where they are many: in 505 variables twice as much cost nine nats, where
-# the fit was 1.2 nats from the target.
-inflation_of <- function(nats, known) {
+# The variance of a reference's coordinates that are nearly normal, over what was fitted: so many `times` as much above 1
+# as that of normal variables whose gradients are as far off.
+inflation_of <- function(nats, known, times) {
   off <- sqrt(2 * nats / length(known))
-  min(1 + off, rules$inflation)
+  min(1 + times * off, rules$inflation)
 }
 
 # The share of the mean square of the gradient by each coordinate that should be standard `normal`
@@ -392,7 +391,7 @@ in_all_coordinates <- function(shape, space) {
   shape$centre <- centre
   shape$exact <- space$exact
   shape$known <- known
-  shape$inflation <- inflation_of(space$nats, space$known)
+  shape$inflation <- inflation_of(space$nats, space$known, rules$wider_given)
   shape
 }
 

@@ -224,6 +224,6 @@ test_that("the inflation is the variance that normal variables have in coordinat
   v <- 1.02
   nats <- 7 / 2 * (v - 1)^2 / v
   # |v - 1| / sqrt(v) is v - 1 but for half of its square
-  expect_equal(internal("inflation_of")(nats, 1:7), v, tolerance = (v - 1)^2)
-  expect_equal(internal("inflation_of")(1e6, 1:7), internal("rules")$inflation)
+  expect_equal(internal("inflation_of")(nats, 1:7, 1), v, tolerance = (v - 1)^2)
+  expect_equal(internal("inflation_of")(1e6, 1:7, 1), internal("rules")$inflation)
 })
