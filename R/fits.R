@@ -230,6 +230,9 @@ fit_skewed <- function(record, density = NULL) {
     return(NULL)
   }
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
+  if (!all(is.finite(x^4), is.finite(g^4))) {
+    return(NULL) # fits take fourth powers
+  }
   mean <- weighted_sums(x, w)
   nearest <- if (!is.null(density)) nearest_of_all(list(x = sweep(x, 2, mean), g = g, w = w, mean = mean), density)
   normal <- if (is.null(nearest)) normal_of(reference, length(mean)) else nearest

@@ -217,6 +217,9 @@ test_that("hundreds of variables have the skew that their gradients tell, from f
   of_normal <- divergence(rowSums(dnorm(z, rep(colMeans(z), each = 2000), rep(apply(z, 2, sd), each = 2000), log = TRUE)))
   expect_gt(of_skewed, 0)
   expect_lt(of_skewed, of_normal / 5)
+
+  record$particles[1, 1] <- record$coordinates[1, 1] <- 1e90
+  expect_null(internal("fit_shape")(record, density))
 })
 
 test_that("the inflation is the variance that normal variables have in coordinates in which they should be standard", {
