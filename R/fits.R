@@ -85,8 +85,12 @@ new_fitted_reference <- function(mean, chol) {
 # variables are inflated more: particles that began in the middle of a neck, or of a bend, have not
 # seen its ends.
 new_shaped_reference <- function(mean, shape, changes = list()) {
-  reference <- reference_gaussian(mean + shape$centre, sd = if (is.matrix(shape$L)) 1 else shape$L)
-  if (is.matrix(shape$L)) reference <- with_chol(reference, shape$L)
+  mean <- mean + shape$centre
+  reference <- if (is.matrix(shape$L)) {
+    with_chol(reference_gaussian(mean), shape$L)
+  } else {
+    reference_gaussian(mean, sd = shape$L)
+  }
   if (!is.null(shape$conditioning)) {
     reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }
@@ -236,18 +240,19 @@ fit_skewed <- function(record, density = NULL) {
   mean <- weighted_sums(x, w)
   nearest <- if (!is.null(density)) nearest_of_all(list(x = sweep(x, 2, mean), g = g, w = w, mean = mean), density)
   normal <- if (is.null(nearest)) normal_of(reference, length(mean)) else nearest
-  inner <- normal_by_gradients(from_user(normal, x), pull_back_rows(normal, g), w, n_genealogies(record))
+  z <- from_user(normal, x)
+  g <- pull_back_rows(normal, g)
+  inner <- normal_by_gradients(z, g, w, n_genealogies(record))
   if (is.null(inner)) {
     return(NULL)
   }
   normal <- compose(normal, inner)
-  z <- from_user(normal, x)
-  at <- skew_by_gradients(z, pull_back_rows(normal, g), w)
+  z <- from_user(inner, z)
+  at <- skew_by_gradients(z, pull_back_rows(inner, g), w)
   if (!is.null(at$skew)) {
     known <- seq_along(mean)
-    shape <- list(
-      L = normal$L, centre = 0, tails = at$skew, known = known, inflation = inflation_of(at$nats, known, rules$wider_skewed)
-    )
+    inflation <- inflation_of(at$nats, known, rules$wider_skewed)
+    shape <- list(L = normal$L, centre = 0, tails = at$skew, known = known, inflation = inflation)
     list(
       reference = new_shaped_reference(normal$mean, shape),
       gain = if (is_normal(reference)) sum(w * (at$log_density + rowSums(z^2) / 2)) else 0

@@ -214,9 +214,8 @@ second_differences <- function(at, moved, density) {
 }
 
 # The coordinates that are to be given, one after the other that which gains most, as of nats_by_each(), as
-# long as that is much, and with one more given the rest gain less. Of many those that gain next to nothing alone are
-# not tried again. In this order, after those given
-# already; none where there are no such.
+# long as that is much, and with one more given the rest gain less. Of many those that gain least alone are not tried
+# again. In this order, after those given already; none where there are no such.
 find_drivers <- function(at, density, given = integer(0)) {
   nats <- if (length(given) > 0 || is.null(at$nats)) nats_by_each(at, given, density) else at$nats
   tried <- utils::head(order(nats, decreasing = TRUE), rules$most_tried)

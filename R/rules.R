@@ -200,14 +200,14 @@ rules <- list(
   # Dimension above which it falls, so that the barrier that it costs, ln(1.5) sqrt(d / (2 pi)), stays
   # the same.
   inflation_dim = 250,
-  # The same of hundreds of skew variables, times what gradients call for. With twice as much the reference of 505 was
-  # ten nats from the target, where the fit was 1.2.
+  # Times what gradients call for of hundreds of skew variables: the part of their variance above 1. With twice as much
+  # the reference of 505 was ten nats from the target, where the fit was 1.2.
   wider_skewed = 1,
   # The same of what is nearly normal given others. Where the others are beyond the draws it is further off than the
   # gradients at these tell: with 1 effects on durations and counts were off by 0.023, with 2 by 0.014.
   wider_given = 2,
-  # The same of conditioning variables: particles that began in the middle of a neck have not seen
-  # its ends. With 1.5 a one-way hierarchy was off by 0.059, with 4 by 0.041.
+  # The variance of conditioning variables over what was fitted: particles that began in the middle of a neck have
+  # not seen its ends. With 1.5 a one-way hierarchy was off by 0.059, with 4 by 0.041.
   inflation_conditioning = 4,
   # Particles with a smaller share of the largest weight are left out: one at -2617 spoilt a fit.
   least_weight = 1e-12,

@@ -246,7 +246,10 @@ test_that("hundreds of effects with an unknown scale are found, up to a limit", 
   expect_setequal(found$reference$changes[[1]]$order, 2:d)
   fewer <- internal("rules")
   fewer$largest_exact <- d - 1
-  expect_null(with_internals(list(rules = fewer), shape())$reference$changes)
+  skewed <- with_internals(list(rules = fewer), shape())
+  expect_null(skewed$reference$changes)
+  expect_null(skewed$reference$fitted_to) # nor is it taken for the target
+  expect_lt(skewed$gain, Inf)
 })
 
 test_that("terms beyond the range of numbers are left out", {
