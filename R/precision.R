@@ -877,8 +877,9 @@ slopes_by_given <- function(change, at, x, z, by_c) {
       rows <- j:length(below)
       filled <- bar[, change$entries[below[rows], below[j]], drop = FALSE]
       bar[, own[rows]] <- bar[, own[rows]] - filled * L[, own[j]] * d[, v]
-      bar[, own[j]] <- bar[, own[j]] - rowSums(filled * L[, own[rows], drop = FALSE]) * d[, v]
-      by_d[, v] <- by_d[, v] - rowSums(filled * L[, own[rows], drop = FALSE]) * L[, own[j]]
+      by_product <- rowSums(filled * L[, own[rows], drop = FALSE])
+      bar[, own[j]] <- bar[, own[j]] - by_product * d[, v]
+      by_d[, v] <- by_d[, v] - by_product * L[, own[j]]
     }
     bar[, own] <- bar[, own] / d[, v]
     by_d[, v] <- by_d[, v] - rowSums(bar[, own, drop = FALSE] * L[, own, drop = FALSE])

@@ -86,8 +86,8 @@ find_exact <- function(at, density) {
 # The space in which others are nearly standard normal given some coordinates: that of the present
 # reference, as long as it is near to the points, worth n draws; or found by asking for the target's
 # density, as of exact_space(), for the coordinates as they are, or with products for the multiples of
-# scales; or where that is not near by polynomials, if it is nearer so. Not one that is exact for a few, nor one in
-# which the density falls off beside the points. NULL where there are no such.
+# scales; or where that is not near, with polynomials after it or alone, if it is nearer so. Not one that is exact for a
+# few, nor one in which the density falls off beside the points. NULL where there are no such.
 near_space <- function(points, present, density, n) {
   known <- if (!is.null(Find(is_precision, present))) space_of(points, present)
   if (!is.null(known$exact) && !knows_most(known)) known <- NULL
@@ -95,11 +95,10 @@ near_space <- function(points, present, density, n) {
     return(known)
   }
   known <- unless_falling(known, density)
-  by_polynomial <- function(at) unless_falling(polynomial_space(points, at, density), density)
-  precision <- Find(is_precision, present)
-  if (is_polynomial(precision)) { # which was fitted to other draws
-    at <- driven_by(probes_among(points), precision$given, density)
-    known <- nearer_of(known, by_polynomial(at))
+  polynomial <- Find(is_polynomial, present)
+  if (!is.null(polynomial)) { # which was fitted to other draws
+    before <- Filter(Negate(is_polynomial), present)
+    known <- nearer_of(known, polynomial_space(points, before, polynomial$given, density))
   }
   if (is_nearest(known, n)) {
     return(known)
@@ -107,7 +106,15 @@ near_space <- function(points, present, density, n) {
   at <- with_drivers(with_nats(probes_among(points), density), density)
   changes <- changes_to_near(points, at, density)
   space <- if (!is.null(changes)) unless_falling(space_of(points, changes), density)
-  if (is_nearest(space, n)) space else nearer_of(space, by_polynomial(at))
+  if (is_nearest(space, n)) {
+    return(space)
+  }
+  given <- given_of_all(changes)
+  if (is.null(given) || !all(at$drivers %in% given)) {
+    changes <- list()
+    given <- at$drivers
+  }
+  nearer_of(space, polynomial_space(points, changes, given, density))
 }
 
 # What is exact is right everywhere.
@@ -135,9 +142,13 @@ falls_off <- function(space, density) {
   mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
 }
 
-polynomial_space <- function(points, at, density) {
-  polynomial <- find_polynomial(at, density)
-  if (!is.null(polynomial)) space_of(points, list(polynomial))
+# With polynomials of these coordinates after these changes, which may have a precision. That is a sum of terms, which go
+# on beyond the draws, where polynomials bend off.
+polynomial_space <- function(points, changes, given, density) {
+  after <- density_after(changes, density)
+  at <- driven_by(probes_among(changed(points, changes)), given, after)
+  polynomial <- find_polynomial(at, after)
+  if (!is.null(polynomial)) unless_falling(space_of(points, c(changes, list(polynomial))), density)
 }
 
 # Of two spaces, or NULL, that in which what is known is nearer to a normal distribution: the first, where
@@ -215,7 +226,7 @@ space_of <- function(points, changes, density = NULL) {
     return(NULL)
   }
   levels <- Filter(is_precision, changes)
-  normal <- unlist(lapply(levels, `[[`, "order"))
+  normal <- setdiff(unlist(lapply(levels, `[[`, "order")), given_of_all(levels))
   space <- list(changes = changes, points = points)
   # a polynomial knows nothing of what is far from the points
   are_exact <- function(left) mean(left) < rules$nothing_left && !any(vapply(levels, is_polynomial, NA))
@@ -407,7 +418,9 @@ changes_of <- function(reference) as.list(reference$changes)
 precisions_of <- function(reference) rev(Filter(is_precision, changes_of(reference)))
 
 # The coordinates that are given at all levels, or NULL.
-given_last <- function(reference) Find(is_precision, changes_of(reference), right = TRUE)$given
+given_last <- function(reference) given_of_all(changes_of(reference))
+
+given_of_all <- function(changes) Find(is_precision, changes, right = TRUE)$given
 
 log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
 

@@ -196,8 +196,25 @@ test_that("a nearer space is looked for where the one found is near by chance al
   expect_true(internal("is_near")(space, n = 2))
   expect_gt(space$nats, 1)
   nearer <- internal("near_space")(points, list(), density, n = 2)
-  expect_identical(nearer$changes[[1]]$kind, "polynomial")
+  expect_identical(vapply(nearer$changes, `[[`, "", "kind"), c("precision", "polynomial"))
   expect_lt(nearer$nats, space$nats)
+})
+
+test_that("beyond the draws, where polynomials bend off, the precision before them is right", {
+  points <- abilities_near()
+  density <- density_of(log_abilities)
+  after_precision <- internal("near_space")(points, list(), density, n = 2)$changes
+  polynomial <- internal("polynomial_space")(points, list(), 1, density)$changes
+  # where the scale is next to 0 the abilities are normal given it
+  z <- cbind(-4, matrix(rnorm(200 * length(n_right)), 200), deparse.level = 0)
+  nats <- function(changes) {
+    draws <- internal("through_each")(internal("change_maps")(changes, ncol(z)), list(z = z))$z
+    after <- internal("changed")(points_at(draws, log_abilities), changes)
+    expect_equal(sweep(after$x, 2, after$mean, "+"), z)
+    mean(rowSums((z + after$g)[, -1]^2)) / 2
+  }
+  expect_lt(nats(after_precision), 1)
+  expect_gt(nats(polynomial), 1000)
 })
 
 test_that("means of gradients and slopes are exact for polynomials of the fourth degree", {
