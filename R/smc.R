@@ -224,8 +224,8 @@
 #'     products with scales and correlations. Where the precision depends on these in another way, as that of
 #'     a Gaussian process on its length, the means and the factor of the nearest normal distributions are
 #'     polynomials of them, fitted near the particles. Polynomials may follow a precision that is not near enough
-#'     by itself: far from the particles they are constant, and it goes on. Neither is used where the density falls off just beyond
-#'     the particles. What is nearly normal may be skew, as its gradients tell, and any other variable skew or
+#'     by itself: far from the particles they are constant, and it goes on. Neither is used where the density falls
+#'     off just beyond the particles. What is nearly normal may be skew, as its gradients tell, and any other variable skew or
 #'     with heavy tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead; where gradients show that the target is one, or
 #'     normal, this is found exactly. Necks are found by the gradients: where a

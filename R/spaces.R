@@ -109,6 +109,7 @@ near_space <- function(points, present, density, n) {
   if (is_nearest(space, n)) {
     return(space)
   }
+  # a precision without some of the drivers would mix these with the others
   given <- given_of_all(changes)
   if (is.null(given) || !all(at$drivers %in% given)) {
     changes <- list()
@@ -147,8 +148,8 @@ falls_off <- function(space, density) {
   mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
 }
 
-# With polynomials of these coordinates after these changes, which may have a precision. That is a sum of terms, which go
-# on beyond the draws, where polynomials bend off.
+# The space of these changes and polynomials of the coordinates `given` after them; NULL for none. A precision among the
+# changes is a sum of terms, which go on beyond the draws, where polynomials bend off.
 polynomial_space <- function(points, changes, given, density) {
   after <- density_after(changes, density)
   at <- driven_by(probes_among(changed(points, changes)), given, after)
