@@ -227,7 +227,7 @@ space_of <- function(points, changes, density = NULL) {
     return(NULL)
   }
   levels <- Filter(is_precision, changes)
-  normal <- setdiff(unlist(lapply(levels, `[[`, "order")), given_of_all(levels))
+  normal <- unique(unlist(lapply(levels, `[[`, "order"))) # polynomials have those of the precision before them
   space <- list(changes = changes, points = points)
   # a polynomial knows nothing of what is far from the points
   are_exact <- function(left) mean(left) < rules$nothing_left && !any(vapply(levels, is_polynomial, NA))
