@@ -223,14 +223,14 @@ fit_shape <- function(record, density = NULL) {
 }
 
 # Of many variables: a normal distribution, and the skew of its coordinates, by gradients. It is the one nearest to the
-# `density`; or where that may not be asked, or there is none, the present one with new means and scales.
+# `density`; or where that may not be asked, or there is none, the present one with new means and scales, if it is
+# normal itself but for skew.
 fit_skewed <- function(record, density = NULL) {
   reference <- record$reference
   weighty <- weighty_rows(record$log_weights)
   w <- weighty$w
   g <- target_gradients(record, weighty$rows)
-  may_be_skew <- inherits(reference, "smc_reference_gaussian") && !has_coupling(reference)
-  if (!may_be_skew || is.null(g) || 1 / sum(w^2) < rules$least_ess) {
+  if (!inherits(reference, "smc_reference_gaussian") || is.null(g) || 1 / sum(w^2) < rules$least_ess) {
     return(NULL)
   }
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
@@ -239,6 +239,9 @@ fit_skewed <- function(record, density = NULL) {
   }
   mean <- weighted_sums(x, w)
   nearest <- if (!is.null(density)) nearest_of_all(list(x = sweep(x, 2, mean), g = g, w = w, mean = mean), density)
+  if (is.null(nearest) && has_coupling(reference)) {
+    return(NULL)
+  }
   normal <- if (is.null(nearest)) normal_of(reference, length(mean)) else nearest
   z <- from_user(normal, x)
   g <- pull_back_rows(normal, g)

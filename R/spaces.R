@@ -132,13 +132,18 @@ falls_off <- function(space, density) {
   d <- ncol(points$x)
   maps <- change_maps(space$changes, d)
   normal <- list(mean = points$mean + space$normal$centre, L = space$normal$L)
+  skew <- space$normal$skew
   log_ratio <- function(x) {
-    density(x, gradient = FALSE, maps = maps)$log_density - log_normal(from_user(normal, x), normal$L)
+    z <- from_user(normal, x)
+    at <- without_skew(z, 0 * z, skew)
+    log_reference <- log_normal(at$z, normal$L) + rowSums(at$log_slope)
+    density(x, gradient = FALSE, maps = maps)$log_density - log_reference
   }
   of_points <- log_ratio(places_among(points, rules$n_beside))
   z <- with_seed(1, draw_standard(rules$n_beside, d))
   given <- if (!is.null(space$known)) given_of(space)
   z[, given] <- sqrt(rules$inflation) * z[, given]
+  if (!is.null(skew)) z <- through_tails(skew, list(z = z))$z
   of_reference <- log_ratio(to_user(normal, z))
   mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
 }
@@ -275,14 +280,17 @@ fit_known <- function(space) {
 skew_by_gradients <- function(z, g, w) {
   some <- evenly_weighted(w, rules$n_for_skew)
   skew <- fit_skew(z[some, , drop = FALSE], g[some, , drop = FALSE])
-  at <- if (is.null(skew)) list(z = z, g = g, log_slope = 0 * z) else without_skew(z, g, skew)
+  at <- without_skew(z, g, skew)
   list(
     skew = skew, log_density = rowSums(at$log_slope - at$z^2 / 2), nats = sum(weighted_squares(at$z + at$g, w)) / 2
   )
 }
 
-# As before_tails(), for the columns of matrices.
+# As before_tails(), for the columns of matrices; as they are, where there is no skew.
 without_skew <- function(z, g, skew) {
+  if (is.null(skew)) {
+    return(list(z = z, g = g, log_slope = 0 * z))
+  }
   by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = nrow(z))
   do.call(before_tails, c(list(z, g), by_column))
 }

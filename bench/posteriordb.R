@@ -1,11 +1,13 @@
 # The paper's 22 problems, 18 of them from a local checkout of posteriordb: the paper's
 # method (LMC and KLMC with the tuner of the paper; N = 1024, T = 64, an adapting and an
-# unbiased run from N(0, I)), and smc() by its defaults. A row of results/posteriordb.csv
+# unbiased run from N(0, I)), and smc() by its defaults; by these on the same density in C,
+# too (`defaults_c`), for the problems of bench/twins.R. A row of results/posteriordb.csv
 # is a fit, or says in `failure` why there is none: that the program cannot be compiled, or
 # that all particles died. Delete such rows to try again.
 #
 #   Rscript bench/posteriordb.R DIR [--only REGEX] [--seeds 1:8] [--methods REGEX]
 source("bench/paper_jobs.R")
+source("bench/twins.R")
 
 methods <- list(
   paper_lmc = function(target, seed) {
@@ -14,12 +16,16 @@ methods <- list(
   paper_klmc = function(target, seed) {
     smc_paper(target, kernel = paper_kernels$klmc, tuner = paper_tuner, seed = seed)
   },
-  defaults = function(target, seed) smc(target, seed = seed)
+  defaults = function(target, seed) smc(target, seed = seed),
+  defaults_c = function(target, seed) smc(target, seed = seed)
 )
 paper_tuner <- tuner_kl(search = "golden")
 
-fit_row <- function(target, job) {
-  cbind(job, try_fit(target, function() methods[[job$method]](target, job$seed))$row)
+# constant: what the log density of the problem is above the target's.
+fit_row <- function(target, job, constant = 0) {
+  row <- try_fit(target, function() methods[[job$method]](target, job$seed))$row
+  row$log_z <- row$log_z + constant
+  cbind(job, row)
 }
 
 folder <- commandArgs(TRUE)[1]
@@ -28,11 +34,19 @@ options$posteriordb <- folder
 methods <- methods[grepl(option_of(commandArgs(TRUE), "--methods", ""), names(methods))]
 problems <- paper_problems(options)
 for (problem in names(problems)) {
+  has_twin <- problem %in% names(twins)
   jobs <- expand.grid(
-    problem = problem, method = names(methods), seed = options$seeds,
-    stringsAsFactors = FALSE
+    problem = problem, method = if (has_twin) names(methods) else setdiff(names(methods), "defaults_c"),
+    seed = options$seeds, stringsAsFactors = FALSE
   )
   if (nrow(jobs_to_do(jobs, "posteriordb")) == 0) next
   target <- tryCatch(problems[[problem]](), error = identity)
-  run_jobs(jobs, "posteriordb", function(job) fit_row(target, job))
+  twin <- if (has_twin) twin_of(target, folder, problem)
+  run_jobs(jobs, "posteriordb", function(job) {
+    if (job$method == "defaults_c") {
+      fit_row(twin$target, job, twin$constant)
+    } else {
+      fit_row(target, job)
+    }
+  })
 }

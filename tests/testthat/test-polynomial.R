@@ -217,6 +217,24 @@ test_that("beyond the draws, where polynomials bend off, the precision before th
   expect_gt(nats(polynomial), 1000)
 })
 
+test_that("variables with a skew are drawn with it when the density is compared to a reference's", {
+  # logarithms of gamma variables of shape 6, moved by a normal one with variance 0.1
+  log_rates <- function(x) {
+    v <- x[, -1, drop = FALSE] - x[, 1]
+    slope <- 6 - exp(v)
+    structure(rowSums(6 * v - exp(v)) - 5 * x[, 1]^2, gradient = cbind(-rowSums(slope) - 10 * x[, 1], slope))
+  }
+  set.seed(3)
+  t <- rnorm(200, sd = sqrt(0.1))
+  x <- cbind(t, t + log(matrix(rgamma(200 * 600, 6), 200)), deparse.level = 0)
+  density <- density_of(log_rates)
+  space <- internal("polynomial_space")(points_at(x, log_rates), list(), 1, density)
+  expect_lt(space$nats, 3)
+  # a little for each adds up, and would pass for a wall
+  space$normal$skew <- NULL
+  expect_true(internal("falls_off")(space, density))
+})
+
 test_that("means of gradients and slopes are exact for polynomials of the fourth degree", {
   # log density -u^4 / 4 + u^3 - 8 u^2 of each of two, given another
   log_density <- function(x) {
