@@ -14,8 +14,7 @@ paper_truths <- function(read) {
     tapply(evidence$truth, evidence$target, mean),
     if (NROW(quadrature) > 0) tapply(quadrature$log_z, quadrature$problem, mean)
   )
-  fits <- read("posteriordb")
-  fits <- fits[fits$method %in% by_defaults & is.finite(fits$log_z), ]
+  fits <- by_defaults(read("posteriordb"))
   fits <- fits[!fits$problem %in% names(known), ]
   medians <- unlist(lapply(split(fits, fits$problem), function(fits) {
     if (any(!fits$warned)) fits <- fits[!fits$warned, ] else if (diff(range(fits$log_z)) > 1) return()
@@ -25,5 +24,9 @@ paper_truths <- function(read) {
   structure(c(known, medians), known = names(known), warned = warned)
 }
 
-# Fits by the defaults: of the problem as it is, and of the same density in C.
-by_defaults <- c("defaults", "defaults_c")
+# The fits by the defaults, one of each problem and seed: of the same density in C, where there are both.
+by_defaults <- function(fits) {
+  fits <- fits[fits$method %in% c("defaults", "defaults_c") & is.finite(fits$log_z), ]
+  fits <- fits[order(fits$method != "defaults_c"), ]
+  fits[!duplicated(fits[c("problem", "seed")]), ]
+}

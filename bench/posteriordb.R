@@ -1,7 +1,8 @@
 # The paper's 22 problems, 18 of them from a local checkout of posteriordb: the paper's
 # method (LMC and KLMC with the tuner of the paper; N = 1024, T = 64, an adapting and an
 # unbiased run from N(0, I)), and smc() by its defaults; by these on the same density in C,
-# too (`defaults_c`), for the problems of bench/twins.R. A row of results/posteriordb.csv
+# too (`defaults_c`), for the problems of bench/twins.R: their Stan programs by the defaults with
+# the first of the seeds only. A row of results/posteriordb.csv
 # is a fit, or says in `failure` why there is none: that the program cannot be compiled, or
 # that all particles died. Delete such rows to try again.
 #
@@ -39,6 +40,7 @@ for (problem in names(problems)) {
     problem = problem, method = if (has_twin) names(methods) else setdiff(names(methods), "defaults_c"),
     seed = options$seeds, stringsAsFactors = FALSE
   )
+  jobs <- jobs[!has_twin | jobs$method != "defaults" | jobs$seed == options$seeds[1], ]
   if (nrow(jobs_to_do(jobs, "posteriordb")) == 0) next
   target <- tryCatch(problems[[problem]](), error = identity)
   twin <- if (has_twin) twin_of(target, folder, problem)
