@@ -1,10 +1,11 @@
 /* irt.c: the log densities of posteriordb's grsm_latent_reg_irt and
  * gpcm_latent_reg_irt and their gradients.
  *
- * A response is one of the steps of its item. What is left of a step is what
- * the person's ability, times the item's discrimination, is above the step's
- * difficulty: the item's and the step's in the graded model, one of its own
- * in the other. Difficulties sum to zero: the last of them is no coordinate. */
+ * A response counts the steps that a person has taken on an item. The log
+ * odds of one step more are the person's ability times the item's
+ * discrimination, less a difficulty: the item's plus the step's in the first
+ * model, one of each item's own steps in the second. Difficulties sum to zero:
+ * the last of them is no coordinate. */
 #include <Rinternals.h>
 #include <autosmc.h>
 #include <math.h>
@@ -14,14 +15,21 @@ enum { MOST_STEPS = 15 };
 
 typedef struct {
   int n_items, n_persons, n_covariates, n_responses;
-  int n_first,
-      n_second;       /* difficulties: of items and of steps, or n_second 0 */
+  int n_first;  /* difficulties: of items; in the second model of all steps */
+  int n_second; /* of steps; 0 in the second model */
   const int *n_steps; /* n_items */
   const int *first;   /* n_items: the first difficulty of an item */
   const int *item, *person, *response; /* n_responses, all from 0 */
   const double *w; /* n_persons x n_covariates, column-major */
-  double *work;    /* 2 n_items + 2 n_first + 2 n_second */
+  /* of the present point, and gradients by these */
+  double *discrimination, *g_discrimination; /* n_items */
+  double *of_item, *g_of_item;               /* n_first */
+  double *of_step, *g_of_step;               /* n_second */
 } irt;
+
+static double *doubles(int n) {
+  return (double *)R_alloc((size_t)n, sizeof(double));
+}
 
 void *irt_init(SEXP data) {
   irt *m = (irt *)R_alloc(1, sizeof *m);
@@ -38,14 +46,16 @@ void *irt_init(SEXP data) {
   m->person = INTEGER(VECTOR_ELT(data, 4));
   m->response = INTEGER(VECTOR_ELT(data, 5));
   m->w = REAL(VECTOR_ELT(data, 6));
-  const size_t n =
-      (size_t)m->n_items + (size_t)m->n_first + (size_t)m->n_second;
-  m->work = (double *)R_alloc(2 * n, sizeof(double));
+  m->discrimination = doubles(m->n_items);
+  m->g_discrimination = doubles(m->n_items);
+  m->of_item = doubles(m->n_first);
+  m->g_of_item = doubles(m->n_first);
+  m->of_step = doubles(m->n_second);
+  m->g_of_step = doubles(m->n_second);
   return m;
 }
 
-/* n difficulties that sum to zero, of n - 1 coordinates: normal with scale 3.
- */
+/* n difficulties of n - 1 coordinates; normal with scale 3. */
 static double difficulties(int n, const double *x, double *all, double *g) {
   double log_density = 0, sum = 0;
   for (int i = 0; i < n - 1; i++) {
@@ -109,48 +119,54 @@ static double response(int n, int observed, const double *increment,
   return log_numerator - log(total);
 }
 
+/* The log likelihood; sets the gradient by the discriminations, and adds to
+ * those by the difficulties and the abilities. */
+static double responses(irt *m, const double *ability, double *g_ability) {
+  const int own = m->n_second == 0; /* whether each item has steps of its own */
+  double log_likelihood = 0;
+  memset(m->g_discrimination, 0, (size_t)m->n_items * sizeof(double));
+  for (int r = 0; r < m->n_responses; r++) {
+    const int i = m->item[r], j = m->person[r], n = m->n_steps[i];
+    const double *of_item = m->of_item + m->first[i];
+    double *g_of_item = m->g_of_item + m->first[i];
+    double increment[MOST_STEPS], g[MOST_STEPS], sum = 0;
+    for (int s = 0; s < n; s++)
+      increment[s] = ability[j] * m->discrimination[i] - of_item[own * s] -
+                     (own ? 0 : m->of_step[s]);
+    log_likelihood += response(n, m->response[r], increment, g);
+    for (int s = 0; s < n; s++) {
+      sum += g[s];
+      g_of_item[own * s] -= g[s];
+      if (!own)
+        m->g_of_step[s] -= g[s];
+    }
+    g_ability[j] += sum * m->discrimination[i];
+    m->g_discrimination[i] += sum * ability[j];
+  }
+  return log_likelihood;
+}
+
 int irt_density(void *data, int d, int n, const double *x, double *logp,
                 double *grad) {
-  const irt *m = data;
-  const int I = m->n_items, first = I, second = first + m->n_first - 1;
+  irt *m = data;
+  const int first = m->n_items, second = first + m->n_first - 1;
   const int abilities = second + (m->n_second ? m->n_second - 1 : 0);
   const int slopes = abilities + m->n_persons;
-  double *discrimination = m->work, *g_discrimination = discrimination + I;
-  double *of_item = g_discrimination + I, *g_of_item = of_item + m->n_first;
-  double *of_step = g_of_item + m->n_first, *g_of_step = of_step + m->n_second;
-  const int own = m->n_second == 0; /* whether each item has steps of its own */
-  double no_gradient[1024];         /* d is at most 530 */
+  double no_gradient[1024]; /* d is at most 530 */
   for (int k = 0; k < n; k++, x += d) {
     double *g = grad ? grad + (size_t)d * k : no_gradient;
-    logp[k] = difficulties(m->n_first, x + first, of_item, g_of_item) +
-              difficulties(m->n_second, x + second, of_step, g_of_step) +
-              persons(m, x + abilities, x + slopes, g + abilities, g + slopes);
-    for (int i = 0; i < I; i++) { /* log-normal */
-      discrimination[i] = exp(x[i]);
-      g_discrimination[i] = 0;
+    for (int i = 0; i < m->n_items; i++)
+      m->discrimination[i] = exp(x[i]);
+    logp[k] = difficulties(m->n_first, x + first, m->of_item, m->g_of_item);
+    logp[k] += difficulties(m->n_second, x + second, m->of_step, m->g_of_step);
+    logp[k] += persons(m, x + abilities, x + slopes, g + abilities, g + slopes);
+    logp[k] += responses(m, x + abilities, g + abilities);
+    for (int i = 0; i < m->n_items; i++) { /* log-normal */
       logp[k] -= (x[i] - 1) * (x[i] - 1) / 2;
+      g[i] = 1 - x[i] + m->g_discrimination[i] * m->discrimination[i];
     }
-    for (int r = 0; r < m->n_responses; r++) {
-      const int i = m->item[r], at = m->first[i], n_steps = m->n_steps[i];
-      const double ability = x[abilities + m->person[r]];
-      double increment[MOST_STEPS], g_increment[MOST_STEPS], sum = 0;
-      for (int s = 0; s < n_steps; s++)
-        increment[s] = ability * discrimination[i] - of_item[at + own * s] -
-                       (own ? 0 : of_step[s]);
-      logp[k] += response(n_steps, m->response[r], increment, g_increment);
-      for (int s = 0; s < n_steps; s++) {
-        sum += g_increment[s];
-        g_of_item[at + own * s] -= g_increment[s];
-        if (!own)
-          g_of_step[s] -= g_increment[s];
-      }
-      g[abilities + m->person[r]] += sum * discrimination[i];
-      g_discrimination[i] += sum * ability;
-    }
-    for (int i = 0; i < I; i++)
-      g[i] = 1 - x[i] + g_discrimination[i] * discrimination[i];
-    difficulties_back(m->n_first, g_of_item, g + first);
-    difficulties_back(m->n_second, g_of_step, g + second);
+    difficulties_back(m->n_first, m->g_of_item, g + first);
+    difficulties_back(m->n_second, m->g_of_step, g + second);
   }
   return 0;
 }

@@ -1,8 +1,8 @@
 /* lda.c: the log density of posteriordb's ldaK2 and its gradient.
  *
- * Two topics. Coordinates: the logit-like one of each document's share of the
- * topics, then the words of either topic. A simplex has the coordinates that
- * Stan gives it, an isometric log ratio. */
+ * Two topics. A simplex has the coordinates that Stan gives it, an isometric
+ * log ratio: one for the topics of each document, then those of the words of
+ * either topic. */
 #include <Rinternals.h>
 #include <autosmc.h>
 #include <math.h>
