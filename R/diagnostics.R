@@ -27,10 +27,12 @@ diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL, lines 
   if (length(rows) > 0) bind_rows(rows)
 }
 
-# beyond: whether the value is not to be trusted above its limit, or below it.
+# says: what is wrong where it fails, NA where it passes. beyond: whether the value is not to be trusted above its
+# limit, or below it.
 diagnostic <- function(name, value, limit, says, beyond = c("above", "below")) {
   above <- match.arg(beyond) == "above"
   failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit
+  says <- if (failed) gsub("\\s+", " ", says) else NA_character_
   list(name = name, value = value, limit = limit, passed = !failed, says = says)
 }
 
@@ -565,7 +567,7 @@ advice <- list(
     names = c("worth", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
   ),
   list(
-    says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than its
+    says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than twice its
       error, this run missed something.",
     names = c(
       "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",

@@ -144,7 +144,7 @@
 #'   with (Lee and Whiteley, 2018), among others. Those of the first further pass are
 #'   numbered from 65,537 on, and each pass begins 65,536 later. NULL for `smc_adapt()`.
 #' * `diagnostics`: a data frame with a row a diagnostic: `name`, `value`, `limit`,
-#'   `passed`, and `says`, what is wrong where it has not passed. See the section on
+#'   `passed`, and `says`, what is wrong where it has not passed, NA where it has. See the section on
 #'   warnings. NULL for `smc_adapt()`.
 #' * `scout`: what [smc_scout()] returns; NULL where there was none.
 #' * `maps`: what the fitted reference says of the shape of the target, a sentence each
