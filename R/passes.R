@@ -192,14 +192,14 @@ gains_enough <- function(proposal) {
 
 # The same reference with more steps, where a diagnostic has failed, or the draws are worth little, and nothing better
 # can be fitted to them: well before the diagnostic `worth` fails, since two passes that agree are
-# evidence. Then one longer pass is enough. A proposal as of propose(), with the `lambda` of its
-# path; or NULL.
+# evidence. Then one longer pass is enough, but where `worth` fails still. A proposal as of propose(), with the `lambda`
+# of its path; or NULL.
 lengthen <- function(result, course, plan) {
   worth <- result$diagnostics$value[result$diagnostics$name == "worth"]
   # an integral that is infinite stays so
   may_be_cured <- setdiff(names_of_failed(result$diagnostics), "proper")
   is_poor <- isTRUE(worth < rules$sure_worth) || length(may_be_cured) > 0
-  agrees <- is_longer(course) && !has_failed(result$diagnostics, "passes")
+  agrees <- is_longer(course) && !any(c("passes", "worth") %in% names_of_failed(result$diagnostics))
   steps <- as_round(result)$steps
   n_steps <- min(rules$longer * nrow(steps), plan$max_steps)
   if (is_poor && !agrees && n_steps > nrow(steps) &&

@@ -267,9 +267,9 @@
 #'   estimate still rises (the diagnostic `passes`). Where nothing better can be fitted, or
 #'   what was fitted is rejected, but less than 15 % of the draws are independent and the error is
 #'   above 0.02, the next pass has the same reference and four times as many steps, at most
-#'   `max_steps`, of MALA where no `kernel` is given. A proposal whose
-#'   first run finds less evidence is rejected, and the islands stay; so they do where the
-#'   next ones have twice the error, and no higher estimate.
+#'   `max_steps`, of MALA where no `kernel` is given; and so have those after it as long as the diagnostic
+#'   `worth` fails. A proposal whose first run finds less evidence is rejected, and the islands stay; so
+#'   they do where the next ones have twice the error, and no higher estimate.
 #' @section Estimates: The estimate of SMC is the logarithm of the mean of the islands'
 #'   estimates. Each of these is unbiased: the mean of `exp(log_z)` over all runs that might
 #'   have been made is the normalising constant, for any number of particles. (Its logarithm

@@ -119,7 +119,7 @@ test_that("a pass that is spoilt is dropped, and the one before is the fit", {
 
 # more steps --------------------------------------------------------------------
 
-test_that("draws that are worth little, and what has failed, ask for more steps, once where the passes agree", {
+test_that("draws that are worth little, and what has failed, ask for more steps, and again where that has not helped", {
   result <- islands_of(reference_gaussian(sd = 2))
   result$course <- list(best = list(runs = data.frame(label = "normal")))
   longer <- function(failed = NULL, max_steps = 64, worth = 0.14) {
@@ -141,7 +141,9 @@ test_that("draws that are worth little, and what has failed, ask for more steps,
   expect_length(longer("passes", worth = 0.16)$lambda, 32)
   expect_null(longer("proper", worth = 0.16))
   result$course$best$runs$label <- "longer"
-  expect_null(longer("worth", worth = 0.01))
+  expect_null(longer())
+  expect_null(longer("proper"))
+  expect_length(longer("worth", worth = 0.01)$lambda, 32)
   expect_length(longer("passes")$lambda, 32)
 })
 
@@ -149,20 +151,20 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
   thin <- function(...) {
     list(internal("diagnostic")("worth", 0.01, 0.05, "They are worth little.", beyond = "below"))
   }
-  fit_with <- function(..., has_spoilt = function(...) FALSE, reshape = function(...) NULL) {
+  fit_with <- function(..., max_steps = 8, has_spoilt = function(...) FALSE, reshape = function(...) NULL) {
     with_internals(
       list(
         diagnose_worth = thin, diagnose_passes = function(...) NULL,
         rises = function(from, ...) identical(from$runs$label, "rejected"),
         reshape = reshape, has_spoilt = has_spoilt
       ),
-      smc(banana, n_particles = 128, n_steps = 8, islands = 4, seed = 1, ...)
+      smc(banana, n_particles = 128, n_steps = 8, max_steps = max_steps, islands = 4, seed = 1, ...)
     )
   }
   expect_warning(fit <- fit_with(), "They are worth little", class = "autosmc_warning_unreliable")
   islands <- fit$runs[fit$runs$run == "final", ]
   expect_identical(islands$used, c(FALSE, TRUE))
-  expect_identical(islands$n_steps[2], min(4L * islands$n_steps[1], 64L))
+  expect_identical(islands$n_steps[2], 4L * islands$n_steps[1])
   run <- fit$runs[fit$runs$label %in% "longer" & fit$runs$run == "adapt", ]
   expect_identical(run$n_steps, islands$n_steps[2])
   expect_identical(fit$islands$island, 65536L + 1:4)
@@ -183,8 +185,11 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
   expect_identical(tried$used[tried$label == "longer"], TRUE)
   expect_identical(rejected$runs$used[rejected$runs$run == "final"], c(FALSE, TRUE))
 
-  short <- calmly(fit_with(max_steps = 10))
-  expect_lte(max(short$runs$n_steps, na.rm = TRUE), 10)
+  # they are still worth little: so it goes on, up to the most steps
+  further <- calmly(fit_with(max_steps = 20))
+  islands <- further$runs[further$runs$run == "final", ]
+  expect_identical(islands$n_steps, c(fit$runs$n_steps[fit$runs$run == "final"], 20L))
+  expect_identical(islands$used, c(FALSE, FALSE, TRUE))
 
   # and only where there are evaluations left for all islands
   enough <- sum(fit$runs$n_target_evals)
