@@ -125,8 +125,8 @@ unless_falling <- function(space, density) {
 
 # Whether a part of the reference of a space is where the target is next to nothing, while the points are not: where
 # a precision that is right at the points goes wrong a little further out. There it keeps particles from what is beyond,
-# and what is fitted to these does so again. The coordinates given are as much wider than the points as
-# conditioning variables are in a reference: a wall further out than it draws can cut off a part of the target, too.
+# and what is fitted to these does so again. The coordinates given are as much wider than the points as they are in
+# a reference.
 falls_off <- function(space, density) {
   points <- space$points
   d <- ncol(points$x)
@@ -142,7 +142,7 @@ falls_off <- function(space, density) {
   of_points <- log_ratio(places_among(points, rules$n_beside))
   z <- with_seed(1, draw_standard(rules$n_beside, d))
   given <- if (!is.null(space$known)) given_of(space)
-  z[, given] <- sqrt(rules$inflation_conditioning) * z[, given]
+  z[, given] <- sqrt(rules$inflation) * z[, given]
   if (!is.null(skew)) z <- through_tails(skew, list(z = z))$z
   of_reference <- log_ratio(to_user(normal, z))
   mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
