@@ -43,9 +43,9 @@ for (problem in names(problems)) {
   jobs <- jobs[!has_twin | jobs$method != "defaults" | jobs$seed == options$seeds[1], ]
   if (nrow(jobs_to_do(jobs, "posteriordb")) == 0) next
   target <- tryCatch(problems[[problem]](), error = identity)
-  twin <- if (has_twin) twin_of(target, folder, problem)
+  twin <- if (has_twin && !inherits(target, "error")) twin_of(target, folder, problem)
   run_jobs(jobs, "posteriordb", function(job) {
-    if (job$method == "defaults_c") {
+    if (job$method == "defaults_c" && !is.null(twin)) {
       fit_row(twin$target, job, twin$constant)
     } else {
       fit_row(target, job)

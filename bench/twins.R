@@ -2,11 +2,8 @@
 # Stan programs, nearly all of it in automatic differentiation, and some minutes by the routines of bench/twins.
 # A twin is used only where it is the Stan program's density but for a constant, and its gradients are the same.
 
-# target: of the Stan program. A list: the twin as a target, and what is to be added to its log Z; or NULL for none.
+# target: of the Stan program. A list: the twin as a target, and what is to be added to its log Z.
 twin_of <- function(target, folder, problem) {
-  if (is.null(twins[[problem]])) {
-    return(NULL)
-  }
   twin <- twins[[problem]](posteriordb_data(folder, posteriordb_names[[problem]]))
   set.seed(1)
   x <- matrix(stats::rnorm(20 * target$dim, sd = 0.5), 20)
