@@ -199,7 +199,7 @@ lengthen <- function(result, course, plan) {
   # an integral that is infinite stays so
   may_be_cured <- setdiff(names_of_failed(result$diagnostics), "proper")
   is_poor <- isTRUE(worth < rules$sure_worth) || length(may_be_cured) > 0
-  agrees <- is_longer(course) && !any(c("passes", "worth") %in% names_of_failed(result$diagnostics))
+  agrees <- is_longer(course) && !any(has_failed(result$diagnostics, c("passes", "worth")))
   steps <- as_round(result)$steps
   n_steps <- min(rules$longer * nrow(steps), plan$max_steps)
   if (is_poor && !agrees && n_steps > nrow(steps) &&

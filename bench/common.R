@@ -77,6 +77,20 @@ numbers_by <- function(script, args, library = NULL) {
   scan(text = said, quiet = TRUE)
 }
 
+# Compiles C files that include the package's header, and loads them as one library of this
+# name. include: other folders of headers.
+load_routines <- function(name, sources, include = NULL) {
+  folder <- tempfile()
+  dir.create(folder)
+  file.copy(sources, folder)
+  include <- c(system.file("include", package = "autosmc"), include)
+  Sys.setenv(PKG_CPPFLAGS = paste0("-I", include, collapse = " "))
+  library_file <- file.path(folder, paste0(name, .Platform$dynlib.ext))
+  args <- c("CMD", "SHLIB", "-o", library_file, file.path(folder, basename(sources)))
+  stopifnot(system2(file.path(R.home("bin"), "R"), args) == 0)
+  dyn.load(library_file)
+}
+
 # What follows a flag on the command line.
 option_of <- function(args, flag, default) {
   at <- match(flag, args)

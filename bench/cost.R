@@ -44,17 +44,8 @@ mean_of_five <- function(f) mean(replicate(5, f()))
 # the sampler's own work ----------------------------------------------------------
 
 load_own_work <- function() {
-  folder <- tempfile()
-  dir.create(folder)
   sources <- c("bench/free_target.c", "bench/normals_alone.c", "src/normals.c")
-  file.copy(sources, folder)
-  Sys.setenv(PKG_CPPFLAGS = sprintf(
-    "-I%s -I%s", system.file("include", package = "autosmc"), normalizePath("src")
-  ))
-  library_file <- file.path(folder, paste0("own_work", .Platform$dynlib.ext))
-  args <- c("CMD", "SHLIB", "-o", library_file, file.path(folder, basename(sources)))
-  stopifnot(system2(file.path(R.home("bin"), "R"), args) == 0)
-  dyn.load(library_file)
+  load_routines("own_work", sources, include = normalizePath("src"))
 }
 
 seconds_of_normals <- function(dim, n_steps, n = 1024) {

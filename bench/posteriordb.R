@@ -17,15 +17,16 @@ methods <- list(
   paper_klmc = function(target, seed) {
     smc_paper(target, kernel = paper_kernels$klmc, tuner = paper_tuner, seed = seed)
   },
-  defaults = function(target, seed) smc(target, seed = seed),
-  defaults_c = function(target, seed) smc(target, seed = seed)
+  defaults = function(target, seed) smc(target, seed = seed)
 )
+methods$defaults_c <- methods$defaults # of a twin
 paper_tuner <- tuner_kl(search = "golden")
 
-# constant: what the log density of the problem is above the target's.
-fit_row <- function(target, job, constant = 0) {
-  row <- try_fit(target, function() methods[[job$method]](target, job$seed))$row
-  row$log_z <- row$log_z + constant
+# of: a target, or the error in its place, and the constant by which the log density of the
+# problem is above the target's.
+fit_row <- function(of, job) {
+  row <- try_fit(of$target, function() methods[[job$method]](of$target, job$seed))$row
+  row$log_z <- row$log_z + of$constant
   cbind(job, row)
 }
 
@@ -37,18 +38,17 @@ problems <- paper_problems(options)
 for (problem in names(problems)) {
   has_twin <- problem %in% names(twins)
   jobs <- expand.grid(
-    problem = problem, method = if (has_twin) names(methods) else setdiff(names(methods), "defaults_c"),
-    seed = options$seeds, stringsAsFactors = FALSE
+    problem = problem, method = names(methods), seed = options$seeds,
+    stringsAsFactors = FALSE
   )
-  jobs <- jobs[!has_twin | jobs$method != "defaults" | jobs$seed == options$seeds[1], ]
+  is_left_out <- if (has_twin) {
+    jobs$method == "defaults" & jobs$seed != options$seeds[1]
+  } else {
+    jobs$method == "defaults_c"
+  }
+  jobs <- jobs[!is_left_out, ]
   if (nrow(jobs_to_do(jobs, "posteriordb")) == 0) next
-  target <- tryCatch(problems[[problem]](), error = identity)
-  twin <- if (has_twin && !inherits(target, "error")) twin_of(target, folder, problem)
-  run_jobs(jobs, "posteriordb", function(job) {
-    if (job$method == "defaults_c" && !is.null(twin)) {
-      fit_row(twin$target, job, twin$constant)
-    } else {
-      fit_row(target, job)
-    }
-  })
+  as_is <- list(target = tryCatch(problems[[problem]](), error = identity), constant = 0)
+  twin <- if (has_twin && !inherits(as_is$target, "error")) twin_of(as_is$target, folder, problem) else as_is
+  run_jobs(jobs, "posteriordb", function(job) fit_row(if (job$method == "defaults_c") twin else as_is, job))
 }

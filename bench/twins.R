@@ -19,14 +19,7 @@ twin_of <- function(target, folder, problem) {
 # routine: the name of a file of bench/twins, compiled when first used.
 native_twin <- function(routine, dim, data) {
   if (!routine %in% names(getLoadedDLLs())) {
-    folder <- tempfile()
-    dir.create(folder)
-    file.copy(file.path("bench", "twins", paste0(routine, ".c")), folder)
-    Sys.setenv(PKG_CPPFLAGS = paste0("-I", system.file("include", package = "autosmc")))
-    library_file <- file.path(folder, paste0(routine, .Platform$dynlib.ext))
-    args <- c("CMD", "SHLIB", "-o", library_file, file.path(folder, paste0(routine, ".c")))
-    stopifnot(system2(file.path(R.home("bin"), "R"), args, stdout = FALSE) == 0)
-    dyn.load(library_file)
+    load_routines(routine, file.path("bench", "twins", paste0(routine, ".c")))
   }
   target_native(paste0(routine, "_density"), routine, dim = dim, init = paste0(routine, "_init"), data = data)
 }

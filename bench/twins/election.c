@@ -17,6 +17,7 @@ typedef struct {
   const double *x;      /* SLOPES x n_cells */
   const double *n;      /* n_cells: voters */
   const double *yes;    /* n_cells: those of them with y = 1 */
+  double *no_gradient;  /* where a gradient goes that is not wanted */
 } election;
 
 void *election_init(SEXP data) {
@@ -27,6 +28,8 @@ void *election_init(SEXP data) {
   m->x = REAL(VECTOR_ELT(data, 2));
   m->n = REAL(VECTOR_ELT(data, 3));
   m->yes = REAL(VECTOR_ELT(data, 4));
+  m->no_gradient = (double *)R_alloc(
+      (size_t)(m->start[BATCHES] + SLOPES + BATCHES), sizeof(double));
   return m;
 }
 
@@ -72,9 +75,8 @@ int election_density(void *data, int d, int n, const double *x, double *logp,
                      double *grad) {
   const election *m = data;
   const int first_slope = m->start[BATCHES], first_scale = first_slope + SLOPES;
-  double no_gradient[256]; /* d is 90 */
   for (int k = 0; k < n; k++, x += d) {
-    double *g = grad ? grad + (size_t)d * k : no_gradient;
+    double *g = grad ? grad + (size_t)d * k : m->no_gradient;
     logp[k] = 0;
     for (int b = 0; b < BATCHES; b++) {
       const int i = m->start[b];

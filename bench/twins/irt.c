@@ -25,6 +25,7 @@ typedef struct {
   double *discrimination, *g_discrimination; /* n_items */
   double *of_item, *g_of_item;               /* n_first */
   double *of_step, *g_of_step;               /* n_second */
+  double *no_gradient; /* where a gradient goes that is not wanted */
 } irt;
 
 static double *doubles(int n) {
@@ -46,12 +47,17 @@ void *irt_init(SEXP data) {
   m->person = INTEGER(VECTOR_ELT(data, 4));
   m->response = INTEGER(VECTOR_ELT(data, 5));
   m->w = REAL(VECTOR_ELT(data, 6));
+  for (int i = 0; i < m->n_items; i++)
+    if (m->n_steps[i] > MOST_STEPS)
+      Rf_error("an item has more than %d steps", MOST_STEPS);
   m->discrimination = doubles(m->n_items);
   m->g_discrimination = doubles(m->n_items);
   m->of_item = doubles(m->n_first);
   m->g_of_item = doubles(m->n_first);
   m->of_step = doubles(m->n_second);
   m->g_of_step = doubles(m->n_second);
+  m->no_gradient = doubles(m->n_items + m->n_first + m->n_second +
+                           m->n_persons + m->n_covariates);
   return m;
 }
 
@@ -152,9 +158,8 @@ int irt_density(void *data, int d, int n, const double *x, double *logp,
   const int first = m->n_items, second = first + m->n_first - 1;
   const int abilities = second + (m->n_second ? m->n_second - 1 : 0);
   const int slopes = abilities + m->n_persons;
-  double no_gradient[1024]; /* d is at most 530 */
   for (int k = 0; k < n; k++, x += d) {
-    double *g = grad ? grad + (size_t)d * k : no_gradient;
+    double *g = grad ? grad + (size_t)d * k : m->no_gradient;
     for (int i = 0; i < m->n_items; i++)
       m->discrimination[i] = exp(x[i]);
     logp[k] = difficulties(m->n_first, x + first, m->of_item, m->g_of_item);
