@@ -57,10 +57,10 @@ fit_conditional <- function(points, L, n, genealogies, known = NULL) {
 # each half under the fit made again from the other, and under a normal distribution from the
 # other, in the mean of both ways: c(fit, normal). Of many shapes that are tried some fit a few
 # genealogies by chance. NA where the halves are too small to tell.
-held_out <- function(fit, points, is_first, n, genealogies) {
+held_out <- function(fit, points, n, genealogies) {
   densities <- vapply(c(TRUE, FALSE), function(first) {
-    fitted <- half_of(points, is_first == first)
-    other <- half_of(points, is_first != first)
+    fitted <- half_of(points, points$is_first == first)
+    other <- half_of(points, points$is_first != first)
     again <- if (!is.null(fitted)) fit_again(fit, fitted, n / 2, genealogies / 2)
     if (is.null(again) || is.null(other)) {
       return(c(fit = NA_real_, normal = NA))

@@ -275,7 +275,7 @@ fit_dependent <- function(record, density) {
   genealogies <- n_genealogies(record)
   points <- list(
     x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean,
-    genealogies = genealogies
+    genealogies = genealogies, is_first = in_first_half(record, weighty$rows)
   )
   if (!all(is.finite(points$x^4), is.finite(points$g^4))) {
     return(NULL) # fits take fourth powers
@@ -292,9 +292,15 @@ fit_dependent <- function(record, density) {
   n <- 1 / sum(w^2)
   exact <- exact_space(points, present, density)
   is_coupled <- has_coupling(record$reference) || !are_uncoupled(nearest, points)
-  near <- if (is_coupled && !knows_most(exact)) near_space(points, present, density, n)
+  may_ask <- !is.null(density) && !is_mixture(record$reference) # which is compared with others by the particles
+  near <- if (is_coupled && !knows_most(exact)) near_space(points, present, density, n, may_ask)
   if (is.null(exact) && is.null(near) && d > rules$largest_dense) {
     return(NULL)
+  }
+  if (!is.null(near$asked)) {
+    points <- near$asked
+    w <- points$w
+    n <- genealogies <- points$genealogies
   }
   as_is <- space_of(points, list())
   with_conditional <- function(space) add_conditional(space, record$reference, genealogies)
@@ -307,21 +313,14 @@ fit_dependent <- function(record, density) {
   } else {
     fit_space(as_is, record$reference, genealogies, found_spaces(near))
   }
-  is_first <- in_first_half(record, weighty$rows)
-  conditional <- space$conditional
-  tested <- if (!is.null(conditional$of_given)) {
-    held_out(conditional$of_given, given_points(space), is_first, n, genealogies)
-  } else if (!is.null(conditional)) {
-    held_out(conditional, space$points, is_first, n, genealogies)
-  }
-  if (!is_exact(conditional) && !isTRUE(tested[["fit"]] > tested[["normal"]])) {
-    conditional <- NULL
-  }
-  shape <- add_tails(if (is.null(conditional)) space$normal else conditional, w, genealogies)
+  best <- best_shape(space, n, genealogies)
+  shape <- best$shape
+  conditional <- best$conditional
+  tested <- best$tested
   criterion <- shape$criterion + log_jacobian(space$points)
   may_be_student <- is.null(conditional) && is.null(space$known)
   student <- if (may_be_student || is_student_reference(record$reference)) {
-    fit_student(moments$centred, w, moments$L, genealogies)
+    fit_student(points$x, w, moments$L, genealogies)
   }
   is_student <- may_be_student && isTRUE(student$criterion > criterion)
   is_changed <- length(space$changes) > 0
@@ -330,7 +329,7 @@ fit_dependent <- function(record, density) {
   }
   list(
     reference = if (is_student) {
-      new_student_reference(moments$mean + student$mean, student$L, student$df)
+      new_student_reference(points$mean + student$mean, student$L, student$df)
     } else {
       new_shaped_reference(space$points$mean, shape, space$changes)
     },
@@ -348,6 +347,23 @@ fit_dependent <- function(record, density) {
     },
     left = if (!is_coupled && is_normal(record$reference)) nearest$nats
   )
+}
+
+# The shape of a space: its `conditional` distribution, if that makes points likelier that it was not fitted to, or else
+# the normal one; with tails. list(shape, conditional, tested), where `conditional` is NULL if it is not that one, and
+# `tested` is what was compared. n, genealogies: as of fit_conditional().
+best_shape <- function(space, n, genealogies) {
+  conditional <- space$conditional
+  tested <- if (!is.null(conditional$of_given)) {
+    held_out(conditional$of_given, given_points(space), n, genealogies)
+  } else if (!is.null(conditional)) {
+    held_out(conditional, space$points, n, genealogies)
+  }
+  if (!is_exact(conditional) && !isTRUE(tested[["fit"]] > tested[["normal"]])) {
+    conditional <- NULL
+  }
+  shape <- add_tails(if (is.null(conditional)) space$normal else conditional, space$points$w, genealogies)
+  list(shape = shape, conditional = conditional, tested = tested)
 }
 
 # Whether a reference has coordinates that depend on others otherwise than in a normal distribution.
@@ -434,7 +450,7 @@ present_criterion <- function(record, as_is, student, space) {
     return(normal)
   }
   w <- own$points$w
-  genealogies <- n_genealogies(record)
+  genealogies <- own$points$genealogies
   is_same <- has_space &&
     identical(reference$conditional[same_kind], space$conditional[same_kind])
   present <- if (is_same) {

@@ -386,9 +386,9 @@ rules <- list(
   # random walk of thirty log rates with overdispersion, not centred, has 4e4, and a local linear trend of 50
   # counts 3.5e5; without its precision it was off by 0.5 to 2.6.
   most_factor_work = 5e5,
-  # Bound of the divergence, in nats, below which no nearer space is looked for: less than a nat makes hardly a
-  # difference to the barrier.
-  next_to_near = 1,
+  # Bound of the divergence, in nats, below which no nearer space is looked for: the next 2 nats make little
+  # difference to the barrier, and it takes 40,000 evaluations to look for it in 388 variables.
+  next_to_near = 2,
   # Degree of the polynomials of a mean and a factor that depend on others in a smooth way. The mean divergence
   # of a Gaussian process of 40 counts, given its length, amplitude and mean, was 0.9 nats by the second
   # degree, 0.3 by the third and 0.1 by the fourth; of a state space model of 386 variables 19, 1.0 and 1.2.
@@ -407,6 +407,21 @@ rules <- list(
   # Standard deviations by which the draws that they are fitted at are scattered: with none the divergence of
   # the process was 2.5, with a third 0.8, with a half 0.3.
   wider_than_draws = 0.75,
+  # Places of the coordinates given at which the target is asked for: five are in a tail of 2 %, ...
+  n_asked_places = 256,
+  # ... and draws of the others at each. The logarithm of the marginal density of two scales and a share, given
+  # which 385 effects were 1 to 2 nats from normal, was known to 0.2 by so many.
+  n_asked_others = 8,
+  # Independent places that they must be worth, for each coordinate given: a covariance takes that, ...
+  places_per_given = 5,
+  # ... and coordinates that may be given: in more dimensions there are few around a point.
+  most_asked_given = 6,
+  # Variance of the places over that of the points before, above which it is asked again: two standard errors,
+  # where they are worth 130, ...
+  wider_asked = 1.25,
+  # ... and how often at most: from the first normal distribution of these effects, a third as wide as the target,
+  # it took five times.
+  most_askings = 6,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.
   points_per_dimension = 2,

@@ -166,7 +166,7 @@ new_scout <- function(found, shape, count) {
   normals <- normals[order]
   likely <- likely_normals(normals)
   shape <- if (!is.null(shape)) {
-    list(shape = new_shaped_reference(shape$points$mean, shape$normal, shape$changes))
+    list(shape = new_shaped_reference(shape$points$mean, shape$shape, shape$changes))
   }
   structure(
     c(list(
@@ -209,15 +209,26 @@ shape_around <- function(normals, density) {
   x <- draws$x[ok, , drop = FALSE]
   mean <- weighted_sums(x, w)
   points <- list(
-    x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = n
+    x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean, genealogies = n,
+    is_first = seq_len(n) %% 2 == 0
   )
   exact <- exact_space(points, list(), density)
-  space <- if (knows_most(exact)) {
-    with_scouted_given(exact, density)
-  } else if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
+  if (knows_most(exact)) {
+    space <- with_scouted_given(exact, density)
+    return(c(space, list(shape = space$normal)))
+  }
+  space <- if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
     near_space(points, list(), density, n)
   }
-  if (is_near(space, n)) space # and so is one that is exact
+  if (!is_near(space, n)) {
+    return(NULL)
+  }
+  if (is.null(space$asked)) { # draws of a normal distribution show no other
+    return(c(space, list(shape = space$normal)))
+  }
+  n <- space$points$genealogies
+  space$conditional <- conditional_of_given(space)
+  c(space, best_shape(space, n, n)["shape"])
 }
 
 # A space in which all coordinates but those given are exactly standard normal, with the best normal of these: their

@@ -225,7 +225,10 @@
 #'     a Gaussian process on its length, the means and the factor of the nearest normal distributions are
 #'     polynomials of them, fitted near the particles. Polynomials may follow a precision that is not near enough
 #'     by itself: far from the particles they are constant, and it goes on. Neither is used where the density falls
-#'     off just beyond the particles. What is nearly normal may be skew, as its gradients tell, and any other variable skew or
+#'     off just beyond the particles. Where variables are nearly normal given up to six others, some draws of
+#'     the former tell the marginal density of these others at any place (as in nested approximations; Rue, Martino and
+#'     Chopin, 2009): so it is asked for around the particles, and as far as it goes, and the reference is fitted to
+#'     these places, whether or not particles have been there. What is nearly normal may be skew, as its gradients tell, and any other variable skew or
 #'     with heavy tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead; where gradients show that the target is one, or
 #'     normal, this is found exactly. Necks are found by the gradients: where a
@@ -443,6 +446,10 @@
 #'
 #'   Meng and Wong (1996), *Simulating ratios of normalizing constants via a simple identity:
 #'   a theoretical exploration*, for the bridge.
+#'
+#'   Rue, Martino and Chopin (2009), *Approximate Bayesian inference for latent Gaussian models by using
+#'   integrated nested Laplace approximations*, for the marginal density of a few variables given which others are nearly
+#'   normal.
 #'
 #'   Jones and Pewsey (2009), *Sinh-arcsinh distributions*, for references with skew
 #'   variables or heavy tails.

@@ -83,12 +83,36 @@ find_exact <- function(at, density) {
   find_precision(at, function(x) density(x, width = width))
 }
 
+# The space in which others are nearly standard normal given some coordinates, of space_among(). Where it is near, and
+# `density` may be asked, points of the target take the place of the first ones, as its `asked`; and as long as they
+# are wider, a space is looked for among them. So it matters little how much of the target the first points have seen.
+near_space <- function(points, present, density, n, may_ask = !is.null(density)) {
+  space <- space_among(points, present, density, n)
+  for (time in seq_len(rules$most_askings)) {
+    asked <- if (may_ask && is_near(space, n) && is.null(space$exact)) with_seed(1, asked_points(space, density))
+    if (is.null(asked)) {
+      break
+    }
+    are_narrow <- are_wider(of_columns(asked, given_of(space)), given_points(space))
+    there <- if (are_narrow) space_among(asked, space$changes, density, n) else space_of(asked, space$changes)
+    if (is.null(there)) {
+      break
+    }
+    space <- there
+    space$asked <- asked
+    if (!are_narrow) {
+      break
+    }
+  }
+  space
+}
+
 # The space in which others are nearly standard normal given some coordinates: that of the present
 # reference, as long as it is near to the points, worth n draws; or found by asking for the target's
 # density, as of exact_space(), for the coordinates as they are, or with products for the multiples of
 # scales; or where that is not near, with polynomials after it or alone, if it is nearer so. Not one that is exact for a
 # few, nor one in which the density falls off beside the points. NULL where there are no such.
-near_space <- function(points, present, density, n) {
+space_among <- function(points, present, density, n) {
   known <- if (!is.null(Find(is_precision, present))) space_of(points, present)
   if (!is.null(known$exact) && !knows_most(known)) known <- NULL
   if (is.null(density)) {
@@ -333,14 +357,15 @@ places_among <- function(points, n) {
 # these alone:
 given_points <- function(space) {
   points <- space$points
-  given <- given_of(space)
-  c(
-    list(
-      x = points$x[, given, drop = FALSE], g = points$g[, given, drop = FALSE],
-      mean = points$mean[given]
-    ),
-    points[c("w", "genealogies")]
-  )
+  if (!is.null(points$place)) points <- averaged_by_place(points)
+  of_columns(points, given_of(space))
+}
+
+of_columns <- function(points, columns) {
+  points$x <- points$x[, columns, drop = FALSE]
+  points$g <- points$g[, columns, drop = FALSE]
+  points$mean <- points$mean[columns]
+  points
 }
 
 given_of <- function(space) setdiff(seq_len(ncol(space$points$x)), space$known)
@@ -399,9 +424,10 @@ in_all_coordinates <- function(shape, space) {
     for (name in names(space$skew)) shape$skew[[name]][known] <- space$skew[[name]]
   }
   shape$criterion <- shape$criterion + space$criterion_of_known
-  z <- matrix(0, nrow(shape$z), d)
+  z <- matrix(0, nrow(space$z_of_known), d)
   z[, known] <- space$z_of_known
-  z[, given] <- shape$z
+  rows <- if (is.null(space$points$place)) seq_len(nrow(z)) else space$points$place
+  z[, given] <- shape$z[rows, ]
   shape$z <- z
   shape$g <- NULL # only the search for shapes looks at gradients
   shape$L[known, known] <- if (is.matrix(normal$L)) normal$L else diag(normal$L)

@@ -4,7 +4,7 @@ points_at <- function(x, log_density) {
   n <- nrow(x)
   list(
     x = sweep(x, 2, mean), g = attr(log_density(x), "gradient"), w = rep(1 / n, n), mean = mean,
-    genealogies = n
+    genealogies = n, is_first = seq_len(n) %% 2 == 0
   )
 }
 

@@ -591,13 +591,13 @@ test_that("a conditional fit is kept where it holds for particles that it has no
   set.seed(11)
   holds <- function(points, k, fit) {
     n <- nrow(points$x)
-    first <- seq_len(n) %% 2 == 0
-    tested <- internal("held_out")(internal(fit)(points, k, n, n), points, first, n, n)
+    tested <- internal("held_out")(internal(fit)(points, k, n, n), points, n, n)
     isTRUE(tested[["fit"]] > tested[["normal"]])
   }
   as_points <- function(x, g) {
     list(
-      x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / nrow(x), nrow(x)), mean = colMeans(x)
+      x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / nrow(x), nrow(x)), mean = colMeans(x),
+      is_first = seq_len(nrow(x)) %% 2 == 0
     )
   }
   funnel <- function(n) {

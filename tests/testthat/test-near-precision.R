@@ -117,7 +117,7 @@ test_that("multiples of a scale are looked at as products", {
   # a space that is near is kept, without looking for another one: no gradient is asked for
   density <- density_of(log_density)
   no_gradients <- function(x, gradient = TRUE, ...) if (gradient) stop("asked") else density(x, gradient = FALSE, ...)
-  expect_identical(internal("near_space")(points, space$changes, no_gradients, n = 20)$changes, space$changes)
+  expect_identical(internal("space_among")(points, space$changes, no_gradients, n = 20)$changes, space$changes)
 })
 
 test_that("a space is none where the density falls off beside the points", {
@@ -133,7 +133,7 @@ test_that("a space is none where the density falls off beside the points", {
   high <- density_behind(wall, 100)
   low <- density_behind(wall, 5)
   points <- behind(wall)
-  space <- near_space(points, list(), open, n = 130)
+  space <- internal("space_among")(points, list(), open, n = 130)
   expect_false(falls_off(space, open))
   expect_false(falls_off(space, low))
   expect_true(falls_off(space, high))

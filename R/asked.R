@@ -1,0 +1,106 @@
+# Points of the target where draws are narrower than it. Draws of a run may not have seen all of the target, and what
+# is fitted to them does not lead there either. But where others are nearly normal given a few coordinates, some draws
+# of the others tell the marginal density of these few at any place of theirs, as in nested approximations (Rue, Martino
+# and Chopin, 2009). So places of the coordinates given are drawn around the points of a space (see spaces.R), and
+# weighted.
+
+# Weighted points of the target, by importance sampling of the coordinates given, with some draws of the others at each
+# place; `place`: the number of that of each point. The places are drawn around points of any shape. NULL where
+# the coordinates given are too many for that, or nearly all of the weight is at a few places.
+asked_points <- function(space, density) {
+  given <- given_of(space)
+  kernels <- if (length(given) %in% seq_len(rules$most_asked_given)) {
+    kernels_around(given_points(space), rules$n_asked_places)
+  }
+  if (is.null(kernels)) {
+    return(NULL)
+  }
+  places <- drawn_from(kernels)
+  n <- nrow(places)
+  place <- rep(seq_len(n), rules$n_asked_others)
+  others <- draws_of_known(space, length(place))
+  x <- matrix(0, length(place), ncol(space$points$x))
+  x[, given] <- places[place, ]
+  x[, space$known] <- others$x
+  maps <- change_maps(space$changes, ncol(x))
+  at <- density(x, maps = maps)
+  log_marginal <- log_mean_exp_rows(matrix(at$log_density - others$log_density, n))
+  w <- exp(normalise_log(log_marginal - log_density_of_kernels(kernels, places)))
+  n_places <- 1 / sum(w^2)
+  if (!isTRUE(n_places > rules$places_per_given * length(given))) {
+    return(NULL)
+  }
+  # the others are taken to be as they were drawn: their weights would be those of a few points
+  n_known <- rowSums(matrix(at$log_density > -Inf, n))
+  w <- (w / n_known)[place]
+  rows <- which(at$log_density > -Inf & w > rules$least_weight)
+  moved <- through_each(maps, list(z = x[rows, , drop = FALSE], g = at$gradient[rows, , drop = FALSE]))
+  w <- w[rows] / sum(w[rows])
+  mean <- weighted_sums(moved$z, w)
+  list(
+    x = sweep(moved$z, 2, mean), g = moved$g, w = w, mean = mean, genealogies = n_places,
+    place = match(place[rows], unique(place[rows])), is_first = place[rows] %% 2 == 0
+  )
+}
+
+# Points with those of one place in one, and the means of their gradients, which are those of the marginal density.
+averaged_by_place <- function(points) {
+  share <- points$w
+  w <- drop(rowsum(share, points$place))
+  mean_of <- function(x) rowsum(share * x, points$place) / w
+  first <- match(seq_along(w), points$place)
+  points$x <- points$x[first, , drop = FALSE]
+  points$g <- mean_of(points$g)
+  points$w <- unname(w)
+  points$is_first <- points$is_first[first]
+  points
+}
+
+# n normal distributions around weighted points, each as wide as these are: list(centres, root); NULL where the points
+# have no covariance.
+kernels_around <- function(points, n) {
+  root <- tryCatch(chol(crossprod(sqrt(points$w) * points$x)), error = function(e) NULL)
+  if (!is.null(root)) {
+    centres <- points$x[evenly_weighted(points$w, n), , drop = FALSE]
+    list(centres = sweep(centres, 2, points$mean, "+"), root = root)
+  }
+}
+
+# A point from each.
+drawn_from <- function(kernels) {
+  kernels$centres + draw_standard(nrow(kernels$centres), ncol(kernels$centres)) %*% kernels$root
+}
+
+# The log density at rows of x of a point from any of them, but for a constant.
+log_density_of_kernels <- function(kernels, x) {
+  by_root <- function(x) t(backsolve(kernels$root, t(x), transpose = TRUE))
+  x <- by_root(x)
+  centres <- by_root(kernels$centres)
+  square <- outer(rowSums(x^2), rowSums(centres^2), "+") - 2 * tcrossprod(x, centres)
+  log_mean_exp_rows(-square / 2)
+}
+
+# Whether weighted points are wider along any direction than others.
+are_wider <- function(points, others) {
+  root <- chol(crossprod(sqrt(others$w) * others$x))
+  z <- backsolve(root, t(sqrt(points$w) * points$x), transpose = TRUE)
+  max(eigen(tcrossprod(z), symmetric = TRUE, only.values = TRUE)$values) > rules$wider_asked
+}
+
+# n draws of the others of a space, of which the second half are opposite to the first, with their log density, but
+# for a constant.
+draws_of_known <- function(space, n) {
+  z <- draw_standard(n / 2, length(space$known))
+  z <- rbind(z, -z)
+  log_density <- -rowSums(z^2) / 2
+  if (!is.null(space$skew)) {
+    z <- through_tails(space$skew, list(z = z))$z
+    log_density <- log_density + rowSums(without_skew(z, 0 * z, space$skew)$log_slope)
+  }
+  list(x = to_user(space$of_known, z), log_density = log_density)
+}
+
+log_mean_exp_rows <- function(x) {
+  top <- pmax(apply(x, 1, max), -.Machine$double.xmax)
+  top + log(rowMeans(exp(x - top)))
+}
