@@ -9,15 +9,16 @@
 # the coordinates given are too many for that, or nearly all of the weight is at a few places.
 asked_points <- function(space, density) {
   given <- given_of(space)
+  n_others <- others_at_each(space$nats)
   kernels <- if (length(given) %in% seq_len(rules$most_asked_given)) {
-    kernels_around(given_points(space), rules$n_asked_places)
+    kernels_around(given_points(space), rules$n_asked / n_others)
   }
   if (is.null(kernels)) {
     return(NULL)
   }
   places <- drawn_from(kernels)
   n <- nrow(places)
-  place <- rep(seq_len(n), rules$n_asked_others)
+  place <- rep(seq_len(n), n_others)
   others <- draws_of_known(space, length(place))
   x <- matrix(0, length(place), ncol(space$points$x))
   x[, given] <- places[place, ]
@@ -42,6 +43,10 @@ asked_points <- function(space, density) {
     place = match(place[rows], unique(place[rows])), is_first = place[rows] %% 2 == 0
   )
 }
+
+# How many draws of the others tell the logarithm of a marginal density: that of one draw has about twice as many nats
+# for its variance, and that of the mean a quarter, but where 8 are too few for it. A power of 2.
+others_at_each <- function(nats) 2^min(max(ceiling(log2(8 * nats)), 1), 3)
 
 # Points with those of one place in one, and the means of their gradients, which are those of the marginal density.
 averaged_by_place <- function(points) {

@@ -407,20 +407,18 @@ rules <- list(
   # Standard deviations by which the draws that they are fitted at are scattered: with none the divergence of
   # the process was 2.5, with a third 0.8, with a half 0.3.
   wider_than_draws = 0.75,
-  # Places of the coordinates given at which the target is asked for: five are in a tail of 2 %, ...
-  n_asked_places = 256,
-  # ... and draws of the others at each. The logarithm of the marginal density of two scales and a share, given
-  # which 385 effects were 1 to 2 nats from normal, was known to 0.2 by so many.
-  n_asked_others = 8,
-  # Independent places that they must be worth, for each coordinate given: a covariance takes that, ...
+  # Points of the target that are asked for: with 8 draws of the others at each place of the coordinates given, 5 of
+  # 256 places are in a tail of 2 %.
+  n_asked = 2048,
+  # Independent places that these must be worth, for each coordinate given: a covariance takes that, ...
   places_per_given = 5,
   # ... and coordinates that may be given: in more dimensions there are few around a point.
   most_asked_given = 6,
   # Variance of the places over that of the points before, above which it is asked again: two standard errors,
   # where they are worth 130, ...
   wider_asked = 1.25,
-  # ... and how often at most: from the first normal distribution of these effects, a third as wide as the target,
-  # it took five times.
+  # ... and how often at most: from the first normal distribution of 385 effects and three variables given, a
+  # third as wide as the target, it took five times.
   most_askings = 6,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.

@@ -89,7 +89,7 @@ find_exact <- function(at, density) {
 near_space <- function(points, present, density, n, may_ask = !is.null(density)) {
   space <- space_among(points, present, density, n)
   for (time in seq_len(rules$most_askings)) {
-    asked <- if (may_ask && is_near(space, n) && is.null(space$exact)) with_seed(1, asked_points(space, density))
+    asked <- if (may_ask && is_told_by_others(space, n)) with_seed(1, asked_points(space, density))
     if (is.null(asked)) {
       break
     }
@@ -105,6 +105,11 @@ near_space <- function(points, present, density, n, may_ask = !is.null(density))
     }
   }
   space
+}
+
+# Whether the others of a space are so near to normal that draws of them tell the marginal density of the coordinates given.
+is_told_by_others <- function(space, n) {
+  is.null(space$exact) && (is_near(space, n) || isTRUE(space$nats < rules$next_to_near))
 }
 
 # The space in which others are nearly standard normal given some coordinates: that of the present
