@@ -417,6 +417,9 @@ rules <- list(
   # Variance of the places over that of the points before, above which it is asked again: two standard errors,
   # where they are worth 130, ...
   wider_asked = 1.25,
+  # ... or where polynomials of one more coordinate are nearer: tried from this share of the mean square of the gradient
+  # by it that is left: a share of animals had 0.12 to 0.40, the next coordinates 0.04; ...
+  one_more_left = 0.1,
   # ... and how often at most: from the first normal distribution of 385 effects and three variables given, a
   # third as wide as the target, it took five times.
   most_askings = 6,

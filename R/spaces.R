@@ -100,11 +100,30 @@ near_space <- function(points, present, density, n, may_ask = !is.null(density))
     }
     space <- there
     space$asked <- asked
-    if (!are_narrow) {
+    more <- with_one_more(space, density)
+    if (!is.null(more)) {
+      space <- more
+      space$asked <- asked
+    } else if (!are_narrow) {
       break
     }
   }
   space
+}
+
+# The space with polynomials of one more coordinate, where that is nearer: of the others that which is furthest from
+# normal, as one that a bound makes skew in a tail of those given. Else NULL.
+with_one_more <- function(space, density) {
+  polynomial <- Find(is_polynomial, space$changes)
+  if (is.null(polynomial) || length(polynomial$given) == rules$most_asked_given) {
+    return(NULL)
+  }
+  left <- left_by_normal(polynomial$order, space$points)
+  if (max(left) > rules$one_more_left) {
+    given <- sort(c(polynomial$given, polynomial$order[which.max(left)]))
+    more <- polynomial_space(space$asked, Filter(Negate(is_polynomial), space$changes), given, density)
+    if (isTRUE(more$nats < space$nats)) more
+  }
 }
 
 # Whether the others of a space are so near to normal that draws of them tell the marginal density of the coordinates given.

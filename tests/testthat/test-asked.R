@@ -100,3 +100,31 @@ test_that("the density of places is that of the distributions around the points"
   })
   expect_equal(internal("log_density_of_kernels")(kernels, at), direct)
 })
+
+test_that("polynomials are of one more coordinate, where that is far from normal and others depend on it", {
+  set.seed(4)
+  # the second variable is the logarithm of one from a gamma distribution, and the means of the others bend with it
+  log_two <- function(x) {
+    scale <- exp(x[, 1] / 4)
+    z <- x[, -(1:2), drop = FALSE] / scale - x[, 2]^2 / 4
+    by_t <- (rowSums(z * (z + x[, 2]^2 / 4)) - ncol(z)) / 4 - x[, 1]
+    by_w <- shape - exp(x[, 2]) + rowSums(z) * x[, 2] / 2
+    value <- -x[, 1]^2 / 2 + shape * x[, 2] - exp(x[, 2]) - rowSums(z^2) / 2 - ncol(z) * x[, 1] / 4
+    structure(value, gradient = cbind(by_t, by_w, -z / scale, deparse.level = 0))
+  }
+  t <- rnorm(500)
+  w <- log(rgamma(500, shape))
+  x <- cbind(t, w, exp(t / 4) * (w^2 / 4 + matrix(rnorm(500 * 8), 500)), deparse.level = 0)
+  points <- points_at(x, log_two)
+  density <- density_of(log_two)
+  with_one_more <- internal("with_one_more")
+  space_given <- function(given) {
+    space <- internal("polynomial_space")(points, list(), given, density)
+    c(space, list(asked = points))
+  }
+  more <- with_one_more(space_given(1L), density)
+  expect_identical(more$changes[[1]]$given, 1:2)
+  expect_lt(more$nats, space_given(1L)$nats)
+  # the others are normal given both
+  expect_null(with_one_more(space_given(1:2), density))
+})
