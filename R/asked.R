@@ -5,8 +5,9 @@
 # weighted.
 
 # Weighted points of the target, by importance sampling of the coordinates given, with some draws of the others at each
-# place; `place`: the number of that of each point. The places are drawn around points of any shape. NULL where
-# the coordinates given are too many for that, or nearly all of the weight is at a few places.
+# place. As points are in fit_dependent(), with `place`, the number of the place that each is at, and `is_first`, by
+# which places are divided into two halves. NULL where the coordinates given are too many for that, or nearly all of the
+# weight is at a few places.
 asked_points <- function(space, density) {
   given <- given_of(space)
   n_others <- others_at_each(space$nats)
@@ -44,8 +45,9 @@ asked_points <- function(space, density) {
   )
 }
 
-# How many draws of the others tell the logarithm of a marginal density: that of one draw has about twice as many nats
-# for its variance, and that of the mean a quarter, but where 8 are too few for it. A power of 2.
+# How many draws of the others there are at each place. The log ratio of one has a variance of about twice the
+# divergence `nats`, and with eight times the divergence of them that of their mean is a quarter: more than eight are
+# not taken. A power of 2.
 others_at_each <- function(nats) 2^min(max(ceiling(log2(8 * nats)), 1), 3)
 
 # Points with those of one place in one, and the means of their gradients, which are those of the marginal density.

@@ -126,7 +126,7 @@ with_one_more <- function(space, density) {
   }
 }
 
-# Whether the others of a space are so near to normal that draws of them tell the marginal density of the coordinates given.
+# Whether the others of a space are so near to normal that draws of them tell the marginal density of those given.
 is_told_by_others <- function(space, n) {
   is.null(space$exact) && (is_near(space, n) || isTRUE(space$nats < rules$next_to_near))
 }
