@@ -6,8 +6,8 @@
 
 # Weighted points of the target, by importance sampling of the coordinates given, with some draws of the others at each
 # place. As points are in fit_dependent(), with `place`, the number of the place that each is at, and `is_first`, by
-# which places are divided into two halves. NULL where the coordinates given are too many for that, or nearly all of the
-# weight is at a few places.
+# which places are divided into two halves, and `is_wider`, whether they are wider along any direction than the points
+# of the space. NULL where the coordinates given are too many for that, or nearly all of the weight is at a few places.
 asked_points <- function(space, density) {
   given <- given_of(space)
   n_others <- others_at_each(space$nats)
@@ -27,21 +27,25 @@ asked_points <- function(space, density) {
   maps <- change_maps(space$changes, ncol(x))
   at <- density(x, maps = maps)
   log_marginal <- log_mean_exp_rows(matrix(at$log_density - others$log_density, n))
-  w <- exp(normalise_log(log_marginal - log_density_of_kernels(kernels, places)))
-  n_places <- 1 / sum(w^2)
+  w_places <- exp(normalise_log(log_marginal - log_density_of_kernels(kernels, places)))
+  n_places <- 1 / sum(w_places^2)
   if (!isTRUE(n_places > rules$places_per_given * length(given))) {
     return(NULL)
   }
   # the others are taken to be as they were drawn: their weights would be those of a few points
   n_known <- rowSums(matrix(at$log_density > -Inf, n))
-  w <- (w / n_known)[place]
+  w <- (w_places / n_known)[place]
   rows <- which(at$log_density > -Inf & w > rules$least_weight)
   moved <- through_each(maps, list(z = x[rows, , drop = FALSE], g = at$gradient[rows, , drop = FALSE]))
+  if (!have_fourth_powers(moved$z, moved$g)) {
+    return(NULL)
+  }
   w <- w[rows] / sum(w[rows])
   mean <- weighted_sums(moved$z, w)
   list(
     x = sweep(moved$z, 2, mean), g = moved$g, w = w, mean = mean, genealogies = n_places,
-    place = match(place[rows], unique(place[rows])), is_first = place[rows] %% 2 == 0
+    place = match(place[rows], unique(place[rows])), is_first = place[rows] %% 2 == 0,
+    is_wider = widest_by(kernels, places, w_places) > rules$wider_asked
   )
 }
 
@@ -66,7 +70,8 @@ averaged_by_place <- function(points) {
 # n normal distributions around weighted points, each as wide as these are: list(centres, root); NULL where the points
 # have no covariance.
 kernels_around <- function(points, n) {
-  root <- tryCatch(chol(crossprod(sqrt(points$w) * points$x)), error = function(e) NULL)
+  covariance <- weighted_covariance(points$x, points$w, numeric(ncol(points$x)))
+  root <- tryCatch(chol(covariance), error = function(e) NULL)
   if (!is.null(root)) {
     centres <- points$x[evenly_weighted(points$w, n), , drop = FALSE]
     list(centres = sweep(centres, 2, points$mean, "+"), root = root)
@@ -75,36 +80,29 @@ kernels_around <- function(points, n) {
 
 # A point from each.
 drawn_from <- function(kernels) {
-  kernels$centres + draw_standard(nrow(kernels$centres), ncol(kernels$centres)) %*% kernels$root
+  kernels$centres + multiply(draw_standard(nrow(kernels$centres), ncol(kernels$centres)), kernels$root)
 }
 
 # The log density at rows of x of a point from any of them, but for a constant.
 log_density_of_kernels <- function(kernels, x) {
-  by_root <- function(x) t(backsolve(kernels$root, t(x), transpose = TRUE))
-  x <- by_root(x)
-  centres <- by_root(kernels$centres)
+  x <- whitened(t(kernels$root), x)
+  centres <- whitened(t(kernels$root), kernels$centres)
   square <- outer(rowSums(x^2), rowSums(centres^2), "+") - 2 * tcrossprod(x, centres)
   log_mean_exp_rows(-square / 2)
 }
 
-# Whether weighted points are wider along any direction than others.
-are_wider <- function(points, others) {
-  root <- chol(crossprod(sqrt(others$w) * others$x))
-  z <- backsolve(root, t(sqrt(points$w) * points$x), transpose = TRUE)
-  max(eigen(tcrossprod(z), symmetric = TRUE, only.values = TRUE)$values) > rules$wider_asked
+# The largest variance of weighted points along any direction, over that of the points that the kernels are around.
+widest_by <- function(kernels, x, w) {
+  z <- whitened(t(kernels$root), x)
+  covariance <- weighted_covariance(z, w, weighted_sums(z, w))
+  max(eigen(covariance, symmetric = TRUE, only.values = TRUE)$values)
 }
 
-# n draws of the others of a space, of which the second half are opposite to the first, with their log density, but
-# for a constant.
+# n draws of the others of a space, with their log density, but for a constant.
 draws_of_known <- function(space, n) {
-  z <- draw_standard(n / 2, length(space$known))
-  z <- rbind(z, -z)
-  log_density <- -rowSums(z^2) / 2
-  if (!is.null(space$skew)) {
-    z <- through_tails(space$skew, list(z = z))$z
-    log_density <- log_density + rowSums(without_skew(z, 0 * z, space$skew)$log_slope)
-  }
-  list(x = to_user(space$of_known, z), log_density = log_density)
+  z <- with_skew(opposite_draws(n / 2, length(space$known)), space$skew)
+  at <- without_skew(z, 0 * z, space$skew)
+  list(x = to_user(space$of_known, z), log_density = rowSums(at$log_slope - at$z^2 / 2))
 }
 
 log_mean_exp_rows <- function(x) {

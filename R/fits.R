@@ -234,8 +234,8 @@ fit_skewed <- function(record, density = NULL) {
     return(NULL)
   }
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
-  if (!all(is.finite(x^4), is.finite(g^4))) {
-    return(NULL) # fits take fourth powers
+  if (!have_fourth_powers(x, g)) {
+    return(NULL)
   }
   mean <- weighted_sums(x, w)
   nearest <- if (!is.null(density)) nearest_of_all(list(x = sweep(x, 2, mean), g = g, w = w, mean = mean), density)
@@ -263,6 +263,9 @@ fit_skewed <- function(record, density = NULL) {
   }
 }
 
+# Whether those of all numbers are finite: fits take them.
+have_fourth_powers <- function(x, g) all(is.finite(x^4), is.finite(g^4))
+
 # The same as fit_shape(), but for skew that gradients alone tell in many variables.
 fit_dependent <- function(record, density) {
   d <- ncol(record$particles)
@@ -277,8 +280,8 @@ fit_dependent <- function(record, density) {
     x = moments$centred, g = target_gradients(record, weighty$rows), w = w, mean = moments$mean,
     genealogies = genealogies, is_first = in_first_half(record, weighty$rows)
   )
-  if (!all(is.finite(points$x^4), is.finite(points$g^4))) {
-    return(NULL) # fits take fourth powers
+  if (!have_fourth_powers(points$x, points$g)) {
+    return(NULL)
   }
   nearest <- nearest_normal(points, moments$L)
   exact <- exact_normal(points, moments$L, genealogies, nearest)
@@ -292,7 +295,7 @@ fit_dependent <- function(record, density) {
   n <- 1 / sum(w^2)
   exact <- exact_space(points, present, density)
   is_coupled <- has_coupling(record$reference) || !are_uncoupled(nearest, points)
-  may_ask <- !is.null(density) && !is_mixture(record$reference) # which is compared with others by the particles
+  may_ask <- !is_mixture(record$reference) # which is compared with others by the particles
   near <- if (is_coupled && !knows_most(exact)) near_space(points, present, density, n, may_ask)
   if (is.null(exact) && is.null(near) && d > rules$largest_dense) {
     return(NULL)

@@ -8,6 +8,12 @@ draw_standard <- function(n, d) {
   z
 }
 
+# n draws, and as many opposite to them.
+opposite_draws <- function(n, d) {
+  half <- draw_standard(n, d)
+  rbind(half, -half)
+}
+
 # Draws, a row a draw: z standard normal, and x = mean + L z.
 draw_normal <- function(normal, n) {
   z <- draw_standard(n, length(normal$mean))

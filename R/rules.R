@@ -386,8 +386,8 @@ rules <- list(
   # random walk of thirty log rates with overdispersion, not centred, has 4e4, and a local linear trend of 50
   # counts 3.5e5; without its precision it was off by 0.5 to 2.6.
   most_factor_work = 5e5,
-  # Bound of the divergence, in nats, below which no nearer space is looked for: the next 2 nats make little
-  # difference to the barrier, and it takes 40,000 evaluations to look for it in 388 variables.
+  # Bound of the divergence, in nats, below which no nearer space is looked for: it would make little
+  # difference to the barrier, and in 388 variables it takes 40,000 evaluations to look for it.
   next_to_near = 2,
   # Degree of the polynomials of a mean and a factor that depend on others in a smooth way. The mean divergence
   # of a Gaussian process of 40 counts, given its length, amplitude and mean, was 0.9 nats by the second

@@ -213,22 +213,24 @@ shape_around <- function(normals, density) {
     is_first = seq_len(n) %% 2 == 0
   )
   exact <- exact_space(points, list(), density)
-  if (knows_most(exact)) {
-    space <- with_scouted_given(exact, density)
-    return(c(space, list(shape = space$normal)))
-  }
-  space <- if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
+  space <- if (knows_most(exact)) {
+    with_scouted_given(exact, density)
+  } else if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
     near_space(points, list(), density, n)
   }
-  if (!is_near(space, n)) {
-    return(NULL)
+  if (is_near(space, n)) with_shape(space) # and so is one that is exact
+}
+
+# The space with its `shape`: the normal distribution, than which draws of one show no other; points that were asked
+# for may.
+with_shape <- function(space) {
+  space$shape <- space$normal
+  if (!is.null(space$asked)) {
+    n <- space$asked$genealogies
+    space$conditional <- conditional_of_given(space)
+    space$shape <- best_shape(space, n, n)$shape
   }
-  if (is.null(space$asked)) { # draws of a normal distribution show no other
-    return(c(space, list(shape = space$normal)))
-  }
-  n <- space$points$genealogies
-  space$conditional <- conditional_of_given(space)
-  c(space, best_shape(space, n, n)["shape"])
+  space
 }
 
 # A space in which all coordinates but those given are exactly standard normal, with the best normal of these: their

@@ -228,8 +228,8 @@
 #'     off just beyond the particles. Where variables are nearly normal given up to six others, some draws of
 #'     the former tell the marginal density of these others at any place (as in nested approximations; Rue, Martino and
 #'     Chopin, 2009): so it is asked for around the particles, and as far as it goes, and the reference is fitted to
-#'     these places, whether or not particles have been there. What is nearly normal may be skew, as its gradients tell, and any other variable skew or
-#'     with heavy tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
+#'     these places, whether or not particles have been there. What is nearly normal may be skew, as its
+#'     gradients tell, and any other variable skew or with heavy tails, by the sinh-arcsinh transformation. Where no conditioning variable is found,
 #'     the reference may be a Student t instead; where gradients show that the target is one, or
 #'     normal, this is found exactly. Necks are found by the gradients: where a
 #'     variable is normal with mean zero given the others, `sqrt(abs(z / g))` of its value

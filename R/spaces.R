@@ -86,25 +86,23 @@ find_exact <- function(at, density) {
 # The space in which others are nearly standard normal given some coordinates, of space_among(). Where it is near, and
 # `density` may be asked, points of the target take the place of the first ones, as its `asked`; and as long as they
 # are wider, a space is looked for among them. So it matters little how much of the target the first points have seen.
-near_space <- function(points, present, density, n, may_ask = !is.null(density)) {
+near_space <- function(points, present, density, n, may_ask = TRUE) {
   space <- space_among(points, present, density, n)
   for (time in seq_len(rules$most_askings)) {
-    asked <- if (may_ask && is_told_by_others(space, n)) with_seed(1, asked_points(space, density))
+    is_told <- may_ask && !is.null(density) && is_told_by_others(space, n)
+    asked <- if (is_told) with_seed(1, asked_points(space, density))
     if (is.null(asked)) {
       break
     }
-    are_narrow <- are_wider(of_columns(asked, given_of(space)), given_points(space))
-    there <- if (are_narrow) space_among(asked, space$changes, density, n) else space_of(asked, space$changes)
+    there <- if (asked$is_wider) space_among(asked, space$changes, density, n) else space_of(asked, space$changes)
     if (is.null(there)) {
       break
     }
-    space <- there
-    space$asked <- asked
+    space <- c(there, list(asked = asked))
     more <- with_one_more(space, density)
     if (!is.null(more)) {
       space <- more
-      space$asked <- asked
-    } else if (!are_narrow) {
+    } else if (!asked$is_wider) {
       break
     }
   }
@@ -121,8 +119,8 @@ with_one_more <- function(space, density) {
   left <- left_by_normal(polynomial$order, space$points)
   if (max(left) > rules$one_more_left) {
     given <- sort(c(polynomial$given, polynomial$order[which.max(left)]))
-    more <- polynomial_space(space$asked, Filter(Negate(is_polynomial), space$changes), given, density)
-    if (isTRUE(more$nats < space$nats)) more
+    more <- polynomial_space(space$asked, before_polynomial(space$changes), given, density)
+    if (isTRUE(more$nats < space$nats)) c(more, list(asked = space$asked))
   }
 }
 
@@ -145,8 +143,7 @@ space_among <- function(points, present, density, n) {
   known <- unless_falling(known, density)
   polynomial <- Find(is_polynomial, present)
   if (!is.null(polynomial)) { # which was fitted to other draws
-    before <- Filter(Negate(is_polynomial), present)
-    known <- nearer_of(known, polynomial_space(points, before, polynomial$given, density))
+    known <- nearer_of(known, polynomial_space(points, before_polynomial(present), polynomial$given, density))
   }
   if (is_nearest(known, n)) {
     return(known)
@@ -191,7 +188,7 @@ falls_off <- function(space, density) {
   z <- with_seed(1, draw_standard(rules$n_beside, d))
   given <- if (!is.null(space$known)) given_of(space)
   z[, given] <- sqrt(rules$inflation) * z[, given]
-  if (!is.null(skew)) z <- through_tails(skew, list(z = z))$z
+  z <- with_skew(z, skew)
   of_reference <- log_ratio(to_user(normal, z))
   mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
 }
@@ -343,6 +340,9 @@ without_skew <- function(z, g, skew) {
   do.call(before_tails, c(list(z, g), by_column))
 }
 
+# The way back, of points alone.
+with_skew <- function(z, skew) if (is.null(skew)) z else through_tails(skew, list(z = z))$z
+
 # The variance of a reference's coordinates that are nearly normal, over what was fitted: so many `times` as much above 1
 # as that of normal variables whose gradients are as far off.
 inflation_of <- function(nats, known, times) {
@@ -381,15 +381,11 @@ places_among <- function(points, n) {
 # these alone:
 given_points <- function(space) {
   points <- space$points
-  if (!is.null(points$place)) points <- averaged_by_place(points)
-  of_columns(points, given_of(space))
-}
-
-of_columns <- function(points, columns) {
-  points$x <- points$x[, columns, drop = FALSE]
-  points$g <- points$g[, columns, drop = FALSE]
-  points$mean <- points$mean[columns]
-  points
+  given <- given_of(space)
+  points$x <- points$x[, given, drop = FALSE]
+  points$g <- points$g[, given, drop = FALSE]
+  points$mean <- points$mean[given]
+  if (is.null(points$place)) points else averaged_by_place(points)
 }
 
 given_of <- function(space) setdiff(seq_len(ncol(space$points$x)), space$known)
@@ -510,6 +506,8 @@ in_coordinates <- function(points, x, g, gained) {
 # Whether it makes coordinates standard normal that are normal given others: of find_precision(), or of
 # find_polynomial().
 is_precision <- function(change) identical(change$kind, "precision") || is_polynomial(change)
+
+before_polynomial <- function(changes) Filter(Negate(is_polynomial), changes)
 
 is_polynomial <- function(change) identical(change$kind, "polynomial")
 
