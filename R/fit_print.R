@@ -20,8 +20,7 @@ print.summary.smc_fit <- function(x, ..., schedule = TRUE) {
 print_fit <- function(fit, most_variables, schedule) {
   d <- fit$target$dim
   cat(
-    "<smc_fit> ", fit$target$label, ", ", d,
-    if (d == 1) " variable" else " variables", "\n",
+    "<smc_fit> ", fit$target$label, ", ", count_of(d, "variable"), "\n",
     sep = ""
   )
   print_estimate(fit)
@@ -93,7 +92,7 @@ print_sampler <- function(fit) {
   last <- last_run(fit)
   print_line(
     "sampler", fit$kernel$label, ", ", count(last$n_particles), " particles, ",
-    last$n_steps, " steps",
+    count_of(last$n_steps, "step"),
     if (last$islands > 1) sprintf(", %d islands", last$islands)
   )
   print_line("cost", format_cost(fit))

@@ -28,6 +28,9 @@ duration <- function(seconds) {
 
 count <- function(n) trimws(format(n, big.mark = ",", scientific = FALSE))
 
+# "1 step", "2 steps".
+count_of <- function(n, noun) paste0(count(n), " ", noun, if (n != 1) "s")
+
 # A column of probabilities, with as many decimals as tell all of them from 0 and from 1,
 # up to six.
 format_probability <- function(p) {

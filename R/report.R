@@ -93,7 +93,7 @@ report_method <- function(fit) {
   sprintf(
     "The log evidence and %s were obtained by %s (Kim et al., 2025), as implemented in the R
       package autosmc %s (R %s). In each run, %s particles moved from a reference
-      distribution to the posterior distribution in %d steps of %s.",
+      distribution to the posterior distribution in %s of %s.",
     if (fit$target$dim == 1) {
       "the posterior distribution of one parameter"
     } else {
@@ -104,7 +104,7 @@ report_method <- function(fit) {
     } else {
       "annealed sequential Monte Carlo"
     },
-    fit$session$autosmc, fit$session$r, count(last$n_particles), last$n_steps,
+    fit$session$autosmc, fit$session$r, count(last$n_particles), count_of(last$n_steps, "step"),
     kernels_in_words[[fit$kernel$name]]
   )
 }

@@ -29,6 +29,12 @@ test_that("the text has the numbers of the fit", {
   expect_false(shown$visible)
 })
 
+test_that("one step is one step", {
+  fit$runs$n_steps <- 1L
+  expect_match(unclass(report(fit)), "in 1 step of the kinetic Langevin kernel", fixed = TRUE)
+  expect_output(print(fit), "64 particles, 1 step, 4 islands", fixed = TRUE)
+})
+
 test_that("it names the method of the estimate, and gives its source", {
   fit$estimates$std_error <- c(smc = 1, bridge = 0.5)
   by_bridge <- report(fit)
