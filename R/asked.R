@@ -45,7 +45,7 @@ asked_points <- function(space, density) {
   list(
     x = sweep(moved$z, 2, mean), g = moved$g, w = w, mean = mean, genealogies = n_places,
     place = match(place[rows], unique(place[rows])), is_first = place[rows] %% 2 == 0,
-    is_wider = widest_by(kernels, places, w_places) > rules$wider_asked
+    is_wider = widest_by(kernels, places, w_places) > widest_by_chance(length(given), n_places)
   )
 }
 
@@ -97,6 +97,10 @@ widest_by <- function(kernels, x, w) {
   covariance <- weighted_covariance(z, w, weighted_sums(z, w))
   max(eigen(covariance, symmetric = TRUE, only.values = TRUE)$values)
 }
+
+# The variance of n points of a standard normal distribution in d dimensions along the direction where it is largest, by
+# chance (Marchenko and Pastur, 1967): one time in ten it is above, for 1 to 6 dimensions and 60 points or more.
+widest_by_chance <- function(d, n) (1 + sqrt(d / n))^2
 
 # n draws of the others of a space, with their log density, but for a constant.
 draws_of_known <- function(space, n) {

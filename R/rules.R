@@ -414,14 +414,11 @@ rules <- list(
   places_per_given = 5,
   # ... and coordinates that may be given: in more dimensions there are few around a point.
   most_asked_given = 6,
-  # Variance of the places over that of the points before, above which it is asked again: two standard errors,
-  # where they are worth 130, ...
-  wider_asked = 1.25,
-  # ... or where polynomials of one more coordinate are nearer: tried from this share of the mean square of the gradient
-  # by it that is left: a share of animals had 0.12 to 0.40, the next coordinates 0.04; ...
+  # Share of the mean square of the gradient by a coordinate that is left, from which it is tried as one more that is
+  # given: a share of animals had 0.12 to 0.40, the next coordinates 0.04.
   one_more_left = 0.1,
-  # ... and how often at most: from the first normal distribution of 385 effects and three variables given, a
-  # third as wide as the target, it took five times.
+  # How often the target is asked at most, while points get wider or one more is given: from the first normal
+  # distribution of 385 effects and three variables given, a third as wide as the target, it took five times.
   most_askings = 6,
   # Points a dimension for a neck: with about one, a normal of 200 variables had one. Half or twice
   # does as well.

@@ -451,6 +451,9 @@
 #'   integrated nested Laplace approximations*, for the marginal density of a few variables given which others are nearly
 #'   normal.
 #'
+#'   Marchenko and Pastur (1967), *Distribution of eigenvalues for some sets of random matrices*, for whether the
+#'   target is asked again.
+#'
 #'   Jones and Pewsey (2009), *Sinh-arcsinh distributions*, for references with skew
 #'   variables or heavy tails.
 #' @examples

@@ -128,3 +128,17 @@ test_that("polynomials are of one more coordinate, where that is far from normal
   # the others are normal given both
   expect_null(with_one_more(space_given(1:2), density))
 })
+
+test_that("along their widest direction points of a normal distribution are wider than chance allows one time in ten", {
+  set.seed(8)
+  n <- 80
+  share_above <- function(d) {
+    widest <- replicate(400, {
+      x <- matrix(rnorm(n * d), n)
+      max(eigen(cov(x), symmetric = TRUE, only.values = TRUE)$values)
+    })
+    mean(widest > widest_by_chance(d, n))
+  }
+  shares <- vapply(c(1, 3, 6), share_above, 0)
+  expect_true(all(shares > 1 / 30 & shares < 1 / 6)) # four standard errors of a tenth: 0.04 to 0.16
+})
