@@ -2,13 +2,15 @@
 # dimensions, lambda_t = t / 64, h = 0.5, N = 1024, 256 replications.
 source("bench/common.R")
 
+seeds <- 1:256
+
 target <- target_gaussian(10, mean = 30)
 rows <- lapply(c("time_correct", "forward", "detailed_balance"), function(name) {
   kernel <- kernel_lmc(step_size = 0.5, backward = name)
-  z <- replicate_seeds(1:256, function(seed) {
+  z <- replicate_seeds(seeds, function(seed) {
     fit <- smc_paper(target, kernel = kernel, schedule = (0:64) / 64, seed = seed)
     c(log_z = fit$log_z)
   })
-  cbind(backward = name, spread(z[, "log_z"]))
+  cbind(backward = name, spread(z[, "log_z"], seeds))
 })
-keep(do.call(rbind, rows), "backward_kernels")
+keep(with_provenance(do.call(rbind, rows)), "backward_kernels")

@@ -33,8 +33,9 @@ smc_paper <- function(target, ...) {
 }
 
 # log Z over seeds: median, 80 % band and spread.
-spread <- function(z) {
+spread <- function(z, seeds) {
   data.frame(
+    seeds = sprintf("%d to %d", min(seeds), max(seeds)),
     median = median(z),
     q10 = quantile(z, 0.1, names = FALSE),
     q90 = quantile(z, 0.9, names = FALSE),
@@ -57,7 +58,7 @@ measure <- function(target, seeds, ...) {
     )
   })
   cbind(
-    spread(out[, "log_z"]),
+    spread(out[, "log_z"], seeds),
     data.frame(
       adapt_cost = mean(out[, "cost"]),
       evals_first = mean(out[, "first"]),
@@ -106,6 +107,12 @@ append_rows <- function(rows, file) {
     rows, file,
     append = !is_new, col.names = is_new, row.names = FALSE, sep = ",", qmethod = "double"
   )
+}
+
+# Rows with the last commit of the checkout that changed the package, and the date.
+with_provenance <- function(rows) {
+  commit <- system2("git", c("log", "-1", "--format=%h", "--", "R", "src"), stdout = TRUE)
+  cbind(rows, commit = commit, date = format(Sys.Date()))
 }
 
 keep <- function(table, name) {

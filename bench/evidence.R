@@ -1,7 +1,11 @@
 # smc() by its defaults: rounds, whitening and islands; 32 seeds each.
 # `covered` is the share of the 95 % intervals that hold the truth, `error` the
 # median of the standard errors, `warned` the share of fits with a warning.
+#
+#   Rscript bench/evidence.R [TARGET ...]
 source("bench/common.R")
+
+seeds <- 1:32
 
 cases <- c(
   targets[c("brownian", "sonar", "funnel", "pines")],
@@ -12,10 +16,10 @@ cases <- c(
 names <- commandArgs(TRUE) # the targets; all when none is named
 if (length(names) == 0) names <- names(cases)
 
-rows <- lapply(names, function(name) {
+for (name in names) {
   target <- cases[[name]]()
   true <- if (name %in% names(truths)) truths[[name]] else 0
-  out <- replicate_seeds(1:32, function(seed) {
+  out <- replicate_seeds(seeds, function(seed) {
     warned <- 0
     fit <- withCallingHandlers(
       smc(target, seed = seed),
@@ -35,10 +39,10 @@ rows <- lapply(names, function(name) {
       n_steps = runs$n_steps[runs$run == "final" & runs$used]
     )
   })
-  cbind(
+  row <- cbind(
     target = name,
     truth = true,
-    spread(out[, "log_z"]),
+    spread(out[, "log_z"], seeds),
     error = median(out[, "error"]),
     covered = mean(out[, "covered"]),
     warned = mean(out[, "warned"]),
@@ -46,5 +50,5 @@ rows <- lapply(names, function(name) {
     final_evals = median(out[, "final_evals"]),
     n_steps = median(out[, "n_steps"])
   )
-})
-keep(do.call(rbind, rows), "evidence")
+  keep_rows(with_provenance(row), "evidence", list(target = names(cases)))
+}

@@ -128,13 +128,11 @@ read_results <- function(name) {
   if (file.exists(results_file(name))) utils::read.csv(results_file(name))
 }
 
-# Adds rows, with the date and the last commit of the checkout that changed the package.
+# Adds rows, with their commit and date.
 append_results <- function(rows, name) {
   double <- vapply(rows, is.double, TRUE)
   rows[double] <- lapply(rows[double], signif, 9) # log Z of thousands, with errors of a thousandth
-  commit <- system2("git", c("log", "-1", "--format=%h", "--", "R", "src"), stdout = TRUE)
-  rows <- cbind(rows, commit = commit, date = format(Sys.Date()))
-  append_rows(rows, results_file(name))
+  append_rows(with_provenance(rows), results_file(name))
 }
 
 # The jobs (a data frame, a row a job) whose rows are not in the table: a row of the

@@ -4,6 +4,7 @@
 # 32 seeds each. Draws the estimates and the step sizes in bench/results/scaling.png.
 source("bench/common.R")
 
+seeds <- 1:32
 dims <- c(2, 8, 32, 128, 512)
 kernels <- list(
   "SMC-LMC" = kernel_lmc(),
@@ -17,7 +18,7 @@ for (d in dims) {
   target <- target_gaussian(d, mean = 3)
   n_steps <- 4 * ceiling(sqrt(d))
   for (name in names(kernels)) {
-    out <- replicate_seeds(1:32, function(seed) {
+    out <- replicate_seeds(seeds, function(seed) {
       fit <- smc_paper(
         target,
         kernel = kernels[[name]],
@@ -30,7 +31,7 @@ for (d in dims) {
     rows <- c(rows, list(cbind(
       d = d,
       kernel = name,
-      spread(out[, "log_z"]),
+      spread(out[, "log_z"], seeds),
       first_step = median(out[, 2]),
       last_step = median(out[, n_steps + 1])
     )))
@@ -38,7 +39,7 @@ for (d in dims) {
   }
 }
 table <- do.call(rbind, rows)
-keep(table, "scaling")
+keep(with_provenance(table), "scaling")
 
 # the figure ------------------------------------------------------------------
 

@@ -51,4 +51,4 @@ for (name in names(targets)) {
     }
   }
 }
-keep(do.call(rbind, rows), "tuner_search")
+keep(with_provenance(do.call(rbind, rows)), "tuner_search")
