@@ -211,7 +211,8 @@ draws <- utils::read.csv("bench/results/reference_draws.csv")
 draws <- draws[is.finite(draws$mean_error), ]
 agrees <- tapply(draws$mean_error < 0.1 & draws$sd_error < 0.1, draws$problem, all)
 says("those of %d of its posteriors", length(agrees))
-says("for %d, one fit each", sum(agrees))
+n_fits <- unique(c(table(draws$problem)))
+says("for %d, %s each", sum(agrees), c("one fit", "two fits")[n_fits])
 
 if (write) writeLines(readme, "README.md")
 if (length(wrong) > 0) {
