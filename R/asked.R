@@ -98,10 +98,6 @@ widest_by <- function(kernels, x, w) {
   max(eigen(covariance, symmetric = TRUE, only.values = TRUE)$values)
 }
 
-# The variance of n points of a standard normal distribution in d dimensions along the direction where it is largest, by
-# chance (Marchenko and Pastur, 1967): one time in ten it is above, for 1 to 6 dimensions and 60 points or more.
-widest_by_chance <- function(d, n) (1 + sqrt(d / n))^2
-
 # n draws of the others of a space, with their log density, but for a constant.
 draws_of_known <- function(space, n) {
   z <- with_skew(opposite_draws(n / 2, length(space$known)), space$skew)

@@ -135,12 +135,11 @@ describe_tails <- function(tails) {
   if (is.null(tails)) {
     return(NULL)
   }
-  along <- function(n) sprintf("%d %s", n, if (n == 1) "direction" else "directions")
   heavy <- sum(tails$tail < 1)
   skew <- sum(tails$skew != 0)
   c(
-    if (heavy > 0) paste("heavy tails along", along(heavy)),
-    if (skew > 0) paste("skew along", along(skew))
+    if (heavy > 0) paste("heavy tails along", count_of(heavy, "direction")),
+    if (skew > 0) paste("skew along", count_of(skew, "direction"))
   )
 }
 

@@ -258,17 +258,20 @@ triangle_of <- function(A) {
   qr.R(decomposed)[, order(decomposed$pivot), drop = FALSE]
 }
 
+# The variance of n points of a standard normal distribution in d dimensions along the direction where it is largest, by
+# chance (Marchenko and Pastur, 1967): one time in ten it is above, for 1 to 6 dimensions and 60 points or more. And
+# along that where it is smallest.
+widest_by_chance <- function(d, n) (1 + sqrt(d / n))^2
+narrowest_by_chance <- function(d, n) max(0, 1 - sqrt(d / n))^2
+
 # The normal as wide as weighted points, in the directions in which these are wider or narrower than
-# it by more than chance: the eigenvalues of a sample covariance of n points in d dimensions are between
-# (1 - sqrt(d / n))^2 and (1 + sqrt(d / n))^2 times the true one. They are narrower where the density
-# ends abruptly, of which gradients know nothing.
+# it by more than chance. They are narrower where the density ends abruptly, of which gradients know nothing.
 as_wide_as <- function(normal, z, w, n, rows = seq_along(w)) {
   factor_of_sd <- function(variance, d) {
-    chance <- sqrt(d / n)
-    wider <- pmax(1, variance / (1 + chance)^2)
+    wider <- pmax(1, variance / widest_by_chance(d, n))
     # in directions in which there are no points, but for rounding, they say nothing
     has_points <- variance > length(variance) * .Machine$double.eps * max(variance)
-    narrower <- ifelse(has_points, pmin(1, variance / max(0, 1 - chance)^2), 1)
+    narrower <- ifelse(has_points, pmin(1, variance / narrowest_by_chance(d, n)), 1)
     sqrt(wider * narrower)
   }
   if (!is.matrix(normal$L)) {
