@@ -52,7 +52,9 @@ new_fit <- function(sampler, result, plan, call) {
     # the class and `logml` are what bridgesampling asks of what it compares
     class = c("smc_fit", "bridge")
   )
+  fit$heavy_tails <- heavy_tails(fit)
   warn_if_unreliable(fit)
+  warn_of_heavy_tails(fit)
   if (is.na(fit$std_error) && isTRUE(plan$n_islands > 1) && is.finite(plan$max_evals)) {
     warn_of_one_island(plan$n_islands)
   }

@@ -144,7 +144,7 @@ format_positive <- function(x) {
 }
 
 print_verdict <- function(fit) {
-  findings <- what_failed(fit$diagnostics)
+  findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails))
   for (finding in findings) {
     print_line("warning", finding)
   }

@@ -4,7 +4,7 @@
 #'
 #' Says what was done, in the words of a methods section: the method and the version of the
 #' package, the size of the sampler, the estimate with its error and how it was made (bridge
-#' sampling, or the mean of the runs), the diagnostics, the seed and the references. `smc_report()` writes a page with this text, the tables and the
+#' sampling, or the mean of the runs), the diagnostics, which variables have heavy tails, the seed and the references. `smc_report()` writes a page with this text, the tables and the
 #' plots of a fit, to keep or to send to someone.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
@@ -23,10 +23,11 @@
 #' @export
 report <- function(fit) {
   check_class(fit, "fit", "smc_fit", "smc()")
-  paragraph <- paste(
-    report_method(fit), report_estimate(fit), report_diagnostics(fit), report_facts(fit)
+  sentences <- c(
+    report_method(fit), report_estimate(fit), report_diagnostics(fit), describe_heavy(fit$heavy_tails),
+    report_facts(fit)
   )
-  paragraph <- gsub("[[:space:]]+", " ", paragraph)
+  paragraph <- gsub("[[:space:]]+", " ", paste(sentences, collapse = " "))
   references <- c(report_reference, if (is_bridged(fit)) bridge_reference)
   structure(
     paste(c(paragraph, references), collapse = "\n\n"),

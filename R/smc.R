@@ -146,6 +146,9 @@
 #' * `diagnostics`: a data frame with a row a diagnostic: `name`, `value`, `limit`,
 #'   `passed`, and `says`, what is wrong where it has not passed, NA where it has. See the section on
 #'   warnings. NULL for `smc_adapt()`.
+#' * `heavy_tails`: a data frame with a row for each variable whose tails are so heavy that the draws do not tell its
+#'   standard deviation: `variable`, `khat`, the shape of the heavier tail, and `has_mean`, whether
+#'   they tell the mean. See the section on warnings. NULL for a fit of `smc_run()` that has kept moments only.
 #' * `scout`: what [smc_scout()] returns; NULL where there was none.
 #' * `maps`: what the fitted reference says of the shape of the target, a sentence each
 #'   (character vector), such as `"scale of x1, x2 depends on tau"`, on the unconstrained scale; NULL
@@ -328,7 +331,12 @@
 #'   of class `autosmc_warning_budget` says that `max_evals` has left a single island, so that the
 #'   error is not known. One of class `autosmc_warning_gradient` says that the log density is too rough for its
 #'   gradient to be checked (see [check_gradient()]). One of class `autosmc_warning_infinite`
-#'   says that an R function has returned `+Inf`: such a point counts as impossible. A warning of the target's own
+#'   says that an R function has returned `+Inf`: such a point counts as impossible. One of class
+#'   `autosmc_warning_moments` names variables with such heavy tails that the draws do not tell their standard
+#'   deviations, or not even their means, which may not exist: a generalised Pareto distribution is fitted to a tenth of
+#'   the draws on either side (Zhang and Stephens, 2009), and its shape k, the inverse of the number of moments, is compared
+#'   with 1 - 1 / log10(n) for the mean, and half of that for the standard deviation, where the draws are worth n by
+#'   their weights (Vehtari et al., 2024). Medians, quantiles and `log_z` are as good as ever. A warning of the target's own
 #'   functions, such as `NaNs produced`, is shown once in a call.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves
@@ -456,6 +464,9 @@
 #'
 #'   Jones and Pewsey (2009), *Sinh-arcsinh distributions*, for references with skew
 #'   variables or heavy tails.
+#'
+#'   Zhang and Stephens (2009), *A new and efficient estimation method for the generalized Pareto distribution*, and
+#'   Vehtari, Simpson, Gelman, Yao and Gabry (2024), *Pareto smoothed importance sampling*, for draws with heavy tails.
 #' @examples
 #' # a function of one's own, whose log evidence is log(2 pi) = 1.838; the interval of the
 #' # estimate holds it, and the last line says that all is well

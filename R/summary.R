@@ -15,7 +15,9 @@
 #' @return `print()`: `x`, invisibly. `summary()`: an object of class `summary.smc_fit`, a
 #'   list with the `fit` and `variables`, a data frame with a row a variable: its weighted
 #'   `mean`, `sd` and quantiles `q5`, `median` and `q95`, and `mcse`, the Monte Carlo
-#'   standard error of the mean, from the spread of the islands (NA for one island).
+#'   standard error of the mean, from the spread of the islands (NA for one island). Where tails are very
+#'   heavy neither `sd` nor `mcse`, or not even `mean`, is to be trusted: `fit$heavy_tails` has these
+#'   variables, and the fit has warned (see the section on warnings of [smc()]).
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be.
 #' @source The estimate of a mean is the ratio of two means over islands, of
 #'   the island's `exp(log_z)` times its own weighted mean, and of its `exp(log_z)`; `mcse`

@@ -92,6 +92,10 @@ load_routines <- function(name, sources, include = NULL) {
   dyn.load(library_file)
 }
 
+# Whether a warning says that an estimate of the evidence is not to be trusted: one of autosmc, unless it is about the
+# moments of draws with heavy tails.
+doubts_evidence <- function(w) inherits(w, "autosmc_warning") && !inherits(w, "autosmc_warning_moments")
+
 # What follows a flag on the command line.
 option_of <- function(args, flag, default) {
   at <- match(flag, args)

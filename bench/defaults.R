@@ -46,7 +46,7 @@ rows <- lapply(names(cases), function(name) {
   fits <- parallel::mclapply(1:4, function(seed) {
     warned <- FALSE
     fit <- withCallingHandlers(smc(target, seed = seed), warning = function(w) {
-      warned <<- warned || any(grepl("^autosmc_", class(w)))
+      warned <<- warned || doubts_evidence(w)
       tryInvokeRestart("muffleWarning")
     })
     data.frame(

@@ -97,7 +97,7 @@ try_fit <- function(target, f) {
   fit <- withCallingHandlers(
     tryCatch(if (no_target) target else f(), error = identity),
     warning = function(w) {
-      warned <<- warned || any(grepl("^autosmc_", class(w)))
+      warned <<- warned || doubts_evidence(w)
       tryInvokeRestart("muffleWarning")
     }
   )

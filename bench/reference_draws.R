@@ -7,8 +7,8 @@
 #   monte_carlo  Monte Carlo error that the fit claims for a mean, in the same unit as
 #                mean_error
 #
-# `mean_of` and `sd_of` name the variables where the first two are largest. Reference draws are
-# 10,000 of each posterior, almost independent: their own errors are about 0.01 and 0.007. Where tails
+# `mean_of` and `sd_of` name the variables where the first two are largest, and `heavy_tails` those whose moments are
+# not to be trusted, as the fit warns. Reference draws are 10,000 of each posterior, almost independent: their own errors are about 0.01 and 0.007. Where tails
 # are heavy the second is larger, or the posterior has no standard deviation: `reference_error` is
 # that of the standard deviation of `sd_of`, from those of the ten chains.
 #
@@ -45,6 +45,7 @@ errors_of <- function(fit, chains) {
   worst <- which.max(of_sd)
   sd_by_chains <- vapply(chains, function(chain) stats::sd(chain[, worst]), 0)
   data.frame(
+    heavy_tails = paste(fit$heavy_tails$variable, collapse = " "),
     mean_error = max(of_mean), mean_of = ours$variable[which.max(of_mean)],
     sd_error = max(of_sd), sd_of = ours$variable[worst],
     reference_error = stats::sd(sd_by_chains) / sqrt(length(chains)) / sd[[worst]],
@@ -55,7 +56,7 @@ errors_of <- function(fit, chains) {
 reference_row <- function(target, chains, job) {
   tried <- try_fit(target, function() smc(target, seed = job$seed))
   errors <- data.frame(
-    mean_error = NA_real_, mean_of = "", sd_error = NA_real_, sd_of = "",
+    heavy_tails = "", mean_error = NA_real_, mean_of = "", sd_error = NA_real_, sd_of = "",
     reference_error = NA_real_, monte_carlo = NA_real_
   )
   if (!is.null(tried$fit)) errors <- errors_of(tried$fit, chains)

@@ -40,7 +40,7 @@ suite_fit <- function(suite, model, seed) {
     tryCatch(autosmc::smc(model$target(), seed = seed), error = identity),
     warning = function(w) {
       kind <- grep("^autosmc_", class(w), value = TRUE)[1]
-      warned <<- warned || !is.na(kind)
+      warned <<- warned || doubts_evidence(w)
       text <- strsplit(conditionMessage(w), "\n")[[1]][1]
       said <<- c(said, paste0(if (is.na(kind)) "warning" else kind, ": ", text))
       tryInvokeRestart("muffleWarning")

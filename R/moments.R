@@ -1,0 +1,88 @@
+# Whether the draws tell means and standard deviations. Far out a density may fall like a power: the draws then have
+# a mean of squares, as any numbers have, but the next million have another, and the target may have none. The log
+# evidence and quantiles do not depend on it.
+
+# The variables whose standard deviations, or even means, the draws do not tell: a table with a row for each of
+# these, `variable`, `khat`, the shape of its heavier tail, and `has_mean`. NULL for a fit without draws.
+heavy_tails <- function(fit) {
+  if (!is.null(fit$moments)) {
+    return()
+  }
+  weighty <- weighty_rows(fit$log_weights)
+  most <- most_of_shape(1 / sum(weighty$w^2))
+  some <- thinned(weighty, rules$most_judged)
+  khat <- vapply(seq_len(ncol(fit$particles)), function(j) heavier_tail(fit$particles[some$rows, j], some$w), 0)
+  heavy <- which(khat > most / 2)
+  new_table(variable = colnames(fit$particles)[heavy], khat = khat[heavy], has_mean = khat[heavy] <= most)
+}
+
+# The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
+# and Gabry, 2024); there is a mean where k is below 1. The tail of squares is twice as heavy as that of x.
+most_of_shape <- function(n) 1 - 1 / log10(n)
+
+# Of the shapes of the lower and the upper tail of x, with weights w, the larger one; NA where neither is known.
+heavier_tail <- function(x, w) {
+  shapes <- if (all(is.finite(x))) c(shape_of_tail(x, w), shape_of_tail(-x, w))
+  if (all(is.na(shapes))) NA_real_ else max(shapes, na.rm = TRUE)
+}
+
+# The shape of the upper tail of x: that of a generalised Pareto distribution of what exceeds a quantile. NA for too
+# few draws, or where the tail is a single value.
+shape_of_tail <- function(x, w) {
+  ranked <- order(x, decreasing = TRUE)
+  first <- invert_distribution(w[ranked], rules$part_of_tail)
+  tail <- rev(ranked[seq_len(first)])
+  excess <- x[tail] - x[ranked[first]]
+  beyond <- excess > 0
+  of_tail <- w[tail][beyond]
+  n <- sum(of_tail) / sum(w^2)
+  if (n < rules$least_in_tail) NA_real_ else pareto_shape(excess[beyond], of_tail / sum(of_tail), n)
+}
+
+# The shape k of the generalised Pareto distribution of positive x, in ascending order, with weights w that are worth
+# n draws (Zhang and Stephens, 2009): with scale s, theta = -k / s is the mean of its profile likelihood over a grid,
+# and k the likeliest shape given theta. The grid has so many values, and they are so far from its end, as they say.
+pareto_shape <- function(x, w, n) {
+  m <- 30 + floor(sqrt(n))
+  quartile <- x[invert_distribution(w, 0.25)]
+  theta <- 1 / x[length(x)] + (1 - sqrt(m / (seq_len(m) - 0.5))) / (3 * quartile)
+  shape <- function(theta) drop(log1p(-outer(theta, x)) %*% w)
+  k <- shape(theta)
+  log_likelihood <- n * (log(-theta / k) - k - 1)
+  shape(sum(exp(normalise_log(log_likelihood)) * theta))
+}
+
+# What is said of these variables, a sentence for those that may have no mean, and one for the others; NULL for none.
+describe_heavy <- function(heavy) {
+  if (NROW(heavy) == 0) {
+    return()
+  }
+  says <- function(variables, one, several) {
+    if (length(variables) > 0) {
+      sprintf(
+        "The tails of %s are so heavy that %s not to be trusted, and may not exist.",
+        format_names(variables), if (length(variables) == 1) one else several
+      )
+    }
+  }
+  c(
+    says(
+      heavy$variable[!heavy$has_mean],
+      "its mean and its standard deviation are", "their means and standard deviations are"
+    ),
+    says(heavy$variable[heavy$has_mean], "its standard deviation is", "their standard deviations are")
+  )
+}
+
+warn_of_heavy_tails <- function(fit) {
+  says <- describe_heavy(fit$heavy_tails)
+  if (length(says) > 0) {
+    cli::cli_warn(
+      c(
+        stats::setNames(gsub("([{}])", "\\1\\1", says), c("", rep("!", length(says) - 1))), # names may have braces
+        "i" = "Report medians and quantiles of these; neither they nor {.field log_z} depend on how far a tail goes."
+      ),
+      class = warning_class("moments")
+    )
+  }
+}

@@ -1,0 +1,123 @@
+# Variables whose moments the draws do not tell.
+
+internal <- function(name) get(name, asNamespace("autosmc"))
+
+pareto_shape <- internal("pareto_shape")
+heavier_tail <- internal("heavier_tail")
+heavy_tails <- internal("heavy_tails")
+describe_heavy <- internal("describe_heavy")
+
+# n draws from the generalised Pareto distribution of scale 1, in ascending order.
+pareto_draws <- function(n, k) {
+  log_survival <- log(sort(runif(n), decreasing = TRUE))
+  if (k == 0) -log_survival else expm1(-k * log_survival) / k
+}
+
+# A fit with these draws, a column a variable.
+with_draws <- function(..., log_weights = NULL) {
+  x <- cbind(...)
+  n <- nrow(x)
+  list(particles = x, log_weights = if (is.null(log_weights)) rep(-log(n), n) else log_weights)
+}
+
+test_that("the shape is that by loo, which has a prior for it", {
+  skip_if_not_installed("loo")
+  set.seed(1)
+  n <- 500
+  for (k in c(-0.2, 0, 0.3, 0.5, 1)) {
+    x <- 3 * pareto_draws(n, k)
+    expect_equal(pareto_shape(x, rep(1 / n, n), n), loo::gpdfit(x, wip = FALSE)$k)
+  }
+})
+
+test_that("the shape of draws is the true one, within its error", {
+  set.seed(2)
+  n <- 2000
+  for (k in c(0, 0.3, 0.5, 1)) {
+    found <- replicate(20, pareto_shape(pareto_draws(n, k), rep(1 / n, n), n))
+    # the variance of the likeliest shape is (1 + k)^2 / n
+    expect_lt(abs(mean(found) - k), 4 * (1 + k) / sqrt(20 * n))
+  }
+})
+
+test_that("a weight of two is two draws", {
+  set.seed(3)
+  x <- pareto_draws(300, 0.5)
+  times <- rep(1:3, 100)
+  twice <- rep(x, times)
+  expect_equal(
+    pareto_shape(x, times / sum(times), 300), pareto_shape(twice, rep(1 / 600, 600), 300)
+  )
+})
+
+test_that("the heavier tail may be either, in any unit", {
+  set.seed(4)
+  x <- rt(3000, 2) * ifelse(runif(3000) < 0.5, -1, 1)
+  x[x < 0] <- -abs(rnorm(sum(x < 0)))
+  w <- rep(1 / 3000, 3000)
+  shape <- heavier_tail(x, w)
+  expect_gt(shape, 0.36)
+  expect_equal(heavier_tail(-x, w), shape)
+  expect_equal(heavier_tail(1e3 + 1e-3 * x, w), shape, tolerance = 1e-4) # rounding of the excesses
+})
+
+test_that("moments are told of by how many there are", {
+  set.seed(5)
+  n <- 8192
+  fit <- with_draws(
+    normal = rnorm(n), cauchy = rcauchy(n), skew = rexp(n), t2 = rt(n, 2), t5 = rt(n, 5),
+    ratio = 1 / rgamma(n, 2), log_normal = rlnorm(n)
+  )
+  heavy <- heavy_tails(fit)
+  expect_identical(heavy$variable, c("cauchy", "t2", "ratio"))
+  expect_identical(heavy$has_mean, c(FALSE, TRUE, TRUE))
+  # 1 / k moments: the error of a shape is (1 + k) / sqrt(n / 10)
+  expect_lt(max(abs(heavy$khat - c(1, 0.5, 0.5)) / (1 + heavy$khat)), 4 / sqrt(n / 10))
+})
+
+test_that("what is constant, discrete, infinite or not a number does no harm", {
+  set.seed(6)
+  n <- 4000
+  fit <- with_draws(
+    constant = 3, coin = rbinom(n, 1, 0.5), count = rpois(n, 2), rare = rbinom(n, 1, 0.001),
+    infinite = c(Inf, rnorm(n - 1)), none = c(NaN, rnorm(n - 1))
+  )
+  expect_identical(nrow(heavy_tails(fit)), 0L)
+})
+
+test_that("too few draws tell no tail", {
+  set.seed(7)
+  x <- rcauchy(8192)
+  few <- c(rep(0, 800), rep(-Inf, 7392)) # only these have weight
+  expect_identical(nrow(heavy_tails(with_draws(x = x, log_weights = few - log(800)))), 0L)
+  expect_identical(heavy_tails(with_draws(x = x))$variable, "x")
+})
+
+test_that("a fit warns of heavy tails, and says so, but trusts its evidence", {
+  cauchy <- target_function(
+    function(x) sum(dcauchy(x, log = TRUE)), 2,
+    gradient = function(x) -2 * x / (1 + x^2), names = c("wide", "{odd}")
+  )
+  expect_warning(fit <- smc(cauchy, seed = 1), "wide, \\{odd\\} are so heavy", class = "autosmc_warning_moments")
+  expect_identical(fit$heavy_tails$variable, c("wide", "{odd}"))
+  expect_true(all(fit$diagnostics$passed))
+  says <- "The tails of wide, {odd} are so heavy that their means and standard deviations are not"
+  expect_match(gsub("\\s+", " ", paste(capture.output(print(fit)), collapse = " ")), says, fixed = TRUE)
+  expect_match(report(fit), says, fixed = TRUE)
+  # no draws, nothing to tell by
+  schedule <- data.frame(lambda = c(0.5, 1), step_size = 0.3)
+  calmly(moments <- smc_run(cauchy, schedule, islands = 2, n_particles = 64, keep = "moments", seed = 1))
+  expect_null(moments$heavy_tails)
+})
+
+test_that("what is said of one and of several variables", {
+  one <- data.frame(variable = "a", khat = 0.5, has_mean = TRUE)
+  expect_identical(
+    describe_heavy(one), "The tails of a are so heavy that its standard deviation is not to be trusted, and may not exist."
+  )
+  both <- rbind(one, data.frame(variable = c("b", "c"), khat = 1, has_mean = FALSE))
+  expect_match(describe_heavy(both)[1], "b, c are so heavy that their means and standard deviations are")
+  expect_length(describe_heavy(both), 2)
+  expect_null(describe_heavy(one[0, ]))
+  expect_null(describe_heavy(NULL))
+})
