@@ -41,7 +41,7 @@ fit_conditional <- function(points, L, n, genealogies, known = NULL) {
   }
   repeat {
     next_best <- likeliest(lapply(found, function(k) {
-      condition_on(points, c(best$conditioning, k), n, genealogies)
+      with_knees(condition_on(points, c(best$conditioning, k), n, genealogies), points, n, genealogies)
     }))
     if (is.null(next_best) || next_best$criterion <= best$criterion) {
       best <- likeliest(list(best, neck))
@@ -92,7 +92,7 @@ half_of <- function(points, rows) {
 # A fit of the same kind on the same variables; of a neck, with the same slope.
 fit_again <- function(fit, points, n, genealogies, slopes = fit$slope_found) {
   if (!is_neck(fit)) {
-    return(condition_on(points, fit$conditioning, n, genealogies))
+    return(condition_on(points, fit$conditioning, n, genealogies, knees_of(fit)))
   }
   if (!is.null(points$g)) neck_on(points, fit$conditioning, n, genealogies, slopes)
 }
@@ -112,8 +112,7 @@ log_density_of <- function(fit, x) {
   }
   conditioning <- u[, fit$conditioning, drop = FALSE]
   log_scale <- tcrossprod(conditioning, fit$slope)
-  location <- tcrossprod(conditioning, fit$shift) + tcrossprod(conditioning^2 - 1, fit$curve)
-  z <- sweep(u * exp(-log_scale) - location, 2, fit$offset)
+  z <- u * exp(-log_scale) - location_given(fit, conditioning)
   log_normal(z, fit$L) - rowSums(log_scale)
 }
 
@@ -209,14 +208,14 @@ find_bending <- function(w, views, conditioning, n) {
 
 # The particles given some of their coordinates, the conditioning variables:
 # x = centre + L u, where
-# u_j = exp(slope_j . z_D) (z_j + offset_j + shift_j . z_D + curve_j . (z_D^2 - 1)),
-# D are the conditioning variables, and z has unit variance. L has the factor of these and
+# u_j = exp(slope_j . z_D) (z_j + offset_j + shift_j . z_D + curve_j . (b(z_D) - 1)),
+# D are the conditioning variables, b are bends with these knees, and z has unit variance. L has the factor of these and
 # the others', and nothing between them. Location and log scale are found in turn, the
 # location by weighted least squares and the log scale by regression of log_scales() of what
 # is left. The weights matter: where the scale is small the location must be right to
 # a fraction of it. `criterion` is the mean log density, less what as many parameters gain
 # by chance (Schwarz).
-condition_on <- function(points, conditioning, n, genealogies) {
+condition_on <- function(points, conditioning, n, genealogies, knees = NULL) {
   x <- points$x
   w <- points$w
   d <- ncol(x)
@@ -231,7 +230,8 @@ condition_on <- function(points, conditioning, n, genealogies) {
   z_conditioning <- whitened(among_conditioning, x[, conditioning, drop = FALSE])
   design <- cbind(1, z_conditioning)
   # the constant last: where the scale hardly changes the others make it up, see regress()
-  bent <- cbind(z_conditioning, z_conditioning^2 - 1, 1)
+  bends <- bends_at(z_conditioning, knees)$value - 1
+  bent <- cbind(z_conditioning, bends, 1)
   location <- matrix(0, 1 + ncol(bent), d)
   log_scale <- matrix(0, ncol(design), d)
   for (sweep in seq_len(rules$location_sweeps)) {
@@ -275,10 +275,11 @@ condition_on <- function(points, conditioning, n, genealogies) {
     L = L %*% diag(scale, d),
     offset = location[nrow(location), ] / scale,
     shift = t(location[rows, , drop = FALSE]) / scale,
-    curve = t(location[rows + length(conditioning), , drop = FALSE]) / scale,
+    curve = t(location[max(rows) + seq_len(ncol(bends)), , drop = FALSE]) / scale,
     slope = t(log_scale[-1, , drop = FALSE])
   )
-  n_parameters <- sum(location != 0) + sum(log_scale != 0)
+  fit[names(knees)] <- knees
+  n_parameters <- sum(location != 0) + sum(log_scale != 0) + 2 * sum(knees$width > 0)
   fit$criterion <-
     sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
     n_parameters * log(n) / (2 * n)

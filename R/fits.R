@@ -80,7 +80,7 @@ new_fitted_reference <- function(mean, chol) {
 }
 
 # A reference that is normal in other coordinates. shape: of fit_shape(), with `L`,
-# `conditioning`, `shift`, `slope` and `curve` of condition_on(), and `tails` of fit_tails(),
+# `conditioning`, `shift`, `slope`, `curve`, `bent`, `width` and `place` of condition_on(), and `tails` of fit_tails(),
 # where there are any; changes: of the space of which it is the shape. The conditioning
 # variables are inflated more: particles that began in the middle of a neck, or of a bend, have not
 # seen its ends.
@@ -105,7 +105,7 @@ new_shaped_reference <- function(mean, shape, changes = list()) {
 # Of condition_on() and of neck_on().
 conditional_parameters <- c(
   "kind", "conditioning",
-  "offset", "shift", "slope", "curve",
+  "offset", "shift", "slope", "curve", "bent", "width", "place",
   "rate", "slope_found", "centre_of_share", "bend", "pull", "scale", "axes"
 )
 

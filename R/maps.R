@@ -78,9 +78,11 @@ through_conditional <- function(map, at) {
     matrix(map$shift[, i], nrow(z), ncol(scale), byrow = TRUE)
   }
   if (!is.null(map$curve)) {
-    placed <- placed + tcrossprod(z^2 - 1, map$curve)
+    bends <- bends_at(z, list(bent = map$bent + 1, width = map$width, place = map$place))
+    placed <- placed + tcrossprod(bends$value - 1, map$curve)
     slope_of_location <- function(i) {
-      sweep(2 * outer(z[, i], map$curve[, i]), 2, map$shift[, i], "+")
+      own <- which(bends$variable == i)
+      sweep(tcrossprod(bends$slope[, own, drop = FALSE], map$curve[, own, drop = FALSE]), 2, map$shift[, i], "+")
     }
   }
   if (is.null(at$g)) {

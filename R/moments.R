@@ -27,29 +27,37 @@ heavier_tail <- function(x, w) {
 }
 
 # The shape of the upper tail of x: that of a generalised Pareto distribution of what exceeds a quantile. NA for too
-# few draws, or where the tail is a single value.
+# few draws, for a tail that is a single value, and for one that ends before such a distribution does: a small mode
+# apart is no tail.
 shape_of_tail <- function(x, w) {
   ranked <- order(x, decreasing = TRUE)
   first <- invert_distribution(w[ranked], rules$part_of_tail)
   tail <- rev(ranked[seq_len(first)])
   excess <- x[tail] - x[ranked[first]]
   beyond <- excess > 0
-  of_tail <- w[tail][beyond]
-  n <- sum(of_tail) / sum(w^2)
-  if (n < rules$least_in_tail) NA_real_ else pareto_shape(excess[beyond], of_tail / sum(of_tail), n)
+  n <- sum(w[tail][beyond]) / sum(w^2)
+  if (n < rules$least_in_tail) {
+    return(NA_real_)
+  }
+  pareto <- fit_pareto(excess[beyond], w[tail][beyond] / sum(w[tail][beyond]), n)
+  # the chance that the largest of n such draws is below this one
+  chance <- (1 - (1 + pareto$shape * max(excess) / pareto$scale)^(-1 / pareto$shape))^n
+  if (chance < rules$tail_level) NA_real_ else pareto$shape
 }
 
-# The shape k of the generalised Pareto distribution of positive x, in ascending order, with weights w that are worth
-# n draws (Zhang and Stephens, 2009): with scale s, theta = -k / s is the mean of its profile likelihood over a grid,
-# and k the likeliest shape given theta. The grid has so many values, and they are so far from its end, as they say.
-pareto_shape <- function(x, w, n) {
+# The generalised Pareto distribution of positive x, in ascending order, with weights w that are worth n draws (Zhang and
+# Stephens, 2009): list(shape, scale). Its theta, -shape / scale, is the mean of the profile likelihood over a
+# grid, and the shape the likeliest one given theta. The grid is theirs.
+fit_pareto <- function(x, w, n) {
   m <- 30 + floor(sqrt(n))
   quartile <- x[invert_distribution(w, 0.25)]
   theta <- 1 / x[length(x)] + (1 - sqrt(m / (seq_len(m) - 0.5))) / (3 * quartile)
-  shape <- function(theta) drop(log1p(-outer(theta, x)) %*% w)
-  k <- shape(theta)
-  log_likelihood <- n * (log(-theta / k) - k - 1)
-  shape(sum(exp(normalise_log(log_likelihood)) * theta))
+  shape_given <- function(theta) drop(log1p(-outer(theta, x)) %*% w)
+  shape <- shape_given(theta)
+  log_likelihood <- n * (log(-theta / shape) - shape - 1)
+  theta <- sum(exp(normalise_log(log_likelihood)) * theta)
+  shape <- shape_given(theta)
+  list(shape = shape, scale = -shape / theta)
 }
 
 # What is said of these variables, a sentence for those that may have no mean, and one for the others; NULL for none.

@@ -411,7 +411,8 @@ linear_maps <- function(linear) {
     if (any(linear$offset != 0)) list(name = "affine", mean = linear$offset, sd = rep(1, d)),
     c(
       list(name = "conditional", conditioning = linear$conditioning - 1),
-      linear[intersect(c("shift", "slope", "curve"), names(linear))]
+      linear[intersect(c("shift", "slope", "curve", "width", "place"), names(linear))],
+      if (!is.null(linear$bent)) list(bent = linear$bent - 1)
     )
   )
 }

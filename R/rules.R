@@ -272,6 +272,15 @@ rules <- list(
   next_to_nothing = 10,
   # ... is more than this part of it.
   part_fallen = 0.05,
+  # Widths of a knee, in standard deviations of the conditioning variable: a narrower one is a corner, and a wider one
+  # the square.
+  knee_widths = c(0.1, 10),
+  # Steps of Nelder and Mead's method, which takes 60 to 120 for the place and the width of a knee.
+  knee_steps = 100,
+  # Where one more knee is tried first, in the same units: the best of these is moved from there.
+  first_places = c(-2, -1, 0, 1, 2),
+  # Bends of all conditioning variables together: a curve with so many knees is as smooth a function as draws can tell.
+  most_bends = 8,
   # Degrees of freedom that are tried, from Cauchy to nearly normal. Half or twice as many do as
   # well.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
@@ -656,6 +665,8 @@ rules <- list(
   part_of_tail = 0.1,
   # Draws in a tail that tell its shape: to 0.1, for an exponential one.
   least_in_tail = 100,
+  # Chance that the largest draw of a heavy tail is no larger: of modes apart with 1 to 8 % of the draws it was below 1e-3.
+  tail_level = 0.01,
   # Points from which it is told how scales change along a variable, with errors of 2 %; and as many
   # as a scatter plot can show.
   n_described = 1000L,

@@ -215,7 +215,8 @@
 #'     likelier so than in any other shape.
 #'   * `shape`: a distribution that makes the particles likelier than a normal one does.
 #'     Location and log scale of some variables may depend on others, the conditioning
-#'     variables (funnels, curved targets); or they may do so on one side of a variable
+#'     variables (funnels, curved targets), the log scale as a straight line, and the location as a parabola, or as a
+#'     curve that is straight but for up to eight knees; or they may do so on one side of a variable
 #'     only, as those of a hierarchy that is written as it is, and in the non-centred form of one
 #'     the products of such variables with the scale. Variables may be normal given some others, with
 #'     a precision that depends on these, as effects of groups are given scales and correlations:

@@ -3,12 +3,17 @@
  *
  * Some coordinates of z, the conditioning variables D, act on the
  * rest,
- *   u_j = exp(slope_j . z_D) (z_j + shift_j . z_D + curve_j . (z_D^2 - 1)),
+ *   u_j = exp(slope_j . z_D) (z_j + shift_j . z_D + curve_j . (b(z_D) - 1)),
  * and are themselves left as they are, u_k = z_k. Where location and spread of
  * u depend on a conditioning variable in this way, those of z do not, and one
  * step size suits it all. In the narrow end of a neck the location is pinched
- * with the scale: what the terms say far out does no harm there. That in the
- * squares has mean zero under N(0, I).
+ * with the scale: what the terms say far out does no harm there.
+ *
+ * The bends b are functions of one conditioning variable each: the square, or
+ * with a knee of width k at c
+ *   8 k^2 log(cosh((z - c) / (2 k))),
+ * which is (z - c)^2 near c, and straight beyond the knee. Together with a
+ * straight line it is the logarithm of a sum of two exponentials.
  *
  * Ordered with the conditioning first the Jacobian is triangular, and its
  * diagonal is that of the scales.
@@ -16,10 +21,13 @@
 #include "map.h"
 #include "vecmath.h"
 
-/* conditioning: coordinates, counted from 0. The others: d x n_conditioning
- * each, column-major, 0 for the conditioning; a curve that is not given is
- * zero. */
-enum { CONDITIONING, SHIFT, SLOPE, CURVE };
+/* conditioning: coordinates, counted from 0. shift, slope: d x n_conditioning,
+ * column-major; curve: d x bends; 0 for the conditioning. bent: for each bend
+ * the conditioning variable that it is a function of, counted from 0; width and
+ * place of its knee, where width 0 is the square. Without a curve nothing
+ * bends, and without these three the bends are the squares of all
+ * conditioning variables. */
+enum { CONDITIONING, SHIFT, SLOPE, CURVE, BENT, WIDTH, PLACE };
 
 static int n_conditioning(const smc_map *map) {
   return (int)map->parameters[CONDITIONING].size;
@@ -45,28 +53,56 @@ static bool is_new_condition(const smc_map *map, int i) {
   return true;
 }
 
-/* Whether nothing acts on the conditioning. */
-static bool spares_conditioning(const smc_map *map, const double *values) {
+static int n_bends(const smc_map *map) {
+  if (!coefficients(map, CURVE))
+    return 0;
+  return coefficients(map, BENT) ? (int)map->parameters[BENT].size
+                                 : n_conditioning(map);
+}
+
+/* The conditioning variable of a bend. */
+static int bent(const smc_map *map, int bend) {
+  const double *variable = coefficients(map, BENT);
+  return variable ? (int)variable[bend] : bend;
+}
+
+/* Whether these are coefficients of so many columns, none for the conditioning
+ * variables. */
+static bool acts_on_others(const smc_map *map, smc_values values, int columns) {
+  if (values.size != smc_size(map->d, columns))
+    return false;
   for (int i = 0; i < n_conditioning(map); i++)
-    for (int by = 0; by < n_conditioning(map); by++)
-      if (values[smc_size(map->d, by) + (size_t)conditioning(map, i)] != 0.0)
+    for (int by = 0; by < columns; by++)
+      if (values.x[smc_size(map->d, by) + (size_t)conditioning(map, i)] != 0.0)
         return false;
+  return true;
+}
+
+static bool has_valid_knees(const smc_map *map) {
+  const smc_values *p = map->parameters;
+  if (!p[BENT].x)
+    return !p[WIDTH].x && !p[PLACE].x;
+  if (!p[CURVE].x || !p[WIDTH].x || !p[PLACE].x ||
+      p[WIDTH].size != p[BENT].size || p[PLACE].size != p[BENT].size)
+    return false;
+  for (size_t i = 0; i < p[BENT].size; i++)
+    if (!(p[BENT].x[i] >= 0.0 && p[BENT].x[i] < n_conditioning(map) &&
+          p[WIDTH].x[i] >= 0.0))
+      return false;
   return true;
 }
 
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
   if (!p[CONDITIONING].x || p[CONDITIONING].size > (size_t)map->d ||
-      !p[SHIFT].x || !p[SLOPE].x)
+      !p[SHIFT].x || !p[SLOPE].x || !has_valid_knees(map))
     return false;
   for (int i = 0; i < n_conditioning(map); i++)
     if (!is_new_condition(map, i))
       return false;
-  for (int i = SHIFT; i <= CURVE; i++)
-    if (p[i].x && (p[i].size != smc_size(map->d, n_conditioning(map)) ||
-                   !spares_conditioning(map, p[i].x)))
-      return false;
-  return true;
+  return acts_on_others(map, p[SHIFT], n_conditioning(map)) &&
+         acts_on_others(map, p[SLOPE], n_conditioning(map)) &&
+         (!p[CURVE].x || acts_on_others(map, p[CURVE], n_bends(map)));
 }
 
 /* values_j . z_D, for one particle. */
@@ -78,20 +114,41 @@ static double combine(const smc_map *map, const double *values, int j,
   return sum;
 }
 
-/* curve_j . (z_D^2 - 1) */
-static double bend(const smc_map *map, int j, const double *z) {
-  const double *curve = coefficients(map, CURVE);
-  double sum = 0.0;
-  for (int i = 0; curve && i < n_conditioning(map); i++) {
-    double at = z[conditioning(map, i)];
-    sum += curve[smc_size(map->d, i) + (size_t)j] * (at * at - 1.0);
+static size_t scratch_size(const smc_map *map) {
+  return 2 * (size_t)n_bends(map);
+}
+
+/* The bends of one particle, less 1, and their slopes. */
+typedef struct bends {
+  double *value, *slope;
+} bends;
+
+static bends bends_at(const smc_map *map, const double *z, double *scratch) {
+  bends at = {.value = scratch, .slope = scratch + n_bends(map)};
+  const double *width = coefficients(map, WIDTH);
+  for (int i = 0; i < n_bends(map); i++) {
+    double given = z[conditioning(map, bent(map, i))];
+    if (!width || width[i] == 0.0) {
+      at.value[i] = given * given - 1.0;
+      at.slope[i] = 2.0 * given;
+      continue;
+    }
+    double part = (given - coefficients(map, PLACE)[i]) / (2.0 * width[i]);
+    /* cosh itself may overflow */
+    double log_cosh = fabs(part) + log1p(exp(-2.0 * fabs(part))) - M_LN2;
+    at.value[i] = 8.0 * width[i] * width[i] * log_cosh - 1.0;
+    at.slope[i] = 4.0 * width[i] * tanh(part);
   }
-  return sum;
+  return at;
 }
 
 /* z_j and its location, before they are scaled. */
-static double placed(const smc_map *map, int j, const double *z) {
-  return z[j] + combine(map, coefficients(map, SHIFT), j, z) + bend(map, j, z);
+static double placed(const smc_map *map, int j, const double *z, bends at) {
+  double sum = z[j] + combine(map, coefficients(map, SHIFT), j, z);
+  for (int i = 0; i < n_bends(map); i++)
+    sum +=
+        coefficients(map, CURVE)[smc_size(map->d, i) + (size_t)j] * at.value[i];
+  return sum;
 }
 
 static double scale_of(const smc_map *map, int j, const double *z) {
@@ -101,53 +158,54 @@ static double scale_of(const smc_map *map, int j, const double *z) {
 
 static void forward(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
-  (void)scratch;
-  for (int k = 0; k < n; k++, from += map->d, to += map->d)
+  for (int k = 0; k < n; k++, from += map->d, to += map->d) {
+    bends at = bends_at(map, from, scratch);
     for (int j = 0; j < map->d; j++)
-      to[j] = scale_of(map, j, from) * placed(map, j, from);
-}
-
-/* The derivative of the location of coordinate j by conditioning variable i. */
-static double location_slope(const smc_map *map, int i, int j,
-                             const double *z) {
-  const double *curve = coefficients(map, CURVE);
-  size_t at = smc_size(map->d, i) + (size_t)j;
-  double linear = coefficients(map, SHIFT)[at];
-  return curve ? linear + 2.0 * curve[at] * z[conditioning(map, i)] : linear;
+      to[j] = scale_of(map, j, from) * placed(map, j, from, at);
+  }
 }
 
 /* One particle: its gradient in u becomes that in z. What a conditioning
  * variable collects does not count again when its own turn comes: its
  * coefficients are 0. */
-static void pull_back_gradient(const smc_map *map, const double *z,
+static void pull_back_gradient(const smc_map *map, const double *z, bends at,
                                double *grad) {
+  const double *shift = coefficients(map, SHIFT);
   const double *slope = coefficients(map, SLOPE);
   for (int j = 0; j < map->d; j++) {
     double by_placed = grad[j] * scale_of(map, j, z);
-    double by_log_scale = by_placed * placed(map, j, z) + 1.0; /* Jacobian: 1 */
-    for (int i = 0; i < n_conditioning(map); i++)
+    double by_log_scale =
+        by_placed * placed(map, j, z, at) + 1.0; /* Jacobian: 1 */
+    for (int i = 0; i < n_conditioning(map); i++) {
+      size_t of = smc_size(map->d, i) + (size_t)j;
       grad[conditioning(map, i)] +=
-          location_slope(map, i, j, z) * by_placed +
-          slope[smc_size(map->d, i) + (size_t)j] * by_log_scale;
+          shift[of] * by_placed + slope[of] * by_log_scale;
+    }
+    for (int i = 0; i < n_bends(map); i++)
+      grad[conditioning(map, bent(map, i))] +=
+          coefficients(map, CURVE)[smc_size(map->d, i) + (size_t)j] *
+          at.slope[i] * by_placed;
     grad[j] = by_placed;
   }
 }
 
 static void pull_back(const smc_map *map, int n, const double *from,
                       double *logp, double *grad, double *scratch) {
-  (void)scratch;
   for (int k = 0; k < n; k++, from += map->d) {
     for (int j = 0; j < map->d; j++)
       logp[k] += combine(map, coefficients(map, SLOPE), j, from);
     if (grad)
-      pull_back_gradient(map, from, grad + smc_size(map->d, k));
+      pull_back_gradient(map, from, bends_at(map, from, scratch),
+                         grad + smc_size(map->d, k));
   }
 }
 
 const smc_map_kind smc_map_conditional = {
     .name = "conditional",
-    .names = {"conditioning", "shift", "slope", "curve"},
+    .names = {"conditioning", "shift", "slope", "curve", "bent", "width",
+              "place"},
     .is_valid = is_valid,
+    .scratch = scratch_size,
     .forward = forward,
     .pull_back = pull_back,
 };

@@ -704,7 +704,7 @@ test_that("islands that are held keep nothing twice", {
 test_that("what is made of the pooled coordinates is what the islands had", {
   bounded <- target_function(function(x) sum(dgamma(x, 2, 3, log = TRUE)), 3, lower = 0)
   fits <- list(
-    smc(target_funnel(), islands = 2, seed = 1),
+    calmly(smc(target_funnel(), islands = 2, seed = 1)),
     smc(bounded, n_particles = 300, islands = 2, rounds = 1, kernel = "rwmh", seed = 2),
     smc_run(bounded, data.frame(lambda = c(0.5, 1), step_size = 0.1),
       kernel = "rwmh", n_particles = 300, islands = 2, seed = 3

@@ -29,6 +29,9 @@ without <- function(reference, ...) {
 }
 uncurved <- shaped
 uncurved$conditional$curve <- NULL
+kneed <- shaped
+kneed$conditional[c("bent", "width", "place")] <- list(c(1, 2, 2), c(0.4, 0, 2), c(0.6, 0, -0.3))
+kneed$conditional$curve <- cbind(kneed$conditional$curve, c(0.3, 0, 0, 0.2))
 neck <- shaped
 neck$conditional <- list(
   kind = "neck", conditioning = 3, rate = 0.8, centre_of_share = c(-0.5, 0.3, 0, 1),
@@ -62,7 +65,7 @@ polynomial$changes <- list(list(
   factor = matrix(rnorm(12) / 2, 3), mean = matrix(rnorm(8) / 2, 2)
 ))
 references <- list(
-  shaped, uncurved, neck, two_scales, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
+  shaped, uncurved, kneed, neck, two_scales, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
   reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian(), normal_given, polynomial
 )
 

@@ -2,7 +2,7 @@
 
 internal <- function(name) get(name, asNamespace("autosmc"))
 
-pareto_shape <- internal("pareto_shape")
+fit_pareto <- internal("fit_pareto")
 heavier_tail <- internal("heavier_tail")
 heavy_tails <- internal("heavy_tails")
 describe_heavy <- internal("describe_heavy")
@@ -20,13 +20,14 @@ with_draws <- function(..., log_weights = NULL) {
   list(particles = x, log_weights = if (is.null(log_weights)) rep(-log(n), n) else log_weights)
 }
 
-test_that("the shape is that by loo, which has a prior for it", {
+test_that("shape and scale are those by loo", {
   skip_if_not_installed("loo")
   set.seed(1)
   n <- 500
   for (k in c(-0.2, 0, 0.3, 0.5, 1)) {
     x <- 3 * pareto_draws(n, k)
-    expect_equal(pareto_shape(x, rep(1 / n, n), n), loo::gpdfit(x, wip = FALSE)$k)
+    by_loo <- loo::gpdfit(x, wip = FALSE)
+    expect_equal(fit_pareto(x, rep(1 / n, n), n), list(shape = by_loo$k, scale = by_loo$sigma))
   }
 })
 
@@ -34,7 +35,7 @@ test_that("the shape of draws is the true one, within its error", {
   set.seed(2)
   n <- 2000
   for (k in c(0, 0.3, 0.5, 1)) {
-    found <- replicate(20, pareto_shape(pareto_draws(n, k), rep(1 / n, n), n))
+    found <- replicate(20, fit_pareto(pareto_draws(n, k), rep(1 / n, n), n)$shape)
     # the variance of the likeliest shape is (1 + k)^2 / n
     expect_lt(abs(mean(found) - k), 4 * (1 + k) / sqrt(20 * n))
   }
@@ -46,7 +47,7 @@ test_that("a weight of two is two draws", {
   times <- rep(1:3, 100)
   twice <- rep(x, times)
   expect_equal(
-    pareto_shape(x, times / sum(times), 300), pareto_shape(twice, rep(1 / 600, 600), 300)
+    fit_pareto(x, times / sum(times), 300), fit_pareto(twice, rep(1 / 600, 600), 300)
   )
 })
 
@@ -75,6 +76,16 @@ test_that("moments are told of by how many there are", {
   expect_lt(max(abs(heavy$khat - c(1, 0.5, 0.5)) / (1 + heavy$khat)), 4 / sqrt(n / 10))
 })
 
+test_that("a small mode apart is no tail, nor is a wide component that ends", {
+  set.seed(8)
+  n <- 8192
+  apart <- function(part, by) rnorm(n) + ifelse(runif(n) < part, by, 0)
+  fit <- with_draws(
+    near = apart(0.02, 6), far = apart(0.02, -30), half = apart(0.5, 10), wide = rnorm(n) * ifelse(runif(n) < 0.1, 5, 1)
+  )
+  expect_identical(nrow(heavy_tails(fit)), 0L)
+})
+
 test_that("what is constant, discrete, infinite or not a number does no harm", {
   set.seed(6)
   n <- 4000
@@ -94,9 +105,10 @@ test_that("too few draws tell no tail", {
 })
 
 test_that("a fit warns of heavy tails, and says so, but trusts its evidence", {
+  # the reference is the target itself, and draws are independent
   cauchy <- target_function(
-    function(x) sum(dcauchy(x, log = TRUE)), 2,
-    gradient = function(x) -2 * x / (1 + x^2), names = c("wide", "{odd}")
+    function(x) -1.5 * log1p(sum(x^2)), 2,
+    gradient = function(x) -3 * x / (1 + sum(x^2)), names = c("wide", "{odd}")
   )
   expect_warning(fit <- smc(cauchy, seed = 1), "wide, \\{odd\\} are so heavy", class = "autosmc_warning_moments")
   expect_identical(fit$heavy_tails$variable, c("wide", "{odd}"))

@@ -187,7 +187,7 @@ test_that("a Student t is found exactly by gradients, from draws that know littl
   }
 
   target <- student_target(2, rnorm(20, 10), diag(seq(0.1, 10, length.out = 20)))
-  fit <- smc(target, seed = 1)
+  fit <- calmly(smc(target, seed = 1))
   expect_equal(fit$reference$df, 2, tolerance = 1e-6)
   expect_lt(abs(fit$log_z), 0.05) # its standard error is 0.002
   expect_identical(fit$maps, "heavy tails in all directions (Student t, 2 degrees of freedom)")

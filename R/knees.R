@@ -1,0 +1,94 @@
+# How the location of coordinates bends with the variables that it depends on: see src/map_conditional.c. A square is
+# right in the middle of a banana, but far out it goes on bending, where the logarithm of a sum, or what saturates, is
+# straight. Several knees make up any smooth curve that is straight at its ends.
+
+# The bends of conditioning variables z, their slopes, and the variables that they are functions of: the squares of all; or
+# by `knees`, list(bent, width, place), the variables, and of each bend the width and place of its knee.
+bends_at <- function(z, knees) {
+  if (length(knees$bent) == 0) {
+    return(list(value = z^2, slope = 2 * z, variable = seq_len(ncol(z))))
+  }
+  value <- slope <- z[, knees$bent, drop = FALSE]
+  for (i in seq_along(knees$bent)) {
+    bend <- bend_at(value[, i], knees$width[i], knees$place[i])
+    value[, i] <- bend$value
+    slope[, i] <- bend$slope
+  }
+  list(value = value, slope = slope, variable = knees$bent)
+}
+
+# The square, where the width is 0, or the logarithm of a hyperbolic cosine. See src/map_conditional.c.
+bend_at <- function(z, width, place) {
+  if (width == 0) {
+    return(list(value = z^2, slope = 2 * z))
+  }
+  part <- (z - place) / (2 * width)
+  log_cosh <- abs(part) + log1p(exp(-2 * abs(part))) - log(2)
+  list(value = 8 * width^2 * log_cosh, slope = 4 * width * tanh(part))
+}
+
+# The location of the coordinates of a conditional fit, given these values of the conditioning variables.
+location_given <- function(fit, given) {
+  location <- tcrossprod(given, fit$shift) + tcrossprod(bends_at(given, fit)$value - 1, fit$curve)
+  sweep(location, 2, fit$offset, "+")
+}
+
+knees_of <- function(fit) fit[intersect(c("bent", "width", "place"), names(fit))]
+
+# A fit, or where it bends the same with knees, as many as make the particles likelier.
+with_knees <- function(fit, points, n, genealogies) {
+  if (!any(fit$curve != 0)) {
+    return(fit)
+  }
+  knees <- list(
+    bent = seq_along(fit$conditioning), width = as.numeric(colSums(fit$curve != 0) > 0),
+    place = numeric(length(fit$conditioning))
+  )
+  repeat {
+    knees <- place_knees(knees, fit, points)
+    next_fit <- condition_on(points, fit$conditioning, n, genealogies, knees)
+    if (is.null(next_fit) || next_fit$criterion <= fit$criterion) {
+      return(fit)
+    }
+    fit <- next_fit
+    if (length(knees$bent) >= rules$most_bends) {
+      return(fit)
+    }
+    knees <- one_more_knee(knees, fit, points)
+  }
+}
+
+# The same knees where the other coordinates vary least given these: one after the other.
+place_knees <- function(knees, fit, points) {
+  left <- left_by_knees(fit, points)
+  for (i in which(knees$width > 0)) {
+    with_knee <- function(at) {
+      knees$place[i] <- at[1]
+      knees$width[i] <- exp(min(max(at[2], log(rules$knee_widths[1])), log(rules$knee_widths[2])))
+      knees
+    }
+    at <- c(knees$place[i], log(knees$width[i]))
+    knees <- with_knee(stats::optim(at, function(at) left(with_knee(at)), control = list(maxit = rules$knee_steps))$par)
+  }
+  knees
+}
+
+# The knees and the best one of several more.
+one_more_knee <- function(knees, fit, points) {
+  left <- left_by_knees(fit, points)
+  more <- lapply(unique(knees$bent[knees$width > 0]), function(i) {
+    lapply(rules$first_places, function(place) Map(c, knees, list(bent = i, width = 1, place = place)))
+  })
+  best_of(unlist(more, recursive = FALSE), function(knees) -left(knees))
+}
+
+# A function of knees: the sum of the logarithms of what is then left of the other coordinates' variances.
+left_by_knees <- function(fit, points) {
+  followers <- which(rowSums(fit$curve != 0) > 0)
+  given <- fit$z[, fit$conditioning, drop = FALSE]
+  y <- fit$z[, followers, drop = FALSE] + location_given(fit, given)[, followers, drop = FALSE]
+  function(knees) {
+    rest <- weighted_least_squares(cbind(1, given, bends_at(given, knees)$value), y, points$w)$residuals
+    sum(log(weighted_squares(rest, points$w) + rules$least_square))
+  }
+}
