@@ -213,6 +213,8 @@ agrees <- tapply(draws$mean_error < 0.1 & draws$sd_error < 0.1, draws$problem, a
 says("those of %d of its posteriors", length(agrees))
 n_fits <- unique(c(table(draws$problem)))
 says("for %d, %s each", sum(agrees), c("one fit", "two fits")[n_fits])
+others <- draws[!agrees[draws$problem], ]
+if (all(nzchar(others$heavy_tails))) says("of which both fits warn")
 
 if (write) writeLines(readme, "README.md")
 if (length(wrong) > 0) {

@@ -12,6 +12,8 @@ heavy_tails <- function(fit) {
   most <- most_of_shape(1 / sum(weighty$w^2))
   some <- thinned(weighty, rules$most_judged)
   khat <- vapply(seq_len(ncol(fit$particles)), function(j) heavier_tail(fit$particles[some$rows, j], some$w), 0)
+  # what is next to both of its bounds, as an angle may be, is no tail
+  khat[colnames(fit$particles) %in% fit$target$names[has_two_bounds(fit$target)]] <- NA
   heavy <- which(khat > most / 2)
   new_table(variable = colnames(fit$particles)[heavy], khat = khat[heavy], has_mean = khat[heavy] <= most)
 }

@@ -14,10 +14,13 @@ pareto_draws <- function(n, k) {
 }
 
 # A fit with these draws, a column a variable.
-with_draws <- function(..., log_weights = NULL) {
+with_draws <- function(..., log_weights = NULL, lower = -Inf, upper = Inf) {
   x <- cbind(...)
   n <- nrow(x)
-  list(particles = x, log_weights = if (is.null(log_weights)) rep(-log(n), n) else log_weights)
+  list(
+    particles = x, log_weights = if (is.null(log_weights)) rep(-log(n), n) else log_weights,
+    target = target_function(function(x) 0, ncol(x), names = colnames(x), lower = lower, upper = upper)
+  )
 }
 
 test_that("shape and scale are those by loo", {
@@ -84,6 +87,14 @@ test_that("a small mode apart is no tail, nor is a wide component that ends", {
     near = apart(0.02, 6), far = apart(0.02, -30), half = apart(0.5, 10), wide = rnorm(n) * ifelse(runif(n) < 0.1, 5, 1)
   )
   expect_identical(nrow(heavy_tails(fit)), 0L)
+})
+
+test_that("what has two bounds has no tails", {
+  set.seed(9)
+  x <- rcauchy(8192)
+  names_of_heavy <- function(...) heavy_tails(with_draws(a = x, b = x, ...))$variable
+  expect_identical(names_of_heavy(), c("a", "b"))
+  expect_identical(names_of_heavy(lower = c(a = -1e9), upper = c(a = 1e9, b = 1e9)), "b")
 })
 
 test_that("what is constant, discrete, infinite or not a number does no harm", {
