@@ -85,10 +85,12 @@ static bool has_valid_knees(const smc_map *map) {
   if (!p[CURVE].x || !p[WIDTH].x || !p[PLACE].x ||
       p[WIDTH].size != p[BENT].size || p[PLACE].size != p[BENT].size)
     return false;
-  for (size_t i = 0; i < p[BENT].size; i++)
-    if (!(p[BENT].x[i] >= 0.0 && p[BENT].x[i] < n_conditioning(map) &&
-          p[WIDTH].x[i] >= 0.0))
+  for (size_t i = 0; i < p[BENT].size; i++) {
+    double variable = p[BENT].x[i];
+    if (!(variable >= 0.0 && variable < n_conditioning(map) &&
+          variable == floor(variable) && p[WIDTH].x[i] >= 0.0))
       return false;
+  }
   return true;
 }
 
