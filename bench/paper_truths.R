@@ -1,6 +1,7 @@
-# The log evidences of two of the paper's problems from posteriordb whose fits by the defaults
-# all warn. Given three parameters, all others can be integrated out:
+# The log evidences of some of the paper's problems without SMC: of two from posteriordb whose fits by the defaults
+# all warn, of Brownian, and as a check of Sonar's. Given two or three parameters, all others can be integrated out:
 #
+#   brownian  given the two scales all else is normal
 #   capture   the effects of the animals are independent given their mean and scale, so that
 #             there is an integral over one variable for each number of captures; and the
 #             share of animals that exist has an incomplete beta function for its integral
@@ -13,7 +14,8 @@
 #
 # Each is found in two ways: by products of Gauss and Legendre's rules, with fewer and with
 # more nodes, and by importance sampling on an unconstrained scale from Student's t, fitted to
-# draws of a first such sample. For capture this one keeps the third parameter, and finds the
+# draws of a first such sample. Sonar's, in 61 variables, is found in the second way alone, from a normal
+# distribution around its mode. For capture this one keeps the third parameter, and finds the
 # integrals over the effects by another rule. The densities here are first compared with those
 # of the programs. results/paper_truths.csv has a row for each way, and one for drivers without
 # bounds, which is no evidence of the program.
@@ -53,24 +55,27 @@ quadrature <- function(f, box, n) {
   )
 }
 
-# The same on an unconstrained scale, by a quarter of n draws from t with 5 degrees of freedom
-# about `mode` and n draws from t as fitted to these.
-importance <- function(f, mode, n) {
-  draw <- function(centre, cov, n) {
+# The same on an unconstrained scale, by a quarter of n draws from t with some degrees of freedom and this centre and
+# covariance, as often as there are `fits`, each with those fitted to the last, and n draws in the end.
+importance <- function(f, centre, n, cov = diag(length(centre)), df = 5, fits = 1) {
+  draw <- function(fit, n) {
     d <- length(centre)
-    root <- chol(cov)
-    z <- matrix(rnorm(n * d), n) / sqrt(rchisq(n, 5) / 5)
-    log_t <- lgamma((5 + d) / 2) - lgamma(5 / 2) - d / 2 * log(5 * pi) - sum(log(diag(root))) -
-      (5 + d) / 2 * log1p(rowSums(z^2) / 5)
-    u <- z %*% root + rep(centre, each = n)
+    root <- chol(fit$cov)
+    z <- matrix(rnorm(n * d), n) / sqrt(rchisq(n, df) / df)
+    log_t <- lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df * pi) - sum(log(diag(root))) -
+      (df + d) / 2 * log1p(rowSums(z^2) / df)
+    u <- z %*% root + rep(fit$center, each = n)
     list(u = u, log_w = f(u) - log_t)
   }
-  first <- draw(mode, diag(length(mode)), n / 4)
-  fit <- cov.wt(first$u, exp(first$log_w - log_mean_exp(first$log_w)) / (n / 4))
-  log_w <- draw(fit$center, fit$cov, n)$log_w
+  fit <- list(center = centre, cov = cov)
+  for (i in seq_len(fits)) {
+    first <- draw(fit, n / 4)
+    fit <- cov.wt(first$u, exp(first$log_w - log_mean_exp(first$log_w)) / (n / 4))
+  }
+  log_w <- draw(fit, n)$log_w
   w <- exp(log_w - max(log_w))
   data.frame(
-    log_z = log_mean_exp(log_w), std_error = sd(w) / mean(w) / sqrt(n), n_points = 1.25 * n
+    log_z = log_mean_exp(log_w), std_error = sd(w) / mean(w) / sqrt(n), n_points = (1 + fits / 4) * n
   )
 }
 
@@ -224,13 +229,56 @@ drivers_truth <- function(data, n_draws = 64) {
   )
 }
 
+# the package's own -----------------------------------------------------------------
+
+# The observations are at the first ten and the last ten of thirty times.
+brownian_y <- c(
+  0.21592641, 0.118771404, -0.07945447, 0.037677474, -0.27885845, -0.1484156, -0.3250906, -0.22957903, -0.44110894,
+  -0.09830782, -0.8786016, -0.83736074, -0.7384849, -0.8939254, -0.7774566, -0.70238715, -0.87771565, -0.51853573,
+  -0.6948214, -0.6202789
+)
+
+brownian_truth <- function() {
+  times <- c(1:10, 21:30)
+  walk <- eigen(outer(times, times, pmin), symmetric = TRUE)
+  y <- drop(crossprod(walk$vectors, brownian_y))
+  rows_of <- function(y, x) matrix(y, nrow(x), length(y), byrow = TRUE)
+  # columns: the logs of the scales of the steps and of the observations
+  given_scales <- function(x) {
+    variance <- outer(exp(2 * x[, 1]), walk$values) + exp(2 * x[, 2])
+    rowSums(dnorm(rows_of(y, x), 0, sqrt(variance), log = TRUE)) + rowSums(dnorm(x, 0, 2, log = TRUE))
+  }
+  joint <- function(x) {
+    scale <- log1p(exp(x[, 31:32]))
+    level <- x[, 1:30]
+    steps <- level - cbind(0, level[, -30])
+    rowSums(dlnorm(scale, 0, 2, log = TRUE)) + rowSums(plogis(x[, 31:32], log.p = TRUE)) +
+      rowSums(dnorm(steps, 0, scale[, 1], log = TRUE)) +
+      rowSums(dnorm(rows_of(brownian_y, x) - level[, times], 0, scale[, 2], log = TRUE))
+  }
+  list(
+    f = given_scales, box = cbind(c(-12, 4), c(-16, 4)), n_nodes = list(c(160, 160), c(320, 320)),
+    free = given_scales, mode = c(-2, -2.5), n_draws = 40000, density = joint
+  )
+}
+
+sonar_truth <- function() {
+  target <- target_sonar()
+  normal <- reference_laplace(target, numeric(target$dim))
+  list(
+    free = function(u) autosmc:::evaluate_target(target, u, gradient = FALSE)$log_density,
+    mode = normal$mean, cov = tcrossprod(normal$chol), n_draws = 400000
+  )
+}
+
 # one problem ---------------------------------------------------------------------
 
 # The largest relative difference from the program's density.
 difference <- function(target, density) {
   u <- matrix(rnorm(20 * target$dim, sd = 0.5), 20)
   program <- autosmc:::evaluate_target(target, u)$log_density
-  max(abs(density(target$outputs(u)) / program - 1))
+  x <- if (is.null(target$outputs)) u else target$outputs(u)
+  max(abs(density(x) / program - 1))
 }
 
 by_way <- function(truth, way) {
@@ -238,29 +286,39 @@ by_way <- function(truth, way) {
     "fewer nodes" = quadrature(truth$f, truth$box, truth$n_nodes[[1]]),
     "more nodes" = quadrature(truth$f, truth$box, truth$n_nodes[[2]]),
     "without bounds" = quadrature(truth$without_bounds, truth$box, truth$n_nodes[[2]]),
-    "importance sampling" = importance(truth$free, truth$mode, truth$n_draws)
+    "importance sampling" = importance(truth$free, truth$mode, truth$n_draws),
+    "from its mode" = importance(truth$free, truth$mode, truth$n_draws, truth$cov, df = 30, fits = 2)
   )
 }
 
 ways <- c("fewer nodes", "more nodes", "importance sampling")
-truths_by_quadrature <- list(
-  capture = list(truth = capture_truth, ways = ways),
-  drivers = list(truth = drivers_truth, ways = c(ways, "without bounds"))
+from_posteriordb <- function(problem, find) {
+  list(
+    find = function() find(posteriordb_data(options$posteriordb, posteriordb_names[[problem]])),
+    target = function() posteriordb_target(options$posteriordb, posteriordb_names[[problem]])
+  )
+}
+truths_of_problems <- list(
+  brownian = list(find = brownian_truth, target = target_brownian, ways = ways),
+  sonar = list(find = sonar_truth, ways = "from its mode"), # by the density of the target itself
+  capture = c(from_posteriordb("capture", capture_truth), list(ways = ways)),
+  drivers = c(from_posteriordb("drivers", drivers_truth), list(ways = c(ways, "without bounds")))
 )
 options <- paper_options(seeds = "1")
-problems <- grep(options$only, names(truths_by_quadrature), value = TRUE)
+problems <- grep(options$only, names(truths_of_problems), value = TRUE)
 for (problem in problems) {
-  about <- truths_by_quadrature[[problem]]
+  about <- truths_of_problems[[problem]]
   jobs <- expand.grid(
     problem = problem, way = about$ways, seed = options$seeds,
     stringsAsFactors = FALSE
   )
   if (nrow(jobs_to_do(jobs, "paper_truths")) == 0) next
-  name <- posteriordb_names[[problem]]
-  truth <- about$truth(posteriordb_data(options$posteriordb, name))
-  set.seed(1)
-  off <- difference(posteriordb_target(options$posteriordb, name), truth$density)
-  if (off > 1e-8) stop("The density is not that of the program: ", format(off))
+  truth <- about$find()
+  if (!is.null(about$target)) {
+    set.seed(1)
+    off <- difference(about$target(), truth$density)
+    if (off > 1e-8) stop("The density is not that of the program: ", format(off))
+  }
   run_jobs(jobs, "paper_truths", function(job) {
     set.seed(job$seed)
     cbind(job, by_way(truth, job$way), row.names = NULL)
