@@ -279,10 +279,10 @@ condition_on <- function(points, conditioning, n, genealogies, knees = NULL) {
     slope = t(log_scale[-1, , drop = FALSE])
   )
   fit[names(knees)] <- knees
-  n_parameters <- sum(location != 0) + sum(log_scale != 0) + 2 * sum(knees$width > 0)
+  fit$n_parameters <- sum(location != 0) + sum(log_scale != 0) + 2 * sum(knees$width > 0)
   fit$criterion <-
     sum(w * (log_normal(z, fit$L) - rowSums(design %*% log_scale))) -
-    n_parameters * log(n) / (2 * n)
+    fit$n_parameters * log(n) / (2 * n)
   if (is_finite(fit[setdiff(names(fit), c("g", "kind"))])) fit
 }
 

@@ -47,7 +47,7 @@ with_knees <- function(fit, points, n, genealogies) {
   repeat {
     knees <- place_knees(knees, fit, points)
     next_fit <- condition_on(points, fit$conditioning, n, genealogies, knees)
-    if (is.null(next_fit) || next_fit$criterion <= fit$criterion) {
+    if (is.null(next_fit) || !is_worth_knees(next_fit, fit, n, genealogies)) {
       return(fit)
     }
     fit <- next_fit
@@ -56,6 +56,14 @@ with_knees <- function(fit, points, n, genealogies) {
     }
     knees <- one_more_knee(knees, fit, points)
   }
+}
+
+# Whether particles are likelier by more than so many parameters more gain by chance (Schwarz), where particles with a
+# common ancestor are one: a knee follows a few genealogies wherever they are.
+is_worth_knees <- function(fit, without, n, genealogies) {
+  chance <- function(n) log(n) / (2 * n)
+  more <- fit$n_parameters - without$n_parameters
+  fit$criterion - without$criterion > max(more, 0) * (chance(genealogies) - chance(n))
 }
 
 # The same knees where the other coordinates vary least given these: one after the other.

@@ -42,9 +42,13 @@ shape_of_tail <- function(x, w) {
     return(NA_real_)
   }
   pareto <- fit_pareto(excess[beyond], w[tail][beyond] / sum(w[tail][beyond]), n)
+  # a tail that ends is not heavy, wherever its last draw is
+  if (isTRUE(pareto$shape <= 0)) {
+    return(pareto$shape)
+  }
   # the chance that the largest of n such draws is below this one
   chance <- (1 - (1 + pareto$shape * max(excess) / pareto$scale)^(-1 / pareto$shape))^n
-  if (chance < rules$tail_level) NA_real_ else pareto$shape
+  if (isTRUE(chance >= rules$tail_level)) pareto$shape else NA_real_
 }
 
 # The generalised Pareto distribution of positive x, in ascending order, with weights w that are worth n draws (Zhang and

@@ -125,6 +125,25 @@ shape_banana <- function(b, s, d, judge) {
   )
 }
 
+# x_1 ~ N(0, 1), all others N(curve(x_1), sd^2), where a curve returns its value and its slope.
+shape_curve <- function(name, curve, sd, d, judge) {
+  f <- function(x) {
+    x <- unname(x)
+    at <- curve(x[, 1])
+    r <- (x[, -1, drop = FALSE] - at$value) / sd
+    value <- -x[, 1]^2 / 2 - rowSums(r^2) / 2 - (d - 1) * log(sd) - d / 2 * log(2 * pi)
+    with_gradient(value, cbind(-x[, 1] + rowSums(r) * at$slope / sd, -r / sd))
+  }
+  model(
+    sprintf("%s_%g_d%d", name, sd, d), "curve", judge,
+    function() density_target(f, d), zero, normalised, d
+  )
+}
+
+curve_bump <- function(t) list(value = 2 * exp(-t^2), slope = -4 * t * exp(-t^2))
+curve_power <- function(t) list(value = abs(t)^1.5, slope = 1.5 * sign(t) * sqrt(abs(t)))
+curve_saturating <- function(t) list(value = log(3 * exp(t) / (2 + exp(t))), slope = 2 / (2 + exp(t)))
+
 # x_1 ~ N(0, 3^2), all others N(0, exp(x_1)).
 shape_funnel <- function(d, judge) {
   f <- function(x) {
@@ -767,6 +786,10 @@ shapes <- list(
   shape_banana(1, 3, 2, judge),
   shape_banana(0.5, 2, 2, choose),
   shape_banana(0.03, 10, 10, judge),
+  shape_curve("bump", curve_bump, 0.1, 2, choose),
+  shape_curve("bump", curve_bump, 0.2, 6, choose),
+  shape_curve("power", curve_power, 0.2, 6, choose),
+  shape_curve("saturating", curve_saturating, 0.1, 2, choose),
   shape_funnel(2, choose),
   shape_funnel(10, judge),
   shape_funnel(20, choose),
