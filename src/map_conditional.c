@@ -137,7 +137,7 @@ static bends bends_at(const smc_map *map, const double *z, double *scratch) {
     }
     double part = (given - coefficients(map, PLACE)[i]) / (2.0 * width[i]);
     /* cosh itself may overflow */
-    double log_cosh = fabs(part) + log1p(exp(-2.0 * fabs(part))) - M_LN2;
+    double log_cosh = fabs(part) + log1p(exp(-2.0 * fabs(part))) - log(2.0);
     at.value[i] = 8.0 * width[i] * width[i] * log_cosh - 1.0;
     at.slope[i] = 4.0 * width[i] * tanh(part);
   }
