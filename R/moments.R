@@ -1,9 +1,10 @@
 # Whether the draws tell means and standard deviations. Far out a density may fall like a power: the draws then have
 # a mean of squares, as any numbers have, but the next million have another, and the target may have none. The log
-# evidence and quantiles do not depend on it.
+# evidence and quantiles are there whatever the tails are.
 
-# The variables whose standard deviations, or even means, the draws do not tell: a table with a row for each of
-# these, `variable`, `khat`, the shape of its heavier tail, and `has_mean`. NULL for a fit without draws.
+# The variables whose standard deviations, or even means, cannot be estimated from the draws: a table with a row for each
+# of these, `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether the mean can be. NULL for a fit
+# without draws.
 heavy_tails <- function(fit) {
   if (!is.null(fit$moments)) {
     return()
@@ -15,7 +16,7 @@ heavy_tails <- function(fit) {
   # what is next to both of its bounds, as an angle may be, is no tail
   khat[colnames(fit$particles) %in% fit$target$names[has_two_bounds(fit$target)]] <- NA
   heavy <- which(khat > most / 2)
-  new_table(variable = colnames(fit$particles)[heavy], khat = khat[heavy], has_mean = khat[heavy] <= most)
+  new_table(variable = colnames(fit$particles)[heavy], khat = khat[heavy], mean_ok = khat[heavy] <= most)
 }
 
 # The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
@@ -81,10 +82,10 @@ describe_heavy <- function(heavy) {
   }
   c(
     says(
-      heavy$variable[!heavy$has_mean],
+      heavy$variable[!heavy$mean_ok],
       "its mean and its standard deviation are", "their means and standard deviations are"
     ),
-    says(heavy$variable[heavy$has_mean], "its standard deviation is", "their standard deviations are")
+    says(heavy$variable[heavy$mean_ok], "its standard deviation is", "their standard deviations are")
   )
 }
 
@@ -94,7 +95,7 @@ warn_of_heavy_tails <- function(fit) {
     cli::cli_warn(
       c(
         stats::setNames(gsub("([{}])", "\\1\\1", says), c("", rep("!", length(says) - 1))), # names may have braces
-        "i" = "Report medians and quantiles of these; neither they nor {.field log_z} depend on how far a tail goes."
+        "i" = "Report medians and quantiles of these variables instead. A log evidence is there whatever the tails are."
       ),
       class = warning_class("moments")
     )

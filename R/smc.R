@@ -146,9 +146,9 @@
 #' * `diagnostics`: a data frame with a row a diagnostic: `name`, `value`, `limit`,
 #'   `passed`, and `says`, what is wrong where it has not passed, NA where it has. See the section on
 #'   warnings. NULL for `smc_adapt()`.
-#' * `heavy_tails`: a data frame with a row for each variable whose tails are so heavy that the draws do not tell its
-#'   standard deviation: `variable`, `khat`, the shape of the heavier tail, and `has_mean`, whether
-#'   they tell the mean. See the section on warnings. NULL for a fit of `smc_run()` that has kept moments only.
+#' * `heavy_tails`: a data frame with a row for each variable whose tails are so heavy that its standard
+#'   deviation cannot be estimated from the draws: `variable`, `khat`, the shape of the heavier tail, and `mean_ok`,
+#'   whether the mean can be. See the section on warnings. NULL for a fit of `smc_run()` that has kept moments only.
 #' * `scout`: what [smc_scout()] returns; NULL where there was none.
 #' * `maps`: what the fitted reference says of the shape of the target, a sentence each
 #'   (character vector), such as `"scale of x1, x2 depends on tau"`, on the unconstrained scale; NULL
@@ -333,11 +333,15 @@
 #'   error is not known. One of class `autosmc_warning_gradient` says that the log density is too rough for its
 #'   gradient to be checked (see [check_gradient()]). One of class `autosmc_warning_infinite`
 #'   says that an R function has returned `+Inf`: such a point counts as impossible. One of class
-#'   `autosmc_warning_moments` names variables with such heavy tails that the draws do not tell their standard
-#'   deviations, or not even their means, which may not exist: a generalised Pareto distribution is fitted to a tenth of
-#'   the draws on either side (Zhang and Stephens, 2009), and its shape k, the inverse of the number of moments, is compared
-#'   with 1 - 1 / log10(n) for the mean, and half of that for the standard deviation, where the draws are worth n by
-#'   their weights (Vehtari et al., 2024). Medians, quantiles and `log_z` are as good as ever. A warning of the target's own
+#'   `autosmc_warning_moments` names variables with such heavy tails that their standard deviations, or even their
+#'   means, cannot be estimated from the draws, and may not exist (`fit$heavy_tails`): report medians and quantiles
+#'   instead. The shape k of a tail, `khat`, is that of a generalised Pareto distribution fitted to a tenth of the draws
+#'   on either side (Zhang and Stephens, 2009). Moments of order below 1 / k exist. Of 8,192 independent draws the standard
+#'   deviation is not used where k is above 0.37, nor the mean where it is above 0.74: the limit for n draws is
+#'   1 - 1 / log10(n), and half of it for the standard deviation (Vehtari et al., 2024). Tails are judged on the scale of
+#'   the variable itself, where there are 1,000 independent draws by their weights, and not of variables with two
+#'   bounds. A tail that ends too early for such a distribution counts as none, as that of a small mode does; so does one
+#'   of which the draws have seen little. No row is no proof. A warning of the target's own
 #'   functions, such as `NaNs produced`, is shown once in a call.
 #' @section Cost: A run without tuning evaluates the target (log density and
 #'   gradient) exactly `n_particles * (n_steps + 1)` times, or with `n_moves` moves

@@ -74,7 +74,7 @@ test_that("moments are told of by how many there are", {
   )
   heavy <- heavy_tails(fit)
   expect_identical(heavy$variable, c("cauchy", "t2", "ratio"))
-  expect_identical(heavy$has_mean, c(FALSE, TRUE, TRUE))
+  expect_identical(heavy$mean_ok, c(FALSE, TRUE, TRUE))
   # 1 / k moments: the error of a shape is (1 + k) / sqrt(n / 10)
   expect_lt(max(abs(heavy$khat - c(1, 0.5, 0.5)) / (1 + heavy$khat)), 4 / sqrt(n / 10))
 })
@@ -134,11 +134,11 @@ test_that("a fit warns of heavy tails, and says so, but trusts its evidence", {
 })
 
 test_that("what is said of one and of several variables", {
-  one <- data.frame(variable = "a", khat = 0.5, has_mean = TRUE)
+  one <- data.frame(variable = "a", khat = 0.5, mean_ok = TRUE)
   expect_identical(
     describe_heavy(one), "The tails of a are so heavy that its standard deviation is not to be trusted, and may not exist."
   )
-  both <- rbind(one, data.frame(variable = c("b", "c"), khat = 1, has_mean = FALSE))
+  both <- rbind(one, data.frame(variable = c("b", "c"), khat = 1, mean_ok = FALSE))
   expect_match(describe_heavy(both)[1], "b, c are so heavy that their means and standard deviations are")
   expect_length(describe_heavy(both), 2)
   expect_null(describe_heavy(one[0, ]))
