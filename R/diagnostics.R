@@ -312,7 +312,11 @@ diagnose_proper <- function(sampler, course, final) {
   if (n_proper_trials(sampler, course) == 0) {
     return()
   }
-  space <- space_of_scales(final, thinned(weighty_rows(final$log_weights), rules$least_rows))
+  some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
+  space <- space_of_scales(final, some)
+  if (length(space$precisions) == 0) {
+    space <- space_by_earlier(course, final, some, otherwise = space)
+  }
   never_falls <- tryCatch(
     has_endless_axis(sampler, course, space),
     autosmc_error_target = function(e) NULL
@@ -356,6 +360,30 @@ space_of_scales <- function(final, some) {
   list(
     x = through_each(maps[before], list(z = z))$z, w = some$w, maps = maps[!before],
     precisions = precisions
+  )
+}
+
+has_exact_precisions <- function(reference) {
+  precisions <- precisions_of(reference)
+  length(precisions) > 0 && !any(vapply(precisions, `[[`, TRUE, "near"))
+}
+
+# The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it may
+# have led to a reference that has none. `otherwise` where there was none.
+space_by_earlier <- function(course, final, some, otherwise) {
+  reference <- Find(has_exact_precisions, lapply(course$records, `[[`, "reference"), right = TRUE)
+  if (is.null(reference)) {
+    return(otherwise)
+  }
+  mean <- weighted_sums(otherwise$x, some$w)
+  points <- list(x = sweep(otherwise$x, 2, mean), w = some$w, mean = mean)
+  points <- changed(points, changes_of(reference))
+  x <- sweep(points$x, 2, points$mean, "+")
+  if (!all(is.finite(x))) {
+    return(otherwise)
+  }
+  list(
+    x = x, w = some$w, maps = change_maps(changes_of(reference), ncol(x)), precisions = precisions_of(reference)
   )
 }
 

@@ -157,7 +157,9 @@ print.smc_islands <- function(x, ...) {
 state_of_fit <- function(result, sampler, bridges) {
   course <- result$course
   if (!is.null(course)) {
-    brief <- function(record) record[c("steps", "runs")]
+    brief <- function(record) {
+      c(record[c("steps", "runs")], if (has_exact_precisions(record$reference)) record["reference"])
+    }
     course$records <- lapply(course$records, brief)
     course$best <- brief(course$best)
     course[c("allowed", "n_final_evals", "density")] <- NULL

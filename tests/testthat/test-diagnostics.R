@@ -207,7 +207,7 @@ test_that("a density that never falls off along a variable is seen, and heavy ta
 # Whether a fit to means of groups passes: these are known with errors s, and are normal with the mean
 # mu, which is N(0, 20), and the standard deviation tau: x = (means, mu, log tau), or with tau itself.
 # log_prior and slope are of log tau.
-groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE, seed = 1) {
+groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE) {
   J <- length(y)
   # the means less y, and less mu, by their errors, and log tau
   parts <- function(x) {
@@ -235,7 +235,7 @@ groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE, seed = 1) {
     },
     vectorized = TRUE, lower = c(rep(-Inf, J + 1), if (of_tau) 0 else -Inf)
   )
-  fit <- suppressMessages(suppressWarnings(smc(target, n_particles = 512, seed = seed)))
+  fit <- suppressMessages(suppressWarnings(smc(target, n_particles = 512, seed = 1)))
   fit$diagnostics$passed[fit$diagnostics$name == "proper"]
 }
 
@@ -247,11 +247,9 @@ test_that("a scale of effects without a proper prior is seen, where effects move
   )
   y <- c(28, 8, -3, 7, -1, 1, 18, 12)
   s <- c(15, 10, 16, 11, 9, 11, 10, 18)
-  # the draws go down to where the precision is rounding; of tau itself in half of eight fits, those with seeds 2, 3, 4 and
-  # 6: in the others a reference without the precision is kept, and nothing is seen
-  expect_false(groups_pass(y, s, flat, flat))
-  expect_false(groups_pass(y, s, flat, flat, of_tau = TRUE, seed = 2))
   for (of_tau in c(FALSE, TRUE)) {
+    # the draws go down to where the precision is rounding, whether or not the last reference has it
+    expect_false(groups_pass(y, s, flat, flat, of_tau))
     expect_true(groups_pass(y, s, half_cauchy[[1]], half_cauchy[[2]], of_tau))
   }
   # few draws go down, but the density does not fall off
