@@ -301,8 +301,8 @@ warn_of_unconverged <- function(labels, estimates) {
 #'
 #' bridgesampling takes the median of repetitions. The islands of a fit are not
 #' treated as such: a fit is one estimate, an object of class `bridge` with the element
-#' `logml`, which is `log_z` of the fit, by whichever of the two methods that is (see the
-#' section Estimates of [smc()]). Beside repetitions (`bridge_list`) that
+#' `logml`, which is `log_z` of the fit, by whichever of the two methods that is (see
+#' [estimates]). Beside repetitions (`bridge_list`) that
 #' come first, bridgesampling recycles it, and says so.
 #'
 #' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of

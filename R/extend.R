@@ -5,7 +5,7 @@
 #' Adds islands to a fit, which is a smaller standard error without another adaptation.
 #' Islands are numbered, and each is the same whenever and wherever it is run: a fit with 8
 #' islands that is extended to 40 is the fit that 40 islands at once would have given, as long as
-#' all draws are kept (for other `keep` see the section Memory of [smc()]).
+#' all draws are kept (for other `keep` see the section Memory of [reproducibility]).
 #'
 #' `smc_extend()` runs them in this session, under a plan of future in parallel.
 #' `update(fit, islands = 40)` is the same. `smc_islands()` runs islands by their numbers in
@@ -18,7 +18,7 @@
 #'
 #' Islands can be added in nearly constant memory: with `keep = "moments"` each takes as much as
 #' a few rows of its tables, and with a number of draws as much as these. What that costs is
-#' said in the section Memory of [smc()].
+#' said in the section Memory of [reproducibility].
 #'
 #' @param fit a fit of [smc()], [smc_run()] or [smc_adapt()]; the latter has no islands yet.
 #' @param islands for `smc_extend()`, how many there are to be in all (whole number of at

@@ -16,7 +16,7 @@
 #'   gradient here and in the attribute, central differences are used, at
 #'   `2 dim` further calls an evaluation, and a message says so once a run. They are taken over 6e-6 of each
 #'   variable, whatever its unit. Which variables are normal given others
-#'   (see the section Rounds of [smc()]) is found by differences over longer ways, which lose no digits there.
+#'   (see the section Shapes of [smc_rounds]) is found by differences over longer ways, which lose no digits there.
 #' @param vectorized whether the functions take all points at once (TRUE or
 #'   FALSE). Much faster, since R's overhead is paid once and not once a point.
 #' @param names names of the variables (character vector of length `dim`, no two
