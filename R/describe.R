@@ -39,7 +39,7 @@ describe_angles <- function(target) {
   turned <- target$names[target$turn > 0]
   if (length(turned) > 0) {
     sprintf(
-      "%s %s: the density goes on from one bound to the other, beside which the draws are",
+      "%s %s: the density continues from one bound to the other, and the draws lie near these",
       format_names(turned), if (length(turned) > 1) "are angles" else "is an angle"
     )
   }
@@ -49,7 +49,7 @@ describe_edged <- function(target) {
   if (is_edged(target)) {
     edged <- target$names[target$edged > 0]
     sprintf(
-      "%s %s normal given the others, as far as the bounds",
+      "%s %s normal given the others, truncated at the bounds",
       format_names(edged), if (length(edged) > 1) "are" else "is"
     )
   }
@@ -58,7 +58,8 @@ describe_edged <- function(target) {
 describe_ratios <- function(target) {
   ratios <- target$names[target$ratio > 0]
   if (length(ratios) > 0) {
-    sprintf("%s %s by the ratio to the one before", format_names(ratios), if (length(ratios) > 1) "move" else "moves")
+    verb <- if (length(ratios) > 1) "are" else "is"
+    sprintf("%s %s transformed to the log ratio to the variable before", format_names(ratios), verb)
   }
 }
 

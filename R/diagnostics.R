@@ -96,7 +96,7 @@ diagnose_estimates <- function(estimates) {
   list(diagnostic(
     "estimates", apart, rules$errors_of_estimates,
     sprintf(
-      "SMC and bridge estimates are %s errors of the difference apart.",
+      "The estimates by SMC and by the bridge differ by %s standard errors.",
       format(apart, digits = 2)
     )
   ))
@@ -149,7 +149,7 @@ diagnose_stein <- function(final, weighty, genealogies) {
   diagnostic(
     "stein", value, rules$stein,
     sprintf(
-      "Spread and slope of the draws do not belong together (by %s standard errors).",
+      "Draws and gradients violate Stein's identity (by %s standard errors).",
       format(value, digits = 2)
     )
   )
@@ -264,7 +264,7 @@ n_edge_trials <- function(sampler, course) {
   if (is.null(course) || !sampler$kernel$gradients) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
-# Whether rays through the draws, mirrors of them or lines along a variable lead to more of the target; see
+# Whether rays through the draws, reflections of them or lines along a variable reach mass beyond the draws; see
 # look_along_rays(), look_in_mirrors() and look_along_lines(). says: a function of the rise, in words.
 diagnose_beside <- function(name, found, estimate, says) {
   if (!is.null(found$rise)) {
@@ -274,14 +274,15 @@ diagnose_beside <- function(name, found, estimate, says) {
 
 diagnose_rays <- function(rays, estimate) {
   diagnose_beside("rays", rays, estimate, function(rise) {
-    sprintf("Rays through the draws lead to more of the target, which raises the estimate by %s.", rise)
+    sprintf("Rays through the draws reach mass that no draw has visited, which raises the estimate by %s.", rise)
   })
 }
 
 diagnose_mirrors <- function(mirrors, estimate) {
   diagnose_beside("mirrors", mirrors, estimate, function(rise) {
     sprintf(
-      "There is more of the target on the other side of the bounds of %s, which raises the estimate by %s at least.",
+      "Reflecting %s within the bounds reaches mass that no draw has visited, which raises the estimate by at
+        least %s.",
       format_names(mirrors$names), rise
     )
   })
@@ -290,7 +291,7 @@ diagnose_mirrors <- function(mirrors, estimate) {
 diagnose_lines <- function(lines, estimate) {
   diagnose_beside("lines", lines, estimate, function(rise) {
     sprintf(
-      "There is more of the target beyond the draws along %s, which raises the estimate by %s.", lines$name, rise
+      "Lines along %s reach mass beyond all draws, which raises the estimate by %s.", lines$name, rise
     )
   })
 }
@@ -333,8 +334,8 @@ diagnose_proper <- function(sampler, course, final) {
   is_improper <- never_falls || is_at_end(final, sampler$target) || loses_digits(space)
   list(diagnostic(
     "proper", max(log10(sd), if (is_improper) rules$largest_size), rules$widest_proper,
-    "The density does not fall off in some direction: it may be improper, and have no
-      evidence at all."
+    "The density does not fall off in some direction: the posterior may be improper, and
+      then has no evidence."
   ))
 }
 
@@ -478,7 +479,7 @@ diagnose_scout <- function(scout, final, estimate) {
     diagnostic(
       "bound", above, rules$round_margin + rules$bound_errors * error,
       sprintf(
-        "A normal distribution tried by the scout proves the evidence to be higher by %s.",
+        "The estimate is below a lower bound that the scout has found, by %s.",
         format(above, digits = 2)
       )
     ),
@@ -513,7 +514,7 @@ diagnose_basins <- function(scout, final, estimate) {
   diagnostic(
     "basins", missed, rules$basin_missed,
     sprintf(
-      "A basin that the scout found, with at least %.0f %% of the evidence, has too few draws.",
+      "A basin with at least %.0f %% of the evidence, found by the scout, has too few draws.",
       100 * missed
     )
   )
@@ -540,7 +541,7 @@ diagnose_rounds <- function(course, sampler, estimate) {
   list(diagnostic(
     "rounds", value, rules$round_errors,
     sprintf(
-      "An earlier run found more evidence, by %s errors of the difference.",
+      "An earlier run found more evidence, by %s standard errors.",
       format(value, digits = 2)
     )
   ))

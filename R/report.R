@@ -128,7 +128,7 @@ report_estimate <- function(fit) {
   ess <- ess_mean(fit)
   sprintf(
     "From %d independent runs, the log evidence is estimated as %s (standard error %s; 95%%
-      interval %s to %s) %s. Their %s are worth about %s independent ones.",
+      interval %s to %s) %s. Their %s have an effective sample size of about %s.",
     last$islands, number(fit$log_z), number(fit$std_error), number(fit$conf_low),
     number(fit$conf_high), report_way(fit), draws_in_words(fit),
     count(signif(ess, 2))

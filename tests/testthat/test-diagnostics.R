@@ -449,7 +449,7 @@ test_that("two estimates that are too far apart for their errors are seen", {
   apart <- of_estimates(c(0, 0.21), c(0.04, 0.03))
   expect_identical(failed_of(apart), "estimates")
   expect_equal(apart$estimates$value, 4.2)
-  expect_match(apart$estimates$says, "4.2 errors of the difference apart", fixed = TRUE)
+  expect_match(apart$estimates$says, "differ by 4.2 standard errors", fixed = TRUE)
   expect_identical(failed_of(of_estimates(c(0.21, 0), c(0.04, 0.03))), "estimates")
   # of one there is nothing to be said
   expect_length(of_estimates(0, 0.1), 0)

@@ -28,7 +28,7 @@ fit <- calmly(smc(level(20, 3), seed = 1))
 
 test_that("a level between bounds keeps its own scale, and its evidence is right", {
   expect_identical(fit$target$edged, rep(1, 20))
-  expect_match(fit$maps[1], "^level1, level2, level3, ..., level20 are normal given the others, as far as the bounds$")
+  expect_match(fit$maps[1], "^level1, level2, level3, ..., level20 are normal given the others, truncated at the bounds$")
   # the probability is right to 0.001
   expect_log_z(fit, log_z_of(20, 3), 0.05)
   expect_true(all(abs(fit$particles) < 1))
