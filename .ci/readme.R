@@ -1,8 +1,9 @@
 # Rscript .ci/readme.R [write]
 #
 # Holds README.md against what is computed: the output of its examples against what they print now, its
-# picture against the fit that it shows, its table and what it says of the suites against bench/results/. With
-# `write`, output, picture and table are made anew; what the text says remains to be changed by hand.
+# picture against the fit that it shows, its table, bench/README.md and what it says of the suites against
+# bench/results/. With `write`, output, picture and tables are made anew; what the text says remains to be
+# changed by hand.
 
 write <- identical(commandArgs(TRUE), "write")
 readme <- readLines("README.md")
@@ -107,46 +108,25 @@ if (requireNamespace("RTMB", quietly = TRUE)) {
   cat("the examples were not run: RTMB is not installed\n")
 }
 
-# the table of the others -------------------------------------------------------
+# the tables ------------------------------------------------------------------
 
-compare_table <- function(first_line, table, what) {
-  head <- grep(first_line, readme, fixed = TRUE)
-  shown <- readme[head + 1 + seq_len(which(readme[-seq_len(head)] == "")[1] - 2)]
-  if (write) {
-    readme <<- replace_lines(readme, head + 2, head + 1 + length(shown), table)
-  } else if (!identical(shown, table)) {
-    complain("the table of ", what, " should be:\n", paste(table, collapse = "\n"))
-  }
+source("bench/tables.R")
+table <- peers_table()
+head <- match(table[1], readme)
+at <- head - 1 + seq_len(which(readme[-seq_len(head)] == "")[1])
+if (write) {
+  readme <- replace_lines(readme, at[1], at[length(at)], table)
+} else if (!identical(readme[at], table)) {
+  complain("the table of the others should be:\n", paste(table, collapse = "\n"))
 }
-peers <- utils::read.csv("bench/results/peers.csv")
-size <- function(x) sprintf(if (abs(x) < 1) "%.3f" else "%.1f", x)
-peers_cell <- function(model, method) {
-  row <- peers[peers$model == model & peers$method == method, ]
-  if (nrow(row) == 0 || is.na(row$rmse)) {
-    return(if (nrow(row) == 0) "" else "failed")
-  }
-  paste0(
-    size(row$rmse), if (!is.na(row$claimed)) sprintf(" (%s)", size(row$claimed)),
-    if (row$seconds < 0.1) {
-      ", <0.1 s"
-    } else {
-      sprintf(if (row$seconds < 10) ", %.1f s" else ", %.0f s", row$seconds)
-    },
-    if (row$failed > 0) sprintf("; %d failed", row$failed)
-  )
+
+if (write) {
+  write_readme()
+} else {
+  bench <- tempfile()
+  write_readme(bench)
+  if (!identical(readLines(bench), readLines("bench/README.md"))) complain("bench/README.md: run Rscript bench/tables.R")
 }
-peers_names <- c(
-  regression = "regression of `cars`, 3", eight_schools = "eight schools, 10",
-  normal = "N(3, I), 10", brownian = "Brownian, 32", sonar = "Sonar, 61",
-  gp = "Gaussian process, 3", multilevel = "multilevel regression, 31",
-  ode = "differential equation, 2"
-)
-peers_methods <- c("smc", "bridge normal", "bridge warp3", "BayesianTools", "ernest", "Laplace")
-peers_table <- vapply(names(peers_names), function(model) {
-  cells <- vapply(peers_methods, function(method) peers_cell(model, method), "")
-  sprintf("| %s | %s |", peers_names[[model]], paste(cells, collapse = " | "))
-}, "", USE.NAMES = FALSE)
-compare_table("| model, dimension | `smc()`", peers_table, "the others")
 
 # what the text says -----------------------------------------------------------
 
@@ -157,19 +137,20 @@ says <- function(format, ...) {
   if (!grepl(phrase, text, fixed = TRUE)) complain("README.md should say \"", phrase, "\"")
 }
 
+peers <- results_of("peers")
 of_peers <- function(method, column) {
   rows <- peers[peers$method == method, ]
   stats::setNames(rows[[column]], rows$model)[names(peers_names)]
 }
 dearer <- of_peers("smc", "seconds") / of_peers("bridge warp3", "seconds")
 says("between %.1f and %.1f times the seconds", min(dearer), max(dearer))
-sampled <- setdiff(peers_methods, "Laplace")
+sampled <- setdiff(names(peers_methods), "Laplace")
 errors <- vapply(sampled, of_peers, numeric(length(peers_names)), column = "rmse")
 is_smallest <- apply(errors, 1, which.min) == match("smc", sampled)
 says("smallest error on %d of the %d", sum(is_smallest), length(is_smallest))
 
-shapes <- utils::read.csv("bench/results/suite_shapes.csv")
-analyses <- utils::read.csv("bench/results/suite_analyses.csv")
+shapes <- results_of("suite_shapes")
+analyses <- results_of("suite_analyses")
 fits <- rbind(shapes, analyses)
 says("have %d models", length(unique(shapes$model)))
 says("%d analyses of R's own data", length(unique(analyses$model)))
@@ -181,7 +162,7 @@ says(
   format(signif(stats::median(fits$n_target_evals), 3), big.mark = ",")
 )
 
-draws <- utils::read.csv("bench/results/reference_draws.csv")
+draws <- results_of("reference_draws")
 draws <- draws[is.finite(draws$mean_error), ]
 agrees <- tapply(draws$mean_error < 0.1 & draws$sd_error < 0.1, draws$problem, all)
 says("the reference draws of %d posteriors", length(agrees))
@@ -192,4 +173,4 @@ if (length(wrong) > 0) {
   cat(wrong, sep = "\n")
   quit(status = 1)
 }
-cat("ok:", n_compared, "lines and phrases,", length(peers_table), "rows\n")
+cat("ok:", n_compared, "lines and phrases,", length(table) - 2, "rows\n")
