@@ -2,10 +2,10 @@
 
 #' The paragraph for a paper
 #'
-#' Says what was done, in the words of a methods section: the method and the version of the
-#' package, the size of the sampler, the estimate with its error and how it was made (bridge
-#' sampling, or the mean of the runs), the diagnostics, which variables have heavy tails, the seed and the references. `smc_report()` writes a page with this text, the tables and the
-#' plots of a fit, to keep or to send to someone.
+#' `report()` describes a fit in the words of a methods section: the method and the version of the
+#' package, the size of the sampler, the estimate with its error and how it was made, the
+#' diagnostics, variables with heavy tails, the seed and the references. `smc_report()` writes a
+#' page with this text, the tables and the plots of a fit.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param file the HTML file to write (string), which needs the package rmarkdown and

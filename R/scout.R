@@ -2,21 +2,21 @@
 # sampler starts. Quasi-Newton paths climb from overdispersed starts; the best normal
 # distribution along each path is refined by batch and match; basins are told apart.
 
-#' Where the target is, and how wide
+#' Locate a target
 #'
-#' Looks for the target by its gradients, before any particle is moved: the first stage
-#' of [smc()]. Paths of optimisation climb from random starts, some near and some far. A start where
-#' the target is impossible is brought nearer to 0; and where it is impossible there too, to the
-#' parameters that a model of RTMB or TMB comes with. If all are impossible still, as where variables must be in
-#' order, possible ones are looked for among up to 4,096 random points, half of which are in order; and if none
-#' is found the paths begin where the log density is so low, below -1e15, that it has no digits left. Along each
-#' path normal distributions are tried, where all of these are impossible others between its end and its start, the
-#' best is refined by batch and match, and those that ended in different places are kept apart as basins. Where
-#' there are at most six variables, two thousand points around these are looked at, and four more paths
-#' start where the density most exceeds what was found: so a narrow mode beside a wide one is seen in two or three
-#' variables, and one of half the width in four to six. What is found is
-#' proposed as a reference for [smc()], which lets it compete with the reference
-#' that the user gave.
+#' Locates a target by its gradients, before any particle is moved: the first stage of [smc()].
+#' Paths of quasi-Newton optimisation climb from random starts, some near and some far. Along each
+#' path normal distributions are tried, and the best is refined by batch and match. Those that end
+#' in different places are kept apart, as basins. What is found is proposed as references for
+#' [smc()], where they compete with the reference that the user gave.
+#'
+#' Where a start is impossible it is moved towards 0. If all are, the parameters of a model of RTMB or TMB, or
+#' up to 4,096 random points (half of them in order, for variables that must be), provide a start; and
+#' if none of these is possible, paths begin where the log density is below -1e15.
+#'
+#' In up to six variables, 2,048 points around the basins are tried, and four more paths start where
+#' the density most exceeds what was found. So a narrow mode beside a wide one is found in two or
+#' three variables, and one of half the width in four to six.
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer). Where they end in different
@@ -25,24 +25,22 @@
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
-#' * `basins`: a data frame with a row a basin, the best first: `bound`, the evidence
-#'   bound of its normal distribution (the mean of `log target - log normal` over draws
-#'   from it, which is below the log evidence but for noise; of the normal distribution on the possible part
-#'   alone where some of them are impossible), `n_paths`, how many paths
-#'   ended there. `bound_error` is the standard error of `bound`, NA for basins so much
-#'   lower than the best that they do not count.
+#' * `basins`: a data frame with a row a basin, the best first: `bound`, a lower bound of the log evidence
+#'   up to Monte Carlo error (the mean of `log target - log normal` over draws from the basin's normal
+#'   distribution, truncated to where the target is possible); `bound_error`, its standard error, NA for basins
+#'   too low to count; and `n_paths`, how many paths ended there.
 #' * `normals`: a list with the normal distribution of each basin, as
 #'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
-#'   deviations alone; that of the best basin a covariance, from the curvature at its mean, up to 2,000
-#'   variables and where its bound is higher with it.
-#' * `references`: a named list of what is proposed, the least preferred first: `best`, the normal of the best
-#'   basin; `shape`, where gradients at 256 draws of that normal tell that most variables are normal given
-#'   the others, exactly or nearly; and, where there are several basins, or a path has passed a likely place more than
-#'   6 standard deviations from all of them, such as the end of a bent ridge, `cover`, a mixture: of
-#'   the normals of the likely basins and places, and of the one with their common mean and covariance,
-#'   which reaches what lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
-#'   less above 250 variables. Where variables are nearly normal, and the density in the coordinates of `shape`
-#'   does not dip on the way to any of these places, they are in one mode, and `shape` comes last.
+#'   deviations alone; that of the best basin a covariance, from the curvature at its mean, in up to 2,000
+#'   variables and where this raises its bound.
+#' * `references`: a named list of what is proposed, the least preferred first. `best` is the normal
+#'   distribution of the best basin. `shape` is there if gradients at draws of `best` show that most
+#'   variables are normal given the others, exactly or nearly. `cover` is there if there are several
+#'   basins, or if a path has passed a likely place far from all of them, such as the end of a bent
+#'   ridge: a mixture of the normal distributions of these basins and places, and of one with their
+#'   common mean and covariance (that alone above 250 variables). If the density does not dip
+#'   between these places in the coordinates of `shape`, they are one mode, and `shape` comes last.
+#'   All variances are inflated by 1.5, and by less above 250 variables.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see

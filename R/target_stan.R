@@ -16,8 +16,8 @@
 #'
 #' The sampler works on Stan's unconstrained scale, with the log Jacobian of the
 #' transformations; so does the `reference`. Draws come back as the program
-#' declares them. Only where no `reference` is given, elements of a `positive_ordered`
-#' vector move by the logarithm of their ratio to the one before, less 1.
+#' declares them. If no `reference` is given, an element of a `positive_ordered`
+#' vector is sampled as the logarithm of its ratio to the element before, less 1.
 #'
 #' Stan makes a `unit_vector[K]` from `K` standard normal variables, divided by their
 #' length, and leaves out their constants. With a density that is normalised on the sphere,
