@@ -13,7 +13,7 @@ diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL, lines 
     diagnose_estimates(final$estimates),
     if (has_draws) diagnose_gradients(final, has_edges),
     if (has_draws) diagnose_draws(final),
-    if (has_draws) diagnose_worth(course, final),
+    if (has_draws) diagnose_ancestor_ess(course, final),
     diagnose_edges(edges, sampler$kernel),
     if (has_draws) diagnose_proper(sampler, course, final),
     diagnose_rays(rays, headline(final$estimates)),
@@ -198,7 +198,7 @@ diagnose_draws <- function(final) {
 # From a reference that fits, many draws have an ancestor of their own. Where few have, the
 # islands' estimates are skew: most are too low, and scatter less than they are off. A small error
 # of the bridge shows that nothing is missed all the same.
-diagnose_worth <- function(course, final) {
+diagnose_ancestor_ess <- function(course, final) {
   is_fitted <- !is.null(course$best) && course$best$runs$label != "given"
   if (!is_fitted || !isTRUE(headline(final$estimates)$std_error > rules$sure_enough)) {
     return()
@@ -207,7 +207,7 @@ diagnose_worth <- function(course, final) {
   all <- sum(final$islands$n_particles[final$islands$log_z > -Inf])
   few <- round(n)
   list(diagnostic(
-    "worth", n / all, rules$least_worth,
+    "ancestor_ess", n / all, rules$least_ancestor_ess,
     sprintf("The %s draws have only about %s ancestor%s.", count(all), count(few), if (few > 1) "s" else ""),
     beyond = "below"
   ))
@@ -593,14 +593,14 @@ advice <- list(
   list(
     says = "Where the scales of some variables depend on others, another form of the model may help:
       see {.code vignette(\"trouble\")}.",
-    names = c("worth", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
+    names = c("ancestor_ess", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
   ),
   list(
     says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than twice its
       error, this run missed something.",
     names = c(
       "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-      "worth", "rays", "mirrors", "lines", "bound", "basins", "rounds", "passes"
+      "ancestor_ess", "rays", "mirrors", "lines", "bound", "basins", "rounds", "passes"
     )
   )
 )

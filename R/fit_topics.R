@@ -172,7 +172,7 @@ NULL
 #'   | `mean_gradient` | mean gradient at the draws, in standard errors from 0 | probability of 0.0001 |
 #'   | `stein` | violation of Stein's identity, in standard errors | 3 |
 #'   | `width` | variance of the draws over that of a normal reference | 4 |
-#'   | `worth` | effective number of ancestors over number of draws | at least 0.12 |
+#'   | `ancestor_ess` | effective number of ancestors over number of draws | at least 0.12 |
 #'   | `edges` | share of points beside the draws with density zero | 0.05 |
 #'   | `proper` | log10 of the posterior sd; 250 if the posterior looks improper | 12 |
 #'   | `rays` | rise of `log_z` by mass on rays through the draws | see below |
@@ -186,11 +186,11 @@ NULL
 #'
 #'   What helps: for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()];
 #'   for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `bound`,
-#'   `basins` and `dead_islands`, a wide `reference` with `scout = FALSE`; for `worth`,
+#'   `basins` and `dead_islands`, a wide `reference` with `scout = FALSE`; for `ancestor_ess`,
 #'   `mean_gradient`, `stein` and `passes`, another form of the model. For all except `proper` and
 #'   `edges`, more particles.
 #'
-#'   `worth` applies if the standard error is above 0.02. The limit of `rays`, `mirrors` and `lines`
+#'   `ancestor_ess` applies if the standard error is above 0.02. The limit of `rays`, `mirrors` and `lines`
 #'   is three standard errors of the rise, above 0.01 or, if that is larger, the standard error of
 #'   `log_z`. `mirrors` reflects variables with two bounds, those of Stan programs excepted. `edges`
 #'   has no limit with a Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and

@@ -442,7 +442,7 @@ rules <- list(
   sure_shape = 0.002,
   # Share of the draws that must be independent, if the error is larger than `sure_enough`, or the
   # next pass has more steps.
-  sure_worth = 0.15,
+  sure_ancestor_ess = 0.15,
   # Times as many steps, if draws are worth little.
   longer = 4,
   # One pass cures most funnels, two most hierarchies; more only as the estimate rises, ...
@@ -523,7 +523,7 @@ rules <- list(
   # the target.
   widest = 4,
   # Effective number of ancestors over number of draws, or the fit is not to be trusted.
-  least_worth = 0.12,
+  least_ancestor_ess = 0.12,
   # If the standard error is smaller, draws may be worth less: the bridge shows that nothing is
   # missed.
   sure_enough = 0.02,

@@ -74,7 +74,7 @@ test_that("the warning says what was tried, and what may help where this has fai
   expect_match(warned(c("scatter", "stein")), "twice the `n_particles`", fixed = TRUE)
   # edges say what to do themselves
   helped <- unlist(lapply(internal("advice"), `[[`, "names"))
-  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "worth", "passes"))
+  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "ancestor_ess", "passes"))
   fit <- good_fit
   fit$diagnostics$passed[1] <- FALSE
   fit$diagnostics$says[1] <- "Along theta{1}."
@@ -324,18 +324,18 @@ test_that("draws that are worth few independent ones are seen, where the error i
       islands = data.frame(log_z = c(0, -Inf), n_particles = 400), shared = 1 / n,
       estimates = data.frame(method = "smc", log_z = 0, std_error = error)
     )
-    by_name(internal("diagnose_worth")(course(label), final))
+    by_name(internal("diagnose_ancestor_ess")(course(label), final))
   }
   expect_identical(failed_of(of_draws(50)), character())
   thin <- of_draws(40)
-  expect_identical(failed_of(thin), "worth")
-  expect_equal(thin$worth$value, 0.1)
-  expect_match(thin$worth$says, "The 400 draws have only about 40 ancestors", fixed = TRUE)
+  expect_identical(failed_of(thin), "ancestor_ess")
+  expect_equal(thin$ancestor_ess$value, 0.1)
+  expect_match(thin$ancestor_ess$says, "The 400 draws have only about 40 ancestors", fixed = TRUE)
   expect_length(of_draws(16, error = 0.019), 0)
   expect_length(of_draws(16, error = NA_real_), 0)
   # from the reference that was given all may well descend from a few
   expect_length(of_draws(16, label = "given"), 0)
-  expect_null(internal("diagnose_worth")(NULL, list()))
+  expect_null(internal("diagnose_ancestor_ess")(NULL, list()))
 })
 
 # edges -----------------------------------------------------------------------
