@@ -283,7 +283,7 @@ fit_dependent <- function(record, density) {
   if (!have_fourth_powers(points$x, points$g)) {
     return(NULL)
   }
-  nearest <- nearest_normal(points, moments$L)
+  nearest <- fit_gaussian_score(points, moments$L)
   exact <- exact_normal(points, moments$L, genealogies, nearest)
   if (is.null(exact) && may_be_radial(nearest, w)) {
     exact <- exact_student(points, moments$L, genealogies)

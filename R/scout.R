@@ -213,7 +213,7 @@ shape_around <- function(normals, density) {
   exact <- exact_space(points, list(), density)
   space <- if (knows_most(exact)) {
     with_scouted_given(exact, density)
-  } else if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
+  } else if (!is.matrix(best$L) || !are_uncoupled(fit_gaussian_score(points, best$L), points)) {
     near_space(points, list(), density, n)
   }
   if (is_near(space, n)) with_shape(space) # and so is one that is exact

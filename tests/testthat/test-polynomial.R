@@ -154,7 +154,7 @@ test_that("gradient and slopes have mean zero and minus the precision over the n
   at$colours <- internal("colours_of")(at$pattern)
   small <- 1e-3 * at$step
   ordered <- internal("elimination")(at$pattern)
-  nearest <- internal("nearest_normals")(at, 20, ordered, density)
+  nearest <- internal("fit_gaussian_kl")(at, 20, ordered, density)
   # E(g) and 1 + E(z g), z standard normal, by the rule of Gauss and Hermite with many nodes; in units in which z has
   # the variance 1
   node <- eigen(local({
