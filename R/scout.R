@@ -216,7 +216,7 @@ shape_around <- function(normals, density) {
   } else if (!is.matrix(best$L) || !are_uncoupled(fit_gaussian_score(points, best$L), points)) {
     near_space(points, list(), density, n)
   }
-  if (is_near(space, n)) with_shape(space) # and so is one that is exact
+  if (within_sampling_error(space, n)) with_shape(space) # and so is one that is exact
 }
 
 # The space with its `shape`: the normal distribution, than which draws of one show no other; points that were asked

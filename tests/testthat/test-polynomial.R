@@ -51,7 +51,7 @@ test_that("a precision and a mean that depend on others in a smooth way are foun
   space <- internal("space_of")(points_at(draws, log_effects), list(change))
   expect_identical(space$known, sort(change$order))
   expect_null(space$exact) # which it is only near to the draws
-  expect_true(internal("is_near")(space, n = 400))
+  expect_true(internal("within_sampling_error")(space, n = 400))
   # far out it is a normal distribution, too
   far <- points$x[1:3, ]
   far[, 1] <- c(-1e3, 0, 1e3)
@@ -193,7 +193,7 @@ test_that("a nearer space is looked for where the one found is near by chance al
   at <- internal("probes_among")(points)
   at <- internal("with_drivers")(internal("with_nats")(at, density), density)
   space <- internal("space_of")(points, internal("changes_to_near")(points, at, density))
-  expect_true(internal("is_near")(space, n = 2))
+  expect_true(internal("within_sampling_error")(space, n = 2))
   expect_gt(space$nats, 1)
   nearer <- internal("near_space")(points, list(), density, n = 2)
   expect_identical(vapply(nearer$changes, `[[`, "", "kind"), c("precision", "polynomial"))
