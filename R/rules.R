@@ -253,7 +253,7 @@ rules <- list(
   # which the data say little, and which a bound cuts off.
   far_from_normal = 0.5,
   # Share of the coordinates that may be such.
-  few_far = 0.1,
+  max_nongaussian_share = 0.1,
   # Draws of a reference, and as many points, that tell whether the density falls off beside the
   # points: ...
   n_beside = 64,

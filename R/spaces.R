@@ -286,7 +286,7 @@ space_of <- function(points, changes, density = NULL) {
     left <- left_by_normal(normal, asked_along(normal, points, changes, density))
   }
   is_known <- left < rules$far_from_normal
-  if (mean(!is_known) <= rules$few_far && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
+  if (mean(!is_known) <= rules$max_nongaussian_share && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
     space$known <- sort(normal[is_known])
     space$exact <- if (are_exact(left)) normal
     space <- fit_known(space)
