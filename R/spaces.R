@@ -202,7 +202,7 @@ polynomial_space <- function(points, changes, given, density) {
   if (!is.null(polynomial)) unless_falling(space_of(points, c(changes, list(polynomial))), density)
 }
 
-# Of two spaces, or NULL, that in which what is known is nearer to a normal distribution: the first, where
+# Of two spaces, or NULL, the one with the smaller divergence bound: the first, where
 # nothing is known in the second.
 smaller_divergence <- function(a, b) {
   is_nearer <- !is.null(b$nats) && (is.null(a$nats) || b$nats < a$nats)
