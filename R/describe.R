@@ -6,7 +6,7 @@ describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
     describe_angles(target),
-    describe_edged(target),
+    describe_truncated(target),
     describe_ratios(target),
     if (is_mixture(reference)) {
       # the last component covers all others
@@ -45,12 +45,12 @@ describe_angles <- function(target) {
   }
 }
 
-describe_edged <- function(target) {
-  if (is_edged(target)) {
-    edged <- target$names[target$edged > 0]
+describe_truncated <- function(target) {
+  if (is_truncated(target)) {
+    truncated <- target$names[target$truncated > 0]
     sprintf(
       "%s %s normal given the others, truncated at the bounds",
-      format_names(edged), if (length(edged) > 1) "are" else "is"
+      format_names(truncated), if (length(truncated) > 1) "are" else "is"
     )
   }
 }

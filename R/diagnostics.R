@@ -7,7 +7,7 @@ diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL, lines 
   by_smc <- row_of(final$estimates, 1)
   has_draws <- is.null(final$moments)
   edges <- if (has_draws) look_for_edges(sampler, course, final)
-  has_edges <- is_edged(sampler$target) || isTRUE(edges$share > rules$largest_edge)
+  has_edges <- is_truncated(sampler$target) || isTRUE(edges$share > rules$largest_edge)
   rows <- c(
     diagnose_islands(final$islands),
     diagnose_estimates(final$estimates),

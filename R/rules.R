@@ -104,8 +104,8 @@ rules <- list(
   # edges ------------------------------------------------------------------------
   # Points and places between the bounds that tell whether a variable is normal given the others:
   # five have two third differences.
-  n_edged_points = 2,
-  n_edged_places = 5,
+  n_truncated_points = 2,
+  n_truncated_places = 5,
   # Draws of a normal distribution that tell which part of it is between the bounds, and the least
   # part: of 8,192 draws 400 are left there, which leave an error of 0.05.
   n_inside_draws = 256,

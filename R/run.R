@@ -13,7 +13,7 @@ rays_key <- 2^31 - 6
 mirrors_key <- 2^31 - 7
 angles_key <- 2^31 - 8
 lines_key <- 2^31 - 9
-edged_key <- 2^31 - 10
+truncated_key <- 2^31 - 10
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]
