@@ -469,7 +469,7 @@ diagnose_scout <- function(scout, final, estimate) {
   if (is.null(scout) || nrow(scout$basins) == 0) {
     return()
   }
-  least <- least_bounds(scout)
+  least <- least_elbos(scout)
   above <- max(least) - estimate$log_z
   error <- estimate$std_error
   if (is.na(error)) {
@@ -477,7 +477,7 @@ diagnose_scout <- function(scout, final, estimate) {
   }
   list(
     diagnostic(
-      "bound", above, rules$round_margin + rules$bound_errors * error,
+      "elbo", above, rules$round_margin + rules$elbo_errors * error,
       sprintf(
         "The estimate is below a lower bound that the scout has found, by %s.",
         format(above, digits = 2)
@@ -491,8 +491,8 @@ normal_sd <- function(reference) {
   if (is.null(reference$chol)) reference$sd else sqrt(rowSums(reference$chol^2))
 }
 
-least_bounds <- function(scout) {
-  least <- scout$basins$bound - rules$bound_errors * scout$basins$bound_error
+least_elbos <- function(scout) {
+  least <- scout$basins$elbo - rules$elbo_errors * scout$basins$elbo_error
   ifelse(is.na(least), -Inf, least)
 }
 
@@ -500,7 +500,7 @@ least_bounds <- function(scout) {
 diagnose_basins <- function(scout, final, estimate) {
   x <- unconstrained_particles(final)
   w <- exp(final$log_weights)
-  least <- least_bounds(scout)
+  least <- least_elbos(scout)
   part <- exp(pmin(least - estimate$log_z, 0))
   radius <- sqrt(ncol(x)) + rules$basin_radius
   held <- vapply(scout$normals, function(reference) {
@@ -588,7 +588,7 @@ advice <- list(
   list(
     says = "There may be more of the target far out: start from a wide {.arg reference}, such as
       {.code reference_gaussian(sd = 10)} on the unconstrained scale, with {.code scout = FALSE}.",
-    names = c("width", "rays", "lines", "basins", "bound", "dead_islands")
+    names = c("width", "rays", "lines", "basins", "elbo", "dead_islands")
   ),
   list(
     says = "Where the scales of some variables depend on others, another form of the model may help:
@@ -600,7 +600,7 @@ advice <- list(
       error, this run missed something.",
     names = c(
       "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-      "ancestor_ess", "rays", "mirrors", "lines", "bound", "basins", "rounds", "passes"
+      "ancestor_ess", "rays", "mirrors", "lines", "elbo", "basins", "rounds", "passes"
     )
   )
 )

@@ -102,7 +102,7 @@ gradient_place <- function(evaluate, dim, normals, start) {
   n <- rules$n_gradient_points
   signs <- matrix(sample(c(-1, 1), n * dim, replace = TRUE), n) / sqrt(dim)
   if (length(normals) > 0) {
-    normal <- normals[[which.max(vapply(normals, `[[`, 0, "bound"))]]
+    normal <- normals[[which.max(vapply(normals, `[[`, 0, "elbo"))]]
     x <- draw_normal(normal, n)$x
     origin <- normal
     origin$mean <- numeric(dim)

@@ -28,8 +28,8 @@ rules <- list(
   n_pairs = 20,
   # Points of a path at which a normal distribution is tried, spread evenly, the last among them.
   n_candidates = 25,
-  # Draws for the bound of each candidate of a path: only a ranking, which is made again later.
-  n_bound_draws = 5,
+  # Draws for the ELBO of each candidate of a path: only a ranking, which is made again later.
+  n_elbo_draws = 5,
   # If none along the path is possible, normal distributions between its end and its start, each
   # half as far from the end as the one before; and their least standard deviation, over the
   # largest.
@@ -45,14 +45,14 @@ rules <- list(
   n_passes = 3,
   # ... and for the best ones, as long as they gain.
   most_passes = 12,
-  # A pass that raises the best bound by less is the last: noise of a bound is as large.
+  # A pass that raises the best ELBO by less is the last: its noise is as large.
   least_gain = 0.1,
   # Normal distributions that are refined further: the best so far may not end best.
   n_refined = 3,
   # Normal distributions whose means are closer than this, in standard deviations of either, are the
   # same basin: at this distance they have an eighth of their mass in common.
   basin_distance = 3,
-  # A basin whose bound is lower by more has a thousandth of the best one's evidence at most.
+  # A basin whose ELBO is lower by more has a thousandth of the best one's evidence at most.
   basin_range = 7,
   # Points on the way between two places, at which it is seen whether the density dips there, ...
   n_on_way = 9,
@@ -85,7 +85,7 @@ rules <- list(
   # The scout's best normal has a matrix up to this dimension: that of 2,000 variables takes 32 MB,
   # and its factor and its inverse some seconds ...
   largest_curved = 2000,
-  # ... if its bound is higher by more than this, in nats: less makes hardly a difference to the
+  # ... if its ELBO is higher by more than this, in nats: less makes hardly a difference to the
   # barrier, and each step costs a product with a matrix.
   least_curved_gain = 1,
   # Paths, and twice as many if they disagree.
@@ -579,9 +579,9 @@ rules <- list(
   most_of_rays = 0.01,
   errors_of_rays = 3,
   # An estimate this many errors below what a normal proves is too low.
-  bound_errors = 3,
-  # Draws for a final bound: its error is an eleventh of the log ratios' sd.
-  n_bound_checks = 128,
+  elbo_errors = 3,
+  # Draws for a final ELBO: its error is an eleventh of the log ratios' sd.
+  n_elbo_checks = 128,
   # A normal vector is longer than sqrt(d) + 3 by a chance below 1e-4.
   basin_radius = 3,
   # A basin with less than a tenth of the draws that it should have is missed.

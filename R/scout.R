@@ -25,14 +25,15 @@
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
-#' * `basins`: a data frame with a row a basin, the best first: `bound`, a lower bound of the log evidence
-#'   up to Monte Carlo error (the mean of `log target - log normal` over draws from the basin's normal
-#'   distribution, truncated to where the target is possible); `bound_error`, its standard error, NA for basins
-#'   too low to count; and `n_paths`, how many paths ended there.
+#' * `basins`: a data frame with a row a basin, the best first: `elbo`, the evidence lower bound of
+#'   its normal distribution, with Monte Carlo error (the mean of `log target - log normal` over
+#'   draws from the basin's normal distribution, truncated to where the target is possible);
+#'   `elbo_error`, its standard error, NA for basins too low to count; and `n_paths`, how many paths
+#'   ended there.
 #' * `normals`: a list with the normal distribution of each basin, as
 #'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
 #'   deviations alone; that of the best basin a covariance, from the curvature at its mean, in up to 2,000
-#'   variables and where this raises its bound.
+#'   variables and where this raises its ELBO.
 #' * `references`: a named list of what is proposed, the least preferred first. `best` is the normal
 #'   distribution of the best basin. `shape` is there if gradients at draws of `best` show that most
 #'   variables are normal given the others, exactly or nearly. `cover` is there if there are several
@@ -49,7 +50,7 @@
 #' * `n_target_evals`, `n_impossible`, `seconds`: the evaluations of the target, how many
 #'   of them had no finite log density, and the time that it took.
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
-#'   quasi-Newton variational inference*, for candidates along a path and their bounds;
+#'   quasi-Newton variational inference*, for candidates along a path and their ELBOs;
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
 #'   match: black-box variational inference with a score-based divergence*; Raftery and Bao
 #'   (2010), *Estimating and projecting trends in HIV/AIDS generalized epidemics using
@@ -94,8 +95,8 @@ scout_target <- function(
     if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
       found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
     }
-    # what was refined comes first: the bounds of the others may be higher by luck
-    found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
+    # what was refined comes first: the ELBOs of the others may be higher by luck
+    found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
@@ -120,7 +121,7 @@ start_of <- function(target) {
 look <- function(evaluate, starts, start = NULL) {
   paths <- climb(evaluate, starts, start)
   tried <- normals_along(evaluate, paths)
-  normals <- lapply(tried, best_of, function(normal) normal$bound)
+  normals <- lapply(tried, best_of, function(normal) normal$elbo)
   n_dropped <- nrow(starts) - length(normals)
   for (pass in seq_len(rules$n_passes)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
@@ -145,22 +146,22 @@ starts_outside <- function(evaluate, normals) {
   scale <- exp(stats::runif(rules$n_outside, log(rules$outside[1]), log(rules$outside[2])))
   x <- to_user(around, scale * draw_normal(around, rules$n_outside)$z)
   found <- do.call(pmax, lapply(likely, function(normal) {
-    normal$bound - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
+    normal$elbo - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
   }))
   excess <- evaluate(x, gradient = FALSE)$log_density - found
   x[order(excess, decreasing = TRUE)[seq_len(rules$n_outside_paths)], , drop = FALSE]
 }
 
-# Those whose bound does not rule out that they matter.
+# Those whose ELBO does not rule out that they matter.
 likely_normals <- function(normals) {
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  normals[bounds > max(bounds, -Inf) - rules$basin_range]
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  normals[elbos > max(elbos, -Inf) - rules$basin_range]
 }
 
 new_scout <- function(found, shape, count) {
   normals <- found$normals
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  order <- order(bounds, decreasing = TRUE)
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  order <- order(elbos, decreasing = TRUE)
   normals <- normals[order]
   likely <- likely_normals(normals)
   shape <- if (!is.null(shape)) {
@@ -169,8 +170,8 @@ new_scout <- function(found, shape, count) {
   structure(
     c(list(
       basins = new_table(
-        bound = bounds[order],
-        bound_error = vapply(normals, `[[`, 0, "bound_error"),
+        elbo = elbos[order],
+        elbo_error = vapply(normals, `[[`, 0, "elbo_error"),
         n_paths = vapply(normals, `[[`, 0, "n_paths")
       ),
       normals = lapply(normals, as_reference),
@@ -192,7 +193,7 @@ new_scout <- function(found, shape, count) {
 # normal show that there is one: gradients tell it wherever the draws are. Particles of a run from that normal
 # would show it too, but for where few of them have lived. NULL for none.
 shape_around <- function(normals, density) {
-  best <- best_of(normals, function(normal) normal$bound)
+  best <- best_of(normals, function(normal) normal$elbo)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
     return(NULL)
   }
@@ -233,7 +234,7 @@ with_shape <- function(space) {
 
 # A space in which all coordinates but those given are exactly standard normal, with the best normal of these: their
 # marginal density is known, in a few dimensions, and is scouted in its turn. So it does not matter how far from it the
-# draws are that have shown the space. `marginal`: its bound of the evidence, with the error; what edges cut off is in it.
+# draws are that have shown the space. `marginal`: its ELBO, with the error; what edges cut off is in it.
 with_scouted_given <- function(space, density) {
   given <- given_of(space)
   if (length(space$exact) + length(given) < ncol(space$points$x)) {
@@ -242,9 +243,9 @@ with_scouted_given <- function(space, density) {
   marginal <- marginal_density(space, density)
   start <- space$points$mean[given] + space$normal$centre[given]
   found <- look(marginal, scattered_starts(length(given), rules$n_starts), start)$normals
-  best <- best_of(found, function(normal) normal$bound)
+  best <- best_of(found, function(normal) normal$elbo)
   if (!is.null(best)) {
-    space$marginal <- best[c("bound", "bound_error")]
+    space$marginal <- best[c("elbo", "elbo_error")]
     best$mean <- best$mean - space$points$mean[given]
     space$normal <- shape_of_given(space, best)
   }
@@ -516,20 +517,20 @@ inverse_hessian_times <- function(memory, g) {
   .Call(r_inverse_hessian_times, memory$alpha, memory$s, memory$y, g)
 }
 
-# evidence bounds --------------------------------------------------------------
-# A normal that has been tried has its evidence `bound`.
+# ELBOs --------------------------------------------------------------
+# A normal that has been tried has its `elbo`.
 
-# The normal with its `bound`, the mean of log target - log normal over draws z from it, which is below the log
-# evidence but for noise; with the standard error, `bound_error`. Where some of the draws are impossible it
+# The normal with its `elbo`, the mean of log target - log normal over draws z from it, which is below the log
+# evidence but for noise; with the standard error, `elbo_error`. Where some of the draws are impossible it
 # is that of the normal on the possible part alone.
-with_bound <- function(normal, z, log_density) {
+with_elbo <- function(normal, z, log_density) {
   ok <- log_density > -Inf
   z <- z[ok, , drop = FALSE]
   ratio <- log_density[ok] + rowSums(z^2) / 2 + ncol(z) / 2 * log(2 * pi) + log_det(normal)
   is_enough <- length(ratio) > 1 # for an error
   share <- mean(ok)
-  normal$bound <- if (is_enough) mean(ratio) + log(share) else -Inf
-  normal$bound_error <- if (is_enough) {
+  normal$elbo <- if (is_enough) mean(ratio) + log(share) else -Inf
+  normal$elbo_error <- if (is_enough) {
     sqrt(stats::var(ratio) / length(ratio) + (1 - share) / length(ratio))
   } else {
     NaN
@@ -537,13 +538,13 @@ with_bound <- function(normal, z, log_density) {
   normal
 }
 
-# Of many normals the one with the highest bound is the luckiest. The error counts against
+# Of many normals the one with the highest ELBO is the luckiest. The error counts against
 # it: where a normal fits, there is none.
 is_better <- function(a, b) {
-  a$bound > -Inf && (b$bound == -Inf || a$bound - a$bound_error > b$bound - b$bound_error)
+  a$elbo > -Inf && (b$elbo == -Inf || a$elbo - a$elbo_error > b$elbo - b$elbo_error)
 }
 
-# The normals along each path whose bounds are finite; where there are none, those on its chord: a list for
+# The normals along each path whose ELBOs are finite; where there are none, those on its chord: a list for
 # each path that has any.
 normals_along <- function(evaluate, paths) {
   tried <- possible_normals(evaluate, lapply(paths, function(path) {
@@ -556,11 +557,11 @@ normals_along <- function(evaluate, paths) {
   tried[lengths(tried) > 0]
 }
 
-# Of the normals of each path those whose bounds are finite.
+# Of the normals of each path those whose ELBOs are finite.
 possible_normals <- function(evaluate, candidates) {
   of_path <- factor(rep(seq_along(candidates), lengths(candidates)), seq_along(candidates))
-  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_bound_draws)
-  possible <- vapply(tried, function(normal) normal$bound > -Inf, NA)
+  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_elbo_draws)
+  possible <- vapply(tried, function(normal) normal$elbo > -Inf, NA)
   unname(split(lapply(tried[possible], c, n_paths = 1), of_path[possible]))
 }
 
@@ -576,22 +577,22 @@ normals_on_chord <- function(path) {
   })
 }
 
-# Of normals that paths have passed those that no particle from a basin reaches, and whose bounds do
+# Of normals that paths have passed those that no particle from a basin reaches, and whose ELBOs do
 # not rule out that they matter: the end of a long ridge that bends has no mode of its own.
 out_of_reach <- function(passed, basins) {
   likely <- likely_normals(basins)
-  best <- best_of(basins, function(normal) normal$bound)
+  best <- best_of(basins, function(normal) normal$elbo)
   Filter(function(normal) {
-    normal$bound > best$bound - rules$basin_range &&
+    normal$elbo > best$elbo - rules$basin_range &&
       !any(vapply(basins, are_close, NA, normal)) &&
       all(vapply(likely, distance_from, 0, normal) > rules$reach)
   }, passed)
 }
 
-# These once more, each place once, with their bounds anew.
+# These once more, each place once, with their ELBOs anew.
 check_passed <- function(evaluate, found) {
   passed <- basins_of(out_of_reach(found$passed, found$normals))
-  out_of_reach(check_bounds_of(evaluate, passed), found$normals)
+  out_of_reach(check_elbos_of(evaluate, passed), found$normals)
 }
 
 # N(x + H g, H) at a point of a path, with H as far as it is known; NULL where it is not.
@@ -621,7 +622,7 @@ inverse_hessian_factor <- function(memory) {
   t(chol(H + tcrossprod(s, half)))
 }
 
-# The normals with their bounds, all from one call of the target.
+# The normals with their ELBOs, all from one call of the target.
 try_normals <- function(evaluate, normals, n_draws) {
   draws <- lapply(normals, draw_normal, n_draws)
   if (length(draws) == 0) {
@@ -630,7 +631,7 @@ try_normals <- function(evaluate, normals, n_draws) {
   value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
   for (i in seq_along(normals)) {
     rows <- (i - 1) * n_draws + seq_len(n_draws)
-    normals[[i]] <- with_bound(normals[[i]], draws[[i]]$z, value$log_density[rows])
+    normals[[i]] <- with_elbo(normals[[i]], draws[[i]]$z, value$log_density[rows])
   }
   normals
 }
@@ -638,7 +639,7 @@ try_normals <- function(evaluate, normals, n_draws) {
 # batch and match -------------------------------------------------------------
 
 # Each normal after batches of draws, each of which brings it closer to the target; of
-# all that it has been, the one with the highest bound but for its error.
+# all that it has been, the one with the highest ELBO but for its error.
 refine <- function(evaluate, normals, n_batches) {
   if (length(normals) == 0) {
     return(normals)
@@ -651,9 +652,9 @@ refine <- function(evaluate, normals, n_batches) {
     value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
     for (i in seq_along(now)) {
       rows <- (i - 1) * n + seq_len(n)
-      now[[i]] <- with_bound(now[[i]], draws[[i]]$z, value$log_density[rows])
-      # at first it is the same one, and its new bound is not what it was chosen by
-      if (is_better(now[[i]], best[[i]]) || (t == 1 && now[[i]]$bound > -Inf)) {
+      now[[i]] <- with_elbo(now[[i]], draws[[i]]$z, value$log_density[rows])
+      # at first it is the same one, and its new ELBO is not what it was chosen by
+      if (is_better(now[[i]], best[[i]]) || (t == 1 && now[[i]]$elbo > -Inf)) {
         best[[i]] <- now[[i]]
       }
       ok <- value$log_density[rows] > -Inf
@@ -682,8 +683,8 @@ batch_step <- function(normal, z, g, lambda) {
 
 # Of normals whose means are close by the width of either, the best: one a basin.
 basins_of <- function(normals) {
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  first_of_close(normals[order(bounds, decreasing = TRUE)])
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  first_of_close(normals[order(elbos, decreasing = TRUE)])
 }
 
 first_of_close <- function(normals) {
@@ -712,12 +713,12 @@ refine_best <- function(evaluate, normals) {
     return(normals)
   }
   for (pass in seq_len(rules$most_passes)) {
-    bounds <- vapply(normals, `[[`, 0, "bound")
-    likely <- order(bounds, decreasing = TRUE)[seq_len(min(rules$n_refined, length(bounds)))]
-    likely <- likely[bounds[likely] > max(bounds) - rules$basin_range]
+    elbos <- vapply(normals, `[[`, 0, "elbo")
+    likely <- order(elbos, decreasing = TRUE)[seq_len(min(rules$n_refined, length(elbos)))]
+    likely <- likely[elbos[likely] > max(elbos) - rules$basin_range]
     normals[likely] <- refine(evaluate, normals[likely], rules$n_batches)
-    now <- vapply(normals, `[[`, 0, "bound")
-    if (max(now) - max(bounds) < rules$least_gain) {
+    now <- vapply(normals, `[[`, 0, "elbo")
+    if (max(now) - max(elbos) < rules$least_gain) {
       break
     }
   }
@@ -726,9 +727,9 @@ refine_best <- function(evaluate, normals) {
 
 # In many dimensions a normal has standard deviations alone, since batches are too few for a covariance.
 # The curvature at the mean of the best one gives it a covariance, for two gradients a dimension, and
-# batches its mean and its scale in each of its coordinates. It is kept where its bound is higher.
+# batches its mean and its scale in each of its coordinates. It is kept where its ELBO is higher.
 curve_best <- function(evaluate, normals) {
-  best <- which.max(vapply(normals, `[[`, 0, "bound"))
+  best <- which.max(vapply(normals, `[[`, 0, "elbo"))
   plain <- unlist(normals[best], recursive = FALSE)
   if (is.null(plain) || is.matrix(plain$L) || length(plain$mean) > rules$largest_curved) {
     return(normals)
@@ -739,21 +740,21 @@ curve_best <- function(evaluate, normals) {
     return(normals)
   }
   curved <- refine(evaluate, list(curved), rules$n_batches)[[1]]
-  if (curved$bound - curved$bound_error > plain$bound + rules$least_curved_gain) {
+  if (curved$elbo - curved$elbo_error > plain$elbo + rules$least_curved_gain) {
     normals <- c(list(curved), normals[-best]) # others that turn out to be close are then this one
   }
   normals
 }
 
-# The bounds of the likely normals anew, with their standard errors: those by which they
+# The ELBOs of the likely normals anew, with their standard errors: those by which they
 # were chosen are too high.
-check_bounds_of <- function(evaluate, normals) {
-  bounds <- vapply(normals, `[[`, 0, "bound")
+check_elbos_of <- function(evaluate, normals) {
+  elbos <- vapply(normals, `[[`, 0, "elbo")
   for (i in seq_along(normals)) {
-    normals[[i]]$bound_error <- NA_real_
-    if (bounds[i] > max(bounds) - rules$basin_range) {
-      draws <- draw_normal(normals[[i]], rules$n_bound_checks)
-      normals[[i]] <- with_bound(normals[[i]], draws$z, evaluate(draws$x)$log_density)
+    normals[[i]]$elbo_error <- NA_real_
+    if (elbos[i] > max(elbos) - rules$basin_range) {
+      draws <- draw_normal(normals[[i]], rules$n_elbo_checks)
+      normals[[i]] <- with_elbo(normals[[i]], draws$z, evaluate(draws$x)$log_density)
     }
   }
   normals

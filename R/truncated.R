@@ -36,7 +36,7 @@ normal_between <- function(evaluate, points, variables) {
 }
 
 # Whether what the scout has found is no less near to the target on the scale of the first sampler, for all that their
-# bounds of the evidence tell: there the variables are known to be normal given the others. And whether enough of it is
+# ELBOs tell: there the variables are known to be normal given the others. And whether enough of it is
 # inside the edges.
 is_as_near <- function(other, sampler) {
   if (length(other$scout$normals) == 0) {
@@ -44,8 +44,8 @@ is_as_near <- function(other, sampler) {
   }
   here <- nearest_found(other$scout)
   there <- nearest_found(sampler$scout)
-  error <- sqrt(here$bound_error^2 + there$bound_error^2)
-  if (!isTRUE(there$bound - here$bound < rules$errors_apart * error)) {
+  error <- sqrt(here$elbo_error^2 + there$elbo_error^2)
+  if (!isTRUE(there$elbo - here$elbo < rules$errors_apart * error)) {
     return(FALSE)
   }
   z <- with_seed(seed_of_run(other$seed, truncated_key), draw_standard(rules$n_inside_draws, other$target$dim))
@@ -54,10 +54,10 @@ is_as_near <- function(other, sampler) {
   mean(rowSums(is_outside) == 0) > rules$least_inside
 }
 
-# The best normal of a scout; or the shape that others are exactly normal in, where its bound of the evidence is higher.
+# The best normal of a scout; or the shape that others are exactly normal in, where its ELBO is higher.
 nearest_found <- function(scout) {
   normal <- c(row_of(scout$basins, 1), list(reference = scout$normals[[1]]))
-  if (!isTRUE(scout$marginal$bound > normal$bound)) {
+  if (!isTRUE(scout$marginal$elbo > normal$elbo)) {
     return(normal)
   }
   shape <- scout$references$shape

@@ -29,7 +29,7 @@ test_that("all pass on a good fit, and its verdict says so", {
   expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
   expect_identical(diagnostics$name, c(
     "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-    "edges", "proper", "rays", "lines", "bound", "basins", "rounds"
+    "edges", "proper", "rays", "lines", "elbo", "basins", "rounds"
   ))
   expect_true(all(diagnostics$passed))
   expect_true(all(is.na(diagnostics$says)))
@@ -390,10 +390,10 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
 
 # the scout -------------------------------------------------------------------
 
-# What is said of normals with these means (of 3 variables each) and bounds.
-of_scout <- function(means, bounds) {
+# What is said of normals with these means (of 3 variables each) and ELBOs.
+of_scout <- function(means, elbos) {
   scout <- list(
-    basins = tibble::tibble(bound = bounds, bound_error = 0.01),
+    basins = tibble::tibble(elbo = elbos, elbo_error = 0.01),
     normals = lapply(means, reference_gaussian)
   )
   by_name(internal("diagnose_scout")(scout, final, estimate))
@@ -403,8 +403,8 @@ test_that("evidence that the scout has proved is not to be missed", {
   expect_identical(failed_of(of_scout(1, -0.05)), character())
   # 0.13 beyond its own error is more than three of 0.02 and the margin of 0.05
   high <- of_scout(1, 0.16)
-  expect_identical(failed_of(high), "bound")
-  expect_equal(high$bound$value, 0.13)
+  expect_identical(failed_of(high), "elbo")
+  expect_equal(high$elbo$value, 0.13)
   expect_identical(failed_of(of_scout(1, 0.12)), character())
   expect_null(internal("diagnose_scout")(NULL, final, estimate))
 })
