@@ -155,6 +155,8 @@ test_that("log_evidence() is a number with its error", {
   expect_identical(exp(evidence), exp(fit$log_z))
   expect_true(evidence < 0)
   expect_output(print(log_evidence(normal_fit(-2, 1, islands = 1))), "evidence -?[0-9.]+$")
+  expect_identical(data.frame(z = evidence), data.frame(z = fit$log_z))
+  expect_identical(as.data.frame(evidence), data.frame(log_z = fit$log_z))
   expect_bad(log_evidence(3), "object")
 })
 

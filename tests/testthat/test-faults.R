@@ -157,7 +157,8 @@ test_that("the finest tolerance comes to an end", {
 test_that("variables are not called as the columns of draws are", {
   taken <- c(".weight", ".log_weight", ".island", ".chain", ".iteration", ".draw", "")
   fit <- quick_run(target_gaussian(1))
-  columns <- c(names(augment(fit)), names(posterior::as_draws_df(fit)))
+  columns <- names(augment(fit))
+  if (requireNamespace("posterior", quietly = TRUE)) columns <- c(columns, names(posterior::as_draws_df(fit)))
   expect_identical(setdiff(columns, c("x", "x1", taken)), character())
   for (name in taken) {
     expect_input_error(
