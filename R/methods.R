@@ -210,7 +210,7 @@ grown <- function(fit, changes, frame) {
   grows <- if (is.null(given$islands)) {
     !is.null(given$precision) || !is.null(given$keep)
   } else {
-    isTRUE(given$islands >= n)
+    is_number(given$islands) && given$islands >= n
   }
   if (grows && can_keep(fit, given$keep)) do.call(smc_extend, c(list(fit), given))
 }
