@@ -78,7 +78,6 @@ test_that("evidence far from zero neither overflows nor underflows", {
 # t. The mean square of the errors is to agree with the variance, which the comparisons
 # give to 14 %.
 test_that("Bayes factors and probabilities are off by as much as they say", {
-  skip_on_cran()
   runs <- smc_run(
     target_gaussian(2, mean = 1),
     data.frame(lambda = c(0.2, 1), step_size = c(0.7, 0.5)),

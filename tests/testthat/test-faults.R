@@ -418,7 +418,6 @@ resident_bytes <- function() {
 # still holds of other tests comes and goes by megabytes, a leak is there every time.
 for (kind in names(failing)) {
   test_that(paste("memory does not grow with errors:", kind), {
-    skip_on_cran()
     native_library()
     make <- failing[[kind]]
     # 1 is the start, 10 in the first search, 50 well after it
