@@ -18,7 +18,7 @@
 #' @references
 #' Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). *Tuning Sequential
 #' Monte Carlo Samplers via Greedy Incremental Divergence Minimization.*
-#' Proceedings of the 42nd International Conference on Machine Learning.
+#' Proceedings of the 42nd International Conference on Machine Learning. \doi{10.48550/arXiv.2503.15704}
 #' @examples
 #' # a normal distribution in three variables, whose log evidence is 0
 #' fit <- smc(target_gaussian(3, mean = 2), n_particles = 128, n_steps = 8, seed = 1)

@@ -46,7 +46,7 @@
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be; among
 #'   them islands that are missing, or are there twice. `autosmc_error_mismatch` when islands
 #'   belong to another fit: with another seed, schedule, reference, target or version of
-#'   autosmc. The field `differs` names what is different.
+#'   autosmc, and when another version has made `fit`. The field `differs` names what is different.
 #' @seealso `vignette("large")`.
 #' @examples
 #' target <- target_gaussian(2, mean = 3)
@@ -119,10 +119,11 @@ smc_islands <- function(fit, which, progress = interactive()) {
 #' @export
 smc_combine <- function(fit, islands) {
   check_extendable(fit)
+  check_given(islands, "islands")
   if (inherits(islands, "smc_islands")) {
     islands <- list(islands)
   }
-  if (!is.list(islands) || !all(vapply(islands, inherits, NA, "smc_islands"))) {
+  if (!is.list(islands) || length(islands) == 0 || !all(vapply(islands, inherits, NA, "smc_islands"))) {
     abort_argument(islands, "islands", "made by `smc_islands()`, or a list of such objects")
   }
   which <- unlist(lapply(islands, `[[`, "which"))
@@ -268,9 +269,28 @@ check_extendable <- function(fit) {
   check_has_state(fit, "islands cannot be added")
 }
 
+# so: what follows, in words.
 check_has_state <- function(fit, so) {
+  check_version(fit, so)
   if (is.null(fit$state)) {
     abort("{.arg fit} has no {.field state} any more: {so}.", "input")
+  }
+}
+
+# What a fit keeps for later, and what its runs do, changes from version to version.
+check_version <- function(fit, so) {
+  own <- session_facts()$autosmc
+  made_by <- fit$session$autosmc
+  if (!identical(made_by, own)) {
+    if (is.null(made_by)) made_by <- "of an older version"
+    abort(
+      c(
+        "{.arg fit} was made by autosmc {made_by}, and this is {own}: {so}.",
+        "i" = "Its estimate and its draws stay as they are. Make it again for more."
+      ),
+      "mismatch",
+      differs = "version"
+    )
   }
 }
 

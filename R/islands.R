@@ -231,6 +231,7 @@ islands_table <- function(records, start = 1) {
 #' @export
 smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
+  check_version(fit, "its runs cannot be repeated")
   n <- check_count(n, "n")
   sampler <- sampler_of_fit(fit, seed)
   records <- once_each(

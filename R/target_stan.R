@@ -56,15 +56,22 @@
 #'   compiler), when data are missing or are not as declared, when they fail a check of
 #'   the program, when it has no parameters, and when `include` names what is not there.
 #' @seealso [target_native()] for routines in C; `vignette("models")`.
-#' @examples
-#' # not run, since compiling takes longer than an example should
-#' \dontrun{
+#' @examplesIf length(find.package(c("BH", "QuickJSR", "RcppEigen", "RcppParallel", "StanHeaders"), quiet = TRUE)) == 5
+#' # compiling takes a minute
+#' \donttest{
+#' \dontshow{
+#' cache <- Sys.getenv("R_USER_CACHE_DIR", NA)
+#' Sys.setenv(R_USER_CACHE_DIR = tempdir())
+#' }
 #' target <- target_stan("
 #'   data { int N; vector[N] y; }
 #'   parameters { real mu; real<lower=0> sigma; }
 #'   model { mu ~ normal(0, 10); sigma ~ exponential(1); y ~ normal(mu, sigma); }
 #' ", list(N = 5, y = c(4.1, 5.3, 3.8, 4.6, 5.0)))
 #' smc(target)
+#' \dontshow{
+#' if (is.na(cache)) Sys.unsetenv("R_USER_CACHE_DIR") else Sys.setenv(R_USER_CACHE_DIR = cache)
+#' }
 #' }
 #' @export
 target_stan <- function(model, data = list(), include = NULL, seed = 1) {

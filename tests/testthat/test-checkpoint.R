@@ -63,7 +63,6 @@ sums <- function(dir) tools::md5sum(sort(list.files(dir, full.names = TRUE)))
 new_dir <- function() tempfile("runs")
 
 test_that("a call that is killed again and again comes to the same, bit for bit", {
-  skip_on_cran()
   skip_on_os("windows")
   for (seed in list(7, NULL)) {
     dir <- new_dir()
@@ -254,7 +253,6 @@ test_that("where nothing can be written the run goes on, and says so once", {
 
 # A process that may write files of 2 kB at most, where a longer one ends as on a full disk.
 test_that("a file for which there is no room is not there, and the run goes on", {
-  skip_on_cran()
   skip_on_os("windows")
   dir <- new_dir()
   code <- tempfile("code")
@@ -284,7 +282,6 @@ test_that("a file for which there is no room is not there, and the run goes on",
 })
 
 test_that("two processes in one folder are harmless", {
-  skip_on_cran()
   skip_on_os("windows")
   dir <- new_dir()
   on.exit(unlink(dir, recursive = TRUE))

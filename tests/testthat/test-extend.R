@@ -210,6 +210,24 @@ test_that("what does not belong together is an error that names what differs", {
   expect_bad(smc_combine(fit, 1), "islands")
 })
 
+test_that("a fit of an older version prints, and is not extended", {
+  old <- readRDS(test_path("fits", "0.1.0.rds"))
+  expect_output(print(old), "log Z:.*standard error.*verdict:")
+  expect_output(print(summary(old)), "log Z:.*mcse")
+  expect_identical(names(coef(old)), old$target$names)
+  expect_identical(dim(as.data.frame(old)), dim(old$particles))
+  calls <- list(
+    quote(smc_extend(old, islands = 4)), quote(smc_islands(old, 4)), quote(smc_combine(old, smc_islands(run(3), 4))),
+    quote(smc_replicate(old, 2)), quote(update(old, islands = 4)), quote(plot(old, "maps"))
+  )
+  for (call in calls) {
+    error <- catch(eval(call))
+    expect_s3_class(error, "autosmc_error_mismatch")
+    expect_identical(error$differs, "version")
+    expect_match(message_of(error), "autosmc 0.1.0, and this is", fixed = TRUE)
+  }
+})
+
 test_that("a wrong argument is named", {
   fit <- run(3)
   for (bad in list(2, 0, 3.5, NA, "a", c(4, 5))) {
