@@ -357,9 +357,9 @@ space_of_scales <- function(final, some) {
   }
   z <- take_rows(final$coordinates, some$rows)
   maps <- maps_of(final$reference, ncol(z))
-  before <- seq_along(maps) < match(precisions[[1]]$kind, vapply(maps, `[[`, "", "name"))
+  before <- seq_along(maps) < match(precisions[[1]]$name, vapply(maps, `[[`, "", "name"))
   list(
-    x = through_each(maps[before], list(z = z))$z, w = some$w, maps = maps[!before],
+    x = through_maps(maps[before], z)$x, w = some$w, maps = maps[!before],
     precisions = precisions
   )
 }
@@ -384,7 +384,7 @@ space_by_earlier <- function(course, final, some, otherwise) {
     return(otherwise)
   }
   list(
-    x = x, w = some$w, maps = change_maps(changes_of(reference), ncol(x)), precisions = precisions_of(reference)
+    x = x, w = some$w, maps = change_maps(changes_of(reference)), precisions = precisions_of(reference)
   )
 }
 

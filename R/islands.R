@@ -135,12 +135,10 @@ made_by_maps <- c("particles", "unconstrained")
 # Pooled draws with these, which are to the last bit those that the islands had.
 with_images <- function(final, target) {
   if (!is.null(final$coordinates)) {
-    maps <- maps_of(final$reference, target$dim)
-    images <- .Call(
-      r_images, c(interface_bounds(target), list(maps = maps, names = target$names)),
-      final$coordinates
-    )
-    final[made_by_maps] <- images[made_by_maps]
+    x <- through_maps(maps_of(final$reference, target$dim), final$coordinates)$x
+    scale <- scale_maps(target)
+    final["unconstrained"] <- list(if (!is.null(scale)) x)
+    final$particles <- name_columns(through_maps(scale, x)$x, target$names)
   }
   final
 }

@@ -274,7 +274,7 @@ is_one_mode <- function(space, normals, evaluate) {
   ways <- sweep(ends$x, 2, centre - ends$mean)
   part <- seq(0, 1, length.out = rules$n_on_way)
   x <- sweep(ways[rep(seq_len(n), length(part)), , drop = FALSE] * rep(part, each = n), 2, centre, "+")
-  along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes, d))$log_density, n)
+  along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes))$log_density, n)
   dip <- pmin(along[, 1], along[, ncol(along)]) - apply(along, 1, min)
   isTRUE(max(dip) < rules$least_dip)
 }

@@ -12,8 +12,8 @@
 static const R_CallMethodDef call_methods[] = {
     {"r_smc_run", ROUTINE(r_smc_run), 3},
     {"r_evaluate", ROUTINE(r_evaluate), 3},
-    {"r_images", ROUTINE(r_images), 2},
-    {"r_change_scale", ROUTINE(r_change_scale), 3},
+    {"r_chain", ROUTINE(r_chain), 5},
+    {"r_precision_pivots", ROUTINE(r_precision_pivots), 2},
     {"r_at_each_point", ROUTINE(r_at_each_point), 4},
     {"r_bind_points", ROUTINE(r_bind_points), 2},
     {"r_multiply", ROUTINE(r_multiply), 2},
