@@ -148,7 +148,23 @@ as_target.brmsfit <- function(x, ...) {
   # brms is no dependency, not even a suggested one: it would bring rstan
   stancode <- getExportedValue("brms", "stancode")
   standata <- getExportedValue("brms", "standata")
-  target_stan(as.character(stancode(x)), unclass(standata(x)), ...)
+  tryCatch(
+    target_stan(as.character(stancode(x)), unclass(standata(x)), ...),
+    autosmc_error_program = function(e) abort_old_brms(e, x)
+  )
+}
+
+# The program of a brmsfit is not of the user's writing.
+abort_old_brms <- function(e, x) {
+  version <- format(x$version$brms)
+  abort_verbatim(
+    paste0(
+      conditionMessage(e), "\nThe program was written by brms ", if (length(version) == 1) paste0(version, " "),
+      "and is not understood by Stan ", format(utils::packageVersion("StanHeaders")),
+      ". With a newer brms, `update(fit, recompile = TRUE)` writes it anew."
+    ),
+    c("program", "input")
+  )
 }
 
 #' @rdname as_target.stanfit
