@@ -30,7 +30,8 @@
 #'   message says so. A fit that was saved has lost its model. rstan drops the constants of
 #'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
 #'   have none. Such a target has no draws to start from.
-#' @section A fit of brms: Coefficients have flat priors in brms unless one is given,
+#' @section A fit of brms: [as_brmsfit()] is the way back, to draws with brms's names and to all that brms does with
+#'   these. Coefficients have flat priors in brms unless one is given,
 #'   with which there is no evidence: `log_z` is then that of the model up to a constant that
 #'   nobody knows, and a Bayes factor with a model that has other parameters means nothing. So
 #'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat, by
@@ -148,10 +149,13 @@ as_target.brmsfit <- function(x, ...) {
   # brms is no dependency, not even a suggested one: it would bring rstan
   stancode <- getExportedValue("brms", "stancode")
   standata <- getExportedValue("brms", "standata")
-  tryCatch(
+  target <- tryCatch(
     target_stan(as.character(stancode(x)), unclass(standata(x)), ...),
     autosmc_error_program = function(e) abort_old_brms(e, x)
   )
+  x["fit"] <- list(NULL)
+  target$brmsfit <- x # for as_brmsfit()
+  target
 }
 
 # The program of a brmsfit is not of the user's writing.

@@ -119,3 +119,10 @@ test_that("what cannot be brought up to date is named with its line", {
   expect_match(conditionMessage(error), "line 2", fixed = TRUE)
   expect_match(conditionMessage(error), "arrays were brought up to date", fixed = TRUE)
 })
+
+test_that("as_brmsfit() takes fits of a brmsfit alone", {
+  error <- catch(as_brmsfit(quick_run(normal_target())))
+  expect_s3_class(error, "autosmc_error_input")
+  expect_match(message_of(error), "brmsfit", fixed = TRUE)
+  expect_bad(as_brmsfit(3), "fit")
+})
