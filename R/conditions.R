@@ -89,7 +89,7 @@ describe_type <- function(x) {
   }
 }
 
-# A message of another program, with lines and columns of its own.
+# A message of another program, with lines and columns of its own. class: one or several.
 abort_verbatim <- function(message, class) {
   class <- c(paste0("autosmc_error_", class), "autosmc_error")
   stop(errorCondition(message, class = class))
