@@ -5,20 +5,19 @@
 # the serialised list of
 # * `format`: `entry_format`;
 # * `settings`: those of settings_of_run(), and the name of the `run`;
-# * `points`: NULL, or a few of its particles, on the unconstrained scale; and `at_points`, the target there, which shows
-#   whether it is still the same;
-# * `value`: the record.
+# * `value`: the record;
+# * `at_points`: the target at a few of its particles, which shows whether it is still the same.
 # What is in it is data: no functions, and nothing else that R would run.
 entry_mark <- charToRaw("autosmc entry\n")
 entry_format <- 2
 
+# points: of the unconstrained scale, or NULL.
 new_entry <- function(sampler, name, settings, value, points) {
   entry <- list(
     format = entry_format,
     settings = c(list(run = name), settings),
-    points = points,
-    at_points = at_points(sampler, points),
-    value = value
+    value = value,
+    at_points = at_points(sampler, points)
   )
   bytes <- serialize(entry, NULL, xdr = FALSE)
   c(entry_mark, charToRaw(hash_of(bytes)), bytes)
@@ -34,7 +33,7 @@ read_entry <- function(bytes) {
   entry <- if (is_whole) {
     tryCatch(.Call(r_data_or_null, unserialize(body)), error = function(e) NULL)
   }
-  if (is.list(entry) && is_number(entry$format)) entry
+  if (is.list(entry) && is.list(entry$settings)) entry
 }
 
 # The target at some points of the unconstrained scale: its log density, and its gradient where that is its own.
@@ -124,8 +123,9 @@ is_same_setting <- function(a, b) {
 }
 
 # The value that an entry holds; NULL where it is damaged. It is an error where it is of another run. restore: makes the
-# value of what was stored, or NULL of what cannot be one. where: what holds the entry, in words.
-open_entry <- function(bytes, sampler, name, settings, restore, where) {
+# value of what was stored, or NULL of what cannot be one. points: a function of the value and the sampler. where: what
+# holds the entry, in words.
+open_entry <- function(bytes, sampler, name, settings, restore, points, where) {
   entry <- if (is.list(bytes)) bytes else read_entry(bytes) # lists are what version 0.1.0 had
   if (is.null(entry)) {
     return(NULL)
@@ -134,15 +134,11 @@ open_entry <- function(bytes, sampler, name, settings, restore, where) {
     abort_format(where)
   }
   check_settings(entry$settings, c(list(run = name), settings), where)
-  value <- tryCatch(if (is_points(entry$points, sampler)) restore(entry$value), error = function(e) NULL)
+  value <- tryCatch(restore(entry$value), error = function(e) NULL)
   if (!is.null(value)) {
-    check_same_target(entry, sampler, where)
+    check_same_target(entry$at_points, at_points(sampler, points(value, sampler)), where)
   }
   value
-}
-
-is_points <- function(x, sampler) {
-  is.null(x) || is.double(x) && is.matrix(x) && nrow(x) > 0 && ncol(x) == sampler$target$dim
 }
 
 check_settings <- function(then, now, where) {
@@ -153,10 +149,11 @@ check_settings <- function(then, now, where) {
   }
 }
 
-check_same_target <- function(entry, sampler, where) {
-  now <- at_points(sampler, entry$points)
-  is_same <- function(name, tolerance) isTRUE(all.equal(entry$at_points[[name]], now[[name]], tolerance = tolerance))
-  if (!is_same("log_density", rules$same_density) || !is_same("gradient", rules$same_setting)) {
+check_same_target <- function(then, now, where) {
+  is_same <- function(name, tolerance) isTRUE(all.equal(then[[name]], now[[name]], tolerance = tolerance))
+  same <- is.list(then) == is.list(now) &&
+    (is.null(now) || is_same("log_density", rules$same_density) && is_same("gradient", rules$same_setting))
+  if (!same) {
     abort_mismatch(where, "target", list(), list())
   }
 }
@@ -180,7 +177,7 @@ describe_mismatch <- function(name, then, now) {
   is_short <- function(x) is.atomic(x) && length(x) == 1
   if (name == "target" && is.null(now)) {
     "The target has other values at particles of that run: have data or code changed?"
-  } else if (name == "target") {
+  } else if (name == "target" && is.character(then)) {
     parts <- union(names(now), names(then))
     changed <- parts[!vapply(parts, function(part) identical(then[part], now[part]), NA)]
     sprintf("Of the target this has changed: %s.", format_names(sub("^target[$](terms[$][0-9]+[$])?", "", changed)))
@@ -233,7 +230,7 @@ with_seed_of_call <- function(sampler, seed) {
   if (is.null(sampler$checkpoint)) {
     return(sampler)
   }
-  stored <- recall(sampler, "seed", list(), function(x) if (is_number(x)) check_seed(x))
+  stored <- recall(sampler, "seed", list(), function(x) if (is_number(x)) check_seed(x), points = function(...) NULL)
   if (is.null(stored)) {
     # where nothing can be written, the first run's file says so
     suppressWarnings(store(sampler, "seed", list(), sampler$seed, NULL), classes = "autosmc_warning_checkpoint")
@@ -247,8 +244,8 @@ run_name <- function(run, index) sprintf("%s-%.0f", run, index)
 
 run_file <- function(sampler, name, extension = ".smc") file.path(sampler$checkpoint, paste0(name, extension))
 
-# The value of this name in the folder, or NULL. restore: of open_entry().
-recall <- function(sampler, name, settings, restore) {
+# The value of this name in the folder, or NULL. restore, points: of open_entry().
+recall <- function(sampler, name, settings, restore, points = points_of) {
   if (is.null(sampler$checkpoint)) {
     return(NULL)
   }
@@ -261,7 +258,7 @@ recall <- function(sampler, name, settings, restore) {
     return(NULL)
   }
   bytes <- tryCatch(suppressWarnings(readBin(file, "raw", file.size(file))), error = function(e) NULL)
-  value <- open_entry(bytes, sampler, name, settings, restore, paste("The file", file))
+  value <- open_entry(bytes, sampler, name, settings, restore, points, paste("The file", file))
   if (is.null(value)) {
     put_aside(file)
   }
@@ -274,10 +271,9 @@ store <- function(sampler, name, settings, value, points) {
   }
 }
 
-# The value of `code`, from the folder where it is there. restore: of open_entry(); points: a function of the value and
-# the sampler.
+# The value of `code`, from the folder where it is there. restore, points: of open_entry().
 remember <- function(sampler, name, settings, restore, points, code) {
-  value <- recall(sampler, name, settings, restore)
+  value <- recall(sampler, name, settings, restore, points)
   if (is.null(value)) {
     value <- code
     store(sampler, name, settings, value, points(value, sampler))
@@ -403,9 +399,9 @@ is_island <- function(record, sampler, run) {
   tables <- c("dead", "steps", "runs")
   if (run == "final" && sampler$keep == "moments") {
     k <- length(record$mean)
-    like <- list(shared = 0, mean = numeric(k), covariance = matrix(0, k, k), points = record$points)
-    return(has_form(record[setdiff(names(record), tables)], like) && is_points(record$points, sampler) &&
-      k > 0 && all(is.finite(c(record$shared, record$mean, record$covariance))))
+    like <- list(shared = 0, mean = numeric(k), covariance = matrix(0, k, k), points = matrix(0, NROW(record$points), d))
+    parts <- record[setdiff(names(record), tables)]
+    return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && all(is.finite(unlist(parts))))
   }
   n <- c(record = sampler$n_particles, all = 0)
   if (run == "final") n <- n_kept(sampler)

@@ -132,7 +132,8 @@ smc_combine <- function(fit, islands) {
       number <- fit$state$start - 1 + which
       where <- sprintf("Island %d", which)
       record <- open_entry(
-        entry, sampler, run_name("final", number), settings, record_restorer(sampler, path, "final", number), where
+        entry, sampler, run_name("final", number), settings, record_restorer(sampler, path, "final", number), points_of,
+        where
       )
       if (is.null(record)) {
         abort("{.arg islands}: island {which} is damaged. Run it again.", "input")
