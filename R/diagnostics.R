@@ -623,7 +623,7 @@ warn_of_failed <- function(fit) {
   tried <- unique(fit$runs$label[fit$runs$run == "adapt"])
   n_passes <- sum(fit$runs$run == "final" & !fit$runs$used)
   bullets <- list(
-    x = gsub("([{}])", "\\1\\1", what_failed(fit$diagnostics)), # names may have braces
+    x = verbatim(what_failed(fit$diagnostics)),
     i = if (length(tried) > 0) {
       paste0(
         "Tried so far: ", if (n_passes > 0) "{n_passes} further pass{?es}; ", "references {.val {tried}}."
