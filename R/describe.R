@@ -104,10 +104,10 @@ depends_sentence <- function(what, of, on, verb) {
 describe_change <- function(change, names) {
   if (is_precision(change)) {
     describe_precision(change, names)
-  } else if (has_factor(change)) {
+  } else if (is_products(change)) {
     describe_multiples(sort(change$order), scales_of(change), names)
   } else {
-    describe_multiples(change$multiples, change$variable, names)
+    describe_multiples(multiples_in(change), change$conditioning, names)
   }
 }
 
@@ -152,7 +152,7 @@ changed_along <- function(reference, k, d) {
   z[, conditioning_of(reference)] <- 0
   at <- lapply(c(-1, 0, 1), function(z_k) {
     z[, k] <- z_k
-    x <- through_maps(reference, z)$z
+    x <- through_maps(reference_maps(reference, d), z)$x
     list(mean = colMeans(x), sd = apply(x, 2, stats::sd))
   })
   bend <- abs(at[[1]]$mean + at[[3]]$mean - 2 * at[[2]]$mean) / 2

@@ -357,9 +357,9 @@ space_of_scales <- function(final, some) {
   }
   z <- take_rows(final$coordinates, some$rows)
   maps <- maps_of(final$reference, ncol(z))
-  before <- seq_along(maps) < match(precisions[[1]]$kind, vapply(maps, `[[`, "", "name"))
+  before <- seq_along(maps) < match(precisions[[1]]$name, vapply(maps, `[[`, "", "name"))
   list(
-    x = through_each(maps[before], list(z = z))$z, w = some$w, maps = maps[!before],
+    x = through_maps(maps[before], z)$x, w = some$w, maps = maps[!before],
     precisions = precisions
   )
 }
@@ -384,7 +384,7 @@ space_by_earlier <- function(course, final, some, otherwise) {
     return(otherwise)
   }
   list(
-    x = x, w = some$w, maps = change_maps(changes_of(reference), ncol(x)), precisions = precisions_of(reference)
+    x = x, w = some$w, maps = change_maps(changes_of(reference)), precisions = precisions_of(reference)
   )
 }
 
@@ -623,7 +623,7 @@ warn_of_failed <- function(fit) {
   tried <- unique(fit$runs$label[fit$runs$run == "adapt"])
   n_passes <- sum(fit$runs$run == "final" & !fit$runs$used)
   bullets <- list(
-    x = gsub("([{}])", "\\1\\1", what_failed(fit$diagnostics)), # names may have braces
+    x = verbatim(what_failed(fit$diagnostics)),
     i = if (length(tried) > 0) {
       paste0(
         "Tried so far: ", if (n_passes > 0) "{n_passes} further pass{?es}; ", "references {.val {tried}}."

@@ -43,6 +43,12 @@ Ops.log_evidence <- function(e1, e2) {
   if (missing(e2)) operation(plain(e1)) else operation(plain(e1), plain(e2))
 }
 
+# The number alone, in a column, as that of any other number.
+#' @export
+as.data.frame.log_evidence <- function(x, row.names = NULL, optional = FALSE, ..., nm = "log_z") {
+  as.data.frame(as.numeric(x), row.names, optional, ..., nm = nm)
+}
+
 #' @export
 Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ...)
 

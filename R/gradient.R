@@ -57,7 +57,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
     }
   } else {
     points <- check_points(x, target, "x")
-    u <- .Call(r_change_scale, interface_bounds(target), points, FALSE)
+    u <- before_maps(scale_maps(target), points)$x
     place <- list(x = u, width = pmax(abs(u), 1))
   }
   if (!has_own_gradient(target, place$x)) {
@@ -83,7 +83,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
 # the number of the point with the largest error. NA and NULL where there is none to check.
 try_gradient <- function(target, evaluate, normals, start) {
   place <- gradient_place(evaluate, target$dim, normals, start)
-  if (is.null(place) || !has_own_gradient(target, place$x)) {
+  if (is.null(place) || !evaluate(place$x, "own")) {
     return(list(verdict = NA_character_, place = place))
   }
   slopes <- compare_slopes(evaluate, place$at, place$direction)

@@ -88,7 +88,7 @@ warn_of_heavy_tails <- function(fit) {
   if (length(says) > 0) {
     cli::cli_warn(
       c(
-        stats::setNames(gsub("([{}])", "\\1\\1", says), c("", rep("!", length(says) - 1))), # names may have braces
+        stats::setNames(verbatim(says), c("", rep("!", length(says) - 1))),
         "i" = "Report medians and quantiles of these variables instead. The log evidence is not affected."
       ),
       class = warning_class("moments")

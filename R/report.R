@@ -17,8 +17,10 @@
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' report(fit)
-#' \dontrun{
-#' smc_report(fit, "fit.html")
+#' \donttest{
+#' if (requireNamespace("rmarkdown", quietly = TRUE) && rmarkdown::pandoc_available()) {
+#'   smc_report(fit, tempfile(fileext = ".html"))
+#' }
 #' }
 #' @export
 report <- function(fit) {

@@ -53,7 +53,7 @@ scouted <- function(sampler, plan) {
   }
   scout <- function(sampler, name) {
     remember(
-      sampler, name, settings_of_target(sampler), points_of_scout,
+      sampler, name, settings_of_target(sampler), scout_restorer(sampler), points_of_scout,
       scout_target(
         sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
         affordable_probes(list(), sampler, plan)

@@ -33,7 +33,8 @@ find_scale_of_bounded <- function(sampler, name, key, variables, find) {
   may_change <- !has_scale(target, c("turn", "truncated")) && length(variables) > 0 &&
     length(sampler$scout$normals) > 0 && has_default_reference(sampler)
   if (may_change) {
-    remember(sampler, name, settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
+    origin <- function(...) matrix(0, 1, target$dim)
+    remember(sampler, name, settings_of_target(sampler), scale_restorer(sampler), origin, {
       started <- seconds_now()
       evaluate <- counted_density(target, over_batches(sampler)$evaluators)
       scale <- with_seed(seed_of_run(sampler$seed, key), find(evaluate))

@@ -274,7 +274,7 @@ is_one_mode <- function(space, normals, evaluate) {
   ways <- sweep(ends$x, 2, centre - ends$mean)
   part <- seq(0, 1, length.out = rules$n_on_way)
   x <- sweep(ways[rep(seq_len(n), length(part)), , drop = FALSE] * rep(part, each = n), 2, centre, "+")
-  along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes, d))$log_density, n)
+  along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes))$log_density, n)
   dip <- pmin(along[, 1], along[, ncol(along)]) - apply(along, 1, min)
   isTRUE(max(dip) < rules$least_dip)
 }
@@ -296,24 +296,31 @@ covering_reference <- function(normals) {
 # -Inf and gradient 0. far: whether points of log density below -1e15 count, where they have a slope: sums with
 # such numbers are rounding errors, but paths climb from there. width: over which ways the gradient is to be taken by
 # differences where the target has none of its own, one a coordinate; NULL for those of the target.
-# Of "count" it gives how many points it was asked for, and how many were impossible.
+# Of "count" it gives how many points it was asked for, and how many were impossible; with gradient = "own" whether
+# gradients are the target's own.
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call
   count <- c(n_target_evals = 0, n_impossible = 0)
   has_own <- NULL
+  is_own <- function(x) {
+    if (is.null(has_own)) {
+      has_own <<- has_own_gradient(target, x)
+      count[1] <<- count[1] + is_told_by_call(target)
+    }
+    has_own
+  }
   function(x, gradient = TRUE, maps = NULL, far = FALSE, width = NULL) {
     if (identical(x, "count")) {
       return(count)
     }
     x[!is.finite(x)] <- 0
+    if (identical(gradient, "own")) {
+      return(is_own(x))
+    }
     ask <- function(x, gradient) {
       evaluate_located(target, x, "scout", gradient = gradient, maps = maps, evaluators = evaluators)
     }
-    if (!is.null(width) && is.null(has_own)) {
-      has_own <<- has_own_gradient(target, x)
-      count[1] <<- count[1] + is_told_by_call(target)
-    }
-    value <- ask(x, gradient && (is.null(width) || has_own))
+    value <- ask(x, gradient && (is.null(width) || is_own(x)))
     if (gradient && is.null(value$gradient)) value$gradient <- slopes_over(width, x, ask)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok))

@@ -52,7 +52,7 @@ exact_after <- function(points, changes, density) {
 marginal_density <- function(space, density) {
   given <- given_of(space)
   d <- ncol(space$points$x)
-  maps <- change_maps(space$changes, d)
+  maps <- change_maps(space$changes)
   others <- rbind(0, draw_standard(rules$n_marginal_draws, d - length(given)))
   function(x, gradient = TRUE, width = NULL, ...) {
     if (!is.null(width)) width <- replace(rep(NA, d), given, width)
@@ -175,20 +175,20 @@ unless_falling <- function(space, density) {
 falls_off <- function(space, density) {
   points <- space$points
   d <- ncol(points$x)
-  maps <- change_maps(space$changes, d)
+  maps <- change_maps(space$changes)
   normal <- list(mean = points$mean + space$normal$centre, L = space$normal$L)
   skew <- space$normal$skew
   log_ratio <- function(x) {
     z <- from_user(normal, x)
-    at <- without_skew(z, 0 * z, skew)
-    log_reference <- log_normal(at$z, normal$L) + rowSums(at$log_slope)
+    at <- before_maps(tails_maps(skew), z)
+    log_reference <- log_normal(at$x, normal$L) + at$log_jacobian
     density(x, gradient = FALSE, maps = maps)$log_density - log_reference
   }
   of_points <- log_ratio(places_among(points, rules$n_beside))
   z <- with_seed(1, draw_standard(rules$n_beside, d))
   given <- if (!is.null(space$known)) given_of(space)
   z[, given] <- sqrt(rules$inflation) * z[, given]
-  z <- with_skew(z, skew)
+  z <- through_maps(tails_maps(skew), z)$x
   of_reference <- log_ratio(to_user(normal, z))
   mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
 }
@@ -225,15 +225,9 @@ changes_to_near <- function(points, at, density) {
   }
 }
 
-# The log density and its gradient as functions of points after these changes.
+# The density of points after these changes.
 density_after <- function(changes, density) {
-  function(x) {
-    at <- through_each(change_maps(changes, ncol(x)), list(z = x))
-    there <- density(at$z)
-    points <- list(x = at$z, g = there$gradient, w = rep(1 / nrow(x), nrow(x)), mean = numeric(ncol(x)))
-    there$gradient <- changed(points, changes)$g
-    there
-  }
+  function(x, ...) density(x, maps = change_maps(changes), ...)
 }
 
 # Whether at least half of the coordinates are exactly standard normal given the rest.
@@ -325,23 +319,12 @@ fit_known <- function(space) {
 skew_by_gradients <- function(z, g, w) {
   some <- evenly_weighted(w, rules$n_for_skew)
   skew <- fit_skew(z[some, , drop = FALSE], g[some, , drop = FALSE])
-  at <- without_skew(z, g, skew)
+  at <- before_maps(tails_maps(skew), z, g)
   list(
-    skew = skew, log_density = rowSums(at$log_slope - at$z^2 / 2), nats = sum(weighted_squares(at$z + at$g, w)) / 2
+    skew = skew, log_density = at$log_jacobian - rowSums(at$x^2) / 2,
+    nats = sum(weighted_squares(at$x + at$g, w)) / 2
   )
 }
-
-# As before_tails(), for the columns of matrices; as they are, where there is no skew.
-without_skew <- function(z, g, skew) {
-  if (is.null(skew)) {
-    return(list(z = z, g = g, log_slope = 0 * z))
-  }
-  by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = nrow(z))
-  do.call(before_tails, c(list(z, g), by_column))
-}
-
-# The way back, of points alone.
-with_skew <- function(z, skew) if (is.null(skew)) z else through_tails(skew, list(z = z))$z
 
 # The variance of a reference's coordinates that are nearly normal, over what was fitted: so many `times` as much above 1
 # as that of normal variables whose gradients are as far off.
@@ -368,7 +351,7 @@ asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
   x <- places_among(points, rules$n_linear_probes)
   width <- replace(rep(NA, d), normal, rules$wide_difference)
-  g <- density(x, maps = change_maps(changes, d), width = width)$gradient
+  g <- density(x, maps = change_maps(changes), width = width)$gradient
   list(x = x, g = g, mean = numeric(d), w = rep(1 / nrow(x), nrow(x)))
 }
 
@@ -482,24 +465,11 @@ log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points
 # The points after one change after the other, with their gradients where there are any, and their
 # mean `log_jacobian`.
 changed <- function(points, changes) {
-  Reduce(function(points, change) {
-    if (is_polynomial(change)) {
-      standardised_by_polynomial(points, change)
-    } else if (has_factor(change)) {
-      standardised(points, change)
-    } else {
-      multiplied(points, change)
-    }
-  }, changes, points)
-}
-
-# The points with x and gradients g in the place of theirs. gained: what the change of variables
-# adds to the mean log Jacobian.
-in_coordinates <- function(points, x, g, gained) {
-  points$mean <- weighted_sums(x, points$w)
-  points$x <- sweep(x, 2, points$mean)
-  points["g"] <- list(g)
-  points$log_jacobian <- log_jacobian(points) + gained
+  at <- before_maps(change_maps(changes), sweep(points$x, 2, points$mean, "+"), points$g)
+  points$mean <- weighted_sums(at$x, points$w)
+  points$x <- sweep(at$x, 2, points$mean)
+  points["g"] <- list(at$g)
+  points$log_jacobian <- log_jacobian(points) + sum(points$w * at$log_jacobian)
   points
 }
 
@@ -509,21 +479,7 @@ is_precision <- function(change) identical(change$kind, "precision") || is_polyn
 
 before_polynomial <- function(changes) Filter(Negate(is_polynomial), changes)
 
-is_polynomial <- function(change) identical(change$kind, "polynomial")
+is_polynomial <- function(change) identical(change$name, "polynomial")
 
-# Whether it has the factor of a matrix that depends on the coordinates given: such, and those of
-# find_products().
-has_factor <- function(change) !is.null(change$kind)
-
-# The maps that lead out of a space, and the one that leads back from a change.
-change_maps <- function(changes, dim) lapply(rev(changes), change_map, dim)
-
-change_map <- function(change, dim) {
-  if (is_polynomial(change)) {
-    polynomial_map(change)
-  } else if (has_factor(change)) {
-    precision_map(change, dim)
-  } else {
-    product_map(change, dim)
-  }
-}
+# The maps that lead out of a space: each change is the map that leads back from it.
+change_maps <- function(changes) rev(changes)

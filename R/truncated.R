@@ -49,7 +49,7 @@ is_as_near <- function(other, sampler) {
     return(FALSE)
   }
   z <- with_seed(seed_of_run(other$seed, truncated_key), draw_standard(rules$n_inside_draws, other$target$dim))
-  u <- through_each(reference_maps(here$reference, other$target$dim), list(z = z))$z
+  u <- through_maps(reference_maps(here$reference, other$target$dim), z)$x
   is_outside <- abs(u[, other$target$truncated > 0, drop = FALSE]) >= 2 # as src/map_bounds.c has it
   mean(rowSums(is_outside) == 0) > rules$least_inside
 }

@@ -164,14 +164,16 @@ static void ratios_to_u(int d, const double *is_ratio, double *u) {
   }
 }
 
-/* The gradient by x becomes that by u: each variable moves all after it. */
-static void ratios_pull_back(int d, const double *is_ratio, const double *u,
-                             double *grad) {
-  double after = 0.0;
+/* The gradient by x becomes that by u, or the other way: each variable moves
+ * all after it. */
+static void ratios_differentiate(int d, const double *is_ratio, const double *u,
+                                 bool back, double *grad) {
+  double after = 0.0; /* of the gradient by x */
   for (int i = d - 1; i >= 0; i--) {
-    double own = grad[i];
-    grad[i] += after * (is_ratio[i] != 0.0 ? sigmoid(u[i]) : 1.0);
-    after = is_ratio[i] != 0.0 ? after + own : 0.0;
+    double moved = after * (is_ratio[i] != 0.0 ? sigmoid(u[i]) : 1.0);
+    double by_x = back ? grad[i] : grad[i] - moved;
+    grad[i] = back ? by_x + moved : by_x;
+    after = is_ratio[i] != 0.0 ? after + by_x : 0.0;
   }
 }
 
@@ -244,32 +246,52 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
     ratios_to_x(map->d, is_ratio, to + smc_size(map->d, k));
 }
 
-void smc_bounds_inverse(const smc_map *map, int n, const double *x, double *u) {
+/* What is on a bound or beyond it is taken to the nearest number inside. */
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
-  apply(to_u, map, n, x, u);
+  (void)scratch;
+  apply(to_u, map, n, from, to);
   for (int k = 0; is_ratio && k < n; k++)
-    ratios_to_u(map->d, is_ratio, u + smc_size(map->d, k));
+    ratios_to_u(map->d, is_ratio, to + smc_size(map->d, k));
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
+/* Of variable i at n points u; nothing where it is as it is. */
+static void take(const smc_map *map, int i, int n, const double *u, bool back,
+                 double *logp, double *grad) {
+  variable v = variable_of(map, i);
+  /* halved, as the width itself may overflow */
+  double log_width = log(0.5 * v.upper - 0.5 * v.lower) + log(2.0);
+  for (int k = 0; k < n && v.kind != FREE; k++) {
+    size_t at = smc_size(map->d, k) + (size_t)i;
+    jacobian j = jacobian_at(v.kind, log_width, u[at]);
+    logp[k] += back ? j.log_slope : -j.log_slope;
+    if (grad)
+      grad[at] = back ? grad[at] * j.slope + j.log_slope_slope
+                      : (grad[at] - j.log_slope_slope) / j.slope;
+  }
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
   (void)scratch;
   for (int k = 0; is_ratio && grad && k < n; k++)
-    ratios_pull_back(map->d, is_ratio, from + smc_size(map->d, k),
-                     grad + smc_size(map->d, k));
-  for (int i = 0; i < map->d; i++) {
-    variable v = variable_of(map, i);
-    /* halved, as the width itself may overflow */
-    double log_width = log(0.5 * v.upper - 0.5 * v.lower) + log(2.0);
-    for (int k = 0; k < n && v.kind != FREE; k++) {
-      size_t at = smc_size(map->d, k) + (size_t)i;
-      jacobian j = jacobian_at(v.kind, log_width, from[at]);
-      logp[k] += j.log_slope;
-      if (grad)
-        grad[at] = grad[at] * j.slope + j.log_slope_slope;
-    }
-  }
+    ratios_differentiate(map->d, is_ratio, z + smc_size(map->d, k), true,
+                         grad + smc_size(map->d, k));
+  for (int i = 0; i < map->d; i++)
+    take(map, i, n, z, true, logp, grad);
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  const double *is_ratio = map->parameters[RATIO].x;
+  (void)scratch;
+  for (int i = 0; i < map->d; i++)
+    take(map, i, n, z, false, logp, grad);
+  for (int k = 0; is_ratio && grad && k < n; k++)
+    ratios_differentiate(map->d, is_ratio, z + smc_size(map->d, k), false,
+                         grad + smc_size(map->d, k));
 }
 
 const smc_map_kind smc_map_bounds = {
@@ -277,5 +299,7 @@ const smc_map_kind smc_map_bounds = {
     .names = {"lower", "upper", "turn", "truncated", "ratio"},
     .is_valid = is_valid,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

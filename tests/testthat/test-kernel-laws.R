@@ -1,5 +1,4 @@
 # Laws of all kernels, each with a limit from its own Monte Carlo error (see `chance`).
-skip_on_cran()
 
 # the matrix of laws ----------------------------------------------------------
 

@@ -139,7 +139,6 @@ test_that("held-out densities of a mixture are those of halves of the genealogie
 })
 
 test_that("a narrow mode beside a wide one has its part of the evidence", {
-  skip_on_cran()
   target <- mixture_target(rbind(c(-3, 0), c(3, 0)), c(1, 0.1), c(0.5, 0.5))
   for (seed in 1:2) {
     fit <- calmly(smc(target, seed = seed))
