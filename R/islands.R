@@ -4,16 +4,31 @@
 # How many islands: a number, or as many as a precision takes. max_bridged: for how many
 # bridges may be made in all, where they are made again as islands are added.
 check_islands <- function(islands, precision, max_islands) {
-  islands <- check_count(islands, "islands")
-  max_islands <- check_count(max_islands, "max_islands")
+  most <- rules$islands_apart - 1 # more would meet those of a further pass
+  islands <- check_count(islands, "islands", max = most)
+  max_islands <- check_count(max_islands, "max_islands", max = most)
   if (!is.null(precision)) {
     precision <- check_number(precision, "precision", min = 0, open = TRUE)
-    max_islands <- check_count(max_islands, "max_islands", min = 2)
+    max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
     islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
   }
   list(
     islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf
   )
+}
+
+# That a matrix can have the draws of so many islands.
+check_n_draws <- function(sampler, islands) {
+  if (sampler$keep != "moments" && (islands + 1) * max(n_kept(sampler)) > .Machine$integer.max) {
+    n <- count(islands)
+    abort(
+      c(
+        "{n} islands of {count(max(n_kept(sampler)))} draws are more than a matrix can have.",
+        "i" = "Take fewer {.arg islands} or {.arg n_particles}, or with {.fn smc_extend} {.code keep = \"moments\"}."
+      ),
+      "memory"
+    )
+  }
 }
 
 # The final runs along a path, as pool() returns them, with their `estimates`. start: the
@@ -232,7 +247,7 @@ islands_table <- function(records, start = 1) {
 #' @export
 smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
-  n <- check_count(n, "n")
+  n <- check_n(n, "n")
   sampler <- sampler_of_fit(fit, seed)
   records <- once_each(
     lapply_islands(sampler, seq_len(n), as.list(fit$schedule), row_of_run)

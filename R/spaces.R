@@ -336,8 +336,15 @@ without_skew <- function(z, g, skew) {
   if (is.null(skew)) {
     return(list(z = z, g = g, log_slope = 0 * z))
   }
-  by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = nrow(z))
-  do.call(before_tails, c(list(z, g), by_column))
+  parts <- lapply(blocks_of(nrow(z), ncol(z)), function(i) {
+    look_for_interrupt()
+    by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = length(i))
+    do.call(before_tails, c(list(rows_of_block(z, i), rows_of_block(g, i)), by_column))
+  })
+  if (length(parts) == 1) {
+    return(parts[[1]])
+  }
+  lapply(stats::setNames(nm = names(parts[[1]])), function(name) do.call(rbind, lapply(parts, `[[`, name)))
 }
 
 # The way back, of points alone.
