@@ -17,17 +17,11 @@ check_islands <- function(islands, precision, max_islands) {
   )
 }
 
-# That a matrix can have the draws of so many islands.
+# That matrices can have the draws of so many islands, with their coordinates and gradients.
 check_n_draws <- function(sampler, islands) {
-  if (sampler$keep != "moments" && (islands + 1) * max(n_kept(sampler)) > .Machine$integer.max) {
-    n <- count(islands)
-    abort(
-      c(
-        "{n} islands of {count(max(n_kept(sampler)))} draws are more than a matrix can have.",
-        "i" = "Take fewer {.arg islands} or {.arg n_particles}, or with {.fn smc_extend} {.code keep = \"moments\"}."
-      ),
-      "memory"
-    )
+  n <- n_kept(sampler)
+  if (sampler$keep != "moments" && (islands + 1) * max(n) > .Machine$integer.max) {
+    abort_memory(8 * islands * sampler$target$dim * (max(n) + 2 * n[1]))
   }
 }
 

@@ -148,7 +148,8 @@ check_own_routines <- function(addresses, routines, target) {
     if (!is.na(file) && !identical(normalizePath(file), normalizePath(target$path))) {
       routine <- routines[[name]]
       abort(
-        "The routine {.val {routine}} is not in the library {.val {target$dll}} itself, but in {.file {file}}.", "input"
+        "{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$dll}}, but in {.file {file}}.",
+        "input"
       )
     }
   }
