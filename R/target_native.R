@@ -137,8 +137,22 @@ target_native <- function(
     upper = upper,
     class = "smc_target_native"
   )
-  with_addresses(target_interface(target)) # to find out now what is not there
+  check_own_routines(with_addresses(target_interface(target)), routines, target) # to find out now what is not there
   target
+}
+
+# That routines are in the library itself: names such as "printf" are found in what it is linked to.
+check_own_routines <- function(addresses, routines, target) {
+  for (name in names(without_null(routines))) {
+    file <- .Call(r_file_of_routine, addresses[[name]])
+    if (!is.na(file) && !identical(normalizePath(file), normalizePath(target$path))) {
+      routine <- routines[[name]]
+      abort(
+        "{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$dll}}, but in {.file {file}}.",
+        "input"
+      )
+    }
+  }
 }
 
 # A built-in target: the routines target_NAME and target_NAME_init.
@@ -173,7 +187,9 @@ with_addresses <- function(interface) {
   }
   # to ask for one routine is far quicker than to list all libraries
   if (!is.loaded(interface$routines$log_density, PACKAGE = interface$dll)) {
-    load_library(interface)
+    tryCatch(load_library(interface), error = function(e) {
+      abort("The library {.file {interface$path}} cannot be loaded.", "input", parent = in_utf8(e))
+    })
   }
   addresses <- lapply(interface$routines, function(symbol) {
     if (!is.null(symbol)) find_routine(symbol, interface$dll)
