@@ -30,7 +30,7 @@ polynomial_given <- function(at, density) {
   }
   degree <- highest_degree(is_affordable)
   if (degree > 0) {
-    nearest <- nearest_normals(at, points_for(k, degree), ordered, density)
+    nearest <- fit_gaussian_kl(at, points_for(k, degree), ordered, density)
     if (!is.null(nearest)) fit_polynomial(at, ordered, nearest)
   }
 }
@@ -51,7 +51,7 @@ mode_given <- function(at, density) {
 
 # Of the normal distributions that are nearest to the density given n points near to the draws, without those that
 # are not found; NULL for none. The steps to these begin at that given the mean.
-nearest_normals <- function(at, n, ordered, density) {
+fit_gaussian_kl <- function(at, n, ordered, density) {
   at_mean <- nearest_at_mean(at, ordered, density)
   if (is.null(at_mean)) {
     return(NULL)

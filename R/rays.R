@@ -175,8 +175,8 @@ fit_nested <- function(record, found) {
   scale <- sqrt(sum(found$points$w * square) / ncol(x))
   list(
     reference = new_mixture_reference(list(
-      list(mean = normal$mean, L = normal$L, bound = -found$rise),
-      list(mean = normal$mean, L = scale * normal$L, bound = log(-expm1(-found$rise)))
+      list(mean = normal$mean, L = normal$L, elbo = -found$rise),
+      list(mean = normal$mean, L = scale * normal$L, elbo = log(-expm1(-found$rise)))
     )),
     rung = "basins", gain = Inf
   )

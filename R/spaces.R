@@ -126,7 +126,7 @@ with_one_more <- function(space, density) {
 
 # Whether the others of a space are so near to normal that draws of them tell the marginal density of those given.
 is_told_by_others <- function(space, n) {
-  is.null(space$exact) && (is_near(space, n) || isTRUE(space$nats < rules$next_to_near))
+  is.null(space$exact) && (within_sampling_error(space, n) || isTRUE(space$nats < rules$next_to_near))
 }
 
 # The space in which others are nearly standard normal given some coordinates: that of the present
@@ -143,7 +143,7 @@ space_among <- function(points, present, density, n) {
   known <- unless_falling(known, density)
   polynomial <- Find(is_polynomial, present)
   if (!is.null(polynomial)) { # which was fitted to other draws
-    known <- nearer_of(known, polynomial_space(points, before_polynomial(present), polynomial$given, density))
+    known <- smaller_divergence(known, polynomial_space(points, before_polynomial(present), polynomial$given, density))
   }
   if (is_nearest(known, n)) {
     return(known)
@@ -160,7 +160,7 @@ space_among <- function(points, present, density, n) {
     changes <- list()
     given <- at$drivers
   }
-  nearer_of(space, polynomial_space(points, changes, given, density))
+  smaller_divergence(space, polynomial_space(points, changes, given, density))
 }
 
 # What is exact is right everywhere.
@@ -202,9 +202,9 @@ polynomial_space <- function(points, changes, given, density) {
   if (!is.null(polynomial)) unless_falling(space_of(points, c(changes, list(polynomial))), density)
 }
 
-# Of two spaces, or NULL, that in which what is known is nearer to a normal distribution: the first, where
+# Of two spaces, or NULL, the one with the smaller divergence bound: the first, where
 # nothing is known in the second.
-nearer_of <- function(a, b) {
+smaller_divergence <- function(a, b) {
   is_nearer <- !is.null(b$nats) && (is.null(a$nats) || b$nats < a$nats)
   if (is_nearer) b else a
 }
@@ -237,13 +237,13 @@ knows_most <- function(space) {
 
 # Whether the others of a space are so near to the normal distribution that they were given that one
 # fitted to n draws, all correlations included, could as well be further off by chance.
-is_near <- function(space, n) {
+within_sampling_error <- function(space, n) {
   d <- length(space$known)
   isTRUE(space$nats < d * (d + 3) / (4 * n))
 }
 
 # The same, and so near that no other space is looked for: in hundreds of variables chance alone may be tens of nats.
-is_nearest <- function(space, n) is_near(space, n) && space$nats < rules$next_to_near
+is_nearest <- function(space, n) within_sampling_error(space, n) && space$nats < rules$next_to_near
 
 # Other spaces that are to be tried: those of products for the multiples of each scale where that
 # makes points likelier to be normal; of all products; and of the changes of the present reference, unless others
@@ -280,7 +280,7 @@ space_of <- function(points, changes, density = NULL) {
     left <- left_by_normal(normal, asked_along(normal, points, changes, density))
   }
   is_known <- left < rules$far_from_normal
-  if (mean(!is_known) <= rules$few_far && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
+  if (mean(!is_known) <= rules$max_nongaussian_share && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
     space$known <- sort(normal[is_known])
     space$exact <- if (are_exact(left)) normal
     space <- fit_known(space)

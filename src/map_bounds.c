@@ -5,9 +5,9 @@
  *   both        x = lower + (upper - lower) / (1 + exp(-u))
  * Between two bounds x may be turned, as an angle is: by a part of the width,
  * with what would go beyond one bound entering at the other. Or it may be
- * edged, x = middle + (upper - lower) / 4 u for -2 < u < 2, which has the slope
- * of the others at u = 0: beyond that the log density is -Inf, and x next to a
- * bound.
+ * truncated, x = middle + (upper - lower) / 4 u for -2 < u < 2, which has the
+ * slope of the others at u = 0: beyond that the log density is -Inf, and x next
+ * to a bound.
  *
  * A variable may be a ratio. Let x be the logs of the differences of numbers
  * that rise, s_1 = exp(x_1) and s_k = s_{k-1} + exp(x_k). Then
@@ -25,17 +25,18 @@
 
 #include <float.h>
 
-typedef enum kind { FREE, ABOVE, BELOW, BETWEEN, EDGED, LOGIT } kind;
+typedef enum kind { FREE, ABOVE, BELOW, BETWEEN, TRUNCATED, LOGIT } kind;
 
-static kind kind_of(double lower, double upper, bool is_edged) {
+static kind kind_of(double lower, double upper, bool is_truncated) {
   if (lower == -INFINITY)
-    return upper < INFINITY ? BELOW : is_edged ? LOGIT : FREE;
+    return upper < INFINITY ? BELOW : is_truncated ? LOGIT : FREE;
   if (upper == INFINITY)
     return ABOVE;
-  return is_edged ? EDGED : BETWEEN;
+  return is_truncated ? TRUNCATED : BETWEEN;
 }
 
-/* Where the scale of edged variables ends on both sides: there x is on a bound.
+/* Where the scale of truncated variables ends on both sides: there x is on a
+ * bound.
  */
 static const double edge = 2.0;
 
@@ -67,7 +68,7 @@ static double to_x(kind kind, double lower, double upper, double turn,
   case BETWEEN: /* each weight has its own small end to full precision */
     x = lower / (1.0 + exp(u)) + upper / (1.0 + exp(-u));
     return inside(lower, upper, turn > 0.0 ? turned(lower, upper, turn, x) : x);
-  case EDGED:
+  case TRUNCATED:
     x = 0.5 * lower + 0.5 * upper + (0.25 * upper - 0.25 * lower) * u;
     return inside(lower, upper, x);
   case LOGIT:
@@ -87,7 +88,7 @@ static double to_u(kind kind, double lower, double upper, double turn,
   if (kind == BETWEEN && turn > 0.0)
     x = turned(lower, upper, -turn, x);
   x = inside(lower, upper, x);
-  if (kind == EDGED)
+  if (kind == TRUNCATED)
     return (x - 0.5 * lower - 0.5 * upper) / (0.25 * upper - 0.25 * lower);
   double above = log(fmin(x - lower, DBL_MAX));
   double below = log(fmin(upper - x, DBL_MAX));
@@ -116,7 +117,7 @@ static jacobian jacobian_at(kind kind, double log_width, double u) {
     j.slope = exp(j.log_slope);
     j.log_slope_slope = -copysign((1.0 - small) / (1.0 + small), u);
     break;
-  case EDGED:
+  case TRUNCATED:
     j.log_slope = fabs(u) < edge ? log_width - log(4.0) : -INFINITY;
     j.slope = exp(log_width) / 4.0;
     break;
@@ -180,8 +181,8 @@ static void ratios_differentiate(int d, const double *is_ratio, const double *u,
 
 /* d each; -Inf and Inf for no bounds. Of variables with two bounds TURN is from
  * 0 to 1, of those with two or none EDGES is 1 or 0, and of those with none and
- * one without before them RATIO is; or not there, where none is turned, edged,
- * or a ratio. */
+ * one without before them RATIO is; or not there, where none is turned,
+ * truncated, or a ratio. */
 enum { LOWER, UPPER, TURN, EDGES, RATIO };
 
 /* Variable i. */
@@ -295,7 +296,7 @@ static void push_forward(const smc_map *map, int n, const double *z,
 
 const smc_map_kind smc_map_bounds = {
     .name = "bounds",
-    .names = {"lower", "upper", "turn", "edged", "ratio"},
+    .names = {"lower", "upper", "turn", "truncated", "ratio"},
     .is_valid = is_valid,
     .forward = forward,
     .inverse = inverse,

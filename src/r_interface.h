@@ -128,6 +128,8 @@ SEXP r_number_groups(SEXP groups);
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows);
 SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g);
 SEXP r_carries_gradient(SEXP values);
+SEXP r_hash(SEXP bytes);
+SEXP r_data_or_null(SEXP x);
 SEXP r_bridgestan_describe(SEXP data);
 SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks);
 SEXP r_bridgestan_why(SEXP data, SEXP x);

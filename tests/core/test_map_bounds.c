@@ -332,14 +332,14 @@ static void test_turned(void) {
 
 /* Edged variables: one with bounds is a multiple of u between the edges, and
  * one without is the logit of such a place; the density ends there. */
-static void test_edged(void) {
+static void test_truncated(void) {
   enum { n = 401 };
-  static const double edged[3] = {1.0, 1.0, 0.0};
+  static const double truncated[3] = {1.0, 1.0, 0.0};
   static const double low[3] = {-2.0, -INFINITY, 0.0};
   static const double high[3] = {7.0, INFINITY, 1.0};
   const double step = 1e-6;
   smc_map map = toy_bounds(3, low, high);
-  map.parameters[3] = (smc_values){edged, 3};
+  map.parameters[3] = (smc_values){truncated, 3};
   CHECK(map.kind->is_valid(&map));
   double off = 0.0, off_back = 0.0, off_slope = 0.0, off_gradient = 0.0;
   long alive = 0, outside = 0;
@@ -405,5 +405,5 @@ void test_map_bounds(void) {
   test_length();
   test_far_out();
   test_turned();
-  test_edged();
+  test_truncated();
 }

@@ -82,8 +82,8 @@ test_that("given the scale the others have the normal distribution that the dens
   space <- internal("space_of")(points, list(precision))
   expect_identical(space$known, sort(known))
   expect_null(space$exact)
-  expect_true(internal("is_near")(space, n = 20))
-  expect_false(internal("is_near")(space, n = 1e6))
+  expect_true(internal("within_sampling_error")(space, n = 20))
+  expect_false(internal("within_sampling_error")(space, n = 1e6))
 })
 
 test_that("no scale is found where the precision of the others does not change", {

@@ -51,7 +51,7 @@ test_that("a precision and a mean that depend on others in a smooth way are foun
   space <- internal("space_of")(points_at(draws, log_effects), list(change))
   expect_identical(space$known, sort(change$order))
   expect_null(space$exact) # which it is only near to the draws
-  expect_true(internal("is_near")(space, n = 400))
+  expect_true(internal("within_sampling_error")(space, n = 400))
   # far out it is a normal distribution, too
   far <- points$x[1:3, ]
   far[, 1] <- c(-1e3, 0, 1e3)
@@ -154,7 +154,7 @@ test_that("gradient and slopes have mean zero and minus the precision over the n
   at$colours <- internal("colours_of")(at$pattern)
   small <- 1e-3 * at$step
   ordered <- internal("elimination")(at$pattern)
-  nearest <- internal("nearest_normals")(at, 20, ordered, density)
+  nearest <- internal("fit_gaussian_kl")(at, 20, ordered, density)
   # E(g) and 1 + E(z g), z standard normal, by the rule of Gauss and Hermite with many nodes; in units in which z has
   # the variance 1
   node <- eigen(local({
@@ -193,7 +193,7 @@ test_that("a nearer space is looked for where the one found is near by chance al
   at <- internal("probes_among")(points)
   at <- internal("with_drivers")(internal("with_nats")(at, density), density)
   space <- internal("space_of")(points, internal("changes_to_near")(points, at, density))
-  expect_true(internal("is_near")(space, n = 2))
+  expect_true(internal("within_sampling_error")(space, n = 2))
   expect_gt(space$nats, 1)
   nearer <- internal("near_space")(points, list(), density, n = 2)
   expect_identical(vapply(nearer$changes, `[[`, "", "name"), c("precision", "polynomial"))
