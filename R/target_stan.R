@@ -16,8 +16,8 @@
 #'
 #' The sampler works on Stan's unconstrained scale, with the log Jacobian of the
 #' transformations; so does the `reference`. Draws come back as the program
-#' declares them. Only where no `reference` is given, elements of a `positive_ordered`
-#' vector move by the logarithm of their ratio to the one before, less 1.
+#' declares them. If no `reference` is given, an element of a `positive_ordered`
+#' vector is sampled as the logarithm of its ratio to the element before, less 1.
 #'
 #' Stan makes a `unit_vector[K]` from `K` standard normal variables, divided by their
 #' length, and leaves out their constants. With a density that is normalised on the sphere,
@@ -48,6 +48,10 @@
 #'   the run ends in an error that has the program's own message. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
+#' @section Old programs: A program that Stan's compiler refuses because it is of an old version, as those that brms wrote
+#'   before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),
+#'   `increment_log_prob()`, densities such as `normal_log()`, and functions that have another name now. A message says
+#'   what was changed. What remains is an error with the line that the compiler names.
 #' @section Printing: What the program prints is shown, each different line once, and at
 #'   most 20 lines.
 #' @section Errors: `autosmc_error_package` when a package is missing that it takes to

@@ -179,7 +179,7 @@ test_that("missing errors, bias and a shared seed are warned of", {
     table
   }
   single <- normal_fit(0, 2, islands = 1)
-  table <- warned(compare_evidence(fine, single), "No standard error of \"single\"")
+  table <- warned(compare_evidence(fine, single), "\"single\" has no standard error")
   expect_identical(is.na(table$log_bf_error), is.na(c(0, NA))[order(-table$log_z)])
   expect_identical(is.na(table$post_prob_error), c(TRUE, TRUE))
   expect_false(anyNA(table$post_prob))
@@ -329,7 +329,7 @@ test_that("repetitions of bridgesampling may stand on either side", {
   expect_equal(p[, "fit"], plogis(fit$log_z - repeated$logml))
   expect_warning(
     table <- compare_evidence(fit, repeated),
-    "No standard error of \"repeated\"",
+    "\"repeated\" has no standard error",
     class = "autosmc_warning_comparison"
   )
   expect_identical(table$log_z, c(fit$log_z, middle))

@@ -840,7 +840,7 @@ test_that("what others gain from a variable shows in the gradients along it", {
   are_uncoupled <- function(x, g) {
     points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / n, n), mean = colMeans(x))
     L <- internal("fit_scale")(points$x, points$w)
-    internal("are_uncoupled")(internal("nearest_normal")(points, L), points)
+    internal("are_uncoupled")(internal("fit_gaussian_score")(points, L), points)
   }
   # p effects and the logarithm of their scale, of standard deviation s: about p s^2 nats, beside others
   # that are normal but for a little

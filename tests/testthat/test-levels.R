@@ -56,9 +56,9 @@ test_that("through the maps of all levels standard normal numbers become draws",
   set.seed(2)
   at <- chain_points(chain_target(4, chain_slopes))
   space <- internal("exact_space")(at$points, list(), at$density)
-  maps <- internal("change_maps")(space$changes, 4)
+  maps <- internal("change_maps")(space$changes)
   z <- matrix(rnorm(4 * 50), 50)
-  x <- internal("through_each")(maps, list(z = z))$z
+  x <- internal("through_maps")(maps, z)$x
   by_hand <- z
   for (j in 2:4) by_hand[, j] <- by_hand[, j - 1]^2 + chain_sd * z[, j]
   expect_equal(x, by_hand)
@@ -99,7 +99,7 @@ test_that("a precision that is a sum of positive terms is right wherever it is a
   expect_identical(found$given, 1L)
   far <- rbind(c(30, 0, 0), c(-30, 0, 0))
   expect_equal(internal("part_left")(found, far), c(1, 1))
-  pivots <- internal("pivots_at")(found, internal("factors_at")(found, far))
+  pivots <- .Call(internal("r_precision_pivots"), found, far)$pivots
   expect_equal(log(pivots), cbind(c(-60, 60), c(-60, 60)))
 })
 

@@ -50,9 +50,7 @@ around <- cbind(mu, t, mu + exp(t) * z, deparse.level = 0)
 precision <- near_precision(probes_at(around, log_counts), density_of(log_counts))
 normal <- matrix(rnorm(200 * ncol(around)), 200)
 normal[, 2] <- t
-centred <- internal("through_precision")(
-  internal("precision_map")(precision, ncol(normal)), list(z = normal, g = 0 * normal)
-)$z
+centred <- internal("through_maps")(list(precision), normal)$x
 
 # Their density, which is lower by so much where t is beyond a wall.
 density_behind <- function(wall = Inf, by = 0) {
@@ -67,7 +65,7 @@ test_that("the scale is what the others depend on", {
   expect_identical(precision$given, 2L)
   expect_setequal(precision$order, setdiff(seq_len(ncol(centred)), 2))
   # exp(-2 t), and what does not depend on it
-  expect_setequal(precision$powers, c(0, -2))
+  expect_setequal(precision$factors[1, 1, ], c(0, -2))
 })
 
 test_that("given the scale the others have the normal distribution that the density has at their mean", {
@@ -76,7 +74,7 @@ test_that("given the scale the others have the normal distribution that the dens
   # there, whatever the scale is, the gradient is that of a standard normal distribution
   at_mean <- matrix(points$mean, 5, ncol(centred), byrow = TRUE)
   at_mean[, 2] <- c(-4, -2, -1, 0, 1)
-  after <- internal("standardised")(points_at(at_mean, log_counts), precision)
+  after <- internal("changed")(points_at(at_mean, log_counts), list(precision))
   known <- precision$order
   z <- sweep(after$x, 2, after$mean, "+")[, known]
   expect_equal(after$g[, known], -z, tolerance = 1e-9)
@@ -84,8 +82,8 @@ test_that("given the scale the others have the normal distribution that the dens
   space <- internal("space_of")(points, list(precision))
   expect_identical(space$known, sort(known))
   expect_null(space$exact)
-  expect_true(internal("is_near")(space, n = 20))
-  expect_false(internal("is_near")(space, n = 1e6))
+  expect_true(internal("within_sampling_error")(space, n = 20))
+  expect_false(internal("within_sampling_error")(space, n = 1e6))
 })
 
 test_that("no scale is found where the precision of the others does not change", {
@@ -104,7 +102,7 @@ test_that("multiples of a scale are looked at as products", {
   z <- (centred[, -(1:2)] - mu) / exp(t)
   points <- points_at(cbind(mu, t, z, deparse.level = 0), log_density)
   multiples <- internal("find_multiples")(points)
-  expect_identical(multiples[[1]]$variable, 2L)
+  expect_identical(multiples[[1]]$conditioning, 2L)
   # products are effects with mean 0, of which the model is the centred one
   after <- internal("density_after")(multiples, density_of(log_density))
   products <- cbind(mu, t, exp(t) * z, deparse.level = 0)
@@ -158,14 +156,15 @@ test_that("effects of counts are right, centred and not", {
   }
 })
 
+pivots_at <- function(change, x) .Call(internal("r_precision_pivots"), change, x)$pivots
+
 test_that("a curvature at its bound is no rounding", {
   change <- precision
   w <- rep(1 / nrow(centred), nrow(centred))
   loses <- function(change) {
     internal("loses_digits")(list(x = centred, w = w, precisions = list(change)))
   }
-  pivots <- internal("pivots_at")(change, internal("factors_at")(change, centred))
-  change$least[] <- median(apply(pivots, 1, min)) # of half of the draws
+  change$least[] <- median(apply(pivots_at(change, centred), 1, min)) # of half of the draws
   expect_false(loses(change))
   change$near <- FALSE
   expect_true(loses(change))
@@ -228,11 +227,11 @@ test_that("coordinates that are correlated have a precision, also where draws ar
   middle[, -(1:2)] <- rep(at$mean[-(1:2)], each = nrow(middle))
   moved <- middle
   moved[, -(1:2)] <- moved[, -(1:2)] + 1e-7 * matrix(rnorm(nrow(moved) * 2 * n_times), nrow(moved))
-  gradient <- function(x) attr(log_trend(x), "gradient")
-  changed <- ((gradient(moved) - gradient(middle)) / 1e-7)[, change$order]
-  u <- ((moved - middle) / 1e-7)[, change$order]
-  L <- internal("factors_at")(change, middle)
-  d <- internal("pivots_at")(change, L)
-  by_map <- -internal("by_lower")(change, L$L, d * internal("by_upper")(change, L$L, u))
-  expect_equal(by_map, changed, tolerance = 1e-4)
+  of_target <- function(x) attr(log_trend(x), "gradient")
+  of_map <- function(x) {
+    z <- internal("before_maps")(list(change), x)$x
+    internal("through_maps")(list(change), z, -z)$g
+  }
+  changed <- function(gradient) ((gradient(moved) - gradient(middle)) / 1e-7)[, change$order]
+  expect_equal(changed(of_map), changed(of_target), tolerance = 1e-4)
 })

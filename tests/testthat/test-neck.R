@@ -51,13 +51,12 @@ points_of <- function(x, g = gradient_hierarchy(x)) {
   list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / nrow(x), nrow(x)), mean = colMeans(x))
 }
 
-# The log density of a conditional reference, by solving for the coordinates with the
-# maps that R has.
+# The log density of a conditional reference, by solving for the coordinates.
 log_reference <- function(reference, x) {
   apply(x, 1, function(at) {
     d <- length(at)
     image <- function(z) {
-      drop(internal("through_maps")(reference, t(z))$z)
+      drop(internal("through_maps")(internal("reference_maps")(reference, d), t(z))$x)
     }
     # given the conditioning variables the map is affine in the others, and these are affine
     # in their own coordinates
@@ -214,12 +213,16 @@ gradient_noncentred <- function(x) {
   cbind(g[, 1] + rowSums(g_z * x[, -(1:2)]) + J, g[, 2], g_z)
 }
 
+multiples <- function(variable, rate, multiples, d) {
+  internal("new_multiples")(list(variable = variable, rate = rate, multiples = multiples), d)
+}
+
 test_that("coordinates that are multiples of a scale are found, and the neck of products is exact", {
   set.seed(13)
   x <- cbind(rnorm(200, -0.3, 0.3), rnorm(200, 0, 0.3), matrix(rnorm(200 * J, 0.3), 200))
   points <- points_of(x, gradient_noncentred(x))
   found <- internal("find_multiples")(points)
-  expect_identical(found, list(list(variable = 1L, rate = 1, multiples = 2L + seq_len(J))))
+  expect_identical(found, list(multiples(1L, 1, 2L + seq_len(J), 2 + J)))
 
   as_is <- internal("space_of")(points, list())
   space <- internal("fit_space")(as_is, reference_gaussian(), 200)
@@ -244,9 +247,7 @@ test_that("points without gradients are taken to products as those with gradient
   set.seed(20)
   x <- matrix(rnorm(50 * 4), 50)
   points <- points_of(x, -x)
-  products <- list(
-    list(variable = 1L, rate = 1, multiples = 3:4), list(variable = 2L, rate = -0.5, multiples = 4L)
-  )
+  products <- list(multiples(1L, 1, 3:4, 4), multiples(2L, -0.5, 4L, 4))
   with_gradients <- internal("changed")(points, products)
   points["g"] <- list(NULL)
   expect_identical(
@@ -274,8 +275,7 @@ test_that("multiples of several scales are found, whatever the likelihood and th
   )
   found <- internal("find_multiples")(points_of(x, g))
   expect_equal(found, list(
-    list(variable = 1L, rate = 1, multiples = first),
-    list(variable = 2L, rate = 0.5, multiples = second)
+    multiples(1L, 1, first, ncol(x)), multiples(2L, 0.5, second, ncol(x))
   ))
 })
 

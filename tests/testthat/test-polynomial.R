@@ -47,22 +47,22 @@ test_that("a precision and a mean that depend on others in a smooth way are foun
   expect_identical(change$degrees, t(0:3) + 0)
   # of what it makes of standard normal coordinates
   z <- cbind(t, matrix(rnorm(400 * (1 + n_effects)), 400), deparse.level = 0)
-  draws <- internal("through_polynomial")(internal("polynomial_map")(change), list(z = z))$z
+  draws <- internal("through_maps")(list(change), z)$x
   space <- internal("space_of")(points_at(draws, log_effects), list(change))
   expect_identical(space$known, sort(change$order))
   expect_null(space$exact) # which it is only near to the draws
-  expect_true(internal("is_near")(space, n = 400))
+  expect_true(internal("within_sampling_error")(space, n = 400))
   # far out it is a normal distribution, too
   far <- points$x[1:3, ]
   far[, 1] <- c(-1e3, 0, 1e3)
-  expect_true(all(is.finite(unlist(internal("polynomial_factors_at")(change, far)[c("L", "mean", "root_d")]))))
+  expect_true(all(is.finite(unlist(internal("through_maps")(list(change), far, -far)))))
 })
 
 test_that("points come back through the map, and their gradients", {
-  after <- internal("standardised_by_polynomial")(points, change)
+  after <- internal("changed")(points, list(change))
   z <- sweep(after$x, 2, after$mean, "+")
-  back <- internal("through_polynomial")(internal("polynomial_map")(change), list(z = z, g = after$g))
-  expect_equal(back$z, sweep(points$x, 2, points$mean, "+"))
+  back <- internal("through_maps")(list(change), z, after$g)
+  expect_equal(back$x, sweep(points$x, 2, points$mean, "+"))
   expect_equal(back$g, points$g)
 })
 
@@ -154,7 +154,7 @@ test_that("gradient and slopes have mean zero and minus the precision over the n
   at$colours <- internal("colours_of")(at$pattern)
   small <- 1e-3 * at$step
   ordered <- internal("elimination")(at$pattern)
-  nearest <- internal("nearest_normals")(at, 20, ordered, density)
+  nearest <- internal("fit_gaussian_kl")(at, 20, ordered, density)
   # E(g) and 1 + E(z g), z standard normal, by the rule of Gauss and Hermite with many nodes; in units in which z has
   # the variance 1
   node <- eigen(local({
@@ -193,10 +193,10 @@ test_that("a nearer space is looked for where the one found is near by chance al
   at <- internal("probes_among")(points)
   at <- internal("with_drivers")(internal("with_nats")(at, density), density)
   space <- internal("space_of")(points, internal("changes_to_near")(points, at, density))
-  expect_true(internal("is_near")(space, n = 2))
+  expect_true(internal("within_sampling_error")(space, n = 2))
   expect_gt(space$nats, 1)
   nearer <- internal("near_space")(points, list(), density, n = 2)
-  expect_identical(vapply(nearer$changes, `[[`, "", "kind"), c("precision", "polynomial"))
+  expect_identical(vapply(nearer$changes, `[[`, "", "name"), c("precision", "polynomial"))
   expect_lt(nearer$nats, space$nats)
 })
 
@@ -208,7 +208,7 @@ test_that("beyond the draws, where polynomials bend off, the precision before th
   # where the scale is next to 0 the abilities are normal given it
   z <- cbind(-4, matrix(rnorm(200 * length(n_right)), 200), deparse.level = 0)
   nats <- function(changes) {
-    draws <- internal("through_each")(internal("change_maps")(changes, ncol(z)), list(z = z))$z
+    draws <- internal("through_maps")(internal("change_maps")(changes), z)$x
     after <- internal("changed")(points_at(draws, log_abilities), changes)
     expect_equal(sweep(after$x, 2, after$mean, "+"), z)
     mean(rowSums((z + after$g)[, -1]^2)) / 2

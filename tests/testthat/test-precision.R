@@ -58,7 +58,7 @@ test_that("what is normal given what is found, and the precision exactly", {
   expect_identical(found$given, 1:3)
   expect_setequal(found$order, 3 + seq_len(p))
   # 1, and 3 + 3 + 2 exponentials in the inverse of a covariance of two effects
-  expect_identical(ncol(found$powers), 9L)
+  expect_identical(dim(found$factors)[3], 9L)
   # also where no point has been the gradients are those of standard normal coordinates
   far <- points_at(sweep(x, 2, c(3, -2, 2, rep(0, p)), "+"), log_hierarchy)
   space <- internal("space_of")(far, list(found))
@@ -76,10 +76,10 @@ test_that("what is normal given what is found, and the precision exactly", {
 test_that("points that are standardised come back through the map, and their gradients", {
   points <- points_at(x, log_hierarchy)
   found <- internal("find_precision")(internal("probes_among")(points), density_of(log_hierarchy))
-  after <- internal("standardised")(points, found)
+  after <- internal("changed")(points, list(found))
   z <- sweep(after$x, 2, after$mean, "+")
-  back <- internal("through_precision")(internal("precision_map")(found, 3 + p), list(z = z, g = after$g))
-  expect_equal(back$z, x)
+  back <- internal("through_maps")(list(found), z, after$g)
+  expect_equal(back$x, x)
   expect_equal(back$g, points$g)
 })
 
@@ -95,7 +95,7 @@ test_that("a single term of several coordinates is found", {
   }
   found <- internal("find_precision")(probes_at(x[, 1:4], log_scale), density_of(log_scale))
   expect_identical(found$given, 1:2)
-  expect_equal(found$powers, cbind(c(2, -1)))
+  expect_equal(found$factors[1, , ], c(2, -1))
   far <- points_at(x[, 1:4] + 1, log_scale)
   expect_identical(internal("space_of")(far, list(found))$exact, found$order)
 })
@@ -176,11 +176,10 @@ test_that("a sparse precision takes few differences, and its factor hardly more 
 test_that("what is left of a precision is known, and where it is none", {
   # an effect of scale exp(t) and its mean, each observed with error 1
   change <- list(
-    given = 1, order = 2:3, entries = rbind(c(1, 0), c(2, 3)), least = c(1e-3, 1e-3),
-    powers = cbind(c(-2, 0)), precision = rbind(c(1, 1), c(-1, 0), c(1, 1)), pull = matrix(0, 2, 2)
+    name = "precision", given = 1, order = 2:3, entries = rbind(c(1, 0), c(2, 3)), least = c(1e-3, 1e-3),
+    factors = array(c(-2, numeric(9)), c(5, 1, 2)),
+    precision = rbind(c(1, 1), c(-1, 0), c(1, 1)), pull = matrix(0, 2, 2)
   )
-  change[c("degrees", "falls", "rates", "roots")] <- list(matrix(0, 2, 1))
-  change[internal("parts_of_term")] <- lapply(change[internal("parts_of_term")], t)
   t <- c(-3, 0, 3)
   q <- exp(-2 * t)
   left <- internal("part_left")(change, cbind(t, 7, 7))
