@@ -15,6 +15,7 @@
 # returns a fit in which every island counts, the dead ones as estimates of zero.
 
 suppressMessages(library(autosmc))
+Sys.unsetenv("LD_PRELOAD") # the sanitizer is there; the compiler, which is started below, needs none
 arguments <- as.numeric(commandArgs(TRUE))
 n_faults <- if (length(arguments) > 0) arguments[1] else 1000
 seed <- if (length(arguments) > 1) arguments[2] else 1
