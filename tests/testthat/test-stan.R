@@ -241,6 +241,7 @@ test_compiled("transformations bring their Jacobians: smc() has the evidence", {
     of_islands <- tapply(w * share[, k], fit$island, sum) / tapply(w, fit$island, sum)
     expect_mean(of_islands, (3 + k) / 15, resolution = 0.15)
   }
+  skip_if_not_installed("posterior")
   rvars <- posterior::as_draws_rvars(fit)
   expect_s3_class(rvars$L, "rvar")
   expect_identical(dim(rvars$L), c(1L, 3L, 3L))
