@@ -124,22 +124,28 @@ expect_bad_undrawn <- function(code, argument) {
 chance <- 1e-8
 
 # How many standard errors that is, of an error from n independent values.
-errors_for <- function(n) qt(1 - chance / 2, n - 1)
+errors_for <- function(n = Inf) qt(1 - chance / 2, n - 1)
 
-# The mean of `x`, of independent values, is `value`; and the limit is so small that a
-# difference of `resolution` would be seen.
-expect_mean <- function(x, value, resolution) {
-  limit <- errors_for(length(x)) * sd(x) / sqrt(length(x))
-  expect_lt(limit, resolution)
-  expect_lt(abs(mean(x) - value), limit)
+# An estimate with this standard error is `truth`; and the limit is so small that a difference of `resolution`
+# would be seen. n: as of errors_for().
+expect_estimate <- function(value, error, truth, resolution, n = Inf) {
+  limit <- errors_for(n) * error
+  expect_lt(max(limit), resolution)
+  expect_lt(max(abs(value - truth) / limit), 1)
 }
 
-# The same of the estimate of a fit. Its error is never less than the islands predict each
-# by itself, from all their particles, so that few islands are no reason for a wider limit.
-expect_log_z <- function(fit, value, resolution) {
-  limit <- errors_for(Inf) * fit$std_error
-  expect_lt(limit, resolution)
-  expect_lt(abs(fit$log_z - value), limit)
+# The mean of `x`, of independent values.
+expect_mean <- function(x, value, resolution) {
+  expect_estimate(mean(x), sd(x) / sqrt(length(x)), value, resolution, length(x))
+}
+
+# The log evidence of a fit, or the mean of several. Its error is never less than the islands predict each by
+# itself, from all their particles, so that few islands are no reason for a wider limit.
+expect_log_z <- function(fits, value, resolution = 0.1) {
+  if (inherits(fits, "smc_fit")) fits <- list(fits)
+  error <- vapply(fits, `[[`, 0, "std_error")
+  log_z <- vapply(fits, `[[`, 0, "log_z")
+  expect_estimate(mean(log_z), sqrt(sum(error^2)) / length(fits), value, resolution)
 }
 
 # What an unreliable estimate is warned of is not what most tests are about, nor heavy tails of the draws.

@@ -378,7 +378,7 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
   # it rejects what would cross it; but of gradients there nothing is to be expected
   expect_true(chosen$diagnostics$passed[chosen$diagnostics$name == "edges"])
   expect_false(any(c("mean_gradient", "stein") %in% chosen$diagnostics$name))
-  expect_log_z(chosen, 0, resolution = 0.3)
+  expect_log_z(chosen, 0)
 
   # with the bound there is none
   bounded <- target_function(function(x) -x[, 1], 1,

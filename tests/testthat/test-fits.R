@@ -880,7 +880,7 @@ test_that("the default finds the neck of a funnel, and all of its evidence", {
   fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
   for (fit in fits) {
     expect_identical(internal("conditioning_of")(fit$reference), 1L)
-    expect_log_z(fit, 0, resolution = 0.3)
+    expect_log_z(fit, 0)
   }
   expect_output(print(fits[[1]]$reference), "9 coordinates normal given the others")
 })

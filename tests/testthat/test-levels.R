@@ -123,8 +123,7 @@ test_that("a precision from which an elimination takes something keeps its bound
 test_that("smc() has the evidence of chains of squares and of funnels", {
   fit <- calmly(smc(chain_target(4, chain_slopes), n_particles = 256, islands = 4, seed = 1))
   expect_match(fit$maps, "x3 is normal given x1, x2", all = FALSE, fixed = TRUE)
-  expect_lt(abs(fit$log_z), max(5 * fit$std_error, 1e-6))
-  expect_lt(fit$std_error, 0.01) # -0.2 and worse without levels
+  expect_log_z(fit, 0, 0.02) # -0.2 and worse without levels
 
   funnels <- function(x) {
     d <- ncol(x)
@@ -133,8 +132,7 @@ test_that("smc() has the evidence of chains of squares and of funnels", {
   fit <- suppressMessages(calmly(
     smc(target_function(funnels, 4, vectorized = TRUE), n_particles = 256, islands = 4, seed = 1)
   ))
-  expect_lt(abs(fit$log_z), max(5 * fit$std_error, 1e-6))
-  expect_lt(fit$std_error, 0.01)
+  expect_log_z(fit, 0, 0.02)
 })
 
 test_that("nothing is fitted to draws whose fourth powers are beyond all numbers", {

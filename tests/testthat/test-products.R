@@ -165,6 +165,5 @@ test_that("effects mixed by a correlation are right", {
   target <- target_function(log_counts, 3 + 2 * n_groups, names = names_of_counts, vectorized = TRUE)
   fit <- calmly(smc(target, n_particles = 512, islands = 4, seed = 12))
   expect_match(fit$maps, "32 variables .* are nearly normal given t1, t2, r", all = FALSE)
-  expect_lt(fit$std_error, 0.05)
-  expect_lt(abs(fit$log_z - log_evidence_of_counts), errors_for(4) * fit$std_error)
+  expect_log_z(fit, log_evidence_of_counts)
 })

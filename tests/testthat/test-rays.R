@@ -33,8 +33,7 @@ test_that("they tell how much of the evidence is outside of the draws", {
   for (part in c(0.05, 0.3)) {
     outside <- islands_of(target_function(nested(part, 6), d, vectorized = TRUE))
     # the narrow one has no draw at such distances; of the wide one 0.2 % are among its draws
-    expect_lt(abs(outside$rise + log1p(-part)), errors_for(4) * outside$error + 0.005)
-    expect_lt(outside$error, 0.01)
+    expect_estimate(outside$rise, outside$error, -log1p(-part), 0.06)
     # the points are of the wide one, all around, but for a few at the end of the narrow one
     expect_equal(sum(outside$points$w), 1)
     distance <- sqrt(rowSums(outside$points$z^2))
@@ -47,8 +46,7 @@ test_that("they tell how much of the evidence is outside of the draws", {
 test_that("they tell what is within draws that are too wide to have been there", {
   # a ten-thousandth of a draw is expected of the narrow one
   within <- islands_of(target_function(nested(0.5, 6), d, vectorized = TRUE), scale = 6)
-  expect_lt(abs(within$rise - log(2)), errors_for(4) * within$error + 0.005)
-  expect_lt(within$error, 0.05)
+  expect_estimate(within$rise, within$error, log(2), 0.1)
   expect_true(all(rowSums(within$points$z^2) < 1)) # 1 / 6 of sqrt(d) and more
 })
 
@@ -119,7 +117,7 @@ test_that("smc() goes on to what they find, and counts what they take", {
   expect_equal(sum(fit$runs$n_target_evals), n_asked - 1)
   expect_gt(sum(fit$runs$run == "final"), 1)
   # without them it is log(0.9) = -0.105, and claims an error of 0.004
-  expect_lt(abs(fit$log_z), errors_for(6) * fit$std_error)
+  expect_log_z(fit, 0)
 })
 
 test_that("the next reference has what is outside, in a mixture or as heavier tails", {

@@ -198,7 +198,7 @@ test_that("with a covariance for reference the evidence is right", {
       data.frame(lambda = schedule_power(8)[-1], step_size = 0.3, refresh_rate = 0.9),
       reference = reference, n_particles = 256, islands = 60, seed = 1
     ))
-    expect_log_z(fit, 0, resolution = 0.25)
+    expect_log_z(fit, 0)
     w <- exp(fit$log_weights)
     expect_equal(colSums(w * fit$particles), centre,
       tolerance = 0.05, ignore_attr = TRUE
@@ -815,7 +815,7 @@ for (whiten in c(TRUE, FALSE)) {
       bimodal,
       n_particles = 512, n_steps = 32, whiten = whiten, islands = 32, seed = 1
     ))
-    expect_log_z(fit, 0, resolution = 0.5)
+    expect_log_z(fit, 0)
     left <- island_mean(fit, rowMeans(fit$particles) < 0)
     limit <- errors_for(32) * left[["se"]]
     expect_lt(limit, 0.3)
@@ -844,7 +844,7 @@ for (whiten in c(TRUE, FALSE)) {
       heavy_tailed,
       n_particles = 512, n_steps = 32, whiten = whiten, islands = 12, seed = 1
     ))
-    expect_log_z(fit, 0, resolution = 0.3)
+    expect_log_z(fit, 0)
   })
 }
 
@@ -1067,6 +1067,6 @@ test_that("a square with edges that are not given has the right evidence, and no
   )
   for (seed in 1:3) {
     fit <- expect_no_warning(smc(square, seed = seed), class = "autosmc_warning_unreliable")
-    expect_log_z(fit, 0, resolution = 0.1)
+    expect_log_z(fit, 0)
   }
 })
