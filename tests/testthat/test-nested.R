@@ -42,18 +42,16 @@ log_nested <- function(x) {
 log_evidence_of_nested <- function(n = 49) {
   z <- seq(-7, 7, by = 0.25)
   weight <- dnorm(z) * 0.25
-  a <- seq(-12, 12, by = 0.1)
+  a <- seq(-12, 12, by = 0.25)
   mu <- seq(-4, 4, length.out = n)
   log_scales <- seq(-7, 4, length.out = n)
   by_t <- vapply(log_scales, function(t) {
     b <- outer(a, exp(t) * z, `+`)
     of_class <- vapply(passed, function(y) log(drop(exp(y * b - n_pupils * log1p(exp(b))) %*% weight)), a)
-    of_school <- of_class %*% member
+    of_schools <- apply(of_class %*% member, 2, splinefun, x = a)
     by_s <- vapply(log_scales, function(s) {
-      at <- outer(mu, exp(s) * z, `+`)
-      each <- apply(of_school, 2, function(values) {
-        log(drop(exp(matrix(approx(a, values, at, rule = 2)$y, n)) %*% weight))
-      })
+      at <- pmin(pmax(outer(mu, exp(s) * z, `+`), min(a)), max(a))
+      each <- vapply(of_schools, function(of_school) log(drop(exp(matrix(of_school(at), n)) %*% weight)), mu)
       rowSums(each) - mu^2 / 2 - (s + 1)^2 / 2
     }, mu)
     by_s - (t + 1)^2 / 2
