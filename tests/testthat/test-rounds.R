@@ -806,8 +806,7 @@ island_mean <- function(fit, x) {
   c(mean = mean, se = sqrt(n / (n - 1) * sum(residual^2)))
 }
 
-# With 512 particles and 8 islands log Z had a standard deviation of 0.05, and the weight
-# 0.3 of the smaller mode one of 0.05.
+# Without whitening the usual error of log Z is 0.04, and that of the weight 0.3 of the smaller mode is as large.
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("both modes are found with their weights, whitening:", whiten), {
     skip_on_cran()
@@ -815,11 +814,9 @@ for (whiten in c(TRUE, FALSE)) {
       bimodal,
       n_particles = 512, n_steps = 32, whiten = whiten, islands = 32, seed = 1
     ))
-    expect_log_z(fit, 0)
+    expect_log_z(fit, 0, if (whiten) 0.1 else 0.25)
     left <- island_mean(fit, rowMeans(fit$particles) < 0)
-    limit <- errors_for(32) * left[["se"]]
-    expect_lt(limit, 0.3)
-    expect_lt(abs(left[["mean"]] - 0.3), limit)
+    expect_estimate(left[["mean"]], left[["se"]], 0.3, 0.3, n = 32)
     for (i in fit$islands$island) { # no island has lost a mode
       x <- fit$particles[fit$island == i, 1]
       expect_true(any(x < -2) && any(x > 2))
@@ -842,7 +839,7 @@ for (whiten in c(TRUE, FALSE)) {
     skip_on_cran()
     fit <- calmly(smc(
       heavy_tailed,
-      n_particles = 512, n_steps = 32, whiten = whiten, islands = 12, seed = 1
+      n_particles = 512, n_steps = 32, whiten = whiten, islands = 16, seed = 1
     ))
     expect_log_z(fit, 0)
   })
