@@ -1,8 +1,9 @@
-# Rscript tests/mutations/drill.R [PATTERN]
+# Rscript tests/mutations/drill.R [PATTERN [FILES]]
 #
 # Do the tests see what they are there to see? Installs copies of the package in which one thing is wrong, runs the test
 # files that should say so, and prints of each mutation which of them failed. Ends with status 1 where one survived.
-# By hand: all of it takes a quarter of an hour or more. PATTERN: only mutations whose names match.
+# By hand: all of it takes a quarter of an hour or more. PATTERN: only mutations whose names match; FILES: only test
+# files whose names do.
 #
 # Evidence, `log z`: the log evidence of every fit is off by 0.1, or by 0.02 where its error is below 0.002. Each line
 # with expect_log_z() has to fail.
@@ -65,7 +66,7 @@ files_with_evidence <- basename(Filter(has_evidence, list.files("tests/testthat"
 
 # Of each map the files with an evidence that it is a part of.
 tests_of_map <- c(
-  affine = "test-rounds.R", tails = "test-tails.R", conditional = "test-fits.R", neck = "test-maps.R",
+  affine = "test-models.R", tails = "test-tails.R", conditional = "test-fits.R", neck = "test-maps.R",
   precision = "test-levels.R", polynomial = "test-polynomial.R", bounds = "test-constraints.R"
 )
 map_file <- function(map) sprintf("src/map_%s.c", map)
@@ -115,10 +116,12 @@ of_log_z <- mutation(
 )
 
 mutations <- c(of_gradients, of_bounds, of_jacobians, list(of_log_z))
-pattern <- commandArgs(TRUE)
-if (length(pattern) > 0) {
-  mutations <- Filter(function(m) grepl(pattern[1], m$name), mutations)
-}
+patterns <- c(commandArgs(TRUE), ".", ".")
+mutations <- Filter(function(m) grepl(patterns[1], m$name), mutations)
+mutations <- lapply(mutations, function(m) {
+  m$tests <- grep(patterns[2], m$tests, value = TRUE)
+  m
+})
 
 # how they are tried ------------------------------------------------------------
 

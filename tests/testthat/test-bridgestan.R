@@ -35,7 +35,7 @@ test_that("smc() has the evidence and the draws that were declared", {
   on.exit(unlink(file))
   writeLines('{"y": 2}', file)
   target <- target_bridgestan(bridgestan_library(), file, include = c("mu", "twice"))
-  fit <- smc(target, n_particles = 128, n_steps = 8, seed = 1)
+  fit <- smc(target, n_particles = 512, n_steps = 8, seed = 1)
   expect_log_z(fit, 0)
   expect_identical(colnames(fit$particles), c("mu", "twice[1]", "twice[2]"))
   expect_identical(fit$particles[, "twice[1]"], 2 * fit$particles[, "mu"])

@@ -1,7 +1,5 @@
 # Variables that are normal given the others, as far as two bounds.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # A level that walks: normal, with a standard deviation of `sd` at the start and 0.1 a step, between -1 and 1.
 level <- function(n, sd) {
   covariance <- sd^2 + 0.1^2 * (outer(seq_len(n), seq_len(n), pmin) - 1)

@@ -1,7 +1,5 @@
 # Mirrors: what variables with two bounds show on the other side.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # Two independent angles between -pi and pi, most likely at the bounds: a quarter of the target for each choice
 # of sides. The logits have the density of cosines times that of logistic variables.
 angles <- function(d = 2, strength = 4, log_factor = 0) {

@@ -1,7 +1,5 @@
 # Rays: what they find outside of the draws, and what smc() makes of it.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # Two normal distributions around the same centre, the wide one with a part of the evidence.
 d <- 8
 nested <- function(part, sd) {

@@ -1,7 +1,5 @@
 # The scout: where the target is, and how wide, by its gradients.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # N(mean, cov) in axes of its own, with variances from 1 to `condition`.
 normal_of_condition <- function(d, condition, location) {
   axes <- qr.Q(qr(matrix(rnorm(d^2), d)))
