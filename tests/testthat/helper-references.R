@@ -1,7 +1,5 @@
 # References that are fitted to draws, and what they are good for. Laws of maps and fits are tested by these.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # Draws on the unconstrained scale, each with a genealogy of its own, as fits see those of a run.
 record_of <- function(x, gradients = NULL, log_weights = rep(-log(nrow(x)), nrow(x)), reference = reference_gaussian(),
                       coordinates = x) {

@@ -16,6 +16,9 @@ expect_true <- function(object, info = NULL, label = deparse1(substitute(object)
   if (isTRUE(object)) succeed() else testthat::expect_true(object, info = info, label = label)
 }
 
+# What the package does not export: for the few seams that laws are tested by.
+internal <- function(name) get(name, asNamespace("autosmc"))
+
 # A standard normal in d dimensions: its log evidence is d / 2 log(2 pi).
 normal_density <- function(x) -sum(x^2) / 2
 normal_gradient <- function(x) -x
@@ -39,7 +42,7 @@ adapt_plain <- function(...) smc_adapt(..., rounds = 0, whiten = FALSE)
 # The sampler of an adapting run, as the stages of smc() get it.
 sampler_for <- function(target, n_particles = 128, kernel = kernel_klmc(),
                         reference = reference_gaussian(), seed = 1) {
-  get("new_sampler", asNamespace("autosmc"))(target, list(
+  internal("new_sampler")(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference,
     tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = seed,
     progress = FALSE
@@ -49,7 +52,7 @@ sampler_for <- function(target, n_particles = 128, kernel = kernel_klmc(),
 # The record of one such run.
 record_for <- function(target, ..., n_steps = 16) {
   path <- list(lambda = schedule_power(n_steps)[-1])
-  get("run_sampler", asNamespace("autosmc"))(sampler_for(target, ...), path, "adapt", 0)
+  internal("run_sampler")(sampler_for(target, ...), path, "adapt", 0)
 }
 
 # A run too small to be good, and quick.
@@ -203,6 +206,6 @@ mixture_target <- function(means, sds, weights) {
 
 # Under a plan of future islands go to workers also where they would be done here sooner.
 to_workers <- function(code) {
-  rules <- get("rules", asNamespace("autosmc"))
+  rules <- internal("rules")
   with_internals(list(rules = replace(rules, "loading_seconds", -1)), code)
 }
