@@ -139,6 +139,9 @@ check_string <- function(x, arg) {
   if (!is.character(x) || length(x) != 1 || is.na(x) || !nzchar(x)) {
     abort_argument(x, arg, "a string")
   }
+  if (!validEnc(x)) {
+    abort("{.arg {arg}} must be a string, and has bytes that are no characters of its encoding.", "input")
+  }
   x
 }
 

@@ -18,6 +18,9 @@ abort <- function(message, class, ..., .envir = parent.frame()) {
   )
 }
 
+# Text as a line of a message, whatever is in it: names of variables, say, may have braces.
+verbatim <- function(text) gsub("([{}])", "\\1\\1", text)
+
 # The classes of a warning: its own, and that of all warnings of the package.
 warning_class <- function(class) c(paste0("autosmc_warning_", class), "autosmc_warning")
 
@@ -89,7 +92,7 @@ describe_type <- function(x) {
   }
 }
 
-# A message of another program, with lines and columns of its own.
+# A message of another program, with lines and columns of its own. class: one or several.
 abort_verbatim <- function(message, class) {
   class <- c(paste0("autosmc_error_", class), "autosmc_error")
   stop(errorCondition(message, class = class))

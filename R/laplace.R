@@ -43,9 +43,7 @@ reference_laplace <- function(target, start, inflate = 1.5, ...) {
     abort_argument(start, "start", paste("a vector of length", target$dim))
   }
   inflate <- check_number(inflate, "inflate", min = 0, open = TRUE)
-  from <- .Call(
-    r_change_scale, interface_bounds(target), check_points(start, target, "start"), FALSE
-  )
+  from <- before_maps(scale_maps(target), check_points(start, target, "start"))$x
   peak <- once_each(find_peak(counted_density(target), from[1, ]))
   new_fitted_reference(peak$mode, sqrt(inflate) * peak$L)
 }

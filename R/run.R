@@ -13,7 +13,7 @@ rays_key <- 2^31 - 6
 mirrors_key <- 2^31 - 7
 angles_key <- 2^31 - 8
 lines_key <- 2^31 - 9
-edged_key <- 2^31 - 10
+truncated_key <- 2^31 - 10
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]
@@ -44,7 +44,7 @@ seconds_now <- function() proc.time()[["elapsed"]]
 run_sampler <- function(sampler, path, run, index) {
   name <- run_name(run, index)
   settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path, run)
-  kept <- recall(sampler, name, settings)
+  kept <- recall(sampler, name, settings, record_restorer(sampler, path, run, index))
   if (!is.null(kept)) {
     begin_run(sampler$progress, run, index, nrow(kept$steps))
     return(kept)
@@ -74,7 +74,7 @@ run_sampler <- function(sampler, path, run, index) {
   if (run == "final") {
     record <- reduce_record(record, sampler)
   }
-  store(sampler, name, settings, record, points_of(record, sampler))
+  store(sampler, name, settings, stored_record(record), points_of(record, sampler))
   record
 }
 

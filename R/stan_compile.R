@@ -60,8 +60,43 @@ read_includes <- function(code, folder, found = list()) {
   found
 }
 
-# The C++ of a program; an error with stanc's own words where it is none.
+# The C++ of a program, which is brought up to date if it is an old one; an error with stanc's own words where it is
+# none.
 translate_stan <- function(program) {
+  answer <- ask_stanc(program)
+  changes <- character()
+  if (is.null(answer$result)) {
+    updated <- update_stan(program)
+    changes <- updated$changes
+    if (length(changes) > 0) answer <- ask_stanc(updated$program)
+  }
+  if (is.null(answer$result)) {
+    errors <- setdiff(answer$errors, "0")
+    if (length(changes) > 0) errors <- c(errors, still_old(changes))
+    abort_verbatim(paste(errors, collapse = "\n"), c("program", "input"))
+  }
+  if (length(changes) > 0) {
+    name <- program$name
+    cli::cli_inform(
+      c("i" = "The Stan program {.field {name}} is of an old version, and was brought up to date: {changes}."),
+      class = "autosmc_message_update"
+    )
+  }
+  for (warning in as.character(answer$warnings)) {
+    message(warning)
+  }
+  answer$result
+}
+
+# What is said where the compiler refuses a program that was brought up to date.
+still_old <- function(changes) {
+  sprintf(
+    "The program is of an old version of Stan. Its %s were brought up to date; what the error names was not.", toString(changes)
+  )
+}
+
+# The compiler's answer: a list with `result`, the C++, and `warnings`, or with `errors`.
+ask_stanc <- function(program) {
   js <- QuickJSR::JSContext$new(stack_size = 4 * 1024^2)
   js$source(system.file("stanc.js", package = "StanHeaders"))
   flags <- as.array(paste0("filename-in-msg=", program$file))
@@ -69,14 +104,7 @@ translate_stan <- function(program) {
   if (length(program$includes) > 0) {
     stanc <- c(stanc, list(program$includes))
   }
-  answer <- do.call(js$call, stanc)
-  if (is.null(answer$result)) {
-    abort_verbatim(paste(setdiff(answer$errors, "0"), collapse = "\n"), "input")
-  }
-  for (warning in as.character(answer$warnings)) {
-    message(warning)
-  }
-  answer$result
+  do.call(js$call, stanc)
 }
 
 # the compiler ----------------------------------------------------------------

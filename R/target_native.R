@@ -228,7 +228,7 @@ check_init <- function(init) {
   if (is.null(init) || inherits(init, "NativeSymbolInfo")) {
     init <- list(init)
   }
-  if (!length(init) %in% 1:2) {
+  if (!is.vector(init) || !length(init) %in% 1:2) {
     abort_argument(init, "init", "NULL, or one routine or two")
   }
   check <- function(x) if (!is.null(x)) check_routine(x, "init")

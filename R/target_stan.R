@@ -16,8 +16,8 @@
 #'
 #' The sampler works on Stan's unconstrained scale, with the log Jacobian of the
 #' transformations; so does the `reference`. Draws come back as the program
-#' declares them. Only where no `reference` is given, elements of a `positive_ordered`
-#' vector move by the logarithm of their ratio to the one before, less 1.
+#' declares them. If no `reference` is given, an element of a `positive_ordered`
+#' vector is sampled as the logarithm of its ratio to the element before, less 1.
 #'
 #' Stan makes a `unit_vector[K]` from `K` standard normal variables, divided by their
 #' length, and leaves out their constants. With a density that is normalised on the sphere,
@@ -48,6 +48,10 @@
 #'   the run ends in an error that has the program's own message. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
+#' @section Old programs: A program that Stan's compiler refuses because it is of an old version, as those that brms wrote
+#'   before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),
+#'   `increment_log_prob()`, densities such as `normal_log()`, and functions that have another name now. A message says
+#'   what was changed. What remains is an error with the line that the compiler names.
 #' @section Printing: What the program prints is shown, each different line once, and at
 #'   most 20 lines.
 #' @section Errors: `autosmc_error_package` when a package is missing that it takes to
@@ -56,15 +60,22 @@
 #'   compiler), when data are missing or are not as declared, when they fail a check of
 #'   the program, when it has no parameters, and when `include` names what is not there.
 #' @seealso [target_native()] for routines in C; `vignette("models")`.
-#' @examples
-#' # not run, since compiling takes longer than an example should
-#' \dontrun{
+#' @examplesIf length(find.package(c("BH", "QuickJSR", "RcppEigen", "RcppParallel", "StanHeaders"), quiet = TRUE)) == 5
+#' # compiling takes a minute
+#' \donttest{
+#' \dontshow{
+#' cache <- Sys.getenv("R_USER_CACHE_DIR", NA)
+#' Sys.setenv(R_USER_CACHE_DIR = tempdir())
+#' }
 #' target <- target_stan("
 #'   data { int N; vector[N] y; }
 #'   parameters { real mu; real<lower=0> sigma; }
 #'   model { mu ~ normal(0, 10); sigma ~ exponential(1); y ~ normal(mu, sigma); }
 #' ", list(N = 5, y = c(4.1, 5.3, 3.8, 4.6, 5.0)))
 #' smc(target)
+#' \dontshow{
+#' if (is.na(cache)) Sys.unsetenv("R_USER_CACHE_DIR") else Sys.setenv(R_USER_CACHE_DIR = cache)
+#' }
 #' }
 #' @export
 target_stan <- function(model, data = list(), include = NULL, seed = 1) {

@@ -32,6 +32,9 @@ static void put_rows(SEXP x, double first, SEXP y) {
   size_t rows = (size_t)Rf_nrows(x), n = (size_t)Rf_nrows(y);
   if (TYPEOF(x) != TYPEOF(y) || !(Rf_isReal(x) || Rf_isInteger(x)))
     Rf_error("internal error: rows of another type");
+  if (Rf_ncols(x) != Rf_ncols(y) ||
+      !(first >= 0.0 && first + (double)n <= (double)rows))
+    Rf_error("internal error: no room for these rows");
   char *to = address(x) + size * (size_t)first;
   const char *from = address(y);
   for (int j = 0; j < Rf_ncols(x); j++)

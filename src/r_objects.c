@@ -5,7 +5,7 @@
 
 SEXP r_element(SEXP list, const char *name) {
   SEXP names = Rf_getAttrib(list, R_NamesSymbol);
-  for (R_xlen_t i = 0; i < Rf_xlength(list); i++)
+  for (R_xlen_t i = 0; i < Rf_xlength(names) && i < Rf_xlength(list); i++)
     if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0)
       return VECTOR_ELT(list, i);
   return R_NilValue;

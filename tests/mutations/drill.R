@@ -79,26 +79,31 @@ of_jacobians <- lapply(setdiff(names(tests_of_map), "bounds"), function(map) {
 
 tests_of_bounds <- c(
   ABOVE = "test-constraints.R", BELOW = "test-constraints.R", BETWEEN = "test-constraints.R",
-  EDGED = "test-edged.R", LOGIT = "test-constraints.R"
+  TRUNCATED = "test-truncated.R", LOGIT = "test-constraints.R"
 )
 of_bounds <- lapply(names(tests_of_bounds), function(kind) {
   mutation(
     paste("jacobian of bounds,", kind), map_file("bounds"),
     function(lines) {
-      at <- "jacobian j = jacobian_at(v.kind, log_width, from[at]);"
+      at <- "jacobian j = jacobian_at(v.kind, log_width, u[at]);"
       replaced(lines, at, sprintf("%s if (v.kind == %s && isfinite(j.log_slope)) j.log_slope = 0.0;", at, kind))
     },
     tests_of_bounds[[kind]]
   )
 })
 
-of_gradients <- c(
+# From the images to the points, and the other way.
+gradients_of_maps <- function(member) {
   lapply(c(names(tests_of_map), "rotation"), function(map) {
     mutation(
-      paste("gradient of", map), map_file(map), wrapped_map("pull_back", after = "if (g) g[0] *= 1.01;"),
+      paste("gradient of", map, member), map_file(map), wrapped_map(member, after = "if (g) g[0] *= 1.01;"),
       if (map == "bounds") "test-constraints.R" else "test-maps.R"
     )
-  }),
+  })
+}
+of_gradients <- c(
+  gradients_of_maps("pull_back"),
+  gradients_of_maps("push_forward"),
   lapply(c("gaussian", "funnel", "brownian", "sonar", "pines"), function(name) {
     mutation(paste("gradient of target", name), sprintf("src/target_%s.c", name), wrapped_target(name), "test-targets.R")
   })
@@ -189,7 +194,7 @@ for (m in mutations) {
   writeLines(original, file.path(copy, m$file))
   n_survived <- n_survived + length(left)
   cat(sprintf(
-    "%-28s %s\n", m$name, if (length(left) == 0) "seen" else paste("NOT SEEN by", paste(left, collapse = ", "))
+    "%-38s %s\n", m$name, if (length(left) == 0) "seen" else paste("NOT SEEN by", paste(left, collapse = ", "))
   ))
 }
 unlink(work, recursive = TRUE)

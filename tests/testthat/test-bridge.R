@@ -111,7 +111,6 @@ log_z_logistic <- local({
 })
 
 test_that("the bridge covers the evidence as often as it says", {
-  skip_on_cran()
   fits <- lapply(1:20, function(seed) {
     calmly(smc(logistic, n_particles = 64, n_steps = 8, rounds = 1, seed = seed))
   })

@@ -31,7 +31,7 @@ test_that("all pass on a good fit, and its verdict says so", {
   expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
   expect_identical(diagnostics$name, c(
     "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-    "edges", "proper", "rays", "lines", "bound", "basins", "rounds"
+    "edges", "proper", "rays", "lines", "elbo", "basins", "rounds"
   ))
   expect_true(all(diagnostics$passed))
   expect_true(all(is.na(diagnostics$says)))
@@ -76,7 +76,7 @@ test_that("the warning says what was tried, and what may help where this has fai
   expect_match(warned(c("scatter", "stein")), "twice the `n_particles`", fixed = TRUE)
   # edges say what to do themselves
   helped <- unlist(lapply(internal("advice"), `[[`, "names"))
-  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "worth", "passes"))
+  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "ancestor_ess", "passes"))
   fit <- good_fit
   fit$diagnostics$passed[1] <- FALSE
   fit$diagnostics$says[1] <- "Along theta{1}."
@@ -326,18 +326,18 @@ test_that("draws that are worth few independent ones are seen, where the error i
       islands = data.frame(log_z = c(0, -Inf), n_particles = 400), shared = 1 / n,
       estimates = data.frame(method = "smc", log_z = 0, std_error = error)
     )
-    diagnosed("worth", course(label), final)
+    diagnosed("ancestor_ess", course(label), final)
   }
   expect_identical(failed_of(of_draws(50)), character())
   thin <- of_draws(40)
-  expect_identical(failed_of(thin), "worth")
-  expect_equal(thin$worth$value, 0.1)
-  expect_match(thin$worth$says, "The 400 draws have only about 40 ancestors", fixed = TRUE)
+  expect_identical(failed_of(thin), "ancestor_ess")
+  expect_equal(thin$ancestor_ess$value, 0.1)
+  expect_match(thin$ancestor_ess$says, "The 400 draws have only about 40 ancestors", fixed = TRUE)
   expect_length(of_draws(16, error = 0.019), 0)
   expect_length(of_draws(16, error = NA_real_), 0)
   # from the reference that was given all may well descend from a few
   expect_length(of_draws(16, label = "given"), 0)
-  expect_length(diagnosed("worth", NULL, list()), 0)
+  expect_length(diagnosed("ancestor_ess", NULL, list()), 0)
 })
 
 # edges -----------------------------------------------------------------------
@@ -392,10 +392,10 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
 
 # the scout -------------------------------------------------------------------
 
-# What is said of normals with these means (of 3 variables each) and bounds.
-of_scout <- function(means, bounds) {
+# What is said of normals with these means (of 3 variables each) and ELBOs.
+of_scout <- function(means, elbos) {
   scout <- list(
-    basins = tibble::tibble(bound = bounds, bound_error = 0.01),
+    basins = tibble::tibble(elbo = elbos, elbo_error = 0.01),
     normals = lapply(means, reference_gaussian)
   )
   diagnosed("scout", scout, final, estimate)
@@ -405,8 +405,8 @@ test_that("evidence that the scout has proved is not to be missed", {
   expect_identical(failed_of(of_scout(1, -0.05)), character())
   # 0.13 beyond its own error is more than three of 0.02 and the margin of 0.05
   high <- of_scout(1, 0.16)
-  expect_identical(failed_of(high), "bound")
-  expect_equal(high$bound$value, 0.13)
+  expect_identical(failed_of(high), "elbo")
+  expect_equal(high$elbo$value, 0.13)
   expect_identical(failed_of(of_scout(1, 0.12)), character())
   expect_length(diagnosed("scout", NULL, final, estimate), 0)
 })
@@ -451,7 +451,7 @@ test_that("two estimates that are too far apart for their errors are seen", {
   apart <- of_estimates(c(0, 0.21), c(0.04, 0.03))
   expect_identical(failed_of(apart), "estimates")
   expect_equal(apart$estimates$value, 4.2)
-  expect_match(apart$estimates$says, "4.2 errors of the difference apart", fixed = TRUE)
+  expect_match(apart$estimates$says, "differ by 4.2 standard errors", fixed = TRUE)
   expect_identical(failed_of(of_estimates(c(0.21, 0), c(0.04, 0.03))), "estimates")
   # of one there is nothing to be said
   expect_length(of_estimates(0, 0.1), 0)

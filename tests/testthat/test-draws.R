@@ -149,7 +149,6 @@ test_that("with weights the estimates are those of summary(), in every format", 
 # posterior's own estimate adds 2 %. Permuted, the draws would look three times as good
 # as they are.
 test_that("posterior's effective sample size is what the islands' spread says", {
-  skip_on_cran()
   ratios <- vapply(1:4, function(seed) {
     fit <- calmly(smc(
       target_gaussian(8, mean = 1),
@@ -166,7 +165,6 @@ test_that("posterior's effective sample size is what the islands' spread says", 
 # Squared errors in units of the Monte Carlo error that posterior reports sum to
 # chi-squared: 20 fits x 3 variables, all but independent.
 test_that("means of the draws are right to within posterior's own error", {
-  skip_on_cran()
   z <- vapply(1:20, function(seed) {
     draws <- posterior::as_draws(small_fit(8, seed))
     (apply(draws, 3, mean) - 2) / apply(draws, 3, posterior::mcse_mean)

@@ -346,7 +346,6 @@ test_that("particles start at draws from the conditional reference", {
 })
 
 test_that("the evidence is unbiased from a conditional reference that does not fit", {
-  skip_on_cran()
   reference <- funnel_reference(3)
   reference$chol[2, 1] <- 0.7
   reference$mean <- c(0.5, -0.5, 0)
@@ -436,7 +435,6 @@ test_that("nothing is conditional where scales are constant, or by chance only",
 
 # Squared residuals are smaller where the leverage is high: of a skew variable, in the tail.
 test_that("a scale that is constant has no slope by the leverage of few points", {
-  skip_on_cran()
   set.seed(42)
   slopes <- replicate(300, {
     x <- cbind(rexp(30), rnorm(30))
@@ -746,7 +744,7 @@ test_that("what others gain from a variable shows in the gradients along it", {
   are_uncoupled <- function(x, g) {
     points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / n, n), mean = colMeans(x))
     L <- internal("fit_scale")(points$x, points$w)
-    internal("are_uncoupled")(internal("nearest_normal")(points, L), points)
+    internal("are_uncoupled")(internal("fit_gaussian_score")(points, L), points)
   }
   # p effects and the logarithm of their scale, of standard deviation s: about p s^2 nats, beside others
   # that are normal but for a little
@@ -779,7 +777,6 @@ test_that("what others gain from a variable shows in the gradients along it", {
 # in rounds --------------------------------------------------------------------
 
 test_that("the default finds the neck of a funnel, and all of its evidence", {
-  skip_on_cran()
   # the paper's method, at more evaluations: about -0.5; the truth is 0
   fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
   for (fit in fits) {

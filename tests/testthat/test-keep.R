@@ -83,7 +83,7 @@ test_that("without draws, what needs them says so", {
     expect_s3_class(error, "autosmc_error_input")
     expect_match(conditionMessage(error), "has no draws")
   }
-  expect_match(printed_text(moments), "only their moments were kept, worth about")
+  expect_match(printed_text(moments), "moments only \\(effective sample size")
   expect_match(printed_text(report(moments)), "256 draws, of which the moments are kept")
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())

@@ -164,16 +164,17 @@ test_that("the points that are found join the draws, whatever leads to their coo
   expect_equal(affine$coordinates, rbind(z, (x - 3) / 2))
   expect_equal(sum(exp(affine$log_weights[201:210])), 0.1)
   expect_equal(gradients_of(affine), -(affine$particles - 3) / 4)
-  # a neck, a bend or tails have no way back
+  # also by a bend
   record$reference <- internal("new_shaped_reference")(rep(3, 3), list(
     centre = 0, L = diag(2, 3), kind = "linear", conditioning = 1L,
-    offset = numeric(3), shift = cbind(numeric(3)), curve = NULL, slope = cbind(numeric(3))
+    offset = numeric(3), shift = cbind(c(0, 0.3, -0.2)), curve = cbind(c(0, 0.1, 0)), slope = cbind(c(0, -0.05, 0))
   ))
   record$reference$inflation <- NULL
-  record$particles <- internal("through_maps")(record$reference, z)$z
+  maps <- internal("reference_maps")(record$reference, 3)
+  record$particles <- internal("through_maps")(maps, z)$x
   shaped <- with_points(record, found)
-  expect_equal(shaped$coordinates, rbind(record$particles, x))
-  expect_equal(internal("through_maps")(shaped$reference, shaped$coordinates)$z, shaped$coordinates)
+  expect_equal(shaped$particles, rbind(record$particles, x))
+  expect_equal(internal("through_maps")(maps, shaped$coordinates)$x, shaped$particles)
   expect_equal(gradients_of(shaped)[201:210, ], found$points$g)
 })
 

@@ -1,8 +1,8 @@
 # Mixtures of normal distributions as references.
 
 normals <- list(
-  list(mean = c(-3, 0), L = diag(2), bound = log(0.5)),
-  list(mean = c(3, 0), L = rbind(c(0.2, 0), c(0.1, 0.1)), bound = log(0.3))
+  list(mean = c(-3, 0), L = diag(2), elbo = log(0.5)),
+  list(mean = c(3, 0), L = rbind(c(0.2, 0), c(0.1, 0.1)), elbo = log(0.3))
 )
 reference <- internal("new_mixture_reference")(normals)
 mixture <- reference$mixture
@@ -70,7 +70,7 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
   # draws, and their log density's gradient, as a record of a run from a mixture
   record_of <- function(x, gradient) {
     two <- lapply(list(x[, 1] < 0, x[, 1] >= 0), function(rows) {
-      list(mean = colMeans(x[rows, ]), L = t(chol(cov(x[rows, ]))), bound = 0)
+      list(mean = colMeans(x[rows, ]), L = t(chol(cov(x[rows, ]))), elbo = 0)
     })
     reference <- internal("new_mixture_reference")(two)
     frame <- list(mean = reference$mean, L = reference$chol)
@@ -109,7 +109,6 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
 })
 
 test_that("a narrow mode beside a wide one has its part of the evidence", {
-  skip_on_cran()
   target <- mixture_target(rbind(c(-3, 0), c(3, 0)), c(1, 0.1), c(0.5, 0.5))
   for (seed in 1:2) {
     fit <- calmly(smc(target, seed = seed))

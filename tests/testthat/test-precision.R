@@ -176,11 +176,10 @@ test_that("a sparse precision takes few differences, and its factor hardly more 
 test_that("what is left of a precision is known, and where it is none", {
   # an effect of scale exp(t) and its mean, each observed with error 1
   change <- list(
-    given = 1, order = 2:3, entries = rbind(c(1, 0), c(2, 3)), least = c(1e-3, 1e-3),
-    powers = cbind(c(-2, 0)), precision = rbind(c(1, 1), c(-1, 0), c(1, 1)), pull = matrix(0, 2, 2)
+    name = "precision", given = 1, order = 2:3, entries = rbind(c(1, 0), c(2, 3)), least = c(1e-3, 1e-3),
+    factors = array(c(-2, numeric(9)), c(5, 1, 2)),
+    precision = rbind(c(1, 1), c(-1, 0), c(1, 1)), pull = matrix(0, 2, 2)
   )
-  change[c("degrees", "falls", "rates", "roots")] <- list(matrix(0, 2, 1))
-  change[internal("parts_of_term")] <- lapply(change[internal("parts_of_term")], t)
   t <- c(-3, 0, 3)
   q <- exp(-2 * t)
   left <- internal("part_left")(change, cbind(t, 7, 7))

@@ -86,8 +86,7 @@ test_that("products are what the likelihood knows, but for a constant factor", {
     expect_lt(max(abs(qr.resid(qr(known), made[, c(first, second)[group + c(0, n_groups)]]))), 1e-11)
   }
   # and back
-  map <- internal("change_map")(products, ncol(around))
-  back <- internal("through_each")(list(map), list(z = made))$z
+  back <- internal("through_maps")(list(products), made)$x
   expect_equal(back, around, tolerance = 1e-12)
 })
 

@@ -207,7 +207,6 @@ test_that("with a covariance for reference the evidence is right", {
 })
 
 test_that("a diagonal covariance and its standard deviations are the same", {
-  skip_on_cran()
   sd <- c(1.3, 0.4, 2.1)
   run <- function(reference, kernel) {
     calmly(smc_plain(
@@ -756,7 +755,6 @@ test_that("LMC weighed by detailed balance takes step sizes, says each verb", {
 # Full covariances (128 particles) and diagonal ones (20).
 for (n in c(20, 128)) {
   test_that(paste("after whitening the islands are unbiased, particles:", n), {
-    skip_on_cran()
     z <- vapply(1:20, function(seed) {
       fit <- calmly(smc(
         small_target,
@@ -805,7 +803,6 @@ island_mean <- function(fit, x) {
 # Without whitening the usual error of log Z is 0.04, and that of the weight 0.3 of the smaller mode is as large.
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("both modes are found with their weights, whitening:", whiten), {
-    skip_on_cran()
     fit <- calmly(smc(
       bimodal,
       n_particles = 512, n_steps = 32, whiten = whiten, islands = 32, seed = 1
@@ -832,7 +829,6 @@ heavy_tailed <- local({
 
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("a target with heavy tails, whitening:", whiten), {
-    skip_on_cran()
     fit <- calmly(smc(
       heavy_tailed,
       n_particles = 512, n_steps = 32, whiten = whiten, islands = 16, seed = 1
@@ -905,7 +901,6 @@ test_that("temperatures are found anew in every round", {
 
 for (rounds in c(0, 2)) {
   test_that(paste("the runs after it are unbiased, rounds:", rounds), {
-    skip_on_cran()
     # from a reference that is the target every estimate would be exact
     logistic <- target_function(
       function(x) rowSums(dlogis(x, 2, log = TRUE)), 2,
@@ -1021,7 +1016,6 @@ test_that("islands of KLMC run with a fraction of the tuned steps, others do not
 })
 
 test_that("shorter steps find what longer ones lose without a sign", {
-  skip_on_cran()
   # an exponential variable, on the log scale a cliff on one side: Z = 1
   waiting <- target_function(
     function(x) -drop(x), 1, function(x) 0 * x - 1,

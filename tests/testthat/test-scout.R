@@ -56,7 +56,7 @@ test_that("a normal distribution is found exactly, wherever and however wide it 
     expect_lt(max(abs(off)), 1e-3)
     inner <- solve(normal$root, factor_of(found))
     expect_lt(max(abs(tcrossprod(inner) - diag(10))), 1e-3)
-    expect_lt(abs(scout$basins$bound), 1e-3) # the log evidence
+    expect_lt(abs(scout$basins$elbo), 1e-3) # the log evidence
     expect_equal(scout$references$best$mean, found$mean)
     inflated <- tcrossprod(factor_of(scout$references$best))
     expect_equal(inflated, 1.5 * tcrossprod(factor_of(found)))
@@ -90,7 +90,7 @@ test_that("in many dimensions correlations are found by the curvature, up to a l
     }, vectorized = TRUE
   )
   scout <- smc_scout(target, seed = 1)
-  expect_lt(abs(scout$basins$bound[1]), 1e-4)
+  expect_lt(abs(scout$basins$elbo[1]), 1e-4)
   L <- scout$normals[[1]]$chol
   expect_equal(tcrossprod(L)[1, 1:4], rho^(0:3), tolerance = 1e-6)
   expect_true(scout$n_target_evals > 2 * d)
@@ -100,7 +100,7 @@ test_that("in many dimensions correlations are found by the curvature, up to a l
   fewer$largest_curved <- d - 1
   plain <- with_internals(list(rules = fewer), smc_scout(target, seed = 1))
   expect_null(plain$normals[[1]]$chol)
-  expect_lt(plain$basins$bound[1], -1)
+  expect_lt(plain$basins$elbo[1], -1)
 })
 
 test_that("the normal with a covariance is kept where others are close to it", {
@@ -108,11 +108,11 @@ test_that("the normal with a covariance is kept where others are close to it", {
   d <- 260
   target <- target_gaussian(d)
   evaluate <- internal("counted_density")(target)
-  plain <- function(at, bound) list(mean = rep(at, d), L = rep(0.1, d), bound = bound, n_paths = 1)
+  plain <- function(at, elbo) list(mean = rep(at, d), L = rep(0.1, d), elbo = elbo, n_paths = 1)
   normals <- internal("curve_best")(evaluate, list(plain(0.05, -101), plain(-0.05, -100)))
   kept <- internal("first_of_close")(normals)
   expect_length(kept, 1)
-  expect_equal(kept[[1]]$bound, 0)
+  expect_equal(kept[[1]]$elbo, 0)
   expect_equal(kept[[1]]$n_paths, 2)
 })
 
@@ -129,7 +129,7 @@ test_that("a reference with a covariance does in many dimensions too", {
   expect_identical(ncol(fit$reference$chol), 260L)
 })
 
-test_that("bounds are on the unconstrained scale", {
+test_that("ELBOs are on the unconstrained scale", {
   # log x ~ N(3, 0.1^2)
   target <- target_function(
     function(x) sum(dlnorm(x, 3, 0.1, log = TRUE)), 2,
@@ -146,9 +146,9 @@ test_that("two modes are two basins, and the cover has the moments of their mixt
     expect_identical(nrow(scout$basins), 2L)
     # 8 starts, 8 more as there are several basins, and 4 around them
     expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, 20)
-    expect_false(is.unsorted(rev(scout$basins$bound)))
+    expect_false(is.unsorted(rev(scout$basins$elbo)))
     # each mode has half of the evidence
-    expect_equal(scout$basins$bound, rep(-log(2), 2), tolerance = 1e-3)
+    expect_equal(scout$basins$elbo, rep(-log(2), 2), tolerance = 1e-3)
     means <- t(vapply(scout$normals, `[[`, numeric(2), "mean"))
     expect_equal(sort(means[, 1]), c(-10, 10), tolerance = 1e-3)
     expect_equal(means[, 2], c(0, 0), tolerance = 1e-3)
@@ -164,7 +164,7 @@ test_that("a narrow mode beside a wide one is found", {
   wide_and_narrow <- mixture_target(rbind(c(-3, 0), c(3, 0)), c(1, 0.1), c(0.5, 0.5))
   for (seed in 1:3) {
     scout <- smc_scout(wide_and_narrow, seed = seed)
-    expect_equal(scout$basins$bound, rep(-log(2), 2), tolerance = 1e-2)
+    expect_equal(scout$basins$elbo, rep(-log(2), 2), tolerance = 1e-2)
     sds <- vapply(scout$normals, function(normal) factor_of(normal)[1, 1], 0)
     expect_equal(sort(sds), c(0.1, 1), tolerance = 1e-2)
   }
@@ -175,7 +175,7 @@ test_that("a mode of half the width is found in more dimensions", {
   far_off <- mixture_target(rbind(numeric(4), rep(5, 4)), c(1, 0.5), c(0.8, 0.2))
   for (seed in 1:4) {
     scout <- smc_scout(far_off, seed = seed)
-    expect_equal(scout$basins$bound, log(c(0.8, 0.2))) # of a normal that fits there is no noise
+    expect_equal(scout$basins$elbo, log(c(0.8, 0.2))) # of a normal that fits there is no noise
   }
 })
 
@@ -225,7 +225,7 @@ test_that("the cover of a ridge has what is far along it", {
 })
 
 test_that("a normal that paths have passed counts where it is likely and out of reach", {
-  normal <- function(at, bound, sd = 1) list(mean = c(at, 0), L = diag(sd, 2), bound = bound)
+  normal <- function(at, elbo, sd = 1) list(mean = c(at, 0), L = diag(sd, 2), elbo = elbo)
   kept <- function(...) internal("out_of_reach")(list(...), list(normal(0, 0), normal(100, -20)))
   expect_length(kept(normal(6.1, -6.9)), 1)
   expect_length(kept(normal(5.9, -6.9)), 0)
@@ -268,7 +268,7 @@ test_that("paths climb from where a log density has no digits left, to where it 
   scout <- smc_scout(far, seed = 1)
   expect_equal(scout$n_dropped, 0)
   expect_lt(max(abs(scout$normals[[1]]$mean - 10)), 1e-3)
-  expect_lt(scout$basins$bound[1], 2 * log(2e-3 * gamma(9 / 8)))
+  expect_lt(scout$basins$elbo[1], 2 * log(2e-3 * gamma(9 / 8)))
   # without a slope such a number says no more than that the point is impossible
   penalty <- target_function(
     function(x) rep(-1e20, nrow(x)), 2,
@@ -338,14 +338,14 @@ test_that("the bound of a normal that is impossible in part is that of its possi
   }
   for (limit in c(-10, 0, 2)) {
     ok <- draws$x[, 1] > limit
-    bound <- internal("with_bound")(normal, draws$z, log_density(draws$x, ok))
-    expect_equal(bound$bound, log(mean(ok)))
+    elbo <- internal("with_elbo")(normal, draws$z, log_density(draws$x, ok))
+    expect_equal(elbo$elbo, log(mean(ok)))
     # the error is that of the share alone
-    expect_equal(bound$bound_error, sqrt((1 - mean(ok)) / sum(ok)), tolerance = 1e-10)
+    expect_equal(elbo$elbo_error, sqrt((1 - mean(ok)) / sum(ok)), tolerance = 1e-10)
   }
   for (n in 0:1) { # a single one tells no error
-    bound <- internal("with_bound")(normal, draws$z, log_density(draws$x, seq_len(500) <= n))
-    expect_identical(bound$bound, -Inf)
+    elbo <- internal("with_elbo")(normal, draws$z, log_density(draws$x, seq_len(500) <= n))
+    expect_identical(elbo$elbo, -Inf)
   }
 })
 
@@ -445,7 +445,7 @@ test_that("the paths are as many as the starts, and four around what they found"
 test_that("a scout prints", {
   expect_output(
     print(smc_scout(target_gaussian(2), seed = 1)),
-    "<smc_scout> 1 basin.*evaluations of the target.*bound.*n_paths"
+    "<smc_scout> 1 basin.*evaluations of the target.*elbo.*n_paths"
   )
 })
 

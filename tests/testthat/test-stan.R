@@ -676,7 +676,7 @@ test_compiled("bounds that cut off a normal distribution are seen by the density
       scale ~ exponential(1);
     }"
   fit <- calmly(smc(target_stan(program, list()), seed = 1))
-  expect_identical(fit$target$edged, c(1, 1, 0))
+  expect_identical(fit$target$truncated, c(1, 1, 0))
   at <- seq(-1, 1, length.out = 20001)
   inside <- pnorm((1 - at) / 0.1) - pnorm((-1 - at) / 0.1)
   expect_log_z(fit, log(mean(dnorm(at, 0, 1.5) * inside) * 2), 0.05)

@@ -125,9 +125,9 @@ test_that("the evidence of a target with skew and heavy tails is found by its sh
 
 # Columns with these skews, and gradients there.
 skewed <- function(z, skew) {
-  internal("through_tails")(list(
-    location = rep(0.2, ncol(z)), scale = rep(0.8, ncol(z)), skew = skew, tail = rep(1, ncol(z))
-  ), list(z = z, g = -z))
+  internal("through_maps")(list(list(
+    name = "tails", location = rep(0.2, ncol(z)), scale = rep(0.8, ncol(z)), skew = skew, tail = rep(1, ncol(z))
+  )), z, -z)
 }
 
 test_that("skew is found by gradients from few points, and normal columns are left", {
@@ -135,10 +135,10 @@ test_that("skew is found by gradients from few points, and normal columns are le
   z <- matrix(rnorm(4 * 100), 100)
   skew <- c(0, 0.1, -0.4, 0)
   at <- skewed(z, skew)
-  at$z[, c(1, 4)] <- z[, c(1, 4)]
+  at$x[, c(1, 4)] <- z[, c(1, 4)]
   at$g[, 1] <- -z[, 1] + 0.2 * rnorm(100) # what others do to the gradient
   at$g[, 4] <- -z[, 4]
-  found <- internal("fit_skew")(at$z, at$g)
+  found <- internal("fit_skew")(at$x, at$g)
   expect_identical(found$skew[c(1, 4)], c(0, 0))
   expect_identical(found$scale[c(1, 4)], c(1, 1))
   # the search ends where the sum of squares, which is 0 at the truth, falls by less than 2.2e-9, the square of this
