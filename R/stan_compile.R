@@ -196,15 +196,7 @@ compile_stan <- function(program, library) {
   on.exit(unlink(folder, recursive = TRUE))
   # the C++ may end in a line of the preprocessor
   writeLines(c(cpp, "#include <autosmc_stan.hpp>"), file.path(folder, "program.cpp"))
-  variables <- vapply(stan_makevars(), paste, "", collapse = " ")
-  writeLines(paste(names(variables), "=", variables), file.path(folder, "Makevars"))
-  writeLines(
-    c(
-      paste("-include", user_makevars()),
-      paste("CXX17FLAGS +=", stan_last_flags)
-    ),
-    file.path(folder, "last.mk")
-  )
+  write_makefiles(folder)
   log <- run_shlib(folder)
   if (!dir.exists(folder)) {
     abort(
@@ -245,29 +237,38 @@ is_whole <- function(library) {
   identical(readLines(file, n = 1, warn = FALSE), unname(tools::md5sum(library)))
 }
 
-# What R itself would read, which R_MAKEVARS_USER hides.
+# Makevars for a program in this folder, and last.mk, which is read in place of the user's and has what that has.
+write_makefiles <- function(folder) {
+  variables <- vapply(stan_makevars(), paste, "", collapse = " ")
+  writeLines(paste(names(variables), "=", variables), file.path(folder, "Makevars"))
+  writeLines(c(user_makevars(), paste("CXX17FLAGS +=", stan_last_flags)), file.path(folder, "last.mk"))
+}
+
+# The lines of what R itself would read, which R_MAKEVARS_USER hides.
 user_makevars <- function() {
-  file <- Sys.getenv("R_MAKEVARS_USER", unset = NA)
-  if (is.na(file)) file <- path.expand("~/.R/Makevars")
-  file
+  file <- Sys.getenv("R_MAKEVARS_USER", unset = path.expand("~/.R/Makevars"))
+  if (utils::file_test("-f", file)) readLines(file, warn = FALSE)
 }
 
 # Its output, line by line.
-run_shlib <- function(folder) {
-  here <- setwd(folder)
-  on.exit(setwd(here))
+run_shlib <- function(folder, options = NULL) {
   old <- Sys.getenv("R_MAKEVARS_USER", unset = NA)
   on.exit(
-    if (is.na(old)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = old),
-    add = TRUE
+    if (is.na(old)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = old)
   )
   Sys.setenv(R_MAKEVARS_USER = file.path(folder, "last.mk"))
-  suppressWarnings(system2(
+  in_folder(folder, suppressWarnings(system2(
     file.path(R.home("bin"), "R"),
-    c("CMD", "SHLIB", "program.cpp"),
+    c("CMD", "SHLIB", options, "program.cpp"),
     stdout = TRUE,
     stderr = TRUE
-  ))
+  )))
+}
+
+in_folder <- function(folder, code) {
+  here <- setwd(folder)
+  on.exit(setwd(here))
+  code
 }
 
 # the cache -------------------------------------------------------------------
@@ -328,18 +329,9 @@ first_line <- function(library) {
 # The path of the library of a program, compiled if need be.
 cached_library <- function(program) {
   check_stan_packages()
-  versions <- vapply(names(stan_packages), function(package) {
-    format(utils::packageVersion(package))
-  }, "")
-  header <- system.file("include", "autosmc_stan.hpp", package = "autosmc")
-  key <- c(
-    program$code, names(program$includes), unlist(program$includes),
-    versions, R.version.string, R.version$platform, unlist(stan_makevars()),
-    stan_last_flags, tools::md5sum(header)
-  )
   library <- file.path(
     stan_cache_folder(),
-    paste0("autosmc_stan_", substr(md5_of(key), 1, 16), .Platform$dynlib.ext)
+    paste0("autosmc_stan_", stan_key(program), .Platform$dynlib.ext)
   )
   if (!isTRUE(is_whole(library))) {
     compile_stan(program, library)
@@ -347,9 +339,42 @@ cached_library <- function(program) {
   library
 }
 
-md5_of <- function(text) {
-  file <- tempfile()
-  on.exit(unlink(file))
-  writeLines(text, file, useBytes = TRUE)
-  unname(tools::md5sum(file))
+# A hash of all that a library is made of and by: the texts, each with the name of its file; and the versions, the
+# commands of the compiler with the user's flags, and what these mean on this machine.
+stan_key <- function(program) {
+  header <- system.file("include", "autosmc_stan.hpp", package = "autosmc")
+  versions <- vapply(names(stan_packages), function(package) {
+    format(utils::packageVersion(package))
+  }, "")
+  parts <- c(
+    program = program$code, include = unlist(program$includes), version = versions,
+    R = R.version.string, platform = R.version$platform, header = unname(tools::md5sum(header)),
+    compiler = compiler_key()
+  )
+  hash_of(charToRaw(paste0(names(parts), " ", nchar(parts, "bytes"), "\n", parts, collapse = "\n")))
 }
+
+# What the compiler is: the commands with which a program is compiled, and the constants that it defines by itself,
+# among them its version and what of the processor it uses, as by -march=native. Asked once for each set of flags.
+compiler_key <- function() {
+  makevars <- user_makevars()
+  asked <- paste(c(unlist(stan_makevars()), makevars, Sys.getenv("PATH")), collapse = "\n")
+  if (is.null(compilers[[asked]])) {
+    folder <- tempfile("autosmc-compiler-")
+    dir.create(folder)
+    on.exit(unlink(folder, recursive = TRUE))
+    write_makefiles(folder)
+    file.create(file.path(folder, "program.cpp"))
+    commands <- run_shlib(folder, "--dry-run")
+    commands <- commands[-seq_len(match("make would use", commands, 0))] # before are names of the folder
+    compile <- grep("-c program.cpp", commands, value = TRUE, fixed = TRUE)[1]
+    constants <- in_folder(folder, suppressWarnings(system(
+      paste(sub(" -c program.cpp.*", "", compile), "-dM -E -x c++ program.cpp"),
+      intern = TRUE, ignore.stderr = TRUE
+    )))
+    assign(asked, paste(c(commands, constants), collapse = "\n"), compilers)
+  }
+  compilers[[asked]]
+}
+
+compilers <- new.env()

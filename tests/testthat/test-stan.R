@@ -86,20 +86,19 @@ test_compiled("a library that was cut off is not loaded, and is compiled again",
     unlink(c(folder, compiler, makevars), recursive = TRUE)
   })
   Sys.setenv(R_USER_CACHE_DIR = folder, R_MAKEVARS_USER = makevars)
-  cut <- file.path(stan_cache_folder(), basename(whole))
+  program <- read_stan_program(stan_file("tasks"))
+  cut <- suppressMessages(cached_library(program)) # by this compiler, in this cache
   named <- sub("autosmc_stan_", "autosmc_stan_cut", cut, fixed = TRUE)
-  dir.create(dirname(cut), recursive = TRUE)
   start <- readBin(whole, "raw", file.size(whole) / 2)
   for (library in c(cut, named)) {
     writeBin(start, library)
-    file.copy(sum_file(whole), sum_file(library))
+    file.copy(sum_file(whole), sum_file(library), overwrite = TRUE)
     expect_false(is_whole(library))
   }
   expect_error(
     target_stan(named, task_data()), "has been damaged since it was compiled",
     class = "autosmc_error_input"
   )
-  program <- read_stan_program(stan_file("tasks"))
   expect_message(again <- cached_library(program), class = "autosmc_message_compile")
   expect_identical(again, cut)
   expect_true(is_whole(again))
@@ -122,6 +121,39 @@ test_compiled("a program that does not parse shows Stan's message, with the line
   expect_match(named, paste0("'", basename(file), "', line 1"), fixed = TRUE)
   elsewhere <- catch(target_stan("#include not_there.stan\nparameters { real mu; }"))
   expect_match(message_of(elsewhere), "Could not find include file 'not_there.stan'")
+})
+
+# The text of one file goes on in another, or a line moves from one to the next.
+test_that("a program is known by each of its files", {
+  key <- function(...) stan_key(list(...))
+  program <- "parameters {\n#include pars\n}"
+  keys <- c(
+    key(code = program, includes = list(data = "int N;", pars = "real z;\nreal x;")),
+    key(code = program, includes = list(data = "int N;\nreal z;", pars = "real x;")),
+    key(code = program, includes = list(pars = "int N;", data = "real z;\nreal x;")),
+    key(code = paste0(program, "data"), includes = list("int N;", pars = "real z;\nreal x;"))
+  )
+  expect_identical(anyDuplicated(keys), 0L)
+})
+
+# Also by what a flag means on this machine.
+test_that("a program is compiled anew for another compiler, and with other flags", {
+  skip_if(Sys.which("make") == "", "there is no `make`")
+  before <- Sys.getenv("R_MAKEVARS_USER", NA)
+  makevars <- tempfile()
+  on.exit({
+    if (is.na(before)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = before)
+    unlink(makevars)
+  })
+  Sys.setenv(R_MAKEVARS_USER = makevars)
+  key <- function(...) {
+    writeLines(c(...), makevars)
+    stan_key(list(code = "parameters { real x; }"))
+  }
+  keys <- c(key(""), key("CXX17FLAGS += -DOTHER"), key("CXX17 = another-compiler"), key("CXX17FLAGS += -march=native"))
+  expect_identical(anyDuplicated(keys), 0L)
+  expect_identical(key(""), keys[1])
+  expect_match(compiler_key(), "__VERSION__")
 })
 
 test_compiled("a library of another kind is rejected", {
@@ -155,7 +187,7 @@ test_compiled("a library of another version of the interface is rejected", {
 
 test_compiled("a library that is gone, or is none, is named", {
   target <- task_target()
-  target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"))
+  target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"), sum = "")
   expect_error(
     evaluate_target(target, cbind(1, 1)), "gone.so.* is no longer there",
     class = "autosmc_error_input"
@@ -648,6 +680,29 @@ test_compiled("where transformed parameters throw, a point is impossible", {
   )
   expect_identical(unname(is.nan(out[, "made:1"])), c(FALSE, TRUE))
   expect_identical(unname(out[, "shifted"]), 3 + 2 * x[, 11])
+})
+
+test_compiled("compiled programs of the same name are told apart, and one that was built anew", {
+  copy <- function(library) {
+    folder <- tempfile("autosmc-model-")
+    dir.create(folder)
+    path <- file.path(folder, paste0("model", .Platform$dynlib.ext))
+    file.copy(library, path)
+    path
+  }
+  first <- copy(task_target()$program$library)
+  second <- copy(kinds_target()$program$library)
+  targets <- list(target_stan(first, task_data()), target_stan(second, kinds_data))
+  x <- list(points(2, 2, seed = 17), kinds_points(2, seed = 18))
+  values <- function(targets) Map(evaluate_target, targets, x)
+  same <- values(list(task_target(), kinds_target()))
+  expect_identical(values(targets), same)
+  expect_identical(values(unserialize(serialize(targets, NULL))), same)
+  file.rename(second, first)
+  expect_error(values(targets[1]), "has changed since", class = "autosmc_error_mismatch")
+  expect_error(targets[[1]]$outputs(x[[1]]), "has changed since", class = "autosmc_error_mismatch")
+  dyn.unload(first)
+  expect_error(values(targets[1]), "has changed since", class = "autosmc_error_mismatch")
 })
 
 # sessions --------------------------------------------------------------------
