@@ -1,7 +1,9 @@
 /* autosmc_statement.hpp: lets a Stan program be interrupted.
  *
- * target_stan() includes this file before the C++ that stanc makes of a program. There the number of the statement that
- * is about to run is kept in an int, for messages; target_stan() makes it a `statement`, which looks for Ctrl-C.
+ * target_stan() includes this file before the C++ that stanc makes of a
+ * program. There the number of the statement that is about to run is kept in an
+ * int, for messages; target_stan() makes it a `statement`, which looks for
+ * Ctrl-C.
  */
 #ifndef AUTOSMC_STATEMENT_HPP
 #define AUTOSMC_STATEMENT_HPP
