@@ -72,7 +72,7 @@ describe <- function(x) {
     return(sprintf("%s %d x %d %s matrix", article, nrow(x), ncol(x), typeof(x)))
   }
   if (is.atomic(x) && length(x) == 1) {
-    return(if (is.character(x)) dQuote(x, FALSE) else format(x, digits = 7))
+    return(if (is.character(x)) dQuote(as_utf8(x), FALSE) else format(x, digits = 7))
   }
   if (is.numeric(x) && length(x) > 1 && length(x) <= 6) {
     return(sprintf("c(%s)", toString(format(x, digits = 4, trim = TRUE))))

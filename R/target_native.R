@@ -137,8 +137,23 @@ target_native <- function(
     upper = upper,
     class = "smc_target_native"
   )
-  with_addresses(target_interface(target)) # to find out now what is not there
+  check_own_routines(with_addresses(target_interface(target)), routines, target) # to find out now what is not there
   target
+}
+
+# That routines are in the library itself: names such as "printf" are found in what it is linked to.
+check_own_routines <- function(addresses, routines, target) {
+  path <- normalizePath(open_library(target$library)[["path"]], mustWork = FALSE)
+  for (name in names(without_null(routines))) {
+    file <- .Call(r_file_of_routine, addresses[[name]])
+    if (!is.na(file) && !identical(normalizePath(file), path)) {
+      routine <- routines[[name]]
+      abort(
+        "{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$library$dll}}, but in {.file {file}}.",
+        "input"
+      )
+    }
+  }
 }
 
 # A built-in target: the routines target_NAME and target_NAME_init.

@@ -97,6 +97,26 @@ test_that("a registered routine is found, though it is static", {
   expect_identical(run(by_record)$particles, run(plain)$particles)
 })
 
+test_that("a routine of a library that the library is linked to is an error", {
+  skip_on_os("windows")
+  expect_bad(target_native("printf", native_library(), dim = 2), "log_density")
+})
+
+test_that("a library that is garbage by now is an error of a class", {
+  skip_on_os("windows")
+  copy <- file.path(tempdir(), paste0("garbage", .Platform$dynlib.ext))
+  on.exit(unlink(copy))
+  file.copy(native_library()[["path"]], copy)
+  dyn.load(copy)
+  target <- target_native("standard", "garbage", dim = 2)
+  dyn.unload(copy)
+  unlink(copy)
+  writeLines("garbage", copy)
+  error <- catch(run(target))
+  expect_s3_class(error, "autosmc_error_input")
+  expect_match(message_of(error), "cannot be loaded")
+})
+
 test_that("variables can be named", {
   native_library()
   fit <- run(normal_at("autosmc_test", names = c("a", "b", "c")))

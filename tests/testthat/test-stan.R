@@ -346,9 +346,9 @@ test_compiled("gradients are those of the log density", {
 
 test_compiled("transformations bring their Jacobians: smc() has the evidence", {
   fit <- smc(task_target(S = 1),
-    kernel = kernel_mala(), n_particles = 128, islands = 16, seed = 1
+    kernel = kernel_mala(), n_particles = 512, islands = 16, seed = 1
   )
-  expect_log_z(fit, task_posterior()$log_z + log_z_beta_binomial - log(6), resolution = 0.15)
+  expect_log_z(fit, task_posterior()$log_z + log_z_beta_binomial - log(6))
   draws <- fit$particles
   share <- draws[, paste0("share[1,", 1:3, "]")]
   expect_equal(rowSums(share), rep(1, nrow(share)), tolerance = 1e-12)
@@ -361,8 +361,9 @@ test_compiled("transformations bring their Jacobians: smc() has the evidence", {
   w <- exp(fit$log_weights)
   for (k in 1:3) {
     of_islands <- tapply(w * share[, k], fit$island, sum) / tapply(w, fit$island, sum)
-    expect_mean(of_islands, (3 + k) / 15, resolution = 0.15)
+    expect_mean(of_islands, (3 + k) / 15)
   }
+  skip_if_not_installed("posterior")
   rvars <- posterior::as_draws_rvars(fit)
   expect_s3_class(rvars$L, "rvar")
   expect_identical(dim(rvars$L), c(1L, 3L, 3L))
@@ -467,10 +468,7 @@ test_compiled("smc() starts from draws, and has the evidence", {
     expect_identical(runs$label[1], "draws")
     expect_true(runs$used[1])
     expect_identical("best" %in% runs$label, scout)
-    expect_lt(
-      abs(fit$log_z - exact$log_z - log_z_beta_binomial), qt(1 - 2.5e-6, 7) * fit$std_error
-    )
-    expect_lt(fit$std_error, 0.02)
+    expect_log_z(fit, exact$log_z + log_z_beta_binomial)
   }
   target$draws <- draws[1:3, ]
   expect_error(
@@ -486,7 +484,7 @@ test_compiled("draws of another place are left for what the scout found", {
   fit <- smc(target, reference = "draws", seed = 1)
   expect_identical(fit$runs$used[fit$runs$label %in% "draws"], FALSE)
   exact <- task_posterior()$log_z + log_z_beta_binomial
-  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 7) * fit$std_error)
+  expect_log_z(fit, exact)
 })
 
 # data ------------------------------------------------------------------------
@@ -593,15 +591,14 @@ test_compiled("`include` leaves out the rest", {
 test_compiled("a fit has the draws that were declared", {
   fit <- smc(
     task_target(include = c("mu", "p", "same")),
-    n_particles = 128, n_steps = 8, seed = 1
+    n_particles = 512, n_steps = 8, seed = 1
   )
   expect_identical(
     colnames(fit$particles),
     c("mu[1]", "p[1]", paste0("same[", 1:4, "]"))
   )
   exact <- task_posterior()$log_z + log_z_beta_binomial
-  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 7) * fit$std_error)
-  expect_lt(fit$std_error, 0.05)
+  expect_log_z(fit, exact)
   expect_identical(range(fit$particles[, "same[2]"]), c(-1, -1))
   expect_true(all(fit$particles[, "p[1]"] > 0 & fit$particles[, "p[1]"] < 1))
   expect_output(print(fit), "Stan program `tasks`, 2 variables")
@@ -788,12 +785,10 @@ test_compiled("log densities are those of the declared parameters, with the Jaco
 })
 
 test_compiled("smc() has the evidence of parameters of all kinds", {
-  # With 128 particles two of five seeds are luckier than the others, and another BLAS is
-  # another seed. With 512 the standard errors of thirteen seeds were 0.004 to 0.010.
   fit <- calmly(smc(kinds_target(), kernel = kernel_mala(), n_particles = 512, seed = 1))
   of_unit_vector <- log(2) / 2 + lgamma(1.5) # as the page on target_stan() says
   # it is 0.23, the least of the constants that could be missing
-  expect_log_z(fit, of_unit_vector - 1.5, resolution = 0.15)
+  expect_log_z(fit, of_unit_vector - 1.5)
   expect_true(all(fit$particles[, "both:2[1]"] < 0))
 })
 
