@@ -85,12 +85,7 @@ new_fitted_reference <- function(mean, chol) {
 # variables are inflated more: particles that began in the middle of a neck, or of a bend, have not
 # seen its ends.
 new_shaped_reference <- function(mean, shape, changes = list()) {
-  mean <- mean + shape$centre
-  reference <- if (is.matrix(shape$L)) {
-    with_chol(reference_gaussian(mean), shape$L)
-  } else {
-    reference_gaussian(mean, sd = shape$L)
-  }
+  reference <- new_fitted_reference(mean + shape$centre, shape$L)
   if (!is.null(shape$conditioning)) {
     reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }

@@ -440,8 +440,7 @@ fit_precision <- function(at, density) {
   # for each coordinate given, points along its axis, and where its terms are fitted
   n_points <- length(at$given) * (rules$n_along_axis * rules$n_axes + rules$n_linear_probes)
   n_asked <- (1 + max(at$colours$colour)) * (n_points + rules$n_probes)
-  if (sum(colSums(ordered$entries > 0)^2) > rules$most_factor_work ||
-    n_asked > rules$most_probe_evals) {
+  if (n_asked > rules$most_probe_evals) {
     return(NULL)
   }
   lower <- lower_entries(at$pattern)
@@ -676,20 +675,17 @@ entries_by_terms <- function(terms, observed) {
   coefficients
 }
 
-# The change of variables with these coefficients: a map; NULL where it is none.
-# found: of fit_terms().
+# The change of variables with these coefficients: a map, perhaps with a `basis` (see change_maps()); NULL where it is
+# none, or takes too long. found: of fit_terms().
 new_precision <- function(at, ordered, found, lower) {
-  coefficients <- found$coefficients
-  place <- matrix(order(ordered$order)[lower], ncol = 2)
-  rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
-  precision <- matrix(0, max(ordered$entries), ncol(coefficients))
-  of_Q <- seq_len(nrow(lower))
-  precision[rows, ] <- coefficients[of_Q, ]
-  change <- list(
-    name = "precision", kind = "precision", near = at$near, given = at$given, order = at$others[ordered$order],
-    entries = ordered$entries, factors = factors_in_terms(found$terms), precision = precision,
-    pull = coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE],
-    least = rep(.Machine$double.xmin, length(at$others))
+  form <- if (factor_work(ordered) > 4 * length(at$others)^2) diagonal_form(at, found, lower)
+  if (is.null(form) && factor_work(ordered) <= rules$most_factor_work) form <- factor_form(at, ordered, found, lower)
+  if (is.null(form)) {
+    return(NULL)
+  }
+  change <- c(
+    list(name = "precision", kind = "precision", near = at$near, given = at$given),
+    list(factors = factors_in_terms(found$terms), least = rep(.Machine$double.xmin, length(at$others))), form
   )
   t <- found$observed$t
   x <- matrix(0, nrow(t), length(at$mean))
@@ -704,6 +700,64 @@ new_precision <- function(at, ordered, found, lower) {
   })
   change$least <- replace(least, are_sums(change), .Machine$double.xmin)
   if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
+}
+
+# Steps of the factorisation that a point takes; with its derivatives one and a half times as many products.
+# A basis takes three products with a matrix, two of which are triangular, and as many for gradients.
+factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
+
+# By the factor of Q in this order: list(order, entries, precision, pull).
+factor_form <- function(at, ordered, found, lower) {
+  place <- matrix(order(ordered$order)[lower], ncol = 2)
+  rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
+  of_Q <- seq_len(nrow(lower))
+  precision <- matrix(0, max(ordered$entries), ncol(found$coefficients))
+  precision[rows, ] <- found$coefficients[of_Q, ]
+  list(
+    order = at$others[ordered$order], entries = ordered$entries, precision = precision,
+    pull = found$coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE]
+  )
+}
+
+# Where Q is a sum of one term or two, f_1(t) A + f_2(t) B, with the `basis` u = S E c in which it is diagonal whatever t
+# is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S' A S.
+# NULL where there are more terms, or A + B is no precision.
+diagonal_form <- function(at, found, lower) {
+  of_Q <- seq_len(nrow(lower))
+  coefficients <- found$coefficients[of_Q, , drop = FALSE]
+  used <- which(colSums(coefficients != 0) > 0)
+  size <- colMeans(abs(values_of(found$terms, found$observed$t)))
+  parts <- lapply(used, function(i) size[i] * symmetric_matrix(lower, coefficients[, i]))
+  S <- if (length(used) <= 2) inverse_factor(Reduce(`+`, parts))
+  if (is.null(S)) {
+    return(NULL)
+  }
+  A <- eigen(crossprod(S, parts[[1]] %*% S), symmetric = TRUE)
+  p <- length(at$others)
+  precision <- matrix(0, p, length(size))
+  precision[, used] <- cbind(A$values, 1 - A$values)[, seq_along(used)]
+  precision[abs(precision) < rules$rounding_of_term] <- 0
+  in_all <- function(x) {
+    all <- diag(length(at$mean))
+    all[at$others, at$others] <- x
+    all
+  }
+  list(
+    order = at$others, entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
+    pull = crossprod(S %*% A$vectors, found$coefficients[-of_Q, , drop = FALSE]),
+    basis = list(
+      list(name = "rotation", axes = in_all(A$vectors)),
+      list(name = "affine", mean = numeric(length(at$mean)), chol = in_all(S))
+    )
+  )
+}
+
+# With these entries on and below the diagonal.
+symmetric_matrix <- function(lower, entries) {
+  p <- max(lower)
+  matrix <- matrix(0, p, p)
+  matrix[lower] <- matrix[lower[, 2:1, drop = FALSE]] <- entries
+  matrix
 }
 
 # Which entries of D are sums of positive terms, of which nothing is taken: they are right wherever they are
@@ -758,7 +812,7 @@ least_part_left <- function(precisions, x) {
   left <- rep(Inf, nrow(x))
   for (precision in precisions) {
     left <- pmin(left, part_left(precision, x))
-    x <- through_maps(list(precision), x)$x
+    x <- through_maps(change_maps(list(precision)), x)$x
   }
   left
 }

@@ -35,7 +35,7 @@ next_level <- function(space, points, density) {
   }
   change <- find_exact(probes_among(of_left), marginal)
   if (!is.null(change)) {
-    change[c("given", "order")] <- list(left[change$given], left[change$order])
+    change <- change_among(change, left, length(points$mean))
     exact_after(points, c(space$changes, list(change)), density)
   }
 }
@@ -481,5 +481,22 @@ before_polynomial <- function(changes) Filter(Negate(is_polynomial), changes)
 
 is_polynomial <- function(change) identical(change$name, "polynomial")
 
-# The maps that lead out of a space: each change is the map that leads back from it.
-change_maps <- function(changes) rev(changes)
+# The maps that lead out of a space: each change is the map that leads back from it, and the maps of its `basis`, in which
+# that is simple.
+change_maps <- function(changes) {
+  do.call(c, lapply(rev(changes), function(change) c(list(change), change$basis)))
+}
+
+# The same change of coordinates that are these of d ones.
+change_among <- function(change, left, d) {
+  change[c("given", "order")] <- list(left[change$given], left[change$order])
+  change$basis <- lapply(change$basis, function(map) {
+    all <- diag(d)
+    matrix <- intersect(c("axes", "chol"), names(map))
+    all[left, left] <- map[[matrix]]
+    map[[matrix]] <- all
+    if (!is.null(map$mean)) map$mean <- numeric(d)
+    map
+  })
+  change
+}

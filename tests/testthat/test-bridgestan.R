@@ -74,6 +74,32 @@ test_that("a target of BridgeStan survives being saved", {
   expect_identical(again$outputs(abs(x)), target$outputs(abs(x)))
 })
 
+# The program with y + 1000 for y, under the same name.
+shifted_library <- function() {
+  source <- file.path(tempfile("autosmc-shifted-"), "bridgestan_test.c")
+  dir.create(dirname(source))
+  code <- readLines(test_path("native", "bridgestan_test.c"))
+  writeLines(sub("atof(y + 4)", "atof(y + 4) + 1000", code, fixed = TRUE), source)
+  compile_library(source)[["path"]]
+}
+
+test_that("libraries of the same name are told apart, and one that was built anew", {
+  first <- target_bridgestan(bridgestan_library(), '{"y": 2}')
+  path <- shifted_library()
+  on.exit(dyn.unload(path))
+  second <- target_bridgestan(path, '{"y": 2}')
+  here <- function(target) evaluate_target(target, rbind(c(0, 0)))$gradient[1]
+  expect_identical(c(here(first), here(second)), c(2, 1002))
+  saved <- serialize(second, NULL)
+  copy <- tempfile()
+  file.copy(bridgestan_library(), copy)
+  file.rename(copy, path)
+  expect_error(here(second), "has changed since", class = "autosmc_error_mismatch")
+  expect_error(second$outputs(rbind(c(0, 0))), "has changed since", class = "autosmc_error_mismatch")
+  expect_error(here(unserialize(saved)), "has changed since", class = "autosmc_error_mismatch")
+  expect_identical(here(first), 2)
+})
+
 test_that("what is wrong is named", {
   expect_bad(target_bridgestan("no_such_file.so"), "library")
   expect_bad(target_bridgestan(bridgestan_library(), "no_such_file.json"), "data")
