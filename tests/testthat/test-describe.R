@@ -84,7 +84,7 @@ test_that("tails, basins and bounds have their words", {
     describe(reference_student(1), target),
     "heavy tails in all directions (Student t, 1 degree of freedom)"
   )
-  two <- lapply(c(-5, 5), function(x) list(mean = c(x, 0), L = diag(2), bound = 0))
+  two <- lapply(c(-5, 5), function(x) list(mean = c(x, 0), L = diag(2), elbo = 0))
   expect_identical(
     describe(internal("new_mixture_reference")(two), target), "a mixture of 2 normal distributions"
   )
