@@ -52,13 +52,37 @@ open_library <- function(library) {
   checked_record(library)
   info <- loaded_library(library$dll, library$path)
   if (is.null(info)) {
-    if (!is.null(library$namespace)) loadNamespace(library$namespace)
-    info <- tryCatch(dyn.load(library$path), error = function(e) {
-      abort("The library {.file {library$path}} cannot be loaded.", "input", parent = e)
-    })
+    info <- load_library(library)
+  }
+  if (!is.null(library$namespace)) {
+    opened$paths <- c(setdiff(opened$paths, library$path), library$path)
   }
   info
 }
+
+# R's number of libraries is limited. Those with a `namespace` were loaded here and are loaded again when they are
+# needed, so one of them makes room.
+load_library <- function(library) {
+  if (!is.null(library$namespace)) loadNamespace(library$namespace)
+  tryCatch(dyn.load(library$path), error = function(e) {
+    make_room()
+    tryCatch(dyn.load(library$path), error = function(e) {
+      abort("The library {.file {library$path}} cannot be loaded.", "input", parent = e)
+    })
+  })
+}
+
+# Unloads the library that was opened longest ago. A run that goes on may use the last two, as target and reference.
+make_room <- function() {
+  path <- utils::head(opened$paths, -2)[1]
+  if (!is.na(path)) {
+    opened$paths <- setdiff(opened$paths, path)
+    if (!is.null(loaded_library(first_name(path), path))) dyn.unload(path)
+  }
+}
+
+# The paths of these libraries, in the order in which they were opened last.
+opened <- new.env()
 
 # A record, after a look whether the file is still what it was. One without `sum` is not asked: its name says what it
 # holds.

@@ -28,7 +28,7 @@
 #'   which the text is taken; or the path of a library that [stan_cache()] lists. Files
 #'   that the program includes are looked for beside it.
 #' @param data the data: a list with an element for each variable of the data block,
-#'   or the path of a JSON file with such a list (string). Numbers are of R's ordinary
+#'   or the path of a JSON file as CmdStan has it (string). Numbers are of R's ordinary
 #'   types, whole ones also for `int`; arrays of vectors or matrices are arrays with
 #'   the dimensions in the order of the declaration, or lists of equal elements. The
 #'   parts of a tuple `x` are elements `x.1`, `x.2` of the list.
@@ -59,6 +59,7 @@
 #'   `autosmc_error_input` when the program does not parse (with the message of Stan's
 #'   compiler), when data are missing or are not as declared, when they fail a check of
 #'   the program, when it has no parameters, and when `include` names what is not there.
+#'   `autosmc_error_mismatch` when a library that was given as `model` has changed since.
 #' @seealso [target_native()] for routines in C; `vignette("models")`.
 #' @examplesIf length(find.package(c("BH", "QuickJSR", "RcppEigen", "RcppParallel", "StanHeaders"), quiet = TRUE)) == 5
 #' # compiling takes a minute
@@ -85,18 +86,15 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
   data <- list(
     values = stan_values(data),
     seed = seed,
-    print = print_once()
+    print = print_once(),
+    file = program$file
   )
   if (is.null(program$library)) {
     program$library <- cached_library(program)
   }
   described <- as_input_error(call_stan(program, "describe", data))
   if (length(described$unconstrained) == 0) {
-    abort(
-      "The Stan program {.field {program$name}} has no parameters: there is nothing to
-        sample.",
-      "input"
-    )
+    abort_no_parameters(program)
   }
   columns <- select_columns(described, include)
   target <- new_target(
@@ -128,6 +126,11 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
 target_interface.smc_target_stan <- function(target) {
   library <- stan_library(target$program)
   c(unclass(target)[c("dim", "data", "routines")], interface_bounds(target), list(library = library))
+}
+
+abort_no_parameters <- function(program) {
+  name <- program$name
+  abort("The Stan program {.field {name}} has no parameters: there is nothing to sample.", "input")
 }
 
 # the library -----------------------------------------------------------------
@@ -230,12 +233,49 @@ read_json <- function(file) {
     abort("{.arg data}: there is no file {.file {file}}.", "input")
   }
   check_installed("jsonlite", "to read data from a JSON file")
-  tryCatch(
-    as.list(jsonlite::fromJSON(file)),
+  text <- read_text(file)
+  # what is no number in JSON stands in quotation marks, mostly; jsonlite would make strings of numbers beside these
+  text <- gsub("([[:,]\\s*)([-+]?(NaN|Inf(inity)?))(?=\\s*[],}])", "\\1\"\\2\"", text, perl = TRUE)
+  special <- grepl("\"[-+]?(NaN|Inf(inity)?)\"\\s*[],}]", text)
+  data <- tryCatch(
+    as.list(jsonlite::parse_json(text, simplifyVector = !special, simplifyDataFrame = FALSE)),
     error = function(e) {
       abort("{.arg data}: {.file {file}} is no JSON file.", "input", parent = e)
     }
   )
+  if (is.null(names(data))) {
+    return(data)
+  }
+  untuple(rapply(data, special_number, "character", how = "replace"))
+}
+
+# NaN and infinite numbers as CmdStan writes them; other strings as they are.
+special_number <- function(x) {
+  if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
+}
+
+# CmdStan has a tuple as an object with the names "1", "2", ..., and an array of tuples as an array of such objects.
+# Stan itself asks for the parts `x.1`, `x.2` of the tuple `x`.
+untuple <- function(data) {
+  parts <- Map(function(x, name) {
+    n <- length(first_tuple(x))
+    if (n == 0) {
+      return(stats::setNames(list(x), name))
+    }
+    untuple(stats::setNames(lapply(seq_len(n), part_of_tuple, x = x), paste0(name, ".", seq_len(n))))
+  }, data, names(data))
+  do.call(c, unname(parts))
+}
+
+is_tuple <- function(x) is.list(x) && length(x) > 0 && identical(names(x), as.character(seq_along(x)))
+
+first_tuple <- function(x) {
+  while (is.list(x) && length(x) > 0 && !is_tuple(x)) x <- x[[1]]
+  if (is_tuple(x)) x
+}
+
+part_of_tuple <- function(x, i) {
+  if (is_tuple(x)) x[[i]] else lapply(x, part_of_tuple, i = i)
 }
 
 stan_value <- function(x) {
@@ -253,7 +293,7 @@ stan_value <- function(x) {
   if (!is.numeric(x) && !is.logical(x)) {
     return(paste0("must be numbers, not ", describe(x), "."))
   }
-  if (anyNA(x)) {
+  if (any(is.na(x) & !is.nan(x))) {
     return("has missing values, which Stan does not know.")
   }
   structure(as.double(x), dim = dim(x))

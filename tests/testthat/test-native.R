@@ -113,8 +113,8 @@ test_that("a library that is garbage by now is an error of a class", {
   unlink(copy)
   writeLines("garbage", copy)
   error <- catch(run(target))
-  expect_s3_class(error, "autosmc_error_input")
-  expect_match(message_of(error), "cannot be loaded")
+  expect_s3_class(error, "autosmc_error_mismatch")
+  expect_match(message_of(error), "has changed")
 })
 
 test_that("variables can be named", {

@@ -460,7 +460,7 @@ test_that("MALA moves from references that fit, KLMC from what was given and in 
   fitted <- reference_gaussian(c(1, 2))
   exact <- internal("as_exact")(fitted)
   basins <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
-    list(mean = c(x, 0), L = diag(2), bound = 0)
+    list(mean = c(x, 0), L = diag(2), elbo = 0)
   }))
   name_of <- function(label, dim = largest, reference = fitted, chooses = TRUE) {
     sampler <- list(
@@ -564,7 +564,7 @@ test_that("no shape follows the given reference, and nothing but shapes follows 
   expect_identical(allowed(reference_student(3)), c("shape", "basins"))
   expect_identical(allowed(shaped), c("shape", "basins"))
   mixture <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
-    list(mean = c(x, 0), L = diag(2), bound = 0)
+    list(mean = c(x, 0), L = diag(2), elbo = 0)
   }))
   expect_identical(allowed(mixture), c("shape", "basins"))
   # what was rejected stays so

@@ -198,6 +198,96 @@ test_compiled("a library that is gone, or is none, is named", {
   expect_error(target_stan(file), "cannot be loaded", class = "autosmc_error_input")
 })
 
+# By a compiler that only writes a file: `body` is a line of a shell script, with the file in $out.
+with_compiler <- function(body, cache, code) {
+  compiler <- write_file(c(
+    "#!/bin/sh",
+    "out=/dev/null; while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done", body
+  ))
+  Sys.chmod(compiler)
+  makevars <- file.path(tempfile("autosmc makevars "), "Make vars")
+  dir.create(dirname(makevars))
+  writeLines(paste("CXX17 =", compiler), makevars)
+  before <- Sys.getenv(c("R_USER_CACHE_DIR", "R_MAKEVARS_USER"), NA)
+  on.exit({
+    Sys.unsetenv("R_MAKEVARS_USER")
+    do.call(Sys.setenv, as.list(before[!is.na(before)]))
+    unlink(c(compiler, dirname(makevars)), recursive = TRUE)
+  })
+  Sys.setenv(R_USER_CACHE_DIR = cache, R_MAKEVARS_USER = makevars)
+  code
+}
+
+compile <- function(code) suppressMessages(cached_library(read_stan_program(code)), "autosmc_message_compile")
+
+# The user's Makevars is read, also of a path with a space.
+test_compiled("a relative path of the cache is that below the working directory", {
+  skip_on_os("windows") # where scripts are no compilers
+  folder <- tempfile("autosmc-cache-")
+  dir.create(folder)
+  here <- setwd(folder)
+  on.exit({
+    setwd(here)
+    unlink(folder, recursive = TRUE)
+  })
+  built <- with_compiler("echo mine > \"$out\"", "a cache", compile("parameters { real x; }"))
+  expect_identical(readLines(built), "mine")
+  expect_identical(dirname(built), normalizePath(file.path(folder, "a cache", "R", "autosmc", "stan")))
+  expect_identical(format(file.info(dirname(built))$mode), "700")
+})
+
+test_compiled("a cache that others may write to is not used", {
+  skip_on_os("windows") # which has no modes
+  folder <- tempfile("autosmc-cache-")
+  on.exit(unlink(folder, recursive = TRUE))
+  with_compiler("echo mine > \"$out\"", folder, {
+    program <- "parameters { real x; }"
+    own <- compile(program)
+    expect_identical(own, stan_cache()$library)
+    Sys.chmod(dirname(own), "770")
+    expect_message(other <- compile(program), class = "autosmc_message_cache")
+    expect_false(dirname(other) == dirname(own))
+    expect_identical(basename(other), basename(own))
+    Sys.chmod(dirname(own), "700")
+    Sys.chmod(dirname(dirname(own)), "702")
+    expect_message(compile(program), class = "autosmc_message_cache")
+    Sys.chmod(dirname(dirname(own)), "755")
+    expect_no_message(expect_identical(compile(program), own))
+    unlink(dirname(other), recursive = TRUE)
+  })
+})
+
+test_compiled("the cache is tidied when a program is compiled, and cleared of its own files", {
+  skip_on_os("windows") # where scripts are no compilers
+  folder <- tempfile("autosmc-cache-")
+  on.exit(unlink(folder, recursive = TRUE))
+  with_compiler("head -c 1000000 /dev/zero > \"$out\"", folder, {
+    built <- vapply(1:4, function(i) compile(sprintf("parameters { real x%d; }", i)), "")
+    days <- function(library, n) Sys.setFileTime(c(library, sum_file(library)), Sys.time() - n * 86400)
+    for (i in 1:4) days(built[i], c(89, 91, 20, 10)[i])
+    left <- file.path(stan_cache_folder(), c("compiling-1", "compiling-2", "other"))
+    lapply(left[1:2], dir.create)
+    file.create(left[3])
+    Sys.setFileTime(left[c(1, 3)], Sys.time() - 2 * 86400)
+    new <- compile("parameters { real x5; }")
+    expect_setequal(stan_cache()$library, c(built[-2], new))
+    expect_identical(file.exists(left), c(FALSE, TRUE, TRUE))
+    compile("parameters { real x1; }") # which makes it one that is used
+    with_internals(list(stan_cache_megabytes = 3.5), last <- compile("parameters { real x6; }"))
+    expect_setequal(stan_cache()$library, c(built[1], new, last))
+    expect_identical(nrow(stan_cache(clear = TRUE)), 3L)
+    expect_identical(list.files(stan_cache_folder()), "other")
+    unlink(left[3])
+    stan_cache(clear = TRUE)
+    expect_false(file.exists(stan_cache_folder()))
+  })
+})
+
+test_compiled("a program without parameters is rejected before it is compiled", {
+  expect_no_message(error <- catch(target_stan("data { int N; } model { }")))
+  expect_match(message_of(error), "has no parameters")
+})
+
 test_compiled("a cache that cannot be written to is named", {
   before <- Sys.getenv("R_USER_CACHE_DIR")
   on.exit(Sys.setenv(R_USER_CACHE_DIR = before))
@@ -574,6 +664,40 @@ test_compiled("a mistake in the program stops the run, with its words and line",
   expect_usable_session()
 })
 
+test_compiled("messages name the file of this program, not of the one that was compiled", {
+  file <- file.path(tempdir(), "my {own} program.stan")
+  on.exit(unlink(file))
+  file.copy(stan_file("tasks"), file)
+  expect_no_message(target <- target_stan(file, task_data(task = 3)))
+  expect_match(target$why(cbind(-1, 0)), "(in 'my {own} program.stan', line", fixed = TRUE)
+  error <- catch(target_stan(file, task_data(N = -1)))
+  expect_match(message_of(error), "(in 'my {own} program.stan', line", fixed = TRUE)
+})
+
+test_compiled("an endless loop is interrupted", {
+  skip_on_os("windows") # SIGINT cannot be sent to another process there
+  interrupted <- function(code) {
+    system(sprintf("sleep 0.5; kill -INT %d", Sys.getpid()), wait = FALSE)
+    tryCatch(code, interrupt = identity)
+  }
+  target <- task_target(task = 10)
+  expect_s3_class(interrupted(evaluate_target(target, cbind(0, 0))), "interrupt")
+  expect_s3_class(interrupted(target$why(cbind(0, 0))), "interrupt")
+  expect_s3_class(interrupted(quick_smc(target)), "interrupt")
+  expect_usable_session()
+})
+
+# Each point takes a tenth of a second or more.
+test_compiled("the limit of time is looked at between points", {
+  target <- task_target(task = 11)
+  limited <- function() {
+    on.exit(setTimeLimit())
+    setTimeLimit(elapsed = 0.3, transient = TRUE)
+    evaluate_target(target, matrix(0, 100000, 2))
+  }
+  expect_match(conditionMessage(catch(limited())), "elapsed time limit")
+})
+
 test_compiled("what is printed is shown once", {
   shown <- capture.output({
     target <- task_target(task = 1)
@@ -706,6 +830,30 @@ test_compiled("compiled programs of the same name are told apart, and one that w
 })
 
 # sessions --------------------------------------------------------------------
+
+# R has room for 100 libraries there, and more are wanted.
+test_compiled("libraries that are not needed make room for others", {
+  folder <- tempfile("autosmc-many-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  paths <- file.path(folder, paste0("model", 1:110, .Platform$dynlib.ext))
+  file.copy(rep(task_target()$program$library, 110), paths)
+  data <- tempfile(fileext = ".rds", tmpdir = folder)
+  saveRDS(list(paths = paths, data = task_data(), libraries = .libPaths()), data)
+  script <- write_file(c(
+    sprintf("given <- readRDS(%s)", deparse1(data)),
+    ".libPaths(given$libraries)",
+    "evaluate <- autosmc:::evaluate_target",
+    "targets <- lapply(given$paths, autosmc::target_stan, given$data)",
+    "values <- vapply(targets, function(target) evaluate(target, cbind(1, 1))$log_density, 0)",
+    "cat(length(getLoadedDLLs()) <= 100, length(unique(values)), sum(is.finite(values)))"
+  ), ".R")
+  said <- system2(
+    file.path(R.home("bin"), "Rscript"), shQuote(script),
+    stdout = TRUE, stderr = TRUE, env = "R_MAX_NUM_DLLS=100"
+  )
+  expect_match(said, "TRUE 1 110", fixed = TRUE, all = FALSE)
+})
 
 test_compiled("a target survives being saved, and its library being removed", {
   file <- tempfile(fileext = ".rds")
