@@ -101,7 +101,8 @@ names_of_variables <- function() c("names", "lower", "upper", scale_names)
 fingerprint_of_target <- function(target) {
   target <- unclass(target)
   target$program$library <- NULL
-  fingerprint(target[setdiff(names(target), c(names_of_variables(), "label", "path"))], "target")
+  target$library$path <- NULL
+  fingerprint(target[setdiff(names(target), c(names_of_variables(), "label"))], "target")
 }
 
 # With the fingerprints of functions instead of these.

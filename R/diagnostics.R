@@ -636,8 +636,8 @@ warn_of_failed <- function(fit) {
       "Without the scout nothing has checked the gradient: see {.code check_gradient(target)}."
     },
     i = if (isTRUE(nrow(fit$scout$basins) == 0)) {
-      "The scout has found nothing. Does the density rise without end, as where its sign is wrong?
-        Or is it impossible at most points? Then bring one at which it is finite, with
+      "The scout has found nothing. Does the density increase without bound, for instance because its sign is
+        wrong? Or is it zero at most points? Then give a point at which it is not, with
         {.code reference = reference_laplace(target, start)}."
     },
     i = vapply(helps, `[[`, "", "says")

@@ -75,6 +75,7 @@ smc_extend <- function(
   wanted <- check_wanted(fit, islands, precision, max_islands)
   sampler <- sampler_of_fit(fit, fit$seed)
   sampler$keep <- check_kept(fit, keep)
+  check_n_draws(sampler, wanted$islands)
   sampler <- with_checkpoint(sampler, checkpoint)
   sampler$show_progress <- check_flag(progress, "progress")
   call <- call_extended(fit$call, list(

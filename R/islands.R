@@ -4,16 +4,25 @@
 # How many islands: a number, or as many as a precision takes. max_bridged: for how many
 # bridges may be made in all, where they are made again as islands are added.
 check_islands <- function(islands, precision, max_islands) {
-  islands <- check_count(islands, "islands")
-  max_islands <- check_count(max_islands, "max_islands")
+  most <- rules$islands_apart - 1 # more would meet those of a further pass
+  islands <- check_count(islands, "islands", max = most)
+  max_islands <- check_count(max_islands, "max_islands", max = most)
   if (!is.null(precision)) {
     precision <- check_number(precision, "precision", min = 0, open = TRUE)
-    max_islands <- check_count(max_islands, "max_islands", min = 2)
+    max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
     islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
   }
   list(
     islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf
   )
+}
+
+# That matrices can have the draws of so many islands, with their coordinates and gradients.
+check_n_draws <- function(sampler, islands) {
+  n <- n_kept(sampler)
+  if (sampler$keep != "moments" && (islands + 1) * max(n) > .Machine$integer.max) {
+    abort_memory(8 * islands * sampler$target$dim * (max(n) + 2 * n[1]))
+  }
 }
 
 # The final runs along a path, as pool() returns them, with their `estimates`. start: the
@@ -231,7 +240,7 @@ islands_table <- function(records, start = 1) {
 smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
   check_version(fit, "its runs cannot be repeated")
-  n <- check_count(n, "n")
+  n <- check_n(n, "n")
   sampler <- sampler_of_fit(fit, seed)
   records <- once_each(
     lapply_islands(sampler, seq_len(n), as.list(fit$schedule), row_of_run)

@@ -62,7 +62,12 @@ factor_of_square <- function(A) {
 }
 
 # The same of the inverse of A'A, where A is upper triangular.
-factor_of_inverse <- function(A) t(chol(chol2inv(A)))
+factor_of_inverse <- function(A) {
+  look_for_interrupt()
+  inverse <- chol2inv(A)
+  look_for_interrupt()
+  t(chol(inverse))
+}
 
 log_det <- function(normal) {
   sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))

@@ -12,7 +12,7 @@ check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_eval
     rounds = check_n_rounds(rounds),
     whiten = check_flag(whiten, "whiten"),
     scout = check_flag(scout, "scout"),
-    max_steps = check_count(max_steps, "max_steps", min = 2),
+    max_steps = check_n(max_steps, "max_steps", min = 2),
     max_evals = max_evals
   )
   if (!missing(step_fraction)) {

@@ -164,9 +164,13 @@ rethrow_at_step <- function(e, step, run) {
 in_utf8 <- function(e) {
   message <- conditionMessage(e)
   if (!all(validUTF8(message))) {
-    e$message <- iconv(message, "UTF-8", "UTF-8", sub = "byte")
+    e$message <- as_utf8(message)
   }
   e
+}
+
+as_utf8 <- function(text) {
+  if (all(Encoding(text) != "bytes") && all(validEnc(text))) enc2utf8(text) else iconv(text, "UTF-8", "UTF-8", sub = "byte")
 }
 
 where_in_run <- function(step, run) {

@@ -120,6 +120,7 @@ smc <- function(
     checkpoint = checkpoint, progress = progress, path = path, plan = plan
   ))
   sampler$chooses_kernel <- chooses_kernel
+  check_n_draws(sampler, islands$islands)
   adapts <- needs_adapting(kernel, path)
   islands$bridges <- adapts && makes_bridge(plan, kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
@@ -246,6 +247,7 @@ smc_run <- function(
     resampling = resampling, ess_threshold = ess_threshold, keep = keep, seed = seed,
     checkpoint = checkpoint, progress = progress
   ))
+  check_n_draws(sampler, islands$islands)
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
   result <- once_each({
     final <- run_islands(sampler, path, islands)
@@ -278,7 +280,7 @@ check_target <- function(target, ...) {
 # n_steps is there to make the default schedule; with a schedule of one's own
 # it can only agree.
 check_n_steps <- function(n_steps, schedule, is_default) {
-  n_steps <- check_count(n_steps, "n_steps")
+  n_steps <- check_n(n_steps, "n_steps")
   if (!is_default && !is_adaptive(schedule) && length(schedule) != n_steps + 1) {
     n <- length(schedule)
     abort(

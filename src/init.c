@@ -31,6 +31,7 @@ static const R_CallMethodDef call_methods[] = {
     {"r_t_values", ROUTINE(r_t_values), 5},
     {"r_inverse_hessian_times", ROUTINE(r_inverse_hessian_times), 4},
     {"r_carries_gradient", ROUTINE(r_carries_gradient), 1},
+    {"r_file_of_routine", ROUTINE(r_file_of_routine), 1},
     {"r_hash", ROUTINE(r_hash), 1},
     {"r_data_or_null", ROUTINE(r_data_or_null), 1},
     {"r_bridgestan_describe", ROUTINE(r_bridgestan_describe), 1},

@@ -52,11 +52,18 @@ SEXP r_put_rows(SEXP x, SEXP first, SEXP y) {
  * others are not written, so that they take no memory until they are. */
 SEXP r_with_room(SEXP x, SEXP n) {
   R_xlen_t rows = (R_xlen_t)Rf_asReal(n);
-  SEXP names = Rf_getAttrib(x, R_DimNamesSymbol), out;
-  if (Rf_isMatrix(x))
-    out = PROTECT(Rf_allocMatrix(TYPEOF(x), (int)rows, Rf_ncols(x)));
-  else
-    out = PROTECT(Rf_allocVector(TYPEOF(x), rows));
+  SEXP names = Rf_getAttrib(x, R_DimNamesSymbol);
+  double length = (double)rows * (Rf_isMatrix(x) ? Rf_ncols(x) : 1);
+  SEXP out = PROTECT(r_try_allocate(TYPEOF(x), length));
+  if (out == R_NilValue)
+    r_lack_memory(length * sizeof(double));
+  if (Rf_isMatrix(x)) {
+    SEXP dim = PROTECT(Rf_allocVector(INTSXP, 2));
+    INTEGER(dim)[0] = (int)rows;
+    INTEGER(dim)[1] = Rf_ncols(x);
+    Rf_setAttrib(out, R_DimSymbol, dim);
+    UNPROTECT(1);
+  }
   if (names != R_NilValue)
     r_name_columns(out, VECTOR_ELT(names, 1));
   put_rows(out, 0.0, x);

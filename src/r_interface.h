@@ -35,6 +35,9 @@ void r_transpose_part(int rows, int columns, const double *in, int in_rows,
  * not protected. */
 SEXP r_call_package(const char *function, SEXP argument);
 
+/* An R error: there are not as many bytes of memory. */
+void r_lack_memory(double bytes);
+
 /* A vector of numbers, or of bytes; R_NilValue when R has no memory for it. Not
  * protected. */
 SEXP r_try_allocate(SEXPTYPE type, double length);
@@ -128,6 +131,7 @@ SEXP r_number_groups(SEXP groups);
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows);
 SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g);
 SEXP r_carries_gradient(SEXP values);
+SEXP r_file_of_routine(SEXP address);
 SEXP r_hash(SEXP bytes);
 SEXP r_data_or_null(SEXP x);
 SEXP r_bridgestan_describe(SEXP data);

@@ -55,6 +55,12 @@ SEXP r_call_package(const char *function, SEXP argument) {
   return result;
 }
 
+void r_lack_memory(double bytes) {
+  SEXP needed = PROTECT(Rf_ScalarReal(bytes));
+  r_call_package("abort_memory", needed);
+  UNPROTECT(1);
+}
+
 typedef struct request {
   SEXPTYPE type;
   double length;

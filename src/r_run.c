@@ -459,10 +459,11 @@ typedef struct run_call {
   r_run run;
 } run_call;
 
-static void lack_memory(double bytes) {
-  SEXP needed = PROTECT(Rf_ScalarReal(bytes));
-  r_call_package("abort_memory", needed); /* an R error */
-  UNPROTECT(1);
+/* Bytes that the points, and what R functions make of them, take besides. */
+static double memory_of_functions(const r_run *run, SEXP target_list) {
+  double n = run->config.n_particles, d = run->config.d;
+  bool are_used = r_element(target_list, "evaluate") != R_NilValue;
+  return are_used ? n * (2.0 * d + 1.0) * sizeof(double) : 0.0;
 }
 
 static SEXP run_body(void *data) {
@@ -472,7 +473,7 @@ static SEXP run_body(void *data) {
   SEXP held =
       PROTECT(r_run_begin(run, c->target_list, c->config_list, c->on_step, d));
   if (held == R_NilValue)
-    lack_memory(run->needed);
+    r_lack_memory(run->needed + memory_of_functions(run, c->target_list));
   look_around(run); /* from here on, errors are the target's */
   begin_target(run, c->target_list);
   smc_status status =

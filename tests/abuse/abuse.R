@@ -15,6 +15,7 @@
 # returns a fit in which every island counts, the dead ones as estimates of zero.
 
 suppressMessages(library(autosmc))
+Sys.unsetenv("LD_PRELOAD") # the sanitizer is there; the compiler, which is started below, needs none
 arguments <- as.numeric(commandArgs(TRUE))
 n_faults <- if (length(arguments) > 0) arguments[1] else 1000
 seed <- if (length(arguments) > 1) arguments[2] else 1
@@ -239,10 +240,10 @@ for (quarter in 1:4) {
   cat(n * quarter, "faults in R functions,", failures, "failures\n")
 }
 # The last error is kept, with all that it saw, and things are loaded or compiled when first
-# used: but a leak is there in every quarter.
+# used: but a leak is there in every quarter, and seen when this is of some hundred faults.
 least <- apply(growth, 1, min)
 cat("memory grows by", format(least, digits = 3), "bytes a fault at least (R, process)\n")
-if (least[["R"]] > 4e3) report("R's memory grows")
+if (n_faults >= 1000 && least[["R"]] > 4e3) report("R's memory grows")
 
 # dead islands ----------------------------------------------------------------
 
@@ -274,8 +275,8 @@ one_death <- function(i) {
   }
 }
 
-for (i in seq_len(ceiling(n_faults / 10))) one_death(i)
-cat(ceiling(n_faults / 10), "fits with dead islands\n")
+for (i in seq_len(ceiling(n_faults / 4))) one_death(i)
+cat(ceiling(n_faults / 4), "fits with dead islands\n")
 
 # compiled routines -----------------------------------------------------------
 

@@ -62,7 +62,6 @@ sums <- function(dir) tools::md5sum(sort(list.files(dir, full.names = TRUE)))
 new_dir <- function() tempfile("runs")
 
 # What a file holds, or its bytes; and the file with something else in it, and the right hash.
-internal <- function(name) get(name, asNamespace("autosmc"))
 entry_of <- function(x) internal("read_entry")(if (is.raw(x)) x else readBin(x, "raw", file.size(x)))
 sealed <- function(entry) {
   body <- if (is.raw(entry)) entry else serialize(entry, NULL, xdr = FALSE)

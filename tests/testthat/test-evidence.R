@@ -280,15 +280,14 @@ test_that("both packages agree with the closed form, each in the other's functio
   fit <- conjugate_fit(3, 1)
   fit_1 <- conjugate_fit(1, 2)
   bridge <- conjugate_bridge(1)
-  expect_log_z(fit, conjugate_evidence(3), resolution = 0.2)
+  expect_log_z(fit, conjugate_evidence(3))
 
   table <- compare_evidence(fit, bridge, fit_1)
   expect_identical(table$biased, c(FALSE, NA, FALSE))
   expect_identical(table$log_z, c(fit$log_z, bridge$logml, fit_1$log_z))
   expect_identical(table$std_error[2], bridgesampling::error_measures(bridge)$cv)
   error <- sqrt(fit$std_error^2 + table$std_error[2:3]^2)
-  expect_true(all(error < 0.02))
-  expect_true(all(abs(fit$log_z - table$log_z[2:3] - truth) < 5.7 * error))
+  expect_estimate(fit$log_z - table$log_z[2:3], error, truth, 0.1)
 
   # first, second, and in the middle
   bf <- bridgesampling::bf(fit, bridge)$bf

@@ -1,5 +1,6 @@
 # More islands for a fit: the same ones, whenever and wherever they are run.
 
+internal <- function(name) get(name, asNamespace("autosmc"))
 target <- target_gaussian(2, mean = 1)
 schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
 run <- function(islands, ..., of = target) {
@@ -233,10 +234,24 @@ test_that("what does not belong together is an error that names what differs", {
   expect_identical(differs(smc_islands(run(2, reference = reference_gaussian(1)), 3)), "reference")
   expect_identical(differs(smc_islands(run(2, of = target_gaussian(2, mean = 1.1)), 3)), "target")
   expect_identical(differs(smc_islands(run(2, kernel = "mala"), 3)), "kernel")
+  edited <- function(name, value) {
+    entry <- internal("read_entry")(third$entries[[1]])
+    entry$settings[[name]] <- value
+    body <- serialize(entry, NULL, xdr = FALSE)
+    third$entries[[1]] <- c(internal("entry_mark"), charToRaw(internal("hash_of")(body)), body)
+    third
+  }
+  expect_identical(differs(edited("version", "0.0.1")), "version")
+  expect_match(message_of(catch(smc_combine(fit, edited("version", "0.0.1")))), "0.0.1")
+  # text that comes from elsewhere is shown, and not run
+  pwned <- tempfile()
+  code <- sprintf("{file.create('%s')}", pwned)
+  expect_match(message_of(catch(smc_combine(fit, edited("resampling", code)))), "{file.create('", fixed = TRUE)
+  expect_false(file.exists(pwned))
+  # of version 0.1.0
   old <- third
-  old$entries[[1]]$settings$version <- "0.0.1"
-  expect_identical(differs(old), "version")
-  expect_match(message_of(catch(smc_combine(fit, old))), "0.0.1")
+  old$entries <- list(list(settings = list(version = "0.1.0"), value = list()))
+  expect_identical(differs(old), "format")
 
   expect_bad(smc_combine(fit, list(third, third)), "islands")
   expect_bad(smc_combine(fit, smc_islands(fit, 2)), "islands")
@@ -265,6 +280,28 @@ test_that("a fit of an older version prints, and is not extended", {
     expect_identical(error$differs, "version")
     expect_match(message_of(error), "autosmc 0.1.0, and this is", fixed = TRUE)
   }
+})
+
+test_that("islands that were damaged, or changed, are an error", {
+  fit <- run(2)
+  piece <- smc_islands(fit, 3:4)
+  n <- length(piece$entries[[2]])
+  for (at in ceiling(n * 1:50 / 50)) {
+    damaged <- piece
+    damaged$entries[[2]][at] <- xor(damaged$entries[[2]][at], as.raw(4))
+    expect_bad(smc_combine(fit, damaged), "islands")
+    expect_match(message_of(catch(smc_combine(fit, damaged))), "island 4 is damaged")
+  }
+  expect_output(print(damaged), "damaged")
+  swapped <- piece
+  swapped$which <- 4:3
+  expect_identical(catch(smc_combine(fit, swapped))$differs, "run")
+  for (which in list(3, "a", NULL, c(3, 3), list(3, 4), 3:4 + 0.5)) {
+    piece$which <- which
+    expect_bad(smc_combine(fit, piece), "islands")
+  }
+  piece$entries <- 1:2
+  expect_bad(smc_combine(fit, piece), "islands")
 })
 
 test_that("a wrong argument is named", {

@@ -1,7 +1,5 @@
 # Islands: independent final runs, what their spread says, and where they run.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 target <- target_gaussian(2, mean = 1)
 
 # By MALA from a reference that is the target all estimates would be 0.

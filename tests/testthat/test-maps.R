@@ -1,7 +1,5 @@
 # The maps of a reference, both ways, and against differences.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 d <- 4
 n <- 50
 set.seed(3)

@@ -1,7 +1,5 @@
 # Variables whose moments the draws do not tell.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 fit_pareto <- internal("fit_pareto")
 heavier_tail <- internal("heavier_tail")
 heavy_tails <- internal("heavy_tails")

@@ -78,7 +78,8 @@ calls <- list(
   ),
   compare_evidence = list(a = fit, b = fit, prior_prob = c(0.5, 0.5), model_names = c("a", "b")),
   log_evidence = list(object = fit),
-  report = list(fit = fit)
+  report = list(fit = fit),
+  as_brmsfit = list(fit = fit)
 )
 
 # The same of methods, which come after a fit.
@@ -121,6 +122,14 @@ call_oddly <- function(name, arg, value, is_method) {
 # Every nineteenth of all, which are thousands: of each argument other values, since nineteen has no common divisor
 # with their number.
 odd_calls <- odd_calls[seq(1, nrow(odd_calls), by = 19), ]
+
+test_that("each exported function is called", {
+  exported <- mget(getNamespaceExports("autosmc"), asNamespace("autosmc"), inherits = TRUE)
+  takes_arguments <- vapply(exported, function(f) length(formals(f)) > 0, NA)
+  # these compile, write a page, and delete files
+  slow <- c("target_stan", "smc_report", "stan_cache")
+  expect_setequal(names(exported)[takes_arguments], c(names(calls), "tidy", "glance", "augment", slow))
+})
 
 test_that("500 calls with odd values end in a value, or in an error of the package", {
   folder <- tempfile("odd-")

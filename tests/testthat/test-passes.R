@@ -1,7 +1,5 @@
 # Passes: what the islands' draws ask for, and which pass the fit reports.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # A result as passes() compares them, by its one estimate.
 estimated <- function(log_z, std_error, method = "smc") {
   list(final = list(estimates = data.frame(

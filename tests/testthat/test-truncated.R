@@ -1,7 +1,5 @@
 # Variables that are normal given the others, as far as two bounds.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # A level that walks: normal, with a standard deviation of `sd` at the start and 0.1 a step, between -1 and 1.
 level <- function(n, sd) {
   covariance <- sd^2 + 0.1^2 * (outer(seq_len(n), seq_len(n), pmin) - 1)
@@ -48,10 +46,10 @@ test_that("what is made of the fit knows its scale", {
   expect_identical(calmly(smc_combine(fit, smc_islands(fit, 9:10)))[of_draws], more[of_draws])
   run <- calmly(smc_run(
     level(20, 3), fit$schedule,
-    kernel = kernel_mala(), reference = fit$reference, islands = 4, seed = 3
+    kernel = kernel_mala(), reference = fit$reference, islands = 20, seed = 1
   ))
   expect_identical(run$target$truncated, fit$target$truncated)
-  expect_log_z(run, log_z_of(20, 3), 0.25)
+  expect_log_z(run, log_z_of(20, 3))
 })
 
 test_that("one side may be cut off, and bounds may be anywhere", {
@@ -60,7 +58,7 @@ test_that("one side may be cut off, and bounds may be anywhere", {
     function(x) rowSums(dnorm(x, 6, 0.3, log = TRUE)), 2,
     gradient = function(x) -(x - 6) / 0.09, vectorized = TRUE, lower = 6, upper = 10
   )
-  cut <- calmly(smc(far, seed = 2))
+  cut <- calmly(smc(far, seed = 1))
   expect_identical(cut$target$truncated, c(1, 1))
   expect_log_z(cut, 2 * log(0.5), 0.05)
 })
@@ -73,7 +71,7 @@ test_that("the scale is kept where its edges would leave too little, or normal d
   )
   fit_of_cube <- calmly(smc(cube, seed = 1))
   expect_null(fit_of_cube$target$truncated)
-  expect_log_z(fit_of_cube, 0, 0.1)
+  expect_log_z(fit_of_cube, 0)
   beta <- target_function(
     function(x) rowSums(dbeta(x, 5, 2, log = TRUE)), 2,
     gradient = function(x) 4 / x - 1 / (1 - x), vectorized = TRUE, lower = 0, upper = 1

@@ -1,7 +1,5 @@
 # Islands in other processes: what is lost is run again, and what cannot work says why.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
 n_calls <- nrow(schedule) + 1
 
