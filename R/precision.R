@@ -678,7 +678,7 @@ entries_by_terms <- function(terms, observed) {
 # The change of variables with these coefficients: a map, perhaps with a `basis` (see change_maps()); NULL where it is
 # none, or takes too long. found: of fit_terms().
 new_precision <- function(at, ordered, found, lower) {
-  form <- if (factor_work(ordered) > 4 * length(at$others)^2) diagonal_form(at, found, lower)
+  form <- if (factor_work(ordered) > 2 * length(at$others)^2) diagonal_form(at, found, lower)
   if (is.null(form) && factor_work(ordered) <= rules$most_factor_work) form <- factor_form(at, ordered, found, lower)
   if (is.null(form)) {
     return(NULL)
@@ -702,8 +702,8 @@ new_precision <- function(at, ordered, found, lower) {
   if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
 }
 
-# Steps of the factorisation that a point takes; with its derivatives one and a half times as many products.
-# A basis takes three products with a matrix, two of which are triangular, and as many for gradients.
+# The sum over the columns of a factor of their squared lengths: a factorisation takes half as many multiplications at each
+# point, and its derivatives as many. A basis takes 3 p^2, with gradients, whatever Q is.
 factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
 
 # By the factor of Q in this order: list(order, entries, precision, pull).
@@ -737,19 +737,18 @@ diagonal_form <- function(at, found, lower) {
   precision <- matrix(0, p, length(size))
   precision[, used] <- cbind(A$values, 1 - A$values)[, seq_along(used)]
   precision[abs(precision) < rules$rounding_of_term] <- 0
-  in_all <- function(x) {
-    all <- diag(length(at$mean))
-    all[at$others, at$others] <- x
-    all
-  }
   list(
     order = at$others, entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
     pull = crossprod(S %*% A$vectors, found$coefficients[-of_Q, , drop = FALSE]),
-    basis = list(
-      list(name = "rotation", axes = in_all(A$vectors)),
-      list(name = "affine", mean = numeric(length(at$mean)), chol = in_all(S))
-    )
+    basis = lapply(list(axes = A$vectors, chol = S), acting_on, at$others, length(at$mean))
   )
+}
+
+# The matrix of d coordinates that acts on these as x does, and leaves the others as they are.
+acting_on <- function(x, these, d) {
+  all <- diag(d)
+  all[these, these] <- x
+  all
 }
 
 # With these entries on and below the diagonal.

@@ -35,7 +35,8 @@ next_level <- function(space, points, density) {
   }
   change <- find_exact(probes_among(of_left), marginal)
   if (!is.null(change)) {
-    change <- change_among(change, left, length(points$mean))
+    change[c("given", "order")] <- list(left[change$given], left[change$order])
+    change$basis <- lapply(change$basis, acting_on, left, length(points$mean))
     exact_after(points, c(space$changes, list(change)), density)
   }
 }
@@ -481,22 +482,17 @@ before_polynomial <- function(changes) Filter(Negate(is_polynomial), changes)
 
 is_polynomial <- function(change) identical(change$name, "polynomial")
 
-# The maps that lead out of a space: each change is the map that leads back from it, and the maps of its `basis`, in which
-# that is simple.
+# The maps that lead out of a space: each change is the map that leads back from it, and there may be a `basis` in which
+# it is simple, with orthogonal axes and a triangular factor.
 change_maps <- function(changes) {
-  do.call(c, lapply(rev(changes), function(change) c(list(change), change$basis)))
+  do.call(c, lapply(rev(changes), function(change) {
+    c(list(change), if (length(change$basis) > 0) basis_maps(change$basis))
+  }))
 }
 
-# The same change of coordinates that are these of d ones.
-change_among <- function(change, left, d) {
-  change[c("given", "order")] <- list(left[change$given], left[change$order])
-  change$basis <- lapply(change$basis, function(map) {
-    all <- diag(d)
-    matrix <- intersect(c("axes", "chol"), names(map))
-    all[left, left] <- map[[matrix]]
-    map[[matrix]] <- all
-    if (!is.null(map$mean)) map$mean <- numeric(d)
-    map
-  })
-  change
+basis_maps <- function(basis) {
+  list(
+    list(name = "rotation", axes = basis$axes),
+    list(name = "affine", mean = numeric(nrow(basis$chol)), chol = basis$chol)
+  )
 }
