@@ -84,7 +84,13 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'   with `converged` where a fit has not.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
-#'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
+#'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
+#'   `autosmc_warning_prior`, when priors are improper (`fit$improper`), unless all models have
+#'   an improper prior of the same parameters, so that its constant cancels. Of class
+#'   `autosmc_warning_data`, when the observations are known not to be the same: how many there are,
+#'   or the values of the response, in whatever order. They are known where the data of a Stan program, or those of
+#'   an object of TMB, have a `y`, `Y` or `N`, and where the target was given its `response` or `nobs`
+#'   (see [target_function()]).
 #' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
 #'   no fit, and for other arguments that are not what they should be.
 #' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
@@ -123,7 +129,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   estimates <- bind_rows(Map(evidence_of, models, labels))
   prior_prob <- check_prior_prob(prior_prob, n)
   warn_of_comparison(labels, estimates)
-  warn_of_unconverged(labels, estimates)
+  warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
   posterior <- posterior_probabilities(estimates, prior_prob)
   tibble::new_tibble(
@@ -278,6 +284,35 @@ warn_of_comparison <- function(labels, estimates) {
   }
 }
 
+# Of what makes a comparison meaningless, however well each of the evidences is known.
+warn_of_models <- function(labels, models, estimates) {
+  warn_of_unconverged(labels, estimates)
+  warn_of_improper(labels, models)
+  warn_of_data(labels, models)
+}
+
+# The unknown constant of an improper prior cancels where all models have this prior of the same parameters.
+warn_of_improper <- function(labels, models) {
+  improper <- lapply(models, function(x) if (inherits(x, "smc_fit")) x$improper)
+  which <- lapply(improper, function(x) sort(paste(x, names(x))))
+  if (length(unique(which)) > 1) {
+    without <- lengths(improper) > 0
+    said <- sprintf("In %s: %s", labels[without], vapply(improper[without], several, ""))
+    cli::cli_warn(
+      c(
+        "The comparison means nothing: the models have improper priors of different parameters, and with each of them
+          an unknown constant in {.field log_z}.",
+        bullets(length(said)),
+        "i" = "Give these parameters proper priors."
+      ),
+      class = warning_class("prior")
+    )
+  }
+}
+
+# A line of a message for each of the n elements of `said`, in which nothing is markup.
+bullets <- function(n) stats::setNames(sprintf("{said[%d]}", seq_len(n)), rep("*", n))
+
 warn_of_unconverged <- function(labels, estimates) {
   failed <- labels[estimates$converged %in% FALSE]
   if (length(failed) > 0) {
@@ -353,7 +388,7 @@ bayes_factor.smc_fit <- bf.smc_fit
 
 bayes_factor_of <- function(x1, x2, log, labels) {
   estimates <- bind_rows(list(evidence_of(x1, "x1"), evidence_of(x2, "x2")))
-  warn_of_unconverged(labels, estimates)
+  warn_of_models(labels, list(x1, x2), estimates)
   bf <- bridgesampling::bf(estimates$log_z[1], estimates$log_z[2], log = log)
   attr(bf, "model_names") <- labels
   bf
@@ -402,7 +437,7 @@ post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   labels <- check_labels(model_names, expressions)
   estimates <- bind_rows(Map(evidence_of, models, labels))
   prior_prob <- check_prior_prob(prior_prob, n)
-  warn_of_unconverged(labels, estimates)
+  warn_of_models(labels, models, estimates)
   stats::setNames(posterior_probabilities(estimates, prior_prob)$estimate, labels)
 }
 

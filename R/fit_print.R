@@ -144,7 +144,7 @@ format_positive <- function(x) {
 }
 
 print_verdict <- function(fit) {
-  findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails))
+  findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails), describe_improper(fit$improper))
   for (finding in findings) {
     print_line("warning", finding)
   }
@@ -162,8 +162,10 @@ format_verdict <- function(fit) {
       n_failed, n
     )
   } else if (n == 1) {
-    "the one diagnostic that applies has passed"
+    paste0("the one diagnostic that applies has passed", of_draws_only(fit))
   } else {
-    sprintf("all %d diagnostics passed", n)
+    paste0(sprintf("all %d diagnostics passed", n), of_draws_only(fit))
   }
 }
+
+of_draws_only <- function(fit) if (length(fit$improper) > 0) "; log Z is no evidence, as priors are improper"

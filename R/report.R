@@ -25,7 +25,7 @@ report <- function(fit) {
   check_class(fit, "fit", "smc_fit", "smc()")
   sentences <- c(
     report_method(fit), report_estimate(fit), report_diagnostics(fit), describe_heavy(fit$heavy_tails),
-    report_facts(fit)
+    describe_improper(fit$improper), report_facts(fit)
   )
   paragraph <- gsub("[[:space:]]+", " ", paste(sentences, collapse = " "))
   references <- c(report_reference, if (is_bridged(fit)) bridge_reference)

@@ -146,6 +146,9 @@
 #' * `diagnostics`: a data frame with a row a diagnostic: `name`, `value`, `limit`,
 #'   `passed`, and `says`, what is wrong where it has not passed, NA where it has. See the section on
 #'   warnings. NULL for `smc_adapt()`.
+#' * `improper`: the names of parameters with an improper prior, so that `log_z` is no evidence (character vector, mostly
+#'   empty). They are known of Stan programs alone (see [target_stan()] and [as_target.stanfit]). A coefficient of brms has
+#'   the covariate as the name of its element.
 #' * `heavy_tails`: a data frame with a row for each variable whose tails are so heavy that its standard
 #'   deviation cannot be estimated from the draws: `variable`, `khat`, the shape of the heavier tail, and `mean_ok`,
 #'   whether the mean can be. See the section on warnings. NULL for a fit of `smc_run()` that has kept moments only.

@@ -26,6 +26,9 @@
 #' @param lower,upper bounds of the variables: a number for all of them, or a numeric vector
 #'   of length `dim`, with `-Inf` and `Inf` for none; or a named vector, such as
 #'   `c(sigma = 0)`, of those that are bounded. See the section Bounds.
+#' @param response,nobs the observations (numeric vector, factor, matrix or data frame) and how many there are (whole
+#'   number); NULL for not known. They say what the target is about, and are used for nothing else:
+#'   [compare_evidence()] and its like warn of models of different observations.
 #' @return A target: an object of class `smc_target`.
 #' @section Bounds: The sampler moves a bounded variable on an unconstrained scale:
 #'   with one bound, as the logarithm of its distance from it,
@@ -115,7 +118,9 @@ target_function <- function(
   vectorized = FALSE,
   names = NULL,
   lower = -Inf,
-  upper = Inf
+  upper = Inf,
+  response = NULL,
+  nobs = NULL
 ) {
   sum_target(
     list(new_term(log_density, gradient, "log_density", "gradient")),
@@ -124,12 +129,13 @@ target_function <- function(
     names,
     lower,
     upper,
+    observations(response, nobs),
     label = "R function"
   )
 }
 
 # A target whose log density is the sum of `terms`.
-sum_target <- function(terms, dim, vectorized, names, lower, upper, label) {
+sum_target <- function(terms, dim, vectorized, names, lower, upper, observed, label) {
   if (missing(dim)) {
     arg <- terms[[1]]$arg
     abort(
@@ -149,6 +155,7 @@ sum_target <- function(terms, dim, vectorized, names, lower, upper, label) {
     label = if (vectorized) paste("vectorised", label) else label,
     terms = terms,
     vectorized = vectorized,
+    observed = observed,
     lower = lower,
     upper = upper,
     class = "smc_target_function"

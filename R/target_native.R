@@ -25,6 +25,7 @@
 #'   for `x1`, `x2`, ....
 #' @param lower,upper bounds of the variables, as in [target_function()]: the
 #'   routine sees points strictly inside of them.
+#' @param response,nobs the observations, as in [target_function()].
 #' @param thread_safe whether the routine may be called from several threads at once (TRUE or
 #'   FALSE). See the section Threads.
 #' @return A target: an object of class `smc_target`.
@@ -99,7 +100,9 @@ target_native <- function(
   names = NULL,
   lower = -Inf,
   upper = Inf,
-  thread_safe = FALSE
+  thread_safe = FALSE,
+  response = NULL,
+  nobs = NULL
 ) {
   check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) {
@@ -133,6 +136,7 @@ target_native <- function(
     path = getLoadedDLLs()[[dll]][["path"]],
     data = data,
     thread_safe = thread_safe,
+    observed = observations(response, nobs),
     lower = lower,
     upper = upper,
     class = "smc_target_native"

@@ -24,7 +24,7 @@
 #'   length `dim` as its value (vectorised: an `n x dim` matrix).
 #' @param vectorized whether all the functions take all points at once (TRUE or
 #'   FALSE).
-#' @param names,lower,upper names and bounds of the variables, as in
+#' @param names,lower,upper,response,nobs names and bounds of the variables, and the observations, as in
 #'   [target_function()].
 #' @return A target: an object of class `smc_target`.
 #' @inheritSection target_function Errors
@@ -53,7 +53,9 @@ target_posterior <- function(
   vectorized = FALSE,
   names = NULL,
   lower = -Inf,
-  upper = Inf
+  upper = Inf,
+  response = NULL,
+  nobs = NULL
 ) {
   gradient <- check_gradients(gradient)
   sum_target(
@@ -66,6 +68,7 @@ target_posterior <- function(
     names,
     lower,
     upper,
+    observations(response, nobs),
     label = "posterior of R functions"
   )
 }

@@ -31,6 +31,7 @@
 #' @param data any R object, as the second argument of `log_density`. Or NULL: then
 #'   `log_density` is called with the parameters only, and sees the data that are
 #'   around where it was written.
+#' @param response,nobs the observations, as in [target_function()]; NULL for what is called `y`, `Y` or `N` in `data`.
 #' @return A target: an object of class `smc_target`. Its variables are the elements of
 #'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
 #'   vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
@@ -69,7 +70,9 @@ target_rtmb <- function(
   parameters,
   lower = -Inf,
   upper = Inf,
-  data = NULL
+  data = NULL,
+  response = NULL,
+  nobs = NULL
 ) {
   check_function(log_density, "log_density")
   parameters <- check_parameters(parameters)
@@ -84,6 +87,7 @@ target_rtmb <- function(
     label = "R function, differentiated by RTMB",
     start = unlist(parameters, use.names = FALSE)
   )
+  target$observed <- observations(response, nobs, if (is.list(data)) data)
   point_tape(target) # to find out now what cannot be recorded
   target
 }

@@ -426,8 +426,22 @@ test_compiled("flat priors of a program as brms writes them are told of", {
   # what is not of brms may mean anything by `prior_only`
   code <- gsub("generated with brms", "", readLines(stan_file("tasks")))
   other <- suppressWarnings(task_target(task = 8))
+  expect_identical(quick_smc(other)$improper, "mu[1]")
   other$program$code <- paste(code, collapse = "\n")
   expect_identical(flat_parameters(other), character())
+  # it is their statements that tell
+  without <- grep("mu ~ normal|normal_lpdf\\(mu", code, value = TRUE, invert = TRUE)
+  other$program$code <- paste(without, collapse = "\n")
+  expect_identical(flat_parameters(other), "mu[1]")
+})
+
+test_compiled("the observations of a program are known by their names", {
+  y <- task_data()$y
+  observed <- task_target()$observed
+  expect_identical(observed, normal_target(response = y)$observed)
+  expect_identical(task_target(Y = 1:9)$observed, observed) # which is not declared
+  expect_identical(target_stan(stan_file("tasks"), task_data(), nobs = 7)$observed$nobs, 7L)
+  expect_null(kinds_target()$observed)
 })
 
 # outputs ---------------------------------------------------------------------
