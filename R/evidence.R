@@ -58,7 +58,9 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'
 #' @param ... two or more fits of [smc()], [smc_adapt()] or [smc_run()], or results of
 #'   `bridgesampling::bridge_sampler()`, or a list of them; all for the same data, and with
-#'   log densities from which no constant has been dropped.
+#'   log densities from which no constant has been dropped. Beside these, what is known from elsewhere: a result of
+#'   [log_evidence()], or numbers as `c(log_z = -12.3, std_error = 0.1)`, with the error 0 for what is known exactly. A
+#'   list or a data frame of one row with these names, such as [glance()] returns, is taken too.
 #' @param prior_prob prior probabilities of the models (numeric vector, not negative,
 #'   that sums to one); NULL for equal ones.
 #' @param model_names names of the models (character vector); NULL for the names of
@@ -67,9 +69,9 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'
 #' * `model`; `log_z` and its `std_error`, as the fit has them;
 #' * `biased`: whether `log_z` comes of a run that is biased, as those of
-#'   [smc_adapt()] are (NA for results of bridgesampling);
+#'   [smc_adapt()] are (NA for what is no fit);
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
-#'   where there are none, as for results of bridgesampling);
+#'   where there are none, as for what is no fit);
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
 #'   largest `log_z`, and `log_bf_error`, its standard error (of the best one both are
 #'   0; which one that is, is taken as given);
@@ -173,20 +175,25 @@ print.smc_evidence <- function(x, ...) {
 
 # its columns -----------------------------------------------------------------
 
-# One row: log_z, std_error, biased, converged, seed. label: what an error calls it.
+# One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share. label:
+# what an error calls it.
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     biased <- x$runs$biased[nrow(x$runs)]
     return(data.frame(
       log_z = x$log_z, std_error = x$std_error, biased = biased,
-      converged = converged(x), seed = x$seed
+      converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
     ))
+  }
+  known <- known_evidence(x)
+  if (!is.null(known)) {
+    return(known_row(known[1], known[2]))
   }
   if (!inherits(x, c("bridge", "bridge_list"))) {
     abort_argument(
       x,
       label,
-      "a fit of `smc()` or a result of `bridgesampling::bridge_sampler()`"
+      "a fit of `smc()`, a result of `bridgesampling::bridge_sampler()` or `c(log_z = , std_error = )`"
     )
   }
   check_installed("bridgesampling", "for its results")
@@ -196,10 +203,25 @@ evidence_of <- function(x, label) {
   } else {
     NA_real_
   }
-  data.frame(
-    log_z = bridgesampling::logml(x), std_error = error, biased = NA, converged = NA,
-    seed = NA_real_
-  )
+  known_row(bridgesampling::logml(x), error)
+}
+
+known_row <- function(log_z, std_error) {
+  data.frame(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
+}
+
+# c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is none.
+# NULL for anything else.
+known_evidence <- function(x) {
+  if (inherits(x, "log_evidence")) {
+    x <- list(log_z = as.numeric(x), std_error = attr(x, "std_error"))
+  }
+  number <- function(name) if (name %in% names(x)) x[[name]] else NA_real_
+  if (inherits(x, "bridge_list") || !is.list(x) && !is.numeric(x) || !is_number(number("log_z"))) {
+    return(NULL)
+  }
+  error <- number("std_error")
+  if (is_number(error) && error >= 0 || is.na(error)) c(number("log_z"), error)
 }
 
 error_of_difference <- function(std_error, best) {

@@ -4,9 +4,9 @@
 # by a name that it mostly has: that of brms, which has one for each of several, or of glmmTMB.
 observations <- function(response = NULL, nobs = NULL, data = list()) {
   if (!is.null(nobs)) {
-    nobs <- check_count(nobs, "nobs", min = 0)
+    nobs <- as.double(check_count(nobs, "nobs", min = 0))
   } else if (is_number(data[["N"]])) {
-    nobs <- as.vector(data[["N"]])
+    nobs <- as.double(data[["N"]])
   }
   if (is.null(response)) {
     of_brms <- grep("^Y_", names(data), value = TRUE)
@@ -17,7 +17,7 @@ observations <- function(response = NULL, nobs = NULL, data = list()) {
   }
   if (!is.null(response)) {
     response <- response[is.finite(response)] # brms has Inf in the place of what is missing
-    if (is.null(nobs)) nobs <- length(response)
+    if (is.null(nobs)) nobs <- as.double(length(response))
     response <- describe_response(response)
   }
   if (!is.null(nobs)) list(nobs = nobs, response = response)

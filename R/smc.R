@@ -92,6 +92,8 @@
 #'   temperature, the effective sample size and `log_z` so far, and the time left.
 #'   Of islands that run in other processes it says how many are done.
 #'
+#' @section No variables: A target of dimension 0, as a Stan program without parameters is, has for its evidence the one value
+#'   of its density. `smc()` returns it as a fit with the standard error 0 and no runs, to be compared with others.
 #' @return An object of class `smc_fit`, a list with
 #'
 #' * `log_z`: the estimated log normalising constant; `std_error`, its standard error;
@@ -519,7 +521,10 @@ smc <- function(
   progress = interactive()
 ) {
   call <- call_of("smc", match.call())
-  target <- check_target(target, ...)
+  target <- check_any_target(target, ...)
+  if (target$dim == 0) {
+    return(fit_without_variables(target, n_particles, seed, call))
+  }
   check_n_steps(n_steps, schedule, missing(n_steps))
   chooses_kernel <- is.null(kernel)
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
@@ -656,7 +661,16 @@ call_of <- function(verb, call) {
   call
 }
 
+# A target with variables to sample.
 check_target <- function(target, ...) {
+  target <- check_any_target(target, ...)
+  if (target$dim == 0) {
+    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.", "input")
+  }
+  target
+}
+
+check_any_target <- function(target, ...) {
   if (missing(target)) {
     abort(
       c(

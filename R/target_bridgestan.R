@@ -42,9 +42,6 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   described <- as_input_error(.Call(r_bridgestan_describe, data))
   split <- function(names) strsplit(names, ",", fixed = TRUE)[[1]]
   described[1:2] <- lapply(described[1:2], split)
-  if (length(described$unconstrained) == 0) {
-    abort("The program has no parameters: there is nothing to sample.", "input")
-  }
   columns <- select_columns(described, include)
   routine <- "target_bridgestan"
   target <- target_native(

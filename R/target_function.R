@@ -10,7 +10,8 @@
 #'   less, which have no digits left behind the point: subtract a constant from such a
 #'   density. The value may carry the gradient in its attribute `"gradient"`, as the
 #'   functions made by [stats::deriv()] do.
-#' @param dim the dimension (positive integer, at most 10 million).
+#' @param dim the dimension (whole number, at most 10 million). 0 is for a model without parameters, whose evidence is
+#'   the value of the function (see [smc()]).
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
@@ -147,7 +148,7 @@ sum_target <- function(terms, dim, vectorized, names, lower, upper, observed, la
       "input"
     )
   }
-  dim <- check_dim(dim)
+  dim <- check_dim(dim, min = 0)
   check_flag(vectorized, "vectorized")
   new_target(
     dim,

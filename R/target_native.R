@@ -122,7 +122,7 @@ target_native <- function(
   if (missing(dim)) {
     abort("{.arg dim} is missing: it must be a positive whole number.", "input")
   }
-  dim <- check_dim(dim)
+  dim <- check_dim(dim, min = 0)
   check_flag(thread_safe, "thread_safe")
   if (is.null(init) && !is.null(data)) {
     abort("{.arg data} needs {.arg init}, the routine that it is for.", "input")

@@ -59,7 +59,7 @@
 #'   compile: BH, QuickJSR, RcppEigen, RcppParallel or StanHeaders.
 #'   `autosmc_error_input` when the program does not parse (with the message of Stan's
 #'   compiler), when data are missing or are not as declared, when they fail a check of
-#'   the program, when it has no parameters, and when `include` names what is not there.
+#'   the program, and when `include` names what is not there.
 #' @seealso [target_native()] for routines in C; `vignette("models")`.
 #' @examples
 #' # not run, since compiling takes longer than an example should
@@ -90,13 +90,6 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1, response
   described <- as_input_error(
     .Call(stan_routine("autosmc_stan_describe", library), data)
   )
-  if (length(described$unconstrained) == 0) {
-    abort(
-      "The Stan program {.field {program$name}} has no parameters: there is nothing to
-        sample.",
-      "input"
-    )
-  }
   columns <- select_columns(described, include)
   target <- new_target(
     length(described$unconstrained),

@@ -195,6 +195,24 @@ test_that("missing errors, bias and a shared seed are warned of", {
   expect_warning(compare_evidence(fine, normal_fit(0, 4)), NA)
 })
 
+test_that("known numbers stand beside fits", {
+  fit <- normal_fit(0, 1)
+  table <- compare_evidence(
+    fit, known = c(log_z = -2, std_error = 0.1), list = list(log_z = -1, std_error = 0), log_evidence(fit), glance(fit)
+  )
+  expect_identical(table$model, c("fit", "known", "list", "log_evidence(fit)", "glance(fit)"))
+  expect_identical(table$log_z, c(fit$log_z, -2, -1, fit$log_z, fit$log_z))
+  expect_identical(table$std_error, c(fit$std_error, 0.1, 0, fit$std_error, fit$std_error))
+  expect_identical(table$biased, c(FALSE, NA, NA, NA, NA))
+  expect_warning(compare_evidence(fit, c(log_z = 1)), "No standard error", class = "autosmc_warning_comparison")
+  for (bad in list(c(log_z = NA), c(logz = 1), c(log_z = 1, std_error = -1), c(log_z = "1"), list(log_z = 1:2))) {
+    expect_bad(compare_evidence(fit, bad), "bad")
+  }
+  skip_if_not_installed("bridgesampling")
+  bf <- bridgesampling::bf(fit, c(log_z = -2, std_error = 0.1), log = TRUE)
+  expect_equal(bf$bf, fit$log_z + 2)
+})
+
 # different data -----------------------------------------------------------------
 
 test_that("models of different observations are not compared without a warning", {
