@@ -299,7 +299,10 @@ is_student_reference <- function(reference) {
 
 check_reference <- function(reference, target) {
   if (identical(reference, "draws")) {
-    return(reference_of_draws(target))
+    return(reference_of_draws(target, target$draws))
+  }
+  if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
+    return(reference_of_draws(target, matrix_of_draws(reference)))
   }
   check_class(
     reference, "reference", "smc_reference",
@@ -311,18 +314,18 @@ check_reference <- function(reference, target) {
   reference
 }
 
-# The reference that is fitted to the draws that a target has, as to those of a run.
-reference_of_draws <- function(target) {
-  if (is.null(target$draws)) {
+# The reference that is fitted to draws of the variables, as to those of a run.
+reference_of_draws <- function(target, draws) {
+  if (is.null(draws)) {
     abort(
       c(
         "{.arg reference} is {.val draws}, but the target has no draws.",
-        "i" = "Those of Stan's fits have, where all parameters were kept."
+        "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
       ),
       "input"
     )
   }
-  x <- unconstrained_draws(target)
+  x <- unconstrained_draws(target, draws)
   n <- nrow(x)
   fitted <- propose(
     list(
@@ -334,7 +337,7 @@ reference_of_draws <- function(target) {
     c("normal", "shape")
   )
   if (is.null(fitted)) {
-    abort("{n} draws are too few for a reference in {target$dim} dimension{?s}.", "input")
+    abort("{.arg reference}: {n} draws are too few in {target$dim} dimension{?s}.", "input")
   }
   fitted$reference$fitted_to <- "draws"
   fitted$reference

@@ -128,11 +128,13 @@ as_target.function <- function(
   names = NULL,
   lower = -Inf,
   upper = Inf,
+  types = NULL,
+  prior = NULL,
   response = NULL,
   nobs = NULL
 ) {
   check_dots_empty(...)
-  target_function(x, dim, gradient, vectorized, names, lower, upper, response, nobs)
+  target_function(x, dim, gradient, vectorized, names, lower, upper, types, prior, response, nobs)
 }
 
 #' @export
@@ -141,6 +143,9 @@ print.smc_target <- function(x, ...) {
   cat("dimension: ", x$dim, " (", format_names(x$names), ")\n", sep = "")
   if (is_bounded(x)) {
     cat("bounds: ", format_names(format_bounds(x)), "\n", sep = "")
+  }
+  if (!is.null(x$types)) {
+    cat("types: ", toString(format_types(x$types)), "\n", sep = "")
   }
   invisible(x)
 }

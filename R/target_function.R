@@ -120,6 +120,8 @@ target_function <- function(
   names = NULL,
   lower = -Inf,
   upper = Inf,
+  types = NULL,
+  prior = NULL,
   response = NULL,
   nobs = NULL
 ) {
@@ -130,13 +132,15 @@ target_function <- function(
     names,
     lower,
     upper,
+    types,
+    prior,
     observations(response, nobs),
     label = "R function"
   )
 }
 
 # A target whose log density is the sum of `terms`.
-sum_target <- function(terms, dim, vectorized, names, lower, upper, observed, label) {
+sum_target <- function(terms, dim, vectorized, names, lower, upper, types, prior, observed, label) {
   if (missing(dim)) {
     arg <- terms[[1]]$arg
     abort(
@@ -150,17 +154,49 @@ sum_target <- function(terms, dim, vectorized, names, lower, upper, observed, la
   }
   dim <- check_dim(dim, min = 0)
   check_flag(vectorized, "vectorized")
-  new_target(
-    dim,
+  names <- check_names(names, dim)
+  bounds <- check_bounds(lower, upper, names)
+  tell_uniform(lapply(terms, `[[`, "log_density"), bounds)
+  types <- type_blocks(types, list(names = names, parameter = sub("\\[.*", "", names)))
+  if (!is.null(types)) {
+    names <- types$free
+    bounds <- list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
+  }
+  target <- new_target(
+    length(names),
     names,
     label = if (vectorized) paste("vectorised", label) else label,
     terms = terms,
     vectorized = vectorized,
     observed = observed,
-    lower = lower,
-    upper = upper,
+    prior = check_prior(prior),
+    lower = bounds$lower,
+    upper = bounds$upper,
     class = "smc_target_function"
   )
+  with_types(target, types)
+}
+
+check_prior <- function(prior) {
+  if (is.null(prior)) {
+    return(NULL)
+  }
+  if (!is.list(prior) || !setequal(names(prior), c("log_density", "sample"))) {
+    abort_argument(prior, "prior", "NULL, or a list of the functions `log_density` and `sample`")
+  }
+  Map(check_function, prior, paste0("prior$", names(prior)))
+}
+
+# A density with a hard edge costs much where the variable has no bound there.
+tell_uniform <- function(functions, bounds) {
+  has_uniform <- any(vapply(functions, function(f) "dunif" %in% all.names(body(f)), NA))
+  if (has_uniform && !any(is.finite(bounds$lower) & is.finite(bounds$upper))) {
+    cli::cli_inform(
+      c("i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and {.arg upper} too.
+        The sampler then keeps between them."),
+      class = "autosmc_message_bounds"
+    )
+  }
 }
 
 # One of the user's log densities with its gradient, or NULL, and the names of the
@@ -189,14 +225,19 @@ target_interface.smc_target_function <- function(target) {
 
 target_evaluator <- function(target) {
   shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
-  sum_evaluator(lapply(target$terms, c, shared))
+  sum_evaluator(lapply(target$terms, c, shared), target$types)
 }
 
 # terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
-# without a gradient are differentiated by differences, and one message names them all.
-sum_evaluator <- function(terms) {
-  densities <- lapply(terms, density_caller)
-  slopes <- lapply(terms, slope_caller)
+# without a gradient are differentiated by differences, and one message names them all. types: see types.R.
+sum_evaluator <- function(terms, types = NULL) {
+  callers <- if (is.null(types)) {
+    lapply(terms, function(term) list(density = density_caller(term), slope = slope_caller(term)))
+  } else {
+    Map(typed_callers, terms, list(types), seq_along(terms) == 1)
+  }
+  densities <- lapply(callers, `[[`, "density")
+  slopes <- lapply(callers, `[[`, "slope")
   told <- FALSE
   function(x, gradient) {
     values <- lapply(densities, function(density) density(x))

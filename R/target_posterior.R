@@ -54,6 +54,8 @@ target_posterior <- function(
   names = NULL,
   lower = -Inf,
   upper = Inf,
+  types = NULL,
+  prior = NULL,
   response = NULL,
   nobs = NULL
 ) {
@@ -68,6 +70,8 @@ target_posterior <- function(
     names,
     lower,
     upper,
+    types,
+    prior,
     observations(response, nobs),
     label = "posterior of R functions"
   )

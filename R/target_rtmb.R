@@ -71,6 +71,8 @@ target_rtmb <- function(
   lower = -Inf,
   upper = Inf,
   data = NULL,
+  types = NULL,
+  prior = NULL,
   response = NULL,
   nobs = NULL
 ) {
@@ -80,13 +82,24 @@ target_rtmb <- function(
   bounds <- variable_bounds(lower, upper, variables)
   check_inside(parameters, variables, bounds)
   check_installed("RTMB", "for targets by automatic differentiation")
+  tell_uniform(list(log_density), bounds)
+  types <- type_blocks(types, variables)
+  names <- variables$names
+  start <- unlist(parameters, use.names = FALSE)
+  if (!is.null(types)) {
+    names <- types$free
+    bounds <- list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
+    start <- check_typed_start(types, start)
+  }
   target <- tape_target(
-    function() tape_function(log_density, parameters, data),
-    variables$names,
+    function() tape_function(log_density, parameters, data, start, types),
+    names,
     bounds,
     label = "R function, differentiated by RTMB",
-    start = unlist(parameters, use.names = FALSE)
+    start = start
   )
+  target <- with_types(target, types)
+  target$prior <- check_prior(prior)
   target$observed <- observations(response, nobs, if (is.list(data)) data)
   point_tape(target) # to find out now what cannot be recorded
   target
@@ -132,17 +145,22 @@ recording <- function(code) {
   code
 }
 
-# The log density as a tape. A list of parameters goes in as one vector.
-tape_function <- function(log_density, parameters, data) {
+# The log density as a tape. A list of parameters goes in as one vector, that of the unconstrained variables of `types`.
+tape_function <- function(log_density, parameters, data, start, types) {
   returned <- NULL
   as_tape <- function(x) {
-    p <- fill_parameters(parameters, x)
+    made <- list(x = x, log_jacobian = 0)
+    if (!is.null(types)) {
+      made <- map_types(types, lapply(seq_along(x), function(j) x[j]))
+      made$x <- do.call(c, made$x)
+    }
+    p <- fill_parameters(parameters, made$x)
     value <- if (is.null(data)) log_density(p) else log_density(p, data)
     returned <<- value
-    if (is_recorded_number(value)) value else 0
+    if (is_recorded_number(value)) value + made$log_jacobian else 0
   }
   tape <- tryCatch(
-    RTMB::MakeTape(as_tape, unlist(parameters, use.names = FALSE)),
+    RTMB::MakeTape(as_tape, start),
     error = function(e) {
       abort(
         c(

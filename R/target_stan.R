@@ -399,22 +399,10 @@ with_draws <- function(target, draws) {
   target
 }
 
-# The draws of a target on the unconstrained scale, those left out that are no values of
-# the parameters, as rounding can make them.
-unconstrained_draws <- function(target) {
+# list(values, message): draws of the parameters on the unconstrained scale, NaN where they cannot be that.
+unconstrained_by_stan <- function(target, draws) {
   library <- load_stan_library(target$program)
-  result <- as_input_error(.Call(
-    stan_routine("autosmc_stan_unconstrain", library), target$data, target$draws
-  ))
-  possible <- is.finite(rowSums(result$values))
-  if (!any(possible)) {
-    reason <- result$message
-    abort(
-      c("None of the draws has values that the parameters can have.", "x" = "{reason}"),
-      "input"
-    )
-  }
-  result$values[possible, , drop = FALSE]
+  as_input_error(.Call(stan_routine("autosmc_stan_unconstrain", library), target$data, draws))
 }
 
 # Shows every line once, of the many points and runs in which a program prints it. A

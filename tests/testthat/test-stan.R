@@ -318,12 +318,12 @@ test_compiled("draws on the unconstrained scale are what the sampler moves", {
   draws <- constrained$outputs(x)
   expect_null(with_draws(constrained, draws[, -1])$draws)
   known <- with_draws(constrained, cbind(lp__ = 0, draws[, sample(ncol(draws))]))
-  expect_equal(unconstrained_draws(known), x, tolerance = 1e-8)
+  expect_equal(unconstrained_draws(known, known$draws), x, tolerance = 1e-8)
   known$draws[2:3, "scale[1]"] <- -1
-  expect_equal(unconstrained_draws(known), x[-(2:3), ], tolerance = 1e-8)
+  expect_equal(unconstrained_draws(known, known$draws), x[-(2:3), ], tolerance = 1e-8)
   known$draws[, "scale[1]"] <- -1
   expect_error(
-    unconstrained_draws(known), "None of the draws.*Lower bounded variable is -1",
+    unconstrained_draws(known, known$draws), "None of the draws.*Lower bounded variable is -1",
     class = "autosmc_error_input"
   )
 })
@@ -335,7 +335,7 @@ test_compiled("smc() starts from draws, and has the evidence", {
     "mu[1]" = rnorm(500, exact$mean, exact$sd), "p[1]" = rbeta(500, 2 + 7, 3 + 3)
   )
   target <- with_draws(task_target(include = c("mu", "p")), draws)
-  reference <- reference_of_draws(target)
+  reference <- reference_of_draws(target, draws)
   expect_equal(
     reference$mean, c(mean(draws[, 1]), mean(qlogis(draws[, 2]))),
     tolerance = 1e-8
@@ -609,7 +609,7 @@ test_compiled("parameters of all kinds come back as they are declared", {
   )
   # and the other way round, but for the length of the unit vector
   known <- with_draws(target, out)
-  again <- unconstrained_draws(known)
+  again <- unconstrained_draws(known, known$draws)
   expect_equal(again[, 4:15], x[, 4:15], tolerance = 1e-8)
   expect_equal(target$outputs(again), out, tolerance = 1e-8)
 })
