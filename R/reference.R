@@ -301,6 +301,9 @@ check_reference <- function(reference, target) {
   if (identical(reference, "draws")) {
     return(reference_of_draws(target, target$draws))
   }
+  if (identical(reference, "prior")) {
+    return(reference_of_prior(target))
+  }
   if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
     return(reference_of_draws(target, matrix_of_draws(reference)))
   }
@@ -341,6 +344,13 @@ reference_of_draws <- function(target, draws) {
   }
   fitted$reference$fitted_to <- "draws"
   fitted$reference
+}
+
+reference_of_prior <- function(target) {
+  if (is.null(target$prior)) {
+    abort("{.arg reference} is {.val prior}, but the target was given no {.arg prior}.", "input")
+  }
+  reference_function(target$prior$sample, target$prior$log_density, vectorized = isTRUE(target$vectorized))
 }
 
 is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
@@ -433,7 +443,7 @@ reference_evaluator <- function(reference, target) {
     reference$log_density, reference$gradient,
     "reference$log_density", "gradient"
   )
-  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)))
+  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)), target$types)
   list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
 }
 
@@ -479,7 +489,8 @@ with_seed <- function(seed, code) {
 }
 
 check_draws <- function(x, n, target) {
-  d <- target$dim
+  types <- target$types
+  d <- if (is.null(types)) target$dim else length(types$names)
   shaped <- if (is.matrix(x)) identical(dim(x), c(n, d)) else d == 1 && length(x) == n
   if (!is.numeric(x) || is.object(x) || !shaped) {
     given <- describe(x)
@@ -490,6 +501,7 @@ check_draws <- function(x, n, target) {
     )
   }
   x <- matrix(as.double(x), n, d)
+  if (!is.null(types)) x <- unname(to_free(types, x))
   above <- sweep(x, 2, target$lower, ">=")
   below <- sweep(x, 2, target$upper, "<=")
   inside <- is.finite(x) & above & below

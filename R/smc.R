@@ -72,7 +72,7 @@
 #'   `step_size` and, for KLMC, `refresh_rate`, such as `fit$schedule`; a column
 #'   `kernel` (`"klmc"`, `"lmc"`, `"mala"` or `"rwmh"`) is optional.
 #' @param reference where the particles start: [reference_gaussian()], or any
-#'   other distribution with [reference_function()]. Or draws of the posterior, to which a distribution is then fitted:
+#'   other distribution with [reference_function()]. Or `"prior"`, for a target that was given its `prior`. Or draws of the posterior, to which a distribution is then fitted:
 #'   a matrix or a data frame with a column for each variable, of any program; draws of the packages posterior, coda or
 #'   rstan; a list of chains, as NIMBLE has it; another fit of `smc()`; or `"draws"`, for a fit of Stan that
 #'   has draws (see [as_target.stanfit]). Such draws need not be quite those of the posterior: they are used for nothing else.

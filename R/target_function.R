@@ -27,6 +27,11 @@
 #' @param lower,upper bounds of the variables: a number for all of them, or a numeric vector
 #'   of length `dim`, with `-Inf` and `Inf` for none; or a named vector, such as
 #'   `c(sigma = 0)`, of those that are bounded. See the section Bounds.
+#' @param types NULL; or a list such as `list(w = "simplex", R = "correlation")`, with the types of variables of several
+#'   elements. See the section Types.
+#' @param prior NULL; or the prior, a list of the functions `log_density`, normalised, and `sample`, of the number of draws,
+#'   as in [reference_function()]. It is a part of the log density, which stays as it is; for what takes a prior by itself, as
+#'   `reference = "prior"` of [smc()] does.
 #' @param response,nobs the observations (numeric vector, factor, matrix or data frame) and how many there are (whole
 #'   number); NULL for not known. They say what the target is about, and are used for nothing else:
 #'   [compare_evidence()] and its like warn of models of different observations.
@@ -65,6 +70,17 @@
 #'   they are tuned, come out low by a few percent of `exp(log_z)`: see `step_fraction`
 #'   of [smc()]. The functions may also be asked at values so large that they warn of
 #'   `NaNs produced`; such points count as impossible.
+#' @section Types: A variable `w` of several elements, which `names` has as `w[1]`, `w[2]` and so on, may have a type:
+#'
+#'   * `"simplex"`: positive numbers that sum to 1;
+#'   * `"ordered"`: numbers that increase, and `"positive_ordered"`, which are positive, too;
+#'   * `"correlation"`: all elements of a correlation matrix, `R[1,1]`, `R[2,1]` and so on.
+#'
+#'   The functions are given all elements, the draws have them, and `dim` and `names` count them. The sampler moves fewer
+#'   unconstrained variables, as Stan does, and adds the log Jacobian: so `dim` of the target, and `reference_gaussian()`, are
+#'   about these. The density is that of the first K - 1 of the K elements of a simplex, as that of a Dirichlet distribution is,
+#'   and of the correlations below the diagonal. A prior of independent elements is not normalised for an order: it lacks
+#'   the factor K!, `lfactorial(K)` on the logarithmic scale. Gradients are by all elements, as if each could be changed alone.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,

@@ -31,11 +31,15 @@
 #' @param data any R object, as the second argument of `log_density`. Or NULL: then
 #'   `log_density` is called with the parameters only, and sees the data that are
 #'   around where it was written.
+#' @param types a list with the types of parameters, such as `list(w = "simplex")`: see the section Types. The values in
+#'   `parameters` must be of their type; a correlation matrix is a matrix there.
+#' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector.
 #' @param response,nobs the observations, as in [target_function()]; NULL for what is called `y`, `Y` or `N` in `data`.
 #' @return A target: an object of class `smc_target`. Its variables are the elements of
 #'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
 #'   vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
 #' @inheritSection target_function Bounds
+#' @inheritSection target_function Types
 #' @section Other processes: A tape cannot be sent to other processes, or be saved. It is
 #'   recorded afresh where it is missing, so targets can be saved, and runs can be made by
 #'   workers of the future package. `log_density` must work there: what it uses should be

@@ -118,6 +118,31 @@ test_that("far out nothing is lost", {
   expect_true(all(is.finite(out)))
 })
 
+test_that("a run starts from the prior", {
+  dirichlet <- function(n) {
+    g <- matrix(rgamma(3 * n, rep(a, each = n)), n)
+    g / rowSums(g)
+  }
+  target <- simplex_target(
+    gradient = function(w) (a - 1 + counts) / w,
+    prior = list(log_density = function(w) log_dirichlet(w, a), sample = dirichlet)
+  )
+  fit <- suppressMessages(calmly(smc(
+    target, reference = "prior", whiten = FALSE, n_particles = 128, n_steps = 8, kernel = kernel_rwmh(), seed = 1
+  )))
+  expect_log_z(fit, log_z_dirichlet, resolution = 0.5)
+  positive <- target_function(
+    function(x) dexp(x, log = TRUE) + dpois(2, x, log = TRUE), 1,
+    gradient = function(x) 2 / x - 2, lower = 0, vectorized = TRUE,
+    prior = list(log_density = function(x) dexp(x, log = TRUE), sample = function(n) rexp(n))
+  )
+  fit <- suppressMessages(calmly(smc(positive, reference = "prior", n_particles = 128, n_steps = 8, seed = 1)))
+  expect_log_z(fit, log(1 / 8), resolution = 0.2)
+  expect_bad(smc(simplex_target(), reference = "prior"), "reference")
+  for (bad in list(list(1), function(x) 0, list(log_density = mean))) expect_bad(simplex_target(prior = bad), "prior")
+  expect_bad(simplex_target(prior = list(log_density = 1, sample = mean)), "prior$log_density")
+})
+
 test_that("types that do not fit are errors", {
   f <- function(x) 0
   names <- c("w[1]", "w[2]", "w[3]", "s")
