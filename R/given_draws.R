@@ -64,7 +64,7 @@ unconstrained_draws <- function(target, draws) {
     draws <- draws[is.finite(rowSums(draws)), , drop = FALSE]
     if (!is.null(target$types)) draws <- to_free(target$types, draws)
     inside <- !colSums(t(draws) <= target$lower | t(draws) >= target$upper)
-    u <- change_scale(target, draws[inside %in% TRUE, , drop = FALSE], draws, to_user = FALSE)
+    u <- change_scale(target, draws[inside %in% TRUE, , drop = FALSE], to_user = FALSE)
   }
   u <- u[is.finite(rowSums(u)), , drop = FALSE]
   if (nrow(u) == 0) {

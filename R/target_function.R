@@ -176,7 +176,7 @@ sum_target <- function(terms, dim, vectorized, names, lower, upper, types, prior
   types <- type_blocks(types, list(names = names, parameter = sub("\\[.*", "", names)))
   if (!is.null(types)) {
     names <- types$free
-    bounds <- list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
+    bounds <- free_bounds(bounds, types)
   }
   target <- new_target(
     length(names),

@@ -89,14 +89,14 @@ target_rtmb <- function(
   tell_uniform(list(log_density), bounds)
   types <- type_blocks(types, variables)
   names <- variables$names
-  start <- unlist(parameters, use.names = FALSE)
+  start <- at <- unlist(parameters, use.names = FALSE)
   if (!is.null(types)) {
     names <- types$free
-    bounds <- list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
-    start <- check_typed_start(types, start)
+    bounds <- free_bounds(bounds, types)
+    at <- drop(check_user_points(start, list(types = types), "parameters"))
   }
   target <- tape_target(
-    function() tape_function(log_density, parameters, data, start, types),
+    function() tape_function(log_density, parameters, data, at, types),
     names,
     bounds,
     label = "R function, differentiated by RTMB",
@@ -150,7 +150,7 @@ recording <- function(code) {
 }
 
 # The log density as a tape. A list of parameters goes in as one vector, that of the unconstrained variables of `types`.
-tape_function <- function(log_density, parameters, data, start, types) {
+tape_function <- function(log_density, parameters, data, at, types) {
   returned <- NULL
   as_tape <- function(x) {
     made <- list(x = x, log_jacobian = 0)
@@ -164,7 +164,7 @@ tape_function <- function(log_density, parameters, data, start, types) {
     if (is_recorded_number(value)) value + made$log_jacobian else 0
   }
   tape <- tryCatch(
-    RTMB::MakeTape(as_tape, start),
+    RTMB::MakeTape(as_tape, at),
     error = function(e) {
       abort(
         c(

@@ -129,7 +129,11 @@ type_blocks <- function(types, variables) {
   )
 }
 
-# What is given for the user's variables, for the unconstrained ones.
+# The bounds of the user's variables as those of the unconstrained ones.
+free_bounds <- function(bounds, types) {
+  list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
+}
+
 free_bound <- function(x, none, types, arg) {
   typed <- unlist(lapply(types$blocks, `[[`, "elements"))
   if (any(x[typed] != none)) {
@@ -165,9 +169,20 @@ to_free <- function(types, x) {
   u <- matrix(NA_real_, nrow(x), length(types$free), dimnames = list(NULL, types$free))
   u[, types$plain$free] <- x[, types$plain$elements]
   for (block in types$blocks) {
-    u[, block$free] <- type_maps[[block$type]]$inverse(x[, block$elements, drop = FALSE])
+    # NaN where they are not of the type
+    inverse <- function(x) suppressWarnings(type_maps[[block$type]]$inverse(x))
+    elements <- x[, block$elements, drop = FALSE]
+    u[, block$free] <- tryCatch(inverse(elements), error = function(e) one_by_one(inverse, elements, length(block$free)))
   }
   u
+}
+
+# The rows of f(x), NaN for those at which it fails, as that of what is no correlation matrix.
+one_by_one <- function(f, x, n) {
+  rows <- lapply(seq_len(nrow(x)), function(i) {
+    tryCatch(f(x[i, , drop = FALSE]), error = function(e) matrix(NaN, 1, n))
+  })
+  do.call(rbind, rows)
 }
 
 # The gradient by u of f(x(u)) + log Jacobian, where that of f by x is known. By a complex step, which is exact to all
@@ -239,14 +254,4 @@ with_types <- function(target, types) {
     target$outputs <- function(x) from_free(types, x)$x
   }
   target
-}
-
-# The unconstrained variables of the parameters that a function is recorded at.
-check_typed_start <- function(types, start) {
-  u <- tryCatch(suppressWarnings(to_free(types, matrix(start, 1))), error = function(e) NA)
-  if (!all(is.finite(u)) || max(abs(from_free(types, u)$x - start)) > sqrt(.Machine$double.eps)) {
-    typed <- vapply(types$blocks, `[[`, "", "type")
-    abort("{.arg parameters} must have values of their types: {.val {typed}}.", "input")
-  }
-  drop(unname(u))
 }

@@ -75,7 +75,7 @@ test_that("ordered variables and correlation matrices have densities of integral
   target <- all_target()
   expect_identical(target$dim, 3L + 1L + 3L + 2L)
   expect_match(printed_text(target), "types: cut ordered, R correlation, rate positive_ordered", fixed = TRUE)
-  fit <- smc(target, n_particles = 128, seed = 1)
+  fit <- smc(target, n_particles = 64, seed = 1)
   expect_log_z(fit, 0, resolution = 0.2)
   draws <- fit$particles
   expect_identical(colnames(draws), all_names)
@@ -106,9 +106,30 @@ test_that("RTMB records the same", {
   x <- abs(matrix(sin(1:36), 4))
   expect_equal(autosmc:::evaluate_target(target, x), autosmc:::evaluate_target(plain, x), tolerance = 1e-10)
   expect_identical(target$outputs(x), plain$outputs(x))
-  expect_equal(target$outputs(matrix(target$start, 1))[1, "cut[1]"], c("cut[1]" = -1))
+  expect_identical(target$start[1], -1)
+  at_start <- target_rtmb(
+    function(p) log_dirichlet(p$w, a) + sum(counts * log(p$w)), list(w = c(0.2, 0.5, 0.3)), types = list(w = "simplex")
+  )
+  fit <- smc(at_start, n_particles = 128, seed = 1)
+  expect_log_z(fit, log_z_dirichlet, resolution = 0.1)
   bad <- list(list(w = c(0.3, 0.3)), list(w = c(-0.5, 1.5)))
   for (parameters in bad) expect_bad(target_rtmb(function(p) log(p$w[1]), parameters, types = list(w = "simplex")), "parameters")
+})
+
+test_that("points go to the unconstrained scale and back", {
+  target <- all_target()
+  u <- matrix(sin(1:18), 2)
+  x <- constrain(target, u)
+  expect_identical(colnames(x), all_names)
+  expect_identical(x[, "tau"], exp(u[, 4]))
+  expect_equal(unconstrain(target, x), u, ignore_attr = TRUE)
+  expect_equal(unconstrain(target, x[1, ]), u[1, ], ignore_attr = TRUE)
+  expect_true(all(check_gradient(target, x[1, ])$passed))
+  x[1, "R[2,1]"] <- 2
+  x[2, "cut[1]"] <- 9
+  expect_bad(unconstrain(target, x[1, ]), "x")
+  expect_bad(unconstrain(target, x[2, ]), "x")
+  expect_bad(unconstrain(target, u), "x")
 })
 
 test_that("far out nothing is lost", {
