@@ -50,8 +50,17 @@ constrain <- function(target, u, ...) {
   if (is.null(target$types)) as_given(points, target$names, u) else as_given(from_free(target$types, points)$x, target$types$names, u)
 }
 
-# The core's own map, on the rows of `points`.
-change_scale <- function(target, points, to_user) .Call(r_change_scale, interface_bounds(target), points, to_user)
+# The rows of `points`.
+change_scale <- function(target, points, to_user) {
+  pass <- if (to_user) through_maps else before_maps
+  pass(scale_maps(target), points)$x
+}
+
+# The map from the unconstrained scale to the user's; none where they are the same.
+scale_maps <- function(target) {
+  bounds <- interface_bounds(target)
+  if (!is.null(bounds)) list(c(name = "bounds", bounds))
+}
 
 as_given <- function(points, names, given) {
   points <- name_columns(points, names)

@@ -21,12 +21,12 @@
 #'   generator.
 #' @return A data frame with a row a point and variable: `point`, its number; `variable`;
 #'   `gradient`, as the target has it; `difference`, as the log density says; both on the
-#'   unconstrained scale; `error`, what is between them relative to the target's own scale,
-#'   the largest of the two and of the root of the curvature; and `passed`: whether the
+#'   unconstrained scale; `error`, their difference relative to the largest of the two and the
+#'   root of the curvature; and `passed`: whether the
 #'   error is at most 0.005 and what rounding explains, FALSE too where the gradient is not
 #'   finite, and NA where differences do not settle or the target is impossible.
-#' @section Cost: One evaluation a point, and four of the log density alone, or more where
-#'   the step has to be shortened, a point and variable.
+#' @section Cost: One evaluation for each point, and for each point and variable four of the log
+#'   density alone, or more if the step has to be shortened.
 #' @section Errors: Of class `autosmc_error_input` when the target has no gradient of its
 #'   own; otherwise those of [smc_scout()]. In [smc()] and [smc_adapt()], of class
 #'   `autosmc_error_gradient` when the gradient is wrong, with the fields `variable`,
@@ -82,7 +82,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
 # the number of the point with the largest error. NA and NULL where there is none to check.
 try_gradient <- function(target, evaluate, normals, start) {
   place <- gradient_place(evaluate, target$dim, normals, start)
-  if (is.null(place) || !has_own_gradient(target, place$x)) {
+  if (is.null(place) || !evaluate(place$x, "own")) {
     return(list(verdict = NA_character_, place = place))
   }
   slopes <- compare_slopes(evaluate, place$at, place$direction)
@@ -101,7 +101,7 @@ gradient_place <- function(evaluate, dim, normals, start) {
   n <- rules$n_gradient_points
   signs <- matrix(sample(c(-1, 1), n * dim, replace = TRUE), n) / sqrt(dim)
   if (length(normals) > 0) {
-    normal <- normals[[which.max(vapply(normals, `[[`, 0, "bound"))]]
+    normal <- normals[[which.max(vapply(normals, `[[`, 0, "elbo"))]]
     x <- draw_normal(normal, n)$x
     origin <- normal
     origin$mean <- numeric(dim)

@@ -11,7 +11,7 @@ parameters_without_prior <- function(program) {
   setdiff(declared, told_of(lapply(statements, read_statement)))
 }
 
-# The text of a program with what it includes, without comments and strings, in one line.
+# The text of a program with what it includes, without comments and strings, in one line, with the assignments of today.
 plain_stan_code <- function(program) {
   code <- program$code
   for (name in rep(names(program$includes), length(program$includes))) {
@@ -20,7 +20,7 @@ plain_stan_code <- function(program) {
     code <- sub(line, text, code, perl = TRUE)
   }
   code <- gsub("(?s)\"[^\"\n]*\"|//[^\n]*|/[*].*?[*]/", " ", code, perl = TRUE)
-  gsub("\\s+", " ", code)
+  gsub("\\s+", " ", gsub("<-", "=", code, fixed = TRUE))
 }
 
 # What is between the braces of a block; "" where there is none.
@@ -64,7 +64,7 @@ stan_statements <- function(code) {
 # list(about, of): which identifiers a statement is about; where it is no density but an assignment, what it assigns, and
 # from what.
 read_statement <- function(statement) {
-  if (grepl("\\w_lp ?\\(", statement)) {
+  if (grepl("\\w_lp ?\\(|\\bincrement_log_prob\\b", statement)) {
     list(about = identifiers(statement))
   } else if (grepl("~", statement, fixed = TRUE)) {
     sides <- c(sub("~.*", "", statement), sub("[^~]*~", "", statement))

@@ -52,6 +52,7 @@ test_that("whatever may be a prior counts as one", {
     "{ real v = square(mu); if (s < 1 && N == 2) v ~ gamma(2, 2); else { v ~ gamma(2, 1); } sigma ~ cauchy(0, 1); }",
     "real lp = 0; lp += normal_lpdf(mu | 0, 1); lp += cauchy_lpdf(sigma | 0, 1); target += lp;",
     "0 ~ normal(mu - sigma, 1);",
+    "real p; increment_log_prob(-square(mu)); p <- sigma^2; p ~ gamma(2, 2);", # of old versions
     "target += reduce_sum(partial_sum_lupdf, y, 1, mu, sigma);"
   )
   for (prior in priors) has_prior(both, paste(likelihood, prior))

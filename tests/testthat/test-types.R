@@ -27,8 +27,8 @@ test_that("a simplex has the evidence and the posterior of Dirichlet's distribut
 test_that("the gradient is that of the unconstrained variables, in each way it can be given", {
   gradient <- function(w) (a - 1 + counts) / w
   u <- matrix(c(0.3, -1, 2, 0.1, 0, -2), 3)
-  exact <- autosmc:::evaluate_target(simplex_target(gradient = gradient), u)
-  expect_message(by_differences <- autosmc:::evaluate_target(simplex_target(), u), class = "autosmc_message_gradient")
+  exact <- internal("evaluate_target")(simplex_target(gradient = gradient), u)
+  expect_message(by_differences <- internal("evaluate_target")(simplex_target(), u), class = "autosmc_message_gradient")
   expect_identical(by_differences$log_density, exact$log_density)
   expect_equal(by_differences$gradient, exact$gradient, tolerance = 1e-7)
   all_at_once <- target_function(
@@ -38,13 +38,13 @@ test_that("the gradient is that of the unconstrained variables, in each way it c
     }, 3,
     vectorized = TRUE, names = simplex_names, types = c(w = "simplex")
   )
-  expect_equal(autosmc:::evaluate_target(all_at_once, u), exact, tolerance = 1e-13)
+  expect_equal(internal("evaluate_target")(all_at_once, u), exact, tolerance = 1e-13)
   posterior <- target_posterior(
     function(w) sum(counts * log(w)), function(w) log_dirichlet(w, a), 3,
     gradient = list(likelihood = function(w) counts / w, prior = function(w) (a - 1) / w),
     names = simplex_names, types = list(w = "simplex")
   )
-  expect_equal(autosmc:::evaluate_target(posterior, u), exact, tolerance = 1e-13)
+  expect_equal(internal("evaluate_target")(posterior, u), exact, tolerance = 1e-13)
 })
 
 # What every type is in one target, with a bounded variable between them.
@@ -104,7 +104,7 @@ test_that("RTMB records the same", {
   plain <- all_target()
   expect_identical(target$names, plain$names)
   x <- abs(matrix(sin(1:36), 4))
-  expect_equal(autosmc:::evaluate_target(target, x), autosmc:::evaluate_target(plain, x), tolerance = 1e-10)
+  expect_equal(internal("evaluate_target")(target, x), internal("evaluate_target")(plain, x), tolerance = 1e-10)
   expect_identical(target$outputs(x), plain$outputs(x))
   expect_identical(target$start[1], -1)
   at_start <- target_rtmb(
