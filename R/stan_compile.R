@@ -95,9 +95,6 @@ translate_stan <- function(program) {
       class = "autosmc_message_update"
     )
   }
-  if (grepl("num_params_r__ = 0U;", answer$result, fixed = TRUE)) {
-    abort_no_parameters(program)
-  }
   for (warning in as.character(answer$warnings)) {
     message(warning)
   }
