@@ -297,16 +297,8 @@ is_student_reference <- function(reference) {
   inherits(reference, "smc_reference_student")
 }
 
+# A reference as its constructors make it, with maps for as many variables as the target has.
 check_reference <- function(reference, target) {
-  if (identical(reference, "draws")) {
-    return(reference_of_draws(target, target$draws))
-  }
-  if (identical(reference, "prior")) {
-    return(reference_of_prior(target))
-  }
-  if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
-    return(reference_of_draws(target, matrix_of_draws(reference)))
-  }
   check_class(
     reference, "reference", "smc_reference",
     "reference_gaussian()`, `reference_student()` or `reference_function()"
@@ -315,6 +307,19 @@ check_reference <- function(reference, target) {
     reference_maps(reference, target$dim)
   }
   reference
+}
+
+# The reference that a user means by `"draws"`, `"prior"`, or draws of the variables.
+reference_meant <- function(reference, target) {
+  if (identical(reference, "draws")) {
+    reference_of_draws(target, target$draws)
+  } else if (identical(reference, "prior")) {
+    reference_of_prior(target)
+  } else if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
+    reference_of_draws(target, matrix_of_draws(reference))
+  } else {
+    check_reference(reference, target)
+  }
 }
 
 # The reference that is fitted to draws of the variables, as to those of a run.

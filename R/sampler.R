@@ -34,7 +34,7 @@ new_sampler <- function(target, options) {
     target = target,
     n_particles = check_count(options$n_particles, "n_particles", min = 2),
     kernel = options$kernel,
-    reference = check_reference(options$reference, target),
+    reference = reference_meant(options$reference, target),
     tuner = options$tuner,
     resampling = check_choice(options$resampling, "resampling", resampling_schemes),
     ess_threshold = check_number(options$ess_threshold, "ess_threshold", 0, 1),
