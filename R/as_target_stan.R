@@ -43,6 +43,10 @@
 #'   between two bounds, since that is proper but for a constant: its density counts as 1, so
 #'   that with bounds -1 and 1 `log_z` is too large by log(2).
 #'
+#'   The thresholds of ordinal families are ordered, and their prior is not normalised for that: a message says by how
+#'   much `log_z` is low. The program of `brm(normalize = FALSE)` has lost constants of truncated priors, and is an error;
+#'   so is a fit of `brm_multiple()`, which is of several data sets.
+#'
 #'   ```r
 #'   fit <- brm(dist ~ speed, data = cars, prior = prior(normal(0, 10), class = "b"))
 #'   smc(fit)
@@ -140,6 +144,18 @@ possible <- function(code, otherwise) {
 drops_constants <- function(code) {
   code <- gsub("//[^\n]*|/[*].*?[*]/", "", paste(code, collapse = "\n"), perl = TRUE)
   grepl("~|_lup[dm]f", code)
+}
+
+#' @export
+as_target.brmsfit_multiple <- function(x, ...) {
+  abort(
+    c(
+      "A fit of {.fn brms::brm_multiple} is of several data sets, and has an evidence for each.",
+      "i" = "Make a fit of each: {.code lapply(data, function(d) smc(brm(..., data = d, empty = TRUE)))}, which takes
+        no sampling by brms."
+    ),
+    "input"
+  )
 }
 
 #' @rdname as_target.stanfit

@@ -102,7 +102,7 @@ fingerprint_of_target <- function(target) {
   target <- unclass(target)
   target$program$library <- NULL
   target$library$path <- NULL
-  fingerprint(target[setdiff(names(target), c(names_of_variables(), "label"))], "target")
+  fingerprint(target[setdiff(names(target), c(names_of_variables(), "label"))])
 }
 
 # With the fingerprints of functions instead of these.
@@ -181,7 +181,7 @@ describe_mismatch <- function(name, then, now) {
   } else if (name == "target" && is.character(then)) {
     parts <- union(names(now), names(then))
     changed <- parts[!vapply(parts, function(part) identical(then[part], now[part]), NA)]
-    sprintf("Of the target this has changed: %s.", format_names(sub("^target[$](terms[$][0-9]+[$])?", "", changed)))
+    sprintf("Of the target this has changed: %s.", format_names(sub("^terms[$][0-9]+[$]", "", changed)))
   } else if (is_short(then) && is_short(now)) {
     sprintf("`%s` was %s, and is %s now.", name, then, now)
   } else {
@@ -438,8 +438,7 @@ scale_restorer <- function(sampler) {
 scout_restorer <- function(sampler) {
   d <- sampler$target$dim
   is_reference <- function(reference) {
-    origin <- matrix(0, 1, d)
-    image <- .Call(r_images, list(maps = maps_of(check_reference(reference, sampler$target), d)), origin)$particles
+    image <- through_maps(maps_of(check_reference(reference, sampler$target), d), matrix(0, 1, d))$x
     mixture <- reference$mixture
     k <- length(mixture$weights)
     like <- list(weights = numeric(k), means = matrix(0, d, k), factors = array(0, c(d, d, k)))
@@ -450,7 +449,7 @@ scout_restorer <- function(sampler) {
     k <- length(scout$normals)
     counts <- scout[c("n_dropped", "n_target_evals", "n_impossible", "seconds")]
     is_valid <- inherits(scout, "smc_scout") &&
-      has_form(scout$basins, list(bound = numeric(k), bound_error = numeric(k), n_paths = numeric(k))) &&
+      has_form(scout$basins, list(elbo = numeric(k), elbo_error = numeric(k), n_paths = numeric(k))) &&
       all(names(scout$references) %in% c("best", "shape", "cover")) &&
       all(vapply(c(scout$normals, scout$references), is_reference, NA)) &&
       all(vapply(counts, is_number, NA))

@@ -17,6 +17,8 @@ check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
       sprintf("a whole number from %d to %d", as.integer(min), as.integer(max))
     } else if (min == 1) {
       "a positive whole number"
+    } else if (min == 0) {
+      "a whole number that is not negative"
     } else {
       paste("a whole number of at least", min)
     }
@@ -182,7 +184,7 @@ taken_names <- c(".weight", ".log_weight", ".island", ".chain", ".iteration", ".
 # Names of the variables; by default x1, x2, ...
 check_names <- function(names, dim) {
   if (is.null(names)) {
-    return(if (dim == 1) "x" else paste0("x", seq_len(dim)))
+    return(if (dim == 1) "x" else sprintf("x%d", seq_len(dim)))
   }
   if (!is.character(names) || length(names) != dim || anyNA(names)) {
     abort_argument(names, "names", paste("a character vector of length", dim))

@@ -29,7 +29,7 @@
 #' @export
 unconstrain <- function(target, x, ...) {
   target <- check_target(target, ...)
-  points <- check_points(x, target, "x")
+  points <- check_user_points(x, target, "x")
   outside <- which(
     sweep(points, 2, target$lower, "<") | sweep(points, 2, target$upper, ">"),
     arr.ind = TRUE
@@ -39,21 +39,21 @@ unconstrain <- function(target, x, ...) {
     bad <- format(points[outside[1, 1], outside[1, 2]])
     abort("{.arg x} must be inside the bounds; {.field {name}} is {bad}.", "input")
   }
-  change_scale(target, points, x, to_user = FALSE)
+  as_given(change_scale(target, points, to_user = FALSE), target$names, x)
 }
 
 #' @rdname unconstrain
 #' @export
 constrain <- function(target, u, ...) {
   target <- check_target(target, ...)
-  change_scale(target, check_points(u, target, "u"), u, to_user = TRUE)
+  points <- change_scale(target, check_points(u, target$dim, "u"), to_user = TRUE)
+  if (is.null(target$types)) as_given(points, target$names, u) else as_given(from_free(target$types, points)$x, target$types$names, u)
 }
 
-# The rows of `points`, in the form of what was given.
-change_scale <- function(target, points, given, to_user) {
+# The rows of `points`.
+change_scale <- function(target, points, to_user) {
   pass <- if (to_user) through_maps else before_maps
-  points <- name_columns(pass(scale_maps(target), points)$x, target$names)
-  if (is.matrix(given)) points else points[1, ]
+  pass(scale_maps(target), points)$x
 }
 
 # The map from the unconstrained scale to the user's; none where they are the same.
@@ -62,9 +62,28 @@ scale_maps <- function(target) {
   if (!is.null(bounds)) list(c(name = "bounds", bounds))
 }
 
-# A vector of length `dim`, or a matrix of points: an n x dim matrix.
-check_points <- function(x, target, arg) {
-  d <- target$dim
+as_given <- function(points, names, given) {
+  points <- name_columns(points, names)
+  if (is.matrix(given)) points else points[1, ]
+}
+
+# Points on the scale of the target's functions as those between its bounds.
+check_user_points <- function(x, target, arg) {
+  types <- target$types
+  if (is.null(types)) {
+    return(check_points(x, target$dim, arg))
+  }
+  x <- check_points(x, length(types$names), arg)
+  points <- unname(to_free(types, x))
+  off <- abs(from_free(types, points)$x - x)
+  if (!all(is.finite(points)) || max(off) > sqrt(.Machine$double.eps) * max(1, abs(x))) {
+    abort("{.arg {arg}} must have values of the types: {.val {format_types(types)}}.", "input")
+  }
+  points
+}
+
+# A vector of length d, or a matrix of points: an n x d matrix.
+check_points <- function(x, d, arg) {
   check_given(x, arg)
   fits <- is.numeric(x) && !is.object(x) && all(is.finite(x)) &&
     if (is.matrix(x)) ncol(x) == d else length(x) == d

@@ -64,7 +64,9 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'
 #' @param ... two or more fits of [smc()], [smc_adapt()] or [smc_run()], or results of
 #'   `bridgesampling::bridge_sampler()`, or a list of them; all for the same data, and with
-#'   log densities from which no constant has been dropped.
+#'   log densities from which no constant has been dropped. Beside these, what is known from elsewhere: a result of
+#'   [log_evidence()], or numbers as `c(log_z = -12.3, std_error = 0.1)`, with the error 0 for what is known exactly. A
+#'   list or a data frame of one row with these names, such as [glance()] returns, is taken too.
 #' @param prior_prob prior probabilities of the models (numeric vector, not negative,
 #'   that sums to one); NULL for equal ones.
 #' @param model_names names of the models (character vector); NULL for the names of
@@ -73,9 +75,9 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'
 #' * `model`; `log_z` and its `std_error`, as the fit has them;
 #' * `biased`: whether `log_z` comes of a run that is biased, as those of
-#'   [smc_adapt()] are (NA for results of bridgesampling);
+#'   [smc_adapt()] are (NA for what is no fit);
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
-#'   where there are none, as for results of bridgesampling);
+#'   where there are none, as for what is no fit);
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
 #'   largest `log_z`, and `log_bf_error`, its standard error (of the best one both are
 #'   0; which one that is, is taken as given);
@@ -90,7 +92,13 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'   with `converged` where a fit has not.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
-#'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
+#'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
+#'   `autosmc_warning_prior`, when priors are improper (`fit$improper`), unless all models have
+#'   an improper prior of the same parameters, so that its constant cancels. Of class
+#'   `autosmc_warning_data`, when the observations are known not to be the same: how many there are,
+#'   or the values of the response, in whatever order. They are known where the data of a Stan program, or those of
+#'   an object of TMB, have a `y`, `Y` or `N`, and where the target was given its `response` or `nobs`
+#'   (see [target_function()]).
 #' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
 #'   no fit, and for other arguments that are not what they should be.
 #' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
@@ -129,7 +137,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   estimates <- bind_rows(Map(evidence_of, models, labels))
   prior_prob <- check_prior_prob(prior_prob, n)
   warn_of_comparison(labels, estimates)
-  warn_of_unconverged(labels, estimates)
+  warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
   posterior <- posterior_probabilities(estimates, prior_prob)
   tibble::new_tibble(
@@ -173,20 +181,25 @@ print.smc_evidence <- function(x, ...) {
 
 # its columns -----------------------------------------------------------------
 
-# One row: log_z, std_error, biased, converged, seed. label: what an error calls it.
+# One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share. label:
+# what an error calls it.
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     biased <- x$runs$biased[nrow(x$runs)]
     return(data.frame(
       log_z = x$log_z, std_error = x$std_error, biased = biased,
-      converged = converged(x), seed = x$seed
+      converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
     ))
+  }
+  known <- known_evidence(x)
+  if (!is.null(known)) {
+    return(known_row(known[1], known[2]))
   }
   if (!inherits(x, c("bridge", "bridge_list"))) {
     abort_argument(
       x,
       label,
-      "a fit of `smc()` or a result of `bridgesampling::bridge_sampler()`"
+      "a fit of `smc()`, a result of `bridgesampling::bridge_sampler()` or `c(log_z = , std_error = )`"
     )
   }
   check_installed("bridgesampling", "for its results")
@@ -196,10 +209,25 @@ evidence_of <- function(x, label) {
   } else {
     NA_real_
   }
-  data.frame(
-    log_z = bridgesampling::logml(x), std_error = error, biased = NA, converged = NA,
-    seed = NA_real_
-  )
+  known_row(bridgesampling::logml(x), error)
+}
+
+known_row <- function(log_z, std_error) {
+  data.frame(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
+}
+
+# c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is none.
+# NULL for anything else.
+known_evidence <- function(x) {
+  if (inherits(x, "log_evidence")) {
+    x <- list(log_z = as.numeric(x), std_error = attr(x, "std_error"))
+  }
+  number <- function(name) if (name %in% names(x)) x[[name]] else NA_real_
+  if (inherits(x, "bridge_list") || !is.list(x) && !is.numeric(x) || !is_number(number("log_z"))) {
+    return(NULL)
+  }
+  error <- number("std_error")
+  if (is_number(error) && error >= 0 || is.na(error)) c(number("log_z"), error)
 }
 
 error_of_difference <- function(std_error, best) {
@@ -284,6 +312,35 @@ warn_of_comparison <- function(labels, estimates) {
   }
 }
 
+# Of what makes a comparison meaningless, however well each of the evidences is known.
+warn_of_models <- function(labels, models, estimates) {
+  warn_of_unconverged(labels, estimates)
+  warn_of_improper(labels, models)
+  warn_of_data(labels, models)
+}
+
+# The unknown constant of an improper prior cancels where all models have this prior of the same parameters.
+warn_of_improper <- function(labels, models) {
+  improper <- lapply(models, function(x) if (inherits(x, "smc_fit")) x$improper)
+  which <- lapply(improper, function(x) sort(paste(x, names(x))))
+  if (length(unique(which)) > 1) {
+    without <- lengths(improper) > 0
+    said <- sprintf("In %s: %s", labels[without], vapply(improper[without], several, ""))
+    cli::cli_warn(
+      c(
+        "The comparison means nothing: the models have improper priors of different parameters, and with each of them
+          an unknown constant in {.field log_z}.",
+        bullets(length(said)),
+        "i" = "Give these parameters proper priors."
+      ),
+      class = warning_class("prior")
+    )
+  }
+}
+
+# A line of a message for each of the n elements of `said`, in which nothing is markup.
+bullets <- function(n) stats::setNames(sprintf("{said[%d]}", seq_len(n)), rep("*", n))
+
 warn_of_unconverged <- function(labels, estimates) {
   failed <- labels[estimates$converged %in% FALSE]
   if (length(failed) > 0) {
@@ -359,7 +416,7 @@ bayes_factor.smc_fit <- bf.smc_fit
 
 bayes_factor_of <- function(x1, x2, log, labels) {
   estimates <- bind_rows(list(evidence_of(x1, "x1"), evidence_of(x2, "x2")))
-  warn_of_unconverged(labels, estimates)
+  warn_of_models(labels, list(x1, x2), estimates)
   bf <- bridgesampling::bf(estimates$log_z[1], estimates$log_z[2], log = log)
   attr(bf, "model_names") <- labels
   bf
@@ -408,7 +465,7 @@ post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   labels <- check_labels(model_names, expressions)
   estimates <- bind_rows(Map(evidence_of, models, labels))
   prior_prob <- check_prior_prob(prior_prob, n)
-  warn_of_unconverged(labels, estimates)
+  warn_of_models(labels, models, estimates)
   stats::setNames(posterior_probabilities(estimates, prior_prob)$estimate, labels)
 }
 

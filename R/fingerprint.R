@@ -9,10 +9,10 @@ hash_of <- function(x) {
   .Call(r_hash, x)
 }
 
-# The hashes of all functions in x, of the variables that these use, and of what else is in it, each by a name. What is
-# in environments is left out, as what a function remembers is: the state of a run is no part of the model. So is what
-# a package's own functions use.
-fingerprint <- function(x, name) {
+# The hashes of all functions in x, a function or a list with names, of the variables that these use, and of what else
+# is in it, each by a name. What is in environments is left out, and what a function sets by `<<-`: what it remembers is
+# no part of the model. So is what a package's own functions use.
+fingerprint <- function(x, name = "") {
   seen <- list()
   found <- state <- character()
   add <- function(name, x) {
@@ -44,7 +44,7 @@ fingerprint <- function(x, name) {
       if (!is.null(value)) add(quoted(variable), value)
     }
   }
-  add(name, x)
+  if (is.list(x)) Map(add, names(x), unclass(x)) else add(name, x)
   found[!sub("[$].*", "", names(found)) %in% quoted(state)]
 }
 

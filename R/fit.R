@@ -39,6 +39,7 @@ new_fit <- function(sampler, result, plan, call) {
         logml = estimate$log_z,
         scout = course$scout,
         diagnostics = result$diagnostics,
+        improper = if (is.null(sampler$target$improper)) character() else sampler$target$improper,
         maps = describe_maps(draws$reference, sampler$target)
       ),
       sampler[sampler_names],

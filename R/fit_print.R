@@ -24,6 +24,9 @@ print_fit <- function(fit, most_variables, schedule) {
     sep = ""
   )
   print_estimate(fit)
+  if (is_exact_fit(fit)) {
+    return(print_line("verdict", format_verdict(fit)))
+  }
   cat("\n")
   print_variables(fit, most_variables)
   cat("\n")
@@ -48,7 +51,9 @@ print_line <- function(name, ...) {
 
 print_estimate <- function(fit) {
   number <- function(x) fixed(x, decimals_of_error(fit$std_error))
-  if (last_run(fit)$biased) {
+  if (is_exact_fit(fit)) {
+    print_line("log Z", number(fit$log_z), " (exact)")
+  } else if (last_run(fit)$biased) {
     print_line("log Z", number(fit$log_z), " (biased)")
   } else if (is.na(fit$std_error)) {
     print_line("log Z", number(fit$log_z), " (unbiased; a standard error needs more islands)")
@@ -144,7 +149,7 @@ format_positive <- function(x) {
 }
 
 print_verdict <- function(fit) {
-  findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails))
+  findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails), describe_improper(fit$improper))
   for (finding in findings) {
     print_line("warning", finding)
   }
@@ -154,7 +159,9 @@ print_verdict <- function(fit) {
 format_verdict <- function(fit) {
   n <- NROW(fit$diagnostics)
   n_failed <- length(failed(fit$diagnostics))
-  if (n == 0) {
+  if (is_exact_fit(fit)) {
+    "there are no parameters to be integrated over, and no error"
+  } else if (n == 0) {
     "no diagnostics: these need several islands"
   } else if (n_failed > 0) {
     sprintf(
@@ -162,8 +169,10 @@ format_verdict <- function(fit) {
       n_failed, n
     )
   } else if (n == 1) {
-    "the one diagnostic that applies has passed"
+    paste0("the one diagnostic that applies has passed", of_draws_only(fit))
   } else {
-    sprintf("all %d diagnostics passed", n)
+    paste0(sprintf("all %d diagnostics passed", n), of_draws_only(fit))
   }
 }
+
+of_draws_only <- function(fit) if (length(fit$improper) > 0) "; log Z is no evidence, as priors are improper"

@@ -310,12 +310,15 @@ NULL
 #'   the same arguments. What is in the folder is read, and the result is the same to the last bit. If
 #'   `seed` is NULL, the seed in the folder is used. A call that had finished returns its fit at once.
 #'
-#'   A file is read only if it was made with the same settings and version of
-#'   autosmc, and if the target has the same values at four of its particles, which are
-#'   evaluated when the file is written and when it is read (they are not counted in
-#'   `n_target_evals`). Otherwise it is an error, and the file is left alone. More `islands`
-#'   than before may be asked for. A file that cannot be read is renamed, with a warning. If
-#'   nothing can be written, for instance on a full disk, a warning says so once, and the run goes on.
+#'   A file is read only if it was made with the same settings, target and version of
+#'   autosmc. Otherwise it is an error, and the file is left alone. More `islands`
+#'   than before may be asked for. The target is the same if its functions have the same text, and the variables
+#'   that they use have the same values, and if its log density and gradient are the same at four of the particles.
+#'   These are evaluated when the file is written and when it is read, and not counted in `n_target_evals`. Variables that
+#'   the functions set by `<<-`, and what is in environments, may change.
+#'
+#'   A damaged file is renamed, with a warning, and its run is made again. Files hold data only: nothing in them is run as
+#'   code. If nothing can be written, for instance on a full disk, a warning says so once, and the run goes on.
 #'   Several processes may share a folder.
 #' @section Parallel runs: Under a plan of the package future, such as
 #'   `future::plan("multisession")`, each island is a future, unless it would be finished here

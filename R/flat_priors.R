@@ -1,31 +1,74 @@
-# Improper priors of the programs that brms writes, whose data say by `prior_only` whether the
-# likelihood is left out.
+# Improper priors of Stan programs: of those that brms writes by numbers, since their data say by `prior_only` whether the
+# likelihood is left out; of all others by their statements (see stan_priors.R).
 
-# Warns of the parameters whose prior is flat, so that there is no evidence.
+# The names of the parameters whose prior is flat, so that there is no evidence. What fails here fails in a run too, which
+# says more.
+improper_parameters <- function(target) {
+  tryCatch(flat_parameters(target), error = function(e) character())
+}
+
 warn_of_flat_priors <- function(target) {
-  # what fails here fails in a run too, which says more
-  flat <- tryCatch(flat_parameters(target), error = function(e) NULL)
+  flat <- target$improper
   if (length(flat) > 0) {
     cli::cli_warn(
       c(
         "{cli::qty(flat)}The prior{?s} of {.field {flat}} {?is/are} flat, that is improper:
           {.field log_z} will be that of the model up to a constant that nobody knows.",
-        "i" = "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a
-          prior/them priors} in {.code brm(prior = )}; {.fn brms::prior_summary} shows which
-          there are."
+        "i" = if (is_of_brms(target)) {
+          "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a
+            prior/them priors} in {.code brm(prior = )}; {.fn brms::prior_summary} shows which
+            there are."
+        } else {
+          "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a
+            prior/them priors} in the model block."
+        }
       ),
       class = warning_class("prior")
     )
   }
 }
 
-# Their names. By numbers, since a prior can be written in many ways: without the likelihood
-# the log density of the unconstrained scale is a straight line along a variable, the Jacobian's,
-# which no proper prior is. Missing responses, whose density is in the likelihood, are none.
-flat_parameters <- function(target) {
-  if (!is_of_brms(target)) {
-    return(character())
+# In a sentence, for a fit; NULL where there are none.
+describe_improper <- function(improper) {
+  if (length(improper) > 0) {
+    sprintf(
+      "The prior%s of %s %s improper: log Z holds but for an unknown constant, so it makes no Bayes factor with a model
+        that has other parameters.",
+      if (length(improper) > 1) "s" else "", several(improper), if (length(improper) > 1) "are" else "is"
+    )
   }
+}
+
+# A coefficient of brms is known by its covariate: b[1] may be another one in another model. With the names of the columns
+# of its design matrix, of which one that is centred has an intercept more.
+name_coefficients <- function(improper, variables, data) {
+  if (!is.list(data)) { # a file, which has no names of columns
+    return(improper)
+  }
+  base <- sub("\\[.*", "", improper)
+  covariates <- lapply(unique(grep("^b(_|$)", base, value = TRUE)), function(b) {
+    of_b <- grep(paste0("^", b, "\\["), variables, value = TRUE)
+    columns <- utils::tail(colnames(data[[sub("^b", "X", b)]]), length(of_b))
+    if (length(columns) == length(of_b)) stats::setNames(columns, of_b)
+  })
+  covariates <- unlist(covariates)
+  found <- covariates[match(improper, names(covariates))]
+  if (!all(is.na(found))) stats::setNames(improper, ifelse(is.na(found), "", found)) else improper
+}
+
+flat_parameters <- function(target) {
+  if (is_of_brms(target)) {
+    flat_by_numbers(target)
+  } else if (!is.null(target$program$code)) {
+    target$names[sub("\\[.*", "", target$names) %in% parameters_without_prior(target$program)]
+  } else {
+    character()
+  }
+}
+
+# By numbers, since a prior can be written in many ways: without the likelihood the log density of the unconstrained scale
+# is a straight line along a variable, the Jacobian's, which no proper prior is. Missing responses, whose density is in the likelihood, are none.
+flat_by_numbers <- function(target) {
   target$data$values$prior_only <- 1
   base <- prior_base(target)
   candidates <- grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE)
@@ -45,10 +88,8 @@ flat_parameters <- function(target) {
 }
 
 is_of_brms <- function(target) {
-  code <- target$program$code
   only <- target$data$values$prior_only
-  !is.null(code) && grepl("generated with brms", code, fixed = TRUE) &&
-    is.numeric(only) && length(only) == 1
+  by_brms(target$program) && is.numeric(only) && length(only) == 1
 }
 
 # list(point, log_density): a point at which the prior has a density, or NULL.

@@ -56,8 +56,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
       )
     }
   } else {
-    points <- check_points(x, target, "x")
-    u <- before_maps(scale_maps(target), points)$x
+    u <- change_scale(target, check_user_points(x, target, "x"), to_user = FALSE)
     place <- list(x = u, width = pmax(abs(u), 1))
   }
   if (!has_own_gradient(target, place$x)) {

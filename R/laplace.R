@@ -40,10 +40,10 @@ reference_laplace <- function(target, start, inflate = 1.5, ...) {
   target <- check_target(target, ...)
   check_given(start, "start")
   if (is.matrix(start)) {
-    abort_argument(start, "start", paste("a vector of length", target$dim))
+    abort_argument(start, "start", "a vector")
   }
   inflate <- check_number(inflate, "inflate", min = 0, open = TRUE)
-  from <- before_maps(scale_maps(target), check_points(start, target, "start"))$x
+  from <- change_scale(target, check_user_points(start, target, "start"), to_user = FALSE)
   peak <- once_each(find_peak(counted_density(target), from[1, ]))
   new_fitted_reference(peak$mode, sqrt(inflate) * peak$L)
 }

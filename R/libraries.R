@@ -74,8 +74,7 @@ load_library <- function(library) {
 
 # Unloads the library that was opened longest ago. A run that goes on may use the last two, as target and reference.
 make_room <- function() {
-  path <- utils::head(opened$paths, -2)[1]
-  if (!is.na(path)) {
+  for (path in utils::head(utils::head(opened$paths, -2), 1)) {
     opened$paths <- setdiff(opened$paths, path)
     if (!is.null(loaded_library(first_name(path), path))) dyn.unload(path)
   }

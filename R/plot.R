@@ -58,6 +58,7 @@ plot.smc_fit <- function(
   ...
 ) {
   check_dots_empty(...)
+  check_has_runs(x)
   engine <- list(
     overview = base_overview,
     run = base_run,
@@ -81,6 +82,7 @@ autoplot.smc_fit <- function(
   ...
 ) {
   check_dots_empty(...)
+  check_has_runs(object)
   engine <- list(
     overview = gg_overview,
     run = gg_run,

@@ -299,7 +299,13 @@ is_student_reference <- function(reference) {
 
 check_reference <- function(reference, target) {
   if (identical(reference, "draws")) {
-    return(reference_of_draws(target))
+    return(reference_of_draws(target, target$draws))
+  }
+  if (identical(reference, "prior")) {
+    return(reference_of_prior(target))
+  }
+  if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
+    return(reference_of_draws(target, matrix_of_draws(reference)))
   }
   check_class(
     reference, "reference", "smc_reference",
@@ -311,18 +317,18 @@ check_reference <- function(reference, target) {
   reference
 }
 
-# The reference that is fitted to the draws that a target has, as to those of a run.
-reference_of_draws <- function(target) {
-  if (is.null(target$draws)) {
+# The reference that is fitted to draws of the variables, as to those of a run.
+reference_of_draws <- function(target, draws) {
+  if (is.null(draws)) {
     abort(
       c(
         "{.arg reference} is {.val draws}, but the target has no draws.",
-        "i" = "Those of Stan's fits have, where all parameters were kept."
+        "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
       ),
       "input"
     )
   }
-  x <- unconstrained_draws(target)
+  x <- unconstrained_draws(target, draws)
   n <- nrow(x)
   fitted <- propose(
     list(
@@ -334,10 +340,17 @@ reference_of_draws <- function(target) {
     c("normal", "shape")
   )
   if (is.null(fitted)) {
-    abort("{n} draws are too few for a reference in {target$dim} dimension{?s}.", "input")
+    abort("{.arg reference}: {n} draws are too few in {target$dim} dimension{?s}.", "input")
   }
   fitted$reference$fitted_to <- "draws"
   fitted$reference
+}
+
+reference_of_prior <- function(target) {
+  if (is.null(target$prior)) {
+    abort("{.arg reference} is {.val prior}, but the target was given no {.arg prior}.", "input")
+  }
+  reference_function(target$prior$sample, target$prior$log_density, vectorized = isTRUE(target$vectorized))
 }
 
 is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
@@ -425,7 +438,7 @@ reference_evaluator <- function(reference, target) {
     reference$log_density, reference$gradient,
     "reference$log_density", "gradient"
   )
-  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)))
+  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)), target$types)
   list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
 }
 
@@ -471,7 +484,8 @@ with_seed <- function(seed, code) {
 }
 
 check_draws <- function(x, n, target) {
-  d <- target$dim
+  types <- target$types
+  d <- if (is.null(types)) target$dim else length(types$names)
   shaped <- if (is.matrix(x)) identical(dim(x), c(n, d)) else d == 1 && length(x) == n
   if (!is.numeric(x) || is.object(x) || !shaped) {
     given <- describe(x)
@@ -482,6 +496,7 @@ check_draws <- function(x, n, target) {
     )
   }
   x <- matrix(as.double(x), n, d)
+  if (!is.null(types)) x <- unname(to_free(types, x))
   above <- sweep(x, 2, target$lower, ">=")
   below <- sweep(x, 2, target$upper, "<=")
   inside <- is.finite(x) & above & below

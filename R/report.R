@@ -25,9 +25,13 @@
 #' @export
 report <- function(fit) {
   check_class(fit, "fit", "smc_fit", "smc()")
+  if (is_exact_fit(fit)) {
+    said <- sprintf("The model has no parameters. Its log evidence is %s, without error.", fixed(fit$log_z))
+    return(structure(said, class = "smc_report"))
+  }
   sentences <- c(
     report_method(fit), report_estimate(fit), report_diagnostics(fit), describe_heavy(fit$heavy_tails),
-    report_facts(fit)
+    describe_improper(fit$improper), report_facts(fit)
   )
   paragraph <- gsub("[[:space:]]+", " ", paste(sentences, collapse = " "))
   references <- c(report_reference, if (is_bridged(fit)) bridge_reference)
@@ -47,6 +51,7 @@ print.smc_report <- function(x, ...) {
 #' @export
 smc_report <- function(fit, file) {
   check_class(fit, "fit", "smc_fit", "smc()")
+  check_has_runs(fit)
   file <- check_string(file, "file")
   if (!dir.exists(dirname(file))) {
     folder <- dirname(file)

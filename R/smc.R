@@ -36,8 +36,10 @@
 #'   sizes is not tuned.
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
 #'   [schedule_power()] makes, or [schedule_adaptive()].
-#' @param reference where particles start: [reference_gaussian()], [reference_function()] and the like. Or
-#'   `"draws"`, for a distribution fitted to the draws of a Stan fit (see [as_target.stanfit]).
+#' @param reference where particles start: [reference_gaussian()], [reference_function()] and the like; `"prior"`, for a
+#'   target that was given its `prior`; or draws of the posterior, to which a distribution is fitted. These are a matrix or
+#'   a data frame with a column for each variable, draws of the packages posterior, coda or rstan, a list of chains, another
+#'   fit of `smc()`, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
 #' @param tuner how the kernel is tuned: [tuner_kl()].
 #' @param resampling `"ssp"` (Srinivasan sampling process), `"systematic"`, `"stratified"`,
 #'   `"residual"` or `"multinomial"`.
@@ -59,6 +61,9 @@
 #' * `particles`, `log_weights`, `island`: the draws, a matrix with a named column for each variable; their log
 #'   weights, which sum to one once exponentiated; and the island of each draw.
 #' * `diagnostics`, `heavy_tails`: tables of what was checked. See [diagnostics].
+#' * `improper`: the names of parameters with an improper prior, so that `log_z` is no evidence (character vector, mostly
+#'   empty). They are known of Stan programs alone (see [target_stan()] and [as_target.stanfit]). A coefficient of brms has
+#'   the covariate as the name of its element.
 #' * `schedule`, `reference`: to be given to [smc_run()]. `maps` describes the shape of the reference in words.
 #' * `scout`, `runs`, `steps`, `islands`: what was done. See [smc_scout()], [smc_rounds] and [estimates].
 #' * `state`: what [smc_extend()] goes on from. `fit$state <- NULL` makes a fit smaller.
@@ -104,7 +109,10 @@ smc <- function(
   progress = interactive()
 ) {
   call <- call_of("smc", match.call())
-  target <- check_target(target, ...)
+  target <- check_any_target(target, ...)
+  if (target$dim == 0) {
+    return(fit_without_variables(target, n_particles, seed, call))
+  }
   check_n_steps(n_steps, schedule, missing(n_steps))
   chooses_kernel <- is.null(kernel)
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
@@ -264,7 +272,16 @@ call_of <- function(verb, call) {
   call
 }
 
+# A target with variables to sample.
 check_target <- function(target, ...) {
+  target <- check_any_target(target, ...)
+  if (target$dim == 0) {
+    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.", "input")
+  }
+  target
+}
+
+check_any_target <- function(target, ...) {
   if (missing(target)) {
     abort(
       c(

@@ -95,9 +95,6 @@ translate_stan <- function(program) {
       class = "autosmc_message_update"
     )
   }
-  if (grepl("num_params_r__ = 0U;", answer$result, fixed = TRUE)) {
-    abort_no_parameters(program)
-  }
   for (warning in as.character(answer$warnings)) {
     message(warning)
   }
@@ -336,7 +333,7 @@ stan_cache <- function(clear = FALSE) {
   table <- table[order(table$compiled, decreasing = TRUE), ]
   if (clear) {
     remove_libraries(libraries)
-    unlink(list.files(folder, "^compiling-", full.names = TRUE), recursive = TRUE)
+    unlink(list.files(folder, "^compiling-", full.names = TRUE), recursive = TRUE, expand = FALSE)
     if (length(dir(folder, all.files = TRUE, no.. = TRUE)) == 0) unlink(folder, recursive = TRUE)
     return(invisible(table))
   }
@@ -355,7 +352,7 @@ cached_libraries <- function(folder) {
 }
 
 remove_libraries <- function(libraries) {
-  unlink(c(libraries, sub_extension(libraries, ".stan"), sum_file(libraries)))
+  unlink(c(libraries, sub_extension(libraries, ".stan"), sum_file(libraries)), expand = FALSE)
 }
 
 # The folder where libraries are kept, made if need be: that of stan_cache(), or one of the session where others may
@@ -396,7 +393,7 @@ tidy_cache <- function(keep) {
   folder <- dirname(keep)
   age <- function(files) as.numeric(difftime(Sys.time(), file.info(files)$mtime, units = "days"))
   left <- list.files(folder, "^compiling-", full.names = TRUE)
-  unlink(left[age(left) > 1], recursive = TRUE)
+  unlink(left[age(left) > 1], recursive = TRUE, expand = FALSE)
   libraries <- setdiff(cached_libraries(folder), keep)
   unused <- pmin(age(libraries), age(sum_file(libraries)), na.rm = TRUE)
   libraries <- libraries[order(unused)]

@@ -30,6 +30,8 @@ new_target <- function(
 #'   which `dim` is needed.
 #' @param lower,upper bounds of a model's variables, as in [target_rtmb()]: a number, or
 #'   a named list or vector.
+#' @param response,nobs the observations, as in [target_function()]; NULL for what the data of the model have as `y`, `Y`,
+#'   `N` or, by glmmTMB, `yobs`.
 #' @return A target: an object of class `smc_target`.
 #' @section RTMB and TMB: The objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`, whose
 #'   function is the negative log density. Constants count, and priors must be in it, for
@@ -125,10 +127,14 @@ as_target.function <- function(
   vectorized = FALSE,
   names = NULL,
   lower = -Inf,
-  upper = Inf
+  upper = Inf,
+  types = NULL,
+  prior = NULL,
+  response = NULL,
+  nobs = NULL
 ) {
   check_dots_empty(...)
-  target_function(x, dim, gradient, vectorized, names, lower, upper)
+  target_function(x, dim, gradient, vectorized, names, lower, upper, types, prior, response, nobs)
 }
 
 #' @export
@@ -137,6 +143,9 @@ print.smc_target <- function(x, ...) {
   cat("dimension: ", x$dim, " (", format_names(x$names), ")\n", sep = "")
   if (is_bounded(x)) {
     cat("bounds: ", format_names(format_bounds(x)), "\n", sep = "")
+  }
+  if (!is.null(x$types)) {
+    cat("types: ", toString(format_types(x$types)), "\n", sep = "")
   }
   invisible(x)
 }

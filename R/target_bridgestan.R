@@ -19,7 +19,7 @@
 #'   points. Where generated quantities throw, all quantities are NaN, with a warning.
 #' @section Errors: Of class `autosmc_error_input` when there is no such library, when it is
 #'   none of BridgeStan's, with BridgeStan's message when the data are not as declared, when
-#'   the program has no parameters, and when `include` names what is not there. Of class
+#'   and when `include` names what is not there. Of class
 #'   `autosmc_error_mismatch` when the library is no longer what it was when the target was made.
 #' @source Roualdes, Ward, Carpenter, Seyboldt and Axen (2023), *BridgeStan: Efficient
 #'   in-memory access to the methods of a Stan model*.
@@ -43,9 +43,6 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   described <- as_input_error(.Call(r_bridgestan_describe, data))
   split <- function(names) strsplit(names, ",", fixed = TRUE)[[1]]
   described[1:2] <- lapply(described[1:2], split)
-  if (length(described$unconstrained) == 0) {
-    abort("The program has no parameters: there is nothing to sample.", "input")
-  }
   columns <- select_columns(described, include)
   routine <- "target_bridgestan"
   target <- target_native(

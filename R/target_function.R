@@ -10,7 +10,8 @@
 #'   less, which have no digits left behind the point: subtract a constant from such a
 #'   density. The value may carry the gradient in its attribute `"gradient"`, as the
 #'   functions made by [stats::deriv()] do.
-#' @param dim the dimension (positive integer, at most 10 million).
+#' @param dim the dimension (whole number, at most 10 million). 0 is for a model without parameters, whose evidence is
+#'   the value of the function (see [smc()]).
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
@@ -25,6 +26,14 @@
 #' @param lower,upper bounds of the variables: a number for all of them, or a numeric vector
 #'   of length `dim`, with `-Inf` and `Inf` for none; or a named vector, such as
 #'   `c(sigma = 0)`, of those that are bounded. See the section Bounds.
+#' @param types NULL; or a list such as `list(w = "simplex", R = "correlation")`, with the types of variables of several
+#'   elements. See the section Types.
+#' @param prior NULL; or the prior, a list of the functions `log_density`, normalised, and `sample`, of the number of draws,
+#'   as in [reference_function()]. It is a part of the log density, which stays as it is; for what takes a prior by itself, as
+#'   `reference = "prior"` of [smc()] does.
+#' @param response,nobs the observations (numeric vector, factor, matrix or data frame) and how many there are (whole
+#'   number); NULL for not known. They say what the target is about, and are used for nothing else:
+#'   [compare_evidence()] and its like warn of models of different observations.
 #' @return A target: an object of class `smc_target`.
 #' @section Bounds: The sampler moves a bounded variable on an unconstrained scale:
 #'   with one bound, as the logarithm of its distance from it,
@@ -59,6 +68,17 @@
 #'   as long as they are tuned, lose a few percent of the evidence: see section Kernels of
 #'   [smc_rounds]. The functions may also be called with values so large that they warn of `NaNs
 #'   produced`; such points count as impossible.
+#' @section Types: A variable `w` of several elements, which `names` has as `w[1]`, `w[2]` and so on, may have a type:
+#'
+#'   * `"simplex"`: positive numbers that sum to 1;
+#'   * `"ordered"`: numbers that increase, and `"positive_ordered"`, which are positive, too;
+#'   * `"correlation"`: all elements of a correlation matrix, `R[1,1]`, `R[2,1]` and so on.
+#'
+#'   The functions are given all elements, the draws have them, and `dim` and `names` count them. The sampler moves fewer
+#'   unconstrained variables, as Stan does, and adds the log Jacobian: so `dim` of the target, and `reference_gaussian()`, are
+#'   about these. The density is that of the first K - 1 of the K elements of a simplex, as that of a Dirichlet distribution is,
+#'   and of the correlations below the diagonal. A prior of independent elements is not normalised for an order: it lacks
+#'   the factor K!, `lfactorial(K)` on the logarithmic scale. Gradients are by all elements, as if each could be changed alone.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
@@ -113,7 +133,11 @@ target_function <- function(
   vectorized = FALSE,
   names = NULL,
   lower = -Inf,
-  upper = Inf
+  upper = Inf,
+  types = NULL,
+  prior = NULL,
+  response = NULL,
+  nobs = NULL
 ) {
   sum_target(
     list(new_term(log_density, gradient, "log_density", "gradient")),
@@ -122,12 +146,15 @@ target_function <- function(
     names,
     lower,
     upper,
+    types,
+    prior,
+    observations(response, nobs),
     label = "R function"
   )
 }
 
 # A target whose log density is the sum of `terms`.
-sum_target <- function(terms, dim, vectorized, names, lower, upper, label) {
+sum_target <- function(terms, dim, vectorized, names, lower, upper, types, prior, observed, label) {
   if (missing(dim)) {
     arg <- terms[[1]]$arg
     abort(
@@ -139,18 +166,51 @@ sum_target <- function(terms, dim, vectorized, names, lower, upper, label) {
       "input"
     )
   }
-  dim <- check_dim(dim)
+  dim <- check_dim(dim, min = 0)
   check_flag(vectorized, "vectorized")
-  new_target(
-    dim,
+  names <- check_names(names, dim)
+  bounds <- check_bounds(lower, upper, names)
+  tell_uniform(lapply(terms, `[[`, "log_density"), bounds)
+  types <- type_blocks(types, list(names = names, parameter = sub("\\[.*", "", names)))
+  if (!is.null(types)) {
+    names <- types$free
+    bounds <- free_bounds(bounds, types)
+  }
+  target <- new_target(
+    length(names),
     names,
     label = if (vectorized) paste("vectorised", label) else label,
     terms = terms,
     vectorized = vectorized,
-    lower = lower,
-    upper = upper,
+    observed = observed,
+    prior = check_prior(prior),
+    lower = bounds$lower,
+    upper = bounds$upper,
     class = "smc_target_function"
   )
+  with_types(target, types)
+}
+
+check_prior <- function(prior) {
+  if (is.null(prior)) {
+    return(NULL)
+  }
+  if (!is.list(prior) || !setequal(names(prior), c("log_density", "sample"))) {
+    abort_argument(prior, "prior", "NULL, or a list of the functions `log_density` and `sample`")
+  }
+  Map(check_function, prior, paste0("prior$", names(prior)))
+}
+
+# A density with a hard edge costs much where the variable has no bound there.
+tell_uniform <- function(functions, bounds) {
+  has_uniform <- any(vapply(functions, function(f) "dunif" %in% all.names(body(f)), NA))
+  if (has_uniform && !any(is.finite(bounds$lower) & is.finite(bounds$upper))) {
+    cli::cli_inform(
+      c("i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and {.arg upper} too.
+        The sampler then keeps between them."),
+      class = "autosmc_message_bounds"
+    )
+  }
 }
 
 # One of the user's log densities with its gradient, or NULL, and the names of the
@@ -179,14 +239,19 @@ target_interface.smc_target_function <- function(target) {
 
 target_evaluator <- function(target) {
   shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
-  sum_evaluator(lapply(target$terms, c, shared))
+  sum_evaluator(lapply(target$terms, c, shared), target$types)
 }
 
 # terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
-# without a gradient are differentiated by differences, and one message names them all.
-sum_evaluator <- function(terms) {
-  densities <- lapply(terms, density_caller)
-  slopes <- lapply(terms, slope_caller)
+# without a gradient are differentiated by differences, and one message names them all. types: see types.R.
+sum_evaluator <- function(terms, types = NULL) {
+  callers <- if (is.null(types)) {
+    lapply(terms, function(term) list(density = density_caller(term), slope = slope_caller(term)))
+  } else {
+    Map(typed_callers, terms, list(types), seq_along(terms) == 1)
+  }
+  densities <- lapply(callers, `[[`, "density")
+  slopes <- lapply(callers, `[[`, "slope")
   told <- FALSE
   function(x, gradient) {
     values <- lapply(densities, function(density) density(x))

@@ -4,7 +4,7 @@
 
 #' @rdname as_target
 #' @export
-as_target.list <- function(x, ..., lower = -Inf, upper = Inf) {
+as_target.list <- function(x, ..., lower = -Inf, upper = Inf, response = NULL, nobs = NULL) {
   if (!is_tmb_model(x)) {
     abort_argument(x, "target", "a target, a function or a model object")
   }
@@ -22,7 +22,7 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf) {
   tell_laplace(x)
   model <- own_copy(x)
   start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
-  if (x$env$DLL == "RTMB") {
+  target <- if (x$env$DLL == "RTMB") {
     tape_target(
       function() tape_model(model), variables$names, bounds, "model object of RTMB", start
     )
@@ -40,6 +40,8 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf) {
     target$start <- start
     target
   }
+  target$observed <- observations(response, nobs, x$env$data)
+  target
 }
 
 tell_laplace <- function(model) {

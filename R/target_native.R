@@ -25,6 +25,7 @@
 #'   for `x1`, `x2`, ....
 #' @param lower,upper bounds of the variables, as in [target_function()]: the
 #'   routine sees points strictly inside of them.
+#' @param response,nobs the observations, as in [target_function()].
 #' @param thread_safe whether the routine may be called from several threads at once (TRUE or
 #'   FALSE). See the section Threads.
 #' @return A target: an object of class `smc_target`.
@@ -100,7 +101,9 @@ target_native <- function(
   names = NULL,
   lower = -Inf,
   upper = Inf,
-  thread_safe = FALSE
+  thread_safe = FALSE,
+  response = NULL,
+  nobs = NULL
 ) {
   check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) {
@@ -120,7 +123,7 @@ target_native <- function(
   if (missing(dim)) {
     abort("{.arg dim} is missing: it must be a positive whole number.", "input")
   }
-  dim <- check_dim(dim)
+  dim <- check_dim(dim, min = 0)
   check_flag(thread_safe, "thread_safe")
   if (is.null(init) && !is.null(data)) {
     abort("{.arg data} needs {.arg init}, the routine that it is for.", "input")
@@ -133,6 +136,7 @@ target_native <- function(
     library = library,
     data = data,
     thread_safe = thread_safe,
+    observed = observations(response, nobs),
     lower = lower,
     upper = upper,
     class = "smc_target_native"

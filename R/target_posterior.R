@@ -24,8 +24,8 @@
 #'   length `dim` as its value (vectorised: an `n x dim` matrix).
 #' @param vectorized whether all the functions take all points at once (TRUE or
 #'   FALSE).
-#' @param names,lower,upper names and bounds of the variables, as in
-#'   [target_function()].
+#' @param names,lower,upper,types,prior,response,nobs names, bounds and types of the variables, the prior and the observations, as
+#'   in [target_function()].
 #' @return A target: an object of class `smc_target`.
 #' @inheritSection target_function Errors
 #' @seealso [reference_function()], for a path that starts from the prior.
@@ -53,7 +53,11 @@ target_posterior <- function(
   vectorized = FALSE,
   names = NULL,
   lower = -Inf,
-  upper = Inf
+  upper = Inf,
+  types = NULL,
+  prior = NULL,
+  response = NULL,
+  nobs = NULL
 ) {
   gradient <- check_gradients(gradient)
   sum_target(
@@ -66,6 +70,9 @@ target_posterior <- function(
     names,
     lower,
     upper,
+    types,
+    prior,
+    observations(response, nobs),
     label = "posterior of R functions"
   )
 }

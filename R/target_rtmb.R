@@ -31,10 +31,15 @@
 #' @param data any R object, as the second argument of `log_density`. Or NULL: then
 #'   `log_density` is called with the parameters only, and sees the data that are
 #'   around where it was written.
+#' @param types a list with the types of parameters, such as `list(w = "simplex")`: see the section Types. The values in
+#'   `parameters` must be of their type; a correlation matrix is a matrix there.
+#' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector.
+#' @param response,nobs the observations, as in [target_function()]; NULL for what is called `y`, `Y` or `N` in `data`.
 #' @return A target: an object of class `smc_target`. Its variables are the elements of
 #'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
 #'   vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
 #' @inheritSection target_function Bounds
+#' @inheritSection target_function Types
 #' @section Other processes: A tape cannot be sent to other processes, or be saved. It is
 #'   recorded afresh where it is missing, so targets can be saved, and runs can be made by
 #'   workers of the future package. `log_density` must work there: what it uses should be
@@ -69,7 +74,11 @@ target_rtmb <- function(
   parameters,
   lower = -Inf,
   upper = Inf,
-  data = NULL
+  data = NULL,
+  types = NULL,
+  prior = NULL,
+  response = NULL,
+  nobs = NULL
 ) {
   check_function(log_density, "log_density")
   parameters <- check_parameters(parameters)
@@ -77,13 +86,25 @@ target_rtmb <- function(
   bounds <- variable_bounds(lower, upper, variables)
   check_inside(parameters, variables, bounds)
   check_installed("RTMB", "for targets by automatic differentiation")
+  tell_uniform(list(log_density), bounds)
+  types <- type_blocks(types, variables)
+  names <- variables$names
+  start <- at <- unlist(parameters, use.names = FALSE)
+  if (!is.null(types)) {
+    names <- types$free
+    bounds <- free_bounds(bounds, types)
+    at <- drop(check_user_points(start, list(types = types), "parameters"))
+  }
   target <- tape_target(
-    function() tape_function(log_density, parameters, data),
-    variables$names,
+    function() tape_function(log_density, parameters, data, at, types),
+    names,
     bounds,
     label = "R function, differentiated by RTMB",
-    start = unlist(parameters, use.names = FALSE)
+    start = start
   )
+  target <- with_types(target, types)
+  target$prior <- check_prior(prior)
+  target$observed <- observations(response, nobs, if (is.list(data)) data)
   point_tape(target) # to find out now what cannot be recorded
   target
 }
@@ -128,17 +149,22 @@ recording <- function(code) {
   code
 }
 
-# The log density as a tape. A list of parameters goes in as one vector.
-tape_function <- function(log_density, parameters, data) {
+# The log density as a tape. A list of parameters goes in as one vector, that of the unconstrained variables of `types`.
+tape_function <- function(log_density, parameters, data, at, types) {
   returned <- NULL
   as_tape <- function(x) {
-    p <- fill_parameters(parameters, x)
+    made <- list(x = x, log_jacobian = 0)
+    if (!is.null(types)) {
+      made <- map_types(types, lapply(seq_along(x), function(j) x[j]))
+      made$x <- do.call(c, made$x)
+    }
+    p <- fill_parameters(parameters, made$x)
     value <- if (is.null(data)) log_density(p) else log_density(p, data)
     returned <<- value
-    if (is_recorded_number(value)) value else 0
+    if (is_recorded_number(value)) value + made$log_jacobian else 0
   }
   tape <- tryCatch(
-    RTMB::MakeTape(as_tape, unlist(parameters, use.names = FALSE)),
+    RTMB::MakeTape(as_tape, at),
     error = function(e) {
       abort(
         c(

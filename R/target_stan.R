@@ -12,7 +12,10 @@
 #' `target += normal_lpdf(y | mu, 1)` are the same, and so are `_lpdf` and
 #' `_lupdf`. A flat prior, as of a parameter that the model block does not mention,
 #' has no evidence unless the parameter is bounded on both sides; there its density
-#' counts as 1, not as one over the width.
+#' counts as 1, not as one over the width. A warning of class `autosmc_warning_prior` names the parameters without a
+#' prior, as the statements of the program tell, and so do the fit (`fit$improper`) and comparisons of it. A parameter that has
+#' a prior in some of its elements only, or an improper one that is written out, such as
+#' `target += -log(sigma)`, is not named.
 #'
 #' The sampler works on Stan's unconstrained scale, with the log Jacobian of the
 #' transformations; so does the `reference`. Draws come back as the program
@@ -35,6 +38,8 @@
 #'   Elements that the program does not declare are ignored.
 #' @param include names of the parameters, transformed parameters and generated
 #'   quantities that draws are to have (character vector); NULL for all of them.
+#' @param response,nobs the observations, as in [target_function()]; NULL for the data `y`, `Y` or
+#'   `N`, where the program declares them.
 #' @param seed seed of the program's own random numbers, in transformed data and in
 #'   generated quantities (a whole number from 0 to 2^32 - 1).
 #' @return A target: an object of class `smc_target`. Besides what every target has, its
@@ -58,7 +63,7 @@
 #'   compile: BH, QuickJSR, RcppEigen, RcppParallel or StanHeaders.
 #'   `autosmc_error_input` when the program does not parse (with the message of Stan's
 #'   compiler), when data are missing or are not as declared, when they fail a check of
-#'   the program, when it has no parameters, and when `include` names what is not there.
+#'   the program, and when `include` names what is not there.
 #'   `autosmc_error_mismatch` when a library that was given as `model` has changed since.
 #' @seealso [target_native()] for routines in C; `vignette("models")`.
 #' @examplesIf length(find.package(c("BH", "QuickJSR", "RcppEigen", "RcppParallel", "StanHeaders"), quiet = TRUE)) == 5
@@ -79,10 +84,12 @@
 #' }
 #' }
 #' @export
-target_stan <- function(model, data = list(), include = NULL, seed = 1) {
+target_stan <- function(model, data = list(), include = NULL, seed = 1, response = NULL, nobs = NULL) {
   check_given(model, "model")
   program <- stan_program(model)
+  check_normalised(program)
   seed <- check_seed(check_number(seed, "seed"))
+  given <- data
   data <- list(
     values = stan_values(data),
     seed = seed,
@@ -93,9 +100,6 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
     program$library <- cached_library(program)
   }
   described <- as_input_error(call_stan(program, "describe", data))
-  if (length(described$unconstrained) == 0) {
-    abort_no_parameters(program)
-  }
   columns <- select_columns(described, include)
   target <- new_target(
     length(described$unconstrained),
@@ -109,6 +113,7 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
     data = data,
     program = program,
     parameters = bracketed(described$outputs[seq_len(described$n_parameters)]),
+    observed = observations(response, nobs, declared_data(data$values, program)),
     class = c("smc_target_stan", "smc_target_native")
   )
   target$outputs <- stan_outputs(program$name, columns, function(x) {
@@ -118,7 +123,9 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
     said <- call_stan(program, "why", data, unconstrained)
     if (!is.null(said)) without_class(said)
   }
+  target$improper <- name_coefficients(improper_parameters(target), target$names, given)
   warn_of_flat_priors(target)
+  tell_thresholds(target)
   target
 }
 
@@ -126,11 +133,6 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
 target_interface.smc_target_stan <- function(target) {
   library <- stan_library(target$program)
   c(unclass(target)[c("dim", "data", "routines")], interface_bounds(target), list(library = library))
-}
-
-abort_no_parameters <- function(program) {
-  name <- program$name
-  abort("The Stan program {.field {name}} has no parameters: there is nothing to sample.", "input")
 }
 
 # the library -----------------------------------------------------------------
@@ -213,6 +215,8 @@ without_class <- function(said) {
 stan_values <- function(data) {
   if (is.character(data)) {
     data <- read_json(data)
+  } else if (is.environment(data)) {
+    data <- as.list(data)
   }
   names <- names(data)
   if (!is.list(data) || (length(data) > 0 && (is.null(names) || !all(nzchar(names))))) {
@@ -280,6 +284,7 @@ part_of_tuple <- function(x, i) {
 
 stan_value <- function(x) {
   if (is.data.frame(x)) {
+    x[] <- lapply(x, function(column) if (is.factor(column)) as.integer(column) else from_integer64(column))
     x <- as.matrix(x)
   } else if (is.list(x)) {
     x <- stack_arrays(x)
@@ -287,16 +292,32 @@ stan_value <- function(x) {
       return("must be numbers, or a list of equal arrays of numbers.")
     }
   }
+  x <- from_integer64(x)
   if (is.complex(x)) {
     x <- real_and_imaginary(x)
   }
-  if (!is.numeric(x) && !is.logical(x)) {
+  # numbers of S4 classes mean something else than they are stored as
+  if (!is.numeric(x) && !is.logical(x) || isS4(x)) {
     return(paste0("must be numbers, not ", describe(x), "."))
   }
   if (any(is.na(x) & !is.nan(x))) {
     return("has missing values, which Stan does not know.")
   }
   structure(as.double(x), dim = dim(x))
+}
+
+# Numbers of the package bit64, which are 64 bits that R takes for those of a double: the lower half of each, and the upper
+# one with the sign. The lowest is NA.
+from_integer64 <- function(x) {
+  if (!inherits(x, "integer64") || isS4(x)) {
+    return(x)
+  }
+  bytes <- writeBin(as.vector(unclass(x)), raw(), endian = "little")
+  halves <- matrix(readBin(bytes, "integer", 2 * length(x), endian = "little"), 2)
+  halves[is.na(halves)] <- -2^31 # which no integer of R is
+  values <- halves[2, ] * 2^32 + halves[1, ] %% 2^32
+  values[values == -2^63] <- NA
+  structure(values, dim = dim(x))
 }
 
 # Stan's complex numbers are arrays with one dimension more.
@@ -307,7 +328,7 @@ real_and_imaginary <- function(x) {
 
 # Equal arrays in a list, along a new first dimension; anything else as it is.
 stack_arrays <- function(x) {
-  x <- lapply(x, function(element) if (is.list(element)) stack_arrays(element) else element)
+  x <- lapply(x, function(element) if (is.list(element)) stack_arrays(element) else from_integer64(element))
   shapes <- lapply(x, function(element) {
     if (is.null(dim(element))) length(element) else dim(element)
   })
@@ -320,6 +341,14 @@ stack_arrays <- function(x) {
   stacked <- array(unlist(x), c(shapes[[1]], length(x)))
   n <- length(dim(stacked))
   aperm(stacked, c(n, seq_len(n - 1)))
+}
+
+# Those of the data that a program asks for, where it is known.
+declared_data <- function(values, program) {
+  if (is.null(program$code)) {
+    return(values)
+  }
+  values[intersect(names(values), identifiers(stan_block(plain_stan_code(program), "data")))]
 }
 
 # outputs ---------------------------------------------------------------------
@@ -401,19 +430,9 @@ with_draws <- function(target, draws) {
   target
 }
 
-# The draws of a target on the unconstrained scale, those left out that are no values of
-# the parameters, as rounding can make them.
-unconstrained_draws <- function(target) {
-  result <- as_input_error(call_stan(target$program, "unconstrain", target$data, target$draws))
-  possible <- is.finite(rowSums(result$values))
-  if (!any(possible)) {
-    reason <- result$message
-    abort(
-      c("None of the draws has values that the parameters can have.", "x" = "{reason}"),
-      "input"
-    )
-  }
-  result$values[possible, , drop = FALSE]
+# list(values, message): draws of the parameters on the unconstrained scale, NaN where they cannot be that.
+unconstrained_by_stan <- function(target, draws) {
+  as_input_error(call_stan(target$program, "unconstrain", target$data, draws))
 }
 
 # Shows every line once, of the many points and runs in which a program prints it. A

@@ -25,7 +25,8 @@ public:
   statement &operator=(int number) {
     number_ = number;
 #ifndef _WIN32
-    if (R_interrupts_pending)
+    /* volatile: else it is read but once in a loop that calls nothing */
+    if (*const_cast<volatile int *>(&R_interrupts_pending))
       throw interrupted();
 #endif
     return *this;

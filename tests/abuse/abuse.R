@@ -160,11 +160,11 @@ make_call <- function(where, fault, at, vectorized, bounded) {
 places <- c("log_density", "gradient", "difference", "sample", "reference", "slope")
 kernels <- list(kernel_klmc(), kernel_lmc(first_backward = "independent"), kernel_mala(), kernel_rwmh())
 
-run_verb <- function(verb, target, reference, kernel) {
+run_verb <- function(verb, target, reference, kernel, checkpoint = NULL) {
   switch(verb,
     smc = smc(target,
       reference = reference, kernel = kernel, n_particles = 16, n_steps = 3, rounds = c(0, 1),
-      islands = 2, seed = 1
+      islands = 2, seed = 1, checkpoint = checkpoint
     ),
     adapt = smc_adapt(target,
       reference = reference, kernel = kernel, n_particles = 16, n_steps = 3, rounds = 1,
@@ -277,6 +277,35 @@ one_death <- function(i) {
 
 for (i in seq_len(ceiling(n_faults / 4))) one_death(i)
 cat(ceiling(n_faults / 4), "fits with dead islands\n")
+
+# processes that are killed -----------------------------------------------------
+
+# A call with a checkpoint in a process of its own, which is killed at one of its evaluations; NULL then.
+in_process <- function(folder, die_at) {
+  state <- list2env(list(calls = 0)) # an environment is no part of the target
+  state$die_at <- die_at
+  target <- target_function(function(x) {
+    state$calls <- state$calls + 1
+    if (state$calls == state$die_at) tools::pskill(Sys.getpid(), tools::SIGKILL)
+    -rowSums((x - 1)^2) / 2
+  }, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+  fit <- function() numbers_of(quietly(run_verb("smc", target, reference_gaussian(), kernel_klmc(), folder)))
+  process <- parallel::mcparallel(fit(), silent = TRUE)
+  suppressWarnings(parallel::mccollect(process))[[1]]
+}
+
+n_kills <- 0
+while (n_kills < 20) {
+  folder <- tempfile("runs")
+  uncut <- in_process(tempfile("runs"), Inf)
+  repeat {
+    result <- in_process(folder, sample(20, 1))
+    if (!is.null(result)) break
+    n_kills <- n_kills + 1
+  }
+  if (is.null(uncut) || !identical(result, uncut)) report("a call that was killed gives another result")
+}
+cat(n_kills, "processes killed,", failures, "failures\n")
 
 # compiled routines -----------------------------------------------------------
 

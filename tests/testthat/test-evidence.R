@@ -1,10 +1,10 @@
 # Comparison of models, with and without bridgesampling.
 
 # A normal density that is too low by the factor exp(log_z), sampled in a moment.
-normal_fit <- function(log_z, seed, islands = 8, sd = 1, n_particles = 64) {
+normal_fit <- function(log_z, seed, islands = 8, sd = 1, n_particles = 64, ...) {
   target <- target_function(
     function(x) log_z + rowSums(dnorm(x, 1, sd, log = TRUE)),
-    dim = 2, gradient = function(x) (1 - x) / sd^2, vectorized = TRUE
+    dim = 2, gradient = function(x) (1 - x) / sd^2, vectorized = TRUE, ...
   )
   calmly(smc_run(
     target, data.frame(lambda = c(0.2, 1), step_size = c(0.7, 0.5)),
@@ -194,6 +194,59 @@ test_that("missing errors, bias and a shared seed are warned of", {
   alike <- normal_fit(0, 1, sd = 1.1)
   warned(compare_evidence(fine, alike), "same `seed`")
   expect_warning(compare_evidence(fine, normal_fit(0, 4)), NA)
+})
+
+test_that("known numbers stand beside fits", {
+  fit <- normal_fit(0, 1)
+  table <- compare_evidence(
+    fit, known = c(log_z = -2, std_error = 0.1), list = list(log_z = -1, std_error = 0), log_evidence(fit), glance(fit)
+  )
+  expect_identical(table$model, c("fit", "known", "list", "log_evidence(fit)", "glance(fit)"))
+  expect_identical(table$log_z, c(fit$log_z, -2, -1, fit$log_z, fit$log_z))
+  expect_identical(table$std_error, c(fit$std_error, 0.1, 0, fit$std_error, fit$std_error))
+  expect_identical(table$biased, c(FALSE, NA, NA, NA, NA))
+  expect_warning(compare_evidence(fit, c(log_z = 1)), "no standard error", class = "autosmc_warning_comparison")
+  for (bad in list(c(log_z = NA), c(logz = 1), c(log_z = 1, std_error = -1), c(log_z = "1"), list(log_z = 1:2))) {
+    expect_bad(compare_evidence(fit, bad), "bad")
+  }
+  skip_if_not_installed("bridgesampling")
+  bf <- bridgesampling::bf(fit, c(log_z = -2, std_error = 0.1), log = TRUE)
+  expect_equal(bf$bf, fit$log_z + 2)
+})
+
+# different data -----------------------------------------------------------------
+
+test_that("models of different observations are not compared without a warning", {
+  ozone <- c(41, 36, 12, 18, 28, 23)
+  all <- normal_fit(0, 1, response = ozone)
+  some <- normal_fit(0, 2, response = ozone[-2])
+  logs <- normal_fit(0, 3, response = log(ozone))
+  said <- function(code, ...) {
+    warning <- expect_warning(code, class = "autosmc_warning_data")
+    for (words in c(...)) expect_match(message_of(warning), words, fixed = TRUE)
+  }
+  said(compare_evidence(all, some), "all: 6 values, from 12 to 41", "some: 5 values")
+  said(compare_evidence(all, "a {log}" = logs), "from 12 to 41", "a {log}: 6 values, from 2.485 to 3.714")
+  said(compare_evidence(all, normal_fit(0, 4, nobs = 5)), "all: 6 observations")
+  said(compare_evidence(normal_fit(0, 1, nobs = 4), normal_fit(0, 4, nobs = 5)), "4 observations")
+  # the same in another order, shape or by another sum, and what is not known
+  expect_no_warning(compare_evidence(all, normal_fit(0, 4, response = rev(ozone))))
+  expect_no_warning(compare_evidence(all, normal_fit(0, 4, response = matrix(ozone * 3 / 3, 2))))
+  expect_no_warning(compare_evidence(all, normal_fit(0, 4, nobs = 6)))
+  expect_no_warning(compare_evidence(all, normal_fit(0, 4)))
+  kinds <- factor(c("a", "b", "b"))
+  expect_no_warning(compare_evidence(
+    normal_fit(0, 1, response = kinds), normal_fit(0, 2, response = as.character(kinds))
+  ))
+  said(compare_evidence(normal_fit(0, 1, response = kinds), normal_fit(0, 2, response = rev(kinds) == "b")), "3 values")
+  skip_if_not_installed("bridgesampling")
+  said(bridgesampling::bf(all, some), "some: 5 values")
+  said(bridgesampling::post_prob(all, logs), "logs: 6 values")
+})
+
+test_that("a response and a number of observations are what they should be", {
+  for (bad in list(list(1), mean, 1i)) expect_bad(normal_fit(0, 1, response = bad), "response")
+  for (bad in list("a", -1, 1.5, 1:2)) expect_bad(normal_fit(0, 1, nobs = bad), "nobs")
 })
 
 test_that("a wrong argument is named", {

@@ -35,12 +35,13 @@ test_that("flat priors are told from wide ones, on whatever scale", {
   }
   target <- as_of_brms(log_prior, names(parts))
   expect_setequal(flat_parameters(target), names(flat))
+  target$improper <- improper_parameters(target)
   warning <- catch_warning(warn_of_flat_priors(target))
   expect_s3_class(warning, "autosmc_warning_prior")
   expect_match(message_of(warning), "flat[2]", fixed = TRUE)
   for (name in names(proper)) {
     alone <- as_of_brms(function(x) proper[[name]](x[, 1]), name)
-    expect_no_warning(warn_of_flat_priors(alone))
+    expect_identical(improper_parameters(alone), character())
   }
 })
 
@@ -58,9 +59,52 @@ test_that("missing responses are none, nor is what cannot be asked", {
   expect_identical(flat_parameters(as_of_brms(flat, "Ymi_y[1]")), character())
   nowhere <- as_of_brms(function(x) -Inf * x[, 1]^0, "b")
   expect_identical(flat_parameters(nowhere), character())
-  expect_no_warning(warn_of_flat_priors(as_of_brms(function(x) stop("no"), "b")))
+  expect_identical(improper_parameters(as_of_brms(function(x) stop("no"), "b")), character())
   other <- as_of_brms(flat, "b")
   other$data$values <- list()
   expect_identical(flat_parameters(other), character())
   expect_identical(flat_parameters(target_function(flat, 1, vectorized = TRUE)), character())
+})
+
+# the fit ---------------------------------------------------------------------
+
+improper_fit <- function(improper, seed, ...) {
+  target <- normal_target(2, names = c("b[1]", "sigma"), ...)
+  target$improper <- improper
+  calmly(smc_run(
+    target, data.frame(lambda = c(0.2, 1), step_size = c(0.7, 0.5)),
+    kernel = kernel_mala(), n_particles = 64, islands = 8, seed = seed
+  ))
+}
+
+test_that("a fit says which priors are improper", {
+  fit <- improper_fit(c(speed = "b[1]"), 1)
+  expect_identical(fit$improper, c(speed = "b[1]"))
+  expect_match(printed_text(fit), "prior of b[1] is improper", fixed = TRUE)
+  expect_match(printed_text(fit), "passed; log Z is no evidence", fixed = TRUE)
+  expect_match(report(fit), "prior of b[1] is improper", fixed = TRUE)
+  proper <- improper_fit(NULL, 2)
+  expect_identical(proper$improper, character())
+  expect_no_match(printed_text(proper), "improper|no evidence")
+  expect_no_match(report(proper), "improper")
+})
+
+test_that("models with improper priors of other parameters are not compared without a warning", {
+  none <- improper_fit(NULL, 1)
+  speed <- improper_fit(c(speed = "b[1]"), 2)
+  weight <- improper_fit(c(weight = "b[1]"), 3)
+  scale <- improper_fit("sigma", 4)
+  said <- function(code, words) {
+    warning <- expect_warning(code, class = "autosmc_warning_prior")
+    expect_match(message_of(warning), words, fixed = TRUE)
+  }
+  said(compare_evidence(none, speed), "In speed: b[1]")
+  said(compare_evidence(speed, weight), "In speed: b[1]")
+  said(compare_evidence(none, "{x}" = scale, speed), "In {x}: sigma")
+  expect_no_warning(compare_evidence(scale, other = improper_fit("sigma", 5)))
+  expect_no_warning(compare_evidence(none, other = improper_fit(NULL, 5)))
+  skip_if_not_installed("bridgesampling")
+  said(bridgesampling::bf(speed, none), "In speed: b[1]")
+  said(bridgesampling::post_prob(none, speed), "In speed: b[1]")
+  expect_no_warning(bridgesampling::bf(scale, improper_fit("sigma", 5)))
 })

@@ -35,6 +35,31 @@ test_that("data become plain numbers, or a complaint", {
   expect_identical(dim(stan_value(matrix(1i, 2, 3))), c(2L, 3L, 2L))
 })
 
+# 64 bits of the package bit64 for each number, which R has as those of doubles.
+as_integer64 <- function(x, dim = NULL) {
+  halves <- rbind(x %% 2^32, floor(x / 2^32))
+  # of -2^31 these are the bits of NA
+  words <- suppressWarnings(as.integer(ifelse(halves >= 2^31, halves - 2^32, halves)))
+  bits <- readBin(writeBin(words, raw(), endian = "little"), "double", length(x), endian = "little")
+  structure(bits, class = "integer64", dim = dim)
+}
+
+test_that("data are what they are for rstan", {
+  numbers <- c(0, 7, -1, 2^31, -2^31 + 1, 2^40 + 3, -2^53)
+  expect_identical(stan_value(as_integer64(numbers)), numbers)
+  expect_identical(stan_value(as_integer64(1:6, c(2, 3))), matrix(c(1, 2, 3, 4, 5, 6), 2))
+  expect_match(stan_value(structure(-0, class = "integer64")), "missing values") # NA
+  table <- data.frame(n = 1:2, f = factor(c("b", "a")), l = c(TRUE, FALSE))
+  table$long <- as_integer64(c(5, -6))
+  expect_identical(stan_value(table), cbind(c(1, 2), c(2, 1), c(1, 0), c(5, -6)))
+  expect_identical(stan_value(list(as_integer64(1:2), as_integer64(3:4))), matrix(c(1, 3, 2, 4), 2))
+  expect_identical(stan_values(list2env(list(N = 2L))), list(N = 2))
+  where <- environment()
+  setClass("nanotime", contains = "numeric", where = where)
+  on.exit(removeClass("nanotime", where = where))
+  expect_match(stan_value(methods::new("nanotime", 1)), "must be numbers")
+})
+
 test_that("a list of arrays is an array of one dimension more", {
   expect_identical(stan_value(list(1:2, 3:4)), matrix(c(1, 3, 2, 4), 2))
   expect_identical(stan_value(list(1, 2, 3)), c(1, 2, 3))

@@ -283,11 +283,6 @@ test_compiled("the cache is tidied when a program is compiled, and cleared of it
   })
 })
 
-test_compiled("a program without parameters is rejected before it is compiled", {
-  expect_no_message(error <- catch(target_stan("data { int N; } model { }")))
-  expect_match(message_of(error), "has no parameters")
-})
-
 test_compiled("a cache that cannot be written to is named", {
   before <- Sys.getenv("R_USER_CACHE_DIR")
   on.exit(Sys.setenv(R_USER_CACHE_DIR = before))
@@ -379,10 +374,11 @@ test_compiled("a single parameter, and many copies, have the right size", {
   expect_equal(evaluate_target(five, x)$log_density, rowSums(alone), tolerance = 1e-12)
 })
 
-test_compiled("a program without parameters is rejected, by its name", {
-  error <- catch(task_target(K = 0))
-  expect_s3_class(error, "autosmc_error_input")
-  expect_match(gsub("\\s+", " ", conditionMessage(error)), "tasks has no parameters")
+test_compiled("a program without parameters has an evidence without error, and quantities", {
+  fit <- smc(task_target(K = 0, N = 0, y = numeric(), whole = numeric(), include = "random"))
+  expect_identical(c(fit$log_z, fit$std_error), c(0, 0))
+  expect_identical(dimnames(fit$particles), list(NULL, "random"))
+  expect_mean(fit$particles[, "random"], 0, resolution = 0.3)
 })
 
 test_compiled("rstan's and CmdStanR's objects give the same target", {
@@ -440,12 +436,12 @@ test_compiled("draws on the unconstrained scale are what the sampler moves", {
   draws <- constrained$outputs(x)
   expect_null(with_draws(constrained, draws[, -1])$draws)
   known <- with_draws(constrained, cbind(lp__ = 0, draws[, sample(ncol(draws))]))
-  expect_equal(unconstrained_draws(known), x, tolerance = 1e-8)
+  expect_equal(unconstrained_draws(known, known$draws), x, tolerance = 1e-8)
   known$draws[2:3, "scale[1]"] <- -1
-  expect_equal(unconstrained_draws(known), x[-(2:3), ], tolerance = 1e-8)
+  expect_equal(unconstrained_draws(known, known$draws), x[-(2:3), ], tolerance = 1e-8)
   known$draws[, "scale[1]"] <- -1
   expect_error(
-    unconstrained_draws(known), "None of the draws.*Lower bounded variable is -1",
+    unconstrained_draws(known, known$draws), "None of the draws.*Lower bounded variable is -1",
     class = "autosmc_error_input"
   )
 })
@@ -457,7 +453,7 @@ test_compiled("smc() starts from draws, and has the evidence", {
     "mu[1]" = rnorm(500, exact$mean, exact$sd), "p[1]" = rbeta(500, 2 + 7, 3 + 3)
   )
   target <- with_draws(task_target(include = c("mu", "p")), draws)
-  reference <- reference_of_draws(target)
+  reference <- reference_of_draws(target, draws)
   expect_equal(
     reference$mean, c(mean(draws[, 1]), mean(qlogis(draws[, 2]))),
     tolerance = 1e-8
@@ -546,8 +542,21 @@ test_compiled("flat priors of a program as brms writes them are told of", {
   # what is not of brms may mean anything by `prior_only`
   code <- gsub("generated with brms", "", readLines(stan_file("tasks")))
   other <- suppressWarnings(task_target(task = 8))
+  expect_identical(quick_smc(other)$improper, "mu[1]")
   other$program$code <- paste(code, collapse = "\n")
   expect_identical(flat_parameters(other), character())
+  # it is their statements that tell
+  without <- grep("mu ~ normal|normal_lpdf\\(mu", code, value = TRUE, invert = TRUE)
+  other$program$code <- paste(without, collapse = "\n")
+  expect_identical(flat_parameters(other), "mu[1]")
+})
+
+test_compiled("the observations of a program are known by their names", {
+  y <- task_data()$y
+  observed <- task_target()$observed
+  expect_identical(observed, normal_target(response = y)$observed)
+  expect_identical(task_target(Y = 1:9)$observed, observed) # which is not declared
+  expect_identical(target_stan(stan_file("tasks"), task_data(), nobs = 7)$observed$nobs, 7)
 })
 
 # outputs ---------------------------------------------------------------------
@@ -748,7 +757,7 @@ test_compiled("parameters of all kinds come back as they are declared", {
   )
   # and the other way round, but for the length of the unit vector
   known <- with_draws(target, out)
-  again <- unconstrained_draws(known)
+  again <- unconstrained_draws(known, known$draws)
   expect_equal(again[, 4:15], x[, 4:15], tolerance = 1e-8)
   expect_equal(target$outputs(again), out, tolerance = 1e-8)
 })

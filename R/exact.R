@@ -1,0 +1,46 @@
+# Models without parameters, of which the evidence is one value of the density.
+
+# A fit without runs, of n draws where a program generates quantities.
+fit_without_variables <- function(target, n, seed, call) {
+  started <- seconds_now()
+  seed <- check_seed(seed)
+  n <- check_count(n, "n_particles", min = 2)
+  log_z <- evaluate_located(target, matrix(0, 1, 0), "final", gradient = FALSE)$log_density
+  if (!is.finite(log_z)) {
+    abort("The log density of a target without variables must be finite; it is {log_z}.", "degenerate")
+  }
+  estimate <- interval(log_z, 0, Inf)
+  log_weights <- rep(-log(n), n)
+  row <- row_of_counts("final", list(n_target_evals = 1, n_impossible = 0, seconds = seconds_now() - started))
+  row[names(estimate)] <- estimate
+  row[c("biased", "n_particles", "n_steps", "islands")] <- list(FALSE, n, 0L, 1L)
+  row[setdiff(runs_columns, names(row))] <- NA_real_
+  kernel <- check_kernel("klmc")
+  structure(
+    c(
+      estimate,
+      list(
+        estimates = as_table(c(method = "exact", estimate)),
+        particles = outputs_of(target, matrix(0, n, 0, dimnames = list(NULL, character())), log_weights),
+        log_weights = log_weights,
+        island = rep(1L, n),
+        schedule = new_table(lambda = numeric(), step_size = numeric(), refresh_rate = numeric(), kernel = character()),
+        steps = bind_rows(list()),
+        runs = bind_rows(list(row[runs_columns])),
+        logml = log_z,
+        improper = character(),
+        target = target, n_particles = n, kernel = kernel, reference = reference_gaussian(), seed = seed,
+        call = call, session = session_facts(), seconds = seconds_now() - started
+      )
+    ),
+    class = c("smc_fit", "bridge")
+  )
+}
+
+is_exact_fit <- function(fit) fit$target$dim == 0
+
+check_has_runs <- function(fit) {
+  if (is_exact_fit(fit)) {
+    abort("A model without parameters has no runs to be shown: {.fn report} says what there is.", "input")
+  }
+}

@@ -1,0 +1,57 @@
+# Draws of other programs as the start of a path.
+
+draws_target <- function() {
+  target_function(
+    function(x) dnorm(x[1], 30, 0.1, log = TRUE) + dgamma(x[2], 4, 2, log = TRUE), 2,
+    gradient = function(x) c((30 - x[1]) / 0.01, 3 / x[2] - 2), names = c("mu[1,2]", "sigma"), lower = c(sigma = 0)
+  )
+}
+set.seed(1)
+given <- cbind(lp__ = 0, sigma = rgamma(400, 4, 2), "mu[1, 2]" = rnorm(400, 30, 0.1))
+
+test_that("smc() starts from draws of whatever kind", {
+  fit <- smc(draws_target(), reference = given, scout = FALSE, n_particles = 128, n_steps = 8, seed = 1)
+  adapt <- fit$runs[fit$runs$run == "adapt", ]
+  expect_identical(adapt$label[1], "draws")
+  expect_log_z(fit, 0, resolution = 0.2)
+
+  reference <- function(x, target = draws_target()) smc_adapt(target, reference = x, rounds = 0, n_particles = 16, n_steps = 2, kernel = kernel_lmc(), seed = 1)$reference
+  same <- reference(given)
+  expect_equal(same$mean, c(mean(given[, 3]), mean(log(given[, 2]))))
+  expect_identical(reference(as.data.frame(given)), same)
+  expect_identical(reference(unname(given[, 3:2])), same) # in the order of the variables
+  chains <- list(given[1:200, ], given[201:400, ])
+  expect_identical(reference(chains), same)
+  expect_identical(reference(list(samples = chains, summary = 1)), same)
+  array <- aperm(array(given, c(200, 2, 3), list(NULL, NULL, colnames(given))), c(1, 2, 3))
+  expect_identical(reference(array), same)
+  if (requireNamespace("coda", quietly = TRUE)) {
+    expect_identical(reference(coda::mcmc.list(lapply(chains, coda::mcmc))), same)
+    expect_identical(reference(coda::mcmc(given)), same)
+  }
+  if (requireNamespace("posterior", quietly = TRUE)) {
+    expect_equal(reference(posterior::as_draws_array(given)), same)
+    expect_equal(reference(posterior::as_draws_df(as.data.frame(given, check.names = FALSE))), same)
+  }
+  of_fit <- reference(fit)
+  expect_lt(abs(of_fit$mean[1] - 30), 0.1)
+  # of a type
+  w <- matrix(rexp(300), 100)
+  w <- w / rowSums(w)
+  simplex <- target_function(function(w) sum(log(w)), 3, names = paste0("w[", 1:3, "]"), types = list(w = "simplex"))
+  expect_length(suppressMessages(reference(w, simplex))$mean, 2)
+})
+
+test_that("draws that are none are errors", {
+  run <- function(x) smc(draws_target(), reference = x)
+  for (bad in list(given[, 1:2], given[1:2, ], given[, 2, drop = FALSE], -given, list(1, 2), "x", list(given, unname(given)))) {
+    expect_error(run(bad), class = "autosmc_error_input")
+  }
+  expect_error(run(given[, 1:2]), "no draws of mu[1,2]", fixed = TRUE)
+  expect_error(run(-given), "None of the draws")
+  outside <- rbind(given, c(0, -1, 30), c(0, NA, 30))
+  expect_identical(
+    smc_adapt(draws_target(), reference = outside, n_particles = 16, n_steps = 2, rounds = 0, kernel = kernel_lmc())$reference$mean,
+    smc_adapt(draws_target(), reference = given, n_particles = 16, n_steps = 2, rounds = 0, kernel = kernel_lmc())$reference$mean
+  )
+})
