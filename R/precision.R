@@ -702,8 +702,8 @@ new_precision <- function(at, ordered, found, lower) {
   if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
 }
 
-# The sum over the columns of a factor of their squared lengths: a factorisation takes half as many multiplications at each
-# point, and its derivatives as many. A basis takes 3 p^2, with gradients, whatever Q is.
+# The sum over the columns of a factor of their squared lengths: a factorisation takes half as many multiplications at
+# each point, and its derivatives as many. A basis takes 3 p^2, with gradients, whatever Q is.
 factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
 
 # By the factor of Q in this order: list(order, entries, precision, pull).
@@ -719,8 +719,8 @@ factor_form <- function(at, ordered, found, lower) {
   )
 }
 
-# Where Q is a sum of one term or two, f_1(t) A + f_2(t) B, with the `basis` u = S E c in which it is diagonal whatever t
-# is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S' A S.
+# Where Q is a sum of one term or two, f_1(t) A + f_2(t) B, with the `basis` u = S E c in which it is diagonal whatever
+# t is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S' A S.
 # NULL where there are more terms, or A + B is no precision.
 diagonal_form <- function(at, found, lower) {
   of_Q <- seq_len(nrow(lower))

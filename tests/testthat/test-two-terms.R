@@ -33,22 +33,15 @@ regression <- function(p, n) {
   list(log_density = log_density, log_z = log_z, dim = p + 1)
 }
 
-# Of as many coefficients as no factor is made for, with as many observations as these, and fewer.
-test_that("the basis of a precision of two terms is found, whatever its dimension", {
+# Of more coefficients than a factor is made for, with as many observations as these, and fewer.
+test_that("a reference is exact given the scale, whatever the dimension", {
   for (n in c(130, 40)) {
     model <- regression(130, n)
-    x <- 0.3 * matrix(rnorm(40 * model$dim), 40)
-    change <- internal("find_precision")(probes_at(x, model$log_density), density_of(model$log_density))
-    expect_identical(change$order, seq_len(130))
-    expect_identical(sum(change$entries > 0), 130L)
-    # the coefficients are standard normal, also where no point has been
-    far <- points_at(sweep(x, 2, c(numeric(130), 3), "+"), model$log_density)
-    after <- internal("changed")(far, list(change))
-    z <- sweep(after$x, 2, after$mean, "+")
-    expect_lt(max(abs(z + after$g)[, change$order]), 1e-5)
-    back <- internal("through_maps")(internal("change_maps")(list(change)), z, after$g)
-    expect_equal(back$x, sweep(far$x, 2, far$mean, "+"), tolerance = 1e-8)
-    expect_equal(back$g, far$g, tolerance = 1e-8)
+    x <- 0.3 * matrix(rnorm(200 * model$dim), 200)
+    reference <- shape_of_draws(x, model$log_density)$reference
+    expect_setequal(reference$changes[[1]]$order, seq_len(130))
+    far <- cbind(rep(c(-15, 0, 15), each = 20)) # standard deviations
+    expect_lt(spread_given(model$dim, reference, model$log_density, model$dim, far), 1e-5)
   }
 })
 
