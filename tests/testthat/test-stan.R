@@ -677,7 +677,7 @@ test_compiled("messages name the file of this program, not of the one that was c
 test_compiled("an endless loop is interrupted", {
   skip_on_os("windows") # SIGINT cannot be sent to another process there
   interrupted <- function(code) {
-    system(sprintf("sleep 0.5; kill -INT %d", Sys.getpid()), wait = FALSE)
+    system(sprintf("(sleep 0.5; kill -INT %d)", Sys.getpid()), wait = FALSE)
     tryCatch(code, interrupt = identity)
   }
   target <- task_target(task = 10)
