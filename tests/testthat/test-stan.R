@@ -361,7 +361,7 @@ test_compiled("transformations bring their Jacobians: smc() has the evidence", {
   w <- exp(fit$log_weights)
   for (k in 1:3) {
     of_islands <- tapply(w * share[, k], fit$island, sum) / tapply(w, fit$island, sum)
-    expect_mean(of_islands, (3 + k) / 15)
+    expect_mean(of_islands, (3 + k) / 15, resolution = 0.15)
   }
   skip_if_not_installed("posterior")
   rvars <- posterior::as_draws_rvars(fit)
