@@ -53,8 +53,8 @@ open_library <- function(library) {
   info <- loaded_library(library$dll, library$path)
   if (is.null(info)) {
     info <- load_library(library)
-  }
-  if (!is.null(library$namespace)) {
+    if (!is.null(library$namespace)) opened$paths <- c(opened$paths, library$path)
+  } else if (library$path %in% opened$paths) {
     opened$paths <- c(setdiff(opened$paths, library$path), library$path)
   }
   info
@@ -80,7 +80,7 @@ make_room <- function() {
   }
 }
 
-# The paths of these libraries, in the order in which they were opened last.
+# The paths of the libraries that were loaded here, in the order in which they were opened last.
 opened <- new.env()
 
 # A record, after a look whether the file is still what it was. One without `sum` is not asked: its name says what it

@@ -458,10 +458,12 @@ compiler_key <- function() {
     commands <- run_shlib(folder, "--dry-run")
     commands <- commands[-seq_len(match("make would use", commands, 0))] # before are names of the folder
     compile <- grep("-c program.cpp", commands, value = TRUE, fixed = TRUE)[1]
-    constants <- in_folder(folder, suppressWarnings(system(
-      paste(sub(" -c program.cpp.*", "", compile), "-dM -E -x c++ program.cpp"),
-      intern = TRUE, ignore.stderr = TRUE
-    )))
+    ask <- paste(sub(" -c program.cpp.*", "", compile), "-dM -E -x c++ program.cpp")
+    constants <- tryCatch( # an error where there is no such compiler, which the compilation will say
+      in_folder(folder, system(ask, intern = TRUE, ignore.stderr = TRUE)),
+      error = function(e) NULL,
+      warning = function(w) NULL
+    )
     assign(asked, paste(c(commands, constants), collapse = "\n"), compilers)
   }
   compilers[[asked]]

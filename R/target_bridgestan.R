@@ -18,7 +18,7 @@
 #'   not say whether the program rejects the point or has a mistake, so both are impossible
 #'   points. Where generated quantities throw, all quantities are NaN, with a warning.
 #' @section Errors: Of class `autosmc_error_input` when there is no such library, when it is
-#'   none of BridgeStan's, with BridgeStan's message when the data are not as declared, when
+#'   none of BridgeStan's, with BridgeStan's message when the data are not as declared,
 #'   and when `include` names what is not there. Of class
 #'   `autosmc_error_mismatch` when the library is no longer what it was when the target was made.
 #' @source Roualdes, Ward, Carpenter, Seyboldt and Axen (2023), *BridgeStan: Efficient

@@ -11,21 +11,21 @@ type_maps <- list(
     free = function(K) if (K > 1) K - 1,
     forward = function(u) {
       basis <- zero_sum_basis(length(u) + 1)
-      z <- lapply(seq_len(nrow(basis)), function(k) sum_of(Map(`*`, u, basis[k, ])))
+      z <- lapply(seq_len(nrow(basis)), function(k) add_up(Map(`*`, u, basis[k, ])))
       total <- log_sum_exp(z)
       log_x <- lapply(z, function(zk) zk - total)
-      list(x = lapply(log_x, exp), log_jacobian = sum_of(log_x) + log(length(z)) / 2)
+      list(x = lapply(log_x, exp), log_jacobian = add_up(log_x) + log(length(z)) / 2)
     },
     inverse = function(x) log(x) %*% zero_sum_basis(ncol(x))
   ),
   ordered = list(
     free = function(K) if (K > 0) K,
-    forward = function(u) list(x = running_sums(c(u[1], lapply(u[-1], exp))), log_jacobian = sum_of(u[-1])),
+    forward = function(u) list(x = running_sums(c(u[1], lapply(u[-1], exp))), log_jacobian = add_up(u[-1])),
     inverse = function(x) cbind(x[, 1], log(steps_up(x)))
   ),
   positive_ordered = list(
     free = function(K) if (K > 0) K,
-    forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = sum_of(u)),
+    forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = add_up(u)),
     inverse = function(x) log(cbind(x[, 1], steps_up(x)))
   ),
   # By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski, Kurowicka
@@ -45,9 +45,9 @@ type_maps <- list(
       }
       pairs <- expand.grid(i = seq_len(n), j = seq_len(n))
       x <- Map(function(i, j) {
-        if (i == j) rows[[1]][[1]] else sum_of(Map(`*`, rows[[min(i, j)]], rows[[max(i, j)]][seq_len(min(i, j))]))
+        if (i == j) rows[[1]][[1]] else add_up(Map(`*`, rows[[min(i, j)]], rows[[max(i, j)]][seq_len(min(i, j))]))
       }, pairs$i, pairs$j)
-      list(x = x, log_jacobian = sum_of(Map(`*`, log_rest, weight)))
+      list(x = x, log_jacobian = add_up(Map(`*`, log_rest, weight)))
     },
     inverse = function(x) {
       n <- sqrt(ncol(x))
@@ -69,7 +69,7 @@ zero_sum_basis <- function(K) {
   sweep(basis, 2, sqrt(k * (k + 1)), "/")
 }
 
-sum_of <- function(terms) Reduce(`+`, terms, 0)
+add_up <- function(terms) Reduce(`+`, terms, 0)
 
 running_sums <- function(terms) {
   for (k in seq_along(terms)[-1]) terms[[k]] <- terms[[k - 1]] + terms[[k]]
@@ -84,7 +84,7 @@ log_sum_exp <- function(z) {
     return(Reduce(RTMB::logspace_add, z))
   }
   most <- do.call(pmax, lapply(z, Re))
-  most + log(sum_of(lapply(z, function(zk) exp(zk - most))))
+  most + log(add_up(lapply(z, function(zk) exp(zk - most))))
 }
 
 # blocks ----------------------------------------------------------------------

@@ -244,12 +244,12 @@ test_compiled("a cache that others may write to is not used", {
     program <- "parameters { real x; }"
     own <- compile(program)
     expect_identical(own, stan_cache()$library)
-    Sys.chmod(dirname(own), "770")
+    Sys.chmod(dirname(own), "770", use_umask = FALSE)
     expect_message(other <- compile(program), class = "autosmc_message_cache")
     expect_false(dirname(other) == dirname(own))
     expect_identical(basename(other), basename(own))
     Sys.chmod(dirname(own), "700")
-    Sys.chmod(dirname(dirname(own)), "702")
+    Sys.chmod(dirname(dirname(own)), "702", use_umask = FALSE)
     expect_message(compile(program), class = "autosmc_message_cache")
     Sys.chmod(dirname(dirname(own)), "755")
     expect_no_message(expect_identical(compile(program), own))
@@ -356,7 +356,7 @@ test_compiled("transformations bring their Jacobians: smc() has the evidence", {
   w <- exp(fit$log_weights)
   for (k in 1:3) {
     of_islands <- tapply(w * share[, k], fit$island, sum) / tapply(w, fit$island, sum)
-    expect_mean(of_islands, (3 + k) / 15)
+    expect_mean(of_islands, (3 + k) / 15, resolution = 0.15)
   }
   skip_if_not_installed("posterior")
   rvars <- posterior::as_draws_rvars(fit)
@@ -686,7 +686,7 @@ test_compiled("messages name the file of this program, not of the one that was c
 test_compiled("an endless loop is interrupted", {
   skip_on_os("windows") # SIGINT cannot be sent to another process there
   interrupted <- function(code) {
-    system(sprintf("sleep 0.5; kill -INT %d", Sys.getpid()), wait = FALSE)
+    system(sprintf("(sleep 0.5; kill -INT %d)", Sys.getpid()), wait = FALSE)
     tryCatch(code, interrupt = identity)
   }
   target <- task_target(task = 10)
