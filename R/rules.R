@@ -123,10 +123,15 @@ rules <- list(
   # Points that tell what a program makes of its variables: what holds at one by chance does not at another.
   n_ratio_points = 3,
   # gradients ------------------------------------------------------------------
-  # Draws of the best normal at which the gradient is checked. With two, a slope of one variable of
-  # twenty that was off by 5 % was missed in 4 scouts of 30, with four in none; with eight, a kink
-  # was taken for a wrong gradient in two.
+  # Draws of the best normal, and the part of them, the likeliest, at which the gradient may be checked: of 12 draws the four
+  # with the steepest slopes along a variable have slopes of a standard deviation or so, which tell 1 % from `wrong_slope`.
+  n_gradient_candidates = 16,
+  part_of_candidates = 3 / 4,
+  # Points at which the gradient is checked along each direction: one may be at a kink, or have no digits.
   n_gradient_points = 4,
+  # Directions, which are the variables where these are no more: the check takes 1,024 evaluations, as one run of the race
+  # does in four steps.
+  most_gradient_directions = 64,
   # Differences are taken over this part of the normal's width, where what a central one
   # leaves out is a sixth of the square, 0.2 % of a slope that changes as much, ...
   widest_difference = 0.1,
