@@ -307,16 +307,19 @@ warn_of_unconverged <- function(labels, estimates) {
 #'
 #' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of
 #' bridgesampling comes first, the method is that package's own, which calls the models `x1`
-#' and `x2`; use `bf()`, which names them.
+#' and `x2`; use `bf()`, which names them. `bayestestR::bayesfactor_models()` takes the fits as its arguments; a list
+#' of them never reaches this package: use `do.call(bayestestR::bayesfactor_models, fits)`.
 #'
 #' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.
 #' @param log whether to return the log Bayes factor (TRUE or FALSE).
-#' @param ... for `post_prob()`, more of what `x2` may be; otherwise not used.
+#' @param denominator the number of the fit that the others are compared with.
+#' @param verbose not used.
+#' @param ... for `post_prob()`, more of what `x2` may be; for `bayesfactor_models()`, fits; otherwise not used.
 #' @param prior_prob,model_names as of [compare_evidence()].
 #' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor
 #'   of `x1` over `x2`, an object of class `bf_default` with the elements `bf` and
-#'   `log`. `post_prob()`: the posterior probabilities of the models, a named
+#'   `log`. `bayesfactor_models()`: the table of that package. `post_prob()`: the posterior probabilities of the models, a named
 #'   numeric vector. `error_measures()`: a list with `re2`, the squared relative error
 #'   of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv` as a
 #'   `percentage` (string).
@@ -350,6 +353,22 @@ bf.smc_fit <- function(x1, x2, log = FALSE, ...) {
 #' @rdname logml.smc_fit
 #' @exportS3Method bridgesampling::bayes_factor
 bayes_factor.smc_fit <- bf.smc_fit
+
+#' @rdname logml.smc_fit
+#' @exportS3Method bayestestR::bayesfactor_models
+bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
+  models <- list(...)
+  labels <- check_labels(NULL, as.list(substitute(list(...)))[-1])
+  denominator <- check_count(denominator, "denominator", max = length(models))
+  estimates <- bind_rows(Map(evidence_of, models, labels))
+  warn_of_unconverged(labels, estimates)
+  structure(
+    data.frame(Model = labels, log_BF = estimates$log_z - estimates$log_z[denominator]),
+    denominator = denominator, BF_method = "marginal likelihoods (sequential Monte Carlo)",
+    unsupported_models = FALSE, model_names = labels,
+    class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame")
+  )
+}
 
 bayes_factor_of <- function(x1, x2, log, labels) {
   estimates <- bind_rows(list(evidence_of(x1, "x1"), evidence_of(x2, "x2")))

@@ -8,7 +8,7 @@
 #' variable is an error, and a rough log density, whose differences do not settle, brings a warning.
 #' Of more than 64 variables some are moved together.
 #'
-#' The step of a difference is a tenth of the target's width at first. As long as the
+#' The step of a difference is a tenth of a variable's width, given the others, at first. As long as the
 #' differences over a step and over half of it disagree the step is made shorter. What
 #' rounding can do to the log density is allowed for. Where no step settles, the log
 #' density is rough there: it jumps, or is noisy, or found by an iteration that ends early.
@@ -108,14 +108,14 @@ try_gradient <- function(target, evaluate, normals, start) {
 }
 
 # Points of finite density, the likeliest first: list(x, width, log_density, gradient), a row a point, with the widths of
-# the variables. NULL where there are none. Points at which rounding hides how the variables move are left out, and so
+# the variables given the others, over which the density changes. NULL where there are none. Points at which rounding hides how the variables move are left out, and so
 # are the least likely, since a density with an edge at a datum loses its digits in the tail that leads there.
 gradient_place <- function(target, evaluate, normals, start) {
   n <- rules$n_gradient_candidates
   place <- if (length(normals) > 0) {
     normal <- normals[[which.max(vapply(normals, `[[`, 0, "bound"))]]
     x <- draw_normal(normal, n)$x
-    width <- matrix(sqrt(variances(normal)), n, target$dim, byrow = TRUE)
+    width <- matrix(conditional_sd(normal), n, target$dim, byrow = TRUE)
     with_digits(target, c(list(x = x, width = width), evaluate(x)))
   }
   if (is.null(place)) {
@@ -132,6 +132,11 @@ with_digits <- function(target, at) {
   if (length(rows) > 0) {
     c(list(width = at$width[rows, , drop = FALSE]), rows_of(at, rows))
   }
+}
+
+conditional_sd <- function(normal) {
+  L <- normal$L
+  if (is.matrix(L)) 1 / sqrt(colSums(forwardsolve(L, diag(nrow(L)))^2)) else L
 }
 
 # Whether a variable's own value, on the scale of the user, tells the steps of differences apart: beside a bound it may
@@ -184,7 +189,17 @@ verdict_of <- function(verdicts, is_wrong) {
 }
 
 # Stops, or warns, as the scout has found.
-act_on_gradient <- function(target, scout) {
+act_on_scout <- function(target, scout) {
+  if (scout$rises) {
+    abort(
+      c(
+        "The log density rises without end: the scout has climbed to values above 1e11.",
+        "i" = "Is it the negative log density, as {.fn optim} and {.fn MakeADFun} take it? {.fn smc} takes the log
+          density itself."
+      ),
+      "mode"
+    )
+  }
   if (scout$gradient %in% "wrong") {
     abort_gradient(target, scout$gradient_place)
   }

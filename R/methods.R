@@ -239,6 +239,14 @@ logLik.smc_fit <- does_not_apply(
     predictions."
 )
 
+#' @importFrom stats BIC
+#' @export
+BIC.smc_fit <- does_not_apply(
+  "BIC",
+  "The evidence itself is known: see {.fn compare_evidence}. {.fn bayestestR::bayesfactor_models} takes fits as its
+    arguments, not a list of them."
+)
+
 #' @importFrom stats deviance
 #' @export
 deviance.smc_fit <- does_not_apply(

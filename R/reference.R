@@ -322,8 +322,20 @@ reference_of_draws <- function(target) {
       "input"
     )
   }
-  x <- unconstrained_draws(target)
+  draws <- unconstrained_draws(target)
+  x <- draws$values
   n <- nrow(x)
+  n_lost <- draws$n - n
+  why <- if (n_lost > 0) {
+    reason <- draws$message
+    c(
+      "x" = "{n_lost} of {draws$n} draws have values that the parameters cannot have, as digits that were cut off can
+        make them. The first time: {reason}"
+    )
+  }
+  if (n == 0) {
+    abort(c("None of the draws has values that the parameters can have.", why), "input")
+  }
   fitted <- propose(
     list(
       particles = x,
@@ -334,7 +346,7 @@ reference_of_draws <- function(target) {
     c("normal", "shape")
   )
   if (is.null(fitted)) {
-    abort("{n} draws are too few for a reference in {target$dim} dimension{?s}.", "input")
+    abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
   }
   fitted$reference$fitted_to <- "draws"
   fitted$reference

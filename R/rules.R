@@ -642,6 +642,10 @@ rules <- list(
   part_beyond = 0.05,
   # ... among so many draws, of which it is six.
   n_sizes = 128,
+  # Points that tell whether a variable stays in a finite range, and by which part it may grow from afar to ten times as
+  # far: what grows like a logarithm does so by a third.
+  n_range_points = 32,
+  same_range = 0.01,
   # Standard deviations of the draws between which a density that never falls off is seen: beyond what
   # most draws reach, and not so far that exponentials of a log scale end.
   far_out = c(5, 25),

@@ -216,6 +216,15 @@ without_class <- function(said) {
 # The data as the library reads them: numeric arrays; or a string that says why an
 # element cannot be data, should the program ask for it.
 stan_values <- function(data) {
+  if (is.character(data) && length(data) > 1) {
+    abort(
+      c(
+        "{.arg data} must be a list of the data, not the names of objects.",
+        "i" = "Give the objects themselves: {.code mget({deparse1(data)})}, or a {.code list()} of them."
+      ),
+      "input"
+    )
+  }
   if (is.character(data)) {
     data <- read_json(data)
   }
@@ -259,12 +268,23 @@ stan_value <- function(x) {
     x <- real_and_imaginary(x)
   }
   if (!is.numeric(x) && !is.logical(x)) {
-    return(paste0("must be numbers, not ", describe(x), "."))
+    return(paste0("must be numbers, not ", describe(x), ".", cure_of_class(x)))
   }
   if (anyNA(x)) {
     return("has missing values, which Stan does not know.")
   }
   structure(as.double(x), dim = dim(x))
+}
+
+# How to make numbers of what has a class, where there are several ways.
+cure_of_class <- function(x) {
+  if (is.factor(x)) {
+    " as.integer() makes numbers of its levels."
+  } else if (inherits(x, "difftime")) {
+    sprintf(" as.numeric(x, units = \"%s\") makes numbers of it.", attr(x, "units"))
+  } else if (inherits(x, c("Date", "POSIXt"))) {
+    " as.numeric() makes numbers of it."
+  }
 }
 
 # Stan's complex numbers are arrays with one dimension more.
@@ -370,21 +390,17 @@ with_draws <- function(target, draws) {
 }
 
 # The draws of a target on the unconstrained scale, those left out that are no values of
-# the parameters, as rounding can make them.
+# the parameters, as rounding can make them: list(values, n, message), with how many there were, and what Stan says of
+# the first that was left out.
 unconstrained_draws <- function(target) {
   library <- load_stan_library(target$program)
   result <- as_input_error(.Call(
     stan_routine("autosmc_stan_unconstrain", library), target$data, target$draws
   ))
-  possible <- is.finite(rowSums(result$values))
-  if (!any(possible)) {
-    reason <- result$message
-    abort(
-      c("None of the draws has values that the parameters can have.", "x" = "{reason}"),
-      "input"
-    )
-  }
-  result$values[possible, , drop = FALSE]
+  list(
+    values = result$values[is.finite(rowSums(result$values)), , drop = FALSE],
+    n = nrow(result$values), message = result$message
+  )
 }
 
 # Shows every line once, of the many points and runs in which a program prints it. A

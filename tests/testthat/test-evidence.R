@@ -403,3 +403,12 @@ test_that("so do bf() and post_prob()", {
   expect_warning(bridgesampling::bf(good, good_fit(1, 3)), NA)
   expect_warning(bridgesampling::post_prob(good, good_fit(1, 3)), NA)
 })
+
+test_that("bayestestR has the table of Bayes factors", {
+  skip_if_not_installed("bayestestR")
+  one <- quick_smc(target_gaussian(2), seed = 1)
+  other <- quick_smc(target_gaussian(2, mean = 1), seed = 2)
+  table <- bayestestR::bayesfactor_models(one, other)
+  expect_equal(table$log_BF, c(0, other$log_z - one$log_z))
+  expect_match(message_of(catch(bayestestR::bayesfactor_models(list(one, other)))), "takes fits as its arguments")
+})
