@@ -330,6 +330,10 @@ diagnose_proper <- function(sampler, course, final) {
     weighty <- weighty_rows(final$log_weights)
     weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
+  widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
+  if (!nzchar(never_falls) && !is.null(widest)) {
+    never_falls <- say_direction(Inf, widest, sampler$target)
+  }
   is_improper <- nzchar(never_falls) || is_at_end(final, sampler$target) || loses_digits(space)
   list(diagnostic(
     "proper", max(log10(sd), if (is_improper) rules$largest_size), rules$widest_proper,

@@ -71,7 +71,7 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
 #'   where there are none, as for results of bridgesampling);
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
-#'   largest `log_z`, and `log_bf_error`, its standard error (of the best one both are
+#'   largest `log_z`, `bf`, the Bayes factor, and `log_bf_error`, the standard error of its logarithm (of the best one both are
 #'   0; which one that is, is taken as given);
 #' * `prior_prob`; `post_prob`, the posterior probability of the model, and
 #'   `post_prob_error`, its standard error.
@@ -81,7 +81,9 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'   one island, or of a repeated or warped bridge sample.
 #'
 #'   It prints without `biased` and `prior_prob`, each number followed by its error, and
-#'   with `converged` where a fit has not.
+#'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with intervals of two
+#'   standard errors, and the posterior probabilities. `tidy()` has the columns under the names of broom. A part of the
+#'   table that has lost one of its columns is a plain tibble.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
@@ -134,6 +136,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
       biased = estimates$biased,
       converged = estimates$converged,
       log_bf = estimates$log_z - estimates$log_z[best],
+      bf = exp(estimates$log_z - estimates$log_z[best]),
       log_bf_error = error_of_difference(estimates$std_error, best),
       prior_prob = prior_prob,
       post_prob = posterior$estimate,
@@ -142,6 +145,27 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
     class = "smc_evidence"
   )
 }
+
+# A table without some of the columns is a tibble like any other.
+#' @export
+`[.smc_evidence` <- function(x, ...) {
+  part <- NextMethod()
+  if (is.data.frame(part) && !all(evidence_columns %in% names(part))) plain_tibble(part) else part
+}
+
+#' @export
+`names<-.smc_evidence` <- function(x, value) {
+  if (all(evidence_columns %in% value)) NextMethod() else plain_tibble(`names<-`(unclass(x), value))
+}
+
+plain_tibble <- function(x) {
+  class(x) <- c("tbl_df", "tbl", "data.frame")
+  x
+}
+
+evidence_columns <- c(
+  "model", "log_z", "std_error", "converged", "log_bf", "log_bf_error", "post_prob", "post_prob_error"
+)
 
 #' @export
 print.smc_evidence <- function(x, ...) {
@@ -163,6 +187,36 @@ print.smc_evidence <- function(x, ...) {
   }
   print(table, row.names = FALSE)
   invisible(x)
+}
+
+#' @export
+tidy.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  new_table(
+    term = x$model, estimate = x$log_bf, std.error = x$log_bf_error, bf = x$bf,
+    post.prob = x$post_prob, post.prob.error = x$post_prob_error
+  )
+}
+
+#' @export
+glance.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  best <- which.max(x$post_prob)
+  new_table(n_models = nrow(x), best = x$model[best], post_prob = x$post_prob[best])
+}
+
+#' @export
+plot.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  base_evidence(evidence_data(x))
+  invisible(x)
+}
+
+#' @method autoplot smc_evidence
+#' @rawNamespace S3method(ggplot2::autoplot, smc_evidence)
+autoplot.smc_evidence <- function(object, ...) {
+  check_dots_empty(...)
+  gg_evidence(evidence_data(object))
 }
 
 # its columns -----------------------------------------------------------------

@@ -281,6 +281,12 @@ sigma.smc_fit <- does_not_apply("sigma", log_density_only)
 #' @export
 formula.smc_fit <- does_not_apply("formula", "Its model is {.code fit$target}.", of = "x")
 
+#' @exportS3Method posterior::rhat
+rhat.smc_fit <- does_not_apply(
+  "rhat", "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.",
+  of = "x"
+)
+
 what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
 
 #' @export
