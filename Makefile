@@ -11,7 +11,7 @@ help:
 	@echo "make abuse   faults at random evaluations, with the address sanitizer: minutes"
 	@echo "make paper   run the experiments of the paper: hours; goes on where it stopped"
 	@echo "             (POSTERIORDB=DIR: also on problems of this checkout of posteriordb)"
-	@echo "make article draw them, in vignettes/articles/paper.html"
+	@echo "make article draw them, and all that is measured, in vignettes/articles/"
 	@echo "make setup   only install what the targets above need"
 	@echo "make format  format the C files and, with styler, the R files"
 
@@ -30,7 +30,7 @@ paper:
 	if [ -n "$(POSTERIORDB)" ]; then Rscript bench/reference_draws.R "$(POSTERIORDB)"; fi
 
 article:
-	Rscript -e 'rmarkdown::render("vignettes/articles/paper.Rmd", quiet = TRUE)'
+	Rscript -e 'for (page in c("paper", "measured")) rmarkdown::render(sprintf("vignettes/articles/%s.Rmd", page), quiet = TRUE)'
 
 ci:
 	@bash .ci/run

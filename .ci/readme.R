@@ -1,8 +1,9 @@
 # Rscript .ci/readme.R [write]
 #
-# Holds README.md against what is computed: the output of its examples against what they
-# print now, its tables and what it says of the suites against bench/results/. With `write`,
-# output and tables are written anew; what the text says remains to be changed by hand.
+# Holds README.md against what is computed: the output of its examples against what they print now, its
+# picture against the fit that it shows, its table, bench/README.md and what it says of the suites against
+# bench/results/. With `write`, output, picture and tables are made anew; what the text says remains to be
+# changed by hand.
 
 write <- identical(commandArgs(TRUE), "write")
 readme <- readLines("README.md")
@@ -89,74 +90,43 @@ if (requireNamespace("RTMB", quietly = TRUE)) {
     }
     n_compared <- n_compared + length(now)
   }
+
+  # The text of the picture names what is in it, so that it is drawn anew when that changes.
+  fit <- env$both
+  alt <- sprintf(
+    "The estimates of %d islands with that of the fit and its interval, %d diagnostics as fractions of their limits, and histograms of %s.",
+    nrow(fit$islands), nrow(fit$diagnostics), paste(fit$target$names, collapse = ", ")
+  )
+  picture <- "man/figures/mtcars.png"
+  at <- grep(sprintf("](%s)", picture), readme, fixed = TRUE)
+  grDevices::png(if (write) picture else tempfile(fileext = ".png"), width = 1000, height = 620, res = 110)
+  plot(fit)
+  invisible(grDevices::dev.off())
+  shown <- sprintf("![%s](%s)", alt, picture)
+  if (write) readme[at] <- shown else if (!identical(readme[at], shown)) complain("the picture should show: ", alt)
 } else {
   cat("the examples were not run: RTMB is not installed\n")
 }
 
-# the table of the defaults ------------------------------------------------------
+# the tables ------------------------------------------------------------------
 
-table_row <- function(rows) {
-  error <- stats::median(rows$std_error)
-  decimals <- if (error < 0.001) 4 else 3
-  log_z <- sub("^-(0[.]0+)$", "\\1", sprintf("%.*f", decimals, sort(rows$log_z)))
-  dim <- sub(".* d = ", "", rows$target[1])
-  name <- sub(" d = .*", "", rows$target[1])
-  sprintf(
-    "| %s | %s | %s | %s | %s | %s | %.3f |",
-    if (name == "cars") "regression of `cars`, by RTMB" else sub("3 ", "3, ", name),
-    rows$d[1], format(round(rows$truth[1], 3)), paste(log_z, collapse = ", "),
-    if (error < 5e-5) format(error, digits = 1) else sprintf("%.*f", if (error < 0.01) 4 else 3, error),
-    format(round(stats::median(rows$n_target_evals)), big.mark = ","),
-    stats::median(rows$smc_std_error)
-  )
+source("bench/tables.R")
+table <- peers_table()
+head <- match(table[1], readme)
+at <- head - 1 + seq_len(which(readme[-seq_len(head)] == "")[1])
+if (write) {
+  readme <- replace_lines(readme, at[1], at[length(at)], table)
+} else if (!identical(readme[at], table)) {
+  complain("the table of the others should be:\n", paste(table, collapse = "\n"))
 }
-defaults <- utils::read.csv("bench/results/defaults.csv")
-table <- vapply(
-  split(defaults, factor(defaults$target, unique(defaults$target))), table_row, "",
-  USE.NAMES = FALSE
-)
-compare_table <- function(first_line, table, what) {
-  head <- grep(first_line, readme, fixed = TRUE)
-  shown <- readme[head + 1 + seq_len(which(readme[-seq_len(head)] == "")[1] - 2)]
-  if (write) {
-    readme <<- replace_lines(readme, head + 2, head + 1 + length(shown), table)
-  } else if (!identical(shown, table)) {
-    complain("the table of ", what, " should be:\n", paste(table, collapse = "\n"))
-  }
-}
-compare_table("| target | dimension | truth", table, "the defaults")
 
-# the table of the others -------------------------------------------------------
-
-peers <- utils::read.csv("bench/results/peers.csv")
-size <- function(x) sprintf(if (abs(x) < 1) "%.3f" else "%.1f", x)
-peers_cell <- function(model, method) {
-  row <- peers[peers$model == model & peers$method == method, ]
-  if (nrow(row) == 0 || is.na(row$rmse)) {
-    return(if (nrow(row) == 0) "" else "failed")
-  }
-  paste0(
-    size(row$rmse), if (!is.na(row$claimed)) sprintf(" (%s)", size(row$claimed)),
-    if (row$seconds < 0.1) {
-      ", <0.1 s"
-    } else {
-      sprintf(if (row$seconds < 10) ", %.1f s" else ", %.0f s", row$seconds)
-    },
-    if (row$failed > 0) sprintf("; %d failed", row$failed)
-  )
+if (write) {
+  write_readme()
+} else {
+  bench <- tempfile()
+  write_readme(bench)
+  if (!identical(readLines(bench), readLines("bench/README.md"))) complain("bench/README.md: run Rscript bench/tables.R")
 }
-peers_names <- c(
-  regression = "regression of `cars`, 3", eight_schools = "eight schools, 10",
-  normal = "N(3, I), 10", brownian = "Brownian, 32", sonar = "Sonar, 61",
-  gp = "Gaussian process, 3", multilevel = "multilevel regression, 31",
-  ode = "differential equation, 2"
-)
-peers_methods <- c("smc", "bridge normal", "bridge warp3", "BayesianTools", "ernest", "Laplace")
-peers_table <- vapply(names(peers_names), function(model) {
-  cells <- vapply(peers_methods, function(method) peers_cell(model, method), "")
-  sprintf("| %s | %s |", peers_names[[model]], paste(cells, collapse = " | "))
-}, "", USE.NAMES = FALSE)
-compare_table("| model, dimension | `smc()`", peers_table, "the others")
 
 # what the text says -----------------------------------------------------------
 
@@ -166,59 +136,41 @@ says <- function(format, ...) {
   n_compared <<- n_compared + 1
   if (!grepl(phrase, text, fixed = TRUE)) complain("README.md should say \"", phrase, "\"")
 }
-count <- function(n) if (n <= 3) c("none", "one", "two", "three")[n + 1] else format(n)
 
-says(if (any(defaults$warned)) {
-  paste(count(sum(defaults$warned)), "of these fits warned")
-} else {
-  "None of these fits warned"
-})
-brownian <- defaults[defaults$target == "Brownian", ]
-off <- abs(brownian$log_z - brownian$truth)
-worst <- which.max(off)
-says("of %.3f, %.1f of its standard errors", off[worst], off[worst] / brownian$std_error[worst])
-
+peers <- results_of("peers")
 of_peers <- function(method, column) {
   rows <- peers[peers$method == method, ]
   stats::setNames(rows[[column]], rows$model)[names(peers_names)]
 }
 dearer <- of_peers("smc", "seconds") / of_peers("bridge warp3", "seconds")
 says("between %.1f and %.1f times the seconds", min(dearer), max(dearer))
-sampled <- setdiff(peers_methods, "Laplace")
+sampled <- setdiff(names(peers_methods), "Laplace")
 errors <- vapply(sampled, of_peers, numeric(length(peers_names)), column = "rmse")
 is_smallest <- apply(errors, 1, which.min) == match("smc", sampled)
-says("smallest on %d of the %d", sum(is_smallest), length(is_smallest))
+says("smallest error on %d of the %d", sum(is_smallest), length(is_smallest))
 
-shapes <- utils::read.csv("bench/results/suite_shapes.csv")
-analyses <- utils::read.csv("bench/results/suite_analyses.csv")
+shapes <- results_of("suite_shapes")
+analyses <- results_of("suite_analyses")
 fits <- rbind(shapes, analyses)
-says("have %d shapes", length(unique(shapes$model)))
+says("have %d models", length(unique(shapes$model)))
 says("%d analyses of R's own data", length(unique(analyses$model)))
-n_wrong <- sum(fits$wrong)
-says("%d seeds each", length(unique(fits$seed)))
-says("%s %s wrong", count(n_wrong), if (n_wrong < 2) "was" else "were")
-says("%d warned", sum(fits$warned))
-for (error in fits$error[fits$wrong]) {
-  says("%.2f too %s", abs(error), if (error < 0) "low" else "high")
-}
-says("in %.0f %% of the %d fits", 100 * mean(fits$covered), nrow(fits))
+says("Of %d fits with %d seeds each, %d were wrong", nrow(fits), length(unique(fits$seed)), sum(fits$wrong))
+says("%d of them without a warning; %d warned and were right", sum(fits$silent), sum(fits$warned & !fits$wrong))
+says("the truth in %.0f %% of the fits", 100 * mean(fits$covered))
 says(
-  "fewer than %s evaluations",
-  format(ceiling(stats::median(fits$n_target_evals) / 1e4) * 1e4, big.mark = ",")
+  "the median cost was %s evaluations",
+  format(signif(stats::median(fits$n_target_evals), 3), big.mark = ",")
 )
 
-draws <- utils::read.csv("bench/results/reference_draws.csv")
+draws <- results_of("reference_draws")
 draws <- draws[is.finite(draws$mean_error), ]
 agrees <- tapply(draws$mean_error < 0.1 & draws$sd_error < 0.1, draws$problem, all)
-says("those of %d of its posteriors", length(agrees))
-n_fits <- unique(c(table(draws$problem)))
-says("for %d, %s each", sum(agrees), c("one fit", "two fits")[n_fits])
-others <- draws[!agrees[draws$problem], ]
-if (all(nzchar(others$heavy_tails))) says("of which both fits warn")
+says("the reference draws of %d posteriors", length(agrees))
+says("within 10 %%, for %d.", sum(agrees))
 
 if (write) writeLines(readme, "README.md")
 if (length(wrong) > 0) {
   cat(wrong, sep = "\n")
   quit(status = 1)
 }
-cat("ok:", n_compared, "lines and phrases,", length(table) + length(peers_table), "rows\n")
+cat("ok:", n_compared, "lines and phrases,", length(table) - 2, "rows\n")

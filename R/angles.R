@@ -45,7 +45,7 @@ moved_to <- function(points, variables, value) {
 # Angles whose mean, over draws from the normals of the scout, is nearer to the bounds than to the middle are turned so
 # that it is in the middle.
 turn_by_modes <- function(scout, angles) {
-  weights <- exp(normalise_log(scout$basins$bound))
+  weights <- exp(normalise_log(scout$basins$elbo))
   directions <- vapply(scout$normals, function(reference) {
     normal <- normal_of(reference, length(reference$mean))
     u <- to_user(normal, draw_standard(rules$n_turning_draws, length(normal$mean)))

@@ -110,7 +110,7 @@ api_config <- function(fields) {
 target_interface.smc_target_caller <- function(target) target["dim"]
 
 api_schedule <- function(fields) {
-  n_steps <- check_count(fields$n_steps, "n_steps")
+  n_steps <- check_n(fields$n_steps, "n_steps")
   if (is.null(fields$lambda)) {
     return(schedule_power(n_steps))
   }

@@ -30,7 +30,8 @@
 #'   message says so. A fit that was saved has lost its model. rstan drops the constants of
 #'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
 #'   have none. Such a target has no draws to start from.
-#' @section A fit of brms: Coefficients have flat priors in brms unless one is given,
+#' @section A fit of brms: [as_brmsfit()] is the way back, to draws with brms's names and to all that brms does with
+#'   these. Coefficients have flat priors in brms unless one is given,
 #'   with which there is no evidence: `log_z` is then that of the model up to a constant that
 #'   nobody knows, and a Bayes factor with a model that has other parameters means nothing. So
 #'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat, by
@@ -148,7 +149,26 @@ as_target.brmsfit <- function(x, ...) {
   # brms is no dependency, not even a suggested one: it would bring rstan
   stancode <- getExportedValue("brms", "stancode")
   standata <- getExportedValue("brms", "standata")
-  target_stan(as.character(stancode(x)), unclass(standata(x)), ...)
+  target <- tryCatch(
+    target_stan(as.character(stancode(x)), unclass(standata(x)), ...),
+    autosmc_error_program = function(e) abort_old_brms(e, x)
+  )
+  x["fit"] <- list(NULL)
+  target$brmsfit <- x # for as_brmsfit()
+  target
+}
+
+# The program of a brmsfit is not of the user's writing.
+abort_old_brms <- function(e, x) {
+  version <- format(x$version$brms)
+  abort_verbatim(
+    paste0(
+      conditionMessage(e), "\nThe program was written by brms ", if (length(version) == 1) paste0(version, " "),
+      "and is not understood by Stan ", format(utils::packageVersion("StanHeaders")),
+      ". With a newer brms, `update(fit, recompile = TRUE)` writes it anew."
+    ),
+    c("program", "input")
+  )
 }
 
 #' @rdname as_target.stanfit

@@ -24,7 +24,7 @@ asked_points <- function(space, density) {
   x <- matrix(0, length(place), ncol(space$points$x))
   x[, given] <- places[place, ]
   x[, space$known] <- others$x
-  maps <- change_maps(space$changes, ncol(x))
+  maps <- change_maps(space$changes)
   at <- density(x, maps = maps)
   log_marginal <- log_mean_exp_rows(matrix(at$log_density - others$log_density, n))
   w_places <- exp(normalise_log(log_marginal - log_density_of_kernels(kernels, places)))
@@ -36,14 +36,14 @@ asked_points <- function(space, density) {
   n_known <- rowSums(matrix(at$log_density > -Inf, n))
   w <- (w_places / n_known)[place]
   rows <- which(at$log_density > -Inf & w > rules$least_weight)
-  moved <- through_each(maps, list(z = x[rows, , drop = FALSE], g = at$gradient[rows, , drop = FALSE]))
-  if (!have_fourth_powers(moved$z, moved$g)) {
+  moved <- through_maps(maps, x[rows, , drop = FALSE], at$gradient[rows, , drop = FALSE])
+  if (!have_fourth_powers(moved$x, moved$g)) {
     return(NULL)
   }
   w <- w[rows] / sum(w[rows])
-  mean <- weighted_sums(moved$z, w)
+  mean <- weighted_sums(moved$x, w)
   list(
-    x = sweep(moved$z, 2, mean), g = moved$g, w = w, mean = mean, genealogies = n_places,
+    x = sweep(moved$x, 2, mean), g = moved$g, w = w, mean = mean, genealogies = n_places,
     place = match(place[rows], unique(place[rows])), is_first = place[rows] %% 2 == 0,
     is_wider = widest_by(kernels, places, w_places) > widest_by_chance(length(given), n_places)
   )
@@ -100,9 +100,9 @@ widest_by <- function(kernels, x, w) {
 
 # n draws of the others of a space, with their log density, but for a constant.
 draws_of_known <- function(space, n) {
-  z <- with_skew(opposite_draws(n / 2, length(space$known)), space$skew)
-  at <- without_skew(z, 0 * z, space$skew)
-  list(x = to_user(space$of_known, z), log_density = rowSums(at$log_slope - at$z^2 / 2))
+  z <- opposite_draws(n / 2, length(space$known))
+  at <- through_maps(tails_maps(space$skew), z)
+  list(x = to_user(space$of_known, at$x), log_density = -at$log_jacobian - rowSums(z^2) / 2)
 }
 
 log_mean_exp_rows <- function(x) {

@@ -18,7 +18,7 @@
 #' @references
 #' Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). *Tuning Sequential
 #' Monte Carlo Samplers via Greedy Incremental Divergence Minimization.*
-#' Proceedings of the 42nd International Conference on Machine Learning.
+#' Proceedings of the 42nd International Conference on Machine Learning. \doi{10.48550/arXiv.2503.15704}
 #' @examples
 #' # a normal distribution in three variables, whose log evidence is 0
 #' fit <- smc(target_gaussian(3, mean = 2), n_particles = 128, n_steps = 8, seed = 1)
@@ -26,9 +26,9 @@
 #' coef(fit)
 #' @keywords internal
 #' @importFrom tibble tibble
-#' @useDynLib autosmc, r_smc_run, r_evaluate, r_images, r_change_scale,
+#' @useDynLib autosmc, r_smc_run, r_evaluate, r_chain, r_precision_pivots,
 #'   r_at_each_point, r_bind_points, r_carries_gradient, r_multiply, r_multiply_rows,
 #'   r_cross_product, r_put_rows, r_with_room, r_sweep, r_scaled_rows, r_weighted_sums,
-#'   r_weighty_rows, r_log_add, r_concentration, r_number_groups, r_t_values, r_inverse_hessian_times,
+#'   r_weighty_rows, r_log_add, r_concentration, r_number_groups, r_t_values, r_inverse_hessian_times, r_hash, r_data_or_null, r_file_of_routine,
 #'   r_bridgestan_describe, r_bridgestan_outputs, r_bridgestan_why
 "_PACKAGE"

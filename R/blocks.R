@@ -57,6 +57,9 @@ blocks_of <- function(n, of_numbers, least = 1) {
   lapply(seq(1, n, by = size), function(first) seq(first, min(n, first + size - 1)))
 }
 
+# R looks for an interrupt only once in a thousand calls, which may be minutes where each is of a large matrix.
+look_for_interrupt <- function() Sys.sleep(0)
+
 # base's sweep() for the columns of a matrix alone, with the same results, in a tenth of its time.
 sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
   if (is.character(FUN) && FUN %in% arithmetic && is.double(x) && is.double(STATS)) {

@@ -49,7 +49,7 @@ log_ratios <- function(sampler, final, middle, n, half) {
   maps <- maps_of(final$reference, sampler$target$dim)
   evaluators <- over_batches(sampler)$evaluators
   at_draws <- remember(
-    sampler, name, c(settings_of_target(sampler), list(middle = middle)),
+    sampler, name, c(settings_of_target(sampler), list(middle = middle)), numbers_restorer(n),
     function(...) points_of(with_images(final, sampler$target), sampler),
     over_rows(draws, function(x, i) {
       evaluate_located(

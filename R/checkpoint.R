@@ -1,26 +1,49 @@
 # Checkpoints: a run is a pure function of its settings and its number, so its record can
 # be kept in a file, and taken from there by the next call that would make the same run.
 
-# An entry holds a run. It is a list of
-# * `settings`: those of settings_of_run();
-# * `points` and `log_density`: a few of its particles, on the unconstrained scale, and the
-#   log target there, which show whether the target is still the same;
-# * `value`: the record.
+# An entry holds a run, as a vector of bytes, in a file or of smc_islands(): `entry_mark`, a hash of what follows, and
+# the serialised list of
+# * `format`: `entry_format`;
+# * `settings`: those of settings_of_run(), and the name of the `run`;
+# * `value`: the record;
+# * `at_points`: the target at a few of its particles, which shows whether it is still the same.
+# What is in it is data: no functions, and nothing else that R would run.
+entry_mark <- charToRaw("autosmc entry\n")
+entry_format <- 2
 
-new_entry <- function(sampler, settings, value, points) {
-  list(
-    settings = settings,
-    points = points,
-    log_density = density_at(sampler, points),
-    value = value
+# points: of the unconstrained scale, or NULL.
+new_entry <- function(sampler, name, settings, value, points) {
+  entry <- list(
+    format = entry_format,
+    settings = c(list(run = name), settings),
+    value = value,
+    at_points = at_points(sampler, points)
   )
+  bytes <- serialize(entry, NULL, xdr = FALSE)
+  c(entry_mark, charToRaw(hash_of(bytes)), bytes)
 }
 
-density_at <- function(sampler, points) {
-  evaluate_located(
-    sampler$target, points, "checkpoint",
-    gradient = FALSE, evaluators = sampler$evaluators
-  )$log_density
+# The list that an entry holds; NULL where it is damaged.
+read_entry <- function(bytes) {
+  n_mark <- length(entry_mark)
+  head <- seq_len(n_mark + 16) # characters of a hash
+  body <- bytes[-head]
+  is_whole <- is.raw(bytes) && length(bytes) > length(head) &&
+    identical(bytes[head], c(entry_mark, charToRaw(hash_of(body))))
+  entry <- if (is_whole) {
+    tryCatch(.Call(r_data_or_null, unserialize(body)), error = function(e) NULL)
+  }
+  if (is.list(entry) && is.list(entry$settings)) entry
+}
+
+# The target at some points of the unconstrained scale: its log density, and its gradient where that is its own.
+at_points <- function(sampler, points) {
+  if (!is.null(points)) {
+    evaluate_located(
+      sampler$target, points, "checkpoint",
+      gradient = sampler$kernel$gradients && !is_told_by_call(sampler$target), evaluators = sampler$evaluators
+    )
+  }
 }
 
 # Four particles, or the origin of the unconstrained scale where all have died.
@@ -43,7 +66,7 @@ points_of_scout <- function(scout, sampler) {
 
 # settings ----------------------------------------------------------------------
 
-# Everything that a run depends on, except the target's density and the run's number.
+# Everything that a run depends on, except the run's number, and what in the target is compiled.
 settings_of_run <- function(sampler, path, run = "final") {
   c(
     settings_of_target(sampler),
@@ -67,14 +90,25 @@ settings_of_target <- function(sampler) {
   list(
     version = as.character(utils::packageVersion("autosmc")),
     seed = format(sampler$seed, digits = 15),
-    variables = unclass(sampler$target)[intersect(c("names", "lower", "upper", scale_names), names(sampler$target))]
+    variables = unclass(sampler$target)[intersect(names_of_variables(), names(sampler$target))],
+    target = sampler$fingerprint
   )
 }
 
-# With the text of functions instead of these.
+names_of_variables <- function() c("names", "lower", "upper", scale_names)
+
+# The target without its variables; its label, and where files of its program are, say nothing of the model.
+fingerprint_of_target <- function(target) {
+  target <- unclass(target)
+  target$program$library <- NULL
+  target$library$path <- NULL
+  fingerprint(target[setdiff(names(target), c(names_of_variables(), "label"))], "target")
+}
+
+# With the fingerprints of functions instead of these.
 without_code <- function(x) {
   if (is.function(x)) {
-    c(deparse(args(x)), deparse(body(x)))
+    fingerprint(x, "reference")
   } else if (is.list(x)) {
     lapply(unclass(x), without_code)
   } else {
@@ -89,36 +123,50 @@ is_same_setting <- function(a, b) {
     is_rounded && isTRUE(all.equal(a, b, tolerance = rules$same_setting))
 }
 
-# where: what holds the entry, in words.
-check_entry <- function(entry, sampler, settings, where) {
-  names <- union(names(settings), names(entry$settings))
-  same <- vapply(names, function(name) {
-    is_same_setting(entry$settings[[name]], settings[[name]])
-  }, NA)
-  if (!all(same)) {
-    abort_mismatch(where, names[!same], entry$settings, settings)
+# The value that an entry holds; NULL where it is damaged. It is an error where it is of another run. restore: makes the
+# value of what was stored, or NULL of what cannot be one. points: a function of the value and the sampler. where: what
+# holds the entry, in words.
+open_entry <- function(bytes, sampler, name, settings, restore, points, where) {
+  entry <- if (is.list(bytes)) bytes else read_entry(bytes) # lists are what version 0.1.0 had
+  if (is.null(entry)) {
+    return(NULL)
   }
-  now <- density_at(sampler, entry$points)
-  if (!isTRUE(all.equal(entry$log_density, now, tolerance = rules$same_density))) {
+  if (!identical(entry$format, entry_format)) {
+    abort_format(where)
+  }
+  check_settings(entry$settings, c(list(run = name), settings), where)
+  value <- tryCatch(restore(entry$value), error = function(e) NULL)
+  if (!is.null(value)) {
+    check_same_target(entry$at_points, at_points(sampler, points(value, sampler)), where)
+  }
+  value
+}
+
+check_settings <- function(then, now, where) {
+  names <- union(names(now), names(then))
+  same <- vapply(names, function(name) is_same_setting(then[[name]], now[[name]]), NA)
+  if (!all(same)) {
+    abort_mismatch(where, names[!same], then, now)
+  }
+}
+
+check_same_target <- function(then, now, where) {
+  is_same <- function(name, tolerance) isTRUE(all.equal(then[[name]], now[[name]], tolerance = tolerance))
+  same <- is.list(then) == is.list(now) &&
+    (is.null(now) || is_same("log_density", rules$same_density) && is_same("gradient", rules$same_setting))
+  if (!same) {
     abort_mismatch(where, "target", list(), list())
   }
 }
 
 abort_mismatch <- function(where, differs, then, now) {
   told <- vapply(differs, function(name) {
-    is_short <- function(x) is.atomic(x) && length(x) == 1
-    if (name == "target") {
-      "The target has other values at particles of that run: have data or code changed?"
-    } else if (is_short(then[[name]]) && is_short(now[[name]])) {
-      sprintf("{.field %s} was %s, and is %s now.", name, then[[name]], now[[name]])
-    } else {
-      sprintf("{.field %s} was another one.", name)
-    }
+    describe_mismatch(name, then[[name]], now[[name]])
   }, "")
   abort(
     c(
       "{where} is of another run.",
-      stats::setNames(told, rep("x", length(told))),
+      stats::setNames(verbatim(told), rep("x", length(told))),
       "i" = "Nothing was changed there. Give the same arguments, or another place."
     ),
     "mismatch",
@@ -126,12 +174,39 @@ abort_mismatch <- function(where, differs, then, now) {
   )
 }
 
+describe_mismatch <- function(name, then, now) {
+  is_short <- function(x) is.atomic(x) && length(x) == 1
+  if (name == "target" && is.null(now)) {
+    "The target has other values at particles of that run: have data or code changed?"
+  } else if (name == "target" && is.character(then)) {
+    parts <- union(names(now), names(then))
+    changed <- parts[!vapply(parts, function(part) identical(then[part], now[part]), NA)]
+    sprintf("Of the target this has changed: %s.", format_names(sub("^target[$](terms[$][0-9]+[$])?", "", changed)))
+  } else if (is_short(then) && is_short(now)) {
+    sprintf("`%s` was %s, and is %s now.", name, then, now)
+  } else {
+    sprintf("`%s` was another one.", name)
+  }
+}
+
+abort_format <- function(where) {
+  abort(
+    c(
+      "{where} was written by another version of autosmc, and cannot be read by this one.",
+      "i" = "Nothing was changed there. Go on with that version, or give another place."
+    ),
+    "mismatch",
+    differs = "format"
+  )
+}
+
 # the folder --------------------------------------------------------------------
 
-# dir: NULL, or the path of a folder, which is created if need be. Returns its path.
-open_checkpoint <- function(dir) {
+# The sampler with a folder, which is created if need be; and for its entries the fingerprint of the target as it is when
+# the call begins. dir: NULL, or a path.
+with_checkpoint <- function(sampler, dir) {
   if (is.null(dir)) {
-    return(NULL)
+    return(sampler)
   }
   dir <- path.expand(check_string(dir, "checkpoint"))
   if (!dir.exists(dir)) {
@@ -140,53 +215,66 @@ open_checkpoint <- function(dir) {
   if (!dir.exists(dir)) {
     abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.", "input")
   }
-  normalizePath(dir)
+  sampler$checkpoint <- normalizePath(dir)
+  with_fingerprint(sampler)
 }
 
-# The seed of a call, which the folder keeps for later calls without one. One number is drawn
-# from R's generator in any case, so that what follows the call is the same too.
-seed_for <- function(seed, checkpoint) {
-  own <- check_seed(seed)
-  if (is.null(checkpoint)) {
-    return(own)
+with_fingerprint <- function(sampler) {
+  sampler$fingerprint <- fingerprint_of_target(sampler$target)
+  sampler
+}
+
+# The sampler with the seed of a call, which the folder keeps for later calls without one. One number is drawn from R's
+# generator in any case, so that what follows the call is the same too.
+with_seed_of_call <- function(sampler, seed) {
+  sampler$seed <- check_seed(seed)
+  if (is.null(sampler$checkpoint)) {
+    return(sampler)
   }
-  file <- file.path(checkpoint, "seed.rds")
-  if (!file.exists(file)) {
+  stored <- recall(sampler, "seed", list(), function(x) if (is_number(x)) check_seed(x), points = function(...) NULL)
+  if (is.null(stored)) {
     # where nothing can be written, the first run's file says so
-    suppressWarnings(write_file(own, file), classes = "autosmc_warning_checkpoint")
+    suppressWarnings(store(sampler, "seed", list(), sampler$seed, NULL), classes = "autosmc_warning_checkpoint")
+  } else if (is.null(seed)) {
+    sampler$seed <- stored
   }
-  stored <- if (is.null(seed) && file.exists(file)) read_file(file)
-  if (is_number(stored)) stored else own
+  sampler
 }
 
 run_name <- function(run, index) sprintf("%s-%.0f", run, index)
 
-run_file <- function(sampler, name) file.path(sampler$checkpoint, paste0(name, ".rds"))
+run_file <- function(sampler, name, extension = ".smc") file.path(sampler$checkpoint, paste0(name, extension))
 
-# The entry of this name in the folder, or NULL.
-recall <- function(sampler, name, settings) {
+# The value of this name in the folder, or NULL. restore, points: of open_entry().
+recall <- function(sampler, name, settings, restore, points = points_of) {
   if (is.null(sampler$checkpoint)) {
     return(NULL)
   }
   file <- run_file(sampler, name)
-  entry <- if (file.exists(file)) read_file(file)
-  if (!is.null(entry)) {
-    entry <- if (is.list(entry)) entry else list()
-    check_entry(entry, sampler, settings, paste("The file", file))
+  before <- run_file(sampler, name, ".rds") # what the files of version 0.1.0 are called
+  if (file.exists(before)) {
+    abort_format(paste("The file", before))
   }
-  entry$value
+  if (!file.exists(file)) {
+    return(NULL)
+  }
+  bytes <- tryCatch(suppressWarnings(readBin(file, "raw", file.size(file))), error = function(e) NULL)
+  value <- open_entry(bytes, sampler, name, settings, restore, points, paste("The file", file))
+  if (is.null(value)) {
+    put_aside(file)
+  }
+  value
 }
 
 store <- function(sampler, name, settings, value, points) {
   if (!is.null(sampler$checkpoint)) {
-    write_file(new_entry(sampler, settings, value, points), run_file(sampler, name))
+    write_file(new_entry(sampler, name, settings, value, points), run_file(sampler, name))
   }
 }
 
-# The value of `code`, from the folder where it is there. points: a function of
-# the value and the sampler.
-remember <- function(sampler, name, settings, points, code) {
-  value <- recall(sampler, name, settings)
+# The value of `code`, from the folder where it is there. restore, points: of open_entry().
+remember <- function(sampler, name, settings, restore, points, code) {
+  value <- recall(sampler, name, settings, restore, points)
   if (is.null(value)) {
     value <- code
     store(sampler, name, settings, value, points(value, sampler))
@@ -196,31 +284,24 @@ remember <- function(sampler, name, settings, points, code) {
 
 # files -------------------------------------------------------------------------
 
-# NULL, and a warning, where a file cannot be read; it is put aside.
-read_file <- function(file) {
-  tryCatch(
-    suppressWarnings(readRDS(file)),
-    error = function(e) {
-      aside <- paste0(file, ".damaged")
-      file.rename(file, aside)
-      cli::cli_warn(
-        "{.file {file}} cannot be read, and is run again; it is now {.file {aside}}.",
-        class = warning_class("checkpoint")
-      )
-      NULL
-    }
+put_aside <- function(file) {
+  aside <- paste0(file, ".damaged")
+  suppressWarnings(file.rename(file, aside))
+  cli::cli_warn(
+    "{.file {file}} is damaged, and is run again; it is now {.file {aside}}.",
+    class = warning_class("checkpoint")
   )
 }
 
 # The file is written under another name and then renamed: a process that is killed leaves
 # no partial file of this name, and of two processes the first one's file stays. The warnings
 # of failures all have the same words, so that once_each() shows the first one only.
-write_file <- function(x, file) {
+write_file <- function(bytes, file) {
   part <- tempfile(paste0(basename(file), ".part-"), dirname(file))
   on.exit(unlink(part))
   tryCatch(
     {
-      write_whole(x, part)
+      write_whole(bytes, part)
       if (!suppressWarnings(file.link(part, file)) && !file.exists(file)) {
         file.rename(part, file) # there are file systems without links
       }
@@ -239,13 +320,140 @@ write_file <- function(x, file) {
 }
 
 # R does not notice a full disk when it closes a file: so the size is compared.
-write_whole <- function(x, file) {
-  bytes <- serialize(x, NULL, xdr = FALSE)
+write_whole <- function(bytes, file) {
   suppressWarnings({
     connection <- file(file, "wb")
     tryCatch(writeBin(bytes, connection), finally = close(connection))
   })
   if (!identical(as.double(file.size(file)), as.double(length(bytes)))) {
     stop("the file is not complete")
+  }
+}
+
+# values ------------------------------------------------------------------------
+# What comes from a file is checked as arguments are. `restore` functions return NULL, or raise an error, where it cannot
+# be the value of such a run.
+
+# Whether x has the types, lengths, dimensions and names of another value, and all that is in it has.
+has_form <- function(x, like) {
+  if (is.list(like)) {
+    is.list(x) && length(x) == length(like) && identical(names(x), names(like)) && all(unlist(Map(has_form, x, like)))
+  } else {
+    typeof(x) == typeof(like) && length(x) == length(like) && identical(dim(x), dim(like))
+  }
+}
+
+# A record as it is kept: without the reference, which the sampler has, and what is made of the coordinates.
+stored_record <- function(record) {
+  record[setdiff(names(record), c("reference", if (!is.null(record$coordinates)) made_by_maps))]
+}
+
+record_restorer <- function(sampler, path, run, index) {
+  function(record) {
+    is_valid <- is.list(record) && are_steps_of(record, sampler, path, run, index) &&
+      if (is_dead(record)) is_death(record, sampler, run) else is_island(record, sampler, run)
+    if (is_valid) {
+      record$reference <- sampler$reference
+      with_images(record, sampler$target)
+    }
+  }
+}
+
+# Whether the tables of a record are those of such a run.
+are_steps_of <- function(record, sampler, path, run, index) {
+  n <- NROW(record$steps)
+  most <- max(path$n_steps, length(path$lambda))
+  like <- tables_like(sampler, run, index, n, is_dead(record))
+  own <- c("run", "round", "island", "step")
+  of_run <- c("run", "round", "biased", "n_particles", "n_steps")
+  n <= most && has_form(record[c("steps", "runs")], like) &&
+    identical(record$steps[own], like$steps[own]) && identical(record$runs[of_run], like$runs[of_run]) &&
+    (is_dead(record) || is.finite(record$runs$log_z) && is.list(check_schedule_frame(record$steps, sampler$kernel)))
+}
+
+# The tables of a run of so many steps, with zeros where its numbers would be.
+tables_like <- function(sampler, run, index, n_steps, is_dead) {
+  zeros <- numeric(n_steps)
+  reals <- c("lambda", "step_size", "refresh_rate", "acceptance", "ess", "lcb", "length", "log_z", "n_target_evals")
+  result <- list(
+    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_impossible = 0,
+    trace = c(
+      lapply(stats::setNames(nm = reals), function(name) zeros),
+      list(n_objective_evals = integer(n_steps), tuner_status = integer(n_steps), resampled = logical(n_steps))
+    )
+  )
+  steps <- steps_table(result, run, index)
+  list(steps = steps, runs = runs_table(result, run, index, sampler, steps, seconds = 0, shared = 0))
+}
+
+is_death <- function(record, sampler, run) {
+  death <- record$dead
+  n <- NROW(death$at)
+  n <= sampler$n_particles &&
+    has_form(death, list(step = 0L, run = "", at = matrix(0, n, sampler$target$dim))) &&
+    death$run == run && death$step %in% 0:(nrow(record$steps) + 1) && length(record) == 3
+}
+
+# Whether what there is of the particles of a record is of so many, and possible.
+is_island <- function(record, sampler, run) {
+  d <- sampler$target$dim
+  tables <- c("dead", "steps", "runs")
+  if (run == "final" && sampler$keep == "moments") {
+    k <- length(record$mean)
+    like <- list(shared = 0, mean = numeric(k), covariance = matrix(0, k, k), points = matrix(0, NROW(record$points), d))
+    parts <- record[setdiff(names(record), tables)]
+    return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && all(is.finite(unlist(parts))))
+  }
+  n <- c(record = sampler$n_particles, all = 0)
+  if (run == "final") n <- n_kept(sampler)
+  matrices <- c("coordinates", if (sampler$kernel$gradients) "gradients")
+  like <- c(
+    list(log_weights = numeric(n[1]), shared = 0),
+    lapply(stats::setNames(nm = matrices), function(name) matrix(0, n[1], d)),
+    list(log_target = numeric(n[1]), origins = integer(n[1])),
+    if (n[2] > 0) list(all = list(particles = matrix(0, n[2], d), log_weights = numeric(n[2])))
+  )
+  parts <- without_null(record[setdiff(names(record), tables)])
+  are_weights <- function(x) !anyNA(x) && abs(sum(exp(x)) - 1) < rules$same_setting
+  setequal(names(parts), names(like)) && has_form(parts[names(like)], like) &&
+    are_weights(record$log_weights) && (n[2] == 0 || are_weights(record$all$log_weights)) &&
+    all(is.finite(record$coordinates)) && all(record$origins %in% 0:sampler$n_particles) &&
+    record$shared > 0 && record$shared <= 1 + rules$same_setting
+}
+
+numbers_restorer <- function(n) function(x) if (has_form(x, numeric(n))) x
+
+# A scale that was found (see scale.R), with what it took.
+scale_restorer <- function(sampler) {
+  d <- sampler$target$dim
+  function(found) {
+    counts <- list(n_target_evals = 0, n_impossible = 0, seconds = 0)
+    are_valid <- is.null(found$scale) || length(found$scale) == 1 && names(found$scale) %in% scale_names &&
+      has_form(found$scale[[1]], numeric(d)) && all(abs(found$scale[[1]]) <= 1)
+    if (are_valid && has_form(found$counts, counts) && all(is.finite(unlist(found$counts)))) found
+  }
+}
+
+# A scout: of each reference that it holds the compiled code tells whether it can be one.
+scout_restorer <- function(sampler) {
+  d <- sampler$target$dim
+  is_reference <- function(reference) {
+    origin <- matrix(0, 1, d)
+    image <- .Call(r_images, list(maps = maps_of(check_reference(reference, sampler$target), d)), origin)$particles
+    mixture <- reference$mixture
+    k <- length(mixture$weights)
+    like <- list(weights = numeric(k), means = matrix(0, d, k), factors = array(0, c(d, d, k)))
+    !is_function_reference(reference) && all(is.finite(image)) && is_mixture(reference) == !is.null(mixture) &&
+      (is.null(mixture) || has_form(mixture, like) && all(is.finite(unlist(mixture))) && all(mixture$weights > 0))
+  }
+  function(scout) {
+    k <- length(scout$normals)
+    counts <- scout[c("n_dropped", "n_target_evals", "n_impossible", "seconds")]
+    is_valid <- inherits(scout, "smc_scout") &&
+      has_form(scout$basins, list(bound = numeric(k), bound_error = numeric(k), n_paths = numeric(k))) &&
+      all(names(scout$references) %in% c("best", "shape", "cover")) &&
+      all(vapply(c(scout$normals, scout$references), is_reference, NA)) &&
+      all(vapply(counts, is_number, NA))
+    if (is_valid) scout
   }
 }

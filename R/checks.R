@@ -31,6 +31,9 @@ check_dim <- function(dim, min = 1) check_count(dim, "dim", min, largest_dim)
 
 largest_dim <- 1e7
 
+# The tables of more steps than this take gigabytes, too.
+check_n <- function(n, arg, min = 1) check_count(n, arg, min, largest_dim)
+
 check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
   inside <- is_number(x) &&
     if (open) x > min && x < max else x >= min && x <= max
@@ -136,8 +139,11 @@ check_flag <- function(x, arg) {
 
 check_string <- function(x, arg) {
   check_given(x, arg)
-  if (!is.character(x) || length(x) != 1 || is.na(x) || !nzchar(x)) {
+  if (!is.character(x) || length(x) != 1 || is.na(x) || Encoding(x) == "bytes" || !validEnc(x) || !nzchar(x)) {
     abort_argument(x, arg, "a string")
+  }
+  if (!validEnc(x)) {
+    abort("{.arg {arg}} must be a string, and has bytes that are no characters of its encoding.", "input")
   }
   x
 }
@@ -250,7 +256,8 @@ abort_memory <- function(bytes) {
   abort(
     c(
       "The run takes {size} of memory, which is more than there is.",
-      "i" = "Try fewer particles ({.arg n_particles})."
+      "i" = "Try fewer particles ({.arg n_particles}), or fewer islands. What R functions of a target compute takes
+        memory besides."
     ),
     "memory",
     bytes = bytes

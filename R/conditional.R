@@ -99,21 +99,8 @@ fit_again <- function(fit, points, n, genealogies, slopes = fit$slope_found) {
 
 # The log density of a fit at x, as distances from the mean of its points, but for a constant.
 log_density_of <- function(fit, x) {
-  u <- whitened(fit$L, x, fit$centre)
-  if (is_neck(fit)) {
-    u <- u %*% fit$axes
-    half <- outer(u[, fit$conditioning[1]], fit$centre_of_share, half_log_share, rate = fit$rate)
-    log_scale <- sweep(sweep(half, 2, fit$bend, "*"), 2, log(fit$scale), "+")
-    if (!is.null(fit$slope)) {
-      log_scale <- log_scale + tcrossprod(u[, fit$conditioning], fit$slope)
-    }
-    z <- (u - sweep(exp(2 * half), 2, fit$pull, "*")) * exp(-log_scale)
-    return(log_normal(z, fit$L) - rowSums(log_scale))
-  }
-  conditioning <- u[, fit$conditioning, drop = FALSE]
-  log_scale <- tcrossprod(conditioning, fit$slope)
-  z <- u * exp(-log_scale) - location_given(fit, conditioning)
-  log_normal(z, fit$L) - rowSums(log_scale)
+  at <- before_maps(c(conditional_maps(fit), list(list(name = "affine", mean = fit$centre, chol = fit$L))), x)
+  at$log_jacobian - rowSums(at$x^2) / 2
 }
 
 # Of several fits, some of which may be NULL; NULL for none.
@@ -230,7 +217,7 @@ condition_on <- function(points, conditioning, n, genealogies, knees = NULL) {
   z_conditioning <- whitened(among_conditioning, x[, conditioning, drop = FALSE])
   design <- cbind(1, z_conditioning)
   # the constant last: where the scale hardly changes the others make it up, see regress()
-  bends <- bends_at(z_conditioning, knees)$value - 1
+  bends <- bends_at(z_conditioning, knees) - 1
   bent <- cbind(z_conditioning, bends, 1)
   location <- matrix(0, 1 + ncol(bent), d)
   log_scale <- matrix(0, ncol(design), d)

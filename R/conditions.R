@@ -3,7 +3,8 @@
 # (the target failed), `autosmc_error_gradient` (its gradient is wrong),
 # `autosmc_error_mode` (it has no mode), `autosmc_error_degenerate` (no particle is left),
 # `autosmc_error_memory` (a run is too large), `autosmc_error_package` (a suggested
-# package is not installed), `autosmc_error_mismatch` (what was kept is of another run) and
+# package is not installed), `autosmc_error_mismatch` (what was kept is of another run,
+# or a library of another model) and
 # `autosmc_error_worker` (a worker was lost, or cannot take part).
 
 # message: with cli's markup, which is resolved here, once: by cli_abort() it is so again whenever
@@ -17,6 +18,9 @@ abort <- function(message, class, ..., .envir = parent.frame()) {
     class = c(paste0("autosmc_error_", class), "autosmc_error"), ..., call = NULL
   )
 }
+
+# Text as a line of a message, whatever is in it: names of variables, say, may have braces.
+verbatim <- function(text) gsub("([{}])", "\\1\\1", text)
 
 # The classes of a warning: its own, and that of all warnings of the package.
 warning_class <- function(class) c(paste0("autosmc_warning_", class), "autosmc_warning")
@@ -82,7 +86,7 @@ describe <- function(x) {
     return(sprintf("%s %d x %d %s matrix", article, nrow(x), ncol(x), typeof(x)))
   }
   if (is.atomic(x) && length(x) == 1) {
-    return(if (is.character(x)) dQuote(x, FALSE) else format(x, digits = 7))
+    return(if (is.character(x)) dQuote(as_utf8(x), FALSE) else format(x, digits = 7))
   }
   if (is.numeric(x) && length(x) > 1 && length(x) <= 6) {
     return(sprintf("c(%s)", toString(format(x, digits = 4, trim = TRUE))))
@@ -103,7 +107,7 @@ describe_type <- function(x) {
   }
 }
 
-# A message of another program, with lines and columns of its own.
+# A message of another program, with lines and columns of its own. class: one or several.
 abort_verbatim <- function(message, class) {
   class <- c(paste0("autosmc_error_", class), "autosmc_error")
   stop(errorCondition(message, class = class))

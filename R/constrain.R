@@ -49,11 +49,17 @@ constrain <- function(target, u, ...) {
   change_scale(target, check_points(u, target, "u"), u, to_user = TRUE)
 }
 
-# The core's own map, on the rows of `points`; in the form of what was given.
+# The rows of `points`, in the form of what was given.
 change_scale <- function(target, points, given, to_user) {
-  points <- .Call(r_change_scale, interface_bounds(target), points, to_user)
-  points <- name_columns(points, target$names)
+  pass <- if (to_user) through_maps else before_maps
+  points <- name_columns(pass(scale_maps(target), points)$x, target$names)
   if (is.matrix(given)) points else points[1, ]
+}
+
+# The map from the unconstrained scale to the user's; none where they are the same.
+scale_maps <- function(target) {
+  bounds <- interface_bounds(target)
+  if (!is.null(bounds)) list(c(name = "bounds", bounds))
 }
 
 # A vector of length `dim`, or a matrix of points: an n x dim matrix.

@@ -6,7 +6,7 @@ describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
     describe_angles(target),
-    describe_edged(target),
+    describe_truncated(target),
     describe_ratios(target),
     if (is_mixture(reference)) {
       # the last component covers all others
@@ -39,18 +39,18 @@ describe_angles <- function(target) {
   turned <- target$names[target$turn > 0]
   if (length(turned) > 0) {
     sprintf(
-      "%s %s: the density goes on from one bound to the other, beside which the draws are",
+      "%s %s: the density continues from one bound to the other, and the draws lie near these",
       format_names(turned), if (length(turned) > 1) "are angles" else "is an angle"
     )
   }
 }
 
-describe_edged <- function(target) {
-  if (is_edged(target)) {
-    edged <- target$names[target$edged > 0]
+describe_truncated <- function(target) {
+  if (is_truncated(target)) {
+    truncated <- target$names[target$truncated > 0]
     sprintf(
-      "%s %s normal given the others, as far as the bounds",
-      format_names(edged), if (length(edged) > 1) "are" else "is"
+      "%s %s normal given the others, truncated at the bounds",
+      format_names(truncated), if (length(truncated) > 1) "are" else "is"
     )
   }
 }
@@ -58,7 +58,8 @@ describe_edged <- function(target) {
 describe_ratios <- function(target) {
   ratios <- target$names[target$ratio > 0]
   if (length(ratios) > 0) {
-    sprintf("%s %s by the ratio to the one before", format_names(ratios), if (length(ratios) > 1) "move" else "moves")
+    verb <- if (length(ratios) > 1) "are" else "is"
+    sprintf("%s %s transformed to the log ratio to the variable before", format_names(ratios), verb)
   }
 }
 
@@ -103,10 +104,10 @@ depends_sentence <- function(what, of, on, verb) {
 describe_change <- function(change, names) {
   if (is_precision(change)) {
     describe_precision(change, names)
-  } else if (has_factor(change)) {
+  } else if (is_products(change)) {
     describe_multiples(sort(change$order), scales_of(change), names)
   } else {
-    describe_multiples(change$multiples, change$variable, names)
+    describe_multiples(multiples_in(change), change$conditioning, names)
   }
 }
 
@@ -151,7 +152,7 @@ changed_along <- function(reference, k, d) {
   z[, conditioning_of(reference)] <- 0
   at <- lapply(c(-1, 0, 1), function(z_k) {
     z[, k] <- z_k
-    x <- through_maps(reference, z)$z
+    x <- through_maps(reference_maps(reference, d), z)$x
     list(mean = colMeans(x), sd = apply(x, 2, stats::sd))
   })
   bend <- abs(at[[1]]$mean + at[[3]]$mean - 2 * at[[2]]$mean) / 2

@@ -7,13 +7,13 @@ diagnose <- function(sampler, course, final, rays = NULL, mirrors = NULL, lines 
   by_smc <- row_of(final$estimates, 1)
   has_draws <- is.null(final$moments)
   edges <- if (has_draws) look_for_edges(sampler, course, final)
-  has_edges <- is_edged(sampler$target) || isTRUE(edges$share > rules$largest_edge)
+  has_edges <- is_truncated(sampler$target) || isTRUE(edges$share > rules$largest_edge)
   rows <- c(
     diagnose_islands(final$islands),
     diagnose_estimates(final$estimates),
     if (has_draws) diagnose_gradients(final, has_edges),
     if (has_draws) diagnose_draws(final),
-    if (has_draws) diagnose_worth(course, final),
+    if (has_draws) diagnose_ancestor_ess(course, final),
     diagnose_edges(edges, sampler$kernel),
     if (has_draws) diagnose_proper(sampler, course, final),
     diagnose_rays(rays, headline(final$estimates)),
@@ -96,7 +96,7 @@ diagnose_estimates <- function(estimates) {
   list(diagnostic(
     "estimates", apart, rules$errors_of_estimates,
     sprintf(
-      "SMC and bridge estimates are %s errors of the difference apart.",
+      "The estimates by SMC and by the bridge differ by %s standard errors.",
       format(apart, digits = 2)
     )
   ))
@@ -149,7 +149,7 @@ diagnose_stein <- function(final, weighty, genealogies) {
   diagnostic(
     "stein", value, rules$stein,
     sprintf(
-      "Spread and slope of the draws do not belong together (by %s standard errors).",
+      "Draws and gradients violate Stein's identity (by %s standard errors).",
       format(value, digits = 2)
     )
   )
@@ -198,7 +198,7 @@ diagnose_draws <- function(final) {
 # From a reference that fits, many draws have an ancestor of their own. Where few have, the
 # islands' estimates are skew: most are too low, and scatter less than they are off. A small error
 # of the bridge shows that nothing is missed all the same.
-diagnose_worth <- function(course, final) {
+diagnose_ancestor_ess <- function(course, final) {
   is_fitted <- !is.null(course$best) && course$best$runs$label != "given"
   if (!is_fitted || !isTRUE(headline(final$estimates)$std_error > rules$sure_enough)) {
     return()
@@ -207,7 +207,7 @@ diagnose_worth <- function(course, final) {
   all <- sum(final$islands$n_particles[final$islands$log_z > -Inf])
   few <- round(n)
   list(diagnostic(
-    "worth", n / all, rules$least_worth,
+    "ancestor_ess", n / all, rules$least_ancestor_ess,
     sprintf("The %s draws have only about %s ancestor%s.", count(all), count(few), if (few > 1) "s" else ""),
     beyond = "below"
   ))
@@ -264,7 +264,7 @@ n_edge_trials <- function(sampler, course) {
   if (is.null(course) || !sampler$kernel$gradients) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
 }
 
-# Whether rays through the draws, mirrors of them or lines along a variable lead to more of the target; see
+# Whether rays through the draws, reflections of them or lines along a variable reach mass beyond the draws; see
 # look_along_rays(), look_in_mirrors() and look_along_lines(). says: a function of the rise, in words.
 diagnose_beside <- function(name, found, estimate, says) {
   if (!is.null(found$rise)) {
@@ -274,14 +274,15 @@ diagnose_beside <- function(name, found, estimate, says) {
 
 diagnose_rays <- function(rays, estimate) {
   diagnose_beside("rays", rays, estimate, function(rise) {
-    sprintf("Rays through the draws lead to more of the target, which raises the estimate by %s.", rise)
+    sprintf("Rays through the draws reach mass that no draw has visited, which raises the estimate by %s.", rise)
   })
 }
 
 diagnose_mirrors <- function(mirrors, estimate) {
   diagnose_beside("mirrors", mirrors, estimate, function(rise) {
     sprintf(
-      "There is more of the target on the other side of the bounds of %s, which raises the estimate by %s at least.",
+      "Reflecting %s within the bounds reaches mass that no draw has visited, which raises the estimate by at
+        least %s.",
       format_names(mirrors$names), rise
     )
   })
@@ -290,7 +291,7 @@ diagnose_mirrors <- function(mirrors, estimate) {
 diagnose_lines <- function(lines, estimate) {
   diagnose_beside("lines", lines, estimate, function(rise) {
     sprintf(
-      "There is more of the target beyond the draws along %s, which raises the estimate by %s.", lines$name, rise
+      "Lines along %s reach mass beyond all draws, which raises the estimate by %s.", lines$name, rise
     )
   })
 }
@@ -365,9 +366,9 @@ space_of_scales <- function(final, some) {
   }
   z <- take_rows(final$coordinates, some$rows)
   maps <- maps_of(final$reference, ncol(z))
-  before <- seq_along(maps) < match(precisions[[1]]$kind, vapply(maps, `[[`, "", "name"))
+  before <- seq_along(maps) < match(precisions[[1]]$name, vapply(maps, `[[`, "", "name"))
   list(
-    x = through_each(maps[before], list(z = z))$z, w = some$w, maps = maps[!before],
+    x = through_maps(maps[before], z)$x, w = some$w, maps = maps[!before],
     precisions = precisions
   )
 }
@@ -392,7 +393,7 @@ space_by_earlier <- function(course, final, some, otherwise) {
     return(otherwise)
   }
   list(
-    x = x, w = some$w, maps = change_maps(changes_of(reference), ncol(x)), precisions = precisions_of(reference)
+    x = x, w = some$w, maps = change_maps(changes_of(reference)), precisions = precisions_of(reference)
   )
 }
 
@@ -515,7 +516,7 @@ diagnose_scout <- function(scout, final, estimate) {
   if (is.null(scout) || nrow(scout$basins) == 0) {
     return()
   }
-  least <- least_bounds(scout)
+  least <- least_elbos(scout)
   above <- max(least) - estimate$log_z
   error <- estimate$std_error
   if (is.na(error)) {
@@ -523,9 +524,9 @@ diagnose_scout <- function(scout, final, estimate) {
   }
   list(
     diagnostic(
-      "bound", above, rules$round_margin + rules$bound_errors * error,
+      "elbo", above, rules$round_margin + rules$elbo_errors * error,
       sprintf(
-        "A normal distribution tried by the scout proves the evidence to be higher by %s.",
+        "The estimate is below a lower bound that the scout has found, by %s.",
         format(above, digits = 2)
       )
     ),
@@ -537,8 +538,8 @@ normal_sd <- function(reference) {
   if (is.null(reference$chol)) reference$sd else sqrt(rowSums(reference$chol^2))
 }
 
-least_bounds <- function(scout) {
-  least <- scout$basins$bound - rules$bound_errors * scout$basins$bound_error
+least_elbos <- function(scout) {
+  least <- scout$basins$elbo - rules$elbo_errors * scout$basins$elbo_error
   ifelse(is.na(least), -Inf, least)
 }
 
@@ -546,7 +547,7 @@ least_bounds <- function(scout) {
 diagnose_basins <- function(scout, final, estimate) {
   x <- unconstrained_particles(final)
   w <- exp(final$log_weights)
-  least <- least_bounds(scout)
+  least <- least_elbos(scout)
   part <- exp(pmin(least - estimate$log_z, 0))
   radius <- sqrt(ncol(x)) + rules$basin_radius
   held <- vapply(scout$normals, function(reference) {
@@ -560,7 +561,7 @@ diagnose_basins <- function(scout, final, estimate) {
   diagnostic(
     "basins", missed, rules$basin_missed,
     sprintf(
-      "A basin that the scout found, with at least %.0f %% of the evidence, has too few draws.",
+      "A basin with at least %.0f %% of the evidence, found by the scout, has too few draws.",
       100 * missed
     )
   )
@@ -587,7 +588,7 @@ diagnose_rounds <- function(course, sampler, estimate) {
   list(diagnostic(
     "rounds", value, rules$round_errors,
     sprintf(
-      "An earlier run found more evidence, by %s errors of the difference.",
+      "An earlier run found more evidence, by %s standard errors.",
       format(value, digits = 2)
     )
   ))
@@ -634,19 +635,19 @@ advice <- list(
   list(
     says = "There may be more of the target far out: start from a wide {.arg reference}, such as
       {.code reference_gaussian(sd = 10)} on the unconstrained scale, with {.code scout = FALSE}.",
-    names = c("width", "rays", "lines", "basins", "bound", "dead_islands")
+    names = c("width", "rays", "lines", "basins", "elbo", "dead_islands")
   ),
   list(
     says = "Where the scales of some variables depend on others, another form of the model may help:
       see {.code vignette(\"trouble\")}.",
-    names = c("worth", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
+    names = c("ancestor_ess", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
   ),
   list(
     says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than twice its
       error, this run missed something.",
     names = c(
       "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-      "worth", "rays", "mirrors", "lines", "bound", "basins", "rounds", "passes"
+      "ancestor_ess", "rays", "mirrors", "lines", "elbo", "basins", "rounds", "passes"
     )
   )
 )
@@ -669,7 +670,7 @@ warn_of_failed <- function(fit) {
   tried <- unique(fit$runs$label[fit$runs$run == "adapt"])
   n_passes <- sum(fit$runs$run == "final" & !fit$runs$used)
   bullets <- list(
-    x = gsub("([{}])", "\\1\\1", what_failed(fit$diagnostics)), # names may have braces
+    x = verbatim(what_failed(fit$diagnostics)),
     i = if (length(tried) > 0) {
       paste0(
         "Tried so far: ", if (n_passes > 0) "{n_passes} further pass{?es}; ", "references {.val {tried}}."
@@ -682,8 +683,8 @@ warn_of_failed <- function(fit) {
       "Without the scout nothing has checked the gradient: see {.code check_gradient(target)}."
     },
     i = if (isTRUE(nrow(fit$scout$basins) == 0)) {
-      "The scout has found nothing. Does the density rise without end, as where its sign is wrong?
-        Or is it impossible at most points? Then bring one at which it is finite, with
+      "The scout has found nothing. Does the density increase without bound, for instance because its sign is
+        wrong? Or is it zero at most points? Then give a point at which it is not, with
         {.code reference = reference_laplace(target, start)}."
     },
     i = vapply(helps, `[[`, "", "says")

@@ -43,6 +43,12 @@ Ops.log_evidence <- function(e1, e2) {
   if (missing(e2)) operation(plain(e1)) else operation(plain(e1), plain(e2))
 }
 
+# The number alone, in a column, as that of any other number.
+#' @export
+as.data.frame.log_evidence <- function(x, row.names = NULL, optional = FALSE, ..., nm = "log_z") {
+  as.data.frame(as.numeric(x), row.names, optional, ..., nm = nm)
+}
+
 #' @export
 Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ...)
 
@@ -315,18 +321,18 @@ warn_of_comparison <- function(labels, estimates) {
   alike <- labels[!is.na(seeds) & seeds %in% seeds[duplicated(seeds)]]
   problems <- c(
     "!" = if (length(without) > 0) {
-      "No standard error of {.val {without}}: a fit takes more {.arg islands} for it."
+      "{.val {without}} {?has/have} no standard error: run more {.arg islands}."
     },
     "!" = if (length(biased) > 0) {
       "The estimate of {.val {biased}} is biased: use {.fn smc} or {.fn smc_run}."
     },
     "!" = if (length(alike) > 0) {
-      "The same {.arg seed} for {.val {alike}}: their errors are not independent."
+      "{.val {alike}} have the same {.arg seed}: their errors are not independent."
     }
   )
   if (length(problems) > 0) {
     cli::cli_warn(
-      c("The errors of the comparison are not to be relied on.", problems),
+      c("The standard errors of the comparison are unreliable.", problems),
       class = warning_class("comparison")
     )
   }
@@ -355,8 +361,8 @@ warn_of_unconverged <- function(labels, estimates) {
 #'
 #' bridgesampling takes the median of repetitions. The islands of a fit are not
 #' treated as such: a fit is one estimate, an object of class `bridge` with the element
-#' `logml`, which is `log_z` of the fit, by whichever of the two methods that is (see the
-#' section Estimates of [smc()]). Beside repetitions (`bridge_list`) that
+#' `logml`, which is `log_z` of the fit, by whichever of the two methods that is (see
+#' [estimates]). Beside repetitions (`bridge_list`) that
 #' come first, bridgesampling recycles it, and says so.
 #'
 #' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of
@@ -485,7 +491,7 @@ error_measures.smc_fit <- function(bridge_object, ...) {
   check_dots_empty(...)
   cv <- bridge_object$std_error
   if (is.na(cv)) {
-    abort("{.arg bridge_object} has no error: it takes more {.arg islands}.", "input")
+    abort("{.arg bridge_object} has no standard error: it needs more {.arg islands}.", "input")
   }
   list(re2 = cv^2, cv = cv, percentage = paste0(format(100 * cv, digits = 2), "%"))
 }

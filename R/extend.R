@@ -5,7 +5,7 @@
 #' Adds islands to a fit, which is a smaller standard error without another adaptation.
 #' Islands are numbered, and each is the same whenever and wherever it is run: a fit with 8
 #' islands that is extended to 40 is the fit that 40 islands at once would have given, as long as
-#' all draws are kept (for other `keep` see the section Memory of [smc()]).
+#' all draws are kept (for other `keep` see the section Memory of [reproducibility]).
 #'
 #' `smc_extend()` runs them in this session, under a plan of future in parallel.
 #' `update(fit, islands = 40)` is the same. `smc_islands()` runs islands by their numbers in
@@ -18,7 +18,7 @@
 #'
 #' Islands can be added in nearly constant memory: with `keep = "moments"` each takes as much as
 #' a few rows of its tables, and with a number of draws as much as these. What that costs is
-#' said in the section Memory of [smc()].
+#' said in the section Memory of [reproducibility].
 #'
 #' @param fit a fit of [smc()], [smc_run()] or [smc_adapt()]; the latter has no islands yet.
 #' @param islands for `smc_extend()`, how many there are to be in all (whole number of at
@@ -46,7 +46,7 @@
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be; among
 #'   them islands that are missing, or are there twice. `autosmc_error_mismatch` when islands
 #'   belong to another fit: with another seed, schedule, reference, target or version of
-#'   autosmc. The field `differs` names what is different.
+#'   autosmc, and when another version has made `fit`. The field `differs` names what is different.
 #' @seealso `vignette("large")`.
 #' @examples
 #' target <- target_gaussian(2, mean = 3)
@@ -75,7 +75,8 @@ smc_extend <- function(
   wanted <- check_wanted(fit, islands, precision, max_islands)
   sampler <- sampler_of_fit(fit, fit$seed)
   sampler$keep <- check_kept(fit, keep)
-  sampler$checkpoint <- open_checkpoint(checkpoint)
+  check_n_draws(sampler, wanted$islands)
+  sampler <- with_checkpoint(sampler, checkpoint)
   sampler$show_progress <- check_flag(progress, "progress")
   call <- call_extended(fit$call, list(
     islands = islands, precision = precision, max_islands = max_islands, keep = keep
@@ -98,53 +99,60 @@ smc_extend <- function(
 smc_islands <- function(fit, which, progress = interactive()) {
   check_extendable(fit)
   which <- check_island_numbers(which)
-  sampler <- sampler_of_fit(fit, fit$seed)
+  sampler <- with_fingerprint(sampler_of_fit(fit, fit$seed))
   sampler$show_progress <- check_flag(progress, "progress")
   sampler$progress <- new_progress(sampler$show_progress, 0, length(which))
   path <- as.list(fit$schedule)
-  records <- once_each(lapply_islands(sampler, fit$state$start - 1 + which, path))
+  numbers <- fit$state$start - 1 + which
+  records <- once_each(lapply_islands(sampler, numbers, path))
   settings <- settings_of_run(sampler, path)
-  structure(
-    list(
-      which = which,
-      entries = lapply(records, function(record) {
-        new_entry(sampler, settings, record, points_of(record, sampler))
-      })
-    ),
-    class = "smc_islands"
-  )
+  entries <- Map(function(record, number) {
+    new_entry(sampler, run_name("final", number), settings, stored_record(record), points_of(record, sampler))
+  }, records, numbers)
+  structure(list(which = which, entries = entries), class = "smc_islands")
 }
 
 #' @rdname smc_extend
 #' @export
 smc_combine <- function(fit, islands) {
   check_extendable(fit)
+  check_given(islands, "islands")
   if (inherits(islands, "smc_islands")) {
     islands <- list(islands)
   }
-  if (!is.list(islands) || !all(vapply(islands, inherits, NA, "smc_islands"))) {
+  if (!is.list(islands) || length(islands) == 0 || !all(vapply(islands, inherits, NA, "smc_islands"))) {
     abort_argument(islands, "islands", "made by `smc_islands()`, or a list of such objects")
   }
-  which <- unlist(lapply(islands, `[[`, "which"))
+  which <- unlist(lapply(islands, numbers_of_islands))
   check_complete(which, length(fit$state$records))
-  sampler <- sampler_of_fit(fit, fit$seed)
-  settings <- settings_of_run(sampler, as.list(fit$schedule))
+  sampler <- with_fingerprint(sampler_of_fit(fit, fit$seed))
+  path <- as.list(fit$schedule)
+  settings <- settings_of_run(sampler, path)
   once_each({
     entries <- unlist(lapply(islands, `[[`, "entries"), recursive = FALSE)
-    for (i in seq_along(entries)) {
-      check_entry(entries[[i]], sampler, settings, sprintf("Island %d", which[i]))
-    }
-    records <- lapply(entries[order(which)], `[[`, "value")
+    records <- Map(function(entry, which) {
+      number <- fit$state$start - 1 + which
+      where <- sprintf("Island %d", which)
+      record <- open_entry(
+        entry, sampler, run_name("final", number), settings, record_restorer(sampler, path, "final", number), points_of,
+        where
+      )
+      if (is.null(record)) {
+        abort("{.arg islands}: island {which} is damaged. Run it again.", "input")
+      }
+      record
+    }, entries, which)
     all <- check_wanted(fit, length(fit$state$records) + length(records))
-    extended(fit, sampler, records, all, fit$call)
+    extended(fit, sampler, records[order(which)], all, fit$call)
   })
 }
 
 #' @export
 print.smc_islands <- function(x, ...) {
-  log_z <- vapply(x$entries, function(entry) entry$value$runs$log_z, 0)
+  log_z <- lapply(x$entries, function(entry) read_entry(entry)$value$runs$log_z)
   cat("<smc_islands> ", length(log_z), " island(s)\n", sep = "")
-  print(data.frame(island = x$which, log_z = log_z), row.names = FALSE)
+  shown <- ifelse(lengths(log_z) == 1, as.character(lapply(log_z, format)), "damaged")
+  print(data.frame(island = x$which, log_z = shown), row.names = FALSE)
   invisible(x)
 }
 
@@ -268,9 +276,28 @@ check_extendable <- function(fit) {
   check_has_state(fit, "islands cannot be added")
 }
 
+# so: what follows, in words.
 check_has_state <- function(fit, so) {
+  check_version(fit, so)
   if (is.null(fit$state)) {
     abort("{.arg fit} has no {.field state} any more: {so}.", "input")
+  }
+}
+
+# What a fit keeps for later, and what its runs do, changes from version to version.
+check_version <- function(fit, so) {
+  own <- session_facts()$autosmc
+  made_by <- fit$session$autosmc
+  if (!identical(made_by, own)) {
+    if (is.null(made_by)) made_by <- "of an older version"
+    abort(
+      c(
+        "{.arg fit} was made by autosmc {made_by}, and this is {own}: {so}.",
+        "i" = "Its estimate and its draws stay as they are. Make it again for more."
+      ),
+      "mismatch",
+      differs = "version"
+    )
   }
 }
 
@@ -316,6 +343,15 @@ check_island_numbers <- function(which) {
     abort_argument(which, "which", "different positive whole numbers")
   }
   as.integer(which)
+}
+
+# The numbers of what smc_islands() has made.
+numbers_of_islands <- function(islands) {
+  which <- tryCatch(check_island_numbers(islands$which), autosmc_error_input = function(e) NULL)
+  if (is.null(which) || !is.list(islands$entries) || length(islands$entries) != length(which)) {
+    abort("{.arg islands} must be as `smc_islands()` has made them; they have been changed.", "input")
+  }
+  which
 }
 
 # The numbers of islands that are to follow the first n.

@@ -102,10 +102,10 @@ print_sampler <- function(fit) {
     if (is.null(fit$moments)) {
       paste(count(nrow(fit$particles)), "weighted")
     } else {
-      "only their moments were kept"
+      "moments only"
     },
     if (!is.na(ess)) {
-      paste0(", worth about ", count(signif(ess, 2)), " independent ones")
+      sprintf(" (effective sample size %s)", count(signif(ess, 2)))
     }
   )
   stopped <- table(fit$steps$tuner_status)
@@ -155,7 +155,7 @@ format_verdict <- function(fit) {
   n <- NROW(fit$diagnostics)
   n_failed <- length(failed(fit$diagnostics))
   if (n == 0) {
-    "nothing was checked, for want of islands: see smc() and smc_run()"
+    "no diagnostics: these need several islands"
   } else if (n_failed > 0) {
     sprintf(
       "not to be trusted, %d of %d diagnostics failed: see vignette(\"trouble\")",

@@ -85,12 +85,7 @@ new_fitted_reference <- function(mean, chol) {
 # variables are inflated more: particles that began in the middle of a neck, or of a bend, have not
 # seen its ends.
 new_shaped_reference <- function(mean, shape, changes = list()) {
-  mean <- mean + shape$centre
-  reference <- if (is.matrix(shape$L)) {
-    with_chol(reference_gaussian(mean), shape$L)
-  } else {
-    reference_gaussian(mean, sd = shape$L)
-  }
+  reference <- new_fitted_reference(mean + shape$centre, shape$L)
   if (!is.null(shape$conditioning)) {
     reference$conditional <- shape[intersect(names(shape), conditional_parameters)]
   }
@@ -283,7 +278,7 @@ fit_dependent <- function(record, density) {
   if (!have_fourth_powers(points$x, points$g)) {
     return(NULL)
   }
-  nearest <- nearest_normal(points, moments$L)
+  nearest <- fit_gaussian_score(points, moments$L)
   exact <- exact_normal(points, moments$L, genealogies, nearest)
   if (is.null(exact) && may_be_radial(nearest, w)) {
     exact <- exact_student(points, moments$L, genealogies)
@@ -307,7 +302,7 @@ fit_dependent <- function(record, density) {
   }
   as_is <- space_of(points, list())
   with_conditional <- function(space) add_conditional(space, record$reference, genealogies)
-  space <- if (is_near(near, n)) {
+  space <- if (within_sampling_error(near, n)) {
     with_conditional(near)
   } else if (!is.null(exact) || d > rules$largest_dense) {
     likeliest_space(lapply(found_spaces(exact, near), with_conditional))

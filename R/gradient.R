@@ -24,13 +24,13 @@
 #'   generator.
 #' @return A data frame with a row a point and variable: `point`, its number; `variable`;
 #'   `gradient`, as the target has it; `difference`, as the log density says; both on the
-#'   unconstrained scale; `error`, what is between them relative to the target's own scale,
-#'   the largest of the two and of the root of the curvature; and `passed`: whether the
+#'   unconstrained scale; `error`, their difference relative to the largest of the two and the
+#'   root of the curvature; and `passed`: whether the
 #'   error is at most 0.005 and what rounding explains, FALSE too where the gradient is not
 #'   finite, and NA where differences do not settle, the target is impossible, or the variable is so
 #'   close to a bound that rounding hides its steps.
-#' @section Cost: One evaluation a point, and four of the log density alone, or more where
-#'   the step has to be shortened, a point and variable.
+#' @section Cost: One evaluation for each point, and for each point and variable four of the log
+#'   density alone, or more if the step has to be shortened.
 #' @section Errors: Of class `autosmc_error_input` when the target has no gradient of its
 #'   own; otherwise those of [smc_scout()]. In [smc()] and [smc_adapt()], of class
 #'   `autosmc_error_gradient` when the gradient is wrong, with the fields `variable`,
@@ -61,7 +61,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
     }
   } else {
     points <- check_points(x, target, "x")
-    u <- .Call(r_change_scale, interface_bounds(target), points, FALSE)
+    u <- before_maps(scale_maps(target), points)$x
     place <- list(x = u, width = pmax(abs(u), 1))
   }
   if (!has_own_gradient(target, place$x)) {
@@ -88,7 +88,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
 # error along with the variables that it is of. NA and NULL where there is none to check.
 try_gradient <- function(target, evaluate, normals, start) {
   place <- gradient_place(target, evaluate, normals, start)
-  if (is.null(place) || !has_own_gradient(target, place$x)) {
+  if (is.null(place) || !evaluate(place$x, "own")) {
     return(list(verdict = NA_character_, place = place))
   }
   directions <- gradient_directions(target$dim)
@@ -113,7 +113,7 @@ try_gradient <- function(target, evaluate, normals, start) {
 gradient_place <- function(target, evaluate, normals, start) {
   n <- rules$n_gradient_candidates
   place <- if (length(normals) > 0) {
-    normal <- normals[[which.max(vapply(normals, `[[`, 0, "bound"))]]
+    normal <- normals[[which.max(vapply(normals, `[[`, 0, "elbo"))]]
     x <- draw_normal(normal, n)$x
     width <- matrix(conditional_sd(normal), n, target$dim, byrow = TRUE)
     with_digits(target, c(list(x = x, width = width), evaluate(x)))

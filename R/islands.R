@@ -4,16 +4,25 @@
 # How many islands: a number, or as many as a precision takes. max_bridged: for how many
 # bridges may be made in all, where they are made again as islands are added.
 check_islands <- function(islands, precision, max_islands) {
-  islands <- check_count(islands, "islands")
-  max_islands <- check_count(max_islands, "max_islands")
+  most <- rules$islands_apart - 1 # more would meet those of a further pass
+  islands <- check_count(islands, "islands", max = most)
+  max_islands <- check_count(max_islands, "max_islands", max = most)
   if (!is.null(precision)) {
     precision <- check_number(precision, "precision", min = 0, open = TRUE)
-    max_islands <- check_count(max_islands, "max_islands", min = 2)
+    max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
     islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
   }
   list(
     islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf
   )
+}
+
+# That matrices can have the draws of so many islands, with their coordinates and gradients.
+check_n_draws <- function(sampler, islands) {
+  n <- n_kept(sampler)
+  if (sampler$keep != "moments" && (islands + 1) * max(n) > .Machine$integer.max) {
+    abort_memory(8 * islands * sampler$target$dim * (max(n) + 2 * n[1]))
+  }
 }
 
 # The final runs along a path, as pool() returns them, with their `estimates`. start: the
@@ -109,8 +118,14 @@ pool_islands <- function(held, indices, record_of, ...) {
   }
   held$records <- lapply(add_up_covariances(c(held$records, new)), of_island_alone)
   for (name in names(held$draws)) {
-    held$draws[name] <- list(first_islands(held$draws[[name]], n, most))
+    n_draws <- sum(vapply(held$records, function(record) n_weights(record, name), 0))
+    held$draws[name] <- list(first_rows(held$draws[[name]], n_draws))
   }
+}
+
+# How many draws an island has; none where all died.
+n_weights <- function(record, name) {
+  length(if (name == "all") record$all$log_weights else record$log_weights)
 }
 
 # Puts the draws of an island after those of n others, and returns its record without them. most: for how
@@ -135,12 +150,10 @@ made_by_maps <- c("particles", "unconstrained")
 # Pooled draws with these, which are to the last bit those that the islands had.
 with_images <- function(final, target) {
   if (!is.null(final$coordinates)) {
-    maps <- maps_of(final$reference, target$dim)
-    images <- .Call(
-      r_images, c(interface_bounds(target), list(maps = maps, names = target$names)),
-      final$coordinates
-    )
-    final[made_by_maps] <- images[made_by_maps]
+    x <- through_maps(maps_of(final$reference, target$dim), final$coordinates)$x
+    scale <- scale_maps(target)
+    final["unconstrained"] <- list(if (!is.null(scale)) x)
+    final$particles <- name_columns(through_maps(scale, x)$x, target$names)
   }
   final
 }
@@ -164,13 +177,8 @@ put_after <- function(pooled, x, n_islands, most) {
 # written.
 with_room <- function(x, n) if (NROW(x) == n) x else .Call(r_with_room, x, n)
 
-# Of what is pooled in room for `most` islands the part of the first n.
-first_islands <- function(x, n, most) {
-  if (is.null(x) || n == most) {
-    return(x)
-  }
-  take_rows(x, seq_len(NROW(x) / most * n))
-}
+# The first n rows, where there is room for more.
+first_rows <- function(x, n) if (NROW(x) > n) take_rows(x, seq_len(n)) else x
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, ...): a table with a row an island, the steps of all, and the
@@ -231,7 +239,8 @@ islands_table <- function(records, start = 1) {
 #' @export
 smc_replicate <- function(fit, n, seed = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
-  n <- check_count(n, "n")
+  check_version(fit, "its runs cannot be repeated")
+  n <- check_n(n, "n")
   sampler <- sampler_of_fit(fit, seed)
   records <- once_each(
     lapply_islands(sampler, seq_len(n), as.list(fit$schedule), row_of_run)

@@ -30,6 +30,16 @@ reduce_record <- function(record, sampler) {
   }
 }
 
+# How many particles the record of an island has that keeps draws, and how many there are in its `all`.
+n_kept <- function(sampler) {
+  n <- c(min(sampler$n_particles, rules$most_judged), sampler$n_particles)
+  if (n[1] == n[2]) n[2] <- 0
+  if (is.numeric(sampler$keep)) {
+    n <- if (sampler$keep < n[1]) c(sampler$keep, 0) else pmin(n, c(Inf, sampler$keep))
+  }
+  n
+}
+
 # Of very many particles a part is enough for the bridge, the diagnostics and the fits, which need
 # three times the memory that the particles take. The record becomes one of this part, and has in `all`
 # the `particles` and `log_weights` of all.

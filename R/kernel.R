@@ -92,11 +92,11 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' step. [smc()] takes it from the reference that it is given, and in many variables: at the same
 #' cost it is far better than [kernel_lmc()].
 #'
-#' The tuner looks at one step at a time, for which the refreshment rate hardly matters. It does for
-#' the draws: copies of a particle that resampling has made have the same velocity, and part only
-#' as this is refreshed. In the coordinates of a reference that [smc()] has found the target is nearly
-#' standard normal, for which motion with friction 2 comes to rest soonest (critical damping). So its
-#' islands take `rho_t = sqrt(1 - exp(-4 h_t))` there, unless `refresh_rate` is given.
+#' The refreshment rate hardly changes the divergence of a single step, which is what the tuner sees. It matters for
+#' the draws: copies of a particle, made by resampling, have the same velocity, and separate only
+#' as it is refreshed. In the coordinates of a reference that [smc()] has fitted, the target is nearly
+#' standard normal, and motion with friction 2 forgets its start soonest (critical damping). There the
+#' islands take `rho_t = sqrt(1 - exp(-4 h_t))`, unless `refresh_rate` is given.
 #'
 #' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
 #'   one for every step (numeric vector of length `n_steps`), which switches the

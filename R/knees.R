@@ -2,34 +2,31 @@
 # right in the middle of a banana, but far out it goes on bending, where the logarithm of a sum, or what saturates, is
 # straight. Several knees make up any smooth curve that is straight at its ends.
 
-# The bends of conditioning variables z, their slopes, and the variables that they are functions of: the squares of all; or
-# by `knees`, list(bent, width, place), the variables, and of each bend the width and place of its knee.
+# The bends of conditioning variables z: the squares of all; or by `knees`, list(bent, width, place), the variables that
+# they are functions of, and of each the width and place of its knee.
 bends_at <- function(z, knees) {
   if (length(knees$bent) == 0) {
-    return(list(value = z^2, slope = 2 * z, variable = seq_len(ncol(z))))
+    return(z^2)
   }
-  value <- slope <- z[, knees$bent, drop = FALSE]
+  bends <- z[, knees$bent, drop = FALSE]
   for (i in seq_along(knees$bent)) {
-    bend <- bend_at(value[, i], knees$width[i], knees$place[i])
-    value[, i] <- bend$value
-    slope[, i] <- bend$slope
+    bends[, i] <- bend_at(bends[, i], knees$width[i], knees$place[i])
   }
-  list(value = value, slope = slope, variable = knees$bent)
+  bends
 }
 
 # The square, where the width is 0, or the logarithm of a hyperbolic cosine. See src/map_conditional.c.
 bend_at <- function(z, width, place) {
   if (width == 0) {
-    return(list(value = z^2, slope = 2 * z))
+    return(z^2)
   }
-  part <- (z - place) / (2 * width)
-  log_cosh <- abs(part) + log1p(exp(-2 * abs(part))) - log(2)
-  list(value = 8 * width^2 * log_cosh, slope = 4 * width * tanh(part))
+  part <- abs(z - place) / (2 * width)
+  8 * width^2 * (part + log1p(exp(-2 * part)) - log(2))
 }
 
 # The location of the coordinates of a conditional fit, given these values of the conditioning variables.
 location_given <- function(fit, given) {
-  location <- tcrossprod(given, fit$shift) + tcrossprod(bends_at(given, fit)$value - 1, fit$curve)
+  location <- tcrossprod(given, fit$shift) + tcrossprod(bends_at(given, fit) - 1, fit$curve)
   sweep(location, 2, fit$offset, "+")
 }
 
@@ -96,7 +93,7 @@ left_by_knees <- function(fit, points) {
   given <- fit$z[, fit$conditioning, drop = FALSE]
   y <- fit$z[, followers, drop = FALSE] + location_given(fit, given)[, followers, drop = FALSE]
   function(knees) {
-    rest <- weighted_least_squares(cbind(1, given, bends_at(given, knees)$value), y, points$w)$residuals
+    rest <- weighted_least_squares(cbind(1, given, bends_at(given, knees)), y, points$w)$residuals
     sum(log(weighted_squares(rest, points$w) + rules$least_square))
   }
 }

@@ -21,7 +21,7 @@
 #' @return An object of class `smc_reference`, as [reference_gaussian()] makes it.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong, or the target is
 #'   impossible at `start`. Of class `autosmc_error_mode` when no mode is found from
-#'   there: the density rises without end, or the climb ends where the gradient is not 0 or
+#'   there: the density increases without bound, or the climb ends where the gradient is not 0 or
 #'   the density is not curved downwards in all directions.
 #' @source Tierney and Kadane (1986), *Accurate approximations for posterior moments and
 #'   marginal densities*.
@@ -47,9 +47,7 @@ reference_laplace <- function(target, start, inflate = 1.5, ...) {
     abort_argument(start, "start", paste("a vector of length", target$dim))
   }
   inflate <- check_number(inflate, "inflate", min = 0, open = TRUE)
-  from <- .Call(
-    r_change_scale, interface_bounds(target), check_points(start, target, "start"), FALSE
-  )
+  from <- before_maps(scale_maps(target), check_points(start, target, "start"))$x
   peak <- once_each(find_peak(counted_density(target), from[1, ]))
   new_fitted_reference(peak$mode, sqrt(inflate) * peak$L)
 }
@@ -76,10 +74,10 @@ find_peak <- function(evaluate, x) {
   abort(
     c(
       "No mode was found from {.arg start}: where the climb ended {curved$problem}.",
-      "i" = "The density may rise without end there, as that of a hierarchical model does
-        where its variance goes to 0; a gradient may be wrong: see {.fn check_gradient}.",
-      "i" = "{.fn smc} looks for the target without a mode; where it finds no possible point, it can start around
-        one: {.code reference = reference_gaussian(mean, sd)}, on the unconstrained scale."
+      "i" = "The density may increase without bound there, as in a hierarchical model whose variance goes to 0; or
+        the gradient may be wrong: see {.fn check_gradient}.",
+      "i" = "{.fn smc} locates the target without a mode. If it finds no possible point, it can start around one:
+        {.code reference = reference_gaussian(mean, sd)}, on the unconstrained scale."
     ),
     "mode"
   )

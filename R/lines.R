@@ -152,27 +152,16 @@ places_on_lines <- function(part, n) {
 # A point on each line, on the unconstrained scale, and the gradients there.
 points_beyond <- function(found, maps, evaluate, gradients) {
   points <- points_there(found, found$lines)
-  points$z <- through_each(maps, points["z"])$z
+  points$z <- through_maps(maps, points$z)$x
   if (gradients) points$g <- evaluate(points$z)$gradient
   points
 }
 
-# A record of the islands, with these points. Where more than a shift and a factor leads to the unconstrained scale, all
-# is on that scale from here on, since no map leads back from there.
+# A record of the islands, with these points.
 with_points_beyond <- function(record, found) {
-  d <- ncol(record$coordinates)
-  if (all(vapply(maps_of(record$reference, d), `[[`, "", "name") == "affine")) {
-    normal <- normal_of(record$reference, d)
-    found$points$z <- from_user(normal, found$points$z)
-    if (!is.null(found$points$g)) found$points$g <- pull_back_rows(normal, found$points$g)
-    return(with_found(record, found))
-  }
-  rows <- weighty_rows(record$log_weights)$rows
-  gradients <- target_gradients(record, rows)
-  record <- take_particles(record, rows)
-  record$coordinates <- unconstrained_particles(record)
-  record["gradients"] <- list(gradients)
-  record$reference <- reference_gaussian()
+  points <- found$points
+  at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
+  found$points[c("z", "g")] <- at[c("x", "g")]
   with_found(record, found)
 }
 

@@ -19,7 +19,8 @@
 #' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param parm which variables (names or numbers); by default all of them.
 #' @param level the probability of the intervals (number in (0, 1)).
-#' @param row.names,optional as of [as.data.frame()]; not used.
+#' @param row.names,optional as of [as.data.frame()].
+#' @param stringsAsFactors not used: draws are numbers. [data.frame()] and its like give it.
 #' @param variables which variables (character vector of names); NULL for the first four.
 #' @param ... for `update()`, the arguments to change, by name; for `pairs()`, arguments of
 #'   [graphics::pairs()]; otherwise not used.
@@ -124,8 +125,8 @@ as.matrix.smc_fit <- function(x, ...) {
 
 #' @rdname coef.smc_fit
 #' @export
-as.data.frame.smc_fit <- function(x, row.names = NULL, optional = FALSE, ...) {
-  as.data.frame(as.matrix(x, ...))
+as.data.frame.smc_fit <- function(x, row.names = NULL, optional = FALSE, ..., stringsAsFactors = FALSE) {
+  as.data.frame(as.matrix(x, ...), row.names = row.names, optional = optional)
 }
 
 #' @rdname coef.smc_fit
@@ -209,7 +210,7 @@ grown <- function(fit, changes, frame) {
   grows <- if (is.null(given$islands)) {
     !is.null(given$precision) || !is.null(given$keep)
   } else {
-    isTRUE(given$islands >= n)
+    is_number(given$islands) && given$islands >= n
   }
   if (grows && can_keep(fit, given$keep)) do.call(smc_extend, c(list(fit), given))
 }

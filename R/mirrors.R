@@ -102,13 +102,13 @@ mirrored_variables <- function(target) {
   variables
 }
 
-# Those that are edged have none on the unconstrained scale.
+# Those that are truncated have none on the unconstrained scale.
 has_two_bounds <- function(target) {
   if (!is_bounded(target)) {
     return(logical(target$dim))
   }
   is_so <- rep_len(is.finite(target$lower) & is.finite(target$upper), target$dim)
-  if (is_edged(target)) is_so & target$edged == 0 else is_so
+  if (is_truncated(target)) is_so & target$truncated == 0 else is_so
 }
 
 # How many draws are mirrored after islands that have taken so many evaluations; and the evaluations of each,

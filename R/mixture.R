@@ -2,15 +2,15 @@
 # normals of the basins and of one that covers them all, by which what they miss between
 # them is reached. See src/reference.c.
 
-# normals: of the scout, the best first, with their bounds. The coordinates are those of the
-# covering normal. Each basin has the share of the weight that its bound gives it, and as much
-# again as the others: bounds are rough.
+# normals: of the scout, the best first, with their ELBOs. The coordinates are those of the
+# covering normal. Each basin has the share of the weight that its ELBO gives it, and as much
+# again as the others: ELBOs are rough.
 new_mixture_reference <- function(normals) {
   cover <- covering(normals)
   frame <- inflated(cover)
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  by_bound <- exp(normalise_log(bounds))
-  weights <- (by_bound + 1 / length(normals)) / 2
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  by_elbo <- exp(normalise_log(elbos))
+  weights <- (by_elbo + 1 / length(normals)) / 2
   inner <- lapply(normals, function(normal) {
     inflated(list(
       mean = drop(from_user(frame, t(normal$mean))),

@@ -1,6 +1,6 @@
 # Whether the draws tell means and standard deviations. Far out a density may fall like a power: the draws then have
 # a mean of squares, as any numbers have, but the next million have another, and the target may have none. The log
-# evidence and quantiles are there whatever the tails are.
+# evidence and quantiles are not affected.
 
 # The variables whose standard deviations, or even means, cannot be estimated from the draws: a table with a row for each
 # of these, `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether the mean can be. NULL for a fit
@@ -88,26 +88,20 @@ fit_pareto <- function(x, w, n) {
   list(shape = shape, scale = -shape / theta)
 }
 
-# What is said of these variables, a sentence for those that may have no mean, and one for the others; NULL for none.
+# A sentence for the variables of which not even the mean can be told, and one for the others; NULL for none.
 describe_heavy <- function(heavy) {
   if (NROW(heavy) == 0) {
     return()
   }
-  says <- function(variables, one, several) {
-    if (length(variables) > 0) {
+  says <- function(which, moments) {
+    if (any(which)) {
       sprintf(
-        "The tails of %s are so heavy that %s not to be trusted, and may not exist.",
-        format_names(variables), if (length(variables) == 1) one else several
+        "Heavy tails: the draws do not determine the %s of %s (Pareto k %s %s).", moments,
+        format_names(heavy$variable[which]), if (sum(which) == 1) "=" else "up to", fixed(max(heavy$khat[which]), 1)
       )
     }
   }
-  c(
-    says(
-      heavy$variable[!heavy$mean_ok],
-      "its mean and its standard deviation are", "their means and standard deviations are"
-    ),
-    says(heavy$variable[heavy$mean_ok], "its standard deviation is", "their standard deviations are")
-  )
+  c(says(!heavy$mean_ok, "mean and standard deviation"), says(heavy$mean_ok, "standard deviation"))
 }
 
 warn_of_heavy_tails <- function(fit) {
@@ -115,8 +109,8 @@ warn_of_heavy_tails <- function(fit) {
   if (length(says) > 0) {
     cli::cli_warn(
       c(
-        stats::setNames(gsub("([{}])", "\\1\\1", says), c("", rep("!", length(says) - 1))), # names may have braces
-        "i" = "Report medians and quantiles of these variables instead. A log evidence is there whatever the tails are."
+        stats::setNames(verbatim(says), c("", rep("!", length(says) - 1))),
+        "i" = "Report medians and quantiles of these variables instead. The log evidence is not affected."
       ),
       class = warning_class("moments")
     )

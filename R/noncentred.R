@@ -10,8 +10,8 @@
 # where h is that of the prior of t. So but for h the gradient by t follows from those by the
 # multiples, whatever the likelihood.
 
-# The scales of points, and their multiples: a list of list(variable, rate, multiples), where
-# exp(rate * variable) is the scale; empty for none, and where there are too few points.
+# The scales of points, and their multiples: a list of changes of variables, one for each scale; empty for none, and
+# where there are too few points.
 find_multiples <- function(points) {
   d <- ncol(points$x)
   if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (d + n_prior_slopes)) {
@@ -35,8 +35,18 @@ find_multiples <- function(points) {
       multiples_of(k, others, g[, k], pulls, squares, by_gradients[, k], prior)
     }
   })
-  lapply(without_null(found), `[`, c("variable", "rate", "multiples"))
+  lapply(without_null(found), new_multiples, d)
 }
+
+# The map to them from products, which take their place: a change of variables (see spaces.R).
+new_multiples <- function(found, d) {
+  list(
+    name = "conditional", conditioning = found$variable, shift = matrix(0, d, 1),
+    slope = as.matrix(replace(numeric(d), found$multiples, -found$rate))
+  )
+}
+
+multiples_in <- function(change) which(change$slope != 0)
 
 # Which of the others are multiples of a scale of which coordinate k is the logarithm, times a
 # rate, and which share of the mean square of g is `left`; NULL for none. All are times the roots
@@ -85,30 +95,4 @@ n_prior_slopes <- 7
 solve_ridged <- function(square, right, scale) {
   ridge <- diag(sqrt(rules$rounding), length(scale))
   drop(solve(square / outer(scale, scale) + ridge, right / scale)) / scale
-}
-
-# The points, and the gradients of their log density where there are any, with products for the
-# multiples of a scale.
-multiplied <- function(points, product) {
-  multiples <- product$multiples
-  x <- sweep(points$x, 2, points$mean, "+")
-  log_scale <- product$rate * x[, product$variable]
-  g <- points$g
-  if (!is.null(g)) {
-    own <- rowSums(x[, multiples, drop = FALSE] * g[, multiples, drop = FALSE])
-    g[, product$variable] <- g[, product$variable] - product$rate * (own + length(multiples))
-    g[, multiples] <- g[, multiples] * exp(-log_scale)
-  }
-  x[, multiples] <- x[, multiples] * exp(log_scale)
-  gained <- length(multiples) * sum(points$w * log_scale)
-  in_coordinates(points, x, g, gained)
-}
-
-# From products to multiples.
-product_map <- function(product, dim) {
-  slope <- replace(numeric(dim), product$multiples, -product$rate)
-  list(
-    name = "conditional", conditioning = product$variable - 1,
-    shift = matrix(0, dim, 1), slope = as.matrix(slope)
-  )
 }

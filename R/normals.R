@@ -62,7 +62,12 @@ factor_of_square <- function(A) {
 }
 
 # The same of the inverse of A'A, where A is upper triangular.
-factor_of_inverse <- function(A) t(chol(chol2inv(A)))
+factor_of_inverse <- function(A) {
+  look_for_interrupt()
+  inverse <- chol2inv(A)
+  look_for_interrupt()
+  t(chol(inverse))
+}
 
 log_det <- function(normal) {
   sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
@@ -129,7 +134,7 @@ normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
 # In the coordinates z = L^-1 x it has the mean `centre`, and a precision with the factor `upper`; y are the
 # points in its own coordinates, and `off` is there what is left of the gradients, `nats` half of its mean
 # square.
-nearest_normal <- function(points, L) {
+fit_gaussian_score <- function(points, L) {
   d <- ncol(points$x)
   if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (1 + d)) {
     return(NULL)
@@ -150,13 +155,13 @@ nearest_normal <- function(points, L) {
 }
 
 # The normal distribution that the target is, by the gradients of weighted points, but for so little that
-# no other shape can be closer by more than that; NULL where it is none. nearest: of nearest_normal().
+# no other shape can be closer by more than that; NULL where it is none. nearest: of fit_gaussian_score().
 # Where the gradients of log p and of a normal differ by r, the Kullback-Leibler divergence of p from it
 # is at most half the mean of r' covariance r, by the logarithmic Sobolev inequality. That is so of
 # densities without edges: half of a normal distribution has its gradients too, but not its mean and
 # variance. Such a reference is not inflated: there are no tails that it might miss, and in many
 # dimensions draws from a wider one come from few of its particles.
-exact_normal <- function(points, L, genealogies, nearest = nearest_normal(points, L)) {
+exact_normal <- function(points, L, genealogies, nearest = fit_gaussian_score(points, L)) {
   if (isTRUE(nearest$nats < rules$normal_nats) && are_standard(nearest$y, points$w, genealogies)) {
     as_exact(new_fitted_reference(
       points$mean + drop(L %*% nearest$centre), L %*% factor_of_inverse(nearest$upper)
@@ -167,7 +172,7 @@ exact_normal <- function(points, L, genealogies, nearest = nearest_normal(points
 # Whether no variable matters much for the location or scale of others. What these gain from one that they
 # depend on, in nats, is about half the mean square of what a normal distribution leaves of the gradient
 # along it: where the scales of p others are its exponentials, p times the variance of the log scale.
-# nearest: of nearest_normal(), or NULL.
+# nearest: of fit_gaussian_score(), or NULL.
 are_uncoupled <- function(nearest, points) {
   if (is.null(nearest) || !is.finite(nearest$nats)) {
     return(FALSE)

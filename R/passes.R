@@ -179,7 +179,7 @@ reshape <- function(result, pass, density = NULL) {
   if (!is.null(proposal) && (is_rough || gains_enough(proposal))) {
     return(proposal)
   }
-  if (any(names_of_failed(result$diagnostics) != "worth")) {
+  if (any(names_of_failed(result$diagnostics) != "ancestor_ess")) {
     if (is.null(proposal)) propose(record, setdiff(names(rungs), shapes)) else proposal
   }
 }
@@ -191,15 +191,15 @@ gains_enough <- function(proposal) {
 }
 
 # The same reference with more steps, where a diagnostic has failed, or the draws are worth little, and nothing better
-# can be fitted to them: well before the diagnostic `worth` fails, since two passes that agree are
-# evidence. Then one longer pass is enough, but where `worth` fails still. A proposal as of propose(), with the `lambda`
+# can be fitted to them: well before the diagnostic `ancestor_ess` fails, since two passes that agree are
+# evidence. Then one longer pass is enough, but where `ancestor_ess` fails still. A proposal as of propose(), with the `lambda`
 # of its path; or NULL.
 lengthen <- function(result, course, plan) {
-  worth <- result$diagnostics$value[result$diagnostics$name == "worth"]
+  ancestor_ess <- result$diagnostics$value[result$diagnostics$name == "ancestor_ess"]
   # an integral that is infinite stays so
   may_be_cured <- setdiff(names_of_failed(result$diagnostics), "proper")
-  is_poor <- isTRUE(worth < rules$sure_worth) || length(may_be_cured) > 0
-  agrees <- is_longer(course) && !any(has_failed(result$diagnostics, c("passes", "worth")))
+  is_poor <- isTRUE(ancestor_ess < rules$sure_ancestor_ess) || length(may_be_cured) > 0
+  agrees <- is_longer(course) && !any(has_failed(result$diagnostics, c("passes", "ancestor_ess")))
   steps <- as_round(result)$steps
   n_steps <- min(rules$longer * nrow(steps), plan$max_steps)
   if (is_poor && !agrees && n_steps > nrow(steps) &&

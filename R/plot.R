@@ -280,8 +280,8 @@ draws_data <- function(fit, variables) {
 # and the names of these, `x_name`, `y_name`.
 maps_data <- function(fit) {
   check_has_draws(fit)
-  reference <- fit$reference
   check_has_state(fit, "the plot needs the coordinates of its draws")
+  reference <- fit$reference
   z <- fit$state$draws$coordinates
   if (length(conditioning_of(reference)) == 0 || is.null(z)) {
     abort(

@@ -30,7 +30,7 @@ polynomial_given <- function(at, density) {
   }
   degree <- highest_degree(is_affordable)
   if (degree > 0) {
-    nearest <- nearest_normals(at, points_for(k, degree), ordered, density)
+    nearest <- fit_gaussian_kl(at, points_for(k, degree), ordered, density)
     if (!is.null(nearest)) fit_polynomial(at, ordered, nearest)
   }
 }
@@ -51,7 +51,7 @@ mode_given <- function(at, density) {
 
 # Of the normal distributions that are nearest to the density given n points near to the draws, without those that
 # are not found; NULL for none. The steps to these begin at that given the mean.
-nearest_normals <- function(at, n, ordered, density) {
+fit_gaussian_kl <- function(at, n, ordered, density) {
   at_mean <- nearest_at_mean(at, ordered, density)
   if (is.null(at_mean)) {
     return(NULL)
@@ -185,7 +185,7 @@ factors_of_normals <- function(observed, lower, ordered, others) {
   )
 }
 
-# The polynomials of the highest degree for which there are enough points; NULL for none.
+# The polynomials of the highest degree for which there are enough points: a map; NULL for none.
 fit_polynomial <- function(at, ordered, factors) {
   k <- length(at$given)
   is_enough <- function(degree) rules$points_per_coefficient * n_polynomials(k, degree) <= nrow(factors$x)
@@ -194,11 +194,11 @@ fit_polynomial <- function(at, ordered, factors) {
     return(NULL)
   }
   change <- list(
-    kind = "polynomial", near = TRUE, given = at$given, order = at$others[ordered$order],
+    name = "polynomial", near = TRUE, given = at$given, order = at$others[ordered$order],
     entries = ordered$entries, centre = at$mean[at$given],
     width = rules$polynomial_width * at$sd[at$given], degrees = degrees_up_to(degree, k)
   )
-  by <- qr(polynomials_at(change, factors$x[, change$given, drop = FALSE])$terms, tol = rules$collinear_term)
+  by <- qr(polynomials_at(change, factors$x[, change$given, drop = FALSE]), tol = rules$collinear_term)
   coefficients <- function(y) t(qr.coef(by, y))
   change$factor <- coefficients(factors$L)
   change$mean <- coefficients(factors$x[, change$order, drop = FALSE])
@@ -216,86 +216,8 @@ degrees_up_to <- function(degree, k) {
   degrees
 }
 
-# the map ----------------------------------------------------------------------
-
-# At rows of t, the coordinates given, all polynomials, a column each, and a function of k that gives
-# their slopes by coordinate k.
+# All polynomials at rows of t, the coordinates given, a column each.
 polynomials_at <- function(change, t) {
   s <- tanh(sweep(sweep(t, 2, change$centre), 2, change$width, "/"))
-  product <- function(s, degrees) {
-    Reduce(`*`, lapply(seq_len(ncol(s)), function(k) outer(s[, k], degrees[k, ], "^")))
-  }
-  slope <- function(k) {
-    lower <- change$degrees
-    lower[k, ] <- pmax(lower[k, ] - 1, 0)
-    ds <- (1 - s[, k]^2) / change$width[k]
-    sweep(product(s, lower), 2, change$degrees[k, ], "*") * ds
-  }
-  list(terms = product(s, change$degrees), slope = slope)
-}
-
-# At rows of x: the polynomials, the mean, L, and the roots of D: a column an entry.
-polynomial_factors_at <- function(change, x) {
-  at <- polynomials_at(change, x[, change$given, drop = FALSE])
-  at$L <- tcrossprod(at$terms, change$factor)
-  at$mean <- tcrossprod(at$terms, change$mean)
-  at$root_d <- exp(at$L[, diag(change$entries), drop = FALSE] / 2)
-  at
-}
-
-# Points, as standardised() makes them of others.
-standardised_by_polynomial <- function(points, change) {
-  x <- sweep(points$x, 2, points$mean, "+")
-  at <- polynomial_factors_at(change, x)
-  off <- x[, change$order, drop = FALSE] - at$mean
-  z <- by_upper(change, at$L, off) * at$root_d
-  g <- points$g
-  if (!is.null(g)) {
-    by_u <- g[, change$order, drop = FALSE]
-    by_c <- by_lower(change, at$L, by_u, inverse = TRUE)
-    g[, change$given] <- g[, change$given] + slopes_by_polynomial(change, at, off, z, by_u, by_c)
-    g[, change$order] <- by_c / at$root_d
-  }
-  x[, change$order] <- z
-  in_coordinates(points, x, g, sum(points$w * rowSums(log(at$root_d))))
-}
-
-# The inverse; see through().
-through_polynomial <- function(map, at) {
-  change <- map
-  change$order <- map$order + 1
-  change$given <- setdiff(seq_len(ncol(at$z)), change$order)
-  factors <- polynomial_factors_at(change, at$z)
-  z <- at$z[, change$order, drop = FALSE]
-  off <- by_upper(change, factors$L, z / factors$root_d, inverse = TRUE)
-  at$z[, change$order] <- factors$mean + off
-  if (!is.null(at$g)) {
-    by_c <- at$g[, change$order, drop = FALSE] * factors$root_d
-    by_u <- by_lower(change, factors$L, by_c)
-    at$g[, change$order] <- by_u
-    at$g[, change$given] <- at$g[, change$given, drop = FALSE] -
-      slopes_by_polynomial(change, factors, off, z, by_u, by_c)
-  }
-  at
-}
-
-# What the gradient by the given coordinates gains where u is replaced by z, with the slopes of the
-# log Jacobian. off: u less its mean; by_u: the gradient by u; by_c: the same, times L^-1.
-slopes_by_polynomial <- function(change, at, off, z, by_u, by_c) {
-  bar <- 0 * at$L
-  for (v in seq_along(change$order)) {
-    below <- below_diagonal(change, v)
-    bar[, change$entries[below, v]] <- -by_c[, v] * off[, below, drop = FALSE]
-  }
-  bar[, diag(change$entries)] <- -(z / at$root_d * by_c + 1) / 2
-  by_terms <- bar %*% change$factor + by_u %*% change$mean
-  vapply(seq_along(change$given), function(k) rowSums(by_terms * at$slope(k)), numeric(nrow(z)))
-}
-
-# As the core has it.
-polynomial_map <- function(change) {
-  c(
-    list(name = "polynomial", order = change$order - 1),
-    change[c("entries", "centre", "width", "degrees", "factor", "mean")]
-  )
+  Reduce(`*`, lapply(seq_len(ncol(s)), function(k) outer(s[, k], change$degrees[k, ], "^")))
 }

@@ -440,8 +440,7 @@ fit_precision <- function(at, density) {
   # for each coordinate given, points along its axis, and where its terms are fitted
   n_points <- length(at$given) * (rules$n_along_axis * rules$n_axes + rules$n_linear_probes)
   n_asked <- (1 + max(at$colours$colour)) * (n_points + rules$n_probes)
-  if (sum(colSums(ordered$entries > 0)^2) > rules$most_factor_work ||
-    n_asked > rules$most_probe_evals) {
+  if (n_asked > rules$most_probe_evals) {
     return(NULL)
   }
   lower <- lower_entries(at$pattern)
@@ -623,6 +622,11 @@ products_of <- function(terms, factor) {
 
 parts_of_term <- c("powers", "degrees", "falls", "rates", "roots")
 
+# As the core has them: of the parts, the coordinates, and the terms.
+factors_in_terms <- function(terms) {
+  aperm(array(unlist(terms[parts_of_term]), c(dim(terms$powers), length(parts_of_term))), 3:1)
+}
+
 # Which terms have a factor, that is not 1, of which coordinate.
 depend_on <- function(terms) Reduce(`|`, lapply(terms[parts_of_term], `!=`, 0))
 
@@ -671,28 +675,22 @@ entries_by_terms <- function(terms, observed) {
   coefficients
 }
 
-# The change of variables with these coefficients, as the core wants it; NULL where it is none.
-# found: of fit_terms().
+# The change of variables with these coefficients: a map, perhaps with a `basis` (see change_maps()); NULL where it is
+# none, or takes too long. found: of fit_terms().
 new_precision <- function(at, ordered, found, lower) {
-  coefficients <- found$coefficients
-  place <- matrix(order(ordered$order)[lower], ncol = 2)
-  rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
-  precision <- matrix(0, max(ordered$entries), ncol(coefficients))
-  of_Q <- seq_len(nrow(lower))
-  precision[rows, ] <- coefficients[of_Q, ]
+  form <- if (factor_work(ordered) > 4 * length(at$others)^2) diagonal_form(at, found, lower)
+  if (is.null(form) && factor_work(ordered) <= rules$most_factor_work) form <- factor_form(at, ordered, found, lower)
+  if (is.null(form)) {
+    return(NULL)
+  }
   change <- c(
-    list(
-      kind = "precision", near = at$near, given = at$given, order = at$others[ordered$order],
-      entries = ordered$entries, precision = precision,
-      pull = coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE],
-      least = rep(.Machine$double.xmin, length(at$others))
-    ),
-    lapply(found$terms, t)
+    list(name = "precision", kind = "precision", near = at$near, given = at$given),
+    list(factors = factors_in_terms(found$terms), least = rep(.Machine$double.xmin, length(at$others))), form
   )
   t <- found$observed$t
   x <- matrix(0, nrow(t), length(at$mean))
   x[, at$given] <- t
-  pivots <- pivots_at(change, factors_at(change, x))
+  pivots <- .Call(r_precision_pivots, change, x)$pivots
   least <- apply(pivots, 2, function(pivot) {
     if (isTRUE(min(pivot) > .Machine$double.xmin) || !at$near) {
       rules$least_pivot * min(pivot)
@@ -701,13 +699,72 @@ new_precision <- function(at, ordered, found, lower) {
     }
   })
   change$least <- replace(least, are_sums(change), .Machine$double.xmin)
-  if (is_finite(change[-1]) && all(least > .Machine$double.xmin)) change
+  if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
+}
+
+# Steps of the factorisation that a point takes; with its derivatives one and a half times as many products.
+# A basis takes three products with a matrix, two of which are triangular, and as many for gradients.
+factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
+
+# By the factor of Q in this order: list(order, entries, precision, pull).
+factor_form <- function(at, ordered, found, lower) {
+  place <- matrix(order(ordered$order)[lower], ncol = 2)
+  rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
+  of_Q <- seq_len(nrow(lower))
+  precision <- matrix(0, max(ordered$entries), ncol(found$coefficients))
+  precision[rows, ] <- found$coefficients[of_Q, ]
+  list(
+    order = at$others[ordered$order], entries = ordered$entries, precision = precision,
+    pull = found$coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE]
+  )
+}
+
+# Where Q is a sum of one term or two, f_1(t) A + f_2(t) B, with the `basis` u = S E c in which it is diagonal whatever t
+# is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S' A S.
+# NULL where there are more terms, or A + B is no precision.
+diagonal_form <- function(at, found, lower) {
+  of_Q <- seq_len(nrow(lower))
+  coefficients <- found$coefficients[of_Q, , drop = FALSE]
+  used <- which(colSums(coefficients != 0) > 0)
+  size <- colMeans(abs(values_of(found$terms, found$observed$t)))
+  parts <- lapply(used, function(i) size[i] * symmetric_matrix(lower, coefficients[, i]))
+  S <- if (length(used) <= 2) inverse_factor(Reduce(`+`, parts))
+  if (is.null(S)) {
+    return(NULL)
+  }
+  A <- eigen(crossprod(S, parts[[1]] %*% S), symmetric = TRUE)
+  p <- length(at$others)
+  precision <- matrix(0, p, length(size))
+  precision[, used] <- cbind(A$values, 1 - A$values)[, seq_along(used)]
+  precision[abs(precision) < rules$rounding_of_term] <- 0
+  in_all <- function(x) {
+    all <- diag(length(at$mean))
+    all[at$others, at$others] <- x
+    all
+  }
+  list(
+    order = at$others, entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
+    pull = crossprod(S %*% A$vectors, found$coefficients[-of_Q, , drop = FALSE]),
+    basis = list(
+      list(name = "rotation", axes = in_all(A$vectors)),
+      list(name = "affine", mean = numeric(length(at$mean)), chol = in_all(S))
+    )
+  )
+}
+
+# With these entries on and below the diagonal.
+symmetric_matrix <- function(lower, entries) {
+  p <- max(lower)
+  matrix <- matrix(0, p, p)
+  matrix[lower] <- matrix[lower[, 2:1, drop = FALSE]] <- entries
+  matrix
 }
 
 # Which entries of D are sums of positive terms, of which nothing is taken: they are right wherever they are
 # asked for, as the precision of a variable whose scale depends on one with long tails.
 are_sums <- function(change) {
-  is_positive <- colSums(change$degrees %% 2) == 0
+  degrees <- change$factors[parts_of_term == "degrees", , , drop = FALSE]
+  is_positive <- colSums(degrees %% 2, dims = 2) == 0
   of_Q <- change$precision[diag(change$entries), , drop = FALSE]
   is_sum <- rowSums(of_Q < 0) == 0 & rowSums(of_Q[, !is_positive, drop = FALSE] != 0) == 0
   is_sum & rowSums(change$entries > 0) == 1
@@ -735,58 +792,6 @@ elimination <- function(pattern) {
   list(order = order, entries = entries)
 }
 
-# the map ----------------------------------------------------------------------
-
-# D, on the diagonal, and L at rows of x, an entry a column, as the core has them; the terms that
-# these are made of; and the solution y of L y = r: list(terms, L, y).
-factors_at <- function(change, x) {
-  terms <- values_of(lapply(change[parts_of_term], t), x[, change$given, drop = FALSE])
-  L <- tcrossprod(terms, change$precision)
-  for (v in seq_along(change$order)) {
-    d <- pmax(L[, change$entries[v, v]], change$least[v])
-    L[, change$entries[v, v]] <- d
-    below <- below_diagonal(change, v)
-    column <- L[, change$entries[below, v], drop = FALSE]
-    for (j in seq_along(below)) {
-      filled <- change$entries[below[j:length(below)], below[j]]
-      L[, filled] <- L[, filled] - column[, j] / d * column[, j:length(below), drop = FALSE]
-    }
-    L[, change$entries[below, v]] <- column / d
-  }
-  r <- tcrossprod(terms, change$pull)
-  list(terms = terms, L = L, y = by_lower(change, L, r, inverse = TRUE))
-}
-
-# The rows of the entries in column v, below the diagonal.
-below_diagonal <- function(change, v) which(change$entries[, v] > 0 & seq_along(change$order) > v)
-
-# The products of L, or of its inverse, with rows of x. The order is that in which no column is used
-# after it has changed, for the inverse that in which it is used only after that.
-by_lower <- function(change, L, x, inverse = FALSE) {
-  columns <- seq_along(change$order)
-  sign <- if (inverse) -1 else 1
-  for (v in if (inverse) columns else rev(columns)) {
-    below <- below_diagonal(change, v)
-    x[, below] <- x[, below] + sign * L[, change$entries[below, v]] * x[, v]
-  }
-  x
-}
-
-# The same of the transpose of L.
-by_upper <- function(change, L, x, inverse = FALSE) {
-  columns <- seq_along(change$order)
-  sign <- if (inverse) -1 else 1
-  for (v in if (inverse) rev(columns) else columns) {
-    below <- below_diagonal(change, v)
-    sums <- rowSums(L[, change$entries[below, v], drop = FALSE] * x[, below, drop = FALSE])
-    x[, v] <- x[, v] + sign * sums
-  }
-  x
-}
-
-# The diagonal of D.
-pivots_at <- function(change, at) at$L[, diag(change$entries), drop = FALSE]
-
 # Whether the map at rows of x, of which those of the coordinates given are looked at, is that of the
 # precision: 0 where it is not, since Q is beyond the range of numbers or D is at its bound; else the
 # least part of a diagonal entry that is left when its turn comes, which sums of digits lose where
@@ -795,11 +800,9 @@ part_left <- function(change, x) {
   if (is_polynomial(change)) {
     return(rep(1, nrow(x))) # it is one everywhere
   }
-  at <- factors_at(change, x)
-  d <- pivots_at(change, at)
-  Q <- tcrossprod(at$terms, change$precision[diag(change$entries), , drop = FALSE])
-  part <- d / Q
-  is_known <- is.finite(part) & sweep(d, 2, change$least, ">") & Q < 10^rules$largest_size
+  at <- .Call(r_precision_pivots, change, x)
+  part <- at$pivots / at$diagonal
+  is_known <- is.finite(part) & sweep(at$pivots, 2, change$least, ">") & at$diagonal < 10^rules$largest_size
   part[!is_known] <- 0
   apply(part, 1, min)
 }
@@ -809,103 +812,7 @@ least_part_left <- function(precisions, x) {
   left <- rep(Inf, nrow(x))
   for (precision in precisions) {
     left <- pmin(left, part_left(precision, x))
-    x <- through(change_map(precision, ncol(x)), list(z = x))$z
+    x <- through_maps(change_maps(list(precision)), x)$x
   }
   left
-}
-
-# Points, as of fit_shape(), with standard normal coordinates in the place of those that are normal
-# given others.
-standardised <- function(points, change) {
-  x <- sweep(points$x, 2, points$mean, "+")
-  at <- factors_at(change, x)
-  d <- pivots_at(change, at)
-  u <- x[, change$order, drop = FALSE]
-  z <- (by_upper(change, at$L, u) - at$y / d) * sqrt(d)
-  g <- points$g
-  if (!is.null(g)) {
-    by_c <- by_lower(change, at$L, g[, change$order, drop = FALSE], inverse = TRUE)
-    g[, change$given] <- g[, change$given] + slopes_by_given(change, at, x, z, by_c)
-    g[, change$order] <- by_c / sqrt(d)
-  }
-  x[, change$order] <- z
-  in_coordinates(points, x, g, sum(points$w * rowSums(log(d))) / 2)
-}
-
-# The inverse; see through().
-through_precision <- function(map, at) {
-  change <- map
-  change$order <- map$order + 1
-  change$given <- setdiff(seq_len(ncol(at$z)), change$order)
-  change[parts_of_term] <- lapply(seq_along(parts_of_term), function(i) {
-    matrix(map$factors[i, , ], length(change$given))
-  })
-  factors <- factors_at(change, at$z)
-  d <- pivots_at(change, factors)
-  z <- at$z[, change$order, drop = FALSE]
-  u <- by_upper(change, factors$L, factors$y / d + z / sqrt(d), inverse = TRUE)
-  at$z[, change$order] <- u
-  if (is.null(at$g)) {
-    return(at)
-  }
-  by_c <- at$g[, change$order, drop = FALSE] * sqrt(d)
-  at$g[, change$order] <- by_lower(change, factors$L, by_c)
-  at$g[, change$given] <- at$g[, change$given, drop = FALSE] -
-    slopes_by_given(change, factors, at$z, z, by_c)
-  at
-}
-
-# What the gradient by the given coordinates gains where u is replaced by z, with the slopes of the
-# log Jacobian. x: the points with u; by_c: the gradient by u, times L^-1. See src/map_precision.c,
-# which does the same.
-slopes_by_given <- function(change, at, x, z, by_c) {
-  L <- at$L
-  u <- x[, change$order, drop = FALSE]
-  d <- pivots_at(change, at)
-  by_y <- by_c / d
-  by_d <- -by_y * (at$y + sqrt(d) * z / 2) / d - 1 / (2 * d)
-  by_r <- by_upper(change, L, by_y, inverse = TRUE)
-  bar <- 0 * L
-  for (v in seq_along(change$order)) {
-    below <- below_diagonal(change, v)
-    bar[, change$entries[below, v]] <- -u[, below] * by_c[, v] - by_r[, below] * at$y[, v]
-  }
-  for (v in rev(seq_along(change$order))) {
-    below <- below_diagonal(change, v)
-    own <- change$entries[below, v]
-    for (j in seq_along(below)) {
-      rows <- j:length(below)
-      filled <- bar[, change$entries[below[rows], below[j]], drop = FALSE]
-      bar[, own[rows]] <- bar[, own[rows]] - filled * L[, own[j]] * d[, v]
-      by_product <- rowSums(filled * L[, own[rows], drop = FALSE])
-      bar[, own[j]] <- bar[, own[j]] - by_product * d[, v]
-      by_d[, v] <- by_d[, v] - by_product * L[, own[j]]
-    }
-    bar[, own] <- bar[, own] / d[, v]
-    by_d[, v] <- by_d[, v] - rowSums(bar[, own, drop = FALSE] * L[, own, drop = FALSE])
-    moves <- d[, v] > change$least[v]
-    bar[, change$entries[v, v]] <- ifelse(moves, by_d[, v], 0)
-  }
-  by_terms <- bar %*% change$precision + by_r %*% change$pull
-  by_terms <- by_terms * at$terms
-  vapply(seq_along(change$given), function(k) {
-    t <- not_zero(x[, change$given[k]])
-    falls <- sweep(tanh(outer(t, change$rates[k, ])), 2, change$falls[k, ] * change$rates[k, ], "*")
-    roots <- outer(t / (1 + t^2), change$roots[k, ])
-    degrees <- outer(1 / t, change$degrees[k, ])
-    rowSums(by_terms * (sweep(degrees - falls - roots, 2, change$powers[k, ], "+")))
-  }, numeric(nrow(x)))
-}
-
-# As the core has it: with a factor for each coordinate that this change does not make normal, also where no
-# term depends on it.
-precision_map <- function(change, dim) {
-  rows <- match(setdiff(seq_len(dim), change$order), change$given)
-  parts <- lapply(change[parts_of_term], function(part) part[rows, , drop = FALSE])
-  factors <- array(unlist(parts), c(dim(parts[[1]]), length(parts)))
-  factors[is.na(factors)] <- 0
-  c(
-    list(name = "precision", order = change$order - 1, factors = aperm(factors, c(3, 1, 2))),
-    change[c("entries", "precision", "pull", "least")]
-  )
 }

@@ -151,13 +151,11 @@ new_products <- function(at, found, groups) {
   square <- squares_by_group(groups[is_enough], form[is_enough], found$coefficients, pairs)
   order <- at$others[unlist(groups[is_enough])]
   needed <- colSums(square$precision != 0) > 0
-  change <- c(
-    list(
-      kind = "products", given = at$given, order = order, entries = square$entries,
-      precision = square$precision[, needed, drop = FALSE], pull = matrix(0, length(order), sum(needed)),
-      least = rep(.Machine$double.xmin, length(order))
-    ),
-    lapply(pairs$terms, function(part) t(part[needed, , drop = FALSE]))
+  change <- list(
+    name = "precision", kind = "products", given = at$given, order = order, entries = square$entries,
+    factors = factors_in_terms(lapply(pairs$terms, function(part) part[needed, , drop = FALSE])),
+    precision = square$precision[, needed, drop = FALSE], pull = matrix(0, length(order), sum(needed)),
+    least = rep(.Machine$double.xmin, length(order))
   )
   x <- matrix(0, nrow(found$observed$t), length(at$mean))
   x[, at$given] <- found$observed$t
@@ -181,10 +179,10 @@ squares_by_group <- function(groups, form, coefficients, pairs) {
   list(entries = entries, precision = do.call(rbind, unname(means[form])))
 }
 
+is_products <- function(change) identical(change$kind, "products")
+
 # The coordinates that set the scales.
-scales_of <- function(products) {
-  products$given[rowSums(depend_on(products)) > 0]
-}
+scales_of <- function(products) products$given[apply(products$factors != 0, 2, any)]
 
 # The products of each two terms: list(terms, number), of different ones, and their numbers for each
 # pair, a matrix. NULL where these have hyperbolic cosines of different rates.

@@ -167,7 +167,7 @@ fit_nested <- function(record, found) {
   here <- list(rows = which(found$is_here), w = exp(record$log_weights[found$is_here]))
   here$w <- here$w / sum(here$w)
   normal <- weighted_factor(record, here)
-  x <- through_maps(reference, found$points$z)$z
+  x <- through_maps(maps_of(reference, ncol(found$points$z)), found$points$z)$x
   if (is.null(normal) || ncol(x) > rules$largest_dense) {
     return(NULL)
   }
@@ -175,8 +175,8 @@ fit_nested <- function(record, found) {
   scale <- sqrt(sum(found$points$w * square) / ncol(x))
   list(
     reference = new_mixture_reference(list(
-      list(mean = normal$mean, L = normal$L, bound = -found$rise),
-      list(mean = normal$mean, L = scale * normal$L, bound = log(-expm1(-found$rise)))
+      list(mean = normal$mean, L = normal$L, elbo = -found$rise),
+      list(mean = normal$mean, L = scale * normal$L, elbo = log(-expm1(-found$rise)))
     )),
     rung = "basins", gain = Inf
   )
@@ -185,7 +185,7 @@ fit_nested <- function(record, found) {
 # A record of the islands, with the points that rays or lines have found, that a reference may be fitted to.
 with_found <- function(record, found) {
   points <- found$points
-  x <- through_maps(record$reference, points$z)$z
+  x <- through_maps(maps_of(record$reference, ncol(points$z)), points$z)$x
   add <- function(name, more) if (!is.null(record[[name]])) rbind(record[[name]], more)
   log_w <- normalise_log(record$log_weights)
   record$log_weights <- c(log_w - found$rise, log(-expm1(-found$rise) * points$w))

@@ -177,7 +177,7 @@ format_location_and_scale <- function(reference) {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
   n_conditioning <- length(reference$conditional$conditioning)
-  n_products <- length(unlist(lapply(reference$changes, `[[`, "multiples")))
+  n_products <- sum(vapply(reference$changes, function(change) length(multiples_in(change)), 0))
   n_normal <- length(unlist(lapply(reference$changes, `[[`, "order")))
   n_tails <- sum(reference$tails$skew != 0 | reference$tails$tail < 1)
   paste0(
@@ -364,12 +364,10 @@ reference_maps <- function(reference, dim) {
   inflation <- reference$inflation
   maps <- list(
     if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
-    if (!is.null(reference$tails)) c(name = "tails", reference$tails),
     affine_map(reference, dim)
   )
-  maps <- append(maps, conditional_maps(reference$conditional), after = 2)
-  maps <- c(maps, change_maps(reference$changes, dim))
-  without_null(maps)
+  maps <- append(maps, c(tails_maps(reference$tails), conditional_maps(reference$conditional)), after = 1)
+  without_null(c(maps, change_maps(reference$changes)))
 }
 
 # x = mean + L z; NULL where that is z.
@@ -390,12 +388,10 @@ affine_map <- function(reference, dim) {
 }
 
 # The maps of a conditional reference (see R/conditional.R and R/neck.R); none where there is
-# no such. The core counts coordinates from 0.
+# no such.
 conditional_maps <- function(conditional) {
-  if (is_neck(conditional)) {
-    neck_maps(conditional)
-  } else if (!is.null(conditional)) {
-    linear_maps(conditional)
+  if (!is.null(conditional)) {
+    without_null(if (is_neck(conditional)) neck_maps(conditional) else linear_maps(conditional))
   }
 }
 
@@ -404,13 +400,13 @@ neck_maps <- function(neck) {
   list(
     if (!is.null(neck$slope)) {
       list(
-        name = "conditional", conditioning = neck$conditioning - 1,
+        name = "conditional", conditioning = neck$conditioning,
         shift = 0 * neck$slope, slope = neck$slope
       )
     },
     list(name = "affine", mean = numeric(d), sd = neck$scale),
     c(
-      list(name = "neck", variable = neck$conditioning[1] - 1, centre = neck$centre_of_share),
+      list(name = "neck", variable = neck$conditioning[1], centre = neck$centre_of_share),
       neck[c("rate", "bend", "pull")]
     ),
     list(name = "rotation", axes = neck$axes)
@@ -422,9 +418,8 @@ linear_maps <- function(linear) {
   list(
     if (any(linear$offset != 0)) list(name = "affine", mean = linear$offset, sd = rep(1, d)),
     c(
-      list(name = "conditional", conditioning = linear$conditioning - 1),
-      linear[intersect(c("shift", "slope", "curve", "width", "place"), names(linear))],
-      if (!is.null(linear$bent)) list(bent = linear$bent - 1)
+      list(name = "conditional"),
+      linear[intersect(c("conditioning", "shift", "slope", "curve", "bent", "width", "place"), names(linear))]
     )
   )
 }

@@ -2,10 +2,10 @@
 
 #' The paragraph for a paper
 #'
-#' Says what was done, in the words of a methods section: the method and the version of the
-#' package, the size of the sampler, the estimate with its error and how it was made (bridge
-#' sampling, or the mean of the runs), the diagnostics, which variables have heavy tails, the seed and the references. `smc_report()` writes a page with this text, the tables and the
-#' plots of a fit, to keep or to send to someone.
+#' `report()` describes a fit in the words of a methods section: the method and the version of the
+#' package, the size of the sampler, the estimate with its error and how it was made, the
+#' diagnostics, variables with heavy tails, the seed and the references. `smc_report()` writes a
+#' page with this text, the tables and the plots of a fit.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param file the HTML file to write (string), which needs the package rmarkdown and
@@ -17,8 +17,10 @@
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' report(fit)
-#' \dontrun{
-#' smc_report(fit, "fit.html")
+#' \donttest{
+#' if (requireNamespace("rmarkdown", quietly = TRUE) && rmarkdown::pandoc_available()) {
+#'   smc_report(fit, tempfile(fileext = ".html"))
+#' }
 #' }
 #' @export
 report <- function(fit) {
@@ -128,7 +130,7 @@ report_estimate <- function(fit) {
   ess <- ess_mean(fit)
   sprintf(
     "From %d independent runs, the log evidence is estimated as %s (standard error %s; 95%%
-      interval %s to %s) %s. Their %s are worth about %s independent ones.",
+      interval %s to %s) %s. Their %s have an effective sample size of about %s.",
     last$islands, number(fit$log_z), number(fit$std_error), number(fit$conf_low),
     number(fit$conf_high), report_way(fit), draws_in_words(fit),
     count(signif(ess, 2))

@@ -12,7 +12,7 @@ check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_eval
     rounds = check_n_rounds(rounds),
     whiten = check_flag(whiten, "whiten"),
     scout = check_flag(scout, "scout"),
-    max_steps = check_count(max_steps, "max_steps", min = 2),
+    max_steps = check_n(max_steps, "max_steps", min = 2),
     max_evals = max_evals
   )
   if (!missing(step_fraction)) {
@@ -53,7 +53,7 @@ scouted <- function(sampler, plan) {
   }
   scout <- function(sampler, name) {
     remember(
-      sampler, name, settings_of_target(sampler), points_of_scout,
+      sampler, name, settings_of_target(sampler), scout_restorer(sampler), points_of_scout,
       scout_target(
         sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
         affordable_probes(list(), sampler, plan)
@@ -64,7 +64,7 @@ scouted <- function(sampler, plan) {
   sampler$scout <- scout(sampler, "scout")
   act_on_scout(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
-  rescaled(sampler, find_edged, scout, plan, is_as_near)
+  rescaled(sampler, find_truncated, scout, plan, is_as_near)
 }
 
 # The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout
@@ -132,7 +132,7 @@ tuned_run <- function(course, sampler, path, label) {
 # basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
 kernel_for <- function(sampler, label) {
   reference <- sampler$reference
-  suits <- label == "longer" || is_exact_reference(reference) || is_mixture(reference) || is_edged(sampler$target) ||
+  suits <- label == "longer" || is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
     label != "given" && sampler$target$dim <= rules$largest_adjusted
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }

@@ -13,7 +13,7 @@ rays_key <- 2^31 - 6
 mirrors_key <- 2^31 - 7
 angles_key <- 2^31 - 8
 lines_key <- 2^31 - 9
-edged_key <- 2^31 - 10
+truncated_key <- 2^31 - 10
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]
@@ -44,7 +44,7 @@ seconds_now <- function() proc.time()[["elapsed"]]
 run_sampler <- function(sampler, path, run, index) {
   name <- run_name(run, index)
   settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path, run)
-  kept <- recall(sampler, name, settings)
+  kept <- recall(sampler, name, settings, record_restorer(sampler, path, run, index))
   if (!is.null(kept)) {
     begin_run(sampler$progress, run, index, nrow(kept$steps))
     return(kept)
@@ -74,7 +74,7 @@ run_sampler <- function(sampler, path, run, index) {
   if (run == "final") {
     record <- reduce_record(record, sampler)
   }
-  store(sampler, name, settings, record, points_of(record, sampler))
+  store(sampler, name, settings, stored_record(record), points_of(record, sampler))
   record
 }
 
@@ -164,9 +164,13 @@ rethrow_at_step <- function(e, step, run) {
 in_utf8 <- function(e) {
   message <- conditionMessage(e)
   if (!all(validUTF8(message))) {
-    e$message <- iconv(message, "UTF-8", "UTF-8", sub = "byte")
+    e$message <- as_utf8(message)
   }
   e
+}
+
+as_utf8 <- function(text) {
+  if (all(Encoding(text) != "bytes") && all(validEnc(text))) enc2utf8(text) else iconv(text, "UTF-8", "UTF-8", sub = "byte")
 }
 
 where_in_run <- function(step, run) {

@@ -51,10 +51,9 @@ new_sampler <- function(target, options) {
   }
   sampler$evaluators <- interface_of_run(sampler)
   sampler$pace <- new_pace()
-  sampler$checkpoint <- open_checkpoint(options$checkpoint)
+  sampler <- with_checkpoint(sampler, options$checkpoint)
   # the last, so that an error draws nothing
-  sampler$seed <- seed_for(options$seed, sampler$checkpoint)
-  sampler
+  with_seed_of_call(sampler, options$seed)
 }
 
 # The sampler of a fit, for further runs, whose time is added to that of the fit.

@@ -1,9 +1,9 @@
 # The scale on which the variables of a target are sampled, where that is not the one of its bounds: what angles.R,
-# edged.R and ratios.R have found.
+# truncated.R and ratios.R have found.
 
-# What of a target is about the scale of its variables: `turn` (angles.R), `edged`, 1 for bounded variables on their own
+# What of a target is about the scale of its variables: `turn` (angles.R), `truncated`, 1 for bounded variables on their own
 # scale and 0 for others, and `ratio`, 1 for ratios (ratios.R) and 0 for others. NULL where there are none.
-scale_names <- c("turn", "edged", "ratio")
+scale_names <- c("turn", "truncated", "ratio")
 
 has_scale <- function(target, names = scale_names) !is.null(unlist(unclass(target)[names]))
 
@@ -30,10 +30,11 @@ with_scale_of <- function(x, other) {
 # given a reference, which is a distribution on the scale as it is.
 find_scale_of_bounded <- function(sampler, name, key, variables, find) {
   target <- sampler$target
-  may_change <- !has_scale(target, c("turn", "edged")) && length(variables) > 0 &&
+  may_change <- !has_scale(target, c("turn", "truncated")) && length(variables) > 0 &&
     length(sampler$scout$normals) > 0 && has_default_reference(sampler)
   if (may_change) {
-    remember(sampler, name, settings_of_target(sampler), function(...) matrix(0, 1, target$dim), {
+    origin <- function(...) matrix(0, 1, target$dim)
+    remember(sampler, name, settings_of_target(sampler), scale_restorer(sampler), origin, {
       started <- seconds_now()
       evaluate <- counted_density(target, over_batches(sampler)$evaluators)
       scale <- with_seed(seed_of_run(sampler$seed, key), find(evaluate))

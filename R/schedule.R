@@ -14,7 +14,7 @@
 #' schedule_power(4)
 #' @export
 schedule_power <- function(n_steps = 64, power = 2) {
-  n_steps <- check_count(n_steps, "n_steps")
+  n_steps <- check_n(n_steps, "n_steps")
   power <- check_number(power, "power", min = 0, open = TRUE)
   (seq(0, n_steps) / n_steps)^power
 }
@@ -141,9 +141,9 @@ kernel_of_schedule <- function(schedule) {
 #' @export
 schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
   check_class(fit, "fit", "smc_fit", "smc()")
-  max_steps <- check_count(max_steps, "max_steps", min = 2)
+  max_steps <- check_n(max_steps, "max_steps", min = 2)
   if (!is.null(n_steps)) {
-    n_steps <- check_count(n_steps, "n_steps")
+    n_steps <- check_n(n_steps, "n_steps")
   }
   steps <- fit$steps
   final <- steps$run == "final"
@@ -211,7 +211,7 @@ schedule_adaptive <- function(ess = 0.5, max_steps = 1000) {
   structure(
     list(
       ess = check_number(ess, "ess", min = 0, max = 1, open = TRUE),
-      max_steps = check_count(max_steps, "max_steps")
+      max_steps = check_n(max_steps, "max_steps")
     ),
     class = "smc_schedule_adaptive"
   )

@@ -2,21 +2,21 @@
 # sampler starts. Quasi-Newton paths climb from overdispersed starts; the best normal
 # distribution along each path is refined by batch and match; basins are told apart.
 
-#' Where the target is, and how wide
+#' Locate a target
 #'
-#' Looks for the target by its gradients, before any particle is moved: the first stage
-#' of [smc()]. Paths of optimisation climb from random starts, some near and some far. A start where
-#' the target is impossible is brought nearer to 0; and where it is impossible there too, to the
-#' parameters that a model of RTMB or TMB comes with. If all are impossible still, as where variables must be in
-#' order, possible ones are looked for among up to 4,096 random points, half of which are in order; and if none
-#' is found the paths begin where the log density is so low, below -1e15, that it has no digits left. Along each
-#' path normal distributions are tried, where all of these are impossible others between its end and its start, the
-#' best is refined by batch and match, and those that ended in different places are kept apart as basins. Where
-#' there are at most six variables, two thousand points around these are looked at, and four more paths
-#' start where the density most exceeds what was found: so a narrow mode beside a wide one is seen in two or three
-#' variables, and one of half the width in four to six. What is found is
-#' proposed as a reference for [smc()], which lets it compete with the reference
-#' that the user gave.
+#' Locates a target by its gradients, before any particle is moved: the first stage of [smc()].
+#' Paths of quasi-Newton optimisation climb from random starts, some near and some far. Along each
+#' path normal distributions are tried, and the best is refined by batch and match. Those that end
+#' in different places are kept apart, as basins. What is found is proposed as references for
+#' [smc()], where they compete with the reference that the user gave.
+#'
+#' Where a start is impossible it is moved towards 0. If all are, the parameters of a model of RTMB or TMB, or
+#' up to 4,096 random points (half of them in order, for variables that must be), provide a start; and
+#' if none of these is possible, paths begin where the log density is below -1e15.
+#'
+#' In up to six variables, 2,048 points around the basins are tried, and four more paths start where
+#' the density most exceeds what was found. So a narrow mode beside a wide one is found in two or
+#' three variables, and one of half the width in four to six.
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer). Where they end in different
@@ -25,24 +25,23 @@
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
-#' * `basins`: a data frame with a row a basin, the best first: `bound`, the evidence
-#'   bound of its normal distribution (the mean of `log target - log normal` over draws
-#'   from it, which is below the log evidence but for noise; of the normal distribution on the possible part
-#'   alone where some of them are impossible), `n_paths`, how many paths
-#'   ended there. `bound_error` is the standard error of `bound`, NA for basins so much
-#'   lower than the best that they do not count.
+#' * `basins`: a data frame with a row a basin, the best first: `elbo`, the evidence lower bound of
+#'   its normal distribution, with Monte Carlo error (the mean of `log target - log normal` over
+#'   draws from the basin's normal distribution, truncated to where the target is possible);
+#'   `elbo_error`, its standard error, NA for basins too low to count; and `n_paths`, how many paths
+#'   ended there.
 #' * `normals`: a list with the normal distribution of each basin, as
 #'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
-#'   deviations alone; that of the best basin a covariance, from the curvature at its mean, up to 2,000
-#'   variables and where its bound is higher with it.
-#' * `references`: a named list of what is proposed, the least preferred first: `best`, the normal of the best
-#'   basin; `shape`, where gradients at 256 draws of that normal tell that most variables are normal given
-#'   the others, exactly or nearly; and, where there are several basins, or a path has passed a likely place more than
-#'   6 standard deviations from all of them, such as the end of a bent ridge, `cover`, a mixture: of
-#'   the normals of the likely basins and places, and of the one with their common mean and covariance,
-#'   which reaches what lies between them (that alone above 250 variables). All variances are inflated by 1.5, and by
-#'   less above 250 variables. Where variables are nearly normal, and the density in the coordinates of `shape`
-#'   does not dip on the way to any of these places, they are in one mode, and `shape` comes last.
+#'   deviations alone; that of the best basin a covariance, from the curvature at its mean, in up to 2,000
+#'   variables and where this raises its ELBO.
+#' * `references`: a named list of what is proposed, the least preferred first. `best` is the normal
+#'   distribution of the best basin. `shape` is there if gradients at draws of `best` show that most
+#'   variables are normal given the others, exactly or nearly. `cover` is there if there are several
+#'   basins, or if a path has passed a likely place far from all of them, such as the end of a bent
+#'   ridge: a mixture of the normal distributions of these basins and places, and of one with their
+#'   common mean and covariance (that alone above 250 variables). If the density does not dip
+#'   between these places in the coordinates of `shape`, they are one mode, and `shape` comes last.
+#'   All variances are inflated by 1.5, and by less above 250 variables.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
@@ -51,7 +50,7 @@
 #' * `n_target_evals`, `n_impossible`, `seconds`: the evaluations of the target, how many
 #'   of them had no finite log density, and the time that it took.
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
-#'   quasi-Newton variational inference*, for candidates along a path and their bounds;
+#'   quasi-Newton variational inference*, for candidates along a path and their ELBOs;
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
 #'   match: black-box variational inference with a score-based divergence*; Raftery and Bao
 #'   (2010), *Estimating and projecting trends in HIV/AIDS generalized epidemics using
@@ -96,8 +95,8 @@ scout_target <- function(
     if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
       found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
     }
-    # what was refined comes first: the bounds of the others may be higher by luck
-    found$normals <- check_bounds_of(evaluate, first_of_close(found$normals))
+    # what was refined comes first: the ELBOs of the others may be higher by luck
+    found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
@@ -123,7 +122,7 @@ start_of <- function(target) {
 look <- function(evaluate, starts, start = NULL) {
   paths <- climb(evaluate, starts, start)
   tried <- normals_along(evaluate, paths)
-  normals <- lapply(tried, best_of, function(normal) normal$bound)
+  normals <- lapply(tried, best_of, function(normal) normal$elbo)
   n_dropped <- nrow(starts) - length(normals)
   for (pass in seq_len(rules$n_passes)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
@@ -156,22 +155,22 @@ starts_outside <- function(evaluate, normals) {
   scale <- exp(stats::runif(rules$n_outside, log(rules$outside[1]), log(rules$outside[2])))
   x <- to_user(around, scale * draw_normal(around, rules$n_outside)$z)
   found <- do.call(pmax, lapply(likely, function(normal) {
-    normal$bound - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
+    normal$elbo - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
   }))
   excess <- evaluate(x, gradient = FALSE)$log_density - found
   x[order(excess, decreasing = TRUE)[seq_len(rules$n_outside_paths)], , drop = FALSE]
 }
 
-# Those whose bound does not rule out that they matter.
+# Those whose ELBO does not rule out that they matter.
 likely_normals <- function(normals) {
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  normals[bounds > max(bounds, -Inf) - rules$basin_range]
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  normals[elbos > max(elbos, -Inf) - rules$basin_range]
 }
 
 new_scout <- function(found, shape, count) {
   normals <- found$normals
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  order <- order(bounds, decreasing = TRUE)
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  order <- order(elbos, decreasing = TRUE)
   normals <- normals[order]
   likely <- likely_normals(normals)
   shape <- if (!is.null(shape)) {
@@ -180,8 +179,8 @@ new_scout <- function(found, shape, count) {
   structure(
     c(list(
       basins = new_table(
-        bound = bounds[order],
-        bound_error = vapply(normals, `[[`, 0, "bound_error"),
+        elbo = elbos[order],
+        elbo_error = vapply(normals, `[[`, 0, "elbo_error"),
         n_paths = vapply(normals, `[[`, 0, "n_paths")
       ),
       normals = lapply(normals, as_reference),
@@ -203,7 +202,7 @@ new_scout <- function(found, shape, count) {
 # normal show that there is one: gradients tell it wherever the draws are. Particles of a run from that normal
 # would show it too, but for where few of them have lived. NULL for none.
 shape_around <- function(normals, density) {
-  best <- best_of(normals, function(normal) normal$bound)
+  best <- best_of(normals, function(normal) normal$elbo)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
     return(NULL)
   }
@@ -224,10 +223,10 @@ shape_around <- function(normals, density) {
   exact <- exact_space(points, list(), density)
   space <- if (knows_most(exact)) {
     with_scouted_given(exact, density)
-  } else if (!is.matrix(best$L) || !are_uncoupled(nearest_normal(points, best$L), points)) {
+  } else if (!is.matrix(best$L) || !are_uncoupled(fit_gaussian_score(points, best$L), points)) {
     near_space(points, list(), density, n)
   }
-  if (is_near(space, n)) with_shape(space) # and so is one that is exact
+  if (within_sampling_error(space, n)) with_shape(space) # and so is one that is exact
 }
 
 # The space with its `shape`: the normal distribution, than which draws of one show no other; points that were asked
@@ -244,7 +243,7 @@ with_shape <- function(space) {
 
 # A space in which all coordinates but those given are exactly standard normal, with the best normal of these: their
 # marginal density is known, in a few dimensions, and is scouted in its turn. So it does not matter how far from it the
-# draws are that have shown the space. `marginal`: its bound of the evidence, with the error; what edges cut off is in it.
+# draws are that have shown the space. `marginal`: its ELBO, with the error; what edges cut off is in it.
 with_scouted_given <- function(space, density) {
   given <- given_of(space)
   if (length(space$exact) + length(given) < ncol(space$points$x)) {
@@ -253,9 +252,9 @@ with_scouted_given <- function(space, density) {
   marginal <- marginal_density(space, density)
   start <- space$points$mean[given] + space$normal$centre[given]
   found <- look(marginal, scattered_starts(length(given), rules$n_starts), start)$normals
-  best <- best_of(found, function(normal) normal$bound)
+  best <- best_of(found, function(normal) normal$elbo)
   if (!is.null(best)) {
-    space$marginal <- best[c("bound", "bound_error")]
+    space$marginal <- best[c("elbo", "elbo_error")]
     best$mean <- best$mean - space$points$mean[given]
     space$normal <- shape_of_given(space, best)
   }
@@ -284,7 +283,7 @@ is_one_mode <- function(space, normals, evaluate) {
   ways <- sweep(ends$x, 2, centre - ends$mean)
   part <- seq(0, 1, length.out = rules$n_on_way)
   x <- sweep(ways[rep(seq_len(n), length(part)), , drop = FALSE] * rep(part, each = n), 2, centre, "+")
-  along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes, d))$log_density, n)
+  along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes))$log_density, n)
   dip <- pmin(along[, 1], along[, ncol(along)]) - apply(along, 1, min)
   isTRUE(max(dip) < rules$least_dip)
 }
@@ -306,24 +305,31 @@ covering_reference <- function(normals) {
 # -Inf and gradient 0. far: whether points of log density below -1e15 count, where they have a slope: sums with
 # such numbers are rounding errors, but paths climb from there. width: over which ways the gradient is to be taken by
 # differences where the target has none of its own, one a coordinate; NULL for those of the target.
-# Of "count" it gives how many points it was asked for, and how many were impossible.
+# Of "count" it gives how many points it was asked for, and how many were impossible; with gradient = "own" whether
+# gradients are the target's own.
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call
   count <- c(n_target_evals = 0, n_impossible = 0)
   has_own <- NULL
+  is_own <- function(x) {
+    if (is.null(has_own)) {
+      has_own <<- has_own_gradient(target, x)
+      count[1] <<- count[1] + is_told_by_call(target)
+    }
+    has_own
+  }
   function(x, gradient = TRUE, maps = NULL, far = FALSE, width = NULL) {
     if (identical(x, "count")) {
       return(count)
     }
     x[!is.finite(x)] <- 0
+    if (identical(gradient, "own")) {
+      return(is_own(x))
+    }
     ask <- function(x, gradient) {
       evaluate_located(target, x, "scout", gradient = gradient, maps = maps, evaluators = evaluators)
     }
-    if (!is.null(width) && is.null(has_own)) {
-      has_own <<- has_own_gradient(target, x)
-      count[1] <<- count[1] + is_told_by_call(target)
-    }
-    value <- ask(x, gradient && (is.null(width) || has_own))
+    value <- ask(x, gradient && (is.null(width) || is_own(x)))
     if (gradient && is.null(value$gradient)) value$gradient <- slopes_over(width, x, ask)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok))
@@ -527,20 +533,20 @@ inverse_hessian_times <- function(memory, g) {
   .Call(r_inverse_hessian_times, memory$alpha, memory$s, memory$y, g)
 }
 
-# evidence bounds --------------------------------------------------------------
-# A normal that has been tried has its evidence `bound`.
+# ELBOs --------------------------------------------------------------
+# A normal that has been tried has its `elbo`.
 
-# The normal with its `bound`, the mean of log target - log normal over draws z from it, which is below the log
-# evidence but for noise; with the standard error, `bound_error`. Where some of the draws are impossible it
+# The normal with its `elbo`, the mean of log target - log normal over draws z from it, which is below the log
+# evidence but for noise; with the standard error, `elbo_error`. Where some of the draws are impossible it
 # is that of the normal on the possible part alone.
-with_bound <- function(normal, z, log_density) {
+with_elbo <- function(normal, z, log_density) {
   ok <- log_density > -Inf
   z <- z[ok, , drop = FALSE]
   ratio <- log_density[ok] + rowSums(z^2) / 2 + ncol(z) / 2 * log(2 * pi) + log_det(normal)
   is_enough <- length(ratio) > 1 # for an error
   share <- mean(ok)
-  normal$bound <- if (is_enough) mean(ratio) + log(share) else -Inf
-  normal$bound_error <- if (is_enough) {
+  normal$elbo <- if (is_enough) mean(ratio) + log(share) else -Inf
+  normal$elbo_error <- if (is_enough) {
     sqrt(stats::var(ratio) / length(ratio) + (1 - share) / length(ratio))
   } else {
     NaN
@@ -548,13 +554,13 @@ with_bound <- function(normal, z, log_density) {
   normal
 }
 
-# Of many normals the one with the highest bound is the luckiest. The error counts against
+# Of many normals the one with the highest ELBO is the luckiest. The error counts against
 # it: where a normal fits, there is none.
 is_better <- function(a, b) {
-  a$bound > -Inf && (b$bound == -Inf || a$bound - a$bound_error > b$bound - b$bound_error)
+  a$elbo > -Inf && (b$elbo == -Inf || a$elbo - a$elbo_error > b$elbo - b$elbo_error)
 }
 
-# The normals along each path whose bounds are finite; where there are none, those on its chord: a list for
+# The normals along each path whose ELBOs are finite; where there are none, those on its chord: a list for
 # each path that has any.
 normals_along <- function(evaluate, paths) {
   tried <- possible_normals(evaluate, lapply(paths, function(path) {
@@ -567,11 +573,11 @@ normals_along <- function(evaluate, paths) {
   tried[lengths(tried) > 0]
 }
 
-# Of the normals of each path those whose bounds are finite.
+# Of the normals of each path those whose ELBOs are finite.
 possible_normals <- function(evaluate, candidates) {
   of_path <- factor(rep(seq_along(candidates), lengths(candidates)), seq_along(candidates))
-  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_bound_draws)
-  possible <- vapply(tried, function(normal) normal$bound > -Inf, NA)
+  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_elbo_draws)
+  possible <- vapply(tried, function(normal) normal$elbo > -Inf, NA)
   unname(split(lapply(tried[possible], c, n_paths = 1), of_path[possible]))
 }
 
@@ -587,22 +593,22 @@ normals_on_chord <- function(path) {
   })
 }
 
-# Of normals that paths have passed those that no particle from a basin reaches, and whose bounds do
+# Of normals that paths have passed those that no particle from a basin reaches, and whose ELBOs do
 # not rule out that they matter: the end of a long ridge that bends has no mode of its own.
 out_of_reach <- function(passed, basins) {
   likely <- likely_normals(basins)
-  best <- best_of(basins, function(normal) normal$bound)
+  best <- best_of(basins, function(normal) normal$elbo)
   Filter(function(normal) {
-    normal$bound > best$bound - rules$basin_range &&
+    normal$elbo > best$elbo - rules$basin_range &&
       !any(vapply(basins, are_close, NA, normal)) &&
       all(vapply(likely, distance_from, 0, normal) > rules$reach)
   }, passed)
 }
 
-# These once more, each place once, with their bounds anew.
+# These once more, each place once, with their ELBOs anew.
 check_passed <- function(evaluate, found) {
   passed <- basins_of(out_of_reach(found$passed, found$normals))
-  out_of_reach(check_bounds_of(evaluate, passed), found$normals)
+  out_of_reach(check_elbos_of(evaluate, passed), found$normals)
 }
 
 # N(x + H g, H) at a point of a path, with H as far as it is known; NULL where it is not.
@@ -632,7 +638,7 @@ inverse_hessian_factor <- function(memory) {
   t(chol(H + tcrossprod(s, half)))
 }
 
-# The normals with their bounds, all from one call of the target.
+# The normals with their ELBOs, all from one call of the target.
 try_normals <- function(evaluate, normals, n_draws) {
   draws <- lapply(normals, draw_normal, n_draws)
   if (length(draws) == 0) {
@@ -641,7 +647,7 @@ try_normals <- function(evaluate, normals, n_draws) {
   value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
   for (i in seq_along(normals)) {
     rows <- (i - 1) * n_draws + seq_len(n_draws)
-    normals[[i]] <- with_bound(normals[[i]], draws[[i]]$z, value$log_density[rows])
+    normals[[i]] <- with_elbo(normals[[i]], draws[[i]]$z, value$log_density[rows])
   }
   normals
 }
@@ -649,7 +655,7 @@ try_normals <- function(evaluate, normals, n_draws) {
 # batch and match -------------------------------------------------------------
 
 # Each normal after batches of draws, each of which brings it closer to the target; of
-# all that it has been, the one with the highest bound but for its error.
+# all that it has been, the one with the highest ELBO but for its error.
 refine <- function(evaluate, normals, n_batches) {
   if (length(normals) == 0) {
     return(normals)
@@ -662,9 +668,9 @@ refine <- function(evaluate, normals, n_batches) {
     value <- evaluate(do.call(rbind, lapply(draws, `[[`, "x")))
     for (i in seq_along(now)) {
       rows <- (i - 1) * n + seq_len(n)
-      now[[i]] <- with_bound(now[[i]], draws[[i]]$z, value$log_density[rows])
-      # at first it is the same one, and its new bound is not what it was chosen by
-      if (is_better(now[[i]], best[[i]]) || (t == 1 && now[[i]]$bound > -Inf)) {
+      now[[i]] <- with_elbo(now[[i]], draws[[i]]$z, value$log_density[rows])
+      # at first it is the same one, and its new ELBO is not what it was chosen by
+      if (is_better(now[[i]], best[[i]]) || (t == 1 && now[[i]]$elbo > -Inf)) {
         best[[i]] <- now[[i]]
       }
       ok <- value$log_density[rows] > -Inf
@@ -693,8 +699,8 @@ batch_step <- function(normal, z, g, lambda) {
 
 # Of normals whose means are close by the width of either, the best: one a basin.
 basins_of <- function(normals) {
-  bounds <- vapply(normals, `[[`, 0, "bound")
-  first_of_close(normals[order(bounds, decreasing = TRUE)])
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  first_of_close(normals[order(elbos, decreasing = TRUE)])
 }
 
 first_of_close <- function(normals) {
@@ -723,12 +729,12 @@ refine_best <- function(evaluate, normals) {
     return(normals)
   }
   for (pass in seq_len(rules$most_passes)) {
-    bounds <- vapply(normals, `[[`, 0, "bound")
-    likely <- order(bounds, decreasing = TRUE)[seq_len(min(rules$n_refined, length(bounds)))]
-    likely <- likely[bounds[likely] > max(bounds) - rules$basin_range]
+    elbos <- vapply(normals, `[[`, 0, "elbo")
+    likely <- order(elbos, decreasing = TRUE)[seq_len(min(rules$n_refined, length(elbos)))]
+    likely <- likely[elbos[likely] > max(elbos) - rules$basin_range]
     normals[likely] <- refine(evaluate, normals[likely], rules$n_batches)
-    now <- vapply(normals, `[[`, 0, "bound")
-    if (max(now) - max(bounds) < rules$least_gain) {
+    now <- vapply(normals, `[[`, 0, "elbo")
+    if (max(now) - max(elbos) < rules$least_gain) {
       break
     }
   }
@@ -737,9 +743,9 @@ refine_best <- function(evaluate, normals) {
 
 # In many dimensions a normal has standard deviations alone, since batches are too few for a covariance.
 # The curvature at the mean of the best one gives it a covariance, for two gradients a dimension, and
-# batches its mean and its scale in each of its coordinates. It is kept where its bound is higher.
+# batches its mean and its scale in each of its coordinates. It is kept where its ELBO is higher.
 curve_best <- function(evaluate, normals) {
-  best <- which.max(vapply(normals, `[[`, 0, "bound"))
+  best <- which.max(vapply(normals, `[[`, 0, "elbo"))
   plain <- unlist(normals[best], recursive = FALSE)
   if (is.null(plain) || is.matrix(plain$L) || length(plain$mean) > rules$largest_curved) {
     return(normals)
@@ -750,21 +756,21 @@ curve_best <- function(evaluate, normals) {
     return(normals)
   }
   curved <- refine(evaluate, list(curved), rules$n_batches)[[1]]
-  if (curved$bound - curved$bound_error > plain$bound + rules$least_curved_gain) {
+  if (curved$elbo - curved$elbo_error > plain$elbo + rules$least_curved_gain) {
     normals <- c(list(curved), normals[-best]) # others that turn out to be close are then this one
   }
   normals
 }
 
-# The bounds of the likely normals anew, with their standard errors: those by which they
+# The ELBOs of the likely normals anew, with their standard errors: those by which they
 # were chosen are too high.
-check_bounds_of <- function(evaluate, normals) {
-  bounds <- vapply(normals, `[[`, 0, "bound")
+check_elbos_of <- function(evaluate, normals) {
+  elbos <- vapply(normals, `[[`, 0, "elbo")
   for (i in seq_along(normals)) {
-    normals[[i]]$bound_error <- NA_real_
-    if (bounds[i] > max(bounds) - rules$basin_range) {
-      draws <- draw_normal(normals[[i]], rules$n_bound_checks)
-      normals[[i]] <- with_bound(normals[[i]], draws$z, evaluate(draws$x)$log_density)
+    normals[[i]]$elbo_error <- NA_real_
+    if (elbos[i] > max(elbos) - rules$basin_range) {
+      draws <- draw_normal(normals[[i]], rules$n_elbo_checks)
+      normals[[i]] <- with_elbo(normals[[i]], draws$z, evaluate(draws$x)$log_density)
     }
   }
   normals

@@ -35,7 +35,7 @@ next_level <- function(space, points, density) {
   }
   change <- find_exact(probes_among(of_left), marginal)
   if (!is.null(change)) {
-    change[c("given", "order")] <- list(left[change$given], left[change$order])
+    change <- change_among(change, left, length(points$mean))
     exact_after(points, c(space$changes, list(change)), density)
   }
 }
@@ -52,7 +52,7 @@ exact_after <- function(points, changes, density) {
 marginal_density <- function(space, density) {
   given <- given_of(space)
   d <- ncol(space$points$x)
-  maps <- change_maps(space$changes, d)
+  maps <- change_maps(space$changes)
   others <- rbind(0, draw_standard(rules$n_marginal_draws, d - length(given)))
   function(x, gradient = TRUE, width = NULL, ...) {
     if (!is.null(width)) width <- replace(rep(NA, d), given, width)
@@ -126,7 +126,7 @@ with_one_more <- function(space, density) {
 
 # Whether the others of a space are so near to normal that draws of them tell the marginal density of those given.
 is_told_by_others <- function(space, n) {
-  is.null(space$exact) && (is_near(space, n) || isTRUE(space$nats < rules$next_to_near))
+  is.null(space$exact) && (within_sampling_error(space, n) || isTRUE(space$nats < rules$next_to_near))
 }
 
 # The space in which others are nearly standard normal given some coordinates: that of the present
@@ -143,7 +143,7 @@ space_among <- function(points, present, density, n) {
   known <- unless_falling(known, density)
   polynomial <- Find(is_polynomial, present)
   if (!is.null(polynomial)) { # which was fitted to other draws
-    known <- nearer_of(known, polynomial_space(points, before_polynomial(present), polynomial$given, density))
+    known <- smaller_divergence(known, polynomial_space(points, before_polynomial(present), polynomial$given, density))
   }
   if (is_nearest(known, n)) {
     return(known)
@@ -160,7 +160,7 @@ space_among <- function(points, present, density, n) {
     changes <- list()
     given <- at$drivers
   }
-  nearer_of(space, polynomial_space(points, changes, given, density))
+  smaller_divergence(space, polynomial_space(points, changes, given, density))
 }
 
 # What is exact is right everywhere.
@@ -175,20 +175,20 @@ unless_falling <- function(space, density) {
 falls_off <- function(space, density) {
   points <- space$points
   d <- ncol(points$x)
-  maps <- change_maps(space$changes, d)
+  maps <- change_maps(space$changes)
   normal <- list(mean = points$mean + space$normal$centre, L = space$normal$L)
   skew <- space$normal$skew
   log_ratio <- function(x) {
     z <- from_user(normal, x)
-    at <- without_skew(z, 0 * z, skew)
-    log_reference <- log_normal(at$z, normal$L) + rowSums(at$log_slope)
+    at <- before_maps(tails_maps(skew), z)
+    log_reference <- log_normal(at$x, normal$L) + at$log_jacobian
     density(x, gradient = FALSE, maps = maps)$log_density - log_reference
   }
   of_points <- log_ratio(places_among(points, rules$n_beside))
   z <- with_seed(1, draw_standard(rules$n_beside, d))
   given <- if (!is.null(space$known)) given_of(space)
   z[, given] <- sqrt(rules$inflation) * z[, given]
-  z <- with_skew(z, skew)
+  z <- through_maps(tails_maps(skew), z)$x
   of_reference <- log_ratio(to_user(normal, z))
   mean(of_reference < min(of_points) - rules$next_to_nothing) > rules$part_fallen
 }
@@ -202,9 +202,9 @@ polynomial_space <- function(points, changes, given, density) {
   if (!is.null(polynomial)) unless_falling(space_of(points, c(changes, list(polynomial))), density)
 }
 
-# Of two spaces, or NULL, that in which what is known is nearer to a normal distribution: the first, where
+# Of two spaces, or NULL, the one with the smaller divergence bound: the first, where
 # nothing is known in the second.
-nearer_of <- function(a, b) {
+smaller_divergence <- function(a, b) {
   is_nearer <- !is.null(b$nats) && (is.null(a$nats) || b$nats < a$nats)
   if (is_nearer) b else a
 }
@@ -225,15 +225,9 @@ changes_to_near <- function(points, at, density) {
   }
 }
 
-# The log density and its gradient as functions of points after these changes.
+# The density of points after these changes.
 density_after <- function(changes, density) {
-  function(x) {
-    at <- through_each(change_maps(changes, ncol(x)), list(z = x))
-    there <- density(at$z)
-    points <- list(x = at$z, g = there$gradient, w = rep(1 / nrow(x), nrow(x)), mean = numeric(ncol(x)))
-    there$gradient <- changed(points, changes)$g
-    there
-  }
+  function(x, ...) density(x, maps = change_maps(changes), ...)
 }
 
 # Whether at least half of the coordinates are exactly standard normal given the rest.
@@ -243,13 +237,13 @@ knows_most <- function(space) {
 
 # Whether the others of a space are so near to the normal distribution that they were given that one
 # fitted to n draws, all correlations included, could as well be further off by chance.
-is_near <- function(space, n) {
+within_sampling_error <- function(space, n) {
   d <- length(space$known)
   isTRUE(space$nats < d * (d + 3) / (4 * n))
 }
 
 # The same, and so near that no other space is looked for: in hundreds of variables chance alone may be tens of nats.
-is_nearest <- function(space, n) is_near(space, n) && space$nats < rules$next_to_near
+is_nearest <- function(space, n) within_sampling_error(space, n) && space$nats < rules$next_to_near
 
 # Other spaces that are to be tried: those of products for the multiples of each scale where that
 # makes points likelier to be normal; of all products; and of the changes of the present reference, unless others
@@ -286,7 +280,7 @@ space_of <- function(points, changes, density = NULL) {
     left <- left_by_normal(normal, asked_along(normal, points, changes, density))
   }
   is_known <- left < rules$far_from_normal
-  if (mean(!is_known) <= rules$few_far && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
+  if (mean(!is_known) <= rules$max_nongaussian_share && isTRUE(mean(left[is_known]) < rules$nearly_linear)) {
     space$known <- sort(normal[is_known])
     space$exact <- if (are_exact(left)) normal
     space <- fit_known(space)
@@ -325,23 +319,12 @@ fit_known <- function(space) {
 skew_by_gradients <- function(z, g, w) {
   some <- evenly_weighted(w, rules$n_for_skew)
   skew <- fit_skew(z[some, , drop = FALSE], g[some, , drop = FALSE])
-  at <- without_skew(z, g, skew)
+  at <- before_maps(tails_maps(skew), z, g)
   list(
-    skew = skew, log_density = rowSums(at$log_slope - at$z^2 / 2), nats = sum(weighted_squares(at$z + at$g, w)) / 2
+    skew = skew, log_density = at$log_jacobian - rowSums(at$x^2) / 2,
+    nats = sum(weighted_squares(at$x + at$g, w)) / 2
   )
 }
-
-# As before_tails(), for the columns of matrices; as they are, where there is no skew.
-without_skew <- function(z, g, skew) {
-  if (is.null(skew)) {
-    return(list(z = z, g = g, log_slope = 0 * z))
-  }
-  by_column <- lapply(skew[c("location", "scale", "skew", "tail")], rep, each = nrow(z))
-  do.call(before_tails, c(list(z, g), by_column))
-}
-
-# The way back, of points alone.
-with_skew <- function(z, skew) if (is.null(skew)) z else through_tails(skew, list(z = z))$z
 
 # The variance of a reference's coordinates that are nearly normal, over what was fitted: so many `times` as much above 1
 # as that of normal variables whose gradients are as far off.
@@ -368,7 +351,7 @@ asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
   x <- places_among(points, rules$n_linear_probes)
   width <- replace(rep(NA, d), normal, rules$wide_difference)
-  g <- density(x, maps = change_maps(changes, d), width = width)$gradient
+  g <- density(x, maps = change_maps(changes), width = width)$gradient
   list(x = x, g = g, mean = numeric(d), w = rep(1 / nrow(x), nrow(x)))
 }
 
@@ -482,24 +465,11 @@ log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points
 # The points after one change after the other, with their gradients where there are any, and their
 # mean `log_jacobian`.
 changed <- function(points, changes) {
-  Reduce(function(points, change) {
-    if (is_polynomial(change)) {
-      standardised_by_polynomial(points, change)
-    } else if (has_factor(change)) {
-      standardised(points, change)
-    } else {
-      multiplied(points, change)
-    }
-  }, changes, points)
-}
-
-# The points with x and gradients g in the place of theirs. gained: what the change of variables
-# adds to the mean log Jacobian.
-in_coordinates <- function(points, x, g, gained) {
-  points$mean <- weighted_sums(x, points$w)
-  points$x <- sweep(x, 2, points$mean)
-  points["g"] <- list(g)
-  points$log_jacobian <- log_jacobian(points) + gained
+  at <- before_maps(change_maps(changes), sweep(points$x, 2, points$mean, "+"), points$g)
+  points$mean <- weighted_sums(at$x, points$w)
+  points$x <- sweep(at$x, 2, points$mean)
+  points["g"] <- list(at$g)
+  points$log_jacobian <- log_jacobian(points) + sum(points$w * at$log_jacobian)
   points
 }
 
@@ -509,21 +479,24 @@ is_precision <- function(change) identical(change$kind, "precision") || is_polyn
 
 before_polynomial <- function(changes) Filter(Negate(is_polynomial), changes)
 
-is_polynomial <- function(change) identical(change$kind, "polynomial")
+is_polynomial <- function(change) identical(change$name, "polynomial")
 
-# Whether it has the factor of a matrix that depends on the coordinates given: such, and those of
-# find_products().
-has_factor <- function(change) !is.null(change$kind)
+# The maps that lead out of a space: each change is the map that leads back from it, and the maps of its `basis`, in which
+# that is simple.
+change_maps <- function(changes) {
+  do.call(c, lapply(rev(changes), function(change) c(list(change), change$basis)))
+}
 
-# The maps that lead out of a space, and the one that leads back from a change.
-change_maps <- function(changes, dim) lapply(rev(changes), change_map, dim)
-
-change_map <- function(change, dim) {
-  if (is_polynomial(change)) {
-    polynomial_map(change)
-  } else if (has_factor(change)) {
-    precision_map(change, dim)
-  } else {
-    product_map(change, dim)
-  }
+# The same change of coordinates that are these of d ones.
+change_among <- function(change, left, d) {
+  change[c("given", "order")] <- list(left[change$given], left[change$order])
+  change$basis <- lapply(change$basis, function(map) {
+    all <- diag(d)
+    matrix <- intersect(c("axes", "chol"), names(map))
+    all[left, left] <- map[[matrix]]
+    map[[matrix]] <- all
+    if (!is.null(map$mean)) map$mean <- numeric(d)
+    map
+  })
+  change
 }

@@ -110,7 +110,7 @@ exact_student <- function(points, L, genealogies) {
 }
 
 # Whether what a normal distribution leaves of the gradients may be that of a Student t, which is along the
-# points in its own coordinates. nearest: of nearest_normal(); where there is none it may be.
+# points in its own coordinates. nearest: of fit_gaussian_score(); where there is none it may be.
 may_be_radial <- function(nearest, w) {
   if (is.null(nearest)) {
     return(TRUE)

@@ -3,7 +3,7 @@
 #' Print a fit, and summarise its draws
 #'
 #' Printed, a fit shows the log evidence with its error and interval, followed by
-#' `(bridge)` where it is the bridge estimate (see [smc()]), the posterior of the first six
+#' `(bridge)` where it is the bridge estimate (see [estimates]), the posterior of the first six
 #' variables, how it was found, and last the verdict of its diagnostics.
 #' `summary()` has all variables, and prints the schedule as well.
 #'
@@ -17,7 +17,7 @@
 #'   `mean`, `sd` and quantiles `q5`, `median` and `q95`, and `mcse`, the Monte Carlo
 #'   standard error of the mean, from the spread of the islands (NA for one island). Where tails are very
 #'   heavy neither `sd` nor `mcse`, or not even `mean`, is to be trusted: `fit$heavy_tails` has these
-#'   variables, and the fit has warned (see the section on warnings of [smc()]).
+#'   variables, and the fit has warned (see the section Heavy tails of [diagnostics]).
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be.
 #' @source The estimate of a mean is the ratio of two means over islands, of
 #'   the island's `exp(log_z)` times its own weighted mean, and of its `exp(log_z)`; `mcse`

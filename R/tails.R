@@ -81,8 +81,9 @@ fit_skew <- function(z, g) {
 # Location, log scale and skew; 0 where there is none.
 fit_skew_of <- function(z, g) {
   left_by <- function(theta) {
-    at <- before_tails(z, g, theta[1], exp(theta[2]), theta[3], 1)
-    left <- sum((at$z + at$g)^2)
+    tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = 1)
+    at <- before_maps(tails_maps(tails), as.matrix(z), as.matrix(g))
+    left <- sum((at$x + at$g)^2)
     if (is.finite(left)) left else .Machine$double.xmax
   }
   by_skew <- stats::.lm.fit(cbind(1, z, slope_by_skew(z)), z + g)
@@ -100,13 +101,5 @@ fit_skew_of <- function(z, g) {
 # How the gradient of a log density that is standard normal without it changes with a small skew.
 slope_by_skew <- function(z) (1 + 2 * z^2) / sqrt(1 + z^2) - (1 + z^2)^-1.5
 
-# Points z, and gradients g of a log density there, in the coordinates that these parameters of a sinh-arcsinh
-# transformation, each for all z or one for each, lead to z from: list(z, g, log_slope), with the logarithm of the slope
-# of the way back.
-before_tails <- function(z, g, location, scale, skew, tail) {
-  angle <- asinh((z - location) / scale)
-  v <- sinh(tail * angle - skew)
-  slope <- 1 / (tail * sqrt(1 + v^2))
-  stretch <- scale * cosh(angle) * slope
-  list(z = v, g = g * stretch + tanh(angle) * slope - v / (1 + v^2), log_slope = -log(stretch))
-}
+# The maps of such parameters; none for NULL.
+tails_maps <- function(tails) if (!is.null(tails)) list(c(name = "tails", tails))

@@ -19,7 +19,8 @@
 #'   points. Where generated quantities throw, all quantities are NaN, with a warning.
 #' @section Errors: Of class `autosmc_error_input` when there is no such library, when it is
 #'   none of BridgeStan's, with BridgeStan's message when the data are not as declared, when
-#'   the program has no parameters, and when `include` names what is not there.
+#'   the program has no parameters, and when `include` names what is not there. Of class
+#'   `autosmc_error_mismatch` when the library is no longer what it was when the target was made.
 #' @source Roualdes, Ward, Carpenter, Seyboldt and Axen (2023), *BridgeStan: Efficient
 #'   in-memory access to the methods of a Stan model*.
 #' @seealso [target_stan()]
@@ -33,7 +34,7 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   if (!file.exists(library)) {
     abort("{.arg library}: there is no file {.file {library}}.", "input")
   }
-  library <- list(dll = first_name(library), path = normalizePath(library))
+  library <- file_record(library)
   data <- list(
     find = function() bridgestan_routines(library),
     values = read_json_text(data),
@@ -49,7 +50,7 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   routine <- "target_bridgestan"
   target <- target_native(
     routine,
-    dll = "autosmc",
+    dll = own_library(),
     dim = length(described$unconstrained),
     init = paste0(routine, c("_init", "_release")),
     data = data,
@@ -76,13 +77,11 @@ read_json_text <- function(data) {
 
 # The addresses of the library's routines, in this session.
 bridgestan_routines <- function(library) {
-  tryCatch(load_library(library), error = function(e) {
-    abort("The library {.file {library$path}} cannot be loaded.", "input", parent = e)
-  })
+  info <- open_library(library)
   names <- c(
     "bs_model_construct", "bs_model_destruct", "bs_free_error_msg", "bs_param_names",
     "bs_param_unc_names", "bs_param_num", "bs_param_constrain", "bs_log_density",
     "bs_log_density_gradient", "bs_rng_construct", "bs_rng_destruct"
   )
-  lapply(stats::setNames(names, names), find_routine, library$dll)
+  lapply(stats::setNames(names, names), find_routine, info)
 }

@@ -14,9 +14,8 @@
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
-#'   `2 dim` further calls an evaluation, and a message says so once a run. They are taken over 6e-6 of each
-#'   variable, whatever its unit. Which variables are normal given others
-#'   (see the section Rounds of [smc()]) is found by differences over longer ways, which lose no digits there.
+#'   `2 dim` further calls an evaluation, and a message says so once a run. Their step is 6e-6 of each
+#'   variable.
 #' @param vectorized whether the functions take all points at once (TRUE or
 #'   FALSE). Much faster, since R's overhead is paid once and not once a point.
 #' @param names names of the variables (character vector of length `dim`, no two
@@ -39,34 +38,33 @@
 #'   put on a bound becomes the nearest number inside. Floating-point numbers are densest
 #'   around 0, so a variable with much of its mass next to a bound is best bounded by 0.
 #'
-#'   Where the density has the same value at both bounds of a variable, whatever the others are, as
-#'   that of an angle has at -pi and pi, [smc()] takes it to go on from one to the other. If most of
-#'   the target is found beside these bounds, the variable is turned: its unconstrained scale is
-#'   then the logit of the place between bounds on the far side of the circle, and `fit$maps` says so. The
-#'   functions, the draws and `log_z` are the same. Nothing is turned without a scout, or where
-#'   `reference` is given, since that is a distribution on the scale as it is. A
-#'   reference taken from such a fit turns the target of [smc_run()] in the same way.
+#'   *Angles.* If the density has the same value at both bounds of a variable, whatever the others
+#'   are, [smc()] treats it as an angle, which continues from one bound to the other. If most of the
+#'   posterior lies next to these bounds, the unconstrained scale is the logit of the place between
+#'   two points on the far side of the circle instead. The functions, the draws and `log_z` are not
+#'   affected.
 #'
-#'   A variable may be normal given the others, as far as two bounds, as a coefficient with a uniform prior
-#'   is in a linear model. Where [smc()] finds this, by the density at five places between the
-#'   bounds, and a normal distribution comes as near to the target so, the variable keeps its own scale, in
-#'   quarters of the width from the middle, and the target ends at the bounds. On the scale of the logit what is next to
-#'   the bounds would be a long thin tail for each variable. It is so for parameters of Stan programs with two bounds,
-#'   too. `fit$maps` says so. Nothing is changed without a scout, or where `reference` or `kernel` is given: at such
-#'   edges a kernel has to reject.
+#'   *Truncated normal variables.* A variable with two bounds may be normal given the others, as a
+#'   coefficient with a uniform prior is in a linear model. If [smc()] finds this, and no worse a
+#'   normal approximation of the target, the variable keeps its own scale, in quarters of the width
+#'   from the middle, and the target ends at the bounds: on the logit scale it would have long thin
+#'   tails.
 #'
-#'   On the logarithmic scale a density falls off steeply on the side away from
-#'   the bound. Where it is far from normal there, as that of a half-normal or an
-#'   exponential variable is, [kernel_lmc()], and [kernel_klmc()] with steps as long as
-#'   they are tuned, come out low by a few percent of `exp(log_z)`: see `step_fraction`
-#'   of [smc()]. The functions may also be asked at values so large that they warn of
-#'   `NaNs produced`; such points count as impossible.
+#'   `fit$maps` says where either was found, and a reference taken from such a fit has the same
+#'   scale in [smc_run()]. Neither is looked for without a scout or with a given `reference`, nor
+#'   the second with a given `kernel`.
+#'
+#'   *Half-normal and exponential variables.* On the logarithmic scale their density falls off
+#'   steeply on the side away from the bound. There [kernel_lmc()], and [kernel_klmc()] with steps
+#'   as long as they are tuned, lose a few percent of the evidence: see section Kernels of
+#'   [smc_rounds]. The functions may also be called with values so large that they warn of `NaNs
+#'   produced`; such points count as impossible.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
 #'   and the function's own error is its `parent`. Where a function fails at its first
 #'   call, the error says what it is called with; later, at which point it failed. Let a function
-#'   return `-Inf` where the density cannot be computed, as where a matrix is not positive definite.
+#'   return `-Inf` if the density cannot be computed, for instance since a matrix is not positive definite.
 #' @section A single point: With `vectorized = TRUE` the functions are also given
 #'   matrices of one row. R makes vectors of those easily, in `x[i, ]` and in what [apply()]
 #'   and [sapply()] return; `drop = FALSE` or [matrix()] prevents that. An error at a single

@@ -80,7 +80,8 @@
 #'   and no two calls at a time are given the same context. The results are the same for any number
 #'   of threads, if the result for a point does not depend on the points beside it.
 #' @section Errors: Of class `autosmc_error_input` when a library or a routine is
-#'   not found. In a run, of class `autosmc_error_target` when the routine
+#'   not found, or when several libraries of the name are loaded; of class `autosmc_error_mismatch` when
+#'   the library is no longer what it was when the target was made. In a run, of class `autosmc_error_target` when the routine
 #'   returns something other than 0 (the code and the step are in the message)
 #'   or raises an R error.
 #' @seealso [target_function()] for R functions; [autosmc_run] to run the sampler
@@ -103,7 +104,7 @@ target_native <- function(
 ) {
   check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) {
-    dll <- log_density$dll[["name"]]
+    dll <- log_density$dll
   }
   routines <- c(
     list(log_density = check_routine(log_density, "log_density")),
@@ -115,7 +116,7 @@ target_native <- function(
       "input"
     )
   }
-  dll <- check_library(dll)
+  library <- library_record(check_library(dll))
   if (missing(dim)) {
     abort("{.arg dim} is missing: it must be a positive whole number.", "input")
   }
@@ -127,18 +128,32 @@ target_native <- function(
   target <- new_target(
     dim,
     names,
-    label = sprintf("routine `%s` of `%s`", routines$log_density, dll),
+    label = sprintf("routine `%s` of `%s`", routines$log_density, library$dll),
     routines = routines,
-    dll = dll,
-    path = getLoadedDLLs()[[dll]][["path"]],
+    library = library,
     data = data,
     thread_safe = thread_safe,
     lower = lower,
     upper = upper,
     class = "smc_target_native"
   )
-  with_addresses(target_interface(target)) # to find out now what is not there
+  check_own_routines(with_addresses(target_interface(target)), routines, target) # to find out now what is not there
   target
+}
+
+# That routines are in the library itself: names such as "printf" are found in what it is linked to.
+check_own_routines <- function(addresses, routines, target) {
+  path <- normalizePath(open_library(target$library)[["path"]], mustWork = FALSE)
+  for (name in names(without_null(routines))) {
+    file <- .Call(r_file_of_routine, addresses[[name]])
+    if (!is.na(file) && !identical(normalizePath(file), path)) {
+      routine <- routines[[name]]
+      abort(
+        "{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$library$dll}}, but in {.file {file}}.",
+        "input"
+      )
+    }
+  }
 }
 
 # A built-in target: the routines target_NAME and target_NAME_init.
@@ -146,7 +161,7 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
   routine <- paste0("target_", name)
   target <- target_native(
     routine,
-    dll = "autosmc",
+    dll = own_library(),
     dim = dim,
     init = if (!is.null(data)) paste0(routine, "_init"),
     data = data,
@@ -160,7 +175,7 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
 #' @export
 target_interface.smc_target_native <- function(target) {
   c(
-    unclass(target)[c("dim", "data", "thread_safe", "routines", "dll", "path")],
+    unclass(target)[c("dim", "data", "thread_safe", "routines", "library")],
     interface_bounds(target)
   )
 }
@@ -171,41 +186,31 @@ with_addresses <- function(interface) {
   if (is.null(interface$routines)) {
     return(interface)
   }
-  # to ask for one routine is far quicker than to list all libraries
-  if (!is.loaded(interface$routines$log_density, PACKAGE = interface$dll)) {
-    load_library(interface)
-  }
+  info <- open_library(interface$library)
   addresses <- lapply(interface$routines, function(symbol) {
-    if (!is.null(symbol)) find_routine(symbol, interface$dll)
+    if (!is.null(symbol)) find_routine(symbol, info)
   })
-  interface[c("routines", "dll", "path", "namespace")] <- NULL
+  interface[c("routines", "library")] <- NULL
   c(interface, addresses)
-}
-
-# interface: of target_interface(). `namespace`: of a package with what the library was
-# linked to, or NULL.
-load_library <- function(interface) {
-  if (!interface$dll %in% names(getLoadedDLLs()) && file.exists(interface$path)) {
-    if (!is.null(interface$namespace)) {
-      loadNamespace(interface$namespace)
-    }
-    dyn.load(interface$path)
-  }
 }
 
 # libraries and routines ------------------------------------------------------
 
-# The name of a loaded library; a package is loaded if need be.
+# A loaded library (a DLLInfo); a package is loaded if need be.
 check_library <- function(dll) {
-  if (inherits(dll, "DLLInfo")) {
+  path <- if (inherits(dll, "DLLInfo")) dll[["path"]]
+  if (!is.null(path)) {
     dll <- dll[["name"]]
   }
   check_string(dll, "dll")
-  loaded <- function() dll %in% names(getLoadedDLLs())
-  if (!loaded()) {
+  if (!dll %in% names(getLoadedDLLs())) {
     suppressWarnings(requireNamespace(dll, quietly = TRUE))
   }
-  if (!loaded()) {
+  loaded <- getLoadedDLLs()
+  loaded <- loaded[names(loaded) == dll]
+  paths <- vapply(loaded, `[[`, "", "path")
+  found <- if (is.null(path)) seq_along(paths) else which(paths == path)
+  if (length(found) == 0) {
     abort(
       c(
         "{.arg dll}: there is no library {.val {dll}}.",
@@ -215,7 +220,16 @@ check_library <- function(dll) {
       "input"
     )
   }
-  dll
+  if (length(found) > 1) {
+    abort(
+      c(
+        "{.arg dll}: several libraries are loaded as {.val {dll}}: {.file {paths}}.",
+        "i" = "Give what {.fn dyn.load} returned of the one that you mean, or unload the others."
+      ),
+      "input"
+    )
+  }
+  loaded[[found]]
 }
 
 # The name of a routine.
@@ -228,31 +242,9 @@ check_init <- function(init) {
   if (is.null(init) || inherits(init, "NativeSymbolInfo")) {
     init <- list(init)
   }
-  if (!length(init) %in% 1:2) {
+  if (!is.vector(init) || !length(init) %in% 1:2) {
     abort_argument(init, "init", "NULL, or one routine or two")
   }
   check <- function(x) if (!is.null(x)) check_routine(x, "init")
   list(init = check(init[[1]]), release = if (length(init) == 2) check(init[[2]]))
-}
-
-# The plain address of a routine. withRegistrationInfo = FALSE matters: with it
-# the pointer would be to R's record of the routine, not to the routine.
-find_routine <- function(symbol, dll) {
-  # to list the libraries takes longer than to ask for the routine
-  is_there <- is.loaded(symbol, PACKAGE = dll) ||
-    is.loaded(symbol, PACKAGE = check_library(dll))
-  if (!is_there) {
-    abort(
-      c(
-        "There is no routine {.val {symbol}} in the library {.val {dll}}.",
-        "i" = 'Is it spelt so in the source, not {.code static}, and in C++
-          declared as {.code extern} "C"? Does a package that calls
-          {.code R_useDynamicSymbols(dll, FALSE)} register it, and not call
-          {.code R_forceSymbols(dll, TRUE)}?'
-      ),
-      "input"
-    )
-  }
-  info <- getNativeSymbolInfo(symbol, PACKAGE = dll, withRegistrationInfo = FALSE)
-  info$address
 }

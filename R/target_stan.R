@@ -16,8 +16,8 @@
 #'
 #' The sampler works on Stan's unconstrained scale, with the log Jacobian of the
 #' transformations; so does the `reference`. Draws come back as the program
-#' declares them. Only where no `reference` is given, elements of a `positive_ordered`
-#' vector move by the logarithm of their ratio to the one before, less 1.
+#' declares them. If no `reference` is given, an element of a `positive_ordered`
+#' vector is sampled as the logarithm of its ratio to the element before, less 1.
 #'
 #' Stan makes a `unit_vector[K]` from `K` standard normal variables, divided by their
 #' length, and leaves out their constants. With a density that is normalised on the sphere,
@@ -28,7 +28,7 @@
 #'   which the text is taken; or the path of a library that [stan_cache()] lists. Files
 #'   that the program includes are looked for beside it.
 #' @param data the data: a list with an element for each variable of the data block,
-#'   or the path of a JSON file with such a list (string). Numbers are of R's ordinary
+#'   or the path of a JSON file as CmdStan has it (string). Numbers are of R's ordinary
 #'   types, whole ones also for `int`; arrays of vectors or matrices are arrays with
 #'   the dimensions in the order of the declaration, or lists of equal elements. The
 #'   parts of a tuple `x` are elements `x.1`, `x.2` of the list.
@@ -48,6 +48,10 @@
 #'   the run ends in an error that has the program's own message. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
+#' @section Old programs: A program that Stan's compiler refuses because it is of an old version, as those that brms wrote
+#'   before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),
+#'   `increment_log_prob()`, densities such as `normal_log()`, and functions that have another name now. A message says
+#'   what was changed. What remains is an error with the line that the compiler names.
 #' @section Printing: What the program prints is shown, each different line once, and at
 #'   most 20 lines.
 #' @section Errors: `autosmc_error_package` when a package is missing that it takes to
@@ -55,16 +59,24 @@
 #'   `autosmc_error_input` when the program does not parse (with the message of Stan's
 #'   compiler), when data are missing or are not as declared, when they fail a check of
 #'   the program, when it has no parameters, and when `include` names what is not there.
+#'   `autosmc_error_mismatch` when a library that was given as `model` has changed since.
 #' @seealso [target_native()] for routines in C; `vignette("models")`.
-#' @examples
-#' # not run, since compiling takes longer than an example should
-#' \dontrun{
+#' @examplesIf length(find.package(c("BH", "QuickJSR", "RcppEigen", "RcppParallel", "StanHeaders"), quiet = TRUE)) == 5
+#' # compiling takes a minute
+#' \donttest{
+#' \dontshow{
+#' cache <- Sys.getenv("R_USER_CACHE_DIR", NA)
+#' Sys.setenv(R_USER_CACHE_DIR = tempdir())
+#' }
 #' target <- target_stan("
 #'   data { int N; vector[N] y; }
 #'   parameters { real mu; real<lower=0> sigma; }
 #'   model { mu ~ normal(0, 10); sigma ~ exponential(1); y ~ normal(mu, sigma); }
 #' ", list(N = 5, y = c(4.1, 5.3, 3.8, 4.6, 5.0)))
 #' smc(target)
+#' \dontshow{
+#' if (is.na(cache)) Sys.unsetenv("R_USER_CACHE_DIR") else Sys.setenv(R_USER_CACHE_DIR = cache)
+#' }
 #' }
 #' @export
 target_stan <- function(model, data = list(), include = NULL, seed = 1) {
@@ -74,21 +86,15 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
   data <- list(
     values = stan_values(data),
     seed = seed,
-    print = print_once()
+    print = print_once(),
+    file = program$file
   )
   if (is.null(program$library)) {
     program$library <- cached_library(program)
   }
-  library <- load_stan_library(program)
-  described <- as_input_error(
-    .Call(stan_routine("autosmc_stan_describe", library), data)
-  )
+  described <- as_input_error(call_stan(program, "describe", data))
   if (length(described$unconstrained) == 0) {
-    abort(
-      "The Stan program {.field {program$name}} has no parameters: there is nothing to
-        sample.",
-      "input"
-    )
+    abort_no_parameters(program)
   }
   columns <- select_columns(described, include)
   target <- new_target(
@@ -106,12 +112,10 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
     class = c("smc_target_stan", "smc_target_native")
   )
   target$outputs <- stan_outputs(program$name, columns, function(x) {
-    library <- load_stan_library(program)
-    .Call(stan_routine("autosmc_stan_outputs", library), data, x, columns$blocks)
+    call_stan(program, "outputs", data, x, columns$blocks)
   })
   target$why <- function(unconstrained) {
-    library <- load_stan_library(program)
-    said <- .Call(stan_routine("autosmc_stan_why", library), data, unconstrained)
+    said <- call_stan(program, "why", data, unconstrained)
     if (!is.null(said)) without_class(said)
   }
   warn_of_flat_priors(target)
@@ -120,14 +124,19 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1) {
 
 #' @export
 target_interface.smc_target_stan <- function(target) {
-  library <- load_stan_library(target$program)
-  c(unclass(target)[c("dim", "data", "routines")], interface_bounds(target), library)
+  library <- stan_library(target$program)
+  c(unclass(target)[c("dim", "data", "routines")], interface_bounds(target), list(library = library))
+}
+
+abort_no_parameters <- function(program) {
+  name <- program$name
+  abort("The Stan program {.field {name}} has no parameters: there is nothing to sample.", "input")
 }
 
 # the library -----------------------------------------------------------------
 
 # What a program is: list(code, name, file, includes, library), of which a library that the
-# user has named has but name and path.
+# user has named has but name, path and `sum`.
 stan_program <- function(model) {
   if (inherits(model, "stanmodel")) {
     name <- model@model_name
@@ -136,73 +145,59 @@ stan_program <- function(model) {
   }
   check_string(model, "model")
   if (endsWith(model, .Platform$dynlib.ext) && file.exists(model)) {
-    return(list(name = first_name(model), library = normalizePath(model)))
+    return(program_of_library(model))
   }
   read_stan_program(model)
 }
 
-first_name <- function(library) sub("[.][^.]*$", "", basename(library))
-
-# The library, loaded, as target_interface() tells of it, and compiled again where it has
-# been removed or damaged since. The namespace of RcppParallel is loaded first: it has the TBB
-# that the library was linked to, and R would crash as it ends if that were unloaded before.
-load_stan_library <- function(program) {
-  path <- program$library
-  if (!first_name(path) %in% names(getLoadedDLLs())) {
-    if (is.null(program$code)) {
-      check_library_file(path)
-    } else if (!isTRUE(is_whole(path))) {
-      path <- cached_library(program)
-    }
-  }
-  library <- list(dll = first_name(path), path = path, namespace = "RcppParallel")
-  tryCatch(load_library(library), error = function(e) {
-    cure <- if (is.null(program$code)) {
-      "Give the program itself to {.fn target_stan}."
-    } else {
-      "Remove it, and it is compiled again."
-    }
+# Of a library of which nothing else is known.
+program_of_library <- function(path) {
+  if (isFALSE(is_whole(path))) {
     abort(
-      c("The compiled Stan program {.file {path}} cannot be loaded.", "i" = cure),
-      "input",
-      parent = e
+      c(
+        "The compiled Stan program {.file {path}} has been damaged since it was compiled.",
+        "i" = "Give the program itself to {.fn target_stan}."
+      ),
+      "input"
     )
-  })
-  interface <- .Call(stan_routine("autosmc_stan_interface", library))
-  if (!identical(interface, stan_interface)) {
+  }
+  library <- file_record(path)
+  list(name = library$dll, file = paste0(library$dll, ".stan"), library = library$path, sum = library$sum)
+}
+
+# The library of a program as a record, see libraries.R. What this session has not loaded is looked for anew, and
+# compiled again if need be: a target may come from another machine. The namespace of RcppParallel is loaded first: it
+# has the TBB that the library was linked to, and R would crash as it ends if that were unloaded before.
+stan_library <- function(program) {
+  path <- program$library
+  if (!is.null(program$code) && is.null(loaded_library(first_name(path), path))) {
+    path <- cached_library(program)
+  }
+  list(dll = first_name(path), path = path, sum = program$sum, namespace = "RcppParallel")
+}
+
+# The answer of a routine of a program's library.
+call_stan <- function(program, name, ...) {
+  info <- open_library(stan_library(program))
+  routine <- find_routine("autosmc_stan_interface", info)
+  if (!identical(.Call(routine), stan_interface)) {
+    path <- info[["path"]]
     abort(
       "{.arg model}: the library {.file {path}} was compiled by another version of
         autosmc. Compile the program again.",
       "input"
     )
   }
-  library
+  routine <- find_routine(paste0("autosmc_stan_", name), info)
+  .Call(routine, ...)
 }
-
-# That the library of a program of which nothing else is known can be loaded.
-check_library_file <- function(path) {
-  fault <- if (!file.exists(path)) {
-    "is no longer there"
-  } else if (isFALSE(is_whole(path))) {
-    "has been damaged since it was compiled"
-  }
-  if (!is.null(fault)) {
-    abort(
-      c(
-        "The compiled Stan program {.file {path}} {fault}.",
-        "i" = "Give the program itself to {.fn target_stan}."
-      ),
-      "input"
-    )
-  }
-}
-
-stan_routine <- function(symbol, library) find_routine(symbol, library$dll)
+utils::suppressForeignCheck("routine")
 
 # An error of a routine that was asked by .Call() is about what it was given. Stan puts the
 # name of a class before what a check says of data.
 as_input_error <- function(code) {
-  tryCatch(code, autosmc_error = function(e) stop(e), error = function(e) {
+  tryCatch(code, error = function(e) {
+    if (inherits(e, "autosmc_error")) stop(e)
     abort_verbatim(without_class(conditionMessage(e)), "input")
   })
 }
@@ -247,12 +242,49 @@ read_json <- function(file) {
     abort("{.arg data}: there is no file {.file {file}}.", "input")
   }
   check_installed("jsonlite", "to read data from a JSON file")
-  tryCatch(
-    as.list(jsonlite::fromJSON(file)),
+  text <- read_text(file)
+  # what is no number in JSON stands in quotation marks, mostly; jsonlite would make strings of numbers beside these
+  text <- gsub("([[:,]\\s*)([-+]?(NaN|Inf(inity)?))(?=\\s*[],}])", "\\1\"\\2\"", text, perl = TRUE)
+  special <- grepl("\"[-+]?(NaN|Inf(inity)?)\"\\s*[],}]", text)
+  data <- tryCatch(
+    as.list(jsonlite::parse_json(text, simplifyVector = !special, simplifyDataFrame = FALSE)),
     error = function(e) {
       abort("{.arg data}: {.file {file}} is no JSON file.", "input", parent = e)
     }
   )
+  if (is.null(names(data))) {
+    return(data)
+  }
+  untuple(rapply(data, special_number, "character", how = "replace"))
+}
+
+# NaN and infinite numbers as CmdStan writes them; other strings as they are.
+special_number <- function(x) {
+  if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
+}
+
+# CmdStan has a tuple as an object with the names "1", "2", ..., and an array of tuples as an array of such objects.
+# Stan itself asks for the parts `x.1`, `x.2` of the tuple `x`.
+untuple <- function(data) {
+  parts <- Map(function(x, name) {
+    n <- length(first_tuple(x))
+    if (n == 0) {
+      return(stats::setNames(list(x), name))
+    }
+    untuple(stats::setNames(lapply(seq_len(n), part_of_tuple, x = x), paste0(name, ".", seq_len(n))))
+  }, data, names(data))
+  do.call(c, unname(parts))
+}
+
+is_tuple <- function(x) is.list(x) && length(x) > 0 && identical(names(x), as.character(seq_along(x)))
+
+first_tuple <- function(x) {
+  while (is.list(x) && length(x) > 0 && !is_tuple(x)) x <- x[[1]]
+  if (is_tuple(x)) x
+}
+
+part_of_tuple <- function(x, i) {
+  if (is_tuple(x)) x[[i]] else lapply(x, part_of_tuple, i = i)
 }
 
 stan_value <- function(x) {
@@ -270,7 +302,7 @@ stan_value <- function(x) {
   if (!is.numeric(x) && !is.logical(x)) {
     return(paste0("must be numbers, not ", describe(x), ".", cure_of_class(x)))
   }
-  if (anyNA(x)) {
+  if (any(is.na(x) & !is.nan(x))) {
     return("has missing values, which Stan does not know.")
   }
   structure(as.double(x), dim = dim(x))
@@ -393,10 +425,7 @@ with_draws <- function(target, draws) {
 # the parameters, as rounding can make them: list(values, n, message), with how many there were, and what Stan says of
 # the first that was left out.
 unconstrained_draws <- function(target) {
-  library <- load_stan_library(target$program)
-  result <- as_input_error(.Call(
-    stan_routine("autosmc_stan_unconstrain", library), target$data, target$draws
-  ))
+  result <- as_input_error(call_stan(target$program, "unconstrain", target$data, target$draws))
   list(
     values = result$values[is.finite(rowSums(result$values)), , drop = FALSE],
     n = nrow(result$values), message = result$message

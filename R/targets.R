@@ -191,7 +191,8 @@ target_sonar <- function() {
 #' smc(target, n_steps = 16, n_particles = 64, rounds = 0, islands = 1, seed = 1)$log_z
 #' @export
 target_pines <- function(side = 40) {
-  side <- check_count(side, "side")
+  # LAPACK, which factors the covariance of the cells, takes matrices of fewer than 2^31 numbers
+  side <- check_count(side, "side", max = floor(.Machine$integer.max^(1 / 4)))
   variance <- 1.91
   n_points <- nrow(autosmc::pines)
   builtin_target(

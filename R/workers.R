@@ -48,14 +48,14 @@ in_parallel <- function(n) {
 over_workers <- function(sampler, indices, path, f) {
   settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path)
   records <- lapply(indices, function(index) {
-    recall(sampler, run_name("final", index), settings)
+    recall(sampler, run_name("final", index), settings, record_restorer(sampler, path, "final", index))
   })
   show <- function() {
     show_done(sampler$progress, sum(!vapply(records, is.null, NA)), length(records))
   }
   collect <- function(i, record) {
     records[[i]] <<- record
-    store(sampler, run_name("final", indices[i]), settings, record, points_of(record, sampler))
+    store(sampler, run_name("final", indices[i]), settings, stored_record(record), points_of(record, sampler))
     show()
   }
   functions <- user_functions(sampler[c("target", "reference")])

@@ -1,5 +1,5 @@
-# smc() by its defaults, four seeds a target, a row a fit. The README's table is made of
-# it: afterwards run `Rscript .ci/readme.R write`.
+# smc() by its defaults, four seeds a target, a row a fit. Afterwards run
+# `Rscript bench/tables.R`, for bench/README.md.
 source("bench/common.R")
 
 # The regression of vignette("models"), whose prior is conjugate.

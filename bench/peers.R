@@ -380,22 +380,3 @@ for (way in named(names(needs))) {
     }
   }
 }
-
-# error^2 x evaluations ---------------------------------------------------------------
-
-# A table for bench/README.md: smc() beside Stan with bridge sampling, where squared errors fall
-# as one over the evaluations.
-table <- read.csv("bench/results/peers.csv")
-of_method <- function(method) {
-  rows <- table[table$method == method, ]
-  rows[match(names(models), rows$model), ]
-}
-short <- function(x) vapply(signif(x, 2), format, "", big.mark = ",")
-cost <- function(rows) rows$rmse^2 * rows$evaluations
-cells <- function(rows) {
-  paste(short(rows$rmse), short(rows$evaluations), short(cost(rows)), sep = " | ")
-}
-ours <- of_method("smc")
-theirs <- of_method("bridge warp3")
-rows <- paste(names(models), cells(ours), cells(theirs), short(cost(theirs) / cost(ours)), sep = " | ")
-cat(paste("|", rows, "|"), sep = "\n")

@@ -4,16 +4,15 @@
 
 #include <string.h>
 
-static const smc_map_kind *const kinds[] = {
+const smc_map_kind *const smc_map_kinds[] = {
     &smc_map_tails,      &smc_map_conditional, &smc_map_neck,
     &smc_map_rotation,   &smc_map_affine,      &smc_map_precision,
-    &smc_map_polynomial, &smc_map_bounds};
+    &smc_map_polynomial, &smc_map_bounds,      NULL};
 
 const smc_map_kind *smc_find_map(const char *name) {
-  size_t count = sizeof kinds / sizeof kinds[0];
-  for (size_t i = 0; i < count; i++)
-    if (strcmp(kinds[i]->name, name) == 0)
-      return kinds[i];
+  for (int i = 0; smc_map_kinds[i]; i++)
+    if (strcmp(smc_map_kinds[i]->name, name) == 0)
+      return smc_map_kinds[i];
   return NULL;
 }
 
@@ -63,6 +62,20 @@ const double *smc_chain_forward(const smc_chain *chain, int n,
   return smc_chain_points(chain, chain->n_maps, z);
 }
 
+void smc_chain_inverse(const smc_chain *chain, int n, const double *x,
+                       double *z) {
+  size_t size = smc_size(chain->d, n) * sizeof(double);
+  if (chain->n_maps > 0)
+    memmove(image(chain, chain->n_maps - 1), x, size);
+  else if (z != x)
+    memmove(z, x, size);
+  for (int i = chain->n_maps - 1; i >= 0; i--) {
+    const smc_map *map = &chain->maps[i];
+    map->kind->inverse(map, n, image(chain, i), i > 0 ? image(chain, i - 1) : z,
+                       chain->scratch);
+  }
+}
+
 void smc_chain_forward_one(const smc_chain *chain, int k, const double *z) {
   size_t first = smc_size(chain->d, k);
   for (int i = 0; i < chain->n_maps; i++) {
@@ -93,5 +106,14 @@ void smc_chain_pull_back(const smc_chain *chain, int n, const double *z,
     const smc_map *map = &chain->maps[i];
     map->kind->pull_back(map, n, smc_chain_points(chain, i, z), logp, grad,
                          chain->scratch);
+  }
+}
+
+void smc_chain_push_forward(const smc_chain *chain, int n, const double *z,
+                            double *logp, double *grad) {
+  for (int i = 0; i < chain->n_maps; i++) {
+    const smc_map *map = &chain->maps[i];
+    map->kind->push_forward(map, n, smc_chain_points(chain, i, z), logp, grad,
+                            chain->scratch);
   }
 }

@@ -6,11 +6,13 @@
  *     -> precision or polynomial -> bounds -> x,
  * where any of them may be missing, and any may be there several times: another
  * conditional map before the bounds makes multiples of a scale. Each is
- * invertible and smooth, and takes log densities and gradients back by
- * adding its log Jacobian, so that the evidence is the same in z and in x.
+ * smooth, has an inverse in closed form, and takes log densities and gradients
+ * both ways with its log Jacobian, so that the evidence is the same in z and in
+ * x.
  *
  * A kind of map is one const struct in one file. To add one: write map_NAME.c,
- * declare its struct here, and add it to the table in map.c.
+ * declare its struct here, and add it to the table in map.c. Coordinates that
+ * are parameters of a map are counted from 1, as R has them.
  */
 #ifndef SMC_MAP_H
 #define SMC_MAP_H
@@ -53,11 +55,19 @@ typedef struct smc_map_kind {
   void (*forward)(const smc_map *map, int n, const double *from, double *to,
                   double *scratch);
 
-  /* Take log densities and gradients at the images of n points back to these:
-   * logp gains the log Jacobian at `from`, grad (d x n, or NULL) becomes the
+  /* The way back: to are the points of which n points `from` are the images. */
+  void (*inverse)(const smc_map *map, int n, const double *from, double *to,
+                  double *scratch);
+
+  /* Take log densities and gradients at the images of n points z back to these:
+   * logp gains the log Jacobian at z, grad (d x n, or NULL) becomes the
    * gradient of that. */
-  void (*pull_back)(const smc_map *map, int n, const double *from, double *logp,
+  void (*pull_back)(const smc_map *map, int n, const double *z, double *logp,
                     double *grad, double *scratch);
+
+  /* The way back: from n points z to their images. */
+  void (*push_forward)(const smc_map *map, int n, const double *z, double *logp,
+                       double *grad, double *scratch);
 } smc_map_kind;
 
 extern const smc_map_kind smc_map_tails;
@@ -69,12 +79,17 @@ extern const smc_map_kind smc_map_precision;
 extern const smc_map_kind smc_map_polynomial;
 extern const smc_map_kind smc_map_bounds;
 
+/* All of them; NULL at the end. */
+extern const smc_map_kind *const smc_map_kinds[];
+
 /* The kind of that name; NULL when there is none. */
 const smc_map_kind *smc_find_map(const char *name);
 
-/* The inverse of a map of kind `bounds`, for d x n points; u may be x. What is
- * on a bound or beyond it is taken to the nearest number inside first. */
-void smc_bounds_inverse(const smc_map *map, int n, const double *x, double *u);
+/* Of a map of kind `precision` at n points: of each of the coordinates that
+ * change, in their order, the diagonal entry of Q, and what is left of it when
+ * its turn comes (both p x n). */
+void smc_precision_pivots(const smc_map *map, int n, const double *z,
+                          double *scratch, double *pivots, double *diagonal);
 
 /* chains ------------------------------------------------------------------ */
 
@@ -100,7 +115,14 @@ smc_chain smc_chain_part(const smc_chain *chain, int first, int thread);
  * else in scratch that is overwritten by the next call. */
 const double *smc_chain_forward(const smc_chain *chain, int n, const double *z);
 
-/* The same for point k alone, over what the last call has written of it. */
+/* The n points of which the points x are the images, both d x n; z may be x. As
+ * after smc_chain_forward() the points on the way are there: this counts as the
+ * last call, for z. */
+void smc_chain_inverse(const smc_chain *chain, int n, const double *x,
+                       double *z);
+
+/* The same as smc_chain_forward() for point k alone, over what the last call
+ * has written of it. */
 void smc_chain_forward_one(const smc_chain *chain, int k, const double *z);
 
 /* The points after the first n_maps maps, of the last call for z. */
@@ -118,5 +140,9 @@ bool smc_chain_reset_overflowed(const smc_chain *chain, int k, double *z);
  * the last call back to these. */
 void smc_chain_pull_back(const smc_chain *chain, int n, const double *z,
                          double *logp, double *grad);
+
+/* And from these points to their images. */
+void smc_chain_push_forward(const smc_chain *chain, int n, const double *z,
+                            double *logp, double *grad);
 
 #endif

@@ -60,6 +60,51 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
       to[i] = mean[i] + (sd ? sd[i] * from[i] : to[i]);
 }
 
+/* x <- L^-1 x, or with L' in the place of L, of one column. */
+static void solve(const smc_map *map, bool transposed, double *x) {
+  const double *L = parameter(map, CHOL);
+  int d = map->d;
+  for (int turn = 0; turn < d; turn++) {
+    int j = transposed ? d - 1 - turn : turn;
+    const double *column = L + smc_size(d, j);
+    double sum = 0.0;
+    if (transposed) {
+      SMC_SIMD_SUM
+      for (int i = j + 1; i < d; i++)
+        sum += column[i] * x[i];
+    }
+    double solved = x[j] = (x[j] - sum) / column[j];
+    if (!transposed) {
+      SMC_SIMD
+      for (int i = j + 1; i < d; i++)
+        x[i] -= column[i] * solved;
+    }
+  }
+}
+
+/* x <- L^-1 x, or with L' in the place of L, of n columns. */
+static void divide(const smc_map *map, bool transposed, int n, double *x) {
+  const double *sd = parameter(map, SD);
+  for (int k = 0; k < n; k++, x += map->d) {
+    for (int i = 0; sd && i < map->d; i++)
+      x[i] /= sd[i];
+    if (!sd)
+      solve(map, transposed, x);
+  }
+}
+
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  const double *mean = parameter(map, MEAN);
+  (void)scratch;
+  for (int k = 0; k < n; k++)
+    for (int i = 0; i < map->d; i++) {
+      size_t at = smc_size(map->d, k) + (size_t)i;
+      to[at] = from[at] - mean[i];
+    }
+  divide(map, false, n, to);
+}
+
 /* grad <- L' grad, for n columns. */
 static void scale_gradients(const smc_map *map, int n, double *grad,
                             double *scratch) {
@@ -74,14 +119,24 @@ static void scale_gradients(const smc_map *map, int n, double *grad,
       grad[i] *= sd[i];
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
   const double *log_determinant = map->work;
-  (void)from;
+  (void)z;
   for (int k = 0; k < n; k++)
     logp[k] += *log_determinant;
   if (grad)
     scale_gradients(map, n, grad, scratch);
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  const double *log_determinant = map->work;
+  (void)z, (void)scratch;
+  for (int k = 0; k < n; k++)
+    logp[k] -= *log_determinant;
+  if (grad)
+    divide(map, true, n, grad);
 }
 
 const smc_map_kind smc_map_affine = {
@@ -91,5 +146,7 @@ const smc_map_kind smc_map_affine = {
     .layout = layout,
     .scratch = scratch_size,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

@@ -5,9 +5,9 @@
  *   both        x = lower + (upper - lower) / (1 + exp(-u))
  * Between two bounds x may be turned, as an angle is: by a part of the width,
  * with what would go beyond one bound entering at the other. Or it may be
- * edged, x = middle + (upper - lower) / 4 u for -2 < u < 2, which has the slope
- * of the others at u = 0: beyond that the log density is -Inf, and x next to a
- * bound.
+ * truncated, x = middle + (upper - lower) / 4 u for -2 < u < 2, which has the
+ * slope of the others at u = 0: beyond that the log density is -Inf, and x next
+ * to a bound.
  *
  * A variable may be a ratio. Let x be the logs of the differences of numbers
  * that rise, s_1 = exp(x_1) and s_k = s_{k-1} + exp(x_k). Then
@@ -25,17 +25,18 @@
 
 #include <float.h>
 
-typedef enum kind { FREE, ABOVE, BELOW, BETWEEN, EDGED, LOGIT } kind;
+typedef enum kind { FREE, ABOVE, BELOW, BETWEEN, TRUNCATED, LOGIT } kind;
 
-static kind kind_of(double lower, double upper, bool is_edged) {
+static kind kind_of(double lower, double upper, bool is_truncated) {
   if (lower == -INFINITY)
-    return upper < INFINITY ? BELOW : is_edged ? LOGIT : FREE;
+    return upper < INFINITY ? BELOW : is_truncated ? LOGIT : FREE;
   if (upper == INFINITY)
     return ABOVE;
-  return is_edged ? EDGED : BETWEEN;
+  return is_truncated ? TRUNCATED : BETWEEN;
 }
 
-/* Where the scale of edged variables ends on both sides: there x is on a bound.
+/* Where the scale of truncated variables ends on both sides: there x is on a
+ * bound.
  */
 static const double edge = 2.0;
 
@@ -67,7 +68,7 @@ static double to_x(kind kind, double lower, double upper, double turn,
   case BETWEEN: /* each weight has its own small end to full precision */
     x = lower / (1.0 + exp(u)) + upper / (1.0 + exp(-u));
     return inside(lower, upper, turn > 0.0 ? turned(lower, upper, turn, x) : x);
-  case EDGED:
+  case TRUNCATED:
     x = 0.5 * lower + 0.5 * upper + (0.25 * upper - 0.25 * lower) * u;
     return inside(lower, upper, x);
   case LOGIT:
@@ -87,7 +88,7 @@ static double to_u(kind kind, double lower, double upper, double turn,
   if (kind == BETWEEN && turn > 0.0)
     x = turned(lower, upper, -turn, x);
   x = inside(lower, upper, x);
-  if (kind == EDGED)
+  if (kind == TRUNCATED)
     return (x - 0.5 * lower - 0.5 * upper) / (0.25 * upper - 0.25 * lower);
   double above = log(fmin(x - lower, DBL_MAX));
   double below = log(fmin(upper - x, DBL_MAX));
@@ -116,7 +117,7 @@ static jacobian jacobian_at(kind kind, double log_width, double u) {
     j.slope = exp(j.log_slope);
     j.log_slope_slope = -copysign((1.0 - small) / (1.0 + small), u);
     break;
-  case EDGED:
+  case TRUNCATED:
     j.log_slope = fabs(u) < edge ? log_width - log(4.0) : -INFINITY;
     j.slope = exp(log_width) / 4.0;
     break;
@@ -163,14 +164,16 @@ static void ratios_to_u(int d, const double *is_ratio, double *u) {
   }
 }
 
-/* The gradient by x becomes that by u: each variable moves all after it. */
-static void ratios_pull_back(int d, const double *is_ratio, const double *u,
-                             double *grad) {
-  double after = 0.0;
+/* The gradient by x becomes that by u, or the other way: each variable moves
+ * all after it. */
+static void ratios_differentiate(int d, const double *is_ratio, const double *u,
+                                 bool back, double *grad) {
+  double after = 0.0; /* of the gradient by x */
   for (int i = d - 1; i >= 0; i--) {
-    double own = grad[i];
-    grad[i] += after * (is_ratio[i] != 0.0 ? sigmoid(u[i]) : 1.0);
-    after = is_ratio[i] != 0.0 ? after + own : 0.0;
+    double moved = after * (is_ratio[i] != 0.0 ? sigmoid(u[i]) : 1.0);
+    double by_x = back ? grad[i] : grad[i] - moved;
+    grad[i] = back ? by_x + moved : by_x;
+    after = is_ratio[i] != 0.0 ? after + by_x : 0.0;
   }
 }
 
@@ -178,8 +181,8 @@ static void ratios_pull_back(int d, const double *is_ratio, const double *u,
 
 /* d each; -Inf and Inf for no bounds. Of variables with two bounds TURN is from
  * 0 to 1, of those with two or none EDGES is 1 or 0, and of those with none and
- * one without before them RATIO is; or not there, where none is turned, edged,
- * or a ratio. */
+ * one without before them RATIO is; or not there, where none is turned,
+ * truncated, or a ratio. */
 enum { LOWER, UPPER, TURN, EDGES, RATIO };
 
 /* Variable i. */
@@ -243,38 +246,60 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
     ratios_to_x(map->d, is_ratio, to + smc_size(map->d, k));
 }
 
-void smc_bounds_inverse(const smc_map *map, int n, const double *x, double *u) {
+/* What is on a bound or beyond it is taken to the nearest number inside. */
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
-  apply(to_u, map, n, x, u);
+  (void)scratch;
+  apply(to_u, map, n, from, to);
   for (int k = 0; is_ratio && k < n; k++)
-    ratios_to_u(map->d, is_ratio, u + smc_size(map->d, k));
+    ratios_to_u(map->d, is_ratio, to + smc_size(map->d, k));
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
+/* Of variable i at n points u; nothing where it is as it is. */
+static void take(const smc_map *map, int i, int n, const double *u, bool back,
+                 double *logp, double *grad) {
+  variable v = variable_of(map, i);
+  /* halved, as the width itself may overflow */
+  double log_width = log(0.5 * v.upper - 0.5 * v.lower) + log(2.0);
+  for (int k = 0; k < n && v.kind != FREE; k++) {
+    size_t at = smc_size(map->d, k) + (size_t)i;
+    jacobian j = jacobian_at(v.kind, log_width, u[at]);
+    logp[k] += back ? j.log_slope : -j.log_slope;
+    if (grad)
+      grad[at] = back ? grad[at] * j.slope + j.log_slope_slope
+                      : (grad[at] - j.log_slope_slope) / j.slope;
+  }
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
   (void)scratch;
   for (int k = 0; is_ratio && grad && k < n; k++)
-    ratios_pull_back(map->d, is_ratio, from + smc_size(map->d, k),
-                     grad + smc_size(map->d, k));
-  for (int i = 0; i < map->d; i++) {
-    variable v = variable_of(map, i);
-    /* halved, as the width itself may overflow */
-    double log_width = log(0.5 * v.upper - 0.5 * v.lower) + log(2.0);
-    for (int k = 0; k < n && v.kind != FREE; k++) {
-      size_t at = smc_size(map->d, k) + (size_t)i;
-      jacobian j = jacobian_at(v.kind, log_width, from[at]);
-      logp[k] += j.log_slope;
-      if (grad)
-        grad[at] = grad[at] * j.slope + j.log_slope_slope;
-    }
-  }
+    ratios_differentiate(map->d, is_ratio, z + smc_size(map->d, k), true,
+                         grad + smc_size(map->d, k));
+  for (int i = 0; i < map->d; i++)
+    take(map, i, n, z, true, logp, grad);
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  const double *is_ratio = map->parameters[RATIO].x;
+  (void)scratch;
+  for (int i = 0; i < map->d; i++)
+    take(map, i, n, z, false, logp, grad);
+  for (int k = 0; is_ratio && grad && k < n; k++)
+    ratios_differentiate(map->d, is_ratio, z + smc_size(map->d, k), false,
+                         grad + smc_size(map->d, k));
 }
 
 const smc_map_kind smc_map_bounds = {
     .name = "bounds",
-    .names = {"lower", "upper", "turn", "edged", "ratio"},
+    .names = {"lower", "upper", "turn", "truncated", "ratio"},
     .is_valid = is_valid,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

@@ -21,12 +21,11 @@
 #include "map.h"
 #include "vecmath.h"
 
-/* conditioning: coordinates, counted from 0. shift, slope: d x n_conditioning,
- * column-major; curve: d x bends; 0 for the conditioning. bent: for each bend
- * the conditioning variable that it is a function of, counted from 0; width and
- * place of its knee, where width 0 is the square. Without a curve nothing
- * bends, and without these three the bends are the squares of all
- * conditioning variables. */
+/* conditioning: coordinates. shift, slope: d x n_conditioning, column-major;
+ * curve: d x bends; 0 for the conditioning. bent: for each bend the number of
+ * the conditioning variable that it is a function of; width and place of its
+ * knee, where width 0 is the square. Without a curve nothing bends, and without
+ * these three the bends are the squares of all conditioning variables. */
 enum { CONDITIONING, SHIFT, SLOPE, CURVE, BENT, WIDTH, PLACE };
 
 static int n_conditioning(const smc_map *map) {
@@ -38,14 +37,14 @@ static const double *coefficients(const smc_map *map, int i) {
 }
 
 static int conditioning(const smc_map *map, int i) {
-  return (int)map->parameters[CONDITIONING].x[i];
+  return (int)map->parameters[CONDITIONING].x[i] - 1;
 }
 
 /* Whether conditioning variable i is a coordinate, and no conditioning variable
  * before it is the same. */
 static bool is_new_condition(const smc_map *map, int i) {
   double given = map->parameters[CONDITIONING].x[i];
-  if (!(given >= 0.0 && given < map->d) || given != floor(given))
+  if (!(given >= 1.0 && given <= map->d) || given != floor(given))
     return false;
   for (int before = 0; before < i; before++)
     if (conditioning(map, before) == conditioning(map, i))
@@ -63,7 +62,7 @@ static int n_bends(const smc_map *map) {
 /* The conditioning variable of a bend. */
 static int bent(const smc_map *map, int bend) {
   const double *variable = coefficients(map, BENT);
-  return variable ? (int)variable[bend] : bend;
+  return variable ? (int)variable[bend] - 1 : bend;
 }
 
 /* Whether these are coefficients of so many columns, none for the conditioning
@@ -87,7 +86,7 @@ static bool has_valid_knees(const smc_map *map) {
     return false;
   for (size_t i = 0; i < p[BENT].size; i++) {
     double variable = p[BENT].x[i];
-    if (!(variable >= 0.0 && variable < n_conditioning(map) &&
+    if (!(variable >= 1.0 && variable <= n_conditioning(map) &&
           variable == floor(variable) && p[WIDTH].x[i] >= 0.0))
       return false;
   }
@@ -144,9 +143,9 @@ static bends bends_at(const smc_map *map, const double *z, double *scratch) {
   return at;
 }
 
-/* z_j and its location, before they are scaled. */
-static double placed(const smc_map *map, int j, const double *z, bends at) {
-  double sum = z[j] + combine(map, coefficients(map, SHIFT), j, z);
+/* What is added to z_j before it is scaled. */
+static double location(const smc_map *map, int j, const double *z, bends at) {
+  double sum = combine(map, coefficients(map, SHIFT), j, z);
   for (int i = 0; i < n_bends(map); i++)
     sum +=
         coefficients(map, CURVE)[smc_size(map->d, i) + (size_t)j] * at.value[i];
@@ -163,42 +162,73 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
   for (int k = 0; k < n; k++, from += map->d, to += map->d) {
     bends at = bends_at(map, from, scratch);
     for (int j = 0; j < map->d; j++)
-      to[j] = scale_of(map, j, from) * placed(map, j, from, at);
+      to[j] = scale_of(map, j, from) * (from[j] + location(map, j, from, at));
   }
 }
 
-/* One particle: its gradient in u becomes that in z. What a conditioning
- * variable collects does not count again when its own turn comes: its
- * coefficients are 0. */
-static void pull_back_gradient(const smc_map *map, const double *z, bends at,
-                               double *grad) {
-  const double *shift = coefficients(map, SHIFT);
-  const double *slope = coefficients(map, SLOPE);
-  for (int j = 0; j < map->d; j++) {
-    double by_placed = grad[j] * scale_of(map, j, z);
-    double by_log_scale =
-        by_placed * placed(map, j, z, at) + 1.0; /* Jacobian: 1 */
-    for (int i = 0; i < n_conditioning(map); i++) {
-      size_t of = smc_size(map->d, i) + (size_t)j;
-      grad[conditioning(map, i)] +=
-          shift[of] * by_placed + slope[of] * by_log_scale;
-    }
-    for (int i = 0; i < n_bends(map); i++)
-      grad[conditioning(map, bent(map, i))] +=
-          coefficients(map, CURVE)[smc_size(map->d, i) + (size_t)j] *
-          at.slope[i] * by_placed;
-    grad[j] = by_placed;
-  }
-}
-
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
-  for (int k = 0; k < n; k++, from += map->d) {
+/* The conditioning variables, of which all is made, are the same. */
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  for (int k = 0; k < n; k++, from += map->d, to += map->d) {
+    bends at = bends_at(map, from, scratch);
     for (int j = 0; j < map->d; j++)
-      logp[k] += combine(map, coefficients(map, SLOPE), j, from);
-    if (grad)
-      pull_back_gradient(map, from, bends_at(map, from, scratch),
-                         grad + smc_size(map->d, k));
+      to[j] = from[j] / scale_of(map, j, from) - location(map, j, from, at);
+  }
+}
+
+/* Of one particle, from what is known of coordinate j, its derivative by z_j:
+ * those by the conditioning variables gain `sign` times what it gives them,
+ * with its part of the log Jacobian. Its own as one of these is not touched:
+ * there its coefficients are 0. */
+static void add_derivatives(const smc_map *map, int j, const double *z,
+                            bends at, double by_z, double sign, double *grad) {
+  double by_location = sign * by_z;
+  double by_log_scale = sign * (by_z * (z[j] + location(map, j, z, at)) + 1.0);
+  for (int i = 0; i < n_conditioning(map); i++) {
+    size_t of = smc_size(map->d, i) + (size_t)j;
+    grad[conditioning(map, i)] += coefficients(map, SHIFT)[of] * by_location +
+                                  coefficients(map, SLOPE)[of] * by_log_scale;
+  }
+  for (int i = 0; i < n_bends(map); i++)
+    grad[conditioning(map, bent(map, i))] +=
+        coefficients(map, CURVE)[smc_size(map->d, i) + (size_t)j] *
+        at.slope[i] * by_location;
+}
+
+static double log_jacobian(const smc_map *map, const double *z) {
+  double sum = 0.0;
+  for (int j = 0; j < map->d; j++)
+    sum += combine(map, coefficients(map, SLOPE), j, z);
+  return sum;
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
+  for (int k = 0; k < n; k++, z += map->d) {
+    logp[k] += log_jacobian(map, z);
+    if (!grad)
+      continue;
+    bends at = bends_at(map, z, scratch);
+    double *of_point = grad + smc_size(map->d, k);
+    for (int j = 0; j < map->d; j++) {
+      of_point[j] *= scale_of(map, j, z);
+      add_derivatives(map, j, z, at, of_point[j], 1.0, of_point);
+    }
+  }
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  for (int k = 0; k < n; k++, z += map->d) {
+    logp[k] -= log_jacobian(map, z);
+    if (!grad)
+      continue;
+    bends at = bends_at(map, z, scratch);
+    double *of_point = grad + smc_size(map->d, k);
+    for (int j = 0; j < map->d; j++) {
+      add_derivatives(map, j, z, at, of_point[j], -1.0, of_point);
+      of_point[j] /= scale_of(map, j, z);
+    }
   }
 }
 
@@ -209,5 +239,7 @@ const smc_map_kind smc_map_conditional = {
     .is_valid = is_valid,
     .scratch = scratch_size,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

@@ -24,7 +24,7 @@ static double parameter(const smc_map *map, int i, int j) {
 }
 
 static int variable(const smc_map *map) {
-  return (int)parameter(map, VARIABLE, 0);
+  return (int)parameter(map, VARIABLE, 0) - 1;
 }
 
 static bool is_valid(const smc_map *map) {
@@ -36,7 +36,7 @@ static bool is_valid(const smc_map *map) {
     if (!p[i].x || p[i].size != (size_t)map->d)
       return false;
   double given = parameter(map, VARIABLE, 0);
-  if (!(given >= 0.0 && given < map->d) || given != floor(given) ||
+  if (!(given >= 1.0 && given <= map->d) || given != floor(given) ||
       parameter(map, RATE, 0) == 0.0 || !isfinite(parameter(map, RATE, 0)))
     return false;
   int k = variable(map);
@@ -56,51 +56,91 @@ static double log_share(const smc_map *map, int j, double at) {
   return below > 0.0 ? -below - log1p(exp(-below)) : -log1p(exp(below));
 }
 
+/* Of coordinate j at a value of the variable. */
+typedef struct shape {
+  double log_w, log_scale, scale, location;
+} shape;
+
+static shape shape_at(const smc_map *map, int j, double at) {
+  shape s = {.log_w = log_share(map, j, at)};
+  s.log_scale = parameter(map, BEND, j) / 2.0 * s.log_w;
+  s.scale = exp(s.log_scale);
+  s.location = parameter(map, PULL, j) * exp(s.log_w);
+  return s;
+}
+
 static void forward(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
   (void)scratch;
   for (int i = 0; i < n; i++, from += map->d, to += map->d)
     for (int j = 0; j < map->d; j++) {
-      if (!is_moved(map, j)) {
-        to[j] = from[j];
-        continue;
+      to[j] = from[j];
+      if (is_moved(map, j)) {
+        shape at = shape_at(map, j, from[variable(map)]);
+        to[j] = from[j] * at.scale + at.location;
       }
-      double log_w = log_share(map, j, from[variable(map)]);
-      to[j] = from[j] * exp(parameter(map, BEND, j) / 2.0 * log_w) +
-              parameter(map, PULL, j) * exp(log_w);
     }
 }
 
-/* One particle: its log Jacobian, and its gradient in u becomes that in z. */
-static double pull_back_one(const smc_map *map, const double *z, double *grad) {
-  int k = variable(map);
-  double log_jacobian = 0.0, by_variable = 0.0;
-  for (int j = 0; j < map->d; j++) {
-    if (!is_moved(map, j))
-      continue;
-    double log_w = log_share(map, j, z[k]);
-    double half_bend = parameter(map, BEND, j) / 2.0;
-    double scale = exp(half_bend * log_w);
-    log_jacobian += half_bend * log_w;
-    if (!grad)
-      continue;
-    /* d log W / dz_k = 2 rate (1 - W) */
-    double slope = 2.0 * parameter(map, RATE, 0) * -expm1(log_w);
-    by_variable += slope * (half_bend * (grad[j] * scale * z[j] + 1.0) +
-                            grad[j] * parameter(map, PULL, j) * exp(log_w));
-    grad[j] *= scale;
-  }
-  if (grad)
-    grad[k] += by_variable;
-  return log_jacobian;
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
+  for (int i = 0; i < n; i++, from += map->d, to += map->d)
+    for (int j = 0; j < map->d; j++) {
+      to[j] = from[j];
+      if (is_moved(map, j)) {
+        shape at = shape_at(map, j, from[variable(map)]);
+        to[j] = (from[j] - at.location) / at.scale;
+      }
+    }
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
+/* What u_j gives to the derivative by the variable, with its part of the log
+ * Jacobian, where by_u is the derivative by it. */
+static double by_variable(const smc_map *map, int j, shape at, double z,
+                          double by_u) {
+  /* d log W / dz_k = 2 rate (1 - W) */
+  double slope = 2.0 * parameter(map, RATE, 0) * -expm1(at.log_w);
+  return slope * (parameter(map, BEND, j) / 2.0 * (by_u * at.scale * z + 1.0) +
+                  by_u * at.location);
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
   (void)scratch;
-  for (int i = 0; i < n; i++)
-    logp[i] += pull_back_one(map, from + smc_size(map->d, i),
-                             grad ? grad + smc_size(map->d, i) : NULL);
+  int k = variable(map);
+  for (int i = 0; i < n; i++, z += map->d) {
+    double *of_point = grad ? grad + smc_size(map->d, i) : NULL;
+    for (int j = 0; j < map->d; j++) {
+      if (!is_moved(map, j))
+        continue;
+      shape at = shape_at(map, j, z[k]);
+      logp[i] += at.log_scale;
+      if (!grad)
+        continue;
+      of_point[k] += by_variable(map, j, at, z[j], of_point[j]);
+      of_point[j] *= at.scale;
+    }
+  }
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  (void)scratch;
+  int k = variable(map);
+  for (int i = 0; i < n; i++, z += map->d) {
+    double *of_point = grad ? grad + smc_size(map->d, i) : NULL;
+    for (int j = 0; j < map->d; j++) {
+      if (!is_moved(map, j))
+        continue;
+      shape at = shape_at(map, j, z[k]);
+      logp[i] -= at.log_scale;
+      if (!grad)
+        continue;
+      of_point[j] /= at.scale;
+      of_point[k] -= by_variable(map, j, at, z[j], of_point[j]);
+    }
+  }
 }
 
 const smc_map_kind smc_map_neck = {
@@ -108,5 +148,7 @@ const smc_map_kind smc_map_neck = {
     .names = {"variable", "rate", "centre", "bend", "pull"},
     .is_valid = is_valid,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

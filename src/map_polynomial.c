@@ -20,11 +20,11 @@
 
 #include <string.h>
 
-/* order: the p others, counted from 0; the rest are given, in their order.
- * entries: p x p, of the lower triangle in that order: 0, or the number of the
- * entry, from 1. centre, width: of the given coordinates. degrees: a row for
- * each of these, a column a term. factor: entries x terms, of L, and on the
- * diagonal of log D; mean: p x terms. */
+/* order: the p others; the rest are given, in their order. entries: p x p, of
+ * the lower triangle in that order: 0, or the number of the entry. centre,
+ * width: of the given coordinates. degrees: a row for each of these, a column a
+ * term. factor: entries x terms, of L, and on the diagonal of log D; mean: p x
+ * terms. */
 enum { ORDER, ENTRIES, CENTRE, WIDTH, DEGREES, FACTOR, MEAN };
 
 enum { MOST_DEGREE = 8 };
@@ -131,8 +131,8 @@ static double term(const smc_map *map, int i, const double *s, int k) {
   return value;
 }
 
-/* Everything but the derivatives. */
-static void compute(const smc_map *map, const double *z, const point *to) {
+/* What depends on the given coordinates alone. */
+static void factorise(const smc_map *map, const double *z, const point *to) {
   const smc_triangle *at = map->work;
   for (int k = 0; k < at->n_given; k++) {
     double width = parameter(map, WIDTH)[k];
@@ -146,11 +146,16 @@ static void compute(const smc_map *map, const double *z, const point *to) {
   smc_sums_of_terms(n_entries(map), terms, parameter(map, FACTOR), to->terms,
                     to->L);
   smc_sums_of_terms(at->p, terms, parameter(map, MEAN), to->terms, to->mean);
-  for (int v = 0; v < at->p; v++) {
+  for (int v = 0; v < at->p; v++)
     to->sd[v] = exp(-0.5 * to->L[at->diagonal[v]]);
-    to->c[v] = to->sd[v] * z[at->coordinate[v]];
-  }
-  memcpy(to->off, to->c, (size_t)at->p * sizeof(double));
+}
+
+/* The same, and what depends on z. */
+static void compute(const smc_map *map, const double *z, const point *to) {
+  const smc_triangle *at = map->work;
+  factorise(map, z, to);
+  for (int v = 0; v < at->p; v++)
+    to->off[v] = to->c[v] = to->sd[v] * z[at->coordinate[v]];
   smc_triangle_solve_transposed(at, to->L, to->off);
 }
 
@@ -166,51 +171,92 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
   }
 }
 
-/* The derivatives by log D and L, with those of the log Jacobian; grad: by u,
- * and then by z. The derivatives by the mean are those by u: mean_bar. */
-static void differentiate_factor(const smc_map *map, const point *at,
-                                 double *mean_bar, double *grad) {
-  const smc_triangle *by = map->work;
-  for (int v = 0; v < by->p; v++)
-    at->c_bar[v] = mean_bar[v] = grad[by->coordinate[v]];
-  smc_triangle_solve(by, at->L, at->c_bar);
-  for (int v = 0; v < by->p; v++) {
-    at->L_bar[by->diagonal[v]] = -0.5 * (at->c[v] * at->c_bar[v] + 1.0);
-    grad[by->coordinate[v]] = at->c_bar[v] * at->sd[v];
-    for (int i = by->start[v]; i < by->start[v + 1]; i++)
-      at->L_bar[by->number[i]] = -at->c_bar[v] * at->off[by->row[i]];
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  const smc_triangle *triangle = map->work;
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, from += map->d, to += map->d) {
+    factorise(map, from, &at);
+    memcpy(to, from, (size_t)map->d * sizeof(double));
+    for (int v = 0; v < triangle->p; v++)
+      at.off[v] = from[triangle->coordinate[v]] - at.mean[v];
+    smc_triangle_multiply_transposed(triangle, at.L, at.off);
+    for (int v = 0; v < triangle->p; v++)
+      to[triangle->coordinate[v]] = at.off[v] / at.sd[v];
   }
 }
 
-/* The derivatives by the terms become those by the given coordinates. */
-static void differentiate_terms(const smc_map *map, const point *at,
-                                const double *mean_bar, double *grad) {
+/* gradients ---------------------------------------------------------------- */
+
+/* From the derivatives by c, and by u, which are those by the mean: those by
+ * log D and L, with those of the log Jacobian, then those by the terms, which
+ * go to the gradient by the given coordinates, `sign` times. */
+static void add_derivatives(const smc_map *map, const point *at,
+                            const double *by_u, double sign, double *grad) {
   const smc_triangle *by = map->work;
   int entries = n_entries(map);
+  memset(at->L_bar, 0, (size_t)entries * sizeof(double));
+  for (int v = 0; v < by->p; v++) {
+    at->L_bar[by->diagonal[v]] = -0.5 * (at->c[v] * at->c_bar[v] + 1.0);
+    for (int i = by->start[v]; i < by->start[v + 1]; i++)
+      at->L_bar[by->number[i]] = -at->c_bar[v] * at->off[by->row[i]];
+  }
   for (int i = 0; i < n_terms(map); i++) {
     const double *of_L = parameter(map, FACTOR) + smc_size(entries, i);
     const double *of_mean = parameter(map, MEAN) + smc_size(by->p, i);
     double sum = smc_add_products(entries, of_L, at->L_bar, 0.0);
-    sum = smc_add_products(by->p, of_mean, mean_bar, sum);
+    sum = smc_add_products(by->p, of_mean, by_u, sum);
     for (int k = 0; k < by->n_given; k++)
-      grad[by->given[k]] += sum * term(map, i, at->s, k) * at->slope[k];
+      grad[by->given[k]] += sign * sum * term(map, i, at->s, k) * at->slope[k];
   }
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
+/* Half the log determinant of D. */
+static double half_log_determinant(const smc_map *map, const point *at) {
+  const smc_triangle *by = map->work;
+  double sum = 0.0;
+  for (int v = 0; v < by->p; v++)
+    sum += 0.5 * at->L[by->diagonal[v]];
+  return sum;
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
   const smc_triangle *by = map->work;
   point at = point_in(map, scratch);
-  for (int k = 0; k < n; k++, from += map->d) {
-    compute(map, from, &at);
+  double *by_u = at.mean; /* which is no longer needed */
+  for (int k = 0; k < n; k++, z += map->d) {
+    compute(map, z, &at);
+    logp[k] -= half_log_determinant(map, &at);
+    if (!grad)
+      continue;
+    double *of_point = grad + smc_size(map->d, k);
     for (int v = 0; v < by->p; v++)
-      logp[k] -= 0.5 * at.L[by->diagonal[v]];
-    if (grad) {
-      double *of_point = grad + smc_size(map->d, k);
-      memset(at.L_bar, 0, (size_t)n_entries(map) * sizeof(double));
-      differentiate_factor(map, &at, at.mean, of_point); /* no longer needed */
-      differentiate_terms(map, &at, at.mean, of_point);
-    }
+      at.c_bar[v] = by_u[v] = of_point[by->coordinate[v]];
+    smc_triangle_solve(by, at.L, at.c_bar);
+    for (int v = 0; v < by->p; v++)
+      of_point[by->coordinate[v]] = at.c_bar[v] * at.sd[v];
+    add_derivatives(map, &at, by_u, 1.0, of_point);
+  }
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  const smc_triangle *by = map->work;
+  point at = point_in(map, scratch);
+  double *by_u = at.mean; /* which is no longer needed */
+  for (int k = 0; k < n; k++, z += map->d) {
+    compute(map, z, &at);
+    logp[k] += half_log_determinant(map, &at);
+    if (!grad)
+      continue;
+    double *of_point = grad + smc_size(map->d, k);
+    for (int v = 0; v < by->p; v++)
+      at.c_bar[v] = by_u[v] = of_point[by->coordinate[v]] / at.sd[v];
+    smc_triangle_multiply(by, at.L, by_u);
+    for (int v = 0; v < by->p; v++)
+      of_point[by->coordinate[v]] = by_u[v];
+    add_derivatives(map, &at, by_u, -1.0, of_point);
   }
 }
 
@@ -222,5 +268,7 @@ const smc_map_kind smc_map_polynomial = {
     .layout = layout,
     .scratch = scratch_size,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

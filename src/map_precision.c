@@ -2,13 +2,13 @@
  * and a location that depend on these, as effects of groups are given the
  * scales and correlations of a model.
  *
- * Some coordinates of z, the given ones, are left as they are. The others, in
- * some order, become
+ * Some coordinates of z, in some order, become
  *   u = m + L^-T D^(-1/2) z,  L D L^T = Q,  Q m = r,
  * where L is lower triangular with ones on its diagonal, and D is diagonal. So
- * u has the mean m and the precision Q where z is standard normal. The entries
- * of Q and r are sums of terms, products of a factor of each given coordinate
- * t, exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)). Q is
+ * u has the mean m and the precision Q where z is standard normal. The rest of
+ * the coordinates are left as they are. The entries of Q and r are sums of
+ * terms, products of a factor of each of some of these, the given ones t,
+ * exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)). Q is
  * sparse, and so is L where the order is a good one. What is left of a diagonal
  * entry when its turn comes is D, and no less than a bound: far from where the
  * terms were fitted Q may be no precision.
@@ -23,11 +23,11 @@
 #include <float.h>
 #include <string.h>
 
-/* order: the p others, counted from 0; the rest are given, in their order.
+/* order: the p coordinates that change. given: those that the terms depend on.
  * entries: p x p, of the lower triangle of L in that order: 0, or the number of
- * the entry, from 1. factors: a `factor` for each given coordinate and term.
- * precision: entries x terms; pull: p x terms, of r. least: p, of D. */
-enum { ORDER, ENTRIES, FACTORS, PRECISION, PULL, LEAST };
+ * the entry. factors: a `factor` for each given coordinate and term. precision:
+ * entries x terms; pull: p x terms, of r. least: p, of D. */
+enum { ORDER, GIVEN, ENTRIES, FACTORS, PRECISION, PULL, LEAST };
 
 typedef struct factor {
   double power, degree, fall, rate, root;
@@ -43,7 +43,13 @@ static int n_others(const smc_map *map) {
   return (int)map->parameters[ORDER].size;
 }
 
-static int n_given(const smc_map *map) { return map->d - n_others(map); }
+static int n_given(const smc_map *map) {
+  return (int)map->parameters[GIVEN].size;
+}
+
+static int given(const smc_map *map, int k) {
+  return (int)parameter(map, GIVEN)[k] - 1;
+}
 
 static int n_terms(const smc_map *map) {
   return (int)(map->parameters[FACTORS].size / FACTOR_SIZE /
@@ -72,25 +78,40 @@ static bool is_closed(const smc_map *map) {
   return true;
 }
 
+static bool has_value(smc_values values, double x) {
+  for (size_t i = 0; i < values.size; i++)
+    if (values.x[i] == x)
+      return true;
+  return false;
+}
+
+/* Whether the given are coordinates that do not change. */
+static bool are_given(const smc_map *map) {
+  smc_values at = map->parameters[GIVEN];
+  for (size_t k = 0; k < at.size; k++)
+    if (!(at.x[k] >= 1.0 && at.x[k] <= map->d && at.x[k] == floor(at.x[k])) ||
+        has_value(map->parameters[ORDER], at.x[k]))
+      return false;
+  return true;
+}
+
 static bool is_valid(const smc_map *map) {
-  const smc_values *given = map->parameters;
+  const smc_values *p = map->parameters;
   for (int i = ORDER; i <= LEAST; i++)
-    if (!given[i].x)
+    if (!p[i].x || p[i].size == 0)
       return false;
-  size_t p = given[ORDER].size;
-  if (p >= (size_t)map->d || given[LEAST].size != p)
+  size_t others = p[ORDER].size, size = FACTOR_SIZE * p[GIVEN].size;
+  size_t terms = p[FACTORS].size / size;
+  if (terms == 0 || p[FACTORS].size != terms * size ||
+      p[PULL].size != others * terms || p[PRECISION].size % terms != 0 ||
+      p[LEAST].size != others)
     return false;
-  size_t size = FACTOR_SIZE * ((size_t)map->d - p);
-  size_t terms = given[FACTORS].size / size;
-  if (terms == 0 || given[FACTORS].size != terms * size ||
-      given[PULL].size != p * terms || given[PRECISION].size % terms != 0)
-    return false;
-  for (size_t v = 0; v < p; v++)
-    if (!(given[LEAST].x[v] > 0.0))
+  for (size_t v = 0; v < others; v++)
+    if (!(p[LEAST].x[v] > 0.0))
       return false;
-  return smc_triangle_is_valid(map->d, &given[ORDER], &given[ENTRIES],
-                               given[PRECISION].size / terms) &&
-         is_closed(map);
+  return smc_triangle_is_valid(map->d, &p[ORDER], &p[ENTRIES],
+                               p[PRECISION].size / terms) &&
+         are_given(map) && is_closed(map);
 }
 
 /* layout ------------------------------------------------------------------ */
@@ -210,8 +231,7 @@ static double log_cosh(double x) {
 
 /* Given coordinate k, and never 0: slopes are taken relative to the term. */
 static double given_value(const smc_map *map, const double *z, int k) {
-  const smc_triangle *at = map->work;
-  double t = z[at->given[k]];
+  double t = z[given(map, k)];
   return t == 0.0 ? DBL_MIN : t;
 }
 
@@ -241,23 +261,35 @@ static double factor_slope(const factor *of, double t) {
   return slope;
 }
 
-/* Everything but the derivatives. */
-static void compute(const smc_map *map, const double *z, const point *to) {
-  const smc_triangle *at = map->work;
-  int p = n_others(map), terms = n_terms(map);
+/* Q and r, as terms have them. */
+static void evaluate_terms(const smc_map *map, const double *z,
+                           const point *to) {
+  int terms = n_terms(map);
   for (int i = 0; i < terms; i++)
     to->terms[i] = term(map, i, z);
   smc_sums_of_terms(n_entries(map), terms, parameter(map, PRECISION), to->terms,
                     to->Q);
-  smc_sums_of_terms(p, terms, parameter(map, PULL), to->terms, to->r);
+  smc_sums_of_terms(n_others(map), terms, parameter(map, PULL), to->terms,
+                    to->r);
+}
+
+/* What depends on the given coordinates alone. */
+static void solve(const smc_map *map, const double *z, const point *to) {
+  evaluate_terms(map, z, to);
   factorise(map, to->Q);
-  memcpy(to->y, to->r, (size_t)p * sizeof(double));
-  smc_triangle_solve(at, to->Q, to->y);
+  memcpy(to->y, to->r, (size_t)n_others(map) * sizeof(double));
+  smc_triangle_solve(map->work, to->Q, to->y);
+}
+
+/* The same, and what depends on z. */
+static void compute(const smc_map *map, const double *z, const point *to) {
+  const smc_triangle *at = map->work;
+  int p = n_others(map);
+  solve(map, z, to);
   for (int v = 0; v < p; v++) {
     double d = to->Q[at->diagonal[v]];
-    to->c[v] = to->y[v] / d + z[at->coordinate[v]] / sqrt(d);
+    to->u[v] = to->c[v] = to->y[v] / d + z[at->coordinate[v]] / sqrt(d);
   }
-  memcpy(to->u, to->c, (size_t)p * sizeof(double));
   smc_triangle_solve_transposed(at, to->Q, to->u);
 }
 
@@ -273,24 +305,52 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
   }
 }
 
-/* the way back ------------------------------------------------------------ */
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  const smc_triangle *triangle = map->work;
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, from += map->d, to += map->d) {
+    solve(map, from, &at);
+    memcpy(to, from, (size_t)map->d * sizeof(double));
+    for (int v = 0; v < triangle->p; v++)
+      at.c[v] = from[triangle->coordinate[v]];
+    smc_triangle_multiply_transposed(triangle, at.Q, at.c);
+    for (int v = 0; v < triangle->p; v++) {
+      double d = at.Q[triangle->diagonal[v]];
+      to[triangle->coordinate[v]] = (at.c[v] - at.y[v] / d) * sqrt(d);
+    }
+  }
+}
 
-/* From the gradient by u: that by z in its place, and derivatives by D, L and
- * r, with those of the log Jacobian. */
+void smc_precision_pivots(const smc_map *map, int n, const double *z,
+                          double *scratch, double *pivots, double *diagonal) {
+  const smc_triangle *at = map->work;
+  point to = point_in(map, scratch);
+  for (int k = 0; k < n; k++, z += map->d) {
+    evaluate_terms(map, z, &to);
+    for (int v = 0; v < at->p; v++)
+      *diagonal++ = to.Q[at->diagonal[v]];
+    factorise(map, to.Q);
+    for (int v = 0; v < at->p; v++)
+      *pivots++ = to.Q[at->diagonal[v]];
+  }
+}
+
+/* gradients ---------------------------------------------------------------- */
+
+/* From the derivatives by c: those by D, L and r, with those of the log
+ * Jacobian. */
 static void differentiate_solution(const smc_map *map, const point *at,
-                                   const double *z, double *grad) {
+                                   const double *z) {
   const smc_triangle *by = map->work;
   int p = n_others(map);
-  for (int v = 0; v < p; v++)
-    at->c_bar[v] = grad[by->coordinate[v]];
-  smc_triangle_solve(by, at->Q, at->c_bar);
+  memset(at->Q_bar, 0, (size_t)n_entries(map) * sizeof(double));
   for (int v = 0; v < p; v++) {
     double d = at->Q[by->diagonal[v]], root = sqrt(d);
     at->r_bar[v] = at->c_bar[v] / d; /* for now, that by y */
     at->d_bar[v] =
         -at->r_bar[v] * (at->y[v] + 0.5 * root * z[by->coordinate[v]]) / d -
         0.5 / d;
-    grad[by->coordinate[v]] = at->c_bar[v] / root;
   }
   smc_triangle_solve_transposed(by, at->Q, at->r_bar);
   for (int v = 0; v < p; v++)
@@ -347,10 +407,10 @@ static void differentiate_factors(const smc_map *map, const point *at) {
   }
 }
 
-/* The derivatives by Q and r become those by the given coordinates. */
+/* The derivatives by Q and r go to those by the given coordinates, `sign`
+ * times. */
 static void differentiate_terms(const smc_map *map, const point *at,
-                                const double *z, double *grad) {
-  const smc_triangle *by = map->work;
+                                const double *z, double sign, double *grad) {
   int p = n_others(map), entries = n_entries(map);
   for (int i = 0; i < n_terms(map); i++) {
     const double *of_Q = parameter(map, PRECISION) + smc_size(entries, i);
@@ -358,37 +418,77 @@ static void differentiate_terms(const smc_map *map, const point *at,
     double sum = smc_add_products(entries, of_Q, at->Q_bar, 0.0);
     sum = smc_add_products(p, of_r, at->r_bar, sum);
     for (int k = 0; k < n_given(map); k++)
-      grad[by->given[k]] +=
-          sum * at->terms[i] *
+      grad[given(map, k)] +=
+          sign * sum * at->terms[i] *
           factor_slope(factors_of(map, i) + k, given_value(map, z, k));
   }
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
+static void add_derivatives(const smc_map *map, const point *at,
+                            const double *z, double sign, double *grad) {
+  differentiate_solution(map, at, z);
+  differentiate_factors(map, at);
+  differentiate_terms(map, at, z, sign, grad);
+}
+
+/* Half the log determinant of D. */
+static double half_log_determinant(const smc_map *map, const point *at) {
   const smc_triangle *by = map->work;
-  int p = n_others(map);
+  double sum = 0.0;
+  for (int v = 0; v < by->p; v++)
+    sum += 0.5 * log(at->Q[by->diagonal[v]]);
+  return sum;
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
+  const smc_triangle *by = map->work;
   point at = point_in(map, scratch);
-  for (int k = 0; k < n; k++, from += map->d) {
-    compute(map, from, &at);
-    for (int v = 0; v < p; v++)
-      logp[k] -= 0.5 * log(at.Q[by->diagonal[v]]);
-    if (grad) {
-      double *of_point = grad + smc_size(map->d, k);
-      memset(at.Q_bar, 0, (size_t)n_entries(map) * sizeof(double));
-      differentiate_solution(map, &at, from, of_point);
-      differentiate_factors(map, &at);
-      differentiate_terms(map, &at, from, of_point);
-    }
+  for (int k = 0; k < n; k++, z += map->d) {
+    compute(map, z, &at);
+    logp[k] -= half_log_determinant(map, &at);
+    if (!grad)
+      continue;
+    double *of_point = grad + smc_size(map->d, k);
+    for (int v = 0; v < by->p; v++)
+      at.c_bar[v] = of_point[by->coordinate[v]];
+    smc_triangle_solve(by, at.Q, at.c_bar);
+    for (int v = 0; v < by->p; v++)
+      of_point[by->coordinate[v]] = at.c_bar[v] / sqrt(at.Q[by->diagonal[v]]);
+    add_derivatives(map, &at, z, 1.0, of_point);
+  }
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  const smc_triangle *by = map->work;
+  point at = point_in(map, scratch);
+  double *by_u = at.r; /* which is no longer needed */
+  for (int k = 0; k < n; k++, z += map->d) {
+    compute(map, z, &at);
+    logp[k] += half_log_determinant(map, &at);
+    if (!grad)
+      continue;
+    double *of_point = grad + smc_size(map->d, k);
+    for (int v = 0; v < by->p; v++)
+      at.c_bar[v] = by_u[v] =
+          of_point[by->coordinate[v]] * sqrt(at.Q[by->diagonal[v]]);
+    smc_triangle_multiply(by, at.Q, by_u);
+    for (int v = 0; v < by->p; v++)
+      of_point[by->coordinate[v]] = by_u[v];
+    add_derivatives(map, &at, z, -1.0, of_point);
   }
 }
 
 const smc_map_kind smc_map_precision = {
     .name = "precision",
-    .names = {"order", "entries", "factors", "precision", "pull", "least"},
+    .names = {"order", "given", "entries", "factors", "precision", "pull",
+              "least"},
     .is_valid = is_valid,
     .layout = layout,
     .scratch = scratch_size,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

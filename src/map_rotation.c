@@ -1,8 +1,9 @@
 /* map_rotation.c: x = Q u, with Q orthogonal. */
 #include "map.h"
+#include "product.h"
 #include "vecmath.h"
 
-#include <string.h>
+#include <limits.h>
 
 enum { AXES };
 
@@ -34,35 +35,45 @@ static bool is_valid(const smc_map *map) {
   return true;
 }
 
-/* Room for one gradient. */
-static size_t scratch_size(const smc_map *map) { return (size_t)map->d; }
+/* Q, or its transpose, which is its inverse. */
+static smc_matrix axes(const smc_map *map, bool transposed) {
+  return (smc_matrix){.x = map->parameters[AXES].x,
+                      .rows = map->d,
+                      .columns = map->d,
+                      .transposed = transposed};
+}
+
+static size_t scratch_size(const smc_map *map) {
+  smc_matrix q = axes(map, false);
+  return smc_product_scratch(&q, INT_MAX);
+}
+
+/* the map ----------------------------------------------------------------- */
 
 static void forward(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
-  (void)scratch;
-  int d = map->d;
-  memset(to, 0, smc_size(d, n) * sizeof(double));
-  for (int k = 0; k < n; k++, from += d, to += d)
-    for (int j = 0; j < d; j++) {
-      const double *axis = column(map, j);
-      double along = from[j];
-      SMC_SIMD
-      for (int i = 0; i < d; i++)
-        to[i] += along * axis[i];
-    }
+  smc_matrix q = axes(map, false);
+  smc_multiply(&q, n, from, scratch, to);
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
-  int d = map->d;
-  double *in_u = scratch;
-  (void)from;
-  (void)logp;
-  for (int k = 0; grad && k < n; k++, grad += d) {
-    for (int j = 0; j < d; j++)
-      in_u[j] = product(d, column(map, j), grad);
-    memcpy(grad, in_u, (size_t)d * sizeof(double));
-  }
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  smc_matrix q = axes(map, true);
+  smc_multiply(&q, n, from, scratch, to);
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
+  (void)z, (void)logp;
+  if (grad)
+    inverse(map, n, grad, grad, scratch);
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  (void)z, (void)logp;
+  if (grad)
+    forward(map, n, grad, grad, scratch);
 }
 
 const smc_map_kind smc_map_rotation = {
@@ -71,5 +82,7 @@ const smc_map_kind smc_map_rotation = {
     .is_valid = is_valid,
     .scratch = scratch_size,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

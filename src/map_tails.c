@@ -43,32 +43,59 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
                   (is_affine(map, j) ? from[j] : sinh(angle(map, j, from[j])));
 }
 
-/* Adds the log of du / dz of coordinate j to logp; its gradient in u, *g,
- * becomes that in z, unless g is NULL. */
-static void pull_back_coordinate(const smc_map *map, int j, double z,
-                                 double *logp, double *g) {
-  double a = angle(map, j, z), tail = map->parameters[TAIL].x[j];
-  double slope = 1.0 / (tail * sqrt(1.0 + z * z));                /* da / dz */
-  double stretch = map->parameters[SCALE].x[j] * cosh(a) * slope; /* du / dz */
-  *logp += log(stretch);
-  if (g)
-    *g = *g * stretch + tanh(a) * slope - z / (1.0 + z * z);
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
+  const smc_values *p = map->parameters;
+  for (int k = 0; k < n; k++, from += map->d, to += map->d)
+    for (int j = 0; j < map->d; j++) {
+      double off = (from[j] - p[LOCATION].x[j]) / p[SCALE].x[j];
+      to[j] = is_affine(map, j)
+                  ? off
+                  : sinh(p[TAIL].x[j] * asinh(off) - p[SKEW].x[j]);
+    }
 }
 
-static void pull_back(const smc_map *map, int n, const double *from,
-                      double *logp, double *grad, double *scratch) {
+/* At z: du / dz of coordinate j, its logarithm, and the derivative of that. */
+typedef struct stretch {
+  double slope, log_slope, log_slope_slope;
+} stretch;
+
+static stretch stretch_at(const smc_map *map, int j, double z) {
+  double scale = map->parameters[SCALE].x[j], tail = map->parameters[TAIL].x[j];
+  if (is_affine(map, j))
+    return (stretch){scale, scale == 1.0 ? 0.0 : log(scale), 0.0};
+  double a = angle(map, j, z);
+  double of_angle = 1.0 / (tail * sqrt(1.0 + z * z)); /* da / dz */
+  stretch s = {.slope = scale * cosh(a) * of_angle};
+  s.log_slope = log(s.slope);
+  s.log_slope_slope = tanh(a) * of_angle - z / (1.0 + z * z);
+  return s;
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
   (void)scratch;
-  const double *scale = map->parameters[SCALE].x;
-  for (int k = 0; k < n; k++, from += map->d)
+  for (int k = 0; k < n; k++)
     for (int j = 0; j < map->d; j++) {
-      double *g = grad ? &grad[smc_size(map->d, k) + (size_t)j] : NULL;
-      if (!is_affine(map, j)) {
-        pull_back_coordinate(map, j, from[j], &logp[k], g);
-      } else if (scale[j] != 1.0) {
-        logp[k] += log(scale[j]);
-        if (g)
-          *g *= scale[j];
-      }
+      size_t at = smc_size(map->d, k) + (size_t)j;
+      stretch s = stretch_at(map, j, z[at]);
+      logp[k] += s.log_slope;
+      if (grad)
+        grad[at] = grad[at] * s.slope + s.log_slope_slope;
+    }
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  (void)scratch;
+  for (int k = 0; k < n; k++)
+    for (int j = 0; j < map->d; j++) {
+      size_t at = smc_size(map->d, k) + (size_t)j;
+      stretch s = stretch_at(map, j, z[at]);
+      logp[k] -= s.log_slope;
+      if (grad)
+        grad[at] = (grad[at] - s.log_slope_slope) / s.slope;
     }
 }
 
@@ -77,5 +104,7 @@ const smc_map_kind smc_map_tails = {
     .names = {"location", "scale", "skew", "tail"},
     .is_valid = is_valid,
     .forward = forward,
+    .inverse = inverse,
     .pull_back = pull_back,
+    .push_forward = push_forward,
 };

@@ -129,6 +129,7 @@ int target_bridgestan(void *context, int d, int n, const double *x,
     const double *u = x + smc_size(d, k);
     double *g = grad ? grad + smc_size(d, k) : NULL;
     char *message = NULL;
+    R_CheckUserInterrupt();
     int code = g ? b->gradient(b->model, false, true, u, &logp[k], g, &message)
                  : b->density(b->model, false, true, u, &logp[k], &message);
     if (message)
@@ -191,6 +192,7 @@ static SEXP outputs(void *data) {
     for (int i = 0; i < d; i++)
       u[i] = REAL(t->x)[smc_size(n, i) + (size_t)k];
     message = NULL;
+    R_CheckUserInterrupt();
     bool bad = b->constrain(b->model, transformed, generated, u, row, b->rng,
                             &message);
     if (bad && !failed++)

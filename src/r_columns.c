@@ -32,6 +32,9 @@ static void put_rows(SEXP x, double first, SEXP y) {
   size_t rows = (size_t)Rf_nrows(x), n = (size_t)Rf_nrows(y);
   if (TYPEOF(x) != TYPEOF(y) || !(Rf_isReal(x) || Rf_isInteger(x)))
     Rf_error("internal error: rows of another type");
+  if (Rf_ncols(x) != Rf_ncols(y) ||
+      !(first >= 0.0 && first + (double)n <= (double)rows))
+    Rf_error("internal error: no room for these rows");
   char *to = address(x) + size * (size_t)first;
   const char *from = address(y);
   for (int j = 0; j < Rf_ncols(x); j++)
@@ -49,11 +52,18 @@ SEXP r_put_rows(SEXP x, SEXP first, SEXP y) {
  * others are not written, so that they take no memory until they are. */
 SEXP r_with_room(SEXP x, SEXP n) {
   R_xlen_t rows = (R_xlen_t)Rf_asReal(n);
-  SEXP names = Rf_getAttrib(x, R_DimNamesSymbol), out;
-  if (Rf_isMatrix(x))
-    out = PROTECT(Rf_allocMatrix(TYPEOF(x), (int)rows, Rf_ncols(x)));
-  else
-    out = PROTECT(Rf_allocVector(TYPEOF(x), rows));
+  SEXP names = Rf_getAttrib(x, R_DimNamesSymbol);
+  double length = (double)rows * (Rf_isMatrix(x) ? Rf_ncols(x) : 1);
+  SEXP out = PROTECT(r_try_allocate(TYPEOF(x), length));
+  if (out == R_NilValue)
+    r_lack_memory(length * sizeof(double));
+  if (Rf_isMatrix(x)) {
+    SEXP dim = PROTECT(Rf_allocVector(INTSXP, 2));
+    INTEGER(dim)[0] = (int)rows;
+    INTEGER(dim)[1] = Rf_ncols(x);
+    Rf_setAttrib(out, R_DimSymbol, dim);
+    UNPROTECT(1);
+  }
   if (names != R_NilValue)
     r_name_columns(out, VECTOR_ELT(names, 1));
   put_rows(out, 0.0, x);

@@ -35,6 +35,9 @@ void r_transpose_part(int rows, int columns, const double *in, int in_rows,
  * not protected. */
 SEXP r_call_package(const char *function, SEXP argument);
 
+/* An R error: there are not as many bytes of memory. */
+void r_lack_memory(double bytes);
+
 /* A vector of numbers, or of bytes; R_NilValue when R has no memory for it. Not
  * protected. */
 SEXP r_try_allocate(SEXPTYPE type, double length);
@@ -64,9 +67,15 @@ int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
 /* Give the contexts back; safe to call at any time, and twice. */
 void r_target_end(r_target *target);
 
-/* The map from the unconstrained scale into the bounds of a target's list.
- * Returns 1, or 0 when there are none. */
-int r_read_bounds(smc_map *map, SEXP target_list, int d);
+/* maps --------------------------------------------------------------------- */
+
+/* The chain of a list of maps, in order from z to the unconstrained scale, and
+ * then the bounds in a target's list, if there are any. The parameters stay
+ * R's. */
+smc_chain r_read_chain(SEXP maps, SEXP target_list, int d);
+
+/* Memory of R's for n points, and scratch for so many threads. */
+void r_lay_out_chain(smc_chain *chain, int n, int n_threads);
 
 /* runs --------------------------------------------------------------------- */
 
@@ -103,8 +112,8 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 /* .Call entries */
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
 SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
-SEXP r_images(SEXP target, SEXP z);
-SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user);
+SEXP r_chain(SEXP maps, SEXP x, SEXP g, SEXP back, SEXP threads);
+SEXP r_precision_pivots(SEXP map, SEXP x);
 SEXP r_at_each_point(SEXP call, SEXP env, SEXP x, SEXP names);
 SEXP r_bind_points(SEXP values, SEXP n_columns);
 SEXP r_multiply(SEXP a, SEXP b);
@@ -122,6 +131,9 @@ SEXP r_number_groups(SEXP groups);
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows);
 SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g);
 SEXP r_carries_gradient(SEXP values);
+SEXP r_file_of_routine(SEXP address);
+SEXP r_hash(SEXP bytes);
+SEXP r_data_or_null(SEXP x);
 SEXP r_bridgestan_describe(SEXP data);
 SEXP r_bridgestan_outputs(SEXP data, SEXP x, SEXP blocks);
 SEXP r_bridgestan_why(SEXP data, SEXP x);

@@ -5,7 +5,7 @@
 
 SEXP r_element(SEXP list, const char *name) {
   SEXP names = Rf_getAttrib(list, R_NamesSymbol);
-  for (R_xlen_t i = 0; i < Rf_xlength(list); i++)
+  for (R_xlen_t i = 0; i < Rf_xlength(names) && i < Rf_xlength(list); i++)
     if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0)
       return VECTOR_ELT(list, i);
   return R_NilValue;
@@ -53,6 +53,12 @@ SEXP r_call_package(const char *function, SEXP argument) {
   SEXP result = Rf_eval(call, home);
   UNPROTECT(3);
   return result;
+}
+
+void r_lack_memory(double bytes) {
+  SEXP needed = PROTECT(Rf_ScalarReal(bytes));
+  r_call_package("abort_memory", needed);
+  UNPROTECT(1);
 }
 
 typedef struct request {

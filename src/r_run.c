@@ -123,48 +123,6 @@ static smc_config read_config(SEXP list, int d, smc_tuner_options *tuner) {
 
 /* maps -------------------------------------------------------------------- */
 
-static void read_parameters(smc_map *map, SEXP list) {
-  for (int i = 0; i < SMC_MAP_PARAMETERS && map->kind->names[i]; i++) {
-    SEXP value = r_element(list, map->kind->names[i]);
-    if (value == R_NilValue)
-      continue;
-    if (!Rf_isReal(value))
-      Rf_error("internal error: `%s` of a map is not numeric",
-               map->kind->names[i]);
-    map->parameters[i] = (smc_values){REAL(value), (size_t)XLENGTH(value)};
-  }
-  if (!map->kind->is_valid(map))
-    Rf_error("internal error: wrong parameters of a map \"%s\"",
-             map->kind->name);
-}
-
-static void read_map(smc_map *map, SEXP list, int d) {
-  const char *name = CHAR(Rf_asChar(r_element(list, "name")));
-  *map = (smc_map){.kind = smc_find_map(name), .d = d};
-  if (!map->kind)
-    Rf_error("internal error: no map called \"%s\"", name);
-  read_parameters(map, list);
-}
-
-int r_read_bounds(smc_map *map, SEXP target_list, int d) {
-  if (r_element(target_list, "lower") == R_NilValue)
-    return 0;
-  *map = (smc_map){.kind = &smc_map_bounds, .d = d};
-  read_parameters(map, target_list);
-  return 1;
-}
-
-/* The maps of the reference, a list in order from z to the unconstrained scale,
- * and then the bounds of the target. */
-static smc_chain read_chain(SEXP maps, SEXP target_list, int d) {
-  int n = (int)Rf_xlength(maps);
-  smc_map *all = (smc_map *)R_alloc((size_t)n + 1, sizeof *all);
-  for (int i = 0; i < n; i++)
-    read_map(&all[i], VECTOR_ELT(maps, i), d);
-  n += r_read_bounds(&all[n], target_list, d);
-  return (smc_chain){.d = d, .n_maps = n, .maps = all};
-}
-
 /* The map into the bounds; NULL when there are none. */
 static const smc_map *bounds_of(const smc_chain *chain) {
   const smc_map *last = chain->maps + chain->n_maps - 1;
@@ -376,9 +334,12 @@ static void read_draws(r_run *run, SEXP list) {
   if (path->chain.n_maps > (bounds ? 1 : 0))
     Rf_error("internal error: a reference of R functions has maps");
   r_transpose(n, d, given, draws);
-  if (bounds)
-    smc_bounds_inverse(bounds, n, draws, draws);
   path->reference.draws = draws;
+  if (bounds) {
+    double *inside = (double *)R_alloc(smc_size(d, n), sizeof(double));
+    bounds->kind->inverse(bounds, n, draws, inside, /* scratch = */ NULL);
+    path->reference.draws = inside;
+  }
 }
 
 static smc_mixture read_mixture(SEXP list, int d) {
@@ -475,7 +436,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
                          .in_blocks = works_in_blocks(target_list, config),
                          .hook = look_around,
                          .hook_data = run};
-  run->path.chain = read_chain(r_element(config, "maps"), target_list, d);
+  run->path.chain = r_read_chain(r_element(config, "maps"), target_list, d);
   read_reference(run, config);
   if (lay_out(run, held))
     held = R_NilValue;
@@ -498,10 +459,11 @@ typedef struct run_call {
   r_run run;
 } run_call;
 
-static void lack_memory(double bytes) {
-  SEXP needed = PROTECT(Rf_ScalarReal(bytes));
-  r_call_package("abort_memory", needed); /* an R error */
-  UNPROTECT(1);
+/* Bytes that the points, and what R functions make of them, take besides. */
+static double memory_of_functions(const r_run *run, SEXP target_list) {
+  double n = run->config.n_particles, d = run->config.d;
+  bool are_used = r_element(target_list, "evaluate") != R_NilValue;
+  return are_used ? n * (2.0 * d + 1.0) * sizeof(double) : 0.0;
 }
 
 static SEXP run_body(void *data) {
@@ -511,7 +473,7 @@ static SEXP run_body(void *data) {
   SEXP held =
       PROTECT(r_run_begin(run, c->target_list, c->config_list, c->on_step, d));
   if (held == R_NilValue)
-    lack_memory(run->needed);
+    r_lack_memory(run->needed + memory_of_functions(run, c->target_list));
   look_around(run); /* from here on, errors are the target's */
   begin_target(run, c->target_list);
   smc_status status =
@@ -542,14 +504,6 @@ typedef struct evaluation {
   r_target target;
 } evaluation;
 
-/* Scratch for n points, in R's memory. */
-static void lay_out_chain(smc_chain *chain, int n) {
-  smc_arena arena = {.base = NULL};
-  smc_chain_layout(chain, &arena, n, 1);
-  arena = (smc_arena){.base = R_alloc(arena.used, 1)};
-  smc_chain_layout(chain, &arena, n, 1);
-}
-
 /* The images of n points, d x n. The target never sees one that is not finite:
  * the origin stands in for it, and is_lost tells so. */
 static const double *images_of(const smc_chain *chain, int n, double *z,
@@ -567,14 +521,14 @@ static SEXP evaluation_body(void *data) {
   evaluation *e = data;
   int n = Rf_nrows(e->x), d = Rf_ncols(e->x), failure;
   smc_chain chain =
-      read_chain(r_element(e->target_list, "maps"), e->target_list, d);
+      r_read_chain(r_element(e->target_list, "maps"), e->target_list, d);
   SEXP result = PROTECT(r_new_list(names, 2));
   double *logp = new_reals(result, 0, n);
   double *z = (double *)R_alloc(smc_size(d, n), sizeof(double));
   double *grad =
       e->gradient ? (double *)R_alloc(smc_size(d, n), sizeof(double)) : NULL;
   int *is_lost = (int *)R_alloc((size_t)n, sizeof(int));
-  lay_out_chain(&chain, n);
+  r_lay_out_chain(&chain, n, 1);
   r_transpose(n, d, REAL(e->x), z);
   const double *x = images_of(&chain, n, z, is_lost);
   r_target_begin(&e->target, e->target_list, 1);
@@ -600,54 +554,4 @@ SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
   evaluation e = {
       .target_list = target, .x = x, .gradient = Rf_asLogical(gradient)};
   return R_UnwindProtect(evaluation_body, &e, evaluation_cleanup, &e, NULL);
-}
-
-/* images ------------------------------------------------------------------ */
-
-/* What a run makes of its coordinates z, a row a point, some at a time: list(
- * particles, unconstrained), as of new_result(). target: a list with `maps`,
- * bounds, where there are any, and `names`. */
-SEXP r_images(SEXP target, SEXP z) {
-  static const char *const names[] = {"particles", "unconstrained"};
-  int n = Rf_nrows(z), d = Rf_ncols(z);
-  smc_chain chain = read_chain(r_element(target, "maps"), target, d);
-  double *part =
-      (double *)R_alloc(smc_size(d, SMC_LARGEST_BLOCK), sizeof(double));
-  double *images[2] = {NULL, NULL};
-  lay_out_chain(&chain, SMC_LARGEST_BLOCK);
-  SEXP result = PROTECT(r_new_list(names, 2));
-  for (int i = 0; i < (bounds_of(&chain) ? 2 : 1); i++) {
-    SET_VECTOR_ELT(result, i, Rf_allocMatrix(REALSXP, n, d));
-    images[i] = REAL(VECTOR_ELT(result, i));
-  }
-  r_name_columns(VECTOR_ELT(result, 0), r_element(target, "names"));
-  for (int first = 0; first < n; first += SMC_LARGEST_BLOCK) {
-    int now = n - first < SMC_LARGEST_BLOCK ? n - first : SMC_LARGEST_BLOCK;
-    r_transpose_part(now, d, REAL(z) + first, n, part, d);
-    write_images(&chain, now, part, first, n, images[0], images[1]);
-  }
-  UNPROTECT(1);
-  return result;
-}
-
-/* the scales of bounded variables ----------------------------------------- */
-
-/* The rows of a matrix of doubles from the unconstrained scale to the user's,
- * or the other way. */
-SEXP r_change_scale(SEXP target, SEXP x, SEXP to_user) {
-  int n = Rf_nrows(x), d = Rf_ncols(x);
-  size_t dn = (size_t)d * (size_t)n;
-  double *from = (double *)R_alloc(2 * dn, sizeof(double)), *to = from + dn;
-  smc_map bounds;
-  if (!r_read_bounds(&bounds, target, d))
-    return x;
-  r_transpose(n, d, REAL(x), from);
-  if (Rf_asLogical(to_user))
-    bounds.kind->forward(&bounds, n, from, to, /* scratch = */ NULL);
-  else
-    smc_bounds_inverse(&bounds, n, from, to);
-  SEXP result = PROTECT(Rf_allocMatrix(REALSXP, n, d));
-  r_transpose(d, n, to, REAL(result));
-  UNPROTECT(1);
-  return result;
 }

@@ -1,13 +1,30 @@
 /* r_target.c: targets as R functions and as compiled routines. */
+#define _GNU_SOURCE /* for dladdr() */
 #include "r_interface.h"
 
 #include <string.h>
+#ifndef _WIN32
+#include <dlfcn.h>
+#endif
 
 /* beginning and end ------------------------------------------------------- */
 
 static DL_FUNC routine(SEXP list, const char *name) {
   SEXP symbol = r_element(list, name);
   return symbol == R_NilValue ? NULL : R_ExternalPtrAddrFn(symbol);
+}
+
+/* The path of the library that a routine is in; NA where it is not known. */
+SEXP r_file_of_routine(SEXP address) {
+#ifndef _WIN32
+  Dl_info info;
+  DL_FUNC f = R_ExternalPtrAddrFn(address);
+  void *at;
+  memcpy(&at, &f, sizeof at);
+  if (dladdr(at, &info) && info.dli_fname)
+    return Rf_mkString(info.dli_fname);
+#endif
+  return Rf_ScalarString(NA_STRING);
 }
 
 void r_target_begin(r_target *target, SEXP list, int n_threads) {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static bool is_count(double x, double most) {
-  return x >= 0.0 && x <= most && x == floor(x);
+static bool is_count(double x, double least, double most) {
+  return x >= least && x <= most && x == floor(x);
 }
 
 bool smc_triangle_is_valid(int d, const smc_values *order,
@@ -13,14 +13,14 @@ bool smc_triangle_is_valid(int d, const smc_values *order,
       entries->size != p * p)
     return false;
   for (size_t v = 0; v < p; v++) {
-    if (!is_count(order->x[v], d - 1))
+    if (!is_count(order->x[v], 1.0, d))
       return false;
     for (size_t before = 0; before < v; before++)
       if (order->x[before] == order->x[v])
         return false;
   }
   for (size_t i = 0; i < p * p; i++)
-    if (!is_count(entries->x[i], (double)n_entries))
+    if (!is_count(entries->x[i], 0.0, (double)n_entries))
       return false;
   for (size_t v = 0; v < p; v++)
     if (entries->x[v * (p + 1)] == 0.0)
@@ -30,7 +30,7 @@ bool smc_triangle_is_valid(int d, const smc_values *order,
 
 static bool is_given(const smc_values *order, int k) {
   for (size_t v = 0; v < order->size; v++)
-    if (order->x[v] == (double)k)
+    if (order->x[v] == k + 1.0)
       return false;
   return true;
 }
@@ -42,7 +42,7 @@ static void fill(const smc_triangle *triangle, int d, const smc_values *order,
     if (is_given(order, k))
       triangle->given[i++] = k;
   for (int v = 0; v < p; v++) {
-    triangle->coordinate[v] = (int)order->x[v];
+    triangle->coordinate[v] = (int)order->x[v] - 1;
     triangle->diagonal[v] = smc_triangle_entry(entries, p, v, v);
     triangle->start[v] = count;
     for (int a = v + 1; a < p; a++) {
@@ -85,6 +85,20 @@ void smc_triangle_solve_transposed(const smc_triangle *triangle,
   for (int v = triangle->p - 1; v >= 0; v--)
     for (int i = triangle->start[v]; i < triangle->start[v + 1]; i++)
       x[v] -= L[triangle->number[i]] * x[triangle->row[i]];
+}
+
+void smc_triangle_multiply(const smc_triangle *triangle, const double *L,
+                           double *x) {
+  for (int v = triangle->p - 1; v >= 0; v--)
+    for (int i = triangle->start[v]; i < triangle->start[v + 1]; i++)
+      x[triangle->row[i]] += L[triangle->number[i]] * x[v];
+}
+
+void smc_triangle_multiply_transposed(const smc_triangle *triangle,
+                                      const double *L, double *x) {
+  for (int v = 0; v < triangle->p; v++)
+    for (int i = triangle->start[v]; i < triangle->start[v + 1]; i++)
+      x[v] += L[triangle->number[i]] * x[triangle->row[i]];
 }
 
 void smc_sums_of_terms(int size, int n_terms, const double *coefficients,

@@ -16,8 +16,8 @@ typedef struct smc_triangle {
   int *coordinate, *given, *diagonal, *start, *row, *number;
 } smc_triangle;
 
-/* Whether `order` has some coordinates of d, but not all, each once, counted
- * from 0; and `entries`, p x p, the numbers of at most n_entries entries in the
+/* Whether `order` has some coordinates of d, but not all, each once; and
+ * `entries`, p x p, the numbers of at most n_entries entries in the
  * lower triangle, counted from 1, 0 for none, all of the diagonal among them.
  */
 bool smc_triangle_is_valid(int d, const smc_values *order,
@@ -39,6 +39,12 @@ void smc_triangle_solve(const smc_triangle *triangle, const double *L,
                         double *x);
 void smc_triangle_solve_transposed(const smc_triangle *triangle,
                                    const double *L, double *x);
+
+/* x <- L x, and x <- L^T x. */
+void smc_triangle_multiply(const smc_triangle *triangle, const double *L,
+                           double *x);
+void smc_triangle_multiply_transposed(const smc_triangle *triangle,
+                                      const double *L, double *x);
 
 /* out (size) <- coefficients (size x n_terms) times the terms: entries that are
  * sums of terms. */

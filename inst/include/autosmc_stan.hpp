@@ -10,6 +10,7 @@
  *           given under that name cannot be data
  *   seed    a number from 0 to 2^32 - 1, for the program's random numbers
  *   print   an R function of a string: what the program has printed
+ *   file    the name of the program's file, for messages (string)
  *
  * Two worlds meet here that must not cross each other's frames. Code in the
  * namespace autosmc_stan is C++: it is entered by functions that are noexcept,
@@ -26,23 +27,39 @@
 
 #define R_NO_REMAP
 #define STRICT_R_HEADERS
+#include <R_ext/Utils.h>
 #include <R_ext/Visibility.h>
 #include <Rinternals.h>
 
 /* Raised when what R and these routines tell each other changes. */
-#define AUTOSMC_STAN_INTERFACE 3
+#define AUTOSMC_STAN_INTERFACE 4
 
 namespace autosmc_stan {
 
 /* errors ------------------------------------------------------------------ */
 
 struct message {
+  const char *file;
   char text[4096];
 };
 
+/* Programs of the same text share a library: it has this name for their files.
+ */
+static const char any_file[] = "autosmc_stan_file";
+
 inline void write(message &out, const char *text) noexcept {
-  std::strncpy(out.text, text, sizeof out.text - 1);
-  out.text[sizeof out.text - 1] = '\0';
+  size_t n = 0, room = sizeof out.text - 1, skip = sizeof any_file - 1;
+  while (*text && n < room) {
+    if (std::strncmp(text, any_file, skip) != 0) {
+      out.text[n++] = *text++;
+      continue;
+    }
+    size_t length = std::min(std::strlen(out.file), room - n);
+    std::memcpy(out.text + n, out.file, length);
+    n += length;
+    text += skip;
+  }
+  out.text[n] = '\0';
 }
 
 /* Call f; whether it returned. Why it did not is then in `out`. */
@@ -270,10 +287,13 @@ class program {
   }
 
 public:
-  SEXP print; /* belongs to R, which keeps it as long as this */
+  /* These belong to R, which keeps them as long as this. */
+  SEXP print;
+  const char *file;
 
-  program(r_values &&values, unsigned int seed, SEXP print_)
-      : seed_(seed), model_(values, seed, &printed_), print(print_) {}
+  program(r_values &&values, unsigned int seed, SEXP print_, const char *file_)
+      : seed_(seed), model_(values, seed, &printed_), print(print_),
+        file(file_) {}
 
   /* The memory of the tape stays with Stan otherwise, for the next point. */
   ~program() {
@@ -286,22 +306,18 @@ public:
   /* A failed check, reject(), and a solver that gives up make a point
    * impossible. What else is thrown stops the run: fatal_error(), or an index
    * out of range. */
-  void evaluate(int d, int n, const double *x, double *logp, double *gradient) {
-    for (int k = 0; k < n; k++) {
-      const double *u = x + static_cast<size_t>(d) * k;
-      double *g = gradient ? gradient + static_cast<size_t>(d) * k : nullptr;
-      try {
-        logp[k] = g ? value_and_gradient(u, d, g) : value(u, d);
-        continue;
-      } catch (const std::domain_error &) {
-      } catch (const std::runtime_error &e) {
-        if (!is_solver_failure(e))
-          throw;
-      }
-      logp[k] = -std::numeric_limits<double>::infinity();
-      if (g)
-        std::fill(g, g + d, 0.0);
+  void evaluate(int d, const double *x, double *logp, double *gradient) {
+    try {
+      *logp = gradient ? value_and_gradient(x, d, gradient) : value(x, d);
+      return;
+    } catch (const std::domain_error &) {
+    } catch (const std::runtime_error &e) {
+      if (!is_solver_failure(e))
+        throw;
     }
+    *logp = -std::numeric_limits<double>::infinity();
+    if (gradient)
+      std::fill(gradient, gradient + d, 0.0);
   }
 
   void describe(description &out) const {
@@ -395,16 +411,17 @@ inline program *make(SEXP data, message &why) noexcept {
   guarded(why, [&] {
     double seed = REAL(element(data, "seed"))[0];
     made = new program(r_values(element(data, "values")),
-                       static_cast<unsigned int>(seed), element(data, "print"));
+                       static_cast<unsigned int>(seed), element(data, "print"),
+                       why.file);
   });
   return made;
 }
 
 inline void destroy(program *p) noexcept { delete p; }
 
-inline bool evaluate(program *p, int d, int n, const double *x, double *logp,
+inline bool evaluate(program *p, int d, const double *x, double *logp,
                      double *gradient, message &why) noexcept {
-  return guarded(why, [&] { p->evaluate(d, n, x, logp, gradient); });
+  return guarded(why, [&] { p->evaluate(d, x, logp, gradient); });
 }
 
 inline description *describe(const program *p, message &why) noexcept {
@@ -443,7 +460,7 @@ inline bool why(program *p, int n, int d, const double *x,
 }
 
 inline const char *take_printed(program *p) noexcept {
-  message ignored; /* memory has run out: what was printed is lost */
+  message ignored = {"", ""}; /* memory has run out: what was printed is lost */
   const char *text = nullptr;
   guarded(ignored, [&] { text = p->take_printed(); });
   return text;
@@ -464,6 +481,16 @@ inline void unfold(SEXP data) {
   }
 }
 
+inline const char *file_of(SEXP data) {
+  return CHAR(STRING_ELT(element(data, "file"), 0));
+}
+
+/* What has stopped the program may be Ctrl-C. */
+[[noreturn]] inline void fail(const message &why) {
+  R_CheckUserInterrupt();
+  Rf_error("%s", why.text);
+}
+
 inline void show_printed(program *p) {
   const char *text = take_printed(p);
   if (!text)
@@ -475,11 +502,11 @@ inline void show_printed(program *p) {
 }
 
 inline program *begin(SEXP data) {
-  message why;
+  message why = {file_of(data), ""};
   unfold(data);
   program *p = make(data, why);
   if (!p)
-    Rf_error("%s", why.text);
+    fail(why);
   return p;
 }
 
@@ -506,13 +533,18 @@ inline SEXP as_strings(const std::vector<std::string> &strings) {
   return out;
 }
 
-inline SEXP describe_task(void *data) {
-  task *t = static_cast<task *>(data);
-  message why;
+/* Sets up the program and the names of its variables. */
+inline void begin_named(task *t, message &why) {
   t->p = begin(t->data);
   t->names = describe(t->p, why);
   if (!t->names)
-    Rf_error("%s", why.text);
+    fail(why);
+}
+
+inline SEXP describe_task(void *data) {
+  task *t = static_cast<task *>(data);
+  message why = {file_of(t->data), ""};
+  begin_named(t, why);
   const char *fields[] = {"unconstrained", "outputs", "n_parameters",
                           "n_transformed", ""};
   SEXP out = PROTECT(Rf_mkNamed(VECSXP, fields));
@@ -529,7 +561,7 @@ inline SEXP describe_task(void *data) {
 inline SEXP as_result(program *p, SEXP values, int failed,
                       const message &first) {
   if (failed < 0)
-    Rf_error("%s", first.text);
+    fail(first);
   const char *fields[] = {"values", "failed", "message", ""};
   SEXP out = PROTECT(Rf_mkNamed(VECSXP, fields));
   SET_VECTOR_ELT(out, 0, values);
@@ -540,18 +572,9 @@ inline SEXP as_result(program *p, SEXP values, int failed,
   return out;
 }
 
-/* Sets up the program and the names of its variables; first: out, empty. */
-inline void begin_named(task *t, message &first) {
-  write(first, "");
-  t->p = begin(t->data);
-  t->names = describe(t->p, first);
-  if (!t->names)
-    Rf_error("%s", first.text);
-}
-
 inline SEXP outputs_task(void *data) {
   task *t = static_cast<task *>(data);
-  message first;
+  message first = {file_of(t->data), ""};
   begin_named(t, first);
   bool transformed = LOGICAL(t->blocks)[0], generated = LOGICAL(t->blocks)[1];
   size_t width = t->names->outputs.size();
@@ -571,7 +594,7 @@ inline SEXP outputs_task(void *data) {
 
 inline SEXP unconstrain_task(void *data) {
   task *t = static_cast<task *>(data);
-  message first;
+  message first = {file_of(t->data), ""};
   begin_named(t, first);
   int n = Rf_nrows(t->x), d = int(t->names->unconstrained.size());
   SEXP values = PROTECT(Rf_allocMatrix(REALSXP, n, d));
@@ -585,10 +608,11 @@ inline SEXP unconstrain_task(void *data) {
 /* A string, or NULL. */
 inline SEXP why_task(void *data) {
   task *t = static_cast<task *>(data);
-  message thrown;
+  message thrown = {file_of(t->data), ""};
   t->p = begin(t->data);
   if (!why(t->p, Rf_nrows(t->x), Rf_ncols(t->x), REAL(t->x), thrown))
     return R_NilValue;
+  R_CheckUserInterrupt();
   return Rf_mkString(thrown.text);
 }
 
@@ -604,11 +628,17 @@ extern "C" attribute_visible int
 autosmc_stan_log_density(void *context, int d, int n, const double *x,
                          double *logp, double *grad) {
   autosmc_stan::program *p = static_cast<autosmc_stan::program *>(context);
-  autosmc_stan::message why;
-  bool done = autosmc_stan::evaluate(p, d, n, x, logp, grad, why);
+  autosmc_stan::message why = {p->file, ""};
+  bool done = true;
+  for (int k = 0; k < n && done; k++) {
+    size_t start = static_cast<size_t>(d) * k;
+    R_CheckUserInterrupt();
+    done = autosmc_stan::evaluate(p, d, x + start, logp + k,
+                                  grad ? grad + start : nullptr, why);
+  }
   autosmc_stan::show_printed(p);
   if (!done)
-    Rf_error("%s", why.text);
+    autosmc_stan::fail(why);
   return 0;
 }
 

@@ -6,7 +6,7 @@
 
 enum { D = 3, N = 20, N_MAPS = 4, MOST = 9 };
 
-static const double first_conditioning = 0, second_conditioning = 2;
+static const double first_conditioning = 1, second_conditioning = 3;
 static const double slope_of_first[D] = {0, 0.4, -0.3};
 static const double slope_of_second[D] = {0.2, -0.5, 0};
 static const double shift_of_first[D] = {0, 0.7, 0.1};
@@ -189,6 +189,53 @@ static void test_triangular(void) {
   CHECK_NEAR(error, 0.0, 1e-12);
 }
 
+/* The inverse finds the points, and those on the way, and what one way does to
+ * log densities and gradients the other undoes. */
+static void test_inverse(void) {
+  double z[D * N], back[D * N], log_p[N], grad[D * N], plain, of_plain[D];
+  double off = 0.0, off_density = 0.0, off_gradient = 0.0;
+  smc_map maps[N_MAPS];
+  fill_maps(maps);
+  smc_chain chain = toy_chain(N_MAPS, maps);
+  char *block = lay_out(&chain, N);
+  fill(z, 712);
+  density(&chain, z, log_p, grad);
+  double x[D * N], middle[D * N];
+  memcpy(x, smc_chain_points(&chain, N_MAPS, z), sizeof x);
+  memcpy(middle, smc_chain_points(&chain, 2, z), sizeof middle);
+  memset(chain.images, 0, sizeof x * N_MAPS);
+  smc_chain_inverse(&chain, N, x, back);
+  CHECK(memcmp(smc_chain_points(&chain, N_MAPS, back), x, sizeof x) == 0);
+  for (int i = 0; i < D * N; i++) {
+    off = fmax(off, fabs(back[i] - z[i]));
+    off = fmax(off, fabs(smc_chain_points(&chain, 2, back)[i] - middle[i]));
+  }
+  smc_chain_push_forward(&chain, N, back, log_p, grad);
+  for (int k = 0; k < N; k++) {
+    plain = toy_log_density(TOY_SKEWED, D, x + D * k, of_plain);
+    off_density = fmax(off_density, fabs(log_p[k] - plain));
+    for (int i = 0; i < D; i++)
+      off_gradient = fmax(off_gradient, fabs(grad[D * k + i] - of_plain[i]));
+  }
+  CHECK_NEAR(off, 0.0, 1e-12);
+  CHECK_NEAR(off_density, 0.0, 1e-11);
+  CHECK_NEAR(off_gradient, 0.0, 1e-11);
+  smc_chain_inverse(&chain, N, back, back); /* in place */
+  free(block);
+  smc_chain none = {.d = D};
+  smc_chain_inverse(&none, N, x, back);
+  CHECK(memcmp(x, back, sizeof x) == 0);
+}
+
+/* A map that lacks one of these is none. */
+static void test_kinds(void) {
+  for (int i = 0; smc_map_kinds[i]; i++) {
+    const smc_map_kind *kind = smc_map_kinds[i];
+    CHECK(kind->is_valid && kind->forward && kind->inverse && kind->pull_back &&
+          kind->push_forward);
+  }
+}
+
 static void test_names(void) {
   CHECK(smc_find_map("affine") == &smc_map_affine);
   CHECK(smc_find_map("bounds") == &smc_map_bounds);
@@ -206,6 +253,8 @@ static void test_names(void) {
 void test_map(void) {
   test_chain();
   test_points();
+  test_inverse();
   test_triangular();
+  test_kinds();
   test_names();
 }

@@ -24,7 +24,7 @@ static void constrain(limits b, int d, int n, const double *u, double *x) {
 
 static void unconstrain(limits b, int d, int n, const double *x, double *u) {
   smc_map map = toy_bounds(d, b.lower, b.upper);
-  smc_bounds_inverse(&map, n, x, u);
+  map.kind->inverse(&map, n, x, u, NULL);
 }
 
 static void pull_back(limits b, int d, int n, const double *u, double *logp,
@@ -221,7 +221,7 @@ static void test_ratios(void) {
     for (int i = 0; i < CHAINED; i++)
       u[i] = 3.0 * dice_normal(&r);
     map.kind->forward(&map, 1, u, x, NULL);
-    smc_bounds_inverse(&map, 1, x, back);
+    map.kind->inverse(&map, 1, x, back, NULL);
     double second = exp(u[1]) * (1.0 + exp(u[2])); /* after exp(u[1]) */
     double expected[CHAINED] = {
         u[0], u[1], u[1] + u[2], log(second) + u[3], u[4], u[4] + u[5], u[6]};
@@ -305,7 +305,7 @@ static void test_turned(void) {
     u[j] = 3.0 * dice_normal(&r);
   map.kind->forward(&map, n, u, plain, NULL);
   turned.kind->forward(&turned, n, u, x, NULL);
-  smc_bounds_inverse(&turned, n, x, back);
+  turned.kind->inverse(&turned, n, x, back, NULL);
   long outside = 0, moved = 0;
   for (int k = 0; k < n; k++) {
     double expected = plain[2 * k] + 0.25 * 9.0;
@@ -332,14 +332,14 @@ static void test_turned(void) {
 
 /* Edged variables: one with bounds is a multiple of u between the edges, and
  * one without is the logit of such a place; the density ends there. */
-static void test_edged(void) {
+static void test_truncated(void) {
   enum { n = 401 };
-  static const double edged[3] = {1.0, 1.0, 0.0};
+  static const double truncated[3] = {1.0, 1.0, 0.0};
   static const double low[3] = {-2.0, -INFINITY, 0.0};
   static const double high[3] = {7.0, INFINITY, 1.0};
   const double step = 1e-6;
   smc_map map = toy_bounds(3, low, high);
-  map.parameters[3] = (smc_values){edged, 3};
+  map.parameters[3] = (smc_values){truncated, 3};
   CHECK(map.kind->is_valid(&map));
   double off = 0.0, off_back = 0.0, off_slope = 0.0, off_gradient = 0.0;
   long alive = 0, outside = 0;
@@ -354,7 +354,7 @@ static void test_edged(void) {
       alive += log_p != -INFINITY;
       continue;
     }
-    smc_bounds_inverse(&map, 1, x, back);
+    map.kind->inverse(&map, 1, x, back, NULL);
     off = fmax(off, fabs(x[0] - (2.5 + 9.0 / 4.0 * v)));
     off = fmax(off, fabs(2.0 * tanh(0.5 * x[1]) - v));
     off_back = fmax(off_back, fabs(back[0] - v) + fabs(back[1] - v));
@@ -383,7 +383,21 @@ static void test_edged(void) {
   CHECK_NEAR(off_gradient, 0.0, 1e-6);
 }
 
+/* Each kind of variable, and a ratio, both ways. */
+static void test_both_ways(void) {
+  static const double low[TOY_D] = {-INFINITY, -INFINITY, 0.0, -1.0};
+  static const double high[TOY_D] = {INFINITY, INFINITY, INFINITY, 2.0};
+  static const double ratio[TOY_D] = {0.0, 1.0, 0.0, 0.0};
+  smc_map map = toy_bounds(TOY_D, low, high);
+  map.parameters[4] = (smc_values){ratio, TOY_D};
+  CHECK(map.kind->is_valid(&map));
+  toy_check_gradient(&map, 503);
+  toy_check_jacobian(&map, 504);
+  toy_check_inverse(&map, 505);
+}
+
 void test_map_bounds(void) {
+  test_both_ways();
   test_inside();
   test_maps();
   test_pull_back();
@@ -391,5 +405,5 @@ void test_map_bounds(void) {
   test_length();
   test_far_out();
   test_turned();
-  test_edged();
+  test_truncated();
 }

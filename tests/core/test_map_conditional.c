@@ -5,14 +5,14 @@
 enum { D = TOY_D, N = TOY_N };
 
 /* The second and the last coordinate drive the others. */
-static const double conditioning[2] = {1, 3};
+static const double conditioning[2] = {2, 4};
 static const double shift[2 * D] = {0.4, 0, -1.5, 0, 0.7, 0, 0.2, 0};
 static const double slope[2 * D] = {0.5, 0, -0.3, 0, 0.1, 0, 0.9, 0};
 static const double curve[2 * D] = {-0.6, 0, 0.2, 0, 0.1, 0, 0.4, 0};
 
 /* Three bends: one of the first conditioning variable, two of the second. */
 enum { N_BENDS = 3 };
-static const double bent[N_BENDS] = {0, 1, 1};
+static const double bent[N_BENDS] = {1, 2, 2};
 static const double width[N_BENDS] = {0.4, 0, 2};
 static const double place[N_BENDS] = {0.3, 0, -0.6};
 static const double curve_of_bends[N_BENDS * D] = {-0.6, 0, 0.2, 0, 0.1,  0,
@@ -76,11 +76,12 @@ static void test_knees(void) {
   CHECK_NEAR(off, 0.0, 1e-12);
   toy_check_gradient(&map, 704);
   toy_check_jacobian(&map, 705);
+  toy_check_inverse(&map, 706);
 }
 
 /* Knees of no variable, of no width, or not all there. */
 static void test_knees_validity(void) {
-  static const double beyond[N_BENDS] = {0, 1, 2}, half[N_BENDS] = {0, 0.5, 1};
+  static const double beyond[N_BENDS] = {1, 2, 3}, half[N_BENDS] = {1, 1.5, 2};
   static const double negative[N_BENDS] = {0.4, -1, 2};
   smc_map good = map_with_knees();
   CHECK(good.kind->is_valid(&good));
@@ -95,7 +96,7 @@ static void test_knees_validity(void) {
 
 /* What makes no map, or not an invertible one, is rejected. */
 static void test_validity(void) {
-  static const double twice[2] = {1, 1}, beyond[2] = {1, 4}, half[2] = {1, 2.5};
+  static const double twice[2] = {2, 2}, beyond[2] = {2, 5}, half[2] = {2, 3.5};
   double acted_on[2 * D] = {0};
   acted_on[3] = 0.1;
   smc_map good[2] = {map_with(false), map_with(true)};
@@ -117,6 +118,7 @@ void test_map_conditional(void) {
     test_forward(curved);
     toy_check_gradient(&map, 701);
     toy_check_jacobian(&map, 702);
+    toy_check_inverse(&map, 707);
   }
   test_knees();
   test_validity();

@@ -3,7 +3,7 @@
 
 enum { D = TOY_D, N = TOY_N };
 
-static const double variable[1] = {1}, rate[1] = {0.7};
+static const double variable[1] = {2}, rate[1] = {0.7};
 static const double centre[D] = {-0.5, 0.0, 1.0, 0.3};
 static const double bend[D] = {1.0, 0.0, 1.8, -0.4};
 static const double pull[D] = {0.6, 0.0, -1.2, 0.0};
@@ -15,12 +15,12 @@ static smc_map good_map(void) {
 /* Effects theta ~ N(0, tau^2) with a measurement y ~ N(theta, s^2), given log
  * tau: location and variance are those of Bayes' theorem. */
 static void test_hierarchy(void) {
-  static const double one[1] = {1}, none[1] = {0}, y = 1.3, s = 0.4;
+  static const double one[1] = {1}, y = 1.3, s = 0.4;
   double off = 0.0, z[2], u[2];
   for (double log_tau = -6.0; log_tau < 6.0; log_tau += 0.5) {
     const double centres[2] = {0.0, log(s)}, bends[2] = {0.0, 1.0};
     const double pulls[2] = {0.0, y / s};
-    smc_map map = toy_neck(2, none, one, centres, bends, pulls);
+    smc_map map = toy_neck(2, one, one, centres, bends, pulls);
     double tau2 = exp(2.0 * log_tau), share = tau2 / (tau2 + s * s);
     z[0] = log_tau;
     z[1] = 0.8;
@@ -45,7 +45,7 @@ static void test_limits(void) {
 }
 
 static void test_validity(void) {
-  static const double beyond[1] = {D}, half[1] = {1.5}, none[1] = {0.0};
+  static const double beyond[1] = {D + 1}, half[1] = {1.5}, none[1] = {0.0};
   static const double on_itself[D] = {1.0, 0.1, 1.8, -0.4};
   smc_map good = good_map();
   CHECK(good.kind->is_valid(&good));
@@ -71,5 +71,6 @@ void test_map_neck(void) {
   test_limits();
   toy_check_gradient(&map, 901);
   toy_check_jacobian(&map, 902);
+  toy_check_inverse(&map, 903);
   test_validity();
 }

@@ -7,8 +7,8 @@
 enum { D = TOY_D, N = TOY_N, P = 2, K = 2, TERMS = 4, ENTRIES = 3 };
 enum { ORDER_AT, ENTRIES_AT, CENTRE_AT, WIDTH_AT, DEGREES_AT, FACTOR_AT };
 
-/* Coordinates 0 and 2 are given, the others in this order. */
-static const double order[P] = {3, 1};
+/* Coordinates 1 and 3 are given, the others in this order. */
+static const double order[P] = {4, 2};
 static const double entries[P * P] = {1, 2, 0, 3};
 static const double centre[K] = {0.3, -0.5}, width[K] = {2.0, 0.7};
 static const double degrees[K * TERMS] = {0, 0, 1, 0, 0, 3, 2, 1};
@@ -71,6 +71,7 @@ static void test_derivatives(void) {
   char *block = toy_lay_out(&map);
   toy_check_gradient(&map, 907);
   toy_check_jacobian(&map, 908);
+  toy_check_inverse(&map, 909);
   free(block);
 }
 
@@ -79,7 +80,7 @@ static smc_map map_but(int parameter, smc_values value) {
 }
 
 static void test_validity(void) {
-  static const double twice[P] = {3, 3}, beyond[P] = {3, 4};
+  static const double twice[P] = {4, 4}, beyond[P] = {4, 5};
   static const double no_diagonal[P * P] = {1, 2, 0, 0};
   static const double no_entry[P * P] = {1, 2, 0, 4};
   static const double zero[K] = {2.0, 0.0};

@@ -5,11 +5,11 @@
 #include <string.h>
 
 enum { D = TOY_D, N = TOY_N, P = 3, TERMS = 4, ENTRIES = 6, FACTOR = 5 };
-enum { ORDER_AT, ENTRIES_AT, FACTORS_AT, PRECISION_AT };
+enum { ORDER_AT, GIVEN_AT, ENTRIES_AT, FACTORS_AT, PRECISION_AT };
 
-/* Coordinate 2 is given, and all others depend on each other, in this order.
+/* Coordinate 3 is given, and all others depend on each other, in this order.
  * Each term has a precision of its own, so that their sum is one. */
-static const double order[P] = {3, 0, 1};
+static const double order[P] = {4, 1, 2}, given[1] = {3};
 static const double entries[P * P] = {1, 2, 3, 0, 4, 5, 0, 0, 6};
 /* power, degree, fall, rate, root */
 static const double factors[FACTOR * TERMS] = {
@@ -26,6 +26,7 @@ static smc_map map_with(const double *least) {
   return (smc_map){.kind = &smc_map_precision,
                    .d = D,
                    .parameters = {{order, P},
+                                  {given, 1},
                                   {entries, P * P},
                                   {factors, FACTOR * TERMS},
                                   {precision, ENTRIES * TERMS},
@@ -63,18 +64,18 @@ static void test_moments(void) {
     for (int k = 0; k <= P; k++)
       z[2 + D * k] = t;
     for (int v = 0; v < P; v++)
-      z[(int)order[v] + D * (1 + v)] = 1.0;
+      z[(int)order[v] - 1 + D * (1 + v)] = 1.0;
     map.kind->forward(&map, 1 + P, z, u, scratch);
     for (int a = 0; a < P; a++) {
       double pulled = -sum_of_terms(pull, P, a, t);
       for (int b = 0; b < P; b++)
-        pulled += Q[a][b] * u[(int)order[b]];
+        pulled += Q[a][b] * u[(int)order[b] - 1];
       off = fmax(off, fabs(pulled));
       for (int c = 0; c < P; c++) {
         double identity = -(a == c);
         for (int b = 0; b < P; b++)
           for (int k = 1; k <= P; k++) {
-            int row = (int)order[b], column = (int)order[c];
+            int row = (int)order[b] - 1, column = (int)order[c] - 1;
             identity += Q[a][b] * (u[row + D * k] - u[row]) *
                         (u[column + D * k] - u[column]);
           }
@@ -97,6 +98,7 @@ static void test_derivatives(void) {
     char *block = toy_lay_out(&map);
     toy_check_gradient(&map, 905);
     toy_check_jacobian(&map, 906);
+    toy_check_inverse(&map, 910);
     free(block);
   }
 }
@@ -106,7 +108,8 @@ static smc_map map_but(int parameter, smc_values value) {
 }
 
 static void test_validity(void) {
-  static const double twice[P] = {3, 0, 3}, beyond[P] = {3, 0, 4};
+  static const double twice[P] = {4, 1, 4}, beyond[P] = {4, 1, 5};
+  static const double changed[1] = {2}, nowhere[1] = {0};
   static const double no_diagonal[P * P] = {1, 2, 3, 0, 0, 5, 0, 0, 6};
   static const double no_fill[P * P] = {1, 2, 3, 0, 4, 0, 0, 0, 6};
   static const double no_entry[P * P] = {1, 2, 3, 0, 4, 7, 0, 0, 6};
@@ -116,6 +119,9 @@ static void test_validity(void) {
       map_but(ORDER_AT, (smc_values){beyond, P}),
       map_but(ORDER_AT, (smc_values){order, P - 1}),
       map_but(ORDER_AT, (smc_values){NULL, 0}),
+      map_but(GIVEN_AT, (smc_values){changed, 1}),
+      map_but(GIVEN_AT, (smc_values){nowhere, 1}),
+      map_but(GIVEN_AT, (smc_values){NULL, 0}),
       map_but(ENTRIES_AT, (smc_values){no_diagonal, P * P}),
       map_but(ENTRIES_AT, (smc_values){no_fill, P * P}),
       map_but(ENTRIES_AT, (smc_values){no_entry, P * P}),
@@ -123,7 +129,7 @@ static void test_validity(void) {
       map_but(PRECISION_AT, (smc_values){precision, ENTRIES}),
       map_but(PRECISION_AT + 1, (smc_values){pull, P}),
       map_but(PRECISION_AT + 2, (smc_values){zero, P})};
-  toy_check_invalid(11, bad, "a precision map is checked");
+  toy_check_invalid(14, bad, "a precision map is checked");
 }
 
 void test_map_precision(void) {

@@ -70,5 +70,8 @@ void test_map_rotation(void) {
   double axes[D * D];
   fill_axes(axes);
   test_rotation(axes);
+  smc_map map = toy_rotation(D, axes);
+  toy_check_gradient(&map, 904);
+  toy_check_inverse(&map, 905);
   test_validity(axes);
 }

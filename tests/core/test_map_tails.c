@@ -79,5 +79,6 @@ void test_map_tails(void) {
   test_shape();
   toy_check_gradient(&map, 801);
   toy_check_jacobian(&map, 802);
+  toy_check_inverse(&map, 803);
   test_validity();
 }

@@ -541,7 +541,7 @@ static void check_overflow(int n_maps, smc_map *maps, const double *origin) {
 
 static void test_overflow(void) {
   static const double mean[2] = {1.5, -2.0}, chol[4] = {2.0, 0.5, 0.0, 1.0};
-  static const double first = 0.0, shift[2] = {0.0, 0.3}, slope[2] = {0, 1};
+  static const double first = 1.0, shift[2] = {0.0, 0.3}, slope[2] = {0, 1};
   static const double lower[2] = {-INFINITY, -4.0}, upper[2] = {INFINITY, 4.0};
   smc_map maps[3] = {toy_conditional(2, 1, &first, shift, slope, NULL),
                      toy_affine(2, mean, NULL, chol),

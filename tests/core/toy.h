@@ -62,7 +62,12 @@ void toy_fill(double *z, uint64_t seed);
 void toy_check_gradient(const smc_map *map, uint64_t seed);
 void toy_check_jacobian(const smc_map *map, uint64_t seed);
 
-/* Takes memory for what the parameters of a map determine: free it. */
+/* Likewise, that the inverse of the map finds the points, and that log
+ * densities and gradients taken to their images are those there. */
+void toy_check_inverse(const smc_map *map, uint64_t seed);
+
+/* Takes memory for what the parameters of a map determine: free it. NULL where
+ * that is nothing. */
 char *toy_lay_out(smc_map *map);
 
 /* The map with another value of one of its parameters. */

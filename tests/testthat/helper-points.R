@@ -8,16 +8,13 @@ points_at <- function(x, log_density) {
   )
 }
 
-# What moves away from them are measured by.
-probes_at <- function(...) get("probes_among", asNamespace("autosmc"))(points_at(...))
-
 # The density as of counted_density(), of a target with as many variables as the points that it is first asked at have.
 density_of <- function(log_density) {
   counted <- NULL
   function(x, ...) {
     if (is.null(counted)) {
       target <- target_function(log_density, ncol(x), vectorized = TRUE)
-      counted <<- get("counted_density", asNamespace("autosmc"))(target)
+      counted <<- internal("counted_density")(target)
     }
     counted(x, ...)
   }

@@ -16,6 +16,9 @@ expect_true <- function(object, info = NULL, label = deparse1(substitute(object)
   if (isTRUE(object)) succeed() else testthat::expect_true(object, info = info, label = label)
 }
 
+# What the package does not export: for the few seams that laws are tested by.
+internal <- function(name) get(name, asNamespace("autosmc"))
+
 # A standard normal in d dimensions: its log evidence is d / 2 log(2 pi).
 normal_density <- function(x) -sum(x^2) / 2
 normal_gradient <- function(x) -x
@@ -39,7 +42,7 @@ adapt_plain <- function(...) smc_adapt(..., rounds = 0, whiten = FALSE)
 # The sampler of an adapting run, as the stages of smc() get it.
 sampler_for <- function(target, n_particles = 128, kernel = kernel_klmc(),
                         reference = reference_gaussian(), seed = 1) {
-  get("new_sampler", asNamespace("autosmc"))(target, list(
+  internal("new_sampler")(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference,
     tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = seed,
     progress = FALSE
@@ -49,7 +52,7 @@ sampler_for <- function(target, n_particles = 128, kernel = kernel_klmc(),
 # The record of one such run.
 record_for <- function(target, ..., n_steps = 16) {
   path <- list(lambda = schedule_power(n_steps)[-1])
-  get("run_sampler", asNamespace("autosmc"))(sampler_for(target, ...), path, "adapt", 0)
+  internal("run_sampler")(sampler_for(target, ...), path, "adapt", 0)
 }
 
 # A run too small to be good, and quick.
@@ -124,22 +127,28 @@ expect_bad_undrawn <- function(code, argument) {
 chance <- 1e-8
 
 # How many standard errors that is, of an error from n independent values.
-errors_for <- function(n) qt(1 - chance / 2, n - 1)
+errors_for <- function(n = Inf) qt(1 - chance / 2, n - 1)
 
-# The mean of `x`, of independent values, is `value`; and the limit is so small that a
-# difference of `resolution` would be seen.
-expect_mean <- function(x, value, resolution) {
-  limit <- errors_for(length(x)) * sd(x) / sqrt(length(x))
-  expect_lt(limit, resolution)
-  expect_lt(abs(mean(x) - value), limit)
+# An estimate with this standard error is `truth`; and the limit is so small that a difference of `resolution`
+# would be seen. n: as of errors_for().
+expect_estimate <- function(value, error, truth, resolution, n = Inf) {
+  limit <- errors_for(n) * error
+  expect_lt(max(limit), resolution)
+  expect_lt(max(abs(value - truth) / limit), 1)
 }
 
-# The same of the estimate of a fit. Its error is never less than the islands predict each
-# by itself, from all their particles, so that few islands are no reason for a wider limit.
-expect_log_z <- function(fit, value, resolution) {
-  limit <- errors_for(Inf) * fit$std_error
-  expect_lt(limit, resolution)
-  expect_lt(abs(fit$log_z - value), limit)
+# The mean of `x`, of independent values.
+expect_mean <- function(x, value, resolution) {
+  expect_estimate(mean(x), sd(x) / sqrt(length(x)), value, resolution, length(x))
+}
+
+# The log evidence of a fit, or the mean of several. Its error is never less than the islands predict each by
+# itself, from all their particles, so that few islands are no reason for a wider limit.
+expect_log_z <- function(fits, value, resolution = 0.1) {
+  if (inherits(fits, "smc_fit")) fits <- list(fits)
+  error <- vapply(fits, `[[`, 0, "std_error")
+  log_z <- vapply(fits, `[[`, 0, "log_z")
+  expect_estimate(mean(log_z), sqrt(sum(error^2)) / length(fits), value, resolution)
 }
 
 # What an unreliable estimate is warned of is not what most tests are about, nor heavy tails of the draws.
@@ -197,6 +206,6 @@ mixture_target <- function(means, sds, weights) {
 
 # Under a plan of future islands go to workers also where they would be done here sooner.
 to_workers <- function(code) {
-  rules <- get("rules", asNamespace("autosmc"))
+  rules <- internal("rules")
   with_internals(list(rules = replace(rules, "loading_seconds", -1)), code)
 }

@@ -1,7 +1,5 @@
 # Points of the target beside draws that are narrower than it.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # The first variable is the logarithm of one from a gamma distribution of this shape. Given it the others are normal, with
 # means and scales that are smooth functions of it.
 shape <- 4
@@ -22,39 +20,35 @@ draws_given <- function(u) {
   cbind(u, sin(u) + u^2 / 4 + scale_given(u) * z, deparse.level = 0)
 }
 
-test_that("points are where the target is, and draws half as wide are not", {
+# Draws of which the first variable is half as wide as in the target.
+narrow_draws <- function() {
   set.seed(1)
-  density <- density_of(log_given)
-  narrow <- digamma(shape) + sqrt(trigamma(shape)) * rnorm(500) / 2
-  space <- internal("near_space")(points_at(draws_given(narrow), log_given), list(), density, n = 500)
-  expect_identical(internal("given_of")(space), 1L)
-  asked <- internal("averaged_by_place")(space$asked)
-  n <- asked$genealogies
-  expect_gt(n, 60)
+  draws_given(digamma(shape) + sqrt(trigamma(shape)) * rnorm(500) / 2)
+}
+near_space <- function(x, density, ...) internal("near_space")(points_at(x, log_given), list(), density, n = 500, ...)
+
+test_that("points are where the target is, and draws half as wide are not", {
+  space <- near_space(narrow_draws(), density_of(log_given))
+  asked <- space$asked
   u <- asked$mean[1] + asked$x[, 1]
+  expect_gt(asked$genealogies, 60)
   expect_equal(sum(asked$w), 1)
-  # mean, variance and third moment, with the errors of n draws
+  # mean, variance and third moment, with the errors of as many draws
   z <- (u - digamma(shape)) / sqrt(trigamma(shape))
-  skewness <- psigamma(shape, 2) / trigamma(shape)^1.5
-  moment <- function(power) internal("weighted_sums")(cbind(z^power), asked$w)
-  error_of <- function(power) {
-    v <- log(rgamma(1e5, shape))
-    sd(((v - digamma(shape)) / sqrt(trigamma(shape)))^power) / sqrt(n)
+  of_target <- (log(rgamma(1e5, shape)) - digamma(shape)) / sqrt(trigamma(shape))
+  truth <- c(0, 1, psigamma(shape, 2) / trigamma(shape)^1.5)
+  for (power in 1:3) {
+    error <- sd(of_target^power) / sqrt(asked$genealogies)
+    expect_estimate(sum(asked$w * z^power), error, truth[power], c(0.7, 1.3, 5)[power])
   }
-  expect_lt(abs(moment(1)), errors_for(Inf) * error_of(1))
-  expect_lt(abs(moment(2) - 1), errors_for(Inf) * error_of(2))
-  expect_lt(abs(moment(3) - skewness), errors_for(Inf) * error_of(3))
   # what the fit is made of has the gradients of the target
   some <- seq_len(20)
-  x <- sweep(space$asked$x[some, ], 2, space$asked$mean, "+")
-  expect_equal(space$asked$g[some, ], attr(log_given(x), "gradient"))
+  expect_equal(asked$g[some, ], attr(log_given(sweep(asked$x[some, ], 2, asked$mean, "+")), "gradient"))
 })
 
 test_that("no points are asked for where many coordinates are given, or the draws have no width", {
-  set.seed(2)
   density <- density_of(log_given)
-  x <- draws_given(digamma(shape) + sqrt(trigamma(shape)) * rnorm(500) / 2)
-  space <- internal("near_space")(points_at(x, log_given), list(), density, n = 500, may_ask = FALSE)
+  space <- near_space(narrow_draws(), density, may_ask = FALSE)
   expect_null(space$asked)
   asked_points <- internal("asked_points")
   expect_false(is.null(asked_points(space, density)))
@@ -73,32 +67,9 @@ test_that("no points are asked for where many coordinates are given, or the draw
   expect_null(asked_points(space, one_place))
 })
 
-test_that("points of one place are one, with the means of their gradients", {
-  points <- list(
-    x = cbind(c(1, 2, 1, 2), c(3, 4, 5, 6)), g = cbind(1:4, 0), w = c(0.1, 0.2, 0.3, 0.4), place = c(1, 2, 1, 2),
-    is_first = c(FALSE, TRUE, FALSE, TRUE)
-  )
-  one <- internal("averaged_by_place")(points)
-  expect_equal(one$w, c(0.4, 0.6))
-  expect_equal(one$x[, 1], c(1, 2))
-  expect_equal(unname(one$g[, 1]), c(0.1 * 1 + 0.3 * 3, 0.2 * 2 + 0.4 * 4) / c(0.4, 0.6))
-  expect_identical(one$is_first, c(FALSE, TRUE))
-})
-
-test_that("the density of places is that of the distributions around the points", {
-  set.seed(3)
-  x <- cbind(rnorm(50), rnorm(50))
-  x[, 2] <- x[, 2] + x[, 1]
-  points <- list(x = sweep(x, 2, colMeans(x)), w = rep(1 / 50, 50), mean = colMeans(x))
-  kernels <- internal("kernels_around")(points, 30)
-  covariance <- crossprod(points$x) / 50
-  expect_equal(crossprod(kernels$root), covariance)
-  at <- rbind(c(0, 0), c(3, -1))
-  direct <- apply(at, 1, function(a) {
-    off <- sweep(kernels$centres, 2, a)
-    log(mean(exp(-rowSums((off %*% solve(covariance)) * off) / 2)))
-  })
-  expect_equal(internal("log_density_of_kernels")(kernels, at), direct)
+test_that("from such draws a fit has a reference as wide as the target", {
+  found <- shape_of_draws(narrow_draws(), log_given)$reference
+  expect_gt(found$chol[1, 1] / sqrt(trigamma(shape)), 0.8)
 })
 
 test_that("polynomials are of one more coordinate, where that is far from normal and others depend on it", {

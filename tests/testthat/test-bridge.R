@@ -1,7 +1,9 @@
 # The bridge estimate: its parts by hand, its law, and what it costs.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
 rules <- internal("rules")
+solve_bridge <- internal("solve_bridge")
+draw_bridge <- internal("draw_bridge")
+log_bridge <- internal("log_bridge")
 
 # An estimate's row.
 by <- function(fit, method) fit$estimates[fit$estimates$method == method, ]
@@ -11,7 +13,7 @@ by <- function(fit, method) fit$estimates[fit$estimates$method == method, ]
 test_that("where target and distribution are proportional, the estimate is exact", {
   set.seed(1)
   w <- rexp(40)
-  solved <- internal("solve_bridge")(
+  solved <- solve_bridge(
     rep(3, 30), rep(3, 40), log(w / sum(w)), rep(1:20, 2), rep(1:4, each = 10)
   )
   expect_equal(solved$log_z, 3)
@@ -25,7 +27,7 @@ test_that("the estimate solves the equation of Meng and Wong", {
   w <- rexp(60)
   w <- w / sum(w)
   log_ratio <- function(z) dnorm(z, 0.3, 1.2, log = TRUE) + 5 - dnorm(z, log = TRUE)
-  solved <- internal("solve_bridge")(log_ratio(y), log_ratio(x), log(w), 1:60, rep(1:4, 15))
+  solved <- solve_bridge(log_ratio(y), log_ratio(x), log(w), 1:60, rep(1:4, 15))
   n <- c(100, 1 / sum(w^2))
   s <- n / sum(n)
   excess <- function(log_r) {
@@ -38,7 +40,7 @@ test_that("the estimate solves the equation of Meng and Wong", {
   by_sum <- function(origins, island) {
     n <- c(100, 1 / sum(rowsum(w, origins)^2))
     s <- n / sum(n)
-    solved <- internal("solve_bridge")(log_ratio(y), log_ratio(x), log(w), origins, island)
+    solved <- solve_bridge(log_ratio(y), log_ratio(x), log(w), origins, island)
     l <- exp(log_ratio(c(y, x)) - solved$log_z)
     of_y <- (l / (s[2] * l + s[1]))[1:100]
     of_x <- (1 / (s[2] * l + s[1]))[101:160]
@@ -52,7 +54,7 @@ test_that("the estimate solves the equation of Meng and Wong", {
   expect_identical(by_sum(1:60, rep(1:4, each = 15)[rank(x)]), 2L)
   expect_identical(by_sum(rep(1:12, each = 5)[rank(x)], rep(1:2, 30)[rank(x)]), 1L)
   # draws at which the target is impossible count, as zeros
-  some <- internal("solve_bridge")(
+  some <- solve_bridge(
     c(log_ratio(y), rep(-Inf, 100)), log_ratio(x), log(w), 1:60, rep(1:4, 15)
   )
   expect_true(is.finite(some$log_z) && is.finite(some$variance))
@@ -71,17 +73,17 @@ test_that("the log density is that of what is drawn", {
   wide <- list(mean = c(0.5, -1), L = 1.5 * L, df = 3)
   n <- 20000
   for (middle in middles) {
-    x <- internal("draw_bridge")(middle, n)
+    x <- draw_bridge(middle, n)
     expect_identical(dim(x), c(as.integer(n), 2L))
-    y <- internal("draw_bridge")(wide, n)
-    ratio <- exp(internal("log_bridge")(middle, y) - internal("log_bridge")(wide, y))
+    y <- draw_bridge(wide, n)
+    ratio <- exp(log_bridge(middle, y) - log_bridge(wide, y))
     expect_mean(ratio, 1, resolution = 0.1)
     expect_mean(ratio * y[, 1], 1, resolution = 0.2)
     expect_mean(x[, 1], 1, resolution = 0.3)
     expect_mean(x[, 2], -1, resolution = 0.3)
   }
   expect_equal(
-    internal("log_bridge")(middles[[2]], x[1:5, ]),
+    log_bridge(middles[[2]], x[1:5, ]),
     dnorm(x[1:5, 1], 1, 2, log = TRUE) + dnorm(x[1:5, 2], -1, 0.7, log = TRUE)
   )
 })
@@ -109,7 +111,6 @@ log_z_logistic <- local({
 })
 
 test_that("the bridge covers the evidence as often as it says", {
-  skip_on_cran()
   fits <- lapply(1:20, function(seed) {
     calmly(smc(logistic, n_particles = 64, n_steps = 8, rounds = 1, seed = seed))
   })
@@ -144,11 +145,12 @@ test_that("the bridge covers the evidence as often as it says", {
 })
 
 test_that("of a normal target it is exact, and claims no more than draws are good for", {
-  # a seed with which neither half of the draws is wider than the target by more than chance
-  fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, kernel = "klmc", seed = 1)
-  expect_gt(by(fit, "smc")$std_error, 3e-4)
-  expect_equal(by(fit, "bridge")$std_error, rules$least_bridge_error, tolerance = 0.01)
-  expect_lt(abs(fit$log_z), 1e-10)
+  fits <- lapply(1:3, function(seed) smc(target_gaussian(3, mean = 2), n_particles = 512, kernel = "klmc", seed = seed))
+  on_fits <- function(method) vapply(fits, function(fit) by(fit, method)$std_error, 0)
+  expect_gt(min(on_fits("smc")), 3e-4)
+  # but where a half of the draws is wider than the target by more than chance, as may be once
+  expect_equal(median(on_fits("bridge")), rules$least_bridge_error, tolerance = 0.01)
+  expect_lt(median(abs(vapply(fits, `[[`, 0, "log_z"))), 1e-10)
   # so is SMC where the kernel adds nothing to its weights, but for rounding
   fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, seed = 1)
   expect_identical(fit$kernel, kernel_mala())
@@ -246,8 +248,6 @@ test_that("each half of the islands is bridged to a fit and to draws of its own"
   on <- on_islands(counted()$target)
   fitted <- bridged <- drawn <- list()
   fit_bridge <- internal("fit_bridge")
-  solve_bridge <- internal("solve_bridge")
-  draw_bridge <- internal("draw_bridge")
   spies <- list(
     fit_bridge = function(final, rows) {
       fitted <<- c(fitted, list(unique(final$island[rows])))

@@ -1,7 +1,5 @@
 # How many evaluations of the target a call may take.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 target <- target_gaussian(3, mean = 2)
 spent <- function(fit) sum(fit$runs$n_target_evals)
 small <- function(..., seed = 1) {

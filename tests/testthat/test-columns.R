@@ -113,3 +113,15 @@ test_that("means over their errors count the draws of a group as one", {
   # without an error there is no t value
   expect_identical(t_values(x[1:4, ], rep(1 / 4, 4), rep(1L, 4)), c(0, 0, 0))
 })
+
+test_that("rows are written only where there is room for them", {
+  put <- function(x, first, y) .Call(get("r_put_rows", asNamespace("autosmc")), x, first, y)
+  room <- function() matrix(0, 4, 2)
+  expect_identical(put(room(), 2, matrix(1, 2, 2)), matrix(c(0, 0, 1, 1), 4, 2))
+  for (bad in list(
+    list(3, matrix(1, 2, 2)), list(-1, matrix(1, 2, 2)), list(NaN, matrix(1, 2, 2)),
+    list(0, matrix(1, 2, 3)), list(0, matrix(1, 2, 1)), list(0, matrix(1L, 2, 2))
+  )) {
+    expect_error(put(room(), bad[[1]], bad[[2]]), "internal error")
+  }
+})

@@ -98,7 +98,6 @@ known <- list(
 # which is the estimate of Z times the weighted mean of x. Both over the true Z, and
 # the second over the size of x.
 expect_right <- function(known, schedule, reference, kernel, n = 200) {
-  skip_on_cran()
   fit <- calmly(smc_run(
     known$target, schedule,
     reference = reference, kernel = kernel,

@@ -1,12 +1,14 @@
 # Diagnostics: each passes on a good fit, and fails where it should.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # As a named list of rows.
 by_name <- function(rows) {
   rows <- Filter(Negate(is.null), as.list(rows))
   stats::setNames(rows, vapply(rows, `[[`, "", "name"))
 }
+
+# What one diagnostic says.
+diagnosed <- function(name, ...) by_name(internal(paste0("diagnose_", name))(...))
+warn_if_unreliable <- internal("warn_if_unreliable")
 
 # MALA would be exact, and islands would not scatter
 good_fit <- smc(target_gaussian(3, mean = 1), n_steps = 16, kernel = "klmc", seed = 1)
@@ -29,7 +31,7 @@ test_that("all pass on a good fit, and its verdict says so", {
   expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
   expect_identical(diagnostics$name, c(
     "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-    "edges", "proper", "rays", "lines", "bound", "basins", "rounds"
+    "edges", "proper", "rays", "lines", "elbo", "basins", "rounds"
   ))
   expect_true(all(diagnostics$passed))
   expect_true(all(is.na(diagnostics$says)))
@@ -47,7 +49,7 @@ test_that("one that fails is the verdict, and is printed and warned of", {
     expect_identical(glance(fit)$converged, FALSE)
     expect_match(printed_text(fit), paste("warning:", says), fixed = TRUE)
     expect_warning(
-      internal("warn_if_unreliable")(fit),
+      warn_if_unreliable(fit),
       class = "autosmc_warning_unreliable"
     )
   }
@@ -56,7 +58,7 @@ test_that("one that fails is the verdict, and is printed and warned of", {
 test_that("the warning says what was tried, and what may help where this has failed", {
   warned <- function(names, fit = good_fit) {
     fit$diagnostics$passed <- !fit$diagnostics$name %in% names
-    message_of(catch_warning(internal("warn_if_unreliable")(fit)))
+    message_of(catch_warning(warn_if_unreliable(fit)))
   }
   tried <- unique(good_fit$runs$label[good_fit$runs$run == "adapt"])
   expect_true("best" %in% tried)
@@ -74,15 +76,15 @@ test_that("the warning says what was tried, and what may help where this has fai
   expect_match(warned(c("scatter", "stein")), "twice the `n_particles`", fixed = TRUE)
   # edges say what to do themselves
   helped <- unlist(lapply(internal("advice"), `[[`, "names"))
-  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "worth", "passes"))
+  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "ancestor_ess", "passes"))
   fit <- good_fit
   fit$diagnostics$passed[1] <- FALSE
   fit$diagnostics$says[1] <- "Along theta{1}."
-  expect_warning(internal("warn_if_unreliable")(fit), "Along theta{1}.", fixed = TRUE)
+  expect_warning(warn_if_unreliable(fit), "Along theta{1}.", fixed = TRUE)
   fit$kernel <- kernel_rwmh()
-  expect_warning(internal("warn_if_unreliable")(fit), "moves by gradients")
+  expect_warning(warn_if_unreliable(fit), "moves by gradients")
   fit$scout$basins <- fit$scout$basins[0, ]
-  expect_warning(internal("warn_if_unreliable")(fit), "its sign is wrong.*reference_laplace")
+  expect_warning(warn_if_unreliable(fit), "its sign is wrong.*reference_laplace")
 })
 
 test_that("where there are no islands, or no diagnostic applies, there is no verdict", {
@@ -105,7 +107,7 @@ test_that("where there are no islands, or no diagnostic applies, there is no ver
 
 # Of islands with these estimates, each predicted to scatter by 0.1.
 of_islands <- function(log_z, predicted_sd = ifelse(log_z > -Inf, 0.1, NA)) {
-  by_name(internal("diagnose_islands")(data.frame(log_z = log_z, predicted_sd = predicted_sd)))
+  diagnosed("islands", data.frame(log_z = log_z, predicted_sd = predicted_sd))
 }
 
 failed_of <- function(rows) {
@@ -166,7 +168,7 @@ test_that("islands that lost all particles are seen", {
 
 test_that("draws without a limit are seen where the scout found nothing", {
   proper <- function(scout, final) {
-    by_name(internal("diagnose_proper")(sampler, list(scout = scout), final))
+    diagnosed("proper", sampler, list(scout = scout), final)
   }
   nothing <- list(normals = list())
   expect_identical(failed_of(proper(nothing, final)), character())
@@ -276,7 +278,7 @@ test_that("where the target fails far out, nothing is said", {
   }, 3, gradient = function(x) -x, vectorized = TRUE)
   sampler <- internal("new_sampler")(target, settings)
   scout <- list(normals = list(reference_gaussian()))
-  expect_null(internal("diagnose_proper")(sampler, list(scout = scout), final))
+  expect_length(diagnosed("proper", sampler, list(scout = scout), final), 0)
 })
 
 test_that("what draws are known as is looked at, where that is something else", {
@@ -308,18 +310,18 @@ test_that("the record is what it was taken for", {
 
 # The standard error of a mean of the 2,048 draws is at least 0.022.
 test_that("draws that are off show in the mean gradient, those too wide in Stein's identity", {
-  failed_gradients <- function(final) failed_of(by_name(internal("diagnose_gradients")(final)))
+  failed_gradients <- function(final) failed_of(diagnosed("gradients", final))
   expect_identical(failed_gradients(final), character())
   expect_identical(failed_gradients(moved()), character())
   expect_identical(failed_gradients(moved(shift = 0.3)), "mean_gradient")
   expect_identical(failed_gradients(moved(scale = 1.4)), "stein")
   expect_identical(failed_gradients(moved(scale = 0.7)), "stein")
   final$gradients <- NULL
-  expect_length(by_name(internal("diagnose_gradients")(final)), 0)
+  expect_length(diagnosed("gradients", final), 0)
 })
 
 test_that("draws wider than a normal reference are seen", {
-  width <- function(final) by_name(internal("diagnose_draws")(final))$width
+  width <- function(final) diagnosed("draws", final)$width
   expect_true(width(final)$passed)
   expect_true(width(moved(scale = 1.8))$passed)
   expect_false(width(moved(scale = 2.5))$passed) # a variance of 6
@@ -335,18 +337,18 @@ test_that("draws that are worth few independent ones are seen, where the error i
       islands = data.frame(log_z = c(0, -Inf), n_particles = 400), shared = 1 / n,
       estimates = data.frame(method = "smc", log_z = 0, std_error = error)
     )
-    by_name(internal("diagnose_worth")(course(label), final))
+    diagnosed("ancestor_ess", course(label), final)
   }
   expect_identical(failed_of(of_draws(50)), character())
   thin <- of_draws(40)
-  expect_identical(failed_of(thin), "worth")
-  expect_equal(thin$worth$value, 0.1)
-  expect_match(thin$worth$says, "The 400 draws have only about 40 ancestors", fixed = TRUE)
+  expect_identical(failed_of(thin), "ancestor_ess")
+  expect_equal(thin$ancestor_ess$value, 0.1)
+  expect_match(thin$ancestor_ess$says, "The 400 draws have only about 40 ancestors", fixed = TRUE)
   expect_length(of_draws(16, error = 0.019), 0)
   expect_length(of_draws(16, error = NA_real_), 0)
   # from the reference that was given all may well descend from a few
   expect_length(of_draws(16, label = "given"), 0)
-  expect_null(internal("diagnose_worth")(NULL, list()))
+  expect_length(diagnosed("ancestor_ess", NULL, list()), 0)
 })
 
 # edges -----------------------------------------------------------------------
@@ -389,7 +391,7 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
   # it rejects what would cross it; but of gradients there nothing is to be expected
   expect_true(chosen$diagnostics$passed[chosen$diagnostics$name == "edges"])
   expect_false(any(c("mean_gradient", "stein") %in% chosen$diagnostics$name))
-  expect_log_z(chosen, 0, resolution = 0.3)
+  expect_log_z(chosen, 0)
 
   # with the bound there is none
   bounded <- target_function(function(x) -x[, 1], 1,
@@ -401,23 +403,23 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
 
 # the scout -------------------------------------------------------------------
 
-# What is said of normals with these means (of 3 variables each) and bounds.
-of_scout <- function(means, bounds) {
+# What is said of normals with these means (of 3 variables each) and ELBOs.
+of_scout <- function(means, elbos) {
   scout <- list(
-    basins = tibble::tibble(bound = bounds, bound_error = 0.01),
+    basins = tibble::tibble(elbo = elbos, elbo_error = 0.01),
     normals = lapply(means, reference_gaussian)
   )
-  by_name(internal("diagnose_scout")(scout, final, estimate))
+  diagnosed("scout", scout, final, estimate)
 }
 
 test_that("evidence that the scout has proved is not to be missed", {
   expect_identical(failed_of(of_scout(1, -0.05)), character())
   # 0.13 beyond its own error is more than three of 0.02 and the margin of 0.05
   high <- of_scout(1, 0.16)
-  expect_identical(failed_of(high), "bound")
-  expect_equal(high$bound$value, 0.13)
+  expect_identical(failed_of(high), "elbo")
+  expect_equal(high$elbo$value, 0.13)
   expect_identical(failed_of(of_scout(1, 0.12)), character())
-  expect_null(internal("diagnose_scout")(NULL, final, estimate))
+  expect_length(diagnosed("scout", NULL, final, estimate), 0)
 })
 
 test_that("a basin with a part of the evidence must hold draws", {
@@ -434,7 +436,7 @@ test_that("more evidence of an earlier run is seen, where its estimate counts", 
   of_round <- function(log_z, predicted_sd = 0.05, n_particles = 512, passes = NULL) {
     runs <- data.frame(log_z = log_z, predicted_sd = predicted_sd, n_particles = n_particles)
     course <- list(records = list(list(runs = runs)), passes = passes)
-    failed_of(by_name(internal("diagnose_rounds")(course, sampler, estimate)))
+    failed_of(diagnosed("rounds", course, sampler, estimate))
   }
   expect_identical(of_round(0.1), character())
   expect_identical(of_round(-5), character())
@@ -453,14 +455,14 @@ test_that("more evidence of an earlier run is seen, where its estimate counts", 
 
 test_that("two estimates that are too far apart for their errors are seen", {
   of_estimates <- function(log_z, std_error) {
-    by_name(internal("diagnose_estimates")(data.frame(log_z = log_z, std_error = std_error)))
+    diagnosed("estimates", data.frame(log_z = log_z, std_error = std_error))
   }
   # the error of the difference is 0.05
   expect_identical(failed_of(of_estimates(c(0, 0.19), c(0.04, 0.03))), character())
   apart <- of_estimates(c(0, 0.21), c(0.04, 0.03))
   expect_identical(failed_of(apart), "estimates")
   expect_equal(apart$estimates$value, 4.2)
-  expect_match(apart$estimates$says, "4.2 errors of the difference apart", fixed = TRUE)
+  expect_match(apart$estimates$says, "differ by 4.2 standard errors", fixed = TRUE)
   expect_identical(failed_of(of_estimates(c(0.21, 0), c(0.04, 0.03))), "estimates")
   # of one there is nothing to be said
   expect_length(of_estimates(0, 0.1), 0)
@@ -469,7 +471,7 @@ test_that("two estimates that are too far apart for their errors are seen", {
 test_that("a last pass that raised the estimate is seen", {
   of_passes <- function(before, now, std_error = 0.03) {
     as_estimate <- function(log_z) list(log_z = log_z, std_error = std_error)
-    by_name(internal("diagnose_passes")(as_estimate(before), as_estimate(now)))
+    diagnosed("passes", as_estimate(before), as_estimate(now))
   }
   # two errors of the difference and the margin are 0.105
   expect_identical(failed_of(of_passes(0, 0.10)), character())
@@ -481,7 +483,7 @@ test_that("a last pass that raised the estimate is seen", {
   expect_identical(failed_of(of_passes(0, -1)), character())
   # without an error no rise can be told from chance
   expect_identical(failed_of(of_passes(0, 5, NA_real_)), character())
-  expect_null(internal("diagnose_passes")(NULL, estimate))
+  expect_length(diagnosed("passes", NULL, estimate), 0)
 })
 
 test_that("particles of one genealogy count as one draw in the means of the gradients", {

@@ -78,7 +78,6 @@ test_that("evidence far from zero neither overflows nor underflows", {
 # t. The mean square of the errors is to agree with the variance, which the comparisons
 # give to 14 %.
 test_that("Bayes factors and probabilities are off by as much as they say", {
-  skip_on_cran()
   runs <- smc_run(
     target_gaussian(2, mean = 1),
     data.frame(lambda = c(0.2, 1), step_size = c(0.7, 0.5)),
@@ -155,6 +154,8 @@ test_that("log_evidence() is a number with its error", {
   expect_identical(exp(evidence), exp(fit$log_z))
   expect_true(evidence < 0)
   expect_output(print(log_evidence(normal_fit(-2, 1, islands = 1))), "evidence -?[0-9.]+$")
+  expect_identical(data.frame(z = evidence), data.frame(z = fit$log_z))
+  expect_identical(as.data.frame(evidence), data.frame(log_z = fit$log_z))
   expect_bad(log_evidence(3), "object")
 })
 
@@ -178,7 +179,7 @@ test_that("missing errors, bias and a shared seed are warned of", {
     table
   }
   single <- normal_fit(0, 2, islands = 1)
-  table <- warned(compare_evidence(fine, single), "No standard error of \"single\"")
+  table <- warned(compare_evidence(fine, single), "\"single\" has no standard error")
   expect_identical(is.na(table$log_bf_error), is.na(c(0, NA))[order(-table$log_z)])
   expect_identical(is.na(table$post_prob_error), c(TRUE, TRUE))
   expect_false(anyNA(table$post_prob))
@@ -279,15 +280,14 @@ test_that("both packages agree with the closed form, each in the other's functio
   fit <- conjugate_fit(3, 1)
   fit_1 <- conjugate_fit(1, 2)
   bridge <- conjugate_bridge(1)
-  expect_log_z(fit, conjugate_evidence(3), resolution = 0.2)
+  expect_log_z(fit, conjugate_evidence(3))
 
   table <- compare_evidence(fit, bridge, fit_1)
   expect_identical(table$biased, c(FALSE, NA, FALSE))
   expect_identical(table$log_z, c(fit$log_z, bridge$logml, fit_1$log_z))
   expect_identical(table$std_error[2], bridgesampling::error_measures(bridge)$cv)
   error <- sqrt(fit$std_error^2 + table$std_error[2:3]^2)
-  expect_true(all(error < 0.02))
-  expect_true(all(abs(fit$log_z - table$log_z[2:3] - truth) < 5.7 * error))
+  expect_estimate(fit$log_z - table$log_z[2:3], error, truth, 0.1)
 
   # first, second, and in the middle
   bf <- bridgesampling::bf(fit, bridge)$bf
@@ -328,7 +328,7 @@ test_that("repetitions of bridgesampling may stand on either side", {
   expect_equal(p[, "fit"], plogis(fit$log_z - repeated$logml))
   expect_warning(
     table <- compare_evidence(fit, repeated),
-    "No standard error of \"repeated\"",
+    "\"repeated\" has no standard error",
     class = "autosmc_warning_comparison"
   )
   expect_identical(table$log_z, c(fit$log_z, middle))

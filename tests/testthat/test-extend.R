@@ -1,5 +1,6 @@
 # More islands for a fit: the same ones, whenever and wherever they are run.
 
+internal <- function(name) get(name, asNamespace("autosmc"))
 target <- target_gaussian(2, mean = 1)
 schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
 run <- function(islands, ..., of = target) {
@@ -65,6 +66,45 @@ test_that("islands in which all died count", {
   expect_identical(
     without_time(calmly(smc_combine(fit, smc_islands(fit, 13:16)))), without_time(more)
   )
+})
+
+test_that("a batch of islands that all die is so many estimates of zero", {
+  calls <- 0
+  dead <- numeric() # the calls at which the density is zero everywhere
+  dying <- target_function(function(x) {
+    calls <<- calls + 1
+    if (calls %in% dead) rep(-Inf, nrow(x)) else -rowSums(x^2) / 2
+  }, 2, gradient = function(x) -x, vectorized = TRUE)
+  of_dead <- function(fit, n_living, n) {
+    expect_identical(fit$islands$log_z > -Inf, seq_len(n) <= n_living)
+    z <- c(exp(fit$islands$log_z[seq_len(n_living)]), rep(0, n - n_living))
+    expect_equal(fit$estimates$log_z[1], log(mean(z)))
+    expect_equal(sum(exp(fit$log_weights)), 1)
+    expect_identical(nrow(fit$particles), length(fit$log_weights))
+    expect_setequal(fit$island, seq_len(n_living))
+  }
+  at_first <- function(n) {
+    calls <<- 0
+    dead <<- seq_len(n)
+  }
+  for (keep in list("draws", 8)) {
+    at_first(0)
+    fit <- run(4, of = dying, keep = keep)
+    at_first(100)
+    of_dead(calmly(smc_extend(fit, islands = 7)), 4, 7)
+    at_first(100)
+    of_dead(calmly(smc_combine(fit, smc_islands(fit, 5:7))), 4, 7)
+    calls <- 0
+    dead <- 4 * (nrow(schedule) + 1) + 1:100
+    of_dead(suppressWarnings(run(4, of = dying, keep = keep, precision = 1e-3, max_islands = 10)), 4, 10)
+  }
+  # the bridge is that of the islands that live
+  at_first(0)
+  fit <- calmly(smc(dying, n_particles = 64, n_steps = 6, rounds = 1, islands = 4, seed = 1))
+  at_first(2) # an island ends with the first
+  more <- calmly(smc_extend(fit, islands = 6))
+  of_dead(more, 4, 6)
+  expect_identical(more$estimates[2, ], fit$estimates[2, ])
 })
 
 test_that("draws of other things than the sampler moves stay so", {
@@ -194,10 +234,24 @@ test_that("what does not belong together is an error that names what differs", {
   expect_identical(differs(smc_islands(run(2, reference = reference_gaussian(1)), 3)), "reference")
   expect_identical(differs(smc_islands(run(2, of = target_gaussian(2, mean = 1.1)), 3)), "target")
   expect_identical(differs(smc_islands(run(2, kernel = "mala"), 3)), "kernel")
+  edited <- function(name, value) {
+    entry <- internal("read_entry")(third$entries[[1]])
+    entry$settings[[name]] <- value
+    body <- serialize(entry, NULL, xdr = FALSE)
+    third$entries[[1]] <- c(internal("entry_mark"), charToRaw(internal("hash_of")(body)), body)
+    third
+  }
+  expect_identical(differs(edited("version", "0.0.1")), "version")
+  expect_match(message_of(catch(smc_combine(fit, edited("version", "0.0.1")))), "0.0.1")
+  # text that comes from elsewhere is shown, and not run
+  pwned <- tempfile()
+  code <- sprintf("{file.create('%s')}", pwned)
+  expect_match(message_of(catch(smc_combine(fit, edited("resampling", code)))), "{file.create('", fixed = TRUE)
+  expect_false(file.exists(pwned))
+  # of version 0.1.0
   old <- third
-  old$entries[[1]]$settings$version <- "0.0.1"
-  expect_identical(differs(old), "version")
-  expect_match(message_of(catch(smc_combine(fit, old))), "0.0.1")
+  old$entries <- list(list(settings = list(version = "0.1.0"), value = list()))
+  expect_identical(differs(old), "format")
 
   expect_bad(smc_combine(fit, list(third, third)), "islands")
   expect_bad(smc_combine(fit, smc_islands(fit, 2)), "islands")
@@ -208,6 +262,46 @@ test_that("what does not belong together is an error that names what differs", {
   expect_match(missing, "islands 3 and 4 are missing", fixed = TRUE)
   expect_bad(smc_combine(fit, list(third, 1)), "islands")
   expect_bad(smc_combine(fit, 1), "islands")
+})
+
+test_that("a fit of an older version prints, and is not extended", {
+  old <- readRDS(test_path("fits", "0.1.0.rds"))
+  expect_output(print(old), "log Z:.*standard error.*verdict:")
+  expect_output(print(summary(old)), "log Z:.*mcse")
+  expect_identical(names(coef(old)), old$target$names)
+  expect_identical(dim(as.data.frame(old)), dim(old$particles))
+  calls <- list(
+    quote(smc_extend(old, islands = 4)), quote(smc_islands(old, 4)), quote(smc_combine(old, smc_islands(run(3), 4))),
+    quote(smc_replicate(old, 2)), quote(update(old, islands = 4)), quote(plot(old, "maps"))
+  )
+  for (call in calls) {
+    error <- catch(eval(call))
+    expect_s3_class(error, "autosmc_error_mismatch")
+    expect_identical(error$differs, "version")
+    expect_match(message_of(error), "autosmc 0.1.0, and this is", fixed = TRUE)
+  }
+})
+
+test_that("islands that were damaged, or changed, are an error", {
+  fit <- run(2)
+  piece <- smc_islands(fit, 3:4)
+  n <- length(piece$entries[[2]])
+  for (at in ceiling(n * 1:50 / 50)) {
+    damaged <- piece
+    damaged$entries[[2]][at] <- xor(damaged$entries[[2]][at], as.raw(4))
+    expect_bad(smc_combine(fit, damaged), "islands")
+    expect_match(message_of(catch(smc_combine(fit, damaged))), "island 4 is damaged")
+  }
+  expect_output(print(damaged), "damaged")
+  swapped <- piece
+  swapped$which <- 4:3
+  expect_identical(catch(smc_combine(fit, swapped))$differs, "run")
+  for (which in list(3, "a", NULL, c(3, 3), list(3, 4), 3:4 + 0.5)) {
+    piece$which <- which
+    expect_bad(smc_combine(fit, piece), "islands")
+  }
+  piece$entries <- 1:2
+  expect_bad(smc_combine(fit, piece), "islands")
 })
 
 test_that("a wrong argument is named", {

@@ -201,7 +201,7 @@ test_that("the last line says whether to trust the estimate", {
   fit$diagnostics <- rbind(fit$diagnostics, fit$diagnostics)
   expect_match(verdict(fit), "all 2 diagnostics passed")
   fit$diagnostics <- NULL
-  expect_match(verdict(fit), "nothing was checked")
+  expect_match(verdict(fit), "no diagnostics")
 })
 
 test_that("only some of many variables are printed, and all in a summary", {
@@ -290,7 +290,6 @@ on_islands <- function(seed, islands = 8, target = target_gaussian(2, mean = 1))
 # The variance of 150 estimates is known to 12 %, their mean squared error by eight islands
 # each to 4 %: chance stays below six times the 12 % of the logarithm of their ratio.
 test_that("`mcse` is how much the mean scatters", {
-  skip_on_cran()
   summaries <- lapply(1:150, function(seed) {
     summary(calmly(on_islands(seed)))$variables
   })
@@ -387,7 +386,7 @@ test_that("`ess_mean` is how many independent draws would do, at most Kish's", {
   expect_equal(glance(fit)$ess_mean, 1 / mean((v$mcse / v$sd)^2))
   expect_output(
     print(fit),
-    sprintf("weighted, worth about %g independent", signif(glance(fit)$ess_mean, 2))
+    sprintf("weighted \\(effective sample size %g\\)", signif(glance(fit)$ess_mean, 2))
   )
   # islands that agree in their means more than by chance
   kish <- 1 / sum(exp(2 * fit$log_weights))
@@ -403,7 +402,6 @@ test_that("`ess_mean` is how many independent draws would do, at most Kish's", {
 # to 8 %, by 300 squares, and the mean of what `ess_mean` says to 7 %. The weights alone
 # say five times less, because they do not see that particles share ancestors.
 test_that("means scatter as `ess_mean` says, where particles share ancestors", {
-  skip_on_cran()
   target <- target_gaussian(5, mean = 2)
   schedule <- adapt_plain(target, n_particles = 256, n_steps = 10, seed = 1)$schedule
   fits <- lapply(1:60, function(seed) {
@@ -412,7 +410,7 @@ test_that("means scatter as `ess_mean` says, where particles share ancestors", {
   actual <- mean(vapply(fits, function(fit) summary(fit)$variables$mean - 2, 1:5 / 5)^2)
   said <- mean(vapply(fits, function(fit) 1 / glance(fit)$ess_mean, 0))
   by_weights <- mean(vapply(fits, function(fit) sum(exp(2 * fit$log_weights)), 0))
-  expect_lt(abs(log(said / actual)), errors_for(Inf) * sqrt(0.08^2 + 0.07^2))
+  expect_estimate(log(said / actual), sqrt(0.08^2 + 0.07^2), 0, 0.7)
   expect_gt(actual, 4 * by_weights)
 })
 
@@ -691,7 +689,7 @@ test_that("a reference of functions takes part in the race", {
     reference = reference, n_particles = 128, n_steps = 8, islands = 4, seed = 1
   ))
   expect_true(all(c("best", "given") %in% fit$runs$label))
-  expect_log_z(fit, log(2 * pi) / 2, resolution = 0.3)
+  expect_log_z(fit, log(2 * pi) / 2)
 })
 
 test_that("a progress bar can be had", {

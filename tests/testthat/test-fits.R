@@ -1,16 +1,6 @@
 # Fitted references: locations, normal distributions, and shapes. What rounds make of them
 # is in test-rounds.R.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
-# A record of particles, as fits see it; each has a genealogy of its own.
-record_of <- function(x, log_weights, gradients = NULL, reference = reference_gaussian()) {
-  list(
-    particles = x, coordinates = x, gradients = gradients, log_weights = log_weights,
-    origins = seq_len(nrow(x)), reference = reference
-  )
-}
-
 factor_of <- function(reference) {
   if (is.null(reference$chol)) diag(reference$sd, length(reference$mean)) else reference$chol
 }
@@ -18,8 +8,8 @@ factor_of <- function(reference) {
 equal_weights <- function(n) rep(-log(n), n)
 
 # The reference of the highest rung that can be fitted.
-fit_reference <- function(x, log_weights) {
-  internal("propose")(record_of(x, log_weights), c("normal", "shape"))$reference
+fit_reference <- function(x, log_weights, gradients = NULL) {
+  internal("propose")(record_of(x, gradients, log_weights), c("normal", "shape"))$reference
 }
 
 # x_2, ..., x_d ~ N(0, exp(x_1)) given x_1 ~ N(0, 3^2), as target_funnel().
@@ -58,7 +48,7 @@ weighted_draws <- function(n, mean, cov, spread = 0.5) {
 
 # From particles alone, as for a kernel without gradients.
 fit_to <- function(draws) {
-  internal("fit_normal")(record_of(draws$x, draws$log_weights))$reference
+  internal("fit_normal")(record_of(draws$x, NULL, draws$log_weights))$reference
 }
 
 test_that("a reference is fitted with its variance inflated by 1.5", {
@@ -147,7 +137,7 @@ test_that("a coordinate that does not vary is no reference", {
 
 # the location alone -------------------------------------------------------------
 
-controlled_mean <- function(...) internal("controlled_mean")(...)
+controlled_mean <- internal("controlled_mean")
 
 test_that("gradients take the noise out of a mean", {
   # of independent normal variables all of it, whatever the draws and their weights
@@ -239,6 +229,8 @@ covariance_of <- function(normal) {
   if (is.matrix(normal$L)) tcrossprod(normal$L) else diag(normal$L^2)
 }
 
+match_normal <- internal("match_normal")
+
 test_that("match_normal() solves its equation", {
   set.seed(31)
   for (d in c(1, 2, 7, 20)) {
@@ -248,7 +240,7 @@ test_that("match_normal() solves its equation", {
       w <- runif(n)
       w <- w / sum(w)
       for (lambda in c(0.1, 10, 1000)) {
-        normal <- internal("match_normal")(z, g, w, lambda)
+        normal <- match_normal(z, g, w, lambda)
         of <- function(x) {
           mean <- colSums(w * x)
           share <- lambda / (1 + lambda)
@@ -274,7 +266,7 @@ test_that("match_normal() is exact for a normal target from one point more than 
     z <- matrix(rnorm((d + 1) * d, sd = 3), d + 1) # far from where the target is
     g <- -sweep(z, 2, mean) %*% solve(cov)
     # the larger lambda, the less of the start is left
-    normal <- internal("match_normal")(z, g, rep(1 / (d + 1), d + 1), 1e8)
+    normal <- match_normal(z, g, rep(1 / (d + 1), d + 1), 1e8)
     root <- t(chol(cov))
     off <- forwardsolve(root, t(forwardsolve(root, covariance_of(normal)))) - diag(d)
     expect_lt(max(abs(off)), 1e-3)
@@ -289,7 +281,7 @@ test_that("a normal is not narrower than the particles, as between two modes", {
   x <- cbind(rnorm(n) + side, rnorm(n, sd = 0.5))
   left <- 1 / (1 + exp(16 * x[, 1]))
   g <- cbind(-left * (x[, 1] + 8) - (1 - left) * (x[, 1] - 8), -4 * x[, 2])
-  reference <- internal("fit_normal")(record_of(x, equal_weights(n), g))$reference
+  reference <- internal("fit_normal")(record_of(x, g))$reference
   fitted <- tcrossprod(factor_of(reference))
   # but for what chance allows: the variance is inflated by 1.5
   variance <- diag(var(x))
@@ -297,7 +289,7 @@ test_that("a normal is not narrower than the particles, as between two modes", {
   # without gradients of its own a mode is as wide as it is
   expect_lt(fitted[2, 2], 2 * variance[2])
   # the gradients alone would see one mode
-  matched <- internal("match_normal")(x, g, rep(1 / n, n), n)
+  matched <- match_normal(x, g, rep(1 / n, n), n)
   expect_lt(covariance_of(matched)[1, 1], variance[1] / 4)
 })
 
@@ -305,7 +297,7 @@ test_that("a normal is not wider than the particles either, as in a square of wh
   set.seed(34)
   n <- 400
   fitted_to <- function(x, g) {
-    reference <- internal("fit_normal")(record_of(x, equal_weights(nrow(x)), g))$reference
+    reference <- internal("fit_normal")(record_of(x, g))$reference
     tcrossprod(factor_of(reference)) / 1.5 # the inflation
   }
   x <- cbind(runif(n), rnorm(n))
@@ -314,7 +306,7 @@ test_that("a normal is not wider than the particles either, as in a square of wh
   expect_equal(fitted[1, 1], var(x)[1, 1] / chance, tolerance = 0.05)
   expect_equal(fitted[2, 2], 1, tolerance = 0.01)
   # the gradients alone would see a density without an end
-  matched <- internal("match_normal")(x, cbind(0, -x[, 2]), rep(1 / n, n), n)
+  matched <- match_normal(x, cbind(0, -x[, 2]), rep(1 / n, n), n)
   expect_gt(covariance_of(matched)[1, 1], 100 * var(x)[1, 1])
   # few genealogies say nothing of the width, however many points descend from them
   x <- matrix(rnorm(3 * n, sd = 0.01), n)
@@ -354,7 +346,6 @@ test_that("particles start at draws from the conditional reference", {
 })
 
 test_that("the evidence is unbiased from a conditional reference that does not fit", {
-  skip_on_cran()
   reference <- funnel_reference(3)
   reference$chol[2, 1] <- 0.7
   reference$mean <- c(0.5, -0.5, 0)
@@ -442,36 +433,8 @@ test_that("nothing is conditional where scales are constant, or by chance only",
   expect_null(one$conditional)
 })
 
-test_that("a relation must explain enough of a variance, and need not explain it all", {
-  set.seed(41)
-  n <- 4000
-  w <- rep(1 / n, n)
-  x <- scale(matrix(rnorm(n * 2), n))
-  scaling <- function(slope) {
-    x[, 2] <- x[, 2] * exp(slope * x[, 1])
-    internal("find_scaling")(x, w, list(list(z = x)), NULL, n)
-  }
-  bending <- function(curve) {
-    x[, 2] <- x[, 2] + curve * x[, 1]^2
-    internal("find_bending")(w, list(list(z = x)), NULL, n)
-  }
-  # the shares of the log squares' variance are 0.16 and 0.05: a tenth is the least
-  expect_identical(scaling(0.45), 1L)
-  expect_null(scaling(0.25))
-  # the shares of the other one's variance are 0.15 and 0.03: a twentieth is the least
-  expect_identical(unname(bending(0.3)), 1L)
-  expect_null(bending(0.12))
-})
-
-test_that("a particle counts down to a weight of 1e-12 of the largest", {
-  weighty <- internal("weighty_rows")(c(0, log(2), log(c(1e-11, 1e-13, 1e-300)), -Inf))
-  expect_identical(weighty$rows, 1:3)
-  expect_equal(weighty$w, c(1, 2, 1e-11) / (3 + 1e-11))
-})
-
 # Squared residuals are smaller where the leverage is high: of a skew variable, in the tail.
 test_that("a scale that is constant has no slope by the leverage of few points", {
-  skip_on_cran()
   set.seed(42)
   slopes <- replicate(300, {
     x <- cbind(rexp(30), rnorm(30))
@@ -507,12 +470,10 @@ banana_draws <- function(n, b, s) {
   cbind(x, rnorm(n, b * (x^2 - s^2)))
 }
 
-# The conditional fit to equally weighted rows; NULL for none.
+# The conditional part of what is fitted to equally weighted rows, with its factor; NULL for none.
 conditional_fit <- function(x) {
-  n <- nrow(x)
-  x <- sweep(x, 2, colMeans(x))
-  w <- rep(1 / n, n)
-  internal("fit_conditional")(list(x = x, w = w), internal("fit_scale")(x, w), n, n)
+  reference <- fit_reference(x, equal_weights(nrow(x)))
+  if (!is.null(reference$conditional)) c(reference$conditional, list(L = factor_of(reference)))
 }
 
 test_that("a conditional fit finds the curve of a banana", {
@@ -591,18 +552,8 @@ test_that("gradients find a neck from so few draws that sizes do not", {
     by_sizes <- internal("fit_conditional")(points[c("x", "w")], L, n, n)
     c(identical(by_gradients$conditioning, 1L), identical(by_sizes$conditioning, 1L))
   })
-  # of 20 trials with another seed they found 19 and 5
   expect_gt(mean(found[1, ]), 0.75)
   expect_lt(mean(found[2, ]), 0.5)
-})
-
-test_that("for normal coordinates gradients tell the scale of each point exactly", {
-  set.seed(45)
-  scale <- exp(rnorm(50))
-  z <- scale * rnorm(50)
-  log_scales <- internal("log_scales")
-  expect_equal(log_scales(z, -z / scale^2), log(scale))
-  expect_equal(log_scales(z, NULL), log(abs(z)))
 })
 
 test_that("a conditional fit finds nothing in normals, rings and two modes", {
@@ -618,53 +569,6 @@ test_that("a conditional fit finds nothing in normals, rings and two modes", {
       expect_null(conditional_fit(modes))
     }
   }
-})
-
-test_that("a conditional fit is kept where it holds for particles that it has not seen", {
-  set.seed(11)
-  holds <- function(points, k, fit) {
-    n <- nrow(points$x)
-    tested <- internal("held_out")(internal(fit)(points, k, n, n), points, n, n)
-    isTRUE(tested[["fit"]] > tested[["normal"]])
-  }
-  as_points <- function(x, g) {
-    list(
-      x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / nrow(x), nrow(x)), mean = colMeans(x),
-      is_first = seq_len(nrow(x)) %% 2 == 0
-    )
-  }
-  funnel <- function(n) {
-    x <- cbind(rnorm(n), matrix(rnorm(3 * n), n) * exp(0.7 * 1:3 / 3))
-    x[, -1] <- x[, -1] * exp(0.7 * x[, 1])
-    y <- sweep(x[, -1], 2, exp(0.7 * 1:3 / 3), "/") * exp(-0.7 * x[, 1])
-    by_y <- -sweep(y, 2, exp(0.7 * 1:3 / 3), "/") * exp(-0.7 * x[, 1])
-    as_points(x, cbind(-x[, 1] + 0.7 * rowSums(y^2 - 1), by_y))
-  }
-  # a normal distribution, whose gradients are too rough for what few points seem to show
-  normal <- function(n, d) {
-    x <- matrix(rnorm(n * d), n)
-    as_points(x, -x + matrix(rnorm(n * d), n) / 2)
-  }
-  for (fit in c("condition_on", "neck_on")) {
-    expect_true(holds(funnel(800), 1L, fit))
-    # the halves are too small to tell
-    expect_false(holds(funnel(18), 1L, "condition_on"))
-  }
-  expect_false(holds(normal(400, 20), 1L, "condition_on"))
-})
-
-test_that("the log density of a fit is that by which it was chosen", {
-  set.seed(12)
-  n <- 3000
-  x <- cbind(rnorm(n), rnorm(n), rnorm(n))
-  x[, 2] <- (x[, 2] + x[, 1]^2 / 2) * exp(0.5 * x[, 1])
-  x <- sweep(x, 2, colMeans(x))
-  w <- rep(1 / n, n)
-  fit <- internal("condition_on")(list(x = x, w = w), 1L, n, n)
-  density <- sum(w * internal("log_density_of")(fit, x))
-  # the criterion is lower by what so many parameters gain by chance
-  expect_lt(fit$criterion, density)
-  expect_gt(fit$criterion, density - 12 * log(n) / (2 * n))
 })
 
 # The log density of a conditional reference, by its definition: x = mean + L u,
@@ -735,8 +639,7 @@ test_that("an inflated conditional reference is a distribution that covers the f
   })
   for (x in shapes) {
     d <- ncol(x)
-    fit <- conditional_fit(x)
-    inflated <- internal("new_shaped_reference")(colMeans(x), fit)
+    inflated <- fit_reference(x, equal_weights(n))
     plain <- inflated
     plain$inflation <- NULL
     drawn <- smc_run(target_gaussian(d), data.frame(lambda = 1, step_size = 1e-30),
@@ -842,7 +745,7 @@ test_that("what others gain from a variable shows in the gradients along it", {
   are_uncoupled <- function(x, g) {
     points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / n, n), mean = colMeans(x))
     L <- internal("fit_scale")(points$x, points$w)
-    internal("are_uncoupled")(internal("nearest_normal")(points, L), points)
+    internal("are_uncoupled")(internal("fit_gaussian_score")(points, L), points)
   }
   # p effects and the logarithm of their scale, of standard deviation s: about p s^2 nats, beside others
   # that are normal but for a little
@@ -875,12 +778,11 @@ test_that("what others gain from a variable shows in the gradients along it", {
 # in rounds --------------------------------------------------------------------
 
 test_that("the default finds the neck of a funnel, and all of its evidence", {
-  skip_on_cran()
   # the paper's method, at more evaluations: about -0.5; the truth is 0
   fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
   for (fit in fits) {
     expect_identical(internal("conditioning_of")(fit$reference), 1L)
-    expect_log_z(fit, 0, resolution = 0.3)
+    expect_log_z(fit, 0)
   }
   expect_output(print(fits[[1]]$reference), "9 coordinates normal given the others")
 })

@@ -1,7 +1,5 @@
 # Islands: independent final runs, what their spread says, and where they run.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 target <- target_gaussian(2, mean = 1)
 
 # By MALA from a reference that is the target all estimates would be 0.
@@ -105,7 +103,6 @@ test_that("each island's spread is predicted from the genealogies of its particl
 # The standard deviation of 200 is known to 5 %, and the prediction may be a few percent
 # too high, for it is made by particles that are not quite independent.
 test_that("the prediction is what islands scatter by, whatever the resampling", {
-  skip_on_cran()
   far <- target_gaussian(10, mean = 1)
   schedule <- adapt_plain(far, n_particles = 256, n_steps = 16, seed = 1)$schedule
   for (resampling in c("ssp", "residual", "multinomial")) {
@@ -226,7 +223,7 @@ test_that("print() and glance() have the error and the interval", {
   expect_output(print(fit), "64 particles, [0-9]+ steps, 5 islands")
   final <- format(fit$runs$n_target_evals[nrow(fit$runs)], big.mark = ",")
   expect_output(print(fit), paste("final", final))
-  expect_output(print(fit), "320 weighted, worth about [0-9]+ independent ones")
+  expect_output(print(fit), "320 weighted \\(effective sample size [0-9]+\\)")
   row <- glance(fit)
   expect_identical(nrow(row), 1L)
   for (field in c("log_z", "std_error", "conf_low", "conf_high")) {
@@ -241,7 +238,6 @@ test_that("print() and glance() have the error and the interval", {
 # for it is never narrower than predicted: were the probability 0.95, fewer than 260 would
 # cover with a probability of 1e-8, and were it 0.96, all with one of 5e-6.
 test_that("the interval covers the truth as often as it says", {
-  skip_on_cran()
   schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
   runs <- smc_run(
     target, schedule,
@@ -280,7 +276,6 @@ test_that("draws are pooled in proportion to each island's estimate", {
 })
 
 test_that("moments of the pooled draws are right", {
-  skip_on_cran()
   moments <- vapply(1:20, function(seed) {
     summary <- summary(on_islands(8, seed = seed))$variables
     c(summary$mean[1], summary$sd[1])
@@ -653,7 +648,6 @@ at_edge <- function(...) {
 }
 
 test_that("an island in which all die counts as zero, and biases nothing", {
-  skip_on_cran()
   many <- at_edge(islands = 1000, seed = 1)
   expect_mean(exp(many$islands$log_z), pnorm(-1.2), resolution = 0.02)
 
@@ -670,7 +664,6 @@ test_that("an island in which all die counts as zero, and biases nothing", {
 })
 
 test_that("smc_replicate() has a row for a run in which all die", {
-  skip_on_cran()
   runs <- smc_replicate(at_edge(islands = 4, seed = 1), 1000, seed = 1)
   expect_identical(runs$replicate, 1:1000)
   dead <- runs$log_z == -Inf

@@ -1,5 +1,4 @@
 # Laws of all kernels, each with a limit from its own Monte Carlo error (see `chance`).
-skip_on_cran()
 
 # the matrix of laws ----------------------------------------------------------
 
@@ -319,7 +318,7 @@ test_that("KLMC does not collapse at an edge", {
   for (fit in fits) {
     expect_true(all(fit$steps$ess > 50))
     expect_true(all(fit$steps$tuner_status %in% c("converged", NA)))
-    # too low on average, as ?smc says, and not by much
+    # too low on average, as ?smc_rounds says, and not by much
     expect_gt(fit$log_z, log(0.5) - 0.7)
     expect_lt(fit$log_z, log(0.5) + 0.4)
   }

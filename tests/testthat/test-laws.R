@@ -1,5 +1,4 @@
 # Laws of the estimates, each with a limit from its own Monte Carlo error (see `chance`).
-skip_on_cran()
 
 # unbiased evidence ---------------------------------------------------------
 

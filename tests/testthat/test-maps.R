@@ -1,6 +1,4 @@
-# The maps of a reference: R's side against the core's, and both against differences.
-
-internal <- function(name) get(name, asNamespace("autosmc"))
+# The maps of a reference, both ways, and against differences.
 
 d <- 4
 n <- 50
@@ -49,10 +47,9 @@ two_scales$conditional[c("bend", "pull", "slope")] <- list(
 )
 normal_given <- without(shaped, "conditional")
 normal_given$changes <- list(list(
-  kind = "precision", given = 2, order = c(4, 1, 3),
+  name = "precision", kind = "precision", given = 2, order = c(4, 1, 3),
   entries = rbind(c(1, 0, 0), c(2, 4, 0), c(3, 5, 6)),
-  powers = t(c(0, -0.5, 0.3)), degrees = t(c(0, 2, 0)), falls = t(c(0, 0, 2)),
-  rates = t(c(0, 0, 0.5)), roots = t(c(0, 1, 0)),
+  factors = array(c(numeric(5), -0.5, 2, 0, 0, 1, 0.3, 0, 2, 0.5, 0), c(5, 1, 3)),
   precision = cbind(c(2, 0.5, -0.4, 1.5, 0.3, 1), c(0.8, -0.2, 0.1, 0.9, 0.2, 0.7), 0.1),
   pull = cbind(c(0.5, -0.2, 0), c(0.3, 0.1, -1), c(0, 0.7, 0.2)), least = rep(1e-3, 3)
 ))
@@ -60,7 +57,7 @@ closing <- neck # on the other side
 closing$conditional$rate <- -0.5
 polynomial <- without(shaped, "conditional")
 polynomial$changes <- list(list(
-  kind = "polynomial", near = TRUE, given = c(1, 3), order = c(4, 2), entries = rbind(c(1, 0), c(2, 3)),
+  name = "polynomial", near = TRUE, given = c(1, 3), order = c(4, 2), entries = rbind(c(1, 0), c(2, 3)),
   centre = c(0.3, -0.5), width = c(2, 0.7), degrees = cbind(0, c(1, 0), c(0, 3), c(2, 1)),
   factor = matrix(rnorm(12) / 2, 3), mean = matrix(rnorm(8) / 2, 2)
 ))
@@ -94,18 +91,21 @@ test_that("gradients in the coordinates of a reference are those of the density 
   }
 })
 
-test_that("gradients of particles are led back to the unconstrained scale, and points out", {
+test_that("points and gradients go through the maps, and come back", {
   for (reference in references) {
     record <- list(
       coordinates = z, gradients = at_z(reference, z)$gradient, reference = reference
     )
     found <- internal("target_gradients")(record, seq_len(n))
-    at <- list(z = z, g = record$gradients)
-    for (map in internal("reference_maps")(reference, d)) {
-      at <- internal(paste0("through_", map$name))(map, at)
-    }
-    direct <- internal("evaluate_target")(target, at$z, unconstrained = TRUE)
+    maps <- internal("reference_maps")(reference, d)
+    out <- internal("through_maps")(maps, z, record$gradients)
+    direct <- internal("evaluate_target")(target, out$x, unconstrained = TRUE)
     expect_lt(max(abs(found - direct$gradient) / (1 + abs(direct$gradient))), 1e-9)
+    expect_equal(out$log_jacobian, at_z(reference, z)$log_density - direct$log_density)
+    # and back
+    back <- internal("before_maps")(maps, out$x, out$g)
+    expect_equal(back, list(x = z, g = record$gradients, log_jacobian = -out$log_jacobian))
+    expect_identical(internal("through_maps")(maps, z)$x, out$x)
     # for some of the particles
     expect_equal(internal("target_gradients")(record, 7:3), found[7:3, ])
   }

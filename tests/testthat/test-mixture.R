@@ -1,10 +1,8 @@
 # Mixtures of normal distributions as references.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 normals <- list(
-  list(mean = c(-3, 0), L = diag(2), bound = log(0.5)),
-  list(mean = c(3, 0), L = rbind(c(0.2, 0), c(0.1, 0.1)), bound = log(0.3))
+  list(mean = c(-3, 0), L = diag(2), elbo = log(0.5)),
+  list(mean = c(3, 0), L = rbind(c(0.2, 0), c(0.1, 0.1)), elbo = log(0.3))
 )
 reference <- internal("new_mixture_reference")(normals)
 mixture <- reference$mixture
@@ -20,14 +18,7 @@ log_reference <- function(x) {
   }, numeric(nrow(x)))))
 }
 
-test_that("the density is that of the mixture, in R and in the core", {
-  set.seed(1)
-  x <- cbind(rnorm(40, 0, 3), rnorm(40))
-  frame <- list(mean = reference$mean, L = reference$chol)
-  z <- internal("from_user")(frame, x)
-  by_frame <- sum(log(diag(frame$L)))
-  in_r <- internal("log_mixture")(mixture, z) - log(2 * pi) - by_frame
-  expect_equal(in_r, log_reference(x))
+test_that("the density is that of the mixture", {
   # a target that is the reference: all weights are the same, and log Z is 0
   same <- target_function(log_reference, 2, gradient = function(x) 0 * x, vectorized = TRUE)
   fit <- calmly(smc_run(same, data.frame(lambda = 1, step_size = 1e-30),
@@ -79,7 +70,7 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
   # draws, and their log density's gradient, as a record of a run from a mixture
   record_of <- function(x, gradient) {
     two <- lapply(list(x[, 1] < 0, x[, 1] >= 0), function(rows) {
-      list(mean = colMeans(x[rows, ]), L = t(chol(cov(x[rows, ]))), bound = 0)
+      list(mean = colMeans(x[rows, ]), L = t(chol(cov(x[rows, ]))), elbo = 0)
     })
     reference <- internal("new_mixture_reference")(two)
     frame <- list(mean = reference$mean, L = reference$chol)
@@ -117,36 +108,14 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
   }
 })
 
-test_that("held-out densities of a mixture are those of halves of the genealogies", {
-  set.seed(5)
-  n <- 400
-  side <- rep(c(-3, 3), n / 2)
-  origins <- rep(seq_len(n / 2), each = 2)
-  z <- matrix(rnorm(2 * n), n) + cbind(side, 0)
-  record <- list(
-    reference = reference, coordinates = z, log_weights = numeric(n), origins = origins
-  )
-  first <- origins %% 2 == 0
-  start <- internal("without_cover")(mixture)
-  density <- function(from, to) {
-    fitted <- internal("fit_mixture")(start, z[from, ], rep(2 / n, n / 2))
-    mean(internal("log_mixture")(fitted, z[to, ]))
-  }
-  expect_equal(
-    internal("held_out_mixture")(record),
-    (density(first, !first) + density(!first, first)) / 2 - sum(log(diag(reference$chol)))
-  )
-})
-
 test_that("a narrow mode beside a wide one has its part of the evidence", {
-  skip_on_cran()
   target <- mixture_target(rbind(c(-3, 0), c(3, 0)), c(1, 0.1), c(0.5, 0.5))
   for (seed in 1:2) {
     fit <- calmly(smc(target, seed = seed))
     expect_s3_class(fit$reference, "smc_reference_mixture")
     # which KLMC cannot keep
     expect_identical(fit$kernel$name, "mala")
-    expect_log_z(fit, 0, resolution = 0.3)
+    expect_log_z(fit, 0)
     expect_output(print(fit$reference), "mixture of 3 normal")
   }
   # the kernel that is asked for is used
@@ -176,10 +145,9 @@ test_that("a mixture gives way to coordinates that are exactly normal given othe
       dnorm(at$product, 0, sqrt(at$sd^2 + at$slope_sd^2 * effect^2))
   }, -5, 5, subdivisions = 5000, rel.tol = 1e-10)$value)
   fits <- lapply(1:4, function(seed) calmly(smc(target, seed = seed)))
-  error <- vapply(fits, `[[`, 0, "std_error")
   # by mixtures three of four have errors of 0.005 to 0.015
-  expect_lt(median(error), 0.004)
-  expect_lt(abs(mean(vapply(fits, `[[`, 0, "log_z")) - log_z), 4.5 * sqrt(sum(error^2)) / 4)
+  expect_lt(median(vapply(fits, `[[`, 0, "std_error")), 0.004)
+  expect_log_z(fits, log_z)
 })
 
 test_that("but not where what they are given has modes, which a mixture knows", {
@@ -196,8 +164,7 @@ test_that("but not where what they are given has modes, which a mixture knows", 
     vectorized = TRUE
   )
   fits <- lapply(1:4, function(seed) calmly(smc(target, seed = seed)))
-  error <- vapply(fits, `[[`, 0, "std_error")
   # by one normal distribution of x1 errors are 0.02
-  expect_lt(median(error), 0.005)
-  expect_lt(abs(mean(vapply(fits, `[[`, 0, "log_z"))), 4.5 * sqrt(sum(error^2)) / 4)
+  expect_lt(median(vapply(fits, `[[`, 0, "std_error")), 0.005)
+  expect_log_z(fits, 0)
 })

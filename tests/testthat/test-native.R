@@ -97,6 +97,26 @@ test_that("a registered routine is found, though it is static", {
   expect_identical(run(by_record)$particles, run(plain)$particles)
 })
 
+test_that("a routine of a library that the library is linked to is an error", {
+  skip_on_os("windows")
+  expect_bad(target_native("printf", native_library(), dim = 2), "log_density")
+})
+
+test_that("a library that is garbage by now is an error of a class", {
+  skip_on_os("windows")
+  copy <- file.path(tempdir(), paste0("garbage", .Platform$dynlib.ext))
+  on.exit(unlink(copy))
+  file.copy(native_library()[["path"]], copy)
+  dyn.load(copy)
+  target <- target_native("standard", "garbage", dim = 2)
+  dyn.unload(copy)
+  unlink(copy)
+  writeLines("garbage", copy)
+  error <- catch(run(target))
+  expect_s3_class(error, "autosmc_error_mismatch")
+  expect_match(message_of(error), "has changed")
+})
+
 test_that("variables can be named", {
   native_library()
   fit <- run(normal_at("autosmc_test", names = c("a", "b", "c")))
@@ -230,6 +250,61 @@ test_that("a routine of an unloaded library is missed before the run", {
     "autosmc_unloaded",
     class = "autosmc_error_input"
   )
+})
+
+# A library "mine", loaded, in a folder of its own, with a routine that has this value everywhere.
+mine <- function(value) {
+  native_library() # skips where there is no compiler
+  source <- file.path(tempfile("autosmc-mine-"), "mine.c")
+  dir.create(dirname(source))
+  writeLines(c(
+    "int flat(void *c, int d, int n, const double *x, double *l, double *g) {",
+    sprintf("  for (int k = 0; k < n; k++) l[k] = %s;", value),
+    "  return 0;", "}"
+  ), source)
+  compile_library(source)
+}
+
+value_of <- function(target) evaluate_target(target, cbind(0), gradient = FALSE)$log_density
+
+test_that("libraries of the same name are told apart", {
+  libraries <- list(mine(1), mine(2))
+  paths <- vapply(libraries, `[[`, "", "path")
+  on.exit(lapply(paths, dyn.unload))
+  targets <- lapply(libraries, function(library) target_native("flat", library, 1))
+  expect_identical(lapply(targets, value_of), list(1, 2))
+  expect_identical(lapply(unserialize(serialize(targets, NULL)), value_of), list(1, 2))
+  expect_error(
+    target_native("flat", "mine", 1), "several libraries are loaded as \"mine\"",
+    class = "autosmc_error_input"
+  )
+  dyn.unload(paths[1])
+  expect_identical(value_of(target_native("flat", "mine", 1)), 2)
+  expect_identical(value_of(targets[[1]]), 1) # which loads it again
+})
+
+test_that("a library that was built anew is not taken for the one before", {
+  path <- mine(1)[["path"]]
+  other <- mine(2)[["path"]]
+  dyn.unload(other)
+  target <- target_native("flat", "mine", 1)
+  saved <- serialize(target, NULL)
+  file.rename(other, path)
+  expect_error(value_of(target), "has changed since", class = "autosmc_error_mismatch")
+  if (file.exists("/proc/self/maps")) { # of which system it can be told
+    expect_error(
+      target_native("flat", "mine", 1), "was built anew, but what is loaded is the one before",
+      class = "autosmc_error_mismatch"
+    )
+  }
+  dyn.unload(path)
+  expect_error(
+    value_of(unserialize(saved)), "has changed since",
+    class = "autosmc_error_mismatch"
+  )
+  library <- dyn.load(path)
+  on.exit(dyn.unload(path))
+  expect_identical(value_of(target_native("flat", library, 1)), 2)
 })
 
 test_that("a code other than 0 stops the run, with code, step and run", {

@@ -1,7 +1,5 @@
 # Passes: what the islands' draws ask for, and which pass the fit reports.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # A result as passes() compares them, by its one estimate.
 estimated <- function(log_z, std_error, method = "smc") {
   list(final = list(estimates = data.frame(
@@ -122,10 +120,10 @@ test_that("a pass that is spoilt is dropped, and the one before is the fit", {
 test_that("draws that are worth little, and what has failed, ask for more steps, and again where that has not helped", {
   result <- islands_of(reference_gaussian(sd = 2))
   result$course <- list(best = list(runs = data.frame(label = "normal")))
-  longer <- function(failed = NULL, max_steps = 64, worth = 0.14) {
+  longer <- function(failed = NULL, max_steps = 64, ancestor_ess = 0.14) {
     result$diagnostics <- data.frame(
-      name = c("passes", "proper", "worth"), value = c(0, 0, worth),
-      passed = !c("passes", "proper", "worth") %in% failed
+      name = c("passes", "proper", "ancestor_ess"), value = c(0, 0, ancestor_ess),
+      passed = !c("passes", "proper", "ancestor_ess") %in% failed
     )
     internal("lengthen")(result, result$course, list(max_steps = max_steps, max_evals = Inf))
   }
@@ -137,24 +135,24 @@ test_that("draws that are worth little, and what has failed, ask for more steps,
   expect_identical(proposal$lambda[32], 1)
   expect_length(longer(max_steps = 20)$lambda, 20)
   expect_null(longer(max_steps = 8))
-  expect_null(longer(worth = 0.16))
-  expect_length(longer("passes", worth = 0.16)$lambda, 32)
-  expect_null(longer("proper", worth = 0.16))
+  expect_null(longer(ancestor_ess = 0.16))
+  expect_length(longer("passes", ancestor_ess = 0.16)$lambda, 32)
+  expect_null(longer("proper", ancestor_ess = 0.16))
   result$course$best$runs$label <- "longer"
   expect_null(longer())
   expect_null(longer("proper"))
-  expect_length(longer("worth", worth = 0.01)$lambda, 32)
+  expect_length(longer("ancestor_ess", ancestor_ess = 0.01)$lambda, 32)
   expect_length(longer("passes")$lambda, 32)
 })
 
 test_that("a longer pass has four times the steps, fresh islands, and the last word", {
   thin <- function(...) {
-    list(internal("diagnostic")("worth", 0.01, 0.05, "They are worth little.", beyond = "below"))
+    list(internal("diagnostic")("ancestor_ess", 0.01, 0.05, "They are worth little.", beyond = "below"))
   }
   fit_with <- function(..., max_steps = 8, has_spoilt = function(...) FALSE, reshape = function(...) NULL) {
     with_internals(
       list(
-        diagnose_worth = thin, diagnose_passes = function(...) NULL,
+        diagnose_ancestor_ess = thin, diagnose_passes = function(...) NULL,
         rises = function(from, ...) identical(from$runs$label, "rejected"),
         reshape = reshape, has_spoilt = has_spoilt
       ),

@@ -53,9 +53,16 @@ picture <- function(...) {
   ggplot2::autoplot(...)
 }
 
+# Of a picture, which is made before ggplot2 is looked for.
+build <- function(p) {
+  force(p)
+  ggplot2::ggplot_build(p)
+}
+
+layer <- function(p, i) build(p)$data[[i]]
+
 # All of a layer's data, with the names of panels and series as they are read.
-read_layer <- function(p, i, built = ggplot2::ggplot_build(p)) {
-  skip_if_not_installed("ggplot2")
+read_layer <- function(p, i, built = build(p)) {
   data <- built$data[[i]]
   layout <- built$layout$layout
   panel <- intersect(c("panel", "variable"), names(layout))
@@ -79,7 +86,7 @@ panels <- c(
 )
 
 expect_schedule_of <- function(fit, final) {
-  built <- ggplot2::ggplot_build(picture(fit, "run"))
+  built <- build(picture(fit, "run"))
   shown <- rbind(
     read_layer(built = built, i = 1)[c("x", "y", "label", "series")],
     read_layer(built = built, i = 2)[c("x", "y", "label", "series")]
@@ -124,7 +131,7 @@ test_that("the schedule shows every value of every step, in the panel of its ker
 
 test_that("the panels of fractions reach from 0 to 1", {
   p <- picture(klmc_fit, "run")
-  built <- ggplot2::ggplot_build(p)
+  built <- build(p)
   ranges <- lapply(built$layout$panel_scales_y, function(s) s$range$range)
   names(ranges) <- as.character(built$layout$layout$panel)
   for (name in panels[c("lambda", "refresh_rate", "ess")]) {
@@ -137,7 +144,7 @@ test_that("the panels of fractions reach from 0 to 1", {
 
 legend_of <- function(...) {
   p <- picture(...)
-  built <- ggplot2::ggplot_build(p)
+  built <- build(p)
   built$plot$scales$get_scales("colour")$get_limits()
 }
 
@@ -165,7 +172,7 @@ test_that("no two of thirty rounds look the same", {
 
 test_that("the barrier rises from 0 to that of each run", {
   p <- picture(klmc_fit, "barrier")
-  shown <- ggplot2::layer_data(p, 1)
+  shown <- layer(p, 1)
   ends <- do.call(rbind, lapply(split(shown, shown$group), function(d) {
     c(d$x[1], d$y[1], d$x[nrow(d)], d$y[nrow(d)])
   }))
@@ -178,12 +185,12 @@ test_that("the barrier rises from 0 to that of each run", {
 test_that("the islands are shown with the estimate of the fit and its interval", {
   fit <- klmc_fit
   p <- picture(fit, "islands")
-  expect_equal(ggplot2::layer_data(p, 1)$xintercept, fit$log_z)
-  islands <- ggplot2::layer_data(p, 2)
+  expect_equal(layer(p, 1)$xintercept, fit$log_z)
+  islands <- layer(p, 2)
   expect_equal(islands$y, 1:3)
   expect_equal(islands$x, fit$islands$log_z)
-  expect_identical(nrow(ggplot2::layer_data(p, 3)), 0L)
-  pooled <- ggplot2::layer_data(p, 4)
+  expect_identical(nrow(layer(p, 3)), 0L)
+  pooled <- layer(p, 4)
   expect_equal(
     c(pooled$xmin, pooled$x, pooled$xmax),
     c(fit$conf_low, fit$log_z, fit$conf_high)
@@ -198,11 +205,11 @@ test_that("the diagnostics are shown as fractions of their limits", {
     value = c(0.9, 5, 0, -3, 60, NA), limit = c(1.8, 0, 0, 2, 4, 1),
     passed = c(TRUE, FALSE, TRUE, TRUE, FALSE, TRUE), says = "This."
   )
-  bars <- ggplot2::layer_data(picture(fit, "diagnostics"), 1)
+  bars <- layer(picture(fit, "diagnostics"), 1)
   expect_equal(bars$xmax, c(0.5, 2, 0, 0, 2, 0))
   expect_true(all(diff(bars$ymin) < 0)) # the first on top
   expect_identical(bars$fill == bars$fill[1], fit$diagnostics$passed)
-  names <- ggplot2::layer_data(picture(fit, "diagnostics"), 3)$label
+  names <- layer(picture(fit, "diagnostics"), 3)$label
   expect_identical(names[1:2], c("half", "some failed"))
   expect_equal(drawn(plot(fit, "diagnostics"), "C_rect")[[1]][[4]], bars$xmax)
 })
@@ -210,7 +217,7 @@ test_that("the diagnostics are shown as fractions of their limits", {
 test_that("the overview has the islands, the diagnostics and some of the variables", {
   fit <- klmc_fit
   layers <- function(what) {
-    data <- ggplot2::ggplot_build(picture(fit, what))$data
+    data <- build(picture(fit, what))$data
     lapply(data, function(layer) layer[setdiff(names(layer), "PANEL")])
   }
   # what each shows by itself
@@ -220,7 +227,7 @@ test_that("the overview has the islands, the diagnostics and some of the variabl
   expect_equal(overview[8], layers("draws")[1], ignore_attr = TRUE)
   panels_of <- function(...) {
     p <- picture(...)
-    as.character(ggplot2::ggplot_build(p)$layout$layout$panel)
+    as.character(build(p)$layout$layout$panel)
   }
   first <- c("log Z of the islands", "diagnostics (limit: 1)")
   expect_identical(panels_of(fit), c(first, "x1", "x2"))
@@ -237,10 +244,10 @@ test_that("islands in which all died are shown too", {
   dead <- fit$islands$log_z == -Inf
   expect_true(any(dead) && !all(dead))
   p <- picture(fit, "islands")
-  expect_equal(ggplot2::layer_data(p, 2)$y, which(!dead))
-  expect_equal(ggplot2::layer_data(p, 3)$y, which(dead))
-  expect_equal(ggplot2::layer_data(p, 3)$x, rep(-Inf, sum(dead)))
-  expect_match(ggplot2::layer_data(p, 3)$label, "-Inf")
+  expect_equal(layer(p, 2)$y, which(!dead))
+  expect_equal(layer(p, 3)$y, which(dead))
+  expect_equal(layer(p, 3)$x, rep(-Inf, sum(dead)))
+  expect_match(layer(p, 3)$label, "-Inf")
 })
 
 test_that("the histograms have the weights of the draws", {
@@ -295,7 +302,7 @@ test_that("long names are shortened, and stay apart", {
   same <- paste0(strrep("a", 20), c("x", "y"), strrep("b", 20))
   colnames(fit$particles) <- fit$target$names <- same
   p <- picture(fit, "draws")
-  built <- ggplot2::ggplot_build(p)
+  built <- build(p)
   expect_identical(as.character(built$layout$layout$variable), same)
 })
 
@@ -327,7 +334,7 @@ test_that("R's graphics draw what ggplot2 draws", {
     xy[order(xy$x, xy$y), ]
   }
   of_layers <- function(p, layers) {
-    xy <- lapply(layers, function(i) ggplot2::layer_data(p, i)[c("x", "y")])
+    xy <- lapply(layers, function(i) layer(p, i)[c("x", "y")])
     xy <- do.call(rbind, xy)
     xy[order(xy$x, xy$y), ]
   }
@@ -350,7 +357,7 @@ test_that("R's graphics draw what ggplot2 draws", {
   expect_equal(c(interval[[2]], interval[[4]]), with(klmc_fit, c(conf_low, conf_high)))
   bars <- drawn(plot(klmc_fit, "draws"), "C_rect")
   expect_length(bars, 2)
-  shown <- ggplot2::layer_data(picture(klmc_fit, "draws"), 1)
+  shown <- layer(picture(klmc_fit, "draws"), 1)
   expect_equal(unlist(lapply(bars, `[[`, 5)), shown$ymax)
 })
 

@@ -172,7 +172,7 @@ test_that("rounds start from the reference and go on from the fitted normal", {
   )
   expect_true(all(fit$runs$used[1:2]))
   expect_s3_class(fit$reference, "smc_reference_gaussian")
-  expect_log_z(fit, 0, resolution = 0.3)
+  expect_log_z(fit, 0)
   plain <- smc(
     target,
     reference = laplace(2, 3), rounds = 1, n_particles = 256, n_steps = 8,

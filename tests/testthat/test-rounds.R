@@ -1,7 +1,5 @@
 # Rounds of adaptation: barriers, references, and what they are good for.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 expect_rises <- function(schedule, n_steps = length(schedule) - 1) {
   expect_length(schedule, n_steps + 1)
   expect_identical(schedule[c(1, n_steps + 1)], c(0, 1))
@@ -22,8 +20,9 @@ steps_of <- function(lambda, barrier) {
   data.frame(lambda = lambda, length = diff(c(0, barrier)), barrier = barrier)
 }
 
+next_schedule <- internal("barrier_schedule")
+
 test_that("the next schedule has steps of equal lengths", {
-  next_schedule <- internal("barrier_schedule")
   total <- known_barrier(1)
   for (n_steps in c(2, 5, 20, 60)) {
     schedule <- next_schedule(known_steps(), n_steps, 256)
@@ -34,7 +33,6 @@ test_that("the next schedule has steps of equal lengths", {
 })
 
 test_that("the next schedule is as long as twice the barrier, up to a limit", {
-  next_schedule <- internal("barrier_schedule")
   total <- known_barrier(1)
   expect_rises(next_schedule(known_steps(), NULL, 256), ceiling(2 * total))
   expect_rises(next_schedule(known_steps(), NULL, 7), 7)
@@ -50,7 +48,6 @@ test_that("the next schedule is as long as twice the barrier, up to a limit", {
 })
 
 test_that("what an inexact kernel adds to each step makes more steps, but no other places", {
-  next_schedule <- internal("barrier_schedule")
   added <- exact <- known_steps()
   added$barrier <- exact$barrier + 0.05 * seq_len(nrow(exact))
   expect_identical(next_schedule(added, 20, 256), next_schedule(exact, 20, 256))
@@ -96,7 +93,6 @@ test_that("the length of a step is as the normal distribution has it", {
 })
 
 test_that("a flat way, or a flat part, leaves a schedule", {
-  next_schedule <- internal("barrier_schedule")
   lambda <- (1:5) / 5
   flat <- steps_of(lambda, barrier = rep(0, 5))
   expect_rises(next_schedule(flat, NULL, 256), 2)
@@ -129,7 +125,7 @@ test_that("schedule_barrier() works on the fits of all verbs", {
       island == min(island, na.rm = TRUE), round == built_on
     ))
     expect_identical(anyDuplicated(one_run$step), 0L)
-    expected <- internal("barrier_schedule")(one_run, NULL, 64)
+    expected <- next_schedule(one_run, NULL, 64)
     expect_identical(schedule, expected)
     for (n in c(9, 70)) expect_rises(schedule_barrier(fit, n_steps = n), n)
     expect_rises(schedule_barrier(fit, max_steps = 2), 2)
@@ -198,7 +194,7 @@ test_that("with a covariance for reference the evidence is right", {
       data.frame(lambda = schedule_power(8)[-1], step_size = 0.3, refresh_rate = 0.9),
       reference = reference, n_particles = 256, islands = 60, seed = 1
     ))
-    expect_log_z(fit, 0, resolution = 0.25)
+    expect_log_z(fit, 0)
     w <- exp(fit$log_weights)
     expect_equal(colSums(w * fit$particles), centre,
       tolerance = 0.05, ignore_attr = TRUE
@@ -211,7 +207,6 @@ test_that("with a covariance for reference the evidence is right", {
 })
 
 test_that("a diagonal covariance and its standard deviations are the same", {
-  skip_on_cran()
   sd <- c(1.3, 0.4, 2.1)
   run <- function(reference, kernel) {
     calmly(smc_plain(
@@ -446,14 +441,14 @@ test_that("each round's reference is fitted to the best one before", {
     expect_identical(records[[2]]$reference, first$reference)
     expect_identical(
       records[[2]]$steps$lambda,
-      internal("barrier_schedule")(records[[1]]$steps, NULL, 64)[-1]
+      next_schedule(records[[1]]$steps, NULL, 64)[-1]
     )
     second <- propose(records[[2]], c("location", "normal", "shape"))
     expect_identical(records[[3]]$reference, second$reference)
     # which is the target: two steps are enough
     expect_identical(
       records[[3]]$steps$lambda,
-      internal("barrier_schedule")(records[[2]]$steps, 2, 64)[-1]
+      next_schedule(records[[2]]$steps, 2, 64)[-1]
     )
     fit <- in_rounds(2, seed, kernel = "klmc")
     expect_identical(fit$reference, records[[max(which(course$used))]]$reference)
@@ -465,7 +460,7 @@ test_that("MALA moves from references that fit, KLMC from what was given and in 
   fitted <- reference_gaussian(c(1, 2))
   exact <- internal("as_exact")(fitted)
   basins <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
-    list(mean = c(x, 0), L = diag(2), bound = 0)
+    list(mean = c(x, 0), L = diag(2), elbo = 0)
   }))
   name_of <- function(label, dim = largest, reference = fitted, chooses = TRUE) {
     sampler <- list(
@@ -569,7 +564,7 @@ test_that("no shape follows the given reference, and nothing but shapes follows 
   expect_identical(allowed(reference_student(3)), c("shape", "basins"))
   expect_identical(allowed(shaped), c("shape", "basins"))
   mixture <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
-    list(mean = c(x, 0), L = diag(2), bound = 0)
+    list(mean = c(x, 0), L = diag(2), elbo = 0)
   }))
   expect_identical(allowed(mixture), c("shape", "basins"))
   # what was rejected stays so
@@ -599,8 +594,8 @@ test_that("rounds after islands have as many steps as the islands' barrier asks 
   expect_equal(steps(islands[3, ], best), usual)
   expect_equal(steps(islands, list(runs = list(barrier = 0, kernel = "klmc"))), usual)
   rounds <- steps_of((1:8) / 8, 1:8 / 2)
-  expect_length(internal("barrier_schedule")(rounds, NULL, 64), 1 + 8)
-  expect_length(internal("barrier_schedule")(rounds, NULL, 64, 2, usual / 2), 1 + 4)
+  expect_length(next_schedule(rounds, NULL, 64), 1 + 8)
+  expect_length(next_schedule(rounds, NULL, 64, 2, usual / 2), 1 + 4)
 })
 
 test_that("without whitening the reference stays", {
@@ -760,7 +755,6 @@ test_that("LMC weighed by detailed balance takes step sizes, says each verb", {
 # Full covariances (128 particles) and diagonal ones (20).
 for (n in c(20, 128)) {
   test_that(paste("after whitening the islands are unbiased, particles:", n), {
-    skip_on_cran()
     z <- vapply(1:20, function(seed) {
       fit <- calmly(smc(
         small_target,
@@ -806,20 +800,16 @@ island_mean <- function(fit, x) {
   c(mean = mean, se = sqrt(n / (n - 1) * sum(residual^2)))
 }
 
-# With 512 particles and 8 islands log Z had a standard deviation of 0.05, and the weight
-# 0.3 of the smaller mode one of 0.05.
+# Without whitening the usual error of log Z is 0.04, and that of the weight 0.3 of the smaller mode is as large.
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("both modes are found with their weights, whitening:", whiten), {
-    skip_on_cran()
     fit <- calmly(smc(
       bimodal,
       n_particles = 512, n_steps = 32, whiten = whiten, islands = 32, seed = 1
     ))
-    expect_log_z(fit, 0, resolution = 0.5)
+    expect_log_z(fit, 0, if (whiten) 0.1 else 0.25)
     left <- island_mean(fit, rowMeans(fit$particles) < 0)
-    limit <- errors_for(32) * left[["se"]]
-    expect_lt(limit, 0.3)
-    expect_lt(abs(left[["mean"]] - 0.3), limit)
+    expect_estimate(left[["mean"]], left[["se"]], 0.3, 0.3, n = 32)
     for (i in fit$islands$island) { # no island has lost a mode
       x <- fit$particles[fit$island == i, 1]
       expect_true(any(x < -2) && any(x > 2))
@@ -839,12 +829,11 @@ heavy_tailed <- local({
 
 for (whiten in c(TRUE, FALSE)) {
   test_that(paste("a target with heavy tails, whitening:", whiten), {
-    skip_on_cran()
     fit <- calmly(smc(
       heavy_tailed,
-      n_particles = 512, n_steps = 32, whiten = whiten, islands = 12, seed = 1
+      n_particles = 512, n_steps = 32, whiten = whiten, islands = 16, seed = 1
     ))
-    expect_log_z(fit, 0, resolution = 0.3)
+    expect_log_z(fit, 0)
   })
 }
 
@@ -912,7 +901,6 @@ test_that("temperatures are found anew in every round", {
 
 for (rounds in c(0, 2)) {
   test_that(paste("the runs after it are unbiased, rounds:", rounds), {
-    skip_on_cran()
     # from a reference that is the target every estimate would be exact
     logistic <- target_function(
       function(x) rowSums(dlogis(x, 2, log = TRUE)), 2,
@@ -1028,7 +1016,6 @@ test_that("islands of KLMC run with a fraction of the tuned steps, others do not
 })
 
 test_that("shorter steps find what longer ones lose without a sign", {
-  skip_on_cran()
   # an exponential variable, on the log scale a cliff on one side: Z = 1
   waiting <- target_function(
     function(x) -drop(x), 1, function(x) 0 * x - 1,
@@ -1067,6 +1054,6 @@ test_that("a square with edges that are not given has the right evidence, and no
   )
   for (seed in 1:3) {
     fit <- expect_no_warning(smc(square, seed = seed), class = "autosmc_warning_unreliable")
-    expect_log_z(fit, 0, resolution = 0.1)
+    expect_log_z(fit, 0)
   }
 })

@@ -133,7 +133,7 @@ test_that("a regression has its evidence", {
   covariance <- diag(20) + tcrossprod(X)
   exact <- -(20 * log(2 * pi) + as.numeric(determinant(covariance)$modulus) +
     sum(y * solve(covariance, y))) / 2
-  expect_log_z(smc(target, n_particles = 256, n_steps = 16, seed = 1), exact, 0.15)
+  expect_log_z(smc(target, n_particles = 256, n_steps = 16, seed = 1), exact)
 })
 
 test_that("bounds count with their Jacobian", {
@@ -147,7 +147,7 @@ test_that("bounds count with their Jacobian", {
   expect_identical(target$lower, c(0, 0, 0))
   expect_identical(target$upper, c(Inf, 1, 1))
   expect_log_z(
-    smc(target, n_particles = 256, n_steps = 16, kernel = kernel_mala(), seed = 2), 0, 0.15
+    smc(target, n_particles = 256, n_steps = 16, kernel = kernel_mala(), seed = 1), 0
   )
 })
 
@@ -401,7 +401,7 @@ test_that("a point at which what was recorded fails is impossible, and the other
     cbind(-x[, 1] / 0.09 + x[, 2] - x[, 1], x[, 1] - x[, 2])[possible, ]
   )
   fit <- smc(target, n_particles = 256, islands = 4, seed = 1)
-  expect_lt(abs(fit$log_z - log(diff(pnorm(c(-1, 1), 0, 0.3)))), errors_for(3) * fit$std_error)
+  expect_log_z(fit, log(diff(pnorm(c(-1, 1), 0, 0.3))))
 })
 
 test_that("a density with an edge at a datum has the gradient of its tape", {

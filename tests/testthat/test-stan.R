@@ -86,20 +86,19 @@ test_compiled("a library that was cut off is not loaded, and is compiled again",
     unlink(c(folder, compiler, makevars), recursive = TRUE)
   })
   Sys.setenv(R_USER_CACHE_DIR = folder, R_MAKEVARS_USER = makevars)
-  cut <- file.path(stan_cache_folder(), basename(whole))
+  program <- read_stan_program(stan_file("tasks"))
+  cut <- suppressMessages(cached_library(program)) # by this compiler, in this cache
   named <- sub("autosmc_stan_", "autosmc_stan_cut", cut, fixed = TRUE)
-  dir.create(dirname(cut), recursive = TRUE)
   start <- readBin(whole, "raw", file.size(whole) / 2)
   for (library in c(cut, named)) {
     writeBin(start, library)
-    file.copy(sum_file(whole), sum_file(library))
+    file.copy(sum_file(whole), sum_file(library), overwrite = TRUE)
     expect_false(is_whole(library))
   }
   expect_error(
     target_stan(named, task_data()), "has been damaged since it was compiled",
     class = "autosmc_error_input"
   )
-  program <- read_stan_program(stan_file("tasks"))
   expect_message(again <- cached_library(program), class = "autosmc_message_compile")
   expect_identical(again, cut)
   expect_true(is_whole(again))
@@ -122,6 +121,39 @@ test_compiled("a program that does not parse shows Stan's message, with the line
   expect_match(named, paste0("'", basename(file), "', line 1"), fixed = TRUE)
   elsewhere <- catch(target_stan("#include not_there.stan\nparameters { real mu; }"))
   expect_match(message_of(elsewhere), "Could not find include file 'not_there.stan'")
+})
+
+# The text of one file goes on in another, or a line moves from one to the next.
+test_that("a program is known by each of its files", {
+  key <- function(...) stan_key(list(...))
+  program <- "parameters {\n#include pars\n}"
+  keys <- c(
+    key(code = program, includes = list(data = "int N;", pars = "real z;\nreal x;")),
+    key(code = program, includes = list(data = "int N;\nreal z;", pars = "real x;")),
+    key(code = program, includes = list(pars = "int N;", data = "real z;\nreal x;")),
+    key(code = paste0(program, "data"), includes = list("int N;", pars = "real z;\nreal x;"))
+  )
+  expect_identical(anyDuplicated(keys), 0L)
+})
+
+# Also by what a flag means on this machine.
+test_that("a program is compiled anew for another compiler, and with other flags", {
+  skip_if(Sys.which("make") == "", "there is no `make`")
+  before <- Sys.getenv("R_MAKEVARS_USER", NA)
+  makevars <- tempfile()
+  on.exit({
+    if (is.na(before)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = before)
+    unlink(makevars)
+  })
+  Sys.setenv(R_MAKEVARS_USER = makevars)
+  key <- function(...) {
+    writeLines(c(...), makevars)
+    stan_key(list(code = "parameters { real x; }"))
+  }
+  keys <- c(key(""), key("CXX17FLAGS += -DOTHER"), key("CXX17 = another-compiler"), key("CXX17FLAGS += -march=native"))
+  expect_identical(anyDuplicated(keys), 0L)
+  expect_identical(key(""), keys[1])
+  expect_match(compiler_key(), "__VERSION__")
 })
 
 test_compiled("a library of another kind is rejected", {
@@ -155,7 +187,7 @@ test_compiled("a library of another version of the interface is rejected", {
 
 test_compiled("a library that is gone, or is none, is named", {
   target <- task_target()
-  target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"))
+  target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"), sum = "")
   expect_error(
     evaluate_target(target, cbind(1, 1)), "gone.so.* is no longer there",
     class = "autosmc_error_input"
@@ -164,6 +196,96 @@ test_compiled("a library that is gone, or is none, is named", {
   on.exit(unlink(file))
   writeLines("no library", file)
   expect_error(target_stan(file), "cannot be loaded", class = "autosmc_error_input")
+})
+
+# By a compiler that only writes a file: `body` is a line of a shell script, with the file in $out.
+with_compiler <- function(body, cache, code) {
+  compiler <- write_file(c(
+    "#!/bin/sh",
+    "out=/dev/null; while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done", body
+  ))
+  Sys.chmod(compiler)
+  makevars <- file.path(tempfile("autosmc makevars "), "Make vars")
+  dir.create(dirname(makevars))
+  writeLines(paste("CXX17 =", compiler), makevars)
+  before <- Sys.getenv(c("R_USER_CACHE_DIR", "R_MAKEVARS_USER"), NA)
+  on.exit({
+    Sys.unsetenv("R_MAKEVARS_USER")
+    do.call(Sys.setenv, as.list(before[!is.na(before)]))
+    unlink(c(compiler, dirname(makevars)), recursive = TRUE)
+  })
+  Sys.setenv(R_USER_CACHE_DIR = cache, R_MAKEVARS_USER = makevars)
+  code
+}
+
+compile <- function(code) suppressMessages(cached_library(read_stan_program(code)), "autosmc_message_compile")
+
+# The user's Makevars is read, also of a path with a space.
+test_compiled("a relative path of the cache is that below the working directory", {
+  skip_on_os("windows") # where scripts are no compilers
+  folder <- tempfile("autosmc-cache-")
+  dir.create(folder)
+  here <- setwd(folder)
+  on.exit({
+    setwd(here)
+    unlink(folder, recursive = TRUE)
+  })
+  built <- with_compiler("echo mine > \"$out\"", "a cache", compile("parameters { real x; }"))
+  expect_identical(readLines(built), "mine")
+  expect_identical(dirname(built), normalizePath(file.path(folder, "a cache", "R", "autosmc", "stan")))
+  expect_identical(format(file.info(dirname(built))$mode), "700")
+})
+
+test_compiled("a cache that others may write to is not used", {
+  skip_on_os("windows") # which has no modes
+  folder <- tempfile("autosmc-cache-")
+  on.exit(unlink(folder, recursive = TRUE))
+  with_compiler("echo mine > \"$out\"", folder, {
+    program <- "parameters { real x; }"
+    own <- compile(program)
+    expect_identical(own, stan_cache()$library)
+    Sys.chmod(dirname(own), "770")
+    expect_message(other <- compile(program), class = "autosmc_message_cache")
+    expect_false(dirname(other) == dirname(own))
+    expect_identical(basename(other), basename(own))
+    Sys.chmod(dirname(own), "700")
+    Sys.chmod(dirname(dirname(own)), "702")
+    expect_message(compile(program), class = "autosmc_message_cache")
+    Sys.chmod(dirname(dirname(own)), "755")
+    expect_no_message(expect_identical(compile(program), own))
+    unlink(dirname(other), recursive = TRUE)
+  })
+})
+
+test_compiled("the cache is tidied when a program is compiled, and cleared of its own files", {
+  skip_on_os("windows") # where scripts are no compilers
+  folder <- tempfile("autosmc-cache-")
+  on.exit(unlink(folder, recursive = TRUE))
+  with_compiler("head -c 1000000 /dev/zero > \"$out\"", folder, {
+    built <- vapply(1:4, function(i) compile(sprintf("parameters { real x%d; }", i)), "")
+    days <- function(library, n) Sys.setFileTime(c(library, sum_file(library)), Sys.time() - n * 86400)
+    for (i in 1:4) days(built[i], c(89, 91, 20, 10)[i])
+    left <- file.path(stan_cache_folder(), c("compiling-1", "compiling-2", "other"))
+    lapply(left[1:2], dir.create)
+    file.create(left[3])
+    Sys.setFileTime(left[c(1, 3)], Sys.time() - 2 * 86400)
+    new <- compile("parameters { real x5; }")
+    expect_setequal(stan_cache()$library, c(built[-2], new))
+    expect_identical(file.exists(left), c(FALSE, TRUE, TRUE))
+    compile("parameters { real x1; }") # which makes it one that is used
+    with_internals(list(stan_cache_megabytes = 3.5), last <- compile("parameters { real x6; }"))
+    expect_setequal(stan_cache()$library, c(built[1], new, last))
+    expect_identical(nrow(stan_cache(clear = TRUE)), 3L)
+    expect_identical(list.files(stan_cache_folder()), "other")
+    unlink(left[3])
+    stan_cache(clear = TRUE)
+    expect_false(file.exists(stan_cache_folder()))
+  })
+})
+
+test_compiled("a program without parameters is rejected before it is compiled", {
+  expect_no_message(error <- catch(target_stan("data { int N; } model { }")))
+  expect_match(message_of(error), "has no parameters")
 })
 
 test_compiled("a cache that cannot be written to is named", {
@@ -224,9 +346,9 @@ test_compiled("gradients are those of the log density", {
 
 test_compiled("transformations bring their Jacobians: smc() has the evidence", {
   fit <- smc(task_target(S = 1),
-    kernel = kernel_mala(), n_particles = 128, islands = 16, seed = 1
+    kernel = kernel_mala(), n_particles = 512, islands = 16, seed = 1
   )
-  expect_log_z(fit, task_posterior()$log_z + log_z_beta_binomial - log(6), resolution = 0.15)
+  expect_log_z(fit, task_posterior()$log_z + log_z_beta_binomial - log(6))
   draws <- fit$particles
   share <- draws[, paste0("share[1,", 1:3, "]")]
   expect_equal(rowSums(share), rep(1, nrow(share)), tolerance = 1e-12)
@@ -239,8 +361,9 @@ test_compiled("transformations bring their Jacobians: smc() has the evidence", {
   w <- exp(fit$log_weights)
   for (k in 1:3) {
     of_islands <- tapply(w * share[, k], fit$island, sum) / tapply(w, fit$island, sum)
-    expect_mean(of_islands, (3 + k) / 15, resolution = 0.15)
+    expect_mean(of_islands, (3 + k) / 15)
   }
+  skip_if_not_installed("posterior")
   rvars <- posterior::as_draws_rvars(fit)
   expect_s3_class(rvars$L, "rvar")
   expect_identical(dim(rvars$L), c(1L, 3L, 3L))
@@ -345,10 +468,7 @@ test_compiled("smc() starts from draws, and has the evidence", {
     expect_identical(runs$label[1], "draws")
     expect_true(runs$used[1])
     expect_identical("best" %in% runs$label, scout)
-    expect_lt(
-      abs(fit$log_z - exact$log_z - log_z_beta_binomial), qt(1 - 2.5e-6, 7) * fit$std_error
-    )
-    expect_lt(fit$std_error, 0.02)
+    expect_log_z(fit, exact$log_z + log_z_beta_binomial)
   }
   target$draws <- draws[1:3, ]
   expect_error(
@@ -364,7 +484,7 @@ test_compiled("draws of another place are left for what the scout found", {
   fit <- smc(target, reference = "draws", seed = 1)
   expect_identical(fit$runs$used[fit$runs$label %in% "draws"], FALSE)
   exact <- task_posterior()$log_z + log_z_beta_binomial
-  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 7) * fit$std_error)
+  expect_log_z(fit, exact)
 })
 
 # data ------------------------------------------------------------------------
@@ -471,15 +591,14 @@ test_compiled("`include` leaves out the rest", {
 test_compiled("a fit has the draws that were declared", {
   fit <- smc(
     task_target(include = c("mu", "p", "same")),
-    n_particles = 128, n_steps = 8, seed = 1
+    n_particles = 512, n_steps = 8, seed = 1
   )
   expect_identical(
     colnames(fit$particles),
     c("mu[1]", "p[1]", paste0("same[", 1:4, "]"))
   )
   exact <- task_posterior()$log_z + log_z_beta_binomial
-  expect_lt(abs(fit$log_z - exact), qt(1 - 5e-6, 7) * fit$std_error)
-  expect_lt(fit$std_error, 0.05)
+  expect_log_z(fit, exact)
   expect_identical(range(fit$particles[, "same[2]"]), c(-1, -1))
   expect_true(all(fit$particles[, "p[1]"] > 0 & fit$particles[, "p[1]"] < 1))
   expect_output(print(fit), "Stan program `tasks`, 2 variables")
@@ -543,6 +662,40 @@ test_compiled("a mistake in the program stops the run, with its words and line",
     )
   }
   expect_usable_session()
+})
+
+test_compiled("messages name the file of this program, not of the one that was compiled", {
+  file <- file.path(tempdir(), "my {own} program.stan")
+  on.exit(unlink(file))
+  file.copy(stan_file("tasks"), file)
+  expect_no_message(target <- target_stan(file, task_data(task = 3)))
+  expect_match(target$why(cbind(-1, 0)), "(in 'my {own} program.stan', line", fixed = TRUE)
+  error <- catch(target_stan(file, task_data(N = -1)))
+  expect_match(message_of(error), "(in 'my {own} program.stan', line", fixed = TRUE)
+})
+
+test_compiled("an endless loop is interrupted", {
+  skip_on_os("windows") # SIGINT cannot be sent to another process there
+  interrupted <- function(code) {
+    system(sprintf("sleep 0.5; kill -INT %d", Sys.getpid()), wait = FALSE)
+    tryCatch(code, interrupt = identity)
+  }
+  target <- task_target(task = 10)
+  expect_s3_class(interrupted(evaluate_target(target, cbind(0, 0))), "interrupt")
+  expect_s3_class(interrupted(target$why(cbind(0, 0))), "interrupt")
+  expect_s3_class(interrupted(quick_smc(target)), "interrupt")
+  expect_usable_session()
+})
+
+# Each point takes a tenth of a second or more.
+test_compiled("the limit of time is looked at between points", {
+  target <- task_target(task = 11)
+  limited <- function() {
+    on.exit(setTimeLimit())
+    setTimeLimit(elapsed = 0.3, transient = TRUE)
+    evaluate_target(target, matrix(0, 100000, 2))
+  }
+  expect_match(conditionMessage(catch(limited())), "elapsed time limit")
 })
 
 test_compiled("what is printed is shown once", {
@@ -632,12 +785,10 @@ test_compiled("log densities are those of the declared parameters, with the Jaco
 })
 
 test_compiled("smc() has the evidence of parameters of all kinds", {
-  # With 128 particles two of five seeds are luckier than the others, and another BLAS is
-  # another seed. With 512 the standard errors of thirteen seeds were 0.004 to 0.010.
   fit <- calmly(smc(kinds_target(), kernel = kernel_mala(), n_particles = 512, seed = 1))
   of_unit_vector <- log(2) / 2 + lgamma(1.5) # as the page on target_stan() says
   # it is 0.23, the least of the constants that could be missing
-  expect_log_z(fit, of_unit_vector - 1.5, resolution = 0.15)
+  expect_log_z(fit, of_unit_vector - 1.5)
   expect_true(all(fit$particles[, "both:2[1]"] < 0))
 })
 
@@ -655,7 +806,54 @@ test_compiled("where transformed parameters throw, a point is impossible", {
   expect_identical(unname(out[, "shifted"]), 3 + 2 * x[, 11])
 })
 
+test_compiled("compiled programs of the same name are told apart, and one that was built anew", {
+  copy <- function(library) {
+    folder <- tempfile("autosmc-model-")
+    dir.create(folder)
+    path <- file.path(folder, paste0("model", .Platform$dynlib.ext))
+    file.copy(library, path)
+    path
+  }
+  first <- copy(task_target()$program$library)
+  second <- copy(kinds_target()$program$library)
+  targets <- list(target_stan(first, task_data()), target_stan(second, kinds_data))
+  x <- list(points(2, 2, seed = 17), kinds_points(2, seed = 18))
+  values <- function(targets) Map(evaluate_target, targets, x)
+  same <- values(list(task_target(), kinds_target()))
+  expect_identical(values(targets), same)
+  expect_identical(values(unserialize(serialize(targets, NULL))), same)
+  file.rename(second, first)
+  expect_error(values(targets[1]), "has changed since", class = "autosmc_error_mismatch")
+  expect_error(targets[[1]]$outputs(x[[1]]), "has changed since", class = "autosmc_error_mismatch")
+  dyn.unload(first)
+  expect_error(values(targets[1]), "has changed since", class = "autosmc_error_mismatch")
+})
+
 # sessions --------------------------------------------------------------------
+
+# R has room for 100 libraries there, and more are wanted.
+test_compiled("libraries that are not needed make room for others", {
+  folder <- tempfile("autosmc-many-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  paths <- file.path(folder, paste0("model", 1:110, .Platform$dynlib.ext))
+  file.copy(rep(task_target()$program$library, 110), paths)
+  data <- tempfile(fileext = ".rds", tmpdir = folder)
+  saveRDS(list(paths = paths, data = task_data(), libraries = .libPaths()), data)
+  script <- write_file(c(
+    sprintf("given <- readRDS(%s)", deparse1(data)),
+    ".libPaths(given$libraries)",
+    "evaluate <- autosmc:::evaluate_target",
+    "targets <- lapply(given$paths, autosmc::target_stan, given$data)",
+    "values <- vapply(targets, function(target) evaluate(target, cbind(1, 1))$log_density, 0)",
+    "cat(length(getLoadedDLLs()) <= 100, length(unique(values)), sum(is.finite(values)))"
+  ), ".R")
+  said <- system2(
+    file.path(R.home("bin"), "Rscript"), shQuote(script),
+    stdout = TRUE, stderr = TRUE, env = "R_MAX_NUM_DLLS=100"
+  )
+  expect_match(said, "TRUE 1 110", fixed = TRUE, all = FALSE)
+})
 
 test_compiled("a target survives being saved, and its library being removed", {
   file <- tempfile(fileext = ".rds")
@@ -682,7 +880,7 @@ test_compiled("bounds that cut off a normal distribution are seen by the density
       scale ~ exponential(1);
     }"
   fit <- calmly(smc(target_stan(program, list()), seed = 1))
-  expect_identical(fit$target$edged, c(1, 1, 0))
+  expect_identical(fit$target$truncated, c(1, 1, 0))
   at <- seq(-1, 1, length.out = 20001)
   inside <- pnorm((1 - at) / 0.1) - pnorm((-1 - at) / 0.1)
   expect_log_z(fit, log(mean(dnorm(at, 0, 1.5) * inside) * 2), 0.05)

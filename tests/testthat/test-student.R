@@ -98,7 +98,6 @@ test_that("its density is normalised, with and without bounds and maps", {
 })
 
 test_that("estimates from it are unbiased with all kernels", {
-  skip_on_cran()
   target <- student_target(3, centre, cov)
   reference <- reference_student(1.5, centre + 0.4, cov = 1.5 * cov)
   kernels <- list(

@@ -1,7 +1,5 @@
 # Islands in other processes: what is lost is run again, and what cannot work says why.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
 n_calls <- nrow(schedule) + 1
 
@@ -34,7 +32,6 @@ deadly <- function(log, die) {
 }
 
 test_that("an island whose worker was lost is run again, and no other", {
-  skip_on_cran()
   skip_on_os("windows")
   log <- tempfile()
   mine <- tempfile() # there, until a worker has died of it
@@ -54,7 +51,6 @@ test_that("an island whose worker was lost is run again, and no other", {
 })
 
 test_that("an island that is lost again and again ends the call, with what there is", {
-  skip_on_cran()
   skip_on_os("windows")
   log <- tempfile()
   deaths <- tempfile()
@@ -81,7 +77,6 @@ test_that("an island that is lost again and again ends the call, with what there
 })
 
 test_that("a worker that is lost with points of an evaluation is no fault of the target", {
-  skip_on_cran()
   skip_on_os("windows")
   main <- Sys.getpid()
   log_density <- function(x) {
@@ -99,7 +94,6 @@ test_that("a worker that is lost with points of an evaluation is no fault of the
 })
 
 test_that("a worker without this version of the package is an error that says where", {
-  skip_on_cran()
   skip_if_not_installed("future")
   library <- tempfile("library")
   source <- file.path(tempfile("source"), "autosmc")
@@ -130,7 +124,6 @@ test_that("a worker without this version of the package is an error that says wh
 })
 
 test_that("after an error, or an interrupt, the workers are there for the next call", {
-  skip_on_cran()
   log <- tempfile()
   on.exit(unlink(log))
   calm <- deadly(log, function() FALSE)
@@ -163,7 +156,6 @@ test_that("after an error, or an interrupt, the workers are there for the next c
 })
 
 test_that("an interrupt ends the workers, which may have hours to go", {
-  skip_on_cran()
   skip_on_os("windows")
   log <- tempfile()
   on.exit(unlink(log))
@@ -219,7 +211,6 @@ test_that("what was kept is not sent to workers again", {
 })
 
 test_that("data of a closure are sent once", {
-  skip_on_cran()
   closure <- local({
     y <- rnorm(1e6) # 8 MB
     target_function(
@@ -317,7 +308,6 @@ test_that("workers are asked for points when they have answered, and not waited 
 
 # Of 10 ms a point. Which process computed each is in `log`.
 test_that("workers compute their shares of a batch, with the same values and errors", {
-  skip_on_cran()
   log <- tempfile()
   on.exit(unlink(log))
   evaluate <- function(x, gradient) {
@@ -346,7 +336,6 @@ test_that("workers compute their shares of a batch, with the same values and err
 
 # A call of 10 ms, so that workers take their shares. Who evaluated what is in `log`.
 test_that("expensive evaluations of the runs that tune are shared, with the same results", {
-  skip_on_cran()
   log <- tempfile()
   on.exit(unlink(log))
   slow <- target_function(

@@ -46,6 +46,15 @@ model {
       fatal_error("this is the end");
     } else if (task == 9) {
       reject("nothing is {possible} here");
+    } else if (task == 10) {
+      real sum = 0;
+      while (sum >= 0) {
+        sum += 1;
+      }
+    } else if (task == 11) {
+      for (i in 1:100000) {
+        target += 0 * mu[k];
+      }
     }
     // a Beta(2, 3) prior, and 7 successes of 10
     target += log(12) + log(p[k]) + 2 * log1m(p[k]);

@@ -3,28 +3,28 @@
 # what is next to the bounds is a long thin tail for each variable, which no reference fits. Its own scale then suits
 # better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
 
-is_edged <- function(target) any(target$edged > 0)
+is_truncated <- function(target) any(target$truncated > 0)
 
 # Only where the kernel is left to us: one that does not reject is not for edges.
-find_edged <- function(sampler) {
+find_truncated <- function(sampler) {
   if (isTRUE(sampler$chooses_kernel)) {
-    variables <- which(may_be_edged(sampler$target))
-    find_scale_of_bounded(sampler, "edged", edged_key, variables, function(evaluate) {
+    variables <- which(may_be_truncated(sampler$target))
+    find_scale_of_bounded(sampler, "truncated", truncated_key, variables, function(evaluate) {
       d <- sampler$target$dim
-      normal <- normal_between(evaluate, scattered_starts(d, rules$n_edged_points), variables)
-      if (length(normal) > 0) list(edged = as.double(seq_len(d) %in% normal))
+      normal <- normal_between(evaluate, scattered_starts(d, rules$n_truncated_points), variables)
+      if (length(normal) > 0) list(truncated = as.double(seq_len(d) %in% normal))
     })
   }
 }
 
 # Variables that are logits of places between two bounds: by the target's bounds; or perhaps by those that a
 # program has, whose variables are all without bounds here.
-may_be_edged <- function(target) has_two_bounds(target) | (!is.null(target$outputs) & !is_bounded(target))
+may_be_truncated <- function(target) has_two_bounds(target) | (!is.null(target$outputs) & !is_bounded(target))
 
 # Those of these variables along which, from each of some points where that is known, the log density on their own scale
 # is a parabola, or a line: third differences are rounding.
 normal_between <- function(evaluate, points, variables) {
-  place <- seq_len(rules$n_edged_places) / (rules$n_edged_places + 1)
+  place <- seq_len(rules$n_truncated_places) / (rules$n_truncated_places + 1)
   values <- vapply(place, function(p) {
     at <- evaluate(moved_to(points, variables, stats::qlogis(p)), gradient = FALSE)$log_density
     at - log(p * (1 - p)) # the change of scale
@@ -36,7 +36,7 @@ normal_between <- function(evaluate, points, variables) {
 }
 
 # Whether what the scout has found is no less near to the target on the scale of the first sampler, for all that their
-# bounds of the evidence tell: there the variables are known to be normal given the others. And whether enough of it is
+# ELBOs tell: there the variables are known to be normal given the others. And whether enough of it is
 # inside the edges.
 is_as_near <- function(other, sampler) {
   if (length(other$scout$normals) == 0) {
@@ -44,20 +44,20 @@ is_as_near <- function(other, sampler) {
   }
   here <- nearest_found(other$scout)
   there <- nearest_found(sampler$scout)
-  error <- sqrt(here$bound_error^2 + there$bound_error^2)
-  if (!isTRUE(there$bound - here$bound < rules$errors_apart * error)) {
+  error <- sqrt(here$elbo_error^2 + there$elbo_error^2)
+  if (!isTRUE(there$elbo - here$elbo < rules$errors_apart * error)) {
     return(FALSE)
   }
-  z <- with_seed(seed_of_run(other$seed, edged_key), draw_standard(rules$n_inside_draws, other$target$dim))
-  u <- through_each(reference_maps(here$reference, other$target$dim), list(z = z))$z
-  is_outside <- abs(u[, other$target$edged > 0, drop = FALSE]) >= 2 # as src/map_bounds.c has it
+  z <- with_seed(seed_of_run(other$seed, truncated_key), draw_standard(rules$n_inside_draws, other$target$dim))
+  u <- through_maps(reference_maps(here$reference, other$target$dim), z)$x
+  is_outside <- abs(u[, other$target$truncated > 0, drop = FALSE]) >= 2 # as src/map_bounds.c has it
   mean(rowSums(is_outside) == 0) > rules$least_inside
 }
 
-# The best normal of a scout; or the shape that others are exactly normal in, where its bound of the evidence is higher.
+# The best normal of a scout; or the shape that others are exactly normal in, where its ELBO is higher.
 nearest_found <- function(scout) {
   normal <- c(row_of(scout$basins, 1), list(reference = scout$normals[[1]]))
-  if (!isTRUE(scout$marginal$bound > normal$bound)) {
+  if (!isTRUE(scout$marginal$elbo > normal$elbo)) {
     return(normal)
   }
   shape <- scout$references$shape

@@ -1,0 +1,96 @@
+#' The fit of a model of brms, as brms has it
+#'
+#' Puts the draws of a fit into the `brmsfit` that it was made of, under the names that brms gives its parameters
+#' (`b_Days`, `sd_Subject__Intercept`). All that brms does with its own fits it then does with this one:
+#' `summary()`, `fixef()`, `ranef()`, `posterior_predict()`, `posterior_epred(newdata = )`, `fitted()`,
+#' `conditional_effects()`, `pp_check()`, `loo()`.
+#'
+#' The draws weigh the same, as those of [as.matrix()][as.matrix.smc_fit] do; each island is a chain. What brms
+#' reads of Hamiltonian Monte Carlo, such as divergent transitions, is 0, and so is `lp__`.
+#'
+#' @param fit a fit that [smc()] made of a `brmsfit`, which may be one without draws, of `brm(empty = TRUE)`.
+#' @return A `brmsfit`.
+#' @section Errors: `autosmc_error_input` when the fit is not of a `brmsfit` or has no draws, and
+#'   `autosmc_error_package` when brms or rstan is not installed.
+#' @seealso [as_target.brmsfit()]
+#' @examples
+#' # brms compiles for a minute, which is longer than an example may take
+#' \dontrun{
+#' fit <- smc(brms::brm(dist ~ speed, cars, prior = brms::prior(normal(0, 10), class = "b"), empty = TRUE))
+#' in_brms <- as_brmsfit(fit)
+#' brms::conditional_effects(in_brms)
+#' }
+#' @export
+as_brmsfit <- function(fit) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  x <- fit$target$brmsfit
+  if (is.null(x)) {
+    label <- fit$target$label
+    abort("{.arg fit} must be of a {.cls brmsfit}, not of the {label}.", "input")
+  }
+  check_has_draws(fit)
+  check_installed("brms", "for fits of brms")
+  check_installed("rstan", "in which brms keeps its draws")
+  x$fit <- as_stanfit(as.array(fit), excluded = unsaved_by_brms(x))
+  getExportedValue("brms", "rename_pars")(x)
+}
+
+# What brms leaves out of the draws of its own fits, such as standardised effects: names without indices.
+unsaved_by_brms <- function(x) {
+  exclude_pars <- get0("exclude_pars", asNamespace("brms"))
+  if (is.function(exclude_pars)) exclude_pars(x)
+}
+
+# draws: an array of iterations, chains and variables.
+as_stanfit <- function(draws, excluded) {
+  base_of <- function(names) sub("\\[.*", "", names)
+  draws <- draws[, , !base_of(dimnames(draws)[[3]]) %in% excluded, drop = FALSE]
+  names <- c(dimnames(draws)[[3]], "lp__")
+  pars <- unique(base_of(names))
+  samples <- lapply(seq_len(dim(draws)[2]), function(chain) {
+    of_chain <- matrix(draws[, chain, ], dim(draws)[1])
+    columns <- lapply(seq_len(ncol(of_chain)), function(j) of_chain[, j])
+    zero <- numeric(nrow(of_chain))
+    structure(
+      stats::setNames(c(columns, list(zero)), names),
+      mean_pars = colMeans(of_chain), mean_lp__ = 0,
+      sampler_params = list(divergent__ = zero, treedepth__ = zero), adaptation_info = "", elapsed_time = c(warmup = 0, sample = 0),
+      args = list(method = "autosmc", algorithm = "SMC", chain_id = chain)
+    )
+  })
+  n <- dim(draws)[1]
+  dims <- lapply(stats::setNames(pars, pars), function(par) dims_of(names[base_of(names) == par]))
+  sim <- list(
+    samples = samples, iter = n, thin = 1, warmup = 0, chains = length(samples), n_save = rep(n, length(samples)),
+    warmup2 = rep(0, length(samples)), permutation = rep(list(seq_len(n)), length(samples)),
+    pars_oi = pars, dims_oi = dims, fnames_oi = names, n_flatnames = length(names)
+  )
+  loadNamespace("rstan")
+  methods::new(
+    methods::getClass("stanfit", where = asNamespace("rstan")),
+    model_name = "autosmc", model_pars = pars, par_dims = dims, mode = 0L, sim = sim, inits = list(),
+    stan_args = lapply(samples, attr, "args"), stanmodel = empty_stanmodel(), date = date(),
+    .MISC = new.env(parent = emptyenv())
+  )
+}
+
+empty_stanmodel <- function() {
+  of_rstan <- function(class, ...) methods::new(methods::getClass(class, where = asNamespace("rstan")), ...)
+  of_rstan(
+    "stanmodel",
+    model_name = "autosmc", model_code = character(0), model_cpp = list(), dso = of_rstan(
+      "cxxdso",
+      sig = list(character(0)), dso_saved = FALSE, dso_filename = character(0), modulename = character(0),
+      system = R.version$system, cxxflags = character(0), .CXXDSOMISC = new.env(parent = emptyenv())
+    )
+  )
+}
+
+# The dimensions of the variable whose elements have these names, x or x[1,1], x[2,1], ...
+dims_of <- function(names) {
+  index <- sub("^[^[]*\\[?", "", sub("\\]$", "", names))
+  if (identical(index, "")) {
+    return(numeric(0))
+  }
+  as.numeric(apply(do.call(rbind, lapply(strsplit(index, ","), as.integer)), 2, max))
+}

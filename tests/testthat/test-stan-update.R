@@ -1,0 +1,128 @@
+# Programs of old versions of Stan, brought up to date.
+
+updated <- function(code) get("update_stan", asNamespace("autosmc"))(list(code = code, includes = list()))
+
+# What is said in place of `before`, and that it is not changed again.
+expect_updated <- function(before, after, changes) {
+  found <- updated(before)
+  expect_identical(found$program$code, after)
+  expect_identical(found$changes, changes)
+  expect_length(updated(after)$changes, 0)
+}
+
+test_that("arrays are declared as they are now", {
+  expect_updated("data { int Y[N]; }", "data { array[N] int Y; }", "arrays")
+  expect_updated(
+    "data { int<lower=1, upper=K> J_1[N, 2]; }", "data { array[N, 2] int<lower=1, upper=K> J_1; }", "arrays"
+  )
+  expect_updated("{ vector<lower=(a > b)>[K] x[N]; }", "{ array[N] vector<lower=(a > b)>[K] x; }", "arrays")
+  expect_updated("{ real x[2] = f(y[1], 3); }", "{ array[2] real x = f(y[1], 3); }", "arrays")
+  expect_updated("{ cholesky_factor_corr[K] L[n[1], n[2]]; }", "{ array[n[1], n[2]] cholesky_factor_corr[K] L; }", "arrays")
+  expect_updated(
+    "real[] f(vector[] x, data int[,] k) { return x[, 1]; }",
+    "array[] real f(array[] vector x, data array[,] int k) { return x[, 1]; }", "arrays"
+  )
+})
+
+test_that("assignments, comments and increments are written as they are now", {
+  expect_updated("{ x[1, y[2]] <- 3; if (a) b <- -1; }", "{ x[1, y[2]] = 3; if (a) b = -1; }", "assignments")
+  expect_updated("# old\n#include <a.stan>\n", "// old\n#include <a.stan>\n", "comments")
+  expect_updated("{ increment_log_prob(f(x, 2)); }", "{ target += (f(x, 2)); }", "increment_log_prob")
+})
+
+test_that("densities are written as they are now, Stan's and the program's own", {
+  expect_updated("{ a = normal_log(y, 0, s[1, 2]); }", "{ a = normal_lpdf(y | 0, s[1, 2]); }", "densities")
+  expect_updated("{ a = poisson_log_log(k, f(b, c)); }", "{ a = poisson_log_lpmf(k | f(b, c)); }", "densities")
+  expect_updated(
+    "{ a = normal_cdf_log(y, m, s) + normal_ccdf_log(y, m, s) + weibull_cdf(y, 1, 2); }",
+    "{ a = normal_lcdf(y | m, s) + normal_lccdf(y | m, s) + weibull_cdf(y | 1, 2); }", "densities"
+  )
+  expect_updated(
+    "functions { real own_log(real y, real s) { return -y / s; } real n_log(int k) { return k; } }
+     model { x ~ own(2); target += own_log(f(x, 1), 2) + n_log(3); }",
+    "functions { real own_lpdf(real y, real s) { return -y / s; } real n_lpmf(int k) { return k; } }
+     model { x ~ own(2); target += own_lpdf(f(x, 1) | 2) + n_lpmf(3); }", "densities"
+  )
+})
+
+test_that("functions have the names that they have now", {
+  expect_updated(
+    "{ a = multiply_log(x, y) + fabs(z) + if_else(a > b, f(1, 2), 3) + get_lp(); }",
+    "{ a = lmultiply(x, y) + abs(z) + (a > b ? f(1, 2) : 3) + target(); }", "functions"
+  )
+  own <- "functions { real if_else(int a, real b, real c) { return b; } } model { target += if_else(1, 2, 3); }"
+  expect_length(updated(own)$changes, 0)
+})
+
+test_that("comments, strings and programs of today are left alone", {
+  for (code in c(
+    "// int Y[N]; x <- 2\n/* increment_log_prob(2)\n real z[3]; */", "{ print(\"real x[N] <- # 3\"); }",
+    "{ if (a <-1) b = 2; c = d <-e; }", "{ array[3] int x; target += normal_lpdf(x[1] | 0, log_sum(x)); }", ""
+  )) {
+    expect_identical(updated(code)$program$code, code)
+  }
+  for (file in list.files(test_path("stan"), full.names = TRUE)) {
+    expect_length(updated(paste(readLines(file), collapse = "\n"))$changes, 0)
+  }
+})
+
+# A group of counts, as brms 2.18 writes it but for names, in the oldest words.
+old_program <- "functions {
+  real scaled_log(real y, real s) { return normal_log(y, 0, s); } # a density
+  real[] doubled(real[] x) { real out[2]; out[1] <- 2 * x[1]; out[2] <- 2 * x[2]; return out; }
+}
+data {
+  int<lower=1> N;
+  int Y[N]; # counts
+  int<lower=1> J[N];
+  real at[2];
+}
+parameters {
+  real b;
+  vector[2] z[1];
+  real<lower=0> tau;
+}
+model {
+  matrix[2, 2] K;
+  K <- cov_exp_quad(at, 1.0, 2.0);
+  b ~ scaled(2);
+  increment_log_prob(exponential_log(tau, 1) + normal_log(z[1], 0, 1));
+  for (n in 1:N)
+    Y[n] ~ poisson_log(b + if_else(tau > 1, tau, tau) * z[1][J[n]]);
+  increment_log_prob(multiply_log(2, 3) + K[1, 2] + sum(doubled(at)) + normal_ccdf_log(0.5, 0, 1));
+}
+"
+
+test_that("an old program has the values that it had", {
+  skip_if(!is.null(why_no_stan()), why_no_stan())
+  use_stan_cache()
+  withr::defer(leave_stan_cache())
+  data <- list(N = 4, Y = c(1L, 0L, 3L, 2L), J = c(1L, 1L, 2L, 2L), at = c(0.5, 1.5))
+  messages <- testthat::capture_messages(target <- target_stan(old_program, data))
+  expect_match(messages, "was brought up to date", all = FALSE)
+  value <- function(b, z, tau) {
+    dnorm(b, 0, 2, log = TRUE) + dexp(tau, log = TRUE) + sum(dnorm(z, log = TRUE)) + log(tau) +
+      sum(dpois(data$Y, exp(b + tau * z[data$J]), log = TRUE)) +
+      2 * log(3) + exp(-1 / 8) + 4 + pnorm(0.5, lower.tail = FALSE, log.p = TRUE)
+  }
+  x <- rbind(c(0.3, -0.2, 0.8, log(1.3)), c(-1, 2, 0.1, log(0.4)))
+  found <- get("evaluate_target", asNamespace("autosmc"))(target, x, gradient = FALSE, unconstrained = TRUE)
+  expect_equal(found$log_density, apply(x, 1, function(x) value(x[1], x[2:3], exp(x[4]))), tolerance = 1e-12)
+})
+
+test_that("what cannot be brought up to date is named with its line", {
+  skip_if(!is.null(why_no_stan()), why_no_stan())
+  error <- expect_error(
+    target_stan("data { int Y[2]; }\nparameters { real array; }\nmodel { }", list(Y = 1:2)),
+    class = "autosmc_error_program"
+  )
+  expect_match(conditionMessage(error), "line 2", fixed = TRUE)
+  expect_match(conditionMessage(error), "arrays were brought up to date", fixed = TRUE)
+})
+
+test_that("as_brmsfit() takes fits of a brmsfit alone", {
+  error <- catch(as_brmsfit(quick_run(normal_target())))
+  expect_s3_class(error, "autosmc_error_input")
+  expect_match(message_of(error), "brmsfit", fixed = TRUE)
+  expect_bad(as_brmsfit(3), "fit")
+})
