@@ -16,18 +16,22 @@ find_turn <- function(sampler) {
 }
 
 # Those of these variables along which, from each of some points where that is known, the density ends on both sides
-# with the same value. On the unconstrained scale: the change of scale is the same on both sides.
+# with the same value, and is not all the same between, as that of a variable is about which the target says nothing.
 which_angles <- function(evaluate, points, variables) {
   n <- nrow(points)
-  at_end <- function(side) {
-    ends <- moved_to(points, variables, side * rules$end_of_scale)
-    matrix(evaluate(ends, gradient = FALSE)$log_density, n)
+  # on the scale of the variable, but for a constant
+  at <- function(u) {
+    moved <- moved_to(points, variables, u)
+    matrix(evaluate(moved, gradient = FALSE)$log_density, n) - stats::dlogis(u, log = TRUE)
   }
-  first <- at_end(-1)
-  last <- at_end(1)
+  first <- at(-rules$end_of_scale)
+  last <- at(rules$end_of_scale)
+  is_same <- function(x, y) abs(x - y) <= rules$same_at_ends * (1 + abs(x))
   is_known <- first > -Inf & last > -Inf
-  is_same <- abs(last - first) <= rules$same_at_ends * (1 + abs(first))
-  variables[2 * colSums(is_known) > n & colSums(is_known & !is_same) == 0]
+  variables[
+    2 * colSums(is_known) > n & colSums(is_known & !is_same(first, last)) == 0 &
+      colSums(is_known & !is_same(first, at(0))) > 0
+  ]
 }
 
 # The points once for each variable, with this in the place of it.

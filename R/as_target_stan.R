@@ -115,7 +115,7 @@ target_of_stanfit <- function(x, faster = NULL) {
       "input"
     )
   }
-  cli::cli_inform(
+  tell(
     c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster),
     class = "autosmc_message_rstan"
   )

@@ -25,6 +25,20 @@ verbatim <- function(text) gsub("([{}])", "\\1\\1", text)
 # The classes of a warning: its own, and that of all warnings of the package.
 warning_class <- function(class) c(paste0("autosmc_warning_", class), "autosmc_warning")
 
+# A message about a target; in a document that knitr makes once, where each chunk would tell it anew.
+tell <- function(message, class, .envir = parent.frame()) {
+  said <- paste(vapply(message, cli::format_inline, "", .envir = .envir), collapse = "\n")
+  if (isTRUE(getOption("knitr.in.progress"))) {
+    if (said %in% told$messages) {
+      return(invisible())
+    }
+    told$messages <- c(told$messages, said)
+  }
+  cli::cli_inform(message, class = class, .envir = .envir)
+}
+
+told <- new.env()
+
 # Evaluates `code`; what warns in the same words, or tells of the same missing gradient,
 # again and again, as a user's function does at every point, is heard once.
 once_each <- function(code) {

@@ -319,7 +319,7 @@ diagnose_proper <- function(sampler, course, final) {
     space <- space_by_earlier(course, final, some, otherwise = space)
   }
   never_falls <- tryCatch(
-    has_endless_axis(sampler, course, space),
+    endless_direction(sampler, course, space),
     autosmc_error_target = function(e) NULL
   )
   if (is.null(never_falls)) {
@@ -331,20 +331,29 @@ diagnose_proper <- function(sampler, course, final) {
     weighty <- weighty_rows(final$log_weights)
     weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
   }
-  is_improper <- never_falls || is_at_end(final, sampler$target) || loses_digits(space)
+  widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
+  if (!nzchar(never_falls) && !is.null(widest)) {
+    never_falls <- say_direction(Inf, widest, sampler$target)
+  }
+  is_improper <- nzchar(never_falls) || is_at_end(final, sampler$target) || loses_digits(space)
   list(diagnostic(
     "proper", max(log10(sd), if (is_improper) rules$largest_size), rules$widest_proper,
-    "The density does not fall off in some direction: the posterior may be improper, and
-      then has no evidence."
+    sprintf(
+      "The density does not fall off %s: the posterior may be improper, and then has no evidence.",
+      if (nzchar(never_falls)) never_falls else "in some direction"
+    )
   ))
 }
 
-# Whether a part of the draws is where numbers end.
+# Whether a part of the draws is where numbers end, of a variable that has no finite range: one that has may well have
+# most of its mass next to 0.
 is_at_end <- function(final, target) {
   size <- log10(abs(some_draws(final, target)))
-  size <- size[, apply(size, 2, max) > apply(size, 2, min), drop = FALSE] # not the zeros of a factor
+  varies <- apply(size, 2, max) > apply(size, 2, min) # not the zeros of a factor
   is_beyond <- size > rules$largest_square | size < -rules$largest_size
-  isTRUE(any(colMeans(is_beyond) > rules$part_beyond))
+  variables <- if (is.null(target$outputs)) target$names else colnames(size)
+  beyond <- variables[which(varies & colMeans(is_beyond) > rules$part_beyond)]
+  length(beyond) > 0 && !all(beyond %in% of_finite_range(target))
 }
 
 # These draws and their weights, and the maps from there to the unconstrained scale: list(x, w, maps,
@@ -402,22 +411,60 @@ loses_digits <- function(space) {
     mean(left > sqrt(rules$least_left)) > rules$part_beyond
 }
 
-# Whether, from most draws along a variable to one side, the density falls so slowly that its integral
-# has no end.
-has_endless_axis <- function(sampler, course, space) {
+# The direction along which, from most draws to one side, the density falls so slowly that its integral has no end, in
+# words; "" for none. The directions are the variables, and that in which the draws are widest, as those of a softmax
+# are along the sum of its variables.
+endless_direction <- function(sampler, course, space) {
   n <- n_proper_trials(sampler, course) / 3
   sd <- weighted_sd(space$x, space$w)
+  d <- length(sd)
+  widest <- widest_direction(space)
   draws <- take_rows(space$x, evenly_weighted(space$w, n))
-  along <- rep_len(seq_along(sd), n)
-  side <- rep_len(rep(c(-1, 1), each = length(sd)), n)
-  moved <- function(r) moved_along(draws, along, side * r * sd[along])
+  n_directions <- d + !is.null(widest)
+  along <- rep_len(seq_len(n_directions), n)
+  side <- rep_len(rep(c(-1, 1), each = n_directions), n)
+  moved <- function(r) {
+    own <- along <= d
+    x <- moved_along(draws, pmin(along, d), ifelse(own, side * r * sd[along], 0))
+    if (all(own)) x else x + outer(ifelse(own, 0, side * r), widest)
+  }
   part <- part_in_reach(space, moved, n)
   at <- lapply(c(0, rules$far_out), function(r) moved(part * r))
   tried <- matrix(evaluate_located(
     sampler$target, do.call(rbind, at), "far out",
     gradient = FALSE, maps = space$maps, evaluators = over_batches(sampler)$evaluators
   )$log_density, n)
-  isTRUE(any(tapply(part > 0 & is_endless(tried, part), side * along, mean) > 0.5))
+  share <- tapply(part > 0 & is_endless(tried, part), side * along, mean)
+  found <- abs(as.integer(names(share)[which(share > 0.5)]))
+  if (length(found) == 0) "" else say_direction(min(found), widest, sampler$target)
+}
+
+# A standard deviation of the draws in the direction in which they are widest; NULL where that is a variable, or there are
+# too many of them.
+widest_direction <- function(space) {
+  d <- ncol(space$x)
+  if (d > 1 && d <= rules$largest_dense) {
+    covariance <- weighted_covariance(space$x, space$w, weighted_sums(space$x, space$w))
+    if (all(is.finite(covariance))) {
+      first <- eigen(covariance, symmetric = TRUE)
+      sqrt(max(first$values[1], 0)) * first$vectors[, 1]
+    }
+  }
+}
+
+# The direction of a variable, by its number, or beyond these the widest one, without what is small in it.
+say_direction <- function(which, widest, target) {
+  if (which <= target$dim) {
+    name <- target$names[which]
+    return(if (has_two_bounds(target)[which]) paste("towards a bound of", name) else paste("along", name))
+  }
+  share <- round(widest / widest[which.max(abs(widest))], 1)
+  terms <- which(share != 0)
+  size <- ifelse(abs(share[terms]) == 1, "", paste0(abs(share[terms]), " "))
+  sign <- ifelse(share[terms] < 0, "- ", "+ ")
+  terms <- paste0(sign, size, target$names[terms])
+  if (length(terms) > 4) terms <- c(terms[1:3], "...", terms[length(terms)])
+  paste("along", sub("^[+] ", "", paste(terms, collapse = " ")))
 }
 
 # Whether the density falls no faster than the inverse of the distance, and is not so small far out that
@@ -448,7 +495,7 @@ part_in_reach <- function(space, moved, n) {
 
 # Evaluations of the target, three a draw, which count as those of the islands do.
 n_proper_trials <- function(sampler, course) {
-  if (is.null(course$scout)) 0 else 3 * max(rules$n_edge_trials, 2 * sampler$target$dim)
+  if (is.null(course$scout)) 0 else 3 * max(rules$n_edge_trials, 2 * (sampler$target$dim + 1))
 }
 
 # Values of the target's variables, a column each, at some of the draws, by their weights. Of a
@@ -577,7 +624,7 @@ what_failed <- function(diagnostics) diagnostics$says[failed(diagnostics)]
 # only where there is one mode. Edges say themselves what to do.
 advice <- list(
   list(
-    says = "Give every parameter a proper prior.",
+    says = "Give every parameter a proper prior; of several that only their sum or difference matters for, fix one.",
     names = "proper"
   ),
   list(

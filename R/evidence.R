@@ -79,7 +79,7 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
 #'   where there are none, as for what is no fit);
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
-#'   largest `log_z`, and `log_bf_error`, its standard error (of the best one both are
+#'   largest `log_z`, `bf`, the Bayes factor, and `log_bf_error`, the standard error of its logarithm (of the best one both are
 #'   0; which one that is, is taken as given);
 #' * `prior_prob`; `post_prob`, the posterior probability of the model, and
 #'   `post_prob_error`, its standard error.
@@ -89,7 +89,9 @@ Math.log_evidence <- function(x, ...) get(.Generic, baseenv())(as.numeric(x), ..
 #'   one island, or of a repeated or warped bridge sample.
 #'
 #'   It prints without `biased` and `prior_prob`, each number followed by its error, and
-#'   with `converged` where a fit has not.
+#'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with intervals of two
+#'   standard errors, and the posterior probabilities. `tidy()` has the columns under the names of broom. A part of the
+#'   table that has lost one of its columns is a plain tibble.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
@@ -148,6 +150,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
       biased = estimates$biased,
       converged = estimates$converged,
       log_bf = estimates$log_z - estimates$log_z[best],
+      bf = exp(estimates$log_z - estimates$log_z[best]),
       log_bf_error = error_of_difference(estimates$std_error, best),
       prior_prob = prior_prob,
       post_prob = posterior$estimate,
@@ -156,6 +159,27 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
     class = "smc_evidence"
   )
 }
+
+# A table without some of the columns is a tibble like any other.
+#' @export
+`[.smc_evidence` <- function(x, ...) {
+  part <- NextMethod()
+  if (is.data.frame(part) && !all(evidence_columns %in% names(part))) plain_tibble(part) else part
+}
+
+#' @export
+`names<-.smc_evidence` <- function(x, value) {
+  if (all(evidence_columns %in% value)) NextMethod() else plain_tibble(`names<-`(unclass(x), value))
+}
+
+plain_tibble <- function(x) {
+  class(x) <- c("tbl_df", "tbl", "data.frame")
+  x
+}
+
+evidence_columns <- c(
+  "model", "log_z", "std_error", "converged", "log_bf", "log_bf_error", "post_prob", "post_prob_error"
+)
 
 #' @export
 print.smc_evidence <- function(x, ...) {
@@ -177,6 +201,36 @@ print.smc_evidence <- function(x, ...) {
   }
   print(table, row.names = FALSE)
   invisible(x)
+}
+
+#' @export
+tidy.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  new_table(
+    term = x$model, estimate = x$log_bf, std.error = x$log_bf_error, bf = x$bf,
+    post.prob = x$post_prob, post.prob.error = x$post_prob_error
+  )
+}
+
+#' @export
+glance.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  best <- which.max(x$post_prob)
+  new_table(n_models = nrow(x), best = x$model[best], post_prob = x$post_prob[best])
+}
+
+#' @export
+plot.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  base_evidence(evidence_data(x))
+  invisible(x)
+}
+
+#' @method autoplot smc_evidence
+#' @rawNamespace S3method(ggplot2::autoplot, smc_evidence)
+autoplot.smc_evidence <- function(object, ...) {
+  check_dots_empty(...)
+  gg_evidence(evidence_data(object))
 }
 
 # its columns -----------------------------------------------------------------
@@ -370,16 +424,19 @@ warn_of_unconverged <- function(labels, estimates) {
 #'
 #' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of
 #' bridgesampling comes first, the method is that package's own, which calls the models `x1`
-#' and `x2`; use `bf()`, which names them.
+#' and `x2`; use `bf()`, which names them. `bayestestR::bayesfactor_models()` takes the fits as its arguments; a list
+#' of them never reaches this package: use `do.call(bayestestR::bayesfactor_models, fits)`.
 #'
 #' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.
 #' @param log whether to return the log Bayes factor (TRUE or FALSE).
-#' @param ... for `post_prob()`, more of what `x2` may be; otherwise not used.
+#' @param denominator the number of the fit that the others are compared with.
+#' @param verbose not used.
+#' @param ... for `post_prob()`, more of what `x2` may be; for `bayesfactor_models()`, fits; otherwise not used.
 #' @param prior_prob,model_names as of [compare_evidence()].
 #' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor
 #'   of `x1` over `x2`, an object of class `bf_default` with the elements `bf` and
-#'   `log`. `post_prob()`: the posterior probabilities of the models, a named
+#'   `log`. `bayesfactor_models()`: the table of that package. `post_prob()`: the posterior probabilities of the models, a named
 #'   numeric vector. `error_measures()`: a list with `re2`, the squared relative error
 #'   of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv` as a
 #'   `percentage` (string).
@@ -413,6 +470,22 @@ bf.smc_fit <- function(x1, x2, log = FALSE, ...) {
 #' @rdname logml.smc_fit
 #' @exportS3Method bridgesampling::bayes_factor
 bayes_factor.smc_fit <- bf.smc_fit
+
+#' @rdname logml.smc_fit
+#' @exportS3Method bayestestR::bayesfactor_models
+bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
+  models <- list(...)
+  labels <- check_labels(NULL, as.list(substitute(list(...)))[-1])
+  denominator <- check_count(denominator, "denominator", max = length(models))
+  estimates <- bind_rows(Map(evidence_of, models, labels))
+  warn_of_unconverged(labels, estimates)
+  structure(
+    data.frame(Model = labels, log_BF = estimates$log_z - estimates$log_z[denominator]),
+    denominator = denominator, BF_method = "marginal likelihoods (sequential Monte Carlo)",
+    unsupported_models = FALSE, model_names = labels,
+    class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame")
+  )
+}
 
 bayes_factor_of <- function(x1, x2, log, labels) {
   estimates <- bind_rows(list(evidence_of(x1, "x1"), evidence_of(x2, "x2")))

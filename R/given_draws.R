@@ -48,13 +48,15 @@ columns_of_variables <- function(draws, names) {
   draws[, match(names, given), drop = FALSE]
 }
 
-# Draws on the scale on which the sampler moves; those left out that are no values of the variables, as rounding can make them.
+# Draws on the scale on which the sampler moves, those left out that are no values of the variables, as rounding can make
+# them: list(values, n, message), with how many there were, and what a Stan program says of the first that was left out.
 unconstrained_draws <- function(target, draws) {
   if (!is.null(target$outputs) && is.null(target$parameters)) {
     abort("{.arg reference}: draws of {target$label} cannot be taken to its unconstrained scale.", "input")
   }
   draws <- columns_of_variables(draws, if (is.null(target$parameters)) target$names else target$parameters)
   storage.mode(draws) <- "double"
+  n <- nrow(draws)
   reason <- NULL
   if (inherits(target, "smc_target_stan")) {
     u <- unconstrained_by_stan(target, draws)
@@ -66,12 +68,5 @@ unconstrained_draws <- function(target, draws) {
     inside <- !colSums(t(draws) <= target$lower | t(draws) >= target$upper)
     u <- change_scale(target, draws[inside %in% TRUE, , drop = FALSE], to_user = FALSE)
   }
-  u <- u[is.finite(rowSums(u)), , drop = FALSE]
-  if (nrow(u) == 0) {
-    abort(
-      c("None of the draws has values that the parameters can have.", "x" = if (!is.null(reason)) "{reason}"),
-      "input"
-    )
-  }
-  unname(u)
+  list(values = unname(u[is.finite(rowSums(u)), , drop = FALSE]), n = n, message = reason)
 }

@@ -17,7 +17,7 @@
 #'   target's variables.
 #' @param inflate factor of the covariance (positive number). Above 1 the tails of the
 #'   target are reached more surely.
-#' @param ... for a function, the other arguments of [target_function()].
+#' @param ... for a function, the other arguments of [target_function()]; `dim` is the length of `start`.
 #' @return An object of class `smc_reference`, as [reference_gaussian()] makes it.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong, or the target is
 #'   impossible at `start`. Of class `autosmc_error_mode` when no mode is found from
@@ -37,8 +37,12 @@
 #' smc(target, reference = reference, n_particles = 32, n_steps = 4, rounds = 1, seed = 1)
 #' @export
 reference_laplace <- function(target, start, inflate = 1.5, ...) {
-  target <- check_target(target, ...)
   check_given(start, "start")
+  target <- if (is.function(target) && !"dim" %in% ...names()) {
+    check_target(target, dim = length(start), ...)
+  } else {
+    check_target(target, ...)
+  }
   if (is.matrix(start)) {
     abort_argument(start, "start", "a vector")
   }

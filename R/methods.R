@@ -240,6 +240,14 @@ logLik.smc_fit <- does_not_apply(
     predictions."
 )
 
+#' @importFrom stats BIC
+#' @export
+BIC.smc_fit <- does_not_apply(
+  "BIC",
+  "The evidence itself is known: see {.fn compare_evidence}. {.fn bayestestR::bayesfactor_models} takes fits as its
+    arguments, not a list of them."
+)
+
 #' @importFrom stats deviance
 #' @export
 deviance.smc_fit <- does_not_apply(
@@ -273,6 +281,12 @@ sigma.smc_fit <- does_not_apply("sigma", log_density_only)
 #' @importFrom stats formula
 #' @export
 formula.smc_fit <- does_not_apply("formula", "Its model is {.code fit$target}.", of = "x")
+
+#' @exportS3Method posterior::rhat
+rhat.smc_fit <- does_not_apply(
+  "rhat", "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.",
+  of = "x"
+)
 
 what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
 

@@ -13,10 +13,31 @@ heavy_tails <- function(fit) {
   most <- most_of_shape(1 / sum(weighty$w^2))
   some <- thinned(weighty, rules$most_judged)
   khat <- vapply(seq_len(ncol(fit$particles)), function(j) heavier_tail(fit$particles[some$rows, j], some$w), 0)
-  # what is next to both of its bounds, as an angle may be, is no tail
-  khat[colnames(fit$particles) %in% fit$target$names[has_two_bounds(fit$target)]] <- NA
   heavy <- which(khat > most / 2)
+  if (length(heavy) > 0) {
+    heavy <- heavy[!colnames(fit$particles)[heavy] %in% of_finite_range(fit$target)]
+  }
   new_table(variable = colnames(fit$particles)[heavy], khat = khat[heavy], mean_ok = khat[heavy] <= most)
+}
+
+# The names of those variables that stay in a finite range wherever the sampler goes, as what has two bounds does,
+# and probabilities, angles and correlations of programs: those whose values are no larger from afar than from ten times
+# as far.
+of_finite_range <- function(target) {
+  size <- function(scale) {
+    points <- scale * sin(outer(seq_len(rules$n_range_points), seq_len(target$dim)^2))
+    x <- if (is.null(target$outputs)) {
+      change_scale(target, points, points, to_user = TRUE)
+    } else {
+      # where a program fails nothing is known
+      suppressWarnings(target$outputs(points), classes = "autosmc_warning_outputs")
+    }
+    apply(abs(x), 2, max)
+  }
+  near <- size(10 * rules$widest_start)
+  far <- size(100 * rules$widest_start)
+  variables <- if (is.null(target$outputs)) target$names else names(far)
+  variables[which(far < 10^rules$largest_square & far <= near * (1 + rules$same_range))]
 }
 
 # The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
@@ -84,7 +105,7 @@ describe_heavy <- function(heavy) {
 }
 
 warn_of_heavy_tails <- function(fit) {
-  says <- describe_heavy(fit$heavy_tails)
+  says <- describe_heavy(fit$heavy_tails[fit$heavy_tails$mean_ok %in% FALSE, ])
   if (length(says) > 0) {
     cli::cli_warn(
       c(

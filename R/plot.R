@@ -21,7 +21,7 @@
 #'   have failed are beyond the line.
 #' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
 #'   where it rises steeply the path is hard.
-#' * `"draws"`: weighted histograms of the draws.
+#' * `"draws"`: weighted histograms of the draws, without the outermost 0.1 % on either side.
 #' * `"maps"`: what the fitted reference has made of the draws. The pair of variables of which
 #'   one depends most on the other, as it is (on the unconstrained scale) and in the
 #'   coordinates in which particles move, where it should look like a round cloud. `fit$maps`
@@ -127,6 +127,11 @@ check_variables <- function(variables, names, arg = "variables", most = 6) {
   if (!is.character(variables) || length(variables) == 0) {
     abort_argument(variables, arg, "NULL or names of variables")
   }
+  # "tau" for all elements of a vector or matrix
+  variables <- unlist(lapply(variables, function(variable) {
+    elements <- names[startsWith(names, paste0(variable, "["))]
+    if (variable %in% names || length(elements) == 0) variable else elements
+  }))
   unknown <- setdiff(variables, names)
   if (length(unknown) > 0) {
     abort(
@@ -245,6 +250,24 @@ islands_data <- function(fit) {
   )
 }
 
+# A row a panel and model of a comparison, the first model on top: `panel` (factor), `model`, `at`, `value`, and `low` and
+# `high`, two standard errors away, but no probability beyond 0 and 1.
+evidence_data <- function(comparison) {
+  n <- nrow(comparison)
+  panels <- c("log Bayes factor", "posterior probability")
+  panel <- function(name, value, error, least, most) {
+    error <- ifelse(is.na(error), 0, error)
+    data.frame(
+      panel = factor(name, panels), model = comparison$model, at = rev(seq_len(n)), value = value,
+      low = pmax(value - 2 * error, least), high = pmin(value + 2 * error, most)
+    )
+  }
+  rbind(
+    panel(panels[1], comparison$log_bf, comparison$log_bf_error, -Inf, Inf),
+    panel(panels[2], comparison$post_prob, comparison$post_prob_error, 0, 1)
+  )
+}
+
 # A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
 draws_data <- function(fit, variables) {
   check_has_draws(fit)
@@ -286,10 +309,14 @@ maps_data <- function(fit) {
   rbind(panel(panels[1], x, pair[1], pair[2]), panel(panels[2], z, pair[1], pair[3]))
 }
 
-# As many bars as Rice's rule asks for at this effective sample size.
+# As many bars as Rice's rule asks for at this effective sample size, over all draws but the outermost 0.1 % on either
+# side: of a heavy tail one bar would be all that is seen.
 weighted_histogram <- function(x, w) {
-  x <- x[w > 0]
-  w <- w[w > 0] / sum(w)
+  ranked <- order(x)
+  ends <- x[ranked][invert_distribution(w[ranked], c(0.001, 0.999))]
+  shown <- w > 0 & x >= ends[1] & x <= ends[2]
+  x <- x[shown]
+  w <- w[shown] / sum(w)
   breaks <- pretty(range(x), 2 / sum(w^2)^(1 / 3))
   n <- length(breaks) - 1
   bar <- findInterval(x, breaks, all.inside = TRUE)
@@ -503,6 +530,15 @@ base_draws <- function(data) {
   })
 }
 
+base_evidence <- function(data) {
+  each_panel(split(data, data$panel), function(panel, name) {
+    base_frame(c(panel$low, panel$high), range(panel$at) + c(-0.4, 0.6), name, "", yaxt = "n")
+    graphics::segments(panel$low, panel$at, panel$high, lwd = 2, col = okabe_ito["blue"])
+    graphics::points(panel$value, panel$at, pch = 19, col = okabe_ito["blue"])
+    graphics::text(mean(graphics::par("usr")[1:2]), panel$at + 0.3, shorten(panel$model), cex = 0.8)
+  })
+}
+
 base_maps <- function(data) {
   each_panel(split(data, data$panel), function(panel, name) {
     xlab <- paste0(shorten(panel$x_name[1]), ", ", name)
@@ -673,6 +709,20 @@ gg_draws_layers <- function(data) {
     colour = "white",
     linewidth = 0.2
   ))
+}
+
+gg_evidence <- function(data) {
+  models <- unique(data[c("at", "model")])
+  ggplot2::ggplot(data, ggplot2::aes(.data$value, .data$at)) +
+    ggplot2::geom_pointrange(
+      ggplot2::aes(xmin = .data$low, xmax = .data$high),
+      colour = okabe_ito[["blue"]]
+    ) +
+    ggplot2::facet_wrap("panel", scales = "free_x") +
+    ggplot2::scale_y_continuous(
+      breaks = models$at, labels = shorten(models$model), minor_breaks = NULL, expand = c(0, 0.5)
+    ) +
+    ggplot2::labs(x = NULL, y = NULL)
 }
 
 gg_maps <- function(data) {

@@ -333,8 +333,21 @@ reference_of_draws <- function(target, draws) {
       "input"
     )
   }
-  x <- unconstrained_draws(target, draws)
+  draws <- unconstrained_draws(target, draws)
+  x <- draws$values
   n <- nrow(x)
+  n_lost <- draws$n - n
+  why <- if (n_lost > 0) {
+    reason <- draws$message
+    c(
+      "x" = "{n_lost} of {draws$n} draws have values that the parameters cannot have, as digits that were cut off can
+        make them.",
+      "x" = if (!is.null(reason)) "The first time: {reason}"
+    )
+  }
+  if (n == 0) {
+    abort(c("None of the draws has values that the parameters can have.", why), "input")
+  }
   fitted <- propose(
     list(
       particles = x,
@@ -345,7 +358,7 @@ reference_of_draws <- function(target, draws) {
     c("normal", "shape")
   )
   if (is.null(fitted)) {
-    abort("{.arg reference}: {n} draws are too few in {target$dim} dimension{?s}.", "input")
+    abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
   }
   fitted$reference$fitted_to <- "draws"
   fitted$reference

@@ -62,7 +62,7 @@ scouted <- function(sampler, plan) {
   }
   sampler <- with_ratios(sampler)
   sampler$scout <- scout(sampler, "scout")
-  act_on_gradient(sampler$target, sampler$scout)
+  act_on_scout(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
   rescaled(sampler, find_truncated, scout, plan, is_as_near)
 }

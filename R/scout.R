@@ -104,6 +104,7 @@ scout_target <- function(
   })
   scout <- new_scout(found, shape, evaluate("count"))
   scout$marginal <- shape$marginal
+  scout$rises <- found$rises
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
   scout$seconds <- seconds_now() - started
@@ -127,15 +128,23 @@ look <- function(evaluate, starts, start = NULL) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
   passed <- out_of_reach(unlist(tried, recursive = FALSE), normals)
-  list(normals = normals, passed = passed, n_dropped = n_dropped)
+  list(normals = normals, passed = passed, n_dropped = n_dropped, rises = rises_without_end(paths))
 }
 
 add_found <- function(found, more) {
   list(
     normals = c(found$normals, more$normals),
     passed = c(found$passed, more$passed),
-    n_dropped = found$n_dropped + more$n_dropped
+    n_dropped = found$n_dropped + more$n_dropped,
+    rises = found$rises || more$rises
   )
+}
+
+# Whether a path has climbed to where the log density has no digits left for what a path can gain: one that has an
+# evidence is nowhere as high.
+rises_without_end <- function(paths) {
+  height <- vapply(paths, `[[`, 0, "f")
+  max(height, 0) > rules$path_tolerance / .Machine$double.eps
 }
 
 # Starts for the basins that the first paths have gone past: points around what was found at

@@ -197,7 +197,7 @@ stan_last_flags <- "-O1 -g0"
 compile_stan <- function(program, library) {
   cpp <- translate_stan(program)
   name <- program$name
-  cli::cli_inform(
+  tell(
     c("i" = "Compiling the Stan program {.field {name}}, which takes about half a minute."),
     class = "autosmc_message_compile"
   )

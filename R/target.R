@@ -133,6 +133,16 @@ as_target.function <- function(
   response = NULL,
   nobs = NULL
 ) {
+  if ("data" %in% ...names()) {
+    abort(
+      c(
+        "A function has no {.arg data} of its own here: it is called with the variables alone.",
+        "i" = "It sees the data that are around where it was written. {.fn target_rtmb} takes {.arg data}, for a
+          function of parameters and data, and {.fn target_stan} for a Stan program."
+      ),
+      "input"
+    )
+  }
   check_dots_empty(...)
   target_function(x, dim, gradient, vectorized, names, lower, upper, types, prior, response, nobs)
 }

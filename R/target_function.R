@@ -10,8 +10,8 @@
 #'   less, which have no digits left behind the point: subtract a constant from such a
 #'   density. The value may carry the gradient in its attribute `"gradient"`, as the
 #'   functions made by [stats::deriv()] do.
-#' @param dim the dimension (whole number, at most 10 million). 0 is for a model without parameters, whose evidence is
-#'   the value of the function (see [smc()]).
+#' @param dim the dimension (whole number, at most 10 million); by default as many as there are `names`. 0 is for a model
+#'   without parameters, whose evidence is the value of the function (see [smc()]).
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
@@ -156,15 +156,18 @@ target_function <- function(
 # A target whose log density is the sum of `terms`.
 sum_target <- function(terms, dim, vectorized, names, lower, upper, types, prior, observed, label) {
   if (missing(dim)) {
-    arg <- terms[[1]]$arg
-    abort(
-      c(
-        "{.arg dim} is missing.",
-        "i" = "It must be a positive whole number: how many variables
-          {.arg {arg}} has."
-      ),
-      "input"
-    )
+    dim <- length(names)
+    if (dim == 0) {
+      arg <- terms[[1]]$arg
+      abort(
+        c(
+          "{.arg dim} is missing.",
+          "i" = "It must be a positive whole number: how many variables
+            {.arg {arg}} has. Their {.arg names} tell it, too."
+        ),
+        "input"
+      )
+    }
   }
   dim <- check_dim(dim, min = 0)
   check_flag(vectorized, "vectorized")
@@ -277,10 +280,12 @@ sum_evaluator <- function(terms, types = NULL) {
 # The log densities, and the gradients if the values carry them.
 density_caller <- function(term) {
   values <- checked_densities(term)
+  has_warned <- FALSE # a warning takes longer than many calls
   function(x) {
     at <- values(x)
-    infinite <- which(at$log_density == Inf)
+    infinite <- if (!has_warned) which(at$log_density == Inf)
     if (length(infinite) > 0 && !all(is_on_bound(term, x[infinite, , drop = FALSE]))) {
+      has_warned <<- TRUE
       warn_of_infinite(term$arg)
     }
     at
@@ -470,7 +475,7 @@ tell_differences <- function(terms) {
   gradient_args <- vapply(terms, `[[`, "", "gradient_arg")
   n <- length(terms)
   calls <- 2 * terms[[1]]$dim
-  cli::cli_inform(
+  tell(
     c(
       "i" = "No gradient{cli::qty(n)}{?/s} of {.arg {args}} {?was/were} given:
         {cli::qty(n)}{?it is/they are} approximated by central differences, at {calls}

@@ -213,6 +213,15 @@ without_class <- function(said) {
 # The data as the library reads them: numeric arrays; or a string that says why an
 # element cannot be data, should the program ask for it.
 stan_values <- function(data) {
+  if (is.character(data) && length(data) > 1) {
+    abort(
+      c(
+        "{.arg data} must be a list of the data, not the names of objects.",
+        "i" = "Give the objects themselves: {.code mget({deparse1(data)})}, or a {.code list()} of them."
+      ),
+      "input"
+    )
+  }
   if (is.character(data)) {
     data <- read_json(data)
   } else if (is.environment(data)) {
@@ -298,7 +307,7 @@ stan_value <- function(x) {
   }
   # numbers of S4 classes mean something else than they are stored as
   if (!is.numeric(x) && !is.logical(x) || isS4(x)) {
-    return(paste0("must be numbers, not ", describe(x), "."))
+    return(paste0("must be numbers, not ", describe(x), ".", cure_of_class(x)))
   }
   if (any(is.na(x) & !is.nan(x))) {
     return("has missing values, which Stan does not know.")
@@ -318,6 +327,17 @@ from_integer64 <- function(x) {
   values <- halves[2, ] * 2^32 + halves[1, ] %% 2^32
   values[values == -2^63] <- NA
   structure(values, dim = dim(x))
+}
+
+# How to make numbers of what has a class, where there are several ways.
+cure_of_class <- function(x) {
+  if (is.factor(x)) {
+    " as.integer() makes numbers of its levels."
+  } else if (inherits(x, "difftime")) {
+    sprintf(" as.numeric(x, units = \"%s\") makes numbers of it.", attr(x, "units"))
+  } else if (inherits(x, c("Date", "POSIXt"))) {
+    " as.numeric() makes numbers of it."
+  }
 }
 
 # Stan's complex numbers are arrays with one dimension more.

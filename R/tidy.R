@@ -8,7 +8,7 @@
 #' with underscores.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param what which table (string): `"parameters"`, `"steps"`, `"runs"` or `"islands"`.
+#' @param what which table (string): `"parameters"`, `"steps"`, `"runs"`, `"islands"` or `"diagnostics"`.
 #' @param conf.int whether the table of the parameters has intervals (TRUE or FALSE).
 #' @param conf.level the probability of these intervals (number in (0, 1)).
 #' @param ... not used.
@@ -17,7 +17,7 @@
 #'   `conf.int` `conf.low` and `conf.high` (the weighted quantiles that bound the central
 #'   interval). `"steps"`: `fit$steps`, a row a run and step. `"runs"`: `fit$runs`, a row a
 #'   round, and one for the final islands together. `"islands"`: `fit$islands`, a row an
-#'   island.
+#'   island. `"diagnostics"`: `fit$diagnostics`, a row a diagnostic.
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `conf_low`,
 #'   `conf_high` (of the estimate that the fit reports), `biased`, `kernel`, `dim`,
@@ -66,12 +66,12 @@ generics::augment
 #' @export
 tidy.smc_fit <- function(
   x,
-  what = c("parameters", "steps", "runs", "islands"),
+  what = c("parameters", "steps", "runs", "islands", "diagnostics"),
   conf.int = FALSE,
   conf.level = 0.95,
   ...
 ) {
-  what <- check_choice(what, "what", c("parameters", "steps", "runs", "islands"))
+  what <- check_choice(what, "what", c("parameters", "steps", "runs", "islands", "diagnostics"))
   conf.int <- check_flag(conf.int, "conf.int")
   check_number(conf.level, "conf.level", 0, 1, open = TRUE)
   check_dots_empty(...)
@@ -79,6 +79,7 @@ tidy.smc_fit <- function(
     parameters = parameters_table(x, if (conf.int) conf.level),
     steps = x$steps,
     runs = x$runs,
+    diagnostics = x$diagnostics,
     islands = if (is.null(x$islands)) {
       abort(
         "{.code what = \"islands\"} needs a fit with islands, of {.fn smc} or {.fn smc_run}.",
