@@ -478,7 +478,7 @@ bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
   labels <- check_labels(NULL, as.list(substitute(list(...)))[-1])
   denominator <- check_count(denominator, "denominator", max = length(models))
   estimates <- bind_rows(Map(evidence_of, models, labels))
-  warn_of_unconverged(labels, estimates)
+  warn_of_models(labels, models, estimates)
   structure(
     data.frame(Model = labels, log_BF = estimates$log_z - estimates$log_z[denominator]),
     denominator = denominator, BF_method = "marginal likelihoods (sequential Monte Carlo)",

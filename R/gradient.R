@@ -141,7 +141,7 @@ conditional_sd <- function(normal) {
 # Whether a variable's own value, on the scale of the user, tells the steps of differences apart: beside a bound it may
 # have no digits left for these.
 are_resolved <- function(target, x, width) {
-  own <- function(u) change_scale(target, u, u, to_user = TRUE)
+  own <- function(u) change_scale(target, u, to_user = TRUE)
   step <- rules$widest_difference * width
   abs(own(x + step) - own(x - step)) * rules$settled_slope > .Machine$double.eps * abs(own(x))
 }

@@ -27,7 +27,7 @@ of_finite_range <- function(target) {
   size <- function(scale) {
     points <- scale * sin(outer(seq_len(rules$n_range_points), seq_len(target$dim)^2))
     x <- if (is.null(target$outputs)) {
-      change_scale(target, points, points, to_user = TRUE)
+      change_scale(target, points, to_user = TRUE)
     } else {
       # where a program fails nothing is known
       suppressWarnings(target$outputs(points), classes = "autosmc_warning_outputs")
