@@ -99,7 +99,7 @@ diagnose_edges <- function(edges, kernel) {
 # Evaluations of the target, which count as those of the islands do. Without gradients an edge
 # does no harm.
 n_edge_trials <- function(sampler, course) {
-  if (is.null(course) || !sampler$kernel$gradients) 0 else max(rules$n_edge_trials, 2 * sampler$target$dim)
+  if (is.null(course) || !sampler$kernel$gradients) 0 else max(edge_trials, 2 * sampler$target$dim)
 }
 
 # Whether rays through the draws, reflections of them or lines along a variable reach mass beyond the draws; see

@@ -1,5 +1,10 @@
 # Diagnostics of the islands: their scatter, their shares and those that died, and the two estimates.
 
+# From so many islands on one that makes up half of the mean is suspicious.
+least_islands <- 4
+# Added to a predicted scatter that is 0 but for rounding.
+scatter_rounding <- 1e-7
+
 diagnose_islands <- function(islands) {
   n <- NROW(islands)
   if (n < 2) {
@@ -9,7 +14,7 @@ diagnose_islands <- function(islands) {
   dead <- n - length(living)
   list(
     if (length(living) > 1) diagnose_scatter(row_of(islands, living)),
-    if (n >= rules$least_islands) {
+    if (n >= least_islands) {
       share <- max(exp(normalise_log(islands$log_z)))
       diagnostic(
         "largest_share", share, rules$largest_share,
@@ -35,7 +40,7 @@ diagnose_scatter <- function(islands) {
   if (predicted == 0) {
     return()
   }
-  ratio <- found / (predicted + rules$scatter_rounding)
+  ratio <- found / (predicted + scatter_rounding)
   limit <- max(
     rules$suspicious_scatter,
     sqrt(stats::qchisq(rules$scatter_level, n - 1) / (n - 1))

@@ -2,6 +2,19 @@
 # of a shape parameter at large values of which the likelihood is flat, is left by rays, along which all variables
 # move away from their means. On lines along the variable the others stay where they are at a draw.
 
+# Lines for each part of an end of a variable, at as many ends as `share_of_lines` pays for; ...
+few_lines <- 8
+# ... if what they find is so many errors above zero, so many lines estimate it; ...
+errors_of_few_lines <- 2
+many_lines <- 64
+# ... and as long as that is above zero and within its limit, so many times as many, the last of
+# which take no more than that share.
+more_lines <- 4
+# Places on a line within the part, and beyond it, up to a hundred times as far.
+n_within_part <- 4
+n_beyond_part <- 9
+step_beyond_part <- 0.5
+
 # Lines are along variables on the unconstrained scale, or along those given which others are normal: as these
 # move, the others follow. The evidence beyond a place e of a variable is to that of a part before e as the mean, over
 # lines through draws in this part, of the integral of the density along the line beyond e to that in the part. An
@@ -22,7 +35,7 @@ look_along_lines <- function(sampler, final) {
   spent <- sum(final$islands$n_target_evals, na.rm = TRUE)
   n <- n_lined_ends(sampler, spent, length(variables))
   weighty <- weighty_rows(final$log_weights)
-  if (n == 0 || length(weighty$rows) < rules$least_draws_beside) {
+  if (n == 0 || length(weighty$rows) < least_draws_beside) {
     return(NULL)
   }
   # of no more draws than the other diagnostics see, where it takes a while to bring them there
@@ -33,7 +46,7 @@ look_along_lines <- function(sampler, final) {
   tryCatch(
     with_seed(seed_of_run(sampler$seed, lines_key), {
       parts <- parts_of_longest(draws, variables, n)
-      found <- lapply(parts, beyond_part, rules$few_lines, draws, evaluate)
+      found <- lapply(parts, beyond_part, few_lines, draws, evaluate)
       most <- best_of(Filter(may_be_more, found), function(one) one$rise)
       found <- if (is.null(most)) {
         surest_rise(found)
@@ -50,7 +63,7 @@ look_along_lines <- function(sampler, final) {
 
 # Whether few lines find so much that many may find it as well, and that it matters.
 may_be_more <- function(found) {
-  isTRUE(found$rise > max(rules$most_of_rays, rules$errors_of_few_lines * found$error))
+  isTRUE(found$rise > max(rules$most_of_rays, errors_of_few_lines * found$error))
 }
 
 # As beyond_part(), by the first of these numbers of lines that decides whether the estimate misses anything: more lines
@@ -87,7 +100,7 @@ parts_of_longest <- function(draws, variables, n) {
 # Of x, or of -x, with weights w: the median, and the places that a tenth, a hundredth and a thousandth are beyond.
 places_of <- function(x, w, side) {
   ranked <- order(x)
-  shares <- c(0.5, sort(rules$shares_there, decreasing = TRUE))
+  shares <- c(0.5, sort(shares_there, decreasing = TRUE))
   side * x[ranked][invert_distribution(w[ranked], if (side < 0) shares else 1 - shares)]
 }
 
@@ -139,13 +152,13 @@ squared_error <- function(values, draws) {
 places_on_lines <- function(part, n) {
   unit <- part$to - part$from
   offset <- stats::runif(n)
-  first <- (seq_len(rules$n_within_part) - 1) / rules$n_within_part
-  within <- outer(offset / rules$n_within_part, first, `+`)
-  log_far <- outer(offset, seq_len(rules$n_beyond_part) - 1, `+`) * rules$step_beyond_part
-  width <- cbind(0 * within + 1 / rules$n_within_part, exp(log_far) * rules$step_beyond_part)
+  first <- (seq_len(n_within_part) - 1) / n_within_part
+  within <- outer(offset / n_within_part, first, `+`)
+  log_far <- outer(offset, seq_len(n_beyond_part) - 1, `+`) * step_beyond_part
+  width <- cbind(0 * within + 1 / n_within_part, exp(log_far) * step_beyond_part)
   list(
     t = cbind(part$from + unit * within, part$to + unit * expm1(log_far)), log_width = log(unit * width),
-    is_beyond = rep(c(FALSE, TRUE), c(rules$n_within_part, rules$n_beyond_part)), cells = part$from + unit * first
+    is_beyond = rep(c(FALSE, TRUE), c(n_within_part, n_beyond_part)), cells = part$from + unit * first
   )
 }
 
@@ -169,16 +182,16 @@ with_points_beyond <- function(record, found) {
 # take more than few may. And what the lines take at most, which counts as what the islands do.
 n_lined_ends <- function(sampler, spent, n_variables = sampler$target$dim) {
   most <- rules$share_of_lines * spent
-  if (most < part_line_evals(sampler, rules$many_lines)) {
+  if (most < part_line_evals(sampler, many_lines)) {
     return(0)
   }
   min(2 * n_variables, floor(most / few_line_evals()))
 }
 
 # Of all parts of an end.
-few_line_evals <- function() length(rules$shares_there) * rules$few_lines * n_line_evals()
+few_line_evals <- function() length(shares_there) * few_lines * n_line_evals()
 
-n_line_evals <- function() 1 + rules$n_within_part + rules$n_beyond_part
+n_line_evals <- function() 1 + n_within_part + n_beyond_part
 
 # Of one part, by these numbers of lines in turn, the last of which may lead to gradients.
 part_line_evals <- function(sampler, numbers) {
@@ -189,8 +202,8 @@ part_line_evals <- function(sampler, numbers) {
 # do not decide, several times as many as before.
 lines_in_turn <- function(spent) {
   most <- rules$share_of_lines * spent / n_line_evals()
-  more <- floor(log(max(1, most / rules$many_lines), rules$more_lines))
-  rules$many_lines * rules$more_lines^(0:more)
+  more <- floor(log(max(1, most / many_lines), more_lines))
+  many_lines * more_lines^(0:more)
 }
 
 most_line_evals <- function(sampler, spent) {
@@ -201,6 +214,6 @@ most_line_evals <- function(sampler, spent) {
 # Of islands whose number is not known yet, as a share of their evaluations: the few, and a series of many, of which the
 # last take no more than the few may.
 most_share_of_lines <- function() {
-  series <- rules$more_lines / (rules$more_lines - 1)
+  series <- more_lines / (more_lines - 1)
   rules$share_of_lines * (1 + series + 1 / n_line_evals())
 }

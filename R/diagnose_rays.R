@@ -3,6 +3,24 @@
 # and a wide one, or the ends of heavy tails, agree with each other and show no sign of it. But rays
 # through them lead there.
 
+# Least number of draws for rays, mirrors and lines: with fewer, rays may be wrong about a fit
+# that is right.
+least_draws_beside <- 256
+# Rays through the draws, at most: a tenth outside is known to 0.001, ...
+most_rays <- 32
+# ... and at least, or there are none.
+least_rays <- 8
+# Distances on each between the nearest and the furthest draws, ...
+n_between <- 28
+# ... before and beyond these, each a fifth nearer or further than the last, which lead to a tenth
+# and to 80 times the distance.
+places_before <- 11
+n_beyond <- 22
+step_of_rays <- 0.2
+# Shares of the draws on the other side of a distance. Of a part that was seen by too few draws,
+# the largest tells most.
+shares_there <- c(0.001, 0.01, 0.1)
+
 # Rays start at the mean of the draws, in the coordinates of the reference, and pass through some of
 # them. Along a ray with the direction u the density of the distance r is in proportion to
 # f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that before R as the mean, over
@@ -19,7 +37,7 @@ look_along_rays <- function(sampler, final) {
   n <- n_rays(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
   draws <- if (n > 0) distances_of(final)
   if (is.null(draws) || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
-    sum(draws$w > 0) < rules$least_draws_beside) {
+    sum(draws$w > 0) < least_draws_beside) {
     return(NULL)
   }
   tryCatch(along_rays(n, draws, sampler, final), autosmc_error_target = function(e) NULL)
@@ -59,7 +77,7 @@ distances_of <- function(final) {
   list(
     w = w, distance = distance, n = n_independent(w, final$origins),
     centre = centre,
-    near = quantiles(rules$shares_there), far = quantiles(1 - rules$shares_there)
+    near = quantiles(shares_there), far = quantiles(1 - shares_there)
   )
 }
 
@@ -74,10 +92,10 @@ density_on_rays <- function(draws, chosen, sampler, final) {
   last <- max(draws$far)
   between <- log(last / min(draws$near))
   step <- rep(
-    c(rules$step_of_rays, between / rules$n_between, rules$step_of_rays),
-    c(rules$n_before, rules$n_between, rules$n_beyond)
+    c(step_of_rays, between / n_between, step_of_rays),
+    c(places_before, n_between, n_beyond)
   )
-  at <- cumsum(step) - step / 2 - rules$n_before * rules$step_of_rays - between + log(last)
+  at <- cumsum(step) - step / 2 - places_before * step_of_rays - between + log(last)
   log_r <- outer(stats::runif(n, -0.5, 0.5), step) + rep(at, each = n)
   away <- sweep(final$coordinates[chosen, , drop = FALSE], 2, draws$centre)
   u <- away / draws$distance[chosen]
@@ -148,12 +166,12 @@ ask_there <- function(sampler, final, z, gradient = FALSE) {
 # How many rays are worth it after islands that have taken so many evaluations; and the evaluations
 # of a ray, which count as those of the islands do.
 n_rays <- function(sampler, spent) {
-  n <- min(rules$most_rays, floor(rules$share_of_rays * spent / n_ray_evals(sampler)))
-  if (n < rules$least_rays) 0 else n
+  n <- min(most_rays, floor(rules$share_of_rays * spent / n_ray_evals(sampler)))
+  if (n < least_rays) 0 else n
 }
 
 n_ray_evals <- function(sampler) {
-  rules$n_before + rules$n_between + rules$n_beyond + sampler$kernel$gradients
+  places_before + n_between + n_beyond + sampler$kernel$gradients
 }
 
 # A mixture of the normal distribution of the draws on this side and of a wider or narrower one

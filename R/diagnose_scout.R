@@ -1,5 +1,22 @@
 # Diagnostics by what the scout has found: improper densities, evidence bounds, and basins without draws.
 
+# Points tried beside the draws, at least two a variable: a share of 5 % is known to 1.4 %.
+edge_trials <- 256
+# A normal vector is longer than sqrt(d) + 3 by a chance below 1e-4.
+basin_radius <- 3
+# Draws among which values are looked for that are where numbers end.
+n_sizes <- 128
+# Standard deviations of the draws between which a density that never falls off is seen: beyond what
+# most draws reach, and not so far that exponentials of a log scale end.
+far_out <- c(5, 25)
+# Parts of these distances, of which the longest is taken where a precision is still known:
+# between 0.5 and 2.7 standard deviations a normal distribution still falls by a factor of 30, the
+# inverse of the distance by one of 5.
+shorter_far_out <- 0.8^(0:10)
+# Part of a diagonal entry of a precision that is left to rounding: the coefficients have an error
+# of 2e-15, so that there are four digits left.
+least_digits_left <- 1e-11
+
 # A density that does not fall off somewhere is wide in the scout's normal distribution, or,
 # where it found none, in the draws; or these have gone to where numbers end, as those of a scale do,
 # or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
@@ -46,7 +63,7 @@ diagnose_proper <- function(sampler, course, final) {
 is_at_end <- function(final, target) {
   size <- log10(abs(some_draws(final, target)))
   varies <- apply(size, 2, max) > apply(size, 2, min) # not the zeros of a factor
-  is_beyond <- size > rules$largest_square | size < -rules$largest_size
+  is_beyond <- size > largest_square | size < -rules$largest_size
   variables <- if (is.null(target$outputs)) target$names else colnames(size)
   beyond <- variables[which(varies & colMeans(is_beyond) > rules$part_beyond)]
   length(beyond) > 0 && !all(beyond %in% of_finite_range(target))
@@ -102,9 +119,9 @@ loses_digits <- function(space) {
     if (precision$near) precision$least[] <- .Machine$double.xmin
     precision
   })
-  left <- least_part_left(precisions, take_rows(space$x, evenly_weighted(space$w, rules$n_sizes)))
-  mean(left < rules$least_left) > rules$part_beyond &&
-    mean(left > sqrt(rules$least_left)) > rules$part_beyond
+  left <- least_part_left(precisions, take_rows(space$x, evenly_weighted(space$w, n_sizes)))
+  mean(left < least_digits_left) > rules$part_beyond &&
+    mean(left > sqrt(least_digits_left)) > rules$part_beyond
 }
 
 # The direction along which, from most draws to one side, the density falls so slowly that its integral has no end, in
@@ -125,7 +142,7 @@ endless_direction <- function(sampler, course, space) {
     if (all(own)) x else x + outer(ifelse(own, 0, side * r), widest)
   }
   part <- part_in_reach(space, moved, n)
-  at <- lapply(c(0, rules$far_out), function(r) moved(part * r))
+  at <- lapply(c(0, far_out), function(r) moved(part * r))
   tried <- matrix(evaluate_located(
     sampler$target, do.call(rbind, at), "far out",
     gradient = FALSE, maps = space$maps, evaluators = over_batches(sampler)$evaluators
@@ -166,7 +183,7 @@ say_direction <- function(which, widest, target) {
 # Whether the density falls no faster than the inverse of the distance, and is not so small far out that
 # this does not matter. tried: at draws, and at this part of both distances.
 is_endless <- function(tried, part) {
-  distances <- rules$far_out
+  distances <- far_out
   own <- tried[, 1]
   near <- tried[, 2]
   far <- tried[, 3]
@@ -178,27 +195,27 @@ is_endless <- function(tried, part) {
 # none.
 part_in_reach <- function(space, moved, n) {
   part <- numeric(n)
-  for (shorter in rules$shorter_far_out) {
+  for (shorter in shorter_far_out) {
     rows <- which(part == 0)
     if (length(rows) == 0) {
       break
     }
-    there <- moved(shorter * max(rules$far_out))[rows, , drop = FALSE]
-    part[rows[least_part_left(space$precisions, there) > rules$least_left]] <- shorter
+    there <- moved(shorter * max(far_out))[rows, , drop = FALSE]
+    part[rows[least_part_left(space$precisions, there) > least_digits_left]] <- shorter
   }
   part
 }
 
 # Evaluations of the target, three a draw, which count as those of the islands do.
 n_proper_trials <- function(sampler, course) {
-  if (is.null(course$scout)) 0 else 3 * max(rules$n_edge_trials, 2 * (sampler$target$dim + 1))
+  if (is.null(course$scout)) 0 else 3 * max(edge_trials, 2 * (sampler$target$dim + 1))
 }
 
 # Values of the target's variables, a column each, at some of the draws, by their weights. Of a
 # program's they are its parameters, not what it makes of them.
 some_draws <- function(final, target) {
   weighty <- weighty_rows(final$log_weights)
-  rows <- weighty$rows[evenly_weighted(weighty$w, rules$n_sizes)]
+  rows <- weighty$rows[evenly_weighted(weighty$w, n_sizes)]
   x <- final$particles[rows, , drop = FALSE]
   if (is.null(target$outputs)) {
     return(x)
@@ -241,7 +258,7 @@ diagnose_basins <- function(scout, final, estimate) {
   w <- exp(final$log_weights)
   least <- least_elbos(scout)
   part <- exp(pmin(least - estimate$log_z, 0))
-  radius <- sqrt(ncol(x)) + rules$basin_radius
+  radius <- sqrt(ncol(x)) + basin_radius
   held <- vapply(scout$normals, function(reference) {
     normal <- normal_of(reference, ncol(x))
     square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) {

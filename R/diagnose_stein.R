@@ -1,11 +1,14 @@
 # Stein's identities: the gradient of the log density has mean 0 over the draws, and its product with them mean -I.
 
+# Independent draws from which a standard error can be told: from 20 to a sixth.
+least_genealogies <- 20
+
 # Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
 # mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in which the
 # draws have covariance I.
 diagnose_gradients <- function(final, has_edges = FALSE) {
   # with few genealogies the standard errors are not known themselves
-  if (is.null(final$gradients) || has_edges || n_genealogies(final) < rules$least_genealogies) {
+  if (is.null(final$gradients) || has_edges || n_genealogies(final) < least_genealogies) {
     return()
   }
   weighty <- weighty_rows(final$log_weights)

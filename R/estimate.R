@@ -1,5 +1,8 @@
 # Estimates of the evidence from the islands: that of SMC, which is unbiased, and the bridge
-# (see bridge.R), which is consistent, and mostly much closer.
+# (see estimate_bridge.R), which is consistent, and mostly much closer.
+
+# The least error of an estimate: rounding of log densities of 1e5 and of sums of so many.
+least_error <- 1e-8
 
 # The islands that are held, pooled; with a row a method in `estimates`, and in
 # `n_bridge_evals` what the bridge has cost.
@@ -43,6 +46,6 @@ combine <- function(islands) {
   z <- exp(islands$log_z - largest)
   variance <- max(stats::var(z), mean((z * islands$predicted_sd)[z > 0]^2))
   estimate <- largest + log(mean(z))
-  error <- if (n > 1) max(sqrt(variance / n) / mean(z), rules$least_error) else NA_real_
+  error <- if (n > 1) max(sqrt(variance / n) / mean(z), least_error) else NA_real_
   interval(estimate, error, n - 1)
 }

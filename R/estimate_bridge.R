@@ -1,6 +1,11 @@
 # The bridge estimate: a second estimate of the evidence, from the draws of the islands
 # and from draws of a normal distribution that is fitted to them (Meng and Wong, 1996).
 
+# Steps of the iteration, which converges in ten or so.
+most_bridge_steps <- 500
+# Where two steps differ by less it has converged.
+bridge_tolerance <- 1e-8
+
 # The islands are halved. A distribution fitted to the draws of one half is bridged to the
 # draws of the other, which do not depend on it; then the halves change places, and the
 # mean of the two is the estimate. All this is done in the coordinates of the reference,
@@ -140,11 +145,11 @@ solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
     )
   }
   log_r <- sum(w * log_x)
-  for (i in seq_len(rules$most_bridge_steps)) {
+  for (i in seq_len(most_bridge_steps)) {
     at <- terms(log_r)
     last <- log_r
     log_r <- log_r + log(mean(at$y)) - log(sum(w * at$x))
-    if (!is.finite(log_r) || abs(log_r - last) < rules$bridge_tolerance) {
+    if (!is.finite(log_r) || abs(log_r - last) < bridge_tolerance) {
       break
     }
   }

@@ -2,6 +2,15 @@
 # a mean of squares, as any numbers have, but the next million have another, and the target may have none. The log
 # evidence and quantiles are not affected.
 
+# Decimal logarithm of a value whose square is no number any more.
+largest_square <- 150
+# Points that tell whether a variable stays in a finite range, and by which part it may grow from afar to ten times as
+# far: what grows like a logarithm does so by a third.
+n_range_points <- 32
+same_range <- 0.01
+# Draws in a tail that tell its shape: to 0.1, for an exponential one.
+least_in_tail <- 100
+
 # The variables whose standard deviations, or even means, cannot be estimated from the draws: a table with a row for each
 # of these, `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether the mean can be. NULL for a fit
 # without draws.
@@ -25,7 +34,7 @@ heavy_tails <- function(fit) {
 # as far.
 of_finite_range <- function(target) {
   size <- function(scale) {
-    points <- scale * sin(outer(seq_len(rules$n_range_points), seq_len(target$dim)^2))
+    points <- scale * sin(outer(seq_len(n_range_points), seq_len(target$dim)^2))
     x <- if (is.null(target$outputs)) {
       change_scale(target, points, to_user = TRUE)
     } else {
@@ -34,10 +43,10 @@ of_finite_range <- function(target) {
     }
     apply(abs(x), 2, max)
   }
-  near <- size(10 * rules$widest_start)
-  far <- size(100 * rules$widest_start)
+  near <- size(10 * widest_start)
+  far <- size(100 * widest_start)
   variables <- if (is.null(target$outputs)) target$names else names(far)
-  variables[which(far < 10^rules$largest_square & far <= near * (1 + rules$same_range))]
+  variables[which(far < 10^largest_square & far <= near * (1 + same_range))]
 }
 
 # The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
@@ -60,7 +69,7 @@ shape_of_tail <- function(x, w) {
   excess <- x[tail] - x[ranked[first]]
   beyond <- excess > 0
   n <- sum(w[tail][beyond]) / sum(w^2)
-  if (n < rules$least_in_tail) {
+  if (n < least_in_tail) {
     return(NA_real_)
   }
   pareto <- fit_pareto(excess[beyond], w[tail][beyond] / sum(w[tail][beyond]), n)

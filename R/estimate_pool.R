@@ -1,5 +1,9 @@
 # Islands held together: their records, and the draws of all of them in one matrix.
 
+# Numbers in a matrix of particles, from which R collects its memory after each of several
+# islands.
+large_island <- 1e6
+
 interval <- function(log_z, std_error, df, level = 0.95) {
   half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + level) / 2, df) * std_error
   list(
@@ -31,7 +35,7 @@ pool_islands <- function(held, indices, record_of, ...) {
   new <- list()
   for (index in indices) {
     record <- record_of(index, ...)
-    is_large <- length(record$all$particles) >= rules$large_island
+    is_large <- length(record$all$particles) >= large_island
     record <- pool_record(held, record, n, most)
     if (is_large && most > 1) gc() # R would wait until there is half as much again
     n <- n + !is_dead(record)

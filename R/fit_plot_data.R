@@ -175,7 +175,7 @@ maps_data <- function(fit) {
   draws <- pool(hold_islands(fit$state$records, pooled_draws(fit)), reference)
   x <- unconstrained_particles(draws)
   pair <- clearest_pair(reference, fit$target$dim)
-  rows <- resample_systematic(draws$log_weights, rules$n_described)
+  rows <- resample_systematic(draws$log_weights, n_described)
   names <- coordinate_names(fit$target)
   panels <- c("as they are", "in the coordinates of the reference")
   panel <- function(name, x, k, j) {

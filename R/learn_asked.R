@@ -1,8 +1,16 @@
 # Points of the target where draws are narrower than it. Draws of a run may not have seen all of the target, and what
 # is fitted to them does not lead there either. But where others are nearly normal given a few coordinates, some draws
 # of the others tell the marginal density of these few at any place of theirs, as in nested approximations (Rue, Martino
-# and Chopin, 2009). So places of the coordinates given are drawn around the points of a space (see spaces.R), and
+# and Chopin, 2009). So places of the coordinates given are drawn around the points of a space (see learn_spaces.R), and
 # weighted.
+
+# Points of the target that are asked for: with 8 draws of the others at each place of the
+# coordinates given, 5 of 256 places are in a tail of 2 %.
+places_asked <- 2048
+# Independent places that these must be worth, for each coordinate given: a covariance takes that.
+places_per_given <- 5
+# Coordinates that may be given: in more dimensions there are few around a point.
+most_asked_given <- 6
 
 # Weighted points of the target, by importance sampling of the coordinates given, with some draws of the others at each
 # place. As points are in fit_dependent(), with `place`, the number of the place that each is at, and `is_first`, by
@@ -11,8 +19,8 @@
 asked_points <- function(space, density) {
   given <- given_of(space)
   n_others <- others_at_each(space$nats)
-  kernels <- if (length(given) %in% seq_len(rules$most_asked_given)) {
-    kernels_around(given_points(space), rules$n_asked / n_others)
+  kernels <- if (length(given) %in% seq_len(most_asked_given)) {
+    kernels_around(given_points(space), places_asked / n_others)
   }
   if (is.null(kernels)) {
     return(NULL)
@@ -29,13 +37,13 @@ asked_points <- function(space, density) {
   log_marginal <- log_mean_exp_rows(matrix(at$log_density - others$log_density, n))
   w_places <- exp(normalise_log(log_marginal - log_density_of_kernels(kernels, places)))
   n_places <- 1 / sum(w_places^2)
-  if (!isTRUE(n_places > rules$places_per_given * length(given))) {
+  if (!isTRUE(n_places > places_per_given * length(given))) {
     return(NULL)
   }
   # the others are taken to be as they were drawn: their weights would be those of a few points
   n_known <- rowSums(matrix(at$log_density > -Inf, n))
   w <- (w_places / n_known)[place]
-  rows <- which(at$log_density > -Inf & w > rules$least_weight)
+  rows <- which(at$log_density > -Inf & w > least_weight)
   moved <- through_maps(maps, x[rows, , drop = FALSE], at$gradient[rows, , drop = FALSE])
   if (!have_fourth_powers(moved$x, moved$g)) {
     return(NULL)

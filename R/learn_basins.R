@@ -1,5 +1,21 @@
 # Basins: which normal distributions are of one mode.
 
+# Points of a path at which a normal distribution is tried, spread evenly, the last among them.
+n_candidates <- 25
+# Draws for the ELBO of each candidate of a path: only a ranking, which is made again later.
+n_elbo_draws <- 5
+# If none along the path is possible, normal distributions between its end and its start, each
+# half as far from the end as the one before; and their least standard deviation, over the
+# largest.
+n_on_chord <- 12
+least_on_chord <- 1e-3
+# Passes for the normal distribution of every path ...
+passes_of_paths <- 3
+# ... and for the best ones, as long as they gain.
+most_passes <- 12
+# Draws for a final ELBO: its error is an eleventh of the log ratios' sd.
+n_elbo_checks <- 128
+
 # Paths from the starts, a row each, and the best normal of each path refined. Those that
 # have come together go on as one; and the normals that the paths have passed elsewhere. start: of
 # start_of().
@@ -8,7 +24,7 @@ look <- function(evaluate, starts, start = NULL) {
   tried <- normals_along(evaluate, paths)
   normals <- lapply(tried, best_of, function(normal) normal$elbo)
   n_dropped <- nrow(starts) - length(normals)
-  for (pass in seq_len(rules$n_passes)) {
+  for (pass in seq_len(passes_of_paths)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
   passed <- out_of_reach(unlist(tried, recursive = FALSE), normals)
@@ -19,7 +35,7 @@ look <- function(evaluate, starts, start = NULL) {
 # evidence is nowhere as high.
 rises_without_end <- function(paths) {
   height <- vapply(paths, `[[`, 0, "f")
-  max(height, 0) > rules$path_tolerance / .Machine$double.eps
+  max(height, 0) > path_tolerance / .Machine$double.eps
 }
 
 # Those whose ELBO does not rule out that they matter.
@@ -33,7 +49,7 @@ likely_normals <- function(normals) {
 normals_along <- function(evaluate, paths) {
   tried <- possible_normals(evaluate, lapply(paths, function(path) {
     n <- length(path$points)
-    tried <- unique(round(seq(n, 1, length.out = min(n, rules$n_candidates))))
+    tried <- unique(round(seq(n, 1, length.out = min(n, n_candidates))))
     without_null(lapply(path$points[tried], laplace_at))
   }))
   none <- lengths(tried) == 0
@@ -44,7 +60,7 @@ normals_along <- function(evaluate, paths) {
 # Of the normals of each path those whose ELBOs are finite.
 possible_normals <- function(evaluate, candidates) {
   of_path <- factor(rep(seq_along(candidates), lengths(candidates)), seq_along(candidates))
-  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), rules$n_elbo_draws)
+  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), n_elbo_draws)
   possible <- vapply(tried, function(normal) normal$elbo > -Inf, NA)
   unname(split(lapply(tried[possible], c, n_paths = 1), of_path[possible]))
 }
@@ -55,8 +71,8 @@ possible_normals <- function(evaluate, candidates) {
 normals_on_chord <- function(path) {
   end <- path$points[[length(path$points)]]$x
   way <- path$points[[1]]$x - end
-  sd <- pmax(abs(way), rules$least_on_chord * max(abs(way))) / 2
-  lapply(2^-seq_len(rules$n_on_chord), function(part) {
+  sd <- pmax(abs(way), least_on_chord * max(abs(way))) / 2
+  lapply(2^-seq_len(n_on_chord), function(part) {
     list(mean = end + part * way, L = if (length(sd) > rules$largest_dense) part * sd else diag(part * sd, length(sd)))
   })
 }
@@ -120,7 +136,7 @@ refine_best <- function(evaluate, normals) {
   if (length(normals) == 0) {
     return(normals)
   }
-  for (pass in seq_len(rules$most_passes)) {
+  for (pass in seq_len(most_passes)) {
     elbos <- vapply(normals, `[[`, 0, "elbo")
     likely <- order(elbos, decreasing = TRUE)[seq_len(min(rules$n_refined, length(elbos)))]
     likely <- likely[elbos[likely] > max(elbos) - rules$basin_range]
@@ -161,7 +177,7 @@ check_elbos_of <- function(evaluate, normals) {
   for (i in seq_along(normals)) {
     normals[[i]]$elbo_error <- NA_real_
     if (elbos[i] > max(elbos) - rules$basin_range) {
-      draws <- draw_normal(normals[[i]], rules$n_elbo_checks)
+      draws <- draw_normal(normals[[i]], n_elbo_checks)
       normals[[i]] <- with_elbo(normals[[i]], draws$z, evaluate(draws$x)$log_density)
     }
   }

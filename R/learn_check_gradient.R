@@ -70,7 +70,7 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
     )
   }
   evaluate <- counted_density(target)
-  n <- if (is.null(x)) min(nrow(place$x), rules$n_gradient_points) else nrow(place$x)
+  n <- if (is.null(x)) min(nrow(place$x), n_gradient_points) else nrow(place$x)
   tables <- once_each(lapply(seq_len(n), function(i) {
     table <- by_variable(target, evaluate, place$x[i, ], place$width[i, ])
     cbind(point = i, table)

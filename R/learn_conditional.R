@@ -2,6 +2,13 @@
 # conditioning variables, as those of a funnel on its neck or of a banana on its length.
 # See src/map_conditional.c.
 
+# Part of a column that others do not make up, to have a coefficient of its own: with less this is
+# a hundred times what it stands for, and cancels with others.
+collinear <- 0.01
+# Bends of all conditioning variables together: a curve with so many knees is as smooth a function
+# as draws can tell.
+most_bends <- 8
+
 # Of the logarithm of the size of a standard normal.
 log_size_variance <- pi^2 / 8
 
@@ -202,7 +209,7 @@ condition_on <- function(points, conditioning, n, genealogies, knees = NULL) {
   bent <- cbind(z_conditioning, bends, 1)
   location <- matrix(0, 1 + ncol(bent), d)
   log_scale <- matrix(0, ncol(design), d)
-  for (sweep in seq_len(rules$location_sweeps)) {
+  for (sweep in seq_len(location_sweeps)) {
     # the scale that the others have in common must not count in their correlations
     common <- exp(drop(design %*% rowMeans(log_scale[, followers, drop = FALSE])))
     rest <- rest_of(points, followers, common, bent)
@@ -259,7 +266,7 @@ condition_on <- function(points, conditioning, n, genealogies, knees = NULL) {
 # nearly make each other up would have coefficients that are large and cancel; or they may seem
 # needless each, though not all of them are: then they go one by one, the least needed first.
 regress_briefly <- function(design, y, weights, n) {
-  full <- regress(design, y, weights, rules$collinear)
+  full <- regress(design, y, weights, collinear)
   needless <- which(!is_needed(full, weights, n))
   brief <- regress_without(design, y, weights, needless)
   rise <- log(sum(weights * brief$residuals^2) / sum(weights * full$residuals^2))
@@ -267,7 +274,7 @@ regress_briefly <- function(design, y, weights, n) {
     gone <- integer(0)
     brief <- full
     while (length(needless) > 0) {
-      size <- brief$coefficients[needless]^2 / pmax(brief$spread[needless], rules$least_square)
+      size <- brief$coefficients[needless]^2 / pmax(brief$spread[needless], least_square)
       gone <- c(gone, needless[which.min(size)])
       brief <- regress_without(design, y, weights, gone)
       needless <- setdiff(which(!is_needed(brief, weights, n)), gone)
@@ -284,7 +291,7 @@ is_needed <- function(fit, weights, n) {
 
 regress_without <- function(design, y, weights, gone) {
   kept <- setdiff(seq_len(ncol(design)), gone)
-  fit <- regress(design[, kept, drop = FALSE], y, weights, rules$collinear)
+  fit <- regress(design[, kept, drop = FALSE], y, weights, collinear)
   all <- function(x) replace(numeric(ncol(design)), kept, x)
   fit$coefficients <- all(fit$coefficients)
   fit$spread <- all(fit$spread)
@@ -307,7 +314,7 @@ with_knees <- function(fit, points, n, genealogies) {
       return(fit)
     }
     fit <- next_fit
-    if (length(knees$bent) >= rules$most_bends) {
+    if (length(knees$bent) >= most_bends) {
       return(fit)
     }
     knees <- one_more_knee(knees, fit, points)

@@ -1,6 +1,13 @@
 # The shape of a posterior in words, as the reference that was fitted to it has it: which
 # variables depend on which, and which have tails.
 
+# Points from which it is told how scales change along a variable, with errors of 2 %; as many as
+# a scatter plot can show.
+n_described <- 1000L
+# Change of a logarithm of a scale, and bend in units of a scale, that is worth a word: a tenth is
+# five of these errors, and cannot be seen in a plot.
+least_described <- 0.1
+
 # A sentence each, NULL where the reference is normal or not fitted.
 describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
@@ -72,7 +79,7 @@ describe_dependence <- function(reference, names) {
     is_of_neck <- is_neck(conditional) && k %in% conditional$conditioning
     by <- if (is_of_neck) conditional$conditioning else k
     changed <- changed_along(reference, k, length(names))
-    others <- function(change) setdiff(which(change > rules$least_described), fixed)
+    others <- function(change) setdiff(which(change > least_described), fixed)
     c(
       depends_sentence("scale", names[others(changed$scale)], names[by], "depends on"),
       # where all is normal given others, that these move its location says little
@@ -140,7 +147,7 @@ describe_tails <- function(tails) {
 # coordinate k to one above, as a logarithm, and how much its location bends, in units of its
 # scale. Points come with their mirror images, so that nothing bends by chance.
 changed_along <- function(reference, k, d) {
-  z <- with_seed(1, opposite_draws(rules$n_described, d))
+  z <- with_seed(1, opposite_draws(n_described, d))
   z[, conditioning_of(reference)] <- 0
   at <- lapply(c(-1, 0, 1), function(z_k) {
     z[, k] <- z_k

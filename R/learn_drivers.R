@@ -1,5 +1,16 @@
 # Drivers: the variables given which others are normal.
 
+# Coordinates that are tried again once others are given: twice as many as may be given. Each
+# takes 36 evaluations.
+most_tried <- 48
+# Random moves by which it is found what a coordinate gains.
+n_driven_moves <- 8
+# Part of them that is moved, so that no scale changes on the way, where they are small; and step
+# of a second difference at 0 along a coordinate of which the scale is about 1, ...
+small_step <- 1e-3
+# Moves of differences, in standard deviations: gradients that are linear are so at any distance.
+probe_step <- 0.5
+
 # The coordinates given which the gradients by the others are linear in these: those by which the
 # gradient is not even linear in the same coordinate, and then one after the other that which
 # changes least linearly, where all that are not given yet move to either side. Some of these may
@@ -49,7 +60,7 @@ bend_alone <- function(at, density) {
 second_differences <- function(at, moved, density) {
   n <- nrow(at$x)
   moves <- matrix(stats::rnorm(n * nrow(at$deviations)), n) %*% at$deviations[, moved, drop = FALSE]
-  moves <- rules$probe_step * moves
+  moves <- probe_step * moves
   ask <- function(moves) {
     x <- at$x
     x[, moved] <- x[, moved] + moves
@@ -76,7 +87,7 @@ second_differences <- function(at, moved, density) {
 # again. In this order, after those given already; none where there are no such.
 find_drivers <- function(at, density, given = integer(0)) {
   nats <- if (length(given) > 0 || is.null(at$nats)) nats_by_each(at, given, density) else at$nats
-  tried <- utils::head(order(nats, decreasing = TRUE), rules$most_tried)
+  tried <- utils::head(order(nats, decreasing = TRUE), most_tried)
   nats[-tried] <- 0
   while (isTRUE(max(nats) > rules$least_driven) && length(given) < rules$most_given) {
     more <- c(given, which.max(nats))
@@ -108,7 +119,7 @@ nats_by_each <- function(at, given, density, tried = seq_along(at$mean)) {
   if (length(tried) == 0) {
     return(nats)
   }
-  n <- rules$n_driven_moves
+  n <- n_driven_moves
   row <- rep(seq_along(tried), each = n)
   k <- tried[row]
   slope <- covariance[tried, , drop = FALSE] / variance[tried] # of all on each
@@ -144,9 +155,9 @@ changes_of_gradients <- function(mean, way, row, moves, density) {
   at_end <- function(sign) {
     x <- sweep(sign * way, 2, mean, "+")
     from <- density(x)
-    to <- density(x[row, , drop = FALSE] + rules$small_step * moves)
+    to <- density(x[row, , drop = FALSE] + small_step * moves)
     is_known <- from$log_density[row] > -Inf & to$log_density > -Inf
-    replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / rules$small_step
+    replace(to$gradient - from$gradient[row, , drop = FALSE], !is_known, NA) / small_step
   }
   at_end(1) - at_end(-1)
 }

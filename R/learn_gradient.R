@@ -1,5 +1,27 @@
 # Gradients, compared with differences of the log density.
 
+# Draws of the best normal, and the part of them, the likeliest, at which the gradient may be checked: of 12 draws the four
+# with the steepest slopes along a variable have slopes of a standard deviation or so, which tell 1 % from `wrong_slope`.
+n_gradient_candidates <- 16
+part_of_candidates <- 3 / 4
+# Points at which the gradient is checked along each direction: one may be at a kink, or have no digits.
+n_gradient_points <- 4
+# Directions, which are the variables where these are no more: the check takes 1,024 evaluations, as one run of the race
+# does in four steps.
+most_gradient_directions <- 64
+# Differences are also taken over parts of the widest, to tell a rough density from a wrong gradient: what is left out falls
+# by 64 each time.
+shorter_difference <- 1 / 8
+# No closer than this, relative to the point: there rounding of a log density of 1e5 makes a
+# difference of 0.004 in a slope, nearly `wrong_slope`.
+narrowest_difference <- 4e-8
+# Two differences that agree to this have settled: half of what the widest leaves out.
+settled_slope <- 1e-3
+# Other widths by which a wrong slope must be wrong too, so that a kink is not taken for one.
+confirming_steps <- c(0.9, 0.8, 0.7)
+# Rounding errors of a difference, in units of the last place: a sum of 64 terms has as many.
+rounding_slack <- 8
+
 # in the scout ----------------------------------------------------------------
 
 # The gradient at draws of the best normal, along each variable, or along a few of them together where there are many.
@@ -31,7 +53,7 @@ try_gradient <- function(target, evaluate, normals, start) {
 # the variables given the others, over which the density changes. NULL where there are none. Points at which rounding hides how the variables move are left out, and so
 # are the least likely, since a density with an edge at a datum loses its digits in the tail that leads there.
 gradient_place <- function(target, evaluate, normals, start) {
-  n <- rules$n_gradient_candidates
+  n <- n_gradient_candidates
   place <- if (length(normals) > 0) {
     normal <- normals[[which.max(vapply(normals, `[[`, 0, "elbo"))]]
     x <- draw_normal(normal, n)$x
@@ -48,7 +70,7 @@ gradient_place <- function(target, evaluate, normals, start) {
 with_digits <- function(target, at) {
   ok <- which(at$log_density > -Inf & rowSums(!are_resolved(target, at$x, at$width)) == 0)
   ok <- ok[order(at$log_density[ok], decreasing = TRUE)]
-  rows <- utils::head(ok, ceiling(rules$part_of_candidates * length(ok)))
+  rows <- utils::head(ok, ceiling(part_of_candidates * length(ok)))
   if (length(rows) > 0) {
     c(list(width = at$width[rows, , drop = FALSE]), rows_of(at, rows))
   }
@@ -63,13 +85,13 @@ conditional_sd <- function(normal) {
 # have no digits left for these.
 are_resolved <- function(target, x, width) {
   own <- function(u) change_scale(target, u, to_user = TRUE)
-  step <- rules$widest_difference * width
-  abs(own(x + step) - own(x - step)) * rules$settled_slope > .Machine$double.eps * abs(own(x))
+  step <- widest_difference * width
+  abs(own(x + step) - own(x - step)) * settled_slope > .Machine$double.eps * abs(own(x))
 }
 
 # A row a direction, in units of the widths: one variable each, or as many together as leave no more rows.
 gradient_directions <- function(dim) {
-  n <- min(dim, rules$most_gradient_directions)
+  n <- min(dim, most_gradient_directions)
   directions <- matrix(0, n, dim)
   directions[cbind(rep_len(seq_len(n), dim), seq_len(dim))] <- sample(c(-1, 1), dim, replace = TRUE)
   directions
@@ -78,7 +100,7 @@ gradient_directions <- function(dim) {
 # For each direction the points with the steepest slopes along it, which show best what is wrong with them: a data frame
 # with a row a `point` and `direction`.
 gradient_trials <- function(place, directions) {
-  n <- min(nrow(place$x), rules$n_gradient_points)
+  n <- min(nrow(place$x), n_gradient_points)
   slopes <- abs(tcrossprod(place$gradient * place$width, directions))
   data.frame(
     point = c(apply(slopes, 2, function(slope) order(slope, decreasing = TRUE)[seq_len(n)])),
@@ -197,12 +219,12 @@ compare_slopes <- function(evaluate, at, v) {
     difference = rep(NA_real_, n), scale = NA_real_, error = NA_real_, verdict = "unknown"
   )
   open <- which(is.finite(at$log_density))
-  step <- rules$widest_difference
-  while (length(open) > 0 && step > rules$narrowest_difference) {
+  step <- widest_difference
+  while (length(open) > 0 && step > narrowest_difference) {
     slopes[open, ] <- differences(evaluate, rows_of(at, open), v[open, , drop = FALSE], step)
     slopes <- confirm_wrong(slopes, evaluate, at, v, open, step)
     open <- open[!slopes$verdict[open] %in% c("right", "wrong")]
-    step <- step * rules$shorter_difference
+    step <- step * shorter_difference
   }
   slopes
 }
@@ -210,7 +232,7 @@ compare_slopes <- function(evaluate, at, v) {
 # Differences that disagree with the gradient, of the rows that are `open`, must do so alike
 # over other steps: those that noise makes settle by chance do not.
 confirm_wrong <- function(slopes, evaluate, at, v, open, step) {
-  for (factor in rules$confirming_steps) {
+  for (factor in confirming_steps) {
     wrong <- open[slopes$verdict[open] == "wrong"]
     if (length(wrong) == 0) {
       break
@@ -252,15 +274,15 @@ differences <- function(evaluate, at, v, h) {
   off_far <- far$f - far$g
   off_near <- near$f - near$g
   off <- (4 * off_near - off_far) / 3
-  rounding <- rules$rounding_slack * .Machine$double.eps * apply(abs(f), 1, max) / h
+  rounding <- rounding_slack * .Machine$double.eps * apply(abs(f), 1, max) / h
   bend <- abs(f[, 3] + f[, 4] - 2 * at$log_density) / (h / 2)^2 - 8 * rounding / h
   gradient <- rowSums(at$gradient * v)
   scale <- pmax(abs(gradient), abs(gradient + off), sqrt(pmax(bend, 0)))
-  settled <- abs(off_far - off_near) <= rules$settled_slope * scale + rounding
+  settled <- abs(off_far - off_near) <= settled_slope * scale + rounding
   wrong <- abs(off) > rules$wrong_slope * scale + 4 * rounding
   finite <- is.finite(rowSums(f))
   # no slope at all, where there was one over wider steps: the density goes in stairs
-  stair <- h < rules$widest_difference / 2 & f[, 1] == f[, 2] & f[, 1] == at$log_density & wrong
+  stair <- h < widest_difference / 2 & f[, 1] == f[, 2] & f[, 1] == at$log_density & wrong
   data.frame(
     difference = gradient + off,
     scale = scale,

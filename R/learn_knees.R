@@ -2,6 +2,14 @@
 # right in the middle of a banana, but far out it goes on bending, where the logarithm of a sum, or what saturates, is
 # straight. Several knees make up any smooth curve that is straight at its ends.
 
+# Widths of a knee, in standard deviations of the conditioning variable: a narrower one is a
+# corner, and a wider one the square.
+knee_widths <- c(0.1, 10)
+# Steps of Nelder and Mead's method, which takes 60 to 120 for the place and the width of a knee.
+knee_steps <- 100
+# Where one more knee is tried first, in the same units: the best of these is moved from there.
+first_places <- c(-2, -1, 0, 1, 2)
+
 # The bends of conditioning variables z: the squares of all; or by `knees`, list(bent, width, place), the variables that
 # they are functions of, and of each the width and place of its knee.
 bends_at <- function(z, knees) {
@@ -46,11 +54,11 @@ place_knees <- function(knees, fit, points) {
   for (i in which(knees$width > 0)) {
     with_knee <- function(at) {
       knees$place[i] <- at[1]
-      knees$width[i] <- exp(min(max(at[2], log(rules$knee_widths[1])), log(rules$knee_widths[2])))
+      knees$width[i] <- exp(min(max(at[2], log(knee_widths[1])), log(knee_widths[2])))
       knees
     }
     at <- c(knees$place[i], log(knees$width[i]))
-    knees <- with_knee(stats::optim(at, function(at) left(with_knee(at)), control = list(maxit = rules$knee_steps))$par)
+    knees <- with_knee(stats::optim(at, function(at) left(with_knee(at)), control = list(maxit = knee_steps))$par)
   }
   knees
 }
@@ -59,7 +67,7 @@ place_knees <- function(knees, fit, points) {
 one_more_knee <- function(knees, fit, points) {
   left <- left_by_knees(fit, points)
   more <- lapply(unique(knees$bent[knees$width > 0]), function(i) {
-    lapply(rules$first_places, function(place) Map(c, knees, list(bent = i, width = 1, place = place)))
+    lapply(first_places, function(place) Map(c, knees, list(bent = i, width = 1, place = place)))
   })
   best_of(unlist(more, recursive = FALSE), function(knees) -left(knees))
 }
@@ -71,6 +79,6 @@ left_by_knees <- function(fit, points) {
   y <- fit$z[, followers, drop = FALSE] + location_given(fit, given)[, followers, drop = FALSE]
   function(knees) {
     rest <- weighted_least_squares(cbind(1, given, bends_at(given, knees)), y, points$w)$residuals
-    sum(log(weighted_squares(rest, points$w) + rules$least_square))
+    sum(log(weighted_squares(rest, points$w) + least_square))
   }
 }

@@ -1,5 +1,11 @@
 # The variables of a space that are nearly normal given the others, and the distribution of these.
 
+# Half of the way of a difference of log densities along a parabola, in standard deviations: so a
+# log density of 1,000, with 16 digits, makes an error of 1e-11.
+wide_difference <- 0.02
+# Points from whose gradients the skew of a coordinate is estimated: to 0.01.
+n_for_skew <- 512
+
 # Fits the normal distribution of the coordinates that are given others, `of_known`: the standard one, where that
 # is exact, else one with `skew`, as of fit_skew(), or NULL. `z_of_known`: the points in its coordinates, but for the
 # skew; `criterion_of_known`: their mean log density; `nats`: a bound of the divergence from it, as of exact_normal().
@@ -26,7 +32,7 @@ fit_known <- function(space) {
 # Weighted points z that are nearly standard normal, by gradients g there: list(skew, log_density, nats), with the skew
 # of fit_skew(), or NULL, the log density with it, but for a constant, and a bound of the divergence from it.
 skew_by_gradients <- function(z, g, w) {
-  some <- evenly_weighted(w, rules$n_for_skew)
+  some <- evenly_weighted(w, n_for_skew)
   skew <- fit_skew(z[some, , drop = FALSE], g[some, , drop = FALSE])
   at <- before_maps(tails_maps(skew), z, g)
   list(
@@ -37,7 +43,7 @@ skew_by_gradients <- function(z, g, w) {
 
 # The variance of a reference's coordinates that are nearly normal, over what was fitted: so many `times` as much above 1
 # as that of normal variables whose gradients are as far off.
-inflation_of <- function(nats, known, times) {
+inflation_of <- function(nats, known, times = 1) {
   off <- sqrt(2 * nats / length(known))
   min(1 + times * off, rules$inflation)
 }
@@ -58,8 +64,8 @@ left_by_normal <- function(normal, points) {
 # where the target has none of its own by differences over ways that lose no digits there.
 asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
-  x <- places_among(points, rules$n_linear_probes)
-  width <- replace(rep(NA, d), normal, rules$wide_difference)
+  x <- places_among(points, n_linear_probes)
+  width <- replace(rep(NA, d), normal, wide_difference)
   g <- density(x, maps = change_maps(changes), width = width)$gradient
   list(x = x, g = g, mean = numeric(d), w = rep(1 / nrow(x), nrow(x)))
 }

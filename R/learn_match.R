@@ -1,5 +1,10 @@
 # Batch and match: normal distributions brought closer to the target by the gradients at their own draws.
 
+# A batch has as many draws as dimensions, from this ...
+least_batch <- 16
+# ... to this.
+most_batch <- 64
+
 # The normal with its `elbo`, the mean of log target - log normal over draws z from it, which is below the log
 # evidence but for noise; with the standard error, `elbo_error`. Where some of the draws are impossible it
 # is that of the normal on the possible part alone.
@@ -45,7 +50,7 @@ refine <- function(evaluate, normals, n_batches) {
     return(normals)
   }
   d <- length(normals[[1]]$mean)
-  n <- min(max(rules$least_batch, d), rules$most_batch)
+  n <- min(max(least_batch, d), most_batch)
   now <- best <- normals
   for (t in seq_len(n_batches)) {
     draws <- lapply(now, draw_normal, n)

@@ -140,7 +140,7 @@ held_out_mixture <- function(record) {
 # The mixture fitted to weighted points by the EM algorithm, without the components that
 # too few of them belong to.
 fit_mixture <- function(mixture, z, w) {
-  for (step in seq_len(rules$em_steps)) {
+  for (step in seq_len(em_steps)) {
     parts <- log_components(mixture, z)
     belongs <- exp(parts - log_mixture(mixture, z)) * w
     normals <- lapply(seq_len(ncol(belongs)), function(k) {

@@ -2,7 +2,10 @@
 # with it, on the other nothing depends on it, as in hierarchies that are written as they
 # are; or where two scales are unknown, between the one and the other. See src/map_neck.c,
 # src/map_rotation.c, and for the second scale src/map_conditional.c. Where gradients do not
-# tell all of it, by least squares (neck_gradients.R), it is fitted here, by moments.
+# tell all of it, by least squares (learn_neck_gradients.R), it is fitted here, by moments.
+
+# Times that conditional location and scale are fitted in turn; they settle in three.
+location_sweeps <- 4
 
 # The best neck on one of the variables found, or on that with which the others turn, or on
 # the difference of one with the logarithm of another scale. NULL for none.
@@ -35,7 +38,7 @@ find_neck <- function(points, view, found, n, genealogies) {
 # with gradients. The same list as condition_on() has, but for the parameters of the map; NULL
 # where there is no such reference. slopes: rates that are tried, by the variable as it is.
 # linear: of neck_by_gradients().
-neck_on <- function(points, variables, n, genealogies, slopes = rules$neck_slopes,
+neck_on <- function(points, variables, n, genealogies, slopes = neck_slopes,
                     linear = neck_by_gradients(points, variables, n, slopes)) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   line <- line_of(points, variables)
@@ -57,7 +60,7 @@ neck_on <- function(points, variables, n, genealogies, slopes = rules$neck_slope
 neck_by_moments <- function(points, others, line, n, genealogies, slopes, given) {
   neck <- NULL
   line$shares <- lapply(slopes * line$sd, shares_by, line = line, w = points$w)
-  for (sweep in seq_len(rules$location_sweeps)) {
+  for (sweep in seq_len(location_sweeps)) {
     frame <- if (is.null(given)) frame_of(points, others, line, neck$log_scale) else given
     if (is.null(frame)) {
       return(NULL)
@@ -137,8 +140,8 @@ fit_lines <- function(x, y, w, log_scale, n) {
     slope = slope,
     residuals = y - sweep(x, 2, slope, "*"),
     leverage = pmin(
-      w * (1 + sweep(x^2, 2, (slope != 0) / pmax(square, rules$least_square), "*")),
-      rules$most_leverage
+      w * (1 + sweep(x^2, 2, (slope != 0) / pmax(square, least_square), "*")),
+      most_leverage
     )
   )
 }

@@ -2,6 +2,10 @@
 # gradients are linear in them, with coefficients that are known functions of the variables:
 # least squares finds these exactly, from points anywhere.
 
+# Share of a precision that counts as none. Least squares finds shares to 1e-14, and where a neck
+# opens by so little nothing of it is seen.
+least_share <- 1e-10
+
 # The necks that gradients show on each of the variables, without a level and with one: a list
 # of the `exact` one, or NULL; and of what was tried, each a list of the variables that a neck is
 # `on`, and of the neck, `linear`.
@@ -33,7 +37,7 @@ least_exact <- function(fits) least_left(Filter(is_exact, fits), rules$nothing_l
 # level, if there is one. From A and B follow axes, centres and pulls. slopes: as of neck_on();
 # best: of precision_on(). NULL where A + B is no precision, or where hardly anything depends on
 # the variables.
-neck_by_gradients <- function(points, variables, n, slopes = rules$neck_slopes,
+neck_by_gradients <- function(points, variables, n, slopes = neck_slopes,
                               best = precision_on(points, variables, slopes)) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   line <- line_of(points, variables)
@@ -45,9 +49,9 @@ neck_by_gradients <- function(points, variables, n, slopes = rules$neck_slopes,
   by_axis <- function(x) drop(crossprod(part$vectors, crossprod(L, x)))
   frame <- new_frame(points, others, line, L, part$vectors)
   # where one part of the precision is next to nothing, location and scale follow the other
-  share <- pmin(pmax(part$values, rules$least_share), 1 - rules$least_share)
+  share <- pmin(pmax(part$values, least_share), 1 - least_share)
   bends <- share == part$values
-  low <- share == rules$least_share # nothing of A
+  low <- share == least_share # nothing of A
   at_A <- by_axis(best$a) / part$values
   at_B <- by_axis(best$b) / (1 - part$values)
   neck <- list(
@@ -70,7 +74,7 @@ inverse_factor <- function(precision) {
 }
 
 # The precision of all others given these variables; NULL for none.
-precision_on <- function(points, variables, slopes = rules$neck_slopes) {
+precision_on <- function(points, variables, slopes = neck_slopes) {
   others <- setdiff(seq_len(ncol(points$x)), variables)
   best_precision(points, others, line_of(points, variables), slopes)
 }
@@ -142,7 +146,7 @@ scale_of_part <- function(points, others, found, part) {
 # beside its largest, as far down a neck, or gradients are all 0.
 regress_gradients <- function(points, others, powers) {
   p <- 1 + length(others)
-  if (nrow(points$x) < rules$points_per_coefficient * ncol(powers) * p) {
+  if (nrow(points$x) < points_per_coefficient * ncol(powers) * p) {
     return(NULL)
   }
   mean <- colSums(points$w * exp(powers))

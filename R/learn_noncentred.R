@@ -1,7 +1,7 @@
 # Non-centred coordinates: those that a model has as multiples of a scale, as the z of
 # theta_j = mu + tau z_j. Where the data say much of the products u_j = tau z_j, these are nearer
 # to a normal distribution, or to a neck, than z is. So shapes are fitted to products as well (see
-# spaces.R); the last maps of a reference that is fitted to them divide by the scales.
+# learn_spaces.R); the last maps of a reference that is fitted to them divide by the scales.
 #
 # Gradients tell which coordinates these are. Let z be standard normal a priori, known to the
 # likelihood as exp(rate t) z alone, and f be the gradient of the likelihood by that product. Then
@@ -10,11 +10,18 @@
 # where h is that of the prior of t. So but for h the gradient by t follows from those by the
 # multiples, whatever the likelihood.
 
+# Slopes of log scales that are tried for a neck: those by the logarithm of a standard deviation,
+# a variance, a precision, and of the root of this.
+neck_slopes <- c(1, 0.5, -0.5, -1)
+# Relative error of a coefficient of the gradients that is to be that of a multiple: least squares
+# on a prior of another form than those that are tried is right to about a tenth.
+same_rate <- 0.1
+
 # The scales of points, and their multiples: a list of changes of variables, one for each scale; empty for none, and
 # where there are too few points.
 find_multiples <- function(points) {
   d <- ncol(points$x)
-  if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (d + n_prior_slopes)) {
+  if (is.null(points$g) || nrow(points$x) < points_per_coefficient * (d + n_prior_slopes)) {
     return(list())
   }
   root <- sqrt(points$w)
@@ -27,7 +34,7 @@ find_multiples <- function(points) {
     return(list())
   }
   # of a coordinate whose gradient is -z but for rounding the data say nothing
-  told <- diag(squares) > rules$rounding * colSums(points$w * z^4)
+  told <- diag(squares) > rounding_of_square * colSums(points$w * z^4)
   found <- lapply(seq_len(d), function(k) {
     others <- which(told & seq_len(d) != k)
     prior <- prior_slopes(z[, k], root)
@@ -38,7 +45,7 @@ find_multiples <- function(points) {
   lapply(without_null(found), new_multiples, d)
 }
 
-# The map to them from products, which take their place: a change of variables (see spaces.R).
+# The map to them from products, which take their place: a change of variables (see learn_spaces.R).
 new_multiples <- function(found, d) {
   list(
     name = "conditional", conditioning = found$variable, shift = matrix(0, d, 1),
@@ -58,8 +65,8 @@ multiples_of <- function(k, others, g, pulls, squares, by_gradient, prior) {
     by_gradient[others] - crossprod(by_prior, crossprod(prior, g)),
     sqrt(diag(squares)[others])
   )
-  least_left(lapply(rules$neck_slopes, function(rate) {
-    multiples <- others[abs(coefficients - rate) < rules$same_rate * abs(rate)]
+  least_left(lapply(neck_slopes, function(rate) {
+    multiples <- others[abs(coefficients - rate) < same_rate * abs(rate)]
     if (length(multiples) == 0) {
       return(NULL)
     }
@@ -91,6 +98,6 @@ n_prior_slopes <- 7
 # beside others, and beside what was projected out, may be rounding: then its coefficient is next
 # to 0.
 solve_ridged <- function(square, right, scale) {
-  ridge <- diag(sqrt(rules$rounding), length(scale))
+  ridge <- diag(sqrt(rounding_of_square), length(scale))
   drop(solve(square / outer(scale, scale) + ridge, right / scale)) / scale
 }

@@ -1,9 +1,34 @@
 # Quasi-Newton paths: the scout's way from its starts to the modes.
 
+# Paths start from scales of 1 to this: data in raw units have coefficients in the hundreds.
+widest_start <- 100
+# Most points of a quasi-Newton path. Most paths end sooner, and eight that do not cost a
+# hundredth of a fit.
+most_path_evals <- 150
+# A start where the target is impossible is halved so often: 2^-30 of it is 0 within 1e-7.
+most_start_halvings <- 30
+# Points of a batch, and batches, that are tried if all starts are impossible: six variables in
+# random order are in the required one at one point of 720.
+start_batch <- 512
+most_start_batches <- 8
+# A path ends where its next step can gain no more log density than the least error that a fit
+# claims (`least_bridge_error`).
+path_tolerance <- 1e-4
+# A step must rise by this part of what its slope promises, as is usual for line searches (Nocedal
+# and Wright, 2006).
+sufficient_rise <- 1e-4
+# Cosine of a step and the change of the gradient, below which their product is rounding.
+least_curvature <- 1e-10
+# Part of a whole step below which nothing is left but rounding.
+shortest_step <- 1e-14
+# Differences of gradients from which a path estimates the curvature (Nocedal and Wright, 2006,
+# recommend 3 to 20).
+n_pairs <- 20
+
 # Starts near and far: normal, with standard deviations from 1 to `widest_start`. A row
 # a start.
 scattered_starts <- function(dim, n) {
-  scale <- exp(seq(0, log(rules$widest_start), length.out = max(n, 2)))[seq_len(n)]
+  scale <- exp(seq(0, log(widest_start), length.out = max(n, 2)))[seq_len(n)]
   matrix(stats::rnorm(n * dim), n, dim) * scale
 }
 
@@ -21,7 +46,7 @@ climb <- function(evaluate, starts, start) {
   paths <- lapply(which(at$log_density > -Inf), function(i) {
     new_path(at$x[i, ], at$log_density[i], at$gradient[i, ])
   })
-  for (tick in seq_len(rules$most_path_evals)) {
+  for (tick in seq_len(most_path_evals)) {
     active <- which(!vapply(paths, `[[`, NA, "done"))
     if (length(active) == 0) {
       break
@@ -50,8 +75,8 @@ evaluate_starts <- function(evaluate, x, start) {
 # ascending order, or in descending order, since variables may have to be, and of eight few are by chance.
 possible_starts <- function(evaluate, at) {
   found <- at$x[0, , drop = FALSE]
-  n <- rules$start_batch
-  for (batch in seq_len(rules$most_start_batches)) {
+  n <- start_batch
+  for (batch in seq_len(most_start_batches)) {
     x <- in_order(scattered_starts(ncol(at$x), n) + c(0, 1) * drop(scattered_starts(1, n)))
     found <- rbind(found, x[evaluate(x, gradient = FALSE)$log_density > -Inf, , drop = FALSE])
     if (nrow(found) >= nrow(at$x)) {
@@ -77,7 +102,7 @@ in_order <- function(x) {
 # at: list(x, log_density, gradient) of the starts, of which `x` are the first places.
 bring_nearer <- function(evaluate, at, x, centre) {
   away <- sweep(x, 2, centre)
-  for (attempt in seq_len(rules$most_start_halvings)) {
+  for (attempt in seq_len(most_start_halvings)) {
     bad <- which(at$log_density == -Inf)
     if (length(bad) == 0) {
       break
@@ -118,7 +143,7 @@ aim <- function(path) {
   path$gain <- sum(path$direction * path$g) # to be expected, twice
   path$t <- 1
   # before anything is known of the curvature a small slope says nothing
-  enough <- if (is.null(path$memory$s)) 0 else rules$path_tolerance
+  enough <- if (is.null(path$memory$s)) 0 else path_tolerance
   path$done <- !is.finite(path$gain) || path$gain <= enough
   path
 }
@@ -128,10 +153,10 @@ trial_point <- function(path) path$x + path$t * path$direction
 # The path after its trial point was evaluated: there, or with a shorter step. (Armijo's
 # rule; the shorter step by a parabola through what is known.)
 advance <- function(path, f, g) {
-  if (f >= path$f + rules$sufficient_rise * path$t * path$gain) {
+  if (f >= path$f + sufficient_rise * path$t * path$gain) {
     s <- path$t * path$direction
     y <- path$g - g
-    if (sum(s * y) > rules$least_curvature * sqrt(sum(s^2) * sum(y^2))) {
+    if (sum(s * y) > least_curvature * sqrt(sum(s^2) * sum(y^2))) {
       path$memory <- remember_pair(path$memory, s, y)
     } else {
       path$length <- 2 * path$length # not concave here: go further
@@ -141,7 +166,7 @@ advance <- function(path, f, g) {
   }
   shorter <- path$t * path$gain / (2 * (path$gain - (f - path$f) / path$t))
   path$t <- if (is.finite(f)) min(max(shorter, path$t / 10), path$t / 2) else path$t / 10
-  path$done <- path$t < rules$shortest_step
+  path$done <- path$t < shortest_step
   path
 }
 
@@ -162,7 +187,7 @@ remember_pair <- function(memory, s, y) {
   }
   last <- function(x, new) {
     x <- cbind(x, new, deparse.level = 0)
-    x[, seq.int(max(1, ncol(x) - rules$n_pairs + 1), ncol(x)), drop = FALSE]
+    x[, seq.int(max(1, ncol(x) - n_pairs + 1), ncol(x)), drop = FALSE]
   }
   list(alpha = alpha, s = last(memory$s, s), y = last(memory$y, y))
 }

@@ -1,12 +1,24 @@
 # Coordinates that are nearly normal given others, where the precision is no sum of the terms that
-# precision.R tries: that of a Gaussian process with its length, or of effects whose scales are in
+# learn_precision.R tries: that of a Gaussian process with its length, or of effects whose scales are in
 # order. Any smooth dependence is a polynomial where the draws are. So at some points near to them the
 # nearest normal distributions are asked for; and the entries of their means and of the
 # factors L of their precisions L D L', and the logarithms of D, are fitted by polynomials of the
 # coordinates given. These bend off beyond the draws, and L D L' is a precision wherever it is asked for.
 # See src/map_polynomial.c.
 
-# The change of variables (see spaces.R) of the others given the drivers; NULL where too few of the conditional
+# Standard deviations of a coordinate after which they bend off.
+polynomial_width <- 3
+# Points at which they are asked for, for each polynomial: at a third there may be none.
+points_per_polynomial <- 3
+# Factor by which widths may change in a step to the nearest normal distribution: some of them
+# never settle.
+most_spread <- 2
+# Such steps, ...
+nearest_steps <- 5
+# ... and the root mean square of the last, in standard deviations, with which it counts as found.
+settled_step <- 0.1
+
+# The change of variables (see learn_spaces.R) of the others given the drivers; NULL where too few of the conditional
 # distributions are found. at: of driven_by().
 find_polynomial <- function(at, density) {
   if (length(at$drivers) > 0) {
@@ -24,7 +36,7 @@ polynomial_given <- function(at, density) {
   k <- length(at$given)
   is_affordable <- function(degree) {
     n <- points_for(k, degree)
-    n_asked <- n * (1 + 2 * max(at$colours$colour)) * rules$nearest_steps
+    n_asked <- n * (1 + 2 * max(at$colours$colour)) * nearest_steps
     n_asked <= rules$most_probe_evals &&
       max(ordered$entries) * n_polynomials(k, degree) <= rules$most_factor_work
   }
@@ -62,7 +74,7 @@ fit_gaussian_kl <- function(at, n, ordered, density) {
   at$spread <- at_mean$spread[rep(1, n), , drop = FALSE]
   nearest <- nearest_from(at, ordered, density)
   if (!is.null(nearest)) {
-    has_settled <- nearest$step < rules$settled_step
+    has_settled <- nearest$step < settled_step
     lapply(nearest[c("x", "L")], function(rows) rows[has_settled, , drop = FALSE])
   }
 }
@@ -71,7 +83,7 @@ fit_gaussian_kl <- function(at, n, ordered, density) {
 # since the density is not even concave around it, at the mode.
 nearest_at_mean <- function(at, ordered, density) {
   at$x <- rbind(at$mean)
-  at$spread <- rbind(at$step[at$others] / rules$probe_step)
+  at$spread <- rbind(at$step[at$others] / probe_step)
   nearest <- nearest_from(at, ordered, density)
   if (is.null(nearest)) {
     at$x[, at$others] <- mode_given(at, density)
@@ -92,7 +104,7 @@ nearest_of_all <- function(points, density) {
   entries[lower] <- seq_len(sum(lower))
   ordered <- list(order = seq_len(d), entries = entries)
   nearest <- nearest_at_mean(at, ordered, density)
-  if (!is.null(nearest) && nearest$step < rules$settled_step) {
+  if (!is.null(nearest) && nearest$step < settled_step) {
     factor <- matrix(0, d, d)
     factor[lower] <- nearest$L
     root_d <- exp(diag(factor) / 2)
@@ -107,7 +119,7 @@ nearest_of_all <- function(points, density) {
 # density is flat and falls off at once, if they are free. NULL where there are too few points at which these are
 # precisions.
 nearest_from <- function(at, ordered, density) {
-  for (step in seq_len(rules$nearest_steps)) {
+  for (step in seq_len(nearest_steps)) {
     nearest <- normals_at(at, ordered, density)
     if (is.null(nearest)) {
       return(NULL)
@@ -117,7 +129,7 @@ nearest_from <- function(at, ordered, density) {
     at$x <- (1 - part) * at$x[rows, , drop = FALSE] + part * nearest$x
     spread <- at$spread[rows, , drop = FALSE]
     by <- (nearest$spread / spread)^part
-    at$spread <- spread * pmax(pmin(by, rules$most_spread), 1 / rules$most_spread)
+    at$spread <- spread * pmax(pmin(by, most_spread), 1 / most_spread)
   }
   nearest
 }
@@ -133,7 +145,7 @@ normals_at <- function(at, ordered, density) {
 # How many polynomials of k variables there are, up to this degree; and at how many points the conditional
 # distributions are asked for.
 n_polynomials <- function(k, degree) choose(k + degree, degree)
-points_for <- function(k, degree) rules$points_per_polynomial * n_polynomials(k, degree)
+points_for <- function(k, degree) points_per_polynomial * n_polynomials(k, degree)
 
 # The highest that passes; 0 for none.
 highest_degree <- function(passes) max(Filter(passes, seq_len(rules$most_degree)), 0)
@@ -188,7 +200,7 @@ factors_of_normals <- function(observed, lower, ordered, others) {
 # The polynomials of the highest degree for which there are enough points: a map; NULL for none.
 fit_polynomial <- function(at, ordered, factors) {
   k <- length(at$given)
-  is_enough <- function(degree) rules$points_per_coefficient * n_polynomials(k, degree) <= nrow(factors$x)
+  is_enough <- function(degree) points_per_coefficient * n_polynomials(k, degree) <= nrow(factors$x)
   degree <- highest_degree(is_enough)
   if (degree == 0) {
     return(NULL)
@@ -196,9 +208,9 @@ fit_polynomial <- function(at, ordered, factors) {
   change <- list(
     name = "polynomial", near = TRUE, given = at$given, order = at$others[ordered$order],
     entries = ordered$entries, centre = at$mean[at$given],
-    width = rules$polynomial_width * at$sd[at$given], degrees = degrees_up_to(degree, k)
+    width = polynomial_width * at$sd[at$given], degrees = degrees_up_to(degree, k)
   )
-  by <- qr(polynomials_at(change, factors$x[, change$given, drop = FALSE]), tol = rules$collinear_term)
+  by <- qr(polynomials_at(change, factors$x[, change$given, drop = FALSE]), tol = collinear_term)
   coefficients <- function(y) t(qr.coef(by, y))
   change$factor <- coefficients(factors$L)
   change$mean <- coefficients(factors$x[, change$order, drop = FALSE])

@@ -12,8 +12,20 @@
 # is that of their prior, which is such a sum, and the curvature of the likelihood, which depends on the
 # effects themselves. At the mean of the draws this is a number, and Q and r are sums as before.
 
+# Where gradients are only nearly linear, moves are no longer than so many standard deviations
+# that a coordinate has given the others: a longer difference need not be a precision.
+widest_probe <- 2
+# Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is
+# 1 or exp(t) but for 2 %.
+one_function_beyond <- 4
+# Part of the least pivot at these points, below which a precision counts as none.
+least_pivot <- 1e-3
+# The same of the median, where others are only nearly normal and the least is none: the curvature
+# at one point may be of the other sign.
+least_near_pivot <- 0.1
+
 # The precision of all coordinates that are normal given others, or with `near` nearly so: a change of
-# variables (see spaces.R); NULL for none. at: of probes_among(), with `near` of with_drivers(); density: of
+# variables (see learn_spaces.R); NULL for none. at: of probes_among(), with `near` of with_drivers(); density: of
 # counted_density().
 find_precision <- function(at, density, near = FALSE) {
   if (!is.null(at)) {
@@ -34,17 +46,17 @@ probes_among <- function(points) {
   if (is.null(points$g) || ncol(points$x) < 2) {
     return(NULL)
   }
-  rows <- evenly_weighted(points$w, rules$n_linear_probes)
+  rows <- evenly_weighted(points$w, n_linear_probes)
   sd <- weighted_sd(points$x, points$w)
   at <- list(
     mean = points$mean,
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
-    sd = sd, step = rules$probe_step * sd,
+    sd = sd, step = probe_step * sd,
     draws = points$x, w = points$w, deviations = sqrt(points$w) * points$x
   )
   # what a gradient that does not change has beside its mean is rounding
-  at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
+  at$g_rounding <- sqrt(rounding_of_entry * weighted_squares(points$g, points$w))
   at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
   at
 }
@@ -53,13 +65,13 @@ probes_among <- function(points) {
 # long way where the others stay, by the curvature at the mean: there curvatures would change on the way,
 # and differences by two coordinates disagree.
 shorter_steps <- function(at, density) {
-  step <- rules$small_step * at$sd
+  step <- small_step * at$sd
   d <- length(step)
   there <- density(rbind(at$mean, rep(at$mean, each = d) + diag(step, d)))
   curvature <- (there$gradient[1, ] - diag(there$gradient[-1, , drop = FALSE])) / step
   is_known <- there$log_density[1] > -Inf & there$log_density[-1] > -Inf & curvature > 0
   own <- ifelse(is_known, 1 / sqrt(abs(curvature)), Inf)
-  pmin(at$step, rules$widest_probe * own)
+  pmin(at$step, widest_probe * own)
 }
 
 # The same, with what each of the coordinates gains where none is given.
@@ -111,7 +123,7 @@ precision_given <- function(at, given, density) {
 # The same points, with the coordinates given that are far from 0 moved there, where what is exact holds as well. Far out
 # one function looks like another: 1 + exp(t) is 1 for all small t. NULL where none is.
 not_far_out <- function(at) {
-  far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > rules$one_function_beyond]
+  far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > one_function_beyond]
   if (length(far) > 0) {
     at$x[, far] <- sweep(at$x[, far, drop = FALSE], 2, colMeans(at$x[, far, drop = FALSE]))
     at
@@ -143,8 +155,8 @@ precision_given_drivers <- function(at, density) {
 fit_precision <- function(at, density) {
   ordered <- elimination(at$pattern)
   # for each coordinate given, points along its axis, and where its terms are fitted
-  n_points <- length(at$given) * (rules$n_along_axis * rules$n_axes + rules$n_linear_probes)
-  n_asked <- (1 + max(at$colours$colour)) * (n_points + rules$n_probes)
+  n_points <- length(at$given) * (n_along_axis * n_axes + n_linear_probes)
+  n_asked <- (1 + max(at$colours$colour)) * (n_points + n_probes)
   if (n_asked > rules$most_probe_evals) {
     return(NULL)
   }
@@ -171,9 +183,9 @@ new_precision <- function(at, ordered, found, lower) {
   pivots <- .Call(r_precision_pivots, change, x)$pivots
   least <- apply(pivots, 2, function(pivot) {
     if (isTRUE(min(pivot) > .Machine$double.xmin) || !at$near) {
-      rules$least_pivot * min(pivot)
+      least_pivot * min(pivot)
     } else {
-      rules$least_near_pivot * stats::median(pivot)
+      least_near_pivot * stats::median(pivot)
     }
   })
   change$least <- replace(least, are_sums(change), .Machine$double.xmin)
@@ -214,7 +226,7 @@ diagonal_form <- function(at, found, lower) {
   p <- length(at$others)
   precision <- matrix(0, p, length(size))
   precision[, used] <- cbind(A$values, 1 - A$values)[, seq_along(used)]
-  precision[abs(precision) < rules$rounding_of_term] <- 0
+  precision[abs(precision) < rounding_of_term] <- 0
   list(
     order = at$others, entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
     pull = crossprod(S %*% A$vectors, found$coefficients[-of_Q, , drop = FALSE]),

@@ -1,5 +1,8 @@
 # The terms of a precision that depends on other variables.
 
+# Entry of a precision, over the roots of those of the diagonal, that is rounding of a difference.
+independent <- 1e-6
+
 asked <- function(at, density) {
   there <- density(at$x)
   at$g <- there$gradient
@@ -19,7 +22,7 @@ pattern_of <- function(at, density) {
     change <- sweep(there$gradient, 2, at$g[row, ])[, others, drop = FALSE]
     Q <- -change / at$step[others]
     if (at$usable[row] && all(there$log_density > -Inf) && all(diag(Q) > 0)) {
-      abs(Q) > rules$independent * sqrt(outer(diag(Q), diag(Q)))
+      abs(Q) > independent * sqrt(outer(diag(Q), diag(Q)))
     }
   })
   if (!any(vapply(dependent, is.null, NA))) {

@@ -2,15 +2,23 @@
 # the effects of groups of models that are not centred. The likelihood knows u = A z alone, where
 # the matrix A depends on these scales and correlations, the `given` coordinates t. Given these, z is
 # seldom near to a normal distribution with a precision that is a sum of simple terms, but u is, whose
-# prior has the precision (A A')^-1 (see spaces.R).
+# prior has the precision (A A')^-1 (see learn_spaces.R).
 #
 # At z = 0 the gradient by z is A' f, where f, the gradient of the likelihood by u, does not depend on t
-# there. So the entries of A are found as those of a precision are (precision.R): as sums of terms in
+# there. So the entries of A are found as those of a precision are (learn_precision.R): as sums of terms in
 # gradients. The z of each group have an A of the same form. With A' F A, the mean of the products of
 # their gradients, any u = R A z will do, where R' R = F: the factor of A' F A, as long as the first z are
 # part of the least u.
 
-# The products for all multiples of scales: a change of variables (see spaces.R); NULL for none.
+# What may be gained, in nats, if scales are looked for of which others may be multiples; below it none are.
+least_scale <- 0.01
+# How far curvatures over squares of gradients may be apart at 0, to be in proportion:
+# those of other functions differ by a factor.
+same_share <- 1e-2
+# Coordinates for which gradients at 0 are asked for: of some the gradient at 0 may be 0.
+most_asked <- 8
+
+# The products for all multiples of scales: a change of variables (see learn_spaces.R); NULL for none.
 # at: of with_nats(); density: of counted_density().
 find_products <- function(at, density) {
   if (!is.null(at)) with_seed(1, products_given(at, find_scales(at, density), density))
@@ -24,7 +32,7 @@ find_scales <- function(at, density) {
   n_failed <- 0
   for (k in setdiff(order(at$nats, decreasing = TRUE), which(is.na(at$nats)))) {
     if (k %in% multiples) next
-    is_needless <- length(scales) == 0 && at$nats[k] < rules$least_scale
+    is_needless <- length(scales) == 0 && at$nats[k] < least_scale
     if (is_needless || n_failed == rules$most_given) break
     found <- multiples_by(at, k, density)
     n_failed <- n_failed + (length(found) == 0)
@@ -47,7 +55,7 @@ multiples_by <- function(at, k, density) {
   }
   moves <- rowSums(factors$functions != 0) > 0
   changed <- which(rowSums(factors$used[, moves, drop = FALSE]) > 0)
-  tried <- utils::head(changed[order(rowSums(factors$used[changed, , drop = FALSE]))], rules$most_asked)
+  tried <- utils::head(changed[order(rowSums(factors$used[changed, , drop = FALSE]))], most_asked)
   for (j in at$others[tried]) {
     if (is_square(at, k, j, density)) {
       return(at$others[changed])
@@ -59,14 +67,14 @@ multiples_by <- function(at, k, density) {
 # Whether along coordinate k the curvature of the likelihood by coordinate j is in proportion to the square
 # of the gradient.
 is_square <- function(at, k, j, density) {
-  step <- rules$small_step
+  step <- small_step
   at <- rows_at(at, rep(1, 9))
   at$x[, k] <- rep(at$mean[k] + c(-1, 0, 1), 3)
   at$x[, j] <- rep(c(-step, 0, step), each = 3)
   at <- asked(at, density)
   g <- matrix(at$g[, j], 3)
   share <- ((g[, 1] - g[, 3]) / (2 * step) - 1) / g[, 2]^2
-  all(at$usable) && isTRUE(max(abs(share - share[2])) < rules$same_share * abs(share[2]))
+  all(at$usable) && isTRUE(max(abs(share - share[2])) < same_share * abs(share[2]))
 }
 
 # The products where these coordinates set the scales.
@@ -107,7 +115,7 @@ gradients_at <- function(at, density) {
   }
   y <- at$g[, at$others, drop = FALSE]
   size <- sqrt(colMeans(y^2))
-  y[, size < rules$rounding_of_entry * max(size)] <- 0
+  y[, size < rounding_of_entry * max(size)] <- 0
   scale <- matrix(size, nrow(y), ncol(y), byrow = TRUE)
   list(t = at$x[, at$given, drop = FALSE], y = y, size = scale, scale = scale)
 }
@@ -159,7 +167,7 @@ new_products <- function(at, found, groups) {
   )
   x <- matrix(0, nrow(found$observed$t), length(at$mean))
   x[, at$given] <- found$observed$t
-  if (all(part_left(change, x) > rules$collinear_term)) change
+  if (all(part_left(change, x) > collinear_term)) change
 }
 
 # The blocks A' F A of the groups on the diagonal of a matrix: the numbers of its entries, and the

@@ -63,7 +63,7 @@ controlled_mean <- function(x, controls, w) {
   off <- weighted_sums(controls, w)
   centred <- sweep(controls, 2, off)
   variance <- weighted_squares(centred, w)
-  varies <- variance > rules$rounding * off^2
+  varies <- variance > rounding_of_square * off^2
   slope <- colSums(w * centred * x) / variance
   correction <- slope * off
   weighted_sums(x, w) - ifelse(varies & is.finite(correction), correction, 0)
@@ -153,7 +153,7 @@ fit_skewed <- function(record, density = NULL) {
   at <- skew_by_gradients(z, pull_back_rows(inner, g), w)
   if (!is.null(at$skew)) {
     known <- seq_along(mean)
-    inflation <- inflation_of(at$nats, known, rules$wider_skewed)
+    inflation <- inflation_of(at$nats, known)
     shape <- list(L = normal$L, centre = 0, tails = at$skew, known = known, inflation = inflation)
     list(
       reference = new_shaped_reference(normal$mean, shape),
@@ -270,7 +270,7 @@ has_coupling <- function(reference) {
   !is.null(reference$conditional) || length(changes_of(reference)) > 0
 }
 
-# Of the space of the points as they are, those found, and others (see spaces.R), that in which a shape
+# Of the space of the points as they are, those found, and others (see learn_spaces.R), that in which a shape
 # fits best, with its `conditional` distribution, or NULL. The first that is exact.
 fit_space <- function(as_is, reference, genealogies, found = list()) {
   space <- add_conditional(as_is, reference, genealogies)

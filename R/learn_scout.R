@@ -2,6 +2,10 @@
 # sampler starts. Quasi-Newton paths climb from overdispersed starts; the best normal
 # distribution along each path is refined by batch and match; basins are told apart.
 
+# Points around what was found at which further basins are looked for. A mode of a tenth of the
+# width, 6 standard deviations away, has about four of them in two dimensions and 0.4 in three.
+n_outside <- 2048
+
 #' Locate a target
 #'
 #' Locates a target by its gradients, before any particle is moved: the first stage of [smc()].
@@ -130,8 +134,8 @@ add_found <- function(found, more) {
 starts_outside <- function(evaluate, normals) {
   likely <- likely_normals(normals)
   around <- covering(likely)
-  scale <- exp(stats::runif(rules$n_outside, log(rules$outside[1]), log(rules$outside[2])))
-  x <- to_user(around, scale * draw_normal(around, rules$n_outside)$z)
+  scale <- exp(stats::runif(n_outside, log(rules$outside[1]), log(rules$outside[2])))
+  x <- to_user(around, scale * draw_normal(around, n_outside)$z)
   found <- do.call(pmax, lapply(likely, function(normal) {
     normal$elbo - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
   }))

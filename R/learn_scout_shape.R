@@ -1,6 +1,12 @@
 # Whether draws of the scout's best normal distribution show a reference with a shape.
 
-# The space in which most coordinates are standard normal given the rest (see spaces.R), if draws of the best
+# Points on the way between two places, at which it is seen whether the density dips there, ...
+n_on_way <- 9
+# ... and by how much it must, so that they are modes of their own: between two equal normal
+# distributions it dips by so much where their means are 3.7 standard deviations apart.
+least_dip <- 1
+
+# The space in which most coordinates are standard normal given the rest (see learn_spaces.R), if draws of the best
 # normal show that there is one: gradients tell it wherever the draws are. Particles of a run from that normal
 # would show it too, but for where few of them have lived. NULL for none.
 shape_around <- function(normals, density) {
@@ -83,9 +89,9 @@ is_one_mode <- function(space, normals, evaluate) {
   ends <- changed(list(x = means, w = rep(1 / n, n), mean = numeric(d)), space$changes)
   centre <- space$points$mean + space$normal$centre
   ways <- sweep(ends$x, 2, centre - ends$mean)
-  part <- seq(0, 1, length.out = rules$n_on_way)
+  part <- seq(0, 1, length.out = n_on_way)
   x <- sweep(ways[rep(seq_len(n), length(part)), , drop = FALSE] * rep(part, each = n), 2, centre, "+")
   along <- matrix(evaluate(x, gradient = FALSE, maps = change_maps(space$changes))$log_density, n)
   dip <- pmin(along[, 1], along[, ncol(along)]) - apply(along, 1, min)
-  isTRUE(max(dip) < rules$least_dip)
+  isTRUE(max(dip) < least_dip)
 }

@@ -1,5 +1,10 @@
 # What the fits of references share: weights, genealogies, and normal distributions as references.
 
+# Variance relative to the squared mean that may be rounding: (1e-12)^2.
+rounding_of_square <- 1e-24
+# Added to squares before their logarithm is taken; smaller than any square that matters.
+least_square <- 1e-300
+
 # Of several fits, some of which may be NULL; NULL for none.
 likeliest <- function(fits) best_of(fits, function(fit) fit$criterion)
 
@@ -10,7 +15,7 @@ log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
 # is noisy, and low by a constant; or where there are gradients, which for a normal
 # distribution are g = -z / scale^2, the logarithm of sqrt(|z / g|), which is exact.
 log_scales <- function(z, g) {
-  log_size <- function(x) log(x^2 + rules$least_square) / 2
+  log_size <- function(x) log(x^2 + least_square) / 2
   if (is.null(g)) log_size(z) else (log_size(z) - log_size(g)) / 2
 }
 
@@ -133,7 +138,7 @@ fit_scale <- function(x, w, mean = 0) {
   n <- 1 / sum(w^2)
   rows <- x * sqrt(w * n / (n - 1))
   variance <- colSums(rows^2)
-  constant <- variance <= rules$rounding * mean^2
+  constant <- variance <= rounding_of_square * mean^2
   if (!all(is.finite(c(mean, variance))) || any(constant)) {
     return(NULL)
   }

@@ -1,8 +1,16 @@
 # Spaces: coordinates in which shapes are fitted, beside those of the points as they are. A space is
 # made by changes of variables, one after the other, that undo what a model is known to do: products
-# in the place of multiples of a scale (noncentred.R), and standard normal coordinates in the place
-# of those that are normal given others (precision.R, polynomial.R). The last maps of a reference that is
+# in the place of multiples of a scale (learn_noncentred.R), and standard normal coordinates in the place
+# of those that are normal given others (learn_precision.R, learn_polynomial.R). The last maps of a reference that is
 # fitted in a space lead out of it.
+
+# Points that are tried for the marginal density of a few coordinates: where a part of
+# `least_inside` is between the edges, all of them are beyond in one case of five, and where a
+# tenth is in one of thirty.
+n_marginal_draws <- 32
+# Draws of a reference, and as many points, that tell whether the density falls off beside the
+# points: ...
+n_beside <- 64
 
 # The space in which others are standard normal given some coordinates, where that is exact: of the
 # present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
@@ -54,7 +62,7 @@ marginal_density <- function(space, density) {
   given <- given_of(space)
   d <- ncol(space$points$x)
   maps <- change_maps(space$changes)
-  others <- rbind(0, draw_standard(rules$n_marginal_draws, d - length(given)))
+  others <- rbind(0, draw_standard(n_marginal_draws, d - length(given)))
   function(x, gradient = TRUE, width = NULL, ...) {
     if (!is.null(width)) width <- replace(rep(NA, d), given, width)
     at <- list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x)
@@ -80,7 +88,7 @@ marginal_density <- function(space, density) {
 # Gradients by differences over short ways have too few digits. The log density is a parabola along
 # coordinates that are normal given others, and the difference over any way is exact.
 find_exact <- function(at, density) {
-  width <- rules$wide_difference * at$sd
+  width <- wide_difference * at$sd
   find_precision(at, function(x) density(x, width = width))
 }
 
@@ -114,7 +122,7 @@ near_space <- function(points, present, density, n, may_ask = TRUE) {
 # normal, as one that a bound makes skew in a tail of those given. Else NULL.
 with_one_more <- function(space, density) {
   polynomial <- Find(is_polynomial, space$changes)
-  if (is.null(polynomial) || length(polynomial$given) == rules$most_asked_given) {
+  if (is.null(polynomial) || length(polynomial$given) == most_asked_given) {
     return(NULL)
   }
   left <- left_by_normal(polynomial$order, space$points)
@@ -185,8 +193,8 @@ falls_off <- function(space, density) {
     log_reference <- log_normal(at$x, normal$L) + at$log_jacobian
     density(x, gradient = FALSE, maps = maps)$log_density - log_reference
   }
-  of_points <- log_ratio(places_among(points, rules$n_beside))
-  z <- with_seed(1, draw_standard(rules$n_beside, d))
+  of_points <- log_ratio(places_among(points, n_beside))
+  z <- with_seed(1, draw_standard(n_beside, d))
   given <- if (!is.null(space$known)) given_of(space)
   z[, given] <- sqrt(rules$inflation) * z[, given]
   z <- through_maps(tails_maps(skew), z)$x

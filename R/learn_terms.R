@@ -1,5 +1,25 @@
 # The terms of a precision: which functions of which variables its entries are made of.
 
+# Draws at which it is sought which coordinates are normal given which.
+n_linear_probes <- 32
+# Points along an axis, where entries are sums of up to six functions, ...
+n_along_axis <- 24
+# ... and axes: on a single one sums of two functions might always be the same sum.
+n_axes <- 3
+# Singular value of entries along an axis that is rounding, over the largest.
+rounding_of_entry <- 1e-9
+# Part of a function that may be outside of the span of entries: others have a hundred times as
+# much.
+rounding_of_factor <- 1e-6
+# Part of a function that others do not make up, to be one of its own.
+collinear_factor <- 1e-4
+# Points at which the last terms are fitted, at least.
+n_probes <- 128
+# Part of a term that those before it do not make up, ...
+collinear_term <- 1e-10
+# ... and contribution of a term that is rounding.
+rounding_of_term <- 1e-8
+
 # Points that differ by about 1 in the first of what is given, as far as logarithms must for their
 # exponentials to be told apart, however narrow the posterior is. In the rest of it they are the same.
 spread_out <- function(at, n, n_first = length(at$given)) {
@@ -13,8 +33,8 @@ spread_out <- function(at, n, n_first = length(at$given)) {
 # The same points along the axis of coordinate k, one after the other, from some where the others
 # differ.
 along_axis <- function(at, k) {
-  along <- mean(at$x[, k]) + seq(-2, 2, length.out = rules$n_along_axis)
-  at <- rows_at(spread_out(at, rules$n_axes), rep(seq_len(rules$n_axes), each = length(along)))
+  along <- mean(at$x[, k]) + seq(-2, 2, length.out = n_along_axis)
+  at <- rows_at(spread_out(at, n_axes), rep(seq_len(n_axes), each = length(along)))
   at$x[, k] <- along
   at
 }
@@ -49,8 +69,8 @@ find_terms <- function(at, observe) {
     if (most > rules$most_terms) {
       return(NULL)
     }
-    least <- if (k == length(factors)) rules$n_probes else rules$n_linear_probes
-    n <- max(least, rules$points_per_coefficient * most)
+    least <- if (k == length(factors)) n_probes else n_linear_probes
+    n <- max(least, points_per_coefficient * most)
     observed <- observe(spread_out(at, n, k))
     if (is.null(observed) || nrow(observed$y) <= most) {
       return(NULL)
@@ -69,10 +89,10 @@ find_terms <- function(at, observe) {
 # and a column for each entry on the first axis, then for each on the second, over its size. NULL where
 # they are not known everywhere.
 entries_along <- function(at, k, observe) {
-  n <- rules$n_along_axis
+  n <- n_along_axis
   observed <- observe(along_axis(at, k))
-  if (isTRUE(nrow(observed$y) == n * rules$n_axes)) {
-    by_axis <- function(x) matrix(aperm(array(x, c(n, rules$n_axes, ncol(x))), c(1, 3, 2)), n)
+  if (isTRUE(nrow(observed$y) == n * n_axes)) {
+    by_axis <- function(x) matrix(aperm(array(x, c(n, n_axes, ncol(x))), c(1, 3, 2)), n)
     y <- sweep(by_axis(observed$y), 2, sqrt(colSums(by_axis(observed$size)^2)), "/")
     list(t = observed$t[seq_len(n), match(k, at$given)], y = replace(y, is.nan(y), 0))
   }
@@ -84,7 +104,7 @@ entries_along <- function(at, k, observe) {
 # few as make up the rest of the span. NULL where the span has others.
 factors_of <- function(t, y) {
   entries <- svd(y, nv = 0)
-  span <- entries$u[, entries$d > rules$rounding_of_entry * entries$d[1], drop = FALSE]
+  span <- entries$u[, entries$d > rounding_of_entry * entries$d[1], drop = FALSE]
   values <- normalised(values_of(simple_factors, t))
   inside <- functions_in(span, values)
   chosen <- inside$chosen
@@ -95,12 +115,12 @@ factors_of <- function(t, y) {
   if (length(chosen) == 0) {
     return(NULL)
   }
-  parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = rules$collinear_term), y)
+  parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = collinear_term), y)
   parts[is.na(parts)] <- 0 # of functions that others make up
-  parts <- array(abs(parts), c(length(chosen), ncol(y) / rules$n_axes, rules$n_axes))
+  parts <- array(abs(parts), c(length(chosen), ncol(y) / n_axes, n_axes))
   list(
     functions = do.call(cbind, simple_factors)[chosen, , drop = FALSE],
-    used = t(apply(parts > rules$rounding_of_entry, 1:2, any))
+    used = t(apply(parts > rounding_of_entry, 1:2, any))
   )
 }
 
@@ -111,7 +131,7 @@ functions_in <- function(span, values) {
   for (j in seq_len(ncol(values))) {
     free <- outside(values[, j], basis)
     size <- sqrt(sum(free^2))
-    if (size > rules$collinear_factor && is_inside(values[, j, drop = FALSE], span)) {
+    if (size > collinear_factor && is_inside(values[, j, drop = FALSE], span)) {
       basis <- cbind(basis, free / size)
       chosen <- c(chosen, j)
     }
@@ -125,7 +145,7 @@ functions_in <- function(span, values) {
 functions_beside <- function(inside, span, values) {
   others <- setdiff(which(colSums(values^2) > 0), inside$chosen)
   off <- colSums(outside(values[, others, drop = FALSE], span)^2)
-  near <- others[off < ncol(span) * rules$rounding_of_factor^2]
+  near <- others[off < ncol(span) * rounding_of_factor^2]
   n_left <- ncol(span) - length(inside$chosen)
   for (size in setdiff(2:3, seq_len(n_left - 1))) {
     tried <- if (size > n_left) others else near
@@ -142,7 +162,7 @@ first_spanning <- function(size, span, columns) {
   columns <- normalised(columns)
   if (size == 1) {
     left <- rep(colSums(span^2), each = ncol(columns)) - crossprod(columns, span)^2
-    return(utils::head(which(rowSums(left >= rules$rounding_of_factor^2) == 0), 1))
+    return(utils::head(which(rowSums(left >= rounding_of_factor^2) == 0), 1))
   }
   for (i in utils::head(seq_len(ncol(columns)), 1 - size)) {
     later <- columns[, -seq_len(i), drop = FALSE]
@@ -155,7 +175,7 @@ first_spanning <- function(size, span, columns) {
 
 # Whether columns are in the span of an orthonormal basis, but for rounding.
 is_inside <- function(columns, basis) {
-  all(colSums(outside(columns, basis)^2) < rules$rounding_of_factor^2)
+  all(colSums(outside(columns, basis)^2) < rounding_of_factor^2)
 }
 
 # What the span of an orthonormal basis leaves of columns.
@@ -242,10 +262,10 @@ entries_by_terms <- function(terms, observed) {
     own <- terms$used[e, ]
     columns <- values[, own, drop = FALSE] / scale[, e]
     size <- sqrt(colSums(columns^2))
-    decomposed <- qr(normalised(columns), tol = rules$collinear_term)
+    decomposed <- qr(normalised(columns), tol = collinear_term)
     y <- observed$y[, e] / scale[, e]
     by <- qr.coef(decomposed, y)
-    by[is.na(by) | abs(by) < rules$rounding_of_term * sqrt(sum(y^2))] <- 0
+    by[is.na(by) | abs(by) < rounding_of_term * sqrt(sum(y^2))] <- 0
     coefficients[e, own] <- ifelse(by == 0, 0, by / size)
   }
   coefficients

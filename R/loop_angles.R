@@ -4,6 +4,17 @@
 # bounds on the far side of the circle. The turned target has the same density at the same x, and the same
 # evidence; see src/map_bounds.c.
 
+# Logit of a place that is as good as a bound, and the relative difference of densities at two
+# such that is rounding: a density that changes by a thousand over the width has changed by 1e-10
+# there.
+end_of_scale <- 30
+same_at_ends <- 1e-8
+# Draws of a mode that tell where an angle is, to a tenth of its spread.
+n_turning_draws <- 64
+# Length of the mean direction of an angle, below which it has none: that of a uniform one is 0.1
+# by chance.
+least_direction <- 0.2
+
 # As of find_scale_of_bounded(), with `turn`: by which part of its width each variable is to be turned.
 find_turn <- function(sampler) {
   variables <- which(has_two_bounds(sampler$target))
@@ -24,9 +35,9 @@ which_angles <- function(evaluate, points, variables) {
     moved <- moved_to(points, variables, u)
     matrix(evaluate(moved, gradient = FALSE)$log_density, n) - stats::dlogis(u, log = TRUE)
   }
-  first <- at(-rules$end_of_scale)
-  last <- at(rules$end_of_scale)
-  is_same <- function(x, y) abs(x - y) <= rules$same_at_ends * (1 + abs(x))
+  first <- at(-end_of_scale)
+  last <- at(end_of_scale)
+  is_same <- function(x, y) abs(x - y) <= same_at_ends * (1 + abs(x))
   is_known <- first > -Inf & last > -Inf
   variables[
     2 * colSums(is_known) > n & colSums(is_known & !is_same(first, last)) == 0 &
@@ -48,12 +59,12 @@ turn_by_modes <- function(scout, angles) {
   weights <- exp(normalise_log(scout$basins$elbo))
   directions <- vapply(scout$normals, function(reference) {
     normal <- normal_of(reference, length(reference$mean))
-    u <- to_user(normal, draw_standard(rules$n_turning_draws, length(normal$mean)))
+    u <- to_user(normal, draw_standard(n_turning_draws, length(normal$mean)))
     colMeans(exp(2i * pi * stats::plogis(u[, angles, drop = FALSE])))
   }, complex(length(angles)))
   mean <- drop(matrix(directions, length(angles)) %*% weights)
   place <- (Arg(mean) / (2 * pi)) %% 1 # 0 and 1 are the bounds
-  is_beside <- Mod(mean) > rules$least_direction & pmin(place, 1 - place) < 1 / 4
+  is_beside <- Mod(mean) > least_direction & pmin(place, 1 - place) < 1 / 4
   turn <- numeric(length(scout$normals[[1]]$mean))
   turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)
   if (any(is_beside)) turn

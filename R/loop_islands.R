@@ -1,10 +1,15 @@
 # Islands: runs that differ in nothing but their key, and the estimate that they make
 # together.
 
+# Islands are added for a precision so few at a time, or the error is not known better, ...
+fewest_added <- 4
+# ... and at most so many: the number that it takes is itself known from the islands so far.
+most_added <- 64
+
 # How many islands: a number, or as many as a precision takes. max_bridged: for how many
 # bridges may be made in all, where they are made again as islands are added.
 check_islands <- function(islands, precision, max_islands) {
-  most <- rules$islands_apart - 1 # more would meet those of a further pass
+  most <- islands_apart - 1 # more would meet those of a further pass
   islands <- check_count(islands, "islands", max = most)
   max_islands <- check_count(max_islands, "max_islands", max = most)
   if (!is.null(precision)) {
@@ -66,7 +71,7 @@ n_wanted <- function(final, n, islands) {
     return(0)
   }
   needed <- if (is.finite(error)) ceiling(n * ((error / islands$precision)^2 - 1)) else n
-  batch <- min(max(rules$fewest_added, needed), rules$most_added)
+  batch <- min(max(fewest_added, needed), most_added)
   max(min(batch, islands$max_islands - n), 0)
 }
 

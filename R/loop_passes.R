@@ -66,7 +66,7 @@ run_pass <- function(sampler, course, plan, islands, pass) {
   path <- final_path(course$best, sampler, plan)
   final <- run_islands(
     of_best, path, affordable_islands(islands, of_best, path, course, plan),
-    start = 1 + (pass - 1) * rules$islands_apart
+    start = 1 + (pass - 1) * islands_apart
   )
   conclude(of_best, final, course)
 }

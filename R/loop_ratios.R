@@ -1,7 +1,11 @@
 # Positive numbers in order, as the scales of a model may have to be. Stan's variables for them are the logs of the first
 # and of the differences. Powers of sums of exponentials are no products of functions of one variable each, as the terms
-# of a precision are (see precision.R). So the sampler moves the log of the ratio of each number to the one before, less 1,
+# of a precision are (see learn_precision.R). So the sampler moves the log of the ratio of each number to the one before, less 1,
 # which has the same density and the same evidence; see src/map_bounds.c.
+
+# Points that tell what a program makes of its variables: what holds at one by chance does not at
+# another.
+n_ratio_points <- 3
 
 # The sampler on this scale, where the target has such variables; not where the user has given a reference, which is a
 # distribution on the scale as it is.
@@ -17,7 +21,7 @@ find_ratios <- function(target) {
   if (is.null(target$outputs) || anyDuplicated(bases) == 0) {
     return(NULL)
   }
-  u <- with_seed(1, draw_standard(rules$n_ratio_points, target$dim))
+  u <- with_seed(1, draw_standard(n_ratio_points, target$dim))
   made <- suppressWarnings(target$outputs(u))
   s <- matrix(NA_real_, nrow(u), target$dim)
   is_made <- target$names %in% colnames(made)
@@ -33,4 +37,4 @@ find_ratios <- function(target) {
   is_ratio
 }
 
-are_same <- function(a, b) isTRUE(all(abs(a - b) <= rules$same_at_ends * abs(b)))
+are_same <- function(a, b) isTRUE(all(abs(a - b) <= same_at_ends * abs(b)))

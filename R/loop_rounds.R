@@ -1,6 +1,9 @@
 # Rounds: runs that tune, each from a better reference than the one before, with
 # temperatures spread anew.
 
+# A path has at least one temperature between reference and target.
+least_steps <- 2
+
 # adapt: what the arguments of smc() ask for -----------------------------------
 
 # step_fraction, scout: only where the verb has them.
@@ -237,9 +240,9 @@ one_round <- function(course, sampler, path, plan) {
   sampler$reference <- if (is.null(proposal)) best$reference else proposal$reference
   if (is.null(path$adaptive_ess)) {
     keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
-    least <- if (keeps_scale) nrow(best$steps) else rules$least_steps
+    least <- if (keeps_scale) nrow(best$steps) else least_steps
     # where the reference is the target there is no way, and the barrier is the kernel's alone
-    n_steps <- if (is_exact_reference(sampler$reference)) rules$least_steps
+    n_steps <- if (is_exact_reference(sampler$reference)) least_steps
     path$lambda <- barrier_schedule(
       best$steps, n_steps, plan$max_steps, least, course$steps_per_barrier
     )[-1]
@@ -292,7 +295,7 @@ is_too_wide <- function(record) {
     return(FALSE)
   }
   chance <- rules$width_errors * sqrt(2 / n_genealogies(record))
-  widest(record) > rules$settled_width * (1 + chance)
+  widest(record) > 1 + chance
 }
 
 # Whether a round is used: its particles live, its barrier is no higher than the

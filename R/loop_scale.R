@@ -1,5 +1,5 @@
-# The scale on which the variables of a target are sampled, where that is not the one of its bounds: what angles.R,
-# truncated.R and ratios.R have found.
+# The scale on which the variables of a target are sampled, where that is not the one of its bounds: what loop_angles.R,
+# loop_truncated.R and loop_ratios.R have found.
 
 with_scale <- function(sampler, scale) {
   sampler$target[names(scale)] <- scale

@@ -3,13 +3,21 @@
 # what is next to the bounds is a long thin tail for each variable, which no reference fits. Its own scale then suits
 # better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
 
+# Points and places between the bounds that tell whether a variable is normal given the others:
+# five have two third differences.
+n_truncated_points <- 2
+n_truncated_places <- 5
+# Draws of a normal distribution that tell which part of it is between the bounds, and the least
+# part: of 8,192 draws 400 are left there, which leave an error of 0.05.
+n_inside_draws <- 256
+
 # Only where the kernel is left to us: one that does not reject is not for edges.
 find_truncated <- function(sampler) {
   if (isTRUE(sampler$chooses_kernel)) {
     variables <- which(may_be_truncated(sampler$target))
     find_scale_of_bounded(sampler, "truncated", truncated_key, variables, function(evaluate) {
       d <- sampler$target$dim
-      normal <- normal_between(evaluate, scattered_starts(d, rules$n_truncated_points), variables)
+      normal <- normal_between(evaluate, scattered_starts(d, n_truncated_points), variables)
       if (length(normal) > 0) list(truncated = as.double(seq_len(d) %in% normal))
     })
   }
@@ -22,12 +30,12 @@ may_be_truncated <- function(target) has_two_bounds(target) | (!is.null(target$o
 # Those of these variables along which, from each of some points where that is known, the log density on their own scale
 # is a parabola, or a line: third differences are rounding.
 normal_between <- function(evaluate, points, variables) {
-  place <- seq_len(rules$n_truncated_places) / (rules$n_truncated_places + 1)
+  place <- seq_len(n_truncated_places) / (n_truncated_places + 1)
   values <- vapply(place, function(p) {
     at <- evaluate(moved_to(points, variables, stats::qlogis(p)), gradient = FALSE)$log_density
     at - log(p * (1 - p)) # the change of scale
   }, double(nrow(points) * length(variables)))
-  third <- apply(values, 1, function(f) max(abs(diff(f, differences = 3))) <= rules$same_at_ends * (1 + max(abs(f))))
+  third <- apply(values, 1, function(f) max(abs(diff(f, differences = 3))) <= same_at_ends * (1 + max(abs(f))))
   is_known <- matrix(rowSums(values > -Inf) == ncol(values), nrow(points))
   is_normal <- matrix(third %in% TRUE, nrow(points))
   variables[colSums(is_known) > 0 & colSums(is_known & !is_normal) == 0]
@@ -46,7 +54,7 @@ is_as_near <- function(other, sampler) {
   if (!isTRUE(there$elbo - here$elbo < rules$errors_apart * error)) {
     return(FALSE)
   }
-  z <- with_seed(seed_of_run(other$seed, truncated_key), draw_standard(rules$n_inside_draws, other$target$dim))
+  z <- with_seed(seed_of_run(other$seed, truncated_key), draw_standard(n_inside_draws, other$target$dim))
   u <- through_maps(reference_maps(here$reference, other$target$dim), z)$x
   is_outside <- abs(u[, other$target$truncated > 0, drop = FALSE]) >= 2 # as src/map_bounds.c has it
   mean(rowSums(is_outside) == 0) > rules$least_inside

@@ -7,7 +7,7 @@ maps_of <- function(reference, dim) {
 # The reference as the core reads it: `maps` from z to the unconstrained scale, in this
 # order, each a list of its `name` in the core and of its parameters (none for what is
 # standard already); the degrees of freedom `df` of a Student t; and for R functions the
-# list `evaluate` from interface_of_run(), with draws; or a `mixture` (see mixture.R).
+# list `evaluate` from interface_of_run(), with draws; or a `mixture` (see learn_mixture.R).
 interface_reference <- function(settings, evaluate, key) {
   reference <- settings$reference
   if (is_function_reference(reference)) {
@@ -43,7 +43,7 @@ is_given <- function(reference, sampler) {
   identical(reference, sampler$reference) && !is_of_draws(reference)
 }
 
-# For a target of this dimension. See fits.R for those of fitted references.
+# For a target of this dimension. See learn_rungs.R for those of fitted references.
 reference_maps <- function(reference, dim) {
   inflation <- reference$inflation
   maps <- list(
@@ -71,7 +71,7 @@ affine_map <- function(reference, dim) {
   }
 }
 
-# The maps of a conditional reference (see R/conditional.R and R/neck.R); none where there is
+# The maps of a conditional reference (see R/learn_conditional.R and R/learn_neck.R); none where there is
 # no such.
 conditional_maps <- function(conditional) {
   if (!is.null(conditional)) {

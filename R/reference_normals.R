@@ -2,6 +2,9 @@
 # lower triangular, or its diagonal as a vector where the dimension is too high for a
 # matrix.
 
+# Points a coefficient of a least squares fit to gradients: with one, nothing is ever left.
+points_per_coefficient <- 2
+
 # Draws, a row a draw: z standard normal, and x = mean + L z.
 draw_normal <- function(normal, n) {
   z <- draw_standard(n, length(normal$mean))
@@ -124,7 +127,7 @@ normal_by_gradients <- function(z, g, w, genealogies, rows = seq_along(w)) {
 # square.
 fit_gaussian_score <- function(points, L) {
   d <- ncol(points$x)
-  if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * (1 + d)) {
+  if (is.null(points$g) || nrow(points$x) < points_per_coefficient * (1 + d)) {
     return(NULL)
   }
   z <- whitened(L, points$x)

@@ -1,6 +1,17 @@
 # Student t distributions, for tails that are heavy in all directions: as references that are
 # fitted to draws, and exactly, by gradients.
 
+# Steps of the EM algorithm for a Student t, which converges fast from the normal distribution.
+em_steps <- 8
+# Degrees of freedom from which those of a Student t are searched for by gradients.
+first_df <- 2
+# Steps of that search, which takes 4 to 8, ...
+newton_steps <- 12
+# ... halvings of a step, ...
+most_newton_halvings <- 5
+# ... and points for each coefficient. All are tried in the end.
+points_per_bend <- 4
+
 # by draws ----------------------------------------------------------------------
 
 new_student_reference <- function(mean, chol, df) {
@@ -26,7 +37,7 @@ fit_student <- function(x, w, L, n) {
     return(NULL)
   }
   inner <- list(mean = rep(0, d), L = diag(sqrt(best$scale2), d))
-  for (i in seq_len(rules$em_steps)) {
+  for (i in seq_len(em_steps)) {
     inner <- student_step(z, w, inner, best$df)
     if (is.null(inner)) {
       return(NULL)
@@ -52,7 +63,7 @@ log_student <- function(square, d, df) {
 # The best scale for squared radii.
 radial_student <- function(square, w, d, df) {
   scale2 <- sum(w * square) / d
-  for (i in seq_len(rules$em_steps)) {
+  for (i in seq_len(em_steps)) {
     scale2 <- sum(w * square * (df + d) / (df + square / scale2)) / d
   }
   list(
@@ -80,7 +91,7 @@ student_step <- function(z, w, now, df) {
 #   g = -(df + d) P y / (df + y'Py) = -(df + d) / df (1 + c y'g) P y.
 exact_student <- function(points, L, genealogies) {
   d <- ncol(points$x)
-  if (is.null(points$g) || nrow(points$x) < rules$points_per_coefficient * 2 * (1 + d)) {
+  if (is.null(points$g) || nrow(points$x) < points_per_coefficient * 2 * (1 + d)) {
     return(NULL)
   }
   z <- whitened(L, points$x)
@@ -124,7 +135,7 @@ may_be_radial <- function(nearest, w) {
 # halved until they help. A few of the points are enough.
 student_bend <- function(z, g, w) {
   d <- ncol(z)
-  rows <- unique(round(seq(1, nrow(z), length.out = rules$points_per_bend * 2 * (1 + d))))
+  rows <- unique(round(seq(1, nrow(z), length.out = points_per_bend * 2 * (1 + d))))
   w <- w[rows]
   along <- cbind(rowSums(z * g), -g)[rows, , drop = FALSE]
   linear <- cbind(1, z[rows, , drop = FALSE])
@@ -140,12 +151,12 @@ student_bend <- function(z, g, w) {
       residuals = fit$residuals, left = sum(w * fit$residuals^2)
     )
   }
-  now <- at(c(1 / (d + rules$first_df), numeric(d)))
-  for (i in seq_len(rules$newton_steps)) {
+  now <- at(c(1 / (d + first_df), numeric(d)))
+  for (i in seq_len(newton_steps)) {
     step <- weighted_least_squares(
       cbind(now$line * along, now$bent * linear), now$residuals, w
     )$coefficients
-    for (part in 2^-(0:rules$most_newton_halvings)) {
+    for (part in 2^-(0:most_newton_halvings)) {
       tried <- at(now$theta + part * step[seq_len(1 + d)])
       if (isTRUE(tried$left < now$left)) break
     }

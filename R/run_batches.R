@@ -1,5 +1,15 @@
 # The points of expensive evaluations, shared among processes.
 
+# Seconds of this process that it takes to start a future and to take its value: measured.
+future_seconds <- 0.005
+# Seconds after which workers are asked again whether they are ready.
+ready_seconds <- 0.2
+# The last shares of workers that tell how late the next will come: the median of so many is not
+# that of a single one that was late by chance.
+n_late <- 5
+# Lower the lateness estimate by a fifth after an early result.
+less_late <- 0.8
+
 # The sampler of a run that tunes: where the target is a function of one point, and a batch
 # of points takes long, workers take a share of the points. Each point's value is the same
 # wherever it is computed.
@@ -66,7 +76,7 @@ spread_evaluator <- function(evaluate, functions, pace) {
 # one takes this process some time, too, so that with k shares, this one's among them, it takes
 # late + (n per_point - late) / k + (k - 1) future_seconds.
 shares <- function(n, per_point, late, n_workers) {
-  k <- min(n_workers, n, floor(sqrt(max(0, n * per_point - late) / rules$future_seconds)))
+  k <- min(n_workers, n, floor(sqrt(max(0, n * per_point - late) / future_seconds)))
   if (k < 2) {
     return(n)
   }
@@ -77,16 +87,16 @@ shares <- function(n, per_point, late, n_workers) {
 # What a batch says of how late the shares of workers come, in seconds from its start: until all were
 # there, until this process had done its own, and what the points of a worker take.
 learn_lateness <- function(pace, took, own, points) {
-  has_waited <- took - own > rules$future_seconds
-  late <- if (has_waited) took - points else rules$less_late * stats::median(pace$late)
-  pace$late <- utils::tail(c(pace$late, max(0, late)), rules$n_late)
+  has_waited <- took - own > future_seconds
+  late <- if (has_waited) took - points else less_late * stats::median(pace$late)
+  pace$late <- utils::tail(c(pace$late, max(0, late)), n_late)
 }
 
 # Whether so many workers have loaded what they need. That takes a second, which is not waited
 # for: they are asked to compute nothing, and whether they have done it only from time to time,
 # since that takes a hundredth of a second.
 are_ready <- function(pace, n, ask) {
-  if (!pace$is_ready && seconds_now() - pace$asked > rules$ready_seconds) {
+  if (!pace$is_ready && seconds_now() - pace$asked > ready_seconds) {
     if (is.null(pace$first)) {
       pace$first <- lapply(seq_len(n), function(i) try_future(ask()))
     } else if (all(vapply(pace$first, has_ended, NA))) {

@@ -1,6 +1,9 @@
 # Checkpoints: a run is a pure function of its settings and its number, so its record can
 # be kept in a file, and taken from there by the next call that would make the same run.
 
+# The same of the log density at one point: a million times the rounding of a double.
+same_density <- 1e-10
+
 # An entry holds a run, as a vector of bytes, in a file or of smc_islands(): `entry_mark`, a hash of what follows, and
 # the serialised list of
 # * `format`: `entry_format`;
@@ -108,7 +111,7 @@ without_code <- function(x) {
 is_same_setting <- function(a, b) {
   is_rounded <- is.double(unlist(a)) && is.double(unlist(b))
   identical(a, b) ||
-    is_rounded && isTRUE(all.equal(a, b, tolerance = rules$same_setting))
+    is_rounded && isTRUE(all.equal(a, b, tolerance = same_setting))
 }
 
 # The value that an entry holds; NULL where it is damaged. It is an error where it is of another run. restore: makes the
@@ -141,7 +144,7 @@ check_settings <- function(then, now, where) {
 check_same_target <- function(then, now, where) {
   is_same <- function(name, tolerance) isTRUE(all.equal(then[[name]], now[[name]], tolerance = tolerance))
   same <- is.list(then) == is.list(now) &&
-    (is.null(now) || is_same("log_density", rules$same_density) && is_same("gradient", rules$same_setting))
+    (is.null(now) || is_same("log_density", same_density) && is_same("gradient", same_setting))
   if (!same) {
     abort_mismatch(where, "target", list(), list())
   }

@@ -1,5 +1,9 @@
 # The values in a checkpoint, checked as arguments are.
 
+# Relative difference of numbers that were computed alike on other machines: far above rounding,
+# and what a person changes differs by more.
+same_setting <- 1e-6
+
 # Whether x has the types, lengths, dimensions and names of another value, and all that is in it has.
 has_form <- function(x, like) {
   if (is.list(like)) {
@@ -80,16 +84,16 @@ is_island <- function(record, sampler, run) {
     if (n[2] > 0) list(all = list(particles = matrix(0, n[2], d), log_weights = numeric(n[2])))
   )
   parts <- without_null(record[setdiff(names(record), tables)])
-  are_weights <- function(x) !anyNA(x) && abs(sum(exp(x)) - 1) < rules$same_setting
+  are_weights <- function(x) !anyNA(x) && abs(sum(exp(x)) - 1) < same_setting
   setequal(names(parts), names(like)) && has_form(parts[names(like)], like) &&
     are_weights(record$log_weights) && (n[2] == 0 || are_weights(record$all$log_weights)) &&
     all(is.finite(record$coordinates)) && all(record$origins %in% 0:sampler$n_particles) &&
-    record$shared > 0 && record$shared <= 1 + rules$same_setting
+    record$shared > 0 && record$shared <= 1 + same_setting
 }
 
 numbers_restorer <- function(n) function(x) if (has_form(x, numeric(n))) x
 
-# A scale that was found (see scale.R), with what it took.
+# A scale that was found (see loop_scale.R), with what it took.
 scale_restorer <- function(sampler) {
   d <- sampler$target$dim
   function(found) {

@@ -1,5 +1,9 @@
 # The queue of work for other processes.
 
+# How often an island is tried whose worker was lost: a worker that is lost by accident once in a
+# hundred times is so three times with the same island once in a million.
+most_tries <- 3
+
 # Runs tasks, which are numbers, a future each, as many at a time as there are workers.
 # send: starts one. collect: takes its number and value. give_up: ends with an error, when
 # a task was lost too often. meanwhile: what this process does once they are started; then it
@@ -25,7 +29,7 @@ spread <- function(tasks, send, collect, give_up, meanwhile = NULL) {
         collect(as.numeric(name), value)
       }
     }
-    if (any(table(queue$lost) >= rules$most_tries)) {
+    if (any(table(queue$lost) >= most_tries)) {
       give_up(value)
     }
   }

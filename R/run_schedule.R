@@ -1,5 +1,8 @@
 # Temperature schedules.
 
+# Share of the way below which a step adds nothing to it: the inverse's slope would be 1e8.
+least_progress <- 1e-8
+
 #' Temperatures that rise as a power of the step
 #'
 #' `lambda_t = (t / n_steps)^power`: the density at step `t` is
@@ -170,7 +173,7 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
   lambda <- c(0, steps$lambda)
   total <- way[length(way)]
   # knots of the inverse must rise: a step may have no length
-  progress <- rules$least_progress * total
+  progress <- least_progress * total
   ahead <- c(TRUE, diff(way) > progress) & way < total - progress
   ahead[length(ahead)] <- TRUE
   if (sum(ahead) < 3) {

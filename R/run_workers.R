@@ -2,6 +2,9 @@
 # each; and the points of expensive evaluations in the runs that tune. Results that have
 # arrived are kept; a task whose worker was lost is run again.
 
+# Seconds that workers take to load the package, which is what islands must save: measured.
+loading_seconds <- 0.5
+
 # islands -----------------------------------------------------------------------
 
 # The records of islands by their numbers, in this process or by workers. The random
@@ -38,7 +41,7 @@ pays_for_workers <- function(sampler, n, path) {
   }
   n_evals <- n * sampler$n_particles * (1 + length(path$lambda))
   saved <- sampler$pace$per_evaluation * n_evals * (1 - 1 / min(n, future::nbrOfWorkers()))
-  !isTRUE(saved <= rules$loading_seconds)
+  !isTRUE(saved <= loading_seconds)
 }
 
 in_parallel <- function(n) {
@@ -142,7 +145,7 @@ needed_by_functions <- function(functions) {
 
 # With a share of the points of an evaluation.
 abort_lost_share <- function(error) {
-  abort("A worker was lost {rules$most_tries} times with the same points.", "worker", parent = error)
+  abort("A worker was lost {most_tries} times with the same points.", "worker", parent = error)
 }
 
 # records: of the islands that came back.
@@ -150,7 +153,7 @@ abort_lost <- function(error, records) {
   n <- length(records)
   abort(
     c(
-      "A worker was lost {rules$most_tries} times with the same island; {n} island{?s} came
+      "A worker was lost {most_tries} times with the same island; {n} island{?s} came
         back.",
       "i" = "What came back is in the error's {.field records}; with {.arg checkpoint} it
         is kept for the next call."

@@ -242,7 +242,7 @@ check_kept <- function(fit, keep) {
 check_island_numbers <- function(which) {
   check_given(which, "which")
   is_fine <- is.numeric(which) && length(which) > 0 && all(is.finite(which)) &&
-    all(which == round(which) & which >= 1 & which < rules$islands_apart) &&
+    all(which == round(which) & which >= 1 & which < islands_apart) &&
     !anyDuplicated(which)
   if (!is_fine) {
     abort_argument(which, "which", "different positive whole numbers")

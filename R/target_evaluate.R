@@ -6,7 +6,7 @@ target_evaluator <- function(target) {
 }
 
 # terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
-# without a gradient are differentiated by differences, and one message names them all. types: see types.R.
+# without a gradient are differentiated by differences, and one message names them all. types: see target_types.R.
 sum_evaluator <- function(terms, types = NULL) {
   callers <- if (is.null(types)) {
     lapply(terms, function(term) list(density = density_caller(term), slope = slope_caller(term)))

@@ -1,5 +1,5 @@
 # Improper priors of Stan programs: of those that brms writes by numbers, since their data say by `prior_only` whether the
-# likelihood is left out; of all others by their statements (see stan_priors.R).
+# likelihood is left out; of all others by their statements (see target_stan_priors.R).
 
 # The names of the parameters whose prior is flat, so that there is no evidence. What fails here fails in a run too, which
 # says more.

@@ -167,7 +167,7 @@ program_of_library <- function(path) {
   list(name = library$dll, file = paste0(library$dll, ".stan"), library = library$path, sum = library$sum)
 }
 
-# The library of a program as a record, see libraries.R. What this session has not loaded is looked for anew, and
+# The library of a program as a record, see target_libraries.R. What this session has not loaded is looked for anew, and
 # compiled again if need be: a target may come from another machine. The namespace of RcppParallel is loaded first: it
 # has the TBB that the library was linked to, and R would crash as it ends if that were unloaded before.
 stan_library <- function(program) {

@@ -1,5 +1,9 @@
 # Numbers: log weights and the rows that carry them, and draws from a distribution function.
 
+# Particles with a smaller share of the largest weight are left out of fits, which a single one
+# far off can spoil.
+least_weight <- 1e-12
+
 best_of <- function(fits, value) {
   fits <- without_null(fits)
   if (length(fits) > 0) fits[[which.max(vapply(fits, value, 0))]]
@@ -23,7 +27,7 @@ invert_distribution <- function(w, p) {
 
 # The particles that have weight, and these weights, normalised. The others may be
 # anywhere, and squares of theirs infinite.
-weighty_rows <- function(log_weights) .Call(r_weighty_rows, log_weights, rules$least_weight)
+weighty_rows <- function(log_weights) .Call(r_weighty_rows, log_weights, least_weight)
 
 # The sum of the squared shares of groups, whose numbers are whole and in no wide range.
 concentration <- function(w, groups) .Call(r_concentration, w, groups)

@@ -1,6 +1,9 @@
 # Progress: one line for a whole call of a verb. The rounds and islands of the call
 # take turns on it, so that they do not flash by as bars of their own.
 
+# Islands of later passes are numbered so far apart that their random streams differ.
+islands_apart <- 2^16
+
 # Opens the line, which closes with the verb's frame, however that ends. n_rounds,
 # n_islands: how many are foreseen. NULL where nothing is to be shown; the functions below
 # do nothing then.
@@ -28,7 +31,7 @@ begin_run <- function(progress, run, index, n_steps) {
   }
   name <- if (run == "adapt") "Round" else "Island"
   # rounds count from 0, and each pass has islands of its own
-  i <- if (run == "adapt") index + 1 else (index - 1) %% rules$islands_apart + 1
+  i <- if (run == "adapt") index + 1 else (index - 1) %% islands_apart + 1
   progress$label <- sprintf("%s %d/%d", name, i, max(i, progress$n_of[[name]]))
   progress$n_left <- max(progress$n_left - 1, 0)
   progress$n_before <- progress$n_before + progress$n_steps

@@ -44,7 +44,6 @@ varied <- list(
   vary("linear_gradients", of_necks, c(1e-5, 1e-3)),
   vary("nearly_linear", of_necks, c(0.05, 0.2)),
   vary("student_df", of_tails, list(c(1, 2, 4, 8), c(1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 20))),
-  vary("em_steps", c("t2_d5", "two_unequal_10", "eight_on_circle_10")),
   vary("genealogies_per_dimension", of_tails),
   vary("points_per_dimension", of_necks),
   vary("widest_tails", of_tails, list(values$widest_tails / 2, values$widest_tails * 2)),

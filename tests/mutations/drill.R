@@ -110,7 +110,7 @@ of_gradients <- c(
 )
 
 of_log_z <- mutation(
-  "log z", "R/fit.R",
+  "log z", "R/fit_object.R",
   function(lines) {
     at <- "estimate <- headline(estimates)"
     replaced(lines, at, paste0(

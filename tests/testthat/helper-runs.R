@@ -206,6 +206,5 @@ mixture_target <- function(means, sds, weights) {
 
 # Under a plan of future islands go to workers also where they would be done here sooner.
 to_workers <- function(code) {
-  rules <- internal("rules")
-  with_internals(list(rules = replace(rules, "loading_seconds", -1)), code)
+  with_internals(list(loading_seconds = -1), code)
 }

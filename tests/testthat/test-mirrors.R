@@ -49,9 +49,8 @@ test_that("they tell no more than what is missing, and nearly all that one mirro
   three <- look(sampler, final_of(4000, all_signs[-1, ]))
   expect_lt(three$rise, log(4 / 3) + 4 * three$error)
   # few and then many draws, and two images of each
-  rules <- internal("rules")
   expect_equal(
-    one$n_target_evals, 3 * (rules$few_mirrored_draws + rules$many_mirrored_draws)
+    one$n_target_evals, 3 * (few_mirrored_draws + many_mirrored_draws)
   )
 })
 
@@ -70,7 +69,7 @@ test_that("in the mirrors of draws that have seen all there is no more", {
   )
   found <- look(sampler_of(away), final)
   expect_lt(found$rise, 0)
-  expect_equal(found$n_target_evals, 3 * internal("rules")$few_mirrored_draws)
+  expect_equal(found$n_target_evals, 3 * few_mirrored_draws)
 })
 
 test_that("distances of images, and of their images, are those of the points themselves", {
@@ -101,7 +100,7 @@ test_that("there are none without two bounds, for islands that take little, and 
   expect_null(look(sampler_of(failing), final))
   # of many variables some are mirrored
   many <- internal("mirrored_variables")(angles(40))
-  expect_length(unique(many), internal("rules")$most_mirrored)
+  expect_length(unique(many), most_mirrored)
   expect_false(is.unsorted(many))
 })
 

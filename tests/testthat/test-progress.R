@@ -106,7 +106,7 @@ test_that("of islands in other processes the line says how many are done", {
       show_done(progress, n_done, n)
     }, "autosmc")
     # also islands that would be done here sooner
-    assignInNamespace("rules", replace(autosmc:::rules, "loading_seconds", -1), "autosmc")
+    assignInNamespace("loading_seconds", -1, "autosmc")
     future::plan(future::multisession, workers = 2)
     fit <- smc(
       target_gaussian(2),

@@ -75,7 +75,7 @@ test_that("draws without weight may be anywhere, and where the target fails ther
   }, dim = 2, vectorized = TRUE)
   look <- function(final) internal("look_along_rays")(sampler_of(target), final)
   set.seed(9)
-  n <- internal("rules")$least_draws_beside + 1
+  n <- least_draws_beside + 1
   z <- normal_draws(n, 2)
   final <- final_of(target, z)
   expect_lt(look(final)$rise, 0.05)
@@ -101,8 +101,8 @@ test_that("few evaluations are spent on them, or none", {
   expect_identical(n_rays(sampler, 1000), 0)
   expect_lte(n_rays(sampler, 3e4) * each, 0.04 * 3e4)
   # a single step of eight islands, from a reference that is nearly the target, is followed by some
-  expect_gte(n_rays(sampler, 8 * 1024 * 2), internal("rules")$least_rays)
-  expect_identical(n_rays(sampler, 1e7), internal("rules")$most_rays)
+  expect_gte(n_rays(sampler, 8 * 1024 * 2), least_rays)
+  expect_identical(n_rays(sampler, 1e7), most_rays)
   expect_identical(internal("n_ray_evals")(list(kernel = kernel_rwmh())), each - 1)
 })
 

@@ -226,7 +226,7 @@ test_that("data of a closure are sent once", {
 
 test_that("points are shared so that all are done at the same time, as far as it pays", {
   shares <- internal("shares")
-  each <- internal("rules")$future_seconds
+  each <- future_seconds
   for (n in c(2, 7, 64, 1000)) {
     for (per_point in c(1e-4, 1e-3, 0.1, 10)) {
       for (late in c(0, 0.005, 0.05, 3)) {
@@ -279,7 +279,7 @@ test_that("islands that are done before workers have begun are not for them", {
     expect_true(pays()) # nothing is known
     expect_false(pays(1))
     # 80,000 evaluations, of which half are saved
-    begin <- internal("rules")$loading_seconds
+    begin <- loading_seconds
     sampler$pace$per_evaluation <- 0.9 * begin / 40000
     expect_false(pays())
     sampler$pace$per_evaluation <- 1.1 * begin / 40000
