@@ -93,7 +93,7 @@ test_that("its evaluations are counted, and are in the checkpoint", {
   }
   first <- again()
   # those that write the files, four points or fewer for each, are not counted
-  n_files <- length(list.files(dir, "rds$"))
+  n_files <- length(list.files(dir, "smc$"))
   expect_lte(calls - sum(first$runs$n_target_evals), 4 * n_files)
   expect_gte(calls, sum(first$runs$n_target_evals))
   second <- again()

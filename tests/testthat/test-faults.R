@@ -41,8 +41,8 @@ test_that("a function that is given by another name is told where it belongs", {
 test_that("`dim` must be there, and a positive whole number", {
   expect_input_error(smc_plain(sum), "`dim` is missing.*positive whole number")
   expect_input_error(target_function(sum), "`dim` is missing")
-  whole <- "`dim` must be a whole number from 1 to 10000000, not"
-  for (dim in list(0, -1, 1.5, "2", NA, NULL, c(1, 2), Inf, NaN, list(2), 1e7 + 1, 1.7e9)) {
+  whole <- "`dim` must be a whole number from 0 to 10000000, not"
+  for (dim in list(-1, 1.5, "2", NA, NULL, c(1, 2), Inf, NaN, list(2), 1e7 + 1, 1.7e9)) {
     expect_input_error(smc_plain(sum, dim = dim), whole)
   }
 })
@@ -238,7 +238,8 @@ test_that("the other arguments of the verbs are checked", {
   bad("`n_steps` must be .* not 0", n_steps = 0)
   bad("`n_steps` must be .* not 2.5", n_steps = 2.5)
   bad("`kernel` must be one of \"klmc\".* not \"hmc\"", kernel = "hmc")
-  bad("`reference` must be made by .* not 1", reference = 1)
+  bad("`reference` must be made by .* not \"normal\"", reference = "normal")
+  bad("`reference` has no draws of x1 and x2", reference = 1)
   bad("`tuner` must be made by .* not 1", tuner = 1)
   bad("`resampling` must be one of \"ssp\".* not \"none\"", resampling = "none")
   bad("`ess_threshold` must be .* not 2", ess_threshold = 2)

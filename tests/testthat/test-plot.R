@@ -252,7 +252,6 @@ test_that("islands in which all died are shown too", {
 
 test_that("the histograms have the weights of the draws", {
   fit <- other_kernels$lmc
-  summary <- summary(fit)$variables
   w <- exp(fit$log_weights)
   bars <- read_layer(picture(fit, "draws"), 1)
   expect_identical(unique(bars$label), c("x1", "x2"))
@@ -261,14 +260,14 @@ test_that("the histograms have the weights of the draws", {
     width <- b$xmax - b$xmin
     area <- width * b$ymax
     expect_equal(b$ymin, rep(0, nrow(b)))
-    expect_equal(sum(area), 1)
+    x <- fit$particles[, name]
+    ends <- range(x[order(x)][cumsum(w[order(x)]) > 0.001 & rev(cumsum(rev(w[order(x)]))) > 0.001])
+    shown <- w * (x >= ends[1] & x <= ends[2])
+    expect_equal(sum(area), sum(shown))
     # in a bar no draw is further from its middle than half its width
     middle <- sum(area * (b$xmin + b$xmax) / 2)
-    expect_lte(
-      abs(middle - summary$mean[summary$variable == name]),
-      max(width) / 2
-    )
-    below <- vapply(b$xmax, function(at) sum(w[fit$particles[, name] < at]), 0)
+    expect_lte(abs(middle - sum(shown * x)), max(width) / 2)
+    below <- vapply(b$xmax, function(at) sum(shown[x < at]), 0)
     expect_equal(cumsum(area), below)
   }
 })
@@ -429,9 +428,9 @@ test_that("arguments are checked, by both", {
 })
 
 test_that("a heavy tail leaves a histogram its shape, and a vector is named by its own name", {
-  x <- c(seq(-1, 1, length.out = 998), -1e6, 1e6)
-  bars <- weighted_histogram(x, rep(1e-3, 1000))
+  x <- c(seq(-1, 1, length.out = 1998), -1e6, 1e6)
+  bars <- weighted_histogram(x, rep(5e-4, 2000))
   expect_lt(max(abs(bars$to)), 2)
-  expect_equal(sum(bars$density * (bars$to - bars$from)), 1)
+  expect_gte(sum(bars$density * (bars$to - bars$from)), 0.998)
   expect_identical(check_variables("tau", c("tau[1]", "tau[2]", "taut")), c("tau[1]", "tau[2]"))
 })
