@@ -273,219 +273,18 @@ print.smc_reference_function <- function(x, ...) {
 
 # what the core is given ------------------------------------------------------
 
-# The reference as the core reads it: `maps` from z to the unconstrained scale, in this
-# order, each a list of its `name` in the core and of its parameters (none for what is
-# standard already); the degrees of freedom `df` of a Student t; and for R functions the
-# list `evaluate` from interface_of_run(), with draws; or a `mixture` (see mixture.R).
-interface_reference <- function(settings, evaluate, key) {
-  reference <- settings$reference
-  if (is_function_reference(reference)) {
-    evaluate$start <- reference_draws(settings, key)
-    return(list(maps = list(), reference = evaluate))
-  }
-  c(
-    list(maps = reference_maps(reference, settings$target$dim)),
-    reference[intersect(c("df", "mixture"), names(reference))]
-  )
-}
-
 is_function_reference <- function(reference) {
   inherits(reference, "smc_reference_function")
 }
 
-is_student_reference <- function(reference) {
-  inherits(reference, "smc_reference_student")
-}
-
-# A reference as its constructors make it, with maps for as many variables as the target has.
-check_reference <- function(reference, target) {
-  check_class(
-    reference, "reference", "smc_reference",
-    "reference_gaussian()`, `reference_student()` or `reference_function()"
-  )
-  if (!is_function_reference(reference)) {
-    reference_maps(reference, target$dim)
-  }
-  reference
-}
-
-# The reference that a user means by `"draws"`, `"prior"`, or draws of the variables.
-reference_meant <- function(reference, target) {
-  if (identical(reference, "draws")) {
-    reference_of_draws(target, target$draws)
-  } else if (identical(reference, "prior")) {
-    reference_of_prior(target)
-  } else if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
-    reference_of_draws(target, matrix_of_draws(reference))
-  } else {
-    check_reference(reference, target)
-  }
-}
-
-# The reference that is fitted to draws of the variables, as to those of a run.
-reference_of_draws <- function(target, draws) {
-  if (is.null(draws)) {
-    abort(
-      c(
-        "{.arg reference} is {.val draws}, but the target has no draws.",
-        "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
-      ),
-      "input"
-    )
-  }
-  x <- unconstrained_draws(target, draws)
-  n <- nrow(x)
-  fitted <- propose(
-    list(
-      particles = x,
-      log_weights = rep(-log(n), n),
-      origins = seq_len(n),
-      reference = reference_gaussian()
-    ),
-    c("normal", "shape")
-  )
-  if (is.null(fitted)) {
-    abort("{.arg reference}: {n} draws are too few in {target$dim} dimension{?s}.", "input")
-  }
-  fitted$reference$fitted_to <- "draws"
-  fitted$reference
-}
-
-reference_of_prior <- function(target) {
-  if (is.null(target$prior)) {
-    abort("{.arg reference} is {.val prior}, but the target was given no {.arg prior}.", "input")
-  }
-  reference_function(target$prior$sample, target$prior$log_density, vectorized = isTRUE(target$vectorized))
-}
-
-is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
-
-# Whether a reference is the one that the user gave, which may be far from the target.
-is_given <- function(reference, sampler) {
-  identical(reference, sampler$reference) && !is_of_draws(reference)
-}
-
-# For a target of this dimension. See fits.R for those of fitted references.
-reference_maps <- function(reference, dim) {
-  inflation <- reference$inflation
-  maps <- list(
-    if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
-    affine_map(reference, dim)
-  )
-  maps <- append(maps, c(tails_maps(reference$tails), conditional_maps(reference$conditional)), after = 1)
-  without_null(c(maps, change_maps(reference$changes)))
-}
-
-# x = mean + L z; NULL where that is z.
-affine_map <- function(reference, dim) {
-  mean <- check_numeric(reference$mean, "mean", lengths = c(1, dim))
-  chol <- reference$chol
-  if (!is.null(chol)) {
-    if (nrow(chol) != dim) {
-      size <- paste(dim(chol), collapse = " x ")
-      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {size}.", "input")
-    }
-    return(list(name = "affine", mean = rep_len(mean, dim), chol = chol))
-  }
-  sd <- check_positive(reference$sd, "sd", lengths = c(1, dim))
-  if (any(mean != 0) || any(sd != 1)) {
-    list(name = "affine", mean = rep_len(mean, dim), sd = rep_len(sd, dim))
-  }
-}
-
-# The maps of a conditional reference (see R/conditional.R and R/neck.R); none where there is
-# no such.
-conditional_maps <- function(conditional) {
-  if (!is.null(conditional)) {
-    without_null(if (is_neck(conditional)) neck_maps(conditional) else linear_maps(conditional))
-  }
-}
-
-neck_maps <- function(neck) {
-  d <- length(neck$scale)
-  list(
-    if (!is.null(neck$slope)) {
-      list(
-        name = "conditional", conditioning = neck$conditioning,
-        shift = 0 * neck$slope, slope = neck$slope
-      )
-    },
-    list(name = "affine", mean = numeric(d), sd = neck$scale),
-    c(
-      list(name = "neck", variable = neck$conditioning[1], centre = neck$centre_of_share),
-      neck[c("rate", "bend", "pull")]
-    ),
-    list(name = "rotation", axes = neck$axes)
-  )
-}
-
-linear_maps <- function(linear) {
-  d <- length(linear$offset)
-  list(
-    if (any(linear$offset != 0)) list(name = "affine", mean = linear$offset, sd = rep(1, d)),
-    c(
-      list(name = "conditional"),
-      linear[intersect(c("conditioning", "shift", "slope", "curve", "bent", "width", "place"), names(linear))]
-    )
-  )
-}
-
 is_neck <- function(conditional) identical(conditional$kind, "neck")
 
-# Its log density and gradient as target_interface() has those of a target; NULL for
-# what the core knows.
-reference_evaluator <- function(reference, target) {
-  if (!is_function_reference(reference)) {
-    return(NULL)
-  }
-  shared <- target[c("dim", "names", "lower", "upper")]
-  term <- new_term(
-    reference$log_density, reference$gradient,
-    "reference$log_density", "gradient"
-  )
-  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)), target$types)
-  list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
-}
-
-# Marks errors for rethrow_at_step().
-blame_reference <- function(code) {
-  withCallingHandlers(code, error = if_raised(function(e) {
-    abort("The reference failed.", c("reference", "target"), parent = in_utf8(e))
-  }))
-}
-
 # draws -----------------------------------------------------------------------
-
-# The particles of a run at its start, on the user's scale.
-reference_draws <- function(settings, key) {
-  n <- settings$n_particles
-  blame_reference({
-    x <- with_seed(seed_of_run(settings$seed, key), settings$reference$sample(n))
-    check_draws(x, n, settings$target)
-  })
-}
 
 # A seed for R's generator, from -(2^31 - 1) to 2^31 - 1, another one for every
 # run of the same seed: the factor has no divisor in common with 2^32 - 1.
 seed_of_run <- function(seed, key) {
   (seed + 1299709 * key) %% (2^32 - 1) - (2^31 - 1)
-}
-
-# Evaluates `code` with R's default generators started at `seed`, whatever the
-# user's are, and leaves these as they were.
-with_seed <- function(seed, code) {
-  kinds <- RNGkind()
-  state <- get0(".Random.seed", globalenv(), inherits = FALSE)
-  on.exit({
-    if (is.null(state)) {
-      RNGkind(kinds[1], kinds[2], kinds[3])
-      rm(".Random.seed", envir = globalenv())
-    } else {
-      assign(".Random.seed", state, globalenv())
-    }
-  })
-  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
-  code
 }
 
 check_draws <- function(x, n, target) {
@@ -517,3 +316,13 @@ check_draws <- function(x, n, target) {
   }
   x
 }
+
+is_mixture <- function(reference) inherits(reference, "smc_reference_mixture")
+
+multiples_in <- function(change) which(change$slope != 0)
+
+# Whether it makes coordinates standard normal that are normal given others: of find_precision(), or of
+# find_polynomial().
+is_precision <- function(change) identical(change$kind, "precision") || is_polynomial(change)
+
+is_polynomial <- function(change) identical(change$name, "polynomial")

@@ -119,11 +119,17 @@ rules <- list(
   # another.
   n_ratio_points = 3,
   # gradients ------------------------------------------------------------------
-  # Draws of the best normal distribution at which the gradient is checked: few enough that a kink
-  # is rarely met, and enough that an error in one variable of twenty is.
+  # Draws of the best normal, and the part of them, the likeliest, at which the gradient may be checked: of 12 draws the four
+  # with the steepest slopes along a variable have slopes of a standard deviation or so, which tell 1 % from `wrong_slope`.
+  n_gradient_candidates = 16,
+  part_of_candidates = 3 / 4,
+  # Points at which the gradient is checked along each direction: one may be at a kink, or have no digits.
   n_gradient_points = 4,
-  # Differences are taken over this part of the normal's width, where what a central one leaves out
-  # is a sixth of the square, 0.2 % of a slope that changes as much, ...
+  # Directions, which are the variables where these are no more: the check takes 1,024 evaluations, as one run of the race
+  # does in four steps.
+  most_gradient_directions = 64,
+  # Differences are taken over this part of the normal's width, where what a central one
+  # leaves out is a sixth of the square, 0.2 % of a slope that changes as much, ...
   widest_difference = 0.1,
   # ... and over parts of it, to tell a rough density from a wrong gradient: what is left out falls
   # by 64 each time.
@@ -600,8 +606,12 @@ rules <- list(
   part_beyond = 0.05,
   # ... among so many draws.
   n_sizes = 128,
-  # Standard deviations of the draws between which a density that never falls off is seen: beyond
-  # what most draws reach, and not so far that exponentials of a log scale end.
+  # Points that tell whether a variable stays in a finite range, and by which part it may grow from afar to ten times as
+  # far: what grows like a logarithm does so by a third.
+  n_range_points = 32,
+  same_range = 0.01,
+  # Standard deviations of the draws between which a density that never falls off is seen: beyond what
+  # most draws reach, and not so far that exponentials of a log scale end.
   far_out = c(5, 25),
   # Parts of these distances, of which the longest is taken where a precision is still known:
   # between 0.5 and 2.7 standard deviations a normal distribution still falls by a factor of 30, the

@@ -100,8 +100,6 @@ new_record <- function(result, sampler, run, index, seconds) {
   )
 }
 
-is_dead <- function(record) !isFALSE(record$dead)
-
 death_of <- function(result, run, n_kept = 64) {
   list(step = result$step, run = run, at = utils::head(result$particles, n_kept))
 }
@@ -133,64 +131,8 @@ core_config <- function(sampler, path, tuner, key) {
 
 # errors ----------------------------------------------------------------------
 
-# What the user's own function threw, with the step named. The package's own
-# errors come here too, on their way from the checks of a function's value. That a
-# worker was lost is no fault of the target.
-rethrow_at_step <- function(e, step, run) {
-  if (is.null(step) || inherits(e, c("autosmc_error_located", "autosmc_error_worker"))) {
-    return()
-  }
-  where <- where_in_run(step, run)
-  failed <- "target"
-  if (inherits(e, "autosmc_error_reference")) {
-    failed <- "reference"
-    e <- e$parent
-  }
-  hint <- NULL
-  if (inherits(e, "autosmc_error_hint")) {
-    hint <- e$message
-    e <- e$parent
-  }
-  abort(
-    c("The {failed} failed {where}.", "i" = if (!is.null(hint)) "{hint}"),
-    c("target", "located"),
-    parent = in_utf8(e),
-    step = step,
-    run = run
-  )
-}
-
-# A condition whose message can be shown: bytes that are not UTF-8 are written as "<ff>".
-in_utf8 <- function(e) {
-  message <- conditionMessage(e)
-  if (!all(validUTF8(message))) {
-    e$message <- as_utf8(message)
-  }
-  e
-}
-
-as_utf8 <- function(text) {
-  if (all(Encoding(text) != "bytes") && all(validEnc(text))) enc2utf8(text) else iconv(text, "UTF-8", "UTF-8", sub = "byte")
-}
-
-where_in_run <- function(step, run) {
-  if (run == "scout") {
-    "in the scout, before the first run"
-  } else if (run == "bridge") {
-    "at a draw for the bridge estimate, after the last run"
-  } else if (run == "checkpoint") {
-    "at particles of an earlier run"
-  } else if (step == 0) {
-    sprintf("at the start of the %s run, at a draw from the reference", run)
-  } else {
-    sprintf("at step %d of the %s run", step, run)
-  }
-}
-
 # Of the core's `smc_status`.
 status_failed <- 1
-status_dead <- 2
-
 abort_failed <- function(result, steps, run) {
   where <- where_in_run(result$step, run)
   code <- result$failure
@@ -275,85 +217,4 @@ kind_of_density <- function(x) {
   kind[x == -Inf] <- "-Inf"
   kind[is.na(x)] <- "NaN"
   kind
-}
-
-# tables ----------------------------------------------------------------------
-
-steps_table <- function(result, run, index) {
-  done <- seq_len(result$n_done)
-  trace <- lapply(result$trace, `[`, done)
-  status <- trace$tuner_status
-  status[status < 0] <- NA
-  na <- function(x) ifelse(is.nan(x), NA_real_, x)
-  number <- function(this) {
-    rep(if (run == this) as.integer(index) else NA_integer_, length(done))
-  }
-  new_table(
-    run = rep(run, length(done)),
-    round = number("adapt"),
-    island = number("final"),
-    step = done,
-    lambda = trace$lambda,
-    step_size = trace$step_size,
-    refresh_rate = na(trace$refresh_rate),
-    acceptance = na(trace$acceptance),
-    ess = trace$ess,
-    lcb = trace$lcb,
-    length = trace$length,
-    barrier = cumsum(trace$lcb),
-    resampled = trace$resampled,
-    log_z = trace$log_z,
-    n_objective_evals = trace$n_objective_evals,
-    n_target_evals = trace$n_target_evals,
-    tuner_status = tuner_statuses[status + 1L]
-  )
-}
-
-# One row. A run in which all died is an estimate of zero. shared: of run_sampler().
-runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
-  done <- result$status == 0
-  last <- if (done) lapply(steps, function(x) x[length(x)]) else dead_ends
-  new_table(
-    run = run,
-    round = if (run == "adapt") as.integer(index) else NA_integer_,
-    log_z = last$log_z,
-    biased = run == "adapt" || is_biased(sampler$kernel),
-    n_particles = sampler$n_particles,
-    n_steps = nrow(steps),
-    ess = last$ess,
-    barrier = last$barrier,
-    n_objective_evals = sum(steps$n_objective_evals),
-    n_target_evals = result$n_evals,
-    n_impossible = result$n_impossible,
-    seconds = if (done) seconds else NA_real_,
-    predicted_sd = if (done) {
-      predicted_sd(shared, sampler$n_particles, sampler$resampling, sum(steps$resampled))
-    } else {
-      NA_real_
-    }
-  )
-}
-
-dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
-
-# The spread of log Z that a run predicts by itself, from how its particles descend from
-# those that it began with: with the shares that the descendants of each have in the final
-# weights, the relative variance of Z is 1 - (N / (N - 1))^k (1 - sum of squared shares)
-# (Lee and Whiteley, 2018). With multinomial resampling k is one more than the number of
-# resamplings, each of which adds a variance of 1 / N to the shares; the other schemes add
-# next to nothing, and k is 1.
-predicted_sd <- function(shared, n, resampling, n_resampled) {
-  k <- if (resampling == "multinomial") n_resampled + 1 else 1
-  sqrt(max(1 - (n / (n - 1))^k * (1 - shared), 0))
-}
-
-name_columns <- function(x, names) {
-  colnames(x) <- names
-  x
-}
-
-# Log weights whose exponentials sum to one.
-normalise_log <- function(log_weights) {
-  shifted <- log_weights - max(log_weights)
-  shifted - log(sum(exp(shifted)))
 }

@@ -272,28 +272,6 @@ call_of <- function(verb, call) {
   call
 }
 
-# A target with variables to sample.
-check_target <- function(target, ...) {
-  target <- check_any_target(target, ...)
-  if (target$dim == 0) {
-    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.", "input")
-  }
-  target
-}
-
-check_any_target <- function(target, ...) {
-  if (missing(target)) {
-    abort(
-      c(
-        "{.arg target} is missing: a target, or a function with {.arg dim}.",
-        "i" = if ("log_density" %in% names(list(...))) "Give the function as {.arg target}, or first and without a name."
-      ),
-      "input"
-    )
-  }
-  as_target(target, ...)
-}
-
 # n_steps is there to make the default schedule; with a schedule of one's own
 # it can only agree.
 check_n_steps <- function(n_steps, schedule, is_default) {
@@ -337,11 +315,6 @@ check_path <- function(schedule, kernel) {
     path$refresh_rate <- every_step(kernel$refresh_rate, "refresh_rate")
   }
   path
-}
-
-# Whether there are parameters or temperatures to be found.
-needs_adapting <- function(kernel, path) {
-  is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
 }
 
 makes_bridge <- function(plan, kernel) plan$whiten && !is_biased(kernel)

@@ -119,25 +119,6 @@ as_target.smc_target <- function(x, ...) {
 }
 
 #' @export
-as_target.function <- function(
-  x,
-  ...,
-  dim,
-  gradient = NULL,
-  vectorized = FALSE,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL
-) {
-  check_dots_empty(...)
-  target_function(x, dim, gradient, vectorized, names, lower, upper, types, prior, response, nobs)
-}
-
-#' @export
 print.smc_target <- function(x, ...) {
   cat("<smc_target> ", x$label, "\n", sep = "")
   cat("dimension: ", x$dim, " (", format_names(x$names), ")\n", sep = "")
@@ -186,14 +167,6 @@ interface_bounds <- function(target) {
   if (is_bounded(target) || has_scale(target)) unclass(target)[intersect(c("lower", "upper", scale_names), names(target))]
 }
 
-# What all runs of a call share: the target's list, and in it as `reference` that
-# of a reference of R functions.
-interface_of_run <- function(settings) {
-  interface <- target_interface(settings$target)
-  interface$reference <- reference_evaluator(settings$reference, settings$target)
-  interface
-}
-
 # The log density, and gradient, at the rows of x: on the user's scale; or as the sampler
 # sees them, where x and the gradient are unconstrained and the log density has the log
 # Jacobian; or in the coordinates of a reference, by its maps.
@@ -228,4 +201,70 @@ located <- function(part, code) {
     ),
     error = if_raised(function(e) rethrow_at_step(e, 0L, part))
   )
+}
+
+# Those that are truncated have none on the unconstrained scale.
+has_two_bounds <- function(target) {
+  if (!is_bounded(target)) {
+    return(logical(target$dim))
+  }
+  is_so <- rep_len(is.finite(target$lower) & is.finite(target$upper), target$dim)
+  if (is_truncated(target)) is_so & target$truncated == 0 else is_so
+}
+
+# What of a target is about the scale of its variables: `turn` (angles.R), `truncated`, 1 for bounded variables on their own
+# scale and 0 for others, and `ratio`, 1 for ratios (ratios.R) and 0 for others. NULL where there are none.
+scale_names <- c("turn", "truncated", "ratio")
+
+has_scale <- function(target, names = scale_names) !is.null(unlist(unclass(target)[names]))
+
+# x, a target or a reference, with the scale that another of these has, and no other.
+with_scale_of <- function(x, other) {
+  scale <- without_null(unclass(other)[scale_names])
+  x[scale_names] <- NULL
+  x[names(scale)] <- scale
+  x
+}
+
+# A target with variables to sample.
+check_target <- function(target, ...) {
+  target <- check_any_target(target, ...)
+  if (target$dim == 0) {
+    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.", "input")
+  }
+  target
+}
+
+check_any_target <- function(target, ...) {
+  if (missing(target)) {
+    abort(
+      c(
+        "{.arg target} is missing: a target, or a function with {.arg dim}.",
+        "i" = if ("log_density" %in% names(list(...))) "Give the function as {.arg target}, or first and without a name."
+      ),
+      "input"
+    )
+  }
+  as_target(target, ...)
+}
+
+# Addresses outlive neither a session nor the way to another process, so they are
+# looked up for every run.
+with_addresses <- function(interface) {
+  if (is.null(interface$routines)) {
+    return(interface)
+  }
+  info <- open_library(interface$library)
+  addresses <- lapply(interface$routines, function(symbol) {
+    if (!is.null(symbol)) find_routine(symbol, info)
+  })
+  interface[c("routines", "library")] <- NULL
+  c(interface, addresses)
+}
+
+is_truncated <- function(target) any(target$truncated > 0)
+
+# "w simplex" and the like.
+format_types <- function(types) {
+  vapply(types$blocks, function(block) paste(sub("\\[.*", "", types$names[block$elements[1]]), block$type), "")
 }

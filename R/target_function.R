@@ -10,8 +10,8 @@
 #'   less, which have no digits left behind the point: subtract a constant from such a
 #'   density. The value may carry the gradient in its attribute `"gradient"`, as the
 #'   functions made by [stats::deriv()] do.
-#' @param dim the dimension (whole number, at most 10 million). 0 is for a model without parameters, whose evidence is
-#'   the value of the function (see [smc()]).
+#' @param dim the dimension (whole number, at most 10 million); by default as many as there are `names`. 0 is for a model
+#'   without parameters, whose evidence is the value of the function (see [smc()]).
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
@@ -156,15 +156,18 @@ target_function <- function(
 # A target whose log density is the sum of `terms`.
 sum_target <- function(terms, dim, vectorized, names, lower, upper, types, prior, observed, label) {
   if (missing(dim)) {
-    arg <- terms[[1]]$arg
-    abort(
-      c(
-        "{.arg dim} is missing.",
-        "i" = "It must be a positive whole number: how many variables
-          {.arg {arg}} has."
-      ),
-      "input"
-    )
+    dim <- length(names)
+    if (dim == 0) {
+      arg <- terms[[1]]$arg
+      abort(
+        c(
+          "{.arg dim} is missing.",
+          "i" = "It must be a positive whole number: how many variables
+            {.arg {arg}} has. Their {.arg names} tell it, too."
+        ),
+        "input"
+      )
+    }
   }
   dim <- check_dim(dim, min = 0)
   check_flag(vectorized, "vectorized")
@@ -237,332 +240,35 @@ target_interface.smc_target_function <- function(target) {
 # wanted). It returns list(log_density = n doubles, gradient = n x d doubles or
 # NULL), and has checked both.
 
-target_evaluator <- function(target) {
-  shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
-  sum_evaluator(lapply(target$terms, c, shared), target$types)
-}
-
-# terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
-# without a gradient are differentiated by differences, and one message names them all. types: see types.R.
-sum_evaluator <- function(terms, types = NULL) {
-  callers <- if (is.null(types)) {
-    lapply(terms, function(term) list(density = density_caller(term), slope = slope_caller(term)))
-  } else {
-    Map(typed_callers, terms, list(types), seq_along(terms) == 1)
-  }
-  densities <- lapply(callers, `[[`, "density")
-  slopes <- lapply(callers, `[[`, "slope")
-  told <- FALSE
-  function(x, gradient) {
-    values <- lapply(densities, function(density) density(x))
-    if (gradient) {
-      gradients <- Map(function(slope, value) slope(x, value$gradient), slopes, values)
-      without <- vapply(gradients, is.null, NA)
-      if (any(without) && !told) {
-        told <<- TRUE
-        tell_differences(terms[without])
-      }
-      gradients[without] <- Map(
-        function(term, density) central_difference(term, density, x),
-        terms[without], densities[without]
-      )
-    }
-    list(
-      log_density = Reduce(`+`, lapply(values, `[[`, "log_density")),
-      gradient = if (gradient) Reduce(`+`, gradients)
-    )
-  }
-}
-
-# The log densities, and the gradients if the values carry them.
-density_caller <- function(term) {
-  values <- checked_densities(term)
-  function(x) {
-    at <- values(x)
-    infinite <- which(at$log_density == Inf)
-    if (length(infinite) > 0 && !all(is_on_bound(term, x[infinite, , drop = FALSE]))) {
-      warn_of_infinite(term$arg)
-    }
-    at
-  }
-}
-
-checked_densities <- function(term) {
-  call <- caller(term$log_density, term, "{.arg {arg}}")
-  all_points <- function(x) {
-    value <- call(x)
-    gradient <- attr(value, "gradient", exact = TRUE)
-    if (!is.null(gradient)) {
-      gradient <- check_gradient_value(gradient, x, term$arg)
-    }
-    list(log_density = check_log_density(value, x, term$arg), gradient = gradient)
-  }
-  one_by_one <- function(x) {
-    values <- call(x)
-    log_density <- bind_points(values, 1L, x, term, check_log_density)
-    list(log_density = as.vector(log_density), gradient = bind_carried(values, x, term))
-  }
-  if (term$vectorized) all_points else one_by_one
-}
-
-# The gradients at x: of the user's function or, where there is none, those that came with
-# the values, which are NULL where none did.
-slope_caller <- function(term) {
-  if (is.null(term$gradient)) {
-    return(function(x, carried) carried)
-  }
-  call <- caller(term$gradient, term, "The gradient of {.arg {arg}}")
-  all_points <- function(x, carried) check_gradient_value(call(x), x, term$arg)
-  one_by_one <- function(x, carried) {
-    bind_points(call(x), term$dim, x, term, check_gradient_value)
-  }
-  if (term$vectorized) all_points else one_by_one
-}
-
-# A function of x that calls f, one of the functions of a term, and returns what f does: a list
-# of the values at the rows of x, where f is one of a single point. what: f, in an error.
-caller <- function(f, term, what) {
-  force(f)
-  has_worked <- FALSE
-  under_way <- NULL # the environment that has the point `at`
-  # compiled: a loop in R, which takes the rows and names them one after another, costs as
-  # much as the calls of a cheap function
-  at_each_point <- function(x) {
-    at <- NULL
-    under_way <<- environment()
-    .Call(r_at_each_point, quote(f(at)), environment(), x, term$names)
-  }
-  call <- if (term$vectorized) {
-    function(x) at_all_points(f, x, term, what)
-  } else {
-    at_each_point
-  }
-  function(x) {
-    explain <- function(e) {
-      at <- if (!term$vectorized) under_way$at
-      is_first <- !has_worked && (term$vectorized || identical(at, point(x, 1, term$names)))
-      hint_at(e, if (is_first) first_call_hint(term, what) else later_call_hint(at, term, what))
-    }
-    value <- withCallingHandlers(call(x), error = if_raised(explain))
-    has_worked <<- TRUE
-    under_way <<- NULL
-    value
-  }
-}
-
-# The values at the rows of x as the rows of a matrix. They are checked all at once in compiled
-# code, and one after another where one of them is not what they mostly are, plain numbers.
-bind_points <- function(values, n_columns, x, term, check) {
-  bound <- .Call(r_bind_points, values, n_columns)
-  if (is.null(bound)) {
-    checked <- lapply(seq_along(values), function(i) {
-      check(values[[i]], point(x, i, term$names), term$arg)
-    })
-    bound <- .Call(r_bind_points, checked, n_columns)
-  }
-  bound
-}
-
-point <- function(x, i, names) {
-  row <- x[i, ]
-  names(row) <- names
-  row
-}
-
-# The gradients that some of the values carry, NaN for the others; NULL where none does.
-bind_carried <- function(values, x, term) {
-  if (!.Call(r_carries_gradient, values)) {
-    return(NULL)
-  }
-  gradients <- lapply(values, attr, "gradient", exact = TRUE)
-  gradients[lengths(gradients) == 0] <- list(rep(NaN, term$dim))
-  bind_points(gradients, term$dim, x, term, check_gradient_value)
-}
-
-# f(x). A function that takes all points must take a single one too. One that fails there
-# has mostly lost a dimension on the way, and R's own error would not say so.
-at_all_points <- function(f, x, term, what) {
-  colnames(x) <- term$names
-  if (nrow(x) > 1) {
-    return(f(x))
-  }
-  arg <- term$arg
-  withCallingHandlers(f(x), error = if_raised(function(e) {
-    if (leaves_room(e)) {
-      abort(
-        c(paste(what, "failed at a single point."), say_given(x)),
-        "target",
-        parent = in_utf8(e)
-      )
-    }
-  }))
-}
-
-# Marks an error of a user's function itself, with what may help, for rethrow_at_step(). What has a place in a run
-# already is of another run, which the function has made.
-hint_at <- function(e, hint) {
-  is_own <- inherits(e, "autosmc_error") && !inherits(e, "autosmc_error_located")
-  if (!is_own && leaves_room(e)) {
-    abort("{hint}", c("hint", "target"), parent = in_utf8(e))
-  }
-}
-
-# A function that has never worked may be one of all points where it should be of one, or the other
-# way.
-first_call_hint <- function(term, what) {
-  arg <- term$arg
-  shapes <- c(
-    sprintf("one point, a numeric vector of length %d", term$dim),
-    sprintf("all points, an n x %d matrix with a row each", term$dim)
-  )
-  if (term$vectorized) {
-    shapes <- rev(shapes)
-  }
-  other <- !term$vectorized
-  cli::format_inline(
-    what, " failed at its first call, with {shapes[1]}. ",
-    "With {.code vectorized = {other}} it is called with {shapes[2]}."
-  )
-}
-
-# One that has worked may have come to a point at which it cannot. at: that point, where it is known.
-later_call_hint <- function(at, term, what) {
-  arg <- term$arg
-  where <- if (is.null(at)) "now" else paste("at", say_point(at))
-  cli::format_inline(
-    what, " failed {where}, and had worked at other points. Where the density cannot be computed, ",
-    "let {.arg {arg}} return {.code -Inf}: such a point is impossible."
-  )
-}
-
-# The first of its coordinates.
-say_point <- function(at, most = 4) {
-  some <- utils::head(at, most)
-  said <- paste(names(some), "=", format(some, digits = 3, trim = TRUE), collapse = ", ")
-  paste0("(", said, if (length(at) > most) ", ...", ")")
-}
-
-# A stack that has overflowed leaves no room for a handler.
-leaves_room <- function(e) !inherits(e, "stackOverflowError")
-
-# Points that rounding has put on a bound, or next to it, where densities such as that of a gamma
-# distribution may well be infinite.
-is_on_bound <- function(term, x) {
-  off <- pmin(abs(sweep(x, 2, term$lower)), abs(sweep(x, 2, term$upper)))
-  rowSums(off < .Machine$double.xmin) > 0
-}
-
-# Elsewhere a density of +Inf is mostly a division by zero, or a log of zero that has lost its sign.
-# No particle can stay at such a point.
-warn_of_infinite <- function(arg) {
-  cli::cli_warn(
-    c(
-      "{.arg {arg}} returned {.val {Inf}} at some points, which count as impossible.",
-      "i" = "Where the density is zero its logarithm is {.code -Inf}. Is there a division by zero, or
-        a minus before the log of zero?"
-    ),
-    class = warning_class("infinite")
-  )
-}
-
-tell_differences <- function(terms) {
-  args <- vapply(terms, `[[`, "", "arg")
-  gradient_args <- vapply(terms, `[[`, "", "gradient_arg")
-  n <- length(terms)
-  calls <- 2 * terms[[1]]$dim
-  cli::cli_inform(
-    c(
-      "i" = "No gradient{cli::qty(n)}{?/s} of {.arg {args}} {?was/were} given:
-        {cli::qty(n)}{?it is/they are} approximated by central differences, at {calls}
-        further calls {cli::qty(n)}{?/of each }for every evaluation.",
-      "i" = "Give the {cli::qty(n)}gradient{?s} as {.arg {gradient_args}}, or use
-        {.fn target_rtmb}, which derives {cli::qty(n)}{?it/them}."
-    ),
-    class = "autosmc_message_gradient"
-  )
-}
-
-# Over ways in proportion to the variable, whose unit is anyone's choice, but for where it is next to 0. A variable that
-# is 0 does not show its unit, and 1 is taken. Near a bound they are shorter, so as not to cross it; nor the largest number there is.
-central_difference <- function(term, density, x) {
-  part <- .Machine$double.eps^(1 / 3) # errors of rounding and of curvature are about the same
-  lower <- pmax(term$lower, -.Machine$double.xmax)
-  upper <- pmin(term$upper, .Machine$double.xmax)
-  slope <- x
-  for (j in seq_len(term$dim)) {
-    unit <- ifelse(x[, j] == 0, 1, abs(x[, j]))
-    width <- part * pmin(
-      pmax(part, unit),
-      x[, j] - lower[j],
-      upper[j] - x[, j]
-    )
-    right <- left <- x
-    right[, j] <- x[, j] + width
-    left[, j] <- x[, j] - width
-    rise <- density(right)$log_density - density(left)$log_density
-    slope[, j] <- rise / (right[, j] - left[, j])
-  }
-  slope
-}
-
 # checks of what the functions return -----------------------------------------
 
 # x: what the function was given, the matrix of all points or the vector of one.
 
-check_log_density <- function(value, x, arg) {
-  n <- n_points(x)
-  if (length(value) != n || !(is.numeric(value) || is_all_na(value))) {
-    expected <- if (n == 1) "a number" else paste(n, "numbers, one a row")
-    given <- describe(value)
+#' @export
+as_target.function <- function(
+  x,
+  ...,
+  dim,
+  gradient = NULL,
+  vectorized = FALSE,
+  names = NULL,
+  lower = -Inf,
+  upper = Inf,
+  types = NULL,
+  prior = NULL,
+  response = NULL,
+  nobs = NULL
+) {
+  if ("data" %in% ...names()) {
     abort(
-      c("{.arg {arg}} must return {expected}; it returned {given}.", say_given(x)),
-      "target"
+      c(
+        "A function has no {.arg data} of its own here: it is called with the variables alone.",
+        "i" = "It sees the data that are around where it was written. {.fn target_rtmb} takes {.arg data}, for a
+          function of parameters and data, and {.fn target_stan} for a Stan program."
+      ),
+      "input"
     )
   }
-  as.double(value)
+  check_dots_empty(...)
+  target_function(x, dim, gradient, vectorized, names, lower, upper, types, prior, response, nobs)
 }
-
-check_gradient_value <- function(value, x, arg) {
-  n <- n_points(x)
-  d <- length(x) / n
-  fits <- length(value) == n * d &&
-    (n == 1 || d == 1 || is.matrix(value) && nrow(value) == n)
-  if (!fits || !(is.numeric(value) || is_all_na(value))) {
-    expected <- if (n == 1) {
-      paste("a numeric vector of length", d)
-    } else {
-      sprintf("a numeric matrix of %d rows, one a point, and %d columns", n, d)
-    }
-    given <- describe(value)
-    abort(
-      c("The gradient of {.arg {arg}} must be {expected}; it is {given}.", say_given(x)),
-      "target"
-    )
-  }
-  as.double(value)
-}
-
-n_points <- function(x) if (is.matrix(x)) nrow(x) else 1
-
-# Lines of an error message: what a function was given, and how R loses its rows.
-say_given <- function(x) {
-  if (!is.matrix(x)) {
-    return(c(
-      "i" = sprintf("The function was given one point, a vector of length %d.", length(x)),
-      "i" = "A function of all points, a row each, takes {.code vectorized = TRUE}."
-    ))
-  }
-  shape <- sprintf("The function was given %s, a row a point.", describe(x))
-  if (nrow(x) > 1) {
-    return(c("i" = shape))
-  }
-  c(
-    "i" = shape,
-    "i" = "R makes a vector of a single row or column, as in {.code x[i, ]} and what
-      {.fn apply} and {.fn sapply} return: {.code drop = FALSE} or {.fn matrix} keeps the
-      matrix."
-  )
-}
-
-# A plain NA is logical in R, but means a missing number.
-is_all_na <- function(x) is.logical(x) && all(is.na(x))

@@ -47,7 +47,7 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, response = NULL, n
 tell_laplace <- function(model) {
   random <- model$env$.random
   if (!is.null(random)) {
-    cli::cli_inform(
+    tell(
       c("i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as
         {.arg random} in the model object: the evidence is approximate."),
       class = "autosmc_message_laplace"

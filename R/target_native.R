@@ -184,20 +184,6 @@ target_interface.smc_target_native <- function(target) {
   )
 }
 
-# Addresses outlive neither a session nor the way to another process, so they are
-# looked up for every run.
-with_addresses <- function(interface) {
-  if (is.null(interface$routines)) {
-    return(interface)
-  }
-  info <- open_library(interface$library)
-  addresses <- lapply(interface$routines, function(symbol) {
-    if (!is.null(symbol)) find_routine(symbol, info)
-  })
-  interface[c("routines", "library")] <- NULL
-  c(interface, addresses)
-}
-
 # libraries and routines ------------------------------------------------------
 
 # A loaded library (a DLLInfo); a package is loaded if need be.

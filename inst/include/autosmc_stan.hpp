@@ -144,6 +144,14 @@ class r_values : public stan::io::var_context {
            (given.length == 1 && given.dims.empty() && size_of(declared) == 1);
   }
 
+  /* A column that is still a matrix. */
+  static std::string cure(const std::string &name, const shape &given,
+                          const shape &declared) {
+    bool is_column = declared.size() == 1 && given.size() == 2 &&
+                     given[0] == declared[0] && given[1] == 1;
+    return is_column ? " It has a single column: give `" + name + "[, 1]`." : "";
+  }
+
   template <typename T> std::vector<T> values(const std::string &name) const {
     const entry *given = find(name);
     if (!given)
@@ -199,7 +207,7 @@ public:
     if (!fits(*given, declared))
       throw std::runtime_error("`" + name + "` has " + show(given->dims) +
                                "; the program declares " + show(declared) +
-                               ".");
+                               "." + cure(name, given->dims, declared));
     if (type == "int")
       check_whole(name, *given);
   }

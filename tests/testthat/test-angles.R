@@ -101,3 +101,12 @@ test_that("its evaluations are counted, and are in the checkpoint", {
   expect_identical(second$particles, first$particles)
   expect_identical(sum(second$runs$n_target_evals), sum(first$runs$n_target_evals))
 })
+
+test_that("a variable about which the target says nothing is no angle", {
+  target <- target_function(
+    function(x) dnorm(x[, 1], log = TRUE), 2,
+    gradient = function(x) cbind(-x[, 1], 0), vectorized = TRUE,
+    names = c("x", "flat"), lower = c(flat = -pi), upper = c(flat = pi)
+  )
+  for (seed in 1:3) expect_no_match(paste(calmly(smc(target, seed = seed))$maps, ""), "angle")
+})

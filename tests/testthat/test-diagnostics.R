@@ -203,6 +203,17 @@ test_that("a density that never falls off along a variable is seen, and heavy ta
   expect_false(is_proper(function(u) plogis(u, log.p = TRUE))) # flat to one side
   expect_false(is_proper(function(u) plogis(-u, log.p = TRUE)))
   expect_true(is_proper(function(u) -log1p(u^2)))
+  # a softmax whose constant is free
+  free <- target_function(
+    function(x) rowSums(x) + x[, 1] - 4 * (log(rowSums(exp(x - do.call(pmax, as.data.frame(x))))) +
+      do.call(pmax, as.data.frame(x))), 3,
+    gradient = function(x) {
+      p <- exp(x - do.call(pmax, as.data.frame(x)))
+      rep(c(2, 1, 1), each = nrow(x)) - 4 * p / rowSums(p)
+    }, vectorized = TRUE
+  )
+  proper <- subset(calmly(smc(free, seed = 1))$diagnostics, name == "proper")
+  expect_match(proper$says, "along x1 + x2 + x3", fixed = TRUE)
   expect_true(is_proper(function(u) plogis(u, log.p = TRUE) + 0.05 * pmin(-u, 0)))
 })
 

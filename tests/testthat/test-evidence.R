@@ -456,3 +456,49 @@ test_that("so do bf() and post_prob()", {
   expect_warning(bridgesampling::bf(good, good_fit(1, 3)), NA)
   expect_warning(bridgesampling::post_prob(good, good_fit(1, 3)), NA)
 })
+
+test_that("bayestestR has the table of Bayes factors", {
+  skip_if_not_installed("bayestestR")
+  one <- quick_smc(target_gaussian(2), seed = 1)
+  other <- quick_smc(target_gaussian(2, mean = 1), seed = 2)
+  table <- bayestestR::bayesfactor_models(one, other)
+  expect_equal(table$log_BF, c(0, other$log_z - one$log_z))
+  error <- catch(suppressWarnings(bayestestR::bayesfactor_models(list(one, other))))
+  expect_match(message_of(error), "takes fits as its arguments")
+})
+
+test_that("a part of a comparison is printed as what it is, and a whole one stays one", {
+  compared <- suppressWarnings(compare_evidence(
+    a = quick_smc(target_gaussian(2), seed = 1), b = quick_smc(target_gaussian(2, mean = 1), seed = 2)
+  ))
+  expect_equal(compared$bf, exp(compared$log_bf))
+  expect_s3_class(compared[2:1, ], "smc_evidence")
+  for (part in list(compared[, c("model", "log_bf")], compared["bf"], stats::setNames(compared, letters[1:11]))) {
+    expect_identical(class(part), c("tbl_df", "tbl", "data.frame"))
+    expect_output(print(part))
+  }
+  expect_identical(compared$model, c("a", "b"))
+  expect_identical(tidy(compared)$estimate, compared$log_bf)
+  expect_identical(glance(compared)$best, compared$model[which.max(compared$post_prob)])
+})
+
+test_that("a comparison is drawn with its errors", {
+  compared <- structure(
+    tibble::tibble(
+      model = c("a", "b"), log_bf = c(0, -1), log_bf_error = c(0, 0.2),
+      post_prob = c(0.99, 0.01), post_prob_error = c(0.1, NA)
+    ),
+    class = c("smc_evidence", "tbl_df", "tbl", "data.frame")
+  )
+  data <- evidence_data(compared)
+  expect_equal(data$low, c(0, -1.4, 0.79, 0.01))
+  expect_equal(data$high, c(0, -0.6, 1, 0.01))
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  expect_identical(plot(compared), compared)
+  grDevices::dev.off()
+  expect_gt(file.size(file), 1000)
+  unlink(file)
+  skip_if_not_installed("ggplot2")
+  expect_s3_class(ggplot2::ggplot_build(ggplot2::autoplot(compared)), "ggplot_built")
+})

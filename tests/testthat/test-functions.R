@@ -599,3 +599,33 @@ test_that("where a function makes a fit of its own that fails, both say where", 
   expect_match(message_of(error$parent), "failed at its first call, with one point, a numeric vector of length 1")
   expect_identical(conditionMessage(error$parent$parent), "deep")
 })
+
+# what is meant ------------------------------------------------------------------
+
+test_that("names tell the dimension, and so does a start", {
+  expect_identical(target_function(normal_density, names = c("a", "b"))$dim, 2L)
+  start <- reference_laplace(normal_density, start = c(1, 2), gradient = normal_gradient)
+  expect_equal(start$mean, c(0, 0), tolerance = 1e-6)
+  expect_match(message_of(catch(target_function(normal_density))), "`names` tell it, too", fixed = TRUE)
+})
+
+test_that("a function with data is told where these go", {
+  expect_match(
+    message_of(catch(smc(function(x, d) 0, dim = 1, data = 1))), "`target_rtmb()` takes `data`", fixed = TRUE
+  )
+})
+
+test_that("a document that knitr makes has the same message once", {
+  old <- options(knitr.in.progress = TRUE)
+  on.exit(options(old))
+  make <- function() smc_scout(function(x) -sum((x - 3)^4), dim = 3, seed = 1)
+  expect_message(make(), class = "autosmc_message_gradient")
+  expect_no_message(make())
+})
+
+test_that("a negative log density is asked about before anything is sampled", {
+  rising <- target_function(function(x) sum(x^2) / 2, 2, gradient = function(x) x)
+  error <- catch(suppressWarnings(smc(rising, seed = 1)))
+  expect_s3_class(error, "autosmc_error_mode")
+  expect_match(message_of(error), "Is it the negative log density", fixed = TRUE)
+})

@@ -164,6 +164,61 @@ test_that("one wrong coordinate of many is found", {
   expect_identical(vapply(1:2, function(s) verdict(target, s), ""), rep("wrong", 2))
 })
 
+# The target on the unconstrained scale, where the gradient is wrong by 1 % in one variable.
+planted <- function(target, variable) {
+  evaluate <- function(u, ...) evaluate_target(target, u, unconstrained = TRUE, ...)
+  target_function(
+    function(u) evaluate(u, gradient = FALSE)$log_density, target$dim,
+    gradient = function(u) {
+      g <- evaluate(u)$gradient
+      g[, variable] <- 1.01 * g[, variable]
+      g
+    }, vectorized = TRUE
+  )
+}
+
+# A Weibull distribution of which three numbers are known but where it begins: with a small shape the posterior
+# density rises towards the least of them until no digits are left.
+edge_at_datum <- function(shape, y = c(5, 6.2, 9)) {
+  target_function(
+    function(shift) sum(dweibull(y - shift, shape, log = TRUE)) + dnorm(shift, 0, 10, log = TRUE), 1,
+    gradient = function(shift) sum((1 - shape) / (y - shift) + shape * (y - shift)^(shape - 1)) - shift / 100,
+    upper = min(y), names = "shift"
+  )
+}
+
+test_that("each of ten gradients that are wrong by 1 % in one variable is found", {
+  student <- target_function(
+    function(x) -2 * rowSums(log1p(x^2 / 3)), 4,
+    gradient = function(x) -4 * x / (3 + x^2), vectorized = TRUE
+  )
+  collinear <- target_function(
+    function(x) -rowSums(x^2) / 2 - 5e5 * (x[, 1] - x[, 2])^2, 3,
+    gradient = function(x) -x - 1e6 * (x[, 1] - x[, 2]) * rep(c(1, -1, 0), each = nrow(x)), vectorized = TRUE
+  )
+  gamma <- target_function(
+    function(x) 2 * log(x) - x, 1,
+    gradient = function(x) 2 / x - 1, lower = 0, vectorized = TRUE
+  )
+  targets <- list(
+    changed_target(identity), target_sonar(), target_funnel(5), target_brownian(), target_pines(5), student,
+    collinear, gamma, beta_binomial, edge_at_datum(0.8)
+  )
+  for (target in targets) {
+    variable <- sample(target$dim, 1)
+    expect_true(verdict(planted(target, variable), NULL) == "wrong", info = paste(target$label, variable))
+  }
+})
+
+test_that("where variables have no digits left the gradient is not judged", {
+  target <- edge_at_datum(0.1)
+  # beside the datum, and on its other side in units of the last place
+  table <- check_gradient(target, c(5 - 1e-15))
+  expect_identical(table$passed, NA)
+  expect_identical(check_gradient(target, 4)$passed, TRUE)
+  for (seed in 1:8) expect_identical(verdict(target, seed), "right")
+})
+
 test_that("a large constant in the log density is no hindrance", {
   for (offset in c(1e6, -1e6, 1e9)) {
     expect_identical(verdict(changed_target(identity, offset)), "right")

@@ -234,3 +234,8 @@ test_that("kernels have names", {
     expect_match(message_of(error), "\"klmc\", \"lmc\", \"mala\",? \"rwmh\"")
   }
 })
+
+test_that("the convergence of chains is asked of the draws", {
+  skip_if_not_installed("posterior")
+  expect_match(message_of(catch(posterior::rhat(quick_smc(normal_target())))), "summarise_draws")
+})

@@ -93,6 +93,24 @@ test_that("what has two bounds has no tails", {
   names_of_heavy <- function(...) heavy_tails(with_draws(a = x, b = x, ...))$variable
   expect_identical(names_of_heavy(), c("a", "b"))
   expect_identical(names_of_heavy(lower = c(a = -1e9), upper = c(a = 1e9, b = 1e9)), "b")
+  # nor has what a program makes of its variables and stays between bounds
+  fit <- with_draws(angle = x, probability = x, scale = x, sum = x)
+  fit$target <- target_gaussian(3)
+  fit$target$outputs <- function(u) {
+    cbind(angle = atan2(u[, 1], u[, 2]), probability = plogis(u[, 1]), scale = exp(u[, 3]), sum = u[, 1] + u[, 2])
+  }
+  expect_identical(heavy_tails(fit)$variable, c("scale", "sum"))
+})
+
+test_that("what has no mean is warned of, and what may have no standard deviation is said when the fit is printed", {
+  set.seed(2)
+  fit <- with_draws(x = rt(8192, 2))
+  fit$heavy_tails <- heavy_tails(fit)
+  expect_identical(fit$heavy_tails$mean_ok, TRUE)
+  expect_no_warning(warn_of_heavy_tails(fit))
+  fit <- with_draws(x = rcauchy(8192))
+  fit$heavy_tails <- heavy_tails(fit)
+  expect_warning(warn_of_heavy_tails(fit), class = "autosmc_warning_moments")
 })
 
 test_that("what is constant, discrete, infinite or not a number does no harm", {

@@ -427,3 +427,11 @@ test_that("arguments are checked, by both", {
   )
   expect_error(plot(tiny(islands = 1), "islands"), "several islands; this one has 1")
 })
+
+test_that("a heavy tail leaves a histogram its shape, and a vector is named by its own name", {
+  x <- c(seq(-1, 1, length.out = 998), -1e6, 1e6)
+  bars <- weighted_histogram(x, rep(1e-3, 1000))
+  expect_lt(max(abs(bars$to)), 2)
+  expect_equal(sum(bars$density * (bars$to - bars$from)), 1)
+  expect_identical(check_variables("tau", c("tau[1]", "tau[2]", "taut")), c("tau[1]", "tau[2]"))
+})

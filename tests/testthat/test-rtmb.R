@@ -403,3 +403,17 @@ test_that("a point at which what was recorded fails is impossible, and the other
   fit <- smc(target, n_particles = 256, islands = 4, seed = 1)
   expect_log_z(fit, log(diff(pnorm(c(-1, 1), 0, 0.3))))
 })
+
+test_that("a density with an edge at a datum has the gradient of its tape", {
+  y <- 5 + qweibull(ppoints(12), 0.5, 2)
+  target <- target_rtmb(
+    function(p) {
+      z <- (y - p$shift) / p$scale
+      sum(log(p$shape / p$scale) + (p$shape - 1) * log(z) - z^p$shape) +
+        dexp(p$shape, 1, log = TRUE) + dexp(p$scale, 1, log = TRUE) + dnorm(p$shift, 0, 10, log = TRUE)
+    },
+    list(shift = 4, shape = 1, scale = 1),
+    lower = c(shape = 0, scale = 0), upper = c(shift = min(y))
+  )
+  for (seed in 1:4) expect_identical(smc_scout(target, seed = seed)$gradient, "right")
+})

@@ -1,0 +1,122 @@
+# Mirrors: whether there is more of the target where variables with two bounds are on the other side. An angle
+# next to one bound is as likely next to the other, and several such angles have a mode for each choice of
+# sides, or nearly so. Particles that have never seen some of these agree with each other.
+
+# A variable x_j is mirrored in the middle of its bounds, which changes the sign of its logit. That is a proposal T_j
+# of a Metropolis algorithm, accepted with probability a_j(x), which leaves the target as it is. So no more of it
+# goes out of the region where the draws are than there is outside; but for points outside that several of
+# the mirrors lead back from. Where c(y) of them do, the evidence outside is to that inside at least as
+#   mean over draws x inside of sum_j a_j(x) [T_j x is outside] / c(T_j x).
+# The region is an ellipsoid around the mean of the draws, of a few sizes, with most of them inside.
+#
+# A few draws tell that there is next to nothing; where there may be something many are asked for.
+#
+# Returns, for the size where this says most, list(rise, error, names, n_target_evals): by how much the logarithm
+# of the evidence is higher than the draws show, at least, its standard error, and the variables with most of that.
+# The evaluations alone where nothing is known of any size. NULL where no variable has two bounds, the islands take too
+# little, the draws are too few or have no covariance, or the target fails.
+look_in_mirrors <- function(sampler, final) {
+  n <- n_mirrored_draws(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
+  if (n[["few"]] == 0) {
+    return(NULL)
+  }
+  weighty <- weighty_rows(final$log_weights)
+  normal <- weighted_factor(final, weighty)
+  if (is.null(normal) || length(weighty$rows) < rules$least_draws_beside) {
+    return(NULL)
+  }
+  draws <- list(
+    x = unconstrained_particles(final)[weighty$rows, , drop = FALSE],
+    z = whitened(normal$L, normal$centred), w = weighty$w,
+    n = n_independent(weighty$w, final$origins[weighty$rows])
+  )
+  draws$square <- rowSums(draws$z^2)
+  variables <- with_seed(seed_of_run(sampler$seed, mirrors_key), mirrored_variables(sampler$target))
+  look <- function(n) in_mirrors(n, draws, normal$L, variables, sampler)
+  tryCatch(
+    {
+      found <- look(n[["few"]])
+      asked <- n[["few"]]
+      if (isTRUE(found$rise > 0)) {
+        found <- look(n[["many"]])
+        asked <- sum(n)
+      }
+      c(found, n_target_evals = asked * n_mirror_evals(sampler))
+    },
+    autosmc_error_target = function(e) NULL
+  )
+}
+
+# draws: all of them, list(x, z, w, n, square), with z in the coordinates of their normal distribution.
+in_mirrors <- function(n, draws, L, variables, sampler) {
+  chosen <- evenly_weighted(draws$w, n)
+  images <- images_of(list(
+    x = draws$x[chosen, , drop = FALSE], z = draws$z[chosen, , drop = FALSE], square = draws$square[chosen]
+  ), L, variables)
+  evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
+  log_density <- matrix(evaluate(images$x, gradient = FALSE)$log_density, n)
+  accepted <- exp(pmin(log_density[, -1, drop = FALSE] - log_density[, 1], 0))
+  beyond <- function(size) {
+    inside <- images$square[, 1] <= size
+    lead_back <- matrix(rowSums(images$twice <= size), n)
+    out <- accepted * (images$square[, -1, drop = FALSE] > size) / pmax(lead_back, 1)
+    out <- out[inside, , drop = FALSE]
+    most <- colSums(out) >= max(colSums(out)) / 2
+    c(
+      rise_by(rowSums(out), sum(draws$w[draws$square > size]), draws$n),
+      list(names = sampler$target$names[variables[most]])
+    )
+  }
+  ranked <- order(draws$square)
+  sizes <- draws$square[ranked][invert_distribution(draws$w[ranked], 1 - rules$shares_there)]
+  surest_rise(lapply(sizes, beyond))
+}
+
+# at: n draws, list(x, z, square), z in the coordinates of the normal distribution with the factor L. Returns
+# list(x, square, twice): the draws and, below them, their images by each variable; the squared distances of these, a
+# column for the draws and one for each variable; and those of the images of images, with a row for each image.
+images_of <- function(at, L, variables) {
+  n <- nrow(at$x)
+  axes <- whitened(L, diag(ncol(at$x))[variables, , drop = FALSE])
+  # a change of x_j by -2 x_j
+  squares <- function(at) {
+    x <- at$x[, variables, drop = FALSE]
+    at$square - 4 * x * tcrossprod(at$z, axes) + 4 * sweep(x^2, 2, rowSums(axes^2), "*")
+  }
+  square <- squares(at)
+  of <- rep(seq_len(n), length(variables))
+  by <- rep(seq_along(variables), each = n)
+  image <- list(x = at$x[of, , drop = FALSE], square = c(square))
+  mirrored <- cbind(seq_along(of), variables[by])
+  image$z <- at$z[of, , drop = FALSE] - 2 * image$x[mirrored] * axes[by, , drop = FALSE]
+  image$x[mirrored] <- -image$x[mirrored]
+  list(x = rbind(at$x, image$x), square = cbind(at$square, square), twice = squares(image))
+}
+
+# Those with two bounds, or some of them.
+mirrored_variables <- function(target) {
+  variables <- which(has_two_bounds(target))
+  if (length(variables) > rules$most_mirrored) {
+    variables <- sort(sample(variables, rules$most_mirrored))
+  }
+  variables
+}
+
+# How many draws are mirrored after islands that have taken so many evaluations; and the evaluations of each,
+# which count as those of the islands do.
+n_mirrored_draws <- function(sampler, spent) {
+  each <- n_mirror_evals(sampler)
+  most <- function(n, share) min(n, floor(share * spent / each))
+  few <- most(rules$few_mirrored_draws, rules$share_of_rays)
+  if (!any(has_two_bounds(sampler$target)) || few < rules$least_mirrored_draws) {
+    return(c(few = 0, many = 0))
+  }
+  c(few = few, many = most(rules$many_mirrored_draws, rules$share_of_mirrors))
+}
+
+n_mirror_evals <- function(sampler) 1 + min(sum(has_two_bounds(sampler$target)), rules$most_mirrored)
+
+# The most that mirrors may take.
+most_mirror_evals <- function(sampler, spent) {
+  sum(n_mirrored_draws(sampler, spent)) * n_mirror_evals(sampler)
+}

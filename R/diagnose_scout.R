@@ -1,0 +1,260 @@
+# Diagnostics by what the scout has found: improper densities, evidence bounds, and basins without draws.
+
+# A density that does not fall off somewhere is wide in the scout's normal distribution, or,
+# where it found none, in the draws; or these have gone to where numbers end, as those of a scale do,
+# or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
+# does not fall off along a variable, of a scale together with its effects. NULL where the target
+# fails so far out.
+diagnose_proper <- function(sampler, course, final) {
+  if (n_proper_trials(sampler, course) == 0) {
+    return()
+  }
+  some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
+  space <- space_of_scales(final, some)
+  if (length(space$precisions) == 0) {
+    space <- space_by_earlier(course, final, some, otherwise = space)
+  }
+  never_falls <- tryCatch(
+    endless_direction(sampler, course, space),
+    autosmc_error_target = function(e) NULL
+  )
+  if (is.null(never_falls)) {
+    return()
+  }
+  sd <- if (length(course$scout$normals) > 0) {
+    normal_sd(course$scout$normals[[1]])
+  } else {
+    weighty <- weighty_rows(final$log_weights)
+    weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
+  }
+  widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
+  if (!nzchar(never_falls) && !is.null(widest)) {
+    never_falls <- say_direction(Inf, widest, sampler$target)
+  }
+  is_improper <- nzchar(never_falls) || is_at_end(final, sampler$target) || loses_digits(space)
+  list(diagnostic(
+    "proper", max(log10(sd), if (is_improper) rules$largest_size), rules$widest_proper,
+    sprintf(
+      "The density does not fall off %s: the posterior may be improper, and then has no evidence.",
+      if (nzchar(never_falls)) never_falls else "in some direction"
+    )
+  ))
+}
+
+# Whether a part of the draws is where numbers end, of a variable that has no finite range: one that has may well have
+# most of its mass next to 0.
+is_at_end <- function(final, target) {
+  size <- log10(abs(some_draws(final, target)))
+  varies <- apply(size, 2, max) > apply(size, 2, min) # not the zeros of a factor
+  is_beyond <- size > rules$largest_square | size < -rules$largest_size
+  variables <- if (is.null(target$outputs)) target$names else colnames(size)
+  beyond <- variables[which(varies & colMeans(is_beyond) > rules$part_beyond)]
+  length(beyond) > 0 && !all(beyond %in% of_finite_range(target))
+}
+
+# These draws and their weights, and the maps from there to the unconstrained scale: list(x, w, maps,
+# precisions). Where a reference has the precisions of variables that are normal given others, these are
+# standard normal there: as a scale moves, so do its effects, and the density is that of the scale alone.
+space_of_scales <- function(final, some) {
+  precisions <- precisions_of(final$reference)
+  if (length(precisions) == 0) {
+    return(list(x = take_rows(unconstrained_particles(final), some$rows), w = some$w, maps = list()))
+  }
+  z <- take_rows(final$coordinates, some$rows)
+  maps <- maps_of(final$reference, ncol(z))
+  before <- seq_along(maps) < match(precisions[[1]]$name, vapply(maps, `[[`, "", "name"))
+  list(
+    x = through_maps(maps[before], z)$x, w = some$w, maps = maps[!before],
+    precisions = precisions
+  )
+}
+
+has_exact_precisions <- function(reference) {
+  precisions <- precisions_of(reference)
+  length(precisions) > 0 && !any(vapply(precisions, `[[`, TRUE, "near"))
+}
+
+# The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it may
+# have led to a reference that has none. `otherwise` where there was none.
+space_by_earlier <- function(course, final, some, otherwise) {
+  reference <- Find(has_exact_precisions, lapply(course$records, `[[`, "reference"), right = TRUE)
+  if (is.null(reference)) {
+    return(otherwise)
+  }
+  mean <- weighted_sums(otherwise$x, some$w)
+  points <- list(x = sweep(otherwise$x, 2, mean), w = some$w, mean = mean)
+  points <- changed(points, changes_of(reference))
+  x <- sweep(points$x, 2, points$mean, "+")
+  if (!all(is.finite(x))) {
+    return(otherwise)
+  }
+  list(
+    x = x, w = some$w, maps = change_maps(changes_of(reference)), precisions = precisions_of(reference)
+  )
+}
+
+# Whether a part of the draws is where a precision is rounding, since some scale is so small there,
+# and not for another reason: for others it is far from that. A density that does not fall off as a
+# scale goes down leads there.
+loses_digits <- function(space) {
+  # where others are only nearly normal the curvature may be at its bound for another reason
+  precisions <- lapply(space$precisions, function(precision) {
+    if (precision$near) precision$least[] <- .Machine$double.xmin
+    precision
+  })
+  left <- least_part_left(precisions, take_rows(space$x, evenly_weighted(space$w, rules$n_sizes)))
+  mean(left < rules$least_left) > rules$part_beyond &&
+    mean(left > sqrt(rules$least_left)) > rules$part_beyond
+}
+
+# The direction along which, from most draws to one side, the density falls so slowly that its integral has no end, in
+# words; "" for none. The directions are the variables, and that in which the draws are widest, as those of a softmax
+# are along the sum of its variables.
+endless_direction <- function(sampler, course, space) {
+  n <- n_proper_trials(sampler, course) / 3
+  sd <- weighted_sd(space$x, space$w)
+  d <- length(sd)
+  widest <- widest_direction(space)
+  draws <- take_rows(space$x, evenly_weighted(space$w, n))
+  n_directions <- d + !is.null(widest)
+  along <- rep_len(seq_len(n_directions), n)
+  side <- rep_len(rep(c(-1, 1), each = n_directions), n)
+  moved <- function(r) {
+    own <- along <= d
+    x <- moved_along(draws, pmin(along, d), ifelse(own, side * r * sd[along], 0))
+    if (all(own)) x else x + outer(ifelse(own, 0, side * r), widest)
+  }
+  part <- part_in_reach(space, moved, n)
+  at <- lapply(c(0, rules$far_out), function(r) moved(part * r))
+  tried <- matrix(evaluate_located(
+    sampler$target, do.call(rbind, at), "far out",
+    gradient = FALSE, maps = space$maps, evaluators = over_batches(sampler)$evaluators
+  )$log_density, n)
+  share <- tapply(part > 0 & is_endless(tried, part), side * along, mean)
+  found <- abs(as.integer(names(share)[which(share > 0.5)]))
+  if (length(found) == 0) "" else say_direction(min(found), widest, sampler$target)
+}
+
+# A standard deviation of the draws in the direction in which they are widest; NULL where that is a variable, or there are
+# too many of them.
+widest_direction <- function(space) {
+  d <- ncol(space$x)
+  if (d > 1 && d <= rules$largest_dense) {
+    covariance <- weighted_covariance(space$x, space$w, weighted_sums(space$x, space$w))
+    if (all(is.finite(covariance))) {
+      first <- eigen(covariance, symmetric = TRUE)
+      sqrt(max(first$values[1], 0)) * first$vectors[, 1]
+    }
+  }
+}
+
+# The direction of a variable, by its number, or beyond these the widest one, without what is small in it.
+say_direction <- function(which, widest, target) {
+  if (which <= target$dim) {
+    name <- target$names[which]
+    return(if (has_two_bounds(target)[which]) paste("towards a bound of", name) else paste("along", name))
+  }
+  share <- round(widest / widest[which.max(abs(widest))], 1)
+  terms <- which(share != 0)
+  size <- ifelse(abs(share[terms]) == 1, "", paste0(abs(share[terms]), " "))
+  sign <- ifelse(share[terms] < 0, "- ", "+ ")
+  terms <- paste0(sign, size, target$names[terms])
+  if (length(terms) > 4) terms <- c(terms[1:3], "...", terms[length(terms)])
+  paste("along", sub("^[+] ", "", paste(terms, collapse = " ")))
+}
+
+# Whether the density falls no faster than the inverse of the distance, and is not so small far out that
+# this does not matter. tried: at draws, and at this part of both distances.
+is_endless <- function(tried, part) {
+  distances <- rules$far_out
+  own <- tried[, 1]
+  near <- tried[, 2]
+  far <- tried[, 3]
+  is.finite(near) & is.finite(far) & far - near > -diff(log(distances)) &
+    far - own + log(part * distances[2]) > log(rules$least_bridge_error)
+}
+
+# The longest part of the distance after which draws are still where their precision is known; 0 for
+# none.
+part_in_reach <- function(space, moved, n) {
+  part <- numeric(n)
+  for (shorter in rules$shorter_far_out) {
+    rows <- which(part == 0)
+    if (length(rows) == 0) {
+      break
+    }
+    there <- moved(shorter * max(rules$far_out))[rows, , drop = FALSE]
+    part[rows[least_part_left(space$precisions, there) > rules$least_left]] <- shorter
+  }
+  part
+}
+
+# Evaluations of the target, three a draw, which count as those of the islands do.
+n_proper_trials <- function(sampler, course) {
+  if (is.null(course$scout)) 0 else 3 * max(rules$n_edge_trials, 2 * (sampler$target$dim + 1))
+}
+
+# Values of the target's variables, a column each, at some of the draws, by their weights. Of a
+# program's they are its parameters, not what it makes of them.
+some_draws <- function(final, target) {
+  weighty <- weighty_rows(final$log_weights)
+  rows <- weighty$rows[evenly_weighted(weighty$w, rules$n_sizes)]
+  x <- final$particles[rows, , drop = FALSE]
+  if (is.null(target$outputs)) {
+    return(x)
+  }
+  # what fails there is told of when the fit is made
+  x <- suppressWarnings(target$outputs(x), classes = "autosmc_warning_outputs")
+  x[, colnames(x) %in% target$parameters, drop = FALSE]
+}
+
+diagnose_scout <- function(scout, final, estimate) {
+  if (is.null(scout) || nrow(scout$basins) == 0) {
+    return()
+  }
+  least <- least_elbos(scout)
+  above <- max(least) - estimate$log_z
+  error <- estimate$std_error
+  if (is.na(error)) {
+    error <- mean(final$islands$predicted_sd) # of one island
+  }
+  list(
+    diagnostic(
+      "elbo", above, rules$round_margin + rules$elbo_errors * error,
+      sprintf(
+        "The estimate is below a lower bound that the scout has found, by %s.",
+        format(above, digits = 2)
+      )
+    ),
+    if (is.null(final$moments)) diagnose_basins(scout, final, estimate)
+  )
+}
+
+least_elbos <- function(scout) {
+  least <- scout$basins$elbo - rules$elbo_errors * scout$basins$elbo_error
+  ifelse(is.na(least), -Inf, least)
+}
+
+# A basin whose normal alone has a part of the evidence must hold draws.
+diagnose_basins <- function(scout, final, estimate) {
+  x <- unconstrained_particles(final)
+  w <- exp(final$log_weights)
+  least <- least_elbos(scout)
+  part <- exp(pmin(least - estimate$log_z, 0))
+  radius <- sqrt(ncol(x)) + rules$basin_radius
+  held <- vapply(scout$normals, function(reference) {
+    normal <- normal_of(reference, ncol(x))
+    square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) {
+      rowSums(from_user(normal, x, i)^2)
+    })
+    sum(w[unlist(square) < radius^2])
+  }, 0)
+  missed <- sum(part[held < part / rules$basin_part])
+  diagnostic(
+    "basins", missed, rules$basin_missed,
+    sprintf(
+      "A basin with at least %.0f %% of the evidence, found by the scout, has too few draws.",
+      100 * missed
+    )
+  )
+}

@@ -1,0 +1,79 @@
+# Stein's identities: the gradient of the log density has mean 0 over the draws, and its product with them mean -I.
+
+# Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
+# mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in which the
+# draws have covariance I.
+diagnose_gradients <- function(final, has_edges = FALSE) {
+  # with few genealogies the standard errors are not known themselves
+  if (is.null(final$gradients) || has_edges || n_genealogies(final) < rules$least_genealogies) {
+    return()
+  }
+  weighty <- weighty_rows(final$log_weights)
+  genealogies <- .Call(r_number_groups, final$origins[weighty$rows])
+  d <- ncol(final$gradients)
+  first <- max(abs(t_values(final$gradients, weighty$w, genealogies, rows = weighty$rows)))
+  list(
+    diagnostic(
+      "mean_gradient", first, stats::qnorm(rules$gradient_level / (2 * d), lower.tail = FALSE),
+      sprintf(
+        "The mean gradient at the draws is %s standard errors from zero.",
+        format(first, digits = 2)
+      )
+    ),
+    diagnose_stein(final, weighty, genealogies)
+  )
+}
+
+# The weighted means of some rows of x, of which NULL are all, or where there is y, of x y + 1, over
+# their standard errors. Particles that descend from the same first one, with the same number from 1
+# on, count as one draw.
+t_values <- function(x, w, genealogies, y = NULL, rows = NULL) {
+  .Call(r_t_values, x, y, w, genealogies, rows)
+}
+
+diagnose_stein <- function(final, weighty, genealogies) {
+  scaled <- scaled_draws(final, weighty)
+  if (is.null(scaled)) {
+    return()
+  }
+  # a few parts: each goes through all draws
+  d <- ncol(final$coordinates)
+  t <- lapply(blocks_of(d, length(weighty$rows), least = ceiling(d / 8)), function(j) {
+    t_values(scaled$y(j), weighty$w, genealogies, scaled$gradients(j))
+  })
+  value <- sqrt(mean(unlist(t)^2))
+  diagnostic(
+    "stein", value, rules$stein,
+    sprintf(
+      "Draws and gradients violate Stein's identity (by %s standard errors).",
+      format(value, digits = 2)
+    )
+  )
+}
+
+# Functions of some columns for draws y that have mean 0 and covariance I, and the gradients there;
+# in many dimensions with variances 1 alone. NULL where the draws have no covariance.
+scaled_draws <- function(final, weighty) {
+  rows <- weighty$rows
+  w <- weighty$w
+  z <- final$coordinates
+  d <- ncol(z)
+  mean <- weighted_mean(z, w, rows)
+  if (d > rules$largest_dense) {
+    sd <- weighted_sd(z, w, rows)
+    return(list(
+      y = function(j) sweep(sweep(z[rows, j, drop = FALSE], 2, mean[j]), 2, sd[j], "/"),
+      gradients = function(j) sweep(final$gradients[rows, j, drop = FALSE], 2, sd[j], "*")
+    ))
+  }
+  upper <- tryCatch(chol(weighted_covariance(z, w, mean, rows)), error = function(e) NULL)
+  if (!is.null(upper)) {
+    inverse <- backsolve(upper, diag(d))
+    list(
+      y = function(j) .Call(r_multiply_rows, z, rows, mean, inverse[, j, drop = FALSE]),
+      gradients = function(j) {
+        .Call(r_multiply_rows, final$gradients, rows, NULL, t(upper[j, , drop = FALSE]))
+      }
+    )
+  }
+}

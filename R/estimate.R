@@ -1,0 +1,48 @@
+# Estimates of the evidence from the islands: that of SMC, which is unbiased, and the bridge
+# (see bridge.R), which is consistent, and mostly much closer.
+
+# The islands that are held, pooled; with a row a method in `estimates`, and in
+# `n_bridge_evals` what the bridge has cost.
+estimate_evidence <- function(sampler, held, start, bridges) {
+  if (all_dead(held$records)) {
+    return(list(estimates = new_table(std_error = NA_real_), n_bridge_evals = 0))
+  }
+  final <- pool(held, sampler$reference, start)
+  bridge <- if (bridges && is.null(final$moments)) {
+    bridge(sampler, final)
+  } else {
+    list(n_target_evals = 0)
+  }
+  final$estimates <- bind_rows(list(
+    estimate_row("smc", combine(final$islands)), estimate_row("bridge", bridge$estimate)
+  ))
+  final$n_bridge_evals <- bridge$n_target_evals
+  final
+}
+
+# A row, as a list. estimate: of interval(); NULL for none.
+estimate_row <- function(method, estimate) {
+  if (!is.null(estimate)) c(list(method = method), estimate)
+}
+
+# The estimate that a fit reports, as a list: the bridge, where its error is clearly the smaller one.
+# Where it gains little its distribution is far from the target, and SMC is the surer.
+headline <- function(estimates) {
+  error <- estimates$std_error
+  bridges <- length(error) > 1 && isTRUE(error[2] < rules$bridge_gain * error[1])
+  row_of(estimates, if (bridges) 2 else 1)
+}
+
+# The estimate from several islands: the mean of the Z's, its error by the delta method,
+# and an interval by Student's t. The error is never less than what the islands predict
+# by themselves: where they agree by chance, all may have missed the same; and never less than
+# rounding, which is all that is left where the reference is the target.
+combine <- function(islands) {
+  n <- nrow(islands)
+  largest <- max(islands$log_z)
+  z <- exp(islands$log_z - largest)
+  variance <- max(stats::var(z), mean((z * islands$predicted_sd)[z > 0]^2))
+  estimate <- largest + log(mean(z))
+  error <- if (n > 1) max(sqrt(variance / n) / mean(z), rules$least_error) else NA_real_
+  interval(estimate, error, n - 1)
+}

@@ -1,0 +1,162 @@
+# The bridge estimate: a second estimate of the evidence, from the draws of the islands
+# and from draws of a normal distribution that is fitted to them (Meng and Wong, 1996).
+
+# The islands are halved. A distribution fitted to the draws of one half is bridged to the
+# draws of the other, which do not depend on it; then the halves change places, and the
+# mean of the two is the estimate. All this is done in the coordinates of the reference,
+# where its conditional scales and bends are gone. Returns list(estimate, n_target_evals);
+# the estimate is NULL where too few islands live or no distribution can be fitted.
+bridge <- function(sampler, final) {
+  living <- unique(final$island)
+  if (length(living) < rules$bridge_islands) {
+    return(list(n_target_evals = 0))
+  }
+  odd <- living[seq(1, length(living), by = 2)]
+  rows <- lapply(list(odd, setdiff(living, odd)), function(half) which(final$island %in% half))
+  halves <- list(
+    bridge_half(sampler, final, fitted_to = rows[[1]], rest = rows[[2]], half = 1),
+    bridge_half(sampler, final, fitted_to = rows[[2]], rest = rows[[1]], half = 2)
+  )
+  log_z <- mean(vapply(halves, `[[`, 0, "log_z"))
+  variance <- mean(vapply(halves, `[[`, 0, "variance")) / 2
+  list(
+    estimate = if (is.finite(log_z) && is.finite(variance)) {
+      interval(log_z, sqrt(variance + rules$least_bridge_error^2), length(living) - 2)
+    },
+    n_target_evals = sum(vapply(halves, `[[`, 0, "n_target_evals"))
+  )
+}
+
+# fitted_to, rest: the draws that the distribution is fitted to, and the others. Returns list(log_z,
+# variance, n_target_evals); NA where there is no estimate.
+bridge_half <- function(sampler, final, fitted_to, rest, half) {
+  middle <- fit_bridge(final, fitted_to)
+  if (is.null(middle)) {
+    return(list(log_z = NA_real_, variance = NA_real_, n_target_evals = 0))
+  }
+  log_y <- log_ratios(sampler, final, middle, length(rest), half)
+  log_x <- final$log_target[rest] - log_bridge(middle, final$coordinates, rest)
+  solved <- solve_bridge(
+    log_y, log_x, final$log_weights[rest], final$origins[rest], final$island[rest]
+  )
+  c(solved, n_target_evals = length(rest))
+}
+
+# The log ratios of target and distribution at n draws from this.
+log_ratios <- function(sampler, final, middle, n, half) {
+  draws <- with_seed(seed_of_run(sampler$seed, bridge_key - half), draw_bridge(middle, n))
+  name <- sprintf("bridge-%d-%d-%d", final$island[1], length(unique(final$island)), half)
+  maps <- maps_of(final$reference, sampler$target$dim)
+  evaluators <- over_batches(sampler)$evaluators
+  at_draws <- remember(
+    sampler, name, c(settings_of_target(sampler), list(middle = middle)), numbers_restorer(n),
+    function(...) points_of(with_images(final, sampler$target), sampler),
+    over_rows(draws, function(x, i) {
+      evaluate_located(
+        sampler$target, x, "bridge",
+        gradient = FALSE, maps = maps, evaluators = evaluators
+      )$log_density
+    })
+  )
+  at_draws[!is.finite(at_draws)] <- -Inf
+  at_draws - log_bridge(middle, draws)
+}
+
+# the distribution ------------------------------------------------------------
+
+# In the coordinates of the reference: a Student t or a mixture where the reference is one, else
+# a normal distribution, from draws and gradients where there are any. NULL where none can be
+# fitted.
+fit_bridge <- function(final, rows) {
+  weighty <- weighty_rows(final$log_weights[rows])
+  rows <- rows[weighty$rows]
+  w <- weighty$w
+  z <- function() final$coordinates[rows, , drop = FALSE]
+  d <- ncol(final$coordinates)
+  if (is_mixture(final$reference)) {
+    return(list(mixture = fit_mixture(final$reference$mixture, z(), w)))
+  }
+  df <- if (is_student_reference(final$reference)) final$reference$df
+  normal <- if (!is.null(df)) {
+    student_step(z(), w, list(mean = rep(0, d), L = diag(d)), df)
+  } else if (!is.null(final$gradients)) {
+    n <- n_independent(w, final$origins[rows])
+    normal_by_gradients(final$coordinates, final$gradients, w, n, rows)
+  } else {
+    mean <- weighted_mean(final$coordinates, w, rows)
+    L <- fit_scale(sweep(z(), 2, mean), w, mean)
+    if (!is.null(L)) list(mean = mean, L = L)
+  }
+  if (!is.null(normal)) c(normal, list(df = df))
+}
+
+draw_bridge <- function(middle, n) {
+  if (!is.null(middle$mixture)) {
+    return(draw_mixture(middle$mixture, n))
+  }
+  z <- draw_standard(n, length(middle$mean))
+  if (!is.null(middle$df)) {
+    z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
+  }
+  rows_by(n, ncol(z), function(i) to_user(middle, rows_of_block(z, i)))
+}
+
+# Its log density at rows of x.
+log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
+  blocks <- blocks_of(length(rows), ncol(x))
+  unlist(lapply(blocks, function(i) log_bridge_at(middle, x, rows[i])))
+}
+
+log_bridge_at <- function(middle, x, rows) {
+  d <- ncol(x)
+  if (!is.null(middle$mixture)) {
+    return(log_mixture(middle$mixture, x[rows, , drop = FALSE]) - d / 2 * log(2 * pi))
+  }
+  square <- rowSums(from_user(middle, x, rows)^2)
+  radial <- if (is.null(middle$df)) -square / 2 else log_student(square, d, middle$df)
+  radial - log_det(middle) - d / 2 * log(2 * pi)
+}
+
+# the equation ----------------------------------------------------------------
+
+# log_y, log_x: log ratios of target and distribution at draws from the one and at
+# weighted draws from the other. The estimate r solves
+#   mean[l(y) / (s_2 l(y) + s_1 r)] = r sum(w [1 / (s_2 l(x) + s_1 r)])
+# with the shares s of the two samples, the second by how many independent draws its
+# genealogies are worth. The variance of log r is that of the two means; particles of one
+# genealogy, or of one island, count as one, whichever gives more.
+solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
+  weighty <- weighty_rows(log_weights)
+  w <- weighty$w
+  log_x <- log_x[weighty$rows]
+  origins <- origins[weighty$rows]
+  island <- island[weighty$rows]
+  n <- c(length(log_y), n_independent(w, origins))
+  share <- log(n / sum(n))
+  terms <- function(log_r) {
+    list(
+      y = exp(log_y - log_add(share[2] + log_y, share[1] + log_r)),
+      x = exp(-log_add(share[2] + log_x - log_r, share[1]))
+    )
+  }
+  log_r <- sum(w * log_x)
+  for (i in seq_len(rules$most_bridge_steps)) {
+    at <- terms(log_r)
+    last <- log_r
+    log_r <- log_r + log(mean(at$y)) - log(sum(w * at$x))
+    if (!is.finite(log_r) || abs(log_r - last) < rules$bridge_tolerance) {
+      break
+    }
+  }
+  at <- terms(log_r)
+  off <- w * (at$x / sum(w * at$x) - 1)
+  k <- length(unique(island))
+  list(
+    log_z = log_r,
+    variance = stats::var(at$y / mean(at$y)) / n[1] +
+      max(concentration(off, origins), concentration(off, island) * k / (k - 1))
+  )
+}
+
+# b: a number.
+log_add <- function(a, b) .Call(r_log_add, a, b)

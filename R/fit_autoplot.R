@@ -1,0 +1,175 @@
+# Plots of a fit by ggplot2.
+
+gg_series <- function(data, x, y) {
+  looks <- series_looks(data$series)
+  several <- nrow(looks) > 1
+  columns <- legend_columns(data$series)
+  guide <- if (several) ggplot2::guide_legend(ncol = columns) else "none"
+  scale <- function(make, values) {
+    make(NULL, values = values, limits = row.names(looks), guide = guide)
+  }
+  ggplot2::ggplot(
+    data,
+    ggplot2::aes(
+      .data[[x]],
+      .data[[y]],
+      group = .data$line,
+      colour = .data$series,
+      linetype = .data$series,
+      linewidth = .data$series
+    )
+  ) +
+    scale(ggplot2::scale_colour_manual, looks$colour) +
+    scale(ggplot2::scale_linetype_manual, looks$type) +
+    scale(ggplot2::scale_linewidth_manual, looks$width / ggplot2::.pt) + # in mm
+    ggplot2::theme(
+      legend.position = "bottom",
+      legend.key.width = ggplot2::unit(2, "lines")
+    )
+}
+
+gg_run <- function(data) {
+  gg_series(data, "step", "value") +
+    ggplot2::geom_line(data = data[data$joined, ]) +
+    ggplot2::geom_point(data = data[!data$joined, ], size = 0.4) +
+    ggplot2::geom_blank(ggplot2::aes(y = .data$low)) +
+    ggplot2::geom_blank(ggplot2::aes(y = .data$high)) +
+    ggplot2::facet_wrap("panel", scales = "free_y") +
+    ggplot2::scale_x_continuous(breaks = whole_breaks) +
+    ggplot2::labs(x = "step", y = NULL)
+}
+
+gg_barrier <- function(data) {
+  gg_series(data, "lambda", "barrier") +
+    ggplot2::geom_line() +
+    ggplot2::labs(x = "temperature", y = "cumulative barrier")
+}
+
+# A panel for each plot, with its own axis; what the other axis would say is in the panel.
+gg_overview <- function(data) {
+  variables <- levels(data$draws$variable)
+  panels <- c("log Z of the islands", diagnostics_axis, variables)
+  on_panel <- function(table, panel) {
+    if (!is.null(table)) cbind(table, panel = factor(panel, panels))
+  }
+  ggplot2::ggplot() +
+    if_any(data$islands, function(d) gg_islands_layers(on_panel(d, panels[1]))) +
+    if_any(data$diagnostics, function(d) gg_diagnostics_layers(on_panel(d, panels[2]))) +
+    if_any(data$draws, function(d) gg_draws_layers(on_panel(d, as.character(d$variable)))) +
+    ggplot2::facet_wrap(
+      "panel",
+      scales = "free",
+      labeller = ggplot2::as_labeller(shorten)
+    ) +
+    ggplot2::theme(
+      axis.text.y = ggplot2::element_blank(),
+      axis.ticks.y = ggplot2::element_blank()
+    ) +
+    ggplot2::labs(x = NULL, y = NULL)
+}
+
+if_any <- function(table, layers) if (!is.null(table)) layers(table)
+
+gg_islands <- function(data) {
+  breaks <- islands_breaks(data)
+  ggplot2::ggplot() +
+    gg_islands_layers(data) +
+    ggplot2::scale_y_continuous(
+      breaks = breaks$at,
+      labels = breaks$labels,
+      minor_breaks = NULL
+    ) +
+    ggplot2::labs(x = "log Z", y = "island")
+}
+
+gg_islands_layers <- function(data) {
+  estimate <- data[data$kind == "fit", ]
+  colour <- okabe_ito[["vermillion"]]
+  at <- ggplot2::aes(.data$log_z, .data$at)
+  list(
+    ggplot2::geom_vline(
+      ggplot2::aes(xintercept = .data$log_z),
+      estimate,
+      colour = colour,
+      linetype = "dotted"
+    ),
+    ggplot2::geom_point(at, data[data$kind == "island", ], size = 2),
+    ggplot2::geom_text(at, data[data$kind == "dead", ], label = " -Inf", hjust = 0),
+    ggplot2::geom_pointrange(
+      ggplot2::aes(
+        .data$log_z, .data$at,
+        xmin = .data$conf_low, xmax = .data$conf_high
+      ),
+      estimate,
+      colour = colour,
+      shape = "diamond",
+      size = 1
+    )
+  )
+}
+
+gg_diagnostics <- function(data) {
+  ggplot2::ggplot() +
+    gg_diagnostics_layers(data) +
+    ggplot2::scale_y_continuous(breaks = NULL) +
+    ggplot2::labs(x = diagnostics_axis, y = NULL)
+}
+
+gg_diagnostics_layers <- function(data) {
+  bar <- ggplot2::aes(
+    xmin = 0, xmax = .data$ratio, ymin = .data$at - 0.4, ymax = .data$at + 0.4
+  )
+  list(
+    ggplot2::geom_rect(bar, data, fill = diagnostics_colours[as.character(data$passed)]),
+    ggplot2::geom_vline(
+      ggplot2::aes(xintercept = 1), data[1, ],
+      linetype = "dotted"
+    ),
+    ggplot2::geom_text(
+      ggplot2::aes(0, .data$at, label = .data$name), data,
+      hjust = 0, size = 3
+    )
+  )
+}
+
+gg_draws <- function(data) {
+  ggplot2::ggplot() +
+    gg_draws_layers(data) +
+    ggplot2::facet_wrap(
+      "variable",
+      scales = "free",
+      labeller = ggplot2::as_labeller(shorten)
+    ) +
+    ggplot2::labs(x = NULL, y = "density")
+}
+
+gg_draws_layers <- function(data) {
+  list(ggplot2::geom_rect(
+    ggplot2::aes(xmin = .data$from, xmax = .data$to, ymin = 0, ymax = .data$density),
+    data,
+    fill = okabe_ito[["sky_blue"]],
+    colour = "white",
+    linewidth = 0.2
+  ))
+}
+
+gg_evidence <- function(data) {
+  models <- unique(data[c("at", "model")])
+  ggplot2::ggplot(data, ggplot2::aes(.data$value, .data$at)) +
+    ggplot2::geom_pointrange(
+      ggplot2::aes(xmin = .data$low, xmax = .data$high),
+      colour = okabe_ito[["blue"]]
+    ) +
+    ggplot2::facet_wrap("panel", scales = "free_x") +
+    ggplot2::scale_y_continuous(
+      breaks = models$at, labels = shorten(models$model), minor_breaks = NULL, expand = c(0, 0.5)
+    ) +
+    ggplot2::labs(x = NULL, y = NULL)
+}
+
+gg_maps <- function(data) {
+  ggplot2::ggplot(data, ggplot2::aes(.data$x, .data$y)) +
+    ggplot2::geom_point(size = 0.5, colour = okabe_ito[["blue"]]) +
+    ggplot2::facet_wrap("panel", scales = "free") +
+    ggplot2::labs(x = shorten(data$x_name[1]), y = shorten(data$y_name[1]))
+}

@@ -1,0 +1,336 @@
+# Comparison of models by their evidence.
+
+#' Compare models by their evidence
+#'
+#' Bayes factors and posterior model probabilities, with their standard errors.
+#'
+#' The errors of the fits are taken to be independent: make each with a seed of its
+#' own, as [smc()] does unless told otherwise. Fits of similar targets that share a
+#' seed are correlated.
+#'
+#' @param ... two or more fits of [smc()], [smc_adapt()] or [smc_run()], or results of
+#'   `bridgesampling::bridge_sampler()`, or a list of them; all for the same data, and with
+#'   log densities from which no constant has been dropped. Beside these, what is known from elsewhere: a result of
+#'   [log_evidence()], or numbers as `c(log_z = -12.3, std_error = 0.1)`, with the error 0 for what is known exactly. A
+#'   list or a data frame of one row with these names, such as [glance()] returns, is taken too.
+#' @param prior_prob prior probabilities of the models (numeric vector, not negative,
+#'   that sums to one); NULL for equal ones.
+#' @param model_names names of the models (character vector); NULL for the names of
+#'   the arguments, or the expressions given.
+#' @return A data frame of class `smc_evidence`, a row a model in the order given:
+#'
+#' * `model`; `log_z` and its `std_error`, as the fit has them;
+#' * `biased`: whether `log_z` comes of a run that is biased, as those of
+#'   [smc_adapt()] are (NA for what is no fit);
+#' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
+#'   where there are none, as for what is no fit);
+#' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
+#'   largest `log_z`, `bf`, the Bayes factor, and `log_bf_error`, the standard error of its logarithm (of the best one both are
+#'   0; which one that is, is taken as given);
+#' * `prior_prob`; `post_prob`, the posterior probability of the model, and
+#'   `post_prob_error`, its standard error.
+#'
+#'   Errors are by the delta method, which is good when they are small: a `std_error`
+#'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
+#'   one island, or of a repeated or warped bridge sample.
+#'
+#'   It prints without `biased` and `prior_prob`, each number followed by its error, and
+#'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with intervals of two
+#'   standard errors, and the posterior probabilities. `tidy()` has the columns under the names of broom. A part of the
+#'   table that has lost one of its columns is a plain tibble.
+#' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
+#'   an estimate is biased, or two fits share a seed. Of class
+#'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
+#'   `autosmc_warning_prior`, when priors are improper (`fit$improper`), unless all models have
+#'   an improper prior of the same parameters, so that its constant cancels. Of class
+#'   `autosmc_warning_data`, when the observations are known not to be the same: how many there are,
+#'   or the values of the response, in whatever order. They are known where the data of a Stan program, or those of
+#'   an object of TMB, have a `y`, `Y` or `N`, and where the target was given its `response` or `nobs`
+#'   (see [target_function()]).
+#' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
+#'   no fit, and for other arguments that are not what they should be.
+#' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
+#'   Statistical Association 90, 773-795.
+#' @seealso [logml.smc_fit()] for the functions of the package bridgesampling.
+#' @examples
+#' # observations of a mean mu, with two priors for it
+#' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
+#' fit_with_prior <- function(sd, seed) {
+#'   log_joint <- function(mu) { # of all particles, a row each
+#'     dnorm(mu, 0, sd, log = TRUE) + rowSums(dnorm(outer(c(mu), y, "-"), log = TRUE))
+#'   }
+#'   gradient <- function(mu) -mu / sd^2 + sum(y) - length(y) * mu
+#'   smc(log_joint,
+#'     dim = 1, gradient = gradient, vectorized = TRUE, names = "mu",
+#'     n_particles = 64, n_steps = 4, rounds = 1, seed = seed
+#'   )
+#' }
+#' compare_evidence(vague = fit_with_prior(10, seed = 1), narrow = fit_with_prior(1, seed = 2))
+#' @export
+compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
+  models <- list(...)
+  expressions <- as.list(substitute(list(...)))[-1]
+  if (length(models) == 1 && identical(class(models[[1]]), "list")) {
+    models <- models[[1]]
+    expressions <- expressions_in(expressions[[1]], models)
+  }
+  n <- length(models)
+  if (n < 2) {
+    abort(
+      "{.fn compare_evidence} takes at least two fits to compare, not {n}.",
+      "input"
+    )
+  }
+  labels <- check_labels(model_names, expressions)
+  estimates <- bind_rows(Map(evidence_of, models, labels))
+  prior_prob <- check_prior_prob(prior_prob, n)
+  warn_of_comparison(labels, estimates)
+  warn_of_models(labels, models, estimates)
+  best <- which.max(estimates$log_z)
+  posterior <- posterior_probabilities(estimates, prior_prob)
+  tibble::new_tibble(
+    list(
+      model = labels,
+      log_z = estimates$log_z,
+      std_error = estimates$std_error,
+      biased = estimates$biased,
+      converged = estimates$converged,
+      log_bf = estimates$log_z - estimates$log_z[best],
+      bf = exp(estimates$log_z - estimates$log_z[best]),
+      log_bf_error = error_of_difference(estimates$std_error, best),
+      prior_prob = prior_prob,
+      post_prob = posterior$estimate,
+      post_prob_error = posterior$std_error
+    ),
+    class = "smc_evidence"
+  )
+}
+
+# A table without some of the columns is a tibble like any other.
+#' @export
+`[.smc_evidence` <- function(x, ...) {
+  part <- NextMethod()
+  if (is.data.frame(part) && !all(evidence_columns %in% names(part))) plain_tibble(part) else part
+}
+
+#' @export
+`names<-.smc_evidence` <- function(x, value) {
+  if (all(evidence_columns %in% value)) NextMethod() else plain_tibble(`names<-`(unclass(x), value))
+}
+
+plain_tibble <- function(x) {
+  class(x) <- c("tbl_df", "tbl", "data.frame")
+  x
+}
+
+evidence_columns <- c(
+  "model", "log_z", "std_error", "converged", "log_bf", "log_bf_error", "post_prob", "post_prob_error"
+)
+
+#' @export
+print.smc_evidence <- function(x, ...) {
+  errors <- c(x$std_error, x$log_bf_error)
+  errors <- errors[is.finite(errors) & errors > 0]
+  decimals <- if (length(errors) > 0) decimals_of_error(min(errors)) else 3
+  table <- data.frame(
+    model = x$model,
+    log_z = fixed(x$log_z, decimals),
+    std_error = fixed(x$std_error, decimals),
+    log_bf = fixed(x$log_bf, decimals),
+    std_error = fixed(x$log_bf_error, decimals),
+    post_prob = format_probability(x$post_prob),
+    std_error = formatC(x$post_prob_error, digits = 1, format = "g"),
+    check.names = FALSE
+  )
+  if (any(x$converged %in% FALSE)) {
+    table$converged <- x$converged
+  }
+  print(table, row.names = FALSE)
+  invisible(x)
+}
+
+#' @export
+tidy.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  new_table(
+    term = x$model, estimate = x$log_bf, std.error = x$log_bf_error, bf = x$bf,
+    post.prob = x$post_prob, post.prob.error = x$post_prob_error
+  )
+}
+
+#' @export
+glance.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  best <- which.max(x$post_prob)
+  new_table(n_models = nrow(x), best = x$model[best], post_prob = x$post_prob[best])
+}
+
+# One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share. label:
+# what an error calls it.
+evidence_of <- function(x, label) {
+  if (inherits(x, "smc_fit")) {
+    biased <- x$runs$biased[nrow(x$runs)]
+    return(data.frame(
+      log_z = x$log_z, std_error = x$std_error, biased = biased,
+      converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
+    ))
+  }
+  known <- known_evidence(x)
+  if (!is.null(known)) {
+    return(known_row(known[1], known[2]))
+  }
+  if (!inherits(x, c("bridge", "bridge_list"))) {
+    abort_argument(
+      x,
+      label,
+      "a fit of `smc()`, a result of `bridgesampling::bridge_sampler()` or `c(log_z = , std_error = )`"
+    )
+  }
+  check_installed("bridgesampling", "for its results")
+  # it knows the error of a single sample that is not warped
+  error <- if (inherits(x, "bridge") && x$method == "normal") {
+    bridgesampling::error_measures(x)$cv
+  } else {
+    NA_real_
+  }
+  known_row(bridgesampling::logml(x), error)
+}
+
+known_row <- function(log_z, std_error) {
+  data.frame(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
+}
+
+# c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is none.
+# NULL for anything else.
+known_evidence <- function(x) {
+  if (inherits(x, "log_evidence")) {
+    x <- list(log_z = as.numeric(x), std_error = attr(x, "std_error"))
+  }
+  number <- function(name) if (name %in% names(x)) x[[name]] else NA_real_
+  if (inherits(x, "bridge_list") || !is.list(x) && !is.numeric(x) || !is_number(number("log_z"))) {
+    return(NULL)
+  }
+  error <- number("std_error")
+  if (is_number(error) && error >= 0 || is.na(error)) c(number("log_z"), error)
+}
+
+error_of_difference <- function(std_error, best) {
+  error <- sqrt(std_error^2 + std_error[best]^2)
+  error[best] <- 0
+  error
+}
+
+# d p_i / d log z_j = p_i (1(i = j) - p_j)
+posterior_probabilities <- function(estimates, prior_prob) {
+  p <- exp(normalise_log(estimates$log_z + log(prior_prob)))
+  n <- length(p)
+  derivative <- p * (diag(n) - matrix(p, n, n, byrow = TRUE))
+  variance <- derivative^2 %*% estimates$std_error^2
+  list(estimate = p, std_error = sqrt(as.vector(variance)))
+}
+
+# What the models of a list are called: the names of its elements, the expressions of
+# list(a, b), or else nothing.
+expressions_in <- function(expression, models) {
+  if (is.call(expression) && identical(expression[[1]], as.name("list"))) {
+    return(as.list(expression)[-1])
+  }
+  stats::setNames(vector("list", length(models)), names(models))
+}
+
+# Names for the models: those given, those of the arguments, or the expressions; a
+# call made by a program may have the fit itself where a person has an expression.
+check_labels <- function(model_names, expressions) {
+  n <- length(expressions)
+  if (!is.null(model_names)) {
+    if (!is.character(model_names) || length(model_names) != n || anyNA(model_names)) {
+      abort_argument(
+        model_names, "model_names", paste("a character vector of length", n)
+      )
+    }
+    return(make.unique(model_names))
+  }
+  labels <- vapply(seq_len(n), function(i) {
+    x <- expressions[[i]]
+    if (is.language(x)) deparse(x)[1] else paste("model", i)
+  }, "")
+  given <- names(expressions)
+  named <- if (is.null(given)) FALSE else nzchar(given)
+  labels[named] <- given[named]
+  make.unique(labels)
+}
+
+check_prior_prob <- function(prior_prob, n) {
+  if (is.null(prior_prob)) {
+    return(rep(1 / n, n))
+  }
+  of <- "probabilities that sum to one"
+  check_numeric(prior_prob, "prior_prob", lengths = n, of = of)
+  if (any(prior_prob < 0) || abs(sum(prior_prob) - 1) > 1e-8) {
+    abort_argument(prior_prob, "prior_prob", paste("a vector of", of))
+  }
+  as.double(prior_prob)
+}
+
+warn_of_comparison <- function(labels, estimates) {
+  without <- labels[is.na(estimates$std_error)]
+  biased <- labels[estimates$biased %in% TRUE]
+  seeds <- estimates$seed
+  alike <- labels[!is.na(seeds) & seeds %in% seeds[duplicated(seeds)]]
+  problems <- c(
+    "!" = if (length(without) > 0) {
+      "{.val {without}} {?has/have} no standard error: run more {.arg islands}."
+    },
+    "!" = if (length(biased) > 0) {
+      "The estimate of {.val {biased}} is biased: use {.fn smc} or {.fn smc_run}."
+    },
+    "!" = if (length(alike) > 0) {
+      "{.val {alike}} have the same {.arg seed}: their errors are not independent."
+    }
+  )
+  if (length(problems) > 0) {
+    cli::cli_warn(
+      c("The standard errors of the comparison are unreliable.", problems),
+      class = warning_class("comparison")
+    )
+  }
+}
+
+# Of what makes a comparison meaningless, however well each of the evidences is known.
+warn_of_models <- function(labels, models, estimates) {
+  warn_of_unconverged(labels, estimates)
+  warn_of_improper(labels, models)
+  warn_of_data(labels, models)
+}
+
+# The unknown constant of an improper prior cancels where all models have this prior of the same parameters.
+warn_of_improper <- function(labels, models) {
+  improper <- lapply(models, function(x) if (inherits(x, "smc_fit")) x$improper)
+  which <- lapply(improper, function(x) sort(paste(x, names(x))))
+  if (length(unique(which)) > 1) {
+    without <- lengths(improper) > 0
+    said <- sprintf("In %s: %s", labels[without], vapply(improper[without], several, ""))
+    cli::cli_warn(
+      c(
+        "The comparison means nothing: the models have improper priors of different parameters, and with each of them
+          an unknown constant in {.field log_z}.",
+        bullets(length(said)),
+        "i" = "Give these parameters proper priors."
+      ),
+      class = warning_class("prior")
+    )
+  }
+}
+
+warn_of_unconverged <- function(labels, estimates) {
+  failed <- labels[estimates$converged %in% FALSE]
+  if (length(failed) > 0) {
+    cli::cli_warn(
+      c(
+        "The comparison is not to be trusted: diagnostics of {.val {failed}} have failed.",
+        "i" = "See what a fit says when it is printed, or its {.field diagnostics}."
+      ),
+      class = warning_class("unreliable")
+    )
+  }
+}

@@ -1,0 +1,258 @@
+# Draws in the formats of the package posterior.
+
+#' Draws of a fit, for posterior and bayesplot
+#'
+#' Methods for the generics of the package posterior, with which a fit becomes draws for
+#' all that works on these. [posterior::summarise_draws()] and the plots of bayesplot also
+#' take the fit itself.
+#'
+#' Without weights, every island is resampled within itself, to as many draws as it
+#' has particles, and is a chain. Islands are independent, so `rhat` compares what
+#' should be alike. Resampling is systematic, without any randomness: a fit has the
+#' same draws whenever it is asked. The draws of a chain stand in the order of the
+#' particles, in which copies of a particle, and the descendants of a common ancestor,
+#' are neighbours. What they share is then seen as autocorrelation, so that the effective
+#' sample sizes and Monte Carlo errors of posterior account for it: they agree, to
+#' within some 20 %, with the spread of the islands. Permuted, the draws would look
+#' better than they are.
+#'
+#' Chains count alike in posterior, where the estimate of [summary.smc_fit()] and
+#' [augment.smc_fit()] weighs each island in proportion to its estimate of the
+#' evidence. Both are consistent, and differ little unless the islands disagree
+#' (then `rhat` is high, and [smc()] has warned). For the weighted estimate itself
+#' take `weights = TRUE`.
+#'
+#' An island in which all particles died has no draws: chains are the living islands,
+#' in their order. Where a number of draws an island was kept (`keep` of [smc()]), these are
+#' the iterations.
+#'
+#' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param ... for `subset_draws()`, its arguments; otherwise not used.
+#' @param weights FALSE for draws that all weigh the same; TRUE for the particles of
+#'   all islands together with their weights, see [posterior::weight_draws()]. These
+#'   are one chain. Few functions of posterior look at weights:
+#'   [posterior::resample_draws()] does, [posterior::summarise_draws()] does not.
+#' @return `as_draws()`, `as_draws_array()`: a `draws_array` with `n_particles`
+#'   iterations, a chain an island, and the target's variables. The others: the same
+#'   draws in their format. With `weights`, `.log_weight` is a further, hidden variable.
+#'   `variables()`, `nvariables()`, `ndraws()`, `nchains()`, `niterations()` and
+#'   `subset_draws()`: of the draws that weigh the same.
+#' @section Errors: `autosmc_error_input` for any other argument, and for a fit that has
+#'   kept moments only.
+#' @examplesIf requireNamespace("posterior", quietly = TRUE)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
+#' draws <- posterior::as_draws_df(fit)
+#' posterior::summarise_draws(draws)
+#'
+#' weighted <- posterior::as_draws_matrix(fit, weights = TRUE)
+#' colSums(weights(weighted) * weighted[, c("x1", "x2")])
+#' @name as_draws.smc_fit
+NULL
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::as_draws
+as_draws.smc_fit <- function(x, ..., weights = FALSE) {
+  check_dots_empty(...)
+  if (check_flag(weights, "weights")) weighted_draws(x) else resampled_draws(x)
+}
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::as_draws_array
+as_draws_array.smc_fit <- as_draws.smc_fit
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::as_draws_df
+as_draws_df.smc_fit <- function(x, ..., weights = FALSE) {
+  posterior::as_draws_df(as_draws.smc_fit(x, ..., weights = weights))
+}
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::as_draws_matrix
+as_draws_matrix.smc_fit <- function(x, ..., weights = FALSE) {
+  posterior::as_draws_matrix(as_draws.smc_fit(x, ..., weights = weights))
+}
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::as_draws_list
+as_draws_list.smc_fit <- function(x, ..., weights = FALSE) {
+  posterior::as_draws_list(as_draws.smc_fit(x, ..., weights = weights))
+}
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::as_draws_rvars
+as_draws_rvars.smc_fit <- function(x, ..., weights = FALSE) {
+  posterior::as_draws_rvars(as_draws.smc_fit(x, ..., weights = weights))
+}
+
+# Questions that posterior asks of draws. -------------------------------------------
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::variables
+variables.smc_fit <- function(x, ...) colnames(x$particles)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::nvariables
+nvariables.smc_fit <- function(x, ...) ncol(x$particles)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::ndraws
+ndraws.smc_fit <- function(x) nrow(x$particles)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::nchains
+nchains.smc_fit <- function(x) length(unique(x$island))
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::niterations
+niterations.smc_fit <- function(x) nrow(x$particles) / max(nchains.smc_fit(x), 1)
+
+#' @rdname as_draws.smc_fit
+#' @exportS3Method posterior::subset_draws
+subset_draws.smc_fit <- function(x, ...) posterior::subset_draws(as_draws.smc_fit(x), ...)
+
+# coda and loo ------------------------------------------------------------------------
+
+#' Fits in coda, loo and bridgesampling
+#'
+#' Methods for the generics of other packages, which work on the draws of a fit.
+#'
+#' `loo()` and `waic()` are for Stan programs that compute `log_lik`, the log likelihood of
+#' each observation. For other models [predict.smc_fit()] makes the matrix of log
+#' likelihoods that `loo::loo()` takes. `bridge_sampler()` estimates the evidence by
+#' bridge sampling, from the draws of the fit and its log density, on the unconstrained
+#' scale of [unconstrain()]: a second opinion on the same draws.
+#'
+#' @param x,samples a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param ... further arguments of the methods for arrays of [loo::loo()] and
+#'   [loo::waic()], of [coda::mcmc()], and of `bridgesampling::bridge_sampler()`.
+#' @return `as.mcmc.list()`: a chain an island; `as.mcmc()`: the draws of a fit with one
+#'   island. The others: what they return for matrices.
+#' @section Errors: `autosmc_error_input` when the draws have no `log_lik`; for `as.mcmc()`,
+#'   when there are several islands; and for `bridge_sampler()`, when the draws are those
+#'   of a Stan program, which are not on the scale on which it is sampled.
+#' @examplesIf requireNamespace("coda", quietly = TRUE)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
+#' chains <- coda::as.mcmc.list(fit)
+#' coda::effectiveSize(chains)
+#' @examplesIf requireNamespace("bridgesampling", quietly = TRUE)
+#' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
+#' bridgesampling::bridge_sampler(fit, silent = TRUE)
+#' @name loo.smc_fit
+NULL
+
+#' @rdname loo.smc_fit
+#' @exportS3Method coda::as.mcmc.list
+as.mcmc.list.smc_fit <- function(x, ...) {
+  draws <- as.array(x)
+  chains <- lapply(seq_len(dim(draws)[2]), function(i) {
+    coda::mcmc(matrix(draws[, i, ], dim(draws)[1], dimnames = dimnames(draws)[c(1, 3)]), ...)
+  })
+  coda::mcmc.list(chains)
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method coda::as.mcmc
+as.mcmc.smc_fit <- function(x, ...) {
+  chains <- as.mcmc.list.smc_fit(x, ...)
+  if (length(chains) > 1) {
+    abort("The fit has several islands, a chain each: use {.fn as.mcmc.list}.", "input")
+  }
+  chains[[1]]
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method loo::loo
+loo.smc_fit <- function(x, ...) {
+  log_lik <- log_lik_of(x, "loo")
+  loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method loo::waic
+waic.smc_fit <- function(x, ...) loo::waic(log_lik_of(x, "waic"), ...)
+
+# Iterations x islands x observations.
+log_lik_of <- function(fit, name) {
+  columns <- log_lik_columns(fit)
+  if (length(columns) == 0) {
+    abort(
+      c(
+        "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among
+          the draws.",
+        "i" = "A Stan program has it in its generated quantities. For another model make
+          the matrix by {.fn predict}, with {.code summary = FALSE}, for
+          {.code loo::{name}()}."
+      ),
+      "input"
+    )
+  }
+  as.array(fit)[, , columns, drop = FALSE]
+}
+
+# What has no draws --------------------------------------------------------------------
+
+#' @exportS3Method posterior::as_draws
+as_draws.smc_target <- function(x, ...) {
+  abort("A target has no draws: sample it with {.fn smc}, and take the fit.", "input")
+}
+
+# internals -------------------------------------------------------------------
+
+resampled_draws <- function(fit) {
+  as_chains(as.matrix(fit), nchains.smc_fit(fit))
+}
+
+# The rows of the particles, island by island, that weigh the same.
+equal_rows <- function(fit) {
+  check_has_draws(fit)
+  islands <- split(seq_along(fit$island), fit$island)
+  kept <- lapply(islands, function(rows) {
+    rows[resample_systematic(normalise_log(fit$log_weights[rows]))]
+  })
+  unlist(kept, use.names = FALSE)
+}
+
+weighted_draws <- function(fit) {
+  check_has_draws(fit)
+  draws <- as_chains(fit$particles, n_chains = 1L)
+  posterior::weight_draws(draws, fit$log_weights, log = TRUE)
+}
+
+# particles: a row a draw, the chains below each other.
+as_chains <- function(particles, n_chains) {
+  n <- nrow(particles) %/% n_chains
+  names <- list(NULL, NULL, colnames(particles))
+  draws <- array(particles, c(n, n_chains, ncol(particles)), names)
+  posterior::as_draws_array(draws)
+}
+
+# The columns of the draws with the log likelihood of each observation, as Stan programs
+# compute it for loo.
+log_lik_columns <- function(fit) {
+  grep("^log_lik(\\[|$)", colnames(fit$particles))
+}
+
+check_variables <- function(variables, names, arg = "variables", most = 6) {
+  if (is.null(variables)) {
+    return(utils::head(names, most))
+  }
+  if (!is.character(variables) || length(variables) == 0) {
+    abort_argument(variables, arg, "NULL or names of variables")
+  }
+  # "tau" for all elements of a vector or matrix
+  variables <- unlist(lapply(variables, function(variable) {
+    elements <- names[startsWith(names, paste0(variable, "["))]
+    if (variable %in% names || length(elements) == 0) variable else elements
+  }))
+  unknown <- setdiff(variables, names)
+  if (length(unknown) > 0) {
+    abort(
+      c(
+        "{.arg {arg}} must be names of variables; there is no {.val {unknown}}.",
+        "i" = "There {?is/are} {.val {names}}."
+      ),
+      "input"
+    )
+  }
+  unique(variables)
+}

@@ -1,0 +1,126 @@
+# The object that a run returns.
+
+# result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
+# settings that are not those of a single run. call: the user's.
+new_fit <- function(sampler, result, plan, call) {
+  # a reference that is taken from the fit belongs to the scale that the target had
+  sampler$reference <- with_scale_of(sampler$reference, sampler$target)
+  if (!is.null(plan$step_fraction) && !sampler$kernel$refreshes) {
+    plan$step_fraction <- 1 # other kernels take the tuned step sizes as they are
+  }
+  course <- result$course
+  final <- result$final
+  if (is.null(final)) {
+    estimates <- as_table(estimate_row("smc", combine(course$best$runs)))
+    draws <- course$best
+    draws$island <- rep(1L, nrow(draws$particles))
+    steps <- course$best$steps
+  } else {
+    estimates <- final$estimates
+    draws <- final
+    steps <- steps_of_first(final)
+  }
+  estimate <- headline(estimates)
+  fit <- structure(
+    c(
+      estimate[setdiff(names(estimate), "method")],
+      list(estimates = estimates),
+      draws_of(draws, sampler$target),
+      list(
+        schedule = new_table(
+          lambda = steps$lambda,
+          step_size = steps$step_size,
+          refresh_rate = steps$refresh_rate,
+          kernel = rep(sampler$kernel$name, length(steps$lambda))
+        ),
+        steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
+        runs = fit_runs(result),
+        islands = final$islands,
+        logml = estimate$log_z,
+        scout = course$scout,
+        diagnostics = result$diagnostics,
+        improper = if (is.null(sampler$target$improper)) character() else sampler$target$improper,
+        maps = describe_maps(draws$reference, sampler$target)
+      ),
+      sampler[sampler_names],
+      plan[setdiff(names(plan), not_of_fit)],
+      list(
+        call = call, session = session_facts(),
+        seconds = seconds_now() - sampler$started,
+        state = state_of_fit(result, sampler, plan$bridges)
+      )
+    ),
+    # the class and `logml` are what bridgesampling asks of what it compares
+    class = c("smc_fit", "bridge")
+  )
+  fit$heavy_tails <- heavy_tails(fit)
+  warn_if_unreliable(fit)
+  warn_of_heavy_tails(fit)
+  if (is.na(fit$std_error) && isTRUE(plan$n_islands > 1) && is.finite(plan$max_evals)) {
+    warn_of_one_island(plan$n_islands)
+  }
+  fit
+}
+
+# What the plan says to the stages only.
+not_of_fit <- c(
+  "islands", "scout", "bridges", "n_islands", "seeks_precision", "max_bridged"
+)
+
+runs_columns <- c(
+  "run",
+  "round",
+  "label",
+  "kernel",
+  "log_z",
+  "std_error",
+  "conf_low",
+  "conf_high",
+  "biased",
+  "n_particles",
+  "n_steps",
+  "islands",
+  "barrier",
+  "n_objective_evals",
+  "n_target_evals",
+  "n_impossible",
+  "seconds",
+  "used"
+)
+
+# A row for the scout, one for every round, one for the probes of all fits, one for the islands of
+# each pass but the last, and one for those of the last.
+fit_runs <- function(result) {
+  course <- result$course
+  rounds <- Map(function(record, used) {
+    c(unclass(record$runs), list(islands = 1L, used = used))
+  }, course$records, course$used)
+  rows <- c(
+    if (!is.null(course$scout)) list(scout_row(course$scout)),
+    if (n_probe_evals(course) > 0) list(probe_row(course)),
+    rounds,
+    course$passes,
+    if (!is.null(result$final)) list(final_row(result))
+  )
+  bind_rows(lapply(rows, function(row) {
+    row[setdiff(runs_columns, names(row))] <- NA_real_
+    row[runs_columns]
+  }))
+}
+
+scout_row <- function(scout) row_of_counts("scout", scout)
+
+probe_row <- function(course) {
+  row_of_counts("probe", c(as.list(course$density("count")), seconds = NA))
+}
+
+row_of_counts <- function(run, counts) {
+  list(
+    run = run, round = NA_integer_, label = NA_character_,
+    kernel = NA_character_, biased = NA,
+    n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
+    n_objective_evals = 0L, n_target_evals = counts$n_target_evals,
+    n_impossible = counts$n_impossible,
+    seconds = counts$seconds, used = TRUE
+  )
+}

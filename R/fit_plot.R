@@ -1,0 +1,114 @@
+# Plots of a fit. ggplot2 and R's own graphics draw the same data frames, which
+# hold everything but the looks, so the two cannot disagree.
+
+#' Plots of a fit
+#'
+#' `plot()` draws with R's own graphics, `autoplot()` makes the same plot with
+#' ggplot2.
+#'
+#' * `"overview"`: what to look at first. The islands' estimates, the diagnostics, and the
+#'   histograms of the first four variables; the first two where there are any.
+#' * `"run"`: a panel each, by step, for the temperature, the logarithm of the step
+#'   size (on the scale of the reference), the refreshment rate of [kernel_klmc()] or the
+#'   acceptance probability of [kernel_mala()] and [kernel_rwmh()], the effective sample
+#'   size (ESS) as a fraction of the particles, the cumulative barrier, and log Z up to
+#'   that step. A line for each round of adaptation, and a thin black one for each final
+#'   island; the refreshment rate and the ESS, which jump, are points.
+#' * `"islands"`: the islands' estimates of log Z above the estimate of the fit with its
+#'   95 % interval. For an island in which all particles died there is a `-Inf` at the
+#'   left edge.
+#' * `"diagnostics"`: a bar each, as a fraction of its limit, cut off at 2. Those that
+#'   have failed are beyond the line.
+#' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
+#'   where it rises steeply the path is hard.
+#' * `"draws"`: weighted histograms of the draws, without the outermost 0.1 % on either side.
+#' * `"maps"`: what the fitted reference has made of the draws. The pair of variables of which
+#'   one depends most on the other, as it is (on the unconstrained scale) and in the
+#'   coordinates in which particles move, where it should look like a round cloud. `fit$maps`
+#'   says in words what depends on what.
+#'
+#' @param x,object a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param what which plot: one of `"overview"`, `"run"`, `"islands"`, `"diagnostics"`,
+#'   `"barrier"`, `"draws"` and `"maps"`.
+#' @param variables for `what = "draws"` and `"overview"`, which variables (character vector
+#'   of names); NULL for the first six, or four, or all where there are fewer.
+#' @param ... not used.
+#' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes
+#'   and titles can be added.
+#' @section Errors: Of class `autosmc_error_input`, when an argument is not what it
+#'   should be, for the `"islands"` of a fit with fewer than two, for the `"diagnostics"`
+#'   of one that has none, and for the `"maps"` of one in which no variable depends on another.
+#' @source The barrier: Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
+#'   sequential Monte Carlo samplers*. The colours: Okabe and Ito (2008), *Color universal
+#'   design*; the line types differ as well.
+#' @examples
+#' target <- target_gaussian(2, mean = 2)
+#' fit <- smc(target, n_particles = 128, n_steps = 8, seed = 1)
+#' plot(fit)
+#' plot(fit, "run")
+#' plot(fit, "draws", variables = "x2")
+#'
+#' @examplesIf requireNamespace("ggplot2", quietly = TRUE)
+#' ggplot2::autoplot(fit, "islands")
+#' @export
+plot.smc_fit <- function(
+  x,
+  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws", "maps"),
+  variables = NULL,
+  ...
+) {
+  check_dots_empty(...)
+  check_has_runs(x)
+  engine <- list(
+    overview = base_overview,
+    run = base_run,
+    islands = base_islands,
+    diagnostics = base_diagnostics,
+    barrier = base_barrier,
+    draws = base_draws,
+    maps = base_maps
+  )
+  draw_picture(engine, x, what, variables)
+  invisible(x)
+}
+
+#' @rdname plot.smc_fit
+#' @method autoplot smc_fit
+#' @rawNamespace S3method(ggplot2::autoplot, smc_fit)
+autoplot.smc_fit <- function(
+  object,
+  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws", "maps"),
+  variables = NULL,
+  ...
+) {
+  check_dots_empty(...)
+  check_has_runs(object)
+  engine <- list(
+    overview = gg_overview,
+    run = gg_run,
+    islands = gg_islands,
+    diagnostics = gg_diagnostics,
+    barrier = gg_barrier,
+    draws = gg_draws,
+    maps = gg_maps
+  )
+  draw_picture(engine, object, what, variables)
+}
+
+# ggplot2 ---------------------------------------------------------------------
+
+utils::globalVariables(".data") # the data of a layer, within aes()
+
+#' @export
+plot.smc_evidence <- function(x, ...) {
+  check_dots_empty(...)
+  base_evidence(evidence_data(x))
+  invisible(x)
+}
+
+#' @method autoplot smc_evidence
+#' @rawNamespace S3method(ggplot2::autoplot, smc_evidence)
+autoplot.smc_evidence <- function(object, ...) {
+  check_dots_empty(...)
+  gg_evidence(evidence_data(object))
+}

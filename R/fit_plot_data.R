@@ -1,0 +1,207 @@
+# What the plots of a fit show, as data frames.
+
+# engine: a function for each plot, of the data frame that the plot shows.
+draw_picture <- function(engine, fit, what, variables) {
+  what <- check_choice(what, "what", names(engine))
+  if (!what %in% c("draws", "overview") && !is.null(variables)) {
+    abort(
+      "{.arg variables} goes with {.code what = \"draws\"} or {.code \"overview\"} only.",
+      "input"
+    )
+  }
+  most <- if (what == "draws") 6 else 4
+  variables <- check_variables(variables, colnames(fit$particles), most = most)
+  data <- switch(what,
+    overview = overview_data(fit, variables),
+    run = run_data(fit),
+    islands = islands_data(fit),
+    diagnostics = diagnostics_data(fit),
+    barrier = barrier_data(fit),
+    draws = draws_data(fit, variables),
+    maps = maps_data(fit)
+  )
+  engine[[what]](data)
+}
+
+# `fit$steps` with the `series` that a row belongs to, a factor, in which rounds are told
+# apart but islands are not, and the `line`, in which islands are too. Both are in the
+# order in which they are drawn.
+lines_data <- function(fit) {
+  steps <- fit$steps
+  runs <- fit$runs
+  rounds <- runs[runs$run == "adapt", ]
+  labels <- sprintf("round %d%s", rounds$round, ifelse(rounds$used, "", " (unused)"))
+  final <- if (isTRUE(nrow(fit$islands) > 1)) "final islands" else "final"
+  is_final <- steps$run == "final"
+  series <- ifelse(is_final, final, labels[match(steps$round, rounds$round)])
+  steps$series <- factor(series, c(labels, if (any(is_final)) final))
+  line <- paste(series, steps$island)
+  steps$line <- factor(line, unique(line))
+  steps
+}
+
+# A row a panel, line and step: `panel` (factor), `series`, `line`, `step`, `value`;
+# `low` and `high`, which the panel is to show in any case, or NA; and `joined`, whether
+# it is a point of a curve. What jumps up and down is easier to read as points.
+run_data <- function(fit) {
+  steps <- lines_data(fit)
+  columns <- steps[c("series", "line", "step")]
+  is_long <- steps$line %in% steps$line[steps$step > 1]
+  panel <- function(name, value, low = NA_real_, high = NA_real_, jumps = FALSE) {
+    rows <- cbind(panel = name, columns, value = value, low = low, high = high)
+    rows$joined <- is_long & !jumps
+    rows[!is.na(value), ]
+  }
+  data <- rbind(
+    panel("temperature", steps$lambda, 0, 1),
+    panel("log10 step size", log10(steps$step_size)),
+    panel("refreshment rate", steps$refresh_rate, 0, 1, jumps = TRUE),
+    panel("acceptance", steps$acceptance, 0, 1),
+    panel("ESS / particles", steps$ess / fit$n_particles, 0, 1, jumps = TRUE),
+    panel("cumulative barrier", steps$barrier, 0),
+    panel("log Z", steps$log_z)
+  )
+  data$panel <- factor(data$panel, unique(data$panel))
+  data
+}
+
+# A row a line and step, and one for each line's start: `series`, `line`, `lambda`,
+# `barrier`.
+barrier_data <- function(fit) {
+  steps <- lines_data(fit)[c("series", "line", "lambda", "barrier")]
+  start <- steps[!duplicated(steps$line), ]
+  start[c("lambda", "barrier")] <- 0
+  rbind(start, steps)
+}
+
+# The plots of the overview for which there is something to show: a list of tables.
+overview_data <- function(fit, variables) {
+  has_islands <- NROW(fit$islands) > 1
+  list(
+    islands = if (has_islands) islands_data(fit),
+    diagnostics = if (NROW(fit$diagnostics) > 0) diagnostics_data(fit),
+    draws = if (is.null(fit$moments) || !has_islands) draws_data(fit, variables)
+  )
+}
+
+# A row a diagnostic, the first one on top: `name`, `at` (the place on the axis), `ratio` of
+# value and limit, `passed`.
+diagnostics_data <- function(fit) {
+  diagnostics <- fit$diagnostics
+  n <- NROW(diagnostics)
+  if (n == 0) {
+    abort("{.code what = \"diagnostics\"} needs a fit that has some; this one has none.", "input")
+  }
+  limit <- diagnostics$limit
+  ratio <- diagnostics$value / ifelse(is.finite(limit) & limit > 0, limit, 1)
+  # where the limit is 0 anything is beyond it
+  ratio[!diagnostics$passed] <- pmax(ratio[!diagnostics$passed], 1)
+  data.frame(
+    name = gsub("_", " ", diagnostics$name),
+    at = rev(seq_len(n)),
+    ratio = ifelse(is.na(ratio), 0, pmin(pmax(ratio, 0), 2)),
+    passed = diagnostics$passed
+  )
+}
+
+# A row an island, and a last one for all of them: `kind` ("island", "dead" or
+# "fit"), `at` (the place on the axis), `log_z`, `conf_low`, `conf_high`.
+islands_data <- function(fit) {
+  islands <- fit$islands
+  n <- NROW(islands)
+  if (n < 2) {
+    abort(
+      c(
+        "{.code what = \"islands\"} needs a fit with several islands; this one has {n}.",
+        "i" = "Islands are made by {.fn smc} and {.fn smc_run}; the argument is
+          {.arg islands}."
+      ),
+      "input"
+    )
+  }
+  data.frame(
+    kind = c(ifelse(islands$log_z == -Inf, "dead", "island"), "fit"),
+    at = c(seq_len(n), -0.05 * n),
+    log_z = c(islands$log_z, fit$log_z),
+    conf_low = c(rep(NA, n), fit$conf_low),
+    conf_high = c(rep(NA, n), fit$conf_high)
+  )
+}
+
+# A row a panel and model of a comparison, the first model on top: `panel` (factor), `model`, `at`, `value`, and `low` and
+# `high`, two standard errors away, but no probability beyond 0 and 1.
+evidence_data <- function(comparison) {
+  n <- nrow(comparison)
+  panels <- c("log Bayes factor", "posterior probability")
+  panel <- function(name, value, error, least, most) {
+    error <- ifelse(is.na(error), 0, error)
+    data.frame(
+      panel = factor(name, panels), model = comparison$model, at = rev(seq_len(n)), value = value,
+      low = pmax(value - 2 * error, least), high = pmin(value + 2 * error, most)
+    )
+  }
+  rbind(
+    panel(panels[1], comparison$log_bf, comparison$log_bf_error, -Inf, Inf),
+    panel(panels[2], comparison$post_prob, comparison$post_prob_error, 0, 1)
+  )
+}
+
+# A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
+draws_data <- function(fit, variables) {
+  check_has_draws(fit)
+  bars <- lapply(variables, function(name) {
+    bars <- weighted_histogram(fit$particles[, name], exp(fit$log_weights))
+    cbind(variable = factor(name, variables), bars)
+  })
+  do.call(rbind, bars)
+}
+
+# A row a draw and panel, of so many draws that all weigh the same: `panel` (factor), `x`, `y`,
+# and the names of these, `x_name`, `y_name`.
+maps_data <- function(fit) {
+  check_has_draws(fit)
+  check_has_state(fit, "the plot needs the coordinates of its draws")
+  reference <- fit$reference
+  z <- fit$state$draws$coordinates
+  if (length(conditioning_of(reference)) == 0 || is.null(z)) {
+    abort(
+      c(
+        "{.code what = \"maps\"} needs a fit with islands in which variables depend on others.",
+        "i" = "{.code fit$maps} says what was found."
+      ),
+      "input"
+    )
+  }
+  draws <- pool(hold_islands(fit$state$records, pooled_draws(fit)), reference)
+  x <- unconstrained_particles(draws)
+  pair <- clearest_pair(reference, fit$target$dim)
+  rows <- resample_systematic(draws$log_weights, rules$n_described)
+  names <- coordinate_names(fit$target)
+  panels <- c("as they are", "in the coordinates of the reference")
+  panel <- function(name, x, k, j) {
+    data.frame(
+      panel = factor(name, panels), x = x[rows, k], y = x[rows, j],
+      x_name = names[pair[1]], y_name = names[pair[2]]
+    )
+  }
+  rbind(panel(panels[1], x, pair[1], pair[2]), panel(panels[2], z, pair[1], pair[3]))
+}
+
+# As many bars as Rice's rule asks for at this effective sample size, over all draws but the outermost 0.1 % on either
+# side: of a heavy tail one bar would be all that is seen.
+weighted_histogram <- function(x, w) {
+  ranked <- order(x)
+  ends <- x[ranked][invert_distribution(w[ranked], c(0.001, 0.999))]
+  shown <- w > 0 & x >= ends[1] & x <= ends[2]
+  x <- x[shown]
+  w <- w[shown] / sum(w)
+  breaks <- pretty(range(x), 2 / sum(w^2)^(1 / 3))
+  n <- length(breaks) - 1
+  bar <- findInterval(x, breaks, all.inside = TRUE)
+  weight <- vapply(split(w, factor(bar, seq_len(n))), sum, 0)
+  data.frame(
+    from = breaks[-(n + 1)],
+    to = breaks[-1],
+    density = unname(weight) / diff(breaks)
+  )
+}

@@ -1,0 +1,52 @@
+# Colours, axes and legends that both kinds of plots share.
+
+okabe_ito <- c(
+  blue = "#0072B2",
+  vermillion = "#D55E00",
+  green = "#009E73",
+  purple = "#CC79A7",
+  orange = "#E69F00",
+  sky_blue = "#56B4E9"
+)
+
+# A row a series. Numbers of colours and of line types without a common divisor, so
+# that all of thirty rounds differ.
+series_looks <- function(series) {
+  names <- levels(series)
+  n <- length(names)
+  types <- c("solid", "longdash", "dotdash", "22", "twodash")
+  looks <- data.frame(
+    colour = rep_len(okabe_ito, n),
+    type = rep_len(types, n),
+    width = 2.4,
+    row.names = names
+  )
+  # thin, for islands are many, and lie upon the round that they repeat
+  looks[grepl("^final", names), ] <- list("black", "solid", 0.6)
+  looks
+}
+
+diagnostics_axis <- "diagnostics (limit: 1)"
+
+diagnostics_colours <- c("TRUE" = okabe_ito[["sky_blue"]], "FALSE" = okabe_ito[["vermillion"]])
+
+# Legends are below the panels, in rows for which a plot 5 inches wide has room.
+legend_columns <- function(series) {
+  min(nlevels(series), 56 %/% max(nchar(levels(series))))
+}
+
+whole_breaks <- function(x) unique(round(pretty(x, 4)))
+
+islands_breaks <- function(data) {
+  own <- data$at[data$kind != "fit"]
+  breaks <- intersect(whole_breaks(own), own)
+  list(at = c(data$at[data$kind == "fit"], breaks), labels = c("fit", breaks))
+}
+
+# Names too long for an axis lose their middle.
+shorten <- function(names, width = 24) {
+  half <- width / 2 - 2
+  n <- nchar(names)
+  short <- paste0(substr(names, 1, half + 1), "...", substr(names, n - half + 1, n))
+  ifelse(n > width, short, names)
+}

@@ -1,0 +1,141 @@
+# The state of a fit: what its islands leave behind so that more can be added, and the fit that keeps less of it.
+
+# What a fit keeps so that it can be extended: of the `records` of its islands what is not
+# pooled; of the pooled `draws` what is not in the fit itself; the number at which islands
+# `start`; whether a bridge is made; and of the course of adaptation what diagnostics and
+# tables read.
+state_of_fit <- function(result, sampler, bridges) {
+  course <- result$course
+  if (!is.null(course)) {
+    brief <- function(record) {
+      c(record[c("steps", "runs")], if (has_exact_precisions(record$reference)) record["reference"])
+    }
+    course$records <- lapply(course$records, brief)
+    course$best <- brief(course$best)
+    course[c("allowed", "n_final_evals", "density")] <- NULL
+  }
+  final <- result$final
+  c(
+    state_of_islands(final, as.list(final$records), sampler$target),
+    list(
+      start = if (is.null(final)) 1 else final$start,
+      bridges = bridges,
+      course = course
+    )
+  )
+}
+
+state_of_islands <- function(final, records, target) {
+  draws <- final[intersect(names(final), c("particles", of_draws, "all"))]
+  draws$all <- final$all$particles
+  if (is.null(target$outputs)) {
+    draws[[drawn(final)]] <- NULL # which the fit has itself
+  }
+  list(records = records, draws = draws)
+}
+
+# Where the draws of a record are that a fit has.
+drawn <- function(record) if (is.null(record$all)) "particles" else "all"
+
+# The draws of a fit's islands as they are pooled.
+pooled_draws <- function(fit) {
+  draws <- fit$state$draws
+  living <- Filter(Negate(is_dead), fit$state$records)
+  if (length(living) > 0 && is.null(fit$moments)) {
+    own <- drawn(living[[1]])
+    if (is.null(draws[[own]])) draws[[own]] <- fit$particles
+  }
+  draws
+}
+
+# The record of an island of a fit, whole again: see pool_record().
+whole_record <- function(fit, i) {
+  record <- fit$state$records[[i]]
+  record$reference <- fit$reference
+  if (is_dead(record) || !is.null(record$mean)) {
+    return(record)
+  }
+  n_before <- n_living(fit$state$records[seq_len(i)]) - 1L
+  rows_of_island <- function(x, n) take_rows(x, n_before * n + seq_len(n))
+  pooled <- pooled_draws(fit)
+  n <- length(record$log_weights)
+  own <- lapply(pooled[setdiff(names(pooled), "all")], rows_of_island, n)
+  own$origins <- own$origins - (n_before + 1L) * n
+  record$all$particles <- if (!is.null(pooled$all)) {
+    rows_of_island(pooled$all, length(record$all$log_weights))
+  }
+  c(record, own)
+}
+
+# so: what follows, in words.
+check_has_state <- function(fit, so) {
+  check_version(fit, so)
+  if (is.null(fit$state)) {
+    abort("{.arg fit} has no {.field state} any more: {so}.", "input")
+  }
+}
+
+# What a fit keeps for later, and what its runs do, changes from version to version.
+check_version <- function(fit, so) {
+  own <- session_facts()$autosmc
+  made_by <- fit$session$autosmc
+  if (!identical(made_by, own)) {
+    if (is.null(made_by)) made_by <- "of an older version"
+    abort(
+      c(
+        "{.arg fit} was made by autosmc {made_by}, and this is {own}: {so}.",
+        "i" = "Its estimate and its draws stay as they are. Make it again for more."
+      ),
+      "mismatch",
+      differs = "version"
+    )
+  }
+}
+
+# What a fit has of the particles of a record, or of pooled islands.
+draws_of <- function(record, target) {
+  all <- all_draws(record)
+  list(
+    particles = if (is.null(record$moments)) {
+      outputs_of(target, all$particles, all$log_weights)
+    } else {
+      t(record$moments$mean)[0, , drop = FALSE]
+    },
+    log_weights = all$log_weights,
+    island = all$island,
+    moments = record$moments
+  )
+}
+
+# What the last digits of a fit depend on beside the seed.
+session_facts <- function() {
+  list(
+    autosmc = unname(getNamespaceVersion("autosmc")),
+    r = paste(R.version$major, R.version$minor, sep = "."),
+    platform = R.version$platform,
+    blas = unname(extSoftVersion()["BLAS"]),
+    lapack = La_version()
+  )
+}
+
+# A fit without what is not to be kept of its islands. What was made from it stays: the
+# estimates and the diagnostics.
+reduce_fit <- function(fit, keep) {
+  if (keep == fit$keep) {
+    return(fit)
+  }
+  fit$keep <- keep
+  if (length(fit$state$records) == 0) {
+    return(fit) # of smc_adapt(), which has no islands yet
+  }
+  held <- hold_islands()
+  pool_islands(held, seq_along(fit$state$records), function(i) {
+    reduce_record(whole_record(fit, i), fit)
+  })
+  final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
+  draws <- draws_of(final, fit$target)
+  fit[names(draws)] <- draws
+  of_islands <- state_of_islands(final, held$records, fit$target)
+  fit$state[names(of_islands)] <- of_islands
+  fit
+}

@@ -1,0 +1,95 @@
+# What is said of a fit that is not to be trusted, and what would help.
+
+# What would help, and the diagnostics that speak for it, in the order in which it is said; some of it
+# only where there is one mode. Edges say themselves what to do.
+advice <- list(
+  list(
+    says = "Give every parameter a proper prior; of several that only their sum or difference matters for, fix one.",
+    names = "proper"
+  ),
+  list(
+    says = "If these variables are angles, measure them from another direction, so that few draws are next to
+      a bound.",
+    names = "mirrors"
+  ),
+  list(
+    says = "There may be more of the target far out: start from a wide {.arg reference}, such as
+      {.code reference_gaussian(sd = 10)} on the unconstrained scale, with {.code scout = FALSE}.",
+    names = c("width", "rays", "lines", "basins", "elbo", "dead_islands")
+  ),
+  list(
+    says = "Where the scales of some variables depend on others, another form of the model may help:
+      see {.code vignette(\"trouble\")}.",
+    names = c("ancestor_ess", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
+  ),
+  list(
+    says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than twice its
+      error, this run missed something.",
+    names = c(
+      "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
+      "ancestor_ess", "rays", "mirrors", "lines", "elbo", "basins", "rounds", "passes"
+    )
+  )
+)
+
+# What is said of a fit for which diagnostics have failed, or that has not the precision asked for.
+warn_if_unreliable <- function(fit) {
+  if (length(failed(fit$diagnostics)) > 0) {
+    warn_of_failed(fit)
+  }
+  if (isTRUE(fit$std_error > fit$precision)) {
+    warn_of_precision(fit)
+  }
+}
+
+warn_of_failed <- function(fit) {
+  names <- names_of_failed(fit$diagnostics)
+  helps <- Filter(function(one) {
+    any(names %in% one$names) && !(is_mixture(fit$reference) && isTRUE(one$of_one_mode))
+  }, advice)
+  tried <- unique(fit$runs$label[fit$runs$run == "adapt"])
+  n_passes <- sum(fit$runs$run == "final" & !fit$runs$used)
+  bullets <- list(
+    x = verbatim(what_failed(fit$diagnostics)),
+    i = if (length(tried) > 0) {
+      paste0(
+        "Tried so far: ", if (n_passes > 0) "{n_passes} further pass{?es}; ", "references {.val {tried}}."
+      )
+    },
+    i = if (!fit$kernel$gradients) {
+      "The default {.arg kernel} moves by gradients, and may find more."
+    },
+    i = if (is.null(fit$scout) && any(c("mean_gradient", "stein") %in% names)) {
+      "Without the scout nothing has checked the gradient: see {.code check_gradient(target)}."
+    },
+    i = if (isTRUE(nrow(fit$scout$basins) == 0)) {
+      "The scout has found nothing. Does the density increase without bound, for instance because its sign is
+        wrong? Or is it zero at most points? Then give a point at which it is not, with
+        {.code reference = reference_laplace(target, start)}."
+    },
+    i = vapply(helps, `[[`, "", "says")
+  )
+  cli::cli_warn(
+    c(
+      "The error of {.field log_z} is not to be trusted.",
+      stats::setNames(unlist(bullets), rep(names(bullets), lengths(bullets)))
+    ),
+    class = warning_class("unreliable")
+  )
+}
+
+warn_of_precision <- function(fit) {
+  n <- nrow(fit$islands)
+  needed <- format(ceiling(n * (fit$std_error / fit$precision)^2), big.mark = ",", digits = 15)
+  error <- format(fit$std_error, digits = 2)
+  precision <- fit$precision
+  cli::cli_warn(
+    c(
+      "The precision asked for was not reached: with {n} islands the standard
+        error is {error}, not {precision}.",
+      "i" = "It would take about {needed} islands like these: raise
+        {.arg max_islands}, or {.arg n_particles}."
+    ),
+    class = warning_class("precision")
+  )
+}

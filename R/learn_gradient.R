@@ -1,0 +1,272 @@
+# Gradients, compared with differences of the log density.
+
+# in the scout ----------------------------------------------------------------
+
+# The gradient at draws of the best normal, along each variable, or along a few of them together where there are many.
+# Where there is no normal, as where a flipped sign leads all paths astray, at starts of paths. Returns list(verdict,
+# place = list(x, width, worst)): some points and the widths there, and the row of them with the largest
+# error along with the variables that it is of. NA and NULL where there is none to check.
+try_gradient <- function(target, evaluate, normals, start) {
+  place <- gradient_place(target, evaluate, normals, start)
+  if (is.null(place) || !evaluate(place$x, "own")) {
+    return(list(verdict = NA_character_, place = place))
+  }
+  directions <- gradient_directions(target$dim)
+  trials <- gradient_trials(place, directions)
+  slopes <- compare_slopes(
+    evaluate, rows_of(place, trials$point),
+    directions[trials$direction, , drop = FALSE] * place$width[trials$point, , drop = FALSE]
+  )
+  is_wrong <- wrong_directions(slopes$verdict, trials$direction)[trials$direction] & slopes$verdict == "wrong"
+  worst <- which.max(ifelse(is_wrong, slopes$error, -Inf))
+  place$worst <- trials$point[worst]
+  place$variables <- which(directions[trials$direction[worst], ] != 0)
+  list(
+    verdict = verdict_of(slopes$verdict, any(is_wrong)),
+    place = place[c("x", "width", "worst", "variables")]
+  )
+}
+
+# Points of finite density, the likeliest first: list(x, width, log_density, gradient), a row a point, with the widths of
+# the variables given the others, over which the density changes. NULL where there are none. Points at which rounding hides how the variables move are left out, and so
+# are the least likely, since a density with an edge at a datum loses its digits in the tail that leads there.
+gradient_place <- function(target, evaluate, normals, start) {
+  n <- rules$n_gradient_candidates
+  place <- if (length(normals) > 0) {
+    normal <- normals[[which.max(vapply(normals, `[[`, 0, "elbo"))]]
+    x <- draw_normal(normal, n)$x
+    width <- matrix(conditional_sd(normal), n, target$dim, byrow = TRUE)
+    with_digits(target, c(list(x = x, width = width), evaluate(x)))
+  }
+  if (is.null(place)) {
+    at <- evaluate_starts(evaluate, scattered_starts(target$dim, n), start)
+    place <- with_digits(target, c(list(width = pmax(abs(at$x), 1)), at))
+  }
+  place
+}
+
+with_digits <- function(target, at) {
+  ok <- which(at$log_density > -Inf & rowSums(!are_resolved(target, at$x, at$width)) == 0)
+  ok <- ok[order(at$log_density[ok], decreasing = TRUE)]
+  rows <- utils::head(ok, ceiling(rules$part_of_candidates * length(ok)))
+  if (length(rows) > 0) {
+    c(list(width = at$width[rows, , drop = FALSE]), rows_of(at, rows))
+  }
+}
+
+conditional_sd <- function(normal) {
+  L <- normal$L
+  if (is.matrix(L)) 1 / sqrt(colSums(forwardsolve(L, diag(nrow(L)))^2)) else L
+}
+
+# Whether a variable's own value, on the scale of the user, tells the steps of differences apart: beside a bound it may
+# have no digits left for these.
+are_resolved <- function(target, x, width) {
+  own <- function(u) change_scale(target, u, to_user = TRUE)
+  step <- rules$widest_difference * width
+  abs(own(x + step) - own(x - step)) * rules$settled_slope > .Machine$double.eps * abs(own(x))
+}
+
+# A row a direction, in units of the widths: one variable each, or as many together as leave no more rows.
+gradient_directions <- function(dim) {
+  n <- min(dim, rules$most_gradient_directions)
+  directions <- matrix(0, n, dim)
+  directions[cbind(rep_len(seq_len(n), dim), seq_len(dim))] <- sample(c(-1, 1), dim, replace = TRUE)
+  directions
+}
+
+# For each direction the points with the steepest slopes along it, which show best what is wrong with them: a data frame
+# with a row a `point` and `direction`.
+gradient_trials <- function(place, directions) {
+  n <- min(nrow(place$x), rules$n_gradient_points)
+  slopes <- abs(tcrossprod(place$gradient * place$width, directions))
+  data.frame(
+    point = c(apply(slopes, 2, function(slope) order(slope, decreasing = TRUE)[seq_len(n)])),
+    direction = rep(seq_len(nrow(directions)), each = n)
+  )
+}
+
+# Whether the gradient is wrong along each direction. At a single one of several points noise may pass for a wrong
+# gradient, or the log density may have no digits.
+wrong_directions <- function(verdicts, direction) {
+  n_of <- function(verdict) tapply(verdicts == verdict, direction, sum)
+  several <- pmin(2, tapply(verdicts != "unknown", direction, sum))
+  n_of("wrong") > 0 & n_of("wrong") >= several & n_of("wrong") > n_of("rough")
+}
+
+# Of the verdicts of all trials. An edge may be met by chance.
+verdict_of <- function(verdicts, is_wrong) {
+  n_rough <- sum(verdicts == "rough")
+  if (is_wrong) {
+    "wrong"
+  } else if (n_rough > 0 && n_rough >= sum(verdicts != "unknown") / 2) {
+    "rough"
+  } else if (any(verdicts == "right")) {
+    "right"
+  } else {
+    NA_character_
+  }
+}
+
+# Stops, or warns, as the scout has found.
+act_on_scout <- function(target, scout) {
+  if (scout$rises) {
+    abort(
+      c(
+        "The log density rises without end: the scout has climbed to values above 1e11.",
+        "i" = "Is it the negative log density, as {.fn optim} and {.fn MakeADFun} take it? {.fn smc} takes the log
+          density itself."
+      ),
+      "mode"
+    )
+  }
+  if (scout$gradient %in% "wrong") {
+    abort_gradient(target, scout$gradient_place)
+  }
+  if (scout$gradient %in% "rough") {
+    cli::cli_warn(
+      c(
+        "The log density is rough: its differences do not converge, so that its gradient
+          cannot be checked.",
+        "i" = "If it jumps, is noisy, or comes from an iteration that ends early,
+          {.fn kernel_rwmh}, which needs no gradient, may do better.",
+        "i" = "See {.code check_gradient(target)}."
+      ),
+      class = warning_class("gradient")
+    )
+  }
+}
+
+abort_gradient <- function(target, place) {
+  x <- place$x[place$worst, ]
+  table <- by_variable(target, counted_density(target), x, place$width[place$worst, ])[place$variables, ]
+  error <- table$error
+  error[!table$passed %in% FALSE] <- -Inf # where there is one, one that is wrong for sure
+  worst <- if (any(error > -Inf)) which.max(error) else which.max(table$error)
+  row <- table[worst, ]
+  said <- vapply(c(row$gradient, row$difference), format, "", digits = 4)
+  scale <- if (is_bounded(target)) ", on the unconstrained scale" else ""
+  abort(
+    c(
+      "The gradient of the target is wrong: for {.field {row$variable}} it is {said[1]}
+        where differences of the log density say {said[2]}{scale}.",
+      "i" = "See {.code check_gradient(target)} for all variables.",
+      "i" = "{.fn target_rtmb} finds gradients by itself; without one,
+        {.fn target_function} takes differences."
+    ),
+    "gradient",
+    variable = row$variable,
+    gradient = row$gradient,
+    difference = row$difference,
+    x = constrain(target, x)
+  )
+}
+
+# differences -----------------------------------------------------------------
+
+# A row a variable, at the point x of the unconstrained scale.
+by_variable <- function(target, evaluate, x, width) {
+  d <- length(x)
+  value <- evaluate_located(target, t(x), "scout")
+  at <- list(
+    x = matrix(x, d, d, byrow = TRUE),
+    log_density = rep(value$log_density, d),
+    gradient = matrix(value$gradient, d, d, byrow = TRUE)
+  )
+  missing <- !is.finite(value$gradient[1, ])
+  at$gradient[, missing] <- 0
+  slopes <- compare_slopes(evaluate, at, diag(width, d))
+  slopes$verdict[!are_resolved(target, t(x), t(width))] <- "unknown"
+  passed <- c(right = TRUE, wrong = FALSE, rough = NA, unknown = NA)
+  data.frame(
+    variable = target$names,
+    gradient = value$gradient[1, ],
+    difference = slopes$difference / width,
+    error = ifelse(missing, NA, slopes$error),
+    passed = !missing & unname(passed[slopes$verdict])
+  )
+}
+
+# The slope of the log density at rows of at$x along rows of v, as the gradient there has it
+# and by differences. `error` is relative to the density's own scale along v. `verdict` is
+# "right" or "wrong"; "rough" where the differences of no step settle; and "unknown" where the
+# density is not finite.
+compare_slopes <- function(evaluate, at, v) {
+  n <- nrow(v)
+  slopes <- data.frame(
+    difference = rep(NA_real_, n), scale = NA_real_, error = NA_real_, verdict = "unknown"
+  )
+  open <- which(is.finite(at$log_density))
+  step <- rules$widest_difference
+  while (length(open) > 0 && step > rules$narrowest_difference) {
+    slopes[open, ] <- differences(evaluate, rows_of(at, open), v[open, , drop = FALSE], step)
+    slopes <- confirm_wrong(slopes, evaluate, at, v, open, step)
+    open <- open[!slopes$verdict[open] %in% c("right", "wrong")]
+    step <- step * rules$shorter_difference
+  }
+  slopes
+}
+
+# Differences that disagree with the gradient, of the rows that are `open`, must do so alike
+# over other steps: those that noise makes settle by chance do not.
+confirm_wrong <- function(slopes, evaluate, at, v, open, step) {
+  for (factor in rules$confirming_steps) {
+    wrong <- open[slopes$verdict[open] == "wrong"]
+    if (length(wrong) == 0) {
+      break
+    }
+    again <- differences(
+      evaluate, rows_of(at, wrong), v[wrong, , drop = FALSE], factor * step
+    )
+    off <- abs(again$difference - slopes$difference[wrong])
+    alike <- again$verdict == "wrong" & off <= rules$wrong_slope * again$scale / 2
+    slopes$verdict[wrong[!alike]] <- "rough"
+  }
+  slopes
+}
+
+rows_of <- function(at, rows) {
+  list(
+    x = at$x[rows, , drop = FALSE],
+    log_density = at$log_density[rows],
+    gradient = at$gradient[rows, , drop = FALSE]
+  )
+}
+
+# Central differences over steps h v and h v / 2, less what the gradient says. Their error is
+# of order h^2, which the two together show, and cancel.
+differences <- function(evaluate, at, v, h) {
+  n <- nrow(v)
+  points <- rbind(at$x + h * v, at$x - h * v, at$x + h / 2 * v, at$x - h / 2 * v)
+  f <- matrix(evaluate(points, gradient = FALSE)$log_density, n)
+  # along the step as rounded
+  slope <- function(right, left, h) {
+    step <- points[(right - 1) * n + seq_len(n), ] - points[(left - 1) * n + seq_len(n), ]
+    list(
+      f = (f[, right] - f[, left]) / (2 * h),
+      g = rowSums(at$gradient * matrix(step, n)) / (2 * h)
+    )
+  }
+  far <- slope(1, 2, h)
+  near <- slope(3, 4, h / 2)
+  off_far <- far$f - far$g
+  off_near <- near$f - near$g
+  off <- (4 * off_near - off_far) / 3
+  rounding <- rules$rounding_slack * .Machine$double.eps * apply(abs(f), 1, max) / h
+  bend <- abs(f[, 3] + f[, 4] - 2 * at$log_density) / (h / 2)^2 - 8 * rounding / h
+  gradient <- rowSums(at$gradient * v)
+  scale <- pmax(abs(gradient), abs(gradient + off), sqrt(pmax(bend, 0)))
+  settled <- abs(off_far - off_near) <= rules$settled_slope * scale + rounding
+  wrong <- abs(off) > rules$wrong_slope * scale + 4 * rounding
+  finite <- is.finite(rowSums(f))
+  # no slope at all, where there was one over wider steps: the density goes in stairs
+  stair <- h < rules$widest_difference / 2 & f[, 1] == f[, 2] & f[, 1] == at$log_density & wrong
+  data.frame(
+    difference = gradient + off,
+    scale = scale,
+    error = ifelse(finite, ifelse(scale > 0, abs(off) / scale, 0), NA),
+    verdict = ifelse(
+      !finite, "unknown", ifelse(!settled | stair, "rough", ifelse(wrong, "wrong", "right"))
+    )
+  )
+}

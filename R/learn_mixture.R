@@ -1,0 +1,169 @@
+# Mixtures of normal distributions as references, for targets with several basins: of the
+# normals of the basins and of one that covers them all, by which what they miss between
+# them is reached. See src/reference.c.
+
+# normals: of the scout, the best first, with their ELBOs. The coordinates are those of the
+# covering normal. Each basin has the share of the weight that its ELBO gives it, and as much
+# again as the others: ELBOs are rough.
+new_mixture_reference <- function(normals) {
+  cover <- covering(normals)
+  frame <- inflated(cover)
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  by_elbo <- exp(normalise_log(elbos))
+  weights <- (by_elbo + 1 / length(normals)) / 2
+  inner <- lapply(normals, function(normal) {
+    inflated(list(
+      mean = drop(from_user(frame, t(normal$mean))),
+      L = forwardsolve(frame$L, normal$L)
+    ))
+  })
+  reference <- with_chol(reference_gaussian(frame$mean), frame$L)
+  reference$mixture <- with_cover(inner, weights)
+  class(reference) <- c("smc_reference_mixture", "smc_reference")
+  reference
+}
+
+# With the covering normal, which is standard in the coordinates, as the last component.
+with_cover <- function(normals, weights) {
+  d <- length(normals[[1]]$mean)
+  standard <- list(mean = numeric(d), L = diag(d))
+  as_mixture(
+    c(normals, list(standard)),
+    c((1 - rules$covering_part) * weights / sum(weights), rules$covering_part)
+  )
+}
+
+without_cover <- function(mixture) {
+  basins <- seq_len(length(mixture$weights) - 1)
+  as_mixture(lapply(basins, component, mixture = mixture), mixture$weights[basins])
+}
+
+# As the core reads it: `factors` are the inverses of the L, which are lower triangular too.
+as_mixture <- function(normals, weights) {
+  d <- length(normals[[1]]$mean)
+  list(
+    weights = weights / sum(weights),
+    means = matrix(vapply(normals, `[[`, numeric(d), "mean"), d),
+    factors = array(
+      vapply(normals, function(normal) forwardsolve(normal$L, diag(d)), matrix(0, d, d)),
+      c(d, d, length(normals))
+    )
+  )
+}
+
+#' @export
+print.smc_reference_mixture <- function(x, ...) {
+  cat("<smc_reference> mixture of ", length(x$mixture$weights), " normal distributions, ",
+    format_location_and_scale(x), "\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+# Component k as the other functions have a normal distribution.
+component <- function(mixture, k) {
+  W <- matrix(mixture$factors[, , k], nrow(mixture$means))
+  list(mean = mixture$means[, k], L = forwardsolve(W, diag(nrow(W))))
+}
+
+# The logarithms of weight times density, a column a component, but for the constant that
+# log_normal() leaves out too.
+log_components <- function(mixture, z) {
+  parts <- vapply(seq_along(mixture$weights), function(k) {
+    normal <- component(mixture, k)
+    log(mixture$weights[k]) + log_normal(from_user(normal, z), normal$L)
+  }, numeric(nrow(z)))
+  matrix(parts, nrow(z))
+}
+
+log_mixture <- function(mixture, z) {
+  parts <- log_components(mixture, z)
+  largest <- do.call(pmax, as.data.frame(parts))
+  largest + log(rowSums(exp(parts - largest)))
+}
+
+draw_mixture <- function(mixture, n) {
+  of <- sample.int(length(mixture$weights), n, replace = TRUE, prob = mixture$weights)
+  z <- matrix(stats::rnorm(n * nrow(mixture$means)), n)
+  for (k in unique(of)) {
+    z[of == k, ] <- to_user(component(mixture, k), z[of == k, , drop = FALSE])
+  }
+  z
+}
+
+# The reference with its mixture fitted to a record's particles; and the mean log density of
+# these on the unconstrained scale, less what so many parameters more than those of one
+# normal distribution gain by chance (Schwarz), and under that normal distribution.
+refit_mixture <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  w <- weighty$w
+  z <- record$coordinates[weighty$rows, , drop = FALSE]
+  d <- ncol(z)
+  n <- 1 / sum(w^2)
+  reference <- record$reference
+  mixture <- fit_mixture(without_cover(reference$mixture), z, w)
+  n_parameters <- (length(mixture$weights) - 1) * (1 + d + d * (d + 1) / 2)
+  normal <- moments_of(z, w)
+  of_frame <- sum(log(diag(reference$chol)))
+  inner <- lapply(seq_along(mixture$weights), function(k) inflated(component(mixture, k)))
+  reference$mixture <- with_cover(inner, mixture$weights)
+  list(
+    reference = reference,
+    criterion = sum(w * log_mixture(mixture, z)) - of_frame -
+      n_parameters * log(n) / (2 * n),
+    normal_criterion = if (is.null(normal)) {
+      -Inf
+    } else {
+      sum(w * log_normal(from_user(normal, z), normal$L)) - of_frame
+    }
+  )
+}
+
+# The mean log density of each half of the particles under the mixture fitted to the other, in the
+# mean of both ways, as of held_out(); -Inf where the halves are too small.
+held_out_mixture <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  z <- record$coordinates[weighty$rows, , drop = FALSE]
+  is_first <- in_first_half(record, weighty$rows)
+  start <- without_cover(record$reference$mixture)
+  densities <- vapply(c(TRUE, FALSE), function(first) {
+    of_half <- function(half) list(z = z[half, , drop = FALSE], w = weighty$w[half])
+    fitted <- of_half(is_first == first)
+    other <- of_half(is_first != first)
+    mixture <- fit_mixture(start, fitted$z, fitted$w / sum(fitted$w))
+    sum(other$w * log_mixture(mixture, other$z)) / sum(other$w)
+  }, 0)
+  of_frame <- sum(log(diag(record$reference$chol)))
+  if (all(is.finite(densities))) mean(densities) - of_frame else -Inf
+}
+
+# The mixture fitted to weighted points by the EM algorithm, without the components that
+# too few of them belong to.
+fit_mixture <- function(mixture, z, w) {
+  for (step in seq_len(rules$em_steps)) {
+    parts <- log_components(mixture, z)
+    belongs <- exp(parts - log_mixture(mixture, z)) * w
+    normals <- lapply(seq_len(ncol(belongs)), function(k) {
+      moments_of(z, belongs[, k] / sum(belongs[, k]))
+    })
+    found <- !vapply(normals, is.null, NA)
+    if (!any(found)) {
+      return(mixture)
+    }
+    mixture <- as_mixture(normals[found], colSums(belongs)[found])
+  }
+  mixture
+}
+
+# The normal with the mean and covariance of the equal mixture.
+covering <- function(normals) {
+  means <- do.call(rbind, lapply(normals, `[[`, "mean"))
+  mean <- colMeans(means)
+  between <- sweep(means, 2, mean) / sqrt(nrow(means))
+  if (length(mean) > rules$largest_dense) {
+    within <- Reduce(`+`, lapply(normals, variances)) / length(normals)
+    return(list(mean = mean, L = sqrt(within + colSums(between^2))))
+  }
+  within <- do.call(rbind, lapply(normals, function(n) t(n$L))) / sqrt(length(normals))
+  list(mean = mean, L = factor_of_square(rbind(within, between)))
+}

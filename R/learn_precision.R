@@ -1,0 +1,295 @@
+# Coordinates that are normal given others: the effects of groups given the scales and correlations
+# of a model, and whatever else its likelihood knows linearly with normal errors. Given these
+# others, the gradient by such coordinates u is -(Q u - r), with a precision Q and a pull r that
+# depend on the others alone. So differences of gradients, at some draws, tell which coordinates are
+# such, and Q and r there, exactly. In models both are sums of terms, products of a factor of each
+# given coordinate t,
+#   exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)),
+# since scales are exponentials of these, coefficients the coordinates themselves, and correlations
+# hyperbolic tangents, logistic functions or t / sqrt(1 + t^2). See src/map_precision.c.
+#
+# Effects of which the data are counts, say, are only nearly normal given their scale: their precision
+# is that of their prior, which is such a sum, and the curvature of the likelihood, which depends on the
+# effects themselves. At the mean of the draws this is a number, and Q and r are sums as before.
+
+# The precision of all coordinates that are normal given others, or with `near` nearly so: a change of
+# variables (see spaces.R); NULL for none. at: of probes_among(), with `near` of with_drivers(); density: of
+# counted_density().
+find_precision <- function(at, density, near = FALSE) {
+  if (!is.null(at)) {
+    at$near <- near
+    with_seed(1, {
+      if (near) {
+        precision_given_drivers(at, density)
+      } else {
+        precision_given(at, find_given(at, density), density)
+      }
+    })
+  }
+}
+
+# Some of the points, and what moves away from these, and gradients there, are measured by. NULL where
+# these points have no gradients, or one coordinate alone.
+probes_among <- function(points) {
+  if (is.null(points$g) || ncol(points$x) < 2) {
+    return(NULL)
+  }
+  rows <- evenly_weighted(points$w, rules$n_linear_probes)
+  sd <- weighted_sd(points$x, points$w)
+  at <- list(
+    mean = points$mean,
+    x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
+    g = points$g[rows, , drop = FALSE],
+    sd = sd, step = rules$probe_step * sd,
+    draws = points$x, w = points$w, deviations = sqrt(points$w) * points$x
+  )
+  # what a gradient that does not change has beside its mean is rounding
+  at$g_rounding <- sqrt(rules$rounding_of_entry * weighted_squares(points$g, points$w))
+  at$g_sd <- pmax(weighted_sd(points$g, points$w), at$g_rounding, .Machine$double.xmin)
+  at
+}
+
+# Moves of a part of the draws' standard deviation, but for coordinates that are so correlated that this is a
+# long way where the others stay, by the curvature at the mean: there curvatures would change on the way,
+# and differences by two coordinates disagree.
+shorter_steps <- function(at, density) {
+  step <- rules$small_step * at$sd
+  d <- length(step)
+  there <- density(rbind(at$mean, rep(at$mean, each = d) + diag(step, d)))
+  curvature <- (there$gradient[1, ] - diag(there$gradient[-1, , drop = FALSE])) / step
+  is_known <- there$log_density[1] > -Inf & there$log_density[-1] > -Inf & curvature > 0
+  own <- ifelse(is_known, 1 / sqrt(abs(curvature)), Inf)
+  pmin(at$step, rules$widest_probe * own)
+}
+
+# The same, with what each of the coordinates gains where none is given.
+with_nats <- function(at, density) {
+  if (!is.null(at)) at$nats <- with_seed(1, nats_by_each(at, integer(0), density))
+  at
+}
+
+# The same, with the coordinates given which others may be nearly normal, and moves for these. scales:
+# coordinates that are given for certain.
+with_drivers <- function(at, density, scales = integer(0)) {
+  if (!is.null(at)) {
+    at <- driven_by(at, with_seed(1, find_drivers(at, density, scales)), density)
+    at$n_certain <- length(scales)
+  }
+  at
+}
+
+driven_by <- function(at, drivers, density) {
+  if (!is.null(at)) {
+    at$drivers <- drivers
+    if (length(drivers) > 0) at$step <- shorter_steps(at, density)
+  }
+  at
+}
+
+# The precision given these coordinates; NULL for none.
+precision_given <- function(at, given, density) {
+  at <- given_these(at, given)
+  if (length(at$given) == 0 || length(at$others) == 0) {
+    return(NULL)
+  }
+  at$pattern <- pattern_of(at, density)
+  if (!is.null(at$pattern)) {
+    at$colours <- colours_of(at$pattern)
+    if (at$near) {
+      at$x[, at$others] <- rep(at$mean[at$others], each = nrow(at$x))
+      return(fit_precision(at, density))
+    }
+    precision <- fit_precision(at, density)
+    if (!is.null(precision)) {
+      return(precision)
+    }
+    inside <- not_far_out(at)
+    if (!is.null(inside)) fit_precision(inside, density)
+  }
+}
+
+# The same points, with the coordinates given that are far from 0 moved there, where what is exact holds as well. Far out
+# one function looks like another: 1 + exp(t) is 1 for all small t. NULL where none is.
+not_far_out <- function(at) {
+  far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > rules$one_function_beyond]
+  if (length(far) > 0) {
+    at$x[, far] <- sweep(at$x[, far, drop = FALSE], 2, colMeans(at$x[, far, drop = FALSE]))
+    at
+  }
+}
+
+given_these <- function(at, given) {
+  at$given <- sort(given)
+  at$others <- setdiff(seq_along(at$mean), given)
+  at
+}
+
+# The same given the drivers; where it is not found, without those that matter least: the curvature of the
+# likelihood, of which it is made too, may depend on them in another way.
+precision_given_drivers <- function(at, density) {
+  for (n in Filter(function(n) n >= at$n_certain, rev(seq_along(at$drivers)))) {
+    precision <- precision_given(at, at$drivers[seq_len(n)], density)
+    if (!is.null(precision)) {
+      return(precision)
+    }
+  }
+}
+
+# the fit ----------------------------------------------------------------------
+
+# The change of variables; NULL where what Q and r are made of is not found. Along the axis of each
+# coordinate given their entries are sums of a few functions of it; so all are sums of products of
+# these.
+fit_precision <- function(at, density) {
+  ordered <- elimination(at$pattern)
+  # for each coordinate given, points along its axis, and where its terms are fitted
+  n_points <- length(at$given) * (rules$n_along_axis * rules$n_axes + rules$n_linear_probes)
+  n_asked <- (1 + max(at$colours$colour)) * (n_points + rules$n_probes)
+  if (n_asked > rules$most_probe_evals) {
+    return(NULL)
+  }
+  lower <- lower_entries(at$pattern)
+  found <- find_terms(at, function(at) conditional_normals(at, lower, density))
+  if (!is.null(found)) new_precision(at, ordered, found, lower)
+}
+
+# The change of variables with these coefficients: a map, perhaps with a `basis` (see change_maps()); NULL where it is
+# none, or takes too long. found: of fit_terms().
+new_precision <- function(at, ordered, found, lower) {
+  form <- if (factor_work(ordered) > 2 * length(at$others)^2) diagonal_form(at, found, lower)
+  if (is.null(form) && factor_work(ordered) <= rules$most_factor_work) form <- factor_form(at, ordered, found, lower)
+  if (is.null(form)) {
+    return(NULL)
+  }
+  change <- c(
+    list(name = "precision", kind = "precision", near = at$near, given = at$given),
+    list(factors = factors_in_terms(found$terms), least = rep(.Machine$double.xmin, length(at$others))), form
+  )
+  t <- found$observed$t
+  x <- matrix(0, nrow(t), length(at$mean))
+  x[, at$given] <- t
+  pivots <- .Call(r_precision_pivots, change, x)$pivots
+  least <- apply(pivots, 2, function(pivot) {
+    if (isTRUE(min(pivot) > .Machine$double.xmin) || !at$near) {
+      rules$least_pivot * min(pivot)
+    } else {
+      rules$least_near_pivot * stats::median(pivot)
+    }
+  })
+  change$least <- replace(least, are_sums(change), .Machine$double.xmin)
+  if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
+}
+
+# The sum over the columns of a factor of their squared lengths: a factorisation takes half as many multiplications at
+# each point, and its derivatives as many. A basis takes 3 p^2, with gradients, whatever Q is.
+factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
+
+# By the factor of Q in this order: list(order, entries, precision, pull).
+factor_form <- function(at, ordered, found, lower) {
+  place <- matrix(order(ordered$order)[lower], ncol = 2)
+  rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
+  of_Q <- seq_len(nrow(lower))
+  precision <- matrix(0, max(ordered$entries), ncol(found$coefficients))
+  precision[rows, ] <- found$coefficients[of_Q, ]
+  list(
+    order = at$others[ordered$order], entries = ordered$entries, precision = precision,
+    pull = found$coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE]
+  )
+}
+
+# Where Q is a sum of one term or two, f_1(t) A + f_2(t) B, with the `basis` u = S E c in which it is diagonal whatever
+# t is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S' A S.
+# NULL where there are more terms, or A + B is no precision.
+diagonal_form <- function(at, found, lower) {
+  of_Q <- seq_len(nrow(lower))
+  coefficients <- found$coefficients[of_Q, , drop = FALSE]
+  used <- which(colSums(coefficients != 0) > 0)
+  size <- colMeans(abs(values_of(found$terms, found$observed$t)))
+  parts <- lapply(used, function(i) size[i] * symmetric_matrix(lower, coefficients[, i]))
+  S <- if (length(used) <= 2) inverse_factor(Reduce(`+`, parts))
+  if (is.null(S)) {
+    return(NULL)
+  }
+  A <- eigen(crossprod(S, parts[[1]] %*% S), symmetric = TRUE)
+  p <- length(at$others)
+  precision <- matrix(0, p, length(size))
+  precision[, used] <- cbind(A$values, 1 - A$values)[, seq_along(used)]
+  precision[abs(precision) < rules$rounding_of_term] <- 0
+  list(
+    order = at$others, entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
+    pull = crossprod(S %*% A$vectors, found$coefficients[-of_Q, , drop = FALSE]),
+    basis = lapply(list(axes = A$vectors, chol = S), acting_on, at$others, length(at$mean))
+  )
+}
+
+# The matrix of d coordinates that acts on these as x does, and leaves the others as they are.
+acting_on <- function(x, these, d) {
+  all <- diag(d)
+  all[these, these] <- x
+  all
+}
+
+# With these entries on and below the diagonal.
+symmetric_matrix <- function(lower, entries) {
+  p <- max(lower)
+  matrix <- matrix(0, p, p)
+  matrix[lower] <- matrix[lower[, 2:1, drop = FALSE]] <- entries
+  matrix
+}
+
+# Which entries of D are sums of positive terms, of which nothing is taken: they are right wherever they are
+# asked for, as the precision of a variable whose scale depends on one with long tails.
+are_sums <- function(change) {
+  degrees <- change$factors[parts_of_term == "degrees", , , drop = FALSE]
+  is_positive <- colSums(degrees %% 2, dims = 2) == 0
+  of_Q <- change$precision[diag(change$entries), , drop = FALSE]
+  is_sum <- rowSums(of_Q < 0) == 0 & rowSums(of_Q[, !is_positive, drop = FALSE] != 0) == 0
+  is_sum & rowSums(change$entries > 0) == 1
+}
+
+# The order in which the factor of a sparse precision fills least, as far as the fewest entries at
+# each turn tell (the minimum degree), and the numbers of its entries, as the core wants them:
+# list(order, entries).
+elimination <- function(pattern) {
+  p <- nrow(pattern)
+  graph <- pattern
+  left <- rep(TRUE, p)
+  order <- integer(p)
+  for (turn in seq_len(p)) {
+    degree <- colSums(graph[left, left, drop = FALSE])
+    v <- which(left)[which.min(degree)]
+    order[turn] <- v
+    left[v] <- FALSE
+    joined <- left & graph[, v]
+    graph[joined, joined] <- TRUE
+  }
+  filled <- graph[order, order] & lower.tri(graph, diag = TRUE)
+  entries <- matrix(0, p, p)
+  entries[filled] <- seq_len(sum(filled))
+  list(order = order, entries = entries)
+}
+
+# Whether the map at rows of x, of which those of the coordinates given are looked at, is that of the
+# precision: 0 where it is not, since Q is beyond the range of numbers or D is at its bound; else the
+# least part of a diagonal entry that is left when its turn comes, which sums of digits lose where
+# some scale is far smaller than others.
+part_left <- function(change, x) {
+  if (is_polynomial(change)) {
+    return(rep(1, nrow(x))) # it is one everywhere
+  }
+  at <- .Call(r_precision_pivots, change, x)
+  part <- at$pivots / at$diagonal
+  is_known <- is.finite(part) & sweep(at$pivots, 2, change$least, ">") & at$diagonal < 10^rules$largest_size
+  part[!is_known] <- 0
+  apply(part, 1, min)
+}
+
+# The least of all these, of the levels of a reference as of precisions_of(), at x before the maps of all; Inf for none.
+least_part_left <- function(precisions, x) {
+  left <- rep(Inf, nrow(x))
+  for (precision in precisions) {
+    left <- pmin(left, part_left(precision, x))
+    x <- through_maps(change_maps(list(precision)), x)$x
+  }
+  left
+}

@@ -1,0 +1,112 @@
+# The terms of a precision that depends on other variables.
+
+asked <- function(at, density) {
+  there <- density(at$x)
+  at$g <- there$gradient
+  at$usable <- there$log_density > -Inf
+  at
+}
+
+# Which of the others depend on each other: a symmetric logical matrix, TRUE on the diagonal; NULL
+# where this cannot be told. In a model nothing is 0 by chance: two points do.
+pattern_of <- function(at, density) {
+  others <- at$others
+  at <- asked(spread_out(at, 2), density)
+  dependent <- lapply(1:2, function(row) {
+    x <- at$x[rep(row, length(others)), , drop = FALSE]
+    x[, others] <- x[, others] + diag(at$step[others], length(others))
+    there <- density(x)
+    change <- sweep(there$gradient, 2, at$g[row, ])[, others, drop = FALSE]
+    Q <- -change / at$step[others]
+    if (at$usable[row] && all(there$log_density > -Inf) && all(diag(Q) > 0)) {
+      abs(Q) > rules$independent * sqrt(outer(diag(Q), diag(Q)))
+    }
+  })
+  if (!any(vapply(dependent, is.null, NA))) {
+    pattern <- Reduce(`|`, dependent)
+    pattern | t(pattern)
+  }
+}
+
+# At each point x, given the other coordinates, the precision Q of the others and the pull r: list(rows, x, t,
+# y, size, scale), with a row a point; rows, the numbers of these; columns of t for the coordinates given, and of y
+# for each row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
+# which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
+# there are too few points at which Q is a precision. With standard deviations of the others, at$spread, a row a
+# point, Q and r are those of the means of the gradient and of its slopes over as wide a normal distribution, by
+# the quadrature of Gauss and Hermite with three nodes along each of these coordinates.
+conditional_normals <- function(at, lower, density) {
+  at <- asked(at, density)
+  others <- at$others
+  colours <- at$colours
+  is_wide <- !is.null(at$spread)
+  step <- if (is_wide) sqrt(3) * at$spread else matrix(at$step[others], nrow(at$x), length(others), byrow = TRUE)
+  r <- at$g[, others, drop = FALSE]
+  moved_by <- function(sign, which_moved) {
+    x <- at$x
+    x[, others[which_moved]] <- x[, others[which_moved]] + sign * step[, which_moved]
+    there <- density(x)
+    at$usable <<- at$usable & there$log_density > -Inf
+    (there$gradient - at$g)[, others, drop = FALSE]
+  }
+  change <- lapply(seq_len(max(colours$colour)), function(colour) {
+    ahead <- moved_by(1, colours$colour == colour)
+    if (!is_wide) {
+      return(ahead)
+    }
+    behind <- moved_by(-1, colours$colour == colour)
+    r <<- r + (ahead + behind) / 6
+    (ahead - behind) / 2
+  })
+  change <- do.call(cbind, change)
+  by_move <- function(a, b) {
+    -change[, (colours$colour[b] - 1) * length(others) + a, drop = FALSE] / step[, b, drop = FALSE]
+  }
+  a <- lower[, 1]
+  b <- lower[, 2]
+  by_b <- by_move(a, b)
+  by_a <- by_move(b, a)
+  Q <- (by_b + by_a) / 2
+  only_b <- colours$alone[b] & !colours$alone[a]
+  only_a <- colours$alone[a] & !colours$alone[b]
+  Q[, only_b] <- by_b[, only_b]
+  Q[, only_a] <- by_a[, only_a]
+  u <- at$x[, others, drop = FALSE]
+  off <- which(a != b)
+  added <- cbind(Q * u[, b, drop = FALSE], Q[, off, drop = FALSE] * u[, a[off], drop = FALSE])
+  sums <- function(added) t(rowsum(t(added), c(a, b[off])))
+  size <- abs(r) + sums(abs(added))
+  r <- r + sums(added)
+  diagonal <- which(lower[, 1] == lower[, 2])
+  usable <- which(at$usable & rowSums(!(Q[, diagonal, drop = FALSE] > 0)) == 0)
+  if (2 * length(usable) > nrow(u)) {
+    root <- sqrt(Q[usable, diagonal, drop = FALSE])
+    of_Q <- root[, lower[, 1], drop = FALSE] * root[, lower[, 2], drop = FALSE]
+    list(
+      rows = usable, x = at$x[usable, , drop = FALSE], t = at$x[usable, at$given, drop = FALSE],
+      y = unname(cbind(Q, r))[usable, , drop = FALSE],
+      size = cbind(of_Q, size[usable, , drop = FALSE]), scale = cbind(of_Q, root)
+    )
+  }
+}
+
+# Columns of a sparse symmetric matrix that may be found by one difference have one colour: no row
+# has an entry in two of them, but for rows whose own columns are `alone`, of a colour of their own:
+# there all entries are found with that column. So few colours do where all depend on a few.
+colours_of <- function(pattern) {
+  degree <- colSums(pattern)
+  tried <- lapply(unique(degree), function(most) {
+    alone <- degree > most
+    rest <- pattern[!alone, !alone, drop = FALSE]
+    colour <- integer(nrow(rest))
+    for (j in seq_along(colour)) {
+      clashes <- colSums(rest[rest[, j], , drop = FALSE]) > 0
+      colour[j] <- min(setdiff(seq_len(j), colour[clashes]))
+    }
+    all <- integer(length(degree))
+    all[alone] <- seq_len(sum(alone))
+    all[!alone] <- sum(alone) + colour
+    list(colour = all, alone = alone)
+  })
+  tried[[which.min(vapply(tried, function(one) max(one$colour), 0))]]
+}

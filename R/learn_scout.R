@@ -1,0 +1,193 @@
+# The scout: finds where the target is, and how wide, by its gradients, before the
+# sampler starts. Quasi-Newton paths climb from overdispersed starts; the best normal
+# distribution along each path is refined by batch and match; basins are told apart.
+
+#' Locate a target
+#'
+#' Locates a target by its gradients, before any particle is moved: the first stage of [smc()].
+#' Paths of quasi-Newton optimisation climb from random starts, some near and some far. Along each
+#' path normal distributions are tried, and the best is refined by batch and match. Those that end
+#' in different places are kept apart, as basins. What is found is proposed as references for
+#' [smc()], where they compete with the reference that the user gave.
+#'
+#' Where a start is impossible it is moved towards 0. If all are, the parameters of a model of RTMB or TMB, or
+#' up to 4,096 random points (half of them in order, for variables that must be), provide a start; and
+#' if none of these is possible, paths begin where the log density is below -1e15.
+#'
+#' In up to six variables, 2,048 points around the basins are tried, and four more paths start where
+#' the density most exceeds what was found. So a narrow mode beside a wide one is found in two or
+#' three variables, and one of half the width in four to six.
+#'
+#' @param target,... what to look for: see [smc()].
+#' @param n_starts number of paths (positive integer). Where they end in different
+#'   basins twice as many are made; with up to six variables four more begin around what
+#'   was found.
+#' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
+#' @return An object of class `smc_scout`, a list with
+#'
+#' * `basins`: a data frame with a row a basin, the best first: `elbo`, the evidence lower bound of
+#'   its normal distribution, with Monte Carlo error (the mean of `log target - log normal` over
+#'   draws from the basin's normal distribution, truncated to where the target is possible);
+#'   `elbo_error`, its standard error, NA for basins too low to count; and `n_paths`, how many paths
+#'   ended there.
+#' * `normals`: a list with the normal distribution of each basin, as
+#'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
+#'   deviations alone; that of the best basin a covariance, from the curvature at its mean, in up to 2,000
+#'   variables and where this raises its ELBO.
+#' * `references`: a named list of what is proposed, the least preferred first. `best` is the normal
+#'   distribution of the best basin. `shape` is there if gradients at draws of `best` show that most
+#'   variables are normal given the others, exactly or nearly. `cover` is there if there are several
+#'   basins, or if a path has passed a likely place far from all of them, such as the end of a bent
+#'   ridge: a mixture of the normal distributions of these basins and places, and of one with their
+#'   common mean and covariance (that alone above 250 variables). If the density does not dip
+#'   between these places in the coordinates of `shape`, they are one mode, and `shape` comes last.
+#'   All variances are inflated by 1.5, and by less above 250 variables.
+#' * `n_dropped`: the number of paths that found nothing.
+#' * `gradient`: whether the target's gradient agrees with differences of its log density
+#'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
+#'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
+#'   look at it.
+#' * `n_target_evals`, `n_impossible`, `seconds`: the evaluations of the target, how many
+#'   of them had no finite log density, and the time that it took.
+#' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
+#'   quasi-Newton variational inference*, for candidates along a path and their ELBOs;
+#'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
+#'   match: black-box variational inference with a score-based divergence*; Raftery and Bao
+#'   (2010), *Estimating and projecting trends in HIV/AIDS generalized epidemics using
+#'   incremental mixture importance sampling*, for starts where the density exceeds what was
+#'   found.
+#' @examples
+#' target <- target_gaussian(2, mean = c(150, -3), sd = c(20, 0.1))
+#' scout <- smc_scout(target, seed = 1)
+#' scout
+#' scout$references$best$mean
+#' @export
+smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
+  target <- check_target(target, ...)
+  n_starts <- check_count(n_starts, "n_starts")
+  seed <- check_seed(seed) # here, as it may draw from R's generator
+  once_each(scout_target(target, n_starts, seed))
+}
+
+#' @export
+print.smc_scout <- function(x, ...) {
+  cat("<smc_scout> ", nrow(x$basins), " basin(s), ",
+    format(x$n_target_evals, big.mark = ","), " evaluations of the target\n",
+    sep = ""
+  )
+  print(as.data.frame(x$basins), digits = 6, row.names = FALSE)
+  invisible(x)
+}
+
+# most_probe_evals: how many evaluations may be spent on a reference with a shape.
+scout_target <- function(
+  target, n_starts, seed, evaluators = target_interface(target), most_probe_evals = rules$most_probe_evals
+) {
+  started <- seconds_now()
+  evaluate <- counted_density(target, evaluators)
+  start <- start_of(target)
+  with_seed(seed_of_run(seed, scout_key), {
+    found <- look(evaluate, scattered_starts(target$dim, n_starts), start)
+    if (length(found$normals) > 1) {
+      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts), start))
+    }
+    found$normals <- curve_best(evaluate, refine_best(evaluate, basins_of(found$normals)))
+    if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
+      found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
+    }
+    # what was refined comes first: the ELBOs of the others may be higher by luck
+    found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
+    found$passed <- check_passed(evaluate, found)
+    gradient <- try_gradient(target, evaluate, found$normals, start)
+    shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
+    found$prefers_shape <- goes_first(shape, c(likely_normals(found$normals), found$passed), evaluate)
+  })
+  scout <- new_scout(found, shape, evaluate("count"))
+  scout$marginal <- shape$marginal
+  scout$rises <- found$rises
+  scout$gradient <- gradient$verdict
+  scout$gradient_place <- gradient$place
+  scout$seconds <- seconds_now() - started
+  scout
+}
+
+# The point that a model comes with, on the unconstrained scale; NULL for none.
+start_of <- function(target) {
+  if (!is.null(target$start)) unconstrain(target, target$start)
+}
+
+add_found <- function(found, more) {
+  list(
+    normals = c(found$normals, more$normals),
+    passed = c(found$passed, more$passed),
+    n_dropped = found$n_dropped + more$n_dropped,
+    rises = found$rises || more$rises
+  )
+}
+
+# Starts for the basins that the first paths have gone past: points around what was found at
+# which the density most exceeds it, as in incremental mixture importance sampling.
+starts_outside <- function(evaluate, normals) {
+  likely <- likely_normals(normals)
+  around <- covering(likely)
+  scale <- exp(stats::runif(rules$n_outside, log(rules$outside[1]), log(rules$outside[2])))
+  x <- to_user(around, scale * draw_normal(around, rules$n_outside)$z)
+  found <- do.call(pmax, lapply(likely, function(normal) {
+    normal$elbo - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
+  }))
+  excess <- evaluate(x, gradient = FALSE)$log_density - found
+  x[order(excess, decreasing = TRUE)[seq_len(rules$n_outside_paths)], , drop = FALSE]
+}
+
+new_scout <- function(found, shape, count) {
+  normals <- found$normals
+  elbos <- vapply(normals, `[[`, 0, "elbo")
+  order <- order(elbos, decreasing = TRUE)
+  normals <- normals[order]
+  likely <- likely_normals(normals)
+  shape <- if (!is.null(shape)) {
+    list(shape = new_shaped_reference(shape$points$mean, shape$shape, shape$changes))
+  }
+  structure(
+    c(list(
+      basins = new_table(
+        elbo = elbos[order],
+        elbo_error = vapply(normals, `[[`, 0, "elbo_error"),
+        n_paths = vapply(normals, `[[`, 0, "n_paths")
+      ),
+      normals = lapply(normals, as_reference),
+      references = c(
+        if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
+        if (!found$prefers_shape) shape,
+        if (length(likely) + length(found$passed) > 1) {
+          list(cover = covering_reference(c(likely, found$passed)))
+        },
+        if (found$prefers_shape) shape
+      ),
+      n_dropped = found$n_dropped
+    ), as.list(count)),
+    class = "smc_scout"
+  )
+}
+
+# A mixture of the basins and of the normal that covers them; that normal alone where the
+# dimension is too high.
+covering_reference <- function(normals) {
+  if (length(normals[[1]]$mean) <= rules$largest_dense) {
+    new_mixture_reference(normals)
+  } else {
+    as_reference(inflated(covering(normals)))
+  }
+}
+
+# ELBOs --------------------------------------------------------------
+# A normal that has been tried has its `elbo`.
+
+# A density that is not known anywhere after so many evaluations.
+limited_density <- function(density, most) {
+  left <- most
+  function(x, ...) {
+    left <<- left - nrow(x)
+    if (left < 0) list(log_density = rep(-Inf, nrow(x)), gradient = 0 * x) else density(x, ...)
+  }
+}

@@ -1,0 +1,252 @@
+# The terms of a precision: which functions of which variables its entries are made of.
+
+# Points that differ by about 1 in the first of what is given, as far as logarithms must for their
+# exponentials to be told apart, however narrow the posterior is. In the rest of it they are the same.
+spread_out <- function(at, n, n_first = length(at$given)) {
+  at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
+  at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given))
+  rest <- setdiff(at$given, at$given[seq_len(n_first)])
+  at$x[, rest] <- rep(at$x[1, rest], each = n)
+  at
+}
+
+# The same points along the axis of coordinate k, one after the other, from some where the others
+# differ.
+along_axis <- function(at, k) {
+  along <- mean(at$x[, k]) + seq(-2, 2, length.out = rules$n_along_axis)
+  at <- rows_at(spread_out(at, rules$n_axes), rep(seq_len(rules$n_axes), each = length(along)))
+  at$x[, k] <- along
+  at
+}
+
+rows_at <- function(at, rows) {
+  at$x <- at$x[rows, , drop = FALSE]
+  at
+}
+
+# The rows and columns of the entries on and below the diagonal of a matrix with this pattern.
+lower_entries <- function(pattern) which(pattern & lower.tri(pattern, diag = TRUE), arr.ind = TRUE)
+
+# What entries are made of: the terms, the coefficients of each entry, and what these were fitted to in
+# the end, list(terms, coefficients, observed). observe: a function of probes, that returns entries there,
+# as conditional_normals() does. Terms are found by one coordinate after the other: those that an entry is
+# made of where all later coordinates stay as they are, times the factors of the next. So of all products
+# few are ever tried. NULL where they are not found, or an entry has too many.
+find_terms <- function(at, observe) {
+  factors <- list()
+  for (k in at$given) {
+    entries <- entries_along(at, k, observe)
+    found <- if (!is.null(entries)) factors_of(entries$t, entries$y)
+    if (is.null(found)) {
+      return(NULL)
+    }
+    factors <- c(factors, list(found))
+  }
+  terms <- list(used = matrix(TRUE, nrow(factors[[1]]$used), 1))
+  for (k in seq_along(factors)) {
+    terms <- products_of(terms, factors[[k]])
+    most <- max(rowSums(terms$used))
+    if (most > rules$most_terms) {
+      return(NULL)
+    }
+    least <- if (k == length(factors)) rules$n_probes else rules$n_linear_probes
+    n <- max(least, rules$points_per_coefficient * most)
+    observed <- observe(spread_out(at, n, k))
+    if (is.null(observed) || nrow(observed$y) <= most) {
+      return(NULL)
+    }
+    coefficients <- entries_by_terms(terms, observed)
+    terms$used <- coefficients != 0
+    needed <- colSums(terms$used) > 0
+    coefficients <- coefficients[, needed, drop = FALSE]
+    terms$used <- terms$used[, needed, drop = FALSE]
+    terms[parts_of_term] <- lapply(terms[parts_of_term], function(x) x[needed, , drop = FALSE])
+  }
+  list(terms = terms[parts_of_term], coefficients = coefficients, observed = observed)
+}
+
+# Entries along the axis of coordinate k, at the same t on all axes: list(t, y), where y has a row a t,
+# and a column for each entry on the first axis, then for each on the second, over its size. NULL where
+# they are not known everywhere.
+entries_along <- function(at, k, observe) {
+  n <- rules$n_along_axis
+  observed <- observe(along_axis(at, k))
+  if (isTRUE(nrow(observed$y) == n * rules$n_axes)) {
+    by_axis <- function(x) matrix(aperm(array(x, c(n, rules$n_axes, ncol(x))), c(1, 3, 2)), n)
+    y <- sweep(by_axis(observed$y), 2, sqrt(colSums(by_axis(observed$size)^2)), "/")
+    list(t = observed$t[seq_len(n), match(k, at$given)], y = replace(y, is.nan(y), 0))
+  }
+}
+
+# Of simple functions of a coordinate t those that make up y, of entries_along(), and which entries
+# each is a part of: list(functions, used), with a row a function, and a row of `used` an
+# entry. Mostly each of them is in the span of the entries; where some appear in one sum alone, as
+# few as make up the rest of the span. NULL where the span has others.
+factors_of <- function(t, y) {
+  entries <- svd(y, nv = 0)
+  span <- entries$u[, entries$d > rules$rounding_of_entry * entries$d[1], drop = FALSE]
+  values <- normalised(values_of(simple_factors, t))
+  inside <- functions_in(span, values)
+  chosen <- inside$chosen
+  if (length(chosen) < ncol(span)) {
+    more <- functions_beside(inside, span, values)
+    chosen <- if (length(more) > 0) c(chosen, more)
+  }
+  if (length(chosen) == 0) {
+    return(NULL)
+  }
+  parts <- qr.coef(qr(values[, chosen, drop = FALSE], tol = rules$collinear_term), y)
+  parts[is.na(parts)] <- 0 # of functions that others make up
+  parts <- array(abs(parts), c(length(chosen), ncol(y) / rules$n_axes, rules$n_axes))
+  list(
+    functions = do.call(cbind, simple_factors)[chosen, , drop = FALSE],
+    used = t(apply(parts > rules$rounding_of_entry, 1:2, any))
+  )
+}
+
+# Columns that are in a span, of which none makes up another: list(chosen, basis), an orthonormal one.
+functions_in <- function(span, values) {
+  basis <- matrix(0, nrow(values), 0)
+  chosen <- integer(0)
+  for (j in seq_len(ncol(values))) {
+    free <- outside(values[, j], basis)
+    size <- sqrt(sum(free^2))
+    if (size > rules$collinear_factor && is_inside(values[, j, drop = FALSE], span)) {
+      basis <- cbind(basis, free / size)
+      chosen <- c(chosen, j)
+    }
+  }
+  list(chosen = chosen, basis = basis)
+}
+
+# The first two or three columns that make up a span together with those inside it, of functions_in();
+# none where there are none. So few have no room for a span of more dimensions. In one of as many all
+# of them are themselves: as far off at most as all that is off the other way.
+functions_beside <- function(inside, span, values) {
+  others <- setdiff(which(colSums(values^2) > 0), inside$chosen)
+  off <- colSums(outside(values[, others, drop = FALSE], span)^2)
+  near <- others[off < ncol(span) * rules$rounding_of_factor^2]
+  n_left <- ncol(span) - length(inside$chosen)
+  for (size in setdiff(2:3, seq_len(n_left - 1))) {
+    tried <- if (size > n_left) others else near
+    columns <- outside(values[, tried, drop = FALSE], inside$basis)
+    more <- tried[first_spanning(size, outside(span, inside$basis), columns)]
+    if (length(more) > 0) {
+      return(more)
+    }
+  }
+}
+
+# So many columns that make up a span, the first ones in the order of combn(); none where there are none.
+first_spanning <- function(size, span, columns) {
+  columns <- normalised(columns)
+  if (size == 1) {
+    left <- rep(colSums(span^2), each = ncol(columns)) - crossprod(columns, span)^2
+    return(utils::head(which(rowSums(left >= rules$rounding_of_factor^2) == 0), 1))
+  }
+  for (i in utils::head(seq_len(ncol(columns)), 1 - size)) {
+    later <- columns[, -seq_len(i), drop = FALSE]
+    more <- first_spanning(size - 1, outside(span, columns[, i]), outside(later, columns[, i]))
+    if (length(more) > 0) {
+      return(c(i, i + more))
+    }
+  }
+}
+
+# Whether columns are in the span of an orthonormal basis, but for rounding.
+is_inside <- function(columns, basis) {
+  all(colSums(outside(columns, basis)^2) < rules$rounding_of_factor^2)
+}
+
+# What the span of an orthonormal basis leaves of columns.
+outside <- function(columns, basis) columns - basis %*% crossprod(basis, columns)
+
+# Of a coordinate; each a column. Precisions, scales, and hyperbolic functions of correlations have
+# whole powers of up to 2, and halves where a coordinate is the logarithm of a variance. What is
+# multiplied by correlations is a bounded function, made of the same functions over powers of the
+# hyperbolic cosine. What is multiplied by a coefficient is a polynomial, and over roots where a
+# correlation is t / sqrt(1 + t^2). The simplest come first.
+simple_factors <- local({
+  functions <- function(powers = 0, degrees = 0, falls = 0, rates = 0, roots = 0) {
+    expand.grid(powers = powers, degrees = degrees, falls = falls, rates = rates, roots = roots)
+  }
+  # growing ones first: what is next to 0 for small scales is not to be a difference from 1
+  bounded <- functions(powers = 2:-2, falls = 1:2, rates = c(0.5, 1))
+  bounded <- bounded[abs(bounded$powers) <= bounded$falls, ]
+  bounded$powers <- bounded$powers * bounded$rates
+  lapply(rbind(
+    functions(powers = c(0, -2, -1, 1, 2, -0.5, 0.5)), bounded,
+    functions(degrees = 1:4),
+    functions(degrees = 0:1, roots = c(-1, 1, 2))
+  ), as.matrix)
+})
+
+# Products of terms and the factors of one more coordinate, all that an entry may be made of:
+# matrices with a row a product, and a column a coordinate; and `used`, a row an entry, a column a
+# product.
+products_of <- function(terms, factor) {
+  each <- expand.grid(term = seq_len(ncol(terms$used)), factor = seq_len(ncol(factor$used)))
+  used <- terms$used[, each$term, drop = FALSE] & factor$used[, each$factor, drop = FALSE]
+  tried <- colSums(used) > 0
+  each <- each[tried, ]
+  products <- lapply(seq_along(parts_of_term), function(i) {
+    before <- terms[[parts_of_term[i]]][each$term, , drop = FALSE]
+    unname(cbind(before, factor$functions[each$factor, i]))
+  })
+  c(stats::setNames(products, parts_of_term), list(used = used[, tried, drop = FALSE]))
+}
+
+parts_of_term <- c("powers", "degrees", "falls", "rates", "roots")
+
+# As the core has them: of the parts, the coordinates, and the terms.
+factors_in_terms <- function(terms) {
+  aperm(array(unlist(terms[parts_of_term]), c(dim(terms$powers), length(parts_of_term))), 3:1)
+}
+
+# Which terms have a factor, that is not 1, of which coordinate.
+depend_on <- function(terms) Reduce(`|`, lapply(terms[parts_of_term], `!=`, 0))
+
+# A row a point, a column a term. t: the coordinates of the terms' columns, and perhaps later ones.
+values_of <- function(terms, t) {
+  t <- not_zero(as.matrix(t)[, seq_len(ncol(terms$powers)), drop = FALSE])
+  log_value <- tcrossprod(t, terms$powers)
+  powers <- 1
+  for (k in seq_len(ncol(t))) {
+    falls <- which(terms$falls[, k] > 0)
+    angle <- abs(outer(t[, k], terms$rates[falls, k]))
+    log_cosh <- angle + log1p(exp(-2 * angle)) - log(2)
+    log_value[, falls] <- log_value[, falls] - sweep(log_cosh, 2, terms$falls[falls, k], "*")
+    log_value <- log_value - outer(log1p(t[, k]^2), terms$roots[, k] / 2)
+    powers <- powers * outer(t[, k], terms$degrees[, k], "^")
+  }
+  powers * exp(log_value)
+}
+
+# The slopes of a term are taken relative to it.
+not_zero <- function(t) replace(t, t == 0, .Machine$double.xmin)
+
+# Columns of length 1; 0 for those that are not finite.
+normalised <- function(columns) {
+  columns <- sweep(columns, 2, sqrt(colSums(columns^2)), "/")
+  columns[!is.finite(columns)] <- 0
+  columns
+}
+
+# The coefficients of each entry, a row each, by least squares relative to its scale at each point.
+# What contributes no more than rounding is 0, and so is what is beyond the range of numbers.
+entries_by_terms <- function(terms, observed) {
+  values <- values_of(terms, observed$t)
+  scale <- observed$scale
+  coefficients <- matrix(0, ncol(scale), ncol(values))
+  for (e in which(rowSums(terms$used) > 0)) {
+    own <- terms$used[e, ]
+    columns <- values[, own, drop = FALSE] / scale[, e]
+    size <- sqrt(colSums(columns^2))
+    decomposed <- qr(normalised(columns), tol = rules$collinear_term)
+    y <- observed$y[, e] / scale[, e]
+    by <- qr.coef(decomposed, y)
+    by[is.na(by) | abs(by) < rules$rounding_of_term * sqrt(sum(y^2))] <- 0
+    coefficients[e, own] <- ifelse(by == 0, 0, by / size)
+  }
+  coefficients
+}

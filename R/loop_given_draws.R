@@ -1,0 +1,72 @@
+# Draws of any program, as the start of a path.
+
+# A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a stanfit;
+# a matrix, a data frame, an array of iterations, chains and variables, or a list of chains, as NIMBLE has it.
+matrix_of_draws <- function(x) {
+  if (inherits(x, "smc_fit")) {
+    check_has_draws(x)
+    return(as.matrix(x))
+  }
+  if (inherits(x, "stanfit")) {
+    return(draws_of_stanfit(x))
+  }
+  if (inherits(x, "draws")) {
+    check_installed("posterior", "for its draws")
+    x <- unclass(posterior::as_draws_matrix(x))
+  }
+  if (is.list(x) && !is.data.frame(x)) {
+    if (!is.null(x$samples)) x <- x$samples
+    chains <- if (is.list(x)) lapply(x, as.matrix) else list(as.matrix(x))
+    if (length(unique(lapply(chains, colnames))) != 1) {
+      abort_argument(x, "reference", "a reference, a fit, or draws: a matrix or chains with the same variables")
+    }
+    return(do.call(rbind, chains))
+  }
+  if (length(dim(x)) == 3) {
+    x <- matrix(x, ncol = dim(x)[3], dimnames = list(NULL, dimnames(x)[[3]]))
+  }
+  if (is.data.frame(x)) data.matrix(x) else as.matrix(x)
+}
+
+# The columns of the target's variables, in their order. Draws of other programs have other variables beside them, and other
+# spaces in their names.
+columns_of_variables <- function(draws, names) {
+  given <- gsub(" ", "", colnames(draws), fixed = TRUE)
+  if (length(given) == 0 && ncol(draws) == length(names)) {
+    return(draws)
+  }
+  missing <- setdiff(names, given)
+  if (length(missing) > 0) {
+    abort(
+      c(
+        "{.arg reference} has no draws of {.field {missing}}.",
+        "i" = if (length(given) > 0) "It has those of {.field {utils::head(given, 20)}}." else "Its columns have no names."
+      ),
+      "input"
+    )
+  }
+  draws[, match(names, given), drop = FALSE]
+}
+
+# Draws on the scale on which the sampler moves, those left out that are no values of the variables, as rounding can make
+# them: list(values, n, message), with how many there were, and what a Stan program says of the first that was left out.
+unconstrained_draws <- function(target, draws) {
+  if (!is.null(target$outputs) && is.null(target$parameters)) {
+    abort("{.arg reference}: draws of {target$label} cannot be taken to its unconstrained scale.", "input")
+  }
+  draws <- columns_of_variables(draws, if (is.null(target$parameters)) target$names else target$parameters)
+  storage.mode(draws) <- "double"
+  n <- nrow(draws)
+  reason <- NULL
+  if (inherits(target, "smc_target_stan")) {
+    u <- unconstrained_by_stan(target, draws)
+    reason <- u$message
+    u <- u$values
+  } else {
+    draws <- draws[is.finite(rowSums(draws)), , drop = FALSE]
+    if (!is.null(target$types)) draws <- to_free(target$types, draws)
+    inside <- !colSums(t(draws) <= target$lower | t(draws) >= target$upper)
+    u <- change_scale(target, draws[inside %in% TRUE, , drop = FALSE], to_user = FALSE)
+  }
+  list(values = unname(u[is.finite(rowSums(u)), , drop = FALSE]), n = n, message = reason)
+}

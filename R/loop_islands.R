@@ -1,0 +1,91 @@
+# Islands: runs that differ in nothing but their key, and the estimate that they make
+# together.
+
+# How many islands: a number, or as many as a precision takes. max_bridged: for how many
+# bridges may be made in all, where they are made again as islands are added.
+check_islands <- function(islands, precision, max_islands) {
+  most <- rules$islands_apart - 1 # more would meet those of a further pass
+  islands <- check_count(islands, "islands", max = most)
+  max_islands <- check_count(max_islands, "max_islands", max = most)
+  if (!is.null(precision)) {
+    precision <- check_number(precision, "precision", min = 0, open = TRUE)
+    max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
+    islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
+  }
+  list(
+    islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf
+  )
+}
+
+# That matrices can have the draws of so many islands, with their coordinates and gradients.
+check_n_draws <- function(sampler, islands) {
+  n <- n_kept(sampler)
+  if (sampler$keep != "moments" && (islands + 1) * max(n) > .Machine$integer.max) {
+    abort_memory(8 * islands * sampler$target$dim * (max(n) + 2 * n[1]))
+  }
+}
+
+# The final runs along a path, as pool() returns them, with their `estimates`. start: the
+# number of the first. held: islands that there are already, as of hold_islands().
+run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()) {
+  n_evaluated <- n_bridged <- 0
+  n_more <- islands$islands - length(held$records)
+  repeat {
+    indices <- start - 1 + length(held$records) + seq_len(n_more)
+    record_of <- islands_in_turn(sampler, indices, path)
+    pool_islands(held, indices, record_of, sampler = sampler, path = path, run = "final")
+    final <- estimate_evidence(sampler, held, start, islands$bridges)
+    n <- length(held$records)
+    n_evaluated <- n_evaluated + final$n_bridge_evals
+    n_bridged <- n_bridged + n
+    n_more <- n_wanted(final, n, islands)
+    if (n_more <= 0 || n_bridged + n + n_more > islands$max_bridged) {
+      break
+    }
+    announce_islands(sampler, n_more, final$islands)
+    final <- NULL # with draws that are also held
+  }
+  if (all_dead(held$records)) {
+    abort_dead(held$records[[1]], sampler)
+  }
+  final <- with_images(final, sampler$target)
+  final$n_bridge_evals <- n_evaluated
+  final$start <- start
+  final$records <- held$records
+  final
+}
+
+# How many islands are added to n for a precision that is not reached yet: as many as the
+# error so far calls for, within limits.
+n_wanted <- function(final, n, islands) {
+  if (is.null(islands$precision)) {
+    return(0)
+  }
+  error <- headline(final$estimates)$std_error
+  if (isTRUE(error <= islands$precision)) {
+    return(0)
+  }
+  needed <- if (is.finite(error)) ceiling(n * ((error / islands$precision)^2 - 1)) else n
+  batch <- min(max(rules$fewest_added, needed), rules$most_added)
+  max(min(batch, islands$max_islands - n), 0)
+}
+
+# What further islands will cost, before they are run.
+announce_islands <- function(sampler, n, islands) {
+  if (!isTRUE(sampler$show_progress) || is.null(islands)) {
+    return()
+  }
+  each <- function(column) mean(islands[[column]], na.rm = TRUE)
+  evaluations <- count(round(n * each("n_target_evals")))
+  time <- duration(n * each("seconds"))
+  cli::cli_inform(
+    c("i" = "{n} more island{?s} for the precision: {evaluations} evaluations of the target,
+      about {time} of computing."),
+    class = "autosmc_message_cost"
+  )
+}
+
+# pooled draws ------------------------------------------------------------------
+
+# All that smc_replicate() needs of a run, and what comes back from a worker.
+row_of_run <- function(...) run_sampler(...)["runs"]

@@ -1,0 +1,135 @@
+# The sampler: everything that a run is made with but its temperatures and its key, as
+# one checked list.
+
+resampling_schemes <- c(
+  "ssp",
+  "systematic",
+  "stratified",
+  "residual",
+  "multinomial"
+)
+
+# What a fit keeps of its sampler.
+sampler_names <- c(
+  "target",
+  "n_particles",
+  "kernel",
+  "reference",
+  "tuner",
+  "resampling",
+  "ess_threshold",
+  "keep",
+  "seed"
+)
+
+# options: a list of the arguments that the verbs share, as given: `n_particles`,
+# `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `checkpoint`,
+# `progress`; and `keep`, for which NULL is all draws. Of smc() also the `path` and the `plan`, whose
+# limit of evaluations is to pay for a fit.
+# Returns them checked, with the `target`, and with `evaluators`: the target, and a reference
+# of R functions, as the compiled code reads them.
+new_sampler <- function(target, options) {
+  check_class(options$tuner, "tuner", "smc_tuner", "tuner_kl()")
+  sampler <- list(
+    target = target,
+    n_particles = check_count(options$n_particles, "n_particles", min = 2),
+    kernel = options$kernel,
+    reference = reference_meant(options$reference, target),
+    tuner = options$tuner,
+    resampling = check_choice(options$resampling, "resampling", resampling_schemes),
+    ess_threshold = check_number(options$ess_threshold, "ess_threshold", 0, 1),
+    keep = if (is.null(options$keep)) "draws" else check_keep(options$keep),
+    show_progress = check_flag(options$progress, "progress"),
+    started = seconds_now()
+  )
+  sampler$target <- with_scale_of(sampler$target, sampler$reference)
+  sampler$reference[scale_names] <- NULL
+  complete_tuner(sampler)
+  n_threads() # a wrong option is told at once
+  if (!is.null(options$plan)) {
+    check_max_evals(sampler, options$path, options$plan)
+  }
+  sampler$evaluators <- interface_of_run(sampler)
+  sampler$pace <- new_pace()
+  sampler <- with_checkpoint(sampler, options$checkpoint)
+  # the last, so that an error draws nothing
+  with_seed_of_call(sampler, options$seed)
+}
+
+# The sampler of a fit, for further runs, whose time is added to that of the fit.
+sampler_of_fit <- function(fit, seed) {
+  sampler <- fit[names(fit) %in% sampler_names]
+  sampler$reference[scale_names] <- NULL # the target has them
+  n_threads() # a wrong option is told at once
+  sampler$started <- seconds_now() - fit$seconds
+  sampler$seed <- check_seed(seed)
+  sampler$evaluators <- interface_of_run(sampler)
+  sampler$pace <- new_pace()
+  sampler
+}
+
+# The reference that a user means by `"draws"`, `"prior"`, or draws of the variables.
+reference_meant <- function(reference, target) {
+  if (identical(reference, "draws")) {
+    reference_of_draws(target, target$draws)
+  } else if (identical(reference, "prior")) {
+    reference_of_prior(target)
+  } else if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
+    reference_of_draws(target, matrix_of_draws(reference))
+  } else {
+    check_reference(reference, target)
+  }
+}
+
+# The reference that is fitted to draws of the variables, as to those of a run.
+reference_of_draws <- function(target, draws) {
+  if (is.null(draws)) {
+    abort(
+      c(
+        "{.arg reference} is {.val draws}, but the target has no draws.",
+        "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
+      ),
+      "input"
+    )
+  }
+  draws <- unconstrained_draws(target, draws)
+  x <- draws$values
+  n <- nrow(x)
+  n_lost <- draws$n - n
+  why <- if (n_lost > 0) {
+    reason <- draws$message
+    c(
+      "x" = "{n_lost} of {draws$n} draws have values that the parameters cannot have, as digits that were cut off can
+        make them.",
+      "x" = if (!is.null(reason)) "The first time: {reason}"
+    )
+  }
+  if (n == 0) {
+    abort(c("None of the draws has values that the parameters can have.", why), "input")
+  }
+  fitted <- propose(
+    list(
+      particles = x,
+      log_weights = rep(-log(n), n),
+      origins = seq_len(n),
+      reference = reference_gaussian()
+    ),
+    c("normal", "shape")
+  )
+  if (is.null(fitted)) {
+    abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
+  }
+  fitted$reference$fitted_to <- "draws"
+  fitted$reference
+}
+
+reference_of_prior <- function(target) {
+  if (is.null(target$prior)) {
+    abort("{.arg reference} is {.val prior}, but the target was given no {.arg prior}.", "input")
+  }
+  reference_function(target$prior$sample, target$prior$log_density, vectorized = isTRUE(target$vectorized))
+}
+
+has_default_reference <- function(sampler) {
+  identical(sampler$reference, check_reference(reference_gaussian(), sampler$target))
+}

@@ -1,0 +1,166 @@
+# References and their maps as the core takes them.
+
+maps_of <- function(reference, dim) {
+  if (is_function_reference(reference)) list() else reference_maps(reference, dim)
+}
+
+# The reference as the core reads it: `maps` from z to the unconstrained scale, in this
+# order, each a list of its `name` in the core and of its parameters (none for what is
+# standard already); the degrees of freedom `df` of a Student t; and for R functions the
+# list `evaluate` from interface_of_run(), with draws; or a `mixture` (see mixture.R).
+interface_reference <- function(settings, evaluate, key) {
+  reference <- settings$reference
+  if (is_function_reference(reference)) {
+    evaluate$start <- reference_draws(settings, key)
+    return(list(maps = list(), reference = evaluate))
+  }
+  c(
+    list(maps = reference_maps(reference, settings$target$dim)),
+    reference[intersect(c("df", "mixture"), names(reference))]
+  )
+}
+
+is_student_reference <- function(reference) {
+  inherits(reference, "smc_reference_student")
+}
+
+# A reference as its constructors make it, with maps for as many variables as the target has.
+check_reference <- function(reference, target) {
+  check_class(
+    reference, "reference", "smc_reference",
+    "reference_gaussian()`, `reference_student()` or `reference_function()"
+  )
+  if (!is_function_reference(reference)) {
+    reference_maps(reference, target$dim)
+  }
+  reference
+}
+
+is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
+
+# Whether a reference is the one that the user gave, which may be far from the target.
+is_given <- function(reference, sampler) {
+  identical(reference, sampler$reference) && !is_of_draws(reference)
+}
+
+# For a target of this dimension. See fits.R for those of fitted references.
+reference_maps <- function(reference, dim) {
+  inflation <- reference$inflation
+  maps <- list(
+    if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
+    affine_map(reference, dim)
+  )
+  maps <- append(maps, c(tails_maps(reference$tails), conditional_maps(reference$conditional)), after = 1)
+  without_null(c(maps, change_maps(reference$changes)))
+}
+
+# x = mean + L z; NULL where that is z.
+affine_map <- function(reference, dim) {
+  mean <- check_numeric(reference$mean, "mean", lengths = c(1, dim))
+  chol <- reference$chol
+  if (!is.null(chol)) {
+    if (nrow(chol) != dim) {
+      size <- paste(dim(chol), collapse = " x ")
+      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {size}.", "input")
+    }
+    return(list(name = "affine", mean = rep_len(mean, dim), chol = chol))
+  }
+  sd <- check_positive(reference$sd, "sd", lengths = c(1, dim))
+  if (any(mean != 0) || any(sd != 1)) {
+    list(name = "affine", mean = rep_len(mean, dim), sd = rep_len(sd, dim))
+  }
+}
+
+# The maps of a conditional reference (see R/conditional.R and R/neck.R); none where there is
+# no such.
+conditional_maps <- function(conditional) {
+  if (!is.null(conditional)) {
+    without_null(if (is_neck(conditional)) neck_maps(conditional) else linear_maps(conditional))
+  }
+}
+
+neck_maps <- function(neck) {
+  d <- length(neck$scale)
+  list(
+    if (!is.null(neck$slope)) {
+      list(
+        name = "conditional", conditioning = neck$conditioning,
+        shift = 0 * neck$slope, slope = neck$slope
+      )
+    },
+    list(name = "affine", mean = numeric(d), sd = neck$scale),
+    c(
+      list(name = "neck", variable = neck$conditioning[1], centre = neck$centre_of_share),
+      neck[c("rate", "bend", "pull")]
+    ),
+    list(name = "rotation", axes = neck$axes)
+  )
+}
+
+linear_maps <- function(linear) {
+  d <- length(linear$offset)
+  list(
+    if (any(linear$offset != 0)) list(name = "affine", mean = linear$offset, sd = rep(1, d)),
+    c(
+      list(name = "conditional"),
+      linear[intersect(c("conditioning", "shift", "slope", "curve", "bent", "width", "place"), names(linear))]
+    )
+  )
+}
+
+# Its log density and gradient as target_interface() has those of a target; NULL for
+# what the core knows.
+reference_evaluator <- function(reference, target) {
+  if (!is_function_reference(reference)) {
+    return(NULL)
+  }
+  shared <- target[c("dim", "names", "lower", "upper")]
+  term <- new_term(
+    reference$log_density, reference$gradient,
+    "reference$log_density", "gradient"
+  )
+  evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)), target$types)
+  list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
+}
+
+# Marks errors for rethrow_at_step().
+blame_reference <- function(code) {
+  withCallingHandlers(code, error = if_raised(function(e) {
+    abort("The reference failed.", c("reference", "target"), parent = in_utf8(e))
+  }))
+}
+
+# The particles of a run at its start, on the user's scale.
+reference_draws <- function(settings, key) {
+  n <- settings$n_particles
+  blame_reference({
+    x <- with_seed(seed_of_run(settings$seed, key), settings$reference$sample(n))
+    check_draws(x, n, settings$target)
+  })
+}
+
+# The maps that lead out of a space: each change is the map that leads back from it, and there may be a `basis` in which
+# it is simple, with orthogonal axes and a triangular factor.
+change_maps <- function(changes) {
+  do.call(c, lapply(rev(changes), function(change) {
+    c(list(change), if (length(change$basis) > 0) basis_maps(change$basis))
+  }))
+}
+
+basis_maps <- function(basis) {
+  list(
+    list(name = "rotation", axes = basis$axes),
+    list(name = "affine", mean = numeric(nrow(basis$chol)), chol = basis$chol)
+  )
+}
+
+# The maps of such parameters; none for NULL.
+tails_maps <- function(tails) if (!is.null(tails)) list(c(name = "tails", tails))
+
+# What all runs of a call share: the target's list, and in it as `reference` that
+# of a reference of R functions.
+interface_of_run <- function(settings) {
+  interface <- target_interface(settings$target)
+  interface$reference <- reference_evaluator(settings$reference, settings$target)
+  interface
+}

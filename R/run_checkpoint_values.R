@@ -1,0 +1,124 @@
+# The values in a checkpoint, checked as arguments are.
+
+# Whether x has the types, lengths, dimensions and names of another value, and all that is in it has.
+has_form <- function(x, like) {
+  if (is.list(like)) {
+    is.list(x) && length(x) == length(like) && identical(names(x), names(like)) && all(unlist(Map(has_form, x, like)))
+  } else {
+    typeof(x) == typeof(like) && length(x) == length(like) && identical(dim(x), dim(like))
+  }
+}
+
+# A record as it is kept: without the reference, which the sampler has, and what is made of the coordinates.
+stored_record <- function(record) {
+  record[setdiff(names(record), c("reference", if (!is.null(record$coordinates)) made_by_maps))]
+}
+
+record_restorer <- function(sampler, path, run, index) {
+  function(record) {
+    is_valid <- is.list(record) && are_steps_of(record, sampler, path, run, index) &&
+      if (is_dead(record)) is_death(record, sampler, run) else is_island(record, sampler, run)
+    if (is_valid) {
+      record$reference <- sampler$reference
+      with_images(record, sampler$target)
+    }
+  }
+}
+
+# Whether the tables of a record are those of such a run.
+are_steps_of <- function(record, sampler, path, run, index) {
+  n <- NROW(record$steps)
+  most <- max(path$n_steps, length(path$lambda))
+  like <- tables_like(sampler, run, index, n, is_dead(record))
+  own <- c("run", "round", "island", "step")
+  of_run <- c("run", "round", "biased", "n_particles", "n_steps")
+  n <= most && has_form(record[c("steps", "runs")], like) &&
+    identical(record$steps[own], like$steps[own]) && identical(record$runs[of_run], like$runs[of_run]) &&
+    (is_dead(record) || is.finite(record$runs$log_z) && is.list(check_schedule_frame(record$steps, sampler$kernel)))
+}
+
+# The tables of a run of so many steps, with zeros where its numbers would be.
+tables_like <- function(sampler, run, index, n_steps, is_dead) {
+  zeros <- numeric(n_steps)
+  reals <- c("lambda", "step_size", "refresh_rate", "acceptance", "ess", "lcb", "length", "log_z", "n_target_evals")
+  result <- list(
+    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_impossible = 0,
+    trace = c(
+      lapply(stats::setNames(nm = reals), function(name) zeros),
+      list(n_objective_evals = integer(n_steps), tuner_status = integer(n_steps), resampled = logical(n_steps))
+    )
+  )
+  steps <- steps_table(result, run, index)
+  list(steps = steps, runs = runs_table(result, run, index, sampler, steps, seconds = 0, shared = 0))
+}
+
+is_death <- function(record, sampler, run) {
+  death <- record$dead
+  n <- NROW(death$at)
+  n <= sampler$n_particles &&
+    has_form(death, list(step = 0L, run = "", at = matrix(0, n, sampler$target$dim))) &&
+    death$run == run && death$step %in% 0:(nrow(record$steps) + 1) && length(record) == 3
+}
+
+# Whether what there is of the particles of a record is of so many, and possible.
+is_island <- function(record, sampler, run) {
+  d <- sampler$target$dim
+  tables <- c("dead", "steps", "runs")
+  if (run == "final" && sampler$keep == "moments") {
+    k <- length(record$mean)
+    like <- list(shared = 0, mean = numeric(k), covariance = matrix(0, k, k), points = matrix(0, NROW(record$points), d))
+    parts <- record[setdiff(names(record), tables)]
+    return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && all(is.finite(unlist(parts))))
+  }
+  n <- c(record = sampler$n_particles, all = 0)
+  if (run == "final") n <- n_kept(sampler)
+  matrices <- c("coordinates", if (sampler$kernel$gradients) "gradients")
+  like <- c(
+    list(log_weights = numeric(n[1]), shared = 0),
+    lapply(stats::setNames(nm = matrices), function(name) matrix(0, n[1], d)),
+    list(log_target = numeric(n[1]), origins = integer(n[1])),
+    if (n[2] > 0) list(all = list(particles = matrix(0, n[2], d), log_weights = numeric(n[2])))
+  )
+  parts <- without_null(record[setdiff(names(record), tables)])
+  are_weights <- function(x) !anyNA(x) && abs(sum(exp(x)) - 1) < rules$same_setting
+  setequal(names(parts), names(like)) && has_form(parts[names(like)], like) &&
+    are_weights(record$log_weights) && (n[2] == 0 || are_weights(record$all$log_weights)) &&
+    all(is.finite(record$coordinates)) && all(record$origins %in% 0:sampler$n_particles) &&
+    record$shared > 0 && record$shared <= 1 + rules$same_setting
+}
+
+numbers_restorer <- function(n) function(x) if (has_form(x, numeric(n))) x
+
+# A scale that was found (see scale.R), with what it took.
+scale_restorer <- function(sampler) {
+  d <- sampler$target$dim
+  function(found) {
+    counts <- list(n_target_evals = 0, n_impossible = 0, seconds = 0)
+    are_valid <- is.null(found$scale) || length(found$scale) == 1 && names(found$scale) %in% scale_names &&
+      has_form(found$scale[[1]], numeric(d)) && all(abs(found$scale[[1]]) <= 1)
+    if (are_valid && has_form(found$counts, counts) && all(is.finite(unlist(found$counts)))) found
+  }
+}
+
+# A scout: of each reference that it holds the compiled code tells whether it can be one.
+scout_restorer <- function(sampler) {
+  d <- sampler$target$dim
+  is_reference <- function(reference) {
+    image <- through_maps(maps_of(check_reference(reference, sampler$target), d), matrix(0, 1, d))$x
+    mixture <- reference$mixture
+    k <- length(mixture$weights)
+    like <- list(weights = numeric(k), means = matrix(0, d, k), factors = array(0, c(d, d, k)))
+    !is_function_reference(reference) && all(is.finite(image)) && is_mixture(reference) == !is.null(mixture) &&
+      (is.null(mixture) || has_form(mixture, like) && all(is.finite(unlist(mixture))) && all(mixture$weights > 0))
+  }
+  function(scout) {
+    k <- length(scout$normals)
+    counts <- scout[c("n_dropped", "n_target_evals", "n_impossible", "seconds")]
+    is_valid <- inherits(scout, "smc_scout") &&
+      has_form(scout$basins, list(elbo = numeric(k), elbo_error = numeric(k), n_paths = numeric(k))) &&
+      all(names(scout$references) %in% c("best", "shape", "cover")) &&
+      all(vapply(c(scout$normals, scout$references), is_reference, NA)) &&
+      all(vapply(counts, is_number, NA))
+    if (is_valid) scout
+  }
+}

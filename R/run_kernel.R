@@ -1,0 +1,364 @@
+# Markov kernels, as the user chooses them.
+
+# A kernel: its name in the core, the parameters that are given, `step_size` (or NULL) and,
+# among `...`, `refresh_rate`; what it does, as in src/kernel.h; and the tuner's defaults.
+#
+# ...: what differs from a plain kernel. The options of the core are those of
+# `core_options`; the other elements are whether the kernel needs `gradients`, `refreshes`
+# velocities at a rate (and the rates to choose from, `refresh_grid`), and is
+# Metropolis-`adjusted`.
+new_kernel <- function(name, label, step_size, tuner_defaults, ...) {
+  given <- list(...)
+  plain <- list(
+    gradients = TRUE, refreshes = FALSE, adjusted = FALSE, refresh_rate = NULL,
+    refresh_grid = NaN
+  )
+  is_option <- names(given) %in% names(core_options)
+  structure(
+    c(
+      list(name = name, label = label, step_size = step_size),
+      replaced(plain, given[!is_option]),
+      list(
+        options = c(name = name, replaced(core_options, given[is_option])),
+        tuner_defaults = tuner_defaults
+      )
+    ),
+    class = "smc_kernel"
+  )
+}
+
+# Options of src/kernel.h, as they are for kernels that do not have them.
+core_options <- list(
+  backward = "time_correct",
+  first_backward = "reference",
+  objective = "esjd",
+  target_acceptance = 0.5,
+  n_moves = 1L
+)
+
+# Elements of a list by those of another one, which has no others.
+replaced <- function(x, by) {
+  stopifnot(names(by) %in% names(x))
+  x[names(by)] <- by
+  x
+}
+
+# The paper's settings of the tuner, for the kernels that move by gradients
+# alone, and for those with a velocity.
+langevin_tuner <- list(
+  regularization = 0.1,
+  tolerance = 0.01,
+  bracket_start = 0.1,
+  bracket_growth = 2,
+  backoff = -1,
+  step_size_guess = exp(-10),
+  step_size_anchor = 1
+)
+kinetic_tuner <- list(
+  regularization = 5,
+  tolerance = 0.01,
+  bracket_start = 0.01,
+  bracket_growth = 3,
+  backoff = -1,
+  step_size_guess = exp(-7.5),
+  step_size_anchor = 1
+)
+
+check_step_size <- function(step_size) {
+  if (!is.null(step_size)) check_positive(step_size, "step_size")
+}
+
+check_rates <- function(x, arg, lengths = NULL) {
+  x <- check_positive(x, arg, lengths)
+  if (any(x > 1)) {
+    worst <- which(x > 1)[1]
+    bad <- format(x[worst])
+    abort(
+      "{.arg {arg}} must have numbers in (0, 1] only; element {worst} is
+        {bad}.",
+      "input"
+    )
+  }
+  x
+}
+
+# unadjusted kernels ----------------------------------------------------------
+
+#' Kernel: kinetic Langevin Monte Carlo
+#'
+#' Every particle has a velocity. The velocity is partly refreshed,
+#' `v' = sqrt(1 - rho_t^2) v + rho_t noise`, and then particle and velocity make one
+#' leapfrog step of size `h_t`. The weights, not rejection, correct the bias of the leapfrog
+#' step. [smc()] takes it from the reference that it is given, and in many variables: at the same
+#' cost it is far better than [kernel_lmc()].
+#'
+#' The refreshment rate hardly changes the divergence of a single step, which is what the tuner sees. It matters for
+#' the draws: copies of a particle, made by resampling, have the same velocity, and separate only
+#' as it is refreshed. In the coordinates of a reference that [smc()] has fitted, the target is nearly
+#' standard normal, and motion with friction 2 forgets its start soonest (critical damping). There the
+#' islands take `rho_t = sqrt(1 - exp(-4 h_t))`, unless `refresh_rate` is given.
+#'
+#' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
+#'   one for every step (numeric vector of length `n_steps`), which switches the
+#'   tuning off; then `refresh_rate` is needed too.
+#' @param refresh_rate NULL to choose the refreshment rates `rho_t` from
+#'   `refresh_grid`; or a number in (0, 1], or with `step_size` one for every step
+#'   (numeric vector of length `n_steps`).
+#' @param refresh_grid the rates to choose from (numeric vector of at most 16
+#'   numbers in (0, 1], no two the same); the search at the first step starts at
+#'   the first.
+#' @return An object of class `smc_kernel`.
+#' @source Kim, Xu, Gardner and Campbell (2025), section 5.2 and algorithm 3.
+#' @examples
+#' smc(target_gaussian(3), kernel = kernel_klmc(), n_steps = 8, n_particles = 128, seed = 1)
+#' @export
+kernel_klmc <- function(
+  step_size = NULL,
+  refresh_rate = NULL,
+  refresh_grid = c(0.1, 0.9)
+) {
+  step_size <- check_step_size(step_size)
+  refresh_grid <- check_rates(refresh_grid, "refresh_grid", seq_len(16))
+  if (anyDuplicated(refresh_grid)) {
+    twice <- refresh_grid[anyDuplicated(refresh_grid)]
+    abort("{.arg refresh_grid} must not repeat a rate; {twice} is there
+      twice.", "input")
+  }
+  if (!is.null(refresh_rate)) {
+    lengths <- if (is.null(step_size)) 1
+    refresh_rate <- check_rates(refresh_rate, "refresh_rate", lengths)
+    refresh_grid <- refresh_rate[1]
+  } else if (!is.null(step_size)) {
+    abort(
+      c(
+        "{.arg refresh_rate} must be given with {.arg step_size}, it is NULL.",
+        "i" = "The rate is only tuned together with the step size."
+      ),
+      "input"
+    )
+  }
+  new_kernel(
+    "klmc",
+    "KLMC",
+    step_size,
+    kinetic_tuner,
+    refreshes = TRUE,
+    refresh_rate = refresh_rate,
+    refresh_grid = refresh_grid
+  )
+}
+
+#' Kernel: unadjusted Langevin Monte Carlo
+#'
+#' Moves every particle by a step of gradient ascent on the annealed log density
+#' and noise: `K_t(x, .) = N(x + h_t g_t(x), 2 h_t I)`. Its bias is corrected by
+#' the weights, not by rejection.
+#'
+#' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
+#'   one for every step (numeric vector of length `n_steps`), which switches the
+#'   tuning off.
+#' @param backward the backward kernel that the moves are weighed against:
+#'
+#'   * `"time_correct"`, the kernel of the step before, with its own temperature
+#'     and step size; the best of the three.
+#'   * `"forward"`, the kernel of the step itself: unbiased too, but of a higher
+#'     variance.
+#'   * `"detailed_balance"`, the reversal of the kernel, as if it were
+#'     reversible. It is not, so the estimate is biased; and the weights do not
+#'     depend on the step size, so it must be given. For comparison only.
+#' @param first_backward what stands in for the kernel before the first step, in
+#'   the time-correct backward kernel: `"reference"`, the reference itself, as in
+#'   the paper; or `"independent"`, the reference's own Langevin kernel with the
+#'   first step's size.
+#' @return An object of class `smc_kernel`.
+#' @source Kim, Xu, Gardner and Campbell (2025), section 5.1, and the appendix on
+#'   backward kernels.
+#' @examples
+#' target <- target_gaussian(2, mean = 1)
+#' smc(target, kernel = kernel_lmc(step_size = 0.3), n_steps = 8, n_particles = 128, seed = 1)
+#' @export
+kernel_lmc <- function(
+  step_size = NULL,
+  backward = c("time_correct", "forward", "detailed_balance"),
+  first_backward = c("reference", "independent")
+) {
+  step_size <- check_step_size(step_size)
+  backward <- check_choice(
+    backward,
+    "backward",
+    c("time_correct", "forward", "detailed_balance")
+  )
+  first_backward <- check_choice(
+    first_backward,
+    "first_backward",
+    c("reference", "independent")
+  )
+  new_kernel(
+    "lmc",
+    sprintf("LMC (%s backward kernel)", gsub("_", "-", backward)),
+    step_size,
+    langevin_tuner,
+    backward = backward,
+    first_backward = first_backward
+  )
+}
+
+# A kernel, or the one of this name by its defaults.
+check_kernel <- function(kernel) {
+  if (is.character(kernel)) {
+    return(kernel_by_name(kernel, "kernel"))
+  }
+  if (!inherits(kernel, "smc_kernel")) {
+    made_by <- toString(sprintf("`kernel_%s()`", names(kernels)))
+    abort_argument(
+      kernel, "kernel",
+      sprintf("one of %s, or made by %s", toString(dQuote(names(kernels), FALSE)), made_by)
+    )
+  }
+  kernel
+}
+
+# The kernel of this name in the core, by its defaults but for these parameters. arg:
+# what an error calls the name. Where there is no refreshment the rate is ignored.
+kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
+  kernels[[check_choice(name, arg, names(kernels))]](step_size, refresh_rate)
+}
+
+kernels <- list(
+  klmc = function(step_size, refresh_rate) kernel_klmc(step_size, refresh_rate),
+  lmc = function(step_size, ...) kernel_lmc(step_size),
+  mala = function(step_size, ...) kernel_mala(step_size),
+  rwmh = function(step_size, ...) kernel_rwmh(step_size)
+)
+
+# Whether there is something to tune; a kernel that needs it but cannot be tuned
+# is an error.
+is_to_be_tuned <- function(kernel) {
+  if (is.null(kernel$step_size) && is_biased(kernel)) {
+    abort(
+      c(
+        "{.arg step_size} must be given with the detailed-balance backward
+          kernel, it is NULL.",
+        "i" = "The weights do not depend on it, so there is nothing to tune."
+      ),
+      "input"
+    )
+  }
+  is.null(kernel$step_size)
+}
+
+# Whether log Z is biased even with given parameters.
+is_biased <- function(kernel) {
+  kernel$options$backward == "detailed_balance"
+}
+
+# adjusted kernels ------------------------------------------------------------
+
+#' Kernels: Metropolis-adjusted Langevin and random walk
+#'
+#' The classical kernels, as baselines. They leave the annealed density of their step
+#' invariant by rejecting some of their moves.
+#'
+#' * `kernel_mala()` proposes the moves of [kernel_lmc()].
+#' * `kernel_rwmh()` proposes Gaussian moves of variance `h_t`, and needs no
+#'   gradients.
+#'
+#' The weights of such kernels do not depend on the move. So particles are weighted, and
+#' resampled if need be, before they move.
+#'
+#' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
+#'   one for every step (numeric vector of length `n_steps`), which switches the
+#'   tuning off.
+#' @param objective what step sizes are tuned for: `"esjd"`, the largest expected
+#'   squared jump distance; or `"acceptance"`, a mean acceptance probability of
+#'   `target_acceptance`.
+#' @param target_acceptance the mean acceptance probability to aim at (number in
+#'   (0, 1)).
+#' @param n_moves how many moves are made at every step (positive integer, at
+#'   most 4095). Each costs an evaluation a particle.
+#' @return An object of class `smc_kernel`. The mean acceptance probability of
+#'   every step is in the column `acceptance` of the fit's `steps`.
+#' @source Kim, Xu, Gardner and Campbell (2025), section 6.4; Buchholz, Chopin
+#'   and Jacob (2021), *Adaptive tuning of Hamiltonian Monte Carlo within
+#'   sequential Monte Carlo*.
+#' @examples
+#' target <- target_gaussian(2, mean = 1)
+#' fit <- smc(target, kernel = kernel_mala(), n_steps = 8, n_particles = 128, seed = 1)
+#' tidy(fit, "steps")[c("step", "lambda", "step_size", "acceptance")]
+#' smc(target, kernel = kernel_rwmh(n_moves = 3), n_steps = 8, n_particles = 128, seed = 1)
+#' @export
+kernel_mala <- function(
+  step_size = NULL,
+  objective = c("esjd", "acceptance"),
+  target_acceptance = 0.574,
+  n_moves = 1
+) {
+  new_adjusted("mala", TRUE, step_size, objective, target_acceptance, n_moves)
+}
+
+#' @rdname kernel_mala
+#' @export
+kernel_rwmh <- function(
+  step_size = NULL,
+  objective = c("esjd", "acceptance"),
+  target_acceptance = 0.234,
+  n_moves = 1
+) {
+  new_adjusted("rwmh", FALSE, step_size, objective, target_acceptance, n_moves)
+}
+
+new_adjusted <- function(
+  name,
+  gradients,
+  step_size,
+  objective,
+  target_acceptance,
+  n_moves
+) {
+  objective <- check_choice(objective, "objective", c("esjd", "acceptance"))
+  new_kernel(
+    name,
+    toupper(name),
+    check_step_size(step_size),
+    langevin_tuner,
+    gradients = gradients,
+    adjusted = TRUE,
+    objective = objective,
+    target_acceptance = check_number(
+      target_acceptance,
+      "target_acceptance",
+      min = 0,
+      max = 1,
+      open = TRUE
+    ),
+    n_moves = check_count(n_moves, "n_moves", max = 4095)
+  )
+}
+
+# printing --------------------------------------------------------------------
+
+#' @export
+print.smc_kernel <- function(x, ...) {
+  cat("<smc_kernel> ", x$label, "\n", sep = "")
+  cat("step size: ", format_given(x$step_size), "\n", sep = "")
+  if (x$refreshes) {
+    cat("refresh rate: ", format_given(x$refresh_rate), "\n", sep = "")
+  }
+  invisible(x)
+}
+
+format_given <- function(x) {
+  n <- length(x)
+  if (n == 0) {
+    "tuned"
+  } else if (n == 1) {
+    format(x)
+  } else {
+    sprintf("%d given, from %s to %s", n, format(x[1]), format(x[n]))
+  }
+}
+
+# Whether there are parameters or temperatures to be found.
+needs_adapting <- function(kernel, path) {
+  is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
+}

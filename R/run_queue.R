@@ -1,0 +1,135 @@
+# The queue of work for other processes.
+
+# Runs tasks, which are numbers, a future each, as many at a time as there are workers.
+# send: starts one. collect: takes its number and value. give_up: ends with an error, when
+# a task was lost too often. meanwhile: what this process does once they are started; then it
+# waits for one after another, which is quicker than to ask which are done.
+spread <- function(tasks, send, collect, give_up, meanwhile = NULL) {
+  queue <- list(waiting = tasks, active = list(), lost = c())
+  on.exit(leave(queue$active)) # after an error or an interrupt
+  if (!is.null(meanwhile)) {
+    queue <- fill(queue, send)
+    meanwhile()
+  }
+  while (length(queue$waiting) + length(queue$active) > 0) {
+    queue <- fill(queue, send)
+    for (name in if (is.null(meanwhile)) finished(queue$active) else names(queue$active)) {
+      value <- try_future(future::value(queue$active[[name]]), queue$active[[name]])
+      queue$active[[name]] <- NULL
+      if (inherits(value, "FutureError")) {
+        queue$waiting <- c(queue$waiting, as.numeric(name))
+        queue$lost <- c(queue$lost, name)
+        queue$is_broken <- TRUE
+      } else {
+        check_worker(value)
+        collect(as.numeric(name), value)
+      }
+    }
+    if (any(table(queue$lost) >= rules$most_tries)) {
+      give_up(value)
+    }
+  }
+}
+
+# Starts as many tasks as there are free workers. After a loss the others come back first;
+# then the plan is set up anew, since not all versions of future replace a lost worker.
+fill <- function(queue, send) {
+  if (isTRUE(queue$is_broken)) {
+    if (length(queue$active) > 0) {
+      return(queue)
+    }
+    renew_plan()
+    queue$is_broken <- FALSE
+  }
+  n_free <- max(future::nbrOfWorkers() - length(queue$active), 0)
+  for (task in utils::head(queue$waiting, n_free)) {
+    queue$active[[as.character(task)]] <- try_future(send(task))
+  }
+  queue$waiting <- setdiff(queue$waiting, names(queue$active))
+  queue
+}
+
+renew_plan <- function() {
+  plan <- future::plan("list") # in a variable: plan() looks at the expression
+  future::plan(plan, .skip = FALSE)
+}
+
+# Ends the workers of futures whose values are not needed any more, where that is possible;
+# others end when their futures do. The plan is set up anew, so that the next call does not
+# wait for these.
+leave <- function(active) {
+  active <- Filter(function(future) inherits(future, "Future"), active)
+  if (length(active) == 0) {
+    return()
+  }
+  if ("cancel" %in% getNamespaceExports("future")) {
+    getExportedValue("future", "cancel")(active)
+  } else {
+    lapply(active, end_worker)
+  }
+  lapply(active, forget)
+  renew_plan()
+}
+
+# The next call would warn of a future that has failed, unless its value was asked for before.
+forget <- function(future) {
+  value <- function() future::value(future, stdout = FALSE, signal = FALSE)
+  tryCatch(suppressWarnings(if (future::resolved(future)) value()), error = identity)
+}
+
+# Of the plans of future itself. A worker of cluster() may be on another machine.
+end_worker <- function(future) {
+  if (inherits(future, "MultisessionFuture")) {
+    worker <- future$workers[[future$node]]
+    tools::pskill(worker$session_info$process$pid)
+  } else if (inherits(future, "MulticoreFuture")) {
+    tools::pskill(future$job$pid)
+  }
+}
+
+# The names of futures that have come to an end, which are waited for.
+finished <- function(active) {
+  started <- seconds_now()
+  repeat {
+    done <- vapply(active, has_ended, NA)
+    if (any(done)) {
+      return(names(active)[done])
+    }
+    waited <- seconds_now() - started
+    Sys.sleep(min(max(0.001, waited / 20), 0.1))
+  }
+}
+
+has_ended <- function(future) !isFALSE(try_future(future::resolved(future), future))
+
+# The value of `code`, or the error of future itself: a worker was lost. future: what the
+# code is about, where it may be such an error.
+try_future <- function(code, future = NULL) {
+  if (inherits(future, "FutureError")) {
+    return(future)
+  }
+  tryCatch(code, FutureError = function(e) e)
+}
+
+# value: what a worker gave, which may be why it cannot take part.
+check_worker <- function(value) {
+  if (!inherits(value, "autosmc_unfit_worker")) {
+    return()
+  }
+  own <- as.character(utils::packageVersion("autosmc"))
+  problem <- if (is.null(value$version)) {
+    "has no package autosmc"
+  } else {
+    paste("has version", value$version, "of autosmc, and this session", own)
+  }
+  abort(
+    c(
+      "The worker on {value$host} {problem}.",
+      "i" = "It looks in {.file {value$paths}}. Install autosmc there, or give the worker
+        this session's {.fn .libPaths}."
+    ),
+    "worker",
+    host = value$host,
+    paths = value$paths
+  )
+}

@@ -1,0 +1,107 @@
+# Records: what one run returns.
+
+# On the scale of the reference.
+unconstrained_particles <- function(record) {
+  if (is.null(record$unconstrained)) record$particles else record$unconstrained
+}
+
+all_dead <- function(records) all(vapply(records, is_dead, NA))
+
+# What is made of the pooled coordinates when the islands are all there, and takes no memory before.
+made_by_maps <- c("particles", "unconstrained")
+
+# Pooled draws with these, which are to the last bit those that the islands had.
+with_images <- function(final, target) {
+  if (!is.null(final$coordinates)) {
+    x <- through_maps(maps_of(final$reference, target$dim), final$coordinates)$x
+    scale <- scale_maps(target)
+    final["unconstrained"] <- list(if (!is.null(scale)) x)
+    final$particles <- name_columns(through_maps(scale, x)$x, target$names)
+  }
+  final
+}
+
+n_living <- function(records) sum(!vapply(records, is_dead, NA))
+
+# The gradients of the log target on the unconstrained scale at some of a record's
+# particles, from those in the coordinates of its reference; NULL where there are none, or
+# not all of them are finite.
+target_gradients <- function(record, rows) {
+  if (!is.null(record$gradients)) {
+    z <- record$coordinates[rows, , drop = FALSE]
+    g <- through_maps(maps_of(record$reference, ncol(z)), z, record$gradients[rows, , drop = FALSE])$g
+    if (all(is.finite(g))) g
+  }
+}
+
+is_dead <- function(record) !isFALSE(record$dead)
+
+status_dead <- 2
+
+steps_table <- function(result, run, index) {
+  done <- seq_len(result$n_done)
+  trace <- lapply(result$trace, `[`, done)
+  status <- trace$tuner_status
+  status[status < 0] <- NA
+  na <- function(x) ifelse(is.nan(x), NA_real_, x)
+  number <- function(this) {
+    rep(if (run == this) as.integer(index) else NA_integer_, length(done))
+  }
+  new_table(
+    run = rep(run, length(done)),
+    round = number("adapt"),
+    island = number("final"),
+    step = done,
+    lambda = trace$lambda,
+    step_size = trace$step_size,
+    refresh_rate = na(trace$refresh_rate),
+    acceptance = na(trace$acceptance),
+    ess = trace$ess,
+    lcb = trace$lcb,
+    length = trace$length,
+    barrier = cumsum(trace$lcb),
+    resampled = trace$resampled,
+    log_z = trace$log_z,
+    n_objective_evals = trace$n_objective_evals,
+    n_target_evals = trace$n_target_evals,
+    tuner_status = tuner_statuses[status + 1L]
+  )
+}
+
+# One row. A run in which all died is an estimate of zero. shared: of run_sampler().
+runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
+  done <- result$status == 0
+  last <- if (done) lapply(steps, function(x) x[length(x)]) else dead_ends
+  new_table(
+    run = run,
+    round = if (run == "adapt") as.integer(index) else NA_integer_,
+    log_z = last$log_z,
+    biased = run == "adapt" || is_biased(sampler$kernel),
+    n_particles = sampler$n_particles,
+    n_steps = nrow(steps),
+    ess = last$ess,
+    barrier = last$barrier,
+    n_objective_evals = sum(steps$n_objective_evals),
+    n_target_evals = result$n_evals,
+    n_impossible = result$n_impossible,
+    seconds = if (done) seconds else NA_real_,
+    predicted_sd = if (done) {
+      predicted_sd(shared, sampler$n_particles, sampler$resampling, sum(steps$resampled))
+    } else {
+      NA_real_
+    }
+  )
+}
+
+dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
+
+# The spread of log Z that a run predicts by itself, from how its particles descend from
+# those that it began with: with the shares that the descendants of each have in the final
+# weights, the relative variance of Z is 1 - (N / (N - 1))^k (1 - sum of squared shares)
+# (Lee and Whiteley, 2018). With multinomial resampling k is one more than the number of
+# resamplings, each of which adds a variance of 1 / N to the shares; the other schemes add
+# next to nothing, and k is 1.
+predicted_sd <- function(shared, n, resampling, n_resampled) {
+  k <- if (resampling == "multinomial") n_resampled + 1 else 1
+  sqrt(max(1 - (n / (n - 1))^k * (1 - shared), 0))
+}

@@ -1,0 +1,162 @@
+# Work in other processes, under the user's plan of the future package: islands, a future
+# each; and the points of expensive evaluations in the runs that tune. Results that have
+# arrived are kept; a task whose worker was lost is run again.
+
+# islands -----------------------------------------------------------------------
+
+# The records of islands by their numbers, in this process or by workers. The random
+# streams belong to the islands, so the results are the same. f: run_sampler(), or a
+# function of the package that returns a part of what it does.
+lapply_islands <- function(sampler, indices, path, f = run_sampler) {
+  if (pays_for_workers(sampler, length(indices), path)) {
+    over_workers(sampler, indices, path, f)
+  } else {
+    lapply(indices, f, sampler = sampler, path = path, run = "final")
+  }
+}
+
+# A function, as run_sampler() is one, that gives these records by their numbers: this, or where there
+# are workers, one that gives each of theirs once, so that it need not stay with the others.
+islands_in_turn <- function(sampler, indices, path) {
+  if (!pays_for_workers(sampler, length(indices), path)) {
+    return(run_sampler)
+  }
+  records <- over_workers(sampler, indices, path, run_sampler)
+  function(index, ...) {
+    i <- match(index, indices)
+    record <- records[[i]]
+    records[i] <<- list(NULL)
+    record
+  }
+}
+
+# Whether so many islands are for workers. Where a run has told how long an evaluation takes, not those that
+# are done here before workers would have loaded what they need.
+pays_for_workers <- function(sampler, n, path) {
+  if (!in_parallel(n)) {
+    return(FALSE)
+  }
+  n_evals <- n * sampler$n_particles * (1 + length(path$lambda))
+  saved <- sampler$pace$per_evaluation * n_evals * (1 - 1 / min(n, future::nbrOfWorkers()))
+  !isTRUE(saved <= rules$loading_seconds)
+}
+
+in_parallel <- function(n) {
+  n > 1 && isNamespaceLoaded("future") && !inherits(future::plan(), "sequential")
+}
+
+over_workers <- function(sampler, indices, path, f) {
+  settings <- if (!is.null(sampler$checkpoint)) settings_of_run(sampler, path)
+  records <- lapply(indices, function(index) {
+    recall(sampler, run_name("final", index), settings, record_restorer(sampler, path, "final", index))
+  })
+  show <- function() {
+    show_done(sampler$progress, sum(!vapply(records, is.null, NA)), length(records))
+  }
+  collect <- function(i, record) {
+    records[[i]] <<- record
+    store(sampler, run_name("final", indices[i]), settings, stored_record(record), points_of(record, sampler))
+    show()
+  }
+  functions <- user_functions(sampler[c("target", "reference")])
+  plain <- sampler[setdiff(names(sampler), c("progress", "checkpoint", "pace"))]
+  task <- function(index) f(sampler = plain, path = path, run = "final", index = index)
+  send <- sender(task_alone(task, c("f", "plain", "path")), functions)
+  show()
+  give_up <- function(error) abort_lost(error, without_null(records))
+  left <- which(vapply(records, is.null, NA))
+  spread(left, function(i) send(indices[i]), collect, give_up)
+  records
+}
+
+# what is sent ------------------------------------------------------------------
+
+# A function that starts the future of a task, from the task's number or other input. The
+# task travels as one vector of bytes, which a worker unpacks only if it has the package. All
+# that is sent is in the function that the worker calls: each of the future's own globals
+# would take a message and an answer. functions: those of the user that the task calls.
+sender <- function(task, functions) {
+  needed <- needed_by_functions(functions)
+  sent <- list(
+    globals = needed$globals,
+    task = serialize(task, NULL, xdr = FALSE),
+    version = as.character(utils::packageVersion("autosmc"))
+  )
+  function(given) {
+    start <- task_alone(
+      function() on_worker(sent, given), c("on_worker", "sent", "given"), baseenv()
+    )
+    future::future(
+      as.call(list(start)),
+      substitute = FALSE, globals = list(), packages = needed$packages, seed = NULL
+    )
+  }
+}
+
+# A function with these variables of its environment, and no others. parent: the namespace of
+# the package, or baseenv() for what runs where the package may be missing.
+task_alone <- function(task, names, parent = topenv()) {
+  variables <- mget(names, environment(task), inherits = TRUE)
+  environment(task) <- list2env(variables, parent = parent)
+  task
+}
+
+# What a worker does. The user's variables go where the user's functions look for them.
+on_worker <- function(sent, given) {
+  if (requireNamespace("autosmc", quietly = TRUE) &&
+    utils::packageVersion("autosmc") == sent$version) {
+    list2env(sent$globals, globalenv())
+    unserialize(sent$task)(given)
+  } else {
+    structure(list(
+      host = Sys.info()[["nodename"]],
+      paths = .libPaths(),
+      version = if (isNamespaceLoaded("autosmc")) {
+        as.character(utils::packageVersion("autosmc"))
+      }
+    ), class = "autosmc_unfit_worker")
+  }
+}
+environment(on_worker) <- baseenv() # the worker may not have the package
+
+# The functions in a list of lists that do not belong to a package.
+user_functions <- function(x) {
+  if (is.list(x)) {
+    return(unlist(lapply(unclass(x), user_functions), use.names = FALSE))
+  }
+  if (is.function(x) && !is.primitive(x) && !isNamespace(topenv(environment(x)))) x
+}
+
+# What functions use of the user's workspace, which does not travel with them to another
+# process: a list of its variables, and the names of the packages that are attached there.
+needed_by_functions <- function(functions) {
+  names <- sprintf("f%d", seq_along(functions))
+  here <- list2env(stats::setNames(as.list(functions), names), parent = baseenv())
+  calls <- as.call(lapply(c("list", names), as.name))
+  found <- future::getGlobalsAndPackages(calls, envir = here)
+  own <- intersect(names(found$globals), ls(globalenv(), all.names = TRUE))
+  list(globals = mget(own, globalenv()), packages = found$packages)
+}
+
+# errors ------------------------------------------------------------------------
+
+# With a share of the points of an evaluation.
+abort_lost_share <- function(error) {
+  abort("A worker was lost {rules$most_tries} times with the same points.", "worker", parent = error)
+}
+
+# records: of the islands that came back.
+abort_lost <- function(error, records) {
+  n <- length(records)
+  abort(
+    c(
+      "A worker was lost {rules$most_tries} times with the same island; {n} island{?s} came
+        back.",
+      "i" = "What came back is in the error's {.field records}; with {.arg checkpoint} it
+        is kept for the next call."
+    ),
+    "worker",
+    parent = error,
+    records = records
+  )
+}

@@ -1,0 +1,218 @@
+# Variables with a type: simplexes, ordered numbers and correlation matrices, declared for targets that are R functions. As
+# Stan does it, the sampler moves unconstrained variables, and the log Jacobian is added to the log density. The functions
+# and the draws have the elements of the type.
+
+# A map takes a list of unconstrained variables and returns list(x, log_jacobian), x a list of the elements. An element is a
+# vector of values at several points, or one number that RTMB records: there is one way to write both. `free` is how many
+# unconstrained variables K elements have, NULL where there cannot be so many; `inverse` takes a matrix of values, a row each.
+type_maps <- list(
+  # By coordinates of log(x) in an orthonormal basis of the vectors that sum to zero. The density is that of the first K - 1.
+  simplex = list(
+    free = function(K) if (K > 1) K - 1,
+    forward = function(u) {
+      basis <- zero_sum_basis(length(u) + 1)
+      z <- lapply(seq_len(nrow(basis)), function(k) add_up(Map(`*`, u, basis[k, ])))
+      total <- log_sum_exp(z)
+      log_x <- lapply(z, function(zk) zk - total)
+      list(x = lapply(log_x, exp), log_jacobian = add_up(log_x) + log(length(z)) / 2)
+    },
+    inverse = function(x) log(x) %*% zero_sum_basis(ncol(x))
+  ),
+  ordered = list(
+    free = function(K) if (K > 0) K,
+    forward = function(u) list(x = running_sums(c(u[1], lapply(u[-1], exp))), log_jacobian = add_up(u[-1])),
+    inverse = function(x) cbind(x[, 1], log(steps_up(x)))
+  ),
+  positive_ordered = list(
+    free = function(K) if (K > 0) K,
+    forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = add_up(u)),
+    inverse = function(x) log(cbind(x[, 1], steps_up(x)))
+  ),
+  # By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski, Kurowicka
+  # and Joe, 2009). All K^2 elements, of which the density is that of those below the diagonal.
+  correlation = list(
+    free = function(K) if (K >= 4 && sqrt(K) == round(sqrt(K))) sqrt(K) * (sqrt(K) - 1) / 2,
+    forward = function(u) {
+      n <- (1 + sqrt(1 + 8 * length(u))) / 2
+      log_rest <- lapply(u, function(v) 2 * (log(2) - log_sum_exp(list(v, -v)))) # of 1 - tanh(v)^2
+      rows <- list(list(1 + 0 * u[[1]]))
+      weight <- numeric()
+      for (i in 2:n) {
+        of_row <- length(weight) + seq_len(i - 1)
+        left <- running_sums(c(list(0 * u[[1]]), log_rest[of_row])) # log of what the squares before leave
+        rows[[i]] <- c(Map(function(v, l) tanh(v) * exp(l / 2), u[of_row], left[-i]), list(exp(left[[i]] / 2)))
+        weight <- c(weight, (n - seq_len(i - 1) - 1) / 2 + 1)
+      }
+      pairs <- expand.grid(i = seq_len(n), j = seq_len(n))
+      x <- Map(function(i, j) {
+        if (i == j) rows[[1]][[1]] else add_up(Map(`*`, rows[[min(i, j)]], rows[[max(i, j)]][seq_len(min(i, j))]))
+      }, pairs$i, pairs$j)
+      list(x = x, log_jacobian = add_up(Map(`*`, log_rest, weight)))
+    },
+    inverse = function(x) {
+      n <- sqrt(ncol(x))
+      u <- apply(x, 1, function(R) {
+        L <- t(chol(matrix(R, n)))
+        left <- sqrt(1 - t(apply(cbind(0, L[, -n, drop = FALSE])^2, 1, cumsum)))
+        atanh(t(L / left)[upper.tri(L)])
+      })
+      matrix(u, nrow(x), byrow = TRUE)
+    }
+  )
+)
+
+# A column is 1 in all rows to the diagonal and minus their number in the next, divided by its length.
+zero_sum_basis <- function(K) {
+  k <- seq_len(K - 1)
+  basis <- 1 * outer(seq_len(K), k, "<=")
+  basis[cbind(k + 1, k)] <- -k
+  sweep(basis, 2, sqrt(k * (k + 1)), "/")
+}
+
+add_up <- function(terms) Reduce(`+`, terms, 0)
+
+running_sums <- function(terms) {
+  for (k in seq_along(terms)[-1]) terms[[k]] <- terms[[k - 1]] + terms[[k]]
+  terms
+}
+
+steps_up <- function(x) x[, -1, drop = FALSE] - x[, -ncol(x), drop = FALSE]
+
+# Of recorded numbers RTMB knows how; else the largest is taken out, of complex numbers the one with the largest real part.
+log_sum_exp <- function(z) {
+  if (inherits(z[[1]], "advector")) {
+    return(Reduce(RTMB::logspace_add, z))
+  }
+  most <- do.call(pmax, lapply(z, Re))
+  most + log(add_up(lapply(z, function(zk) exp(zk - most))))
+}
+
+# blocks ----------------------------------------------------------------------
+# Of a target with types: list(names, free, blocks), the names of the user's variables, those of the unconstrained ones, and
+# a list(type, elements, free) of positions for each typed variable; `plain` are the positions of the others in both.
+
+# variables: list(names, parameter). NULL where no types are given.
+type_blocks <- function(types, variables) {
+  if (is.null(types)) {
+    return(NULL)
+  }
+  given <- names(types)
+  known <- unique(variables$parameter)
+  if (!is.list(types) && !is.character(types) || is.null(given) || anyDuplicated(given) || !all(given %in% known)) {
+    abort(
+      c(
+        "{.arg types} must be a list such as {.code list(w = \"simplex\")}, named by variables.",
+        "i" = "These are {.val {known}}. The elements of {.field w} are called {.val {c('w[1]', 'w[2]')}}."
+      ),
+      "input"
+    )
+  }
+  parts <- lapply(known, function(name) {
+    elements <- which(variables$parameter == name)
+    if (!name %in% given) {
+      return(list(elements = elements, names = variables$names[elements]))
+    }
+    type <- check_choice(types[[name]], paste0("types$", name), names(type_maps))
+    n <- type_maps[[type]]$free(length(elements))
+    if (is.null(n)) {
+      abort("{.arg types}: {.field {name}}, which has {count_of(length(elements), 'element')}, is no {type}.", "input")
+    }
+    list(type = type, elements = elements, names = sprintf("%s[%d]", name, seq_len(n)))
+  })
+  last <- cumsum(lengths(lapply(parts, `[[`, "names")))
+  parts <- Map(function(part, last) c(part, list(free = seq(to = last, length.out = length(part$names)))), parts, last)
+  typed <- vapply(parts, function(part) !is.null(part$type), NA)
+  positions <- function(which, of) unlist(lapply(parts[which], `[[`, of))
+  list(
+    names = variables$names, free = unlist(lapply(parts, `[[`, "names")), blocks = parts[typed],
+    plain = list(elements = positions(!typed, "elements"), free = positions(!typed, "free"))
+  )
+}
+
+# The bounds of the user's variables as those of the unconstrained ones.
+free_bounds <- function(bounds, types) {
+  list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
+}
+
+free_bound <- function(x, none, types, arg) {
+  typed <- unlist(lapply(types$blocks, `[[`, "elements"))
+  if (any(x[typed] != none)) {
+    abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.", "input")
+  }
+  bound <- rep(none, length(types$free))
+  bound[types$plain$free] <- x[types$plain$elements]
+  bound
+}
+
+# list(x, log_jacobian) of the columns of u, a list, in which plain variables are as they are.
+map_types <- function(types, u) {
+  x <- vector("list", length(types$names))
+  x[types$plain$elements] <- u[types$plain$free]
+  log_jacobian <- 0
+  for (block in types$blocks) {
+    made <- type_maps[[block$type]]$forward(u[block$free])
+    x[block$elements] <- made$x
+    log_jacobian <- log_jacobian + made$log_jacobian
+  }
+  list(x = x, log_jacobian = log_jacobian)
+}
+
+columns_of <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
+
+# Matrices, a row a point.
+from_free <- function(types, u) {
+  made <- map_types(types, columns_of(u))
+  list(x = name_columns(do.call(cbind, made$x), types$names), log_jacobian = made$log_jacobian)
+}
+
+to_free <- function(types, x) {
+  u <- matrix(NA_real_, nrow(x), length(types$free), dimnames = list(NULL, types$free))
+  u[, types$plain$free] <- x[, types$plain$elements]
+  for (block in types$blocks) {
+    # NaN where they are not of the type
+    inverse <- function(x) suppressWarnings(type_maps[[block$type]]$inverse(x))
+    elements <- x[, block$elements, drop = FALSE]
+    u[, block$free] <- tryCatch(inverse(elements), error = function(e) one_by_one(inverse, elements, length(block$free)))
+  }
+  u
+}
+
+# The rows of f(x), NaN for those at which it fails, as that of what is no correlation matrix.
+one_by_one <- function(f, x, n) {
+  rows <- lapply(seq_len(nrow(x)), function(i) {
+    tryCatch(f(x[i, , drop = FALSE]), error = function(e) matrix(NaN, 1, n))
+  })
+  do.call(rbind, rows)
+}
+
+# The gradient by u of f(x(u)) + log Jacobian, where that of f by x is known. By a complex step, which is exact to all
+# digits where a function is analytic, as all these maps are.
+pull_back_types <- function(types, u, gradient, with_jacobian) {
+  step <- 1e-100
+  columns <- columns_of(u)
+  out <- matrix(0, nrow(u), ncol(u))
+  out[, types$plain$free] <- gradient[, types$plain$elements]
+  for (block in types$blocks) {
+    for (j in seq_along(block$free)) {
+      moved <- columns[block$free]
+      moved[[j]] <- moved[[j]] + step * 1i
+      made <- type_maps[[block$type]]$forward(moved)
+      slope <- do.call(cbind, lapply(made$x, function(x) Im(x) / step))
+      out[, block$free[j]] <- rowSums(gradient[, block$elements, drop = FALSE] * slope) +
+        if (with_jacobian) Im(made$log_jacobian) / step else 0
+    }
+  }
+  out
+}
+
+# functions -------------------------------------------------------------------
+
+# A target whose variables, those of `types`, are the unconstrained ones, with outputs that are the user's.
+with_types <- function(target, types) {
+  if (!is.null(types)) {
+    target$types <- types
+    target$parameters <- types$names
+    target$outputs <- function(x) from_free(types, x)$x
+  }
+  target
+}

@@ -1,0 +1,59 @@
+# Checks of what a user's functions return.
+
+check_log_density <- function(value, x, arg) {
+  n <- n_points(x)
+  if (length(value) != n || !(is.numeric(value) || is_all_na(value))) {
+    expected <- if (n == 1) "a number" else paste(n, "numbers, one a row")
+    given <- describe(value)
+    abort(
+      c("{.arg {arg}} must return {expected}; it returned {given}.", say_given(x)),
+      "target"
+    )
+  }
+  as.double(value)
+}
+
+check_gradient_value <- function(value, x, arg) {
+  n <- n_points(x)
+  d <- length(x) / n
+  fits <- length(value) == n * d &&
+    (n == 1 || d == 1 || is.matrix(value) && nrow(value) == n)
+  if (!fits || !(is.numeric(value) || is_all_na(value))) {
+    expected <- if (n == 1) {
+      paste("a numeric vector of length", d)
+    } else {
+      sprintf("a numeric matrix of %d rows, one a point, and %d columns", n, d)
+    }
+    given <- describe(value)
+    abort(
+      c("The gradient of {.arg {arg}} must be {expected}; it is {given}.", say_given(x)),
+      "target"
+    )
+  }
+  as.double(value)
+}
+
+n_points <- function(x) if (is.matrix(x)) nrow(x) else 1
+
+# Lines of an error message: what a function was given, and how R loses its rows.
+say_given <- function(x) {
+  if (!is.matrix(x)) {
+    return(c(
+      "i" = sprintf("The function was given one point, a vector of length %d.", length(x)),
+      "i" = "A function of all points, a row each, takes {.code vectorized = TRUE}."
+    ))
+  }
+  shape <- sprintf("The function was given %s, a row a point.", describe(x))
+  if (nrow(x) > 1) {
+    return(c("i" = shape))
+  }
+  c(
+    "i" = shape,
+    "i" = "R makes a vector of a single row or column, as in {.code x[i, ]} and what
+      {.fn apply} and {.fn sapply} return: {.code drop = FALSE} or {.fn matrix} keeps the
+      matrix."
+  )
+}
+
+# A plain NA is logical in R, but means a missing number.
+is_all_na <- function(x) is.logical(x) && all(is.na(x))

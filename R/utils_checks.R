@@ -1,0 +1,278 @@
+# Checks of arguments. Each returns the argument in the form in which it is
+# used from then on, or stops with an error that names it.
+
+# For arguments without a default.
+check_given <- function(x, arg) {
+  if (missing(x)) {
+    abort("{.arg {arg}} is missing, with no default.", "input")
+  }
+}
+
+is_number <- function(x) is.numeric(x) && length(x) == 1 && is.finite(x)
+
+check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
+  check_given(x, arg)
+  if (!is_number(x) || x != round(x) || x < min || x > max) {
+    expected <- if (max < .Machine$integer.max || is_number(x) && x > max) {
+      sprintf("a whole number from %d to %d", as.integer(min), as.integer(max))
+    } else if (min == 1) {
+      "a positive whole number"
+    } else if (min == 0) {
+      "a whole number that is not negative"
+    } else {
+      paste("a whole number of at least", min)
+    }
+    abort_argument(x, arg, expected)
+  }
+  as.integer(x)
+}
+
+# The dimension of a target. Names of more variables than this take gigabytes of memory, which
+# would run out before any error could be raised.
+check_dim <- function(dim, min = 1) check_count(dim, "dim", min, largest_dim)
+
+largest_dim <- 1e7
+
+# The tables of more steps than this take gigabytes, too.
+check_n <- function(n, arg, min = 1) check_count(n, arg, min, largest_dim)
+
+check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
+  inside <- is_number(x) &&
+    if (open) x > min && x < max else x >= min && x <= max
+  if (!inside) {
+    abort_argument(x, arg, describe_range(min, max, open))
+  }
+  as.double(x)
+}
+
+describe_range <- function(min, max, open) {
+  if (min == 0 && max == Inf) {
+    if (open) "a positive number" else "a number that is not negative"
+  } else if (max == Inf) {
+    paste("a number", if (open) "above" else "of at least", min)
+  } else if (min == -Inf) {
+    paste("a number", if (open) "below" else "of at most", max)
+  } else {
+    paste("a number between", min, "and", max)
+  }
+}
+
+# A finite numeric vector of one of the given lengths (any, when NULL).
+check_numeric <- function(x, arg, lengths = NULL, of = "finite numbers") {
+  fits <- is.numeric(x) &&
+    all(is.finite(x)) &&
+    length(x) > 0 &&
+    (is.null(lengths) || length(x) %in% lengths)
+  if (!fits) {
+    size <- if (length(unique(lengths)) > 2) {
+      sprintf(" of a length from %d to %d", min(lengths), max(lengths))
+    } else if (!is.null(lengths)) {
+      paste(" of length", paste(unique(lengths), collapse = " or "))
+    }
+    abort_argument(x, arg, paste0("a vector of ", of, size))
+  }
+  as.double(x)
+}
+
+check_positive <- function(x, arg, lengths = NULL) {
+  of <- "positive numbers"
+  x <- check_numeric(x, arg, lengths, of)
+  if (any(x <= 0)) {
+    worst <- which(x <= 0)[1]
+    bad <- format(x[worst])
+    abort(
+      "{.arg {arg}} must have {of} only; element {worst} is {bad}.",
+      "input"
+    )
+  }
+  x
+}
+
+# `lower` and `upper` of a target's variables: a list of both, of length `dim`.
+check_bounds <- function(lower, upper, names) {
+  lower <- check_bound(lower, -Inf, "lower", names)
+  upper <- check_bound(upper, Inf, "upper", names)
+  crossed <- which(!(lower < upper))[1]
+  if (!is.na(crossed)) {
+    at <- format(c(lower[crossed], upper[crossed]))
+    abort(
+      "{.arg lower} must be below {.arg upper}; for {.field {names[crossed]}} they
+        are {at[1]} and {at[2]}.",
+      "input"
+    )
+  }
+  list(lower = lower, upper = upper)
+}
+
+# A number for all variables, one for each, or named ones; what has no name there is `none`.
+check_bound <- function(x, none, arg, names) {
+  dim <- length(names)
+  is_named <- !is.null(names(x))
+  if (!is.numeric(x) || anyNA(x) || !is_named && !length(x) %in% c(1, dim)) {
+    size <- paste(unique(c(1, dim)), collapse = " or ")
+    abort_argument(x, arg, paste("numbers, of length", size))
+  }
+  if (!is_named) {
+    return(rep_len(as.double(x), dim))
+  }
+  given <- names(x)
+  unknown <- unique(c(setdiff(given, names), given[duplicated(given)]))
+  if (length(unknown) > 0) {
+    abort(
+      c(
+        "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
+          {?is/are} not.",
+        "i" = "They are {.val {names}}."
+      ),
+      "input"
+    )
+  }
+  bound <- rep(none, dim)
+  bound[match(given, names)] <- x
+  bound
+}
+
+check_flag <- function(x, arg) {
+  if (!is.logical(x) || length(x) != 1 || is.na(x)) {
+    abort_argument(x, arg, "TRUE or FALSE")
+  }
+  x
+}
+
+check_string <- function(x, arg) {
+  check_given(x, arg)
+  if (!is.character(x) || length(x) != 1 || is.na(x) || Encoding(x) == "bytes" || !validEnc(x) || !nzchar(x)) {
+    abort_argument(x, arg, "a string")
+  }
+  if (!validEnc(x)) {
+    abort("{.arg {arg}} must be a string, and has bytes that are no characters of its encoding.", "input")
+  }
+  x
+}
+
+check_choice <- function(x, arg, choices) {
+  if (identical(x, choices)) {
+    return(choices[1])
+  }
+  if (!is.character(x) || length(x) != 1 || !x %in% choices) {
+    abort_argument(x, arg, paste("one of", toString(dQuote(choices, FALSE))))
+  }
+  x
+}
+
+check_function <- function(x, arg, or_null = FALSE) {
+  if (missing(x)) {
+    abort("{.arg {arg}} is missing: it must be a function.", "input")
+  }
+  if (!is.function(x) && !(or_null && is.null(x))) {
+    abort_argument(x, arg, if (or_null) "a function or NULL" else "a function")
+  }
+  x
+}
+
+check_class <- function(x, arg, class, made_by) {
+  check_given(x, arg)
+  if (!inherits(x, class)) {
+    abort_argument(x, arg, paste0("made by `", made_by, "`"))
+  }
+  x
+}
+
+# The columns that augment() and as_draws_df() add to those of the variables.
+taken_names <- c(".weight", ".log_weight", ".island", ".chain", ".iteration", ".draw")
+
+# Names of the variables; by default x1, x2, ...
+check_names <- function(names, dim) {
+  if (is.null(names)) {
+    return(if (dim == 1) "x" else sprintf("x%d", seq_len(dim)))
+  }
+  if (!is.character(names) || length(names) != dim || anyNA(names)) {
+    abort_argument(names, "names", paste("a character vector of length", dim))
+  }
+  taken <- names %in% c("", taken_names)
+  if (any(taken)) {
+    bad <- names[taken][1]
+    abort(
+      c(
+        "{.arg names} must not have {.val {bad}} among them.",
+        "i" = "Not allowed are \"\" and what the columns of draws are called:
+          {.val {taken_names}}."
+      ),
+      "input"
+    )
+  }
+  if (anyDuplicated(names)) {
+    twice <- names[anyDuplicated(names)]
+    abort("{.arg names} must be unique; {.val {twice}} is there twice.", "input")
+  }
+  names
+}
+
+# The arguments of those functions of the package that are being called and hand their dots on.
+called_with_dots <- function() {
+  arguments <- lapply(seq_len(sys.nframe()), function(which) {
+    f <- sys.function(which)
+    if (identical(environment(f), topenv())) names(formals(f))
+  })
+  setdiff(unlist(Filter(function(a) "..." %in% a, arguments)), "...")
+}
+
+# The one of these names that differs from a misspelt one by a third of its letters or less; NULL for
+# none.
+meant_by <- function(name, known) {
+  edits <- drop(utils::adist(name, known, ignore.case = TRUE))
+  if (isTRUE(min(edits, Inf) <= nchar(name) / 3)) known[which.min(edits)]
+}
+
+# Nothing may be left in the dots: an argument there is a misspelt one.
+check_dots_empty <- function(...) {
+  if (...length() > 0) {
+    given <- ...names()
+    named <- given[nzchar(given)]
+    if (length(named) > 0) {
+      meant <- meant_by(named[1], called_with_dots())
+      abort(c(
+        "Unknown argument: {.arg {named}}.",
+        "i" = if (!is.null(meant)) "Did you mean {.arg {meant}} instead of {.arg {named[1]}}?"
+      ), "input")
+    }
+    unnamed <- describe(...elt(1))
+    abort("There is an argument without a name, {unnamed}: which one is it?", "input")
+  }
+}
+
+# A package that is only suggested. purpose: what it is needed for, in words.
+check_installed <- function(package, purpose) {
+  if (!requireNamespace(package, quietly = TRUE)) {
+    install <- sprintf("install.packages(\"%s\")", package)
+    abort(
+      "The package {.pkg {package}} is needed {purpose}: {.code {install}}.",
+      "package"
+    )
+  }
+}
+
+# The core calls this when R has not as many `bytes` of memory as a run takes.
+abort_memory <- function(bytes) {
+  size <- format(structure(bytes, class = "object_size"), units = "auto", standard = "SI")
+  abort(
+    c(
+      "The run takes {size} of memory, which is more than there is.",
+      "i" = "Try fewer particles ({.arg n_particles}), or fewer islands. What R functions of a target compute takes
+        memory besides."
+    ),
+    "memory",
+    bytes = bytes
+  )
+}
+
+# A seed of one's own choice; or one from R's generator, by exactly one draw.
+check_seed <- function(seed) {
+  if (is.null(seed)) {
+    return(floor(stats::runif(1) * 2^31))
+  }
+  if (!is_number(seed) || seed != round(seed) || seed < 0 || seed >= 2^32) {
+    abort_argument(seed, "seed", "NULL or a whole number from 0 to 2^32 - 1")
+  }
+  as.double(seed)
+}

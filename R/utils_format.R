@@ -1,0 +1,53 @@
+# Numbers as people read them.
+
+# With so many decimals, and never as -0.000; very large ones by powers of ten.
+fixed <- function(x, decimals = 3) {
+  text <- sprintf("%.*f", as.integer(decimals), x)
+  large <- is.finite(x) & abs(x) >= 1e9
+  text[large] <- sprintf("%.3e", x[large])
+  sub("^-(0[.]?0*)$", "\\1", text)
+}
+
+# As many decimals as a number of this size takes for `digits` significant digits.
+decimals_for <- function(size, digits, least = 0, most = 8) {
+  decimals <- digits - 1 - floor(log10(size))
+  pmin(pmax(decimals, least), most)
+}
+
+# The decimals of an estimate: three, or as many as show a digit of its error.
+decimals_of_error <- function(error) {
+  if (is.finite(error) && error > 0) decimals_for(error, 1, least = 3) else 3
+}
+
+# Seconds, in the unit that people would use.
+duration <- function(seconds) {
+  units <- c(days = 86400, hours = 3600, minutes = 60, seconds = 1)
+  unit <- which(seconds >= 2 * units)[1]
+  if (is.na(unit)) "a second" else paste(format(seconds / units[[unit]], digits = 2), names(units)[unit])
+}
+
+count <- function(n) trimws(format(n, big.mark = ",", scientific = FALSE))
+
+# "1 step", "2 steps".
+count_of <- function(n, noun) paste0(count(n), " ", noun, if (n != 1) "s")
+
+# A column of probabilities, with as many decimals as tell all of them from 0 and from 1,
+# up to six.
+format_probability <- function(p) {
+  distance <- pmin(p, 1 - p)
+  distance <- distance[is.finite(distance) & distance > 0]
+  decimals <- if (length(distance) == 0) 3 else decimals_for(min(distance), 1, 3, 6)
+  smallest <- 10^-decimals
+  text <- fixed(p, decimals)
+  text[p > 0 & p < smallest / 2] <- paste0("<", fixed(smallest, decimals))
+  text[p < 1 & p > 1 - smallest / 2] <- paste0(">", fixed(1 - smallest, decimals))
+  text
+}
+
+several <- function(names) {
+  most <- 3
+  if (length(names) <= most) {
+    return(paste(names, collapse = ", "))
+  }
+  sprintf("%d variables (%s, ...)", length(names), paste(names[seq_len(most)], collapse = ", "))
+}

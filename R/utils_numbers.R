@@ -1,0 +1,40 @@
+# Numbers: log weights and the rows that carry them, and draws from a distribution function.
+
+best_of <- function(fits, value) {
+  fits <- without_null(fits)
+  if (length(fits) > 0) fits[[which.max(vapply(fits, value, 0))]]
+}
+
+# Whether all numbers of all parts of a list are.
+is_finite <- function(parts) all(is.finite(unlist(parts, use.names = FALSE)))
+
+# n indices, in ascending order. The grid of points is centred instead of shifted at random.
+resample_systematic <- function(log_weights, n = length(log_weights)) {
+  invert_distribution(exp(log_weights), (seq_len(n) - 0.5) / n)
+}
+
+# The first index at which the cumulated weights reach the probability p; never one
+# of zero weight.
+invert_distribution <- function(w, p) {
+  cumulative <- cumsum(w)
+  total <- cumulative[length(w)]
+  findInterval(p * total, cumulative, left.open = TRUE) + 1L
+}
+
+# The particles that have weight, and these weights, normalised. The others may be
+# anywhere, and squares of theirs infinite.
+weighty_rows <- function(log_weights) .Call(r_weighty_rows, log_weights, rules$least_weight)
+
+# The sum of the squared shares of groups, whose numbers are whole and in no wide range.
+concentration <- function(w, groups) .Call(r_concentration, w, groups)
+
+# Rows in proportion to their weights, as in systematic resampling.
+evenly_weighted <- function(w, n) {
+  pmin(findInterval((seq_len(n) - 0.5) / n, cumsum(w)) + 1, length(w))
+}
+
+# Log weights whose exponentials sum to one.
+normalise_log <- function(log_weights) {
+  shifted <- log_weights - max(log_weights)
+  shifted - log(sum(exp(shifted)))
+}
