@@ -698,7 +698,7 @@ test_compiled("an endless loop is interrupted", {
   expect_usable_session()
 })
 
-# Each point takes a tenth of a second or more.
+# All the points together take minutes.
 test_compiled("the limit of time is looked at between points", {
   target <- task_target(task = 11)
   limited <- function() {

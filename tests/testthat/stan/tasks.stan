@@ -53,7 +53,7 @@ model {
       }
     } else if (task == 11) {
       for (i in 1:100000) {
-        target += 0 * mu[k];
+        target += 0;
       }
     }
     // a Beta(2, 3) prior, and 7 successes of 10
