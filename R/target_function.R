@@ -143,20 +143,17 @@ target_function <- function(
     list(new_term(log_density, gradient, "log_density", "gradient")),
     dim,
     vectorized,
-    names,
-    lower,
-    upper,
-    types,
+    list(names = names, lower = lower, upper = upper, types = types),
     prior,
     observations(response, nobs),
     label = "R function"
   )
 }
 
-# A target whose log density is the sum of `terms`.
-sum_target <- function(terms, dim, vectorized, names, lower, upper, types, prior, observed, label) {
+# A target whose log density is the sum of `terms`. variables: list(names, lower, upper, types), as given.
+sum_target <- function(terms, dim, vectorized, variables, prior, observed, label) {
   if (missing(dim)) {
-    dim <- length(names)
+    dim <- length(variables$names)
     if (dim == 0) {
       arg <- terms[[1]]$arg
       abort(
@@ -171,10 +168,10 @@ sum_target <- function(terms, dim, vectorized, names, lower, upper, types, prior
   }
   dim <- check_dim(dim, min = 0)
   check_flag(vectorized, "vectorized")
-  names <- check_names(names, dim)
-  bounds <- check_bounds(lower, upper, names)
+  names <- check_names(variables$names, dim)
+  bounds <- check_bounds(variables$lower, variables$upper, names)
   tell_uniform(lapply(terms, `[[`, "log_density"), bounds)
-  types <- type_blocks(types, list(names = names, parameter = sub("\\[.*", "", names)))
+  types <- type_blocks(variables$types, list(names = names, parameter = sub("\\[.*", "", names)))
   if (!is.null(types)) {
     names <- types$free
     bounds <- free_bounds(bounds, types)

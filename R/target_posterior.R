@@ -67,10 +67,7 @@ target_posterior <- function(
     ),
     dim,
     vectorized,
-    names,
-    lower,
-    upper,
-    types,
+    list(names = names, lower = lower, upper = upper, types = types),
     prior,
     observations(response, nobs),
     label = "posterior of R functions"

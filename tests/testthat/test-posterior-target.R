@@ -163,7 +163,7 @@ test_that("the arguments are checked, by their names", {
   expect_bad(target_posterior(sum, sum, 1, list(prior = 1)), "gradient$prior")
   expect_bad(target_posterior(sum, dim = 1), "log_prior")
   expect_bad(target_posterior(sum, sum), "dim")
-  expect_bad(target_posterior(sum, sum, 0), "dim")
+  expect_bad(target_posterior(sum, sum, -1), "dim")
   expect_bad(target_posterior(sum, sum, 1, vectorized = NA), "vectorized")
   expect_bad(target_posterior(sum, sum, 2, names = "a"), "names")
 })

@@ -5,8 +5,10 @@ package_functions <- function() {
   Filter(is.function, mget(ls(namespace, all.names = TRUE), namespace))
 }
 
-# The verbs, and what declares a compiled routine.
-with_many <- c("smc", "smc_adapt", "smc_run", "target_native")
+# The verbs, and what declares a target.
+with_many <- c(
+  "smc", "smc_adapt", "smc_run", "as_target.function", "target_function", "target_native", "target_posterior", "target_rtmb"
+)
 
 test_that("no function but these takes more than eight arguments", {
   n_arguments <- lengths(lapply(package_functions(), formals))
