@@ -210,7 +210,7 @@ test_that("settings that are wrong are named", {
   bad("`kernel` must be one of", kernel = NULL)
   bad("`d` must be a positive whole number, not 0", d = 0L)
   bad("`n_particles` must be a whole number of at least 2, not 1", n_particles = 1L)
-  bad("`n_steps` must be a positive whole number, not -1", n_steps = -1L)
+  bad("`n_steps` must be a whole number from 1 to 10000000, not -1", n_steps = -1L)
   bad("`lambda` must be a numeric vector that rises", lambda = c(0.2, 0.1, 0.5, 1))
   bad("`lambda` must be a numeric vector that rises", lambda = c(0.2, 0.4, 0.5, 0.9))
   bad(

@@ -220,7 +220,7 @@ test_that("wrong arguments are named", {
   input(target_native("normal", dim = 2), "`dll` is missing")
   input(target_native(), "`log_density` is missing")
   input(target_native("normal", library), "`dim` is missing")
-  input(target_native("normal", library, dim = 0), "`dim` .* not 0")
+  input(target_native("normal", library, dim = -1), "`dim` .* not -1")
   input(target_native("normal", library, dim = "2"), "`dim` .* not \"2\"")
   input(target_native(7, library, dim = 2), "`log_density` .* not 7")
   input(target_native("normal", 7, dim = 2), "`dll` .* not 7")
