@@ -91,8 +91,8 @@ has_exact_precisions <- function(reference) {
   length(precisions) > 0 && !any(vapply(precisions, `[[`, TRUE, "near"))
 }
 
-# The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it may
-# have led to a reference that has none. `otherwise` where there was none.
+# The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it
+# may have led to a reference that has none. `otherwise` where there was none.
 space_by_earlier <- function(course, final, some, otherwise) {
   reference <- Find(has_exact_precisions, lapply(course$records, `[[`, "reference"), right = TRUE)
   if (is.null(reference)) {
@@ -152,8 +152,8 @@ endless_direction <- function(sampler, course, space) {
   if (length(found) == 0) "" else say_direction(min(found), widest, sampler$target)
 }
 
-# A standard deviation of the draws in the direction in which they are widest; NULL where that is a variable, or there are
-# too many of them.
+# A standard deviation of the draws in the direction in which they are widest; NULL where that is a variable, or there
+# are too many of them.
 widest_direction <- function(space) {
   d <- ncol(space$x)
   if (d > 1 && d <= rules$largest_dense) {

@@ -4,8 +4,8 @@
 least_genealogies <- 20
 
 # Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
-# mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in which the
-# draws have covariance I.
+# mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in
+# which the draws have covariance I.
 diagnose_gradients <- function(final, has_edges = FALSE) {
   # with few genealogies the standard errors are not known themselves
   if (is.null(final$gradients) || has_edges || n_genealogies(final) < least_genealogies) {

@@ -11,9 +11,9 @@ same_range <- 0.01
 # Draws in a tail that tell its shape: to 0.1, for an exponential one.
 least_in_tail <- 100
 
-# The variables whose standard deviations, or even means, cannot be estimated from the draws: a table with a row for each
-# of these, `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether the mean can be. NULL for a fit
-# without draws.
+# The variables whose standard deviations, or even means, cannot be estimated from the draws: a table with a row for
+# each of these, `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether the mean can be. NULL for a
+# fit without draws.
 heavy_tails <- function(fit) {
   if (!is.null(fit$moments)) {
     return()
@@ -82,8 +82,8 @@ shape_of_tail <- function(x, w) {
   if (isTRUE(chance >= rules$tail_level)) pareto$shape else NA_real_
 }
 
-# The generalised Pareto distribution of positive x, in ascending order, with weights w that are worth n draws (Zhang and
-# Stephens, 2009): list(shape, scale). Its theta, -shape / scale, is the mean of the profile likelihood over a
+# The generalised Pareto distribution of positive x, in ascending order, with weights w that are worth n draws (Zhang
+# and Stephens, 2009): list(shape, scale). Its theta, -shape / scale, is the mean of the profile likelihood over a
 # grid, and the shape the likeliest one given theta. The grid is theirs.
 fit_pareto <- function(x, w, n) {
   m <- 30 + floor(sqrt(n))

@@ -26,8 +26,8 @@
 #' @param prior_prob,model_names as of [compare_evidence()].
 #' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor
 #'   of `x1` over `x2`, an object of class `bf_default` with the elements `bf` and
-#'   `log`. `bayesfactor_models()`: the table of that package. `post_prob()`: the posterior probabilities of the models, a named
-#'   numeric vector. `error_measures()`: a list with `re2`, the squared relative error
+#'   `log`. `bayesfactor_models()`: the table of that package. `post_prob()`: the posterior probabilities of the
+#'   models, a named numeric vector. `error_measures()`: a list with `re2`, the squared relative error
 #'   of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv` as a
 #'   `percentage` (string).
 #' @section Warnings: Of class `autosmc_warning_unreliable` from `bf()` and `post_prob()`, when

@@ -54,7 +54,8 @@ as_stanfit <- function(draws, excluded) {
     structure(
       stats::setNames(c(columns, list(zero)), names),
       mean_pars = colMeans(of_chain), mean_lp__ = 0,
-      sampler_params = list(divergent__ = zero, treedepth__ = zero), adaptation_info = "", elapsed_time = c(warmup = 0, sample = 0),
+      sampler_params = list(divergent__ = zero, treedepth__ = zero), adaptation_info = "",
+      elapsed_time = c(warmup = 0, sample = 0),
       args = list(method = "autosmc", algorithm = "SMC", chain_id = chain)
     )
   })

@@ -25,8 +25,8 @@
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
 #'   where there are none, as for what is no fit);
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
-#'   largest `log_z`, `bf`, the Bayes factor, and `log_bf_error`, the standard error of its logarithm (of the best one both are
-#'   0; which one that is, is taken as given);
+#'   largest `log_z`, `bf`, the Bayes factor, and `log_bf_error`, the standard error of its logarithm (of the best one
+#'   both are 0; which one that is, is taken as given);
 #' * `prior_prob`; `post_prob`, the posterior probability of the model, and
 #'   `post_prob_error`, its standard error.
 #'
@@ -35,9 +35,9 @@
 #'   one island, or of a repeated or warped bridge sample.
 #'
 #'   It prints without `biased` and `prior_prob`, each number followed by its error, and
-#'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with intervals of two
-#'   standard errors, and the posterior probabilities. `tidy()` has the columns under the names of broom. A part of the
-#'   table that has lost one of its columns is a plain tibble.
+#'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
+#'   intervals of two standard errors, and the posterior probabilities. `tidy()` has the columns under the names of
+#'   broom. A part of the table that has lost one of its columns is a plain tibble.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
@@ -165,8 +165,8 @@ glance.smc_evidence <- function(x, ...) {
   new_table(n_models = nrow(x), best = x$model[best], post_prob = x$post_prob[best])
 }
 
-# One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share. label:
-# what an error calls it.
+# One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share.
+# label: what an error calls it.
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     biased <- x$runs$biased[nrow(x$runs)]
@@ -200,8 +200,8 @@ known_row <- function(log_z, std_error) {
   data.frame(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
 }
 
-# c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is none.
-# NULL for anything else.
+# c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is
+# none. NULL for anything else.
 known_evidence <- function(x) {
   if (inherits(x, "log_evidence")) {
     x <- list(log_z = as.numeric(x), std_error = attr(x, "std_error"))

@@ -128,8 +128,8 @@ islands_data <- function(fit) {
   )
 }
 
-# A row a panel and model of a comparison, the first model on top: `panel` (factor), `model`, `at`, `value`, and `low` and
-# `high`, two standard errors away, but no probability beyond 0 and 1.
+# A row a panel and model of a comparison, the first model on top: `panel` (factor), `model`, `at`, `value`, and `low`
+# and `high`, two standard errors away, but no probability beyond 0 and 1.
 evidence_data <- function(comparison) {
   n <- nrow(comparison)
   panels <- c("log Bayes factor", "posterior probability")

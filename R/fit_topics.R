@@ -314,11 +314,11 @@ NULL
 #'   autosmc. Otherwise it is an error, and the file is left alone. More `islands`
 #'   than before may be asked for. The target is the same if its functions have the same text, and the variables
 #'   that they use have the same values, and if its log density and gradient are the same at four of the particles.
-#'   These are evaluated when the file is written and when it is read, and not counted in `n_target_evals`. Variables that
-#'   the functions set by `<<-`, and what is in environments, may change.
+#'   These are evaluated when the file is written and when it is read, and not counted in `n_target_evals`. Variables
+#'   that the functions set by `<<-`, and what is in environments, may change.
 #'
-#'   A damaged file is renamed, with a warning, and its run is made again. Files hold data only: nothing in them is run as
-#'   code. If nothing can be written, for instance on a full disk, a warning says so once, and the run goes on.
+#'   A damaged file is renamed, with a warning, and its run is made again. Files hold data only: nothing in them is
+#'   run as code. If nothing can be written, for instance on a full disk, a warning says so once, and the run goes on.
 #'   Several processes may share a folder.
 #' @section Parallel runs: Under a plan of the package future, such as
 #'   `future::plan("multisession")`, each island is a future, unless it would be finished here

@@ -1,7 +1,8 @@
 # Gradients, compared with differences of the log density.
 
-# Draws of the best normal, and the part of them, the likeliest, at which the gradient may be checked: of 12 draws the four
-# with the steepest slopes along a variable have slopes of a standard deviation or so, which tell 1 % from `wrong_slope`.
+# Draws of the best normal, and the part of them, the likeliest, at which the gradient may be checked: of 12 draws the
+# four with the steepest slopes along a variable have slopes of a standard deviation or so, which tell 1 % from
+# `wrong_slope`.
 n_gradient_candidates <- 16
 part_of_candidates <- 3 / 4
 # Points at which the gradient is checked along each direction: one may be at a kink, or have no digits.
@@ -9,8 +10,8 @@ n_gradient_points <- 4
 # Directions, which are the variables where these are no more: the check takes 1,024 evaluations, as one run of the race
 # does in four steps.
 most_gradient_directions <- 64
-# Differences are also taken over parts of the widest, to tell a rough density from a wrong gradient: what is left out falls
-# by 64 each time.
+# Differences are also taken over parts of the widest, to tell a rough density from a wrong gradient: what is left out
+# falls by 64 each time.
 shorter_difference <- 1 / 8
 # No closer than this, relative to the point: there rounding of a log density of 1e5 makes a
 # difference of 0.004 in a slope, nearly `wrong_slope`.
@@ -49,9 +50,10 @@ try_gradient <- function(target, evaluate, normals, start) {
   )
 }
 
-# Points of finite density, the likeliest first: list(x, width, log_density, gradient), a row a point, with the widths of
-# the variables given the others, over which the density changes. NULL where there are none. Points at which rounding hides how the variables move are left out, and so
-# are the least likely, since a density with an edge at a datum loses its digits in the tail that leads there.
+# Points of finite density, the likeliest first: list(x, width, log_density, gradient), a row a point, with the widths
+# of the variables given the others, over which the density changes. NULL where there are none. Points at which
+# rounding hides how the variables move are left out, and so are the least likely, since a density with an edge at a
+# datum loses its digits in the tail that leads there.
 gradient_place <- function(target, evaluate, normals, start) {
   n <- n_gradient_candidates
   place <- if (length(normals) > 0) {

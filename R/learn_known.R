@@ -41,8 +41,8 @@ skew_by_gradients <- function(z, g, w) {
   )
 }
 
-# The variance of a reference's coordinates that are nearly normal, over what was fitted: so many `times` as much above 1
-# as that of normal variables whose gradients are as far off.
+# The variance of a reference's coordinates that are nearly normal, over what was fitted: so many `times` as much
+# above 1 as that of normal variables whose gradients are as far off.
 inflation_of <- function(nats, known, times = 1) {
   off <- sqrt(2 * nats / length(known))
   min(1 + times * off, rules$inflation)

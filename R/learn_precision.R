@@ -120,8 +120,8 @@ precision_given <- function(at, given, density) {
   }
 }
 
-# The same points, with the coordinates given that are far from 0 moved there, where what is exact holds as well. Far out
-# one function looks like another: 1 + exp(t) is 1 for all small t. NULL where none is.
+# The same points, with the coordinates given that are far from 0 moved there, where what is exact holds as well. Far
+# out one function looks like another: 1 + exp(t) is 1 for all small t. NULL where none is.
 not_far_out <- function(at) {
   far <- at$given[abs(colMeans(at$x[, at$given, drop = FALSE])) > one_function_beyond]
   if (length(far) > 0) {
@@ -210,8 +210,8 @@ factor_form <- function(at, ordered, found, lower) {
 }
 
 # Where Q is a sum of one term or two, f_1(t) A + f_2(t) B, with the `basis` u = S E c in which it is diagonal whatever
-# t is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S' A S.
-# NULL where there are more terms, or A + B is no precision.
+# t is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S'
+# A S. NULL where there are more terms, or A + B is no precision.
 diagonal_form <- function(at, found, lower) {
   of_Q <- seq_len(nrow(lower))
   coefficients <- found$coefficients[of_Q, , drop = FALSE]

@@ -1,7 +1,7 @@
 # Draws of any program, as the start of a path.
 
-# A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a stanfit;
-# a matrix, a data frame, an array of iterations, chains and variables, or a list of chains, as NIMBLE has it.
+# A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a
+# stanfit; a matrix, a data frame, an array of iterations, chains and variables, or a list of chains, as NIMBLE has it.
 matrix_of_draws <- function(x) {
   if (inherits(x, "smc_fit")) {
     check_has_draws(x)
@@ -28,8 +28,10 @@ matrix_of_draws <- function(x) {
   if (is.data.frame(x)) data.matrix(x) else as.matrix(x)
 }
 
-# The columns of the target's variables, in their order. Draws of other programs have other variables beside them, and other
-# spaces in their names.
+may_be_draws <- function(x) is.list(x) || is.numeric(x) || isS4(x)
+
+# The columns of the target's variables, in their order. Draws of other programs have other variables beside them, and
+# other spaces in their names.
 columns_of_variables <- function(draws, names) {
   given <- gsub(" ", "", colnames(draws), fixed = TRUE)
   if (length(given) == 0 && ncol(draws) == length(names)) {
@@ -40,7 +42,11 @@ columns_of_variables <- function(draws, names) {
     abort(
       c(
         "{.arg reference} has no draws of {.field {missing}}.",
-        "i" = if (length(given) > 0) "It has those of {.field {utils::head(given, 20)}}." else "Its columns have no names."
+        "i" = if (length(given) > 0) {
+          "It has those of {.field {utils::head(given, 20)}}."
+        } else {
+          "Its columns have no names."
+        }
       ),
       "input"
     )
@@ -48,8 +54,9 @@ columns_of_variables <- function(draws, names) {
   draws[, match(names, given), drop = FALSE]
 }
 
-# Draws on the scale on which the sampler moves, those left out that are no values of the variables, as rounding can make
-# them: list(values, n, message), with how many there were, and what a Stan program says of the first that was left out.
+# Draws on the scale on which the sampler moves, those left out that are no values of the variables, as rounding can
+# make them: list(values, n, message), with how many there were, and what a Stan program says of the first that was
+# left out.
 unconstrained_draws <- function(target, draws) {
   if (!is.null(target$outputs) && is.null(target$parameters)) {
     abort("{.arg reference}: draws of {target$label} cannot be taken to its unconstrained scale.", "input")

@@ -188,8 +188,8 @@ gains_enough <- function(proposal) {
 
 # The same reference with more steps, where a diagnostic has failed, or the draws are worth little, and nothing better
 # can be fitted to them: well before the diagnostic `ancestor_ess` fails, since two passes that agree are
-# evidence. Then one longer pass is enough, but where `ancestor_ess` fails still. A proposal as of propose(), with the `lambda`
-# of its path; or NULL.
+# evidence. Then one longer pass is enough, but where `ancestor_ess` fails still. A proposal as of propose(), with the
+# `lambda` of its path; or NULL.
 lengthen <- function(result, course, plan) {
   ancestor_ess <- result$diagnostics$value[result$diagnostics$name == "ancestor_ess"]
   # an integral that is infinite stays so

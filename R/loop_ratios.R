@@ -1,7 +1,7 @@
-# Positive numbers in order, as the scales of a model may have to be. Stan's variables for them are the logs of the first
-# and of the differences. Powers of sums of exponentials are no products of functions of one variable each, as the terms
-# of a precision are (see learn_precision.R). So the sampler moves the log of the ratio of each number to the one before, less 1,
-# which has the same density and the same evidence; see src/map_bounds.c.
+# Positive numbers in order, as the scales of a model may have to be. Stan's variables for them are the logs of the
+# first and of the differences. Powers of sums of exponentials are no products of functions of one variable each, as
+# the terms of a precision are (see learn_precision.R). So the sampler moves the log of the ratio of each number to
+# the one before, less 1, which has the same density and the same evidence; see src/map_bounds.c.
 
 # Points that tell what a program makes of its variables: what holds at one by chance does not at
 # another.
@@ -14,8 +14,8 @@ with_ratios <- function(sampler) {
   if (any(is_ratio)) with_scale(sampler, list(ratio = as.double(is_ratio))) else sampler
 }
 
-# Whether each variable is the log of the difference between a positive number and the one before it, by what the program
-# makes of some points. NULL where it tells nothing.
+# Whether each variable is the log of the difference between a positive number and the one before it, by what the
+# program makes of some points. NULL where it tells nothing.
 find_ratios <- function(target) {
   bases <- sub("\\[.*", "", target$names)
   if (is.null(target$outputs) || anyDuplicated(bases) == 0) {

@@ -135,7 +135,8 @@ tuned_run <- function(course, sampler, path, label) {
 # basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
 kernel_for <- function(sampler, label) {
   reference <- sampler$reference
-  suits <- label == "longer" || is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
+  suits <- label == "longer" || is_exact_reference(reference) || is_mixture(reference) ||
+    is_truncated(sampler$target) ||
     label != "given" && sampler$target$dim <= rules$largest_adjusted
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }

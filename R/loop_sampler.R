@@ -74,7 +74,7 @@ reference_meant <- function(reference, target) {
     reference_of_draws(target, target$draws)
   } else if (identical(reference, "prior")) {
     reference_of_prior(target)
-  } else if (!inherits(reference, "smc_reference") && (is.list(reference) || is.numeric(reference) || isS4(reference))) {
+  } else if (!inherits(reference, "smc_reference") && may_be_draws(reference)) {
     reference_of_draws(target, matrix_of_draws(reference))
   } else {
     check_reference(reference, target)

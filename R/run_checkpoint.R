@@ -193,8 +193,8 @@ abort_format <- function(where) {
 
 # the folder --------------------------------------------------------------------
 
-# The sampler with a folder, which is created if need be; and for its entries the fingerprint of the target as it is when
-# the call begins. dir: NULL, or a path.
+# The sampler with a folder, which is created if need be; and for its entries the fingerprint of the target as it is
+# when the call begins. dir: NULL, or a path.
 with_checkpoint <- function(sampler, dir) {
   if (is.null(dir)) {
     return(sampler)
@@ -274,5 +274,5 @@ remember <- function(sampler, name, settings, restore, points, code) {
 }
 
 # values ------------------------------------------------------------------------
-# What comes from a file is checked as arguments are. `restore` functions return NULL, or raise an error, where it cannot
-# be the value of such a run.
+# What comes from a file is checked as arguments are. `restore` functions return NULL, or raise an error, where it
+# cannot be the value of such a run.

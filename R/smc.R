@@ -37,9 +37,9 @@
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
 #'   [schedule_power()] makes, or [schedule_adaptive()].
 #' @param reference where particles start: [reference_gaussian()], [reference_function()] and the like; `"prior"`, for a
-#'   target that was given its `prior`; or draws of the posterior, to which a distribution is fitted. These are a matrix or
-#'   a data frame with a column for each variable, draws of the packages posterior, coda or rstan, a list of chains, another
-#'   fit of `smc()`, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
+#'   target that was given its `prior`; or draws of the posterior, to which a distribution is fitted. These are a
+#'   matrix or a data frame with a column for each variable, draws of the packages posterior, coda or rstan, a list of
+#'   chains, another fit of `smc()`, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
 #' @param tuner how the kernel is tuned: [tuner_kl()].
 #' @param resampling `"ssp"` (Srinivasan sampling process), `"systematic"`, `"stratified"`,
 #'   `"residual"` or `"multinomial"`.
@@ -61,9 +61,9 @@
 #' * `particles`, `log_weights`, `island`: the draws, a matrix with a named column for each variable; their log
 #'   weights, which sum to one once exponentiated; and the island of each draw.
 #' * `diagnostics`, `heavy_tails`: tables of what was checked. See [diagnostics].
-#' * `improper`: the names of parameters with an improper prior, so that `log_z` is no evidence (character vector, mostly
-#'   empty). They are known of Stan programs alone (see [target_stan()] and [as_target.stanfit]). A coefficient of brms has
-#'   the covariate as the name of its element.
+#' * `improper`: the names of parameters with an improper prior, so that `log_z` is no evidence (character vector,
+#'   mostly empty). They are known of Stan programs alone (see [target_stan()] and [as_target.stanfit]). A coefficient
+#'   of brms has the covariate as the name of its element.
 #' * `schedule`, `reference`: to be given to [smc_run()]. `maps` describes the shape of the reference in words.
 #' * `scout`, `runs`, `steps`, `islands`: what was done. See [smc_scout()], [smc_rounds] and [estimates].
 #' * `state`: what [smc_extend()] goes on from. `fit$state <- NULL` makes a fit smaller.

@@ -30,8 +30,8 @@ new_target <- function(
 #'   which `dim` is needed.
 #' @param lower,upper bounds of a model's variables, as in [target_rtmb()]: a number, or
 #'   a named list or vector.
-#' @param response,nobs the observations, as in [target_function()]; NULL for what the data of the model have as `y`, `Y`,
-#'   `N` or, by glmmTMB, `yobs`.
+#' @param response,nobs the observations, as in [target_function()]; NULL for what the data of the model have as `y`,
+#'   `Y`, `N` or, by glmmTMB, `yobs`.
 #' @return A target: an object of class `smc_target`.
 #' @section RTMB and TMB: The objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`, whose
 #'   function is the negative log density. Constants count, and priors must be in it, for
@@ -164,7 +164,9 @@ target_interface <- function(target) {
 
 # Nothing where there are no bounds, and no other scale: then no variable is transformed.
 interface_bounds <- function(target) {
-  if (is_bounded(target) || has_scale(target)) unclass(target)[intersect(c("lower", "upper", scale_names), names(target))]
+  if (is_bounded(target) || has_scale(target)) {
+    unclass(target)[intersect(c("lower", "upper", scale_names), names(target))]
+  }
 }
 
 # The log density, and gradient, at the rows of x: on the user's scale; or as the sampler
@@ -212,8 +214,9 @@ has_two_bounds <- function(target) {
   if (is_truncated(target)) is_so & target$truncated == 0 else is_so
 }
 
-# What of a target is about the scale of its variables: `turn` (loop_angles.R), `truncated`, 1 for bounded variables on their own
-# scale and 0 for others, and `ratio`, 1 for ratios (loop_ratios.R) and 0 for others. NULL where there are none.
+# What of a target is about the scale of its variables: `turn` (loop_angles.R), `truncated`, 1 for bounded variables
+# on their own scale and 0 for others, and `ratio`, 1 for ratios (loop_ratios.R) and 0 for others. NULL where there
+# are none.
 scale_names <- c("turn", "truncated", "ratio")
 
 has_scale <- function(target, names = scale_names) !is.null(unlist(unclass(target)[names]))
@@ -240,7 +243,9 @@ check_any_target <- function(target, ...) {
     abort(
       c(
         "{.arg target} is missing: a target, or a function with {.arg dim}.",
-        "i" = if ("log_density" %in% names(list(...))) "Give the function as {.arg target}, or first and without a name."
+        "i" = if ("log_density" %in% names(list(...))) {
+          "Give the function as {.arg target}, or first and without a name."
+        }
       ),
       "input"
     )

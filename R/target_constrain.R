@@ -47,7 +47,11 @@ unconstrain <- function(target, x, ...) {
 constrain <- function(target, u, ...) {
   target <- check_target(target, ...)
   points <- change_scale(target, check_points(u, target$dim, "u"), to_user = TRUE)
-  if (is.null(target$types)) as_given(points, target$names, u) else as_given(from_free(target$types, points)$x, target$types$names, u)
+  if (is.null(target$types)) {
+    as_given(points, target$names, u)
+  } else {
+    as_given(from_free(target$types, points)$x, target$types$names, u)
+  }
 }
 
 # The rows of `points`.

@@ -248,7 +248,8 @@ tell_differences <- function(terms) {
 }
 
 # Over ways in proportion to the variable, whose unit is anyone's choice, but for where it is next to 0. A variable that
-# is 0 does not show its unit, and 1 is taken. Near a bound they are shorter, so as not to cross it; nor the largest number there is.
+# is 0 does not show its unit, and 1 is taken. Near a bound they are shorter, so as not to cross it; nor the largest
+# number there is.
 central_difference <- function(term, density, x) {
   part <- .Machine$double.eps^(1 / 3) # errors of rounding and of curvature are about the same
   lower <- pmax(term$lower, -.Machine$double.xmax)
@@ -270,8 +271,9 @@ central_difference <- function(term, density, x) {
   slope
 }
 
-# The callers of a term of R functions, as density_caller() and slope_caller() have them, for unconstrained variables: all
-# points are mapped together, whatever the functions take. The Jacobian counts once: with_jacobian says whether here.
+# The callers of a term of R functions, as density_caller() and slope_caller() have them, for unconstrained variables:
+# all points are mapped together, whatever the functions take. The Jacobian counts once: with_jacobian says whether
+# here.
 typed_callers <- function(term, types, with_jacobian) {
   plain <- types$plain
   term$dim <- length(types$names)

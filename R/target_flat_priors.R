@@ -1,8 +1,8 @@
-# Improper priors of Stan programs: of those that brms writes by numbers, since their data say by `prior_only` whether the
-# likelihood is left out; of all others by their statements (see target_stan_priors.R).
+# Improper priors of Stan programs: of those that brms writes by numbers, since their data say by `prior_only` whether
+# the likelihood is left out; of all others by their statements (see target_stan_priors.R).
 
-# The names of the parameters whose prior is flat, so that there is no evidence. What fails here fails in a run too, which
-# says more.
+# The names of the parameters whose prior is flat, so that there is no evidence. What fails here fails in a run too,
+# which says more.
 improper_parameters <- function(target) {
   tryCatch(flat_parameters(target), error = function(e) character())
 }
@@ -39,8 +39,8 @@ describe_improper <- function(improper) {
   }
 }
 
-# A coefficient of brms is known by its covariate: b[1] may be another one in another model. With the names of the columns
-# of its design matrix, of which one that is centred has an intercept more.
+# A coefficient of brms is known by its covariate: b[1] may be another one in another model. With the names of the
+# columns of its design matrix, of which one that is centred has an intercept more.
 name_coefficients <- function(improper, variables, data) {
   if (!is.list(data)) { # a file, which has no names of columns
     return(improper)
@@ -66,8 +66,9 @@ flat_parameters <- function(target) {
   }
 }
 
-# By numbers, since a prior can be written in many ways: without the likelihood the log density of the unconstrained scale
-# is a straight line along a variable, the Jacobian's, which no proper prior is. Missing responses, whose density is in the likelihood, are none.
+# By numbers, since a prior can be written in many ways: without the likelihood the log density of the unconstrained
+# scale is a straight line along a variable, the Jacobian's, which no proper prior is. Missing responses, whose
+# density is in the likelihood, are none.
 flat_by_numbers <- function(target) {
   target$data$values$prior_only <- 1
   base <- prior_base(target)

@@ -10,8 +10,8 @@
 #'   less, which have no digits left behind the point: subtract a constant from such a
 #'   density. The value may carry the gradient in its attribute `"gradient"`, as the
 #'   functions made by [stats::deriv()] do.
-#' @param dim the dimension (whole number, at most 10 million); by default as many as there are `names`. 0 is for a model
-#'   without parameters, whose evidence is the value of the function (see [smc()]).
+#' @param dim the dimension (whole number, at most 10 million); by default as many as there are `names`. 0 is for a
+#'   model without parameters, whose evidence is the value of the function (see [smc()]).
 #' @param gradient a function of the same argument: the gradient, a numeric
 #'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
 #'   gradient here and in the attribute, central differences are used, at
@@ -28,9 +28,9 @@
 #'   `c(sigma = 0)`, of those that are bounded. See the section Bounds.
 #' @param types NULL; or a list such as `list(w = "simplex", R = "correlation")`, with the types of variables of several
 #'   elements. See the section Types.
-#' @param prior NULL; or the prior, a list of the functions `log_density`, normalised, and `sample`, of the number of draws,
-#'   as in [reference_function()]. It is a part of the log density, which stays as it is; for what takes a prior by itself, as
-#'   `reference = "prior"` of [smc()] does.
+#' @param prior NULL; or the prior, a list of the functions `log_density`, normalised, and `sample`, of the number of
+#'   draws, as in [reference_function()]. It is a part of the log density, which stays as it is; for what takes a
+#'   prior by itself, as `reference = "prior"` of [smc()] does.
 #' @param response,nobs the observations (numeric vector, factor, matrix or data frame) and how many there are (whole
 #'   number); NULL for not known. They say what the target is about, and are used for nothing else:
 #'   [compare_evidence()] and its like warn of models of different observations.
@@ -74,11 +74,12 @@
 #'   * `"ordered"`: numbers that increase, and `"positive_ordered"`, which are positive, too;
 #'   * `"correlation"`: all elements of a correlation matrix, `R[1,1]`, `R[2,1]` and so on.
 #'
-#'   The functions are given all elements, the draws have them, and `dim` and `names` count them. The sampler moves fewer
-#'   unconstrained variables, as Stan does, and adds the log Jacobian: so `dim` of the target, and `reference_gaussian()`, are
-#'   about these. The density is that of the first K - 1 of the K elements of a simplex, as that of a Dirichlet distribution is,
-#'   and of the correlations below the diagonal. A prior of independent elements is not normalised for an order: it lacks
-#'   the factor K!, `lfactorial(K)` on the logarithmic scale. Gradients are by all elements, as if each could be changed alone.
+#'   The functions are given all elements, the draws have them, and `dim` and `names` count them. The sampler moves
+#'   fewer unconstrained variables, as Stan does, and adds the log Jacobian: so `dim` of the target, and
+#'   `reference_gaussian()`, are about these. The density is that of the first K - 1 of the K elements of a simplex,
+#'   as that of a Dirichlet distribution is, and of the correlations below the diagonal. A prior of independent
+#'   elements is not normalised for an order: it lacks the factor K!, `lfactorial(K)` on the logarithmic scale.
+#'   Gradients are by all elements, as if each could be changed alone.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
 #'   a run, of class `autosmc_error_target` when a function returns a value of a
 #'   wrong type or shape, or raises an error itself: the error names the step,
@@ -206,8 +207,8 @@ tell_uniform <- function(functions, bounds) {
   has_uniform <- any(vapply(functions, function(f) "dunif" %in% all.names(body(f)), NA))
   if (has_uniform && !any(is.finite(bounds$lower) & is.finite(bounds$upper))) {
     cli::cli_inform(
-      c("i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and {.arg upper} too.
-        The sampler then keeps between them."),
+      c("i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and
+        {.arg upper} too. The sampler then keeps between them."),
       class = "autosmc_message_bounds"
     )
   }

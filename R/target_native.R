@@ -82,8 +82,8 @@
 #'   of threads, if the result for a point does not depend on the points beside it.
 #' @section Errors: Of class `autosmc_error_input` when a library or a routine is
 #'   not found, or when several libraries of the name are loaded; of class `autosmc_error_mismatch` when
-#'   the library is no longer what it was when the target was made. In a run, of class `autosmc_error_target` when the routine
-#'   returns something other than 0 (the code and the step are in the message)
+#'   the library is no longer what it was when the target was made. In a run, of class `autosmc_error_target` when the
+#'   routine returns something other than 0 (the code and the step are in the message)
 #'   or raises an R error.
 #' @seealso [target_function()] for R functions; [autosmc_run] to run the sampler
 #'   from C; `vignette("models")`.
@@ -153,7 +153,8 @@ check_own_routines <- function(addresses, routines, target) {
     if (!is.na(file) && !identical(normalizePath(file), path)) {
       routine <- routines[[name]]
       abort(
-        "{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$library$dll}}, but in {.file {file}}.",
+        "{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$library$dll}}, but in
+          {.file {file}}.",
         "input"
       )
     }

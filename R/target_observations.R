@@ -1,7 +1,7 @@
 # What is known of the observations of a target, so that models of different data are not compared without a word.
 
-# list(nobs, response), each NULL where it is not known; NULL where neither is. data: a list in which the response may be,
-# by a name that it mostly has: that of brms, which has one for each of several, or of glmmTMB.
+# list(nobs, response), each NULL where it is not known; NULL where neither is. data: a list in which the response may
+# be, by a name that it mostly has: that of brms, which has one for each of several, or of glmmTMB.
 observations <- function(response = NULL, nobs = NULL, data = list()) {
   if (!is.null(nobs)) {
     nobs <- as.double(check_count(nobs, "nobs", min = 0))

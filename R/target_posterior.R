@@ -24,8 +24,8 @@
 #'   length `dim` as its value (vectorised: an `n x dim` matrix).
 #' @param vectorized whether all the functions take all points at once (TRUE or
 #'   FALSE).
-#' @param names,lower,upper,types,prior,response,nobs names, bounds and types of the variables, the prior and the observations, as
-#'   in [target_function()].
+#' @param names,lower,upper,types,prior,response,nobs names, bounds and types of the variables, the prior and the
+#'   observations, as in [target_function()].
 #' @return A target: an object of class `smc_target`.
 #' @inheritSection target_function Errors
 #' @seealso [reference_function()], for a path that starts from the prior.

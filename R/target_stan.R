@@ -13,8 +13,8 @@
 #' `_lupdf`. A flat prior, as of a parameter that the model block does not mention,
 #' has no evidence unless the parameter is bounded on both sides; there its density
 #' counts as 1, not as one over the width. A warning of class `autosmc_warning_prior` names the parameters without a
-#' prior, as the statements of the program tell, and so do the fit (`fit$improper`) and comparisons of it. A parameter that has
-#' a prior in some of its elements only, or an improper one that is written out, such as
+#' prior, as the statements of the program tell, and so do the fit (`fit$improper`) and comparisons of it. A parameter
+#' that has a prior in some of its elements only, or an improper one that is written out, such as
 #' `target += -log(sigma)`, is not named.
 #'
 #' The sampler works on Stan's unconstrained scale, with the log Jacobian of the
@@ -53,7 +53,8 @@
 #'   the run ends in an error that has the program's own message. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
-#' @section Old programs: A program that Stan's compiler refuses because it is of an old version, as those that brms wrote
+#' @section Old programs: A program that Stan's compiler refuses because it is of an old version, as those that brms
+#' wrote
 #'   before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),
 #'   `increment_log_prob()`, densities such as `normal_log()`, and functions that have another name now. A message says
 #'   what was changed. What remains is an error with the line that the compiler names.

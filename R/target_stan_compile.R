@@ -104,7 +104,8 @@ translate_stan <- function(program) {
 # What is said where the compiler refuses a program that was brought up to date.
 still_old <- function(changes) {
   sprintf(
-    "The program is of an old version of Stan. Its %s were brought up to date; what the error names was not.", toString(changes)
+    "The program is of an old version of Stan. Its %s were brought up to date; what the error names was not.",
+    toString(changes)
   )
 }
 
@@ -123,7 +124,8 @@ ask_stanc <- function(program) {
   answer
 }
 
-# In place of the name of its file: programs of the same text share a library. The name in inst/include/autosmc_stan.hpp.
+# In place of the name of its file: programs of the same text share a library. The name in
+# inst/include/autosmc_stan.hpp.
 any_stan_file <- "autosmc_stan_file"
 
 # the compiler ----------------------------------------------------------------

@@ -105,8 +105,8 @@ stan_value <- function(x) {
   structure(as.double(x), dim = dim(x))
 }
 
-# Numbers of the package bit64, which are 64 bits that R takes for those of a double: the lower half of each, and the upper
-# one with the sign. The lowest is NA.
+# Numbers of the package bit64, which are 64 bits that R takes for those of a double: the lower half of each, and the
+# upper one with the sign. The lowest is NA.
 from_integer64 <- function(x) {
   if (!inherits(x, "integer64") || isS4(x)) {
     return(x)

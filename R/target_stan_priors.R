@@ -1,7 +1,7 @@
-# Parameters without a prior, by the statements of a Stan program. A statement is about its variate, what stands before `~`
-# or before the bar of a density, and a likelihood is about data. So a parameter has a prior where a statement is about it,
-# or about what is computed from it. Whatever else is added to the target counts as a prior of all that is in it: rather
-# none is told of a parameter without a prior than one of a parameter that has one.
+# Parameters without a prior, by the statements of a Stan program. A statement is about its variate, what stands
+# before `~` or before the bar of a density, and a likelihood is about data. So a parameter has a prior where a
+# statement is about it, or about what is computed from it. Whatever else is added to the target counts as a prior of
+# all that is in it: rather none is told of a parameter without a prior than one of a parameter that has one.
 
 # Their names; not those of types that are bounded, on which the density 1 is proper but for a constant.
 parameters_without_prior <- function(program) {
@@ -32,7 +32,8 @@ stan_block <- function(code, name) {
 # The names of parameters of types that have no finite volume.
 declared_parameters <- function(block) {
   bounded <- c(
-    "simplex", "unit_vector", "corr_matrix", "cholesky_factor_corr", "column_stochastic_matrix", "row_stochastic_matrix",
+    "simplex", "unit_vector", "corr_matrix", "cholesky_factor_corr", "column_stochastic_matrix",
+    "row_stochastic_matrix",
     "tuple" # which has several
   )
   names <- lapply(strsplit(block, ";")[[1]], function(declaration) {
@@ -61,8 +62,8 @@ stan_statements <- function(code) {
   trimws(strsplit(code, "[;{}]")[[1]])
 }
 
-# list(about, of): which identifiers a statement is about; where it is no density but an assignment, what it assigns, and
-# from what.
+# list(about, of): which identifiers a statement is about; where it is no density but an assignment, what it assigns,
+# and from what.
 read_statement <- function(statement) {
   if (grepl("\\w_lp ?\\(|\\bincrement_log_prob\\b", statement)) {
     list(about = identifiers(statement))
@@ -141,9 +142,9 @@ tell_thresholds <- function(target) {
   low <- sum(lfactorial(n))
   if (low > 0) {
     cli::cli_inform(
-      c("i" = "The prior of the thresholds {.field {ordered}} is that of independent ones, and is not normalised for their
-        order: {.field log_z} is low by {.code log({paste0(n, '!', collapse = ' * ')})} = {fixed(low)}, if they all have the same. It
-        cancels between models with as many thresholds."),
+      c("i" = "The prior of the thresholds {.field {ordered}} is that of independent ones, and is not normalised for
+        their order: {.field log_z} is low by {.code log({paste0(n, '!', collapse = ' * ')})} = {fixed(low)}, if they
+        all have the same. It cancels between models with as many thresholds."),
       class = "autosmc_message_ordered"
     )
   }

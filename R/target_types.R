@@ -1,12 +1,14 @@
-# Variables with a type: simplexes, ordered numbers and correlation matrices, declared for targets that are R functions. As
-# Stan does it, the sampler moves unconstrained variables, and the log Jacobian is added to the log density. The functions
-# and the draws have the elements of the type.
+# Variables with a type: simplexes, ordered numbers and correlation matrices, declared for targets that are R
+# functions. As Stan does it, the sampler moves unconstrained variables, and the log Jacobian is added to the log
+# density. The functions and the draws have the elements of the type.
 
-# A map takes a list of unconstrained variables and returns list(x, log_jacobian), x a list of the elements. An element is a
-# vector of values at several points, or one number that RTMB records: there is one way to write both. `free` is how many
-# unconstrained variables K elements have, NULL where there cannot be so many; `inverse` takes a matrix of values, a row each.
+# A map takes a list of unconstrained variables and returns list(x, log_jacobian), x a list of the elements. An
+# element is a vector of values at several points, or one number that RTMB records: there is one way to write both.
+# `free` is how many unconstrained variables K elements have, NULL where there cannot be so many; `inverse` takes a
+# matrix of values, a row each.
 type_maps <- list(
-  # By coordinates of log(x) in an orthonormal basis of the vectors that sum to zero. The density is that of the first K - 1.
+  # By coordinates of log(x) in an orthonormal basis of the vectors that sum to zero. The density is that of the first
+  # K - 1.
   simplex = list(
     free = function(K) if (K > 1) K - 1,
     forward = function(u) {
@@ -28,8 +30,8 @@ type_maps <- list(
     forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = add_up(u)),
     inverse = function(x) log(cbind(x[, 1], steps_up(x)))
   ),
-  # By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski, Kurowicka
-  # and Joe, 2009). All K^2 elements, of which the density is that of those below the diagonal.
+  # By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski,
+  # Kurowicka and Joe, 2009). All K^2 elements, of which the density is that of those below the diagonal.
   correlation = list(
     free = function(K) if (K >= 4 && sqrt(K) == round(sqrt(K))) sqrt(K) * (sqrt(K) - 1) / 2,
     forward = function(u) {
@@ -78,7 +80,8 @@ running_sums <- function(terms) {
 
 steps_up <- function(x) x[, -1, drop = FALSE] - x[, -ncol(x), drop = FALSE]
 
-# Of recorded numbers RTMB knows how; else the largest is taken out, of complex numbers the one with the largest real part.
+# Of recorded numbers RTMB knows how; else the largest is taken out, of complex numbers the one with the largest real
+# part.
 log_sum_exp <- function(z) {
   if (inherits(z[[1]], "advector")) {
     return(Reduce(RTMB::logspace_add, z))
@@ -88,8 +91,9 @@ log_sum_exp <- function(z) {
 }
 
 # blocks ----------------------------------------------------------------------
-# Of a target with types: list(names, free, blocks), the names of the user's variables, those of the unconstrained ones, and
-# a list(type, elements, free) of positions for each typed variable; `plain` are the positions of the others in both.
+# Of a target with types: list(names, free, blocks), the names of the user's variables, those of the unconstrained
+# ones, and a list(type, elements, free) of positions for each typed variable; `plain` are the positions of the others
+# in both.
 
 # variables: list(names, parameter). NULL where no types are given.
 type_blocks <- function(types, variables) {
@@ -172,7 +176,9 @@ to_free <- function(types, x) {
     # NaN where they are not of the type
     inverse <- function(x) suppressWarnings(type_maps[[block$type]]$inverse(x))
     elements <- x[, block$elements, drop = FALSE]
-    u[, block$free] <- tryCatch(inverse(elements), error = function(e) one_by_one(inverse, elements, length(block$free)))
+    u[, block$free] <- tryCatch(inverse(elements), error = function(e) {
+      one_by_one(inverse, elements, length(block$free))
+    })
   }
   u
 }

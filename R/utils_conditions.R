@@ -125,8 +125,8 @@ if_raised <- function(handle) {
   }
 }
 
-# The end of the time that setTimeLimit() or setSessionTimeLimit() allows, which R tells by an error without a class of its
-# own. Others are not asked for their message: a stack that has overflowed leaves no room for it.
+# The end of the time that setTimeLimit() or setSessionTimeLimit() allows, which R tells by an error without a class
+# of its own. Others are not asked for their message: a stack that has overflowed leaves no room for it.
 is_time_limit <- function(e) {
   said <- c("reached elapsed time limit", "reached CPU time limit")
   said <- c(said, sub("reached", "reached session", said))
@@ -173,7 +173,11 @@ in_utf8 <- function(e) {
 }
 
 as_utf8 <- function(text) {
-  if (all(Encoding(text) != "bytes") && all(validEnc(text))) enc2utf8(text) else iconv(text, "UTF-8", "UTF-8", sub = "byte")
+  if (all(Encoding(text) != "bytes") && all(validEnc(text))) {
+    enc2utf8(text)
+  } else {
+    iconv(text, "UTF-8", "UTF-8", sub = "byte")
+  }
 }
 
 where_in_run <- function(step, run) {
