@@ -759,7 +759,7 @@ test_compiled("parameters of all kinds come back as they are declared", {
   )
   # and the other way round, but for the length of the unit vector
   known <- with_draws(target, out)
-  again <- unconstrained_draws(known, known$draws)
+  again <- unconstrained_draws(known, known$draws)$values
   expect_equal(again[, 4:15], x[, 4:15], tolerance = 1e-8)
   expect_equal(target$outputs(again), out, tolerance = 1e-8)
 })
