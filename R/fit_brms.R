@@ -66,7 +66,6 @@ as_stanfit <- function(draws, excluded) {
     warmup2 = rep(0, length(samples)), permutation = rep(list(seq_len(n)), length(samples)),
     pars_oi = pars, dims_oi = dims, fnames_oi = names, n_flatnames = length(names)
   )
-  loadNamespace("rstan")
   methods::new(
     methods::getClass("stanfit", where = asNamespace("rstan")),
     model_name = "autosmc", model_pars = pars, par_dims = dims, mode = 0L, sim = sim, inits = list(),
