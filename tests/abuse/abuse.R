@@ -295,7 +295,7 @@ in_process <- function(folder, die_at) {
 }
 
 n_kills <- 0
-# A process with the sanitizer takes long to start. The tests of checkpoints have eight kills without it.
+# With the sanitizer a kill takes up to a minute; the tests of checkpoints have eight without it.
 most_kills <- if (n_faults >= 1000) 20 else 0
 while (n_kills < most_kills) {
   folder <- tempfile("runs")
