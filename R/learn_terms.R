@@ -190,7 +190,7 @@ simple_factors <- local({
   functions <- function(powers = 0, degrees = 0, falls = 0, rates = 0, roots = 0) {
     expand.grid(powers = powers, degrees = degrees, falls = falls, rates = rates, roots = roots)
   }
-  # growing ones first: what is next to 0 for small scales is not to be a difference from 1
+  # growing functions first: they are small where the scale is, without a cancelling difference from 1
   bounded <- functions(powers = 2:-2, falls = 1:2, rates = c(0.5, 1))
   bounded <- bounded[abs(bounded$powers) <= bounded$falls, ]
   bounded$powers <- bounded$powers * bounded$rates

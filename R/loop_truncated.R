@@ -1,6 +1,6 @@
 # The scale of variables between two bounds. On that of the logit the density of most falls off smoothly. But where a
 # variable is normal given the others and the bounds cut this off, as they cut a level that moves freely between them,
-# what is next to the bounds is a long thin tail for each variable, which no reference fits. Its own scale then suits
+# the density beside the bounds becomes a long thin tail of each variable, which no reference fits. Its own scale then suits
 # better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
 
 # Points and places between the bounds that tell whether a variable is normal given the others:
