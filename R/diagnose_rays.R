@@ -179,7 +179,7 @@ n_ray_evals <- function(sampler) {
 # variables depend on each other otherwise.
 fit_nested <- function(record, found) {
   reference <- record$reference
-  if (!is.null(reference$conditional) || !is.null(reference$changes) || is_mixture(reference)) {
+  if (!is.null(reference$maps) || !is.null(reference$changes) || is_mixture(reference)) {
     return(NULL)
   }
   here <- list(rows = which(found$is_here), w = exp(record$log_weights[found$is_here]))

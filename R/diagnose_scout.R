@@ -88,7 +88,7 @@ space_of_scales <- function(final, some) {
 
 has_exact_precisions <- function(reference) {
   precisions <- precisions_of(reference)
-  length(precisions) > 0 && !any(vapply(precisions, `[[`, TRUE, "near"))
+  length(precisions) > 0
 }
 
 # The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it
@@ -114,12 +114,7 @@ space_by_earlier <- function(course, final, some, otherwise) {
 # and not for another reason: for others it is far from that. A density that does not fall off as a
 # scale goes down leads there.
 loses_digits <- function(space) {
-  # where others are only nearly normal the curvature may be at its bound for another reason
-  precisions <- lapply(space$precisions, function(precision) {
-    if (precision$near) precision$least[] <- .Machine$double.xmin
-    precision
-  })
-  left <- least_part_left(precisions, take_rows(space$x, evenly_weighted(space$w, n_sizes)))
+  left <- least_part_left(space$precisions, take_rows(space$x, evenly_weighted(space$w, n_sizes)))
   mean(left < least_digits_left) > rules$part_beyond &&
     mean(left > sqrt(least_digits_left)) > rules$part_beyond
 }

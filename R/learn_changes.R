@@ -11,17 +11,11 @@ given_last <- function(reference) given_of_all(changes_of(reference))
 
 given_of_all <- function(changes) Find(is_precision, changes, right = TRUE)$given
 
-log_jacobian <- function(points) if (is.null(points$log_jacobian)) 0 else points$log_jacobian
-
-# The points after one change after the other, with their gradients where there are any, and their
-# mean `log_jacobian`.
+# The points after one change after the other, with their gradients where there are any.
 changed <- function(points, changes) {
   at <- before_maps(change_maps(changes), sweep(points$x, 2, points$mean, "+"), points$g)
   points$mean <- weighted_sums(at$x, points$w)
   points$x <- sweep(at$x, 2, points$mean)
   points["g"] <- list(at$g)
-  points$log_jacobian <- log_jacobian(points) + sum(points$w * at$log_jacobian)
   points
 }
-
-before_polynomial <- function(changes) Filter(Negate(is_polynomial), changes)

@@ -26,11 +26,16 @@ describe_maps <- function(reference, target) {
         format(reference$df, digits = 3), degrees
       )
     },
-    describe_dependence(reference, names),
-    unique(unlist(lapply(reference$changes, describe_change, names))), # polynomials after a precision say the same
-    describe_tails(reference$tails)
+    unlist(lapply(unique(lapply(moments_in(reference), `[`, c("order", "features"))), describe_moments, names)),
+    unlist(lapply(precisions_in(reference), describe_precision, names)),
+    describe_tails(Find(is_tails, reference$maps))
   )
 }
+
+# The maps of a reference of each kind, from the user's coordinates on.
+precisions_in <- function(reference) Filter(is_precision, c(changes_of(reference), rev(reference$maps)))
+moments_in <- function(reference) Filter(function(map) identical(map$name, "moments"), rev(reference$maps))
+is_tails <- function(map) identical(map$name, "tails")
 
 # On the unconstrained scale a positive variable is its logarithm, and one between bounds the logit
 # of its place between them.
@@ -70,36 +75,18 @@ describe_ratios <- function(target) {
   }
 }
 
-describe_dependence <- function(reference, names) {
-  fixed <- conditioning_of(reference)
-  conditional <- reference$conditional
-  # what is normal given several is told in one sentence
-  told <- if (length(fixed) == 1) fixed else conditional$conditioning
-  sentences <- lapply(intersect(moved_coordinates(reference), told), function(k) {
-    is_of_neck <- is_neck(conditional) && k %in% conditional$conditioning
-    by <- if (is_of_neck) conditional$conditioning else k
-    changed <- changed_along(reference, k, length(names))
-    others <- function(change) setdiff(which(change > least_described), fixed)
-    c(
-      depends_sentence("scale", names[others(changed$scale)], names[by], "depends on"),
-      # where all is normal given others, that these move its location says little
-      if (k %in% conditional$conditioning) {
-        depends_sentence("location", names[others(changed$location)], names[by], "bends with")
-      }
-    )
-  })
-  unlist(sentences)
-}
-
-# The coordinates on which others depend: the conditioning variables, and those that are given.
+# The coordinates on which others depend.
 conditioning_of <- function(reference) {
-  union(reference$conditional$conditioning, given_last(reference))
+  of_moments <- lapply(moments_in(reference), function(map) parents_of(map$features))
+  sort(unique(as.integer(unlist(c(lapply(precisions_in(reference), `[[`, "given"), of_moments)))))
 }
 
-# But for the second variable of a neck, the level, which goes with the first.
-moved_coordinates <- function(reference) {
-  conditional <- reference$conditional
-  setdiff(conditioning_of(reference), if (is_neck(conditional)) conditional$conditioning[-1])
+# Location and scale of those that depend on others otherwise than linearly.
+describe_moments <- function(map, names) {
+  parents <- names[parents_of(map$features)]
+  c(
+    depends_sentence("location and scale", names[sort(map$order)], parents, "depend on")
+  )
 }
 
 depends_sentence <- function(what, of, on, verb) {
@@ -108,27 +95,11 @@ depends_sentence <- function(what, of, on, verb) {
   }
 }
 
-describe_change <- function(change, names) {
-  if (is_precision(change)) {
-    describe_precision(change, names)
-  } else if (is_products(change)) {
-    describe_multiples(sort(change$order), scales_of(change), names)
-  } else {
-    describe_multiples(multiples_in(change), change$conditioning, names)
-  }
-}
-
 describe_precision <- function(precision, names) {
   verb <- if (length(precision$order) == 1) "is" else "are"
   given <- paste(names[precision$given], collapse = ", ")
-  normal <- if (isTRUE(precision$near)) "nearly normal" else "normal"
+  normal <- if (is.null(precision$kind)) "nearly normal" else "normal"
   sprintf("%s %s %s given %s", several(names[sort(precision$order)]), verb, normal, given)
-}
-
-describe_multiples <- function(multiples, set_by, names) {
-  verb <- if (length(multiples) == 1) "multiplies" else "multiply"
-  scales <- if (length(set_by) == 1) "a scale that %s sets" else "scales that %s set"
-  paste(several(names[multiples]), verb, sprintf(scales, paste(names[set_by], collapse = ", ")))
 }
 
 describe_tails <- function(tails) {
@@ -162,14 +133,11 @@ changed_along <- function(reference, k, d) {
 # coordinate of the reference that has most of this variable: a vector of three.
 clearest_pair <- function(reference, d) {
   fixed <- conditioning_of(reference)
-  pairs <- lapply(moved_coordinates(reference), function(k) {
+  pairs <- lapply(fixed, function(k) {
     changed <- Reduce(`+`, changed_along(reference, k, d))
     changed[fixed] <- 0
     c(k, which.max(changed), max(changed))
   })
   pair <- pairs[[which.max(vapply(pairs, `[`, 0, 3))]]
-  axes <- if (is_neck(reference$conditional)) reference$conditional$axes else diag(d)
-  share <- abs(normal_of(reference, d)$L %*% axes)
-  share[, fixed] <- 0
-  c(pair[1:2], which.max(share[pair[2], ]))
+  pair[c(1, 2, 2)]
 }

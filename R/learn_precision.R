@@ -7,37 +7,17 @@
 #   exp(power t) t^degree / (cosh(rate t)^fall (1 + t^2)^(root / 2)),
 # since scales are exponentials of these, coefficients the coordinates themselves, and correlations
 # hyperbolic tangents, logistic functions or t / sqrt(1 + t^2). See src/map_precision.c.
-#
-# Effects of which the data are counts, say, are only nearly normal given their scale: their precision
-# is that of their prior, which is such a sum, and the curvature of the likelihood, which depends on the
-# effects themselves. At the mean of the draws this is a number, and Q and r are sums as before.
 
-# Where gradients are only nearly linear, moves are no longer than so many standard deviations
-# that a coordinate has given the others: a longer difference need not be a precision.
-widest_probe <- 2
 # Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is
 # 1 or exp(t) but for 2 %.
 one_function_beyond <- 4
 # Part of the least pivot at these points, below which a precision counts as none.
 least_pivot <- 1e-3
-# The same of the median, where others are only nearly normal and the least is none: the curvature
-# at one point may be of the other sign.
-least_near_pivot <- 0.1
 
-# The precision of all coordinates that are normal given others, or with `near` nearly so: a change of
-# variables (see learn_spaces.R); NULL for none. at: of probes_among(), with `near` of with_drivers(); density: of
-# counted_density().
-find_precision <- function(at, density, near = FALSE) {
-  if (!is.null(at)) {
-    at$near <- near
-    with_seed(1, {
-      if (near) {
-        precision_given_drivers(at, density)
-      } else {
-        precision_given(at, find_given(at, density), density)
-      }
-    })
-  }
+# The precision of all coordinates that are normal given others: a change of variables (see learn_spaces.R); NULL for
+# none. at: of probes_among(); density: of counted_density().
+find_precision <- function(at, density) {
+  if (!is.null(at)) with_seed(1, precision_given(at, find_given(at, density), density))
 }
 
 # Some of the points, and what moves away from these, and gradients there, are measured by. NULL where
@@ -61,43 +41,6 @@ probes_among <- function(points) {
   at
 }
 
-# Moves of a part of the draws' standard deviation, but for coordinates that are so correlated that this is a
-# long way where the others stay, by the curvature at the mean: there curvatures would change on the way,
-# and differences by two coordinates disagree.
-shorter_steps <- function(at, density) {
-  step <- small_step * at$sd
-  d <- length(step)
-  there <- density(rbind(at$mean, rep(at$mean, each = d) + diag(step, d)))
-  curvature <- (there$gradient[1, ] - diag(there$gradient[-1, , drop = FALSE])) / step
-  is_known <- there$log_density[1] > -Inf & there$log_density[-1] > -Inf & curvature > 0
-  own <- ifelse(is_known, 1 / sqrt(abs(curvature)), Inf)
-  pmin(at$step, widest_probe * own)
-}
-
-# The same, with what each of the coordinates gains where none is given.
-with_nats <- function(at, density) {
-  if (!is.null(at)) at$nats <- with_seed(1, nats_by_each(at, integer(0), density))
-  at
-}
-
-# The same, with the coordinates given which others may be nearly normal, and moves for these. scales:
-# coordinates that are given for certain.
-with_drivers <- function(at, density, scales = integer(0)) {
-  if (!is.null(at)) {
-    at <- driven_by(at, with_seed(1, find_drivers(at, density, scales)), density)
-    at$n_certain <- length(scales)
-  }
-  at
-}
-
-driven_by <- function(at, drivers, density) {
-  if (!is.null(at)) {
-    at$drivers <- drivers
-    if (length(drivers) > 0) at$step <- shorter_steps(at, density)
-  }
-  at
-}
-
 # The precision given these coordinates; NULL for none.
 precision_given <- function(at, given, density) {
   at <- given_these(at, given)
@@ -107,10 +50,6 @@ precision_given <- function(at, given, density) {
   at$pattern <- pattern_of(at, density)
   if (!is.null(at$pattern)) {
     at$colours <- colours_of(at$pattern)
-    if (at$near) {
-      at$x[, at$others] <- rep(at$mean[at$others], each = nrow(at$x))
-      return(fit_precision(at, density))
-    }
     precision <- fit_precision(at, density)
     if (!is.null(precision)) {
       return(precision)
@@ -134,17 +73,6 @@ given_these <- function(at, given) {
   at$given <- sort(given)
   at$others <- setdiff(seq_along(at$mean), given)
   at
-}
-
-# The same given the drivers; where it is not found, without those that matter least: the curvature of the
-# likelihood, of which it is made too, may depend on them in another way.
-precision_given_drivers <- function(at, density) {
-  for (n in Filter(function(n) n >= at$n_certain, rev(seq_along(at$drivers)))) {
-    precision <- precision_given(at, at$drivers[seq_len(n)], density)
-    if (!is.null(precision)) {
-      return(precision)
-    }
-  }
 }
 
 # the fit ----------------------------------------------------------------------
@@ -174,20 +102,14 @@ new_precision <- function(at, ordered, found, lower) {
     return(NULL)
   }
   change <- c(
-    list(name = "precision", kind = "precision", near = at$near, given = at$given),
+    list(name = "precision", kind = "exact", given = at$given),
     list(factors = factors_in_terms(found$terms), least = rep(.Machine$double.xmin, length(at$others))), form
   )
   t <- found$observed$t
   x <- matrix(0, nrow(t), length(at$mean))
   x[, at$given] <- t
   pivots <- .Call(r_precision_pivots, change, x)$pivots
-  least <- apply(pivots, 2, function(pivot) {
-    if (isTRUE(min(pivot) > .Machine$double.xmin) || !at$near) {
-      least_pivot * min(pivot)
-    } else {
-      least_near_pivot * stats::median(pivot)
-    }
-  })
+  least <- least_pivot * apply(pivots, 2, min)
   change$least <- replace(least, are_sums(change), .Machine$double.xmin)
   if (is_finite(change[c("factors", "precision", "pull", "least")]) && all(least > .Machine$double.xmin)) change
 }
@@ -286,9 +208,6 @@ elimination <- function(pattern) {
 # least part of a diagonal entry that is left when its turn comes, which sums of digits lose where
 # some scale is far smaller than others.
 part_left <- function(change, x) {
-  if (is_polynomial(change)) {
-    return(rep(1, nrow(x))) # it is one everywhere
-  }
   at <- .Call(r_precision_pivots, change, x)
   part <- at$pivots / at$diagonal
   is_known <- is.finite(part) & sweep(at$pivots, 2, change$least, ">") & at$diagonal < 10^rules$largest_size

@@ -104,7 +104,6 @@ scout_target <- function(
     found$passed <- check_passed(evaluate, found)
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
-    found$prefers_shape <- goes_first(shape, c(likely_normals(found$normals), found$passed), evaluate)
   })
   scout <- new_scout(found, shape, evaluate("count"))
   scout$marginal <- shape$marginal
@@ -150,7 +149,7 @@ new_scout <- function(found, shape, count) {
   normals <- normals[order]
   likely <- likely_normals(normals)
   shape <- if (!is.null(shape)) {
-    list(shape = new_shaped_reference(shape$points$mean, shape$shape, shape$changes))
+    list(shape = shape$reference)
   }
   structure(
     c(list(
@@ -162,11 +161,10 @@ new_scout <- function(found, shape, count) {
       normals = lapply(normals, as_reference),
       references = c(
         if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
-        if (!found$prefers_shape) shape,
         if (length(likely) + length(found$passed) > 1) {
           list(cover = covering_reference(c(likely, found$passed)))
         },
-        if (found$prefers_shape) shape
+        shape
       ),
       n_dropped = found$n_dropped
     ), as.list(count)),

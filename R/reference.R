@@ -176,15 +176,10 @@ format_location_and_scale <- function(reference) {
   } else {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
-  n_conditioning <- length(reference$conditional$conditioning)
-  n_products <- sum(vapply(reference$changes, function(change) length(multiples_in(change)), 0))
   n_normal <- length(unlist(lapply(reference$changes, `[[`, "order")))
-  n_tails <- sum(reference$tails$skew != 0 | reference$tails$tail < 1)
   paste0(
     "mean ", show(reference$mean), ", ", scale,
-    if (n_conditioning > 0) sprintf(", conditional on %d of the coordinates", n_conditioning),
-    if (n_tails > 0) sprintf(", tails of %d coordinates", n_tails),
-    if (n_products > 0) sprintf(", %d coordinates multiplied by scales", n_products),
+    if (length(reference$maps) > 0) sprintf(", %d maps", length(reference$maps)),
     if (n_normal > 0) sprintf(", %d coordinates normal given the others", n_normal)
   )
 }
@@ -277,8 +272,6 @@ is_function_reference <- function(reference) {
   inherits(reference, "smc_reference_function")
 }
 
-is_neck <- function(conditional) identical(conditional$kind, "neck")
-
 # draws -----------------------------------------------------------------------
 
 # A seed for R's generator, from -(2^31 - 1) to 2^31 - 1, another one for every
@@ -319,10 +312,4 @@ check_draws <- function(x, n, target) {
 
 is_mixture <- function(reference) inherits(reference, "smc_reference_mixture")
 
-multiples_in <- function(change) which(change$slope != 0)
-
-# Whether it makes coordinates standard normal that are normal given others: of find_precision(), or of
-# find_polynomial().
-is_precision <- function(change) identical(change$kind, "precision") || is_polynomial(change)
-
-is_polynomial <- function(change) identical(change$name, "polynomial")
+is_precision <- function(map) identical(map$name, "precision")

@@ -50,8 +50,7 @@ reference_maps <- function(reference, dim) {
     if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
     affine_map(reference, dim)
   )
-  maps <- append(maps, c(tails_maps(reference$tails), conditional_maps(reference$conditional)), after = 1)
-  without_null(c(maps, change_maps(reference$changes)))
+  without_null(c(maps[1], reference$maps, maps[2], change_maps(reference$changes)))
 }
 
 # x = mean + L z; NULL where that is z.
@@ -69,43 +68,6 @@ affine_map <- function(reference, dim) {
   if (any(mean != 0) || any(sd != 1)) {
     list(name = "affine", mean = rep_len(mean, dim), sd = rep_len(sd, dim))
   }
-}
-
-# The maps of a conditional reference (see R/learn_conditional.R and R/learn_neck.R); none where there is
-# no such.
-conditional_maps <- function(conditional) {
-  if (!is.null(conditional)) {
-    without_null(if (is_neck(conditional)) neck_maps(conditional) else linear_maps(conditional))
-  }
-}
-
-neck_maps <- function(neck) {
-  d <- length(neck$scale)
-  list(
-    if (!is.null(neck$slope)) {
-      list(
-        name = "conditional", conditioning = neck$conditioning,
-        shift = 0 * neck$slope, slope = neck$slope
-      )
-    },
-    list(name = "affine", mean = numeric(d), sd = neck$scale),
-    c(
-      list(name = "neck", variable = neck$conditioning[1], centre = neck$centre_of_share),
-      neck[c("rate", "bend", "pull")]
-    ),
-    list(name = "rotation", axes = neck$axes)
-  )
-}
-
-linear_maps <- function(linear) {
-  d <- length(linear$offset)
-  list(
-    if (any(linear$offset != 0)) list(name = "affine", mean = linear$offset, sd = rep(1, d)),
-    c(
-      list(name = "conditional"),
-      linear[intersect(c("conditioning", "shift", "slope", "curve", "bent", "width", "place"), names(linear))]
-    )
-  )
 }
 
 # Its log density and gradient as target_interface() has those of a target; NULL for
@@ -156,6 +118,11 @@ basis_maps <- function(basis) {
 
 # The maps of such parameters; none for NULL.
 tails_maps <- function(tails) if (!is.null(tails)) list(c(name = "tails", tails))
+
+# The map of a normal distribution as the fits have it.
+affine_of <- function(normal) {
+  c(list(name = "affine", mean = normal$mean), if (is.matrix(normal$L)) list(chol = normal$L) else list(sd = normal$L))
+}
 
 # What all runs of a call share: the target's list, and in it as `reference` that
 # of a reference of R functions.

@@ -4,10 +4,13 @@
 
 #include <string.h>
 
-const smc_map_kind *const smc_map_kinds[] = {
-    &smc_map_tails,      &smc_map_conditional, &smc_map_neck,
-    &smc_map_rotation,   &smc_map_affine,      &smc_map_precision,
-    &smc_map_polynomial, &smc_map_bounds,      NULL};
+const smc_map_kind *const smc_map_kinds[] = {&smc_map_tails,
+                                             &smc_map_rotation,
+                                             &smc_map_affine,
+                                             &smc_map_precision,
+                                             &smc_map_moments,
+                                             &smc_map_bounds,
+                                             NULL};
 
 const smc_map_kind *smc_find_map(const char *name) {
   for (int i = 0; smc_map_kinds[i]; i++)

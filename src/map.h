@@ -2,10 +2,9 @@
  *
  * The kernels see z, in which the reference is standard; the target sees x. A
  * chain of maps leads from the one to the other,
- *   z -> tails -> conditional or neck -> rotation -> affine
- *     -> precision or polynomial -> bounds -> x,
- * where any of them may be missing, and any may be there several times: another
- * conditional map before the bounds makes multiples of a scale. Each is
+ *   z -> tails -> affine -> precision or moments -> rotation -> affine
+ *     -> bounds -> x,
+ * where any of them may be missing, and any may be there several times. Each is
  * smooth, has an inverse in closed form, and takes log densities and gradients
  * both ways with its log Jacobian, so that the evidence is the same in z and in
  * x.
@@ -71,12 +70,10 @@ typedef struct smc_map_kind {
 } smc_map_kind;
 
 extern const smc_map_kind smc_map_tails;
-extern const smc_map_kind smc_map_conditional;
-extern const smc_map_kind smc_map_neck;
 extern const smc_map_kind smc_map_rotation;
 extern const smc_map_kind smc_map_affine;
 extern const smc_map_kind smc_map_precision;
-extern const smc_map_kind smc_map_polynomial;
+extern const smc_map_kind smc_map_moments;
 extern const smc_map_kind smc_map_bounds;
 
 /* All of them; NULL at the end. */

@@ -2,13 +2,13 @@
  * distribution, by the sinh-arcsinh transformation (Jones and Pewsey, 2009),
  *   u_j = location_j + scale_j sinh((asinh(z_j) + skew_j) / tail_j).
  *
- * tail = 1 is normal tails, less is heavier ones; skew > 0 stretches what is
+ * tail = 1 is normal tails, less is heavier ones, more is lighter ones; skew > 0 stretches what is
  * above the centre. With skew 0 and tail 1 the map is affine.
  */
 #include "map.h"
 #include "vecmath.h"
 
-enum { LOCATION, SCALE, SKEW, TAIL }; /* d each; scale > 0, 0 < tail <= 1 */
+enum { LOCATION, SCALE, SKEW, TAIL }; /* d each; scale, tail > 0 */
 
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
@@ -16,7 +16,7 @@ static bool is_valid(const smc_map *map) {
     if (!p[i].x || p[i].size != (size_t)map->d)
       return false;
   for (int j = 0; j < map->d; j++)
-    if (!(p[SCALE].x[j] > 0.0 && p[TAIL].x[j] > 0.0 && p[TAIL].x[j] <= 1.0))
+    if (!(p[SCALE].x[j] > 0.0 && p[TAIL].x[j] > 0.0))
       return false;
   return true;
 }

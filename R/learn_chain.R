@@ -1,0 +1,309 @@
+# A chain of blocks in which points become standard normal: children given parents, then these as children in their
+# turn, then the margins. Scores fit, held-out log density decides.
+
+# Nats that are worth a feature or a block.
+least_nats <- 0.005
+# Standard errors of the gain on held-out points.
+sure_gain <- 2
+# Gains of single points are cut at so many median deviations above their median.
+most_point_gain <- 20
+# Parents that are tried in full.
+n_tried_parents <- 3
+most_search <- 800
+
+# points: list(x, g, train, test). Returns list(blocks, maps, points, log_jacobian, parents): the maps lead from the
+# coordinates in which the points are nearly standard normal, those of `points`, to their own; the log Jacobian is that
+# of each point.
+fit_chain <- function(points, variables) {
+  left <- variables
+  state <- list(points = replace(points, c("train", "test"), lapply(points[c("train", "test")], utils::head, most_search)),
+    blocks = list(), log_jacobian = numeric(nrow(points$x)))
+  parents <- integer()
+  repeat {
+    level <- fit_level(state$points, left)
+    state <- with_block(state, level$block)
+    parents <- union(parents, level$parents)
+    if (length(level$parents) == 0) break
+    left <- level$parents
+  }
+  state <- fit_rest(state, variables)
+  c(state, list(maps = chain_maps(state$blocks), parents = parents))
+}
+
+with_block <- function(state, block) {
+  at <- before_maps(block$maps, state$points$x, state$points$g)
+  state$points[c("x", "g")] <- at[c("x", "g")]
+  state$log_jacobian <- state$log_jacobian + at$log_jacobian
+  state$blocks <- c(state$blocks, list(block))
+  state
+}
+
+# From z to x: the last block comes first.
+chain_maps <- function(blocks) do.call(c, lapply(rev(blocks), `[[`, "maps"))
+
+rows_of_points <- function(points, rows) {
+  list(x = points$x[rows, , drop = FALSE], g = points$g[rows, , drop = FALSE])
+}
+
+# The log density of each held-out point of the variables `left` under a block and then a normal distribution of the
+# parents, the block and that fitted to the other half; and half the mean square of score residuals.
+trial_of <- function(block, points, left, normal = NULL) {
+  both <- c(points$train, points$test)
+  n <- length(points$train)
+  at <- if (is.null(block)) {
+    c(rows_of_points(points, both), list(log_jacobian = numeric(length(both))))
+  } else {
+    before_maps(block$maps, points$x[both, , drop = FALSE], points$g[both, , drop = FALSE])
+  }
+  parents <- setdiff(left, block$children)
+  log_jacobian <- at$log_jacobian
+  if (length(parents) > 0) {
+    if (!all(is.finite(at$x), is.finite(at$g))) return(NULL)
+    normal <- normal_block(at$x[seq_len(n), , drop = FALSE], at$g[seq_len(n), , drop = FALSE], parents)
+    if (is.null(normal)) return(NULL)
+    at <- before_maps(normal$maps, at$x, at$g)
+    log_jacobian <- log_jacobian + at$log_jacobian
+  }
+  test <- n + seq_along(points$test)
+  z <- at$x[test, left, drop = FALSE]
+  off <- at$g[test, left, drop = FALSE] + z
+  each <- log_jacobian[test] - rowSums(z^2) / 2
+  if (!all(is.finite(each), is.finite(off))) return(NULL)
+  list(
+    block = block, normal = normal, each = each, score = rowSums(off^2) / 2, nats = mean(rowSums(off^2)) / 2,
+    z = at$x[seq_len(n), , drop = FALSE], off = at$g[seq_len(n), , drop = FALSE] + at$x[seq_len(n), , drop = FALSE]
+  )
+}
+
+# The normal distribution of these variables, as a block without parents.
+normal_block <- function(x, g, variables) {
+  n <- nrow(x)
+  d <- length(variables)
+  normal <- normal_by_gradients(
+    x[, variables, drop = FALSE], g[, variables, drop = FALSE], rep(1 / n, n), n
+  )
+  if (is.null(normal)) {
+    return(NULL)
+  }
+  L <- if (is.matrix(normal$L)) normal$L else diag(normal$L, d)
+  mean <- replace(numeric(ncol(x)), variables, normal$mean)
+  list(
+    form = "normal", children = variables,
+    maps = list(list(name = "affine", mean = mean, chol = acting_on(L, variables, ncol(x))))
+  )
+}
+
+# The gain in mean log density of held-out points, where that is sure; else 0.
+gain_over <- function(new, old) {
+  gain <- new - old
+  middle <- stats::median(gain)
+  gain <- pmin(gain, middle + most_point_gain * (stats::mad(gain) + 1e-9))
+  error <- stats::sd(gain) / sqrt(length(gain))
+  if (isTRUE(mean(gain) > max(least_nats, sure_gain * error))) mean(gain) else 0
+}
+
+# Variables that may be parents, those first that take most of the residual scores away; only those that take more than
+# chance. trial: of trial_of().
+ranked_parents <- function(trial, x, left, parents) {
+  rest <- setdiff(left, parents)
+  E <- trial$off[, left, drop = FALSE]
+  cap <- rep(4 * spreads(E), each = nrow(E))
+  E <- pmax(pmin(E, cap), -cap)
+  Z <- trial$z[, left, drop = FALSE]
+  nats <- vapply(rest, function(k) {
+    children <- which(!left %in% c(k, parents))
+    nats_taken(x[, k], Z[, children, drop = FALSE], E[, children, drop = FALSE])
+  }, 0)
+  rest[order(nats, decreasing = TRUE)][seq_len(sum(nats > least_nats))]
+}
+
+# Half the mean squares of columns of E that a parabola in t, and z times one, take away, where that is more than six
+# coefficients take by chance.
+nats_taken <- function(t, Z, E) {
+  n <- length(t)
+  t <- (t - stats::median(t)) / spread_of(t)
+  powers <- outer(pmax(pmin(t, 5), -5), 0:4, "^")
+  parabola <- powers[, 1:3]
+  at <- outer(1:3, 1:3, "+") - 1 # the power of which an element of a cross product is the sum
+  by_t <- matrix(colSums(powers)[at], 3)
+  by_z <- crossprod(powers, Z)
+  by_square <- crossprod(powers, Z^2)
+  h <- rbind(crossprod(parabola, E), crossprod(parabola, E * Z))
+  total <- colSums(E^2) + .Machine$double.xmin
+  taken <- vapply(seq_len(ncol(Z)), function(j) {
+    cross <- matrix(by_z[at, j], 3)
+    A <- rbind(cbind(by_t, cross), cbind(cross, matrix(by_square[at, j], 3)))
+    diag(A) <- diag(A) * (1 + 1e-9) + .Machine$double.xmin
+    sum(h[, j] * solve(A, h[, j]))
+  }, 0)
+  is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > 6 * log(n)
+  sum(taken[is_sure]) / 2 / n
+}
+
+# The children of these variables given the parents that they depend on most: list(block, parents).
+fit_level <- function(points, left) {
+  train <- rows_of_points(points, points$train)
+  parents <- integer()
+  current <- trial_of(NULL, points, left)
+  natural <- NULL
+  while (length(left) - length(parents) > 1 && current$nats > least_nats) {
+    best <- current
+    gain <- 0
+    for (k in utils::head(ranked_parents(current, train$x, left, parents), n_tried_parents)) {
+      for (trial in trials_with(points, train, left, c(parents, k), natural, current)) {
+        if (mean(trial$each) > mean(best$each)) {
+          best <- trial
+          gain <- gain_over(trial$each, current$each)
+          best$parents <- c(parents, k)
+        }
+      }
+      if (gain > 0) break
+    }
+    if (gain <= 0) break
+    current <- best
+    parents <- best$parents
+    natural <- if (best$block$form == "natural") best$block
+  }
+  block <- if (is.null(current$block)) {
+    normal_block(points$x, points$g, left)
+  } else {
+    refitted(current, points, left)
+  }
+  list(block = block, parents = parents)
+}
+
+trials_with <- function(points, train, left, parents, natural, current) {
+  children <- setdiff(left, parents)
+  trials <- natural_trials(points, train, left, children, parents)
+  if (length(trials) == 0 || trials[[1]]$nats > least_nats) {
+    moments <- tryCatch(search_moments(train$x, train$g, children, parents), error = function(e) NULL)
+    if (!is.null(moments)) trials <- c(trials, list(trial_of(moments, points, left)))
+  }
+  without_null(trials)
+}
+
+# The best of the blocks of natural form.
+natural_trials <- function(points, train, left, children, parents) {
+  of_children <- natural_points(train$x, train$g, children, parents)
+  block <- natural_start(of_children)
+  best <- NULL
+  misses <- 0
+  while (!is.null(block) && misses < most_misses) {
+    trial <- if (block$is_wide) trial_of(block, points, left)
+    if (!is.null(trial) && (is.null(best) || mean(trial$each) > mean(best$each) + least_nats)) {
+      best <- trial
+      misses <- 0
+    } else {
+      misses <- misses + 1
+    }
+    if (!is.null(best) && best$nats < least_nats) break
+    block <- richer_natural(block, of_children)
+  }
+  if (!is.null(best)) list(best) else list()
+}
+most_misses <- 3
+
+# The block of a trial fitted to all points, unless that is worse on the held-out ones.
+refitted <- function(trial, points, left) {
+  block <- trial$block
+  again <- tryCatch(if (block$form == "natural") {
+    again <- natural_points(points$x, points$g, block$children, block$parents)
+    again <- fit_natural(again, block$terms, block$free, residual_weights(fit_natural(again, block$terms, block$free), again))
+    if (again$is_wide) again
+  } else {
+    refit_moments(block, points$x, points$g)
+  }, error = function(e) NULL)
+  new <- if (!is.null(again)) trial_of(again, points, left)
+  if (!is.null(new) && isTRUE(mean(new$each) >= mean(trial$each) - least_nats)) again else block
+}
+
+# the rest --------------------------------------------------------------------
+
+# Blocks for what is left once all are nearly standard normal: margins, another normal distribution, curves. state: of
+# fit_chain().
+fit_rest <- function(state, variables) {
+  for (pass in seq_len(most_rest)) {
+    points <- state$points
+    test <- points$test
+    z <- points$x[test, variables, drop = FALSE]
+    now <- -rowSums(z^2) / 2
+    if (mean(rowSums((z + points$g[test, variables, drop = FALSE])^2)) / 2 < least_nats) break
+    train <- rows_of_points(points, points$train)
+    density <- function(block) {
+      at <- before_maps(block$maps, points$x[test, , drop = FALSE])
+      each <- at$log_jacobian - rowSums(at$x[, variables, drop = FALSE]^2) / 2
+      if (all(is.finite(each))) each else rep(-Inf, length(each))
+    }
+    blocks <- without_null(rest_blocks(train, variables))
+    gains <- vapply(blocks, function(block) gain_over(density(block), now), 0)
+    if (!any(gains > 0)) break
+    block <- blocks[[which.max(gains)]]
+    again <- refit_rest(block, points, variables)
+    if (!is.null(again) && isTRUE(mean(density(again)) >= mean(density(block)))) block <- again
+    state <- with_block(state, block)
+  }
+  state
+}
+
+most_rest <- 6
+
+rest_blocks <- function(train, variables) {
+  curves <- if (length(variables) > 1) {
+    of_all <- list(z = train$x, off = train$x + train$g)
+    parents <- utils::head(ranked_parents(of_all, train$x, variables, integer()), 2)
+    lapply(parents, function(k) {
+      children <- setdiff(variables, k)
+      tryCatch(fit_moments_in(train$x, train$g, children, k, diag(length(children))), error = function(e) NULL)
+    })
+  }
+  c(list(margins_block(train$x, train$g, variables), normal_block(train$x, train$g, variables)), curves)
+}
+
+refit_rest <- function(block, points, variables) {
+  tryCatch(switch(block$form,
+    margins = margins_block(points$x, points$g, variables),
+    normal = normal_block(points$x, points$g, variables),
+    moments = refit_moments(block, points$x, points$g)
+  ), error = function(e) NULL)
+}
+
+# Margins that are skew or have other tails, by the sinh-arcsinh transformation of Jones and Pewsey (2009). See
+# src/map_tails.c. NULL where there are none.
+margins_block <- function(x, g, variables) {
+  theta <- matrix(0, 4, ncol(x))
+  theta[, variables] <- vapply(variables, function(j) fit_margin(x[, j], g[, j]), numeric(4))
+  if (any(theta != 0)) {
+    list(form = "margins", children = variables, maps = list(list(
+      name = "tails", location = theta[1, ], scale = exp(theta[2, ]), skew = theta[3, ], tail = exp(theta[4, ])
+    )))
+  }
+}
+
+# Location, log scale, skew and log tail of a margin that is nearly standard normal, by its score: that which leaves
+# least of it. 0 where hardly anything is left without.
+fit_margin <- function(z, g) {
+  off <- z + g
+  cap <- 4 * stats::mad(off)
+  off <- pmax(pmin(off, cap), -cap)
+  left <- stats::.lm.fit(cbind(1, z, slope_by_skew(z), asinh(z)), off)$residuals
+  if (!isTRUE(length(z) * log(sum((off - mean(off))^2) / sum(left^2)) >= 3 * log(length(z)))) {
+    return(numeric(4))
+  }
+  left_by <- function(theta) {
+    if (!all(is.finite(theta)) || any(abs(theta) > most_tails)) {
+      return(.Machine$double.xmax)
+    }
+    tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(theta[4]))
+    at <- before_maps(tails_maps(tails), as.matrix(z), as.matrix(g))
+    left <- mean((at$x + at$g)^2)
+    if (is.finite(left)) left else .Machine$double.xmax
+  }
+  found <- tryCatch(
+    stats::optim(numeric(4), left_by, method = "BFGS", control = list(maxit = 60)),
+    error = function(e) NULL
+  )
+  if (is.null(found)) numeric(4) else found$par
+}
+
+# A margin whose parameters are further from those of a normal distribution is none of these.
+most_tails <- 5

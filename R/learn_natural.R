@@ -1,0 +1,319 @@
+# Natural form of a conditional block: given its parents t, the children u are normal with a precision Q(t) and a pull
+# r(t) = Q(t) m(t) that are linear in features of t. Their score is r(t) - Q(t) u, so that a fit is linear least
+# squares. See src/map_precision.c.
+
+# An entry of the precision given the parents is there if its t statistic is above this.
+least_t <- 3
+# Q(t) must be positive definite at parents so many times as wide as the points.
+wide_parents <- 1.25
+# Above so many children the least squares of all rows have the same weights, which costs one decomposition.
+most_own_weights <- 16
+# Exponentials of a parent that a precision may be linear in: those of a log scale, of a log variance or a log
+# precision, and of the log scale of effects that are not centred.
+precision_rates <- list(-2, -1, 1, 2, c(1, 2))
+
+# Robust standard deviations of columns.
+spreads <- function(x) apply(x, 2, spread_of)
+
+# The scale of each child at which point and score are of the same size.
+child_scales <- function(x, g, children) {
+  sqrt(spreads(x[, children, drop = FALSE]) / pmax(spreads(g[, children, drop = FALSE]), .Machine$double.xmin))
+}
+
+# One over the mean square of a score given the parents, by a regression of its logarithm.
+score_weights <- function(g, design) {
+  log_square <- log(g^2 + rep(1e-12 * colMeans(g^2), each = nrow(g)) + .Machine$double.xmin)
+  exp(-(design %*% least_squares(design, log_square)) - 1.27)
+}
+
+# Weighted least squares of each column of y on its own columns of `design`: list(coef, se), a row a column of y.
+least_squares_by_row <- function(design, y, weights, on, common) {
+  size <- sqrt(colMeans(design^2)) + .Machine$double.xmin
+  design <- sweep(design, 2, size, "/")
+  coef <- se <- matrix(0, ncol(y), ncol(design))
+  key <- vapply(on, paste, "", collapse = " ")
+  for (rows in split(seq_along(on), if (common) key else seq_along(on))) {
+    columns <- on[[rows[1]]]
+    root <- sqrt(if (common) rowMeans(weights) else weights[, rows])
+    decomposed <- qr(design[, columns, drop = FALSE] * root, tol = 1e-13)
+    b <- as.matrix(qr.coef(decomposed, y[, rows, drop = FALSE] * root))
+    b[!is.finite(b)] <- 0
+    left <- colSums(((y[, rows, drop = FALSE] - design[, columns, drop = FALSE] %*% b) * root)^2)
+    k <- decomposed$rank
+    free <- seq_len(k)
+    variance <- numeric(length(columns))
+    variance[decomposed$pivot[free]] <- rowSums(backsolve(qr.R(decomposed)[free, free, drop = FALSE], diag(k))^2)
+    coef[rows, columns] <- t(b / size[columns])
+    se[rows, columns] <- t(outer(sqrt(variance) / size[columns], sqrt(left / max(nrow(design) - k, 1))))
+  }
+  list(coef = coef, se = se)
+}
+
+# What all fits of the same children given the same parents share. Parents are centred: that changes no exponential
+# but by a factor.
+natural_points <- function(x, g, children, parents) {
+  scale <- child_scales(x, g, children)
+  centre <- apply(x[, parents, drop = FALSE], 2, stats::median)
+  t <- sweep(x[, parents, drop = FALSE], 2, centre)
+  list(
+    children = children, parents = parents, d = ncol(x), scale = scale, centre = centre, t = t,
+    u = sweep(x[, children, drop = FALSE], 2, scale, "/"), score = sweep(g[, children, drop = FALSE], 2, scale, "*"),
+    design = cbind(1, t, t^2)
+  )
+}
+
+# The block with these features; `maps` only where its precision is one. free: features x children x (1 + children), the
+# entries of the pulls (first) and precisions that are free. terms: a list of features, each c(power, degree) a parent.
+fit_natural <- function(points, terms, free, weights = score_weights(points$score, points$design)) {
+  p <- length(points$children)
+  K <- dim(free)[1]
+  phi <- values_of_terms(terms, points$t)
+  design <- do.call(cbind, lapply(seq_len(K), function(k) phi[, k] * cbind(1, -points$u)))
+  by_row <- matrix(aperm(free, c(3, 1, 2)), ncol = p)
+  on <- lapply(seq_len(p), function(j) which(by_row[, j]))
+  solved <- least_squares_by_row(design, points$score, weights, on, p > most_own_weights)
+  A <- t_A <- array(0, c(K, p, p))
+  b <- matrix(0, K, p)
+  for (k in seq_len(K)) {
+    at <- (k - 1) * (p + 1) + seq_len(p + 1)
+    coef <- solved$coef[, at, drop = FALSE]
+    b[k, ] <- coef[, 1]
+    coef <- coef[, -1, drop = FALSE]
+    sure <- matrix(free[k, , -1], p, p) / (solved$se[, at[-1], drop = FALSE]^2 + 1e-300)
+    total <- pmax(sure + t(sure), 1e-300)
+    A[k, , ] <- (coef * sure + t(coef * sure)) / total
+    t_A[k, , ] <- abs(A[k, , ]) * sqrt(total)
+  }
+  block <- list(
+    form = "natural", children = points$children, parents = points$parents, terms = terms, free = free, A = A, b = b,
+    t_A = t_A, weights = weights, residual = points$score - tcrossprod(design, solved$coef)
+  )
+  if (!is_precision_wide(block, points, phi)) block <- cut_positive(block, points, phi)
+  block$is_wide <- is_precision_wide(block, points, phi)
+  if (block$is_wide) with_maps(block, points, phi) else block
+}
+
+# The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.
+cut_positive <- function(block, points, phi) {
+  p <- length(block$children)
+  left <- points$score
+  for (k in seq_len(nrow(block$A))) {
+    parts <- eigen(matrix(block$A[k, , ], p), symmetric = TRUE)
+    least <- if (k == 1) 1e-9 * mean(abs(parts$values)) else 0
+    block$A[k, , ] <- parts$vectors %*% (pmax(parts$values, least) * t(parts$vectors))
+    left <- left + phi[, k] * (points$u %*% matrix(block$A[k, , ], p))
+  }
+  free <- matrix(block$free[, , 1], nrow(block$A))
+  on <- lapply(seq_len(p), function(j) which(free[, j]))
+  block$b <- t(least_squares_by_row(phi, left, block$weights, on, p > most_own_weights)$coef)
+  block
+}
+
+# Features: a list of matrices of powers and degrees, a row a feature, a column a parent; no_terms() has the constant.
+linear_terms <- function(q) list(powers = matrix(0, q + 1, q), degrees = rbind(0, diag(q)))
+
+with_term <- function(terms, power, degree) {
+  list(powers = rbind(terms$powers, power, deparse.level = 0), degrees = rbind(terms$degrees, degree, deparse.level = 0))
+}
+
+values_of_terms <- function(terms, t) {
+  values <- exp(pmin(tcrossprod(t, terms$powers), largest_exponent))
+  for (k in seq_len(ncol(t))) {
+    for (i in which(terms$degrees[, k] != 0)) values[, i] <- values[, i] * t[, k]^terms$degrees[i, k]
+  }
+  values
+}
+
+# Whether Q(t) is positive definite where parents are wide of the points: it is linear in the features, and so is looked
+# at where one of these is least or largest.
+is_precision_wide <- function(block, points, phi) {
+  p <- length(block$children)
+  wide <- rbind(values_of_terms(block$terms, wide_parents * points$t), phi)
+  ends <- unique(c(apply(wide, 2, which.min), apply(wide, 2, which.max)))
+  Q <- wide[ends, , drop = FALSE] %*% matrix(block$A, ncol(phi))
+  all(is.finite(Q)) && all(apply(Q, 1, function(q) !is.null(tryCatch(chol(matrix(q, p)), error = function(e) NULL))))
+}
+
+# Half the square of the children and the log Jacobian: a log density but for a constant.
+log_density_by <- function(block, x) {
+  at <- before_maps(block$maps, x)
+  at$log_jacobian - rowSums(at$x[, block$children, drop = FALSE]^2) / 2
+}
+
+# Its maps, from z to x.
+with_maps <- function(block, points, phi) {
+  used <- which(rowSums(matrix(block$A != 0, nrow(block$A))) > 0)
+  maps <- if (length(used) <= 2) diagonal_maps(block, points, phi, used)
+  if (is.null(maps)) maps <- factor_maps(block, points, phi)
+  centre <- replace(numeric(points$d), block$parents, points$centre)
+  block$maps <- c(maps, list(list(name = "affine", mean = centre, sd = rep(1, points$d))))
+  block
+}
+
+factor_maps <- function(block, points, phi) {
+  p <- length(block$children)
+  ordered <- elimination(apply(block$A != 0, c(2, 3), any) | diag(p) > 0)
+  at <- which(ordered$entries > 0, arr.ind = TRUE)
+  from <- cbind(ordered$order[at[, 1]], ordered$order[at[, 2]])
+  unit <- 1 / points$scale
+  precision <- matrix(0, max(ordered$entries), nrow(block$A))
+  for (k in seq_len(nrow(block$A))) {
+    precision[ordered$entries[at], k] <- matrix(block$A[k, , ], p)[from] * unit[from[, 1]] * unit[from[, 2]]
+  }
+  pull <- t(block$b[, ordered$order, drop = FALSE]) * unit[ordered$order]
+  list(precision_map(block, block$children[ordered$order], ordered$entries, precision, pull, phi))
+}
+
+precision_map <- function(block, order, entries, precision, pull, phi) {
+  diagonal <- precision[diag(entries), , drop = FALSE] %*% t(phi)
+  least <- pmax(1e-6 * apply(diagonal, 1, function(q) min(q[q > 0])), .Machine$double.xmin)
+  factors <- array(0, c(5, length(block$parents), nrow(block$A)))
+  factors[1, , ] <- t(block$terms$powers)
+  factors[2, , ] <- t(block$terms$degrees)
+  list(
+    name = "precision", order = as.double(order), given = as.double(block$parents), entries = entries,
+    factors = factors, precision = precision, pull = pull, least = least
+  )
+}
+
+# Where Q is f_1(t) A + f_2(t) B, in the basis u = S E c in which it is diagonal whatever t is: S S' is the inverse of
+# A + B, in units in which both are 1 on average, and E are the eigenvectors of S' A S. NULL where there is none.
+diagonal_maps <- function(block, points, phi, used) {
+  p <- length(block$children)
+  size <- colMeans(abs(phi))
+  parts <- lapply(used, function(k) size[k] * matrix(block$A[k, , ], p))
+  S <- inverse_factor(Reduce(`+`, parts))
+  if (is.null(S) || p == 1) {
+    return(NULL)
+  }
+  of_first <- eigen(crossprod(S, parts[[1]] %*% S), symmetric = TRUE)
+  values <- cbind(of_first$values, 1 - of_first$values)[, seq_along(used), drop = FALSE]
+  if (any(values < -1e-5)) {
+    return(NULL)
+  }
+  precision <- matrix(0, p, ncol(phi))
+  precision[, used] <- pmax(values, 0)
+  precision <- sweep(precision, 2, size, "/")
+  pull <- crossprod(S %*% of_first$vectors, t(block$b))
+  c(
+    list(precision_map(block, block$children, diag(seq_len(p), p), precision, pull, phi)),
+    basis_maps(lapply(list(axes = of_first$vectors, chol = points$scale * S), acting_on, block$children, points$d))
+  )
+}
+
+# The lower triangular factor of the inverse of a positive definite matrix; NULL where it is none.
+inverse_factor <- function(Q) {
+  tryCatch(factor_of_inverse(chol(Q)), error = function(e) NULL)
+}
+
+# the search ------------------------------------------------------------------
+
+# Blocks of these children given these parents, one with more features after the other: first those in which the pull
+# is linear, of which the precision has only the entries that the scores show; then with exponentials, each of the
+# parent and rates that take most of the residual away.
+natural_start <- function(points) {
+  p <- length(points$children)
+  q <- length(points$parents)
+  free <- array(FALSE, c(q + 1, p, p + 1))
+  free[1, , ] <- TRUE
+  free[-1, , 1] <- TRUE
+  terms <- linear_terms(q)
+  block <- fit_natural(points, terms, free)
+  keep <- matrix(block$t_A[1, , ] > least_t | diag(p) > 0, p)
+  free[1, , -1] <- keep
+  block <- fit_natural(points, terms, free)
+  block$pattern <- keep
+  block
+}
+
+# The next block of the search; NULL where nothing is to be gained.
+richer_natural <- function(block, points) {
+  best <- best_exponentials(block, points)
+  if (is.null(best)) {
+    return(NULL)
+  }
+  terms <- block$terms
+  free <- block$free
+  for (power in best) {
+    terms <- with_term(terms, power, numeric(length(power)))
+    free <- with_free(free, cbind(TRUE, block$pattern))
+  }
+  richer <- fit_natural(points, terms, free)
+  richer <- fit_natural(points, terms, free, residual_weights(richer, points))
+  richer$pattern <- block$pattern
+  richer
+}
+
+residual_weights <- function(block, points) score_weights(block$residual + 1e-9 * points$score, points$design)
+
+with_free <- function(free, more) {
+  both <- array(FALSE, dim(free) + c(1, 0, 0))
+  both[seq_len(dim(free)[1]), , ] <- free
+  both[dim(both)[1], , ] <- more
+  both
+}
+
+# Powers of the parents that may be added: one parent's, or those of two where one is in the block already.
+candidate_powers <- function(block) {
+  q <- ncol(block$terms$powers)
+  unit <- function(k, rates) lapply(rates, function(rate) replace(numeric(q), k, rate))
+  alone <- do.call(c, lapply(seq_len(q), function(k) lapply(precision_rates, function(rates) unit(k, rates))))
+  present <- block$terms$powers[rowSums(block$terms$powers != 0) == 1, , drop = FALSE]
+  pairs <- list()
+  for (i in seq_len(nrow(present))) {
+    for (k in which(present[i, ] == 0)) pairs <- c(pairs, lapply(c(-2, -1, 1, 2), function(r) list(replace(present[i, ], k, r))))
+  }
+  is_new <- function(powers) !any(vapply(powers, function(w) any(colSums(t(block$terms$powers) != w) == 0), NA))
+  Filter(is_new, c(alone, pairs))
+}
+
+best_exponentials <- function(block, points) {
+  n <- nrow(points$u)
+  p <- length(points$children)
+  candidates <- candidate_powers(block)
+  if (length(candidates) == 0) {
+    return(NULL)
+  }
+  W <- block$weights
+  common <- sqrt(rowMeans(W))
+  E <- block$residual * common
+  u <- sweep(points$u, 2, apply(points$u, 2, stats::median))
+  phi <- values_of_terms(block$terms, points$t) * common
+  in_Q <- apply(block$free[, , -1, drop = FALSE], 1, any)
+  of_pull <- qr(phi)
+  of_Q <- qr(phi[, in_Q, drop = FALSE])
+  total <- colSums(E^2)
+  gains <- vapply(candidates, function(powers) {
+    f <- values_of_terms(list(powers = do.call(rbind, powers), degrees = 0 * do.call(rbind, powers)), points$t) * common
+    if (!all(is.finite(f)) || any(colSums(f^2) > 1e200)) {
+      return(-Inf)
+    }
+    f_pull <- qr.resid(of_pull, f)
+    f_pull[, colSums(f_pull^2) < 1e-9 * colSums(f^2)] <- 0
+    f_Q <- qr.resid(of_Q, f)
+    columns <- do.call(cbind, lapply(seq_len(ncol(f)), function(k) cbind(f_pull[, k], f_Q[, k] * u)))
+    unit <- 1 / sqrt(colSums(columns^2) + .Machine$double.xmin)
+    columns <- sweep(columns, 2, unit, "*")
+    A <- cross_product(columns)
+    diag(A) <- diag(A) + 1e-9
+    taken <- taken_by_row(A, cross_product(columns, E), block$pattern, ncol(f))
+    n_free <- ncol(f) * (rowSums(block$pattern) + 1)
+    # in log likelihoods of the residuals
+    sum(pmax(-n / 2 * log(pmax(1 - taken / (total + .Machine$double.xmin), 1e-12)) - n_free * log(n) / 2, 0))
+  }, 0)
+  k <- which.max(gains)
+  if (isTRUE(gains[k] > 0)) candidates[[k]]
+}
+
+# What the columns of each row's pattern take of the square of its residual, by the normal equations A, h, where each
+# of the features has a column of the pull, and one a child.
+taken_by_row <- function(A, h, pattern, n_features) {
+  if (all(pattern)) {
+    return(colSums(h * solve(A, h)))
+  }
+  p <- nrow(pattern)
+  vapply(seq_len(p), function(j) {
+    on <- rep(c(TRUE, pattern[j, ]), n_features)
+    sum(h[on, j] * solve(A[on, on, drop = FALSE], h[on, j]))
+  }, 0)
+}

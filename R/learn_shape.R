@@ -1,0 +1,136 @@
+# The shape of a reference: blocks of children that depend on parents, fitted to the particles of a run and their
+# gradients, and kept where the particles that they were not fitted to are likelier so.
+
+# Points of each half to which blocks are fitted, at least: with fewer, features are found by chance.
+least_half <- 40
+
+# A reference that is not normal: list(reference, gain), with the gain in mean log density over the present one of
+# points that it was not fitted to. NULL where there is none, or it is no better. density: of counted_density(), or
+# NULL.
+fit_shape <- function(record, density = NULL) {
+  d <- ncol(record$particles)
+  shape <- if (d <= rules$largest_exact) fit_dependent(record, density)
+  if (is.null(shape) && d > rules$largest_dense) fit_skewed(record) else shape
+}
+
+fit_dependent <- function(record, density) {
+  points <- shape_points(record)
+  if (is.null(points)) {
+    return(NULL)
+  }
+  d <- ncol(points$x)
+  genealogies <- n_genealogies(record)
+  of_all <- list(
+    x = sweep(points$x, 2, colMeans(points$x)), g = points$g, w = rep(1 / nrow(points$x), nrow(points$x)),
+    mean = colMeans(points$x), genealogies = genealogies
+  )
+  L <- fit_scale(of_all$x, of_all$w, of_all$mean)
+  if (is.null(L)) {
+    return(NULL)
+  }
+  nearest <- fit_gaussian_score(of_all, L)
+  exact <- exact_normal(of_all, L, genealogies, nearest)
+  if (is.null(exact) && may_be_radial(nearest, of_all$w)) {
+    exact <- exact_student(of_all, L, genealogies)
+  }
+  if (!is.null(exact)) {
+    return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
+  }
+  space <- exact_space(of_all, changes_of(record$reference), density)
+  if (is.null(space) && d > rules$largest_dense) {
+    return(NULL)
+  }
+  shape <- chain_in(space, points)
+  student <- if (is.null(space) && !has_parents(shape$chain)) fit_student(of_all$x, of_all$w, L, genealogies)
+  if (!is.null(student) && student$criterion > mean(shape$log_density)) {
+    reference <- new_student_reference(of_all$mean + student$mean, student$L, student$df)
+    gain <- student$criterion - mean(log_density_of(record$reference, points$x))
+    return(list(reference = reference, gain = if (is.finite(gain)) gain else 0))
+  }
+  if (is.null(space) && is_chain_normal(shape$chain)) {
+    return(NULL)
+  }
+  is_new <- !is.null(space) && !identical(space$changes, changes_of(record$reference))
+  present <- log_density_of(record$reference, points$x[points$test, , drop = FALSE])
+  gain <- if (is_new) Inf else gain_over(shape$log_density[points$test], present)
+  if (gain > 0) list(reference = shape$reference, gain = gain)
+}
+
+# Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves. NULL where there
+# are too few, or gradients are missing.
+shape_points <- function(record) {
+  weighty <- weighty_rows(record$log_weights)
+  d <- ncol(record$particles)
+  if (is.null(record$gradients) || 1 / sum(weighty$w^2) < max(rules$least_ess, d)) {
+    return(NULL)
+  }
+  n <- max(2 * most_search, points_per_variable * d)
+  rows <- weighty$rows[evenly_weighted(weighty$w, min(n, length(weighty$w)))]
+  x <- unconstrained_particles(record)[rows, , drop = FALSE]
+  g <- target_gradients(record, rows)
+  is_first <- in_first_half(record, rows)
+  points <- list(x = x, g = g, train = which(is_first), test = which(!is_first))
+  if (have_fourth_powers(x, g) && min(length(points$train), length(points$test)) >= least_half) points
+}
+
+points_per_variable <- 16
+
+# The chain of blocks of the coordinates that are not exactly normal given these, and the reference that it makes:
+# list(chain, reference, log_density), with that of each point, but for inflation.
+chain_in <- function(space, points) {
+  d <- ncol(points$x)
+  changes <- if (is.null(space)) list() else space$changes
+  at <- before_maps(change_maps(changes), points$x, points$g)
+  variables <- if (is.null(space)) seq_len(d) else given_of(space)
+  inner <- replace(points, c("x", "g"), at[c("x", "g")])
+  chain <- fit_chain(inner, variables)
+  off <- colMeans((chain$points$x + chain$points$g)^2)
+  variance <- ifelse(seq_len(d) %in% variables, inflation_of(off, seq_len(d) %in% chain$parents), 1)
+  list(
+    chain = chain,
+    reference = new_chain_reference(d, chain$maps, changes, sqrt(variance)),
+    log_density = at$log_jacobian + chain$log_jacobian - rowSums(chain$points$x^2) / 2
+  )
+}
+
+# The variance of coordinates of a reference over what was fitted: it is the larger, the further the gradients are from
+# those of a normal distribution. Particles may not have seen both ends of a parent.
+inflation_of <- function(off, is_parent) {
+  pmin(1 + sqrt(off), ifelse(is_parent, rules$inflation_conditioning, rules$inflation))
+}
+
+# A reference that is normal before these maps, from the sampler's coordinates to those before `changes`.
+new_chain_reference <- function(d, maps, changes = list(), inflation = rep(1, d)) {
+  reference <- reference_gaussian(numeric(d))
+  reference$maps <- maps
+  if (length(changes) > 0) reference$changes <- changes
+  reference$inflation <- inflation
+  reference
+}
+
+has_parents <- function(chain) length(chain$parents) > 0
+
+is_chain_normal <- function(chain) all(vapply(chain$blocks, `[[`, "", "form") == "normal")
+
+# The log density of rows of x under a reference, without its inflation, but for the constant of a normal distribution.
+log_density_of <- function(reference, x) {
+  d <- ncol(x)
+  if (is_function_reference(reference)) {
+    return(rep(-Inf, nrow(x)))
+  }
+  reference$inflation <- NULL
+  at <- before_maps(reference_maps(reference, d), x)
+  at$log_jacobian + if (is_mixture(reference)) {
+    log_mixture(reference$mixture, at$x)
+  } else if (is_student_reference(reference)) {
+    log_student_density(at$x, reference$df)
+  } else {
+    -rowSums(at$x^2) / 2
+  }
+}
+
+# Of standard t variables, in units in which that of normal ones is -|z|^2 / 2.
+log_student_density <- function(z, df) {
+  d <- ncol(z)
+  lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df / 2) - (df + d) / 2 * log1p(rowSums(z^2) / df)
+}

@@ -1,0 +1,179 @@
+/* map_moments.c: coordinates whose location and scale depend on others, as
+ * those of a funnel depend on its neck, and those of a banana on its long axis.
+ *
+ * Some coordinates of z, the children, become
+ *   u_j = m_j + exp(s_j) z_j,
+ * where m_j and s_j are linear combinations of features of the others (see
+ * features.h), which are left as they are. With these first the Jacobian is
+ * triangular, and its diagonal is that of the scales.
+ */
+#include "features.h"
+
+#include <string.h>
+
+/* order: the p children. location, log_scale: p x n_features, column-major. */
+enum { ORDER, FEATURES, LOCATION, LOG_SCALE };
+
+static const double *parameter(const smc_map *map, int i) {
+  return map->parameters[i].x;
+}
+
+static int n_children(const smc_map *map) {
+  return (int)map->parameters[ORDER].size;
+}
+
+static int n_features(const smc_map *map) {
+  return (int)(map->parameters[FEATURES].size / SMC_FEATURE_SIZE);
+}
+
+static bool is_valid(const smc_map *map) {
+  const smc_values *p = map->parameters;
+  if (!p[ORDER].x || p[ORDER].size == 0 ||
+      !smc_features_are_valid(map->d, &p[FEATURES], &p[ORDER]))
+    return false;
+  for (size_t v = 0; v < p[ORDER].size; v++) {
+    double j = p[ORDER].x[v];
+    if (!(j >= 1.0 && j <= map->d && j == floor(j)))
+      return false;
+    for (size_t before = 0; before < v; before++)
+      if (p[ORDER].x[before] == j)
+        return false;
+  }
+  size_t size = p[ORDER].size * (size_t)n_features(map);
+  return p[LOCATION].x && p[LOG_SCALE].x && p[LOCATION].size == size &&
+         p[LOG_SCALE].size == size;
+}
+
+/* What is computed for one point: features and their slopes; location and log
+ * scale of each child; derivatives by these. */
+typedef struct point {
+  double *values, *slopes, *m, *s, *m_bar, *s_bar;
+} point;
+
+static size_t scratch_size(const smc_map *map) {
+  return 3 * (size_t)n_features(map) + 4 * (size_t)n_children(map);
+}
+
+static point point_in(const smc_map *map, double *scratch) {
+  point at = {.values = scratch};
+  at.slopes = at.values + n_features(map);
+  at.m = at.slopes + 2 * n_features(map);
+  at.s = at.m + n_children(map);
+  at.m_bar = at.s + n_children(map);
+  at.s_bar = at.m_bar + n_children(map);
+  return at;
+}
+
+static int child(const smc_map *map, int v) {
+  return (int)parameter(map, ORDER)[v] - 1;
+}
+
+static void compute(const smc_map *map, const double *z, const point *to) {
+  int p = n_children(map), n = n_features(map);
+  smc_features_at(n, parameter(map, FEATURES), z, to->values, to->slopes);
+  memset(to->m, 0, 2 * (size_t)p * sizeof(double));
+  for (int k = 0; k < n; k++) {
+    const double *m = parameter(map, LOCATION) + smc_size(p, k);
+    const double *s = parameter(map, LOG_SCALE) + smc_size(p, k);
+    for (int v = 0; v < p; v++) {
+      /* a feature may be infinite where it has no part */
+      if (m[v] != 0.0)
+        to->m[v] += m[v] * to->values[k];
+      if (s[v] != 0.0)
+        to->s[v] += s[v] * to->values[k];
+    }
+  }
+}
+
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, from += map->d, to += map->d) {
+    compute(map, from, &at);
+    memcpy(to, from, (size_t)map->d * sizeof(double));
+    for (int v = 0; v < n_children(map); v++)
+      to[child(map, v)] = at.m[v] + exp(at.s[v]) * from[child(map, v)];
+  }
+}
+
+static void inverse(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, from += map->d, to += map->d) {
+    compute(map, from, &at);
+    memcpy(to, from, (size_t)map->d * sizeof(double));
+    for (int v = 0; v < n_children(map); v++)
+      to[child(map, v)] = (from[child(map, v)] - at.m[v]) * exp(-at.s[v]);
+  }
+}
+
+/* Of one point z, from the derivatives m_bar by the images of the children:
+ * what these and the log Jacobian give to the coordinates that features depend
+ * on, `sign` times. */
+static void add_derivatives(const smc_map *map, const point *at,
+                            const double *z, double sign, double *grad) {
+  int p = n_children(map);
+  for (int v = 0; v < p; v++)
+    at->s_bar[v] = at->m_bar[v] * exp(at->s[v]) * z[child(map, v)] + 1.0;
+  for (int k = 0; k < n_features(map); k++) {
+    const double *m = parameter(map, LOCATION) + smc_size(p, k);
+    const double *s = parameter(map, LOG_SCALE) + smc_size(p, k);
+    double by = 0.0;
+    for (int v = 0; v < p; v++)
+      by += m[v] * at->m_bar[v] + s[v] * at->s_bar[v];
+    if (by != 0.0)
+      smc_feature_back(parameter(map, FEATURES), k, sign * by, at->slopes,
+                       grad);
+  }
+}
+
+static double log_jacobian(const smc_map *map, const point *at) {
+  double sum = 0.0;
+  for (int v = 0; v < n_children(map); v++)
+    sum += at->s[v];
+  return sum;
+}
+
+static void pull_back(const smc_map *map, int n, const double *z, double *logp,
+                      double *grad, double *scratch) {
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, z += map->d) {
+    compute(map, z, &at);
+    logp[k] += log_jacobian(map, &at);
+    if (!grad)
+      continue;
+    double *of_point = grad + smc_size(map->d, k);
+    for (int v = 0; v < n_children(map); v++) {
+      at.m_bar[v] = of_point[child(map, v)];
+      of_point[child(map, v)] *= exp(at.s[v]);
+    }
+    add_derivatives(map, &at, z, 1.0, of_point);
+  }
+}
+
+static void push_forward(const smc_map *map, int n, const double *z,
+                         double *logp, double *grad, double *scratch) {
+  point at = point_in(map, scratch);
+  for (int k = 0; k < n; k++, z += map->d) {
+    compute(map, z, &at);
+    logp[k] -= log_jacobian(map, &at);
+    if (!grad)
+      continue;
+    double *of_point = grad + smc_size(map->d, k);
+    for (int v = 0; v < n_children(map); v++)
+      of_point[child(map, v)] = at.m_bar[v] =
+          of_point[child(map, v)] * exp(-at.s[v]);
+    add_derivatives(map, &at, z, -1.0, of_point);
+  }
+}
+
+const smc_map_kind smc_map_moments = {
+    .name = "moments",
+    .names = {"order", "features", "location", "log_scale"},
+    .is_valid = is_valid,
+    .scratch = scratch_size,
+    .forward = forward,
+    .inverse = inverse,
+    .pull_back = pull_back,
+    .push_forward = push_forward,
+};
