@@ -7,20 +7,28 @@ least_nats <- 0.005
 sure_gain <- 2
 # Gains of single points are cut at so many median deviations above their median.
 most_point_gain <- 20
-# Parents that are tried in full.
+# Parents that are tried in full, where the first ones gain nothing.
 n_tried_parents <- 3
+# Points of each half that are searched.
 most_search <- 800
+# Features that are tried in vain, one after the other, before the search for more ends.
+most_misses <- 3
+# Blocks after those of parents.
+most_rest <- 6
 
 # points: list(x, g, train, test). Returns list(blocks, maps, points, log_jacobian, parents): the maps lead from the
 # coordinates in which the points are nearly standard normal, those of `points`, to their own; the log Jacobian is that
-# of each point.
+# of each point. NULL where points have no normal distribution.
 fit_chain <- function(points, variables) {
   left <- variables
-  state <- list(points = replace(points, c("train", "test"), lapply(points[c("train", "test")], utils::head, most_search)),
-    blocks = list(), log_jacobian = numeric(nrow(points$x)))
+  points[c("train", "test")] <- lapply(points[c("train", "test")], utils::head, most_search)
+  state <- list(points = points, blocks = list(), log_jacobian = numeric(nrow(points$x)))
   parents <- integer()
   repeat {
     level <- fit_level(state$points, left)
+    if (is.null(level)) {
+      return(NULL)
+    }
     state <- with_block(state, level$block)
     parents <- union(parents, level$parents)
     if (length(level$parents) == 0) break
@@ -47,7 +55,7 @@ rows_of_points <- function(points, rows) {
 
 # The log density of each held-out point of the variables `left` under a block and then a normal distribution of the
 # parents, the block and that fitted to the other half; and half the mean square of score residuals.
-trial_of <- function(block, points, left, normal = NULL) {
+trial_of <- function(block, points, left) {
   both <- c(points$train, points$test)
   n <- length(points$train)
   at <- if (is.null(block)) {
@@ -58,9 +66,13 @@ trial_of <- function(block, points, left, normal = NULL) {
   parents <- setdiff(left, block$children)
   log_jacobian <- at$log_jacobian
   if (length(parents) > 0) {
-    if (!all(is.finite(at$x), is.finite(at$g))) return(NULL)
+    if (!all(is.finite(at$x), is.finite(at$g))) {
+      return(NULL)
+    }
     normal <- normal_block(at$x[seq_len(n), , drop = FALSE], at$g[seq_len(n), , drop = FALSE], parents)
-    if (is.null(normal)) return(NULL)
+    if (is.null(normal)) {
+      return(NULL)
+    }
     at <- before_maps(normal$maps, at$x, at$g)
     log_jacobian <- log_jacobian + at$log_jacobian
   }
@@ -68,9 +80,11 @@ trial_of <- function(block, points, left, normal = NULL) {
   z <- at$x[test, left, drop = FALSE]
   off <- at$g[test, left, drop = FALSE] + z
   each <- log_jacobian[test] - rowSums(z^2) / 2
-  if (!all(is.finite(each), is.finite(off))) return(NULL)
+  if (!all(is.finite(each), is.finite(off))) {
+    return(NULL)
+  }
   list(
-    block = block, normal = normal, each = each, score = rowSums(off^2) / 2, nats = mean(rowSums(off^2)) / 2,
+    block = block, each = each, nats = mean(rowSums(off^2)) / 2,
     z = at$x[seq_len(n), , drop = FALSE], off = at$g[seq_len(n), , drop = FALSE] + at$x[seq_len(n), , drop = FALSE]
   )
 }
@@ -145,12 +159,14 @@ fit_level <- function(points, left) {
   train <- rows_of_points(points, points$train)
   parents <- integer()
   current <- trial_of(NULL, points, left)
-  natural <- NULL
+  if (is.null(current)) {
+    return(NULL)
+  }
   while (length(left) - length(parents) > 1 && current$nats > least_nats) {
     best <- current
     gain <- 0
     for (k in utils::head(ranked_parents(current, train$x, left, parents), n_tried_parents)) {
-      for (trial in trials_with(points, train, left, c(parents, k), natural, current)) {
+      for (trial in trials_with(points, train, left, c(parents, k))) {
         if (mean(trial$each) > mean(best$each)) {
           best <- trial
           gain <- gain_over(trial$each, current$each)
@@ -162,17 +178,17 @@ fit_level <- function(points, left) {
     if (gain <= 0) break
     current <- best
     parents <- best$parents
-    natural <- if (best$block$form == "natural") best$block
   }
   block <- if (is.null(current$block)) {
     normal_block(points$x, points$g, left)
   } else {
     refitted(current, points, left)
   }
-  list(block = block, parents = parents)
+  if (!is.null(block)) list(block = block, parents = parents)
 }
 
-trials_with <- function(points, train, left, parents, natural, current) {
+# Blocks of both forms: the second only where the first leaves something.
+trials_with <- function(points, train, left, parents) {
   children <- setdiff(left, parents)
   trials <- natural_trials(points, train, left, children, parents)
   if (length(trials) == 0 || trials[[1]]$nats > least_nats) {
@@ -201,15 +217,11 @@ natural_trials <- function(points, train, left, children, parents) {
   }
   if (!is.null(best)) list(best) else list()
 }
-most_misses <- 3
-
 # The block of a trial fitted to all points, unless that is worse on the held-out ones.
 refitted <- function(trial, points, left) {
   block <- trial$block
   again <- tryCatch(if (block$form == "natural") {
-    again <- natural_points(points$x, points$g, block$children, block$parents)
-    again <- fit_natural(again, block$terms, block$free, residual_weights(fit_natural(again, block$terms, block$free), again))
-    if (again$is_wide) again
+    refit_natural(block, points$x, points$g)
   } else {
     refit_moments(block, points$x, points$g)
   }, error = function(e) NULL)
@@ -244,8 +256,6 @@ fit_rest <- function(state, variables) {
   }
   state
 }
-
-most_rest <- 6
 
 rest_blocks <- function(train, variables) {
   curves <- if (length(variables) > 1) {

@@ -84,15 +84,7 @@ conditioning_of <- function(reference) {
 # Location and scale of those that depend on others otherwise than linearly.
 describe_moments <- function(map, names) {
   parents <- names[parents_of(map$features)]
-  c(
-    depends_sentence("location and scale", names[sort(map$order)], parents, "depend on")
-  )
-}
-
-depends_sentence <- function(what, of, on, verb) {
-  if (length(of) > 0) {
-    sprintf("%s of %s %s %s", what, several(of), verb, paste(on, collapse = " and "))
-  }
+  sprintf("location and scale of %s depend on %s", several(names[sort(map$order)]), paste(parents, collapse = " and "))
 }
 
 describe_precision <- function(precision, names) {

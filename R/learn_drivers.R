@@ -1,13 +1,5 @@
 # Drivers: the variables given which others are normal.
 
-# Coordinates that are tried again once others are given: twice as many as may be given. Each
-# takes 36 evaluations.
-most_tried <- 48
-# Random moves by which it is found what a coordinate gains.
-n_driven_moves <- 8
-# Part of them that is moved, so that no scale changes on the way, where they are small; and step
-# of a second difference at 0 along a coordinate of which the scale is about 1, ...
-small_step <- 1e-3
 # Moves of differences, in standard deviations: gradients that are linear are so at any distance.
 probe_step <- 0.5
 

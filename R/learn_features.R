@@ -1,4 +1,4 @@
-# Features: functions of the coordinates that others depend on. See src/features.h.
+# Features: functions of the coordinates that others depend on. See src/map_moments.c.
 #
 # A feature is a column of eight numbers, two factors one below the other: the number of the coordinate (0 for none),
 # the kind of function, its rate and its centre. `features` is a matrix of such columns.

@@ -119,24 +119,6 @@ refit_mixture <- function(record) {
   )
 }
 
-# The mean log density of each half of the particles under the mixture fitted to the other, in the
-# mean of both ways, as of held_out(); -Inf where the halves are too small.
-held_out_mixture <- function(record) {
-  weighty <- weighty_rows(record$log_weights)
-  z <- record$coordinates[weighty$rows, , drop = FALSE]
-  is_first <- in_first_half(record, weighty$rows)
-  start <- without_cover(record$reference$mixture)
-  densities <- vapply(c(TRUE, FALSE), function(first) {
-    of_half <- function(half) list(z = z[half, , drop = FALSE], w = weighty$w[half])
-    fitted <- of_half(is_first == first)
-    other <- of_half(is_first != first)
-    mixture <- fit_mixture(start, fitted$z, fitted$w / sum(fitted$w))
-    sum(other$w * log_mixture(mixture, other$z)) / sum(other$w)
-  }, 0)
-  of_frame <- sum(log(diag(record$reference$chol)))
-  if (all(is.finite(densities))) mean(densities) - of_frame else -Inf
-}
-
 # The mixture fitted to weighted points by the EM algorithm, without the components that
 # too few of them belong to.
 fit_mixture <- function(mixture, z, w) {

@@ -55,7 +55,8 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
 # A normal distribution whose location is linear in the parents: the start of all.
 linear_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
-  gauss_newton(v, g, phi, linear, 1L, padded(coefficients_of(phi[, linear, drop = FALSE], v), ncol(phi)), numeric(ncol(phi)))
+  b <- coefficients_of(phi[, linear, drop = FALSE], v)
+  gauss_newton(v, g, phi, linear, 1L, padded(b, ncol(phi)), numeric(ncol(phi)))
 }
 
 coefficients_of <- function(design, y) {
@@ -143,20 +144,18 @@ fit_moments_in <- function(x, g, children, parents, W) {
   fits <- lapply(seq_along(children), function(j) {
     search_child(v[, j], gv[, j], phi, ncol(linear), key %in% keys(location), key %in% keys(log_scale))
   })
-  new_moments(x, children, features, fits, W, ncol(linear))
+  new_moments(x, children, features, fits, W)
 }
 
-new_moments <- function(x, children, features, fits, W, n_linear) {
+new_moments <- function(x, children, features, fits, W) {
   b <- do.call(rbind, lapply(fits, `[[`, "b"))
   s <- do.call(rbind, lapply(fits, `[[`, "s"))
   used <- colSums(b != 0 | s != 0) > 0
   used[1] <- TRUE
   block <- list(
     form = "moments", children = children, features = features[, used, drop = FALSE],
-    b = b[, used, drop = FALSE], s = s[, used, drop = FALSE], W = W, d = ncol(x),
-    is_richer = colSums(b[, -seq_len(n_linear), drop = FALSE] != 0) > 0
+    b = b[, used, drop = FALSE], s = s[, used, drop = FALSE], W = W, d = ncol(x)
   )
-  block$depends <- any(b[, -seq_len(n_linear)] != 0) || any(s[, -1] != 0)
   moments_maps(block)
 }
 
@@ -193,13 +192,8 @@ search_moments <- function(x, g, children, parents) {
   if (length(children) == 1) {
     return(own)
   }
-  p <- length(children)
   of_children <- natural_points(x, g, children, parents)
-  free <- array(FALSE, c(1 + length(parents), p, p + 1))
-  free[1, , ] <- TRUE
-  free[-1, , 1] <- TRUE
-  normal <- fit_natural(of_children, linear_terms(length(parents)), free)
-  L <- inverse_factor(matrix(normal$A[1, , ], p))
+  L <- inverse_factor(matrix(linear_natural(of_children)$A[1, , ], length(children)))
   whitened <- if (!is.null(L)) fit_moments_in(x, g, children, parents, of_children$scale * L)
   if (!is.null(whitened) && isTRUE(mean(log_density_by(whitened, x)) > mean(log_density_by(own, x)) + least_nats)) {
     whitened

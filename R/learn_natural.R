@@ -22,6 +22,7 @@ child_scales <- function(x, g, children) {
 
 # One over the mean square of a score given the parents, by a regression of its logarithm.
 score_weights <- function(g, design) {
+  # the mean of the logarithm of a squared standard normal variable is -1.27
   log_square <- log(g^2 + rep(1e-12 * colMeans(g^2), each = nrow(g)) + .Machine$double.xmin)
   exp(-(design %*% least_squares(design, log_square)) - 1.27)
 }
@@ -113,7 +114,9 @@ cut_positive <- function(block, points, phi) {
 linear_terms <- function(q) list(powers = matrix(0, q + 1, q), degrees = rbind(0, diag(q)))
 
 with_term <- function(terms, power, degree) {
-  list(powers = rbind(terms$powers, power, deparse.level = 0), degrees = rbind(terms$degrees, degree, deparse.level = 0))
+  terms$powers <- rbind(terms$powers, power, deparse.level = 0)
+  terms$degrees <- rbind(terms$degrees, degree, deparse.level = 0)
+  terms
 }
 
 values_of_terms <- function(terms, t) {
@@ -209,21 +212,24 @@ inverse_factor <- function(Q) {
 # the search ------------------------------------------------------------------
 
 # Blocks of these children given these parents, one with more features after the other: first those in which the pull
-# is linear, of which the precision has only the entries that the scores show; then with exponentials, each of the
-# parent and rates that take most of the residual away.
+# is linear, and the precision has only the entries that the scores show; then with the exponentials that take most of
+# the residual away.
 natural_start <- function(points) {
+  block <- linear_natural(points)
+  p <- length(points$children)
+  pattern <- matrix(block$t_A[1, , ] > least_t | diag(p) > 0, p)
+  block$free[1, , -1] <- pattern
+  c(fit_natural(points, block$terms, block$free), list(pattern = pattern))
+}
+
+# With one precision for all parents.
+linear_natural <- function(points) {
   p <- length(points$children)
   q <- length(points$parents)
   free <- array(FALSE, c(q + 1, p, p + 1))
   free[1, , ] <- TRUE
   free[-1, , 1] <- TRUE
-  terms <- linear_terms(q)
-  block <- fit_natural(points, terms, free)
-  keep <- matrix(block$t_A[1, , ] > least_t | diag(p) > 0, p)
-  free[1, , -1] <- keep
-  block <- fit_natural(points, terms, free)
-  block$pattern <- keep
-  block
+  fit_natural(points, linear_terms(q), free)
 }
 
 # The next block of the search; NULL where nothing is to be gained.
@@ -239,9 +245,15 @@ richer_natural <- function(block, points) {
     free <- with_free(free, cbind(TRUE, block$pattern))
   }
   richer <- fit_natural(points, terms, free)
-  richer <- fit_natural(points, terms, free, residual_weights(richer, points))
-  richer$pattern <- block$pattern
-  richer
+  c(fit_natural(points, terms, free, residual_weights(richer, points)), list(pattern = block$pattern))
+}
+
+# Again to these points, with the same features; NULL where that has no precision.
+refit_natural <- function(block, x, g) {
+  points <- natural_points(x, g, block$children, block$parents)
+  again <- fit_natural(points, block$terms, block$free)
+  again <- fit_natural(points, block$terms, block$free, residual_weights(again, points))
+  if (again$is_wide) again
 }
 
 residual_weights <- function(block, points) score_weights(block$residual + 1e-9 * points$score, points$design)
@@ -261,7 +273,9 @@ candidate_powers <- function(block) {
   present <- block$terms$powers[rowSums(block$terms$powers != 0) == 1, , drop = FALSE]
   pairs <- list()
   for (i in seq_len(nrow(present))) {
-    for (k in which(present[i, ] == 0)) pairs <- c(pairs, lapply(c(-2, -1, 1, 2), function(r) list(replace(present[i, ], k, r))))
+    for (k in which(present[i, ] == 0)) {
+      pairs <- c(pairs, lapply(c(-2, -1, 1, 2), function(rate) list(replace(present[i, ], k, rate))))
+    }
   }
   is_new <- function(powers) !any(vapply(powers, function(w) any(colSums(t(block$terms$powers) != w) == 0), NA))
   Filter(is_new, c(alone, pairs))

@@ -41,6 +41,9 @@ fit_dependent <- function(record, density) {
     return(NULL)
   }
   shape <- chain_in(space, points)
+  if (is.null(shape)) {
+    return(NULL)
+  }
   student <- if (is.null(space) && !has_parents(shape$chain)) fit_student(of_all$x, of_all$w, L, genealogies)
   if (!is.null(student) && student$criterion > mean(shape$log_density)) {
     reference <- new_student_reference(of_all$mean + student$mean, student$L, student$df)
@@ -84,6 +87,9 @@ chain_in <- function(space, points) {
   variables <- if (is.null(space)) seq_len(d) else given_of(space)
   inner <- replace(points, c("x", "g"), at[c("x", "g")])
   chain <- fit_chain(inner, variables)
+  if (is.null(chain)) {
+    return(NULL)
+  }
   off <- colMeans((chain$points$x + chain$points$g)^2)
   variance <- ifelse(seq_len(d) %in% variables, inflation_of(off, seq_len(d) %in% chain$parents), 1)
   list(
@@ -96,7 +102,7 @@ chain_in <- function(space, points) {
 # The variance of coordinates of a reference over what was fitted: it is the larger, the further the gradients are from
 # those of a normal distribution. Particles may not have seen both ends of a parent.
 inflation_of <- function(off, is_parent) {
-  pmin(1 + sqrt(off), ifelse(is_parent, rules$inflation_conditioning, rules$inflation))
+  pmin(1 + sqrt(off), ifelse(is_parent, rules$inflation_parents, rules$inflation))
 }
 
 # A reference that is normal before these maps, from the sampler's coordinates to those before `changes`.

@@ -2,8 +2,6 @@
 
 # Variance relative to the squared mean that may be rounding: (1e-12)^2.
 rounding_of_square <- 1e-24
-# Added to squares before their logarithm is taken; smaller than any square that matters.
-least_square <- 1e-300
 
 # The log density of L z, where z is standard normal, but for a constant.
 log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))

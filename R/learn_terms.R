@@ -223,9 +223,6 @@ factors_in_terms <- function(terms) {
   aperm(array(unlist(terms[parts_of_term]), c(dim(terms$powers), length(parts_of_term))), 3:1)
 }
 
-# Which terms have a factor, that is not 1, of which coordinate.
-depend_on <- function(terms) Reduce(`|`, lapply(terms[parts_of_term], `!=`, 0))
-
 # A row a point, a column a term. t: the coordinates of the terms' columns, and perhaps later ones.
 values_of <- function(terms, t) {
   t <- not_zero(as.matrix(t)[, seq_len(ncol(terms$powers)), drop = FALSE])

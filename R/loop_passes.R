@@ -180,11 +180,8 @@ reshape <- function(result, pass, density = NULL) {
   }
 }
 
-# Whether a shape is worth a pass: its gain is more than noise and, where a normal distribution leaves
-# little along any direction, a part of all that it leaves.
-gains_enough <- function(proposal) {
-  proposal$gain > max(rules$least_shape_gain, rules$share_gained * proposal$left)
-}
+# Whether a shape is worth a pass.
+gains_enough <- function(proposal) proposal$gain > rules$least_shape_gain
 
 # The same reference with more steps, where a diagnostic has failed, or the draws are worth little, and nothing better
 # can be fitted to them: well before the diagnostic `ancestor_ess` fails, since two passes that agree are

@@ -160,19 +160,6 @@ exact_normal <- function(points, L, genealogies, nearest = fit_gaussian_score(po
   }
 }
 
-# Whether no variable matters much for the location or scale of others. What these gain from one that they
-# depend on, in nats, is about half the mean square of what a normal distribution leaves of the gradient
-# along it: where the scales of p others are its exponentials, p times the variance of the log scale.
-# nearest: of fit_gaussian_score(), or NULL.
-are_uncoupled <- function(nearest, points) {
-  if (is.null(nearest) || !is.finite(nearest$nats)) {
-    return(FALSE)
-  }
-  by_axis <- cross_product(nearest$off * points$w, nearest$off) / 2
-  most <- eigen(by_axis, symmetric = TRUE, only.values = TRUE)$values[1]
-  isTRUE(most < min(rules$least_coupled, rules$share_coupled * nearest$nats))
-}
-
 # Marks a reference as the distribution that the target is.
 as_exact <- function(reference) {
   reference$fitted_to <- "gradients"

@@ -78,18 +78,14 @@ rules <- list(
   # high.
   fall = 0.5,
   # fits -----------------------------------------------------------------------
-  # The variance of a fitted reference over that of the particles: tails that are too light make an
+  # The variance of a fitted reference over that of the particles, at most: tails that are too light make an
   # estimate that is too low without a sign.
   inflation = 1.5,
   # Dimension above which it falls, so that the barrier that it costs, ln(1.5) sqrt(d / (2 pi)),
   # stays the same.
   inflation_dim = 250,
-  # The same of variables that are nearly normal given others: beyond the draws they are further
-  # from normal than the gradients at these tell.
-  wider_given = 2,
-  # The variance of conditioning variables over what was fitted: particles that began in the middle
-  # of a neck have not seen its ends.
-  inflation_conditioning = 4,
+  # The same of parents at most: particles that began in the middle have not seen both ends.
+  inflation_parents = 4,
   # Below this effective sample size nothing is fitted: means are off by a third of a standard
   # deviation.
   least_ess = 10,
@@ -98,38 +94,10 @@ rules <- list(
   # A statistic this many standard deviations above what chance gives is real; many pairs are
   # compared.
   chance_sds = 8,
-  # Share of the variance of log squares that a variable must explain.
-  least_explained = 0.1,
-  # Variance of log scales that a variable must explain: an sd of 0.1 costs next to nothing.
-  least_log_scale = 0.01,
-  # Share of a variance that another variable's square must explain.
-  least_bend = 0.05,
-  # Rows times squared dimension that a search for shapes may take: two seconds or so ...
-  shape_work = 1e6,
-  # ... but no fewer rows than this, as many as a round has.
+  # Rows that diagnostics see at least, as many as a round has.
   least_rows = 1024,
-  # Centres that are tried, in standard deviations of the variable. The last are those of funnels,
-  # which do not open where particles have been; the first those of necks of which only the open
-  # side is there.
-  neck_centres = c(-10, -6, -4, seq(-3, 3, by = 0.25), 4, 6, 10),
-  # Share of the gradients' mean square that a neck may leave, to count as exact: then it is right
-  # also where no point has been. By the logarithmic Sobolev inequality a hundred variables of which
-  # so much is left are at most 0.1 nats from what was fitted.
-  linear_gradients = 2e-3,
-  # Residual share below which the two-scale neck is not tried.
+  # Share of the mean square of gradients that may be left of those that are linear: rounding.
   nothing_left = 1e-6,
-  # Residual share below which the axes are taken from the gradients, not from moments.
-  nearly_linear = 0.1,
-  # The same of one coordinate among many, from which it is not taken for normal: such are those of
-  # which the data say little, and which a bound cuts off.
-  far_from_normal = 0.5,
-  # Share of the coordinates that may be such.
-  max_nongaussian_share = 0.1,
-  # A density has fallen off where it is lower by so many nats, next to the normal distribution, than at any of
-  # the points beside it ...
-  next_to_nothing = 10,
-  # ... and that is more than this part of a normal distribution with its moments.
-  part_fallen = 0.05,
   # Degrees of freedom that are tried, from Cauchy to nearly normal.
   student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Share, in what a normal distribution leaves of gradients, of what is along the points, from
@@ -140,18 +108,6 @@ rules <- list(
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
-  # What others may gain from a single variable on which they depend, in nats, without a search for
-  # shapes: a scale that only its effects tell gains a half, however many these are, since its
-  # variance is one over twice their number ...
-  least_coupled = 0.25,
-  # ... and the share of this in what a normal distribution leaves.
-  share_coupled = 0.2,
-  # What may be gained, in nats, if a normal distribution of the others depends on one more
-  # coordinate: log weights then have a standard deviation of 0.2.
-  least_driven = 0.02,
-  # Part of what all coordinates gain that may be left with one more given: one of five scales of
-  # the same kind takes a fifth of it away.
-  less_driven = 0.8,
   # Coordinates that may be given: effects of groups may have three scales, three correlations and
   # errors with a scale, and twenty coefficients scales of their own.
   most_given = 24,
@@ -163,22 +119,6 @@ rules <- list(
   # Steps of a factorisation at a point: those of a full precision of 114 variables, which take 0.3
   # ms.
   most_factor_work = 5e5,
-  # Bound of the divergence, in nats, below which no nearer space is looked for: it would make
-  # little difference to the barrier.
-  next_to_near = 2,
-  # Degree of the polynomials of a mean and a factor that depend on others in a smooth way; the
-  # fourth gains little over the third.
-  most_degree = 3,
-  # Standard deviations by which the draws at which they are fitted are scattered: without, they are
-  # right only where draws have been.
-  wider_than_draws = 0.75,
-  # Share of the mean square of the gradient by a coordinate that is left, from which it is tried as
-  # one more that is given.
-  one_more_left = 0.1,
-  # Most times that the marginal density is evaluated, while points get wider or one more is given.
-  most_askings = 6,
-  # Points a dimension for a neck: with fewer, one is found by chance.
-  points_per_dimension = 2,
   # Standard errors of skewness or kurtosis, above which a coordinate is not normal: chance alone
   # gives that to one of 16,000.
   odd_moment = 4,
@@ -186,8 +126,6 @@ rules <- list(
   # with more, it has hardly anything in common with the normal distribution from which it was
   # found.
   widest_tails = c(3, 3, 2),
-  # Tails that are heavier are a Student t's.
-  heaviest_tail = 0.2,
   # budget ---------------------------------------------------------------------
   # A run that tunes may take this much more than the last, by more steps or searches.
   dearer_run = 2,
@@ -220,8 +158,6 @@ rules <- list(
   shaped_fraction = 2 / 3,
   # Gain in mean log density for which a shape is worth a pass; less is noise of the fit.
   least_shape_gain = 0.02,
-  # The same as a share of what a normal distribution leaves, if this is little along any direction.
-  share_gained = 0.1,
   # A new shape may have an estimate lower than the islands' by this beyond the errors.
   fall_reshaped = 0.05,
   # bridge ---------------------------------------------------------------------

@@ -2,8 +2,6 @@
 # a fit. By the core's products (product.c) they take a quarter of the time that qr() takes with R's
 # own BLAS.
 
-# Leverage of a point, above which half of the digits of its residual are rounding.
-most_leverage <- 1 - 1e-8
 # Part of a column that those before it do not make up, from which on least squares are solved by
 # the normal equations: with less, rounding of these has more than 1e-10 of the coefficients.
 far_from_collinear <- 1e-3
@@ -33,27 +31,6 @@ weighted_least_squares <- function(design, y, weights) {
   root <- sqrt(weights)
   coefficients <- least_squares(design * root, y * root)
   list(coefficients = coefficients, residuals = y - multiply(design, coefficients))
-}
-
-# The same by qr(), with leverages; y may be a vector. A column that those before it make up, but
-# for a part of it below `tolerance`, has the coefficient 0. The leverage is kept below 1, where
-# nothing is left to see. `spread` is the diagonal of the coefficients' covariance, in units of the
-# residual's.
-regress <- function(design, y, weights, tolerance = 1e-7) {
-  root <- sqrt(weights)
-  decomposition <- qr(design * root, tolerance)
-  coefficients <- qr.coef(decomposition, y * root)
-  coefficients[is.na(coefficients)] <- 0
-  free <- seq_len(decomposition$rank)
-  spread <- numeric(ncol(design))
-  spread[decomposition$pivot[free]] <-
-    diag(chol2inv(qr.R(decomposition)[free, free, drop = FALSE]))
-  list(
-    coefficients = coefficients,
-    residuals = y - design %*% coefficients,
-    leverage = pmin(rowSums(qr.Q(decomposition)[, free, drop = FALSE]^2), most_leverage),
-    spread = spread
-  )
 }
 
 # Their covariance, of which the means are these. The blocks are added up, and so its rounding, alone

@@ -3,13 +3,116 @@
  *
  * Some coordinates of z, the children, become
  *   u_j = m_j + exp(s_j) z_j,
- * where m_j and s_j are linear combinations of features of the others (see
- * features.h), which are left as they are. With these first the Jacobian is
- * triangular, and its diagonal is that of the scales.
+ * where m_j and s_j are linear combinations of features of the others, which
+ * are left as they are. With these first the Jacobian is triangular, and its
+ * diagonal is that of the scales.
+ *
+ * A feature is the product of at most two factors; each depends on one
+ * coordinate t, as a function of y = rate (t - centre). One without factors is
+ * the constant 1.
  */
-#include "features.h"
+#include "map.h"
+#include "vecmath.h"
 
 #include <string.h>
+
+/* features ---------------------------------------------------------------- */
+
+enum { LINEAR = 1, SQUARE, CUBE, EXPONENTIAL, SOFTPLUS };
+
+/* variable: the coordinate, counted from 1; 0 for no factor. */
+typedef struct factor {
+  double variable, kind, rate, centre;
+} factor;
+
+typedef struct feature {
+  factor factor[2];
+} feature;
+
+enum { FEATURE_SIZE = sizeof(feature) / sizeof(double) };
+
+/* The value of a factor, and its derivative by the coordinate. */
+static double factor_at(const factor *of, const double *z, double *slope) {
+  *slope = 0.0;
+  if (of->variable == 0.0)
+    return 1.0;
+  double y = of->rate * (z[(size_t)of->variable - 1] - of->centre);
+  double value = y, by_y = 1.0;
+  switch ((int)of->kind) {
+  case SQUARE:
+    value = y * y;
+    by_y = 2.0 * y;
+    break;
+  case CUBE:
+    value = y * y * y;
+    by_y = 3.0 * y * y;
+    break;
+  case EXPONENTIAL:
+    value = by_y = exp(y);
+    break;
+  case SOFTPLUS:
+    value = fmax(y, 0.0) + log1p(exp(-fabs(y)));
+    by_y = 1.0 / (1.0 + exp(-y));
+    break;
+  }
+  *slope = of->rate * by_y;
+  return value;
+}
+
+/* The values of n features at a point z; slopes, 2 a feature: their derivatives
+ * by the coordinates of their factors. */
+static void features_at(int n, const double *features, const double *z,
+                        double *values, double *slopes) {
+  const feature *of = (const feature *)features;
+  for (int k = 0; k < n; k++) {
+    double a = factor_at(&of[k].factor[0], z, &slopes[2 * k]);
+    double b = factor_at(&of[k].factor[1], z, &slopes[2 * k + 1]);
+    values[k] = a * b;
+    slopes[2 * k] *= b;
+    slopes[2 * k + 1] *= a;
+  }
+}
+
+/* The derivative `by` of something by feature k goes to those by coordinates.
+ */
+static void feature_back(const double *features, int k, double by,
+                         const double *slopes, double *grad) {
+  const feature *of = (const feature *)features + k;
+  for (int i = 0; i < 2; i++)
+    if (of->factor[i].variable != 0.0)
+      grad[(size_t)of->factor[i].variable - 1] += by * slopes[2 * k + i];
+}
+
+static bool has_value(const smc_values *values, double x) {
+  for (size_t i = 0; i < values->size; i++)
+    if (values->x[i] == x)
+      return true;
+  return false;
+}
+
+static bool is_factor(int d, const factor *of, const smc_values *order) {
+  if (of->variable == 0.0)
+    return true;
+  return of->variable >= 1.0 && of->variable <= d &&
+         of->variable == floor(of->variable) &&
+         !has_value(order, of->variable) && of->kind >= LINEAR &&
+         of->kind <= SOFTPLUS && of->kind == floor(of->kind) &&
+         isfinite(of->rate) && isfinite(of->centre);
+}
+
+static bool features_are_valid(int d, const smc_values *features,
+                               const smc_values *order) {
+  if (!features->x || features->size == 0 || features->size % FEATURE_SIZE != 0)
+    return false;
+  const feature *of = (const feature *)features->x;
+  for (size_t k = 0; k < features->size / FEATURE_SIZE; k++)
+    if (!is_factor(d, &of[k].factor[0], order) ||
+        !is_factor(d, &of[k].factor[1], order))
+      return false;
+  return true;
+}
+
+/* parameters --------------------------------------------------------------- */
 
 /* order: the p children. location, log_scale: p x n_features, column-major. */
 enum { ORDER, FEATURES, LOCATION, LOG_SCALE };
@@ -23,13 +126,13 @@ static int n_children(const smc_map *map) {
 }
 
 static int n_features(const smc_map *map) {
-  return (int)(map->parameters[FEATURES].size / SMC_FEATURE_SIZE);
+  return (int)(map->parameters[FEATURES].size / FEATURE_SIZE);
 }
 
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
   if (!p[ORDER].x || p[ORDER].size == 0 ||
-      !smc_features_are_valid(map->d, &p[FEATURES], &p[ORDER]))
+      !features_are_valid(map->d, &p[FEATURES], &p[ORDER]))
     return false;
   for (size_t v = 0; v < p[ORDER].size; v++) {
     double j = p[ORDER].x[v];
@@ -70,7 +173,7 @@ static int child(const smc_map *map, int v) {
 
 static void compute(const smc_map *map, const double *z, const point *to) {
   int p = n_children(map), n = n_features(map);
-  smc_features_at(n, parameter(map, FEATURES), z, to->values, to->slopes);
+  features_at(n, parameter(map, FEATURES), z, to->values, to->slopes);
   memset(to->m, 0, 2 * (size_t)p * sizeof(double));
   for (int k = 0; k < n; k++) {
     const double *m = parameter(map, LOCATION) + smc_size(p, k);
@@ -122,8 +225,7 @@ static void add_derivatives(const smc_map *map, const point *at,
     for (int v = 0; v < p; v++)
       by += m[v] * at->m_bar[v] + s[v] * at->s_bar[v];
     if (by != 0.0)
-      smc_feature_back(parameter(map, FEATURES), k, sign * by, at->slopes,
-                       grad);
+      feature_back(parameter(map, FEATURES), k, sign * by, at->slopes, grad);
   }
 }
 
