@@ -12,7 +12,7 @@ n_tried_parents <- 3
 # Points of each half that are searched.
 most_search <- 800
 # Features that are tried in vain, one after the other, before the search for more ends.
-most_misses <- 3
+most_misses <- 2
 # Blocks after those of parents.
 most_rest <- 6
 
@@ -128,7 +128,7 @@ ranked_parents <- function(trial, x, left, parents) {
     children <- which(!left %in% c(k, parents))
     nats_taken(x[, k], Z[, children, drop = FALSE], E[, children, drop = FALSE])
   }, 0)
-  rest[order(nats, decreasing = TRUE)][seq_len(sum(nats > least_nats))]
+  rest[order(nats, decreasing = TRUE)][seq_len(sum(nats > rules$least_shape_gain))]
 }
 
 # Half the mean squares of columns of E that a parabola in t, and z times one, take away, where that is more than six

@@ -89,6 +89,9 @@ fit_natural <- function(points, terms, free, weights = score_weights(points$scor
     form = "natural", children = points$children, parents = points$parents, terms = terms, free = free, A = A, b = b,
     t_A = t_A, weights = weights, residual = points$score - tcrossprod(design, solved$coef)
   )
+  if (!all(is.finite(A))) {
+    return(c(block, is_wide = FALSE))
+  }
   if (!is_precision_wide(block, points, phi)) block <- cut_positive(block, points, phi)
   block$is_wide <- is_precision_wide(block, points, phi)
   if (block$is_wide) with_maps(block, points, phi) else block

@@ -47,14 +47,14 @@ fit_dependent <- function(record, density) {
   student <- if (is.null(space) && !has_parents(shape$chain)) fit_student(of_all$x, of_all$w, L, genealogies)
   if (!is.null(student) && student$criterion > mean(shape$log_density)) {
     reference <- new_student_reference(of_all$mean + student$mean, student$L, student$df)
-    gain <- student$criterion - mean(log_density_of(record$reference, points$x))
-    return(list(reference = reference, gain = if (is.finite(gain)) gain else 0))
+    gain <- student$criterion - mean(present_density(record$reference, points))
+    return(if (isTRUE(gain > 0)) list(reference = reference, gain = gain))
   }
   if (is.null(space) && is_chain_normal(shape$chain)) {
     return(NULL)
   }
   is_new <- !is.null(space) && !identical(space$changes, changes_of(record$reference))
-  present <- log_density_of(record$reference, points$x[points$test, , drop = FALSE])
+  present <- present_density(record$reference, points)
   gain <- if (is_new) Inf else gain_over(shape$log_density[points$test], present)
   if (gain > 0) list(reference = shape$reference, gain = gain)
 }
@@ -118,6 +118,24 @@ has_parents <- function(chain) length(chain$parents) > 0
 
 is_chain_normal <- function(chain) all(vapply(chain$blocks, `[[`, "", "form") == "normal")
 
+# The log density of held-out points under the best reference of the present kind: those that are fitted at once are
+# fitted to the other points.
+present_density <- function(reference, points) {
+  x <- points$x[points$test, , drop = FALSE]
+  train <- rows_of_points(points, points$train)
+  if (is_normal(reference)) {
+    normal <- normal_block(train$x, train$g, seq_len(ncol(x)))
+    return(if (is.null(normal)) rep(-Inf, nrow(x)) else log_density_by(normal, x))
+  }
+  if (is_mixture(reference)) {
+    frame <- normal_of(reference, ncol(x))
+    z <- from_user(frame, train$x)
+    mixture <- fit_mixture(without_cover(reference$mixture), z, rep(1 / nrow(z), nrow(z)))
+    return(log_mixture(mixture, from_user(frame, x)) - log_det(frame))
+  }
+  log_density_of(reference, x)
+}
+
 # The log density of rows of x under a reference, without its inflation, but for the constant of a normal distribution.
 log_density_of <- function(reference, x) {
   d <- ncol(x)
@@ -126,9 +144,7 @@ log_density_of <- function(reference, x) {
   }
   reference$inflation <- NULL
   at <- before_maps(reference_maps(reference, d), x)
-  at$log_jacobian + if (is_mixture(reference)) {
-    log_mixture(reference$mixture, at$x)
-  } else if (is_student_reference(reference)) {
+  at$log_jacobian + if (is_student_reference(reference)) {
     log_student_density(at$x, reference$df)
   } else {
     -rowSums(at$x^2) / 2
