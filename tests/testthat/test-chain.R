@@ -90,6 +90,30 @@ test_that("what is normal given parents has an exact chain, also far from all dr
   }
 })
 
+test_that("draws without weight may be anywhere", {
+  set.seed(7)
+  x <- draw_funnel(400)
+  fit <- function(x, log_weights) shape_of_draws(x, log_funnel, is_asked = FALSE, log_weights = log_weights)
+  weights <- rep(-log(400), 400)
+  far <- matrix(c(-3000, 1e200, 5, 5, 5), 20, 5, byrow = TRUE)
+  expect_equal(fit(rbind(x, far), c(weights, rep(-800, 10), rep(-Inf, 10))), fit(x, weights))
+})
+
+test_that("an inflated reference is wider than what was fitted", {
+  set.seed(6)
+  for (target in targets) {
+    x <- target$draw(200)
+    reference <- fitted_to(x, target$log)$reference
+    expect_true(all(reference$inflation >= 1))
+    # no weight is larger than the ratio of the scales
+    z <- matrix(rnorm(2000 * ncol(x)), 2000)
+    new <- internal("through_maps")(internal("reference_maps")(reference, ncol(x)), z)
+    log_w <- internal("log_density_of")(reference, new$x) + new$log_jacobian + rowSums(z^2) / 2
+    expect_lt(max(exp(log_w)), prod(reference$inflation) * (1 + 1e-6))
+    expect_mean(exp(log_w), 1, resolution = 0.1)
+  }
+})
+
 test_that("the order of the variables does not matter", {
   set.seed(2)
   # three levels, with skew margins

@@ -92,7 +92,7 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
   )
   expect_null(internal("fit_basins")(funnel))
   shape <- internal("fit_shape")(funnel)
-  expect_identical(shape$reference$conditional$conditioning, 1L)
+  expect_identical(internal("conditioning_of")(shape$reference), 1L)
   expect_gt(shape$gain, 0)
 
   side <- sample(c(-4, 4), n, TRUE)

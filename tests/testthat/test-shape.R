@@ -31,6 +31,7 @@ always <- function(...) function(t) matrix(c(...), length(t), length(c(...)), by
 test_that("funnels, also of several slopes, and one in the other", {
   fits <- lapply(1:3, function(seed) calmly(smc(target_funnel(), seed = seed)))
   expect_log_z(fits, 0)
+  expect_output(print(fits[[1]]$reference), "9 coordinates normal given the others")
   slopes <- c(0.5, -0.3, 1)
   expect_log_z(fits_of(children_of(2, none(3), none(3), times(slopes), always(slopes)), 4, 1:3), 0)
   funnels <- function(x) {
