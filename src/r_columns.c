@@ -322,39 +322,3 @@ SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows) {
   UNPROTECT(1);
   return t;
 }
-
-/* quasi-Newton steps ------------------------------------------------------ */
-
-static double dot(int n, const double *x, const double *y) {
-  long double sum = 0.0; /* as in R's sum() */
-  for (int i = 0; i < n; i++) {
-    double product = x[i] * y[i];
-    sum += product;
-  }
-  return (double)sum;
-}
-
-/* H g, by the two loops of limited-memory BFGS: alpha, the diagonal that H has
- * without the pairs of differences, which are columns of s and of y. */
-SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g) {
-  int d = Rf_nrows(s), n_pairs = Rf_ncols(s);
-  double *rho = (double *)R_alloc((size_t)n_pairs, sizeof(double));
-  double *back = (double *)R_alloc((size_t)n_pairs, sizeof(double));
-  SEXP out = PROTECT(Rf_duplicate(g));
-  double *at = REAL(out);
-  for (int j = n_pairs - 1; j >= 0; j--) {
-    rho[j] = 1.0 / dot(d, column(s, j), column(y, j));
-    back[j] = rho[j] * dot(d, column(s, j), at);
-    for (int i = 0; i < d; i++)
-      at[i] -= back[j] * column(y, j)[i];
-  }
-  for (int i = 0; i < d; i++)
-    at[i] *= REAL(alpha)[i];
-  for (int j = 0; j < n_pairs; j++) {
-    double forth = rho[j] * dot(d, column(y, j), at);
-    for (int i = 0; i < d; i++)
-      at[i] += (back[j] - forth) * column(s, j)[i];
-  }
-  UNPROTECT(1);
-  return out;
-}

@@ -129,7 +129,14 @@ SEXP r_log_add(SEXP a, SEXP b);
 SEXP r_concentration(SEXP x, SEXP groups);
 SEXP r_number_groups(SEXP groups);
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows);
-SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g);
+SEXP r_climb(SEXP evaluate, SEXP at, SEXP most_evals, SEXP tolerance);
+SEXP r_normals_along(SEXP evaluate, SEXP paths, SEXP most, SEXP draws,
+                     SEXP diagonal);
+SEXP r_normal_factor(SEXP path, SEXP point, SEXP diagonal);
+SEXP r_refine(SEXP evaluate, SEXP normals, SEXP draws, SEXP batches,
+              SEXP diagonal);
+SEXP r_match_normal(SEXP z, SEXP g, SEXP w, SEXP lambda, SEXP rows,
+                    SEXP diagonal);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_file_of_routine(SEXP address);
 SEXP r_hash(SEXP bytes);
