@@ -9,6 +9,8 @@ n_elbo_draws <- 5
 # largest.
 n_on_chord <- 12
 least_on_chord <- 1e-3
+# Their standard deviations, over their distance from the end: the narrow ones are for variables that must be in order.
+widths_on_chord <- c(1 / 2, 1 / 16)
 # Passes for the normal distribution of every path ...
 passes_of_paths <- 3
 # ... and for the best ones, as long as they gain.
@@ -77,11 +79,12 @@ with_factor <- function(normal) {
 normals_on_chord <- function(path) {
   end <- path$x
   way <- path$points$x[, 1] - end
-  sd <- pmax(abs(way), least_on_chord * max(abs(way))) / 2
-  lapply(2^-seq_len(n_on_chord), function(part) {
-    L <- if (length(sd) > rules$largest_dense) part * sd else diag(part * sd, length(sd))
-    list(mean = end + part * way, L = L, n_paths = 1)
-  })
+  sd <- pmax(abs(way), least_on_chord * max(abs(way)))
+  chord <- expand.grid(part = 2^-seq_len(n_on_chord), width = widths_on_chord)
+  Map(function(part, width) {
+    L <- part * width * sd
+    list(mean = end + part * way, L = if (length(sd) > rules$largest_dense) L else diag(L, length(sd)), n_paths = 1)
+  }, chord$part, chord$width)
 }
 
 # Of normals that paths have passed those that no particle from a basin reaches, and whose ELBOs do
