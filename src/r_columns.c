@@ -199,23 +199,6 @@ SEXP r_weighty_rows(SEXP log_weights, SEXP least) {
   return result;
 }
 
-/* log(exp(a) + exp(b)), for each element of a. */
-SEXP r_log_add(SEXP a, SEXP b) {
-  R_xlen_t n = XLENGTH(a);
-  double other = Rf_asReal(b);
-  const double *from = REAL(a);
-  SEXP out = PROTECT(Rf_allocVector(REALSXP, n));
-  double *to = REAL(out);
-  for (R_xlen_t i = 0; i < n; i++) {
-    double own = from[i];
-    double larger = own > other || isnan(own) ? own : other;
-    double smaller = own > other ? other : own;
-    to[i] = larger + log1p(exp(smaller - larger));
-  }
-  UNPROTECT(1);
-  return out;
-}
-
 /* groups ------------------------------------------------------------------ */
 
 /* The numbers of the groups that there may be, from the first one on. */

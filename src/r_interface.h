@@ -125,7 +125,6 @@ SEXP r_sweep(SEXP x, SEXP by, SEXP op);
 SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP columns, SEXP centre, SEXP w);
 SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows);
 SEXP r_weighty_rows(SEXP log_weights, SEXP least);
-SEXP r_log_add(SEXP a, SEXP b);
 SEXP r_concentration(SEXP x, SEXP groups);
 SEXP r_number_groups(SEXP groups);
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows);
@@ -137,6 +136,8 @@ SEXP r_refine(SEXP evaluate, SEXP normals, SEXP draws, SEXP batches,
               SEXP diagonal);
 SEXP r_match_normal(SEXP z, SEXP g, SEXP w, SEXP lambda, SEXP rows,
                     SEXP diagonal);
+SEXP r_bridge(SEXP log_y, SEXP log_x, SEXP w, SEXP origins, SEXP islands);
+SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_file_of_routine(SEXP address);
 SEXP r_hash(SEXP bytes);
