@@ -107,23 +107,18 @@ SEXP r_sweep(SEXP x, SEXP by, SEXP op) {
   return out;
 }
 
-/* w (x - centre), of some rows and columns of x, with the numbers given, from
- * 1; NULL for all. centre: an element a column of x; w: one a row of what is
- * returned. */
-SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP columns, SEXP centre, SEXP w) {
+/* w (x - centre), of some rows of x, with the numbers given, from 1; NULL for
+ * all. centre: an element a column of x; w: one a row of what is returned. */
+SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP centre, SEXP w) {
   const int *row = rows == R_NilValue ? NULL : INTEGER(rows);
-  const int *own = columns == R_NilValue ? NULL : INTEGER(columns);
-  int n = row ? Rf_length(rows) : Rf_nrows(x);
-  int d = own ? Rf_length(columns) : Rf_ncols(x);
+  int n = row ? Rf_length(rows) : Rf_nrows(x), d = Rf_ncols(x);
   const double *weight = REAL(w);
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, n, d));
   double *to = REAL(out);
   for (int j = 0; j < d; j++) {
-    int k = own ? own[j] - 1 : j;
-    const double *from = column(x, k);
-    double middle = REAL(centre)[k];
+    const double *from = column(x, j);
     for (int i = 0; i < n; i++)
-      *to++ = weight[i] * (from[row ? row[i] - 1 : i] - middle);
+      *to++ = weight[i] * (from[row ? row[i] - 1 : i] - REAL(centre)[j]);
   }
   UNPROTECT(1);
   return out;
