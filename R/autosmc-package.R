@@ -29,7 +29,8 @@
 #' @useDynLib autosmc, r_smc_run, r_evaluate, r_chain, r_precision_pivots,
 #'   r_at_each_point, r_bind_points, r_carries_gradient, r_multiply, r_multiply_rows,
 #'   r_cross_product, r_put_rows, r_with_room, r_sweep, r_scaled_rows, r_weighted_sums,
-#'   r_weighty_rows, r_log_add, r_concentration, r_number_groups, r_t_values, r_inverse_hessian_times,
+#'   r_weighty_rows, r_concentration, r_number_groups, r_t_values,
+#'   r_climb, r_normals_along, r_normal_factor, r_refine, r_match_normal, r_bridge, r_tail_shapes,
 #'   r_hash, r_data_or_null, r_file_of_routine,
 #'   r_bridgestan_describe, r_bridgestan_outputs, r_bridgestan_why
 "_PACKAGE"

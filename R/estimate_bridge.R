@@ -1,11 +1,6 @@
 # The bridge estimate: a second estimate of the evidence, from the draws of the islands
 # and from draws of a normal distribution that is fitted to them (Meng and Wong, 1996).
 
-# Steps of the iteration, which converges in ten or so.
-most_bridge_steps <- 500
-# Where two steps differ by less it has converged.
-bridge_tolerance <- 1e-8
-
 # The islands are halved. A distribution fitted to the draws of one half is bridged to the
 # draws of the other, which do not depend on it; then the halves change places, and the
 # mean of the two is the estimate. All this is done in the coordinates of the reference,
@@ -124,44 +119,10 @@ log_bridge_at <- function(middle, x, rows) {
 
 # the equation ----------------------------------------------------------------
 
-# log_y, log_x: log ratios of target and distribution at draws from the one and at
-# weighted draws from the other. The estimate r solves
-#   mean[l(y) / (s_2 l(y) + s_1 r)] = r sum(w [1 / (s_2 l(x) + s_1 r)])
-# with the shares s of the two samples, the second by how many independent draws its
-# genealogies are worth. The variance of log r is that of the two means; particles of one
-# genealogy, or of one island, count as one, whichever gives more.
+# The equation of Meng and Wong, and the variance of its solution: list(log_z, variance), of src/bridge.c. log_y, log_x:
+# log ratios of target and distribution at draws from the one and at weighted draws from the other.
 solve_bridge <- function(log_y, log_x, log_weights, origins, island) {
   weighty <- weighty_rows(log_weights)
-  w <- weighty$w
-  log_x <- log_x[weighty$rows]
-  origins <- origins[weighty$rows]
-  island <- island[weighty$rows]
-  n <- c(length(log_y), n_independent(w, origins))
-  share <- log(n / sum(n))
-  terms <- function(log_r) {
-    list(
-      y = exp(log_y - log_add(share[2] + log_y, share[1] + log_r)),
-      x = exp(-log_add(share[2] + log_x - log_r, share[1]))
-    )
-  }
-  log_r <- sum(w * log_x)
-  for (i in seq_len(most_bridge_steps)) {
-    at <- terms(log_r)
-    last <- log_r
-    log_r <- log_r + log(mean(at$y)) - log(sum(w * at$x))
-    if (!is.finite(log_r) || abs(log_r - last) < bridge_tolerance) {
-      break
-    }
-  }
-  at <- terms(log_r)
-  off <- w * (at$x / sum(w * at$x) - 1)
-  k <- length(unique(island))
-  list(
-    log_z = log_r,
-    variance = stats::var(at$y / mean(at$y)) / n[1] +
-      max(concentration(off, origins), concentration(off, island) * k / (k - 1))
-  )
+  rows <- weighty$rows
+  .Call(r_bridge, log_y, log_x[rows], weighty$w, origins[rows], island[rows])
 }
-
-# b: a number.
-log_add <- function(a, b) .Call(r_log_add, a, b)

@@ -8,8 +8,6 @@ largest_square <- 150
 # far: what grows like a logarithm does so by a third.
 n_range_points <- 32
 same_range <- 0.01
-# Draws in a tail that tell its shape: to 0.1, for an exponential one.
-least_in_tail <- 100
 
 # The variables whose standard deviations, or even means, cannot be estimated from the draws: a table with a row for
 # each of these, `variable`, `khat`, the shape of its heavier tail, and `mean_ok`, whether the mean can be. NULL for a
@@ -21,7 +19,8 @@ heavy_tails <- function(fit) {
   weighty <- weighty_rows(fit$log_weights)
   most <- most_of_shape(1 / sum(weighty$w^2))
   some <- thinned(weighty, rules$most_judged)
-  khat <- vapply(seq_len(ncol(fit$particles)), function(j) heavier_tail(fit$particles[some$rows, j], some$w), 0)
+  # those of generalised Pareto distributions, see src/pareto.c
+  khat <- .Call(r_tail_shapes, fit$particles, some$rows, some$w, rules$part_of_tail, rules$tail_level)
   heavy <- which(khat > most / 2)
   if (length(heavy) > 0) {
     heavy <- heavy[!colnames(fit$particles)[heavy] %in% of_finite_range(fit$target)]
@@ -52,50 +51,6 @@ of_finite_range <- function(target) {
 # The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
 # and Gabry, 2024); there is a mean where k is below 1. The tail of squares is twice as heavy as that of x.
 most_of_shape <- function(n) 1 - 1 / log10(n)
-
-# Of the shapes of the lower and the upper tail of x, with weights w, the larger one; NA where neither is known.
-heavier_tail <- function(x, w) {
-  shapes <- if (all(is.finite(x))) c(shape_of_tail(x, w), shape_of_tail(-x, w))
-  if (all(is.na(shapes))) NA_real_ else max(shapes, na.rm = TRUE)
-}
-
-# The shape of the upper tail of x: that of a generalised Pareto distribution of what exceeds a quantile. NA for too
-# few draws, for a tail that is a single value, and for one that ends before such a distribution does: a small mode
-# apart is no tail.
-shape_of_tail <- function(x, w) {
-  ranked <- order(x, decreasing = TRUE)
-  first <- invert_distribution(w[ranked], rules$part_of_tail)
-  tail <- rev(ranked[seq_len(first)])
-  excess <- x[tail] - x[ranked[first]]
-  beyond <- excess > 0
-  n <- sum(w[tail][beyond]) / sum(w^2)
-  if (n < least_in_tail) {
-    return(NA_real_)
-  }
-  pareto <- fit_pareto(excess[beyond], w[tail][beyond] / sum(w[tail][beyond]), n)
-  # a tail that ends is not heavy, wherever its last draw is
-  if (isTRUE(pareto$shape <= 0)) {
-    return(pareto$shape)
-  }
-  # the chance that the largest of n such draws is below this one
-  chance <- (1 - (1 + pareto$shape * max(excess) / pareto$scale)^(-1 / pareto$shape))^n
-  if (isTRUE(chance >= rules$tail_level)) pareto$shape else NA_real_
-}
-
-# The generalised Pareto distribution of positive x, in ascending order, with weights w that are worth n draws (Zhang
-# and Stephens, 2009): list(shape, scale). Its theta, -shape / scale, is the mean of the profile likelihood over a
-# grid, and the shape the likeliest one given theta. The grid is theirs.
-fit_pareto <- function(x, w, n) {
-  m <- 30 + floor(sqrt(n))
-  quartile <- x[invert_distribution(w, 0.25)]
-  theta <- 1 / x[length(x)] + (1 - sqrt(m / (seq_len(m) - 0.5))) / (3 * quartile)
-  shape_given <- function(theta) drop(log1p(-outer(theta, x)) %*% w)
-  shape <- shape_given(theta)
-  log_likelihood <- n * (log(-theta / shape) - shape - 1)
-  theta <- sum(exp(normalise_log(log_likelihood)) * theta)
-  shape <- shape_given(theta)
-  list(shape = shape, scale = -shape / theta)
-}
 
 # A sentence for the variables of which not even the mean can be told, and one for the others; NULL for none.
 describe_heavy <- function(heavy) {

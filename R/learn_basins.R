@@ -9,6 +9,8 @@ n_elbo_draws <- 5
 # largest.
 n_on_chord <- 12
 least_on_chord <- 1e-3
+# Their standard deviations, over their distance from the end: the narrow ones are for variables that must be in order.
+widths_on_chord <- c(1 / 2, 1 / 16)
 # Passes for the normal distribution of every path ...
 passes_of_paths <- 3
 # ... and for the best ones, as long as they gain.
@@ -22,7 +24,7 @@ n_elbo_checks <- 128
 look <- function(evaluate, starts, start = NULL) {
   paths <- climb(evaluate, starts, start)
   tried <- normals_along(evaluate, paths)
-  normals <- lapply(tried, best_of, function(normal) normal$elbo)
+  normals <- lapply(tried, function(of_path) with_factor(best_of(of_path, function(normal) normal$elbo)))
   n_dropped <- nrow(starts) - length(normals)
   for (pass in seq_len(passes_of_paths)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
@@ -47,62 +49,63 @@ likely_normals <- function(normals) {
 # The normals along each path whose ELBOs are finite; where there are none, those on its chord: a list for
 # each path that has any.
 normals_along <- function(evaluate, paths) {
-  tried <- possible_normals(evaluate, lapply(paths, function(path) {
-    n <- length(path$points)
-    tried <- unique(round(seq(n, 1, length.out = min(n, n_candidates))))
-    without_null(lapply(path$points[tried], laplace_at))
-  }))
+  if (length(paths) == 0) {
+    return(list())
+  }
+  is_diagonal <- length(paths[[1]]$x) > rules$largest_dense
+  tried <- .Call(r_normals_along, evaluate, paths, n_candidates, n_elbo_draws, is_diagonal)
   none <- lengths(tried) == 0
-  tried[none] <- possible_normals(evaluate, lapply(paths[none], normals_on_chord))
+  tried[none] <- lapply(paths[none], function(path) {
+    on_chord <- try_normals(evaluate, normals_on_chord(path), n_elbo_draws)
+    Filter(function(normal) normal$elbo > -Inf, on_chord)
+  })
   tried[lengths(tried) > 0]
 }
 
-# Of the normals of each path those whose ELBOs are finite.
-possible_normals <- function(evaluate, candidates) {
-  of_path <- factor(rep(seq_along(candidates), lengths(candidates)), seq_along(candidates))
-  tried <- try_normals(evaluate, unlist(candidates, recursive = FALSE), n_elbo_draws)
-  possible <- vapply(tried, function(normal) normal$elbo > -Inf, NA)
-  unname(split(lapply(tried[possible], c, n_paths = 1), of_path[possible]))
+# A normal along a path has the `path` and the `point`, instead of L, which takes as much memory as all the path.
+with_factor <- function(normal) {
+  if (is.null(normal$L)) {
+    is_diagonal <- length(normal$mean) > rules$largest_dense
+    factor <- .Call(r_normal_factor, normal$path, normal$point, is_diagonal)
+    normal$L <- if (is_diagonal) factor else factor_of_square(t(factor))
+    normal[c("path", "point")] <- NULL
+  }
+  normal
 }
 
 # Normals between the end of a path and its start, the nearer to the end the narrower. A path whose end is at
 # the edge of what is possible, or in a corner, tells nothing of the width there, and Newton's step leads
 # across it.
 normals_on_chord <- function(path) {
-  end <- path$points[[length(path$points)]]$x
-  way <- path$points[[1]]$x - end
-  sd <- pmax(abs(way), least_on_chord * max(abs(way))) / 2
-  lapply(2^-seq_len(n_on_chord), function(part) {
-    list(mean = end + part * way, L = if (length(sd) > rules$largest_dense) part * sd else diag(part * sd, length(sd)))
-  })
+  end <- path$x
+  way <- path$points$x[, 1] - end
+  sd <- pmax(abs(way), least_on_chord * max(abs(way)))
+  chord <- expand.grid(part = 2^-seq_len(n_on_chord), width = widths_on_chord)
+  Map(function(part, width) {
+    L <- part * width * sd
+    list(mean = end + part * way, L = if (length(sd) > rules$largest_dense) L else diag(L, length(sd)), n_paths = 1)
+  }, chord$part, chord$width)
 }
 
 # Of normals that paths have passed those that no particle from a basin reaches, and whose ELBOs do
 # not rule out that they matter: the end of a long ridge that bends has no mode of its own.
 out_of_reach <- function(passed, basins) {
   likely <- likely_normals(basins)
-  best <- best_of(basins, function(normal) normal$elbo)
-  Filter(function(normal) {
-    normal$elbo > best$elbo - rules$basin_range &&
-      !any(vapply(basins, are_close, NA, normal)) &&
-      all(vapply(likely, distance_from, 0, normal) > rules$reach)
-  }, passed)
+  least <- max(vapply(basins, `[[`, 0, "elbo"), -Inf) - rules$basin_range
+  passed <- Filter(function(normal) normal$elbo > least, passed)
+  means <- do.call(rbind, lapply(passed, `[[`, "mean"))
+  for (normal in if (length(passed) > 0) likely) {
+    is_far <- rowSums(from_user(normal, means)^2) > rules$reach^2
+    passed <- passed[is_far]
+    means <- means[is_far, , drop = FALSE]
+  }
+  Filter(function(normal) !any(vapply(basins, are_close, NA, normal)), lapply(passed, with_factor))
 }
 
 # These once more, each place once, with their ELBOs anew.
 check_passed <- function(evaluate, found) {
   passed <- basins_of(out_of_reach(found$passed, found$normals))
   out_of_reach(check_elbos_of(evaluate, passed), found$normals)
-}
-
-# N(x + H g, H) at a point of a path, with H as far as it is known; NULL where it is not.
-laplace_at <- function(point) {
-  if (is.null(point$memory$s)) {
-    return(NULL)
-  }
-  L <- tryCatch(inverse_hessian_factor(point$memory), error = function(e) NULL)
-  mean <- point$x + inverse_hessian_times(point$memory, point$g)
-  if (!is.null(L) && all(is.finite(L)) && all(is.finite(mean))) list(mean = mean, L = L)
 }
 
 # Of normals whose means are close by the width of either, the best: one a basin.
@@ -174,12 +177,8 @@ curve_best <- function(evaluate, normals) {
 # were chosen are too high.
 check_elbos_of <- function(evaluate, normals) {
   elbos <- vapply(normals, `[[`, 0, "elbo")
-  for (i in seq_along(normals)) {
-    normals[[i]]$elbo_error <- NA_real_
-    if (elbos[i] > max(elbos) - rules$basin_range) {
-      draws <- draw_normal(normals[[i]], n_elbo_checks)
-      normals[[i]] <- with_elbo(normals[[i]], draws$z, evaluate(draws$x)$log_density)
-    }
-  }
+  is_likely <- elbos > max(elbos, -Inf) - rules$basin_range
+  normals[is_likely] <- try_normals(evaluate, normals[is_likely], n_elbo_checks)
+  normals[!is_likely] <- lapply(normals[!is_likely], function(normal) replace(normal, "elbo_error", NA_real_))
   normals
 }

@@ -249,14 +249,6 @@ confirm_wrong <- function(slopes, evaluate, at, v, open, step) {
   slopes
 }
 
-rows_of <- function(at, rows) {
-  list(
-    x = at$x[rows, , drop = FALSE],
-    log_density = at$log_density[rows],
-    gradient = at$gradient[rows, , drop = FALSE]
-  )
-}
-
 # Central differences over steps h v and h v / 2, less what the gradient says. Their error is
 # of order h^2, which the two together show, and cancel.
 differences <- function(evaluate, at, v, h) {

@@ -1,4 +1,4 @@
-# Quasi-Newton paths: the scout's way from its starts to the modes.
+# Quasi-Newton paths: the scout's way from its starts to the modes. See src/scout.c.
 
 # Paths start from scales of 1 to this: data in raw units have coefficients in the hundreds.
 widest_start <- 100
@@ -14,16 +14,6 @@ most_start_batches <- 8
 # A path ends where its next step can gain no more log density than the least error that a fit
 # claims (`least_bridge_error`).
 path_tolerance <- 1e-4
-# A step must rise by this part of what its slope promises, as is usual for line searches (Nocedal
-# and Wright, 2006).
-sufficient_rise <- 1e-4
-# Cosine of a step and the change of the gradient, below which their product is rounding.
-least_curvature <- 1e-10
-# Part of a whole step below which nothing is left but rounding.
-shortest_step <- 1e-14
-# Differences of gradients from which a path estimates the curvature (Nocedal and Wright, 2006,
-# recommend 3 to 20).
-n_pairs <- 20
 
 # Starts near and far: normal, with standard deviations from 1 to `widest_start`. A row
 # a start.
@@ -33,9 +23,8 @@ scattered_starts <- function(dim, n) {
 }
 
 # All paths go side by side, so that their points share calls of the target. They begin where log densities have no
-# digits left only where they would not begin at all. Returns the
-# paths that began at a point of finite density, each a list with its `points`: of
-# every point x, its log density f, gradient g, and the pairs of differences up to it.
+# digits left only where they would not begin at all. Returns the paths that began at a point of finite density, each a
+# list with its end `x`, the log density `f` there, and its `points`.
 climb <- function(evaluate, starts, start) {
   at <- evaluate_starts(evaluate, starts, start)
   if (all(at$log_density == -Inf)) {
@@ -43,22 +32,7 @@ climb <- function(evaluate, starts, start) {
     evaluate <- function(x) possible(x, far = TRUE)
     at <- c(list(x = starts), evaluate(starts))
   }
-  paths <- lapply(which(at$log_density > -Inf), function(i) {
-    new_path(at$x[i, ], at$log_density[i], at$gradient[i, ])
-  })
-  for (tick in seq_len(most_path_evals)) {
-    active <- which(!vapply(paths, `[[`, NA, "done"))
-    if (length(active) == 0) {
-      break
-    }
-    tried <- evaluate(do.call(rbind, lapply(paths[active], trial_point)))
-    for (i in seq_along(active)) {
-      paths[[active[i]]] <- advance(
-        paths[[active[i]]], tried$log_density[i], tried$gradient[i, ]
-      )
-    }
-  }
-  paths
+  .Call(r_climb, evaluate, rows_of(at, at$log_density > -Inf), most_path_evals, path_tolerance)
 }
 
 # Starts where the target is impossible are brought nearer to 0; and where it is impossible there too, to
@@ -116,100 +90,11 @@ bring_nearer <- function(evaluate, at, x, centre) {
   at
 }
 
-new_path <- function(x, f, g) {
-  path <- list(
-    x = x, f = f, g = g,
-    memory = list(alpha = rep(1, length(x)), s = NULL, y = NULL),
-    length = 1, # of a step, as long as nothing is known of the curvature
-    points = list(),
-    done = FALSE
+# Some of points with their densities, as functions like counted_density() return them.
+rows_of <- function(at, rows) {
+  list(
+    x = at$x[rows, , drop = FALSE],
+    log_density = at$log_density[rows],
+    gradient = at$gradient[rows, , drop = FALSE]
   )
-  aim(remember_point(path))
-}
-
-remember_point <- function(path) {
-  path$points <- c(path$points, list(path[c("x", "f", "g", "memory")]))
-  path
-}
-
-# Sets out for the next point.
-aim <- function(path) {
-  size <- sqrt(sum(path$g^2))
-  if (is.null(path$memory$s)) {
-    path$direction <- if (size > 0) path$g / size * path$length else path$g
-  } else {
-    path$direction <- inverse_hessian_times(path$memory, path$g)
-  }
-  path$gain <- sum(path$direction * path$g) # to be expected, twice
-  path$t <- 1
-  # before anything is known of the curvature a small slope says nothing
-  enough <- if (is.null(path$memory$s)) 0 else path_tolerance
-  path$done <- !is.finite(path$gain) || path$gain <= enough
-  path
-}
-
-trial_point <- function(path) path$x + path$t * path$direction
-
-# The path after its trial point was evaluated: there, or with a shorter step. (Armijo's
-# rule; the shorter step by a parabola through what is known.)
-advance <- function(path, f, g) {
-  if (f >= path$f + sufficient_rise * path$t * path$gain) {
-    s <- path$t * path$direction
-    y <- path$g - g
-    if (sum(s * y) > least_curvature * sqrt(sum(s^2) * sum(y^2))) {
-      path$memory <- remember_pair(path$memory, s, y)
-    } else {
-      path$length <- 2 * path$length # not concave here: go further
-    }
-    path[c("x", "f", "g")] <- list(trial_point(path), f, g)
-    return(aim(remember_point(path)))
-  }
-  shorter <- path$t * path$gain / (2 * (path$gain - (f - path$f) / path$t))
-  path$t <- if (is.finite(f)) min(max(shorter, path$t / 10), path$t / 2) else path$t / 10
-  path$done <- path$t < shortest_step
-  path
-}
-
-# The inverse Hessian of -log density, from pairs of differences s of points and y of
-# gradients: the diagonal `alpha` (Zhang et al., algorithm 3) and the last pairs.
-remember_pair <- function(memory, s, y) {
-  alpha <- memory$alpha
-  if (is.null(memory$s)) {
-    alpha <- rep(sum(s * y) / sum(y^2), length(s))
-  } else {
-    a <- sum(y^2 * alpha)
-    b <- sum(y * s)
-    c <- sum(s^2 / alpha)
-    updated <- 1 / (a / (b * alpha) + y^2 / b - a * s^2 / (b * c * alpha^2))
-    if (all(is.finite(updated) & updated > 0)) {
-      alpha <- updated
-    }
-  }
-  last <- function(x, new) {
-    x <- cbind(x, new, deparse.level = 0)
-    x[, seq.int(max(1, ncol(x) - n_pairs + 1), ncol(x)), drop = FALSE]
-  }
-  list(alpha = alpha, s = last(memory$s, s), y = last(memory$y, y))
-}
-
-# H g, by the two loops of limited-memory BFGS.
-inverse_hessian_times <- function(memory, g) {
-  .Call(r_inverse_hessian_times, memory$alpha, memory$s, memory$y, g)
-}
-
-# The lower triangular factor of H, by the compact form of limited-memory BFGS (Byrd,
-# Nocedal and Schnabel, 1994); in many dimensions the square root of the diagonal `alpha`.
-inverse_hessian_factor <- function(memory) {
-  d <- length(memory$alpha)
-  if (d > rules$largest_dense) {
-    return(sqrt(memory$alpha))
-  }
-  s <- memory$s
-  scaled_y <- memory$alpha * memory$y
-  products <- crossprod(s, memory$y)
-  inverse <- backsolve(products, diag(ncol(s))) # of its upper triangle
-  middle <- diag(diag(products), ncol(s)) + crossprod(memory$y, scaled_y)
-  half <- s %*% crossprod(inverse, middle %*% inverse / 2) - scaled_y %*% inverse
-  H <- diag(memory$alpha, d) + tcrossprod(half, s)
-  t(chol(H + tcrossprod(s, half)))
 }

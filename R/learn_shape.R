@@ -53,7 +53,7 @@ fit_dependent <- function(record, density) {
   if (is.null(space) && is_chain_normal(shape$chain)) {
     return(NULL)
   }
-  is_new <- !is.null(space) && !identical(space$changes, changes_of(record$reference))
+  is_new <- !is.null(space) && !identical(space$changes, changes_of(record$reference)) && !is_mixture(record$reference)
   present <- present_density(record$reference, points)
   gain <- if (is_new) Inf else gain_over(shape$log_density[points$test], present)
   if (gain > 0) list(reference = shape$reference, gain = gain)

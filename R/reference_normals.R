@@ -181,64 +181,8 @@ are_standard <- function(y, w, n) {
 # divergence between gradients, so that for a normal target it is exact, wherever the
 # points are, as soon as they are more than the dimension; in directions in which there are no points the
 # start stays. In many dimensions coordinate by coordinate. NULL where it fails.
-match_normal <- function(z, g, w, lambda, rows = seq_along(w)) {
-  mean_z <- weighted_mean(z, w, rows)
-  mean_g <- weighted_mean(g, w, rows)
-  share <- lambda / (1 + lambda)
-  # the points around their mean, and as a last row this: some rows or columns where they are used,
-  # since all are as large as the points
-  n <- length(rows)
-  spread <- function(x, mean) {
-    function(i = seq_len(n + 1), j = seq_len(ncol(x))) {
-      inner <- i[i <= n]
-      y <- scaled_rows(x, sqrt(lambda * w[inner]), mean, rows[inner], j)
-      if (length(inner) < length(i)) rbind(y, sqrt(share) * mean[j]) else y
-    }
-  }
-  L <- if (ncol(z) > rules$largest_dense) {
-    match_scales(n + 1, ncol(z), spread(z, mean_z), spread(g, mean_g))
-  } else {
-    match_factor(n + 1, ncol(z), spread(z, mean_z), spread(g, mean_g))
-  }
-  if (is.null(L) || !all(is.finite(L))) {
-    return(NULL)
-  }
-  scaled_g <- if (is.matrix(L)) drop(L %*% crossprod(L, mean_g)) else L^2 * mean_g
-  mean <- share * (scaled_g + mean_z)
-  if (all(is.finite(mean))) list(mean = mean, L = L)
-}
-
-# With V = I + Z'Z, U = G'G, of n x d matrices of which these functions return rows i and columns j:
-# the standard deviations, from the diagonals alone.
-match_scales <- function(n, d, z, g) {
-  squares <- function(x) unlist(lapply(blocks_of(d, n), function(j) colSums(x(j = j)^2)))
-  v <- 1 + squares(z)
-  sqrt(2 * v / (1 + sqrt(1 + 4 * squares(g) * v)))
-}
-
-# The factor of the solution S of S U S + S = V. With V = R'R and A = G R', this is
-# R' f(A'A) R, f(a) = 2 / (1 + sqrt(1 + 4 a)), where A has few rows or few columns.
-match_factor <- function(n, d, z, g) {
-  tryCatch(
-    {
-      R <- chol(diag(d) + cross_product_by(n, d, z))
-      A <- La.svd(triangle_of(rows_by(n, d, function(i) multiply(g(i), t(R)))), nu = 0)
-      off <- 2 / (1 + sqrt(1 + 4 * A$d^2)) - 1
-      B <- multiply(A$vt, R)
-      t(chol(cross_product(R) + cross_product(B, off * B)))
-    },
-    error = function(e) NULL
-  )
-}
-
-# Where A has more rows than columns, its factor R, which has the same singular values and right
-# singular vectors: svd() computes the left ones in vain. Else A.
-triangle_of <- function(A) {
-  if (nrow(A) <= ncol(A)) {
-    return(A)
-  }
-  decomposed <- qr(A, LAPACK = TRUE)
-  qr.R(decomposed)[, order(decomposed$pivot), drop = FALSE]
+match_normal <- function(z, g, w, lambda, rows = NULL) {
+  .Call(r_match_normal, z, g, w, lambda, rows, ncol(z) > rules$largest_dense)
 }
 
 # The variance of n points of a standard normal distribution in d dimensions along the direction where it is largest, by

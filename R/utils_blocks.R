@@ -33,20 +33,6 @@ rows_by <- function(n, d, f) {
   y
 }
 
-# The cross product of such a matrix, which is never there as a whole. cross_product() adds up so many
-# rows at a time, too: so the rounding is the same.
-cross_product_by <- function(n, d, f) {
-  rows_at_once <- 1024
-  parts <- max(1, n %/% rows_at_once) # the last one has also what is left
-  sum <- NULL
-  for (k in blocks_of(parts, d * rows_at_once)) {
-    last <- k[length(k)]
-    y <- f(seq(rows_at_once * (k[1] - 1) + 1, if (last == parts) n else rows_at_once * last))
-    sum <- .Call(r_cross_product, y, y, sum)
-  }
-  sum
-}
-
 # The numbers of n columns, or rows, of so many numbers each, a vector a block. least: how many there
 # are in a block at least, where the larger ones are worth their memory.
 blocks_of <- function(n, of_numbers, least = 1) {
@@ -71,11 +57,9 @@ sweep <- function(x, MARGIN, STATS, FUN = "-") { # nolint: the names of base's
 
 arithmetic <- c("-", "+", "*", "/")
 
-# w (x - centre), of some rows and columns of x, of which NULL are all, in one pass. centre: an element
-# for each column of x; w: one for each of the rows.
-scaled_rows <- function(x, w, centre, rows = NULL, columns = NULL) {
-  .Call(r_scaled_rows, x, rows, columns, centre, w)
-}
+# w (x - centre), of some rows of x, of which NULL are all, in one pass. centre: an element for each column of
+# x; w: one for each of the rows.
+scaled_rows <- function(x, w, centre, rows = NULL) .Call(r_scaled_rows, x, rows, centre, w)
 
 # The sums of the columns of w * x, and of w * x^2.
 weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE, NULL, NULL)

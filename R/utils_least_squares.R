@@ -10,7 +10,7 @@ far_from_collinear <- 1e-3
 multiply <- function(a, b) .Call(r_multiply, a, b)
 
 # a' b
-cross_product <- function(a, b = a) .Call(r_cross_product, a, b, NULL)
+cross_product <- function(a, b = a) .Call(r_cross_product, a, b)
 
 # The coefficients of each column of y on the columns of x, a column each; 0 for columns that others
 # make up. By the normal equations where the columns are far from that, and else by qr().

@@ -107,23 +107,18 @@ SEXP r_sweep(SEXP x, SEXP by, SEXP op) {
   return out;
 }
 
-/* w (x - centre), of some rows and columns of x, with the numbers given, from
- * 1; NULL for all. centre: an element a column of x; w: one a row of what is
- * returned. */
-SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP columns, SEXP centre, SEXP w) {
+/* w (x - centre), of some rows of x, with the numbers given, from 1; NULL for
+ * all. centre: an element a column of x; w: one a row of what is returned. */
+SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP centre, SEXP w) {
   const int *row = rows == R_NilValue ? NULL : INTEGER(rows);
-  const int *own = columns == R_NilValue ? NULL : INTEGER(columns);
-  int n = row ? Rf_length(rows) : Rf_nrows(x);
-  int d = own ? Rf_length(columns) : Rf_ncols(x);
+  int n = row ? Rf_length(rows) : Rf_nrows(x), d = Rf_ncols(x);
   const double *weight = REAL(w);
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, n, d));
   double *to = REAL(out);
   for (int j = 0; j < d; j++) {
-    int k = own ? own[j] - 1 : j;
-    const double *from = column(x, k);
-    double middle = REAL(centre)[k];
+    const double *from = column(x, j);
     for (int i = 0; i < n; i++)
-      *to++ = weight[i] * (from[row ? row[i] - 1 : i] - middle);
+      *to++ = weight[i] * (from[row ? row[i] - 1 : i] - REAL(centre)[j]);
   }
   UNPROTECT(1);
   return out;
@@ -197,23 +192,6 @@ SEXP r_weighty_rows(SEXP log_weights, SEXP least) {
     w[k] /= (double)sum;
   UNPROTECT(1);
   return result;
-}
-
-/* log(exp(a) + exp(b)), for each element of a. */
-SEXP r_log_add(SEXP a, SEXP b) {
-  R_xlen_t n = XLENGTH(a);
-  double other = Rf_asReal(b);
-  const double *from = REAL(a);
-  SEXP out = PROTECT(Rf_allocVector(REALSXP, n));
-  double *to = REAL(out);
-  for (R_xlen_t i = 0; i < n; i++) {
-    double own = from[i];
-    double larger = own > other || isnan(own) ? own : other;
-    double smaller = own > other ? other : own;
-    to[i] = larger + log1p(exp(smaller - larger));
-  }
-  UNPROTECT(1);
-  return out;
 }
 
 /* groups ------------------------------------------------------------------ */
@@ -321,40 +299,4 @@ SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows) {
   }
   UNPROTECT(1);
   return t;
-}
-
-/* quasi-Newton steps ------------------------------------------------------ */
-
-static double dot(int n, const double *x, const double *y) {
-  long double sum = 0.0; /* as in R's sum() */
-  for (int i = 0; i < n; i++) {
-    double product = x[i] * y[i];
-    sum += product;
-  }
-  return (double)sum;
-}
-
-/* H g, by the two loops of limited-memory BFGS: alpha, the diagonal that H has
- * without the pairs of differences, which are columns of s and of y. */
-SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g) {
-  int d = Rf_nrows(s), n_pairs = Rf_ncols(s);
-  double *rho = (double *)R_alloc((size_t)n_pairs, sizeof(double));
-  double *back = (double *)R_alloc((size_t)n_pairs, sizeof(double));
-  SEXP out = PROTECT(Rf_duplicate(g));
-  double *at = REAL(out);
-  for (int j = n_pairs - 1; j >= 0; j--) {
-    rho[j] = 1.0 / dot(d, column(s, j), column(y, j));
-    back[j] = rho[j] * dot(d, column(s, j), at);
-    for (int i = 0; i < d; i++)
-      at[i] -= back[j] * column(y, j)[i];
-  }
-  for (int i = 0; i < d; i++)
-    at[i] *= REAL(alpha)[i];
-  for (int j = 0; j < n_pairs; j++) {
-    double forth = rho[j] * dot(d, column(y, j), at);
-    for (int i = 0; i < d; i++)
-      at[i] += (back[j] - forth) * column(s, j)[i];
-  }
-  UNPROTECT(1);
-  return out;
 }

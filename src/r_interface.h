@@ -118,18 +118,26 @@ SEXP r_at_each_point(SEXP call, SEXP env, SEXP x, SEXP names);
 SEXP r_bind_points(SEXP values, SEXP n_columns);
 SEXP r_multiply(SEXP a, SEXP b);
 SEXP r_multiply_rows(SEXP x, SEXP rows, SEXP centre, SEXP b);
-SEXP r_cross_product(SEXP a, SEXP b, SEXP onto);
+SEXP r_cross_product(SEXP a, SEXP b);
 SEXP r_put_rows(SEXP x, SEXP first, SEXP y);
 SEXP r_with_room(SEXP x, SEXP n);
 SEXP r_sweep(SEXP x, SEXP by, SEXP op);
-SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP columns, SEXP centre, SEXP w);
+SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP centre, SEXP w);
 SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows);
 SEXP r_weighty_rows(SEXP log_weights, SEXP least);
-SEXP r_log_add(SEXP a, SEXP b);
 SEXP r_concentration(SEXP x, SEXP groups);
 SEXP r_number_groups(SEXP groups);
 SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows);
-SEXP r_inverse_hessian_times(SEXP alpha, SEXP s, SEXP y, SEXP g);
+SEXP r_climb(SEXP evaluate, SEXP at, SEXP most_evals, SEXP tolerance);
+SEXP r_normals_along(SEXP evaluate, SEXP paths, SEXP most, SEXP draws,
+                     SEXP diagonal);
+SEXP r_normal_factor(SEXP path, SEXP point, SEXP diagonal);
+SEXP r_refine(SEXP evaluate, SEXP normals, SEXP draws, SEXP batches,
+              SEXP diagonal);
+SEXP r_match_normal(SEXP z, SEXP g, SEXP w, SEXP lambda, SEXP rows,
+                    SEXP diagonal);
+SEXP r_bridge(SEXP log_y, SEXP log_x, SEXP w, SEXP origins, SEXP islands);
+SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_file_of_routine(SEXP address);
 SEXP r_hash(SEXP bytes);

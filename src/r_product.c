@@ -76,8 +76,8 @@ static void mirror(int d, double *x) {
       x[(R_xlen_t)d * i + j] = x[(R_xlen_t)d * j + i];
 }
 
-/* a' b, and `onto` added, where this is not NULL. */
-SEXP r_cross_product(SEXP a, SEXP b, SEXP onto) {
+/* a' b */
+SEXP r_cross_product(SEXP a, SEXP b) {
   int rows = Rf_nrows(a), columns = Rf_ncols(b);
   int most = rows < MOST_ROWS ? rows : MOST_ROWS;
   size_t copied = rows > most ? (size_t)most : 0;
@@ -85,10 +85,7 @@ SEXP r_cross_product(SEXP a, SEXP b, SEXP onto) {
   by.of_points = a == b;
   size_t size = (size_t)by.rows * (size_t)columns;
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, by.rows, columns));
-  if (onto == R_NilValue)
-    memset(REAL(out), 0, size * sizeof(double));
-  else
-    memcpy(REAL(out), REAL(onto), size * sizeof(double));
+  memset(REAL(out), 0, size * sizeof(double));
   double *part_of_a = take(copied * (size_t)by.rows);
   double *part_of_b = take(a == b ? 0 : copied * (size_t)columns);
   double *product = take(size),

@@ -72,5 +72,8 @@ void test_kernels(void);
 void test_tuner(void);
 void test_smc(void);
 void test_parallel(void);
+void test_scout(void);
+void test_match(void);
+void test_estimates(void);
 
 #endif

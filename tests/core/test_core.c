@@ -114,6 +114,9 @@ int main(void) {
   test_tuner();
   test_smc();
   test_parallel();
+  test_scout();
+  test_match();
+  test_estimates();
   printf("%ld passed, %ld failed\n", n_passed, n_failed);
   return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

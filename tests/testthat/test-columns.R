@@ -36,7 +36,6 @@ test_that("scaled rows are those of sweep()", {
   rows <- c(2L, 3L, 11L)
   of_rows <- w[1:3] * base::sweep(x[rows, ], 2, centre)
   expect_identical(scaled_rows(x, w[1:3], centre, rows), of_rows)
-  expect_identical(scaled_rows(x, w[1:3], centre, rows, c(4L, 2L)), of_rows[, c(4, 2)])
   expect_identical(scaled_rows(x, numeric(), centre, integer()), x[integer(), ])
 })
 
@@ -59,7 +58,7 @@ test_that("weighted sums of columns are those of colSums()", {
   expect_identical(weighted_sd(x[rows, ], w), sd)
 })
 
-test_that("weights and sums of logarithms are those of the plain formulas", {
+test_that("weights are those of the plain formulas", {
   set.seed(5)
   x <- 800 + 20 * rnorm(500)
   x[c(7, 90)] <- -Inf
@@ -70,7 +69,6 @@ test_that("weights and sums of logarithms are those of the plain formulas", {
   for (none in list(numeric(), c(0, NaN, 1), rep(-Inf, 3))) {
     expect_identical(weighty_rows(none), list(rows = integer(), w = numeric()))
   }
-  expect_identical(log_add(c(-Inf, NaN, 0, 1e4), 3), c(3, NaN, 3 + log1p(exp(-3)), 1e4))
 })
 
 test_that("rows are centred and multiplied as they would be one after the other", {

@@ -731,9 +731,4 @@ test_that("what is made by blocks is what is made at once", {
   some <- function(i) x[rows[i], , drop = FALSE]
   expect_identical(internal("rows_by")(n, 10, some), x[rows, ])
   expect_identical(internal("rows_by")(5, 10, some), x[rows[1:5], ])
-  for (n in c(n, 3000, 5)) {
-    expect_identical(
-      internal("cross_product_by")(n, 10, some), internal("cross_product")(x[rows[1:n], ])
-    )
-  }
 })

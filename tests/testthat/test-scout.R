@@ -327,28 +327,6 @@ test_that("normal variables in order have their evidence", {
   expect_log_z(lapply(1:3, function(seed) calmly(smc(ordered, n_particles = 512, seed = seed))), 0)
 })
 
-test_that("the bound of a normal that is impossible in part is that of its possible part", {
-  set.seed(1)
-  normal <- list(mean = c(2, -1), L = matrix(c(2, 1, 0, 3), 2))
-  draws <- internal("draw_normal")(normal, 500)
-  # the normal itself, cut off: so its possible part is the target, but for a factor
-  log_density <- function(x, is_possible) {
-    z <- forwardsolve(normal$L, t(x) - normal$mean)
-    ifelse(is_possible, colSums(dnorm(z, log = TRUE)) - log(6), -Inf)
-  }
-  for (limit in c(-10, 0, 2)) {
-    ok <- draws$x[, 1] > limit
-    elbo <- internal("with_elbo")(normal, draws$z, log_density(draws$x, ok))
-    expect_equal(elbo$elbo, log(mean(ok)))
-    # the error is that of the share alone
-    expect_equal(elbo$elbo_error, sqrt((1 - mean(ok)) / sum(ok)), tolerance = 1e-10)
-  }
-  for (n in 0:1) { # a single one tells no error
-    elbo <- internal("with_elbo")(normal, draws$z, log_density(draws$x, seq_len(500) <= n))
-    expect_identical(elbo$elbo, -Inf)
-  }
-})
-
 test_that("from paths that end in a corner the evidence is right", {
   # exponential in each variable up to 0
   rate <- 10

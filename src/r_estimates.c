@@ -1,0 +1,77 @@
+/* r_estimates.c: the bridge, and the tails of draws. */
+#include "bridge.h"
+#include "pareto.h"
+#include "r_interface.h"
+
+#include <math.h>
+
+static smc_groups groups_of(SEXP groups) {
+  const int *group = INTEGER(groups);
+  bool any = XLENGTH(groups) > 0;
+  int first = any ? group[0] : 1, last = any ? group[0] : 0;
+  for (R_xlen_t k = 0; k < XLENGTH(groups); k++) {
+    first = group[k] < first ? group[k] : first;
+    last = group[k] > last ? group[k] : last;
+  }
+  return (smc_groups){group, first, last - first + 1};
+}
+
+/* list(log_z, variance) of smc_bridge(). origins, islands: integers. */
+SEXP r_bridge(SEXP log_y, SEXP log_x, SEXP w, SEXP origins, SEXP islands) {
+  static const char *const names[] = {"log_z", "variance"};
+  smc_bridge_draws draws = {.n_y = Rf_length(log_y),
+                            .n_x = Rf_length(log_x),
+                            .log_y = REAL(log_y),
+                            .log_x = REAL(log_x),
+                            .w = REAL(w),
+                            .origins = groups_of(origins),
+                            .islands = groups_of(islands)};
+  size_t room = (size_t)draws.n_y + (size_t)draws.n_x +
+                (size_t)draws.origins.n + (size_t)draws.islands.n;
+  double *scratch = (double *)R_alloc(room, sizeof(double));
+  smc_bridge_estimate estimate = smc_bridge(&draws, scratch);
+  SEXP result = PROTECT(r_new_list(names, 2));
+  SET_VECTOR_ELT(result, 0, Rf_ScalarReal(estimate.log_z));
+  SET_VECTOR_ELT(result, 1, Rf_ScalarReal(estimate.variance));
+  UNPROTECT(1);
+  return result;
+}
+
+/* The shape of one tail of some rows of a column of numbers: the upper one, or
+ * with sign -1 the lower one. */
+static double tail_shape(const double *x, double sign, SEXP rows, SEXP w,
+                         SEXP part, double n_draws, SEXP level,
+                         smc_weighted *values) {
+  int n = Rf_length(rows);
+  for (int k = 0; k < n; k++) {
+    values[k].x = sign * x[INTEGER(rows)[k] - 1];
+    values[k].w = REAL(w)[k];
+    if (!R_FINITE(values[k].x))
+      return R_NaN;
+  }
+  return smc_tail_shape(n, values, Rf_asReal(part), n_draws, Rf_asReal(level));
+}
+
+/* For each column of x, some rows of which have weights, the shape of the
+ * heavier tail: see smc_tail_shape(). NaN where neither is known. */
+SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level) {
+  int d = Rf_ncols(x), n = Rf_length(rows);
+  smc_weighted *values =
+      (smc_weighted *)R_alloc((size_t)n, sizeof(smc_weighted));
+  double sum = 0.0, square = 0.0;
+  for (int k = 0; k < n; k++) {
+    sum += REAL(w)[k];
+    square += REAL(w)[k] * REAL(w)[k];
+  }
+  SEXP shapes = PROTECT(Rf_allocVector(REALSXP, d));
+  for (int j = 0; j < d; j++) {
+    const double *column = REAL(x) + (R_xlen_t)Rf_nrows(x) * j;
+    double shape[2];
+    for (int side = 0; side < 2; side++)
+      shape[side] = tail_shape(column, side ? 1.0 : -1.0, rows, w, part,
+                               sum * sum / square, level, values);
+    REAL(shapes)[j] = fmax(shape[0], shape[1]); /* of which one may be NaN */
+  }
+  UNPROTECT(1);
+  return shapes;
+}
