@@ -174,3 +174,77 @@ test_that("many effects of counts", {
   data <- data_of$counts
   expect_log_z(fits_of(hierarchy(data, TRUE), 2 + n), log_evidence_of(data, n))
 })
+
+# Horseshoes: y_j ~ N(beta_j, 1), beta_j ~ N(0, (tau lambda_j)^2), log tau ~ N(-1, 1), and half-Cauchy lambda_j:
+# x = (log tau, log lambda, beta), or beta_j / (tau lambda_j) in the place of beta_j.
+y_of_horseshoe <- c(0.2, -0.5, 3, 0.1)
+horseshoe <- function(is_centred) {
+  function(x) {
+    p <- length(y_of_horseshoe)
+    l <- x[, 1 + seq_len(p), drop = FALSE]
+    z <- x[, 1 + p + seq_len(p), drop = FALSE]
+    s <- x[, 1] + l
+    beta <- if (is_centred) z else exp(s) * z
+    of_z <- if (is_centred) normal_around(z, 0, s) else normal_around(z, 0, 0 * s)
+    off <- rep(y_of_horseshoe, each = nrow(x)) - beta
+    by_s <- if (is_centred) of_z$by_log_scale else off * beta
+    by_z <- if (is_centred) off else off * exp(s)
+    log_cosh <- abs(l) + log1p(exp(-2 * abs(l))) - log(2)
+    structure(
+      dnorm(x[, 1], -1, 1, log = TRUE) - rowSums(log(pi) + log_cosh) + of_z$value + rowSums(dnorm(off, log = TRUE)),
+      gradient = unname(cbind(rowSums(by_s) - x[, 1] - 1, by_s - tanh(l), by_z - of_z$by_mean))
+    )
+  }
+}
+
+test_that("horseshoes, as they are and as multiples of scales", {
+  l <- seq(-30, 30, by = 0.05)
+  log_given <- function(t) {
+    log_y <- vapply(y_of_horseshoe, function(y) log(sum(dnorm(y, 0, sqrt(1 + exp(2 * (t + l)))) / cosh(l) / pi) * 0.05), 0)
+    sum(log_y) + dnorm(t, -1, 1, log = TRUE)
+  }
+  truth <- log(sum(exp(vapply(seq(-8, 6, by = 0.05), log_given, 0))) * 0.05)
+  expect_log_z(fits_of(horseshoe(TRUE), 9), truth)
+  expect_log_z(fits_of(horseshoe(FALSE), 9), truth)
+})
+
+# Effects (u1, u2) = (exp(t1) z1, exp(t2) (tanh(r) z1 + z2 / cosh(r))) of groups, each with three counts of the
+# logarithmic mean u1 + u2 v: x = (t1, t2, r, z1, z2).
+counts_of_groups <- rbind(c(1, 2, 2), c(0, 1, 4), c(3, 2, 1), c(2, 1, 1), c(5, 3, 6), c(0, 0, 1))
+v <- c(-1, 0.3, 1.2)
+log_groups <- function(x) {
+  n <- nrow(counts_of_groups)
+  z1 <- x[, 3 + seq_len(n), drop = FALSE]
+  z2 <- x[, 3 + n + seq_len(n), drop = FALSE]
+  r <- x[, 3]
+  u1 <- exp(x[, 1]) * z1
+  u2 <- exp(x[, 2]) * (tanh(r) * z1 + z2 / cosh(r))
+  value <- rowSums(dnorm(x[, -(1:3), drop = FALSE], log = TRUE)) + dnorm(x[, 1], -1, 0.7, log = TRUE) +
+    dnorm(x[, 2], -1, 0.7, log = TRUE) + dnorm(r, 0, 0.7, log = TRUE)
+  f1 <- f2 <- 0 * u1
+  for (i in seq_along(v)) {
+    off <- rep(counts_of_groups[, i], each = nrow(x)) - exp(u1 + u2 * v[i])
+    value <- value + rowSums(rep(counts_of_groups[, i], each = nrow(x)) * (u1 + u2 * v[i]) - exp(u1 + u2 * v[i]))
+    f1 <- f1 + off
+    f2 <- f2 + off * v[i]
+  }
+  by_r <- exp(x[, 2]) * rowSums(f2 * (z1 / cosh(r)^2 - z2 * tanh(r) / cosh(r)))
+  structure(value, gradient = unname(cbind(
+    rowSums(f1 * u1) - (x[, 1] + 1) / 0.49, rowSums(f2 * u2) - (x[, 2] + 1) / 0.49, by_r - r / 0.49,
+    exp(x[, 1]) * f1 + exp(x[, 2]) * tanh(r) * f2 - z1, exp(x[, 2]) / cosh(r) * f2 - z2
+  )))
+}
+
+test_that("effects that are mixed by a correlation", {
+  z <- expand.grid(z1 = seq(-5, 5, by = 0.5), z2 = seq(-5, 5, by = 0.5))
+  weight <- dnorm(z$z1) * dnorm(z$z2) * 0.25
+  t <- seq(-4, 2, by = 0.3)
+  given <- expand.grid(t1 = t, t2 = t, r = seq(-2.7, 2.7, by = 0.3))
+  log_values <- mapply(function(t1, t2, r) {
+    log_rate <- exp(t1) * z$z1 + outer(exp(t2) * (tanh(r) * z$z1 + z$z2 / cosh(r)), v)
+    sum(log(colSums(exp(tcrossprod(log_rate, counts_of_groups) - rowSums(exp(log_rate))) * weight)))
+  }, given$t1, given$t2, given$r)
+  log_prior <- with(given, dnorm(t1, -1, 0.7, log = TRUE) + dnorm(t2, -1, 0.7, log = TRUE) + dnorm(r, 0, 0.7, log = TRUE))
+  truth <- log(sum(exp(log_values + log_prior))) + 3 * log(0.3)
+  expect_log_z(fits_of(log_groups, 15), truth)
+})
