@@ -170,7 +170,7 @@ for (name in names(data_of)) {
 }
 
 test_that("many effects of counts", {
-  n <- 60
+  n <- 30
   data <- data_of$counts
   expect_log_z(fits_of(hierarchy(data, TRUE), 2 + n), log_evidence_of(data, n))
 })
