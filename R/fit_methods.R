@@ -95,7 +95,7 @@ confint.smc_fit <- function(object, parm, level = 0.95, ...) {
 #' @export
 nobs.smc_fit <- function(object, ...) {
   check_dots_empty(...)
-  n <- length(log_lik_columns(object))
+  n <- length(log_lik_names(object))
   if (n == 0) {
     abort(
       c(
@@ -112,9 +112,10 @@ nobs.smc_fit <- function(object, ...) {
 
 #' @rdname coef.smc_fit
 #' @export
-as.matrix.smc_fit <- function(x, ...) {
+as.matrix.smc_fit <- function(x, ..., generated = FALSE) {
   check_dots_empty(...)
-  x$particles[equal_rows(x), , drop = FALSE]
+  rows <- equal_rows(x)
+  with_generated(x$particles[rows, , drop = FALSE], x, rows, generated)
 }
 
 #' @rdname coef.smc_fit

@@ -117,9 +117,10 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1, response
     observed = observations(response, nobs, declared_data(data$values, program)),
     class = c("smc_target_stan", "smc_target_native")
   )
-  target$outputs <- stan_outputs(program$name, columns, function(x) {
-    call_stan(program, "outputs", data, x, columns$blocks)
+  target$outputs <- stan_outputs(program$name, columns, function(x, wanted) {
+    call_stan(program, "outputs", data, x, wanted$blocks, wanted$which)
   })
+  target[c("at_once", "later")] <- columns[c("at_once", "later")]
   target$why <- function(unconstrained) {
     said <- call_stan(program, "why", data, unconstrained)
     if (!is.null(said)) without_class(said)

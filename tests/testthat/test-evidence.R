@@ -132,7 +132,7 @@ test_that("probabilities are printed so that none is 0 or 1 but by rounding far 
   expect_identical(text(c(0.984, 0.016)), c("0.984", "0.016"))
   expect_identical(text(c(0.99972, 0.00028)), c("0.9997", "0.0003"))
   expect_identical(text(c(1 - 1e-12, 1e-12)), c(">0.999999", "<0.000001"))
-  expect_identical(text(c(1, 0)), c("1.000", "0.000"))
+  expect_identical(text(c(1, 0)), c("1.000", "0"))
   expect_identical(text(c(0.999, 1e-3 - 1e-9, 1e-9)), c("0.999000", "0.001000", "<0.000001"))
 })
 
