@@ -32,7 +32,7 @@
 #include <Rinternals.h>
 
 /* Raised when what R and these routines tell each other changes. */
-#define AUTOSMC_STAN_INTERFACE 4
+#define AUTOSMC_STAN_INTERFACE 5
 
 namespace autosmc_stan {
 
