@@ -32,6 +32,10 @@
 #'   all islands together with their weights, see [posterior::weight_draws()]. These
 #'   are one chain. Few functions of posterior look at weights:
 #'   [posterior::resample_draws()] does, [posterior::summarise_draws()] does not.
+#' @param generated whether the draws are to have all generated quantities of a Stan program (TRUE or FALSE), or the
+#'   names of some (character vector, such as `"y_rep"`). Those of more than 100 elements are not in the fit, unless
+#'   `include` of [target_stan()] names them: they are made when they are asked for. A program of a saved fit is
+#'   compiled again if need be.
 #' @return `as_draws()`, `as_draws_array()`: a `draws_array` with `n_particles`
 #'   iterations, a chain an island, and the target's variables. The others: the same
 #'   draws in their format. With `weights`, `.log_weight` is a further, hidden variable.

@@ -21,6 +21,7 @@
 #' @param level the probability of the intervals (number in (0, 1)).
 #' @param row.names,optional as of [as.data.frame()].
 #' @param stringsAsFactors not used: draws are numbers. [data.frame()] and its like give it.
+#' @param generated as in [as_draws.smc_fit()].
 #' @param variables which variables (character vector of names); NULL for the first four.
 #' @param ... for `update()`, the arguments to change, by name; for `pairs()`, arguments of
 #'   [graphics::pairs()]; otherwise not used.

@@ -37,7 +37,8 @@
 #'   parts of a tuple `x` are elements `x.1`, `x.2` of the list.
 #'   Elements that the program does not declare are ignored.
 #' @param include names of the parameters, transformed parameters and generated
-#'   quantities that draws are to have (character vector); NULL for all of them.
+#'   quantities that draws are to have (character vector); NULL for all of them, of which generated quantities of more
+#'   than 100 elements, such as `log_lik`, are made when they are asked for: see [as_draws.smc_fit()].
 #' @param response,nobs the observations, as in [target_function()]; NULL for the data `y`, `Y` or
 #'   `N`, where the program declares them.
 #' @param seed seed of the program's own random numbers, in transformed data and in
@@ -45,7 +46,8 @@
 #' @return A target: an object of class `smc_target`. Besides what every target has, its
 #'   element `outputs` is a function that turns an `n x dim` matrix of points on the
 #'   unconstrained scale into a matrix with `n` rows and a named column for every
-#'   number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`.
+#'   number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`; its second argument, `names`, may be the
+#'   names of some columns.
 #' @section Points at which the program throws: A point at which a check fails, a
 #'   matrix is not positive definite, a solver gives up, or the program calls
 #'   `reject()`, has log density -Inf: it is impossible, and the others go on. How many
