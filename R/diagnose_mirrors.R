@@ -23,7 +23,8 @@ most_mirrored <- 16
 #
 # Returns, for the size where this says most, list(rise, error, names, may_be_angles, n_target_evals): by how much the
 # logarithm of the evidence is higher than the draws show, at least, its standard error, the variables with most of
-# that, and whether these may be angles that go on beyond a bound: most draws are nearer to the bounds than to the middle.
+# that, and whether these may be angles, which go on beyond a bound: whether most draws are nearer to the bounds than to
+# the middle.
 # The evaluations alone where nothing is known of any size. NULL where no variable has two bounds, the islands take too
 # little, the draws are too few or have no covariance, or the target fails.
 look_in_mirrors <- function(sampler, final) {

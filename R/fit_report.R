@@ -25,7 +25,7 @@
 #' }
 #' @export
 report <- function(fit) {
-  if (inherits(fit, "smc_evidence")) {
+  if (!missing(fit) && inherits(fit, "smc_evidence")) {
     return(structure(report_comparison(fit), class = "smc_report"))
   }
   check_class(fit, "fit", "smc_fit", "smc()")
@@ -104,7 +104,8 @@ report_comparison <- function(compared) {
   names(text)[c(3, 5, 7)] <- c("log_z_error", "log_bf_error", "post_prob_error")
   others <- setdiff(seq_len(nrow(text)), best)
   evidence <- sprintf("%s (%s)", text$log_z, text$log_z_error)
-  factors <- sprintf("%s over %s is %s (%s)", text$model[best], text$model, sub("^-", "", text$log_bf), text$log_bf_error)
+  log_bf <- sub("^-", "", text$log_bf)
+  factors <- sprintf("%s over %s is %s (%s)", text$model[best], text$model, log_bf, text$log_bf_error)
   has_equal <- length(unique(compared$prior_prob)) == 1
   paste(
     sprintf("%d models were compared by their log evidence, here with its standard error:", nrow(text)),
@@ -121,7 +122,6 @@ report_comparison <- function(compared) {
     )
   )
 }
-
 
 report_reference <- paste(
   "Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). Tuning sequential Monte Carlo",

@@ -459,7 +459,7 @@ test_that("so do bf() and post_prob()", {
 
 test_that("BIC(), by which other packages compare a list of fits, says what to use", {
   error <- catch(BIC(quick_smc(target_gaussian(2))))
-  expect_match(message_of(error), "`bayestestR::bayesfactor_models()` takes fits as its arguments, not a list", fixed = TRUE)
+  expect_match(message_of(error), "bayesfactor_models()` takes fits as its arguments, not a list", fixed = TRUE)
 })
 
 test_that("bayestestR has the table of Bayes factors", {

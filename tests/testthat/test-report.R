@@ -109,13 +109,15 @@ test_that("digits are those of errors", {
 
 test_that("a comparison is a paragraph, and a table of knitr", {
   compared <- compare_evidence(
-    one = c(log_z = -3.25, std_error = 0.02), other = c(log_z = -5.5, std_error = 0.03), third = c(log_z = -4, std_error = 0)
+    one = c(log_z = -3.25, std_error = 0.02), other = c(log_z = -5.5, std_error = 0.03),
+    third = c(log_z = -4, std_error = 0)
   )
   text <- report(compared)
   expect_s3_class(text, "smc_report")
   for (words in c(
     "3 models were compared", "one -3.250 (0.020), other -5.500 (0.030), third -4.000 (0)",
-    "one over other is 2.250 (0.036), of one over third is 0.750 (0.020)", "With equal prior probabilities", "of one is 0.63"
+    "one over other is 2.250 (0.036), of one over third is 0.750 (0.020)", "With equal prior probabilities",
+    "of one is 0.63"
   )) {
     expect_match(text, words, fixed = TRUE)
   }
