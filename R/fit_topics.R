@@ -337,7 +337,8 @@ NULL
 #'   (`fit$state`) take twice as much again, for at most 8,192 draws of each island; of larger
 #'   islands they have so many, spread evenly. More particles than that improve the draws and the
 #'   estimate by SMC, but not the bridge, which gains by more islands. While it works, `smc()` takes
-#'   two to four times what the fit does.
+#'   two to four times what the fit does. Generated quantities of Stan programs that have more than 100 elements are not
+#'   in the fit; see [as_draws.smc_fit()].
 #'
 #'   A smaller `keep` saves memory. A number keeps so many draws of each island; `"moments"` keeps
 #'   the mean and covariance of the variables (`fit$moments`, with `means`, a row for each living
