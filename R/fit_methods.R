@@ -64,9 +64,10 @@ coef.smc_fit <- function(object, ...) {
 #' @export
 vcov.smc_fit <- function(object, ...) {
   check_dots_empty(...)
-  if (!is.null(object$moments)) {
+  if (is.matrix(object$moments$covariance)) {
     return(object$moments$covariance)
   }
+  check_has_draws(object)
   weighted_covariance(object$particles, exp(object$log_weights), coef(object))
 }
 

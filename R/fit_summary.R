@@ -62,17 +62,19 @@ with_variables <- function(fit, columns) {
   if (!is.null(fit$moments)) {
     fit$moments <- list(
       mean = fit$moments$mean[columns],
-      covariance = fit$moments$covariance[columns, columns, drop = FALSE],
+      covariance = variances_kept(fit$moments)[columns],
       means = fit$moments$means[, columns, drop = FALSE]
     )
   }
   fit
 }
 
+# Of the moments that a fit keeps; see only_moments().
+variances_kept <- function(moments) if (is.matrix(moments$covariance)) diag(moments$covariance) else moments$covariance
+
 weighted_moments <- function(fit) {
   if (!is.null(fit$moments)) {
-    sd <- sqrt(diag(fit$moments$covariance))
-    return(list(mean = unname(fit$moments$mean), sd = unname(sd)))
+    return(list(mean = unname(fit$moments$mean), sd = unname(sqrt(variances_kept(fit$moments)))))
   }
   w <- exp(fit$log_weights)
   mean <- weighted_sums(fit$particles, w)

@@ -344,7 +344,7 @@ NULL
 #'   the mean and covariance of the variables (`fit$moments`, with `means`, a row for each living
 #'   island) and no draws. [coef()], [vcov()] and the means, standard deviations and Monte Carlo
 #'   errors of [summary()] remain those of all draws; quantiles and whatever needs draws become
-#'   errors.
+#'   errors, and for Stan programs and variables with types `vcov()`.
 #'
 #'   `smc()` works with all draws and drops the rest at the end, so that estimates and diagnostics
 #'   do not depend on `keep`. [smc_extend()] and `smc_run()` drop it after each island: a very large

@@ -218,6 +218,18 @@ test_that("draws of a part of the particles, and of a saved fit, have them too",
   expect_identical(draws[, "late[150]"], draws[, "mu"])
   moments <- smc(program_with_late(), n_particles = 64, islands = 3, keep = "moments", seed = 1)
   expect_error(as.matrix(moments, generated = TRUE), "has no draws", class = "autosmc_error_input")
+  # of what a program makes of its variables there are variances, and no covariances
+  expect_error(vcov(moments), "has no draws", class = "autosmc_error_input")
+  all <- smc(program_with_late(), n_particles = 64, islands = 3, seed = 1)
+  columns <- c("variable", "mean", "sd", "mcse")
+  expect_equal(summary(moments)$variables[columns], summary(all)$variables[columns])
+  dir <- tempfile("runs")
+  on.exit(unlink(dir, recursive = TRUE))
+  again <- function() {
+    smc(program_with_late(), n_particles = 64, islands = 3, keep = "moments", seed = 1, checkpoint = dir)
+  }
+  expect_identical(coef(again()), coef(moments))
+  expect_identical(coef(again()), coef(moments))
   adapted <- smc_adapt(program_with_late(), n_particles = 64, seed = 1)
   expect_error(as.matrix(adapted, generated = TRUE), "a fit with islands", class = "autosmc_error_input")
 })
