@@ -120,8 +120,13 @@ diagnose_mirrors <- function(mirrors, estimate) {
   diagnose_beside("mirrors", mirrors, estimate, function(rise) {
     sprintf(
       "Reflecting %s within the bounds reaches mass that no draw has visited, which raises the estimate by at
-        least %s.",
-      format_names(mirrors$names), rise
+        least %s.%s",
+      format_names(mirrors$names), rise,
+      if (mirrors$may_be_angles) {
+        " If these are angles, measure them from another direction, so that few draws are next to a bound."
+      } else {
+        ""
+      }
     )
   })
 }

@@ -21,8 +21,10 @@ most_mirrored <- 16
 #
 # A few draws tell that there is next to nothing; where there may be something many are asked for.
 #
-# Returns, for the size where this says most, list(rise, error, names, n_target_evals): by how much the logarithm
-# of the evidence is higher than the draws show, at least, its standard error, and the variables with most of that.
+# Returns, for the size where this says most, list(rise, error, names, may_be_angles, n_target_evals): by how much the
+# logarithm of the evidence is higher than the draws show, at least, its standard error, the variables with most of
+# that, and whether these may be angles, which go on beyond a bound: whether most draws are nearer to the bounds than to
+# the middle.
 # The evaluations alone where nothing is known of any size. NULL where no variable has two bounds, the islands take too
 # little, the draws are too few or have no covariance, or the target fails.
 look_in_mirrors <- function(sampler, final) {
@@ -74,7 +76,10 @@ in_mirrors <- function(n, draws, L, variables, sampler) {
     most <- colSums(out) >= max(colSums(out)) / 2
     c(
       rise_by(rowSums(out), sum(draws$w[draws$square > size]), draws$n),
-      list(names = sampler$target$names[variables[most]])
+      list(
+        names = sampler$target$names[variables[most]],
+        may_be_angles = mean(abs(images$x[seq_len(n), variables[most]]) > stats::qlogis(3 / 4)) > 1 / 2
+      )
     )
   }
   ranked <- order(draws$square)

@@ -155,9 +155,17 @@ widest_direction <- function(space) {
     covariance <- weighted_covariance(space$x, space$w, weighted_sums(space$x, space$w))
     if (all(is.finite(covariance))) {
       first <- eigen(covariance, symmetric = TRUE)
-      sqrt(max(first$values[1], 0)) * first$vectors[, 1]
+      sqrt(max(first$values[1], 0)) * simple_direction(first$vectors[, 1])
     }
   }
+}
+
+# With coefficients of one digit where these are nearly so: draws do not tell a direction as exactly as the density
+# may be flat along it, as that of a softmax along the sum of its variables.
+simple_direction <- function(direction) {
+  largest <- direction[which.max(abs(direction))]
+  simple <- round(direction / largest, 1)
+  if (max(abs(simple - direction / largest)) > 1e-3) direction else simple * largest
 }
 
 # The direction of a variable, by its number, or beyond these the widest one, without what is small in it.

@@ -38,7 +38,7 @@ of_finite_range <- function(target) {
       change_scale(target, points, to_user = TRUE)
     } else {
       # where a program fails nothing is known
-      suppressWarnings(target$outputs(points), classes = "autosmc_warning_outputs")
+      suppressWarnings(kept_outputs(target, points), classes = "autosmc_warning_outputs")
     }
     apply(abs(x), 2, max)
   }

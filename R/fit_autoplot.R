@@ -71,25 +71,25 @@ gg_overview <- function(data) {
 if_any <- function(table, layers) if (!is.null(table)) layers(table)
 
 gg_islands <- function(data) {
-  breaks <- islands_breaks(data)
   ggplot2::ggplot() +
     gg_islands_layers(data) +
     ggplot2::scale_y_continuous(
-      breaks = breaks$at,
-      labels = breaks$labels,
-      minor_breaks = NULL
+      breaks = data$at,
+      labels = data$label,
+      minor_breaks = NULL,
+      guide = ggplot2::guide_axis(check.overlap = TRUE)
     ) +
     ggplot2::labs(x = "log Z", y = "island")
 }
 
 gg_islands_layers <- function(data) {
-  estimate <- data[data$kind == "fit", ]
+  estimates <- data[data$kind %in% c("smc", "fit"), ]
   colour <- okabe_ito[["vermillion"]]
   at <- ggplot2::aes(.data$log_z, .data$at)
   list(
     ggplot2::geom_vline(
       ggplot2::aes(xintercept = .data$log_z),
-      estimate,
+      data[data$kind == "fit", ],
       colour = colour,
       linetype = "dotted"
     ),
@@ -100,8 +100,8 @@ gg_islands_layers <- function(data) {
         .data$log_z, .data$at,
         xmin = .data$conf_low, xmax = .data$conf_high
       ),
-      estimate,
-      colour = colour,
+      estimates,
+      colour = ifelse(estimates$kind == "fit", colour, okabe_ito[["blue"]]),
       shape = "diamond",
       size = 1
     )
@@ -111,6 +111,7 @@ gg_islands_layers <- function(data) {
 gg_diagnostics <- function(data) {
   ggplot2::ggplot() +
     gg_diagnostics_layers(data) +
+    ggplot2::scale_x_continuous(breaks = 0:2, minor_breaks = NULL) +
     ggplot2::scale_y_continuous(breaks = NULL) +
     ggplot2::labs(x = diagnostics_axis, y = NULL)
 }
@@ -119,16 +120,20 @@ gg_diagnostics_layers <- function(data) {
   bar <- ggplot2::aes(
     xmin = 0, xmax = .data$ratio, ymin = .data$at - 0.4, ymax = .data$at + 0.4
   )
+  ends <- data[c(1, 1), ]
+  ends$ratio <- c(-diagnostics_names_width, diagnostics_end)
   list(
     ggplot2::geom_rect(bar, data, fill = diagnostics_colours[as.character(data$passed)]),
     ggplot2::geom_vline(
       ggplot2::aes(xintercept = 1), data[1, ],
       linetype = "dotted"
     ),
+    ggplot2::geom_text(ggplot2::aes(-0.05, .data$at, label = .data$name), data, hjust = 1, size = 2.8),
     ggplot2::geom_text(
-      ggplot2::aes(0, .data$at, label = .data$name), data,
-      hjust = 0, size = 3
-    )
+      ggplot2::aes(.data$ratio + 0.05, .data$at, label = .data$verdict), data,
+      hjust = 0, size = 2.8
+    ),
+    ggplot2::geom_blank(ggplot2::aes(.data$ratio, .data$at), ends)
   )
 }
 
@@ -168,8 +173,14 @@ gg_evidence <- function(data) {
 }
 
 gg_maps <- function(data) {
-  ggplot2::ggplot(data, ggplot2::aes(.data$x, .data$y)) +
+  panel <- paste0(data$panel, "\n", shorten(data$y_name), " against ", shorten(data$x_name))
+  named <- cbind(data[setdiff(names(data), "panel")], panel = factor(panel, unique(panel)))
+  ggplot2::ggplot(named, ggplot2::aes(.data$x, .data$y)) +
     ggplot2::geom_point(size = 0.5, colour = okabe_ito[["blue"]]) +
+    lapply(c(-1, 1), function(side) {
+      ggplot2::geom_blank(ggplot2::aes(side * .data$reach, side * .data$reach), named[!is.na(named$reach), ])
+    }) +
     ggplot2::facet_wrap("panel", scales = "free") +
-    ggplot2::labs(x = shorten(data$x_name[1]), y = shorten(data$y_name[1]))
+    ggplot2::theme(aspect.ratio = 1) +
+    ggplot2::labs(x = NULL, y = NULL)
 }

@@ -31,7 +31,7 @@ as_brmsfit <- function(fit) {
   check_has_draws(fit)
   check_installed("brms", "for fits of brms")
   check_installed("rstan", "in which brms keeps its draws")
-  x$fit <- as_stanfit(as.array(fit), excluded = unsaved_by_brms(x))
+  x$fit <- as_stanfit(as.array(fit, generated = TRUE), excluded = unsaved_by_brms(x))
   getExportedValue("brms", "rename_pars")(x)
 }
 

@@ -37,7 +37,9 @@
 #'   It prints without `biased` and `prior_prob`, each number followed by its error, and
 #'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
 #'   intervals of two standard errors, and the posterior probabilities. `tidy()` has the columns under the names of
-#'   broom. A part of the table that has lost one of its columns is a plain tibble.
+#'   broom. A part of the table that has lost one of its columns is a plain tibble. In a document of knitr it is the
+#'   table that is printed; `knitr::kable(format(x))` makes that with other settings, and [report()] a paragraph.
+#'   `print(x, digits = 2)` shows so many digits of the standard errors.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
@@ -128,10 +130,18 @@ evidence_columns <- c(
 )
 
 #' @export
-print.smc_evidence <- function(x, ...) {
+print.smc_evidence <- function(x, ..., digits = NULL) {
+  print(format(x, digits = digits), row.names = FALSE)
+  invisible(x)
+}
+
+# What is printed, as a data frame of text.
+#' @export
+format.smc_evidence <- function(x, ..., digits = NULL) {
+  if (!is.null(digits)) check_count(digits, "digits", max = 15)
   errors <- c(x$std_error, x$log_bf_error)
   errors <- errors[is.finite(errors) & errors > 0]
-  decimals <- if (length(errors) > 0) decimals_of_error(min(errors)) else 3
+  decimals <- if (length(errors) > 0) decimals_of_error(min(errors), digits) else 3
   table <- data.frame(
     model = x$model,
     log_z = fixed(x$log_z, decimals),
@@ -145,8 +155,13 @@ print.smc_evidence <- function(x, ...) {
   if (any(x$converged %in% FALSE)) {
     table$converged <- x$converged
   }
-  print(table, row.names = FALSE)
-  invisible(x)
+  table
+}
+
+# A table of a document made by knitr is the one that is printed.
+#' @exportS3Method knitr::knit_print
+knit_print.smc_evidence <- function(x, ...) {
+  knitr::knit_print(knitr::kable(format(x), row.names = FALSE), ...)
 }
 
 #' @export

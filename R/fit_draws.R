@@ -32,6 +32,10 @@
 #'   all islands together with their weights, see [posterior::weight_draws()]. These
 #'   are one chain. Few functions of posterior look at weights:
 #'   [posterior::resample_draws()] does, [posterior::summarise_draws()] does not.
+#' @param generated whether the draws are to have all generated quantities of a Stan program (TRUE or FALSE), or the
+#'   names of some (character vector, such as `"y_rep"`). Those of more than 100 elements are not in the fit, unless
+#'   `include` of [target_stan()] names them: they are made when they are asked for. A program of a saved fit is
+#'   compiled again if need be.
 #' @return `as_draws()`, `as_draws_array()`: a `draws_array` with `n_particles`
 #'   iterations, a chain an island, and the target's variables. The others: the same
 #'   draws in their format. With `weights`, `.log_weight` is a further, hidden variable.
@@ -51,9 +55,9 @@ NULL
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws
-as_draws.smc_fit <- function(x, ..., weights = FALSE) {
+as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
   check_dots_empty(...)
-  if (check_flag(weights, "weights")) weighted_draws(x) else resampled_draws(x)
+  if (check_flag(weights, "weights")) weighted_draws(x, generated) else resampled_draws(x, generated)
 }
 
 #' @rdname as_draws.smc_fit
@@ -62,26 +66,26 @@ as_draws_array.smc_fit <- as_draws.smc_fit
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_df
-as_draws_df.smc_fit <- function(x, ..., weights = FALSE) {
-  posterior::as_draws_df(as_draws.smc_fit(x, ..., weights = weights))
+as_draws_df.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
+  posterior::as_draws_df(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
 }
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_matrix
-as_draws_matrix.smc_fit <- function(x, ..., weights = FALSE) {
-  posterior::as_draws_matrix(as_draws.smc_fit(x, ..., weights = weights))
+as_draws_matrix.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
+  posterior::as_draws_matrix(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
 }
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_list
-as_draws_list.smc_fit <- function(x, ..., weights = FALSE) {
-  posterior::as_draws_list(as_draws.smc_fit(x, ..., weights = weights))
+as_draws_list.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
+  posterior::as_draws_list(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
 }
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_rvars
-as_draws_rvars.smc_fit <- function(x, ..., weights = FALSE) {
-  posterior::as_draws_rvars(as_draws.smc_fit(x, ..., weights = weights))
+as_draws_rvars.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
+  posterior::as_draws_rvars(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
 }
 
 # Questions that posterior asks of draws. -------------------------------------------
@@ -173,8 +177,8 @@ waic.smc_fit <- function(x, ...) loo::waic(log_lik_of(x, "waic"), ...)
 
 # Iterations x islands x observations.
 log_lik_of <- function(fit, name) {
-  columns <- log_lik_columns(fit)
-  if (length(columns) == 0) {
+  names <- log_lik_names(fit)
+  if (length(names) == 0) {
     abort(
       c(
         "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among
@@ -186,7 +190,7 @@ log_lik_of <- function(fit, name) {
       "input"
     )
   }
-  as.array(fit)[, , columns, drop = FALSE]
+  as.array(fit, generated = if (names[1] %in% fit$target$later) "log_lik" else FALSE)[, , names, drop = FALSE]
 }
 
 # What has no draws --------------------------------------------------------------------
@@ -198,8 +202,8 @@ as_draws.smc_target <- function(x, ...) {
 
 # internals -------------------------------------------------------------------
 
-resampled_draws <- function(fit) {
-  as_chains(as.matrix(fit), nchains.smc_fit(fit))
+resampled_draws <- function(fit, generated) {
+  as_chains(as.matrix(fit, generated = generated), nchains.smc_fit(fit))
 }
 
 # The rows of the particles, island by island, that weigh the same.
@@ -212,10 +216,43 @@ equal_rows <- function(fit) {
   unlist(kept, use.names = FALSE)
 }
 
-weighted_draws <- function(fit) {
+weighted_draws <- function(fit, generated) {
   check_has_draws(fit)
-  draws <- as_chains(fit$particles, n_chains = 1L)
+  rows <- replace(seq_along(fit$island), exp(fit$log_weights) == 0, which.max(fit$log_weights))
+  draws <- as_chains(with_generated(fit$particles, fit, rows, generated), n_chains = 1L)
   posterior::weight_draws(draws, fit$log_weights, log = TRUE)
+}
+
+# Beside these draws the generated quantities that the fit does not have, at these rows of its particles. generated:
+# TRUE for all, or the names of some, without indices.
+with_generated <- function(draws, fit, rows, generated) {
+  names <- generated_names(fit, generated)
+  if (length(names) == 0) draws else cbind(draws, generated_at(fit, rows, names))
+}
+
+generated_names <- function(fit, generated) {
+  later <- fit$target$later
+  if (!is.character(generated)) {
+    return(if (check_flag(generated, "generated")) later)
+  }
+  variables <- function(names) sub("\\[.*", "", names)
+  unknown <- setdiff(generated, variables(c(later, colnames(fit$particles))))
+  if (length(unknown) > 0) {
+    known <- if (length(later) > 0) paste("as", toString(unique(variables(later)))) else "and there are none"
+    abort_argument(unknown, "generated", paste0("TRUE, FALSE or names of generated quantities, ", known))
+  }
+  later[variables(later) %in% generated]
+}
+
+generated_at <- function(fit, rows, names) {
+  check_has_state(fit, "its generated quantities cannot be made any more")
+  pooled <- pooled_draws(fit)
+  u <- if (is.null(pooled$all)) pooled$particles else pooled$all
+  if (is.null(u) && !is_exact_fit(fit)) {
+    abort("{.arg generated} quantities are made for a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
+  }
+  u <- if (is_exact_fit(fit)) matrix(0, length(rows), 0) else u[rows, , drop = FALSE]
+  fit$target$outputs(u, names)
 }
 
 # particles: a row a draw, the chains below each other.
@@ -226,10 +263,9 @@ as_chains <- function(particles, n_chains) {
   posterior::as_draws_array(draws)
 }
 
-# The columns of the draws with the log likelihood of each observation, as Stan programs
-# compute it for loo.
-log_lik_columns <- function(fit) {
-  grep("^log_lik(\\[|$)", colnames(fit$particles))
+# The names of the log likelihood of each observation, as Stan programs compute it for loo.
+log_lik_names <- function(fit) {
+  grep("^log_lik(\\[|$)", c(colnames(fit$particles), fit$target$later), value = TRUE)
 }
 
 check_variables <- function(variables, names, arg = "variables", most = 6) {

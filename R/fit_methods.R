@@ -21,6 +21,7 @@
 #' @param level the probability of the intervals (number in (0, 1)).
 #' @param row.names,optional as of [as.data.frame()].
 #' @param stringsAsFactors not used: draws are numbers. [data.frame()] and its like give it.
+#' @param generated as in [as_draws.smc_fit()].
 #' @param variables which variables (character vector of names); NULL for the first four.
 #' @param ... for `update()`, the arguments to change, by name; for `pairs()`, arguments of
 #'   [graphics::pairs()]; otherwise not used.
@@ -63,9 +64,10 @@ coef.smc_fit <- function(object, ...) {
 #' @export
 vcov.smc_fit <- function(object, ...) {
   check_dots_empty(...)
-  if (!is.null(object$moments)) {
+  if (is.matrix(object$moments$covariance)) {
     return(object$moments$covariance)
   }
+  check_has_draws(object)
   weighted_covariance(object$particles, exp(object$log_weights), coef(object))
 }
 
@@ -95,7 +97,7 @@ confint.smc_fit <- function(object, parm, level = 0.95, ...) {
 #' @export
 nobs.smc_fit <- function(object, ...) {
   check_dots_empty(...)
-  n <- length(log_lik_columns(object))
+  n <- length(log_lik_names(object))
   if (n == 0) {
     abort(
       c(
@@ -112,9 +114,10 @@ nobs.smc_fit <- function(object, ...) {
 
 #' @rdname coef.smc_fit
 #' @export
-as.matrix.smc_fit <- function(x, ...) {
+as.matrix.smc_fit <- function(x, ..., generated = FALSE) {
   check_dots_empty(...)
-  x$particles[equal_rows(x), , drop = FALSE]
+  rows <- equal_rows(x)
+  with_generated(x$particles[rows, , drop = FALSE], x, rows, generated)
 }
 
 #' @rdname coef.smc_fit

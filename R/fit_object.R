@@ -13,7 +13,8 @@ new_fit <- function(sampler, result, plan, call) {
   if (is.null(final)) {
     estimates <- as_table(estimate_row("smc", combine(course$best$runs)))
     draws <- course$best
-    draws$island <- rep(1L, nrow(draws$particles))
+    draws$island <- rep(1L, length(draws$log_weights))
+    if (!is.null(draws$all)) draws$all$island <- rep(1L, length(draws$all$log_weights))
     steps <- course$best$steps
   } else {
     estimates <- final$estimates

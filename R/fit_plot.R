@@ -15,23 +15,25 @@
 #'   that step. A line for each round of adaptation, and a thin black one for each final
 #'   island; the refreshment rate and the ESS, which jump, are points.
 #' * `"islands"`: the islands' estimates of log Z above the estimate of the fit with its
-#'   95 % interval. For an island in which all particles died there is a `-Inf` at the
-#'   left edge.
-#' * `"diagnostics"`: a bar each, as a fraction of its limit, cut off at 2. Those that
-#'   have failed are beyond the line.
+#'   95 % interval. Where that is the bridge, the mean of the islands by SMC is there too. For an island in which all
+#'   particles died there is a `-Inf` at the left edge.
+#' * `"diagnostics"`: a bar each, as a fraction of its limit, cut off at 2, between its name and whether it has passed.
+#'   Those that have failed are beyond the line. [diagnostics] explains them.
 #' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
 #'   where it rises steeply the path is hard.
-#' * `"draws"`: weighted histograms of the draws, without the outermost 0.1 % on either side.
+#' * `"draws"`: weighted histograms of the draws, without the outermost 0.1 % on either side. What is constant, such
+#'   as zeros of a matrix, has none.
 #' * `"maps"`: what the fitted reference has made of the draws. The pair of variables of which
-#'   one depends most on the other, as it is (on the unconstrained scale) and in the
-#'   coordinates in which particles move, where it should look like a round cloud. `fit$maps`
-#'   says in words what depends on what.
+#'   one depends most on the other, as it is (on the unconstrained scale, which the axes name) and in the
+#'   coordinates in which particles move, where it should look like a round cloud: both axes have the same scale
+#'   there. `fit$maps` says in words what depends on what.
 #'
 #' @param x,object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param what which plot: one of `"overview"`, `"run"`, `"islands"`, `"diagnostics"`,
 #'   `"barrier"`, `"draws"` and `"maps"`.
 #' @param variables for `what = "draws"` and `"overview"`, which variables (character vector
-#'   of names); NULL for the first six, or four, or all where there are fewer.
+#'   of names, `"tau"` for all of `tau[1]`, `tau[2]`, ...); NULL for the first six, or four, that vary.
+#' @param main a title (string); NULL for none.
 #' @param ... not used.
 #' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes
 #'   and titles can be added.
@@ -51,48 +53,45 @@
 #' @examplesIf requireNamespace("ggplot2", quietly = TRUE)
 #' ggplot2::autoplot(fit, "islands")
 #' @export
-plot.smc_fit <- function(
-  x,
-  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws", "maps"),
-  variables = NULL,
-  ...
-) {
+plot.smc_fit <- function(x, what = "overview", variables = NULL, ..., main = NULL) {
   check_dots_empty(...)
-  check_has_runs(x)
-  engine <- list(
-    overview = base_overview,
-    run = base_run,
-    islands = base_islands,
-    diagnostics = base_diagnostics,
-    barrier = base_barrier,
-    draws = base_draws,
-    maps = base_maps
-  )
-  draw_picture(engine, x, what, variables)
+  draw_view("base", x, what, variables, main)
   invisible(x)
 }
 
 #' @rdname plot.smc_fit
 #' @method autoplot smc_fit
 #' @rawNamespace S3method(ggplot2::autoplot, smc_fit)
-autoplot.smc_fit <- function(
-  object,
-  what = c("overview", "run", "islands", "diagnostics", "barrier", "draws", "maps"),
-  variables = NULL,
-  ...
-) {
+autoplot.smc_fit <- function(object, what = "overview", variables = NULL, ...) {
   check_dots_empty(...)
-  check_has_runs(object)
-  engine <- list(
-    overview = gg_overview,
-    run = gg_run,
-    islands = gg_islands,
-    diagnostics = gg_diagnostics,
-    barrier = gg_barrier,
-    draws = gg_draws,
-    maps = gg_maps
+  draw_view("gg", object, what, variables)
+}
+
+# The table that each view shows, of a fit and the names of variables, and how either kind of graphics draws it.
+views <- function() {
+  list(
+    overview = list(data = overview_data, base = base_overview, gg = gg_overview),
+    run = list(data = run_data, base = base_run, gg = gg_run),
+    islands = list(data = islands_data, base = base_islands, gg = gg_islands),
+    diagnostics = list(data = diagnostics_data, base = base_diagnostics, gg = gg_diagnostics),
+    barrier = list(data = barrier_data, base = base_barrier, gg = gg_barrier),
+    draws = list(data = draws_data, base = base_draws, gg = gg_draws),
+    maps = list(data = maps_data, base = base_maps, gg = gg_maps)
   )
-  draw_picture(engine, object, what, variables)
+}
+
+draw_view <- function(graphics, fit, what, variables, ...) {
+  check_has_runs(fit)
+  views <- views()
+  what <- check_choice(what, "what", names(views))
+  if (what %in% c("overview", "draws")) {
+    data <- views[[what]]$data(fit, variables)
+  } else if (is.null(variables)) {
+    data <- views[[what]]$data(fit)
+  } else {
+    abort("{.arg variables} goes with {.code what = \"draws\"} or {.code \"overview\"} only.", "input")
+  }
+  views[[what]][[graphics]](data, ...)
 }
 
 # ggplot2 ---------------------------------------------------------------------
@@ -100,9 +99,9 @@ autoplot.smc_fit <- function(
 utils::globalVariables(".data") # the data of a layer, within aes()
 
 #' @export
-plot.smc_evidence <- function(x, ...) {
+plot.smc_evidence <- function(x, ..., main = NULL) {
   check_dots_empty(...)
-  base_evidence(evidence_data(x))
+  base_evidence(evidence_data(x), main)
   invisible(x)
 }
 

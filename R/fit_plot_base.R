@@ -3,25 +3,33 @@
 # Room for n panels, and for some lines of text below them all. Returns what was set
 # before, in the order in which it can be set again: margins are in lines of the size of
 # text, which the number of panels changes. A single panel leaves the user's own layout
-# as it is, and finds its place in it.
-set_panels <- function(n = 1, lines_below = 0) {
+# as it is, and finds its place in it. main: a title, for which there is room above all panels.
+set_panels <- function(n = 1, lines_below = 0, main = NULL) {
   several <- n > 1
+  lines_above <- if (is.null(main)) 0 else 1.8
   old <- graphics::par(c(if (several) c("mfrow", "cex", "oma"), "mar", "mgp", "tcl"))
   if (several) {
-    graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, 0, 0, 0))
-    lines_below <- 0
+    graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, 0, lines_above, 0))
+    lines_below <- lines_above <- 0
   }
   graphics::par(
-    mar = c(3.2 + lines_below, 3.2, 0.8, 0.8),
+    mar = c(3.2 + lines_below, 3.2, 0.8 + lines_above, 0.8),
     mgp = c(2, 0.5, 0),
     tcl = -0.3
   )
   old
 }
 
-set_panels_with_legend <- function(n, series) {
+set_panels_with_legend <- function(n, series, main) {
   rows <- ceiling(nlevels(series) / legend_columns(series))
-  set_panels(n, lines_below = if (nlevels(series) > 1) 0.8 + 1.2 * rows else 0)
+  set_panels(n, lines_below = if (nlevels(series) > 1) 0.8 + 1.2 * rows else 0, main)
+}
+
+# Above all of n panels.
+base_title <- function(main, n = 1) {
+  if (!is.null(main)) {
+    graphics::mtext(main, line = if (n > 1) 0.3 else 0.5, outer = n > 1, font = 2, cex = 1.1 * graphics::par("cex"))
+  }
 }
 
 # of: below the whole page ("ndc") or below this panel ("nfc").
@@ -64,9 +72,9 @@ base_lines <- function(x, y, data) {
   }
 }
 
-base_run <- function(data) {
+base_run <- function(data, main = NULL) {
   panels <- split(data, data$panel)
-  old <- set_panels_with_legend(length(panels), data$series)
+  old <- set_panels_with_legend(length(panels), data$series, main)
   on.exit(graphics::par(old))
   for (name in names(panels)) {
     panel <- panels[[name]]
@@ -80,19 +88,22 @@ base_run <- function(data) {
     graphics::points(dots$step, dots$value, col = colour, pch = 20, cex = 0.5)
   }
   base_legend(data$series, "ndc")
+  base_title(main, length(panels))
 }
 
-base_barrier <- function(data) {
-  old <- set_panels_with_legend(1, data$series)
+base_barrier <- function(data, main = NULL) {
+  old <- set_panels_with_legend(1, data$series, main)
   on.exit(graphics::par(old))
   base_frame(data$lambda, data$barrier, "temperature", "cumulative barrier")
   base_lines(data$lambda, data$barrier, data)
   base_legend(data$series, "nfc")
+  base_title(main)
 }
 
-base_overview <- function(data) {
+base_overview <- function(data, main = NULL) {
   variables <- if (!is.null(data$draws)) split(data$draws, data$draws$variable)
-  old <- set_panels(sum(lengths(data[c("islands", "diagnostics")]) > 0) + length(variables))
+  n <- sum(lengths(data[c("islands", "diagnostics")]) > 0) + length(variables)
+  old <- set_panels(n, main = main)
   on.exit(graphics::par(old))
   if (!is.null(data$islands)) {
     base_islands(data$islands)
@@ -103,42 +114,49 @@ base_overview <- function(data) {
   for (bars in variables) {
     base_draws(transform(bars, variable = droplevels(bars$variable)))
   }
+  base_title(main, n)
 }
 
-base_islands <- function(data) {
-  old <- set_panels()
+base_islands <- function(data, main = NULL) {
+  old <- set_panels(main = main)
   on.exit(graphics::par(old))
   x <- c(data$log_z, data$conf_low, data$conf_high)
   base_frame(x, data$at, "log Z", "island", yaxt = "n")
-  breaks <- islands_breaks(data)
-  graphics::axis(2, breaks$at, breaks$labels)
-  estimate <- data[data$kind == "fit", ]
+  # those for which there is no room are left out
+  graphics::axis(2, data$at, data$label, las = 1, cex.axis = 0.8)
+  estimates <- data[data$kind %in% c("smc", "fit"), ]
+  fit <- estimates[estimates$kind == "fit", ]
   island <- data[data$kind == "island", ]
-  colour <- okabe_ito["vermillion"]
-  graphics::abline(v = estimate$log_z, col = colour, lty = "dotted")
+  colour <- okabe_ito[ifelse(estimates$kind == "fit", "vermillion", "blue")]
+  graphics::abline(v = fit$log_z, col = okabe_ito["vermillion"], lty = "dotted")
   graphics::points(island$log_z, island$at, pch = 19)
   for (at in data$at[data$kind == "dead"]) {
     graphics::text(graphics::par("usr")[1], at, " -Inf", adj = c(0, 0.5))
   }
   graphics::segments(
-    estimate$conf_low, estimate$at, estimate$conf_high,
+    estimates$conf_low, estimates$at, estimates$conf_high,
     col = colour, lwd = 2
   )
-  graphics::points(estimate$log_z, estimate$at, pch = 18, cex = 1.5, col = colour)
+  graphics::points(estimates$log_z, estimates$at, pch = 18, cex = 1.5, col = colour)
+  base_title(main)
 }
 
-base_diagnostics <- function(data) {
-  old <- set_panels()
+base_diagnostics <- function(data, main = NULL) {
+  old <- set_panels(main = main)
   on.exit(graphics::par(old))
-  base_frame(c(0, 1, data$ratio), range(data$at) + c(-0.5, 0.5), diagnostics_axis, "", yaxt = "n")
+  limits <- c(-diagnostics_names_width, diagnostics_end)
+  base_frame(limits, range(data$at) + c(-0.5, 0.5), diagnostics_axis, "", xaxt = "n", yaxt = "n")
+  graphics::axis(1, 0:2)
   colour <- diagnostics_colours[as.character(data$passed)]
   graphics::rect(0, data$at - 0.4, data$ratio, data$at + 0.4, col = colour, border = NA)
   graphics::abline(v = 1, lty = "dotted")
-  graphics::text(0, data$at, data$name, adj = c(0, 0.5), cex = 0.8)
+  graphics::text(-0.05, data$at, data$name, adj = c(1, 0.5), cex = 0.7)
+  graphics::text(data$ratio + 0.05, data$at, data$verdict, adj = c(0, 0.5), cex = 0.7)
+  base_title(main)
 }
 
-base_draws <- function(data) {
-  each_panel(split(data, data$variable), function(bars, name) {
+base_draws <- function(data, main = NULL) {
+  each_panel(split(data, data$variable), main, function(bars, name) {
     base_frame(c(bars$from, bars$to), c(0, bars$density), shorten(name), "density")
     graphics::rect(
       bars$from, 0, bars$to, bars$density,
@@ -147,8 +165,8 @@ base_draws <- function(data) {
   })
 }
 
-base_evidence <- function(data) {
-  each_panel(split(data, data$panel), function(panel, name) {
+base_evidence <- function(data, main = NULL) {
+  each_panel(split(data, data$panel), main, function(panel, name) {
     base_frame(c(panel$low, panel$high), range(panel$at) + c(-0.4, 0.6), name, "", yaxt = "n")
     graphics::segments(panel$low, panel$at, panel$high, lwd = 2, col = okabe_ito["blue"])
     graphics::points(panel$value, panel$at, pch = 19, col = okabe_ito["blue"])
@@ -156,17 +174,21 @@ base_evidence <- function(data) {
   })
 }
 
-base_maps <- function(data) {
-  each_panel(split(data, data$panel), function(panel, name) {
-    xlab <- paste0(shorten(panel$x_name[1]), ", ", name)
-    base_frame(panel$x, panel$y, xlab, shorten(panel$y_name[1]))
+base_maps <- function(data, main = NULL) {
+  each_panel(split(data, data$panel), main, function(panel, name) {
+    graphics::par(pty = "s")
+    reach <- panel$reach * c(-1, 1)
+    base_frame(c(panel$x, reach), c(panel$y, reach), shorten(panel$x_name[1]), shorten(panel$y_name[1]))
     graphics::points(panel$x, panel$y, pch = 20, cex = 0.5, col = okabe_ito["blue"])
+    graphics::mtext(name, line = 0.1, cex = 0.8 * graphics::par("cex"))
   })
 }
 
 # A page of tables, each drawn by draw(table, name).
-each_panel <- function(panels, draw) {
-  old <- set_panels(length(panels))
-  on.exit(graphics::par(old))
+each_panel <- function(panels, main, draw) {
+  pty <- graphics::par("pty")
+  old <- set_panels(length(panels), main = main)
+  on.exit(graphics::par(c(old, list(pty = pty))))
   Map(draw, panels, names(panels))
+  base_title(main, length(panels))
 }

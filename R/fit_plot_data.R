@@ -1,28 +1,5 @@
 # What the plots of a fit show, as data frames.
 
-# engine: a function for each plot, of the data frame that the plot shows.
-draw_picture <- function(engine, fit, what, variables) {
-  what <- check_choice(what, "what", names(engine))
-  if (!what %in% c("draws", "overview") && !is.null(variables)) {
-    abort(
-      "{.arg variables} goes with {.code what = \"draws\"} or {.code \"overview\"} only.",
-      "input"
-    )
-  }
-  most <- if (what == "draws") 6 else 4
-  variables <- check_variables(variables, colnames(fit$particles), most = most)
-  data <- switch(what,
-    overview = overview_data(fit, variables),
-    run = run_data(fit),
-    islands = islands_data(fit),
-    diagnostics = diagnostics_data(fit),
-    barrier = barrier_data(fit),
-    draws = draws_data(fit, variables),
-    maps = maps_data(fit)
-  )
-  engine[[what]](data)
-}
-
 # `fit$steps` with the `series` that a row belongs to, a factor, in which rounds are told
 # apart but islands are not, and the `line`, in which islands are too. Both are in the
 # order in which they are drawn.
@@ -80,12 +57,12 @@ overview_data <- function(fit, variables) {
   list(
     islands = if (has_islands) islands_data(fit),
     diagnostics = if (NROW(fit$diagnostics) > 0) diagnostics_data(fit),
-    draws = if (is.null(fit$moments) || !has_islands) draws_data(fit, variables)
+    draws = if (is.null(fit$moments) || !has_islands) draws_data(fit, variables, most = 4)
   )
 }
 
 # A row a diagnostic, the first one on top: `name`, `at` (the place on the axis), `ratio` of
-# value and limit, `passed`.
+# value and limit, `passed`, and `verdict`, that in words.
 diagnostics_data <- function(fit) {
   diagnostics <- fit$diagnostics
   n <- NROW(diagnostics)
@@ -97,15 +74,17 @@ diagnostics_data <- function(fit) {
   # where the limit is 0 anything is beyond it
   ratio[!diagnostics$passed] <- pmax(ratio[!diagnostics$passed], 1)
   data.frame(
-    name = gsub("_", " ", diagnostics$name),
+    name = plain_names(diagnostics$name),
     at = rev(seq_len(n)),
     ratio = ifelse(is.na(ratio), 0, pmin(pmax(ratio, 0), 2)),
-    passed = diagnostics$passed
+    passed = diagnostics$passed,
+    verdict = ifelse(diagnostics$passed, "passed", "failed")
   )
 }
 
-# A row an island, and a last one for all of them: `kind` ("island", "dead" or
-# "fit"), `at` (the place on the axis), `log_z`, `conf_low`, `conf_high`.
+# A row an island, and below these the estimates from all of them, that of the fit last: `kind` ("island", "dead",
+# "smc" where the fit has the bridge, or "fit"), `at` (the place on the axis), its `label`, `log_z`, `conf_low`,
+# `conf_high`.
 islands_data <- function(fit) {
   islands <- fit$islands
   n <- NROW(islands)
@@ -119,12 +98,16 @@ islands_data <- function(fit) {
       "input"
     )
   }
+  estimates <- fit$estimates
+  is_fit <- estimates$method == headline(estimates)$method
+  estimates <- rbind(if (is_bridged(fit)) estimates[!is_fit, ], estimates[is_fit, ])
   data.frame(
-    kind = c(ifelse(islands$log_z == -Inf, "dead", "island"), "fit"),
-    at = c(seq_len(n), -0.05 * n),
-    log_z = c(islands$log_z, fit$log_z),
-    conf_low = c(rep(NA, n), fit$conf_low),
-    conf_high = c(rep(NA, n), fit$conf_high)
+    kind = c(ifelse(islands$log_z == -Inf, "dead", "island"), if (nrow(estimates) == 2) "smc", "fit"),
+    at = c(seq_len(n), -0.07 * n * seq_len(nrow(estimates))),
+    label = c(seq_len(n), ifelse(estimates$method == "smc", "SMC", "bridge")),
+    log_z = c(islands$log_z, estimates$log_z),
+    conf_low = c(rep(NA, n), estimates$conf_low),
+    conf_high = c(rep(NA, n), estimates$conf_high)
   )
 }
 
@@ -147,8 +130,9 @@ evidence_data <- function(comparison) {
 }
 
 # A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
-draws_data <- function(fit, variables) {
+draws_data <- function(fit, variables, most = 6) {
   check_has_draws(fit)
+  variables <- varying_variables(fit, variables, most)
   bars <- lapply(variables, function(name) {
     bars <- weighted_histogram(fit$particles[, name], exp(fit$log_weights))
     cbind(variable = factor(name, variables), bars)
@@ -156,8 +140,23 @@ draws_data <- function(fit, variables) {
   do.call(rbind, bars)
 }
 
+# Those given that vary, or the first ones: what is constant, or no number everywhere, has no density.
+varying_variables <- function(fit, variables, most) {
+  names <- colnames(fit$particles)
+  if (!is.null(variables)) names <- check_variables(variables, names)
+  has_weight <- fit$log_weights > -Inf
+  varies <- vapply(names, function(name) {
+    ends <- range(fit$particles[has_weight, name])
+    isTRUE(ends[2] > ends[1])
+  }, NA)
+  if (!is.null(variables) && !any(varies)) {
+    abort("{.arg variables}: there is no density of what does not vary, as {.field {utils::head(names, 3)}}.", "input")
+  }
+  if (is.null(variables)) utils::head(names[varies], most) else names[varies]
+}
+
 # A row a draw and panel, of so many draws that all weigh the same: `panel` (factor), `x`, `y`,
-# and the names of these, `x_name`, `y_name`.
+# and the names of these, `x_name`, `y_name`; `reach`, how far both axes go, where they have the same scale.
 maps_data <- function(fit) {
   check_has_draws(fit)
   check_has_state(fit, "the plot needs the coordinates of its draws")
@@ -178,13 +177,14 @@ maps_data <- function(fit) {
   rows <- resample_systematic(draws$log_weights, n_described)
   names <- coordinate_names(fit$target)
   panels <- c("as they are", "in the coordinates of the reference")
-  panel <- function(name, x, k, j) {
-    data.frame(
-      panel = factor(name, panels), x = x[rows, k], y = x[rows, j],
-      x_name = names[pair[1]], y_name = names[pair[2]]
-    )
+  panel <- function(name, x, y, names, reach) {
+    data.frame(panel = factor(name, panels), x = x, y = y, x_name = names[1], y_name = names[2], reach = reach)
   }
-  rbind(panel(panels[1], x, pair[1], pair[2]), panel(panels[2], z, pair[1], pair[3]))
+  moved <- z[rows, pair[c(1, 3)]]
+  rbind(
+    panel(panels[1], x[rows, pair[1]], x[rows, pair[2]], names[pair[1:2]], NA),
+    panel(panels[2], moved[, 1], moved[, 2], paste("coordinate of", names[pair[1:2]]), max(abs(moved)))
+  )
 }
 
 # As many bars as Rice's rule asks for at this effective sample size, over all draws but the outermost 0.1 % on either

@@ -37,11 +37,22 @@ legend_columns <- function(series) {
 
 whole_breaks <- function(x) unique(round(pretty(x, 4)))
 
-islands_breaks <- function(data) {
-  own <- data$at[data$kind != "fit"]
-  breaks <- intersect(whole_breaks(own), own)
-  list(at = c(data$at[data$kind == "fit"], breaks), labels = c("fit", breaks))
+# Diagnostics as a reader who does not know their names would call them.
+plain_names <- function(names) {
+  plain <- c(
+    scatter = "scatter of the islands", largest_share = "share of one island", dead_islands = "dead islands",
+    estimates = "SMC against bridge", mean_gradient = "mean of the gradient", stein = "Stein's identity",
+    width = "width of the reference", ancestor_ess = "number of ancestors", edges = "edges of the density",
+    proper = "falls off everywhere", rays = "mass far out", mirrors = "mass on the other side",
+    lines = "mass along a variable", elbo = "ELBO of the scout", basins = "modes of the scout",
+    rounds = "change by rounds", passes = "change by passes"
+  )
+  ifelse(names %in% names(plain), plain[names], gsub("_", " ", names))
 }
+
+# The part of a panel of diagnostics that their names take, in units of the limit, and where its axis ends.
+diagnostics_names_width <- 2.2
+diagnostics_end <- 2.7
 
 # Names too long for an axis lose their middle.
 shorten <- function(names, width = 24) {

@@ -2,33 +2,32 @@
 
 #' @rdname summary.smc_fit
 #' @export
-print.smc_fit <- function(x, ..., schedule = FALSE) {
-  schedule <- check_flag(schedule, "schedule")
-  print_fit(x, most_variables = 6, schedule)
+print.smc_fit <- function(x, ..., schedule = FALSE, digits = NULL) {
+  print_fit(x, most_variables = 6, check_flag(schedule, "schedule"), digits)
   invisible(x)
 }
 
 #' @rdname summary.smc_fit
 #' @export
-print.summary.smc_fit <- function(x, ..., schedule = TRUE) {
-  schedule <- check_flag(schedule, "schedule")
-  print_fit(x$fit, most_variables = Inf, schedule)
+print.summary.smc_fit <- function(x, ..., schedule = TRUE, digits = NULL) {
+  print_fit(x$fit, most_variables = most_printed, check_flag(schedule, "schedule"), digits, of_summary = TRUE)
   invisible(x)
 }
 
 # What was estimated, how, and at the end whether to believe it.
-print_fit <- function(fit, most_variables, schedule) {
+print_fit <- function(fit, most_variables, schedule, digits = NULL, of_summary = FALSE) {
+  if (!is.null(digits)) check_count(digits, "digits", max = 15)
   d <- fit$target$dim
   cat(
     "<smc_fit> ", fit$target$label, ", ", count_of(d, "variable"), "\n",
     sep = ""
   )
-  print_estimate(fit)
+  print_estimate(fit, digits)
   if (is_exact_fit(fit)) {
     return(print_line("verdict", format_verdict(fit)))
   }
   cat("\n")
-  print_variables(fit, most_variables)
+  print_variables(fit, most_variables, digits, with_mcse = of_summary)
   cat("\n")
   if (length(fit$maps) > 0) {
     print_line("shape", paste(fit$maps, collapse = "; "))
@@ -36,7 +35,7 @@ print_fit <- function(fit, most_variables, schedule) {
   print_sampler(fit)
   if (schedule) {
     cat("schedule:\n")
-    print_schedule(fit$schedule, ends = if (is.finite(most_variables)) 3 else Inf)
+    print_schedule(fit$schedule, ends = if (of_summary) Inf else 3)
   }
   print_verdict(fit)
 }
@@ -49,8 +48,10 @@ print_line <- function(name, ...) {
   cat(paste0(format(names, width = indent), text), sep = "\n")
 }
 
-print_estimate <- function(fit) {
-  number <- function(x) fixed(x, decimals_of_error(fit$std_error))
+# digits: significant ones of the standard error; NULL for three decimals, or as many as show one.
+print_estimate <- function(fit, digits) {
+  decimals <- decimals_of_error(fit$std_error, digits)
+  number <- function(x) fixed(x, decimals)
   if (is_exact_fit(fit)) {
     print_line("log Z", number(fit$log_z), " (exact)")
   } else if (last_run(fit)$biased) {
@@ -71,26 +72,35 @@ is_bridged <- function(fit) headline(fit$estimates)$method == "bridge"
 
 last_run <- function(fit) fit$runs[nrow(fit$runs), ]
 
-# The posterior of the first variables: mean, standard deviation, and quantiles.
-print_variables <- function(fit, most) {
+# Variables that a summary prints.
+most_printed <- 20
+
+# The posterior of the first variables, and how to get that of the others.
+print_variables <- function(fit, most, digits, with_mcse) {
   d <- ncol(fit$particles)
   shown <- seq_len(min(d, most))
-  table <- variables_table(fit, shown)
+  print(format_variables(variables_table(fit, shown), with_mcse, digits), row.names = FALSE, right = TRUE)
+  if (d > length(shown)) {
+    cat(" ... and ", count(d - length(shown)), " more: summary(fit)$variables has all\n", sep = "")
+  }
+  if (length(fit$target$later) > 0) {
+    later <- unique(sub("\\[.*", "", fit$target$later))
+    cat(" ... and on demand ", toString(later), ": as_draws(fit, generated = TRUE)\n", sep = "")
+  }
+}
+
+# Mean, standard deviation, and quantiles, with so many digits of the standard deviation, as text.
+format_variables <- function(table, with_mcse, digits = NULL) {
   # what a program generates may be constant, but for rounding, or not a number
   least <- abs(table$mean) * sqrt(.Machine$double.eps)
   varies <- is.finite(table$sd) & table$sd > least
-  decimals <- decimals_for(ifelse(varies, table$sd, 1), 3)
+  table$sd[!varies & is.finite(table$sd)] <- 0
+  decimals <- decimals_for(ifelse(varies, table$sd, 1), if (is.null(digits)) 3 else digits)
   columns <- lapply(table[c("mean", "sd", "q5", "median", "q95")], fixed, decimals)
-  if (most == Inf) {
+  if (with_mcse) {
     columns$mcse <- formatC(table$mcse, digits = 2, format = "g")
   }
-  print(
-    data.frame(variable = shorten(table$variable), columns),
-    row.names = FALSE, right = TRUE
-  )
-  if (d > length(shown)) {
-    cat(" ... and ", d - length(shown), " more: summary() has all\n", sep = "")
-  }
+  data.frame(variable = shorten(table$variable), columns)
 }
 
 print_sampler <- function(fit) {

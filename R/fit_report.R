@@ -4,10 +4,11 @@
 #'
 #' `report()` describes a fit in the words of a methods section: the method and the version of the
 #' package, the size of the sampler, the estimate with its error and how it was made, the
-#' diagnostics, variables with heavy tails, the seed and the references. `smc_report()` writes a
-#' page with this text, the tables and the plots of a fit.
+#' diagnostics, variables with heavy tails, the seed and the references. For a comparison it has the
+#' models, their Bayes factors and probabilities. `smc_report()` writes a page: the text, the islands with the
+#' estimate, what was checked, and the posterior.
 #'
-#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
+#' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]; for `report()` also a result of [compare_evidence()].
 #' @param file the HTML file to write (string), which needs the package rmarkdown and
 #'   pandoc.
 #' @return `report()`: the text, a string of class `smc_report`, which prints in lines.
@@ -24,6 +25,9 @@
 #' }
 #' @export
 report <- function(fit) {
+  if (!missing(fit) && inherits(fit, "smc_evidence")) {
+    return(structure(report_comparison(fit), class = "smc_report"))
+  }
   check_class(fit, "fit", "smc_fit", "smc()")
   if (is_exact_fit(fit)) {
     said <- sprintf("The model has no parameters. Its log evidence is %s, without error.", fixed(fit$log_z))
@@ -69,13 +73,55 @@ smc_report <- function(fit, file) {
   rmarkdown::render(
     file.path(folder, "report.Rmd"),
     output_file = "report.html", quiet = TRUE,
-    envir = list2env(list(fit = fit), parent = globalenv())
+    envir = list2env(list(fit = fit, tables = report_tables(fit)), parent = globalenv())
   )
   file.copy(file.path(folder, "report.html"), file, overwrite = TRUE)
   invisible(file)
 }
 
+# What a page shows as tables: text, with the digits that print() shows.
+report_tables <- function(fit) {
+  shown <- seq_len(min(ncol(fit$particles), most_printed))
+  n_more <- ncol(fit$particles) - length(shown)
+  diagnostics <- fit$diagnostics
+  list(
+    variables = format_variables(variables_table(fit, shown), with_mcse = TRUE),
+    more = if (n_more > 0) sprintf("There are %s more: `summary(fit)$variables` has all.", count(n_more)) else "",
+    diagnostics = if (NROW(diagnostics) > 0) {
+      data.frame(
+        diagnostic = plain_names(diagnostics$name), value = formatC(diagnostics$value, digits = 2, format = "g"),
+        limit = formatC(diagnostics$limit, digits = 2, format = "g"), passed = ifelse(diagnostics$passed, "yes", "no")
+      )
+    }
+  )
+}
+
 # the sentences ---------------------------------------------------------------
+
+report_comparison <- function(compared) {
+  text <- format(compared)
+  best <- which.max(compared$log_z)
+  names(text)[c(3, 5, 7)] <- c("log_z_error", "log_bf_error", "post_prob_error")
+  others <- setdiff(seq_len(nrow(text)), best)
+  evidence <- sprintf("%s (%s)", text$log_z, text$log_z_error)
+  log_bf <- sub("^-", "", text$log_bf)
+  factors <- sprintf("%s over %s is %s (%s)", text$model[best], text$model, log_bf, text$log_bf_error)
+  has_equal <- length(unique(compared$prior_prob)) == 1
+  paste(
+    sprintf("%d models were compared by their log evidence, here with its standard error:", nrow(text)),
+    paste0(paste(text$model, evidence, collapse = ", "), "."),
+    sprintf("The log Bayes factor of %s.", paste(factors[others], collapse = ", of ")),
+    sprintf(
+      "With %s the posterior probability of %s.",
+      if (has_equal) {
+        "equal prior probabilities"
+      } else {
+        paste("the prior probabilities", toString(signif(compared$prior_prob, 3)))
+      },
+      paste(text$model, "is", text$post_prob, collapse = ", that of ")
+    )
+  )
+}
 
 report_reference <- paste(
   "Kim, K., Xu, Z., Gardner, J. R. and Campbell, T. (2025). Tuning sequential Monte Carlo",

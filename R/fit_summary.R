@@ -5,12 +5,14 @@
 #' Printed, a fit shows the log evidence with its error and interval, followed by
 #' `(bridge)` where it is the bridge estimate (see [estimates]), the posterior of the first six
 #' variables, how it was found, and last the verdict of its diagnostics.
-#' `summary()` has all variables, and prints the schedule as well.
+#' `summary()` has all variables, prints the first 20, and the schedule as well.
 #'
 #' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()], or its summary.
 #' @param schedule whether to print the schedule, the temperature and the kernel's
 #'   parameters of each step (TRUE or FALSE): the first and last three steps of a fit, all of
 #'   a summary.
+#' @param digits how many significant digits to show of standard errors and standard deviations, and with them of
+#'   estimates (a whole number); NULL for at least three decimals of `log Z`, and three digits of standard deviations.
 #' @param ... not used.
 #' @return `print()`: `x`, invisibly. `summary()`: an object of class `summary.smc_fit`, a
 #'   list with the `fit` and `variables`, a data frame with a row a variable: its weighted
@@ -60,17 +62,19 @@ with_variables <- function(fit, columns) {
   if (!is.null(fit$moments)) {
     fit$moments <- list(
       mean = fit$moments$mean[columns],
-      covariance = fit$moments$covariance[columns, columns, drop = FALSE],
+      covariance = variances_kept(fit$moments)[columns],
       means = fit$moments$means[, columns, drop = FALSE]
     )
   }
   fit
 }
 
+# Of the moments that a fit keeps; see only_moments().
+variances_kept <- function(moments) if (is.matrix(moments$covariance)) diag(moments$covariance) else moments$covariance
+
 weighted_moments <- function(fit) {
   if (!is.null(fit$moments)) {
-    sd <- sqrt(diag(fit$moments$covariance))
-    return(list(mean = unname(fit$moments$mean), sd = unname(sd)))
+    return(list(mean = unname(fit$moments$mean), sd = unname(sqrt(variances_kept(fit$moments)))))
   }
   w <- exp(fit$log_weights)
   mean <- weighted_sums(fit$particles, w)

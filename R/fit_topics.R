@@ -328,13 +328,14 @@ NULL
 #'   (`fit$state`) take twice as much again, for at most 8,192 draws of each island; of larger
 #'   islands they have so many, spread evenly. More particles than that improve the draws and the
 #'   estimate by SMC, but not the bridge, which gains by more islands. While it works, `smc()` takes
-#'   two to four times what the fit does.
+#'   two to four times what the fit does. Generated quantities of Stan programs that have more than 100 elements are not
+#'   in the fit; see [as_draws.smc_fit()].
 #'
 #'   A smaller `keep` saves memory. A number keeps so many draws of each island; `"moments"` keeps
 #'   the mean and covariance of the variables (`fit$moments`, with `means`, a row for each living
 #'   island) and no draws. [coef()], [vcov()] and the means, standard deviations and Monte Carlo
 #'   errors of [summary()] remain those of all draws; quantiles and whatever needs draws become
-#'   errors.
+#'   errors, and for Stan programs and variables with types `vcov()`.
 #'
 #'   `smc()` works with all draws and drops the rest at the end, so that estimates and diagnostics
 #'   do not depend on `keep`. [smc_extend()] and `smc_run()` drop it after each island: a very large

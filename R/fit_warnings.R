@@ -1,16 +1,11 @@
 # What is said of a fit that is not to be trusted, and what would help.
 
 # What would help, and the diagnostics that speak for it, in the order in which it is said; some of it
-# only where there is one mode. Edges say themselves what to do.
+# only where there is one mode. Edges and mirrors say themselves what to do.
 advice <- list(
   list(
     says = "Give every parameter a proper prior; of several that only their sum or difference matters for, fix one.",
     names = "proper"
-  ),
-  list(
-    says = "If these variables are angles, measure them from another direction, so that few draws are next to
-      a bound.",
-    names = "mirrors"
   ),
   list(
     says = "There may be more of the target far out: start from a wide {.arg reference}, such as

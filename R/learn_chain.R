@@ -116,8 +116,8 @@ gain_over <- function(new, old) {
   if (isTRUE(mean(gain) > max(least_nats, sure_gain * error))) mean(gain) else 0
 }
 
-# Variables that may be parents, those first that take most of the residual scores away; only those that take more than
-# chance. trial: of trial_of().
+# Variables that may be parents, those first that take most of the residual scores away; only those that take enough.
+# trial: of trial_of().
 ranked_parents <- function(trial, x, left, parents) {
   rest <- setdiff(left, parents)
   E <- trial$off[, left, drop = FALSE]
@@ -128,7 +128,8 @@ ranked_parents <- function(trial, x, left, parents) {
     children <- which(!left %in% c(k, parents))
     nats_taken(x[, k], Z[, children, drop = FALSE], E[, children, drop = FALSE])
   }, 0)
-  rest[order(nats, decreasing = TRUE)][seq_len(sum(nats > rules$least_shape_gain))]
+  worth <- min(rules$least_coupled, rules$share_coupled * sum(E^2) / 2 / nrow(E))
+  rest[order(nats, decreasing = TRUE)][seq_len(sum(nats > max(worth, least_nats)))]
 }
 
 # Half the mean squares of columns of E that a parabola in t, and z times one, take away, where that is more than six

@@ -47,13 +47,17 @@ pull_features <- function(k, t) {
   )
 }
 
-# Those of one coordinate in which a location, and the logarithm of a scale, may be linear.
-knots <- c(0.1, 0.5, 0.9)
+# Places of the knees of softplus functions, as quantiles of a coordinate, and their rates over one by its spread.
+knots <- c(0.02, 0.2, 0.5, 0.8, 0.98)
+knee_rates <- c(1.5, 4)
+
 softplus_features <- function(k, t, sign) {
   at <- stats::quantile(t, knots, names = FALSE)
-  do.call(cbind, lapply(at, function(c) feature_of(k, "softplus", sign * 2 / spread_of(t), c)))
+  of_rate <- function(rate) lapply(at, function(place) feature_of(k, "softplus", sign * rate / spread_of(t), place))
+  do.call(cbind, do.call(c, lapply(knee_rates, of_rate)))
 }
 
+# Those of one coordinate in which a location, and the logarithm of a scale, may be linear.
 location_features <- function(k, t) {
   cbind(
     feature_of(k, "linear", 1 / spread_of(t), stats::median(t)), pull_features(k, t), softplus_features(k, t, 1),

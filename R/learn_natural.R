@@ -15,10 +15,16 @@ precision_rates <- list(-2, -1, 1, 2, c(1, 2))
 # Robust standard deviations of columns.
 spreads <- function(x) apply(x, 2, spread_of)
 
-# The scale of each child at which point and score are of the same size.
+# The scale of each child at which point and score are of the same size; of one whose score is constant, its spread.
 child_scales <- function(x, g, children) {
-  sqrt(spreads(x[, children, drop = FALSE]) / pmax(spreads(g[, children, drop = FALSE]), .Machine$double.xmin))
+  of_points <- spreads(x[, children, drop = FALSE])
+  of_scores <- spreads(g[, children, drop = FALSE])
+  scale <- sqrt(of_points / of_scores)
+  ifelse(scale < largest_scale * of_points, scale, of_points)
 }
+
+# In spreads of a child: a score that varies less is constant but for rounding.
+largest_scale <- 1e6
 
 # One over the mean square of a score given the parents, by a regression of its logarithm.
 score_weights <- function(g, design) {

@@ -135,7 +135,7 @@ fit_skewed <- function(record) {
   at <- skew_by_gradients(z, pull_back_rows(inner, g), w)
   if (!is.null(at$skew)) {
     d <- length(mean)
-    inflation <- rep(sqrt(inflation_of(2 * at$nats / d, FALSE)), d)
+    inflation <- sqrt(inflation_of(rep(2 * at$nats / d, d), FALSE))
     list(
       reference = new_chain_reference(d, c(tails_maps(at$skew), list(affine_of(normal))), inflation = inflation),
       gain = if (is_normal(reference)) sum(w * (at$log_density + rowSums(z^2) / 2)) else 0

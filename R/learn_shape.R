@@ -36,6 +36,9 @@ fit_dependent <- function(record, density) {
   if (!is.null(exact)) {
     return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
+  if (min(length(points$train), length(points$test)) < least_half) {
+    return(NULL)
+  }
   space <- exact_space(of_all, changes_of(record$reference), density)
   if (is.null(space) && d > rules$largest_dense) {
     return(NULL)
@@ -53,10 +56,15 @@ fit_dependent <- function(record, density) {
   if (is.null(space) && is_chain_normal(shape$chain)) {
     return(NULL)
   }
-  is_new <- !is.null(space) && !identical(space$changes, changes_of(record$reference)) && !is_mixture(record$reference)
-  present <- present_density(record$reference, points)
-  gain <- if (is_new) Inf else gain_over(shape$log_density[points$test], present)
-  if (gain > 0) list(reference = shape$reference, gain = gain)
+  gain <- if (is_mixture(record$reference)) {
+    # which is no simpler
+    mean(shape$log_density[points$test] - present_density(record$reference, points))
+  } else if (!is.null(space) && !identical(space$changes, changes_of(record$reference))) {
+    Inf # it is right also where no point has been
+  } else {
+    gain_over(shape$log_density[points$test], present_density(record$reference, points))
+  }
+  if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
 }
 
 # Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves. NULL where there
@@ -73,7 +81,7 @@ shape_points <- function(record) {
   g <- target_gradients(record, rows)
   is_first <- in_first_half(record, rows)
   points <- list(x = x, g = g, train = which(is_first), test = which(!is_first))
-  if (have_fourth_powers(x, g) && min(length(points$train), length(points$test)) >= least_half) points
+  if (have_fourth_powers(x, g)) points
 }
 
 points_per_variable <- 16
@@ -91,7 +99,7 @@ chain_in <- function(space, points) {
     return(NULL)
   }
   off <- colMeans((chain$points$x + chain$points$g)^2)
-  variance <- ifelse(seq_len(d) %in% variables, inflation_of(off, seq_len(d) %in% chain$parents), 1)
+  variance <- replace(rep(1, d), variables, inflation_of(off[variables], variables %in% chain$parents))
   list(
     chain = chain,
     reference = new_chain_reference(d, chain$maps, changes, sqrt(variance)),
@@ -99,10 +107,14 @@ chain_in <- function(space, points) {
   )
 }
 
-# The variance of coordinates of a reference over what was fitted: it is the larger, the further the gradients are from
-# those of a normal distribution. Particles may not have seen both ends of a parent.
+# The variance of coordinates of a reference over what was fitted, by the mean square that is left of their gradients.
+# Where it is rounding, the reference is right also where no particle has been. Else a child may be elsewhere beyond
+# them, and particles may not have seen both ends of a parent.
 inflation_of <- function(off, is_parent) {
-  pmin(1 + sqrt(off), ifelse(is_parent, rules$inflation_parents, rules$inflation))
+  if (mean(off) < rules$nothing_left) {
+    return(rep(1, length(off)))
+  }
+  ifelse(is_parent, rules$inflation_parents, ifelse(off < rules$nothing_left, 1, rules$inflation))
 }
 
 # A reference that is normal before these maps, from the sampler's coordinates to those before `changes`.

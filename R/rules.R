@@ -108,6 +108,12 @@ rules <- list(
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
+  # What others may leave to a single variable on which they depend, in nats, without a trial of it as a parent: a
+  # scale that only its effects tell gains a half, however many these are, since its variance is one over twice their
+  # number ...
+  least_coupled = 0.25,
+  # ... and the share of this in all that is left.
+  share_coupled = 0.2,
   # Coordinates that may be given: effects of groups may have three scales, three correlations and
   # errors with a scale, and twenty coefficients scales of their own.
   most_given = 24,

@@ -47,7 +47,7 @@ run_sampler <- function(sampler, path, run, index) {
   kept <- recall(sampler, name, settings, record_restorer(sampler, path, run, index))
   if (!is.null(kept)) {
     begin_run(sampler$progress, run, index, nrow(kept$steps))
-    return(kept)
+    return(if (run == "adapt") judged_record(kept) else kept)
   }
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
   config <- withCallingHandlers(
@@ -75,7 +75,7 @@ run_sampler <- function(sampler, path, run, index) {
     record <- reduce_record(record, sampler)
   }
   store(sampler, name, settings, stored_record(record), points_of(record, sampler))
-  record
+  if (run == "adapt") judged_record(record) else record
 }
 
 new_record <- function(result, sampler, run, index, seconds) {

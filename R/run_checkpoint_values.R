@@ -71,7 +71,8 @@ is_island <- function(record, sampler, run) {
   if (run == "final" && sampler$keep == "moments") {
     k <- length(record$mean)
     like <- list(
-      shared = 0, mean = numeric(k), covariance = matrix(0, k, k), points = matrix(0, NROW(record$points), d)
+      shared = 0, mean = numeric(k),
+      covariance = if (is.null(sampler$target$outputs)) matrix(0, k, k) else numeric(k), points = matrix(0, NROW(record$points), d)
     )
     parts <- record[setdiff(names(record), tables)]
     return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && all(is.finite(unlist(parts))))

@@ -84,7 +84,7 @@ all_draws <- function(record) if (is.null(record$all)) record else record$all
 # moments -----------------------------------------------------------------------
 
 # `mean` and `covariance` of the target's variables, and the `points` of points_of(), in place
-# of the particles.
+# of the particles. Of what a program makes of its variables, which may be very many numbers, it is the variances.
 only_moments <- function(record, sampler) {
   all <- all_draws(record)
   w <- exp(all$log_weights)
@@ -94,7 +94,11 @@ only_moments <- function(record, sampler) {
     record[c("dead", "steps", "runs", "reference", "shared")],
     list(
       mean = mean,
-      covariance = weighted_covariance(x, w, mean),
+      covariance = if (is.null(sampler$target$outputs)) {
+        weighted_covariance(x, w, mean)
+      } else {
+        stats::setNames(weighted_squares(sweep(x, 2, mean), w), colnames(x))
+      },
       points = points_of(record, sampler)
     )
   )
@@ -144,12 +148,14 @@ pool_moments <- function(living) {
   share <- exp(normalise_log(log_z))
   within <- living[[length(living)]]$within
   means <- do.call(rbind, lapply(living, `[[`, "mean"))
-  colnames(means) <- colnames(within$sum)
+  has_all <- is.matrix(within$sum)
+  colnames(means) <- if (has_all) colnames(within$sum) else names(within$sum)
   mean <- colSums(share * means)
   scale <- exp(within$scale - max(log_z)) / sum(exp(log_z - max(log_z)))
+  between <- sqrt(share) * sweep(means, 2, mean)
   list(
     mean = mean,
-    covariance = scale * within$sum + crossprod(sqrt(share) * sweep(means, 2, mean)),
+    covariance = scale * within$sum + if (has_all) crossprod(between) else colSums(between^2),
     means = means
   )
 }

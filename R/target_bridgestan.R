@@ -54,9 +54,12 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
     names = bracketed(described$unconstrained)
   )
   target$label <- paste0("BridgeStan's library `", library$dll, "`")
-  target$outputs <- stan_outputs(library$dll, columns, function(x) {
-    .Call(r_bridgestan_outputs, data, x, columns$blocks)
+  target$outputs <- stan_outputs(library$dll, columns, function(x, wanted) {
+    result <- .Call(r_bridgestan_outputs, data, x, wanted$blocks)
+    result$values <- result$values[, wanted$which, drop = FALSE]
+    result
   })
+  target[c("at_once", "later")] <- columns[c("at_once", "later")]
   target$why <- function(unconstrained) .Call(r_bridgestan_why, data, unconstrained)
   target
 }

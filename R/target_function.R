@@ -72,12 +72,15 @@
 #'
 #'   * `"simplex"`: positive numbers that sum to 1;
 #'   * `"ordered"`: numbers that increase, and `"positive_ordered"`, which are positive, too;
-#'   * `"correlation"`: all elements of a correlation matrix, `R[1,1]`, `R[2,1]` and so on.
+#'   * `"correlation"`, `"covariance"`: all elements of such a matrix, `R[1,1]`, `R[2,1]` and so on;
+#'   * `"cholesky_correlation"`, `"cholesky_covariance"`: all elements of its lower triangular factor, with the zeros;
+#'   * `"unit_vector"`: numbers whose squares sum to 1.
 #'
 #'   The functions are given all elements, the draws have them, and `dim` and `names` count them. The sampler moves
 #'   fewer unconstrained variables, as Stan does, and adds the log Jacobian: so `dim` of the target, and
 #'   `reference_gaussian()`, are about these. The density is that of the first K - 1 of the K elements of a simplex,
-#'   as that of a Dirichlet distribution is, and of the correlations below the diagonal. A prior of independent
+#'   as that of a Dirichlet distribution is; of the correlations below the diagonal; of the covariances on and below it;
+#'   of the elements of a Cholesky factor that are free; and by the surface of the sphere. A prior of independent
 #'   elements is not normalised for an order: it lacks the factor K!, `lfactorial(K)` on the logarithmic scale.
 #'   Gradients are by all elements, as if each could be changed alone.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In

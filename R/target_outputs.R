@@ -9,7 +9,12 @@ outputs_of <- function(target, particles, log_weights) {
     is_nowhere <- !is.finite(rowSums(particles[replaced, , drop = FALSE]))
     return(replace_rows(particles, replaced[is_nowhere], log_weights))
   }
-  target$outputs(replace_rows(particles, replaced, log_weights))
+  kept_outputs(target, replace_rows(particles, replaced, log_weights))
+}
+
+# Without those columns that are made when they are asked for.
+kept_outputs <- function(target, x) {
+  if (length(target$later) == 0) target$outputs(x) else target$outputs(x, target$at_once)
 }
 
 # A particle without weight may be at a place where variables are infinite or quantities do not

@@ -37,7 +37,8 @@
 #'   parts of a tuple `x` are elements `x.1`, `x.2` of the list.
 #'   Elements that the program does not declare are ignored.
 #' @param include names of the parameters, transformed parameters and generated
-#'   quantities that draws are to have (character vector); NULL for all of them.
+#'   quantities that draws are to have (character vector); NULL for all of them, of which generated quantities of more
+#'   than 100 elements, such as `log_lik`, are made when they are asked for: see [as_draws.smc_fit()].
 #' @param response,nobs the observations, as in [target_function()]; NULL for the data `y`, `Y` or
 #'   `N`, where the program declares them.
 #' @param seed seed of the program's own random numbers, in transformed data and in
@@ -45,7 +46,8 @@
 #' @return A target: an object of class `smc_target`. Besides what every target has, its
 #'   element `outputs` is a function that turns an `n x dim` matrix of points on the
 #'   unconstrained scale into a matrix with `n` rows and a named column for every
-#'   number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`.
+#'   number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`; its second argument, `names`, may be the
+#'   names of some columns.
 #' @section Points at which the program throws: A point at which a check fails, a
 #'   matrix is not positive definite, a solver gives up, or the program calls
 #'   `reject()`, has log density -Inf: it is impossible, and the others go on. How many
@@ -117,9 +119,10 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1, response
     observed = observations(response, nobs, declared_data(data$values, program)),
     class = c("smc_target_stan", "smc_target_native")
   )
-  target$outputs <- stan_outputs(program$name, columns, function(x) {
-    call_stan(program, "outputs", data, x, columns$blocks)
+  target$outputs <- stan_outputs(program$name, columns, function(x, wanted) {
+    call_stan(program, "outputs", data, x, wanted$blocks, wanted$which)
   })
+  target[c("at_once", "later")] <- columns[c("at_once", "later")]
   target$why <- function(unconstrained) {
     said <- call_stan(program, "why", data, unconstrained)
     if (!is.null(said)) without_class(said)

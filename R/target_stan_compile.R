@@ -2,7 +2,7 @@
 
 # What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has
 # the same number.
-stan_interface <- 4L
+stan_interface <- 5L
 
 # What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
 # too, the compiler from Stan to C++: of two versions neither would understand the other.

@@ -9,46 +9,57 @@ bracketed <- function(names) {
   names
 }
 
-# Which columns draws are to have: list(names, which, blocks), `which` among those of the
-# blocks that are needed, `blocks` whether transformed parameters and generated
-# quantities are.
+# A generated quantity with more elements, such as `log_lik` and `y_rep`, which have one an observation, is made when it
+# is asked for.
+most_generated <- 100
+
+# Which columns draws can have: list(names, block, which), the names of all that a program has, the number of the block
+# of each, and which there are to be; of these the names of those that the draws of a fit have, `at_once`, and of those
+# that are made `later`.
 select_columns <- function(described, include) {
-  names <- bracketed(described$outputs)
-  n <- length(names)
+  variables <- sub("[.:].*", "", described$outputs)
+  n <- length(variables)
   block <- rep(1:3, c(
     described$n_parameters,
     described$n_transformed,
     n - described$n_parameters - described$n_transformed
   ))
-  keep <- rep(TRUE, n)
-  if (!is.null(include)) {
-    variables <- sub("[.:].*", "", described$outputs)
-    if (!is.character(include) || length(include) == 0) {
-      abort_argument(include, "include", "NULL or a character vector")
-    }
-    unknown <- setdiff(include, variables)
-    if (length(unknown) > 0) {
-      known <- unique(variables)
-      abort(
-        "{.arg include}: the program has no {.val {unknown}}, but {.val {known}}.",
-        "input"
-      )
-    }
-    keep <- variables %in% include
+  names <- bracketed(described$outputs)
+  if (is.null(include)) {
+    is_long <- block == 3 & table(variables)[variables] > most_generated
+    return(list(names = names, block = block, which = seq_len(n), at_once = names[!is_long], later = names[is_long]))
   }
-  blocks <- 2:3 %in% block[keep]
-  made <- block %in% c(1, (2:3)[blocks])
-  list(names = names[keep], which = which(keep[made]), blocks = blocks)
+  if (!is.character(include) || length(include) == 0) {
+    abort_argument(include, "include", "NULL or a character vector")
+  }
+  unknown <- setdiff(include, variables)
+  if (length(unknown) > 0) {
+    known <- unique(variables)
+    abort(
+      "{.arg include}: the program has no {.val {unknown}}, but {.val {known}}.",
+      "input"
+    )
+  }
+  list(names = names, block = block, which = which(variables %in% include))
 }
 
-# The function `outputs` of a target. ask: a function of a matrix, which the program's
-# library answers with list(values, failed, message).
+# What a program is asked for, for some of its columns: whether the blocks of transformed parameters and generated
+# quantities are needed, and which these columns are in what the needed blocks have.
+blocks_wanted <- function(columns, which) {
+  blocks <- 2:3 %in% columns$block[which]
+  list(blocks = blocks, which = match(which, base::which(columns$block %in% c(1, (2:3)[blocks]))))
+}
+
+# The function `outputs` of a target: of points, and of the names of columns, NULL for all. ask: a function of a matrix
+# and of what blocks_wanted() returns, which the program's library answers with list(values, failed, message).
 stan_outputs <- function(name, columns, ask) {
   force(name)
   force(columns)
-  function(unconstrained) {
+  function(unconstrained, names = NULL) {
+    which <- if (is.null(names)) columns$which else match(names, columns$names)
     storage.mode(unconstrained) <- "double"
-    result <- as_input_error(ask(unconstrained))
+    foretell_size(nrow(unconstrained), length(which))
+    result <- as_input_error(ask(unconstrained, blocks_wanted(columns, which)))
     failed <- result$failed
     if (failed > 0) {
       n <- nrow(unconstrained)
@@ -62,6 +73,18 @@ stan_outputs <- function(name, columns, ask) {
         class = warning_class("outputs")
       )
     }
-    name_columns(result$values[, columns$which, drop = FALSE], columns$names)
+    name_columns(result$values, columns$names[which])
+  }
+}
+
+# Before the memory is taken, if that is a gigabyte or more.
+foretell_size <- function(n_points, n_columns) {
+  gigabytes <- 8e-9 * n_points * n_columns
+  if (gigabytes >= 1) {
+    tell(
+      c("i" = "{count(n_columns)} quantities of a Stan program at {count(n_points)} draws take {fixed(gigabytes, 1)} GB:
+        {.arg include} of {.fn target_stan} selects among them, and so does {.arg generated} of {.fn as_draws}."),
+      class = "autosmc_message_size"
+    )
   }
 }

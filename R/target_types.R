@@ -1,4 +1,4 @@
-# Variables with a type: simplexes, ordered numbers and correlation matrices, declared for targets that are R
+# Variables with a type, such as simplexes, ordered numbers and correlation matrices, declared for targets that are R
 # functions. As Stan does it, the sampler moves unconstrained variables, and the log Jacobian is added to the log
 # density. The functions and the draws have the elements of the type.
 
@@ -30,38 +30,136 @@ type_maps <- list(
     forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = add_up(u)),
     inverse = function(x) log(cbind(x[, 1], steps_up(x)))
   ),
-  # By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski,
-  # Kurowicka and Joe, 2009). All K^2 elements, of which the density is that of those below the diagonal.
-  correlation = list(
-    free = function(K) if (K >= 4 && sqrt(K) == round(sqrt(K))) sqrt(K) * (sqrt(K) - 1) / 2,
+  # A direction, by a normal variable for each element: what these have beside it integrates to 1.
+  unit_vector = list(
+    free = function(K) if (K > 1) K,
     forward = function(u) {
-      n <- (1 + sqrt(1 + 8 * length(u))) / 2
-      log_rest <- lapply(u, function(v) 2 * (log(2) - log_sum_exp(list(v, -v)))) # of 1 - tanh(v)^2
-      rows <- list(list(1 + 0 * u[[1]]))
-      weight <- numeric()
-      for (i in 2:n) {
-        of_row <- length(weight) + seq_len(i - 1)
-        left <- running_sums(c(list(0 * u[[1]]), log_rest[of_row])) # log of what the squares before leave
-        rows[[i]] <- c(Map(function(v, l) tanh(v) * exp(l / 2), u[of_row], left[-i]), list(exp(left[[i]] / 2)))
-        weight <- c(weight, (n - seq_len(i - 1) - 1) / 2 + 1)
-      }
-      pairs <- expand.grid(i = seq_len(n), j = seq_len(n))
-      x <- Map(function(i, j) {
-        if (i == j) rows[[1]][[1]] else add_up(Map(`*`, rows[[min(i, j)]], rows[[max(i, j)]][seq_len(min(i, j))]))
-      }, pairs$i, pairs$j)
-      list(x = x, log_jacobian = add_up(Map(`*`, log_rest, weight)))
+      square <- add_up(lapply(u, function(v) v^2))
+      K <- length(u)
+      list(
+        x = lapply(u, function(v) v / sqrt(square)),
+        log_jacobian = -square / 2 - (K / 2 - 1) * log(2) - lgamma(K / 2)
+      )
     },
-    inverse = function(x) {
-      n <- sqrt(ncol(x))
-      u <- apply(x, 1, function(R) {
-        L <- t(chol(matrix(R, n)))
-        left <- sqrt(1 - t(apply(cbind(0, L[, -n, drop = FALSE])^2, 1, cumsum)))
-        atanh(t(L / left)[upper.tri(L)])
-      })
-      matrix(u, nrow(x), byrow = TRUE)
-    }
+    inverse = function(x) ifelse(abs(rowSums(x^2) - 1) < 1e-6, 1, NaN) * x
+  ),
+  # All K^2 elements of a matrix. The density of symmetric ones is that of the elements below the diagonal, of
+  # covariances also of the diagonal; that of Cholesky factors of their free elements.
+  correlation = list(
+    free = function(K) if (K >= 4) free_of_matrix(K, with_diagonal = FALSE),
+    forward = function(u) {
+      n <- n_rows_of(u, with_diagonal = FALSE)
+      made <- rows_by_partial_correlations(u, n)
+      weight <- unlist(lapply(2:n, function(i) (n - seq_len(i - 1) - 1) / 2 + 1))
+      x <- products_of_rows(made$rows, diagonal = made$rows[[1]][[1]])
+      list(x = x, log_jacobian = add_up(Map(`*`, made$log_rest, weight)))
+    },
+    inverse = function(x) partial_correlations(by_row(x, function(R) t(chol(R))))
+  ),
+  cholesky_correlation = list(
+    free = function(K) if (K >= 4) free_of_matrix(K, with_diagonal = FALSE),
+    forward = function(u) {
+      made <- rows_by_partial_correlations(u, n_rows_of(u, with_diagonal = FALSE))
+      list(x = triangle_of_rows(made$rows), log_jacobian = add_up(made$log_rest) + add_up(made$log_left) / 2)
+    },
+    inverse = function(x) partial_correlations(x)
+  ),
+  covariance = list(
+    free = function(K) free_of_matrix(K, with_diagonal = TRUE),
+    forward = function(u) {
+      made <- rows_by_logarithms(u)
+      n <- length(made$rows)
+      weighted <- Map(`*`, made$log_diagonal, n - seq_len(n) + 2)
+      list(x = products_of_rows(made$rows), log_jacobian = add_up(weighted) + n * log(2))
+    },
+    inverse = function(x) logarithms_of_rows(by_row(x, function(S) t(chol(S))))
+  ),
+  cholesky_covariance = list(
+    free = function(K) free_of_matrix(K, with_diagonal = TRUE),
+    forward = function(u) {
+      made <- rows_by_logarithms(u)
+      list(x = triangle_of_rows(made$rows), log_jacobian = add_up(made$log_diagonal))
+    },
+    inverse = function(x) logarithms_of_rows(x)
   )
 )
+
+# matrices --------------------------------------------------------------------
+# Lower triangular factors are made row by row, of which the i-th has i elements.
+
+free_of_matrix <- function(K, with_diagonal) {
+  n <- sqrt(K)
+  if (n == round(n)) n * (n - 1) / 2 + with_diagonal * n
+}
+
+n_rows_of <- function(u, with_diagonal) (sqrt(1 + 8 * length(u)) + if (with_diagonal) -1 else 1) / 2
+
+# By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski,
+# Kurowicka and Joe, 2009).
+rows_by_partial_correlations <- function(u, n) {
+  log_rest <- lapply(u, function(v) 2 * (log(2) - log_sum_exp(list(v, -v)))) # of 1 - tanh(v)^2
+  rows <- list(list(1 + 0 * u[[1]]))
+  log_left <- list()
+  for (i in 2:n) {
+    of_row <- length(log_left) + seq_len(i - 1)
+    left <- running_sums(c(list(0 * u[[1]]), log_rest[of_row])) # log of what the squares before leave
+    rows[[i]] <- c(Map(function(v, l) tanh(v) * exp(l / 2), u[of_row], left[-i]), list(exp(left[[i]] / 2)))
+    log_left <- c(log_left, left[-i])
+  }
+  list(rows = rows, log_rest = log_rest, log_left = log_left)
+}
+
+# With the logarithm of the diagonal as the last of each row.
+rows_by_logarithms <- function(u) {
+  n <- n_rows_of(u, with_diagonal = TRUE)
+  last <- cumsum(seq_len(n))
+  rows <- lapply(seq_len(n), function(i) c(u[last[i] - rev(seq_len(i - 1))], list(exp(u[[last[i]]]))))
+  list(rows = rows, log_diagonal = u[last])
+}
+
+# diagonal: what that of the product is known to be.
+products_of_rows <- function(rows, diagonal = NULL) {
+  pairs <- expand.grid(i = seq_along(rows), j = seq_along(rows))
+  Map(function(i, j) {
+    if (i == j && !is.null(diagonal)) {
+      diagonal
+    } else {
+      add_up(Map(`*`, rows[[min(i, j)]], rows[[max(i, j)]][seq_len(min(i, j))]))
+    }
+  }, pairs$i, pairs$j)
+}
+
+triangle_of_rows <- function(rows) {
+  pairs <- expand.grid(i = seq_along(rows), j = seq_along(rows))
+  Map(function(i, j) if (i >= j) rows[[i]][[j]] else 0 * rows[[1]][[1]], pairs$i, pairs$j)
+}
+
+# f of each row of x as a matrix, as a row again.
+by_row <- function(x, f) {
+  n <- sqrt(ncol(x))
+  matrix(apply(x, 1, function(row) f(matrix(row, n))), nrow(x), byrow = TRUE)
+}
+
+# The inverses: x has the elements of a lower triangular factor, a row each.
+partial_correlations <- function(x) {
+  u <- apply(x, 1, function(L) {
+    n <- sqrt(length(L))
+    L <- matrix(L, n)
+    left <- sqrt(1 - t(apply(cbind(0, L[, -n, drop = FALSE])^2, 1, cumsum)))
+    atanh(t(L / left)[upper.tri(L)])
+  })
+  matrix(u, nrow(x), byrow = TRUE)
+}
+
+logarithms_of_rows <- function(x) {
+  n <- sqrt(ncol(x))
+  u <- apply(x, 1, function(L) {
+    L <- matrix(L, n)
+    diag(L) <- log(diag(L))
+    t(L)[upper.tri(L, diag = TRUE)]
+  })
+  matrix(u, nrow(x), byrow = TRUE)
+}
 
 # A column is 1 in all rows to the diagonal and minus their number in the next, divided by its length.
 zero_sum_basis <- function(K) {

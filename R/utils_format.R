@@ -1,8 +1,9 @@
 # Numbers as people read them.
 
-# With so many decimals, and never as -0.000; very large ones by powers of ten.
+# With so many decimals, and never as -0.000; 0 itself, and very large ones by powers of ten.
 fixed <- function(x, decimals = 3) {
   text <- sprintf("%.*f", as.integer(decimals), x)
+  text[x %in% 0] <- "0"
   large <- is.finite(x) & abs(x) >= 1e9
   text[large] <- sprintf("%.3e", x[large])
   sub("^-(0[.]?0*)$", "\\1", text)
@@ -14,9 +15,15 @@ decimals_for <- function(size, digits, least = 0, most = 8) {
   pmin(pmax(decimals, least), most)
 }
 
-# The decimals of an estimate: three, or as many as show a digit of its error.
-decimals_of_error <- function(error) {
-  if (is.finite(error) && error > 0) decimals_for(error, 1, least = 3) else 3
+# The decimals of an estimate: three, or as many as show a digit of its error; or so many digits of the error.
+decimals_of_error <- function(error, digits = NULL) {
+  if (!is.finite(error) || error <= 0) {
+    3
+  } else if (is.null(digits)) {
+    decimals_for(error, 1, least = 3)
+  } else {
+    decimals_for(error, digits, most = 15)
+  }
 }
 
 # Seconds, in the unit that people would use.

@@ -187,7 +187,7 @@ peers_methods <- c(
 
 peers_table <- function() {
   peers <- results_of("peers")
-  size <- function(x) sprintf(if (abs(x) < 1) "%.3f" else "%.1f", x)
+  size <- function(x) if (x < 5e-4) "<0.001" else sprintf(if (x < 1) "%.3f" else "%.1f", x)
   cell <- function(model, method) {
     row <- peers[peers$model == model & peers$method == method, ]
     if (nrow(row) == 0 || is.na(row$rmse)) {

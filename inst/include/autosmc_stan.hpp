@@ -32,7 +32,7 @@
 #include <Rinternals.h>
 
 /* Raised when what R and these routines tell each other changes. */
-#define AUTOSMC_STAN_INTERFACE 4
+#define AUTOSMC_STAN_INTERFACE 5
 
 namespace autosmc_stan {
 
@@ -149,7 +149,8 @@ class r_values : public stan::io::var_context {
                           const shape &declared) {
     bool is_column = declared.size() == 1 && given.size() == 2 &&
                      given[0] == declared[0] && given[1] == 1;
-    return is_column ? " It has a single column: give `" + name + "[, 1]`." : "";
+    return is_column ? " It has a single column: give `" + name + "[, 1]`."
+                     : "";
   }
 
   template <typename T> std::vector<T> values(const std::string &name) const {
@@ -331,11 +332,13 @@ public:
     model_.constrained_param_names(out.outputs, true, true);
   }
 
-  /* x is n x d and out n x width, as R has matrices. Where the program throws,
-   * what was not written yet is NaN; returns how often it did, with what it
-   * threw first. */
+  /* x is n x d and out n x n_columns, as R has matrices; columns: which of the
+   * width that these blocks have, from 1. Where the program throws, what was
+   * not written yet is NaN; returns how often it did, with what it threw first.
+   */
   int outputs(int n, int d, const double *x, bool transformed, bool generated,
-              int width, double *out, message &first) {
+              int width, int n_columns, const int *columns, double *out,
+              message &first) {
     stan::rng_t rng = stan::services::util::create_rng(seed_, 1);
     int failed = 0;
     Eigen::VectorXd u(d), row;
@@ -351,8 +354,8 @@ public:
           row = Eigen::VectorXd::Constant(
               width, std::numeric_limits<double>::quiet_NaN());
       }
-      for (int j = 0; j < width; j++)
-        out[k + static_cast<size_t>(n) * j] = row[j];
+      for (int j = 0; j < n_columns; j++)
+        out[k + static_cast<size_t>(n) * j] = row[columns[j] - 1];
     }
     return failed;
   }
@@ -436,11 +439,12 @@ inline description *describe(const program *p, message &why) noexcept {
 inline void destroy(description *d) noexcept { delete d; }
 
 inline int outputs(program *p, int n, int d, const double *x, bool transformed,
-                   bool generated, int width, double *out,
-                   message &first) noexcept {
+                   bool generated, int width, int n_columns, const int *columns,
+                   double *out, message &first) noexcept {
   int failed = -1;
   guarded(first, [&] {
-    failed = p->outputs(n, d, x, transformed, generated, width, out, first);
+    failed = p->outputs(n, d, x, transformed, generated, width, n_columns,
+                        columns, out, first);
   });
   return failed;
 }
@@ -513,7 +517,7 @@ inline program *begin(SEXP data) {
 /* A task that .Call() asks for: what it has made of C++ is destroyed when it
  * has ended, also when R has jumped. */
 struct task {
-  SEXP data, x, blocks;
+  SEXP data, x, blocks, columns;
   program *p;
   description *names;
 };
@@ -584,9 +588,11 @@ inline SEXP outputs_task(void *data) {
   else if (!transformed)
     width -= t->names->n_transformed;
   int n = Rf_nrows(t->x), d = Rf_ncols(t->x);
-  SEXP values = PROTECT(Rf_allocMatrix(REALSXP, n, int(width)));
-  int failed = outputs(t->p, n, d, REAL(t->x), transformed, generated,
-                       int(width), REAL(values), first);
+  int n_columns = Rf_length(t->columns);
+  SEXP values = PROTECT(Rf_allocMatrix(REALSXP, n, n_columns));
+  int failed =
+      outputs(t->p, n, d, REAL(t->x), transformed, generated, int(width),
+              n_columns, INTEGER(t->columns), REAL(values), first);
   SEXP out = as_result(t->p, values, failed, first);
   UNPROTECT(1);
   return out;
@@ -654,17 +660,20 @@ extern "C" attribute_visible SEXP autosmc_stan_interface(void) {
 /* list(unconstrained, outputs: names; n_parameters, n_transformed: how many of
  * the outputs, in this order) */
 extern "C" attribute_visible SEXP autosmc_stan_describe(SEXP data) {
-  autosmc_stan::task t = {data, R_NilValue, R_NilValue, nullptr, nullptr};
+  autosmc_stan::task t = {data,       R_NilValue, R_NilValue,
+                          R_NilValue, nullptr,    nullptr};
   return R_ExecWithCleanup(autosmc_stan::describe_task, &t, autosmc_stan::end,
                            &t);
 }
 
 /* x: an n x d matrix on the unconstrained scale; blocks: whether transformed
- * parameters and generated quantities are wanted. list(values: a matrix with n
- * rows; failed: how many of them have NaN; message: of the first of these) */
+ * parameters and generated quantities are wanted; columns: which of the numbers
+ * that the parameters and these blocks have, from 1. list(values: a matrix with
+ * n rows; failed: how many of them have NaN; message: of the first of these) */
 extern "C" attribute_visible SEXP autosmc_stan_outputs(SEXP data, SEXP x,
-                                                       SEXP blocks) {
-  autosmc_stan::task t = {data, x, blocks, nullptr, nullptr};
+                                                       SEXP blocks,
+                                                       SEXP columns) {
+  autosmc_stan::task t = {data, x, blocks, columns, nullptr, nullptr};
   return R_ExecWithCleanup(autosmc_stan::outputs_task, &t, autosmc_stan::end,
                            &t);
 }
@@ -672,7 +681,7 @@ extern "C" attribute_visible SEXP autosmc_stan_outputs(SEXP data, SEXP x,
 /* x: a matrix with a column for each of the numbers that the parameters are, as
  * outputs has them; the result as there, with a column a dimension. */
 extern "C" attribute_visible SEXP autosmc_stan_unconstrain(SEXP data, SEXP x) {
-  autosmc_stan::task t = {data, x, R_NilValue, nullptr, nullptr};
+  autosmc_stan::task t = {data, x, R_NilValue, R_NilValue, nullptr, nullptr};
   return R_ExecWithCleanup(autosmc_stan::unconstrain_task, &t,
                            autosmc_stan::end, &t);
 }
@@ -680,7 +689,7 @@ extern "C" attribute_visible SEXP autosmc_stan_unconstrain(SEXP data, SEXP x) {
 /* x: a matrix with a row a point on the unconstrained scale; what the program
  * throws at the first of those at which it throws, or NULL. */
 extern "C" attribute_visible SEXP autosmc_stan_why(SEXP data, SEXP x) {
-  autosmc_stan::task t = {data, x, R_NilValue, nullptr, nullptr};
+  autosmc_stan::task t = {data, x, R_NilValue, R_NilValue, nullptr, nullptr};
   return R_ExecWithCleanup(autosmc_stan::why_task, &t, autosmc_stan::end, &t);
 }
 

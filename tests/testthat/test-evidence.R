@@ -132,7 +132,7 @@ test_that("probabilities are printed so that none is 0 or 1 but by rounding far 
   expect_identical(text(c(0.984, 0.016)), c("0.984", "0.016"))
   expect_identical(text(c(0.99972, 0.00028)), c("0.9997", "0.0003"))
   expect_identical(text(c(1 - 1e-12, 1e-12)), c(">0.999999", "<0.000001"))
-  expect_identical(text(c(1, 0)), c("1.000", "0.000"))
+  expect_identical(text(c(1, 0)), c("1.000", "0"))
   expect_identical(text(c(0.999, 1e-3 - 1e-9, 1e-9)), c("0.999000", "0.001000", "<0.000001"))
 })
 
@@ -457,12 +457,19 @@ test_that("so do bf() and post_prob()", {
   expect_warning(bridgesampling::post_prob(good, good_fit(1, 3)), NA)
 })
 
+test_that("BIC(), by which other packages compare a list of fits, says what to use", {
+  error <- catch(BIC(quick_smc(target_gaussian(2))))
+  expect_match(message_of(error), "bayesfactor_models()` takes fits as its arguments, not a list", fixed = TRUE)
+})
+
 test_that("bayestestR has the table of Bayes factors", {
   skip_if_not_installed("bayestestR")
   one <- quick_smc(target_gaussian(2), seed = 1)
   other <- quick_smc(target_gaussian(2, mean = 1), seed = 2)
   table <- bayestestR::bayesfactor_models(one, other)
   expect_equal(table$log_BF, c(0, other$log_z - one$log_z))
+  # a list is an error that says what to do
+  expect_identical(do.call(bayestestR::bayesfactor_models, list(a = one, b = other))$Model, c("a", "b"))
   error <- catch(suppressWarnings(bayestestR::bayesfactor_models(list(one, other))))
   expect_match(message_of(error), "takes fits as its arguments")
 })

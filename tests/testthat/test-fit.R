@@ -216,7 +216,7 @@ test_that("only some of many variables are printed, and all in a summary", {
 test_that("variables that are constant or not a number are printed too", {
   fit <- small_smc(seed = 1)
   fit$particles <- cbind(fit$particles, one = 1, none = NaN)
-  expect_output(print(fit), "one +1.00 +0.00 +1.00 +1.00 +1.00 *\n +none +NaN +NaN ")
+  expect_output(print(fit), "one +1.00 +0 +1.00 +1.00 +1.00 *\n +none +NaN +NaN ")
 })
 
 test_that("numbers are printed in one format a column, and never as -0.000", {

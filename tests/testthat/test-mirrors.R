@@ -132,11 +132,28 @@ test_that("a walk on the circle across the bounds is right, and warned of where 
   expect_false(mirrors$passed)
   # what they say is true
   expect_lt(across$log_z + mirrors$value, truth + 5 * across$std_error)
-  expect_match(
-    message_of(catch_warning(internal("warn_if_unreliable")(across))), "measure them from another direction"
-  )
+  expect_match(mirrors$says, "If these are angles, measure them from another direction", fixed = TRUE)
   for (turned in list(smc(walk_around(pi), seed = 1), smc(walk_around(0), seed = 1))) {
     expect_true(all(turned$diagnostics$passed))
     expect_log_z(turned, truth)
   }
+})
+
+test_that("only next to bounds variables may be angles", {
+  # a mode at `at` and one at -at in each of two variables, of which the draws have seen one
+  says <- function(at) {
+    target <- target_function(
+      function(x) rowSums(log(exp(-(x - at)^2 / 0.02) + exp(-(x + at)^2 / 0.02))), 2,
+      vectorized = TRUE, gradient = function(x) x, lower = -pi, upper = pi
+    )
+    n <- 2000
+    x <- matrix(rnorm(2 * n, at, 0.1), n)
+    found <- look(sampler_of(target), list(
+      islands = data.frame(n_target_evals = 1e6), particles = x, unconstrained = unconstrain(target, x),
+      log_weights = rep(-log(n), n), origins = seq_len(n)
+    ))
+    internal("diagnose_mirrors")(found, list(std_error = NA))[[1]]$says
+  }
+  expect_match(says(2.5), "reaches mass that no draw has visited.*If these are angles")
+  expect_match(says(0.5), "reaches mass that no draw has visited[^.]*[.][0-9]+[.]$")
 })

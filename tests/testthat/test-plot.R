@@ -190,12 +190,20 @@ test_that("the islands are shown with the estimate of the fit and its interval",
   expect_equal(islands$y, 1:3)
   expect_equal(islands$x, fit$islands$log_z)
   expect_identical(nrow(layer(p, 3)), 0L)
+  expect_identical(islands_data(fit)$label, c("1", "2", "3", "SMC"))
+  # where the fit is the bridge, SMC is beside it
+  fit$estimates <- rbind(fit$estimates, transform(fit$estimates, method = "bridge", std_error = std_error / 9))
+  fit$log_z <- fit$estimates$log_z[2] <- fit$log_z + 0.1
+  p <- picture(fit, "islands")
+  expect_equal(layer(p, 1)$xintercept, fit$log_z)
   pooled <- layer(p, 4)
-  expect_equal(
-    c(pooled$xmin, pooled$x, pooled$xmax),
-    c(fit$conf_low, fit$log_z, fit$conf_high)
-  )
-  expect_lt(pooled$y, 1)
+  expect_equal(pooled$x, fit$estimates$log_z)
+  expect_equal(pooled$xmin, fit$estimates$conf_low)
+  expect_equal(pooled$xmax, fit$estimates$conf_high)
+  expect_lt(max(pooled$y), 1)
+  expect_gt(pooled$y[1], pooled$y[2])
+  ticks <- build(p)$layout$panel_params[[1]]$y
+  expect_identical(ticks$get_labels(), c("1", "2", "3", "SMC", "bridge"))
 })
 
 test_that("the diagnostics are shown as fractions of their limits", {
@@ -209,8 +217,12 @@ test_that("the diagnostics are shown as fractions of their limits", {
   expect_equal(bars$xmax, c(0.5, 2, 0, 0, 2, 0))
   expect_true(all(diff(bars$ymin) < 0)) # the first on top
   expect_identical(bars$fill == bars$fill[1], fit$diagnostics$passed)
-  names <- layer(picture(fit, "diagnostics"), 3)$label
-  expect_identical(names[1:2], c("half", "some failed"))
+  p <- picture(fit, "diagnostics")
+  expect_identical(layer(p, 3)$label[1:2], c("half", "some failed"))
+  expect_lt(max(layer(p, 3)$x), 0) # beside the bars
+  expect_identical(layer(p, 4)$label == "passed", fit$diagnostics$passed)
+  expect_true(all(layer(p, 4)$x > bars$xmax))
+  expect_identical(layer(picture(klmc_fit, "diagnostics"), 3)$label[1], "dead islands")
   expect_equal(drawn(plot(fit, "diagnostics"), "C_rect")[[1]][[4]], bars$xmax)
 })
 
@@ -223,8 +235,8 @@ test_that("the overview has the islands, the diagnostics and some of the variabl
   # what each shows by itself
   overview <- layers("overview")
   expect_equal(overview[1:4], layers("islands")[1:4], ignore_attr = TRUE)
-  expect_equal(overview[5:7], layers("diagnostics")[1:3], ignore_attr = TRUE)
-  expect_equal(overview[8], layers("draws")[1], ignore_attr = TRUE)
+  expect_equal(overview[5:9], layers("diagnostics")[1:5], ignore_attr = TRUE)
+  expect_equal(overview[10], layers("draws")[1], ignore_attr = TRUE)
   panels_of <- function(...) {
     p <- picture(...)
     as.character(build(p)$layout$layout$panel)
@@ -385,6 +397,40 @@ test_that("plot() returns the fit, unseen, and leaves the device as it was", {
   }
 })
 
+test_that("plot() has a title above all panels", {
+  for (what in all_kinds) {
+    texts <- drawn(plot(klmc_fit, what, main = "A title"), "C_mtext")
+    expect_identical(as.character(texts[[1]][[2]]), "A title")
+  }
+})
+
+test_that("maps name what they transform, and have one scale", {
+  skip_if_not_installed("ggplot2")
+  target <- target_function(
+    function(x) dexp(x[, 1], log = TRUE) + dnorm(x[, 2], 0, x[, 1], log = TRUE), 2,
+    gradient = function(x) cbind(-1 - 1 / x[, 1] + x[, 2]^2 / x[, 1]^3, -x[, 2] / x[, 1]^2),
+    vectorized = TRUE, names = c("scale", "effect"), lower = c(scale = 0)
+  )
+  fit <- calmly(smc(target, n_particles = 256, islands = 4, seed = 1))
+  data <- views()$maps$data(fit)
+  expect_identical(unique(data$x_name), c("log(scale)", "coordinate of log(scale)"))
+  expect_identical(unique(data$y_name), c("effect", "coordinate of effect"))
+  p <- picture(fit, "maps")
+  expect_identical(p$theme$aspect.ratio, 1)
+  ranges <- lapply(c("panel_scales_x", "panel_scales_y"), function(scale) build(p)$layout[[scale]][[2]]$range$range)
+  expect_identical(ranges[[1]], ranges[[2]])
+  windows <- drawn(plot(fit, "maps"), "C_plot_window")
+  expect_identical(windows[[2]][[2]], windows[[2]][[3]])
+})
+
+test_that("what is constant has no histogram", {
+  fit <- klmc_fit
+  fit$particles <- cbind(zero = 0, fit$particles)
+  expect_identical(levels(draws_data(fit, NULL)$variable), c("x1", "x2"))
+  expect_identical(levels(draws_data(fit, c("zero", "x2"))$variable), "x2")
+  expect_error(plot(fit, "draws", variables = "zero"), "does not vary", class = "autosmc_error_input")
+})
+
 test_that("plots of one panel go into a layout of one's own", {
   pages <- tempfile(fileext = ".pdf")
   pdf(pages, onefile = FALSE)
@@ -412,7 +458,7 @@ test_that("arguments are checked, by both", {
       expect_bad(draw(klmc_fit, "draws", variables = variables), "variables")
     }
     expect_bad(draw(klmc_fit, "barrier", variables = "x1"), "variables")
-    expect_bad(draw(klmc_fit, main = "title"), "main")
+    expect_bad(draw(klmc_fit, title = "title"), "title")
     expect_bad(draw(adapted_fit(), "islands"), "islands")
     expect_error(draw(adapted_fit(), "diagnostics"), "needs a fit that has some",
       class = "autosmc_error_input"

@@ -80,8 +80,53 @@ test_that("a page has the text, the tables and the pictures", {
   expect_identical(written$value, file)
   expect_false(written$visible)
   page <- paste(readLines(file, warn = FALSE), collapse = " ")
-  for (words in c("Fit of Gaussian", "self-tuning annealed", "Diagnostics", "x2", "Runs")) {
-    expect_match(page, words, fixed = TRUE)
+  # the answer first
+  words <- c("Fit of Gaussian", "the log evidence is estimated", "<img", ">mcse<", "id=\"diagnostics\"", "smc(target")
+  at <- vapply(words, function(word) regexpr(word, sub(".*<body>", "", page), fixed = TRUE), 0L)
+  expect_false(is.unsorted(at, strictly = TRUE))
+  expect_gt(at[1], 0)
+  expect_length(gregexpr("<img src=\"data:image/png", page)[[1]], 1)
+  expect_no_match(page, ">-?0.000<")
+})
+
+test_that("a page has some of very many variables", {
+  fit$particles <- cbind(fit$particles, matrix(fit$particles[, 1], nrow(fit$particles), 30))
+  colnames(fit$particles) <- paste0("x", 1:32)
+  tables <- internal("report_tables")(fit)
+  expect_identical(tables$variables$variable, paste0("x", 1:20))
+  expect_match(tables$more, "12 more: `summary(fit)$variables` has all", fixed = TRUE)
+  expect_output(print(fit), "and 26 more: summary(fit)$variables has all", fixed = TRUE)
+  expect_output(print(summary(fit)), "and 12 more: summary(fit)$variables has all", fixed = TRUE)
+  expect_identical(nrow(summary(fit)$variables), 32L)
+})
+
+test_that("digits are those of errors", {
+  expect_output(print(fit), "log Z: +-3.250, standard error 0.020 ")
+  expect_output(print(fit, digits = 1), "log Z: +-3.25, standard error 0.02 ")
+  expect_output(print(summary(fit), digits = 3), "log Z: +-3.2500, standard error 0.0200 ")
+  expect_bad(print(fit, digits = 0), "digits")
+})
+
+test_that("a comparison is a paragraph, and a table of knitr", {
+  compared <- compare_evidence(
+    one = c(log_z = -3.25, std_error = 0.02), other = c(log_z = -5.5, std_error = 0.03),
+    third = c(log_z = -4, std_error = 0)
+  )
+  text <- report(compared)
+  expect_s3_class(text, "smc_report")
+  for (words in c(
+    "3 models were compared", "one -3.250 (0.020), other -5.500 (0.030), third -4.000 (0)",
+    "one over other is 2.250 (0.036), of one over third is 0.750 (0.020)", "With equal prior probabilities",
+    "of one is 0.63"
+  )) {
+    expect_match(text, words, fixed = TRUE)
   }
-  expect_length(gregexpr("<img src=\"data:image/png", page)[[1]], 2)
+  expect_output(print(compared, digits = 1), "-3.25 ", fixed = TRUE)
+  known <- lapply(c(a = 0, b = 1), function(log_z) c(log_z = log_z, std_error = 0.1))
+  expect_match(report(compare_evidence(known, prior_prob = c(0.2, 0.8))), "prior probabilities 0.2, 0.8", fixed = TRUE)
+  skip_if_not_installed("knitr")
+  table <- knitr::kable(format(compared))
+  expect_match(paste(table, collapse = "\n"), "|one ", fixed = TRUE)
+  expect_identical(ncol(format(compared)), 7L)
+  expect_match(paste(knitr::knit_print(compared), collapse = "\n"), "|one ", fixed = TRUE)
 })

@@ -154,17 +154,94 @@ test_that("`include` selects columns, and the blocks that they take", {
     outputs = c("a", "b.1", "b.2", "t", "g.1", "g.2"),
     n_parameters = 3, n_transformed = 1
   )
-  all <- select_columns(described, NULL)
+  asked <- function(include) {
+    columns <- select_columns(described, include)
+    c(list(names = columns$names[columns$which]), blocks_wanted(columns, columns$which))
+  }
+  all <- asked(NULL)
   expect_identical(all$names, c("a", "b[1]", "b[2]", "t", "g[1]", "g[2]"))
   expect_identical(all$blocks, c(TRUE, TRUE))
-  expect_identical(select_columns(described, "b")$which, 2:3)
-  expect_identical(select_columns(described, "b")$blocks, c(FALSE, FALSE))
-  generated <- select_columns(described, c("g", "a"))
+  expect_identical(asked("b")$which, 2:3)
+  expect_identical(asked("b")$blocks, c(FALSE, FALSE))
+  generated <- asked(c("g", "a"))
   expect_identical(generated$names, c("a", "g[1]", "g[2]"))
   expect_identical(generated$which, c(1L, 4L, 5L))
   expect_identical(generated$blocks, c(FALSE, TRUE))
   expect_bad(select_columns(described, "c"), "include")
   expect_bad(select_columns(described, 1), "include")
+})
+
+# As the library of a program with two parameters would answer: `twice` is a transformed parameter, and all elements of
+# what is generated are `mu`.
+program_with_late <- function(include = NULL, n = 150) {
+  described <- list(
+    outputs = c("mu", "sigma", "twice", "early.1", "early.2", paste0("late.", 1:n), paste0("log_lik.", 1:n)),
+    n_parameters = 2, n_transformed = 1
+  )
+  columns <- select_columns(described, include)
+  target <- normal_target(2)
+  target$outputs <- stan_outputs("late", columns, function(x, wanted) {
+    all <- cbind(x, if (wanted$blocks[1]) 2 * x[, 1], if (wanted$blocks[2]) x[, rep(1, 2 + 2 * n)])
+    list(values = all[, wanted$which, drop = FALSE], failed = 0)
+  })
+  target[c("at_once", "later")] <- columns[c("at_once", "later")]
+  target
+}
+
+test_that("long generated quantities are made when they are asked for", {
+  fit <- smc(program_with_late(), n_particles = 64, islands = 3, seed = 1)
+  expect_identical(colnames(fit$particles), c("mu", "sigma", "twice", "early[1]", "early[2]"))
+  expect_output(print(fit), "and on demand late, log_lik: as_draws(fit, generated = TRUE)", fixed = TRUE)
+  draws <- as.matrix(fit, generated = "late")
+  expect_identical(colnames(draws), c(colnames(fit$particles), paste0("late[", 1:150, "]")))
+  expect_identical(draws[, "late[7]"], draws[, "mu"])
+  expect_identical(ncol(as.matrix(fit, generated = TRUE)), 305L)
+  expect_identical(as.matrix(fit, generated = "early"), as.matrix(fit))
+  expect_identical(dim(as.array(fit, generated = "log_lik")), c(64L, 3L, 155L))
+  expect_identical(nobs(fit), 150L)
+  expect_bad(as.matrix(fit, generated = "other"), "generated")
+  expect_bad(as.matrix(fit, generated = NA), "generated")
+  expect_bad(as.matrix(quick_run(normal_target()), generated = "y_rep"), "generated")
+  skip_if_not_installed("posterior")
+  weighted <- posterior::as_draws_matrix(fit, weights = TRUE, generated = "late")
+  expect_equal(as.vector(weighted[, "late[2]"]), unname(fit$particles[, "mu"]))
+  expect_identical(posterior::nvariables(posterior::as_draws_df(fit, generated = TRUE)), 305L)
+  skip_if_not_installed("loo")
+  expect_identical(dim(suppressWarnings(loo::loo(fit))$pointwise)[1], 150L)
+})
+
+test_that("draws of a part of the particles, and of a saved fit, have them too", {
+  fit <- smc(program_with_late(), n_particles = 64, islands = 3, keep = 20, seed = 1)
+  file <- tempfile()
+  saveRDS(fit, file)
+  draws <- as.matrix(readRDS(file), generated = "late")
+  expect_identical(draws[, "late[150]"], draws[, "mu"])
+  moments <- smc(program_with_late(), n_particles = 64, islands = 3, keep = "moments", seed = 1)
+  expect_error(as.matrix(moments, generated = TRUE), "has no draws", class = "autosmc_error_input")
+  # of what a program makes of its variables there are variances, and no covariances
+  expect_error(vcov(moments), "has no draws", class = "autosmc_error_input")
+  all <- smc(program_with_late(), n_particles = 64, islands = 3, seed = 1)
+  columns <- c("variable", "mean", "sd", "mcse")
+  expect_equal(summary(moments)$variables[columns], summary(all)$variables[columns])
+  dir <- tempfile("runs")
+  on.exit(unlink(dir, recursive = TRUE))
+  again <- function() {
+    smc(program_with_late(), n_particles = 64, islands = 3, keep = "moments", seed = 1, checkpoint = dir)
+  }
+  expect_identical(coef(again()), coef(moments))
+  expect_identical(coef(again()), coef(moments))
+  adapted <- smc_adapt(program_with_late(), n_particles = 64, seed = 1)
+  expect_error(as.matrix(adapted, generated = TRUE), "a fit with islands", class = "autosmc_error_input")
+})
+
+test_that("what `include` names is there at once, and a large size is foretold", {
+  named <- program_with_late(include = c("mu", "late"))
+  expect_identical(ncol(smc(named, n_particles = 64, islands = 2, seed = 1)$particles), 151L)
+  expect_message(
+    foretell_size(8192, 4e4), "40,000 quantities.*8,192 draws take 2.6 GB.*`include`.*`generated`",
+    class = "autosmc_message_size"
+  )
+  expect_no_message(foretell_size(8192, 1000))
 })
 
 test_that("lines are shown once, and not too many of them", {

@@ -131,6 +131,40 @@ test_that("points go to the unconstrained scale and back", {
   expect_bad(unconstrain(target, u), "x")
 })
 
+test_that("covariances, Cholesky factors and directions have densities of integral 1", {
+  # Wishart(I, 5) in two dimensions; its factor, of roots of chi-squared numbers and a normal one; the factor of LKJ(2);
+  # and the distribution of von Mises and Fisher on the sphere
+  names <- c(outer(c("S", "L", "C"), c("[1,1]", "[2,1]", "[1,2]", "[2,2]"), paste0), sprintf("d[%d]", 1:3))
+  names <- names[order(match(substr(names, 1, 1), c("S", "L", "C", "d")))]
+  kappa <- 2
+  log_density <- function(x) {
+    S <- matrix(x[1:4], 2)
+    chi <- function(x, df) dchisq(x^2, df, log = TRUE) + log(2 * x)
+    det_S <- S[1, 1] * S[2, 2] - S[1, 2]^2
+    log(max(det_S, 0)) - sum(diag(S)) / 2 - 5 * log(2) - log(pi) / 2 - lgamma(2.5) - lgamma(2) +
+      chi(x[5], 5) + dnorm(x[6], log = TRUE) + chi(x[8], 4) +
+      2 * log(x[12]) + log(3 / 4) +
+      kappa * x[13] + log(kappa) - log(4 * pi * sinh(kappa))
+  }
+  target <- suppressMessages(target_function(log_density, 15, names = names, types = list(
+    S = "covariance", L = "cholesky_covariance", C = "cholesky_correlation", d = "unit_vector"
+  )))
+  expect_identical(target$dim, 3L + 3L + 1L + 3L)
+  fit <- suppressMessages(smc(target, n_particles = 128, seed = 1))
+  expect_log_z(fit, 0, resolution = 0.2)
+  draws <- fit$particles
+  expect_equal(draws[, "L[1,2]"] + draws[, "C[1,2]"], numeric(nrow(draws)))
+  expect_equal(draws[, "C[2,1]"]^2 + draws[, "C[2,2]"]^2, rep(1, nrow(draws)))
+  expect_equal(rowSums(draws[, 13:15]^2), rep(1, nrow(draws)))
+  expect_identical(draws[, "S[1,2]"], draws[, "S[2,1]"])
+  n <- glance(fit)$ess_mean
+  expect_estimate(coef(fit)[["S[1,1]"]], sqrt(10 / n), 5, resolution = 1)
+  expect_estimate(coef(fit)[["d[1]"]], 1 / sqrt(n), 1 / tanh(kappa) - 1 / kappa, resolution = 0.3)
+  u <- matrix(sin(1:20), 2)
+  expect_equal(unconstrain(target, constrain(target, u))[, 1:7], u[, 1:7], ignore_attr = TRUE)
+  expect_equal(constrain(target, unconstrain(target, constrain(target, u))), constrain(target, u))
+})
+
 test_that("far out nothing is lost", {
   target <- simplex_target()
   out <- target$outputs(rbind(c(800, 0), c(-800, 300)))
