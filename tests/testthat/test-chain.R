@@ -106,11 +106,12 @@ test_that("an inflated reference is wider than what was fitted", {
     reference <- fitted_to(x, target$log)$reference
     expect_true(all(reference$inflation >= 1))
     # no weight is larger than the ratio of the scales
-    z <- matrix(rnorm(2000 * ncol(x)), 2000)
+    z <- matrix(rnorm(5000 * ncol(x)), 5000)
     new <- internal("through_maps")(internal("reference_maps")(reference, ncol(x)), z)
     log_w <- internal("log_density_of")(reference, new$x) + new$log_jacobian + rowSums(z^2) / 2
     expect_lt(max(exp(log_w)), prod(reference$inflation) * (1 + 1e-6))
-    expect_mean(exp(log_w), 1, resolution = 0.1)
+    # equal but for rounding where the fit is exact
+    if (any(reference$inflation > 1)) expect_mean(exp(log_w), 1, resolution = 0.1) else expect_lt(max(abs(log_w)), 1e-6)
   }
 })
 

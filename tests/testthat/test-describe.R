@@ -102,7 +102,7 @@ test_that("tails, basins and bounds have their words", {
 test_that("the plot of the maps shows the pair before and after", {
   data <- internal("maps_data")(funnel)
   expect_identical(levels(data$panel), c("as they are", "in the coordinates of the reference"))
-  expect_identical(unique(data$x_name), "y")
+  expect_identical(unique(data$x_name), c("y", "coordinate of y"))
   before <- data[data$panel == "as they are", ]
   after <- data[data$panel != "as they are", ]
   # a rank correlation of sizes, which is 0 for a round cloud, with an error of 0.03

@@ -57,11 +57,18 @@ test_that("bananas, and several at a time", {
 })
 
 test_that("curves: logarithms of sums, and a scale that is one", {
-  at <- function(t) outer(2 * t, 1:4, "-")
-  knees <- children_of(
-    1.5, function(t) log1p(exp(at(t))), function(t) 2 * plogis(at(t)), always(rep(log(0.1), 4)), none(4)
-  )
-  expect_log_z(fits_of(knees, 5, 1:3), 0)
+  # x logistic, and the others around logarithms of sums of it
+  along <- function(x) outer(2 * x[, 1], 1:4, "-")
+  rest <- function(x) (x[, -1, drop = FALSE] - log1p(exp(along(x)))) / 0.1
+  knees <- function(x) {
+    by_x <- 1 - 2 * plogis(x[, 1]) + rowSums(rest(x) * 2 * plogis(along(x))) / 0.1
+    structure(
+      dlogis(x[, 1], log = TRUE) + rowSums(dnorm(rest(x), log = TRUE)) - 4 * log(0.1),
+      gradient = unname(cbind(by_x, -rest(x) / 0.1))
+    )
+  }
+  target <- target_function(knees, 5, vectorized = TRUE)
+  expect_log_z(lapply(1:3, function(seed) calmly(smc(target, seed = seed))), 0, resolution = 0.05)
   soft <- function(t) matrix(log(log1p(exp(t))), length(t), 6)
   soft_slope <- function(t) matrix(plogis(t) / log1p(exp(t)), length(t), 6)
   expect_log_z(fits_of(children_of(1.5, times(rep(0.5, 6)), always(rep(0.5, 6)), soft, soft_slope), 7, 1:3), 0)
