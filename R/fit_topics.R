@@ -56,33 +56,28 @@
 #'     control variates for this mean.
 #'
 #'   A reference that is too narrow does more harm than one that is too wide. So fitted references
-#'   have 1.5 times the fitted variance (less above 250 variables), and the variables on which a
-#'   shape is conditioned 4 times. A target whose gradients show that it is exactly normal or
+#'   are wider than what was fitted: a normal distribution has 1.5 times the variance (less above 250 variables), a shape
+#'   up to that, and its parents up to 4 times, by how far the scores are from those of the fit. A target whose gradients show that it is exactly normal or
 #'   Student t is its own reference, and two steps lead to it.
 #' @section Shapes: `fit$maps` describes the shape of a fit in words, and `plot(fit, "maps")` shows
 #'   it. Shapes are fitted on the unconstrained scale. They are made of these parts.
 #'
-#'   * *Conditional location and scale.* Log scales of some variables are linear in others, or
-#'     constant on one side, as in funnels and hierarchies. Locations are parabolas, or straight
-#'     between up to eight knees. Scales are read off the gradients: if a variable is normal with
-#'     mean zero given the others, `sqrt(abs(z / g))` of its value `z` and gradient `g` is its scale
-#'     at that point. Without gradients, `log(abs(z))` is used, which is noisy.
-#'   * *Conditional normal distributions.* Some variables may be normal given others, with a
+#'   * *Exactly normal variables.* Some variables may be normal given others, with a
 #'     precision that depends on these: effects of groups given their scales and correlations,
-#'     latent states of a time series, non-centred effects once multiplied by their scales.
-#'     Differences of gradients find them, and the precision (the row `"probe"` of `fit$runs`). Only
-#'     the other variables then have to be fitted, among which the same may hold again.
-#'   * *Nearly normal variables.* Effects with counts or proportions for data are only nearly normal
-#'     given their scales. They get the closest normal distributions, with skewness where gradients
-#'     show it; mean and precision may be polynomials of the variables on which they depend. If
-#'     these are at most six, their marginal density is evaluated at points around the particles, as
-#'     in nested approximations (Rue, Martino and Chopin, 2009), and the reference is fitted to
-#'     these points.
-#'   * *Margins.* A sinh-arcsinh transformation makes a variable skew, or its tails heavy.
-#'   * *Student t*, if no other dependence is found.
+#'     latent states of a time series, non-centred effects of normal data. Differences of gradients find them, and
+#'     the precision (the row `"probe"` of `fit$runs`). Only the other variables then have to be fitted, among which
+#'     the same may hold again.
+#'   * *Parents and children.* The distribution of some variables (children) may depend on others (parents). Either
+#'     precision and pull of the children, which is precision times mean, are sums of exponentials of the parents; or
+#'     location and log scale of each child are sums of functions of them: powers, exponentials,
+#'     logarithms of sums, and products. The coefficients are those by which the scores, the gradients of the log
+#'     density, are nearest to those of the particles. Parents may be children of others.
+#'   * *Margins.* A sinh-arcsinh transformation makes a variable skew, or its tails heavier or lighter.
+#'   * *Student t*, if no variable has parents.
 #'
-#'   Above 250 variables only skewness and what differences of gradients determine exactly are
-#'   fitted; above 600 only skewness.
+#'   A block of children, or a margin, is kept only if particles that it was not fitted to are likelier under it.
+#'   Without gradients there are no shapes. Above 250 variables only skewness and exactly normal variables are fitted;
+#'   above 600 only skewness.
 #' @section Kernels: If no `kernel` is given, runs from the given reference move by [kernel_klmc()],
 #'   which keeps its direction on a long way. Runs from a reference that fits move by
 #'   [kernel_mala()], which needs half the steps for the same error. In more than 40 variables its
@@ -140,11 +135,7 @@
 #'   Mira, Solgi and Imparato (2013), *Zero variance Markov chain Monte Carlo for Bayesian
 #'   estimators*, for gradients as control variates.
 #'
-#'   Rue, Martino and Chopin (2009), *Approximate Bayesian inference for latent Gaussian models by using
-#'   integrated nested Laplace approximations*, for marginal densities given which others are nearly normal.
-#'
-#'   Marchenko and Pastur (1967), *Distribution of eigenvalues for some sets of random matrices*,
-#'   for whether the marginal density is evaluated at more points.
+#'   Hyvarinen (2005), *Estimation of non-normalized statistical models by score matching*.
 #'
 #'   Jones and Pewsey (2009), *Sinh-arcsinh distributions*.
 #' @seealso `vignette("tuning")` for the ideas behind each stage.

@@ -14,7 +14,6 @@ Sys.setenv(OPENBLAS_NUM_THREADS = 1)
 models <- suite_models("shapes")
 of_scout <- c("two_unequal_10", "wide_narrow_d2", "labels_2", "regression_raw_d4")
 of_passes <- c("funnel_d10", "schools_half-Cauchy_centred", "banana_1_3_d2", "t2_d5")
-of_necks <- c("funnel_d10", "schools_half-Cauchy_centred", "schools_log-normal_centred")
 of_conditionals <- c("banana_1_3_d2", "log_gamma_2_d5", "ring_5_0.3_d2", "funnel_d10")
 of_tails <- c("log_gamma_2_d5", "product_t3_d5", "t2_d5")
 
@@ -35,19 +34,10 @@ varied <- list(
   vary("equal_barrier", of_passes, c(1.02, 1.1)),
   vary("fall", of_passes),
   vary("chance_sds", of_conditionals),
-  vary("shape_work", "intercepts_20_centred"),
   vary("least_rows", "intercepts_20_centred"),
-  vary("neck_centres", of_necks, list(
-    c(-6, -4, seq(-3, 3, by = 0.5), 4, 6),
-    c(-20, -10, -6, -4, seq(-3, 3, by = 0.125), 4, 6, 10, 20)
-  )),
-  vary("linear_gradients", of_necks, c(1e-5, 1e-3)),
-  vary("nearly_linear", of_necks, c(0.05, 0.2)),
   vary("student_df", of_tails, list(c(1, 2, 4, 8), c(1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 20))),
   vary("genealogies_per_dimension", of_tails),
-  vary("points_per_dimension", of_necks),
   vary("widest_tails", of_tails, list(values$widest_tails / 2, values$widest_tails * 2)),
-  vary("heaviest_tail", of_tails),
   vary("sure_bridge", of_passes),
   vary("sure_shape", of_passes),
   vary("most_further_passes", of_passes, c(3, 10)),

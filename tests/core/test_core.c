@@ -104,11 +104,9 @@ int main(void) {
   test_state();
   test_map_bounds();
   test_map_tails();
-  test_map_neck();
   test_map_rotation();
-  test_map_conditional();
+  test_map_moments();
   test_map_precision();
-  test_map_polynomial();
   test_map();
   test_reference();
   test_path();

@@ -6,24 +6,27 @@
 
 enum { D = 3, N = 20, N_MAPS = 4, MOST = 9 };
 
-static const double first_conditioning = 1, second_conditioning = 3;
-static const double slope_of_first[D] = {0, 0.4, -0.3};
-static const double slope_of_second[D] = {0.2, -0.5, 0};
-static const double shift_of_first[D] = {0, 0.7, 0.1};
-static const double shift_of_second[D] = {-0.3, 0.4, 0};
-static const double curve_of_first[D] = {0, 0.5, -0.2};
+static const double children_of_first[2] = {2, 3};
+static const double children_of_last[2] = {1, 2};
+static const double features_of_first[16] = {1, 1, 1, 0, 0, 0, 0, 0,
+                                             1, 2, 1, 0, 0, 0, 0, 0};
+static const double features_of_last[8] = {3, 1, 1, 0};
+static const double location_by_first[4] = {0.7, 0.1, 0.5, -0.2};
+static const double location_by_last[2] = {-0.3, 0.4};
+static const double log_scale_by_first[4] = {0.4, -0.3, 0.0, 0.1};
+static const double log_scale_by_last[2] = {0.2, -0.5};
 static const double mean[D] = {0.4, -0.3, 0.2};
 static const double chol[D * D] = {0.8, 0.2, -0.1, NAN, 1.1,
                                    0.3, NAN, NAN,  0.6};
 static const double lower[D] = {-INFINITY, 0.0, -1.0};
 static const double upper[D] = {INFINITY, INFINITY, 2.0};
 
-/* All of them, with two conditional ones in a row. */
+/* Several kinds, two of moments in a row. */
 static void fill_maps(smc_map *maps) {
-  maps[0] = toy_conditional(D, 1, &first_conditioning, shift_of_first,
-                            slope_of_first, curve_of_first);
-  maps[1] = toy_conditional(D, 1, &second_conditioning, shift_of_second,
-                            slope_of_second, NULL);
+  maps[0] = toy_moments(D, 2, children_of_first, 2, features_of_first,
+                        location_by_first, log_scale_by_first);
+  maps[1] = toy_moments(D, 2, children_of_last, 1, features_of_last,
+                        location_by_last, log_scale_by_last);
   maps[2] = toy_affine(D, mean, NULL, chol);
   maps[3] = toy_bounds(D, lower, upper);
 }
@@ -239,7 +242,7 @@ static void test_kinds(void) {
 static void test_names(void) {
   CHECK(smc_find_map("affine") == &smc_map_affine);
   CHECK(smc_find_map("bounds") == &smc_map_bounds);
-  CHECK(smc_find_map("conditional") == &smc_map_conditional);
+  CHECK(smc_find_map("moments") == &smc_map_moments);
   CHECK(!smc_find_map("") && !smc_find_map("affin"));
 
   smc_map bad[] = {toy_affine(D, NULL, mean, NULL),

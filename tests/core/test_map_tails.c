@@ -1,13 +1,13 @@
-/* test_map_tails.c: coordinates that are skew or have heavy tails. */
+/* test_map_tails.c: coordinates that are skew or have other tails. */
 #include "toy.h"
 
 enum { D = TOY_D, N = TOY_N };
 
-/* The first coordinate is a plain one, the third is skew alone. */
+/* The first coordinate is a plain one, the third is skew with light tails. */
 static const double location[D] = {0.3, -1.2, 0.0, 2.0};
 static const double scale[D] = {1.5, 0.4, 1.0, 0.5};
 static const double skew[D] = {0.0, 0.7, -0.5, 0.2};
-static const double tail[D] = {1.0, 0.7, 1.0, 0.5};
+static const double tail[D] = {1.0, 0.7, 1.6, 0.5};
 
 static smc_map good_map(void) {
   return toy_tails(D, location, scale, skew, tail);
@@ -51,7 +51,6 @@ static void test_shape(void) {
 static void test_validity(void) {
   static const double flat[D] = {1.0, 0.0, 1.0, 1.0};
   static const double negative[D] = {1.0, 1.0, 1.0, -0.5};
-  static const double light[D] = {1.0, 1.0, 1.5, 1.0};
   double unknown[D] = {1.0, 1.0, 1.0, 1.0};
   unknown[2] = NAN;
   smc_map good = good_map();
@@ -65,7 +64,6 @@ static void test_validity(void) {
                    toy_tails(D, location, unknown, skew, tail),
                    toy_tails(D, location, scale, skew, flat),
                    toy_tails(D, location, scale, skew, negative),
-                   toy_tails(D, location, scale, skew, light),
                    toy_tails(D, location, scale, skew, unknown),
                    good_map()};
   const int n_bad = (int)(sizeof bad / sizeof bad[0]);

@@ -528,7 +528,7 @@ static void check_overflow(int n_maps, smc_map *maps, const double *origin) {
   CHECK(smc_path_evaluate(&path, &c, true, NULL) == 0);
   CHECK(isfinite(c.log_p[0]) && isfinite(c.log_q[0]));
   if (n_maps == 2)
-    CHECK_NEAR(seen[1], -2.0 + 0.25 + exp(0.5) * 1.15, 1e-12);
+    CHECK_NEAR(seen[1], -2.0 + 0.25 + 0.075 + exp(0.5), 1e-12);
   for (int k = 1; k < n; k++) {
     CHECK(seen[d * k] == origin[0] && seen[d * k + 1] == origin[1]);
     CHECK(c.x[d * k] == 0.0 && c.x[d * k + 1] == 0.0);
@@ -541,11 +541,12 @@ static void check_overflow(int n_maps, smc_map *maps, const double *origin) {
 
 static void test_overflow(void) {
   static const double mean[2] = {1.5, -2.0}, chol[4] = {2.0, 0.5, 0.0, 1.0};
-  static const double first = 1.0, shift[2] = {0.0, 0.3}, slope[2] = {0, 1};
+  static const double child = 2.0, by_first[8] = {1, 1, 1, 0};
+  static const double location = 0.15, log_scale = 1.0;
   static const double lower[2] = {-INFINITY, -4.0}, upper[2] = {INFINITY, 4.0};
-  smc_map maps[3] = {toy_conditional(2, 1, &first, shift, slope, NULL),
-                     toy_affine(2, mean, NULL, chol),
-                     toy_bounds(2, lower, upper)};
+  smc_map maps[3] = {
+      toy_moments(2, 1, &child, 1, by_first, &location, &log_scale),
+      toy_affine(2, mean, NULL, chol), toy_bounds(2, lower, upper)};
   double inside[2] = {1.5, -4.0 / (1.0 + exp(-2.0)) + 4.0 / (1.0 + exp(2.0))};
   check_overflow(2, maps, mean);
   check_overflow(3, maps, inside);

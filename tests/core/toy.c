@@ -115,24 +115,15 @@ smc_map toy_tails(int d, const double *location, const double *scale,
                                   values(skew, d, 1), values(tail, d, 1)}};
 }
 
-smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
-                        const double *shift, const double *slope,
-                        const double *curve) {
-  return (smc_map){.kind = &smc_map_conditional,
+smc_map toy_moments(int d, int n_children, const double *order, int n_features,
+                    const double *features, const double *location,
+                    const double *log_scale) {
+  return (smc_map){.kind = &smc_map_moments,
                    .d = d,
-                   .parameters = {values(conditioning, n_conditioning, 1),
-                                  values(shift, d, n_conditioning),
-                                  values(slope, d, n_conditioning),
-                                  values(curve, d, n_conditioning)}};
-}
-
-smc_map toy_neck(int d, const double *variable, const double *rate,
-                 const double *centre, const double *bend, const double *pull) {
-  return (smc_map){.kind = &smc_map_neck,
-                   .d = d,
-                   .parameters = {values(variable, 1, 1), values(rate, 1, 1),
-                                  values(centre, d, 1), values(bend, d, 1),
-                                  values(pull, d, 1)}};
+                   .parameters = {values(order, n_children, 1),
+                                  values(features, 8, n_features),
+                                  values(location, n_children, n_features),
+                                  values(log_scale, n_children, n_features)}};
 }
 
 smc_map toy_rotation(int d, const double *axes) {

@@ -46,12 +46,9 @@ smc_map toy_affine(int d, const double *mean, const double *sd,
 smc_map toy_bounds(int d, const double *lower, const double *upper);
 smc_map toy_tails(int d, const double *location, const double *scale,
                   const double *skew, const double *tail);
-smc_map toy_conditional(int d, int n_conditioning, const double *conditioning,
-                        const double *shift, const double *slope,
-                        const double *curve);
-
-smc_map toy_neck(int d, const double *variable, const double *rate,
-                 const double *centre, const double *bend, const double *pull);
+smc_map toy_moments(int d, int n_children, const double *order, int n_features,
+                    const double *features, const double *location,
+                    const double *log_scale);
 smc_map toy_rotation(int d, const double *axes);
 
 /* Checks, at TOY_N points of this seed, that a map of TOY_D dimensions, with a

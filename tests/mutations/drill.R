@@ -66,8 +66,8 @@ files_with_evidence <- basename(Filter(has_evidence, list.files("tests/testthat"
 
 # Of each map the files with an evidence that it is a part of.
 tests_of_map <- c(
-  affine = "test-models.R", tails = "test-tails.R", conditional = "test-fits.R", neck = "test-maps.R",
-  precision = "test-levels.R", polynomial = "test-polynomial.R", bounds = "test-constraints.R"
+  affine = "test-models.R", tails = "test-shape.R", moments = "test-fits.R", precision = "test-levels.R",
+  bounds = "test-constraints.R"
 )
 map_file <- function(map) sprintf("src/map_%s.c", map)
 

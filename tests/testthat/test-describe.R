@@ -25,42 +25,37 @@ noncentred_target <- function() {
 }
 
 test_that("a fit says what depends on what", {
-  expect_identical(funnel$maps[1], "scale of x1, x2, x3 depends on y")
-  expect_output(print(funnel), "shape:    scale of x1, x2, x3 depends on y")
+  expect_identical(funnel$maps[1], "x1, x2, x3 are normal given y")
+  expect_output(print(funnel), "shape:    x1, x2, x3 are normal given y")
   # nothing is said of a normal distribution
   normal <- calmly(smc(target_gaussian(2), n_particles = 64, n_steps = 4, islands = 2, seed = 1))
   expect_null(normal$maps)
   expect_no_match(capture.output(print(normal)), "shape:")
 })
 
-test_that("what is normal given others is named, and multiples of a scale", {
+test_that("what is normal given others is named, and what depends on others otherwise", {
   fit <- calmly(smc(noncentred_target(), n_particles = 512, islands = 4, seed = 1))
   expect_true("5 variables (mu, z1, z2, ...) are normal given log_tau" %in% fit$maps)
-  describe <- internal("describe_change")
-  precision <- list(kind = "precision", given = c(1, 3), order = 2)
-  expect_identical(
-    describe(precision, c("log(tau)", "theta", "mu")), "theta is normal given log(tau), mu"
-  )
-  several <- list(name = "conditional", conditioning = 6, shift = matrix(0, 6, 1), slope = cbind(-c(0, 1, 1, 1, 1, 0)))
-  expect_identical(
-    describe(several, c("mu", "z1", "z2", "z3", "z4", "log_tau")),
-    "4 variables (z1, z2, z3, ...) multiply a scale that log_tau sets"
-  )
-  one <- list(name = "conditional", conditioning = 1, shift = matrix(0, 2, 1), slope = cbind(c(0, 0.5)))
-  expect_identical(
-    describe(one, c("log(tau)", "z")),
-    "z multiplies a scale that log(tau) sets"
-  )
+  describe <- internal("describe_maps")
+  target <- target_function(function(x) 0, 3, lower = c(0, -Inf, -Inf), names = c("tau", "theta", "mu"))
+  reference <- reference_gaussian()
+  reference$changes <- list(list(name = "precision", kind = "precision", given = c(1, 3), order = 2))
+  expect_identical(describe(reference, target), "theta is normal given log(tau), mu")
+  reference$changes <- NULL
+  reference$maps <- list(list(name = "precision", given = 1, order = c(3, 2)))
+  expect_identical(describe(reference, target), "theta, mu are nearly normal given log(tau)")
+  reference$maps <- list(list(name = "moments", order = c(3, 2), features = internal("feature_of")(1, "linear")))
+  expect_identical(describe(reference, target), "location and scale of theta, mu depend on log(tau)")
 })
 
 test_that("changes along a coordinate are those of the maps", {
   # sd exp(0.4 z1), location 0.3 z1^2
-  reference <- internal("new_shaped_reference")(numeric(3), list(
-    centre = 0, L = diag(c(2, 1, 1)), kind = "linear", conditioning = 1L,
-    offset = numeric(3), shift = cbind(numeric(3)), curve = cbind(c(0, 0, 0.3)),
-    slope = cbind(c(0, 0.4, 0))
+  feature_of <- internal("feature_of")
+  reference <- reference_gaussian(numeric(3), sd = c(2, 1, 1))
+  reference$maps <- list(list(
+    name = "moments", order = c(2, 3), features = cbind(feature_of(1, "linear"), feature_of(1, "square")),
+    location = rbind(0, c(0, 0.3)), log_scale = rbind(c(0.4, 0), 0)
   ))
-  reference$inflation <- NULL
   changed <- internal("changed_along")(reference, 1L, 3)
   expect_equal(changed$scale, c(NaN, 0.8, 0))
   # 1,000 points give the scale to 2 %
@@ -69,7 +64,7 @@ test_that("changes along a coordinate are those of the maps", {
   expect_identical(internal("clearest_pair")(reference, 3), c(1, 2, 2))
   expect_identical(
     internal("describe_maps")(reference, target_gaussian(3)),
-    c("scale of x2 depends on x1", "location of x3 bends with x1")
+    "location and scale of x2, x3 depend on x1"
   )
 })
 
@@ -89,7 +84,9 @@ test_that("tails, basins and bounds have their words", {
     describe(internal("new_mixture_reference")(two), target), "a mixture of 2 normal distributions"
   )
   reference <- reference_gaussian()
-  reference$tails <- list(location = c(0, 0), scale = c(1, 1), skew = c(0.2, 0), tail = c(0.5, 0.8))
+  reference$maps <- list(list(
+    name = "tails", location = c(0, 0), scale = c(1, 1), skew = c(0.2, 0), tail = c(0.5, 0.8)
+  ))
   expect_identical(
     describe(reference, target), c("heavy tails along 2 directions", "skew along 1 direction")
   )

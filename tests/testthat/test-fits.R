@@ -12,28 +12,14 @@ fit_reference <- function(x, log_weights, gradients = NULL) {
   internal("propose")(record_of(x, gradients, log_weights), c("normal", "shape"))$reference
 }
 
-# x_2, ..., x_d ~ N(0, exp(x_1)) given x_1 ~ N(0, 3^2), as target_funnel().
-funnel_draws <- function(n, d, sd = 3) {
-  y <- rnorm(n, sd = sd)
-  cbind(y, matrix(rnorm(n * (d - 1)) * exp(y / 2), n))
-}
-
-conditional_reference <- function(mean, L, conditional) {
-  reference <- internal("with_chol")(reference_gaussian(mean), L)
-  reference$conditional <- conditional
-  reference
-}
-
-# The reference that is the funnel itself.
+# The reference that is the funnel itself: x_2, ..., x_d ~ N(0, exp(x_1)) given x_1 ~ N(0, 3^2), as target_funnel().
 funnel_reference <- function(d) {
-  conditional_reference(
-    rep(0, d), diag(c(3, rep(1, d - 1))),
-    list(
-      conditioning = 1L,
-      shift = matrix(0, d, 1),
-      slope = matrix(c(0, rep(1.5, d - 1)), d, 1)
-    )
-  )
+  reference <- internal("with_chol")(reference_gaussian(rep(0, d)), diag(c(3, rep(1, d - 1))))
+  reference$maps <- list(list(
+    name = "moments", order = as.double(seq_len(d)[-1]), features = internal("feature_of")(1, "linear"),
+    location = matrix(0, d - 1, 1), log_scale = matrix(1.5, d - 1, 1)
+  ))
+  reference
 }
 
 # a normal from particles alone --------------------------------------------------------
@@ -333,7 +319,7 @@ test_that("a target that is its reference has equal weights at every step", {
   }
 })
 
-test_that("particles start at draws from the conditional reference", {
+test_that("particles start at draws from a reference with maps", {
   fit <- calmly(smc_run(target_funnel(2), data.frame(lambda = 1, step_size = 1e-12),
     kernel = kernel_rwmh(1e-12), reference = funnel_reference(2),
     n_particles = 4000, islands = 1, seed = 2
@@ -345,12 +331,12 @@ test_that("particles start at draws from the conditional reference", {
   expect_mean(y * (e^2 - 1), 0, resolution = 0.2)
 })
 
-test_that("the evidence is unbiased from a conditional reference that does not fit", {
+test_that("the evidence is unbiased from a reference with maps that does not fit", {
   reference <- funnel_reference(3)
   reference$chol[2, 1] <- 0.7
   reference$mean <- c(0.5, -0.5, 0)
-  reference$conditional$shift[3] <- 0.4
-  reference$conditional$slope[] <- c(0, 0.3, -0.2)
+  reference$maps[[1]]$location[] <- c(0, 0.4)
+  reference$maps[[1]]$log_scale[] <- c(0.3, -0.2)
   target <- target_gaussian(3, mean = 1) # Z = 1
   schedule <- data.frame(lambda = 1:16 / 16, step_size = 0.15, refresh_rate = 0.5)
   for (kernel in list(kernel_klmc(), kernel_mala())) {
@@ -363,260 +349,38 @@ test_that("the evidence is unbiased from a conditional reference that does not f
   }
 })
 
-# the fit ----------------------------------------------------------------------
-
-test_that("the fit finds the conditioning variable, and how scale and location depend on it", {
-  set.seed(4)
-  n <- 4000
-  x <- funnel_draws(n, 4, sd = 1)
-  x[, 3] <- 2 + 3 * x[, 1] + 5 * x[, 3]
-  reference <- fit_reference(x[, c(2, 3, 1, 4)], equal_weights(n))
-  conditional <- reference$conditional
-  expect_identical(conditional$conditioning, 3L)
-  expect_equal(conditional$shift[3, ], 0)
-  expect_equal(conditional$slope[3, ], 0)
-  # in units of the conditioning variable: the log scale changes by 1/2; the errors of a slope are
-  # sqrt(pi^2 / 8 / n)
-  error <- sqrt(pi^2 / 8 / n)
-  slope <- conditional$slope[-3, ] / reference$chol[3, 3]
-  expect_true(all(abs(slope - 0.5) < 4 * error))
-})
-
-test_that("the map of a fit makes a funnel as normal as its inflation", {
-  set.seed(5)
-  n <- 4000
-  reference <- fit_reference(funnel_draws(n, 3, sd = 1), equal_weights(n))
-  fit <- smc_run(target_funnel(3), data.frame(lambda = 1, step_size = 1e-12),
-    kernel = kernel_rwmh(1e-12), reference = reference,
-    n_particles = 4000, islands = 1, seed = 5
-  )
-  # draws of the reference: given y, of a variance 1.5 times exp(y)
-  e <- fit$particles[, 2:3] * exp(-fit$particles[, 1] / 2)
-  expect_lt(abs(mean(e^2) - 1.5), 4 * 1.5 * sqrt(2 / 8000) + 0.1)
-})
-
-test_that("particles without weight may be anywhere", {
-  set.seed(7)
-  n <- 1000
-  x <- funnel_draws(n, 4)
-  reference <- fit_reference(x, equal_weights(n))
-  expect_length(reference$conditional$conditioning, 1)
-  far <- matrix(c(-3000, 1e200, 5, 5), 20, 4, byrow = TRUE)
-  weights <- c(equal_weights(n), rep(-800, 10), rep(-Inf, 10))
-  expect_equal(fit_reference(rbind(x, far), weights), reference)
-})
-
-test_that("a location that depends on nothing gets no slope by chance", {
-  # in the neck, exp(-5), a slope of its standard error at the mouth would be too much
-  set.seed(8)
-  reference <- fit_reference(funnel_draws(1000, 10), equal_weights(1000))
-  shift <- abs(reference$conditional$shift[-1, ])
-  expect_gt(mean(shift < 0.003), 0.8)
-  expect_lt(max(shift), 0.05)
-})
-
-test_that("nothing is conditional where scales are constant, or by chance only", {
-  set.seed(6)
-  for (n in c(100, 1000)) {
-    for (repeated in 1:10) {
-      normal <- matrix(rnorm(n * 8), n) %*% matrix(rnorm(64), 8)
-      heavy <- matrix(rt(n * 8, df = 5), n)
-      for (x in list(normal, heavy)) {
-        reference <- fit_reference(x, equal_weights(n))
-        expect_s3_class(reference, "smc_reference") # it was fitted, ...
-        expect_null(reference$conditional)
-      }
-    }
-  }
-  one <- fit_reference(matrix(rnorm(500)), equal_weights(500))
-  expect_s3_class(one, "smc_reference")
-  expect_null(one$conditional)
-})
-
-# Squared residuals are smaller where the leverage is high: of a skew variable, in the tail.
-test_that("a scale that is constant has no slope by the leverage of few points", {
-  set.seed(42)
-  slopes <- replicate(300, {
-    x <- cbind(rexp(30), rnorm(30))
-    # as if there were so many that no slope is dropped for being small
-    points <- list(x = sweep(x, 2, colMeans(x)), w = rep(1 / 30, 30))
-    fit <- internal("condition_on")(points, 1L, 1e9, 1e9)
-    fit$slope[2, 1]
-  })
-  # 0.04 with the correction, as squares are estimated too; -0.15 without it
-  expect_lt(abs(mean(slopes)), 0.1)
-})
-
-test_that("two conditioning variables are found, each with what depends on it", {
-  set.seed(43)
-  n <- 4000
-  x <- matrix(rnorm(n * 6), n)
-  x[, 3:4] <- x[, 3:4] * exp(x[, 1] / 2)
-  x[, 5] <- x[, 5] * exp(-x[, 2] / 2)
-  x[, 6] <- x[, 6] + x[, 2]^2
-  conditional <- fit_reference(x, equal_weights(n))$conditional
-  expect_setequal(conditional$conditioning, 1:2)
-  order <- order(conditional$conditioning)
-  expect_equal(conditional$slope[3:5, order],
-    rbind(c(0.5, 0), c(0.5, 0), c(0, -0.5)),
-    tolerance = 0.1
-  )
-  expect_gt(conditional$curve[6, order[2]], 0.5)
-})
-
-# x_1 ~ N(0, s^2), x_2 ~ N(b (x_1^2 - s^2), 1)
-banana_draws <- function(n, b, s) {
-  x <- rnorm(n, sd = s)
-  cbind(x, rnorm(n, b * (x^2 - s^2)))
-}
-
-# The conditional part of what is fitted to equally weighted rows, with its factor; NULL for none.
-conditional_fit <- function(x) {
-  reference <- fit_reference(x, equal_weights(nrow(x)))
-  if (!is.null(reference$conditional)) c(reference$conditional, list(L = factor_of(reference)))
-}
-
-test_that("a conditional fit finds the curve of a banana", {
-  set.seed(34)
-  for (b in c(0.1, 1)) {
-    for (s in c(1, 3, 10)) {
-      fit <- conditional_fit(banana_draws(2000, b, s))
-      if (b * s < 0.5) { # hardly bent
-        next
-      }
-      expect_identical(fit$conditioning, 1L)
-      # in units of the follower's own scale; the mean of the squares is in the constant
-      curve <- fit$curve[2, 1] * fit$L[2, 2] / fit$L[1, 1]^2
-      expect_equal(curve, b, tolerance = 0.1)
-      expect_equal(fit$slope[2, 1], 0, tolerance = 0.1)
-    }
-  }
-})
-
-test_that("a conditional fit finds the knee of a logarithm of a sum, and the square of a banana", {
-  set.seed(36)
-  n <- 2000
-  for (knee in list(c(0.2, 0.5), c(0.7, 1), c(0.4, -0.8))) { # width and place
-    x <- qnorm((sample(n) - 0.5) / n) # of unit variance, but for the quantiles beyond
-    y <- log1p(exp((x - knee[2]) / knee[1])) + rnorm(n, 0, 0.02)
-    fit <- conditional_fit(cbind(x, y))
-    expect_identical(fit$conditioning, 1L)
-    expect_equal(c(fit$width[1], fit$place[1]), knee, tolerance = 0.02)
-    # and so it is exact, but for the noise
-    expect_equal(fit$L[2, 2], 0.02, tolerance = 4 / sqrt(2 * n))
-  }
-  expect_null(conditional_fit(banana_draws(n, 1, 1))$width)
-})
-
-test_that("the evidence of a target with several knees is right", {
-  # y_j given x is normal around a logarithm of a sum, x logistic: each has density one
-  along <- function(x) outer(2 * x[, 1], 1:4, "-")
-  rest <- function(x) (x[, -1, drop = FALSE] - log1p(exp(along(x)))) / 0.1
-  bent <- target_function(
-    function(x) dlogis(x[, 1], log = TRUE) + rowSums(dnorm(rest(x), log = TRUE)) - 4 * log(0.1), 5,
-    gradient = function(x) {
-      by_rest <- rowSums(rest(x) * 2 * plogis(along(x))) / 0.1
-      cbind(1 - 2 * plogis(x[, 1]) + by_rest, -rest(x) / 0.1)
-    },
-    vectorized = TRUE
-  )
-  fit <- expect_no_warning(smc(bent, seed = 1))
-  expect_gt(length(fit$reference$conditional$bent), 1)
-  # with a square in place of the knees its error is 0.024
-  expect_log_z(fit, 0, resolution = 0.05)
-})
-
-test_that("a conditional fit finds the slope of a funnel", {
-  set.seed(35)
-  for (sd in c(1, 3)) {
-    fit <- conditional_fit(funnel_draws(2000, 5, sd))
-    expect_identical(fit$conditioning, 1L)
-    slope <- fit$slope[-1, 1] / fit$L[1, 1]
-    # 4.5 standard errors of a regression of the log squares
-    expect_lt(max(abs(slope - 0.5)), 4.5 * sqrt(pi^2 / 8 / 2000) / sd)
-  }
-})
-
-test_that("gradients find a neck from so few draws that sizes do not", {
-  set.seed(44)
-  n <- 30
-  found <- replicate(40, {
-    x <- funnel_draws(n, 5, sd = 1)
-    square <- rowSums(x[, -1]^2)
-    g <- cbind(-x[, 1] - 2 + square * exp(-x[, 1]) / 2, -x[, -1] * exp(-x[, 1]))
-    points <- list(
-      x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / n, n), mean = colMeans(x)
-    )
-    L <- internal("fit_scale")(points$x, points$w)
-    by_gradients <- internal("fit_conditional")(points, L, n, n)
-    by_sizes <- internal("fit_conditional")(points[c("x", "w")], L, n, n)
-    c(identical(by_gradients$conditioning, 1L), identical(by_sizes$conditioning, 1L))
-  })
-  expect_gt(mean(found[1, ]), 0.75)
-  expect_lt(mean(found[2, ]), 0.5)
-})
-
-test_that("a conditional fit finds nothing in normals, rings and two modes", {
-  set.seed(36)
-  for (repeated in 1:5) {
-    for (n in c(200, 2000)) {
-      angle <- runif(n, 0, 2 * pi)
-      ring <- (5 + 0.3 * rnorm(n)) * cbind(cos(angle), sin(angle))
-      modes <- matrix(rnorm(3 * n), n)
-      modes[, 1] <- modes[, 1] + sample(c(-5, 5), n, TRUE)
-      expect_null(conditional_fit(matrix(rnorm(n * 6), n) %*% matrix(rnorm(36), 6)))
-      expect_null(conditional_fit(ring))
-      expect_null(conditional_fit(modes))
-    }
-  }
-})
-
-# The log density of a conditional reference, by its definition: x = mean + L u,
-# u_j = exp(slope_j . z_d) (z_j + offset_j + shift_j . z_d + curve_j . (b(z_d) - 1)),
-# where z_j ~ N(0, inflation_j^2), and b is the square, or bends at knees.
-log_conditional <- function(reference, x) {
-  conditional <- reference$conditional
-  inflation <- if (is.null(reference$inflation)) rep(1, ncol(x)) else reference$inflation
-  L <- factor_of(reference)
-  u <- t(solve(L, t(sweep(x, 2, reference$mean))))
-  zd <- u[, conditional$conditioning, drop = FALSE] # conditioning variables are their own z
-  bends <- zd^2
-  if (!is.null(conditional$bent)) {
-    bends <- mapply(function(i, width, place) {
-      if (width == 0) zd[, i]^2 else 8 * width^2 * log(cosh((zd[, i] - place) / (2 * width)))
-    }, conditional$bent, conditional$width, conditional$place)
-  }
-  location <- zd %*% t(conditional$shift) + (bends - 1) %*% t(conditional$curve)
-  log_scale <- zd %*% t(conditional$slope)
-  z <- sweep(u * exp(-log_scale) - location, 2, conditional$offset)
-  rowSums(dnorm(sweep(z, 2, inflation, "/"), log = TRUE)) - sum(log(inflation)) -
-    rowSums(log_scale) -
-    as.numeric(determinant(L)$modulus)
-}
-
-test_that("a target that is its reference has equal weights with two conditions and bounds", {
+test_that("a target that is its reference has equal weights with two parents and bounds", {
   d <- 5
-  reference <- conditional_reference(
-    c(0.3, -0.2, 0, 1, 0.5), diag(d) + 0.2 * lower.tri(diag(d)),
-    list(
-      conditioning = c(2L, 4L),
-      offset = c(0.3, 0, -0.2, 0, 0.1),
-      shift = rbind(c(0.5, 0), 0, c(0, -0.3), 0, c(0.2, 0.1)),
-      slope = rbind(c(0.3, 0.1), 0, c(0, 0.4), 0, c(-0.2, 0)),
-      curve = rbind(c(0, 0.2), 0, c(0.1, 0), 0, 0),
-      bent = c(2, 1), width = c(0.4, 0), place = c(0.6, 0)
-    )
+  feature_of <- internal("feature_of")
+  features <- cbind(
+    feature_of(2, "linear"), feature_of(4, "square", 0.5, 0.3),
+    internal("product_of_features")(feature_of(2, "softplus", 2, 0.6), feature_of(4, "exponential", -0.4))
   )
+  location <- rbind(c(0.5, 0, 0.2), c(0, -0.3, 0.1), c(0.2, 0.1, 0))
+  log_scale <- rbind(c(0.3, 0.1, 0), c(0, 0.1, -0.2), c(-0.2, 0, 0.1))
+  L <- diag(d) + 0.2 * lower.tri(diag(d))
+  reference <- internal("with_chol")(reference_gaussian(c(0.3, -0.2, 0, 1, 0.5)), L)
+  reference$maps <- list(list(
+    name = "moments", order = c(1, 3, 5), features = features, location = location, log_scale = log_scale
+  ))
   reference$inflation <- c(1.2, 2, 1.2, 2, 1.2)
+  # of x = mean + L u by its definition: u_j = m_j + exp(s_j) z_j, where z_j ~ N(0, inflation_j^2)
+  log_reference <- function(x) {
+    u <- t(solve(L, t(sweep(x, 2, reference$mean))))
+    phi <- cbind(u[, 2], (0.5 * (u[, 4] - 0.3))^2, log1p(exp(2 * (u[, 2] - 0.6))) * exp(-0.4 * u[, 4]))
+    s <- tcrossprod(phi, log_scale)
+    z <- u
+    z[, c(1, 3, 5)] <- (u[, c(1, 3, 5)] - tcrossprod(phi, location)) * exp(-s)
+    rowSums(dnorm(z, 0, rep(reference$inflation, each = nrow(z)), log = TRUE)) - rowSums(s)
+  }
   # one variable below, one above, one between bounds; and two free ones
   lower <- c(0, -Inf, -1, -Inf, -Inf)
   upper <- c(Inf, 2, 3, Inf, Inf)
   target <- target_function(
     function(x) {
       u <- unconstrain(bounded, x)
-      log_jacobian <- u[, 1] + u[, 2] + log(4) + plogis(u[, 3], log.p = TRUE) +
-        plogis(-u[, 3], log.p = TRUE)
-      log_conditional(reference, u) - log_jacobian
+      log_jacobian <- u[, 1] + u[, 2] + log(4) + plogis(u[, 3], log.p = TRUE) + plogis(-u[, 3], log.p = TRUE)
+      log_reference(u) - log_jacobian
     }, d,
     lower = lower, upper = upper, vectorized = TRUE
   )
@@ -627,34 +391,6 @@ test_that("a target that is its reference has equal weights with two conditions 
   expect_lt(abs(fit$log_z), 1e-8)
   expect_equal(fit$steps$ess, rep(64, 3))
   expect_gt(fit$steps$acceptance[3], 0.1)
-})
-
-test_that("an inflated conditional reference is a distribution that covers the fitted one", {
-  set.seed(37)
-  n <- 4000
-  shapes <- list(banana_draws(n, 0.5, 2), funnel_draws(n, 3, 1), {
-    x <- funnel_draws(n, 3, 1)
-    x[, 3] <- x[, 3] + 2 * x[, 1] + 0.7 * x[, 1]^2
-    x
-  })
-  for (x in shapes) {
-    d <- ncol(x)
-    inflated <- fit_reference(x, equal_weights(n))
-    plain <- inflated
-    plain$inflation <- NULL
-    drawn <- smc_run(target_gaussian(d), data.frame(lambda = 1, step_size = 1e-30),
-      kernel = kernel_rwmh(), reference = inflated, n_particles = 20000, islands = 1, seed = 7
-    )$particles
-    w <- exp(log_conditional(plain, drawn) - log_conditional(inflated, drawn))
-    # no weight is larger than the ratio of the scales: sqrt(4) for the conditioning variable, sqrt(1.5)
-    # for the others
-    expect_lt(max(w), 2 * 1.5^((d - 1) / 2) * (1 + 1e-6))
-    expect_lt(abs(mean(w) - 1), 4.5 * sd(w) / sqrt(20000))
-    # and the fitted distribution is that of the draws: their mean is where it was
-    off <- colMeans(w * sweep(drawn, 2, colMeans(x)))
-    error <- apply(w * drawn, 2, sd) / sqrt(20000) + apply(x, 2, sd) / sqrt(n)
-    expect_true(all(abs(off) < 4.5 * error + 0.1 * apply(x, 2, sd)))
-  }
 })
 
 test_that("a Student t is fitted to heavy tails, and not to normal ones", {
@@ -737,52 +473,4 @@ test_that("draws and gradients tell a normal distribution, exactly, from others"
   expect_null(internal("exact_normal")(replace(few, "w", list(rep(1 / 8, 8))), diag(d), 8))
   expect_null(internal("exact_normal")(few[c("x", "w")], diag(d), 8))
   expect_false(is_normal(points(z, z)))
-})
-
-test_that("what others gain from a variable shows in the gradients along it", {
-  set.seed(40)
-  n <- 1000
-  are_uncoupled <- function(x, g) {
-    points <- list(x = sweep(x, 2, colMeans(x)), g = g, w = rep(1 / n, n), mean = colMeans(x))
-    L <- internal("fit_scale")(points$x, points$w)
-    internal("are_uncoupled")(internal("fit_gaussian_score")(points, L), points)
-  }
-  # p effects and the logarithm of their scale, of standard deviation s: about p s^2 nats, beside others
-  # that are normal but for a little
-  effects <- function(p, s) {
-    t <- rnorm(n, sd = s)
-    u <- exp(t) * matrix(rnorm(n * p), n)
-    others <- matrix(log(rgamma(n * 30, 20)), n)
-    list(
-      x = cbind(t, u, others),
-      g = cbind(-t / s^2 + rowSums(u^2 * exp(-2 * t) - 1), -u * exp(-2 * t), 20 - exp(others))
-    )
-  }
-  for (p in c(5, 30)) {
-    strong <- effects(p, sqrt(0.5 / p))
-    expect_false(are_uncoupled(strong$x, strong$g))
-    weak <- effects(p, sqrt(0.05 / p))
-    expect_true(are_uncoupled(weak$x, weak$g))
-  }
-  # few variables, each of which is a large part of what a normal distribution leaves
-  of_gamma <- function(d) {
-    x <- matrix(log(rgamma(n * d, 5)), n)
-    are_uncoupled(x, 5 - exp(x))
-  }
-  expect_false(of_gamma(3))
-  expect_true(of_gamma(20))
-  expect_false(internal("are_uncoupled")(NULL, NULL))
-  expect_false(internal("are_uncoupled")(list(nats = Inf), NULL))
-})
-
-# in rounds --------------------------------------------------------------------
-
-test_that("the default finds the neck of a funnel, and all of its evidence", {
-  # the paper's method, at more evaluations: about -0.5; the truth is 0
-  fits <- lapply(1:2, function(seed) calmly(smc(target_funnel(), seed = seed)))
-  for (fit in fits) {
-    expect_identical(internal("conditioning_of")(fit$reference), 1L)
-    expect_log_z(fit, 0)
-  }
-  expect_output(print(fits[[1]]$reference), "9 coordinates normal given the others")
 })

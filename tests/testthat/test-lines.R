@@ -144,7 +144,7 @@ test_that("the longest ends have lines, or those of the variables given which ot
   sampler <- sampler_of(target_gaussian(4))
   final <- final_of(x, sampler)
   expect_identical(internal("lined_variables")(final), 1:4)
-  final$reference$changes <- list(list(kind = "precision", given = 3L, order = c(1, 2, 4)))
+  final$reference$changes <- list(list(name = "precision", given = 3L, order = c(1, 2, 4)))
   expect_identical(internal("lined_variables")(final), 3L)
 })
 
@@ -165,11 +165,11 @@ test_that("the points that are found join the draws, whatever leads to their coo
   expect_equal(sum(exp(affine$log_weights[201:210])), 0.1)
   expect_equal(gradients_of(affine), -(affine$particles - 3) / 4)
   # also by a bend
-  record$reference <- internal("new_shaped_reference")(rep(3, 3), list(
-    centre = 0, L = diag(2, 3), kind = "linear", conditioning = 1L,
-    offset = numeric(3), shift = cbind(c(0, 0.3, -0.2)), curve = cbind(c(0, 0.1, 0)), slope = cbind(c(0, -0.05, 0))
+  feature_of <- internal("feature_of")
+  record$reference$maps <- list(list(
+    name = "moments", order = c(2, 3), features = cbind(feature_of(1, "linear"), feature_of(1, "square")),
+    location = cbind(c(0.3, -0.2), c(0.1, 0)), log_scale = cbind(c(-0.05, 0), 0)
   ))
-  record$reference$inflation <- NULL
   maps <- internal("reference_maps")(record$reference, 3)
   record$particles <- internal("through_maps")(maps, z)$x
   shaped <- with_points(record, found)

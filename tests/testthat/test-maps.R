@@ -4,66 +4,48 @@ d <- 4
 n <- 50
 set.seed(3)
 
-# A reference with maps of all kinds.
-shaped <- internal("with_chol")(
-  reference_gaussian(1:4), t(chol(crossprod(matrix(rnorm(20), 5))))
+tails <- list(
+  name = "tails", location = rnorm(4) / 5, scale = exp(rnorm(4) / 5), skew = rnorm(4) / 3, tail = c(0.5, 1, 1.3, 1)
 )
-shaped$conditional <- list(
-  conditioning = 2:3, offset = c(0.2, 0, 0, -0.3),
-  shift = cbind(c(0.5, 0, 0, 0.2), c(-0.1, 0, 0, 0.4)),
-  slope = cbind(c(0.3, 0, 0, -0.2), c(0.1, 0, 0, 0.2)),
-  curve = cbind(c(0.2, 0, 0, 0.1), c(0.05, 0, 0, -0.1))
+feature_of <- internal("feature_of")
+of_one <- list(
+  name = "moments", order = c(4, 1),
+  features = cbind(
+    internal("constant_feature"), feature_of(2, "linear", 0.8, 0.3), feature_of(3, "square", 0.5), feature_of(2, "cube", 0.4),
+    feature_of(3, "exponential", -0.3), feature_of(3, "softplus", 2, 0.6),
+    internal("product_of_features")(feature_of(2, "linear"), feature_of(3, "softplus", -1))
+  ),
+  location = matrix(rnorm(14) / 4, 2), log_scale = matrix(rnorm(14) / 8, 2)
 )
-shaped$tails <- list(
-  location = rnorm(4) / 5, scale = exp(rnorm(4) / 5), skew = rnorm(4) / 3,
-  tail = c(0.5, 1, 0.8, 1)
+of_last <- list(
+  name = "moments", order = 2, features = feature_of(3, "linear"), location = matrix(0.5), log_scale = matrix(-0.3)
 )
-shaped$inflation <- c(1.2, 2, 2, 1.2)
-z <- matrix(rnorm(n * d), n)
-
-without <- function(reference, ...) {
-  for (part in c(...)) reference[[part]] <- NULL
-  reference
-}
-uncurved <- shaped
-uncurved$conditional$curve <- NULL
-kneed <- shaped
-kneed$conditional[c("bent", "width", "place")] <- list(c(1, 2, 2), c(0.4, 0, 2), c(0.6, 0, -0.3))
-kneed$conditional$curve <- cbind(kneed$conditional$curve, c(0.3, 0, 0, 0.2))
-neck <- shaped
-neck$conditional <- list(
-  kind = "neck", conditioning = 3, rate = 0.8, centre_of_share = c(-0.5, 0.3, 0, 1),
-  bend = c(0.5, 0.3, 0, 0), pull = c(0.5, 0, 0, -0.4), scale = c(1.3, 1.1, 1, 0.9)
-)
-neck$conditional$axes <- local({
-  axes <- diag(4)
-  axes[-3, -3] <- qr.Q(qr(matrix(rnorm(9), 3)))
-  axes
-})
-two_scales <- neck
-two_scales$conditional$conditioning <- c(3, 1)
-two_scales$conditional[c("bend", "pull", "slope")] <- list(
-  c(0, 0.3, 0, 1), c(0, 0.5, 0, -0.4), cbind(c(0, 0.3, 0, 0.2), c(0, -0.2, 0, 0.1))
-)
-normal_given <- without(shaped, "conditional")
-normal_given$changes <- list(list(
+axes <- diag(4)
+axes[-3, -3] <- qr.Q(qr(matrix(rnorm(9), 3)))
+rotation <- list(name = "rotation", axes = axes)
+precision <- list(
   name = "precision", kind = "precision", given = 2, order = c(4, 1, 3),
   entries = rbind(c(1, 0, 0), c(2, 4, 0), c(3, 5, 6)),
   factors = array(c(numeric(5), -0.5, 2, 0, 0, 1, 0.3, 0, 2, 0.5, 0), c(5, 1, 3)),
   precision = cbind(c(2, 0.5, -0.4, 1.5, 0.3, 1), c(0.8, -0.2, 0.1, 0.9, 0.2, 0.7), 0.1),
   pull = cbind(c(0.5, -0.2, 0), c(0.3, 0.1, -1), c(0, 0.7, 0.2)), least = rep(1e-3, 3)
-))
-closing <- neck # on the other side
-closing$conditional$rate <- -0.5
-polynomial <- without(shaped, "conditional")
-polynomial$changes <- list(list(
-  name = "polynomial", near = TRUE, given = c(1, 3), order = c(4, 2), entries = rbind(c(1, 0), c(2, 3)),
-  centre = c(0.3, -0.5), width = c(2, 0.7), degrees = cbind(0, c(1, 0), c(0, 3), c(2, 1)),
-  factor = matrix(rnorm(12) / 2, 3), mean = matrix(rnorm(8) / 2, 2)
-))
+)
+
+z <- matrix(rnorm(n * d), n)
+
+# References with maps of all kinds.
+normal <- internal("with_chol")(reference_gaussian(1:4), t(chol(crossprod(matrix(rnorm(20), 5)))))
+with_maps <- function(..., reference = normal) {
+  reference$maps <- list(...)
+  reference
+}
+inflated <- with_maps(tails, of_last, of_one)
+inflated$inflation <- c(1.2, 2, 2, 1.2)
+changed <- with_maps(tails)
+changed$changes <- list(precision)
 references <- list(
-  shaped, uncurved, kneed, neck, two_scales, closing, without(shaped, "tails"), without(shaped, "conditional", "inflation"),
-  reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian(), normal_given, polynomial
+  inflated, with_maps(of_one), with_maps(rotation, of_last), with_maps(tails), with_maps(of_last, precision, rotation),
+  reference_gaussian(1:4, sd = c(0.5, 1, 2, 3)), reference_gaussian(), changed
 )
 
 target <- target_function(
@@ -109,7 +91,7 @@ test_that("points and gradients go through the maps, and come back", {
     # for some of the particles
     expect_equal(internal("target_gradients")(record, 7:3), found[7:3, ])
   }
-  expect_null(internal("target_gradients")(without(record, "gradients"), 1:3))
+  expect_null(internal("target_gradients")(replace(record, "gradients", list(NULL)), 1:3))
   record$gradients[2, 1] <- NaN
   expect_null(internal("target_gradients")(record, 1:3))
   expect_false(is.null(internal("target_gradients")(record, 3:5)))

@@ -92,7 +92,7 @@ test_that("a mixture is kept for modes, and gives way to the shape of a funnel",
   )
   expect_null(internal("fit_basins")(funnel))
   shape <- internal("fit_shape")(funnel)
-  expect_identical(shape$reference$conditional$conditioning, 1L)
+  expect_identical(internal("conditioning_of")(shape$reference), 1L)
   expect_gt(shape$gain, 0)
 
   side <- sample(c(-4, 4), n, TRUE)
@@ -145,8 +145,7 @@ test_that("a mixture gives way to coordinates that are exactly normal given othe
       dnorm(at$product, 0, sqrt(at$sd^2 + at$slope_sd^2 * effect^2))
   }, -5, 5, subdivisions = 5000, rel.tol = 1e-10)$value)
   fits <- lapply(1:4, function(seed) calmly(smc(target, seed = seed)))
-  # by mixtures three of four have errors of 0.005 to 0.015
-  expect_lt(median(vapply(fits, `[[`, 0, "std_error")), 0.004)
+  expect_true(all(grepl("is normal given", lapply(fits, `[[`, "maps"))))
   expect_log_z(fits, log_z)
 })
 

@@ -2,7 +2,7 @@
 
 # fits ------------------------------------------------------------------------
 
-tiny <- function(..., n_particles = 32, n_steps = 6, rounds = 2, islands = 3, seed = 1) {
+tiny <- function(..., n_particles = 128, n_steps = 6, rounds = 2, islands = 3, seed = 1) {
   calmly(smc(target_gaussian(2, mean = 2), ...,
     n_particles = n_particles, n_steps = n_steps, rounds = rounds, islands = islands,
     seed = seed
@@ -18,7 +18,7 @@ other_kernels <- list(
 
 adapted_fit <- function() {
   smc_adapt(target_gaussian(1, mean = 2),
-    n_particles = 32, n_steps = 6, rounds = 2, seed = 2
+    n_particles = 128, n_steps = 6, rounds = 2, seed = 2
   )
 }
 

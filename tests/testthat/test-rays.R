@@ -136,10 +136,10 @@ test_that("the next reference has what is outside, in a mixture or as heavier ta
   sizes <- vapply(1:2, function(k) det(internal("component")(mixture, k)$L)^(1 / d), 0)
   # points 20 away in each of d directions have the scale 20 / sqrt(d); the narrow one is inflated
   expect_equal(sizes[2] / sizes[1], 20 / sqrt(d), tolerance = 0.1)
-  record$reference$conditional <- list(kind = "linear")
+  record$reference$maps <- list(list(name = "rotation", axes = diag(d)))
   expect_null(internal("fit_nested")(record, outside))
 
-  record$reference$conditional <- NULL
+  record$reference$maps <- NULL
   more <- internal("with_found")(record, outside)
   expect_equal(nrow(more$particles), 400 + 2 * d)
   expect_equal(sum(exp(more$log_weights)), 1)

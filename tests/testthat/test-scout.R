@@ -521,18 +521,3 @@ test_that("normals far wider in one direction than in others have a cover", {
   precision <- colSums(forwardsolve(cover$L, t(axes))^2)
   expect_lt(max(abs(precision * c(1e18, 2) - 1)), 1e-12)
 })
-
-test_that("it is seen whether places are in one mode", {
-  # two normal distributions, as far apart
-  is_one <- function(apart) {
-    target <- target_function(
-      function(x) log(exp(-rowSums((x - apart / 2)^2) / 2) + exp(-rowSums((x + apart / 2)^2) / 2)), 1,
-      vectorized = TRUE
-    )
-    space <- list(changes = list(), points = list(mean = apart / 2), normal = list(centre = 0))
-    normals <- list(list(mean = apart / 2), list(mean = -apart / 2))
-    internal("is_one_mode")(space, normals, internal("counted_density")(target))
-  }
-  expect_true(is_one(3))
-  expect_false(is_one(4.5))
-})

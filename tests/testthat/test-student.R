@@ -82,10 +82,11 @@ test_that("its density is normalised, with and without bounds and maps", {
 
   # x2 bends round x1, and x3 spreads with it
   curved <- reference_student(4, c(0.3, 0, 0))
-  curved$conditional <- list(
-    conditioning = 1L, shift = cbind(c(0, 0.4, 0)), slope = cbind(c(0, 0, 0.6)),
-    curve = cbind(c(0, 0.8, 0))
-  )
+  feature_of <- internal("feature_of")
+  curved$maps <- list(list(
+    name = "moments", order = c(2, 3), log_scale = rbind(0, c(0.6, 0, 0)), location = rbind(c(0.4, 0.8, -0.8), 0),
+    features = cbind(feature_of(1, "linear"), feature_of(1, "square"), internal("constant_feature"))
+  ))
   banana <- target_function(
     function(x) {
       z1 <- x[, 1] - 0.3
