@@ -308,8 +308,17 @@ NULL
 #'   These are evaluated when the file is written and when it is read, and not counted in `n_target_evals`. Variables
 #'   that the functions set by `<<-`, and what is in environments, may change.
 #'
-#'   A damaged file is renamed, with a warning, and its run is made again. Files hold data only: nothing in them is
-#'   run as code. If nothing can be written, for instance on a full disk, a warning says so once, and the run goes on.
+#'   Each file has the name of its run (`scout.smc`, `adapt-0.smc`, `final-3.smc`, ...), and holds a checksum, the
+#'   settings, the result of the run, and the values of the target at those particles. The values in it are checked as
+#'   arguments are. Files hold data only: nothing in them is run as code. A damaged file is renamed to end in
+#'   `.damaged`, with a warning, and its run is made again; the checksum tells if a single bit was changed. What was
+#'   being written when a process was killed has a name with `.part-` in it, and is not read. Files of version 0.1.0
+#'   (`.rds`) are an error.
+#'
+#'   A model object of TMB or RTMB is the same if its data, parameters and functions are, a Stan program if its text and
+#'   its data are; the object may be made anew, and the program compiled anew.
+#'
+#'   If nothing can be written, for instance on a full disk, a warning says so once, and the run goes on.
 #'   Several processes may share a folder.
 #' @section Parallel runs: Under a plan of the package future, such as
 #'   `future::plan("multisession")`, each island is a future, unless it would be finished here

@@ -1,8 +1,6 @@
 # A chain of blocks in which points become standard normal: children given parents, then these as children in their
 # turn, then the margins. Scores fit, held-out log density decides.
 
-# Nats that are worth a feature or a block.
-least_nats <- 0.005
 # Standard errors of the gain on held-out points.
 sure_gain <- 2
 # Gains of single points are cut at so many median deviations above their median.

@@ -3,6 +3,9 @@
 # A feature is a column of eight numbers, two factors one below the other: the number of the coordinate (0 for none),
 # the kind of function, its rate and its centre. `features` is a matrix of such columns.
 
+# Nats that are worth a feature or a block.
+least_nats <- 0.005
+
 factor_kinds <- c(linear = 1, square = 2, cube = 3, exponential = 4, softplus = 5)
 no_factor <- numeric(4)
 constant_feature <- matrix(0, 8, 1)

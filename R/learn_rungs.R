@@ -104,45 +104,6 @@ fit_by_moments <- function(record, weighty) {
   }
 }
 
-# Of many variables: a normal distribution, and the skew of its coordinates, by gradients. It is the one nearest to the
-# `density`; or where that may not be asked, or there is none, the present one with new means and scales, if it is
-# normal itself but for skew.
-fit_skewed <- function(record) {
-  reference <- record$reference
-  weighty <- weighty_rows(record$log_weights)
-  w <- weighty$w
-  g <- target_gradients(record, weighty$rows)
-  if (!inherits(reference, "smc_reference_gaussian") || is.null(g) || 1 / sum(w^2) < rules$least_ess) {
-    return(NULL)
-  }
-  x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
-  if (!have_fourth_powers(x, g)) {
-    return(NULL)
-  }
-  mean <- weighted_sums(x, w)
-  if (length(changes_of(reference)) > 0) {
-    return(NULL)
-  }
-  normal <- normal_of(reference, length(mean))
-  z <- from_user(normal, x)
-  g <- pull_back_rows(normal, g)
-  inner <- normal_by_gradients(z, g, w, n_genealogies(record))
-  if (is.null(inner)) {
-    return(NULL)
-  }
-  normal <- compose(normal, inner)
-  z <- from_user(inner, z)
-  at <- skew_by_gradients(z, pull_back_rows(inner, g), w)
-  if (!is.null(at$skew)) {
-    d <- length(mean)
-    inflation <- sqrt(inflation_of(rep(2 * at$nats / d, d), FALSE))
-    list(
-      reference = new_chain_reference(d, c(tails_maps(at$skew), list(affine_of(normal))), inflation = inflation),
-      gain = if (is_normal(reference)) sum(w * (at$log_density + rowSums(z^2) / 2)) else 0
-    )
-  }
-}
-
 # A mixture again, where the particles are likelier so than in any other shape. The gain is
 # over a reference of the same kind, and so 0.
 fit_basins <- function(record, shape = fit_shape(record)) {

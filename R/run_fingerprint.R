@@ -15,6 +15,7 @@ fingerprint <- function(x, name = "") {
     } else if (!is.null(.Call(r_data_or_null, x))) {
       found[[name]] <<- hash_of(x)
     } else if (is.list(x)) {
+      if (is_tmb_model(x)) x <- mget(tmb_definition, x$env)
       labels <- if (is.null(names(x))) seq_along(x) else names(x)
       Map(add, paste0(name, "$", labels), unclass(x))
     } else if (isS4(x)) {
@@ -32,12 +33,21 @@ fingerprint <- function(x, name = "") {
     state <<- c(state, used$state)
     for (variable in used$free) {
       where <- where_is(variable, home)
-      value <- if (!is.null(where)) tryCatch(get(variable, where), error = function(e) NULL)
+      if (is.null(where) || is_remembered_by_tmb(variable, where)) next
+      value <- tryCatch(get(variable, where), error = function(e) NULL)
       if (!is.null(value)) add(quoted(variable), value)
     }
   }
   if (is.list(x)) Map(add, names(x), unclass(x)) else add(name, x)
   found[!sub("[$].*", "", names(found)) %in% quoted(state)]
+}
+
+# What a model object of TMB or RTMB is made of, in its environment. The rest is what it remembers, and tapes that a copy
+# does not have: to ask for these ends R.
+tmb_definition <- c("data", "parameters", "random", "MakeADFunObject")
+
+is_remembered_by_tmb <- function(variable, where) {
+  !variable %in% tmb_definition && all(vapply(tmb_definition, exists, NA, where, inherits = FALSE))
 }
 
 quoted <- function(name) sprintf("`%s`", name)

@@ -40,6 +40,9 @@ counted_density <- function(target, evaluators = target_interface(target)) {
     if (identical(x, "count")) {
       return(count)
     }
+    if (nrow(x) == 0) {
+      return(list(log_density = numeric(), gradient = x))
+    }
     x[!is.finite(x)] <- 0
     if (identical(gradient, "own")) {
       return(is_own(x))

@@ -119,15 +119,16 @@ tmb_functions <- function(model) {
     record_model(model)
     ready_in <<- session
   }
-  negative <- function(f) {
+  negative <- function(name) {
+    force(name)
     function(x) {
       if (!identical(ready_in, session)) {
         get_ready()
       }
-      -as.double(f(x))
+      -as.double(model[[name]](x))
     }
   }
-  list(log_density = negative(model$fn), gradient = negative(model$gr))
+  list(log_density = negative("fn"), gradient = negative("gr"))
 }
 
 # BayesianTools ---------------------------------------------------------------

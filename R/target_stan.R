@@ -55,6 +55,9 @@
 #'   the run ends in an error that has the program's own message. An
 #'   index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
+#' @section Interrupts: Ctrl-C, or a limit of time, ends a run between two points. On Linux and macOS Ctrl-C is also seen
+#'   at each statement of the program, so that endless loops are left at once. What runs within a single function of
+#'   Stan's own goes on to its end, and so does a whole point on Windows.
 #' @section Old programs: A program that Stan's compiler refuses because it is of an old version, as those that brms
 #' wrote
 #'   before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),

@@ -111,18 +111,23 @@ still_old <- function(changes) {
 
 # The compiler's answer: a list with `result`, the C++, and `warnings`, or with `errors`.
 ask_stanc <- function(program) {
-  js <- QuickJSR::JSContext$new(stack_size = 4 * 1024^2)
-  js$source(system.file("stanc.js", package = "StanHeaders"))
-  flags <- as.array(paste0("filename-in-msg=", any_stan_file))
-  stanc <- c(list("stanc", "autosmc_stan_program", program$code, flags))
-  if (length(program$includes) > 0) {
-    stanc <- c(stanc, list(program$includes))
+  if (is.null(stanc$js)) { # reading it takes longer than most programs do
+    js <- QuickJSR::JSContext$new(stack_size = 4 * 1024^2)
+    js$source(system.file("stanc.js", package = "StanHeaders"))
+    stanc$js <- js
   }
-  answer <- do.call(js$call, stanc)
+  flags <- as.array(paste0("filename-in-msg=", any_stan_file))
+  call <- c(list("stanc", "autosmc_stan_program", program$code, flags))
+  if (length(program$includes) > 0) {
+    call <- c(call, list(program$includes))
+  }
+  answer <- do.call(stanc$js$call, call)
   said <- c("errors", "warnings")
   answer[said] <- lapply(answer[said], function(text) gsub(any_stan_file, program$file, text, fixed = TRUE))
   answer
 }
+
+stanc <- new.env() # `js`, once it is read
 
 # In place of the name of its file: programs of the same text share a library. The name in
 # inst/include/autosmc_stan.hpp.

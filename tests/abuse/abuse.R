@@ -13,6 +13,9 @@
 #
 # Then islands die, some or all, as they are run, added and combined. Each of these calls
 # returns a fit in which every island counts, the dead ones as estimates of zero.
+#
+# And checkpoints are read in which bits are flipped, or numbers of a record changed. These calls
+# return the fit of the folder, or end by an error of the package's classes.
 
 suppressMessages(library(autosmc))
 Sys.unsetenv("LD_PRELOAD") # the sanitizer is there; the compiler, which is started below, needs none
@@ -278,6 +281,58 @@ one_death <- function(i) {
 for (i in seq_len(ceiling(n_faults / 4))) one_death(i)
 cat(ceiling(n_faults / 4), "fits with dead islands\n")
 
+# checkpoints ------------------------------------------------------------------
+
+folder <- tempfile("runs")
+from_folder <- function() quietly(run_verb("smc", target_gaussian(2, 1), reference_gaussian(), kernel_klmc(), folder))
+kept <- numbers_of(from_folder())
+entries <- list.files(folder, full.names = TRUE)
+own <- function(name) get(name, asNamespace("autosmc"))
+
+flip <- function(bytes) {
+  at <- sample(length(bytes), 1)
+  replace(bytes, at, xor(bytes[at], as.raw(2^sample(0:7, 1))))
+}
+
+# An entry with the right checksum, in which one of the vectors of its value is another.
+craft <- function(bytes) {
+  entry <- own("read_entry")(bytes)
+  edits <- list(
+    function(x) x[-1], function(x) rep(x, 2), function(x) replace(x, 1, NA), function(x) list(x), as.character,
+    function(x) replace(x, TRUE, .Machine$integer.max), function(x) NULL
+  )
+  edit <- function(x) {
+    if (!is.list(x) || length(x) == 0) {
+      return(sample(edits, 1)[[1]](x))
+    }
+    i <- sample(length(x), 1)
+    x[i] <- list(edit(x[[i]]))
+    x
+  }
+  entry$value <- edit(entry$value)
+  body <- serialize(entry, NULL, xdr = FALSE)
+  c(own("entry_mark"), charToRaw(own("hash_of")(body)), body)
+}
+
+one_entry <- function(i) {
+  file <- sample(entries, 1)
+  title <- paste("entry", i, "in", basename(file))
+  whole <- readBin(file, "raw", file.size(file))
+  is_flipped <- i %% 2 == 0
+  writeBin(if (is_flipped) flip(whole) else craft(whole), file)
+  result <- from_folder()
+  unlink(paste0(file, ".damaged"))
+  writeBin(whole, file)
+  if (!inherits(result, c("smc_fit", "autosmc_error"))) {
+    report(title, " ended by ", toString(class(result)), ": ", conditionMessage(result))
+  } else if (is_flipped && !identical(numbers_of(result), kept)) {
+    report(title, " gives another result for a flipped bit")
+  }
+}
+
+for (i in seq_len(n_faults)) one_entry(i)
+cat(n_faults, "entries that were changed,", failures, "failures\n")
+
 # processes that are killed -----------------------------------------------------
 
 # A call with a checkpoint in a process of its own, which is killed at one of its evaluations; NULL then.
@@ -295,7 +350,7 @@ in_process <- function(folder, die_at) {
 }
 
 n_kills <- 0
-# With the sanitizer a kill takes up to a minute; the tests of checkpoints have eight without it.
+# With the sanitizer a kill takes up to a minute; the tests of checkpoints have 20 without it.
 most_kills <- if (n_faults >= 1000) 20 else 0
 while (n_kills < most_kills) {
   folder <- tempfile("runs")

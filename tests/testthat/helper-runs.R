@@ -151,6 +151,23 @@ expect_log_z <- function(fits, value, resolution = 0.1) {
   expect_estimate(mean(log_z), sqrt(sum(error^2)) / length(fits), value, resolution)
 }
 
+# A call that was cut off before its last island goes on with a target that is made anew, and comes to the same; with
+# another target it is an error. make, change: functions that make a target.
+expect_resumed <- function(make, change) {
+  dir <- tempfile("runs")
+  on.exit(unlink(dir, recursive = TRUE))
+  run <- function(target) {
+    fit <- calmly(smc(target, n_particles = 32, n_steps = 4, rounds = 1, islands = 4, seed = 1, checkpoint = dir))
+    fit[c("estimates", "particles", "log_weights")]
+  }
+  whole <- run(make())
+  unlink(file.path(dir, c("final-4.smc", list.files(dir, "bridge"))))
+  expect_identical(run(make()), whole)
+  error <- catch(run(change()))
+  expect_s3_class(error, "autosmc_error_mismatch")
+  expect_identical(error$differs, "target")
+}
+
 # What an unreliable estimate is warned of is not what most tests are about, nor heavy tails of the draws.
 calmly <- function(code) {
   suppressWarnings(code, classes = c("autosmc_warning_unreliable", "autosmc_warning_moments"))

@@ -43,21 +43,15 @@ write_file <- function(lines, fileext = "") {
   file
 }
 
-# A session that compiles a program; its output goes to the file that is returned, and
-# ends in "done" or in an error. makevars: the user's file of this name, or NULL.
-compile_elsewhere <- function(program, makevars = NULL) {
+# A session that compiles a program; its output goes to the file that is returned, and ends in "done" or in an error.
+compile_elsewhere <- function(program) {
   log <- tempfile("autosmc-compile-")
   code <- sprintf(
     ".libPaths(%s); autosmc:::cached_library(autosmc:::read_stan_program(%s)); message('done')",
     deparse1(.libPaths()), deparse1(normalizePath(program))
   )
-  script <- write_file(code, ".R")
   rscript <- file.path(R.home("bin"), "Rscript")
-  system2(
-    rscript, shQuote(script),
-    stdout = log, stderr = log, wait = FALSE,
-    env = if (!is.null(makevars)) paste0("R_MAKEVARS_USER=", shQuote(makevars))
-  )
+  system2(rscript, shQuote(write_file(code, ".R")), stdout = log, stderr = log, wait = FALSE)
   log
 }
 
@@ -76,7 +70,7 @@ wait_for <- function(log, meanwhile = function() NULL, seconds = 3600) {
 # Data of tasks.stan.
 task_data <- function(...) {
   data <- list(
-    K = 1, S = 0, N = 4, y = c(0.3, 1.9, 0.8, 1.2), X = array(1:12, c(2, 2, 3)),
+    K = 1, S = 0, B = 0, N = 4, y = c(0.3, 1.9, 0.8, 1.2), X = array(1:12, c(2, 2, 3)),
     whole = c(3L, -1L, 0L, 7L), z = c(1 + 2i, 3 - 1i), increment = 0, task = 0,
     prior_only = 0
   )
@@ -88,9 +82,15 @@ task_target <- function(..., include = NULL) {
 }
 
 # Data of kinds.stan, in which `place` is a tuple.
-kinds_data <- list(place.1 = 3, place.2 = c(0.5, 1))
+kinds_data <- list(place.1 = 3, place.2 = c(0.5, 1), counts = c(1L, 3L), at = c(0.5, 1.5))
 
 kinds_target <- function(...) target_stan(stan_file("kinds"), kinds_data, ...)
+
+# The constant that kinds.stan adds to its log density in words of old versions of Stan.
+old_words <- function(counts = kinds_data$counts, at = kinds_data$at) {
+  dnorm(at[1], 0, 2, log = TRUE) + sum(dpois(counts, exp(c(0.5, at[2])), log = TRUE)) + dexp(at[1], log = TRUE) +
+    2 * log(3) + exp(-1 / 8) + 2 * sum(at) + pnorm(0.5, lower.tail = FALSE, log.p = TRUE)
+}
 
 # log of the evidence of y ~ N(mu, 1), mu ~ N(0, 4), and the posterior of mu.
 task_posterior <- function(y = task_data()$y) {

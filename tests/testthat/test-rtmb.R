@@ -365,6 +365,29 @@ test_that("the functions of a model object will do where there is no tape of RTM
   expect_identical(evaluate(again, x), evaluate(target, x))
 })
 
+# A datum is changed by less than the values at some particles would tell. To ask an object with random effects for all
+# that it has would end R.
+test_that("targets of RTMB, and model objects with and without random effects, are resumed", {
+  density <- function(y) {
+    function(p) sum(dnorm(y, p$mu + p$u, 1, log = TRUE)) + sum(dnorm(p$u, log = TRUE)) + dnorm(p$mu, 0, 5, log = TRUE)
+  }
+  parameters <- list(mu = 0, u = numeric(3))
+  object <- function(y, ...) {
+    f <- density(y)
+    RTMB::MakeADFun(function(p) -f(p), parameters, silent = TRUE, ...)
+  }
+  ways <- list(
+    function(y) target_rtmb(density(y), parameters),
+    function(y) as_target(object(y)),
+    function(y) quiet_laplace(as_target(object(y, random = "u"))),
+    function(y) {
+      functions <- internal("tmb_functions")(internal("own_copy")(object(y)))
+      target_function(functions$log_density, 4, functions$gradient)
+    }
+  )
+  for (way in ways) expect_resumed(function() way(c(1, 2, 0)), function() way(c(1, 2, 1e-13)))
+})
+
 test_that("lists that are no model objects are rejected", {
   expect_bad(as_target(list()), "target")
   expect_bad(as_target(list(par = 1, fn = sum, gr = sum)), "target")

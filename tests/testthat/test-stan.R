@@ -7,6 +7,8 @@ why_not <- if (identical(Sys.getenv("NOT_CRAN"), "true")) {
 if (is.null(why_not)) {
   test_compiled <- test_that
   use_stan_cache()
+  # beside the tests that need neither of them
+  compiling <- vapply(stan_file(c("tasks", "kinds")), compile_elsewhere, "")
 } else {
   test_that("Stan programs are compiled", {
     skip(paste("no Stan program is compiled:", why_not))
@@ -16,97 +18,45 @@ if (is.null(why_not)) {
 
 # compiling -------------------------------------------------------------------
 
-# By a compiler that only writes a file, in two halves with a second between them.
+# By a compiler that only writes a file: `body` is a line of a shell script, with the file in $out.
+with_compiler <- function(body, cache, code) {
+  compiler <- write_file(c(
+    "#!/bin/sh",
+    "out=/dev/null; while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done", body
+  ))
+  Sys.chmod(compiler)
+  makevars <- file.path(tempfile("autosmc makevars "), "Make vars")
+  dir.create(dirname(makevars))
+  writeLines(paste("CXX17 =", compiler), makevars)
+  before <- Sys.getenv(c("R_USER_CACHE_DIR", "R_MAKEVARS_USER"), NA)
+  on.exit({
+    Sys.unsetenv("R_MAKEVARS_USER")
+    do.call(Sys.setenv, as.list(before[!is.na(before)]))
+    unlink(c(compiler, dirname(makevars)), recursive = TRUE)
+  })
+  Sys.setenv(R_USER_CACHE_DIR = cache, R_MAKEVARS_USER = makevars)
+  code
+}
+
 test_compiled("two sessions compile a program at once, and no other sees half of it", {
   skip_on_os("windows") # where scripts are no compilers
-  on.exit(unlink(c(program, compiler, makevars, stan_cache_folder()), recursive = TRUE))
-  compiler <- write_file(c(
-    "#!/bin/sh",
-    "while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done",
-    "printf half > \"$out\"; sleep 1; printf half >> \"$out\""
-  ))
-  Sys.chmod(compiler)
-  makevars <- write_file(paste("CXX17 =", compiler))
-  program <- write_file("parameters { real mu; }", ".stan")
-  logs <- c(compile_elsewhere(program, makevars), compile_elsewhere(program, makevars))
-  sizes <- numeric()
-  watch <- function() sizes <<- c(sizes, stan_cache()$megabytes)
-  expect_identical(wait_for(logs[1], watch), "done")
-  expect_identical(wait_for(logs[2], watch), "done")
-  watch()
-  expect_identical(unique(sizes), 8e-6)
-  files <- list.files(stan_cache_folder(), all.files = TRUE, no.. = TRUE)
-  expect_identical(length(files), 3L) # the library, its checksum and the program, nothing else
-})
-
-test_compiled("what another session has compiled is there", {
-  log <- compile_elsewhere(stan_file("tasks"))
-  expect_identical(wait_for(log), "done")
-  expect_match(readLines(log), "Compiling the Stan program tasks", all = FALSE)
-  expect_no_message(target <- task_target())
-  expect_identical(target$dim, 2L)
-})
-
-test_compiled("the cache is listed, and its libraries are models", {
-  other <- file.path(stan_cache_folder(), paste0("autosmc_stan_other", .Platform$dynlib.ext))
-  on.exit(unlink(other))
-  file.create(other)
-  Sys.setFileTime(other, Sys.time() + 60)
-  listed <- stan_cache()
-  expect_identical(basename(listed$library[1]), basename(other)) # the newest
-  expect_identical(is.na(listed$program), c(TRUE, FALSE))
-  expect_match(listed$program[2], "^// A normal mean")
-  x <- cbind(c(0.1, 1), c(-1, 2))
-  expect_identical(
-    evaluate_target(target_stan(listed$library[2], task_data()), x),
-    evaluate_target(task_target(), x)
-  )
-})
-
-# To load such a library would end R with a bus error.
-test_compiled("a library that was cut off is not loaded, and is compiled again", {
-  skip_on_os("windows") # where scripts are no compilers
-  whole <- task_target()$program$library
-  before <- Sys.getenv(c("R_USER_CACHE_DIR", "R_MAKEVARS_USER"), NA)
   folder <- tempfile("autosmc-cache-")
-  compiler <- write_file(c(
-    "#!/bin/sh",
-    "while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done",
-    "printf whole > \"$out\""
-  ))
-  Sys.chmod(compiler)
-  makevars <- write_file(paste("CXX17 =", compiler))
-  on.exit({
-    Sys.setenv(R_USER_CACHE_DIR = before[[1]])
-    if (is.na(before[2])) {
-      Sys.unsetenv("R_MAKEVARS_USER")
-    } else {
-      Sys.setenv(R_MAKEVARS_USER = before[[2]])
-    }
-    unlink(c(folder, compiler, makevars), recursive = TRUE)
+  program <- write_file("parameters { real mu; }", ".stan")
+  on.exit(unlink(c(program, folder), recursive = TRUE))
+  with_compiler("printf half > \"$out\"; sleep 1; printf half >> \"$out\"", folder, {
+    logs <- c(compile_elsewhere(program), compile_elsewhere(program))
+    sizes <- numeric()
+    watch <- function() sizes <<- c(sizes, stan_cache()$megabytes)
+    expect_identical(wait_for(logs[1], watch), "done")
+    expect_identical(wait_for(logs[2], watch), "done")
+    watch()
+    expect_identical(unique(sizes), 8e-6)
+    files <- list.files(stan_cache_folder(), all.files = TRUE, no.. = TRUE)
+    expect_identical(length(files), 3L) # the library, its checksum and the program, nothing else
   })
-  Sys.setenv(R_USER_CACHE_DIR = folder, R_MAKEVARS_USER = makevars)
-  program <- read_stan_program(stan_file("tasks"))
-  cut <- suppressMessages(cached_library(program)) # by this compiler, in this cache
-  named <- sub("autosmc_stan_", "autosmc_stan_cut", cut, fixed = TRUE)
-  start <- readBin(whole, "raw", file.size(whole) / 2)
-  for (library in c(cut, named)) {
-    writeBin(start, library)
-    file.copy(sum_file(whole), sum_file(library), overwrite = TRUE)
-    expect_false(is_whole(library))
-  }
-  expect_error(
-    target_stan(named, task_data()), "has been damaged since it was compiled",
-    class = "autosmc_error_input"
-  )
-  expect_message(again <- cached_library(program), class = "autosmc_message_compile")
-  expect_identical(again, cut)
-  expect_true(is_whole(again))
-  expect_identical(readLines(again, warn = FALSE), "whole")
-  unlink(sum_file(again)) # as of a session that was ended before it wrote it
-  expect_message(cached_library(program), class = "autosmc_message_compile")
-  expect_no_message(cached_library(program))
 })
+
+compile <- function(code) suppressMessages(cached_library(read_stan_program(code)), "autosmc_message_compile")
 
 test_compiled("a program that does not parse shows Stan's message, with the line", {
   error <- catch(target_stan("parameters {\n  real mu\n}\n"))
@@ -155,70 +105,6 @@ test_that("a program is compiled anew for another compiler, and with other flags
   expect_identical(key(""), keys[1])
   expect_match(compiler_key(), "__VERSION__")
 })
-
-test_compiled("a library of another kind is rejected", {
-  native_library()
-  expect_error(
-    target_stan(getLoadedDLLs()[["autosmc_test"]][["path"]]),
-    "autosmc_stan_interface",
-    class = "autosmc_error_input"
-  )
-})
-
-# A library with the routine `autosmc_stan_interface` of another version.
-stale_library <- function(name) {
-  source <- file.path(tempfile("autosmc-stale-"), paste0(name, ".c"))
-  dir.create(dirname(source))
-  writeLines(c(
-    "#include <Rinternals.h>",
-    "SEXP autosmc_stan_interface(void) { return Rf_ScalarInteger(0); }"
-  ), source)
-  compile_library(source)[["path"]]
-}
-
-test_compiled("a library of another version of the interface is rejected", {
-  path <- stale_library("autosmc_stale")
-  on.exit(dyn.unload(path))
-  expect_error(
-    target_stan(path), "compiled by another version of autosmc",
-    class = "autosmc_error_input"
-  )
-})
-
-test_compiled("a library that is gone, or is none, is named", {
-  target <- task_target()
-  target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"), sum = "")
-  expect_error(
-    evaluate_target(target, cbind(1, 1)), "gone.so.* is no longer there",
-    class = "autosmc_error_input"
-  )
-  file <- tempfile(fileext = .Platform$dynlib.ext)
-  on.exit(unlink(file))
-  writeLines("no library", file)
-  expect_error(target_stan(file), "cannot be loaded", class = "autosmc_error_input")
-})
-
-# By a compiler that only writes a file: `body` is a line of a shell script, with the file in $out.
-with_compiler <- function(body, cache, code) {
-  compiler <- write_file(c(
-    "#!/bin/sh",
-    "out=/dev/null; while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done", body
-  ))
-  Sys.chmod(compiler)
-  makevars <- file.path(tempfile("autosmc makevars "), "Make vars")
-  dir.create(dirname(makevars))
-  writeLines(paste("CXX17 =", compiler), makevars)
-  before <- Sys.getenv(c("R_USER_CACHE_DIR", "R_MAKEVARS_USER"), NA)
-  on.exit({
-    Sys.unsetenv("R_MAKEVARS_USER")
-    do.call(Sys.setenv, as.list(before[!is.na(before)]))
-    unlink(c(compiler, dirname(makevars)), recursive = TRUE)
-  })
-  Sys.setenv(R_USER_CACHE_DIR = cache, R_MAKEVARS_USER = makevars)
-  code
-}
-
-compile <- function(code) suppressMessages(cached_library(read_stan_program(code)), "autosmc_message_compile")
 
 # The user's Makevars is read, also of a path with a space.
 test_compiled("a relative path of the cache is that below the working directory", {
@@ -298,19 +184,109 @@ test_compiled("a cache that cannot be written to is named", {
 # By a compiler that removes the folder it works in.
 test_compiled("a cache that is removed while a program is compiled is named", {
   skip_on_os("windows") # where scripts are no compilers
-  compiler <- write_file(c("#!/bin/sh", "rm -rf \"$PWD\""))
-  Sys.chmod(compiler)
-  makevars <- write_file(paste("CXX17 =", compiler))
-  before <- Sys.getenv("R_MAKEVARS_USER", NA)
-  on.exit({
-    if (is.na(before)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = before)
-    unlink(c(compiler, makevars))
+  folder <- tempfile("autosmc-cache-")
+  on.exit(unlink(folder, recursive = TRUE))
+  with_compiler("rm -rf \"$PWD\"", folder, expect_error(
+    compile("parameters { real nu; }"), "was removed while",
+    class = "autosmc_error_input"
+  ))
+})
+
+test_compiled("what other sessions have compiled is there", {
+  for (log in compiling) {
+    expect_identical(wait_for(log), "done")
+    expect_match(readLines(log), "Compiling the Stan program (tasks|kinds)", all = FALSE)
+  }
+  expect_no_message(target <- task_target())
+  expect_identical(target$dim, 2L)
+})
+
+test_compiled("the cache is listed, and its libraries are models", {
+  other <- file.path(stan_cache_folder(), paste0("autosmc_stan_other", .Platform$dynlib.ext))
+  on.exit(unlink(other))
+  file.create(other)
+  Sys.setFileTime(other, Sys.time() + 60)
+  listed <- stan_cache()
+  expect_identical(basename(listed$library[1]), basename(other)) # the newest
+  expect_identical(is.na(listed$program), c(TRUE, FALSE, FALSE))
+  tasks <- listed$library[startsWith(listed$program, "// A normal mean") %in% TRUE]
+  x <- cbind(c(0.1, 1), c(-1, 2))
+  expect_identical(
+    evaluate_target(target_stan(tasks, task_data()), x),
+    evaluate_target(task_target(), x)
+  )
+})
+
+# To load such a library would end R with a bus error.
+test_compiled("a library that was cut off is not loaded, and is compiled again", {
+  skip_on_os("windows") # where scripts are no compilers
+  whole <- task_target()$program$library
+  folder <- tempfile("autosmc-cache-")
+  on.exit(unlink(folder, recursive = TRUE))
+  with_compiler("printf whole > \"$out\"", folder, {
+    program <- read_stan_program(stan_file("tasks"))
+    cut <- suppressMessages(cached_library(program)) # by this compiler, in this cache
+    named <- sub("autosmc_stan_", "autosmc_stan_cut", cut, fixed = TRUE)
+    start <- readBin(whole, "raw", file.size(whole) / 2)
+    for (library in c(cut, named)) {
+      writeBin(start, library)
+      file.copy(sum_file(whole), sum_file(library), overwrite = TRUE)
+      expect_false(is_whole(library))
+    }
+    expect_error(
+      target_stan(named, task_data()), "has been damaged since it was compiled",
+      class = "autosmc_error_input"
+    )
+    expect_message(again <- cached_library(program), class = "autosmc_message_compile")
+    expect_identical(again, cut)
+    expect_true(is_whole(again))
+    expect_identical(readLines(again, warn = FALSE), "whole")
+    unlink(sum_file(again)) # as of a session that was ended before it wrote it
+    expect_message(cached_library(program), class = "autosmc_message_compile")
+    expect_no_message(cached_library(program))
   })
-  Sys.setenv(R_MAKEVARS_USER = makevars)
+})
+
+test_compiled("a library of another kind is rejected", {
+  native_library()
   expect_error(
-    suppressMessages(target_stan("parameters { real nu; }")), "was removed while",
+    target_stan(getLoadedDLLs()[["autosmc_test"]][["path"]]),
+    "autosmc_stan_interface",
     class = "autosmc_error_input"
   )
+})
+
+# A library with the routine `autosmc_stan_interface` of another version.
+stale_library <- function(name) {
+  source <- file.path(tempfile("autosmc-stale-"), paste0(name, ".c"))
+  dir.create(dirname(source))
+  writeLines(c(
+    "#include <Rinternals.h>",
+    "SEXP autosmc_stan_interface(void) { return Rf_ScalarInteger(0); }"
+  ), source)
+  compile_library(source)[["path"]]
+}
+
+test_compiled("a library of another version of the interface is rejected", {
+  path <- stale_library("autosmc_stale")
+  on.exit(dyn.unload(path))
+  expect_error(
+    target_stan(path), "compiled by another version of autosmc",
+    class = "autosmc_error_input"
+  )
+})
+
+test_compiled("a library that is gone, or is none, is named", {
+  target <- task_target()
+  target$program <- list(name = "gone", library = file.path(tempdir(), "gone.so"), sum = "")
+  expect_error(
+    evaluate_target(target, cbind(1, 1)), "gone.so.* is no longer there",
+    class = "autosmc_error_input"
+  )
+  file <- tempfile(fileext = .Platform$dynlib.ext)
+  on.exit(unlink(file))
+  writeLines("no library", file)
+  expect_error(target_stan(file), "cannot be loaded", class = "autosmc_error_input")
 })
 
 # densities -------------------------------------------------------------------
@@ -734,12 +710,12 @@ test_compiled("memory is used again from point to point", {
   expect_lt(used() - pages, 250) # a megabyte; 50 bytes a point would be as much
 })
 
-# parameters of other kinds, by the second program -------------------------------
+# parameters of other kinds, and words of old versions, by the second program -----
 
 kinds_points <- function(n, seed) points(n, 15, seed) / 2
 
 test_compiled("parameters of all kinds come back as they are declared", {
-  expect_message(target <- kinds_target(), class = "autosmc_message_compile")
+  target <- kinds_target()
   x <- kinds_points(50, seed = 13)
   out <- target$outputs(x)
   expect_equal(rowSums(out[, paste0("direction[", 1:3, "]")]^2), rep(1, 50), tolerance = 1e-14)
@@ -780,7 +756,7 @@ test_compiled("log densities are those of the declared parameters, with the Jaco
     5 * log(2) - log(pi) / 2 - lgamma(2.5) - lgamma(2) -
     log(2 * pi) - rowSums(out[, paste0("effect[", 1:3, "]")]^2) / 2 +
     dnorm(out[, "shifted"], 3, 2, log = TRUE) - out[, "width"] +
-    dnorm(out[, "both:1"], log = TRUE) - 1.5 + sum_of(c("both:2[1]", "both:2[2]"))
+    dnorm(out[, "both:1"], log = TRUE) - 1.5 + old_words() + sum_of(c("both:2[1]", "both:2[2]"))
   free <- setdiff(target$parameters, c("Sigma[1,2]", paste0("direction[", 1:3, "]")))
   log_jacobian <- vapply(1:3, function(i) {
     log_volume(vapply(4:15, function(j) {
@@ -799,7 +775,7 @@ test_compiled("smc() has the evidence of parameters of all kinds", {
   fit <- calmly(smc(kinds_target(), kernel = kernel_mala(), n_particles = 512, seed = 1))
   of_unit_vector <- log(2) / 2 + lgamma(1.5) # as the page on target_stan() says
   # it is 0.23, the least of the constants that could be missing
-  expect_log_z(fit, of_unit_vector - 1.5)
+  expect_log_z(fit, of_unit_vector - 1.5 + old_words())
   expect_true(all(fit$particles[, "both:2[1]"] < 0))
 })
 
@@ -866,6 +842,17 @@ test_compiled("libraries that are not needed make room for others", {
   expect_match(said, "TRUE 1 110", fixed = TRUE, all = FALSE)
 })
 
+test_compiled("a program is resumed, with the same data and the same text", {
+  expect_resumed(task_target, function() task_target(y = c(0.3, 1.9, 0.8, 1.2 + 1e-13)))
+  longer <- write_file(c(readLines(stan_file("tasks")), "// and no more"), ".stan")
+  on.exit(unlink(longer))
+  expect_resumed(task_target, function() {
+    target <- task_target()
+    target$program$code <- read_stan_program(longer)$code
+    target
+  })
+})
+
 test_compiled("a target survives being saved, and its library being removed", {
   file <- tempfile(fileext = ".rds")
   on.exit(unlink(file))
@@ -883,14 +870,7 @@ test_compiled("a target survives being saved, and its library being removed", {
 
 # Of two steps of a level that starts anywhere: log Z by a sum over a grid.
 test_compiled("bounds that cut off a normal distribution are seen by the density", {
-  program <- "
-    parameters { vector<lower=-1, upper=1>[2] level; real<lower=0> scale; }
-    model {
-      level[1] ~ normal(0, 1.5);
-      level[2] ~ normal(level[1], 0.1);
-      scale ~ exponential(1);
-    }"
-  fit <- calmly(smc(target_stan(program, list()), seed = 1))
+  fit <- calmly(smc(task_target(K = 0, N = 0, y = numeric(), whole = integer(), B = 1, include = "level"), seed = 1))
   expect_identical(fit$target$truncated, c(1, 1, 0))
   at <- seq(-1, 1, length.out = 20001)
   inside <- pnorm((1 - at) / 0.1) - pnorm((-1 - at) / 0.1)

@@ -1,8 +1,15 @@
-// Parameters of the kinds that tasks.stan does not have, tuples, and a file that is included.
-// Densities are written out, as in tasks.stan; they are normalised but for the last one.
+// Parameters of the kinds that tasks.stan does not have, tuples, a file that is included, and the
+// words of old versions of Stan, in which only data are spoken of. Densities of parameters are
+// written out, as in tasks.stan; they are normalised but for the last one.
+functions {
 #include log_exponential.stan
+  real scaled_log(real y, real s) { return normal_log(y, 0, s); } # a density
+  real[] doubled(real[] x) { real out[2]; out[1] <- 2 * x[1]; out[2] <- 2 * x[2]; return out; }
+}
 data {
   tuple(real, vector[2]) place;
+  int counts[2]; # of an old version
+  real at[2];
 }
 parameters {
   unit_vector[3] direction;
@@ -35,6 +42,13 @@ model {
   target += -0.5 * log(2 * pi()) - 0.5 * square(both.1);
   // its evidence is exp(-sum(place.2))
   target += log_exponential(place.2[1] - both.2[1]) + log_exponential(place.2[2] - both.2[2]);
+  // constants: this is what old_words() is
+  matrix[2, 2] C;
+  C <- cov_exp_quad(at, 1.0, 2.0);
+  at[1] ~ scaled(2);
+  for (n in 1:2) counts[n] ~ poisson_log(if_else(at[n] > 1, at[n], 0.5));
+  increment_log_prob(exponential_log(at[1], 1) + multiply_log(2, 3) + C[1, 2]);
+  increment_log_prob(sum(doubled(at)) + normal_ccdf_log(0.5, 0, 1));
 }
 generated quantities {
   tuple(real, vector[3]) made = (effect[1], direction);

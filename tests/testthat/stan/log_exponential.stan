@@ -1,5 +1,3 @@
-functions {
   real log_exponential(real x) {
     return -x;
   }
-}

@@ -1,10 +1,12 @@
 // A normal mean and a probability, both conjugate, in K copies; constrained parameters of
-// other kinds in S copies; and what a program may do. All tests share this program and
+// other kinds in S copies; a level between bounds that cut off its density, in B copies; and what
+// a program may do. All tests share this program and
 // kinds.stan, and most densities are written out: each further program, and each distribution
 // of Stan's, takes the compiler many seconds.
 data {
   int<lower=0> K;
   int<lower=0> S;
+  int<lower=0> B;
   int<lower=0> N;
   vector[N] y;
   array[2] matrix[2, 3] X;
@@ -26,6 +28,8 @@ parameters {
   array[S] cholesky_factor_corr[3] L;
   array[S] ordered[3] cut;
   array[S] real<lower=0> scale;
+  array[B] vector<lower=-1, upper=1>[2] level;
+  array[B] real<lower=0> rate;
 }
 transformed parameters {
   vector[K] twice = 2 * mu;
@@ -87,6 +91,12 @@ model {
     cut[s] ~ normal(0, 1);
     // Gamma(3, 2)
     target += 3 * log(2) - lgamma(3) + 2 * log(scale[s]) - 2 * scale[s];
+  }
+  for (b in 1:B) {
+    // two steps of standard deviations 1.5 and 0.1, and an exponential variable
+    target += -log(2 * pi()) - log(1.5) - log(0.1);
+    target += -0.5 * square(level[b][1] / 1.5) - 0.5 * square((level[b][2] - level[b][1]) / 0.1);
+    target += -rate[b];
   }
 }
 generated quantities {
