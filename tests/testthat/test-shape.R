@@ -1,8 +1,8 @@
 # Answers: the log evidence of targets of all shapes, by smc() as it comes.
 
-fits_of <- function(log_density, dim, seeds = 1, ...) {
-  target <- target_function(log_density, dim, vectorized = TRUE, ...)
-  lapply(seeds, function(seed) calmly(smc(target, n_particles = 512, islands = 4, seed = seed)))
+fits_of <- function(log_density, dim, seeds = 1, n_particles = 512, islands = 4) {
+  target <- target_function(log_density, dim, vectorized = TRUE)
+  lapply(seeds, function(seed) calmly(smc(target, n_particles = n_particles, islands = islands, seed = seed)))
 }
 
 # The log density of x around means with these log scales, columns of one matrix each, with what it has for gradients.
@@ -67,8 +67,7 @@ test_that("curves: logarithms of sums, and a scale that is one", {
       gradient = unname(cbind(by_x, -rest(x) / 0.1))
     )
   }
-  target <- target_function(knees, 5, vectorized = TRUE)
-  expect_log_z(lapply(1:3, function(seed) calmly(smc(target, seed = seed))), 0, resolution = 0.05)
+  expect_log_z(fits_of(knees, 5, 1:3, 1024, 8), 0, resolution = 0.05)
   soft <- function(t) matrix(log(log1p(exp(t))), length(t), 6)
   soft_slope <- function(t) matrix(plogis(t) / log1p(exp(t)), length(t), 6)
   expect_log_z(fits_of(children_of(1.5, times(rep(0.5, 6)), always(rep(0.5, 6)), soft, soft_slope), 7, 1:3), 0)
@@ -179,7 +178,7 @@ for (name in names(data_of)) {
 test_that("many effects of counts", {
   n <- 30
   data <- data_of$counts
-  expect_log_z(fits_of(hierarchy(data, TRUE), 2 + n), log_evidence_of(data, n))
+  expect_log_z(fits_of(hierarchy(data, TRUE), 2 + n, 1, 1024, 8), log_evidence_of(data, n))
 })
 
 # Horseshoes: y_j ~ N(beta_j, 1), beta_j ~ N(0, (tau lambda_j)^2), log tau ~ N(-1, 1), and half-Cauchy lambda_j:
@@ -253,5 +252,5 @@ test_that("effects that are mixed by a correlation", {
   }, given$t1, given$t2, given$r)
   log_prior <- with(given, dnorm(t1, -1, 0.7, log = TRUE) + dnorm(t2, -1, 0.7, log = TRUE) + dnorm(r, 0, 0.7, log = TRUE))
   truth <- log(sum(exp(log_values + log_prior))) + 3 * log(0.3)
-  expect_log_z(fits_of(log_groups, 15), truth)
+  expect_log_z(fits_of(log_groups, 15, 1, 1024, 8), truth)
 })
