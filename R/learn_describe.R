@@ -4,9 +4,6 @@
 # Points from which it is told how scales change along a variable, with errors of 2 %; as many as
 # a scatter plot can show.
 n_described <- 1000L
-# Change of a logarithm of a scale, and bend in units of a scale, that is worth a word: a tenth is
-# five of these errors, and cannot be seen in a plot.
-least_described <- 0.1
 
 # A sentence each, NULL where the reference is normal or not fitted.
 describe_maps <- function(reference, target) {
