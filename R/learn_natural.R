@@ -213,11 +213,6 @@ diagonal_maps <- function(block, points, phi, used) {
   )
 }
 
-# The lower triangular factor of the inverse of a positive definite matrix; NULL where it is none.
-inverse_factor <- function(Q) {
-  tryCatch(factor_of_inverse(chol(Q)), error = function(e) NULL)
-}
-
 # the search ------------------------------------------------------------------
 
 # Blocks of these children given these parents, one with more features after the other: first those in which the pull

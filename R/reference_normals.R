@@ -60,6 +60,11 @@ factor_of_inverse <- function(A) {
   t(chol(inverse))
 }
 
+# The lower triangular factor of the inverse of a positive definite matrix; NULL where it is none.
+inverse_factor <- function(Q) {
+  tryCatch(factor_of_inverse(chol(Q)), error = function(e) NULL)
+}
+
 log_det <- function(normal) {
   sum(log(if (is.matrix(normal$L)) diag(normal$L) else normal$L))
 }
