@@ -15,56 +15,66 @@ fit_shape <- function(record, density = NULL) {
 
 fit_dependent <- function(record, density) {
   points <- shape_points(record)
-  if (is.null(points)) {
+  weighted <- if (!is.null(points)) weighted_points(points, n_genealogies(record))
+  if (is.null(weighted$L)) {
     return(NULL)
   }
-  d <- ncol(points$x)
-  genealogies <- n_genealogies(record)
-  of_all <- list(
-    x = sweep(points$x, 2, colMeans(points$x)), g = points$g, w = rep(1 / nrow(points$x), nrow(points$x)),
-    mean = colMeans(points$x), genealogies = genealogies
-  )
-  L <- fit_scale(of_all$x, of_all$w, of_all$mean)
-  if (is.null(L)) {
-    return(NULL)
-  }
-  nearest <- fit_gaussian_score(of_all, L)
-  exact <- exact_normal(of_all, L, genealogies, nearest)
-  if (is.null(exact) && may_be_radial(nearest, of_all$w)) {
-    exact <- exact_student(of_all, L, genealogies)
-  }
+  exact <- exact_reference(weighted)
   if (!is.null(exact)) {
     return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
   if (min(length(points$train), length(points$test)) < least_half) {
     return(NULL)
   }
-  space <- exact_space(of_all, changes_of(record$reference), density)
-  if (is.null(space) && d > rules$largest_dense) {
-    return(NULL)
-  }
-  shape <- chain_in(space, points)
-  if (is.null(shape)) {
-    return(NULL)
-  }
-  student <- if (is.null(space) && !has_parents(shape$chain)) fit_student(of_all$x, of_all$w, L, genealogies)
-  if (!is.null(student) && student$criterion > mean(shape$log_density)) {
-    reference <- new_student_reference(of_all$mean + student$mean, student$L, student$df)
-    gain <- student$criterion - mean(present_density(record$reference, points))
-    return(if (isTRUE(gain > 0)) list(reference = reference, gain = gain))
-  }
-  if (is.null(space) && is_chain_normal(shape$chain)) {
-    return(NULL)
-  }
-  gain <- if (is_mixture(record$reference)) {
-    # which is no simpler
-    mean(shape$log_density[points$test] - present_density(record$reference, points))
-  } else if (!is.null(space) && !identical(space$changes, changes_of(record$reference))) {
-    Inf # it is right also where no point has been
-  } else {
-    gain_over(shape$log_density[points$test], present_density(record$reference, points))
-  }
+  space <- exact_space(weighted, changes_of(record$reference), density)
+  shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)
+  if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) shape <- with_heavy_tails(shape, weighted)
+  gain <- if (!is.null(shape)) gain_of(shape, space, points, record$reference)
   if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
+}
+
+# The points as the fits of normal distributions have them, around their mean, with a factor L of their covariance.
+weighted_points <- function(points, genealogies) {
+  n <- nrow(points$x)
+  mean <- colMeans(points$x)
+  weighted <- list(x = sweep(points$x, 2, mean), g = points$g, w = rep(1 / n, n), mean = mean)
+  weighted$genealogies <- genealogies
+  weighted$L <- fit_scale(weighted$x, weighted$w, mean)
+  weighted
+}
+
+# The normal distribution or the Student t that the target is, by gradients; NULL where it is none.
+exact_reference <- function(points) {
+  nearest <- fit_gaussian_score(points, points$L)
+  normal <- exact_normal(points, points$L, points$genealogies, nearest)
+  if (is.null(normal) && may_be_radial(nearest, points$w)) {
+    exact_student(points, points$L, points$genealogies)
+  } else {
+    normal
+  }
+}
+
+# A Student t in place of a chain without parents, where that is likelier. No reference where the chain is normal: that
+# is another rung.
+with_heavy_tails <- function(shape, points) {
+  student <- fit_student(points$x, points$w, points$L, points$genealogies)
+  if (!is.null(student) && student$criterion > mean(shape$log_density)) {
+    reference <- new_student_reference(points$mean + student$mean, student$L, student$df)
+    list(reference = reference, log_density = log_density_of(reference, sweep(points$x, 2, points$mean, "+")))
+  } else if (!is_chain_normal(shape$chain)) {
+    shape
+  }
+}
+
+# The gain in mean log density of held-out points over the present reference, where it is sure. Over a mixture, which is
+# no simpler, any counts; and what is exact is right also where no point has been.
+gain_of <- function(shape, space, points, reference) {
+  if (!is.null(space) && !is_mixture(reference) && !identical(space$changes, changes_of(reference))) {
+    return(Inf)
+  }
+  new <- shape$log_density[points$test]
+  present <- present_density(reference, points)
+  if (is_mixture(reference)) mean(new - present) else gain_over(new, present)
 }
 
 # Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves. NULL where there
