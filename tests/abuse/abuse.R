@@ -306,8 +306,9 @@ craft <- function(bytes) {
       return(sample(edits, 1)[[1]](x))
     }
     i <- sample(length(x), 1)
-    x[i] <- list(edit(x[[i]]))
-    x
+    parts <- unclass(x) # a table too is not asked whether the value fits
+    parts[i] <- list(edit(x[[i]]))
+    structure(parts, class = class(x))
   }
   entry$value <- edit(entry$value)
   body <- serialize(entry, NULL, xdr = FALSE)

@@ -79,7 +79,7 @@ test_that("a call that is killed again and again comes to the same, bit for bit"
     deaths <- c(3, 40, 30, 15, 15)
     for (i in seq_along(deaths)) {
       expect_null(result_of(start(dir, seed = seed, from = 2 + i, die_at = deaths[i])))
-      expect_null(result_of(start(dir, seed = seed, from = 2 + i, die_writing = 1)))
+      expect_null(result_of(start(dir, seed = seed, from = 2 + i, die_writing = 2)))
       killed <- killed + 2
     }
     last <- result_of(start(dir, seed = seed, from = 3))

@@ -816,6 +816,18 @@ test_compiled("compiled programs of the same name are told apart, and one that w
   expect_error(values(targets[1]), "has changed since", class = "autosmc_error_mismatch")
 })
 
+# edges -----------------------------------------------------------------------
+
+# Of two steps of a level that starts anywhere: log Z by a sum over a grid.
+test_compiled("bounds that cut off a normal distribution are seen by the density", {
+  fit <- calmly(smc(task_target(K = 0, N = 0, y = numeric(), whole = integer(), B = 1, include = "level"), seed = 1))
+  expect_identical(fit$target$truncated, c(1, 1, 0))
+  at <- seq(-1, 1, length.out = 20001)
+  inside <- pnorm((1 - at) / 0.1) - pnorm((-1 - at) / 0.1)
+  expect_log_z(fit, log(mean(dnorm(at, 0, 1.5) * inside) * 2), 0.05)
+  expect_true(all(abs(fit$particles[, 1:2]) < 1))
+})
+
 # sessions --------------------------------------------------------------------
 
 # R has room for 100 libraries there, and more are wanted.
@@ -864,16 +876,4 @@ test_compiled("a target survives being saved, and its library being removed", {
   expect_identical(nrow(removed), 2L)
   expect_identical(nrow(stan_cache()), 0L)
   expect_true(is.finite(quick_smc(readRDS(file))$log_z)) # it is still loaded
-})
-
-# edges -----------------------------------------------------------------------
-
-# Of two steps of a level that starts anywhere: log Z by a sum over a grid.
-test_compiled("bounds that cut off a normal distribution are seen by the density", {
-  fit <- calmly(smc(task_target(K = 0, N = 0, y = numeric(), whole = integer(), B = 1, include = "level"), seed = 1))
-  expect_identical(fit$target$truncated, c(1, 1, 0))
-  at <- seq(-1, 1, length.out = 20001)
-  inside <- pnorm((1 - at) / 0.1) - pnorm((-1 - at) / 0.1)
-  expect_log_z(fit, log(mean(dnorm(at, 0, 1.5) * inside) * 2), 0.05)
-  expect_true(all(abs(fit$particles[, 1:2]) < 1))
 })
