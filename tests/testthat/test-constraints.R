@@ -146,13 +146,12 @@ test_that("the fitted reference is that of the unconstrained particles", {
   fit <- smc_adapt(log_normal, n_particles = 1000, seed = 1, rounds = 1)
   expect_equal(fit$reference$mean, 0.6, tolerance = 1e-8)
   expect_equal(fit$reference$sd, 0.5, tolerance = 1e-8)
-  # log x of Gamma(a, b) has mean digamma(a) - log(b); its lower tail is the longer one
+  # log x of Gamma(a, b) has mean digamma(a) - log(b)
   fit <- smc_adapt(
     gamma_target(4, 2)$target,
     n_particles = 1000, kernel = "klmc", seed = 1, rounds = 1
   )
   expect_equal(fit$reference$mean, digamma(4) - log(2), tolerance = 0.3)
-  expect_lt(fit$reference$tails$skew, 0)
 })
 
 test_that("draws have the right distribution", {
