@@ -14,15 +14,15 @@ fit_shape <- function(record, density = NULL) {
 }
 
 fit_dependent <- function(record, density) {
-  points <- shape_points(record)
-  weighted <- if (!is.null(points)) weighted_points(points, n_genealogies(record))
-  if (is.null(weighted$L)) {
+  weighted <- weighted_points(record)
+  if (is.null(weighted)) {
     return(NULL)
   }
   exact <- exact_reference(weighted)
   if (!is.null(exact)) {
     return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
+  points <- equal_points(record)
   if (min(length(points$train), length(points$test)) < least_half) {
     return(NULL)
   }
@@ -33,14 +33,18 @@ fit_dependent <- function(record, density) {
   if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
 }
 
-# The points as the fits of normal distributions have them, around their mean, with a factor L of their covariance.
-weighted_points <- function(points, genealogies) {
-  n <- nrow(points$x)
-  mean <- colMeans(points$x)
-  weighted <- list(x = sweep(points$x, 2, mean), g = points$g, w = rep(1 / n, n), mean = mean)
-  weighted$genealogies <- genealogies
-  weighted$L <- fit_scale(weighted$x, weighted$w, mean)
-  weighted
+# Weighted points of a record, around their mean, with a factor L of their covariance. NULL where they are too few, or
+# gradients are missing.
+weighted_points <- function(record) {
+  d <- ncol(record$particles)
+  weighty <- thinned(weighty_rows(record$log_weights), n_shape_points(d))
+  g <- target_gradients(record, weighty$rows)
+  moments <- if (!is.null(g)) weighted_factor(record, weighty)
+  if (!is.null(moments) && have_fourth_powers(moments$centred, g)) {
+    list(
+      x = moments$centred, g = g, w = weighty$w, mean = moments$mean, L = moments$L, genealogies = n_genealogies(record)
+    )
+  }
 }
 
 # The normal distribution or the Student t that the target is, by gradients; NULL where it is none.
@@ -77,23 +81,19 @@ gain_of <- function(shape, space, points, reference) {
   if (is_mixture(reference)) mean(new - present) else gain_over(new, present)
 }
 
-# Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves. NULL where there
-# are too few, or gradients are missing.
-shape_points <- function(record) {
+# Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves.
+equal_points <- function(record) {
   weighty <- weighty_rows(record$log_weights)
-  d <- ncol(record$particles)
-  if (is.null(record$gradients) || 1 / sum(weighty$w^2) < max(rules$least_ess, d)) {
-    return(NULL)
-  }
-  n <- max(2 * most_search, points_per_variable * d)
+  n <- n_shape_points(ncol(record$particles))
   rows <- weighty$rows[evenly_weighted(weighty$w, min(n, length(weighty$w)))]
-  x <- unconstrained_particles(record)[rows, , drop = FALSE]
-  g <- target_gradients(record, rows)
   is_first <- in_first_half(record, rows)
-  points <- list(x = x, g = g, train = which(is_first), test = which(!is_first))
-  if (have_fourth_powers(x, g)) points
+  list(
+    x = unconstrained_particles(record)[rows, , drop = FALSE], g = target_gradients(record, rows),
+    train = which(is_first), test = which(!is_first)
+  )
 }
 
+n_shape_points <- function(d) max(2 * most_search, points_per_variable * d)
 points_per_variable <- 16
 
 # The chain of blocks of the coordinates that are not exactly normal given these, and the reference that it makes:

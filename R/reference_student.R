@@ -4,13 +4,13 @@
 # Steps of the EM algorithm for a Student t, which converges fast from the normal distribution.
 em_steps <- 8
 # Degrees of freedom from which those of a Student t are searched for by gradients.
-first_df <- 2
+first_df <- c(2, 1, 8)
 # Steps of that search, which takes 4 to 8, ...
 newton_steps <- 12
 # ... halvings of a step, ...
 most_newton_halvings <- 5
 # ... and points for each coefficient. All are tried in the end.
-points_per_bend <- 4
+points_per_bend <- 32
 
 # by draws ----------------------------------------------------------------------
 
@@ -151,7 +151,14 @@ student_bend <- function(z, g, w) {
       residuals = fit$residuals, left = sum(w * fit$residuals^2)
     )
   }
-  now <- at(c(1 / (d + first_df), numeric(d)))
+  starts <- lapply(first_df, function(df) at(c(1 / (d + df), numeric(d))))
+  ends <- lapply(starts, descend, at, along, linear, w)
+  best <- ends[[which.min(vapply(ends, `[[`, 0, "left"))]]
+  list(c = best$theta[1], centre = best$theta[-1] / best$theta[1])
+}
+
+descend <- function(now, at, along, linear, w) {
+  d <- length(now$theta) - 1
   for (i in seq_len(newton_steps)) {
     step <- weighted_least_squares(
       cbind(now$line * along, now$bent * linear), now$residuals, w
@@ -165,7 +172,7 @@ student_bend <- function(z, g, w) {
     }
     now <- tried
   }
-  list(c = now$theta[1], centre = now$theta[-1] / now$theta[1])
+  now
 }
 
 # Whether two references are the same but for rounding.
