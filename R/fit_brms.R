@@ -16,7 +16,8 @@
 #' @examples
 #' # brms compiles for a minute, which is longer than an example may take
 #' \dontrun{
-#' fit <- smc(brms::brm(dist ~ speed, cars, prior = brms::prior(normal(0, 10), class = "b"), empty = TRUE))
+#' prior <- brms::prior(normal(0, 10), class = "b")
+#' fit <- smc(brms::brm(dist ~ speed, cars, prior = prior, empty = TRUE))
 #' in_brms <- as_brmsfit(fit)
 #' brms::conditional_effects(in_brms)
 #' }

@@ -81,7 +81,9 @@
 #' coef(fit)
 #'
 #' # the method of Kim et al. (2025), without what this package adds
-#' smc(target_gaussian(2, mean = 3), n_particles = 128, rounds = 0, whiten = FALSE, islands = 1, seed = 1)
+#' smc(target_gaussian(2, mean = 3),
+#'   n_particles = 128, rounds = 0, whiten = FALSE, islands = 1, seed = 1
+#' )
 #' @export
 smc <- function(
   target,

@@ -300,7 +300,7 @@ test_that("a stanfit without data, and a stanreg, are evaluated by the model the
     at <- evaluate_target(target, rbind(c(0, 0), c(60, 0)))
     expect_identical(at$log_density, c(dnorm(0, 1, log = TRUE) - 1, -Inf))
   }
-  result <- smc(target, n_particles = 64, n_steps = 8, islands = 4, rounds = 1, seed = 1)
+  result <- smc(target, n_particles = 128, n_steps = 8, islands = 8, rounds = 1, seed = 1)
   expect_log_z(result, 0)
   expect_identical(colnames(result$particles), c("mu[1]", "sigma", "twice"))
   expect_identical(result$particles[, "twice"], 2 * result$particles[, "mu[1]"])
