@@ -1,8 +1,5 @@
-# Spaces: coordinates in which shapes are fitted, beside those of the points as they are. A space is
-# made by changes of variables, one after the other, that undo what a model is known to do: products
-# in the place of multiples of a scale (learn_noncentred.R), and standard normal coordinates in the place
-# of those that are normal given others (learn_precision.R, learn_polynomial.R). The last maps of a reference that is
-# fitted in a space lead out of it.
+# Spaces in which some coordinates are exactly standard normal: those that are normal given others, in the coordinates
+# before the maps that make them so (see learn_precision.R). A chain of blocks is fitted to the others.
 
 # Points that are tried for the marginal density of a few coordinates: where a part of
 # `least_inside` is between the edges, all of them are beyond in one case of five, and where a
