@@ -28,7 +28,7 @@ fit_dependent <- function(record, density) {
   }
   space <- exact_space(weighted, changes_of(record$reference), density)
   shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)
-  if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) shape <- with_heavy_tails(shape, weighted)
+  if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) shape <- with_heavy_tails(shape, weighted, points$x)
   gain <- if (!is.null(shape)) gain_of(shape, space, points, record$reference)
   if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
 }
@@ -58,13 +58,13 @@ exact_reference <- function(points) {
   }
 }
 
-# A Student t in place of a chain without parents, where that is likelier. No reference where the chain is normal: that
-# is another rung.
-with_heavy_tails <- function(shape, points) {
-  student <- fit_student(points$x, points$w, points$L, points$genealogies)
+# A Student t in place of a chain without parents, where that is likelier. x: the points of the chain. NULL where the
+# chain is normal: that is another rung.
+with_heavy_tails <- function(shape, weighted, x) {
+  student <- fit_student(weighted$x, weighted$w, weighted$L, weighted$genealogies)
   if (!is.null(student) && student$criterion > mean(shape$log_density)) {
-    reference <- new_student_reference(points$mean + student$mean, student$L, student$df)
-    list(reference = reference, log_density = log_density_of(reference, sweep(points$x, 2, points$mean, "+")))
+    reference <- new_student_reference(weighted$mean + student$mean, student$L, student$df)
+    list(reference = reference, log_density = log_density_of(reference, x))
   } else if (!is_chain_normal(shape$chain)) {
     shape
   }
