@@ -19,6 +19,27 @@ const smc_map_kind *smc_find_map(const char *name) {
   return NULL;
 }
 
+bool smc_has_value(const smc_values *values, double x) {
+  for (size_t i = 0; i < values->size; i++)
+    if (values->x[i] == x)
+      return true;
+  return false;
+}
+
+bool smc_is_coordinate(double x, int d) {
+  return x >= 1.0 && x <= d && x == floor(x);
+}
+
+bool smc_are_coordinates(const smc_values *values, int d) {
+  for (size_t i = 0; i < values->size; i++) {
+    smc_values before = {.x = values->x, .size = i};
+    if (!smc_is_coordinate(values->x[i], d) ||
+        smc_has_value(&before, values->x[i]))
+      return false;
+  }
+  return true;
+}
+
 /* chains ------------------------------------------------------------------ */
 
 void smc_chain_layout(smc_chain *chain, smc_arena *arena, int n,

@@ -26,6 +26,13 @@ typedef struct smc_values {
   size_t size;
 } smc_values;
 
+bool smc_has_value(const smc_values *values, double x);
+
+/* Whether x is one of d coordinates, counted from 1; and these are some, each
+ * once. */
+bool smc_is_coordinate(double x, int d);
+bool smc_are_coordinates(const smc_values *values, int d);
+
 typedef struct smc_map {
   const struct smc_map_kind *kind;
   int d;                                     /* dimension                   */

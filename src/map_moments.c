@@ -83,19 +83,11 @@ static void feature_back(const double *features, int k, double by,
       grad[(size_t)of->factor[i].variable - 1] += by * slopes[2 * k + i];
 }
 
-static bool has_value(const smc_values *values, double x) {
-  for (size_t i = 0; i < values->size; i++)
-    if (values->x[i] == x)
-      return true;
-  return false;
-}
-
 static bool is_factor(int d, const factor *of, const smc_values *order) {
   if (of->variable == 0.0)
     return true;
-  return of->variable >= 1.0 && of->variable <= d &&
-         of->variable == floor(of->variable) &&
-         !has_value(order, of->variable) && of->kind >= LINEAR &&
+  return smc_is_coordinate(of->variable, d) &&
+         !smc_has_value(order, of->variable) && of->kind >= LINEAR &&
          of->kind <= SOFTPLUS && of->kind == floor(of->kind) &&
          isfinite(of->rate) && isfinite(of->centre);
 }
@@ -132,16 +124,9 @@ static int n_features(const smc_map *map) {
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
   if (!p[ORDER].x || p[ORDER].size == 0 ||
+      !smc_are_coordinates(&p[ORDER], map->d) ||
       !features_are_valid(map->d, &p[FEATURES], &p[ORDER]))
     return false;
-  for (size_t v = 0; v < p[ORDER].size; v++) {
-    double j = p[ORDER].x[v];
-    if (!(j >= 1.0 && j <= map->d && j == floor(j)))
-      return false;
-    for (size_t before = 0; before < v; before++)
-      if (p[ORDER].x[before] == j)
-        return false;
-  }
   size_t size = p[ORDER].size * (size_t)n_features(map);
   return p[LOCATION].x && p[LOG_SCALE].x && p[LOCATION].size == size &&
          p[LOG_SCALE].size == size;

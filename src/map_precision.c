@@ -78,19 +78,12 @@ static bool is_closed(const smc_map *map) {
   return true;
 }
 
-static bool has_value(smc_values values, double x) {
-  for (size_t i = 0; i < values.size; i++)
-    if (values.x[i] == x)
-      return true;
-  return false;
-}
-
 /* Whether the given are coordinates that do not change. */
 static bool are_given(const smc_map *map) {
   smc_values at = map->parameters[GIVEN];
   for (size_t k = 0; k < at.size; k++)
-    if (!(at.x[k] >= 1.0 && at.x[k] <= map->d && at.x[k] == floor(at.x[k])) ||
-        has_value(map->parameters[ORDER], at.x[k]))
+    if (!smc_is_coordinate(at.x[k], map->d) ||
+        smc_has_value(&map->parameters[ORDER], at.x[k]))
       return false;
   return true;
 }

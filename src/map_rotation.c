@@ -14,14 +14,6 @@ static const double *column(const smc_map *map, int j) {
   return map->parameters[AXES].x + smc_size(map->d, j);
 }
 
-static double product(int d, const double *x, const double *y) {
-  double sum = 0.0;
-  SMC_SIMD_SUM
-  for (int i = 0; i < d; i++)
-    sum += x[i] * y[i];
-  return sum;
-}
-
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
   int d = map->d;
@@ -29,7 +21,7 @@ static bool is_valid(const smc_map *map) {
     return false;
   for (int j = 0; j < d; j++)
     for (int i = 0; i <= j; i++)
-      if (!(fabs(product(d, column(map, i), column(map, j)) - (i == j)) <
+      if (!(fabs(smc_dot(d, column(map, i), column(map, j)) - (i == j)) <
             rounding))
         return false;
   return true;

@@ -9,21 +9,6 @@
 enum { MOST_SWEEPS = 40 };
 static const double small_cosine = 1e-6, least_cosine = 1e-14;
 
-static double dot(int n, const double *x, const double *y) {
-  double sum = 0.0;
-  SMC_SIMD_SUM
-  for (int i = 0; i < n; i++)
-    sum += x[i] * y[i];
-  return sum;
-}
-
-/* x <- x + by y */
-static void add(int n, double by, const double *y, double *x) {
-  SMC_SIMD
-  for (int i = 0; i < n; i++)
-    x[i] += by * y[i];
-}
-
 static void scale(int n, double by, double *x) {
   for (int i = 0; i < n; i++)
     x[i] *= by;
@@ -149,7 +134,7 @@ static bool factorise(int d, double *x) {
     memset(column, 0, (size_t)j * sizeof(double));
     scale(d - j, 1.0 / sqrt(column[j]), column + j);
     for (int k = j + 1; k < d; k++)
-      add(d - k, -column[k], column + k, x + smc_size(d, k) + k);
+      smc_add(d - k, -column[k], column + k, x + smc_size(d, k) + k);
   }
   return true;
 }
@@ -160,7 +145,7 @@ static void make_triangle(int rows, int d, int apart, double *x) {
   for (int j = 0; j < d && j < rows - 1; j++) {
     double *column = x + smc_size(apart, j) + j;
     int n = rows - j;
-    double size = sqrt(dot(n, column, column));
+    double size = sqrt(smc_dot(n, column, column));
     if (size == 0.0)
       continue;
     double end = column[0] > 0.0 ? -size : size;
@@ -168,7 +153,7 @@ static void make_triangle(int rows, int d, int apart, double *x) {
     double square = -end * column[0]; /* half of the squared length */
     for (int k = j + 1; k < d; k++) {
       double *other = x + smc_size(apart, k) + j;
-      add(n, -dot(n, column, other) / square, column, other);
+      smc_add(n, -smc_dot(n, column, other) / square, column, other);
     }
     column[0] = end;
     memset(column + 1, 0, (size_t)(n - 1) * sizeof(double));
@@ -179,7 +164,7 @@ static void make_triangle(int rows, int d, int apart, double *x) {
  * lengths. Returns the square of the cosine between them before that, but 0 for
  * what is rounding. */
 static double rotate(int d, double *a, double *b, double *of_a, double *of_b) {
-  double product = dot(d, a, b);
+  double product = smc_dot(d, a, b);
   double square = product * product, whole = *of_a * *of_b;
   if (!(square > least_cosine * least_cosine * whole))
     return 0.0;
@@ -207,7 +192,7 @@ static void make_orthogonal(int d, int n, double *x, double *square) {
        sweep < MOST_SWEEPS && largest > small_cosine * small_cosine; sweep++) {
     largest = 0.0;
     for (int j = 0; j < n; j++)
-      square[j] = dot(d, x + smc_size(d, j), x + smc_size(d, j));
+      square[j] = smc_dot(d, x + smc_size(d, j), x + smc_size(d, j));
     for (int a = 0; a < n - 1; a++)
       for (int b = a + 1; b < n; b++)
         largest =
@@ -225,8 +210,8 @@ static void add_rows(smc_match *match, int n, const double *z,
   int d = match->d, apart = d + match->most;
   if (match->is_diagonal) {
     for (int j = 0; j < d; j++, z += n, g += n) {
-      match->squares[j] += dot(n, z, z);
-      match->slopes[j] += dot(n, g, g);
+      match->squares[j] += smc_dot(n, z, z);
+      match->slopes[j] += smc_dot(n, g, g);
     }
     return;
   }
@@ -344,8 +329,8 @@ static void match_mean(smc_match *match, double share) {
   }
   memcpy(mean, z, (size_t)d * sizeof(double));
   for (int j = 0; j < d; j++)
-    add(d - j, dot(d - j, L + smc_size(d + 1, j), g + j),
-        L + smc_size(d + 1, j), mean + j);
+    smc_add(d - j, smc_dot(d - j, L + smc_size(d + 1, j), g + j),
+            L + smc_size(d + 1, j), mean + j);
   scale(d, share, mean);
 }
 

@@ -17,21 +17,6 @@ static const double least_curvature = 1e-10;
 /* Part of a whole step below which nothing is left but rounding. */
 static const double shortest_step = 1e-14;
 
-static double dot(int n, const double *x, const double *y) {
-  double sum = 0.0;
-  SMC_SIMD_SUM
-  for (int i = 0; i < n; i++)
-    sum += x[i] * y[i];
-  return sum;
-}
-
-/* x <- x + by y */
-static void add(int n, double by, const double *y, double *x) {
-  SMC_SIMD
-  for (int i = 0; i < n; i++)
-    x[i] += by * y[i];
-}
-
 /* the inverse Hessian ------------------------------------------------------ */
 
 static const double *point(const smc_climb *climb, const double *matrix,
@@ -74,14 +59,14 @@ static void newton_step(smc_climb *climb) {
   memcpy(out, point(climb, climb->g, last), (size_t)d * sizeof(double));
   for (int j = n - 1; j >= 0; j--) {
     take_pair(climb, ends[j], s, y);
-    back[j] = dot(d, s, out) / dot(d, s, y);
-    add(d, -back[j], y, out);
+    back[j] = smc_dot(d, s, out) / smc_dot(d, s, y);
+    smc_add(d, -back[j], y, out);
   }
   for (int i = 0; i < d; i++)
     out[i] *= alpha[i];
   for (int j = 0; j < n; j++) {
     take_pair(climb, ends[j], s, y);
-    add(d, back[j] - dot(d, y, out) / dot(d, s, y), s, out);
+    smc_add(d, back[j] - smc_dot(d, y, out) / smc_dot(d, s, y), s, out);
   }
 }
 
@@ -93,7 +78,7 @@ static void update_diagonal(smc_climb *climb, int n) {
   const double *s = climb->s, *y = climb->y;
   double *alpha = climb->alpha + smc_size(d, climb->n - 1);
   const double *old = alpha - d;
-  double a = 0.0, b = dot(d, s, y), c = 0.0, size = dot(d, y, y);
+  double a = 0.0, b = smc_dot(d, s, y), c = 0.0, size = smc_dot(d, y, y);
   bool is_valid = true;
   for (int i = 0; i < d; i++) {
     a += y[i] * y[i] * old[i];
@@ -133,11 +118,11 @@ static void aim(smc_climb *climb) {
   if (is_known) {
     newton_step(climb);
   } else {
-    double size = sqrt(dot(d, g, g));
+    double size = sqrt(smc_dot(d, g, g));
     for (int i = 0; i < d; i++)
       climb->direction[i] = size > 0.0 ? g[i] / size * climb->length : g[i];
   }
-  climb->gain = dot(d, climb->direction, g);
+  climb->gain = smc_dot(d, climb->direction, g);
   climb->t = 1.0;
   climb->is_done = !isfinite(climb->gain) ||
                    climb->gain <= (is_known ? climb->tolerance : 0.0);
@@ -179,7 +164,7 @@ static void go(smc_climb *climb, double f, const double *g) {
   climb->n++;
   const double *s = climb->s, *y = climb->y;
   take_pair(climb, now, climb->s, climb->y);
-  double cosine = dot(d, s, y) / sqrt(dot(d, s, s) * dot(d, y, y));
+  double cosine = smc_dot(d, s, y) / sqrt(smc_dot(d, s, s) * smc_dot(d, y, y));
   climb->is_pair[now] = cosine > least_curvature;
   if (climb->is_pair[now])
     update_diagonal(climb, last_pairs(climb, now, ends));
@@ -218,16 +203,16 @@ void smc_climb_normal_scale(const smc_climb_normal *normal, double *z) {
   for (int i = 0; i < d; i++)
     z[i] *= normal->root[i];
   for (int j = 0; j < normal->n_pairs; j++)
-    add(d, dot(d, pair(normal, normal->q, j), z), pair(normal, normal->s, j),
-        z);
+    smc_add(d, smc_dot(d, pair(normal, normal->q, j), z),
+            pair(normal, normal->s, j), z);
 }
 
 /* x <- S' x */
 static void scale_transposed(const smc_climb_normal *normal, double *x) {
   int d = normal->d;
   for (int j = normal->n_pairs - 1; j >= 0; j--)
-    add(d, dot(d, pair(normal, normal->s, j), x), pair(normal, normal->q, j),
-        x);
+    smc_add(d, smc_dot(d, pair(normal, normal->s, j), x),
+            pair(normal, normal->q, j), x);
   for (int i = 0; i < d; i++)
     x[i] *= normal->root[i];
 }
@@ -238,7 +223,7 @@ static void unscale(const smc_climb_normal *normal, double *x) {
   for (int j = normal->n_pairs - 1; j >= 0; j--) {
     const double *s = pair(normal, normal->s, j),
                  *q = pair(normal, normal->q, j);
-    add(d, -dot(d, q, x) / (1.0 + dot(d, q, s)), s, x);
+    smc_add(d, -smc_dot(d, q, x) / (1.0 + smc_dot(d, q, s)), s, x);
   }
   for (int i = 0; i < d; i++)
     x[i] /= normal->root[i];
@@ -251,7 +236,7 @@ static void unscale_transposed(const smc_climb_normal *normal, double *x) {
   for (int j = 0; j < normal->n_pairs; j++) {
     const double *s = pair(normal, normal->s, j),
                  *q = pair(normal, normal->q, j);
-    add(d, -dot(d, s, x) / (1.0 + dot(d, q, s)), q, x);
+    smc_add(d, -smc_dot(d, s, x) / (1.0 + smc_dot(d, q, s)), q, x);
   }
 }
 
@@ -265,7 +250,7 @@ static void add_pair(const smc_climb *climb, int k, smc_climb_normal *normal) {
   take_pair(climb, k, s, y);
   memcpy(q, s, (size_t)d * sizeof(double));
   unscale(normal, q);
-  double rho = 1.0 / dot(d, s, y), square = dot(d, q, q);
+  double rho = 1.0 / smc_dot(d, s, y), square = smc_dot(d, q, q);
   double c = sqrt(rho / square);
   unscale_transposed(normal, q);
   for (int i = 0; i < d; i++)

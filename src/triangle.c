@@ -2,35 +2,18 @@
 
 #include <string.h>
 
-static bool is_count(double x, double least, double most) {
-  return x >= least && x <= most && x == floor(x);
-}
-
 bool smc_triangle_is_valid(int d, const smc_values *order,
                            const smc_values *entries, size_t n_entries) {
   size_t p = order->size;
   if (!order->x || !entries->x || p == 0 || p >= (size_t)d ||
-      entries->size != p * p)
+      entries->size != p * p || !smc_are_coordinates(order, d))
     return false;
-  for (size_t v = 0; v < p; v++) {
-    if (!is_count(order->x[v], 1.0, d))
-      return false;
-    for (size_t before = 0; before < v; before++)
-      if (order->x[before] == order->x[v])
-        return false;
-  }
   for (size_t i = 0; i < p * p; i++)
-    if (!is_count(entries->x[i], 0.0, (double)n_entries))
+    if (!(entries->x[i] >= 0.0 && entries->x[i] <= (double)n_entries &&
+          entries->x[i] == floor(entries->x[i])))
       return false;
   for (size_t v = 0; v < p; v++)
     if (entries->x[v * (p + 1)] == 0.0)
-      return false;
-  return true;
-}
-
-static bool is_given(const smc_values *order, int k) {
-  for (size_t v = 0; v < order->size; v++)
-    if (order->x[v] == k + 1.0)
       return false;
   return true;
 }
@@ -39,7 +22,7 @@ static void fill(const smc_triangle *triangle, int d, const smc_values *order,
                  const smc_values *entries) {
   int p = triangle->p, count = 0;
   for (int k = 0, i = 0; k < d; k++)
-    if (is_given(order, k))
+    if (!smc_has_value(order, k + 1.0))
       triangle->given[i++] = k;
   for (int v = 0; v < p; v++) {
     triangle->coordinate[v] = (int)order->x[v] - 1;

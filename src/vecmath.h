@@ -23,6 +23,21 @@ static inline size_t smc_size(int rows, int columns) {
   return (size_t)rows * (size_t)columns;
 }
 
+static inline double smc_dot(int n, const double *x, const double *y) {
+  double sum = 0.0;
+  SMC_SIMD_SUM
+  for (int i = 0; i < n; i++)
+    sum += x[i] * y[i];
+  return sum;
+}
+
+/* x <- x + by y */
+static inline void smc_add(int n, double by, const double *y, double *x) {
+  SMC_SIMD
+  for (int i = 0; i < n; i++)
+    x[i] += by * y[i];
+}
+
 /* Whether all of n values are numbers. */
 static inline bool smc_all_finite(int n, const double *x) {
   double sum[4] = {0.0, 0.0, 0.0, 0.0}; /* unless a term is NaN or infinite */
