@@ -189,22 +189,21 @@ fit_level <- function(points, left) {
 # Blocks of both forms: the second only where the first leaves something.
 trials_with <- function(points, train, left, parents) {
   children <- setdiff(left, parents)
-  trials <- natural_trials(points, train, left, children, parents)
-  if (length(trials) == 0 || trials[[1]]$nats > least_nats) {
-    moments <- tryCatch(search_moments(train$x, train$g, children, parents), error = function(e) NULL)
-    if (!is.null(moments)) trials <- c(trials, list(trial_of(moments, points, left)))
+  natural <- natural_trial(points, train, left, children, parents)
+  moments <- if (is.null(natural) || natural$nats > least_nats) {
+    tryCatch(search_moments(train$x, train$g, children, parents), error = function(e) NULL)
   }
-  without_null(trials)
+  without_null(list(natural, if (!is.null(moments)) trial_of(moments, points, left)))
 }
 
-# The best of the blocks of natural form.
-natural_trials <- function(points, train, left, children, parents) {
+# The best of the blocks of natural form; NULL for none.
+natural_trial <- function(points, train, left, children, parents) {
   of_children <- natural_points(train$x, train$g, children, parents)
   block <- natural_start(of_children)
   best <- NULL
   misses <- 0
   while (!is.null(block) && misses < most_misses) {
-    trial <- if (block$is_wide) trial_of(block, points, left)
+    trial <- if (!is.null(block$maps)) trial_of(block, points, left)
     if (!is.null(trial) && (is.null(best) || mean(trial$each) > mean(best$each) + least_nats)) {
       best <- trial
       misses <- 0
@@ -214,18 +213,24 @@ natural_trials <- function(points, train, left, children, parents) {
     if (!is.null(best) && best$nats < least_nats) break
     block <- richer_natural(block, of_children)
   }
-  if (!is.null(best)) list(best) else list()
+  best
 }
+
 # The block of a trial fitted to all points, unless that is worse on the held-out ones.
 refitted <- function(trial, points, left) {
-  block <- trial$block
-  again <- tryCatch(if (block$form == "natural") {
-    refit_natural(block, points$x, points$g)
-  } else {
-    refit_moments(block, points$x, points$g)
-  }, error = function(e) NULL)
+  again <- refit_block(trial$block, points)
   new <- if (!is.null(again)) trial_of(again, points, left)
-  if (!is.null(new) && isTRUE(mean(new$each) >= mean(trial$each) - least_nats)) again else block
+  if (!is.null(new) && isTRUE(mean(new$each) >= mean(trial$each) - least_nats)) again else trial$block
+}
+
+# A block fitted again to all points, with the same features; NULL where there is none.
+refit_block <- function(block, points) {
+  tryCatch(switch(block$form,
+    natural = refit_natural(block, points$x, points$g),
+    moments = refit_moments(block, points$x, points$g),
+    margins = margins_block(points$x, points$g, block$children),
+    normal = normal_block(points$x, points$g, block$children)
+  ), error = function(e) NULL)
 }
 
 # the rest --------------------------------------------------------------------
@@ -240,16 +245,12 @@ fit_rest <- function(state, variables) {
     now <- -rowSums(z^2) / 2
     if (mean(rowSums((z + points$g[test, variables, drop = FALSE])^2)) / 2 < least_nats) break
     train <- rows_of_points(points, points$train)
-    density <- function(block) {
-      at <- before_maps(block$maps, points$x[test, , drop = FALSE])
-      each <- at$log_jacobian - rowSums(at$x[, variables, drop = FALSE]^2) / 2
-      if (all(is.finite(each))) each else rep(-Inf, length(each))
-    }
+    density <- function(block) log_density_by(block, points$x[test, , drop = FALSE], variables)
     blocks <- without_null(rest_blocks(train, variables))
     gains <- vapply(blocks, function(block) gain_over(density(block), now), 0)
     if (!any(gains > 0)) break
     block <- blocks[[which.max(gains)]]
-    again <- refit_rest(block, points, variables)
+    again <- refit_block(block, points)
     if (!is.null(again) && isTRUE(mean(density(again)) >= mean(density(block)))) block <- again
     state <- with_block(state, block)
   }
@@ -267,52 +268,3 @@ rest_blocks <- function(train, variables) {
   }
   c(list(margins_block(train$x, train$g, variables), normal_block(train$x, train$g, variables)), curves)
 }
-
-refit_rest <- function(block, points, variables) {
-  tryCatch(switch(block$form,
-    margins = margins_block(points$x, points$g, variables),
-    normal = normal_block(points$x, points$g, variables),
-    moments = refit_moments(block, points$x, points$g)
-  ), error = function(e) NULL)
-}
-
-# Margins that are skew or have other tails, by the sinh-arcsinh transformation of Jones and Pewsey (2009). See
-# src/map_tails.c. NULL where there are none.
-margins_block <- function(x, g, variables) {
-  theta <- matrix(0, 4, ncol(x))
-  theta[, variables] <- vapply(variables, function(j) fit_margin(x[, j], g[, j]), numeric(4))
-  if (any(theta != 0)) {
-    list(form = "margins", children = variables, maps = list(list(
-      name = "tails", location = theta[1, ], scale = exp(theta[2, ]), skew = theta[3, ], tail = exp(theta[4, ])
-    )))
-  }
-}
-
-# Location, log scale, skew and log tail of a margin that is nearly standard normal, by its score: that which leaves
-# least of it. 0 where hardly anything is left without.
-fit_margin <- function(z, g) {
-  off <- z + g
-  cap <- 4 * stats::mad(off)
-  off <- pmax(pmin(off, cap), -cap)
-  left <- stats::.lm.fit(cbind(1, z, slope_by_skew(z), asinh(z)), off)$residuals
-  if (!isTRUE(length(z) * log(sum((off - mean(off))^2) / sum(left^2)) >= 3 * log(length(z)))) {
-    return(numeric(4))
-  }
-  left_by <- function(theta) {
-    if (!all(is.finite(theta)) || any(abs(theta) > most_tails)) {
-      return(.Machine$double.xmax)
-    }
-    tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(theta[4]))
-    at <- before_maps(tails_maps(tails), as.matrix(z), as.matrix(g))
-    left <- mean((at$x + at$g)^2)
-    if (is.finite(left)) left else .Machine$double.xmax
-  }
-  found <- tryCatch(
-    stats::optim(numeric(4), left_by, method = "BFGS", control = list(maxit = 60)),
-    error = function(e) NULL
-  )
-  if (is.null(found)) numeric(4) else found$par
-}
-
-# A margin whose parameters are further from those of a normal distribution is none of these.
-most_tails <- 5

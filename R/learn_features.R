@@ -31,7 +31,7 @@ feature_values <- function(features, x) {
   matrix(values, nrow(x))
 }
 
-# Features in which pulls are linear without a search: a constant, and each of these coordinates.
+# A constant, and each of these coordinates.
 linear_features <- function(variables, x) {
   do.call(cbind, c(list(constant_feature), lapply(variables, function(k) {
     feature_of(k, "linear", 1 / spread_of(x[, k]), stats::median(x[, k]))
@@ -43,37 +43,38 @@ spread_of <- function(t) {
   if (spread > 0) spread else stats::sd(t) + .Machine$double.xmin
 }
 
-pull_features <- function(k, t) {
-  cbind(
-    feature_of(k, "square", 1 / spread_of(t), stats::median(t)),
-    feature_of(k, "cube", 1 / spread_of(t), stats::median(t))
-  )
-}
-
 # Places of the knees of softplus functions, as quantiles of a coordinate, and their rates over one by its spread.
 knots <- c(0.02, 0.2, 0.5, 0.8, 0.98)
 knee_rates <- c(1.5, 4)
 
-softplus_features <- function(k, t, sign) {
+# Those of coordinate k, with values t, that are not linear in it.
+bent_features <- function(k, t) {
+  unit <- 1 / spread_of(t)
   at <- stats::quantile(t, knots, names = FALSE)
-  of_rate <- function(rate) lapply(at, function(place) feature_of(k, "softplus", sign * rate / spread_of(t), place))
-  do.call(cbind, do.call(c, lapply(knee_rates, of_rate)))
+  power <- function(kind) feature_of(k, kind, unit, stats::median(t))
+  softplus <- function(sign) {
+    of_rate <- function(rate) lapply(at, function(place) feature_of(k, "softplus", sign * rate * unit, place))
+    do.call(c, lapply(knee_rates, of_rate))
+  }
+  exponentials <- list(feature_of(k, "exponential", -1), feature_of(k, "exponential", 1))
+  do.call(cbind, c(list(power("square"), power("cube")), softplus(1), exponentials, softplus(-1)))
 }
 
-# Those of one coordinate in which a location, and the logarithm of a scale, may be linear.
-location_features <- function(k, t) {
-  cbind(
-    feature_of(k, "linear", 1 / spread_of(t), stats::median(t)), pull_features(k, t), softplus_features(k, t, 1),
-    feature_of(k, "exponential", -1), feature_of(k, "exponential", 1)
-  )
+# Products of two coordinates, of linear_features().
+cross_features <- function(linear) {
+  pairs <- which(lower.tri(diag(ncol(linear) - 1)), arr.ind = TRUE)
+  do.call(cbind, lapply(seq_len(nrow(pairs)), function(i) {
+    product_of_features(linear[, 1 + pairs[i, 2]], linear[, 1 + pairs[i, 1]])
+  }))
 }
 
-log_scale_features <- function(k, t) {
-  cbind(
-    feature_of(k, "linear", 1 / spread_of(t), stats::median(t)),
-    softplus_features(k, t, 1), softplus_features(k, t, -1)
-  )
+# In which a log scale may be linear, and a location: what grows faster than a coordinate is for locations alone, and
+# softplus functions that fall are for scales, since with those that rise they are linear.
+are_of_scales <- function(features) {
+  features[5, ] == 0 & (features[1, ] == 0 | features[2, ] %in% factor_kinds[c("linear", "softplus")])
 }
+
+are_of_locations <- function(features) !(features[2, ] == factor_kinds[["softplus"]] & features[3, ] < 0)
 
 # The coordinates that features depend on.
 parents_of <- function(features) sort(setdiff(unique(c(features[c(1, 5), ])), 0))

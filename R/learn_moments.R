@@ -122,29 +122,24 @@ search_child <- function(v, g, phi, n_linear, for_b, for_s) {
   fit
 }
 
-# In the coordinates v = W^-1 u, W lower triangular. others: further variables that locations are linear in.
+# In the coordinates v = W^-1 u, W lower triangular.
 fit_moments_in <- function(x, g, children, parents, W) {
   linear <- linear_features(parents, x)
-  more <- lapply(parents, function(k) location_features(k, x[, k]))
-  scales <- lapply(parents, function(k) log_scale_features(k, x[, k]))
-  cross <- list()
-  for (i in seq_along(parents)) {
-    for (j in seq_len(i - 1)) cross <- c(cross, list(product_of_features(linear[, 1 + j], linear[, 1 + i])))
-  }
-  location <- do.call(cbind, c(list(linear), more, cross))
-  log_scale <- do.call(cbind, c(list(linear), scales))
-  features <- cbind(location, log_scale)
-  key <- apply(features, 2, paste, collapse = " ")
-  features <- features[, !duplicated(key), drop = FALSE]
-  key <- unique(key)
-  keys <- function(f) apply(f, 2, paste, collapse = " ")
+  bent <- lapply(parents, function(k) bent_features(k, x[, k]))
+  features <- do.call(cbind, c(list(linear), bent, list(cross_features(linear))))
+  of_locations <- are_of_locations(features)
+  of_scales <- are_of_scales(features)
   phi <- feature_values(features, x)
-  v <- t(forwardsolve(W, t(x[, children, drop = FALSE])))
-  gv <- g[, children, drop = FALSE] %*% W
+  at <- in_coordinates(W, x, g, children)
   fits <- lapply(seq_along(children), function(j) {
-    search_child(v[, j], gv[, j], phi, ncol(linear), key %in% keys(location), key %in% keys(log_scale))
+    search_child(at$v[, j], at$g[, j], phi, ncol(linear), of_locations, of_scales)
   })
   new_moments(x, children, features, fits, W)
+}
+
+# These children, and their scores, in the coordinates v = W^-1 u.
+in_coordinates <- function(W, x, g, children) {
+  list(v = t(forwardsolve(W, t(x[, children, drop = FALSE]))), g = g[, children, drop = FALSE] %*% W)
 }
 
 new_moments <- function(x, children, features, fits, W) {
@@ -174,11 +169,10 @@ moments_maps <- function(block) {
 # Again to these points, with the same features.
 refit_moments <- function(block, x, g) {
   phi <- feature_values(block$features, x)
-  v <- t(forwardsolve(block$W, t(x[, block$children, drop = FALSE])))
-  gv <- g[, block$children, drop = FALSE] %*% block$W
+  at <- in_coordinates(block$W, x, g, block$children)
   fits <- lapply(seq_along(block$children), function(j) {
     gauss_newton(
-      v[, j], gv[, j], phi, which(block$b[j, ] != 0), which(block$s[j, ] != 0), block$b[j, ], block$s[j, ], 15
+      at$v[, j], at$g[, j], phi, which(block$b[j, ] != 0), which(block$s[j, ] != 0), block$b[j, ], block$s[j, ], 15
     )
   })
   block$b <- do.call(rbind, lapply(fits, `[[`, "b"))

@@ -70,11 +70,11 @@ natural_points <- function(x, g, children, parents) {
 }
 
 # The block with these features; `maps` only where its precision is one. free: features x children x (1 + children), the
-# entries of the pulls (first) and precisions that are free. terms: a list of features, each c(power, degree) a parent.
+# entries of the pulls (first) and precisions that are free. terms: the features, as of linear_terms().
 fit_natural <- function(points, terms, free, weights = score_weights(points$score, points$design)) {
   p <- length(points$children)
   K <- dim(free)[1]
-  phi <- values_of_terms(terms, points$t)
+  phi <- bounded_values(terms, points$t)
   design <- do.call(cbind, lapply(seq_len(K), function(k) phi[, k] * cbind(1, -points$u)))
   by_row <- matrix(aperm(free, c(3, 1, 2)), ncol = p)
   on <- lapply(seq_len(p), function(j) which(by_row[, j]))
@@ -96,11 +96,14 @@ fit_natural <- function(points, terms, free, weights = score_weights(points$scor
     t_A = t_A, weights = weights, residual = points$score - tcrossprod(design, solved$coef)
   )
   if (!all(is.finite(A))) {
-    return(c(block, is_wide = FALSE))
+    return(block)
   }
-  if (!is_precision_wide(block, points, phi)) block <- cut_positive(block, points, phi)
-  block$is_wide <- is_precision_wide(block, points, phi)
-  if (block$is_wide) with_maps(block, points, phi) else block
+  is_wide <- is_precision_wide(block, points, phi)
+  if (!is_wide) {
+    block <- cut_positive(block, points, phi)
+    is_wide <- is_precision_wide(block, points, phi)
+  }
+  if (is_wide) with_maps(block, points, phi) else block
 }
 
 # The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.
@@ -119,43 +122,47 @@ cut_positive <- function(block, points, phi) {
   block
 }
 
-# Features: a list of matrices of powers and degrees, a row a feature, a column a parent; no_terms() has the constant.
-linear_terms <- function(q) list(powers = matrix(0, q + 1, q), degrees = rbind(0, diag(q)))
+# A constant and each of q parents, as terms of learn_terms.R.
+linear_terms <- function(q) {
+  none <- matrix(0, q + 1, q)
+  replace(stats::setNames(rep(list(none), length(parts_of_term)), parts_of_term), "degrees", list(rbind(0, diag(q))))
+}
 
-with_term <- function(terms, power, degree) {
-  terms$powers <- rbind(terms$powers, power, deparse.level = 0)
-  terms$degrees <- rbind(terms$degrees, degree, deparse.level = 0)
+# With one more, the exponential with these rates.
+with_exponential <- function(terms, rates) {
+  terms <- lapply(terms, rbind, 0)
+  terms$powers[nrow(terms$powers), ] <- rates
   terms
 }
 
-values_of_terms <- function(terms, t) {
-  values <- exp(pmin(tcrossprod(t, terms$powers), largest_exponent))
-  for (k in seq_len(ncol(t))) {
-    for (i in which(terms$degrees[, k] != 0)) values[, i] <- values[, i] * t[, k]^terms$degrees[i, k]
-  }
-  values
+# Those of these rates alone, a list of them.
+exponentials <- function(powers) {
+  none <- lapply(linear_terms(length(powers[[1]])), function(part) part[0, , drop = FALSE])
+  Reduce(with_exponential, powers, none)
 }
+
+bounded_values <- function(terms, t) pmin(values_of(terms, t), exp(largest_exponent))
 
 # Whether Q(t) is positive definite where parents are wide of the points: it is linear in the features, and so is looked
 # at where one of these is least or largest.
 is_precision_wide <- function(block, points, phi) {
   p <- length(block$children)
-  wide <- rbind(values_of_terms(block$terms, wide_parents * points$t), phi)
+  wide <- rbind(bounded_values(block$terms, wide_parents * points$t), phi)
   ends <- unique(c(apply(wide, 2, which.min), apply(wide, 2, which.max)))
   Q <- wide[ends, , drop = FALSE] %*% matrix(block$A, ncol(phi))
   all(is.finite(Q)) && all(apply(Q, 1, function(q) !is.null(tryCatch(chol(matrix(q, p)), error = function(e) NULL))))
 }
 
-# Half the square of the children and the log Jacobian: a log density but for a constant.
-log_density_by <- function(block, x) {
+# The log density of the children, or of these columns, that become standard normal; but for a constant.
+log_density_by <- function(block, x, columns = block$children) {
   at <- before_maps(block$maps, x)
-  at$log_jacobian - rowSums(at$x[, block$children, drop = FALSE]^2) / 2
+  at$log_jacobian - rowSums(at$x[, columns, drop = FALSE]^2) / 2
 }
 
 # Its maps, from z to x.
 with_maps <- function(block, points, phi) {
   used <- which(rowSums(matrix(block$A != 0, nrow(block$A))) > 0)
-  maps <- if (length(used) <= 2) diagonal_maps(block, points, phi, used)
+  maps <- diagonal_maps(block, points, phi, used)
   if (is.null(maps)) maps <- factor_maps(block, points, phi)
   centre <- replace(numeric(points$d), block$parents, points$centre)
   block$maps <- c(maps, list(list(name = "affine", mean = centre, sd = rep(1, points$d))))
@@ -179,37 +186,27 @@ factor_maps <- function(block, points, phi) {
 precision_map <- function(block, order, entries, precision, pull, phi) {
   diagonal <- precision[diag(entries), , drop = FALSE] %*% t(phi)
   least <- pmax(1e-6 * apply(diagonal, 1, function(q) min(q[q > 0])), .Machine$double.xmin)
-  factors <- array(0, c(5, length(block$parents), nrow(block$A)))
-  factors[1, , ] <- t(block$terms$powers)
-  factors[2, , ] <- t(block$terms$degrees)
   list(
     name = "precision", order = as.double(order), given = as.double(block$parents), entries = entries,
-    factors = factors, precision = precision, pull = pull, least = least
+    factors = factors_in_terms(block$terms), precision = precision, pull = pull, least = least
   )
 }
 
-# Where Q is f_1(t) A + f_2(t) B, in the basis u = S E c in which it is diagonal whatever t is: S S' is the inverse of
-# A + B, in units in which both are 1 on average, and E are the eigenvectors of S' A S. NULL where there is none.
+# Where Q is a sum of two terms at most, in the basis in which it is diagonal. NULL where there is none.
 diagonal_maps <- function(block, points, phi, used) {
   p <- length(block$children)
   size <- colMeans(abs(phi))
-  parts <- lapply(used, function(k) size[k] * matrix(block$A[k, , ], p))
-  S <- inverse_factor(Reduce(`+`, parts))
-  if (is.null(S) || p == 1) {
-    return(NULL)
-  }
-  of_first <- eigen(crossprod(S, parts[[1]] %*% S), symmetric = TRUE)
-  values <- cbind(of_first$values, 1 - of_first$values)[, seq_along(used), drop = FALSE]
-  if (any(values < -1e-5)) {
+  basis <- if (p > 1) diagonal_basis(lapply(used, function(k) size[k] * matrix(block$A[k, , ], p)))
+  if (is.null(basis) || any(basis$values < -1e-5)) {
     return(NULL)
   }
   precision <- matrix(0, p, ncol(phi))
-  precision[, used] <- pmax(values, 0)
+  precision[, used] <- pmax(basis$values, 0)
   precision <- sweep(precision, 2, size, "/")
-  pull <- crossprod(S %*% of_first$vectors, t(block$b))
+  pull <- crossprod(basis$S %*% basis$axes, t(block$b))
   c(
     list(precision_map(block, block$children, diag(seq_len(p), p), precision, pull, phi)),
-    basis_maps(lapply(list(axes = of_first$vectors, chol = points$scale * S), acting_on, block$children, points$d))
+    basis_maps(lapply(list(axes = basis$axes, chol = points$scale * basis$S), acting_on, block$children, points$d))
   )
 }
 
@@ -245,7 +242,7 @@ richer_natural <- function(block, points) {
   terms <- block$terms
   free <- block$free
   for (power in best) {
-    terms <- with_term(terms, power, numeric(length(power)))
+    terms <- with_exponential(terms, power)
     free <- with_free(free, cbind(TRUE, block$pattern))
   }
   richer <- fit_natural(points, terms, free)
@@ -257,7 +254,7 @@ refit_natural <- function(block, x, g) {
   points <- natural_points(x, g, block$children, block$parents)
   again <- fit_natural(points, block$terms, block$free)
   again <- fit_natural(points, block$terms, block$free, residual_weights(again, points))
-  if (again$is_wide) again
+  if (!is.null(again$maps)) again
 }
 
 residual_weights <- function(block, points) score_weights(block$residual + 1e-9 * points$score, points$design)
@@ -296,13 +293,13 @@ best_exponentials <- function(block, points) {
   common <- sqrt(rowMeans(W))
   E <- block$residual * common
   u <- sweep(points$u, 2, apply(points$u, 2, stats::median))
-  phi <- values_of_terms(block$terms, points$t) * common
+  phi <- bounded_values(block$terms, points$t) * common
   in_Q <- apply(block$free[, , -1, drop = FALSE], 1, any)
   of_pull <- qr(phi)
   of_Q <- qr(phi[, in_Q, drop = FALSE])
   total <- colSums(E^2)
   gains <- vapply(candidates, function(powers) {
-    f <- values_of_terms(list(powers = do.call(rbind, powers), degrees = 0 * do.call(rbind, powers)), points$t) * common
+    f <- bounded_values(exponentials(powers), points$t) * common
     if (!all(is.finite(f)) || any(colSums(f^2) > 1e200)) {
       return(-Inf)
     }

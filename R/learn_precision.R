@@ -131,29 +131,36 @@ factor_form <- function(at, ordered, found, lower) {
   )
 }
 
-# Where Q is a sum of one term or two, f_1(t) A + f_2(t) B, with the `basis` u = S E c in which it is diagonal whatever
-# t is: S S' is the inverse of A + B, in units in which both terms are 1 on average, and E are the eigenvectors of S'
-# A S. NULL where there are more terms, or A + B is no precision.
+# Where Q is a sum of one term or two, with the `basis` in which it is diagonal; NULL where there is none.
 diagonal_form <- function(at, found, lower) {
   of_Q <- seq_len(nrow(lower))
   coefficients <- found$coefficients[of_Q, , drop = FALSE]
   used <- which(colSums(coefficients != 0) > 0)
   size <- colMeans(abs(values_of(found$terms, found$observed$t)))
-  parts <- lapply(used, function(i) size[i] * symmetric_matrix(lower, coefficients[, i]))
-  S <- if (length(used) <= 2) inverse_factor(Reduce(`+`, parts))
-  if (is.null(S)) {
+  basis <- diagonal_basis(lapply(used, function(i) size[i] * symmetric_matrix(lower, coefficients[, i])))
+  if (is.null(basis)) {
     return(NULL)
   }
-  A <- eigen(crossprod(S, parts[[1]] %*% S), symmetric = TRUE)
   p <- length(at$others)
   precision <- matrix(0, p, length(size))
-  precision[, used] <- cbind(A$values, 1 - A$values)[, seq_along(used)]
+  precision[, used] <- basis$values
   precision[abs(precision) < rounding_of_term] <- 0
   list(
     order = at$others, entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
-    pull = crossprod(S %*% A$vectors, found$coefficients[-of_Q, , drop = FALSE]),
-    basis = lapply(list(axes = A$vectors, chol = S), acting_on, at$others, length(at$mean))
+    pull = crossprod(basis$S %*% basis$axes, found$coefficients[-of_Q, , drop = FALSE]),
+    basis = lapply(list(axes = basis$axes, chol = basis$S), acting_on, at$others, length(at$mean))
   )
+}
+
+# The basis u = S E c in which f_1(t) A + f_2(t) B is diagonal whatever t is: S S' is the inverse of A + B, where both
+# f are 1 on average, and E, the `axes`, are the eigenvectors of S' A S. list(S, axes, values), with the diagonals of A
+# and of B as columns. NULL where there are more than these two `parts`, or their sum is no precision.
+diagonal_basis <- function(parts) {
+  S <- if (length(parts) <= 2) inverse_factor(Reduce(`+`, parts))
+  if (!is.null(S)) {
+    A <- eigen(crossprod(S, parts[[1]] %*% S), symmetric = TRUE)
+    list(S = S, axes = A$vectors, values = cbind(A$values, 1 - A$values)[, seq_along(parts), drop = FALSE])
+  }
 }
 
 # The matrix of d coordinates that acts on these as x does, and leaves the others as they are.

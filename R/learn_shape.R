@@ -28,7 +28,9 @@ fit_dependent <- function(record, density) {
   }
   space <- exact_space(weighted, changes_of(record$reference), density)
   shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)
-  if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) shape <- with_heavy_tails(shape, weighted, points$x)
+  if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) {
+    shape <- with_heavy_tails(shape, weighted, points$x)
+  }
   gain <- if (!is.null(shape)) gain_of(shape, space, points, record$reference)
   if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
 }
@@ -166,39 +168,27 @@ log_density_of <- function(reference, x) {
   }
   reference$inflation <- NULL
   at <- before_maps(reference_maps(reference, d), x)
-  at$log_jacobian + if (is_student_reference(reference)) {
-    log_student_density(at$x, reference$df)
-  } else {
-    -rowSums(at$x^2) / 2
-  }
+  square <- rowSums(at$x^2)
+  at$log_jacobian + if (is_student_reference(reference)) log_student(square, d, reference$df) else -square / 2
 }
 
-# Of standard t variables, in units in which that of normal ones is -|z|^2 / 2.
-log_student_density <- function(z, df) {
-  d <- ncol(z)
-  lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df / 2) - (df + d) / 2 * log1p(rowSums(z^2) / df)
-}
-
-# Of many variables: a normal distribution, and the skew of its coordinates, by gradients. It is the one nearest to the
-# `density`; or where that may not be asked, or there is none, the present one with new means and scales, if it is
-# normal itself but for skew.
+# Of many variables: the present normal distribution with new means and scales, and the skew of its coordinates, by
+# gradients. NULL where there is no skew, or the present reference is of another kind.
 fit_skewed <- function(record) {
   reference <- record$reference
+  d <- ncol(record$particles)
   weighty <- weighty_rows(record$log_weights)
   w <- weighty$w
   g <- target_gradients(record, weighty$rows)
-  if (!inherits(reference, "smc_reference_gaussian") || is.null(g) || 1 / sum(w^2) < rules$least_ess) {
+  is_of_kind <- inherits(reference, "smc_reference_gaussian") && length(changes_of(reference)) == 0
+  if (!is_of_kind || is.null(g) || 1 / sum(w^2) < rules$least_ess) {
     return(NULL)
   }
   x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
   if (!have_fourth_powers(x, g)) {
     return(NULL)
   }
-  mean <- weighted_sums(x, w)
-  if (length(changes_of(reference)) > 0) {
-    return(NULL)
-  }
-  normal <- normal_of(reference, length(mean))
+  normal <- normal_of(reference, d)
   z <- from_user(normal, x)
   g <- pull_back_rows(normal, g)
   inner <- normal_by_gradients(z, g, w, n_genealogies(record))
@@ -209,7 +199,6 @@ fit_skewed <- function(record) {
   z <- from_user(inner, z)
   at <- skew_by_gradients(z, pull_back_rows(inner, g), w)
   if (!is.null(at$skew)) {
-    d <- length(mean)
     inflation <- sqrt(inflation_of(rep(2 * at$nats / d, d), FALSE))
     list(
       reference = new_chain_reference(d, c(tails_maps(at$skew), list(affine_of(normal))), inflation = inflation),

@@ -1,10 +1,57 @@
-# References with skew coordinates or heavy tails, by the sinh-arcsinh transformation of
-# Jones and Pewsey (2009). See src/map_tails.c.
+# Skewness and tails of single coordinates, by the sinh-arcsinh transformation of Jones and Pewsey (2009). See
+# src/map_tails.c.
+
+# A margin whose parameters are further from those of a normal distribution is none of these.
+most_tails <- 5
+# Points from whose gradients the skew of a coordinate is estimated: to 0.01.
+n_for_skew <- 512
+
+# Those of these columns of points with scores g that are skew or have other tails, as a block; NULL for none.
+margins_block <- function(x, g, variables) {
+  theta <- matrix(0, 4, ncol(x))
+  theta[, variables] <- vapply(variables, function(j) fit_margin(x[, j], g[, j]), numeric(4))
+  if (any(theta != 0)) {
+    list(form = "margins", children = variables, maps = list(list(
+      name = "tails", location = theta[1, ], scale = exp(theta[2, ]), skew = theta[3, ], tail = exp(theta[4, ])
+    )))
+  }
+}
+
+# Location, log scale, skew and log tail of a margin that is nearly standard normal, by its score: that which leaves
+# least of it. 0 where hardly anything is left without.
+fit_margin <- function(z, g) {
+  off <- z + g
+  cap <- 4 * stats::mad(off)
+  off <- pmax(pmin(off, cap), -cap)
+  left <- stats::.lm.fit(cbind(1, z, slope_by_skew(z), asinh(z)), off)$residuals
+  if (!isTRUE(length(z) * log(sum((off - mean(off))^2) / sum(left^2)) >= 3 * log(length(z)))) {
+    return(numeric(4))
+  }
+  left_by <- function(theta) {
+    is_margin <- all(is.finite(theta)) && all(abs(theta) <= most_tails)
+    left <- if (is_margin) mean(left_by_margin(theta, z, g)^2) else Inf
+    min(left, .Machine$double.xmax, na.rm = TRUE)
+  }
+  found <- tryCatch(
+    stats::optim(numeric(4), left_by, method = "BFGS", control = list(maxit = 60)),
+    error = function(e) NULL
+  )
+  if (is.null(found)) numeric(4) else found$par
+}
+
+# What a margin of these parameters leaves of a score: location, log scale, skew and log tail, which is 0 where it is
+# not given.
+left_by_margin <- function(theta, z, g) {
+  tail <- if (length(theta) > 3) exp(theta[4]) else 1
+  tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = tail)
+  at <- before_maps(tails_maps(tails), as.matrix(z), as.matrix(g))
+  at$x + at$g
+}
 
 # The skew of columns of z that are nearly standard normal, by gradients g of the log density there: that of
 # sinh-arcsinh distributions with normal tails whose gradients are nearest to these (Hyvarinen, 2005), where so much
-# of them is not left by chance. Gradients tell it from far fewer points than moments do. The parameters as of
-# fit_tails(); NULL where no column has any.
+# of them is not left by chance. Gradients tell it from far fewer points than moments do. The parameters of the map;
+# NULL where no column has any.
 fit_skew <- function(z, g) {
   theta <- vapply(seq_len(ncol(z)), function(j) fit_skew_of(z[, j], g[, j]), numeric(3))
   if (any(theta[3, ] != 0)) {
@@ -14,12 +61,7 @@ fit_skew <- function(z, g) {
 
 # Location, log scale and skew; 0 where there is none.
 fit_skew_of <- function(z, g) {
-  left_by <- function(theta) {
-    tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = 1)
-    at <- before_maps(tails_maps(tails), as.matrix(z), as.matrix(g))
-    left <- sum((at$x + at$g)^2)
-    if (is.finite(left)) left else .Machine$double.xmax
-  }
+  left_by <- function(theta) min(sum(left_by_margin(theta, z, g)^2), .Machine$double.xmax, na.rm = TRUE)
   by_skew <- stats::.lm.fit(cbind(1, z, slope_by_skew(z)), z + g)
   normal <- stats::.lm.fit(cbind(1, z), z + g)
   is_less <- function(left) isTRUE(length(z) * log(sum(normal$residuals^2) / left) > rules$odd_moment^2)
@@ -34,3 +76,15 @@ fit_skew_of <- function(z, g) {
 
 # How the gradient of a log density that is standard normal without it changes with a small skew.
 slope_by_skew <- function(z) (1 + 2 * z^2) / sqrt(1 + z^2) - (1 + z^2)^-1.5
+
+# Weighted points z that are nearly standard normal, by gradients g there: list(skew, log_density, nats), with the skew
+# of fit_skew(), or NULL, the log density with it, but for a constant, and a bound of the divergence from it.
+skew_by_gradients <- function(z, g, w) {
+  some <- evenly_weighted(w, n_for_skew)
+  skew <- fit_skew(z[some, , drop = FALSE], g[some, , drop = FALSE])
+  at <- before_maps(tails_maps(skew), z, g)
+  list(
+    skew = skew, log_density = at$log_jacobian - rowSums(at$x^2) / 2,
+    nats = sum(weighted_squares(at$x + at$g, w)) / 2
+  )
+}
