@@ -25,14 +25,15 @@ step_beyond_part <- 0.5
 # many one would be far off by chance. Where these find something, but with an error that leaves open whether there is
 # anything, more lines decide.
 #
-# Returns list(rise, error, name, points, n_target_evals): by how much the logarithm of the evidence is higher than
+# Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than
 # the draws show, and its standard error, the variable, and where there are many lines points beyond the part, as of
-# look_along_rays(), but on the unconstrained scale. The evaluations alone where nothing is known of any part. NULL
-# where the islands take so little that lines take too much, the draws are too few, there are too many variables, or the
-# target fails.
-look_along_lines <- function(sampler, final) {
+# look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, the islands take so little that
+# lines take too much, the draws are too few, or there are too many variables.
+look_along_lines <- function(seen, evaluate) {
+  final <- seen$final
+  sampler <- seen$sampler
   variables <- lined_variables(final)
-  spent <- sum(final$islands$n_target_evals, na.rm = TRUE)
+  spent <- n_spent(final)
   n <- n_lined_ends(sampler, spent, length(variables))
   weighty <- weighty_rows(final$log_weights)
   if (n == 0 || length(weighty$rows) < least_draws_beside) {
@@ -42,24 +43,30 @@ look_along_lines <- function(sampler, final) {
   some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$most_judged) else weighty
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
-  evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
-  tryCatch(
-    with_seed(seed_of_run(sampler$seed, lines_key), {
-      parts <- parts_of_longest(draws, variables, n)
-      found <- lapply(parts, beyond_part, few_lines, draws, evaluate)
-      most <- best_of(Filter(may_be_more, found), function(one) one$rise)
-      found <- if (is.null(most)) {
-        surest_rise(found)
-      } else {
-        beyond_by_many(most$part, lines_in_turn(spent), headline(final$estimates), draws, evaluate)
-      }
-      if (!is.null(most)) found$points <- points_beyond(found, draws$maps, evaluate, sampler$kernel$gradients)
-      name <- if (!is.null(found)) sampler$target$names[found$part$variable]
-      c(found[c("rise", "error", "points")], list(name = name, n_target_evals = evaluate("count")[["n_target_evals"]]))
-    }),
-    autosmc_error_target = function(e) NULL
-  )
+  with_seed(seed_of_run(sampler$seed, lines_key), {
+    found <- lapply(parts_of_longest(draws, variables, n), beyond_part, few_lines, draws, evaluate)
+    most <- best_of(Filter(may_be_more, found), function(one) one$rise)
+    if (is.null(most)) {
+      found <- surest_rise(found)
+    } else {
+      found <- beyond_by_many(most$part, lines_in_turn(spent), seen$estimate, draws, evaluate)
+      found$points <- points_beyond(found, draws$maps, evaluate, sampler$kernel$gradients)
+    }
+    if (!is.null(found)) c(found[c("rise", "error", "points")], name = sampler$target$names[found$part$variable])
+  })
 }
+
+lines_diagnostic <- new_diagnostic(
+  advise = c("far_out", "particles"),
+  ask = function(seen, evaluate) look_along_lines(seen, evaluate),
+  most = function(sampler, spent, course) most_line_evals(sampler, spent),
+  judge = function(seen, found) {
+    judge_beside(found, seen$estimate, function(rise) {
+      sprintf("Lines along %s reach mass beyond all draws, which raises the estimate by %s.", found$name, rise)
+    })
+  },
+  remedy = function(record, found) with_points_beyond(record, found)
+)
 
 # Whether few lines find so much that many may find it as well, and that it matters.
 may_be_more <- function(found) {
@@ -209,11 +216,4 @@ lines_in_turn <- function(spent) {
 most_line_evals <- function(sampler, spent) {
   n <- n_lined_ends(sampler, spent)
   if (n == 0) 0 else n * few_line_evals() + part_line_evals(sampler, lines_in_turn(spent))
-}
-
-# Of islands whose number is not known yet, as a share of their evaluations: the few, and a series of many, of which the
-# last take no more than the few may.
-most_share_of_lines <- function() {
-  series <- more_lines / (more_lines - 1)
-  rules$share_of_lines * (1 + series + 1 / n_line_evals())
 }

@@ -21,14 +21,16 @@ most_mirrored <- 16
 #
 # A few draws tell that there is next to nothing; where there may be something many are asked for.
 #
-# Returns, for the size where this says most, list(rise, error, names, may_be_angles, n_target_evals): by how much the
+# Returns, for the size where this says most, list(rise, error, names, may_be_angles): by how much the
 # logarithm of the evidence is higher than the draws show, at least, its standard error, the variables with most of
 # that, and whether these may be angles, which go on beyond a bound: whether most draws are nearer to the bounds than to
 # the middle.
-# The evaluations alone where nothing is known of any size. NULL where no variable has two bounds, the islands take too
-# little, the draws are too few or have no covariance, or the target fails.
-look_in_mirrors <- function(sampler, final) {
-  n <- n_mirrored_draws(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
+# NULL where nothing is known of any size, no variable has two bounds, the islands take too little, or the draws are too
+# few or have no covariance.
+look_in_mirrors <- function(seen, evaluate) {
+  final <- seen$final
+  sampler <- seen$sampler
+  n <- n_mirrored_draws(sampler, n_spent(final))
   if (n[["few"]] == 0) {
     return(NULL)
   }
@@ -44,28 +46,37 @@ look_in_mirrors <- function(sampler, final) {
   )
   draws$square <- rowSums(draws$z^2)
   variables <- with_seed(seed_of_run(sampler$seed, mirrors_key), mirrored_variables(sampler$target))
-  look <- function(n) in_mirrors(n, draws, normal$L, variables, sampler)
-  tryCatch(
-    {
-      found <- look(n[["few"]])
-      asked <- n[["few"]]
-      if (isTRUE(found$rise > 0)) {
-        found <- look(n[["many"]])
-        asked <- sum(n)
-      }
-      c(found, n_target_evals = asked * n_mirror_evals(sampler))
-    },
-    autosmc_error_target = function(e) NULL
-  )
+  look <- function(n) in_mirrors(n, draws, normal$L, variables, sampler$target$names, evaluate)
+  found <- look(n[["few"]])
+  if (isTRUE(found$rise > 0)) look(n[["many"]]) else found
 }
 
+mirrors_diagnostic <- new_diagnostic(
+  advise = "particles",
+  ask = function(seen, evaluate) look_in_mirrors(seen, evaluate),
+  most = function(sampler, spent, course) sum(n_mirrored_draws(sampler, spent)) * n_mirror_evals(sampler),
+  judge = function(seen, found) {
+    judge_beside(found, seen$estimate, function(rise) {
+      sprintf(
+        "Reflecting %s within the bounds reaches mass that no draw has visited, which raises the estimate by at
+          least %s.%s",
+        format_names(found$names), rise,
+        if (found$may_be_angles) {
+          " If these are angles, measure them from another direction, so that few draws are next to a bound."
+        } else {
+          ""
+        }
+      )
+    })
+  }
+)
+
 # draws: all of them, list(x, z, w, n, square), with z in the coordinates of their normal distribution.
-in_mirrors <- function(n, draws, L, variables, sampler) {
+in_mirrors <- function(n, draws, L, variables, names, evaluate) {
   chosen <- evenly_weighted(draws$w, n)
   images <- images_of(list(
     x = draws$x[chosen, , drop = FALSE], z = draws$z[chosen, , drop = FALSE], square = draws$square[chosen]
   ), L, variables)
-  evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
   log_density <- matrix(evaluate(images$x, gradient = FALSE)$log_density, n)
   accepted <- exp(pmin(log_density[, -1, drop = FALSE] - log_density[, 1], 0))
   beyond <- function(size) {
@@ -77,7 +88,7 @@ in_mirrors <- function(n, draws, L, variables, sampler) {
     c(
       rise_by(rowSums(out), sum(draws$w[draws$square > size]), draws$n),
       list(
-        names = sampler$target$names[variables[most]],
+        names = names[variables[most]],
         may_be_angles = mean(abs(images$x[seq_len(n), variables[most]]) > stats::qlogis(3 / 4)) > 1 / 2
       )
     )
@@ -130,8 +141,3 @@ n_mirrored_draws <- function(sampler, spent) {
 }
 
 n_mirror_evals <- function(sampler) 1 + min(sum(has_two_bounds(sampler$target)), most_mirrored)
-
-# The most that mirrors may take.
-most_mirror_evals <- function(sampler, spent) {
-  sum(n_mirrored_draws(sampler, spent)) * n_mirror_evals(sampler)
-}

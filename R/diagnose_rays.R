@@ -31,22 +31,23 @@ shares_there <- c(0.001, 0.01, 0.1)
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
 # point on the other side on each ray, list(z, g, w), with weights of sum 1; and which draws are on
-# this side. NULL where there are too few draws or they do not differ, the islands take so little that even
-# a few rays take too much, or the target fails so far out: the fit is there, and is not given up for that.
-look_along_rays <- function(sampler, final) {
-  n <- n_rays(sampler, sum(final$islands$n_target_evals, na.rm = TRUE))
+# this side. NULL where there are too few draws or they do not differ, or the islands take so little that even
+# a few rays take too much.
+look_along_rays <- function(seen, evaluate) {
+  final <- seen$final
+  sampler <- seen$sampler
+  n <- n_rays(sampler, n_spent(final))
   draws <- if (n > 0) distances_of(final)
   if (is.null(draws) || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
     sum(draws$w > 0) < least_draws_beside) {
     return(NULL)
   }
-  tryCatch(along_rays(n, draws, sampler, final), autosmc_error_target = function(e) NULL)
-}
-
-along_rays <- function(n, draws, sampler, final) {
+  maps <- maps_of(final$reference, sampler$target$dim)
   with_seed(seed_of_run(sampler$seed, rays_key), {
     chosen <- evenly_weighted(draws$w, n)
-    rays <- density_on_rays(draws, chosen[draws$distance[chosen] > 0], sampler, final)
+    rays <- density_on_rays(draws, chosen[draws$distance[chosen] > 0], final, function(z) {
+      evaluate(z, gradient = FALSE, maps = maps)$log_density
+    })
     found <- c(
       lapply(draws$far, on_other_side, rays = rays, draws = draws, outward = TRUE),
       lapply(draws$near, on_other_side, rays = rays, draws = draws, outward = FALSE)
@@ -55,10 +56,22 @@ along_rays <- function(n, draws, sampler, final) {
     if (!is.null(found)) found$points <- points_there(found, rays)
   })
   if (!is.null(found) && sampler$kernel$gradients) {
-    found$points$g <- ask_there(sampler, final, found$points$z, TRUE)$gradient
+    found$points$g <- evaluate(found$points$z, maps = maps)$gradient
   }
   found
 }
+
+rays_diagnostic <- new_diagnostic(
+  advise = c("far_out", "particles"),
+  ask = function(seen, evaluate) look_along_rays(seen, evaluate),
+  most = function(sampler, spent, course) n_rays(sampler, spent) * n_ray_evals(sampler),
+  judge = function(seen, found) {
+    judge_beside(found, seen$estimate, function(rise) {
+      sprintf("Rays through the draws reach mass that no draw has visited, which raises the estimate by %s.", rise)
+    })
+  },
+  remedy = function(record, found) c(with_found(record, found), list(nested = nested_normals(record, found)))
+)
 
 # The distances of all draws from their mean; those that few draws are before, and that few exceed.
 distances_of <- function(final) {
@@ -86,7 +99,7 @@ distances_of <- function(final) {
 # and log_r a ray, and the points z of the first column, the second, and so on. The distances on each
 # ray begin at random, so that a narrow part between two of them is not missed by all; the draw
 # itself is one of them, too.
-density_on_rays <- function(draws, chosen, sampler, final) {
+density_on_rays <- function(draws, chosen, final, log_density) {
   n <- length(chosen)
   d <- length(draws$centre)
   last <- max(draws$far)
@@ -102,7 +115,7 @@ density_on_rays <- function(draws, chosen, sampler, final) {
   z <- exp(c(log_r)) * u[rep(seq_len(n), length(step)), , drop = FALSE]
   z <- sweep(z, 2, draws$centre, "+")
   log_step <- rep(log(step), each = n)
-  log_f <- matrix(ask_there(sampler, final, z)$log_density, n) + d * log_r + log_step
+  log_f <- matrix(log_density(z), n) + d * log_r + log_step
   own <- final$log_target[chosen] + d * log(draws$distance[chosen]) + log(min(step))
   nearest <- max.col(-abs(log_r - log(draws$distance[chosen])))
   cell <- cbind(seq_len(n), nearest)
@@ -153,16 +166,6 @@ points_there <- function(found, rays) {
   )
 }
 
-ask_there <- function(sampler, final, z, gradient = FALSE) {
-  there <- evaluate_located(
-    sampler$target, z, "rays",
-    gradient = gradient, maps = maps_of(final$reference, sampler$target$dim),
-    evaluators = over_batches(sampler)$evaluators
-  )
-  there$log_density[!is.finite(there$log_density)] <- -Inf
-  there
-}
-
 # How many rays are worth it after islands that have taken so many evaluations; and the evaluations
 # of a ray, which count as those of the islands do.
 n_rays <- function(sampler, spent) {
@@ -174,10 +177,9 @@ n_ray_evals <- function(sampler) {
   places_before + n_between + n_beyond + sampler$kernel$gradients
 }
 
-# A mixture of the normal distribution of the draws on this side and of a wider or narrower one
-# around the same centre, for the points on the other. A proposal as of propose(); NULL where
-# variables depend on each other otherwise.
-fit_nested <- function(record, found) {
+# The normal distribution of the draws on this side, and a wider or narrower one around the same centre, for the points
+# on the other, as of new_mixture_reference(); NULL where variables depend on each other otherwise.
+nested_normals <- function(record, found) {
   reference <- record$reference
   if (!is.null(reference$maps) || !is.null(reference$changes) || is_mixture(reference)) {
     return(NULL)
@@ -192,11 +194,8 @@ fit_nested <- function(record, found) {
   square <- rowSums(from_user(normal, x)^2)
   scale <- sqrt(sum(found$points$w * square) / ncol(x))
   list(
-    reference = new_mixture_reference(list(
-      list(mean = normal$mean, L = normal$L, elbo = -found$rise),
-      list(mean = normal$mean, L = scale * normal$L, elbo = log(-expm1(-found$rise)))
-    )),
-    rung = "basins", gain = Inf
+    list(mean = normal$mean, L = normal$L, elbo = -found$rise),
+    list(mean = normal$mean, L = scale * normal$L, elbo = log(-expm1(-found$rise)))
   )
 }
 

@@ -1,7 +1,5 @@
 # Diagnostics by what the scout has found: improper densities, evidence bounds, and basins without draws.
 
-# Points tried beside the draws, at least two a variable: a share of 5 % is known to 1.4 %.
-edge_trials <- 256
 # A normal vector is longer than sqrt(d) + 3 by a chance below 1e-4.
 basin_radius <- 3
 # Draws among which values are looked for that are where numbers end.
@@ -22,41 +20,50 @@ least_digits_left <- 1e-11
 # or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
 # does not fall off along a variable, of a scale together with its effects. NULL where the target
 # fails so far out.
-diagnose_proper <- function(sampler, course, final) {
-  if (n_proper_trials(sampler, course) == 0) {
-    return()
+proper_diagnostic <- new_diagnostic(
+  advise = "prior",
+  most = function(sampler, spent, course) n_proper_trials(sampler, course),
+  # the direction in which the density never falls off, in words, the draws among scales, and whether something says that
+  # it is improper
+  ask = function(seen, evaluate) {
+    course <- seen$course
+    final <- seen$final
+    target <- seen$sampler$target
+    n <- n_proper_trials(seen$sampler, course)
+    if (n == 0) {
+      return(NULL)
+    }
+    some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
+    space <- space_of_scales(final, some)
+    if (length(space$precisions) == 0) {
+      space <- space_by_earlier(course, final, some, otherwise = space)
+    }
+    never_falls <- endless_direction(n / 3, target, space, evaluate)
+    sd <- if (length(course$scout$normals) > 0) {
+      normal_sd(course$scout$normals[[1]])
+    } else {
+      weighty <- weighty_rows(final$log_weights)
+      weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
+    }
+    widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
+    if (!nzchar(never_falls) && !is.null(widest)) {
+      never_falls <- say_direction(Inf, widest, target)
+    }
+    is_improper <- nzchar(never_falls) || is_at_end(final, target) || loses_digits(space)
+    list(size = max(log10(sd), if (is_improper) rules$largest_size), never_falls = never_falls)
+  },
+  judge = function(seen, found) {
+    if (!is.null(found)) {
+      diagnostic(
+        found$size, rules$widest_proper,
+        sprintf(
+          "The density does not fall off %s: the posterior may be improper, and then has no evidence.",
+          if (nzchar(found$never_falls)) found$never_falls else "in some direction"
+        )
+      )
+    }
   }
-  some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
-  space <- space_of_scales(final, some)
-  if (length(space$precisions) == 0) {
-    space <- space_by_earlier(course, final, some, otherwise = space)
-  }
-  never_falls <- tryCatch(
-    endless_direction(sampler, course, space),
-    autosmc_error_target = function(e) NULL
-  )
-  if (is.null(never_falls)) {
-    return()
-  }
-  sd <- if (length(course$scout$normals) > 0) {
-    normal_sd(course$scout$normals[[1]])
-  } else {
-    weighty <- weighty_rows(final$log_weights)
-    weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
-  }
-  widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
-  if (!nzchar(never_falls) && !is.null(widest)) {
-    never_falls <- say_direction(Inf, widest, sampler$target)
-  }
-  is_improper <- nzchar(never_falls) || is_at_end(final, sampler$target) || loses_digits(space)
-  list(diagnostic(
-    "proper", max(log10(sd), if (is_improper) rules$largest_size), rules$widest_proper,
-    sprintf(
-      "The density does not fall off %s: the posterior may be improper, and then has no evidence.",
-      if (nzchar(never_falls)) never_falls else "in some direction"
-    )
-  ))
-}
+)
 
 # Whether a part of the draws is where numbers end, of a variable that has no finite range: one that has may well have
 # most of its mass next to 0.
@@ -122,8 +129,7 @@ loses_digits <- function(space) {
 # The direction along which, from most draws to one side, the density falls so slowly that its integral has no end, in
 # words; "" for none. The directions are the variables, and that in which the draws are widest, as those of a softmax
 # are along the sum of its variables.
-endless_direction <- function(sampler, course, space) {
-  n <- n_proper_trials(sampler, course) / 3
+endless_direction <- function(n, target, space, evaluate) {
   sd <- weighted_sd(space$x, space$w)
   d <- length(sd)
   widest <- widest_direction(space)
@@ -138,13 +144,10 @@ endless_direction <- function(sampler, course, space) {
   }
   part <- part_in_reach(space, moved, n)
   at <- lapply(c(0, far_out), function(r) moved(part * r))
-  tried <- matrix(evaluate_located(
-    sampler$target, do.call(rbind, at), "far out",
-    gradient = FALSE, maps = space$maps, evaluators = over_batches(sampler)$evaluators
-  )$log_density, n)
+  tried <- matrix(evaluate(do.call(rbind, at), gradient = FALSE, maps = space$maps)$log_density, n)
   share <- tapply(part > 0 & is_endless(tried, part), side * along, mean)
   found <- abs(as.integer(names(share)[which(share > 0.5)]))
-  if (length(found) == 0) "" else say_direction(min(found), widest, sampler$target)
+  if (length(found) == 0) "" else say_direction(min(found), widest, target)
 }
 
 # A standard deviation of the draws in the direction in which they are widest; NULL where that is a variable, or there
@@ -228,27 +231,26 @@ some_draws <- function(final, target) {
   x[, colnames(x) %in% target$parameters, drop = FALSE]
 }
 
-diagnose_scout <- function(scout, final, estimate) {
-  if (is.null(scout) || nrow(scout$basins) == 0) {
-    return()
-  }
-  least <- least_elbos(scout)
-  above <- max(least) - estimate$log_z
-  error <- estimate$std_error
-  if (is.na(error)) {
-    error <- mean(final$islands$predicted_sd) # of one island
-  }
-  list(
+elbo_diagnostic <- new_diagnostic(
+  advise = c("far_out", "particles"), needs_draws = FALSE,
+  judge = function(seen, found) {
+    if (!has_basins(seen)) {
+      return()
+    }
+    above <- max(least_elbos(seen$course$scout)) - seen$estimate$log_z
+    error <- seen$estimate$std_error
+    if (is.na(error)) {
+      error <- mean(seen$final$islands$predicted_sd) # of one island
+    }
     diagnostic(
-      "elbo", above, rules$round_margin + rules$elbo_errors * error,
-      sprintf(
-        "The estimate is below a lower bound that the scout has found, by %s.",
-        format(above, digits = 2)
-      )
-    ),
-    if (is.null(final$moments)) diagnose_basins(scout, final, estimate)
-  )
-}
+      above, rules$margin + rules$elbo_errors * error,
+      sprintf("The estimate is below a lower bound that the scout has found, by %s.", format(above, digits = 2)),
+      shift = above
+    )
+  }
+)
+
+has_basins <- function(seen) NROW(seen$course$scout$basins) > 0
 
 least_elbos <- function(scout) {
   least <- scout$basins$elbo - rules$elbo_errors * scout$basins$elbo_error
@@ -256,25 +258,29 @@ least_elbos <- function(scout) {
 }
 
 # A basin whose normal alone has a part of the evidence must hold draws.
-diagnose_basins <- function(scout, final, estimate) {
-  x <- unconstrained_particles(final)
-  w <- exp(final$log_weights)
-  least <- least_elbos(scout)
-  part <- exp(pmin(least - estimate$log_z, 0))
-  radius <- sqrt(ncol(x)) + basin_radius
-  held <- vapply(scout$normals, function(reference) {
-    normal <- normal_of(reference, ncol(x))
-    square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) {
-      rowSums(from_user(normal, x, i)^2)
-    })
-    sum(w[unlist(square) < radius^2])
-  }, 0)
-  missed <- sum(part[held < part / rules$basin_part])
-  diagnostic(
-    "basins", missed, rules$basin_missed,
-    sprintf(
-      "A basin with at least %.0f %% of the evidence, found by the scout, has too few draws.",
-      100 * missed
+basins_diagnostic <- new_diagnostic(
+  advise = c("far_out", "particles"),
+  judge = function(seen, found) {
+    if (!has_basins(seen)) {
+      return()
+    }
+    x <- unconstrained_particles(seen$final)
+    w <- exp(seen$final$log_weights)
+    part <- exp(pmin(least_elbos(seen$course$scout) - seen$estimate$log_z, 0))
+    radius <- sqrt(ncol(x)) + basin_radius
+    held <- vapply(seen$course$scout$normals, function(reference) {
+      normal <- normal_of(reference, ncol(x))
+      square <- lapply(blocks_of(nrow(x), ncol(x)), function(i) rowSums(from_user(normal, x, i)^2))
+      sum(w[unlist(square) < radius^2])
+    }, 0)
+    missed <- sum(part[held < part / rules$basin_part])
+    diagnostic(
+      missed, rules$basin_missed,
+      sprintf(
+        "A basin with at least %.0f %% of the evidence, found by the scout, has too few draws.",
+        100 * missed
+      ),
+      shift = log1p(missed)
     )
-  )
-}
+  }
+)

@@ -6,25 +6,48 @@ least_genealogies <- 20
 # Under the target the gradient g of its log density has mean 0, and (y - mean) g' has
 # mean -I; but not where the density ends abruptly. Both are compared with their standard errors, in coordinates y in
 # which the draws have covariance I.
-diagnose_gradients <- function(final, has_edges = FALSE) {
-  # with few genealogies the standard errors are not known themselves
-  if (is.null(final$gradients) || has_edges || n_genealogies(final) < least_genealogies) {
-    return()
-  }
-  weighty <- weighty_rows(final$log_weights)
-  genealogies <- .Call(r_number_groups, final$origins[weighty$rows])
-  d <- ncol(final$gradients)
-  first <- max(abs(t_values(final$gradients, weighty$w, genealogies, rows = weighty$rows)))
-  list(
-    diagnostic(
-      "mean_gradient", first, stats::qnorm(rules$gradient_level / (2 * d), lower.tail = FALSE),
-      sprintf(
-        "The mean gradient at the draws is %s standard errors from zero.",
-        format(first, digits = 2)
+mean_gradient_diagnostic <- new_diagnostic(
+  advise = c("form", "particles"),
+  judge = function(seen, found) {
+    draws <- weighty_gradients(seen)
+    if (!is.null(draws)) {
+      gradients <- seen$final$gradients
+      most <- max(abs(t_values(gradients, draws$w, draws$genealogies, rows = draws$rows)))
+      diagnostic(
+        most, stats::qnorm(rules$gradient_level / (2 * ncol(gradients)), lower.tail = FALSE),
+        sprintf("The mean gradient at the draws is %s standard errors from zero.", format(most, digits = 2))
       )
-    ),
-    diagnose_stein(final, weighty, genealogies)
-  )
+    }
+  }
+)
+
+stein_diagnostic <- new_diagnostic(
+  advise = c("form", "particles"),
+  judge = function(seen, found) {
+    draws <- weighty_gradients(seen)
+    scaled <- if (!is.null(draws)) scaled_draws(seen$final, draws)
+    if (!is.null(scaled)) {
+      # a few parts: each goes through all draws
+      d <- ncol(seen$final$coordinates)
+      t <- lapply(blocks_of(d, length(draws$rows), least = ceiling(d / 8)), function(j) {
+        t_values(scaled$y(j), draws$w, draws$genealogies, scaled$gradients(j))
+      })
+      value <- sqrt(mean(unlist(t)^2))
+      diagnostic(
+        value, rules$stein,
+        sprintf("Draws and gradients violate Stein's identity (by %s standard errors).", format(value, digits = 2))
+      )
+    }
+  }
+)
+
+# The rows of the draws, with weights and genealogies, of which there are gradients that tell something.
+weighty_gradients <- function(seen) {
+  # with few genealogies the standard errors are not known themselves
+  if (!is.null(seen$final$gradients) && !has_edges(seen) && n_genealogies(seen$final) >= least_genealogies) {
+    weighty <- weighty_rows(seen$final$log_weights)
+    c(weighty, list(genealogies = .Call(r_number_groups, seen$final$origins[weighty$rows])))
+  }
 }
 
 # The weighted means of some rows of x, of which NULL are all, or where there is y, of x y + 1, over
@@ -32,26 +55,6 @@ diagnose_gradients <- function(final, has_edges = FALSE) {
 # on, count as one draw.
 t_values <- function(x, w, genealogies, y = NULL, rows = NULL) {
   .Call(r_t_values, x, y, w, genealogies, rows)
-}
-
-diagnose_stein <- function(final, weighty, genealogies) {
-  scaled <- scaled_draws(final, weighty)
-  if (is.null(scaled)) {
-    return()
-  }
-  # a few parts: each goes through all draws
-  d <- ncol(final$coordinates)
-  t <- lapply(blocks_of(d, length(weighty$rows), least = ceiling(d / 8)), function(j) {
-    t_values(scaled$y(j), weighty$w, genealogies, scaled$gradients(j))
-  })
-  value <- sqrt(mean(unlist(t)^2))
-  diagnostic(
-    "stein", value, rules$stein,
-    sprintf(
-      "Draws and gradients violate Stein's identity (by %s standard errors).",
-      format(value, digits = 2)
-    )
-  )
 }
 
 # Functions of some columns for draws y that have mean 0 and covariance I, and the gradients there;

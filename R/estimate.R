@@ -36,6 +36,11 @@ headline <- function(estimates) {
   row_of(estimates, if (bridges) 2 else 1)
 }
 
+# By how many standard errors the estimates by SMC and by the bridge differ; NULL where there is but one.
+errors_between <- function(estimates) {
+  if (nrow(estimates) > 1) abs(diff(estimates$log_z)) / sqrt(sum(estimates$std_error^2))
+}
+
 # The estimate from several islands: the mean of the Z's, its error by the delta method,
 # and an interval by Student's t. The error is never less than what the islands predict
 # by themselves: where they agree by chance, all may have missed the same; and never less than

@@ -1,6 +1,6 @@
 # The object that a run returns.
 
-# result: of passes(), or conclude(); or list(course) where there are no islands. plan: the
+# result: of conclude(), with the `course` that led there; or list(course) where there are no islands. plan: the
 # settings that are not those of a single run. call: the user's.
 new_fit <- function(sampler, result, plan, call) {
   # a reference that is taken from the fit belongs to the scale that the target had
@@ -98,10 +98,10 @@ fit_runs <- function(result) {
   }, course$records, course$used)
   rows <- c(
     if (!is.null(course$scout)) list(scout_row(course$scout)),
-    if (n_probe_evals(course) > 0) list(probe_row(course)),
+    if (probes_of(course)[["n_target_evals"]] > 0) list(probe_row(course)),
     rounds,
     course$passes,
-    if (!is.null(result$final)) list(final_row(result))
+    if (!is.null(result$row)) list(result$row)
   )
   bind_rows(lapply(rows, function(row) {
     row[setdiff(runs_columns, names(row))] <- NA_real_
@@ -112,7 +112,7 @@ fit_runs <- function(result) {
 scout_row <- function(scout) row_of_counts("scout", scout)
 
 probe_row <- function(course) {
-  row_of_counts("probe", c(as.list(course$density("count")), seconds = NA))
+  row_of_counts("probe", c(as.list(probes_of(course)), seconds = NA))
 }
 
 row_of_counts <- function(run, counts) {

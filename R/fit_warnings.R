@@ -1,32 +1,5 @@
 # What is said of a fit that is not to be trusted, and what would help.
 
-# What would help, and the diagnostics that speak for it, in the order in which it is said; some of it
-# only where there is one mode. Edges and mirrors say themselves what to do.
-advice <- list(
-  list(
-    says = "Give every parameter a proper prior; of several that only their sum or difference matters for, fix one.",
-    names = "proper"
-  ),
-  list(
-    says = "There may be more of the target far out: start from a wide {.arg reference}, such as
-      {.code reference_gaussian(sd = 10)} on the unconstrained scale, with {.code scout = FALSE}.",
-    names = c("width", "rays", "lines", "basins", "elbo", "dead_islands")
-  ),
-  list(
-    says = "Where the scales of some variables depend on others, another form of the model may help:
-      see {.code vignette(\"trouble\")}.",
-    names = c("ancestor_ess", "mean_gradient", "stein", "passes"), of_one_mode = TRUE
-  ),
-  list(
-    says = "Run again with twice the {.arg n_particles}: if {.field log_z} rises by more than twice its
-      error, this run missed something.",
-    names = c(
-      "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-      "ancestor_ess", "rays", "mirrors", "lines", "elbo", "basins", "rounds", "passes"
-    )
-  )
-)
-
 # What is said of a fit for which diagnostics have failed, or that has not the precision asked for.
 warn_if_unreliable <- function(fit) {
   if (length(failed(fit$diagnostics)) > 0) {
@@ -39,9 +12,8 @@ warn_if_unreliable <- function(fit) {
 
 warn_of_failed <- function(fit) {
   names <- names_of_failed(fit$diagnostics)
-  helps <- Filter(function(one) {
-    any(names %in% one$names) && !(is_mixture(fit$reference) && isTRUE(one$of_one_mode))
-  }, advice)
+  helps <- unique(unlist(lapply(diagnostics()[names], `[[`, "advise")))
+  if (is_mixture(fit$reference)) helps <- setdiff(helps, advice_of_one_mode)
   tried <- unique(fit$runs$label[fit$runs$run == "adapt"])
   n_passes <- sum(fit$runs$run == "final" & !fit$runs$used)
   bullets <- list(
@@ -62,7 +34,7 @@ warn_of_failed <- function(fit) {
         wrong? Or is it zero at most points? Then give a point at which it is not, with
         {.code reference = reference_laplace(target, start)}."
     },
-    i = vapply(helps, `[[`, "", "says")
+    i = unname(advice[names(advice) %in% helps])
   )
   cli::cli_warn(
     c(

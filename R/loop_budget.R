@@ -28,7 +28,7 @@ check_max_evals <- function(sampler, path, plan) {
 # the searches of its tuner, and one island along the same path. A path with fewer steps is found only
 # where much more is left than such an island takes.
 least_evaluations <- function(sampler, path, plan) {
-  island <- function(n_steps) island_evaluations(sampler, n_steps, plan)
+  island <- function(n_steps) islands_evaluations(1, sampler, n_steps, plan)
   if (!needs_adapting(sampler$kernel, path)) {
     return(island(length(path$lambda)))
   }
@@ -61,53 +61,48 @@ n_moves <- function(sampler) {
   if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
 }
 
-# The cost so far: the scout, all rounds, and the islands of earlier passes.
+# The cost so far: the scout, all runs, what fits have asked for, and the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
-  sum(course$scout$n_target_evals, of_runs, course$n_final_evals, n_probe_evals(course))
+  of_passes <- vapply(c(course$passes, list(course$result$row)), function(row) sum(row$n_target_evals), 0)
+  sum(course$scout$n_target_evals, of_runs, of_passes, probes_of(course)[["n_target_evals"]])
 }
 
 # Of fits that ask for the density beside the draws.
-n_probe_evals <- function(course) {
-  if (!is.null(course$density)) course$density("count")[["n_target_evals"]] else 0
-}
-
-# The most that an island costs along a path of so many steps, with its part of the bridge
-# and the rays, mirrors and lines. With a precision the bridge is made again whenever islands have been
-# added: two bridges are set aside for each island, and no island is added beyond that.
-island_evaluations <- function(sampler, n_steps, plan) {
-  run <- sampler$n_particles * (1 + n_moves(sampler) * n_steps)
-  if (plan$seeks_precision) {
-    beside <- (rules$share_of_rays + most_share_of_lines()) * run + most_mirror_evals(sampler, run)
-    return(run + 2 * sampler$n_particles + beside)
+probes_of <- function(course) {
+  if (!is.null(course$density)) {
+    course$density("count")
+  } else if (is.null(course$probes)) {
+    c(n_target_evals = 0, n_impossible = 0)
+  } else {
+    course$probes
   }
-  of_all <- plan$n_islands * run
-  rays <- n_rays(sampler, of_all) * n_ray_evals(sampler)
-  beside <- rays + most_mirror_evals(sampler, of_all) + most_line_evals(sampler, of_all)
-  run + sampler$n_particles + beside / plan$n_islands
 }
 
-# What the diagnostics ask for besides, however many islands there are.
-trial_evaluations <- function(sampler, course) {
-  n_edge_trials(sampler, course) + n_proper_trials(sampler, course)
+# The most that n islands cost along a path of so many steps, with the bridge and the diagnostics. With a precision the
+# bridge is made again whenever islands have been added: two bridges are set aside for each island, and no island is
+# added beyond that.
+islands_evaluations <- function(n, sampler, n_steps, plan, course = NULL) {
+  runs <- n * sampler$n_particles * (1 + n_moves(sampler) * n_steps)
+  bridge <- n * sampler$n_particles * (1 + plan$seeks_precision)
+  runs + bridge + most_asked(sampler, runs, course)
 }
 
-# Whether another run that tunes, with so many steps, leaves enough for the islands; `besides`: and so
-# many evaluations more.
-affords_run <- function(course, sampler, plan, n_steps = steps_of_best(course), besides = 0) {
+# What a run that tunes may take, with so many steps: in proportion to the best one's.
+run_evaluations <- function(course, n_steps, n_particles = course$sampler$n_particles) {
+  best <- course$best
+  per_step <- if (is.null(best)) 1 else best$runs$n_target_evals / best$runs$n_particles / nrow(best$steps)
+  rules$dearer_run * n_particles * per_step * n_steps
+}
+
+# Whether another run, with so many steps, leaves enough for the islands; `besides`: and so many evaluations more.
+affords <- function(course, cost = run_evaluations(course, n_steps), n_steps = steps_of_best(course), besides = 0) {
+  plan <- course$plan
   if (is.infinite(plan$max_evals)) {
     return(TRUE)
   }
-  best <- course$best
-  per_particle <- if (is.null(best)) {
-    n_steps
-  } else {
-    best$runs$n_target_evals / best$runs$n_particles * n_steps / nrow(best$steps)
-  }
-  run <- rules$dearer_run * sampler$n_particles * per_particle
-  islands <- plan$n_islands * island_evaluations(sampler, n_steps, plan) +
-    trial_evaluations(sampler, course)
-  evaluations_spent(course) + run + besides + islands <= plan$max_evals
+  islands <- islands_evaluations(plan$n_islands, course$sampler, n_steps, plan, course)
+  evaluations_spent(course) + cost + besides + islands <= plan$max_evals
 }
 
 # Before there is one, those of a first run from a fitted reference.
@@ -116,14 +111,14 @@ steps_of_best <- function(course) {
 }
 
 # How many evaluations fits may ask for: none where these would not leave enough for a run.
-affordable_probes <- function(course, sampler, plan) {
+affordable_probes <- function(course) {
   most <- rules$most_probe_evals
-  if (affords_run(course, sampler, plan, besides = most)) most else 0
+  if (affords(course, besides = most)) most else 0
 }
 
 # The target's density for as many; NULL for none.
-affordable_density <- function(course, sampler, plan) {
-  most <- affordable_probes(course, sampler, plan)
+affordable_density <- function(course) {
+  most <- affordable_probes(course)
   if (!is.null(course$density) && most > 0) limited_density(course$density, most)
 }
 
@@ -133,16 +128,17 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
     return(islands)
   }
   spent <- evaluations_spent(course)
-  each <- island_evaluations(sampler, length(path$lambda), plan)
-  trials <- trial_evaluations(sampler, course)
-  n <- floor((plan$max_evals - spent - trials) / each)
-  if (n < 1) {
+  needed <- function(n) spent + islands_evaluations(n, sampler, length(path$lambda), plan, course)
+  most <- floor((plan$max_evals - spent) / (sampler$n_particles * (1 + n_moves(sampler) * length(path$lambda))))
+  n <- max(0, min(most, if (plan$seeks_precision) islands$max_islands else islands$islands))
+  while (n > 0 && needed(n) > plan$max_evals) n <- n - 1
+  if (n == 0) {
     abort(
       c(
         "{.arg max_evals} is too small: adaptation has taken {count(ceiling(spent))} evaluations of
-          the target, and an island takes {count(ceiling(trials + each))} more.",
-        "i" = "Give at least {count(ceiling(spent + trials + each))} for one island, and
-          {count(ceiling(spent + trials + plan$n_islands * each))} for {plan$n_islands}; or fewer
+          the target, and an island takes {count(ceiling(needed(1) - spent))} more.",
+        "i" = "Give at least {count(ceiling(needed(1)))} for one island, and
+          {count(ceiling(needed(plan$n_islands)))} for {plan$n_islands}; or fewer
           {.arg n_particles}."
       ),
       "input"

@@ -6,6 +6,33 @@ fewest_added <- 4
 # ... and at most so many: the number that it takes is itself known from the islands so far.
 most_added <- 64
 
+# The sampler with the reference and the kernel of the best.
+sampler_of_best <- function(course) {
+  sampler <- course$sampler
+  sampler$reference <- course$best$reference
+  sampler$kernel <- course$best$kernel
+  sampler
+}
+
+# What the islands run with, from the best round. The longer the steps of KLMC, the more
+# evidence it loses, without a sign, where a density bends sharply: so they are shortened,
+# and more where the best reference is one for tails, necks or bends. Not on a long way from
+# the reference that was given, which needs them. There the rates of refreshment are left, too.
+# Elsewhere the target is nearly standard normal in the reference's coordinates, and the motion is
+# critically damped: the tuner, which sees one step at a time, is all but indifferent to the rate, and
+# where it takes a low one the copies that resampling has made of a particle stay together.
+final_path <- function(best, plan) {
+  path <- as.list(best$steps)
+  if (best$kernel$refreshes && best$is_fitted) {
+    shorter <- if (is_plain(best$reference)) 1 else rules$shaped_fraction
+    path$step_size <- shorter * plan$step_fraction * path$step_size
+    if (is.null(best$kernel$refresh_rate)) {
+      path$refresh_rate <- sqrt(1 - exp(-2 * rules$damping * path$step_size))
+    }
+  }
+  path
+}
+
 # How many islands: a number, or as many as a precision takes. max_bridged: for how many
 # bridges may be made in all, where they are made again as islands are added.
 check_islands <- function(islands, precision, max_islands) {
@@ -88,6 +115,58 @@ announce_islands <- function(sampler, n, islands) {
       about {time} of computing."),
     class = "autosmc_message_cost"
   )
+}
+
+# what islands show -------------------------------------------------------------
+
+# A list of the `sampler`, its islands, `final`, the `estimate` that they report, what diagnostics say of it, and the `row`
+# of `runs`.
+conclude <- function(sampler, final, course = NULL) {
+  estimate <- headline(final$estimates)
+  diagnosed <- diagnose(sampler, final, course)
+  row <- final_row(sampler, final, diagnosed$n_target_evals, course$best$runs$label)
+  c(list(sampler = sampler, final = final, estimate = estimate, row = row), diagnosed)
+}
+
+# The row of the islands of a pass together, with the evaluations of bridge and diagnostics.
+final_row <- function(sampler, final, n_asked, label) {
+  islands <- final$islands
+  row <- row_of(islands, 1)
+  row$run <- "final"
+  row$used <- TRUE
+  row$label <- if (is.null(label)) "given" else label
+  row$kernel <- sampler$kernel$name
+  by_smc <- row_of(final$estimates, 1)
+  by_smc$method <- NULL
+  row[names(by_smc)] <- by_smc
+  row$islands <- nrow(islands)
+  row$barrier <- mean(islands$barrier, na.rm = TRUE)
+  sums <- c("n_objective_evals", "n_target_evals", "n_impossible", "seconds")
+  row[sums] <- lapply(unclass(islands)[sums], sum, na.rm = TRUE)
+  row$n_target_evals <- row$n_target_evals + final$n_bridge_evals + n_asked
+  row
+}
+
+unused <- function(row) replace(row, "used", FALSE)
+
+# The islands as the best record: their draws and their estimate in the place of those of the run that tuned them.
+record_of_islands <- function(result, best) {
+  final <- result$final
+  record <- final[c(
+    "particles", "unconstrained", "coordinates", "gradients", "log_weights", "origins", "shared", "reference"
+  )]
+  record$steps <- as_table(steps_of_first(final))
+  record[c("runs", "reason", "is_fitted", "kernel")] <- best[c("runs", "reason", "is_fitted", "kernel")]
+  record$runs$log_z <- result$estimate$log_z
+  record$runs$predicted_sd <- result$estimate$std_error
+  record$dead <- FALSE
+  record$of_islands <- TRUE
+  record
+}
+
+# The steps of the first of the islands that live, as a list of columns.
+steps_of_first <- function(final) {
+  row_of(final$steps, final$steps$island == final$steps$island[1])
 }
 
 # pooled draws ------------------------------------------------------------------

@@ -38,11 +38,6 @@ check_reference <- function(reference, target) {
 
 is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
 
-# Whether a reference is the one that the user gave, which may be far from the target.
-is_given <- function(reference, sampler) {
-  identical(reference, sampler$reference) && !is_of_draws(reference)
-}
-
 # For a target of this dimension. See learn_rungs.R for those of fitted references.
 reference_maps <- function(reference, dim) {
   inflation <- reference$inflation

@@ -56,8 +56,10 @@ rules <- list(
   race_steps = 16,
   # ... and from one that covers several basins, which is further from the target.
   cover_steps = 32,
-  # Estimates differ when they are further apart than this many errors: 95 % of a normal.
+  # Estimates differ when they are further apart than this many errors: 95 % of a normal, ...
   errors_apart = 2,
+  # ... and by more than this: runs that tune have a small bias.
+  margin = 0.05,
   # kernels --------------------------------------------------------------------
   # MALA is used from references that fit up to this dimension. It takes half of the evaluations of
   # KLMC for the same error in low dimensions; the advantage is lost between 40 and 100 variables.
@@ -72,11 +74,8 @@ rules <- list(
   width_errors = 3,
   # A barrier higher by no more than 5 % may be so by chance.
   equal_barrier = 1.05,
-  # predicted_sd where one genealogy has 70 % of the weight: such an estimate is chance.
-  one_genealogy = 0.7,
-  # A round's estimate may fall by this beyond the errors: estimates of runs that tune may be too
-  # high.
-  fall = 0.5,
+  # The chance that two draws have the same ancestor, where one has 70 % of the weight: such an estimate is chance.
+  one_genealogy = 0.5,
   # fits -----------------------------------------------------------------------
   # The variance of a fitted reference over that of the particles, at most: tails that are too light make an
   # estimate that is too low without a sign.
@@ -164,8 +163,6 @@ rules <- list(
   shaped_fraction = 2 / 3,
   # Gain in mean log density for which a shape is worth a pass; less is noise of the fit.
   least_shape_gain = 0.02,
-  # A new shape may have an estimate lower than the islands' by this beyond the errors.
-  fall_reshaped = 0.05,
   # bridge ---------------------------------------------------------------------
   # Islands from which a bridge is made: two in each half, so that its error can be told.
   bridge_islands = 4,
@@ -221,8 +218,6 @@ rules <- list(
   # Rounds that predict a larger scatter prove nothing by a high estimate: with this sd one of 44 is
   # high by 1 or more.
   sure_round = 0.5,
-  # Rounds tune, and have a small bias: so much is tolerated.
-  round_margin = 0.05,
   # Standard errors by which bridge and SMC may differ: chance alone gives more to one of 16,000.
   errors_of_estimates = 4,
   # A pass that raises the estimate by more than this beyond the errors is not the last.

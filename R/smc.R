@@ -136,7 +136,8 @@ smc <- function(
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
   result <- once_each(if (adapts) {
-    passes(sampler, path, plan, islands)
+    course <- find_evidence(sampler, path, plan, islands)
+    c(course$result, list(course = course))
   } else {
     islands <- affordable_islands(islands, sampler, path, NULL, plan)
     conclude(sampler, run_islands(sampler, path, islands))
@@ -212,13 +213,9 @@ smc_adapt <- function(
     sampler$show_progress, n_runs_foreseen(plan, kernel),
     n_islands = 0
   )
-  course <- once_each({
-    sampler <- scouted(sampler, plan)
-    adapt(sampler, path, plan)
-  })
-  sampler <- sampler_of_best(sampler, course)
+  course <- once_each(find_evidence(sampler, path, plan))
   plan$bridges <- makes_bridge(plan, kernel)
-  new_fit(sampler, list(course = course), plan, call)
+  new_fit(sampler_of_best(course), list(course = course), plan, call)
 }
 
 #' @rdname smc_adapt
@@ -317,6 +314,43 @@ check_path <- function(schedule, kernel) {
     path$refresh_rate <- every_step(kernel$refresh_rate, "refresh_rate")
   }
   path
+}
+
+# step_fraction, scout: only where the verb has them.
+check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_evals = Inf) {
+  if (!identical(max_evals, Inf)) {
+    max_evals <- check_number(max_evals, "max_evals", min = 1)
+  }
+  plan <- list(
+    rounds = check_n_rounds(rounds),
+    whiten = check_flag(whiten, "whiten"),
+    scout = check_flag(scout, "scout"),
+    max_steps = check_n(max_steps, "max_steps", min = 2),
+    max_evals = max_evals
+  )
+  if (!missing(step_fraction)) {
+    if (!is_number(step_fraction) || step_fraction <= 0 || step_fraction > 1) {
+      abort_argument(step_fraction, "step_fraction", "a number above 0 and at most 1")
+    }
+    plan$step_fraction <- as.double(step_fraction)
+  }
+  plan
+}
+
+# At least and at most so many; one number is both.
+check_n_rounds <- function(rounds) {
+  if (length(rounds) != 2) {
+    return(rep(check_count(rounds, "rounds", min = 0), 2))
+  }
+  rounds <- c(
+    check_count(rounds[1], "rounds", min = 0),
+    check_count(rounds[2], "rounds", min = 0)
+  )
+  if (rounds[1] > rounds[2]) {
+    given <- deparse(rounds)
+    abort("{.arg rounds} must be the least and the most, in this order, not {given}.", "input")
+  }
+  rounds
 }
 
 makes_bridge <- function(plan, kernel) plan$whiten && !is_biased(kernel)

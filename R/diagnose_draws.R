@@ -1,0 +1,35 @@
+# Diagnostics by the draws: their width, and how many of them are independent.
+
+width_diagnostic <- new_diagnostic(
+  advise = c("far_out", "particles"),
+  judge = function(seen, found) {
+    if (inherits(seen$final$reference, "smc_reference_gaussian")) {
+      variance <- widest(seen$final)
+      diagnostic(
+        variance, rules$widest,
+        sprintf("The draws have %s times the variance of the reference.", format(variance, digits = 2))
+      )
+    }
+  }
+)
+
+# From a reference that fits, many draws have an ancestor of their own. Where few have, the
+# islands' estimates are skew: most are too low, and scatter less than they are off. A small error
+# of the bridge shows that nothing is missed all the same.
+ancestor_ess_diagnostic <- new_diagnostic(
+  advise = c("form", "particles"),
+  judge = function(seen, found) {
+    if (!isTRUE(seen$course$best$is_fitted) || !isTRUE(seen$estimate$std_error > rules$sure_enough)) {
+      return()
+    }
+    final <- seen$final
+    n <- 1 / final$shared
+    all <- sum(final$islands$n_particles[final$islands$log_z > -Inf])
+    few <- round(n)
+    diagnostic(
+      n / all, rules$least_ancestor_ess,
+      sprintf("The %s draws have only about %s ancestor%s.", count(all), count(few), if (few > 1) "s" else ""),
+      beyond = "below"
+    )
+  }
+)

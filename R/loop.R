@@ -1,0 +1,102 @@
+# The algorithm: what smc() and smc_adapt() do.
+
+# The scout looks for the target. What it finds, and the reference that was given, are the first candidates. A candidate
+# is run, and the verdict on its record says whether it takes the place of the best so far, and which candidates follow.
+# When none is left that is worth its cost, islands are run from the best. If diagnostics find fault with these, or there
+# is more to learn from their draws, that adds candidates, and the loop goes on.
+#
+# islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
+find_evidence <- function(sampler, path, plan, islands = NULL) {
+  course <- new_course(scouted(sampler, plan), path, plan)
+  repeat {
+    while (length(course$candidates) > 0) {
+      course <- judged(course, run_candidate(course, course$candidates[[1]]))
+    }
+    if (is.null(islands) || is_of_islands(course$best)) {
+      return(course)
+    }
+    course <- with_islands(course, islands)
+  }
+}
+
+# The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found;
+# `candidates` that are still to be run; the `records` of all runs, and which of them were `used`, since they were the best
+# so far; the `best`, a record of one run or of islands; the rungs that are `allowed` to follow it, and the number of
+# rounds since the last start, `n_rounds`. Of islands: the `result` that is reported, with its row of `runs`; rows of
+# `passes` whose islands others have replaced; the `estimate` before the reported one; and `n_passes`, the number of
+# passes with references of the last kind.
+new_course <- function(sampler, path, plan) {
+  course <- list(
+    sampler = sampler, path = path, plan = plan, scout = sampler$scout,
+    records = list(), used = logical(), allowed = if (plan$whiten) names(rungs), n_rounds = 0,
+    passes = list(), n_passes = 0,
+    density = if (sampler$kernel$gradients) counted_density(sampler$target, over_batches(sampler)$evaluators)
+  )
+  course$candidates <- first_candidates(course)
+  course
+}
+
+run_candidate <- function(course, candidate) {
+  sampler <- course$sampler
+  of_run <- c("reference", "kernel", "n_particles")
+  sampler[of_run] <- candidate[of_run]
+  record <- run_sampler(over_batches(sampler), candidate$path, "adapt", length(course$records))
+  sampler$pace$per_evaluation <- record$runs$seconds / record$runs$n_target_evals
+  named <- list(label = candidate$label, kernel = candidate$kernel$name)
+  record$runs <- as_table(c(unclass(record$runs), named))
+  of_candidate <- c("reason", "is_fitted", "kernel", "rung")
+  record[of_candidate] <- candidate[of_candidate]
+  record
+}
+
+# The course after a run. Candidates that the best before has led to are out of date where another has taken its place;
+# the first ones all compete.
+judged <- function(course, record) {
+  before <- course$best
+  is_better <- takes_over(record, before)
+  course$records <- c(course$records, list(record))
+  course$used <- c(course$used, is_better)
+  is_left <- function(candidate) {
+    candidate$reason == "first" || !is_better && affords(course, candidate$cost, candidate$n_steps)
+  }
+  course$candidates <- Filter(is_left, course$candidates[-1])
+  if (is_better) course$best <- record
+  if (length(course$candidates) > 0) course else with_next(course, record, before, is_better)
+}
+
+# The course after a pass: the islands from the best, and what speaks against them. They are the best then, unless those of
+# the pass before are.
+with_islands <- function(course, islands) {
+  sampler <- sampler_of_best(course)
+  path <- final_path(course$best, course$plan)
+  last <- course$result
+  course <- forget_draws(course) # no more is fitted to them
+  if (!is.null(last)) course$passes <- c(course$passes, list(unused(last$row)))
+  final <- run_islands(
+    sampler, path, affordable_islands(islands, sampler, path, course, course$plan),
+    start = 1 + length(course$passes) * islands_apart
+  )
+  is_new_kind <- !is.null(last) && is_plain(last$final$reference) && !is_plain(final$reference)
+  course$n_passes <- if (is_new_kind) 1 else course$n_passes + 1
+  before <- course$estimate
+  if (!is.null(last)) course$estimate <- last$estimate
+  result <- conclude(sampler, final, course)
+  record <- record_of_islands(result, course$best)
+  is_better <- is.null(last) || takes_over(record, last$record)
+  if (is_better) {
+    course$result <- c(result, list(record = record))
+  } else {
+    course$passes[[length(course$passes)]] <- unused(result$row)
+    course$estimate <- before
+  }
+  course$best <- course$result$record
+  with_further(course, may_fit = is_better, may_lengthen = is_better || record$reason != "longer")
+}
+
+# A course without the particles of its runs, and all that there is of each of these.
+forget_draws <- function(course) {
+  of_run <- function(record) record[setdiff(names(record), c("particles", "log_weights", of_draws))]
+  course$records <- lapply(course$records, of_run)
+  course$best <- of_run(course$best)
+  course
+}

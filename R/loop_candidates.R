@@ -1,0 +1,209 @@
+# Candidates: what may be run next, why, and what that would cost.
+
+# A path has at least one temperature between reference and target.
+least_steps <- 2
+
+# A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small run
+# does not tell enough, fitted to the best in a "round", or to the draws of the "islands", or runs "longer" than these;
+# its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one that the user
+# gave; `kernel`, `path` and `n_particles`; and the evaluations that it may `cost`, from so many `n_steps`.
+new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, rung = NULL,
+                          path = NULL, n_particles = course$sampler$n_particles) {
+  kernel <- kernel_for(course$sampler, reference, is_fitted, reason)
+  n_steps <- if (reason == "longer") length(path$lambda) else steps_of_best(course)
+  list(
+    reference = reference, reason = reason, label = label, rung = rung, is_fitted = is_fitted, kernel = kernel,
+    path = if (is.null(path)) short_path(course$path, kernel, reference, is_fitted) else path,
+    n_particles = n_particles, cost = run_evaluations(course, n_steps, n_particles), n_steps = n_steps
+  )
+}
+
+# The kernel of a run, where that is left to us. From the reference that was given the way may be
+# long: KLMC keeps its direction. From one that fits the target MALA, whose weights are those of the
+# path alone, takes half the steps for the same error, and rejects a step that is too long. In many
+# variables its steps are short, and it is for where draws of KLMC are worth little; for where the
+# reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
+# basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
+kernel_for <- function(sampler, reference, is_fitted, reason) {
+  suits <- reason == "longer" || is_exact_reference(reference) || is_mixture(reference) ||
+    is_truncated(sampler$target) || is_fitted && sampler$target$dim <= rules$largest_adjusted
+  if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
+}
+
+# The path of a first run from a reference that fits the target. Where weights do not depend on the
+# moves each step goes as far as the weights allow: that is one step from the target itself. Else a few
+# steps do; from a reference that covers several basins it takes more.
+short_path <- function(path, kernel, reference, is_fitted) {
+  if (!is.null(path$adaptive_ess)) {
+    return(path)
+  }
+  most <- length(path$lambda)
+  if (is_fitted && kernel$adjusted) {
+    return(list(adaptive_ess = rules$race_ess, n_steps = most))
+  }
+  n_steps <- if (is_mixture(reference)) rules$cover_steps else rules$race_steps
+  path$lambda <- schedule_power(min(n_steps, most))[-1]
+  path
+}
+
+# the first ones ----------------------------------------------------------------
+
+# A small run from each reference that there is, in the order of preference: what fits the draws that the
+# target has, what covers all basins, what is right around the best of them by its gradients, what
+# fits this basin, the user's own reference. Where that is alone it is run in full.
+first_candidates <- function(course) {
+  sampler <- course$sampler
+  given <- sampler$reference
+  found <- rev(course$scout$references)
+  references <- if (is_of_draws(given)) c(list(draws = given), found) else c(found, list(given = given))
+  if (identical(names(references), "given")) {
+    return(list(in_full(course)))
+  }
+  # as many particles as the tuner asks for
+  n <- min(sampler$n_particles, max(rules$race_particles, complete_tuner(sampler)$n_subsample))
+  Map(function(reference, label) {
+    new_candidate(course, reference, "first", label, label != "given", n_particles = n)
+  }, references, names(references))
+}
+
+# Along the path as it was given: from the user's reference, or that of a record.
+in_full <- function(course, record = NULL) {
+  if (is.null(record)) {
+    is_fitted <- is_of_draws(course$sampler$reference)
+    new_candidate(course, course$sampler$reference, "full", "given", is_fitted, path = course$path)
+  } else {
+    new_candidate(course, record$reference, "full", record$runs$label, record$is_fitted, path = course$path)
+  }
+}
+
+# what follows a run ------------------------------------------------------------
+
+# The course with the candidate that follows the last one, a record that was judged better than the best before or not.
+# Of the first ones the winner is run again in full where it is the user's, or rests on a single genealogy. Then come
+# rounds, at least and at most as many as planned, as long as they help.
+with_next <- function(course, record, before, is_better) {
+  best <- course$best
+  if (is.null(best) && record$reason == "full") {
+    abort_dead(record, course$sampler)
+  }
+  if (record$reason == "first" && (is.null(best) || !best$is_fitted || is_one_genealogy(best))) {
+    course["best"] <- list(NULL)
+    course$candidates <- list(in_full(course, best))
+    return(course)
+  }
+  is_round <- record$reason == "round"
+  course$n_rounds <- if (is_round) course$n_rounds + 1 else 0
+  if (!is_better && is_round) course$allowed <- if (!is.null(record$rung)) below(record$rung, course$allowed)
+  if (is_better && record$reason == "islands") course$allowed <- names(rungs)
+  goes_on <- switch(record$reason,
+    round = course$n_rounds < course$plan$rounds[1] || is_worth_another(record, before, is_better, allowed_now(course)),
+    islands = is_better,
+    longer = FALSE,
+    TRUE
+  )
+  if (goes_on && course$n_rounds < course$plan$rounds[2] && affords(course)) {
+    course$candidates <- list(next_round(course))
+  }
+  course
+}
+
+# A reference that is fitted to the best, or the same again, with temperatures spread anew. Where no scale can be fitted
+# the number of steps is kept.
+next_round <- function(course) {
+  best <- course$best
+  plan <- course$plan
+  path <- course$path
+  proposal <- propose(best, allowed_now(course), affordable_density(course))
+  reference <- if (is.null(proposal)) best$reference else proposal$reference
+  if (is.null(path$adaptive_ess)) {
+    keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
+    least <- if (keeps_scale) nrow(best$steps) else least_steps
+    # where the reference is the target there is no way, and the barrier is the kernel's alone
+    n_steps <- if (is_exact_reference(reference)) least_steps
+    path$lambda <- barrier_schedule(best$steps, n_steps, plan$max_steps, least)[-1]
+  }
+  is_fitted <- !is.null(proposal) || best$is_fitted
+  label <- if (is.null(proposal)) best$runs$label else proposal$rung
+  new_candidate(course, reference, "round", label, is_fitted, proposal$rung, path)
+}
+
+# A shape that was found stays, and so do several basins, of which a normal distribution might
+# leave some behind. From where the user started, the first particles are too far off to show what
+# depends on what.
+allowed_now <- function(course) {
+  reference <- course$best$reference
+  if (!course$best$is_fitted) {
+    setdiff(course$allowed, shapes)
+  } else if (is_plain(reference) && !is_mixture(reference) && !is_exact_reference(reference)) {
+    course$allowed
+  } else {
+    intersect(course$allowed, shapes)
+  }
+}
+
+is_plain <- function(reference) {
+  is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
+}
+
+# what follows islands ----------------------------------------------------------
+
+# The course with the candidates that the draws of the islands, the best, and their diagnostics ask for: a better
+# reference, and the same one with more steps. Both are left out where the call does not adapt, or after too many passes.
+with_further <- function(course, may_fit, may_lengthen) {
+  plan <- course$plan
+  if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes || !affords(course)) {
+    return(course)
+  }
+  record <- remedied(course$best, course$result)
+  if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
+    course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
+  }
+  course$candidates <- without_null(list(
+    if (may_fit) fitted_to_islands(course, record), if (may_lengthen) lengthened(course)
+  ))
+  course
+}
+
+# A reference of another shape, or after the first pass of the same one, which the particles of a single round have shown
+# only roughly; or, where a diagnostic has failed, the best that can be fitted. There is no more to learn
+# where the reference is the target, where the bridge is sure of its estimate, or after a pass in
+# which this has not risen. NULL for none.
+fitted_to_islands <- function(course, record) {
+  result <- course$result
+  estimate <- result$estimate
+  is_rough <- course$n_passes == 1 && !is_plain(record$reference)
+  enough <- if (is_rough) rules$sure_shape else rules$sure_bridge
+  is_sure <- is_exact_reference(record$reference) || estimate$method == "bridge" && estimate$std_error < enough
+  has_settled <- course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")
+  if (has_settled || is_sure && length(failed(result$diagnostics)) == 0) {
+    return(NULL)
+  }
+  proposal <- propose(record, shapes, affordable_density(course))
+  if (is.null(proposal) || !is_rough && proposal$gain <= rules$least_shape_gain) {
+    if (all(names_of_failed(result$diagnostics) == "ancestor_ess")) {
+      return(NULL)
+    }
+    if (is.null(proposal)) proposal <- propose(record, setdiff(names(rungs), shapes))
+  }
+  if (!is.null(proposal)) new_candidate(course, proposal$reference, "islands", proposal$rung, rung = proposal$rung)
+}
+
+# The same reference with more steps, where a diagnostic has failed, or the draws are worth little, and nothing better
+# can be fitted to them: well before the diagnostic `ancestor_ess` fails, since two passes that agree are
+# evidence. Then one longer pass is enough, but where `ancestor_ess` fails still. NULL for none.
+lengthened <- function(course) {
+  best <- course$best
+  diagnostics <- course$result$diagnostics
+  ancestor_ess <- diagnostics$value[diagnostics$name == "ancestor_ess"]
+  # an integral that is infinite stays so
+  may_be_cured <- setdiff(names_of_failed(diagnostics), "proper")
+  is_poor <- isTRUE(ancestor_ess < rules$sure_ancestor_ess) || length(may_be_cured) > 0
+  agrees <- best$reason == "longer" && !any(has_failed(diagnostics, c("passes", "ancestor_ess")))
+  n_steps <- min(rules$longer * nrow(best$steps), course$plan$max_steps)
+  if (is_poor && !agrees && n_steps > nrow(best$steps) && affords(course, n_steps = n_steps)) {
+    path <- course$path
+    path$adaptive_ess <- path$n_steps <- NULL
+    path$lambda <- barrier_schedule(best$steps, n_steps, n_steps)[-1]
+    new_candidate(course, best$reference, "longer", "longer", path = path)
+  }
+}

@@ -1,0 +1,42 @@
+# The scout in the loop: what it finds, and on which scale it looks.
+
+# The sampler with what a `scout` finds, where there is to be one, on the scale that this asks for.
+scouted <- function(sampler, plan) {
+  if (!plan$scout || !sampler$kernel$gradients) {
+    return(sampler)
+  }
+  scout <- function(sampler, name) {
+    remember(
+      sampler, name, settings_of_target(sampler), scout_restorer(sampler), points_of_scout,
+      scout_target(
+        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
+        affordable_probes(list(sampler = sampler, plan = plan))
+      )
+    )
+  }
+  sampler <- with_ratios(sampler)
+  sampler$scout <- scout(sampler, "scout")
+  act_on_scout(sampler$target, sampler$scout)
+  sampler <- rescaled(sampler, find_turn, scout, plan)
+  rescaled(sampler, find_truncated, scout, plan, is_as_near)
+}
+
+# The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout
+# there. What all this has cost is the scout's, and is not begun where it may cost more than there is.
+rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler) TRUE) {
+  besides <- 2 * sampler$scout$n_target_evals
+  course <- list(sampler = sampler, plan = plan, scout = sampler$scout)
+  found <- if (affords(course, besides = besides)) find(sampler)
+  if (is.null(found)) {
+    return(sampler)
+  }
+  counts <- Map(`+`, found$counts, sampler$scout[names(found$counts)])
+  if (!is.null(found$scale)) {
+    other <- with_scale(sampler, found$scale)
+    other$scout <- scout(other, paste0("scout-", names(found$scale)))
+    counts <- Map(`+`, counts, other$scout[names(counts)])
+    if (suits(other, sampler)) sampler <- other
+  }
+  sampler$scout[names(counts)] <- counts
+  sampler
+}

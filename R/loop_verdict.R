@@ -1,0 +1,63 @@
+# The verdict on two records, of runs that tune or of islands: by their evidence first, by what they cost second.
+
+# Whether a record takes the place of the best so far, which is NULL at first. What an estimate misses makes it lower: so
+# the higher one is the better, whatever it costs. Where evidence does not decide, the first candidates stand in the order
+# of preference; and what was fitted to the draws of the best takes over, unless it costs more.
+takes_over <- function(record, best) {
+  if (is_dead(record) || is.null(best)) {
+    return(!is_dead(record))
+  }
+  if (is_higher(record, best) || is_higher(best, record)) {
+    return(is_higher(record, best))
+  }
+  record$reason != "first" && (!are_comparable(record, best) || !costs_more(record, best))
+}
+
+# Whether the estimate of the first is higher by more than the errors, and a margin for the small bias of runs that
+# tune. One that rests on a single genealogy is chance.
+is_higher <- function(record, other) {
+  error <- sqrt(record$runs$predicted_sd^2 + other$runs$predicted_sd^2)
+  rise <- record$runs$log_z - other$runs$log_z
+  !is_one_genealogy(record) && isTRUE(rise > rules$margin + rules$errors_apart * error)
+}
+
+is_one_genealogy <- function(record) record$shared > rules$one_genealogy
+
+is_of_islands <- function(record) isTRUE(record$of_islands)
+
+# Whether what two records cost can be compared: the barrier of a small run is of the part that its few particles saw,
+# each kernel has its own, and that of islands is of shorter steps.
+are_comparable <- function(record, best) {
+  is_of_islands(record) == is_of_islands(best) &&
+    (is_of_islands(record) || record$runs$n_particles <= best$runs$n_particles && record$runs$kernel == best$runs$kernel)
+}
+
+# Beyond what may be chance: more steps for the same evaluations, or, of islands, more of them for the same error.
+costs_more <- function(record, best) {
+  if (is_of_islands(record)) {
+    isTRUE(record$runs$predicted_sd > rules$spoilt * best$runs$predicted_sd)
+  } else {
+    record$runs$barrier > rules$equal_barrier * best$runs$barrier
+  }
+}
+
+# Whether another round is worth its cost: as long as the barrier falls, or the particles are wider than the reference,
+# unless that is the target already; and when a fit was rejected, as long as there is another.
+is_worth_another <- function(record, before, is_better, allowed) {
+  if (!is_better) {
+    return(length(allowed) > 0)
+  }
+  !is_exact_reference(record$reference) && (
+    is.null(before) || !are_comparable(record, before) ||
+      record$runs$barrier < rules$lower_barrier * before$runs$barrier || is_too_wide(record)
+  )
+}
+
+# Whether particles are wider than a normal reference somewhere, by more than chance.
+is_too_wide <- function(record) {
+  if (!inherits(record$reference, "smc_reference_gaussian")) {
+    return(FALSE)
+  }
+  chance <- rules$width_errors * sqrt(2 / n_genealogies(record))
+  widest(record) > 1 + chance
+}
