@@ -25,28 +25,31 @@ advice <- c(
 )
 advice_of_one_mode <- "form"
 
-# What the diagnostics say of islands: list(diagnostics, found, n_target_evals), a table with a row for each that applies,
-# NULL for none, what they have found, and what that took. The target is asked where the verb has adapted: it may go on.
-diagnose <- function(sampler, final, course = NULL) {
-  has_draws <- is.null(final$moments)
-  evaluate <- if (!is.null(course) && has_draws) counted_density(sampler$target, over_batches(sampler)$evaluators)
-  seen <- list(sampler = sampler, final = final, estimate = headline(final$estimates), course = course, found = list())
-  rows <- list()
-  for (name in names(diagnostics())) {
-    one <- diagnostics()[[name]]
-    if (has_draws || !one$needs_draws) {
-      seen$found[[name]] <- if (!is.null(evaluate) && !is.null(one$ask)) {
-        # the fit is there, and is not given up where the target fails at these points
-        tryCatch(one$ask(seen, evaluate), autosmc_error_target = function(e) NULL)
-      }
-      row <- one$judge(seen, seen$found[[name]])
-      rows <- c(rows, if (!is.null(row)) list(c(name = name, row)))
-    }
+# What the diagnostics find at points beside the draws of islands: list(found, n_target_evals), what each has found, and what
+# all of that took. Only where the verb has adapted, and may go on, is the target asked for more than the islands.
+ask_diagnostics <- function(sampler, final, course) {
+  if (is.null(course) || !is.null(final$moments)) {
+    return(list(found = list(), n_target_evals = 0))
   }
-  list(
-    diagnostics = if (length(rows) > 0) bind_rows(rows), found = seen$found,
-    n_target_evals = if (is.null(evaluate)) 0 else evaluate("count")[["n_target_evals"]]
-  )
+  evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
+  seen <- what_is_seen(sampler, final, course)
+  found <- lapply(Filter(function(one) !is.null(one$ask), diagnostics()), function(one) {
+    # the fit is there, and is not given up where the target fails at these points
+    tryCatch(one$ask(seen, evaluate), autosmc_error_target = function(e) NULL)
+  })
+  list(found = found, n_target_evals = evaluate("count")[["n_target_evals"]])
+}
+
+# A table with a row for each diagnostic that applies; NULL for none.
+judge_diagnostics <- function(sampler, final, course, found) {
+  seen <- what_is_seen(sampler, final, course, found)
+  applies <- Filter(function(one) is.null(final$moments) || !one$needs_draws, diagnostics())
+  rows <- without_null(Map(function(one, name) one$judge(seen, found[[name]]), applies, names(applies)))
+  if (length(rows) > 0) bind_rows(Map(c, name = names(rows), rows))
+}
+
+what_is_seen <- function(sampler, final, course, found = list()) {
+  list(sampler = sampler, final = final, estimate = headline(final$estimates), course = course, found = found)
 }
 
 # The most that diagnostics ask for, after islands that have taken so many evaluations.

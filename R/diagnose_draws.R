@@ -15,7 +15,8 @@ width_diagnostic <- new_diagnostic(
 
 # From a reference that fits, many draws have an ancestor of their own. Where few have, the
 # islands' estimates are skew: most are too low, and scatter less than they are off. A small error
-# of the bridge shows that nothing is missed all the same.
+# of the bridge shows that nothing is missed all the same. Since the errors are too small, too, any higher estimate, of the
+# same islands or of others, counts as it is.
 ancestor_ess_diagnostic <- new_diagnostic(
   advise = c("form", "particles"),
   judge = function(seen, found) {
@@ -26,10 +27,11 @@ ancestor_ess_diagnostic <- new_diagnostic(
     n <- 1 / final$shared
     all <- sum(final$islands$n_particles[final$islands$log_z > -Inf])
     few <- round(n)
+    others <- c(final$estimates$log_z, vapply(seen$course$passes, function(row) row$log_z, 0))
     diagnostic(
       n / all, rules$least_ancestor_ess,
       sprintf("The %s draws have only about %s ancestor%s.", count(all), count(few), if (few > 1) "s" else ""),
-      beyond = "below"
+      shift = max(others) - seen$estimate$log_z, beyond = "below"
     )
   }
 )

@@ -28,17 +28,31 @@ estimate_row <- function(method, estimate) {
   if (!is.null(estimate)) c(list(method = method), estimate)
 }
 
-# The estimate that a fit reports, as a list: the bridge, where its error is clearly the smaller one.
-# Where it gains little its distribution is far from the target, and SMC is the surer.
+# The estimate that islands report, as a list: the bridge, where its error is clearly the smaller one. Where it gains little
+# its distribution is far from the target, and SMC is the surer. Where the two contradict each other it is the higher one:
+# a part that is missed makes an estimate lower.
 headline <- function(estimates) {
   error <- estimates$std_error
+  contradict <- isTRUE(errors_between(estimates) > rules$errors_of_estimates)
   bridges <- length(error) > 1 && isTRUE(error[2] < rules$bridge_gain * error[1])
-  row_of(estimates, if (bridges) 2 else 1)
+  row_of(estimates, if (contradict) which.max(estimates$log_z) else if (bridges) 2 else 1)
 }
 
 # By how many standard errors the estimates by SMC and by the bridge differ; NULL where there is but one.
 errors_between <- function(estimates) {
   if (nrow(estimates) > 1) abs(diff(estimates$log_z)) / sqrt(sum(estimates$std_error^2))
+}
+
+# An estimate with the error that a fit reports, which counts the largest shift of log Z that a failed diagnostic has seen,
+# beside the `sampling_error`, that of chance.
+with_shift <- function(estimate, diagnostics) {
+  sampling_error <- estimate$std_error
+  std_error <- sqrt(sampling_error^2 + max(0, diagnostics$shift)^2)
+  half <- (estimate$conf_high - estimate$log_z) * std_error / sampling_error
+  list(
+    log_z = estimate$log_z, std_error = std_error, sampling_error = sampling_error,
+    conf_low = estimate$log_z - half, conf_high = estimate$log_z + half
+  )
 }
 
 # The estimate from several islands: the mean of the Z's, its error by the delta method,

@@ -20,6 +20,7 @@ fit_without_variables <- function(target, n, seed, call) {
     c(
       estimate,
       list(
+        sampling_error = 0,
         estimates = as_table(c(method = "exact", estimate)),
         particles = outputs_of(target, matrix(0, n, 0, dimnames = list(NULL, character())), log_weights),
         log_weights = log_weights,

@@ -21,10 +21,10 @@ new_fit <- function(sampler, result, plan, call) {
     draws <- final
     steps <- steps_of_first(final)
   }
-  estimate <- headline(estimates)
+  estimate <- with_shift(headline(estimates), result$diagnostics)
   fit <- structure(
     c(
-      estimate[setdiff(names(estimate), "method")],
+      estimate,
       list(estimates = estimates),
       draws_of(draws, sampler$target),
       list(

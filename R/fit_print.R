@@ -61,11 +61,15 @@ print_estimate <- function(fit, digits) {
   } else {
     print_line(
       "log Z", number(fit$log_z), ", standard error ", number(fit$std_error),
+      if (has_shift(fit)) paste0(", of which by chance ", number(fit$sampling_error)),
       if (is_bridged(fit)) " (bridge)"
     )
     print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %)")
   }
 }
+
+# Whether its error counts what a failed diagnostic has seen.
+has_shift <- function(fit) isTRUE(fit$std_error > fit$sampling_error)
 
 # Whether the estimate of a fit is that of the bridge.
 is_bridged <- function(fit) headline(fit$estimates)$method == "bridge"

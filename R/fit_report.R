@@ -180,9 +180,15 @@ report_estimate <- function(fit) {
   }
   ess <- ess_mean(fit)
   sprintf(
-    "From %d independent runs, the log evidence is estimated as %s (standard error %s; 95%%
+    "From %d independent runs, the log evidence is estimated as %s (standard error %s%s; 95%%
       interval %s to %s) %s. Their %s have an effective sample size of about %s.",
-    last$islands, number(fit$log_z), number(fit$std_error), number(fit$conf_low),
+    last$islands, number(fit$log_z), number(fit$std_error),
+    if (has_shift(fit)) {
+      sprintf(", which counts what a failed diagnostic has seen; by chance alone %s", number(fit$sampling_error))
+    } else {
+      ""
+    },
+    number(fit$conf_low),
     number(fit$conf_high), report_way(fit), draws_in_words(fit),
     count(signif(ess, 2))
   )

@@ -19,8 +19,8 @@
 #'   round, and one for the final islands together. `"islands"`: `fit$islands`, a row an
 #'   island. `"diagnostics"`: `fit$diagnostics`, a row a diagnostic.
 #'
-#'   `glance()`: a data frame of one row with `log_z`, `std_error`, `conf_low`,
-#'   `conf_high` (of the estimate that the fit reports), `biased`, `kernel`, `dim`,
+#'   `glance()`: a data frame of one row with `log_z`, `std_error`, `sampling_error`, `conf_low`,
+#'   `conf_high` (of the estimate that the fit reports, see [estimates]), `biased`, `kernel`, `dim`,
 #'   `n_particles`, `n_steps`, `islands`, `converged` (whether all of the fit's diagnostics
 #'   have passed; NA where there are none), `ess_mean`, `n_objective_evals`,
 #'   `n_target_evals` (of all runs together), `seconds` (of the whole call) and `seed`.
@@ -132,6 +132,7 @@ glance.smc_fit <- function(x, ...) {
   tibble::tibble(
     log_z = x$log_z,
     std_error = x$std_error,
+    sampling_error = x$sampling_error,
     conf_low = x$conf_low,
     conf_high = x$conf_high,
     biased = last$biased,

@@ -145,9 +145,10 @@ NULL
 #' Diagnostics, warnings and errors
 #'
 #' A fit compares itself with what must hold if its estimate is right. Each comparison is a
-#' diagnostic, a row of `fit$diagnostics`: its `name`, `value`, `limit`, whether it `passed`, and,
-#' in `says`, what is wrong if it has not (NA if it has). A fit of which a diagnostic has failed
-#' warns, and says so when it is printed.
+#' diagnostic, a row of `fit$diagnostics`: its `name`, `value`, `limit`, whether it `passed`, the
+#' `shift`, and, in `says`, what is wrong if it has not passed (NA if it has). A fit of which a diagnostic has
+#' failed warns, and says so when it is printed. `shift` is the difference of `log_z` that a failed
+#' diagnostic has seen (0 where it sees none). The largest one is part of the standard error: see [estimates].
 #'
 #' That all diagnostics pass does not prove an estimate right: a part of the target that neither the
 #' scout nor the islands have come near shows in none of them. Diagnostics that do not apply are
@@ -244,10 +245,13 @@ NULL
 #' [smc()] has two estimates of the log evidence from the same islands, in `fit$estimates`: a row
 #' for the `method` `"smc"` and, where there is one, a row for the `"bridge"`, with `log_z`,
 #' `std_error`, `conf_low` and `conf_high`. `fit$log_z` is the bridge if its standard error is below
-#' three quarters of that of SMC, and SMC otherwise.
+#' three quarters of that of SMC, and SMC otherwise. If the two differ by more than four standard errors it is the
+#' higher one, since an estimate is too low where a part of the target is missed.
 #'
-#' Both are too low if all islands miss a part of the target. If the two contradict each other, the
-#' [diagnostic][diagnostics] `estimates` fails.
+#' The errors in `fit$estimates` are those of chance. Both estimates are too low if all islands miss a part of the target.
+#' So `fit$std_error` counts what [diagnostics] that have failed have seen of this: it is
+#' `sqrt(sampling_error^2 + shift^2)`, with the largest `shift` of `fit$diagnostics`, and the error of chance,
+#' `fit$sampling_error`, where all have passed. The interval, [compare_evidence()] and [report()] follow it.
 #'
 #' @section SMC: This estimate is the logarithm of the mean of the islands' estimates. Each of these
 #'   is unbiased for any number of particles: the mean of `exp(log_z)` over all possible runs is the

@@ -5,7 +5,7 @@ warn_if_unreliable <- function(fit) {
   if (length(failed(fit$diagnostics)) > 0) {
     warn_of_failed(fit)
   }
-  if (isTRUE(fit$std_error > fit$precision)) {
+  if (isTRUE(fit$sampling_error > fit$precision)) {
     warn_of_precision(fit)
   }
 }
@@ -47,8 +47,8 @@ warn_of_failed <- function(fit) {
 
 warn_of_precision <- function(fit) {
   n <- nrow(fit$islands)
-  needed <- format(ceiling(n * (fit$std_error / fit$precision)^2), big.mark = ",", digits = 15)
-  error <- format(fit$std_error, digits = 2)
+  needed <- format(ceiling(n * (fit$sampling_error / fit$precision)^2), big.mark = ",", digits = 15)
+  error <- format(fit$sampling_error, digits = 2)
   precision <- fit$precision
   cli::cli_warn(
     c(

@@ -88,6 +88,7 @@ with_islands <- function(course, islands) {
   } else {
     course$passes[[length(course$passes)]] <- unused(result$row)
     course$estimate <- before
+    course$result$diagnostics <- judge_diagnostics(last$sampler, last$final, course, last$found)
   }
   course$best <- course$result$record
   with_further(course, may_fit = is_better, may_lengthen = is_better || record$reason != "longer")

@@ -119,13 +119,15 @@ announce_islands <- function(sampler, n, islands) {
 
 # what islands show -------------------------------------------------------------
 
-# A list of the `sampler`, its islands, `final`, the `estimate` that they report, what diagnostics say of it, and the `row`
-# of `runs`.
+# A list of the `sampler`, its islands, `final`, the `estimate` that they report, what diagnostics have `found`, the table of
+# these, and the `row` of `runs`.
 conclude <- function(sampler, final, course = NULL) {
-  estimate <- headline(final$estimates)
-  diagnosed <- diagnose(sampler, final, course)
-  row <- final_row(sampler, final, diagnosed$n_target_evals, course$best$runs$label)
-  c(list(sampler = sampler, final = final, estimate = estimate, row = row), diagnosed)
+  asked <- ask_diagnostics(sampler, final, course)
+  list(
+    sampler = sampler, final = final, estimate = headline(final$estimates), found = asked$found,
+    diagnostics = judge_diagnostics(sampler, final, course, asked$found),
+    row = final_row(sampler, final, asked$n_target_evals, course$best$runs$label)
+  )
 }
 
 # The row of the islands of a pass together, with the evaluations of bridge and diagnostics.

@@ -57,7 +57,7 @@
 #' @return An object of class `smc_fit`, a list with, among others,
 #'
 #' * `log_z`, `std_error`, `conf_low`, `conf_high`: the log evidence, its standard error and a 95 %
-#'   interval. The row of `estimates` that is reported.
+#'   interval; `sampling_error`: the part of the error that is chance. See [estimates].
 #' * `particles`, `log_weights`, `island`: the draws, a matrix with a named column for each variable; their log
 #'   weights, which sum to one once exponentiated; and the island of each draw.
 #' * `diagnostics`, `heavy_tails`: tables of what was checked. See [diagnostics].
