@@ -8,12 +8,12 @@ state_of_fit <- function(result, sampler, bridges) {
   course <- result$course
   if (!is.null(course)) {
     brief <- function(record) {
-      c(record[c("steps", "runs", "is_fitted")], if (has_exact_precisions(record$reference)) record["reference"])
+      c(record[c("steps", "runs")], if (has_exact_precisions(record$reference)) record["reference"])
     }
     probes <- probes_of(course)
     course <- course[intersect(names(course), c("scout", "records", "used", "best", "passes", "estimate"))]
     course$records <- lapply(course$records, brief)
-    course$best <- brief(course$best)
+    course$best <- list(runs = course$best$runs["label"], is_fitted = course$best$is_fitted)
     course$probes <- probes
   }
   final <- result$final

@@ -165,7 +165,8 @@ extended <- function(fit, sampler, records, wanted, call) {
   pool_islands(held, seq_along(records), function(i) records[[i]])
   final <- run_islands(sampler, as.list(fit$schedule), wanted, fit$state$start, held)
   final$n_bridge_evals <- final$n_bridge_evals + n_besides_islands(fit)
-  result <- conclude(sampler, final, fit$state$course)
+  course <- fit$state$course
+  result <- c(conclude(sampler, final, course), list(course = course))
   plan <- intersect(names(fit), plan_names)
   new_fit(sampler, result, c(fit[plan], wanted), call)
 }

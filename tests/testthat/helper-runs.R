@@ -55,6 +55,22 @@ record_for <- function(target, ..., n_steps = 16) {
   internal("run_sampler")(sampler_for(target, ...), path, "adapt", 0)
 }
 
+# What a diagnostic sees of islands, `final`, and of what led to them.
+seen_by_diagnostics <- function(final = list(), estimate = list(log_z = 0, std_error = 0.02), course = NULL, ...) {
+  list(final = final, estimate = estimate, course = course, ...)
+}
+
+# The row of a diagnostic.
+judge_of <- function(name, ..., found = NULL) internal("diagnostics")()[[name]]$judge(seen_by_diagnostics(...), found)
+
+# What a diagnostic finds beside the draws of islands; NULL where the target fails. And how many points it asks for.
+ask_of <- function(name, ..., sampler) {
+  evaluate <- internal("counted_density")(sampler$target)
+  ask <- internal("diagnostics")()[[name]]$ask
+  found <- tryCatch(ask(seen_by_diagnostics(..., sampler = sampler), evaluate), autosmc_error_target = function(e) NULL)
+  list(found = found, n_target_evals = evaluate("count")[["n_target_evals"]])
+}
+
 # A run too small to be good, and quick.
 quick_smc <- function(target, ..., kernel = kernel_lmc(), seed = 1) {
   calmly(

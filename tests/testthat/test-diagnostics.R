@@ -1,13 +1,10 @@
 # Diagnostics: each passes on a good fit, and fails where it should.
 
-# As a named list of rows.
-by_name <- function(rows) {
-  rows <- Filter(Negate(is.null), as.list(rows))
-  stats::setNames(rows, vapply(rows, `[[`, "", "name"))
+# What these diagnostics say, a list of rows; those that do not apply are left out.
+diagnosed <- function(names, ...) {
+  rows <- lapply(stats::setNames(nm = names), judge_of, ...)
+  Filter(Negate(is.null), rows)
 }
-
-# What one diagnostic says.
-diagnosed <- function(name, ...) by_name(internal(paste0("diagnose_", name))(...))
 warn_if_unreliable <- internal("warn_if_unreliable")
 
 # MALA would be exact, and islands would not scatter
@@ -28,10 +25,10 @@ estimate <- list(log_z = 0, std_error = 0.02)
 test_that("all pass on a good fit, and its verdict says so", {
   diagnostics <- good_fit$diagnostics
   expect_s3_class(diagnostics, "tbl_df")
-  expect_named(diagnostics, c("name", "value", "limit", "passed", "says"))
+  expect_named(diagnostics, c("name", "value", "limit", "passed", "shift", "says"))
   expect_identical(diagnostics$name, c(
-    "scatter", "largest_share", "dead_islands", "estimates", "mean_gradient", "stein", "width",
-    "edges", "proper", "rays", "lines", "elbo", "basins", "rounds"
+    "scatter", "largest_share", "dead_islands", "estimates", "edges", "mean_gradient", "stein", "width",
+    "proper", "rays", "lines", "elbo", "basins", "rounds"
   ))
   expect_true(all(diagnostics$passed))
   expect_true(all(is.na(diagnostics$says)))
@@ -75,8 +72,8 @@ test_that("the warning says what was tried, and what may help where this has fai
   expect_no_match(warned("proper"), "twice the", fixed = TRUE)
   expect_match(warned(c("scatter", "stein")), "twice the `n_particles`", fixed = TRUE)
   # edges say what to do themselves
-  helped <- unlist(lapply(internal("advice"), `[[`, "names"))
-  expect_setequal(c(helped, "edges"), c(good_fit$diagnostics$name, "mirrors", "ancestor_ess", "passes"))
+  advised <- unlist(lapply(internal("diagnostics")(), `[[`, "advise"))
+  expect_setequal(unique(advised), names(internal("advice")))
   fit <- good_fit
   fit$diagnostics$passed[1] <- FALSE
   fit$diagnostics$says[1] <- "Along theta{1}."
@@ -107,7 +104,8 @@ test_that("where there are no islands, or no diagnostic applies, there is no ver
 
 # Of islands with these estimates, each predicted to scatter by 0.1.
 of_islands <- function(log_z, predicted_sd = ifelse(log_z > -Inf, 0.1, NA)) {
-  diagnosed("islands", data.frame(log_z = log_z, predicted_sd = predicted_sd))
+  islands <- data.frame(log_z = log_z, predicted_sd = predicted_sd)
+  diagnosed(c("scatter", "largest_share", "dead_islands"), list(islands = islands))
 }
 
 failed_of <- function(rows) {
@@ -168,7 +166,8 @@ test_that("islands that lost all particles are seen", {
 
 test_that("draws without a limit are seen where the scout found nothing", {
   proper <- function(scout, final) {
-    diagnosed("proper", sampler, list(scout = scout), final)
+    asked <- ask_of("proper", final, course = list(scout = scout), sampler = sampler)
+    diagnosed("proper", final, found = asked$found)
   }
   nothing <- list(normals = list())
   expect_identical(failed_of(proper(nothing, final)), character())
@@ -281,7 +280,7 @@ test_that("where the target fails far out, nothing is said", {
   }, 3, gradient = function(x) -x, vectorized = TRUE)
   sampler <- internal("new_sampler")(target, settings)
   scout <- list(normals = list(reference_gaussian()))
-  expect_length(diagnosed("proper", sampler, list(scout = scout), final), 0)
+  expect_null(ask_of("proper", final, course = list(scout = scout), sampler = sampler)$found)
 })
 
 test_that("what draws are known as is looked at, where that is something else", {
@@ -313,18 +312,19 @@ test_that("the record is what it was taken for", {
 
 # The standard error of a mean of the 2,048 draws is at least 0.022.
 test_that("draws that are off show in the mean gradient, those too wide in Stein's identity", {
-  failed_gradients <- function(final) failed_of(diagnosed("gradients", final))
+  of_gradients <- c("mean_gradient", "stein")
+  failed_gradients <- function(final) failed_of(diagnosed(of_gradients, final, sampler = sampler))
   expect_identical(failed_gradients(final), character())
   expect_identical(failed_gradients(moved()), character())
   expect_identical(failed_gradients(moved(shift = 0.3)), "mean_gradient")
   expect_identical(failed_gradients(moved(scale = 1.4)), "stein")
   expect_identical(failed_gradients(moved(scale = 0.7)), "stein")
   final$gradients <- NULL
-  expect_length(diagnosed("gradients", final), 0)
+  expect_length(diagnosed(of_gradients, final, sampler = sampler), 0)
 })
 
 test_that("draws wider than a normal reference are seen", {
-  width <- function(final) diagnosed("draws", final)$width
+  width <- function(final) diagnosed("width", final)$width
   expect_true(width(final)$passed)
   expect_true(width(moved(scale = 1.8))$passed)
   expect_false(width(moved(scale = 2.5))$passed) # a variance of 6
@@ -333,14 +333,14 @@ test_that("draws wider than a normal reference are seen", {
 })
 
 test_that("draws that are worth few independent ones are seen, where the error is large", {
-  course <- function(label) list(best = list(runs = data.frame(label = label)))
   # n of 400 draws descend from as many, evenly
-  of_draws <- function(n, error = 0.03, label = "normal") {
+  of_draws <- function(n, error = 0.03, is_fitted = TRUE, log_z = 0, passes = list()) {
     final <- list(
       islands = data.frame(log_z = c(0, -Inf), n_particles = 400), shared = 1 / n,
-      estimates = data.frame(method = "smc", log_z = 0, std_error = error)
+      estimates = data.frame(log_z = log_z)
     )
-    diagnosed("ancestor_ess", course(label), final)
+    course <- list(best = list(is_fitted = is_fitted), passes = passes)
+    diagnosed("ancestor_ess", final, list(log_z = 0, std_error = error), course)
   }
   expect_identical(failed_of(of_draws(50)), character())
   thin <- of_draws(40)
@@ -350,8 +350,13 @@ test_that("draws that are worth few independent ones are seen, where the error i
   expect_length(of_draws(16, error = 0.019), 0)
   expect_length(of_draws(16, error = NA_real_), 0)
   # from the reference that was given all may well descend from a few
-  expect_length(of_draws(16, label = "given"), 0)
-  expect_length(diagnosed("ancestor_ess", NULL, list()), 0)
+  expect_length(of_draws(16, is_fitted = FALSE), 0)
+  expect_length(diagnosed("ancestor_ess"), 0)
+  # any higher estimate is what may be missed
+  expect_identical(of_draws(50, log_z = c(0, 0.3))$ancestor_ess$shift, 0)
+  expect_identical(of_draws(40)$ancestor_ess$shift, 0)
+  expect_identical(of_draws(40, log_z = c(0.3, 0))$ancestor_ess$shift, 0.3)
+  expect_identical(of_draws(40, passes = list(list(log_z = 0.4), list(log_z = -9)))$ancestor_ess$shift, 0.4)
 })
 
 # edges -----------------------------------------------------------------------
@@ -412,7 +417,7 @@ of_scout <- function(means, elbos) {
     basins = tibble::tibble(elbo = elbos, elbo_error = 0.01),
     normals = lapply(means, reference_gaussian)
   )
-  diagnosed("scout", scout, final, estimate)
+  diagnosed(c("elbo", "basins"), final, estimate, list(scout = scout))
 }
 
 test_that("evidence that the scout has proved is not to be missed", {
@@ -422,13 +427,15 @@ test_that("evidence that the scout has proved is not to be missed", {
   expect_identical(failed_of(high), "elbo")
   expect_equal(high$elbo$value, 0.13)
   expect_identical(failed_of(of_scout(1, 0.12)), character())
-  expect_length(diagnosed("scout", NULL, final, estimate), 0)
+  expect_equal(high$elbo$shift, 0.13)
+  expect_length(diagnosed(c("elbo", "basins"), final, estimate), 0)
 })
 
 test_that("a basin with a part of the evidence must hold draws", {
   rows <- of_scout(c(1, 50), c(-0.5, -1))
   expect_identical(failed_of(rows), "basins")
   expect_equal(rows$basins$value, exp(-1.03))
+  expect_equal(rows$basins$shift, log1p(exp(-1.03)))
   # one with next to none needs no draws
   expect_identical(failed_of(of_scout(c(1, 50), c(-0.05, -10))), character())
 })
@@ -439,7 +446,8 @@ test_that("more evidence of an earlier run is seen, where its estimate counts", 
   of_round <- function(log_z, predicted_sd = 0.05, n_particles = 512, passes = NULL) {
     runs <- data.frame(log_z = log_z, predicted_sd = predicted_sd, n_particles = n_particles)
     course <- list(records = list(list(runs = runs)), passes = passes)
-    failed_of(diagnosed("rounds", course, sampler, estimate))
+    final <- list(estimates = data.frame(estimate))
+    failed_of(diagnosed("rounds", final, estimate, course, sampler = sampler))
   }
   expect_identical(of_round(0.1), character())
   expect_identical(of_round(-5), character())
@@ -458,23 +466,62 @@ test_that("more evidence of an earlier run is seen, where its estimate counts", 
 
 test_that("two estimates that are too far apart for their errors are seen", {
   of_estimates <- function(log_z, std_error) {
-    diagnosed("estimates", data.frame(log_z = log_z, std_error = std_error))
+    diagnosed("estimates", list(estimates = data.frame(log_z = log_z, std_error = std_error)))
   }
   # the error of the difference is 0.05
   expect_identical(failed_of(of_estimates(c(0, 0.19), c(0.04, 0.03))), character())
   apart <- of_estimates(c(0, 0.21), c(0.04, 0.03))
   expect_identical(failed_of(apart), "estimates")
   expect_equal(apart$estimates$value, 4.2)
+  expect_equal(apart$estimates$shift, 0.21)
   expect_match(apart$estimates$says, "differ by 4.2 standard errors", fixed = TRUE)
   expect_identical(failed_of(of_estimates(c(0.21, 0), c(0.04, 0.03))), "estimates")
   # of one there is nothing to be said
   expect_length(of_estimates(0, 0.1), 0)
 })
 
+test_that("of two estimates that contradict each other the higher one heads, and the error counts the difference", {
+  method_of <- function(log_z, std_error) {
+    internal("headline")(data.frame(method = c("smc", "bridge"), log_z = log_z, std_error = std_error))$method
+  }
+  # the bridge where its error is clearly the smaller one, ...
+  expect_identical(method_of(c(0, 0.1), c(0.1, 0.03)), "bridge")
+  expect_identical(method_of(c(0, 0.1), c(0.1, 0.08)), "smc")
+  # ... but what is missed makes an estimate lower
+  expect_identical(method_of(c(2, 0), c(0.1, 0.03)), "smc")
+  expect_identical(method_of(c(0, 2), c(0.1, 0.1)), "bridge")
+  expect_identical(method_of(c(0, 2), c(0.1, NA)), "smc")
+})
+
+# A square on which the density is 1 / max(|x1|, 1e-8): half of its evidence is within 1e-4 of the line x1 = 0.
+ridge <- target_function(
+  function(x) -log(pmax(abs(x[, 1]), 1e-8)), 2,
+  gradient = function(x) cbind(-(abs(x[, 1]) > 1e-8) / x[, 1], 0),
+  vectorized = TRUE, lower = c(-1, -1), upper = c(1, 1)
+)
+
+test_that("the error counts what a failed diagnostic has seen, and chance alone where all have passed", {
+  expect_identical(good_fit$std_error, good_fit$sampling_error)
+  for (seed in 1:2) {
+    fit <- calmly(smc(ridge, seed = seed))
+    expect_true("ancestor_ess" %in% fit$diagnostics$name[!fit$diagnostics$passed])
+    expect_equal(fit$std_error, sqrt(fit$sampling_error^2 + max(fit$diagnostics$shift)^2))
+    half <- (fit$conf_high - fit$conf_low) / 2
+    reported <- fit$estimates[fit$estimates$log_z == fit$log_z, ]
+    expect_equal(half / fit$std_error, (reported$conf_high - reported$conf_low) / 2 / fit$sampling_error)
+    expect_estimate(fit$log_z, fit$std_error, log(4 * (1 + log(1e8))), Inf)
+    # all that follows has it, too
+    expect_identical(glance(fit)$std_error, fit$std_error)
+    expect_identical(glance(fit)$sampling_error, fit$sampling_error)
+    expect_match(printed_text(fit), "of which by chance")
+    expect_match(unclass(report(fit)), "by chance alone")
+  }
+})
+
 test_that("a last pass that raised the estimate is seen", {
   of_passes <- function(before, now, std_error = 0.03) {
     as_estimate <- function(log_z) list(log_z = log_z, std_error = std_error)
-    diagnosed("passes", as_estimate(before), as_estimate(now))
+    diagnosed("passes", estimate = as_estimate(now), course = list(estimate = as_estimate(before)))
   }
   # two errors of the difference and the margin are 0.105
   expect_identical(failed_of(of_passes(0, 0.10)), character())
@@ -486,7 +533,7 @@ test_that("a last pass that raised the estimate is seen", {
   expect_identical(failed_of(of_passes(0, -1)), character())
   # without an error no rise can be told from chance
   expect_identical(failed_of(of_passes(0, 5, NA_real_)), character())
-  expect_length(diagnosed("passes", NULL, estimate), 0)
+  expect_length(diagnosed("passes"), 0)
 })
 
 test_that("particles of one genealogy count as one draw in the means of the gradients", {

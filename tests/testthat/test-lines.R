@@ -1,7 +1,7 @@
 # Lines: what they find beyond the draws along a variable, and what smc() makes of it.
 
 rules <- internal("rules")
-look <- internal("look_along_lines")
+look <- function(sampler, final) ask_of("lines", final, no_error, sampler = sampler)$found
 no_error <- list(method = "bridge", log_z = 0, std_error = NA_real_)
 limit_of <- function(found) internal("limit_of_rise")(found, no_error)
 
@@ -52,7 +52,8 @@ test_that("they tell how much of the evidence is beyond the draws, and where", {
   for (until in c(0.9, 0.97)) {
     final <- final_of(draws_of_tail(4000, until), sampler)
     n_asked <- 0
-    found <- look(sampler, final)
+    asked <- ask_of("lines", final, no_error, sampler = sampler)
+    found <- asked$found
     expect_estimate(found$rise, found$error, -log(until), 0.1)
     expect_identical(found$name, "x1")
     # the points are on the lines, beyond where a tenth of the draws are, with the gradients there
@@ -61,7 +62,7 @@ test_that("they tell how much of the evidence is beyond the draws, and where", {
     expect_true(all(x[, 1] > quantile(final$particles[, 1], 0.9) - 1e-8))
     expect_true(all(apply(x[, -1], 1, function(rest) any(rowSums(abs(sweep(final$particles[, -1], 2, rest))) < 1e-8))))
     expect_equal(found$points$g, cbind(-3 * x[, 1] / (2 + x[, 1]^2), -100 * x[, -1]))
-    expect_equal(found$n_target_evals, n_asked)
+    expect_equal(asked$n_target_evals, n_asked)
   }
   expect_gt(look(sampler, final_of(draws_of_tail(4000, 0.9), sampler))$rise, limit_of(found))
 })
@@ -122,7 +123,7 @@ test_that("where little can be told there are no lines", {
   # draws at one place have no ends
   same <- final
   same$particles[] <- 1
-  expect_identical(look(sampler, same)$n_target_evals, 0)
+  expect_null(look(sampler, same))
   # the target fails far out
   failing <- target_function(function(x) {
     if (any(abs(x) > 50)) stop("too far")
@@ -157,7 +158,7 @@ test_that("the points that are found join the draws, whatever leads to their coo
   )
   x <- cbind(40 + 1:10, 3, 3)
   found <- list(rise = -log(0.9), points = list(z = x, g = -(x - 3) / 4, w = rep(0.1, 10)))
-  with_points <- internal("with_points_beyond")
+  with_points <- internal("diagnostics")()$lines$remedy
   gradients_of <- function(record) internal("target_gradients")(record, seq_len(nrow(record$coordinates)))
   affine <- with_points(record, found)
   expect_equal(affine$particles, rbind(3 + 2 * z, x))

@@ -33,13 +33,14 @@ final_of <- function(n, signs, strength = 4, n_evals = 1e6) {
 }
 
 all_signs <- as.matrix(expand.grid(c(-1, 1), c(-1, 1)))
-look <- internal("look_in_mirrors")
+look <- function(sampler, final) ask_of("mirrors", final, sampler = sampler)$found
 limit_of <- function(found) internal("limit_of_rise")(found, list(std_error = NA))
 
 test_that("they tell no more than what is missing, and nearly all that one mirror leads to", {
   sampler <- sampler_of(angles())
   set.seed(1)
-  one <- look(sampler, final_of(4000, all_signs[4, , drop = FALSE]))
+  asked <- ask_of("mirrors", final_of(4000, all_signs[4, , drop = FALSE]), sampler = sampler)
+  one <- asked$found
   # each of the two mirrors leads out of the quarter, to another, but for the draws that are so near to the
   # middle that their images are among the draws
   expect_lt(one$rise, log(3) + 4 * one$error)
@@ -50,7 +51,7 @@ test_that("they tell no more than what is missing, and nearly all that one mirro
   expect_lt(three$rise, log(4 / 3) + 4 * three$error)
   # few and then many draws, and two images of each
   expect_equal(
-    one$n_target_evals, 3 * (few_mirrored_draws + many_mirrored_draws)
+    asked$n_target_evals, 3 * (few_mirrored_draws + many_mirrored_draws)
   )
 })
 
@@ -67,9 +68,9 @@ test_that("in the mirrors of draws that have seen all there is no more", {
     islands = data.frame(n_target_evals = 1e6), particles = x, unconstrained = qlogis(x),
     log_weights = rep(-log(4000), 4000), origins = 1:4000
   )
-  found <- look(sampler_of(away), final)
-  expect_lt(found$rise, 0)
-  expect_equal(found$n_target_evals, 3 * few_mirrored_draws)
+  asked <- ask_of("mirrors", final, sampler = sampler_of(away))
+  expect_lt(asked$found$rise, 0)
+  expect_equal(asked$n_target_evals, 3 * few_mirrored_draws)
 })
 
 test_that("distances of images, and of their images, are those of the points themselves", {
@@ -152,7 +153,7 @@ test_that("only next to bounds variables may be angles", {
       islands = data.frame(n_target_evals = 1e6), particles = x, unconstrained = unconstrain(target, x),
       log_weights = rep(-log(n), n), origins = seq_len(n)
     ))
-    internal("diagnose_mirrors")(found, list(std_error = NA))[[1]]$says
+    judge_of("mirrors", estimate = list(std_error = NA), found = found)$says
   }
   expect_match(says(2.5), "reaches mass that no draw has visited.*If these are angles")
   expect_match(says(0.5), "reaches mass that no draw has visited[^.]*[.][0-9]+[.]$")

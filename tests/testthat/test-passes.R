@@ -1,29 +1,26 @@
 # Passes: what the islands' draws ask for, and which pass the fit reports.
 
-# A result as passes() compares them, by its one estimate.
-estimated <- function(log_z, std_error, method = "smc") {
-  list(final = list(estimates = data.frame(
-    method = method, log_z = log_z, std_error = std_error
-  )))
+# Islands as a verdict compares them with those of the pass before.
+of_islands <- function(log_z, std_error) {
+  list(
+    dead = FALSE, of_islands = TRUE, reason = "round", shared = 0.01,
+    runs = list(log_z = log_z, predicted_sd = std_error)
+  )
 }
 
-test_that("a pass is spoilt where its error has doubled, and it has found no more", {
-  spoilt <- internal("has_spoilt")
-  before <- estimated(0, 0.1)
-  expect_false(spoilt(estimated(-3, 0.19), before))
-  expect_true(spoilt(estimated(-3, 0.21), before))
-  # two of both errors' root mean square, 0.22
-  expect_true(spoilt(estimated(0.44, 0.2001), before))
-  expect_false(spoilt(estimated(0.46, 0.2001), before))
+test_that("islands take over from those of the pass before, unless they miss something, or have twice the error", {
+  takes_over <- internal("takes_over")
+  before <- of_islands(0, 0.1)
+  expect_true(takes_over(of_islands(0, 0.19), before))
+  expect_false(takes_over(of_islands(0, 0.21), before))
+  # two of both errors' root mean square, 0.22, and a margin of 0.05
+  expect_false(takes_over(of_islands(0.49, 0.2001), before))
+  expect_true(takes_over(of_islands(0.51, 0.2001), before))
+  expect_true(takes_over(of_islands(-0.31, 0.1), before))
+  expect_false(takes_over(of_islands(-0.35, 0.1), before))
   # without an error nothing is known
-  expect_false(spoilt(estimated(0, NA_real_), before))
-  expect_false(spoilt(estimated(0, 1), estimated(0, NA_real_)))
-  # by the estimates that are reported
-  bridged <- function(of_smc, of_bridge) {
-    estimated(c(0, 0), c(of_smc, of_bridge), c("smc", "bridge"))
-  }
-  expect_true(spoilt(bridged(0.1, 0.03), bridged(0.1, 0.01)))
-  expect_false(spoilt(bridged(0.1, 0.09), bridged(0.06, 0.05)))
+  expect_true(takes_over(of_islands(0, NA_real_), before))
+  expect_true(takes_over(of_islands(0, 1), of_islands(0, NA_real_)))
 })
 
 # Islands of a banana, from N(0, 2^2), which a shape fits better.
@@ -45,19 +42,32 @@ islands_of <- function(reference, target = banana) {
   list(sampler = sampler, final = final)
 }
 
+# A course after a pass with this number, whose diagnostics of these names have `failed`, and whose estimate is this.
+course_after <- function(result, error, pass = 1, failed = NULL, method = "bridge", reason = "round", plan = NULL) {
+  names <- c("edges", "passes", "proper", "ancestor_ess")
+  result$estimate <- list(method = method, log_z = 0, std_error = error)
+  result$diagnostics <- data.frame(
+    name = names, value = c(0, 0, 0, if (is.null(plan)) 1 else plan$ancestor_ess), passed = !names %in% failed
+  )
+  best <- internal("record_of_islands")(result, list(
+    runs = list(label = "shape", n_particles = 256, n_target_evals = 1e4), reason = reason, is_fitted = TRUE
+  ))
+  list(
+    sampler = result$sampler, path = list(lambda = 1), result = result, best = best, n_passes = pass,
+    plan = list(max_evals = Inf, max_steps = plan$max_steps)
+  )
+}
+
 test_that("a further pass is made where the bridge is not sure, or a diagnostic failed", {
   normal <- islands_of(reference_gaussian(sd = 2))
-  shape <- internal("propose")(internal("as_round")(normal), "shape")$reference
+  course <- course_after(normal, 1)
+  shape <- internal("propose")(course$best, "shape")$reference
   expect_s3_class(shape, "smc_reference")
   shape$mean <- c(0.3, 0) # so that a better one can be fitted
   shaped <- islands_of(shape)
-  # what is proposed after a pass whose estimate is this, and whose diagnostics failed so
-  proposed <- function(result, error, pass, failed = NULL, method = "bridge") {
-    result$final$estimates <- data.frame(method = method, log_z = 0, std_error = error)
-    result$diagnostics <- data.frame(
-      name = c("edges", "passes"), passed = !c("edges", "passes") %in% failed
-    )
-    internal("reshape")(result, pass)$rung
+  proposed <- function(...) {
+    course <- course_after(...)
+    internal("fitted_to_islands")(course, course$best)$label
   }
   expect_identical(proposed(normal, 0.011, 1), "shape")
   expect_null(proposed(normal, 0.009, 1))
@@ -77,37 +87,39 @@ test_that("a further pass is made where the bridge is not sure, or a diagnostic 
 test_that("where no shape is found a failed diagnostic asks for a normal reference", {
   result <- islands_of(reference_gaussian(sd = 2), target_gaussian(2, mean = 1))
   result$final["gradients"] <- list(NULL) # which show that the target is normal
-  result$final$estimates <- data.frame(method = "smc", log_z = 0, std_error = 0.1)
-  rung <- function(passed) {
-    result$diagnostics <- data.frame(name = "edges", passed = passed)
-    internal("reshape")(result, 1)$rung
+  label <- function(failed) {
+    course <- course_after(result, 0.1, failed = failed, method = "smc")
+    internal("fitted_to_islands")(course, course$best)$label
   }
-  expect_null(rung(TRUE))
-  expect_identical(rung(FALSE), "normal")
+  expect_null(label(NULL))
+  expect_identical(label("edges"), "normal")
 })
 
-test_that("a pass that is spoilt is dropped, and the one before is the fit", {
+test_that("a pass that does not take over is dropped, and the one before is the fit", {
+  takes_over <- internal("takes_over")
   fit_with <- function(verdict) {
     # one further pass, whatever the draws say, from the same reference
     is_first <- TRUE
-    once <- function(result, pass, density) {
+    once <- function(course, record) {
       if (is_first) {
         is_first <<- FALSE
-        list(reference = result$sampler$reference, rung = "shape")
+        internal("new_candidate")(course, record$reference, "islands", "shape", rung = "shape")
       }
     }
     with_internals(
       list(
-        reshape = once, rises = function(...) FALSE,
-        has_spoilt = function(result, before) verdict
+        fitted_to_islands = once, lengthened = function(...) NULL,
+        takes_over = function(record, best) {
+          if (isTRUE(record$of_islands)) verdict else isTRUE(best$of_islands) || takes_over(record, best)
+        }
       ),
       calmly(smc(banana, n_particles = 128, n_steps = 8, islands = 4, seed = 1))
     )
   }
   passes_of <- function(fit) fit$runs[fit$runs$run == "final", ]
-  kept <- passes_of(fit_with(FALSE))
+  kept <- passes_of(fit_with(TRUE))
   expect_identical(kept$used, c(FALSE, TRUE))
-  fit <- fit_with(TRUE)
+  fit <- fit_with(FALSE)
   dropped <- passes_of(fit)
   # the second one has cost as much, and the first one is reported
   expect_identical(dropped$used, c(FALSE, TRUE))
@@ -120,43 +132,51 @@ test_that("a pass that is spoilt is dropped, and the one before is the fit", {
 
 test_that("draws that are worth little, and what has failed, ask for more steps, and again where that has not helped", {
   result <- islands_of(reference_gaussian(sd = 2))
-  result$course <- list(best = list(runs = data.frame(label = "normal")))
-  longer <- function(failed = NULL, max_steps = 64, ancestor_ess = 0.14) {
-    result$diagnostics <- data.frame(
-      name = c("passes", "proper", "ancestor_ess"), value = c(0, 0, ancestor_ess),
-      passed = !c("passes", "proper", "ancestor_ess") %in% failed
-    )
-    internal("lengthen")(result, result$course, list(max_steps = max_steps, max_evals = Inf))
+  longer <- function(failed = NULL, max_steps = 64, ancestor_ess = 0.14, reason = "round") {
+    plan <- list(max_steps = max_steps, ancestor_ess = ancestor_ess)
+    course <- course_after(result, 0.1, failed = failed, reason = reason, plan = plan)
+    candidate <- internal("lengthened")(course)
+    if (!is.null(candidate)) {
+      expect_identical(candidate$reason, "longer")
+      expect_identical(candidate$reference, result$final$reference)
+    }
+    candidate$path$lambda
   }
-  proposal <- longer()
-  expect_identical(proposal$rung, "longer")
-  expect_identical(proposal$reference, result$final$reference)
-  expect_length(proposal$lambda, 32)
-  expect_false(is.unsorted(c(0, proposal$lambda), strictly = TRUE))
-  expect_identical(proposal$lambda[32], 1)
-  expect_length(longer(max_steps = 20)$lambda, 20)
+  lambda <- longer()
+  expect_length(lambda, 32)
+  expect_false(is.unsorted(c(0, lambda), strictly = TRUE))
+  expect_identical(lambda[32], 1)
+  expect_length(longer(max_steps = 20), 20)
   expect_null(longer(max_steps = 8))
   expect_null(longer(ancestor_ess = 0.16))
-  expect_length(longer("passes", ancestor_ess = 0.16)$lambda, 32)
+  expect_length(longer("passes", ancestor_ess = 0.16), 32)
   expect_null(longer("proper", ancestor_ess = 0.16))
-  result$course$best$runs$label <- "longer"
-  expect_null(longer())
-  expect_null(longer("proper"))
-  expect_length(longer("ancestor_ess", ancestor_ess = 0.01)$lambda, 32)
-  expect_length(longer("passes")$lambda, 32)
+  expect_null(longer(reason = "longer"))
+  expect_null(longer("proper", reason = "longer"))
+  expect_length(longer("ancestor_ess", ancestor_ess = 0.01, reason = "longer"), 32)
+  expect_length(longer("passes", reason = "longer"), 32)
 })
 
 test_that("a longer pass has four times the steps, fresh islands, and the last word", {
-  thin <- function(...) {
-    list(internal("diagnostic")("ancestor_ess", 0.01, 0.05, "They are worth little.", beyond = "below"))
+  all <- internal("diagnostics")()
+  all$ancestor_ess$judge <- function(...) {
+    internal("diagnostic")(0.01, 0.05, "They are worth little.", beyond = "below")
   }
-  fit_with <- function(..., max_steps = 4, has_spoilt = function(...) FALSE, reshape = function(...) NULL) {
+  all$passes$judge <- function(...) NULL
+  takes_over <- internal("takes_over")
+  # islands as `keeps` says, after them what was not "rejected", and before them what the verdict says
+  fit_with <- function(..., max_steps = 4, keeps = TRUE, fitted = function(...) NULL) {
+    verdict <- function(record, best) {
+      if (isTRUE(record$of_islands)) {
+        keeps
+      } else if (isTRUE(best$of_islands)) {
+        record$runs$label != "rejected"
+      } else {
+        takes_over(record, best)
+      }
+    }
     with_internals(
-      list(
-        diagnose_ancestor_ess = thin, diagnose_passes = function(...) NULL,
-        rises = function(from, ...) identical(from$runs$label, "rejected"),
-        reshape = reshape, has_spoilt = has_spoilt
-      ),
+      list(diagnostics = function() all, takes_over = verdict, fitted_to_islands = fitted),
       smc(banana, n_particles = 128, n_steps = 8, max_steps = max_steps, islands = 4, seed = 1, ...)
     )
   }
@@ -169,15 +189,15 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
   expect_identical(fit$islands$island, 65536L + 1:4)
 
   # where it has spoilt the estimate the pass before stays, with its own steps, and no other is tried
-  dropped <- calmly(fit_with(has_spoilt = function(result, before) TRUE))
+  dropped <- calmly(fit_with(keeps = FALSE))
   islands <- dropped$runs[dropped$runs$run == "final", ]
   expect_identical(islands$n_steps[islands$used], fit$runs$n_steps[fit$runs$run == "final"][1])
   expect_identical(dropped$islands$island, 1:4)
   expect_identical(islands$used, c(FALSE, TRUE))
 
   # nor is it left out where a better reference was tried first, and rejected
-  rejected <- calmly(fit_with(reshape = function(result, ...) {
-    list(reference = result$final$reference, rung = "rejected")
+  rejected <- calmly(fit_with(fitted = function(course, record) {
+    internal("new_candidate")(course, record$reference, "islands", "rejected", rung = "shape")
   }))
   tried <- rejected$runs[rejected$runs$run == "adapt", ]
   expect_identical(any(tried$used[tried$label == "rejected"]), FALSE)

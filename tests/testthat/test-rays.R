@@ -32,7 +32,7 @@ final_of <- function(target, z, scale = 1) {
 }
 
 look_from <- function(target, z, scale = 1) {
-  internal("look_along_rays")(sampler_of(target), final_of(target, z, scale))
+  ask_of("rays", final_of(target, z, scale), sampler = sampler_of(target))$found
 }
 
 normal_draws <- function(n, d) matrix(rnorm(n * d), n)
@@ -73,7 +73,7 @@ test_that("draws without weight may be anywhere, and where the target fails ther
     if (any(abs(x) > 1e3)) stop("too far")
     structure(-rowSums(x^2) / 2, gradient = -x)
   }, dim = 2, vectorized = TRUE)
-  look <- function(final) internal("look_along_rays")(sampler_of(target), final)
+  look <- function(final) ask_of("rays", final, sampler = sampler_of(target))$found
   set.seed(9)
   n <- least_draws_beside + 1
   z <- normal_draws(n, 2)
@@ -132,15 +132,17 @@ test_that("the next reference has what is outside, in a mixture or as heavier ta
     reference = reference_gaussian(3, 2), particles = 3 + 2 * z, coordinates = z, gradients = -z,
     log_weights = rep(-log(400), 400), origins = 1:400
   )
-  mixture <- internal("without_cover")(internal("fit_nested")(record, outside)$reference$mixture)
+  next_record <- function(record) internal("diagnostics")()$rays$remedy(record, outside)
+  nested <- internal("propose")(next_record(record), "basins")$reference
+  mixture <- internal("without_cover")(nested$mixture)
   sizes <- vapply(1:2, function(k) det(internal("component")(mixture, k)$L)^(1 / d), 0)
   # points 20 away in each of d directions have the scale 20 / sqrt(d); the narrow one is inflated
   expect_equal(sizes[2] / sizes[1], 20 / sqrt(d), tolerance = 0.1)
   record$reference$maps <- list(list(name = "rotation", axes = diag(d)))
-  expect_null(internal("fit_nested")(record, outside))
+  expect_null(internal("propose")(next_record(record), "basins"))
 
   record$reference$maps <- NULL
-  more <- internal("with_found")(record, outside)
+  more <- next_record(record)
   expect_equal(nrow(more$particles), 400 + 2 * d)
   expect_equal(sum(exp(more$log_weights)), 1)
   expect_equal(sum(exp(more$log_weights[-(1:400)])), 0.1)
