@@ -143,35 +143,33 @@ given <- NULL
 watched <- internal("affordable_islands")
 fit <- with_internals(
   list(affordable_islands = function(islands, sampler, path, course, plan) {
-    given <<- list(sampler = sampler, path = path, course = course, plan = plan)
+    given <<- list(sampler = sampler, n_steps = length(path$lambda), course = course, plan = plan)
     watched(islands, sampler, path, course, plan)
   }),
   smc(target, n_particles = 1024, seed = 1)
 )
+set_aside <- function() {
+  internal("islands_evaluations")(given$plan$n_islands, given$sampler, given$n_steps, given$plan, given$course)
+}
 
 test_that("what is set aside for islands is what they take, with bridge and diagnostics", {
   expect_true(all(c("edges", "rays") %in% fit$diagnostics$name))
-  each <- internal("island_evaluations")(given$sampler, length(given$path$lambda), given$plan)
-  trials <- internal("trial_evaluations")(given$sampler, given$course)
   last <- fit$runs[nrow(fit$runs), ]
   # the many lines of one part are looked along only where a few have found something, and more only where these do
   # not decide
   of_islands <- last$islands * last$n_particles * (1 + last$n_steps)
   many <- internal("part_line_evals")(given$sampler, internal("lines_in_turn")(of_islands))
-  left <- last$islands * each + trials - last$n_target_evals
+  left <- set_aside() - last$n_target_evals
   expect_equal(left, if (left > many / 2) many else 0)
 })
 
 test_that("a run is made only where as much as the last one took is left beside the islands", {
   course <- given$course
   affords <- function(max_evals) {
-    plan <- replace(given$plan, "max_evals", max_evals)
-    internal("affords_run")(course, given$sampler, plan)
+    course$plan$max_evals <- max_evals
+    internal("affords")(course)
   }
-  islands <- given$plan$n_islands * internal("island_evaluations")(
-    given$sampler, nrow(course$best$steps), given$plan
-  ) + internal("trial_evaluations")(given$sampler, course)
-  least <- internal("evaluations_spent")(course) + islands + course$best$runs$n_target_evals
+  least <- internal("evaluations_spent")(course) + set_aside() + course$best$runs$n_target_evals
   expect_identical(course$best$runs$n_particles, 1024L)
   expect_false(affords(least - 1))
   expect_true(affords(10 * least))

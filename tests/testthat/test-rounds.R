@@ -276,7 +276,7 @@ in_rounds <- function(rounds = 2, seed = 1, ..., verb = smc_adapt, scout = FALSE
 
 # A course of adaptation, with all its records.
 course_of <- function(target, rounds, ..., scout = FALSE, n_steps = 12, seed = 1) {
-  internal("adapt")(
+  internal("find_evidence")(
     sampler_for(target, ..., seed = seed),
     list(lambda = schedule_power(n_steps)[-1]),
     list(
@@ -289,11 +289,12 @@ course_of <- function(target, rounds, ..., scout = FALSE, n_steps = 12, seed = 1
 
 # A race of the reference `found`, as the scout's, and of `given`.
 race_of <- function(found, given, target, n_particles = 512) {
-  course <- list(
-    allowed = c("location", "normal", "shape"), scout = list(references = list(best = found))
-  )
   sampler <- sampler_for(target, n_particles = n_particles, reference = given)
-  internal("race")(course, sampler, list(lambda = schedule_power(24)[-1]))
+  sampler$scout <- list(references = list(best = found))
+  internal("find_evidence")(
+    sampler, list(lambda = schedule_power(24)[-1]),
+    list(rounds = c(0, 0), whiten = TRUE, scout = FALSE, max_steps = 64, max_evals = Inf)
+  )
 }
 
 race_rows <- function(course) {
@@ -327,24 +328,44 @@ test_that("what dies in a race loses it", {
   # where it is the given one that lives, its own path is run as it was given
   rows <- race_rows(course <- race_of(far, near, positive))
   expect_identical(rows$label, c("best", "given", "given"))
-  expect_identical(rows$used, c(FALSE, FALSE, TRUE))
+  expect_identical(rows$used, c(FALSE, TRUE, TRUE))
   expect_identical(c(rows$n_particles[3], rows$n_steps[3]), c(512L, 24L))
   expect_identical(course$best$reference, near)
   error <- catch(race_of(far, far, positive))
   expect_s3_class(error, "autosmc_error_degenerate")
 })
 
-test_that("a run has missed something where another is higher by their errors, and not by chance", {
-  record <- function(log_z, predicted_sd) {
-    list(runs = list(log_z = log_z, predicted_sd = predicted_sd))
-  }
-  rises <- function(...) internal("rises")(record(0, 0.1), ...)
-  expect_true(rises(record(1, 0.1)))
-  expect_false(rises(record(0.1, 0.1)))
-  expect_false(rises(record(-1, 0.1)))
-  expect_false(rises(record(1, 0.1), margin = 1))
+# A record of a run that tuned.
+of_run <- function(log_z, predicted_sd = 0.1, barrier = 1, reason = "round", kernel = "mala", n_particles = 512,
+                   shared = 0.01) {
+  list(dead = FALSE, reason = reason, shared = shared, runs = list(
+    log_z = log_z, predicted_sd = predicted_sd, barrier = barrier, kernel = kernel, n_particles = n_particles
+  ))
+}
+
+test_that("a verdict is by evidence first, and by cost second", {
+  takes_over <- internal("takes_over")
+  best <- of_run(0)
+  # evidence that is higher by two errors, 0.283, and a margin of 0.05, whatever it costs; and the other way round
+  expect_true(takes_over(of_run(0.34, barrier = 9), best))
+  expect_false(takes_over(of_run(0.33, barrier = 9), best))
+  expect_false(takes_over(of_run(-0.34, barrier = 0.1), best))
+  expect_true(takes_over(of_run(-0.33, barrier = 0.1), best))
   # however high: the estimate of a single genealogy is chance
-  expect_false(rises(record(100, 1)))
+  expect_false(takes_over(of_run(100, barrier = 9, shared = 0.9), best))
+  expect_true(takes_over(of_run(0), of_run(100, shared = 0.9)))
+  # a barrier may be higher by chance, ...
+  expect_true(takes_over(of_run(0, barrier = 1.04), best))
+  expect_false(takes_over(of_run(0, barrier = 1.06), best))
+  # ... and those of small runs, or of another kernel, cannot be compared
+  expect_true(takes_over(of_run(0, barrier = 9, kernel = "klmc"), best))
+  expect_true(takes_over(of_run(0, barrier = 9), of_run(0, n_particles = 256)))
+  # the first candidates must find more than those before them
+  expect_false(takes_over(of_run(0, barrier = 0.1, reason = "first"), best))
+  expect_true(takes_over(of_run(1, barrier = 9, reason = "first"), best))
+  # what died never does, and the first that lives does
+  expect_false(takes_over(list(dead = list(step = 1)), NULL))
+  expect_true(takes_over(of_run(0), NULL))
 })
 
 test_that("a winner that rests on one genealogy runs again, with all particles and steps", {
@@ -354,7 +375,7 @@ test_that("a winner that rests on one genealogy runs again, with all particles a
   rows <- race_rows(course)
   expect_gt(rows$predicted_sd[1], 0.7)
   expect_identical(rows$label, c("best", "given", "best"))
-  expect_identical(rows$used, c(FALSE, FALSE, TRUE))
+  expect_identical(rows$used, c(TRUE, FALSE, TRUE))
   expect_identical(c(rows$n_particles[3], rows$n_steps[3]), c(512L, 24L))
   expect_identical(course$best, course$records[[3]])
 })
@@ -462,48 +483,40 @@ test_that("MALA moves from references that fit, KLMC from what was given and in 
   basins <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
     list(mean = c(x, 0), L = diag(2), elbo = 0)
   }))
-  name_of <- function(label, dim = largest, reference = fitted, chooses = TRUE) {
-    sampler <- list(
-      target = list(dim = dim), reference = reference, kernel = kernel_klmc(),
-      chooses_kernel = chooses
-    )
-    internal("kernel_for")(sampler, label)$name
+  name_of <- function(dim = largest, reference = fitted, chooses = TRUE, is_fitted = TRUE, reason = "round") {
+    sampler <- list(target = list(dim = dim), kernel = kernel_klmc(), chooses_kernel = chooses)
+    internal("kernel_for")(sampler, reference, is_fitted, reason)$name
   }
-  for (label in c("best", "draws", "location", "normal", "shape")) {
-    expect_identical(name_of(label), "mala")
-    expect_identical(name_of(label, largest + 1), "klmc")
-    expect_identical(name_of(label, chooses = FALSE), "klmc")
-  }
-  expect_identical(name_of("given"), "klmc")
+  expect_identical(name_of(), "mala")
+  expect_identical(name_of(largest + 1), "klmc")
+  expect_identical(name_of(chooses = FALSE), "klmc")
+  expect_identical(name_of(is_fitted = FALSE), "klmc")
   # in many variables, too, where MALA is exact, or the only one that keeps its particles, or where
   # KLMC did not move them
-  expect_identical(name_of("normal", largest + 1, exact), "mala")
-  expect_identical(name_of("cover", largest + 1, basins), "mala")
-  expect_identical(name_of("longer", largest + 1), "mala")
+  expect_identical(name_of(largest + 1, exact), "mala")
+  expect_identical(name_of(largest + 1, basins), "mala")
+  expect_identical(name_of(largest + 1, reason = "longer"), "mala")
   for (reference in list(exact, basins)) {
-    expect_identical(name_of("shape", largest + 1, reference, chooses = FALSE), "klmc")
+    expect_identical(name_of(largest + 1, reference, chooses = FALSE), "klmc")
   }
 })
 
 test_that("a first run by MALA takes as many steps as the weights need", {
-  race_path <- internal("race_path")
+  short_path <- internal("short_path")
   rules <- internal("rules")
-  sampler <- list(
-    target = list(dim = 2), reference = reference_gaussian(c(1, 2)), kernel = kernel_klmc(),
-    chooses_kernel = TRUE
-  )
   path <- list(lambda = schedule_power(64)[-1])
+  fitted <- reference_gaussian(c(1, 2))
   expect_identical(
-    race_path(path, sampler, "best"), list(adaptive_ess = rules$race_ess, n_steps = 64L)
+    short_path(path, kernel_mala(), fitted, TRUE), list(adaptive_ess = rules$race_ess, n_steps = 64L)
   )
   # others are given theirs, and no more than the schedule has
-  expect_length(race_path(path, sampler, "given")$lambda, rules$race_steps)
-  sampler$chooses_kernel <- FALSE
-  expect_length(race_path(path, sampler, "best")$lambda, rules$race_steps)
-  expect_length(race_path(path, sampler, "cover")$lambda, rules$cover_steps)
-  expect_length(race_path(list(lambda = 1), sampler, "cover")$lambda, 1)
+  expect_length(short_path(path, kernel_mala(), fitted, FALSE)$lambda, rules$race_steps)
+  expect_length(short_path(path, kernel_klmc(), fitted, TRUE)$lambda, rules$race_steps)
+  basins <- internal("new_mixture_reference")(list(list(mean = 0, L = diag(1), elbo = 0), list(mean = 9, L = diag(1), elbo = 0)))
+  expect_length(short_path(path, kernel_klmc(), basins, TRUE)$lambda, rules$cover_steps)
+  expect_length(short_path(list(lambda = 1), kernel_klmc(), basins, TRUE)$lambda, 1)
   adaptive <- list(adaptive_ess = 0.5, n_steps = 9L)
-  expect_identical(race_path(adaptive, sampler, "best"), adaptive)
+  expect_identical(short_path(adaptive, kernel_mala(), fitted, TRUE), adaptive)
 
   # each step but the last leaves just that part of the effective sample size
   fit <- smc_adapt(target_gaussian(4, mean = 3, sd = 2), n_particles = 512, seed = 4)
@@ -550,16 +563,14 @@ test_that("after a fit that is rejected only lower rungs are tried", {
 })
 
 test_that("no shape follows the given reference, and nothing but shapes follows a shape", {
-  given <- reference_gaussian()
   normal <- reference_gaussian(1, cov = diag(2))
   shaped <- normal
   shaped$maps <- list(list(name = "tails", location = c(0, 0), scale = c(1, 1), skew = c(1, 0), tail = c(1, 1)))
   all <- names(internal("rungs"))
-  allowed <- function(reference, allowed = all) {
-    course <- list(allowed = allowed, best = list(reference = reference))
-    internal("allowed_now")(course, list(reference = given))
+  allowed <- function(reference, allowed = all, is_fitted = TRUE) {
+    internal("allowed_now")(list(allowed = allowed, best = list(reference = reference, is_fitted = is_fitted)))
   }
-  expect_setequal(allowed(given), setdiff(all, c("shape", "basins")))
+  expect_setequal(allowed(normal, is_fitted = FALSE), setdiff(all, c("shape", "basins")))
   expect_identical(allowed(normal), all)
   expect_identical(allowed(reference_student(3)), c("shape", "basins"))
   expect_identical(allowed(shaped), c("shape", "basins"))
@@ -572,30 +583,10 @@ test_that("no shape follows the given reference, and nothing but shapes follows 
   expect_null(allowed(normal, NULL))
   # a shape that was rejected leaves nothing to try after a shape, but all else after a normal
   another <- function(best, rejected) {
-    internal("deserves_another")(NULL, NULL, FALSE, allowed(best, internal("below")(rejected, all)))
+    internal("is_worth_another")(NULL, NULL, FALSE, allowed(best, internal("below")(rejected, all)))
   }
   expect_false(another(shaped, "shape"))
   expect_true(another(normal, "shape"))
-})
-
-test_that("rounds after islands have as many steps as the islands' barrier asks for", {
-  steps <- function(islands, best, kernel = "klmc") {
-    internal("steps_per_barrier")(islands, best, list(kernel = kernel))
-  }
-  usual <- internal("rules")$steps_per_barrier
-  best <- list(runs = list(barrier = 4, kernel = "klmc"))
-  islands <- data.frame(log_z = c(0, 1, -Inf), barrier = c(1, 2, NA))
-  expect_equal(steps(islands, best), usual * 1.5 / 4)
-  # the barriers of another kernel are others
-  expect_equal(steps(islands, best, "mala"), usual)
-  islands$barrier <- 8
-  expect_equal(steps(islands, best), usual)
-  # where all died, or where there was no barrier, nothing is known
-  expect_equal(steps(islands[3, ], best), usual)
-  expect_equal(steps(islands, list(runs = list(barrier = 0, kernel = "klmc"))), usual)
-  rounds <- steps_of((1:8) / 8, 1:8 / 2)
-  expect_length(next_schedule(rounds, NULL, 64), 1 + 8)
-  expect_length(next_schedule(rounds, NULL, 64, 2, usual / 2), 1 + 4)
 })
 
 test_that("without whitening the reference stays", {
