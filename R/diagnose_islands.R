@@ -58,7 +58,7 @@ estimates_diagnostic <- new_diagnostic(
     apart <- errors_between(seen$final$estimates)
     if (!is.null(apart)) {
       diagnostic(
-        apart, rules$errors_of_estimates,
+        apart, rules$errors_contradict,
         sprintf("The estimates by SMC and by the bridge differ by %s standard errors.", format(apart, digits = 2)),
         shift = diff(seen$final$estimates$log_z)
       )

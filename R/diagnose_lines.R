@@ -70,7 +70,7 @@ lines_diagnostic <- new_diagnostic(
 
 # Whether few lines find so much that many may find it as well, and that it matters.
 may_be_more <- function(found) {
-  isTRUE(found$rise > max(rules$most_of_rays, errors_of_few_lines * found$error))
+  isTRUE(found$rise > max(rules$least_rise, errors_of_few_lines * found$error))
 }
 
 # As beyond_part(), by the first of these numbers of lines that decides whether the estimate misses anything: more lines
@@ -188,7 +188,7 @@ with_points_beyond <- function(record, found) {
 # How many ends of variables have lines after islands that have taken so many evaluations: none where many lines would
 # take more than few may. And what the lines take at most, which counts as what the islands do.
 n_lined_ends <- function(sampler, spent, n_variables = sampler$target$dim) {
-  most <- rules$share_of_lines * spent
+  most <- rules$share_beside * spent
   if (most < part_line_evals(sampler, many_lines)) {
     return(0)
   }
@@ -208,7 +208,7 @@ part_line_evals <- function(sampler, numbers) {
 # How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as these
 # do not decide, several times as many as before.
 lines_in_turn <- function(spent) {
-  most <- rules$share_of_lines * spent / n_line_evals()
+  most <- rules$share_beside * spent / n_line_evals()
   more <- floor(log(max(1, most / many_lines), more_lines))
   many_lines * more_lines^(0:more)
 }

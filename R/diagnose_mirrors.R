@@ -133,7 +133,7 @@ mirrored_variables <- function(target) {
 n_mirrored_draws <- function(sampler, spent) {
   each <- n_mirror_evals(sampler)
   most <- function(n, share) min(n, floor(share * spent / each))
-  few <- most(few_mirrored_draws, rules$share_of_rays)
+  few <- most(few_mirrored_draws, rules$share_beside)
   if (!any(has_two_bounds(sampler$target)) || few < least_mirrored_draws) {
     return(c(few = 0, many = 0))
   }

@@ -152,7 +152,7 @@ rise_by <- function(ratio, share, n) {
 # Of several such that which says most; NULL for none.
 surest_rise <- function(found) {
   found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), found)
-  best_of(found, function(one) one$rise - rules$errors_of_rays * one$error)
+  best_of(found, function(one) one$rise - rules$errors_seen * one$error)
 }
 
 # A point on each of these rays, where the density is high.
@@ -169,7 +169,7 @@ points_there <- function(found, rays) {
 # How many rays are worth it after islands that have taken so many evaluations; and the evaluations
 # of a ray, which count as those of the islands do.
 n_rays <- function(sampler, spent) {
-  n <- min(most_rays, floor(rules$share_of_rays * spent / n_ray_evals(sampler)))
+  n <- min(most_rays, floor(rules$share_beside * spent / n_ray_evals(sampler)))
   if (n < least_rays) 0 else n
 }
 

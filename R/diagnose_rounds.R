@@ -22,7 +22,7 @@ rounds_diagnostic <- new_diagnostic(
     errors <- (log_z - by_smc$log_z - rules$margin) / sqrt(error^2 + own^2)
     most <- which.max(errors)
     diagnostic(
-      errors[most], rules$round_errors,
+      errors[most], rules$errors_contradict,
       sprintf("An earlier run found more evidence, by %s standard errors.", format(errors[most], digits = 2)),
       shift = log_z[most] - seen$estimate$log_z
     )
@@ -39,7 +39,7 @@ passes_diagnostic <- new_diagnostic(
       error <- sqrt(last$std_error^2 + seen$estimate$std_error^2)
       rise <- seen$estimate$log_z - last$log_z
       diagnostic(
-        rise, rules$rise_of_pass + rules$errors_apart * error,
+        rise, rules$least_rise + rules$errors_apart * error,
         sprintf("The last pass raised the estimate by %s: the next might too.", format(rise, digits = 2)),
         shift = rise
       )

@@ -243,7 +243,7 @@ elbo_diagnostic <- new_diagnostic(
       error <- mean(seen$final$islands$predicted_sd) # of one island
     }
     diagnostic(
-      above, rules$margin + rules$elbo_errors * error,
+      above, rules$margin + rules$errors_seen * error,
       sprintf("The estimate is below a lower bound that the scout has found, by %s.", format(above, digits = 2)),
       shift = above
     )
@@ -253,7 +253,7 @@ elbo_diagnostic <- new_diagnostic(
 has_basins <- function(seen) NROW(seen$course$scout$basins) > 0
 
 least_elbos <- function(scout) {
-  least <- scout$basins$elbo - rules$elbo_errors * scout$basins$elbo_error
+  least <- scout$basins$elbo - rules$errors_seen * scout$basins$elbo_error
   ifelse(is.na(least), -Inf, least)
 }
 
@@ -275,7 +275,7 @@ basins_diagnostic <- new_diagnostic(
     }, 0)
     missed <- sum(part[held < part / rules$basin_part])
     diagnostic(
-      missed, rules$basin_missed,
+      missed, rules$least_rise,
       sprintf(
         "A basin with at least %.0f %% of the evidence, found by the scout, has too few draws.",
         100 * missed

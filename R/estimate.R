@@ -33,7 +33,7 @@ estimate_row <- function(method, estimate) {
 # a part that is missed makes an estimate lower.
 headline <- function(estimates) {
   error <- estimates$std_error
-  contradict <- isTRUE(errors_between(estimates) > rules$errors_of_estimates)
+  contradict <- isTRUE(errors_between(estimates) > rules$errors_contradict)
   bridges <- length(error) > 1 && isTRUE(error[2] < rules$bridge_gain * error[1])
   row_of(estimates, if (contradict) which.max(estimates$log_z) else if (bridges) 2 else 1)
 }

@@ -173,7 +173,7 @@ maps_data <- function(fit) {
   }
   draws <- pool(hold_islands(fit$state$records, pooled_draws(fit)), reference)
   x <- unconstrained_particles(draws)
-  pair <- clearest_pair(reference, fit$target$dim)
+  pair <- with_seed(seed_of_run(fit$seed, plot_key), clearest_pair(reference, fit$target$dim))
   rows <- resample_systematic(draws$log_weights, n_described)
   names <- coordinate_names(fit$target)
   panels <- c("as they are", "in the coordinates of the reference")

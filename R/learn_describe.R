@@ -107,7 +107,7 @@ describe_tails <- function(tails) {
 # coordinate k to one above, as a logarithm, and how much its location bends, in units of its
 # scale. Points come with their mirror images, so that nothing bends by chance.
 changed_along <- function(reference, k, d) {
-  z <- with_seed(1, opposite_draws(n_described, d))
+  z <- opposite_draws(n_described, d)
   z[, conditioning_of(reference)] <- 0
   at <- lapply(c(-1, 0, 1), function(z_k) {
     z[, k] <- z_k

@@ -17,7 +17,7 @@ least_pivot <- 1e-3
 # The precision of all coordinates that are normal given others: a change of variables (see learn_spaces.R); NULL for
 # none. at: of probes_among(); density: of counted_density().
 find_precision <- function(at, density) {
-  if (!is.null(at)) with_seed(1, precision_given(at, find_given(at, density), density))
+  if (!is.null(at)) precision_given(at, find_given(at, density), density)
 }
 
 # Some of the points, and what moves away from these, and gradients there, are measured by. NULL where

@@ -36,7 +36,7 @@ next_level <- function(space, points, density) {
   if (!is.null(space)) {
     left <- given_of(space)
     of_left <- given_points(space)
-    marginal <- with_seed(1, marginal_density(space, density))
+    marginal <- marginal_density(space, density)
   }
   change <- find_exact(probes_among(of_left), marginal)
   if (!is.null(change)) {

@@ -13,7 +13,7 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
   n_steps <- if (reason == "longer") length(path$lambda) else steps_of_best(course)
   list(
     reference = reference, reason = reason, label = label, rung = rung, is_fitted = is_fitted, kernel = kernel,
-    path = if (is.null(path)) short_path(course$path, kernel, reference, is_fitted) else path,
+    path = if (is.null(path)) short_path(course$path, kernel, is_fitted) else path,
     n_particles = n_particles, cost = run_evaluations(course, n_steps, n_particles), n_steps = n_steps
   )
 }
@@ -30,19 +30,16 @@ kernel_for <- function(sampler, reference, is_fitted, reason) {
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }
 
-# The path of a first run from a reference that fits the target. Where weights do not depend on the
-# moves each step goes as far as the weights allow: that is one step from the target itself. Else a few
-# steps do; from a reference that covers several basins it takes more.
-short_path <- function(path, kernel, reference, is_fitted) {
-  if (!is.null(path$adaptive_ess)) {
-    return(path)
+# The path of a first run. Where weights do not depend on the moves, from a reference that fits, each step goes as far as
+# the weights allow: that is one step from the target itself. Else a few steps do.
+short_path <- function(path, kernel, is_fitted) {
+  if (is.null(path$adaptive_ess)) {
+    most <- length(path$lambda)
+    if (is_fitted && kernel$adjusted) {
+      return(list(adaptive_ess = rules$race_ess, n_steps = most))
+    }
+    path$lambda <- schedule_power(min(rules$race_steps, most))[-1]
   }
-  most <- length(path$lambda)
-  if (is_fitted && kernel$adjusted) {
-    return(list(adaptive_ess = rules$race_ess, n_steps = most))
-  }
-  n_steps <- if (is_mixture(reference)) rules$cover_steps else rules$race_steps
-  path$lambda <- schedule_power(min(n_steps, most))[-1]
   path
 }
 
@@ -113,7 +110,7 @@ next_round <- function(course) {
   best <- course$best
   plan <- course$plan
   path <- course$path
-  proposal <- propose(best, allowed_now(course), affordable_density(course))
+  proposal <- propose_next(course, best, allowed_now(course))
   reference <- if (is.null(proposal)) best$reference else proposal$reference
   if (is.null(path$adaptive_ess)) {
     keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
@@ -125,6 +122,12 @@ next_round <- function(course) {
   is_fitted <- !is.null(proposal) || best$is_fitted
   label <- if (is.null(proposal)) best$runs$label else proposal$rung
   new_candidate(course, reference, "round", label, is_fitted, proposal$rung, path)
+}
+
+# As propose(), with the randomness of this place in the course.
+propose_next <- function(course, record, allowed) {
+  seed <- seed_of_run(course$sampler$seed, fit_key - length(course$records))
+  with_seed(seed, propose(record, allowed, affordable_density(course)))
 }
 
 # A shape that was found stays, and so do several basins, of which a normal distribution might
@@ -178,29 +181,26 @@ fitted_to_islands <- function(course, record) {
   if (has_settled || is_sure && length(failed(result$diagnostics)) == 0) {
     return(NULL)
   }
-  proposal <- propose(record, shapes, affordable_density(course))
+  proposal <- propose_next(course, record, shapes)
   if (is.null(proposal) || !is_rough && proposal$gain <= rules$least_shape_gain) {
     if (all(names_of_failed(result$diagnostics) == "ancestor_ess")) {
       return(NULL)
     }
-    if (is.null(proposal)) proposal <- propose(record, setdiff(names(rungs), shapes))
+    if (is.null(proposal)) proposal <- propose_next(course, record, setdiff(names(rungs), shapes))
   }
   if (!is.null(proposal)) new_candidate(course, proposal$reference, "islands", proposal$rung, rung = proposal$rung)
 }
 
-# The same reference with more steps, where a diagnostic has failed, or the draws are worth little, and nothing better
-# can be fitted to them: well before the diagnostic `ancestor_ess` fails, since two passes that agree are
-# evidence. Then one longer pass is enough, but where `ancestor_ess` fails still. NULL for none.
+# The same reference with more steps, where a diagnostic has failed and nothing better can be fitted to the draws. Then one
+# longer pass is enough, if it agrees with the one before, but where `ancestor_ess` fails still. NULL for none.
 lengthened <- function(course) {
   best <- course$best
   diagnostics <- course$result$diagnostics
-  ancestor_ess <- diagnostics$value[diagnostics$name == "ancestor_ess"]
   # an integral that is infinite stays so
   may_be_cured <- setdiff(names_of_failed(diagnostics), "proper")
-  is_poor <- isTRUE(ancestor_ess < rules$sure_ancestor_ess) || length(may_be_cured) > 0
   agrees <- best$reason == "longer" && !any(has_failed(diagnostics, c("passes", "ancestor_ess")))
   n_steps <- min(rules$longer * nrow(best$steps), course$plan$max_steps)
-  if (is_poor && !agrees && n_steps > nrow(best$steps) && affords(course, n_steps = n_steps)) {
+  if (length(may_be_cured) > 0 && !agrees && n_steps > nrow(best$steps) && affords(course, n_steps = n_steps)) {
     path <- course$path
     path$adaptive_ess <- path$n_steps <- NULL
     path$lambda <- barrier_schedule(best$steps, n_steps, n_steps)[-1]

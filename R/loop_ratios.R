@@ -10,7 +10,9 @@ n_ratio_points <- 3
 # The sampler on this scale, where the target has such variables; not where the user has given a reference, which is a
 # distribution on the scale as it is.
 with_ratios <- function(sampler) {
-  is_ratio <- if (has_default_reference(sampler)) find_ratios(sampler$target)
+  is_ratio <- if (has_default_reference(sampler)) {
+    with_seed(seed_of_run(sampler$seed, ratios_key), find_ratios(sampler$target))
+  }
   if (any(is_ratio)) with_scale(sampler, list(ratio = as.double(is_ratio))) else sampler
 }
 
@@ -21,7 +23,7 @@ find_ratios <- function(target) {
   if (is.null(target$outputs) || anyDuplicated(bases) == 0) {
     return(NULL)
   }
-  u <- with_seed(1, draw_standard(n_ratio_points, target$dim))
+  u <- draw_standard(n_ratio_points, target$dim)
   made <- suppressWarnings(target$outputs(u))
   s <- matrix(NA_real_, nrow(u), target$dim)
   is_made <- target$names %in% colnames(made)

@@ -58,6 +58,6 @@ is_too_wide <- function(record) {
   if (!inherits(record$reference, "smc_reference_gaussian")) {
     return(FALSE)
   }
-  chance <- rules$width_errors * sqrt(2 / n_genealogies(record))
+  chance <- rules$errors_seen * sqrt(2 / n_genealogies(record))
   widest(record) > 1 + chance
 }

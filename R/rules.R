@@ -52,14 +52,18 @@ rules <- list(
   race_particles = 256L,
   # Part of the effective sample size that a step by MALA leaves in a first run.
   race_ess = 0.8,
-  # Steps of other first runs from a fitted reference ...
+  # Steps of other first runs from a fitted reference.
   race_steps = 16,
-  # ... and from one that covers several basins, which is further from the target.
-  cover_steps = 32,
   # Estimates differ when they are further apart than this many errors: 95 % of a normal, ...
   errors_apart = 2,
   # ... and by more than this: runs that tune have a small bias.
   margin = 0.05,
+  # Standard errors by which what is the largest of many, or must not be wrong, is no chance, ...
+  errors_seen = 3,
+  # ... and by which two estimates contradict each other: chance alone gives more to one of 16,000.
+  errors_contradict = 4,
+  # Tolerated rise of log Z, beyond the errors: by a pass, or by what is beside the draws.
+  least_rise = 0.02,
   # kernels --------------------------------------------------------------------
   # MALA is used from references that fit up to this dimension. It takes half of the evaluations of
   # KLMC for the same error in low dimensions; the advantage is lost between 40 and 100 variables.
@@ -69,9 +73,6 @@ rules <- list(
   steps_per_barrier = 2,
   # A further round is made if the last has lowered the barrier by this factor.
   lower_barrier = 0.8,
-  # Standard errors by which a variance must be too large. Chance alone gives that to one of 740,
-  # and it is the largest of all.
-  width_errors = 3,
   # A barrier higher by no more than 5 % may be so by chance.
   equal_barrier = 1.05,
   # The chance that two draws have the same ancestor, where one has 70 % of the weight: such an estimate is chance.
@@ -147,9 +148,6 @@ rules <- list(
   sure_bridge = 0.01,
   # The same for a first shape, whose draws may not have seen all of a neck.
   sure_shape = 0.002,
-  # Share of the draws that must be independent, if the error is larger than `sure_enough`, or the
-  # next pass has more steps.
-  sure_ancestor_ess = 0.15,
   # Times as many steps, if draws are worth little.
   longer = 4,
   # One pass cures most funnels, two most hierarchies; more only as the estimate rises, ...
@@ -193,20 +191,13 @@ rules <- list(
   sure_enough = 0.02,
   # Share of the points beside the draws that may be impossible.
   largest_edge = 0.05,
-  # Rays, mirrors and lines take no more than these shares of the evaluations of the islands. That of rays affords
-  # ten if a single step is enough, from a reference that is nearly the target.
-  share_of_rays = 0.04,
+  # Rays and lines take no more than this share of the evaluations of the islands each, which affords ten rays if a single
+  # step is enough, from a reference that is nearly the target; ...
+  share_beside = 0.05,
+  # ... and mirrors, where a few have found something.
   share_of_mirrors = 0.15,
-  share_of_lines = 0.05,
-  # Tolerated rise of log Z found by rays, mirrors or lines, and standard errors of it on top.
-  most_of_rays = 0.01,
-  errors_of_rays = 3,
-  # An estimate this many errors below what a normal proves is too low.
-  elbo_errors = 3,
   # A basin with less than a tenth of the draws that it should have is missed.
   basin_part = 10,
-  # Evidence, as a share, that basins without draws may have: log Z would rise by as much.
-  basin_missed = 0.02,
   # log10 of the largest standard deviation that is not taken for improper: beyond, a double has
   # four digits left for a variable of the size of one.
   widest_proper = 12,
@@ -218,13 +209,6 @@ rules <- list(
   # Rounds that predict a larger scatter prove nothing by a high estimate: with this sd one of 44 is
   # high by 1 or more.
   sure_round = 0.5,
-  # Standard errors by which bridge and SMC may differ: chance alone gives more to one of 16,000.
-  errors_of_estimates = 4,
-  # A pass that raises the estimate by more than this beyond the errors is not the last.
-  rise_of_pass = 0.02,
-  # Errors by which a round may have found more: as for bridge and SMC, and the largest of several
-  # is compared.
-  round_errors = 4,
   # Part of the draws from which the shape of a tail is estimated: fewer make its error too large,
   # more see the bulk of skew distributions.
   part_of_tail = 0.1,

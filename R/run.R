@@ -14,6 +14,9 @@ mirrors_key <- 2^31 - 7
 angles_key <- 2^31 - 8
 lines_key <- 2^31 - 9
 truncated_key <- 2^31 - 10
+ratios_key <- 2^31 - 11
+plot_key <- 2^31 - 12
+fit_key <- 2^31 - 13 # less the number of runs so far
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]

@@ -99,7 +99,7 @@ test_that("few evaluations are spent on them, or none", {
   sampler <- list(kernel = kernel_klmc())
   each <- internal("n_ray_evals")(sampler)
   expect_identical(n_rays(sampler, 1000), 0)
-  expect_lte(n_rays(sampler, 3e4) * each, 0.04 * 3e4)
+  expect_lte(n_rays(sampler, 3e4) * each, 0.05 * 3e4)
   # a single step of eight islands, from a reference that is nearly the target, is followed by some
   expect_gte(n_rays(sampler, 8 * 1024 * 2), least_rays)
   expect_identical(n_rays(sampler, 1e7), most_rays)
