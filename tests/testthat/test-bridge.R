@@ -161,7 +161,7 @@ test_that("of a normal target it is exact, and claims no more than draws are goo
 
 test_that("it is reported where it gains a quarter of the error", {
   headline <- function(...) {
-    estimates <- data.frame(method = c("smc", "bridge")[seq_along(c(...))], std_error = c(...))
+    estimates <- data.frame(method = c("smc", "bridge")[seq_along(c(...))], log_z = 0, std_error = c(...))
     internal("headline")(estimates)$method
   }
   expect_identical(headline(0.1, 0.07), "bridge")

@@ -5,7 +5,7 @@ fit <- calmly(smc(target_gaussian(2, mean = 1),
 ))
 fit$diagnostics$passed <- TRUE
 # with an error that takes three decimals
-fit[c("log_z", "std_error", "conf_low", "conf_high")] <- list(-3.25, 0.02, -3.29, -3.21)
+fit[c("log_z", "std_error", "sampling_error", "conf_low", "conf_high")] <- list(-3.25, 0.02, 0.02, -3.29, -3.21)
 
 test_that("the text has the numbers of the fit", {
   text <- report(fit)
