@@ -7,18 +7,23 @@ takes_over <- function(record, best) {
   if (is_dead(record) || is.null(best)) {
     return(!is_dead(record))
   }
-  if (is_higher(record, best) || is_higher(best, record)) {
-    return(is_higher(record, best))
+  if (is_higher(record, best, 0)) {
+    return(TRUE)
+  }
+  # islands have no bias, runs that tune a small one; and the best of several of these is so by chance, too
+  margin <- if (is_of_islands(record)) 0 else if (is_of_islands(best)) rules$margin else rules$fall
+  if (is_higher(best, record, margin)) {
+    return(FALSE)
   }
   record$reason != "first" && (!are_comparable(record, best) || !costs_more(record, best))
 }
 
-# Whether the estimate of the first is higher by more than the errors, and a margin for the small bias of runs that
-# tune. One that rests on a single genealogy is chance.
-is_higher <- function(record, other) {
+# Whether the estimate of the first is higher by more than the errors and a margin. One that rests on a single genealogy
+# is chance.
+is_higher <- function(record, other, margin) {
   error <- sqrt(record$runs$predicted_sd^2 + other$runs$predicted_sd^2)
   rise <- record$runs$log_z - other$runs$log_z
-  !is_one_genealogy(record) && isTRUE(rise > rules$margin + rules$errors_apart * error)
+  !is_one_genealogy(record) && isTRUE(rise > margin + rules$errors_apart * error)
 }
 
 is_one_genealogy <- function(record) record$shared > rules$one_genealogy

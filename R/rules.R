@@ -58,6 +58,8 @@ rules <- list(
   errors_apart = 2,
   # ... and by more than this: runs that tune have a small bias.
   margin = 0.05,
+  # A run that tunes may be lower by this than the best such run, which was chosen since its estimate is high.
+  fall = 0.5,
   # Standard errors by which what is the largest of many, or must not be wrong, is no chance, ...
   errors_seen = 3,
   # ... and by which two estimates contradict each other: chance alone gives more to one of 16,000.

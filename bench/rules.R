@@ -33,6 +33,8 @@ varied <- list(
   vary("race_ess", c(of_scout, of_passes), c(0.6, 0.9)),
   vary("equal_barrier", of_passes, c(1.02, 1.1)),
   vary("fall", of_passes),
+  vary("margin", of_passes),
+  vary("least_rise", of_passes),
   vary("chance_sds", of_conditionals),
   vary("least_rows", "intercepts_20_centred"),
   vary("student_df", of_tails, list(c(1, 2, 4, 8), c(1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 20))),
@@ -43,12 +45,8 @@ varied <- list(
   vary("most_further_passes", of_passes, c(3, 10)),
   vary("spoilt", of_passes, c(1.5, 4)),
   vary("least_shape_gain", of_passes),
-  vary("fall_reshaped", of_passes),
   vary("largest_edge", c("edged_exponential_1_d1", "edged_half_normal_1_d3", "two_unequal_10")),
-  vary("basin_part", c(of_scout[1:3], "eight_on_circle_10")),
-  vary("basin_missed", c(of_scout[1:3], "eight_on_circle_10")),
-  vary("round_margin", of_passes),
-  vary("rise_of_pass", of_passes)
+  vary("basin_part", c(of_scout[1:3], "eight_on_circle_10"))
 )
 
 with_rule <- function(name, value, code) {

@@ -346,11 +346,12 @@ of_run <- function(log_z, predicted_sd = 0.1, barrier = 1, reason = "round", ker
 test_that("a verdict is by evidence first, and by cost second", {
   takes_over <- internal("takes_over")
   best <- of_run(0)
-  # evidence that is higher by two errors, 0.283, and a margin of 0.05, whatever it costs; and the other way round
-  expect_true(takes_over(of_run(0.34, barrier = 9), best))
-  expect_false(takes_over(of_run(0.33, barrier = 9), best))
-  expect_false(takes_over(of_run(-0.34, barrier = 0.1), best))
-  expect_true(takes_over(of_run(-0.33, barrier = 0.1), best))
+  # evidence that is higher by two errors, 0.283, whatever it costs; and the other way round, where
+  # the best of several runs may be high by 0.5
+  expect_true(takes_over(of_run(0.29, barrier = 9), best))
+  expect_false(takes_over(of_run(0.28, barrier = 9), best))
+  expect_false(takes_over(of_run(-0.79, barrier = 0.1), best))
+  expect_true(takes_over(of_run(-0.78, barrier = 0.1), best))
   # however high: the estimate of a single genealogy is chance
   expect_false(takes_over(of_run(100, barrier = 9, shared = 0.9), best))
   expect_true(takes_over(of_run(0), of_run(100, shared = 0.9)))
