@@ -22,8 +22,8 @@
 #'   *Race.* The candidates are, in this order, `draws` (fitted to the draws of a Stan fit),
 #'   `cover`, `shape` and `best` (from the scout), and `given` (the argument `reference`). Each has
 #'   a run of 256 particles. A run by MALA from a reference that fits chooses its temperatures by
-#'   the effective sample size, of which each step keeps 80 %. Other runs have 16 steps, and 32 from
-#'   `cover`. An estimate that misses a part of the target is too low, so a later candidate wins
+#'   the effective sample size, of which each step keeps 80 %. Other runs have 16 steps.
+#'   An estimate that misses a part of the target is too low, so a later candidate wins
 #'   only if its estimate is higher by more than two standard errors. A winner that is the given
 #'   reference, or whose weight descends almost entirely from one particle, is run again with all
 #'   particles and the whole schedule.
@@ -39,8 +39,7 @@
 #'   has failed and a new reference can be fitted. It is skipped if all diagnostics pass and the
 #'   bridge has a standard error below 0.01 (0.002 in the first pass with a shape). There are at
 #'   most five; after the second, only while the estimate still rises. If no better reference is
-#'   found, but a diagnostic has failed, or less than 15 % of the draws are independent and the
-#'   standard error is above 0.02, the next pass has four times as many steps instead (at most
+#'   found, but a diagnostic has failed, the next pass has four times as many steps instead (at most
 #'   `max_steps`). A pass that finds less evidence, or has twice the standard error without a higher
 #'   estimate, is dropped, and the islands before it are kept.
 #' @section References: A round fits the first of these for which there are enough particles.
@@ -115,7 +114,7 @@
 #'   rows), `biased`, `n_particles`, `n_steps`, `islands`, `barrier`, `n_objective_evals`,
 #'   `n_target_evals` (of the islands with those of bridge and diagnostics), `n_impossible`
 #'   (evaluations without a finite log density, except those of bridge and diagnostics), `seconds`,
-#'   and `used`, which is FALSE for a rejected run. `label` is the origin of the reference: a
+#'   and `used`, whether a run, or the islands of a pass, took the place of the best before. `label` is the origin of the reference: a
 #'   candidate of the race, a kind of fit (see References), or `"longer"` for the last reference
 #'   with more steps. A run that tunes is biased, and so is LMC with the detailed-balance backward
 #'   kernel.
@@ -182,8 +181,12 @@ NULL
 #'   `mean_gradient`, `stein` and `passes`, another form of the model. For all except `proper` and
 #'   `edges`, more particles.
 #'
+#'   Of the `shift` of a failed diagnostic, `rays`, `mirrors`, `lines`, `elbo`, `basins`, `rounds` and `passes` say by how
+#'   much `log_z` may be too low; `estimates` has the difference of the two. Where `ancestor_ess` fails the errors themselves
+#'   are too small, and any higher estimate, of an earlier pass or by the other method, counts. The others see none.
+#'
 #'   `ancestor_ess` applies if the standard error is above 0.02. The limit of `rays`, `mirrors` and `lines`
-#'   is three standard errors of the rise, above 0.01 or, if that is larger, the standard error of
+#'   is three standard errors of the rise, above 0.02 or, if that is larger, the standard error of
 #'   `log_z`. `mirrors` reflects variables with two bounds, those of Stan programs excepted. `edges`
 #'   has no limit with a Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and
 #'   `stein` do not apply.
