@@ -71,7 +71,10 @@ with_islands <- function(course, islands) {
   path <- final_path(course$best, course$plan)
   last <- course$result
   course <- forget_draws(course) # no more is fitted to them
-  if (!is.null(last)) course$passes <- c(course$passes, list(unused(last$row)))
+  if (!is.null(last)) {
+    course$passes <- c(course$passes, list(unused(last$row)))
+    course["result"] <- list(NULL)
+  }
   final <- run_islands(
     sampler, path, affordable_islands(islands, sampler, path, course, course$plan),
     start = 1 + length(course$passes) * islands_apart
@@ -88,6 +91,7 @@ with_islands <- function(course, islands) {
   } else {
     course$passes[[length(course$passes)]] <- unused(result$row)
     course$estimate <- before
+    course$result <- last
     course$result$diagnostics <- judge_diagnostics(last$sampler, last$final, course, last$found)
   }
   course$best <- course$result$record

@@ -151,8 +151,8 @@ final_row <- function(sampler, final, n_asked, label) {
 
 unused <- function(row) replace(row, "used", FALSE)
 
-# The islands as the best record: their draws and their estimate, with all that its error counts, in the place of those of
-# the run that tuned them.
+# The islands as the best record: their draws and their estimate in the place of those of the run that tuned them, and
+# the `std_error` that a fit would report.
 record_of_islands <- function(result, best) {
   final <- result$final
   record <- final[c(
@@ -161,7 +161,8 @@ record_of_islands <- function(result, best) {
   record$steps <- as_table(steps_of_first(final))
   record[c("runs", "reason", "is_fitted", "kernel")] <- best[c("runs", "reason", "is_fitted", "kernel")]
   record$runs$log_z <- result$estimate$log_z
-  record$runs$predicted_sd <- with_shift(result$estimate, result$diagnostics)$std_error
+  record$runs$predicted_sd <- result$estimate$std_error
+  record$std_error <- with_shift(result$estimate, result$diagnostics)$std_error
   record$dead <- FALSE
   record$of_islands <- TRUE
   record

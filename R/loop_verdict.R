@@ -40,7 +40,7 @@ are_comparable <- function(record, best) {
 # Beyond what may be chance: more steps for the same evaluations, or, of islands, more of them for the same error.
 costs_more <- function(record, best) {
   if (is_of_islands(record)) {
-    isTRUE(record$runs$predicted_sd > rules$spoilt * best$runs$predicted_sd)
+    isTRUE(record$std_error > rules$spoilt * best$std_error)
   } else {
     record$runs$barrier > rules$equal_barrier * best$runs$barrier
   }

@@ -1,10 +1,10 @@
 # Passes: what the islands' draws ask for, and which pass the fit reports.
 
 # Islands as a verdict compares them with those of the pass before.
-of_islands <- function(log_z, std_error) {
+of_islands <- function(log_z, sampling_error, std_error = sampling_error) {
   list(
-    dead = FALSE, of_islands = TRUE, reason = "round", shared = 0.01,
-    runs = list(log_z = log_z, predicted_sd = std_error)
+    dead = FALSE, of_islands = TRUE, reason = "round", shared = 0.01, std_error = std_error,
+    runs = list(log_z = log_z, predicted_sd = sampling_error)
   )
 }
 
@@ -18,6 +18,9 @@ test_that("islands take over from those of the pass before, unless they miss som
   expect_true(takes_over(of_islands(0.46, 0.2001), before))
   expect_true(takes_over(of_islands(-0.28, 0.1), before))
   expect_false(takes_over(of_islands(-0.29, 0.1), before))
+  # what a failed diagnostic has seen is part of the error, but no reason for one that is lower
+  expect_true(takes_over(of_islands(0.1, 0.1), of_islands(0, 0.01, 0.1)))
+  expect_false(takes_over(of_islands(-0.1, 0.01), of_islands(0, 0.01, 0.1)))
   # a run that tunes may be lower by its bias, too
   expect_true(takes_over(replace(of_islands(-0.3, 0.1), "of_islands", FALSE), before))
   # without an error nothing is known
