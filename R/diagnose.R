@@ -1,8 +1,8 @@
 # What a diagnostic is: what it asks for, what it makes of that, what would help, and what the loop does about it.
 
 # * judge: a function of `seen`, and of what was found: a row of diagnostic(), or NULL where it does not apply. `seen` is a
-#   list of the `sampler`, its islands, `final`, the `estimate` that they report, the `course` that led to them, NULL for
-#   none, and all that the diagnostics before have `found`.
+#   list of the `sampler`, its islands, `final`, the `estimate` that they report, the `course` that led to them, NULL
+# for   none, and all that the diagnostics before have `found`.
 # * ask: a function of `seen` and of evaluate(), as of counted_density(), which returns what it finds at points of its own;
 #   NULL where it asks for none.
 # * most: a function of the sampler, of the evaluations that the islands have taken, and of the course, to the most that
@@ -17,8 +17,8 @@ new_diagnostic <- function(judge, advise = character(), ask = NULL, most = funct
 }
 
 # A row. says: what is wrong where it fails, NA where it passes. shift: the difference of log Z that was seen, which
-# counts where it fails: else it is what chance explains. beyond: whether the value is not to be trusted above its limit,
-# or below it.
+# counts where it fails: else it is what chance explains. beyond: whether the value is not to be trusted above its
+# limit, or below it.
 diagnostic <- function(value, limit, says, shift = 0, beyond = c("above", "below")) {
   above <- match.arg(beyond) == "above"
   failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit

@@ -25,8 +25,9 @@ advice <- c(
 )
 advice_of_one_mode <- "form"
 
-# What the diagnostics find at points beside the draws of islands: list(found, n_target_evals), what each has found, and what
-# all of that took. Only where the verb has adapted, and may go on, is the target asked for more than the islands.
+# What the diagnostics find at points beside the draws of islands: list(found, n_target_evals), what each has found,
+# and what all of that took. Only where the verb has adapted, and may go on, is the target asked for more than the
+# islands.
 ask_diagnostics <- function(sampler, final, course) {
   if (is.null(course) || !is.null(final$moments)) {
     return(list(found = list(), n_target_evals = 0))

@@ -25,10 +25,10 @@ step_beyond_part <- 0.5
 # many one would be far off by chance. Where these find something, but with an error that leaves open whether there is
 # anything, more lines decide.
 #
-# Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than
-# the draws show, and its standard error, the variable, and where there are many lines points beyond the part, as of
-# look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, the islands take so little that
-# lines take too much, the draws are too few, or there are too many variables.
+# Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than the draws show,
+# and its standard error, the variable, and where there are many lines points beyond the part, as of
+# look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, the islands take so
+# little that lines take too much, the draws are too few, or there are too many variables.
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler

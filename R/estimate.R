@@ -28,9 +28,9 @@ estimate_row <- function(method, estimate) {
   if (!is.null(estimate)) c(list(method = method), estimate)
 }
 
-# The estimate that islands report, as a list: the bridge, where its error is clearly the smaller one. Where it gains little
-# its distribution is far from the target, and SMC is the surer. Where the two contradict each other it is the higher one:
-# a part that is missed makes an estimate lower.
+# The estimate that islands report, as a list: the bridge, where its error is clearly the smaller one. Where it gains
+# little its distribution is far from the target, and SMC is the surer. Where the two contradict each other it is the
+# higher one: a part that is missed makes an estimate lower.
 headline <- function(estimates) {
   error <- estimates$std_error
   contradict <- isTRUE(errors_between(estimates) > rules$errors_contradict)
@@ -43,8 +43,8 @@ errors_between <- function(estimates) {
   if (nrow(estimates) > 1) abs(diff(estimates$log_z)) / sqrt(sum(estimates$std_error^2))
 }
 
-# An estimate with the error that a fit reports, which counts the largest shift of log Z that a failed diagnostic has seen,
-# beside the `sampling_error`, that of chance.
+# An estimate with the error that a fit reports, which counts the largest shift of log Z that a failed diagnostic has
+# seen, beside the `sampling_error`, that of chance.
 with_shift <- function(estimate, diagnostics) {
   sampling_error <- estimate$std_error
   std_error <- sqrt(sampling_error^2 + max(0, diagnostics$shift)^2)

@@ -1,9 +1,9 @@
 # The algorithm: what smc() and smc_adapt() do.
 
-# The scout looks for the target. What it finds, and the reference that was given, are the first candidates. A candidate
-# is run, and the verdict on its record says whether it takes the place of the best so far, and which candidates follow.
-# When none is left that is worth its cost, islands are run from the best. If diagnostics find fault with these, or there
-# is more to learn from their draws, that adds candidates, and the loop goes on.
+# The scout looks for the target. What it finds, and the reference that was given, are the first candidates. A
+# candidate is run, and the verdict on its record says whether it takes the place of the best so far, and which
+# candidates follow. When none is left that is worth its cost, islands are run from the best. If diagnostics find
+# fault with these, or there is more to learn from their draws, that adds candidates, and the loop goes on.
 #
 # islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
 find_evidence <- function(sampler, path, plan, islands = NULL) {
@@ -20,11 +20,11 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
 }
 
 # The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found;
-# `candidates` that are still to be run; the `records` of all runs, and which of them were `used`, since they were the best
-# so far; the `best`, a record of one run or of islands; the rungs that are `allowed` to follow it, and the number of
-# rounds since the last start, `n_rounds`. Of islands: the `result` that is reported, with its row of `runs`; rows of
-# `passes` whose islands others have replaced; the `estimate` before the reported one; and `n_passes`, the number of
-# passes with references of the last kind.
+# `candidates` that are still to be run; the `records` of all runs, and which of them were `used`, since they were the
+# best so far; the `best`, a record of one run or of islands; the rungs that are `allowed` to follow it, and the
+# number of rounds since the last start, `n_rounds`. Of islands: the `result` that is reported, with its row of
+# `runs`; rows of `passes` whose islands others have replaced; the `estimate` before the reported one; and `n_passes`,
+# the number of passes with references of the last kind.
 new_course <- function(sampler, path, plan) {
   course <- list(
     sampler = sampler, path = path, plan = plan, scout = sampler$scout,
@@ -64,8 +64,8 @@ judged <- function(course, record) {
   if (length(course$candidates) > 0) course else with_next(course, record, before, is_better)
 }
 
-# The course after a pass: the islands from the best, and what speaks against them. They are the best then, unless those of
-# the pass before are.
+# The course after a pass: the islands from the best, and what speaks against them. They are the best then, unless
+# those of the pass before are.
 with_islands <- function(course, islands) {
   sampler <- sampler_of_best(course)
   path <- final_path(course$best, course$plan)

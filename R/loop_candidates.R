@@ -3,10 +3,11 @@
 # A path has at least one temperature between reference and target.
 least_steps <- 2
 
-# A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small run
-# does not tell enough, fitted to the best in a "round", or to the draws of the "islands", or runs "longer" than these;
-# its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one that the user
-# gave; `kernel`, `path` and `n_particles`; and the evaluations that it may `cost`, from so many `n_steps`.
+# A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small
+# run does not tell enough, fitted to the best in a "round", or to the draws of the "islands", or runs "longer" than
+# these; its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one
+# that the user gave; `kernel`, `path` and `n_particles`; and the evaluations that it may `cost`, from so many
+# `n_steps`.
 new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, rung = NULL,
                           path = NULL, n_particles = course$sampler$n_particles) {
   kernel <- kernel_for(course$sampler, reference, is_fitted, reason)
@@ -30,8 +31,8 @@ kernel_for <- function(sampler, reference, is_fitted, reason) {
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }
 
-# The path of a first run. Where weights do not depend on the moves, from a reference that fits, each step goes as far as
-# the weights allow: that is one step from the target itself. Else a few steps do.
+# The path of a first run. Where weights do not depend on the moves, from a reference that fits, each step goes as far
+# as the weights allow: that is one step from the target itself. Else a few steps do.
 short_path <- function(path, kernel, is_fitted) {
   if (is.null(path$adaptive_ess)) {
     most <- length(path$lambda)
@@ -151,7 +152,8 @@ is_plain <- function(reference) {
 # what follows islands ----------------------------------------------------------
 
 # The course with the candidates that the draws of the islands, the best, and their diagnostics ask for: a better
-# reference, and the same one with more steps. Both are left out where the call does not adapt, or after too many passes.
+# reference, and the same one with more steps. Both are left out where the call does not adapt, or after too many
+# passes.
 with_further <- function(course, may_fit, may_lengthen) {
   plan <- course$plan
   if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes || !affords(course)) {
@@ -167,10 +169,10 @@ with_further <- function(course, may_fit, may_lengthen) {
   course
 }
 
-# A reference of another shape, or after the first pass of the same one, which the particles of a single round have shown
-# only roughly; or, where a diagnostic has failed, the best that can be fitted. There is no more to learn
-# where the reference is the target, where the bridge is sure of its estimate, or after a pass in
-# which this has not risen. NULL for none.
+# A reference of another shape, or after the first pass of the same one, which the particles of a single round have
+# shown only roughly; or, where a diagnostic has failed, the best that can be fitted. There is no more to learn where
+# the reference is the target, where the bridge is sure of its estimate, or after a pass in which this has not risen.
+# NULL for none.
 fitted_to_islands <- function(course, record) {
   result <- course$result
   estimate <- result$estimate
@@ -191,8 +193,9 @@ fitted_to_islands <- function(course, record) {
   if (!is.null(proposal)) new_candidate(course, proposal$reference, "islands", proposal$rung, rung = proposal$rung)
 }
 
-# The same reference with more steps, where a diagnostic has failed and nothing better can be fitted to the draws. Then one
-# longer pass is enough, if it agrees with the one before, but where `ancestor_ess` fails still. NULL for none.
+# The same reference with more steps, where a diagnostic has failed and nothing better can be fitted to the draws.
+# Then one longer pass is enough, if it agrees with the one before, but where `ancestor_ess` fails still. NULL for
+# none.
 lengthened <- function(course) {
   best <- course$best
   diagnostics <- course$result$diagnostics

@@ -119,8 +119,8 @@ announce_islands <- function(sampler, n, islands) {
 
 # what islands show -------------------------------------------------------------
 
-# A list of the `sampler`, its islands, `final`, the `estimate` that they report, what diagnostics have `found`, the table of
-# these, and the `row` of `runs`.
+# A list of the `sampler`, its islands, `final`, the `estimate` that they report, what diagnostics have `found`, the
+# table of these, and the `row` of `runs`.
 conclude <- function(sampler, final, course = NULL) {
   asked <- ask_diagnostics(sampler, final, course)
   list(

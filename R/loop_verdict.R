@@ -1,8 +1,8 @@
 # The verdict on two records, of runs that tune or of islands: by their evidence first, by what they cost second.
 
-# Whether a record takes the place of the best so far, which is NULL at first. What an estimate misses makes it lower: so
-# the higher one is the better, whatever it costs. Where evidence does not decide, the first candidates stand in the order
-# of preference; and what was fitted to the draws of the best takes over, unless it costs more.
+# Whether a record takes the place of the best so far, which is NULL at first. What an estimate misses makes it lower:
+# so the higher one is the better, whatever it costs. Where evidence does not decide, the first candidates stand in
+# the order of preference; and what was fitted to the draws of the best takes over, unless it costs more.
 takes_over <- function(record, best) {
   if (is_dead(record) || is.null(best)) {
     return(!is_dead(record))
