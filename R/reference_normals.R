@@ -29,7 +29,11 @@ from_user <- function(normal, x, rows = NULL) {
 whitened <- function(L, x, mean = NULL, rows = NULL) {
   n <- if (is.null(rows)) nrow(x) else length(rows)
   if (n < ncol(x)) {
-    return(t(forwardsolve(L, t(centred_rows(x, mean, rows)))))
+    x <- centred_rows(x, mean, rows)
+    return(rows_by(n, ncol(x), function(i) {
+      look_for_interrupt()
+      t(forwardsolve(L, t(rows_of_block(x, i))))
+    }))
   }
   if (!is.null(mean)) mean <- rep_len(as.double(mean), ncol(x))
   .Call(r_multiply_rows, x, rows, mean, t(inverse_of_lower(L)))
