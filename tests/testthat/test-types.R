@@ -115,6 +115,20 @@ test_that("RTMB records the same", {
   for (parameters in bad) expect_bad(target_rtmb(function(p) log(p$w[1]), parameters, types = list(w = "simplex")), "parameters")
 })
 
+test_that("functions without a gradient see all elements, under their names", {
+  for (vectorized in c(TRUE, FALSE)) {
+    seen <- list()
+    target <- suppressMessages(target_function(function(x) {
+      at <- if (vectorized) x else t(x)
+      seen <<- c(seen, list(colnames(at)))
+      rowSums(log(at[, simplex_names, drop = FALSE])) + lgamma(6) + dexp(at[, "tau"], log = TRUE)
+    }, 4, vectorized = vectorized, names = c(simplex_names, "tau"), lower = c(tau = 0), types = c(w = "simplex")))
+    fit <- suppressMessages(smc(target, n_particles = 128, seed = 1))
+    expect_log_z(fit, 0)
+    expect_identical(unique(seen), list(c(simplex_names, "tau")))
+  }
+})
+
 test_that("points go to the unconstrained scale and back", {
   target <- all_target()
   u <- matrix(sin(1:18), 2)
