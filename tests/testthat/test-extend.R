@@ -136,7 +136,7 @@ test_that("a precision is reached in batches that do not depend on how far a fit
   # nothing is run where it is reached, and no more than allowed
   expect_identical(smc_extend(grown, precision = 1)$islands, grown$islands)
   expect_warning(
-    capped <- smc_extend(fit, precision = 1e-8, max_islands = 9),
+    capped <- smc_extend(fit, precision = 1e-9, max_islands = 9),
     class = "autosmc_warning_precision"
   )
   expect_identical(nrow(capped$islands), 9L)
@@ -310,7 +310,7 @@ test_that("a wrong argument is named", {
     expect_bad_undrawn(smc_extend(fit, islands = bad), "islands")
   }
   expect_bad_undrawn(smc_extend(fit), "islands")
-  for (bad in list(0, 1e-9, -1, NA, "a")) expect_bad_undrawn(smc_extend(fit, precision = bad), "precision")
+  for (bad in list(0, 1e-17, -1, NA, "a")) expect_bad_undrawn(smc_extend(fit, precision = bad), "precision")
   for (bad in list(0, 1.5, c(4, 4), NA, "a", numeric(), 2^16)) {
     expect_bad_undrawn(smc_islands(fit, bad), "which")
   }

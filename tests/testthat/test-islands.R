@@ -138,7 +138,7 @@ test_that("one more island leaves the others unchanged", {
     expect_identical(fit$steps, most$steps[mine, ])
   }
   # also when precision adds them
-  added <- suppressWarnings(on_islands(2, precision = 1e-8, max_islands = 5))
+  added <- suppressWarnings(on_islands(2, precision = 1e-9, max_islands = 5))
   expect_identical(
     without_time(added)$islands,
     without_time(most)$islands
