@@ -23,7 +23,7 @@ n_outside <- 2048
 #' three variables, and one of half the width in four to six.
 #'
 #' @param target,... what to look for: see [smc()].
-#' @param n_starts number of paths (positive integer). Where they end in different
+#' @param n_starts number of paths (positive integer, at most 65,536). Where they end in different
 #'   basins twice as many are made; with up to six variables four more begin around what
 #'   was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
@@ -68,10 +68,13 @@ n_outside <- 2048
 #' @export
 smc_scout <- function(target, ..., n_starts = 8, seed = NULL) {
   target <- check_target(target, ...)
-  n_starts <- check_count(n_starts, "n_starts")
+  n_starts <- check_count(n_starts, "n_starts", max = most_starts)
   seed <- check_seed(seed) # here, as it may draw from R's generator
   once_each(scout_target(target, n_starts, seed))
 }
+
+# With more paths than this, each with all of its points, memory runs out before there is a first result.
+most_starts <- 65536
 
 #' @export
 print.smc_scout <- function(x, ...) {

@@ -40,7 +40,7 @@ check_islands <- function(islands, precision, max_islands) {
   islands <- check_count(islands, "islands", max = most)
   max_islands <- check_count(max_islands, "max_islands", max = most)
   if (!is.null(precision)) {
-    precision <- check_number(precision, "precision", min = 0, open = TRUE)
+    precision <- check_number(precision, "precision", min = 1e-15)
     max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
     islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
   }

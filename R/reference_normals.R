@@ -29,10 +29,26 @@ from_user <- function(normal, x, rows = NULL) {
 whitened <- function(L, x, mean = NULL, rows = NULL) {
   n <- if (is.null(rows)) nrow(x) else length(rows)
   if (n < ncol(x)) {
-    return(t(forwardsolve(L, t(centred_rows(x, mean, rows)))))
+    x <- centred_rows(x, mean, rows)
+    return(rows_by(n, ncol(x), function(i) {
+      look_for_interrupt()
+      t(forwardsolve(L, t(rows_of_block(x, i))))
+    }))
   }
   if (!is.null(mean)) mean <- rep_len(as.double(mean), ncol(x))
-  .Call(r_multiply_rows, x, rows, mean, t(forwardsolve(L, diag(ncol(x)))))
+  .Call(r_multiply_rows, x, rows, mean, t(inverse_of_lower(L)))
+}
+
+# The inverse of a lower triangular matrix. Of a block of columns the rows above it are zero.
+inverse_of_lower <- function(L) {
+  d <- nrow(L)
+  inverse <- matrix(0, d, d)
+  for (j in blocks_of(d, d)) {
+    look_for_interrupt()
+    rows <- min(j):d
+    inverse[rows, j] <- forwardsolve(L[rows, rows, drop = FALSE], diag(1, length(rows), length(j)))
+  }
+  inverse
 }
 
 centred_rows <- function(x, mean, rows) {
@@ -53,12 +69,7 @@ factor_of_square <- function(A) {
 }
 
 # The same of the inverse of A'A, where A is upper triangular.
-factor_of_inverse <- function(A) {
-  look_for_interrupt()
-  inverse <- chol2inv(A)
-  look_for_interrupt()
-  t(chol(inverse))
-}
+factor_of_inverse <- function(A) t(chol(cross_product(inverse_of_lower(t(A)))))
 
 # The lower triangular factor of the inverse of a positive definite matrix; NULL where it is none.
 inverse_factor <- function(Q) {

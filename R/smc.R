@@ -26,7 +26,7 @@
 #' @param step_fraction the islands' step sizes of KLMC from a fitted reference, as a fraction of the tuned ones
 #'   (number in (0, 1]). See section Kernels of [smc_rounds].
 #' @param islands number of islands (positive integer). One has no standard error; the bridge needs four.
-#' @param precision NULL, or a standard error of `log_z` (positive number) for which islands are
+#' @param precision NULL, or a standard error of `log_z` (number of at least 1e-15) for which islands are
 #'   added, up to `max_islands`.
 #' @param max_islands most islands (positive integer).
 #' @param max_evals most evaluations of the target in the call (number). What is left after the

@@ -24,7 +24,7 @@
 #' @param islands for `smc_extend()`, how many there are to be in all (whole number of at
 #'   least as many as there are). For `smc_combine()`, what `smc_islands()` has returned, or
 #'   a list of such objects, in any order.
-#' @param precision a standard error of `log_z` (positive number) for which islands are
+#' @param precision a standard error of `log_z` (number of at least 1e-15) for which islands are
 #'   added, as far as `max_islands` allows. With `n` islands and an error `se` it takes about
 #'   `n (se / precision)^2` of them: the next batch is what is missing to that, between 4
 #'   and 64 islands. With `progress` a message says beforehand how many evaluations that is.

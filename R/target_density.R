@@ -6,11 +6,12 @@ has_own_gradient <- function(target, u) {
   if (!inherits(target, "smc_target_function")) {
     return(TRUE)
   }
-  shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
   x <- unname(constrain(target, u[1, , drop = FALSE]))
-  located("scout", all(vapply(target$terms, function(term) {
-    !is.null(term$gradient) || !is.null(density_caller(c(term, shared))(x)$gradient)
-  }, NA)))
+  if (!is.null(target$types)) x <- to_free(target$types, x)
+  terms <- terms_of(target)
+  located("scout", all(mapply(function(term, callers) {
+    !is.null(term$gradient) || !is.null(callers$density(x)$gradient)
+  }, terms, term_callers(terms, target$types))))
 }
 
 # Whether a call of the target must tell.

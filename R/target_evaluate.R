@@ -1,18 +1,13 @@
 # Evaluation of targets that are R functions.
 
-target_evaluator <- function(target) {
-  shared <- target[c("dim", "names", "vectorized", "lower", "upper")]
-  sum_evaluator(lapply(target$terms, c, shared), target$types)
-}
+target_evaluator <- function(target) sum_evaluator(terms_of(target), target$types)
+
+terms_of <- function(target) lapply(target$terms, c, target[c("dim", "names", "vectorized", "lower", "upper")])
 
 # terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
 # without a gradient are differentiated by differences, and one message names them all. types: see target_types.R.
 sum_evaluator <- function(terms, types = NULL) {
-  callers <- if (is.null(types)) {
-    lapply(terms, function(term) list(density = density_caller(term), slope = slope_caller(term)))
-  } else {
-    Map(typed_callers, terms, list(types), seq_along(terms) == 1)
-  }
+  callers <- term_callers(terms, types)
   densities <- lapply(callers, `[[`, "density")
   slopes <- lapply(callers, `[[`, "slope")
   told <- FALSE
@@ -34,6 +29,15 @@ sum_evaluator <- function(terms, types = NULL) {
       log_density = Reduce(`+`, lapply(values, `[[`, "log_density")),
       gradient = if (gradient) Reduce(`+`, gradients)
     )
+  }
+}
+
+# A list(density, slope) of functions for each term.
+term_callers <- function(terms, types) {
+  if (is.null(types)) {
+    lapply(terms, function(term) list(density = density_caller(term), slope = slope_caller(term)))
+  } else {
+    Map(typed_callers, terms, list(types), seq_along(terms) == 1)
   }
 }
 

@@ -1,13 +1,15 @@
 # Parameters without a prior, by the statements of a Stan program. A statement is about its variate, what stands
 # before `~` or before the bar of a density, and a likelihood is about data. So a parameter has a prior where a
 # statement is about it, or about what is computed from it. Whatever else is added to the target counts as a prior of
-# all that is in it: rather none is told of a parameter without a prior than one of a parameter that has one.
+# all that is in it: rather none is told of a parameter without a prior than one of a parameter that has one. But a
+# power of a positive parameter is no prior that is proper.
 
 # Their names; not those of types that are bounded, on which the density 1 is proper but for a constant.
 parameters_without_prior <- function(program) {
   code <- plain_stan_code(program)
   declared <- declared_parameters(stan_block(code, "(?<!transformed )parameters"))
   statements <- stan_statements(paste(stan_block(code, "transformed parameters"), stan_block(code, "model")))
+  statements <- without_powers(statements, positive_parameters(code))
   setdiff(declared, told_of(lapply(statements, read_statement)))
 }
 
@@ -42,6 +44,33 @@ declared_parameters <- function(block) {
     if (!has_both && !words[1] %in% bounded) words[-1]
   })
   unlist(names)
+}
+
+# The names of parameters that are declared `<lower=0>`, one by one.
+positive_parameters <- function(code) {
+  block <- stan_block(code, "(?<!transformed )parameters")
+  declaration <- "<lower ?= ?0([.]0*)?> ?([[][^]]*[]])? ?[[:alnum:]_]+"
+  sub(".*\\W", "", regmatches(block, gregexpr(declaration, block))[[1]])
+}
+
+# Statements without those terms of what is added to the target, the first ones or the last ones, that are multiples of
+# the logarithm of one of the parameters `positive`.
+without_powers <- function(statements, positive) {
+  if (length(positive) == 0) {
+    return(statements)
+  }
+  log <- sprintf("log ?\\( ?(1 ?/ ?)?(%s)( ?\\[[^][]*\\])? ?\\)", paste(positive, collapse = "|"))
+  power <- sprintf("([0-9.]+ ?[*] ?)?(%1$s|sum ?\\( ?%1$s ?\\))", log)
+  first <- sprintf("(?<=\\+=) ?[-+]? ?%s ?(?=[-+]|$)", power)
+  last <- sprintf("[-+] ?%s$", power)
+  added <- grepl("^target ?\\+=[^?]*$", statements)
+  repeat {
+    shorter <- sub(last, "", sub(first, "", statements[added], perl = TRUE))
+    if (identical(shorter, statements[added])) {
+      return(statements)
+    }
+    statements[added] <- shorter
+  }
 }
 
 identifiers <- function(text) unlist(regmatches(text, gregexpr("[A-Za-z]\\w*", text)))

@@ -64,7 +64,7 @@ void r_lay_out_chain(smc_chain *chain, int n, int n_threads) {
 /* All n x d, as R has them; gradients NULL where there are none. */
 typedef struct passage {
   smc_chain chain;
-  int n, back;
+  int n, back, done; /* points that have been taken through                  */
   const double *from, *grad_from;
   double *to, *grad_to, *log_jacobian;
   double *points; /* d x SMC_LARGEST_BLOCK for each thread; its scratch, three
@@ -79,12 +79,13 @@ static void pass_block(void *context, const smc_work *work) {
   size_t size = smc_size(d, SMC_LARGEST_BLOCK);
   double *z = all->points + 3 * size * (size_t)work->thread;
   double *x = z + size, *grad = all->grad_from ? x + size : NULL;
-  double *log_jacobian = all->log_jacobian + work->first;
+  size_t first = (size_t)all->done + (size_t)work->first;
+  double *log_jacobian = all->log_jacobian + first;
   const double *to = z;
   memset(log_jacobian, 0, (size_t)n * sizeof *log_jacobian);
-  r_transpose_part(n, d, all->from + work->first, all->n, all->back ? x : z, d);
+  r_transpose_part(n, d, all->from + first, all->n, all->back ? x : z, d);
   if (grad)
-    r_transpose_part(n, d, all->grad_from + work->first, all->n, grad, d);
+    r_transpose_part(n, d, all->grad_from + first, all->n, grad, d);
   if (all->back) {
     smc_chain_inverse(&chain, n, x, z);
     smc_chain_pull_back(&chain, n, z, log_jacobian, grad);
@@ -94,19 +95,28 @@ static void pass_block(void *context, const smc_work *work) {
   }
   for (int k = 0; k < n; k++) /* which log densities have lost */
     log_jacobian[k] = -log_jacobian[k];
-  r_transpose_part(d, n, to, d, all->to + work->first, all->n);
+  r_transpose_part(d, n, to, d, all->to + first, all->n);
   if (grad)
-    r_transpose_part(d, n, grad, d, all->grad_to + work->first, all->n);
+    r_transpose_part(d, n, grad, d, all->grad_to + first, all->n);
 }
 
-/* The team holds threads that an error must not leave behind, and there is none
- * from here on. */
+/* Numbers of points that are taken through between looks for an interrupt. */
+enum { MOST_NUMBERS = 1 << 20 };
+
+/* The team holds threads that an error, or an interrupt, must not leave behind:
+ * there is none while it works. */
 static void pass_all(passage *all, int n_threads) {
-  double pace = 0.0;
-  smc_team team = {0};
-  smc_team_begin(&team, n_threads);
-  smc_for_blocks(&team, all->n, &pace, pass_block, all);
-  smc_team_end(&team);
+  int least = SMC_LARGEST_BLOCK * n_threads, most = MOST_NUMBERS / all->chain.d;
+  most = most < least ? least : most;
+  for (; all->done < all->n; all->done += most) {
+    double pace = 0.0;
+    smc_team team = {0};
+    R_CheckUserInterrupt();
+    smc_team_begin(&team, n_threads);
+    smc_for_blocks(&team, all->n - all->done < most ? all->n - all->done : most,
+                   &pace, pass_block, all);
+    smc_team_end(&team);
+  }
 }
 
 static SEXP new_points(SEXP list, int i, int n, int d) {

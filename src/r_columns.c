@@ -99,9 +99,11 @@ static void sweep_column(char op, int n, const double *x, double by,
 SEXP r_sweep(SEXP x, SEXP by, SEXP op) {
   int n = Rf_nrows(x), d = Rf_ncols(x);
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, n, d));
-  for (int j = 0; j < d; j++)
+  for (int j = 0; j < d; j++) {
+    R_CheckUserInterrupt();
     sweep_column(CHAR(STRING_ELT(op, 0))[0], n, column(x, j), REAL(by)[j],
                  REAL(out) + (R_xlen_t)n * j);
+  }
   Rf_setAttrib(out, R_DimNamesSymbol, Rf_getAttrib(x, R_DimNamesSymbol));
   UNPROTECT(1);
   return out;
@@ -117,6 +119,7 @@ SEXP r_scaled_rows(SEXP x, SEXP rows, SEXP centre, SEXP w) {
   double *to = REAL(out);
   for (int j = 0; j < d; j++) {
     const double *from = column(x, j);
+    R_CheckUserInterrupt();
     for (int i = 0; i < n; i++)
       *to++ = weight[i] * (from[row ? row[i] - 1 : i] - REAL(centre)[j]);
   }
@@ -149,6 +152,7 @@ SEXP r_weighted_sums(SEXP x, SEXP w, SEXP squared, SEXP centre, SEXP rows) {
   double *sum = REAL(sums);
   for (int j = 0; j < Rf_ncols(x); j++) {
     double middle = centre == R_NilValue ? 0.0 : REAL(centre)[j];
+    R_CheckUserInterrupt();
     sum[j] = weighted_sum(n, column(x, j), row, REAL(w), middle, of_squares);
   }
   UNPROTECT(1);
@@ -294,6 +298,7 @@ SEXP r_t_values(SEXP x, SEXP y, SEXP w, SEXP group, SEXP rows) {
   SEXP t = PROTECT(Rf_allocVector(REALSXP, Rf_ncols(x)));
   double *out = REAL(t);
   for (int j = 0; j < Rf_ncols(x); j++) {
+    R_CheckUserInterrupt();
     terms of = {column(x, j), y == R_NilValue ? NULL : column(y, j), row};
     out[j] = t_value(n, &of, REAL(w), own, n_groups, shares, sums);
   }

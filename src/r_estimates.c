@@ -65,6 +65,7 @@ SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level) {
   }
   SEXP shapes = PROTECT(Rf_allocVector(REALSXP, d));
   for (int j = 0; j < d; j++) {
+    R_CheckUserInterrupt();
     const double *column = REAL(x) + (R_xlen_t)Rf_nrows(x) * j;
     double shape[2];
     for (int side = 0; side < 2; side++)

@@ -6,17 +6,30 @@
 #include <string.h>
 
 /* Rows that are taken at once: of the factors of a cross product, since a sum
- * over many points would need scratch for all of them, or of x. */
-enum { MOST_ROWS = 1024 };
+ * over many points would need scratch for all of them, or of x; and points, so
+ * that the user's interrupts are looked for between them. */
+enum { MOST_ROWS = 1024, MOST_POINTS = 512 };
 
 static double *take(size_t n) { return (double *)R_alloc(n, sizeof(double)); }
+
+/* smc_multiply(), which it is to the last bit, for a matrix that may be large.
+ */
+static void multiply(const smc_matrix *a, int n, const double *x,
+                     double *scratch, double *out) {
+  for (int k = 0; k < n; k += MOST_POINTS) {
+    R_CheckUserInterrupt();
+    smc_multiply(a, n - k < MOST_POINTS ? n - k : MOST_POINTS,
+                 x + (size_t)a->columns * (size_t)k, scratch,
+                 out + (size_t)a->rows * (size_t)k);
+  }
+}
 
 /* a b */
 SEXP r_multiply(SEXP a, SEXP b) {
   smc_matrix by = {.x = REAL(a), .rows = Rf_nrows(a), .columns = Rf_ncols(a)};
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, by.rows, Rf_ncols(b)));
-  smc_multiply(&by, Rf_ncols(b), REAL(b),
-               take(smc_product_scratch(&by, Rf_ncols(b))), REAL(out));
+  multiply(&by, Rf_ncols(b), REAL(b),
+           take(smc_product_scratch(&by, Rf_ncols(b))), REAL(out));
   UNPROTECT(1);
   return out;
 }
@@ -48,7 +61,7 @@ SEXP r_multiply_rows(SEXP x, SEXP rows, SEXP centre, SEXP b) {
   for (int first = 0; first < n; first += by.rows) {
     by.rows = n - first < MOST_ROWS ? n - first : MOST_ROWS;
     centre_rows(x, numbers, first, by.rows, middle, part);
-    smc_multiply(&by, columns, REAL(b), scratch, product);
+    multiply(&by, columns, REAL(b), scratch, product);
     for (int j = 0; j < columns; j++)
       memcpy(REAL(out) + (R_xlen_t)n * j + first,
              product + (R_xlen_t)by.rows * j, (size_t)by.rows * sizeof(double));
@@ -92,6 +105,7 @@ SEXP r_cross_product(SEXP a, SEXP b) {
          *scratch = take(smc_product_scratch(&by, columns));
   memset(product, 0, size * sizeof(double));
   for (int first = 0; first < rows; first += most) {
+    R_CheckUserInterrupt();
     by.columns = rows - first < most ? rows - first : most;
     by.x = take_rows(a, first, by.columns, part_of_a);
     const double *points =

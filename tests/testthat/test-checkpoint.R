@@ -1,47 +1,47 @@
 # Runs that are kept, and found again: a call that was cut off is the call that was not.
 
 # A call in a process of its own, which may be killed at one of its evaluations of the
-# target (`die_at`), or as it writes a file (`die_writing`). The fit is saved as `out`.
-script <- '
-job <- list2env(readRDS(commandArgs(TRUE))) # an environment: no part of the target
-library(autosmc)
-calls <- written <- 0
-die <- function() tools::pskill(Sys.getpid(), 9)
-target <- target_function(function(x) {
-  calls <<- calls + 1
-  if (calls == job$die_at) die()
-  -rowSums((x - 1)^2) / 2
-}, 2, gradient = function(x) 1 - x, vectorized = TRUE)
-write_half <- function(bytes, path) {
-  written <<- written + 1
-  dies <- written == job$die_writing
-  connection <- file(path, "wb")
-  writeBin(if (dies) head(bytes, length(bytes) / 2) else bytes, connection)
-  close(connection)
-  if (dies) die()
-}
-assignInNamespace("write_whole", write_half, "autosmc")
-set.seed(job$from)
-fit <- do.call(smc, c(list(target), job$arguments))
-saveRDS(list(fit = fit, calls = calls, next_number = runif(1)), job$out)
-'
+# target (`die_at`), or as it writes a file (`die_writing`). The fit is saved as `out`. The process is forked, as it
+# is there in milliseconds.
+script <- quote({
+  calls <- written <- 0
+  die <- function() tools::pskill(Sys.getpid(), 9)
+  target <- target_function(function(x) {
+    calls <<- calls + 1
+    if (calls == job$die_at) die()
+    -rowSums((x - 1)^2) / 2
+  }, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+  write_half <- function(bytes, path) {
+    written <<- written + 1
+    dies <- written == job$die_writing
+    connection <- file(path, "wb")
+    writeBin(if (dies) head(bytes, length(bytes) / 2) else bytes, connection)
+    close(connection)
+    if (dies) die()
+  }
+  assignInNamespace("write_whole", write_half, "autosmc")
+  set.seed(job$from)
+  fit <- do.call(smc, c(list(target), job$arguments))
+  saveRDS(list(fit = fit, calls = calls, next_number = runif(1)), job$out)
+})
 
 arguments <- function(...) {
   list(n_particles = 64, n_steps = 6, rounds = 1, islands = 5, max_evals = 1e6, ...)
 }
 start <- function(dir, ..., die_at = 0, die_writing = 0, from = 1, wait = TRUE) {
-  file <- tempfile(c("code", "job", "out"))
-  writeLines(script, file[1])
-  arguments <- arguments(checkpoint = dir, ...)
-  saveRDS(list(
-    arguments = arguments, die_at = die_at, die_writing = die_writing, out = file[3], from = from
-  ), file[2])
-  suppressWarnings(system2(
-    file.path(R.home("bin"), "Rscript"), c("--no-echo", file[1:2]),
-    stdout = FALSE, stderr = FALSE, wait = wait,
-    env = paste0("R_LIBS=", paste(.libPaths(), collapse = .Platform$path.sep))
+  out <- tempfile("out")
+  job <- list2env(list( # an environment: no part of the target
+    arguments = arguments(checkpoint = dir, ...), die_at = die_at, die_writing = die_writing, out = out, from = from
   ))
-  file[3]
+  child <- parallel::mcparallel(
+    {
+      assign("job", job, globalenv())
+      eval(script, globalenv())
+    },
+    silent = TRUE
+  )
+  if (wait) suppressWarnings(parallel::mccollect(child)) # that a killed one has no result
+  out
 }
 result_of <- function(out) if (file.exists(out)) readRDS(out)
 

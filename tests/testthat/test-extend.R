@@ -310,7 +310,7 @@ test_that("a wrong argument is named", {
     expect_bad_undrawn(smc_extend(fit, islands = bad), "islands")
   }
   expect_bad_undrawn(smc_extend(fit), "islands")
-  for (bad in list(0, -1, NA, "a")) expect_bad_undrawn(smc_extend(fit, precision = bad), "precision")
+  for (bad in list(0, 1e-17, -1, NA, "a")) expect_bad_undrawn(smc_extend(fit, precision = bad), "precision")
   for (bad in list(0, 1.5, c(4, 4), NA, "a", numeric(), 2^16)) {
     expect_bad_undrawn(smc_islands(fit, bad), "which")
   }

@@ -16,6 +16,18 @@ test_that("products are those of R", {
   }
 })
 
+test_that("triangular matrices are inverted, however large", {
+  set.seed(4)
+  factor_of_inverse <- internal("factor_of_inverse")
+  for (d in c(1, 5, 730)) { # two blocks of columns
+    L <- diag(d) + lower.tri(diag(d)) * matrix(rnorm(d * d), d) / d
+    expect_lt(max(abs(inverse_of_lower(L) %*% L - diag(d))), 1e-12)
+    factor <- factor_of_inverse(t(L))
+    expect_identical(max(0, abs(factor[upper.tri(factor)])), 0)
+    expect_lt(max(abs(L %*% t(L) %*% factor %*% t(factor) - diag(d))), 1e-12)
+  }
+})
+
 test_that("least squares leave nothing along the columns, however collinear these are", {
   set.seed(2)
   x <- cbind(1, matrix(rnorm(200 * 3), 200) %*% diag(c(1e-8, 1, 1e8)))

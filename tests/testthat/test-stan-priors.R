@@ -64,6 +64,26 @@ test_that("whatever may be a prior counts as one", {
   expect_identical(flat_in("real<lower=0, upper=1> p; array[2] real<lower=0> q;", ""), "q")
 })
 
+test_that("a power of a positive parameter is no proper prior", {
+  scales <- "real mu; real<lower=0> sigma; vector<lower = 0>[2] tau; array[2] real<lower=0> nu;"
+  priors <- c(
+    "target += -log(sigma); target += - 2 * log(tau[1]); target += -log(nu);",
+    "target += -log(sigma) - sum(log(tau)) + log(1 / nu[2]);",
+    "target += normal_lpdf(y | mu, sigma) - log(sigma);",
+    "target += log(1 / sigma) + normal_lpdf(y | mu, sigma);"
+  )
+  for (prior in priors) expect_identical(flat_in(scales, prior), c("mu", "sigma", "tau", "nu"))
+  # powers that are part of a density, or of a parameter that may not come next to 0
+  scale <- "real<lower=0> sigma;"
+  proper <- c(
+    "target += -3 * log(sigma) - 2 / sigma;", "target += -log(sigma) - square(log(sigma));",
+    "target += -square(1 - log(sigma));", "target += -log(sigma); sigma ~ lognormal(0, 1);", "target += -log(sigma)^2;",
+    "target += s > 0 ? -sigma : -log(sigma);"
+  )
+  for (prior in proper) expect_length(flat_in(scale, prior), 0)
+  expect_length(flat_in("real<lower=1> sigma;", "target += -3 * log(sigma);"), 0)
+})
+
 test_that("what a program includes is read", {
   expect_length(flat_in("real mu;", "\n#include prior.stan\n y ~ normal(mu, 1);", prior.stan = "mu ~ normal(0, 1);"), 0)
 })
