@@ -23,20 +23,20 @@
 #'   if they are not quite those of the posterior, since the scout's proposals compete with
 #'   them.
 #'
-#'   All parameters must be among the draws, as they are without `pars` in rstan. Those of
-#'   a `brmsfit` are not used: brms gives its parameters other names.
+#'   All parameters must be among the draws, as they are without `pars` in rstan and with
+#'   `save_pars = save_pars(all = TRUE)` in brms.
 #' @section Fits without data: A `stanfit` without `data`, and a `stanreg`, are evaluated by
 #'   the compiled model that the fit holds, point by point through R, which is slower; a
 #'   message says so. A fit that was saved has lost its model. rstan drops the constants of
 #'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
 #'   have none. Such a target has no draws to start from.
-#' @section A fit of brms: [as_brmsfit()] is the way back, to draws with brms's names and to all that brms does with
-#'   these. Coefficients have flat priors in brms unless one is given,
+#' @section A fit of brms: The draws have the names that brms gives them, such as `b_speed`; what brms does not keep, such
+#'   as standardised effects, comes after them under the names of the program. `include` takes those of the program.
+#'   [as_brmsfit()] is the way back, to all that brms does with its fits. Coefficients have flat priors in brms unless one is given,
 #'   with which there is no evidence: `log_z` is then that of the model up to a constant that
 #'   nobody knows, and a Bayes factor with a model that has other parameters means nothing. So
-#'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat, by
-#'   their names in the Stan program; `brms::prior_summary()` shows the priors by those of
-#'   brms. It is found by evaluating the program without the likelihood, which brms's data can
+#'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat;
+#'   `brms::prior_summary()` shows all priors. It is found by evaluating the program without the likelihood, which brms's data can
 #'   leave out; so it comes also where the program of brms is given to [target_stan()], or is
 #'   that of a fit of CmdStanR. A prior that is improper in several parameters
 #'   together but in none alone, as some spatial ones are, is not found. Nor is one that is flat
@@ -166,9 +166,13 @@ as_target.brmsfit <- function(x, ...) {
   stancode <- getExportedValue("brms", "stancode")
   standata <- getExportedValue("brms", "standata")
   target <- tryCatch(
-    target_stan(as.character(stancode(x)), unclass(standata(x)), ...),
+    stan_target(
+      read_stan_program(as.character(stancode(x))), unclass(standata(x)), ...,
+      rename = function(names) names_by_brms(x, names)
+    ),
     autosmc_error_program = function(e) abort_old_brms(e, x)
   )
+  if (methods::is(x$fit, "stanfit")) target <- with_draws(target, draws_of_stanfit(x$fit))
   x["fit"] <- list(NULL)
   target$brmsfit <- x # for as_brmsfit()
   target
