@@ -13,6 +13,8 @@
 #'   their own. A `stanfit` does not keep them: give them once more, or see the section on
 #'   fits without data.
 #' @param ... further arguments of [target_stan()]: `include` and `seed`.
+#' @param program the program, as `model` of [target_stan()], of a fit that has none: one that was read from the files of
+#'   CmdStan by `rstan::read_stan_csv()` or `cmdstanr::as_cmdstan_fit()`, which takes `data` too.
 #' @return A target: an object of class `smc_target`.
 #' @section Errors: Those of [target_stan()]; `autosmc_error_input` also when `data` are
 #'   missing and needed, or when CmdStanR's file of the data is no longer there, and
@@ -63,12 +65,32 @@ as_target.stanmodel <- function(x, data, ...) {
 
 #' @rdname as_target.stanfit
 #' @export
-as_target.stanfit <- function(x, data, ...) {
-  if (missing(data)) {
+as_target.stanfit <- function(x, data, ..., program = NULL) {
+  has_code <- any(nzchar(x@stanmodel@model_code))
+  if (missing(data) && has_code) {
     check_dots_empty(...)
     return(target_of_stanfit(x, "With its {.arg data} it is compiled for autosmc, and is faster."))
   }
-  with_draws(target_stan(x@stanmodel, data, ...), draws_of_stanfit(x))
+  program <- check_has_program(program, if (has_code) x@stanmodel)
+  check_stan_data(data, "A fit of {.fn read_stan_csv}")
+  draws <- draws_of_stanfit(x)
+  if (!is.null(draws)) colnames(draws) <- bracketed(colnames(draws)) # CmdStan's files have "p.1"
+  with_draws(target_stan(program, data, ...), draws)
+}
+
+# The program that is given, or that of the fit.
+check_has_program <- function(program, own) {
+  if (is.null(program)) program <- own
+  if (is.null(program)) {
+    abort(
+      c(
+        "{.arg program} is missing: a fit that was read from the files of CmdStan has none.",
+        "i" = "Give the path of its {.file .stan} file, or its text."
+      ),
+      "input"
+    )
+  }
+  program
 }
 
 # From the slots, for which rstan need not be there: chains one below the other, without
@@ -200,8 +222,14 @@ as_target.CmdStanModel <- function(x, data, ...) {
 
 #' @rdname as_target.stanfit
 #' @export
-as_target.CmdStanFit <- function(x, ...) {
-  target <- target_stan(paste(x$code(), collapse = "\n"), x$data_file(), ...)
+as_target.CmdStanFit <- function(x, data, ..., program = NULL) {
+  own <- tryCatch(paste(x$code(), collapse = "\n"), error = function(e) NULL) # none of one that was read from files
+  program <- check_has_program(program, if (any(nzchar(own))) own)
+  if (missing(data)) data <- tryCatch(x$data_file(), error = function(e) NULL)
+  if (is.null(data)) {
+    abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.", "input")
+  }
+  target <- target_stan(program, data, ...)
   with_draws(target, unclass(x$draws(format = "draws_matrix")))
 }
 
