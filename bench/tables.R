@@ -140,6 +140,33 @@ stan_table <- function() {
   ))
 }
 
+# A row a model of brms: the fits with the oldest and the newest brms, what bridge sampling has, and the prior alone.
+brms_table <- function() {
+  fits <- results_of("brms_programs")
+  versions <- as.character(sort(unique(numeric_version(fits$brms))))
+  bridge <- results_of("brms_bridge")
+  models <- unique(fits$model)
+  of_version <- function(version) {
+    rows <- fits[fits$brms == version, ]
+    rows[match(models, rows$model), ]
+  }
+  old <- of_version(versions[1])
+  new <- of_version(versions[length(versions)])
+  bridge <- bridge[match(models, bridge$model), ]
+  either <- ifelse(is.na(old$d), new$d, old$d)
+  columns <- list(model = gsub("_", " ", models), d = either)
+  columns[paste("log Z,", versions[1])] <- list(with_error(old$log_z, old$std_error))
+  columns[["s"]] <- digits(old$seconds, 1)
+  columns[paste("log Z,", versions[length(versions)])] <- list(with_error(new$log_z, new$std_error))
+  columns[["s "]] <- digits(new$seconds, 1)
+  columns[["bridge sampling"]] <- with_error(bridge$log_z, bridge$std_error)
+  columns[["s  "]] <- digits(bridge$seconds, 1)
+  columns[["prior alone"]] <- with_error(old$prior_log_z, old$prior_error)
+  do.call(markdown, columns)
+}
+
+with_error <- function(x, error) ifelse(is.na(x), NA, sprintf("%.3f (%.3f)", x, error))
+
 # draws -------------------------------------------------------------------------
 
 posterior_table <- function() {
