@@ -171,7 +171,7 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
 
 # A fit by maximum likelihood has no evidence without a prior.
 target_of_likelihood <- function(model, package, has_priors, log_prior, ...) {
-  check_installed(package, "whose library the model object is of")
+  check_installed(package, "for its fits")
   loadNamespace(package)
   if (!has_priors && is.null(log_prior)) {
     parameters <- unique(names(model$par))

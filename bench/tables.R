@@ -143,29 +143,24 @@ stan_table <- function() {
 # A row a model of brms: the fits with the oldest and the newest brms, what bridge sampling has, and the prior alone.
 brms_table <- function() {
   fits <- results_of("brms_programs")
-  versions <- as.character(sort(unique(numeric_version(fits$brms))))
   bridge <- results_of("brms_bridge")
-  models <- unique(fits$model)
-  of_version <- function(version) {
-    rows <- fits[fits$brms == version, ]
-    rows[match(models, rows$model), ]
+  models <- unique(c(fits$model, bridge$model))
+  of_models <- function(rows) rows[match(models, rows$model), ]
+  versions <- as.character(sort(unique(numeric_version(fits$brms))))
+  by_version <- lapply(versions, function(version) of_models(fits[fits$brms == version, ]))
+  bridge <- of_models(bridge)
+  columns <- list(model = gsub("_", " ", models), d = of_models(fits)$d)
+  for (k in seq_along(versions)) {
+    columns[[paste0("log Z, brms ", versions[k])]] <- with(by_version[[k]], with_error(log_z, std_error))
+    columns[[paste0("seconds, ", versions[k])]] <- digits(by_version[[k]]$seconds, 1)
   }
-  old <- of_version(versions[1])
-  new <- of_version(versions[length(versions)])
-  bridge <- bridge[match(models, bridge$model), ]
-  either <- ifelse(is.na(old$d), new$d, old$d)
-  columns <- list(model = gsub("_", " ", models), d = either)
-  columns[paste("log Z,", versions[1])] <- list(with_error(old$log_z, old$std_error))
-  columns[["s"]] <- digits(old$seconds, 1)
-  columns[paste("log Z,", versions[length(versions)])] <- list(with_error(new$log_z, new$std_error))
-  columns[["s "]] <- digits(new$seconds, 1)
   columns[["bridge sampling"]] <- with_error(bridge$log_z, bridge$std_error)
-  columns[["s  "]] <- digits(bridge$seconds, 1)
-  columns[["prior alone"]] <- with_error(old$prior_log_z, old$prior_error)
+  columns[["seconds, bridge"]] <- digits(bridge$seconds, 1)
+  columns[["prior alone"]] <- with(by_version[[1]], with_error(prior_log_z, prior_error))
   do.call(markdown, columns)
 }
 
-with_error <- function(x, error) ifelse(is.na(x), NA, sprintf("%.3f (%.3f)", x, error))
+with_error <- function(x, error) ifelse(is.na(x), NA, sprintf("%.3f (%.3f)", round(x, 3) + 0, error))
 
 # draws -------------------------------------------------------------------------
 
