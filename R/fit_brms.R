@@ -60,11 +60,8 @@ names_by_brms <- function(x, names) {
 
 is_of_brmsfit <- function(fit) !is.null(fit$target$brmsfit)
 
-# What brms does with its fits it does with that of a fit.
-by_brms_fit <- function(name) {
-  force(name)
-  function(object, ...) getExportedValue("brms", name)(as_brmsfit(object), ...)
-}
+# What brms does with its fits.
+ask_brms <- function(name, fit, ...) getExportedValue("brms", name)(as_brmsfit(fit), ...)
 
 # What brms leaves out of the draws of its own fits, such as standardised effects: names without indices.
 unsaved_by_brms <- function(x) {
@@ -129,40 +126,42 @@ dims_of <- function(names) {
 # The methods ----------------------------------------------------------------------
 
 #' @exportS3Method rstantools::posterior_predict
-posterior_predict.smc_fit <- by_brms_fit("posterior_predict")
+posterior_predict.smc_fit <- function(object, ...) ask_brms("posterior_predict", object, ...)
 
 #' @exportS3Method rstantools::posterior_epred
-posterior_epred.smc_fit <- by_brms_fit("posterior_epred")
+posterior_epred.smc_fit <- function(object, ...) ask_brms("posterior_epred", object, ...)
 
 #' @exportS3Method rstantools::posterior_linpred
-posterior_linpred.smc_fit <- by_brms_fit("posterior_linpred")
+posterior_linpred.smc_fit <- function(object, transform = FALSE, ...) {
+  ask_brms("posterior_linpred", object, transform = transform, ...)
+}
 
 #' @exportS3Method rstantools::predictive_error
-predictive_error.smc_fit <- by_brms_fit("predictive_error")
+predictive_error.smc_fit <- function(object, ...) ask_brms("predictive_error", object, ...)
 
 #' @exportS3Method rstantools::log_lik
-log_lik.smc_fit <- by_brms_fit("log_lik")
+log_lik.smc_fit <- function(object, ...) ask_brms("log_lik", object, ...)
 
 #' @exportS3Method rstantools::bayes_R2
-bayes_R2.smc_fit <- by_brms_fit("bayes_R2")
+bayes_R2.smc_fit <- function(object, ...) ask_brms("bayes_R2", object, ...)
 
 #' @exportS3Method brms::conditional_effects
-conditional_effects.smc_fit <- by_brms_fit("conditional_effects")
+conditional_effects.smc_fit <- function(x, ...) ask_brms("conditional_effects", x, ...)
 
 #' @exportS3Method brms::conditional_smooths
-conditional_smooths.smc_fit <- by_brms_fit("conditional_smooths")
+conditional_smooths.smc_fit <- function(x, ...) ask_brms("conditional_smooths", x, ...)
 
 #' @exportS3Method brms::hypothesis
-hypothesis.smc_fit <- by_brms_fit("hypothesis")
+hypothesis.smc_fit <- function(x, ...) ask_brms("hypothesis", x, ...)
 
 #' @exportS3Method bayesplot::pp_check
-pp_check.smc_fit <- by_brms_fit("pp_check")
+pp_check.smc_fit <- function(object, ...) ask_brms("pp_check", object, ...)
 
 #' @exportS3Method nlme::fixef
-fixef.smc_fit <- by_brms_fit("fixef")
+fixef.smc_fit <- function(object, ...) ask_brms("fixef", object, ...)
 
 #' @exportS3Method nlme::ranef
-ranef.smc_fit <- by_brms_fit("ranef")
+ranef.smc_fit <- function(object, ...) ask_brms("ranef", object, ...)
 
 #' @exportS3Method nlme::VarCorr
-VarCorr.smc_fit <- by_brms_fit("VarCorr")
+VarCorr.smc_fit <- function(x, sigma = 1, ...) ask_brms("VarCorr", x, sigma = sigma, ...)

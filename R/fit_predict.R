@@ -15,7 +15,8 @@
 #' @param summary whether to summarise (TRUE or FALSE).
 #' @param conf.level the probability of the intervals (number in (0, 1)).
 #' @param ... not used, but by brms.
-#' @return For a fit of a `brmsfit` without `fun`, the predictions of brms. Otherwise, with `summary`, a data frame with a row a number returned: `term`, where the
+#' @return For a fit of a `brmsfit` without `fun`, the predictions of brms. Otherwise, with `summary`, a data frame with
+#'   a row a number returned: `term`, where the
 #'   function names them and otherwise their numbers, `estimate` (the posterior mean), `std.error` (the posterior
 #'   standard deviation), `conf.low` and `conf.high`. Without, a matrix with a row a draw,
 #'   the draws of [as.matrix.smc_fit()], and a column a number.

@@ -13,8 +13,8 @@
 #'   their own. A `stanfit` does not keep them: give them once more, or see the section on
 #'   fits without data.
 #' @param ... further arguments of [target_stan()]: `include` and `seed`.
-#' @param program the program, as `model` of [target_stan()], of a fit that has none: one that was read from the files of
-#'   CmdStan by `rstan::read_stan_csv()` or `cmdstanr::as_cmdstan_fit()`, which takes `data` too.
+#' @param program the program, as `model` of [target_stan()], of a fit that has none: one that was read from the files
+#'   of CmdStan by `rstan::read_stan_csv()` or `cmdstanr::as_cmdstan_fit()`, for which `data` are needed too.
 #' @return A target: an object of class `smc_target`.
 #' @section Errors: Those of [target_stan()]; `autosmc_error_input` also when `data` are
 #'   missing and needed, or when CmdStanR's file of the data is no longer there, and
@@ -32,14 +32,16 @@
 #'   message says so. A fit that was saved has lost its model. rstan drops the constants of
 #'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
 #'   have none. Such a target has no draws to start from.
-#' @section A fit of brms: The draws have the names that brms gives them, such as `b_speed`; what brms does not keep, such
-#'   as standardised effects, comes after them under the names of the program. `include` takes those of the program.
-#'   [as_brmsfit()] is the way back, to all that brms does with its fits. Coefficients have flat priors in brms unless one is given,
+#' @section A fit of brms: The draws have the names that brms gives them, such as `b_speed`; what brms does not keep,
+#'   such as standardised effects, comes after them under the names of the program. `include` takes those of the
+#'   program. [as_brmsfit()] is the way back, to all that brms does with its fits.
+#'
+#'   Coefficients have flat priors in brms unless one is given,
 #'   with which there is no evidence: `log_z` is then that of the model up to a constant that
 #'   nobody knows, and a Bayes factor with a model that has other parameters means nothing. So
 #'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat;
-#'   `brms::prior_summary()` shows all priors. It is found by evaluating the program without the likelihood, which brms's data can
-#'   leave out; so it comes also where the program of brms is given to [target_stan()], or is
+#'   `brms::prior_summary()` shows all priors. It is found by evaluating the program without the likelihood, which
+#'   brms's data can leave out; so it comes also where the program of brms is given to [target_stan()], or is
 #'   that of a fit of CmdStanR. A prior that is improper in several parameters
 #'   together but in none alone, as some spatial ones are, is not found. Nor is one that is flat
 #'   between two bounds, since that is proper but for a constant: its density counts as 1, so

@@ -177,7 +177,8 @@ target_of_likelihood <- function(model, package, has_priors, log_prior, ...) {
     parameters <- unique(names(model$par))
     abort(
       c(
-        "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a prior.",
+        "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
+          prior.",
         "i" = "Give {.code log_prior = function(parameters)}, the log density of the list {.field {parameters}};
           {.code ?as_target} has an example. Or fit the model with {.code priors}."
       ),

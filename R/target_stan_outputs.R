@@ -52,8 +52,8 @@ rename_columns <- function(columns, renamed) {
 }
 
 renamed_as <- function(names, renamed) {
-  found <- match(names, names(renamed))
-  ifelse(is.na(found), names, unname(renamed)[found])
+  is_renamed <- names %in% names(renamed)
+  replace(names, is_renamed, unname(renamed[names[is_renamed]]))
 }
 
 # What a program is asked for, for some of its columns: whether the blocks of transformed parameters and generated

@@ -62,7 +62,10 @@ models <- list(
   measurement_error = list(y ~ me(x, error)),
   missing_values = list(bf(y ~ mi(holes)) + bf(holes | mi() ~ 1) + set_rescor(FALSE)),
   autoregression = list(y ~ x + ar(time = time, gr = g)),
-  conditional_autoregression = list(count ~ x + car(neighbours, gr = g), family = poisson(), data2 = list(neighbours = neighbours)),
+  conditional_autoregression = list(
+    count ~ x + car(neighbours, gr = g),
+    family = poisson(), data2 = list(neighbours = neighbours)
+  ),
   fixed_covariance = list(y ~ x + fcor(covariance), data2 = list(covariance = covariance)),
   weights = list(y | weights(weight) ~ x),
   offset = list(count ~ x + offset(z), family = poisson()),

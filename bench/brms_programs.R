@@ -39,7 +39,8 @@ by_smc <- function(name) {
         invokeRestart("muffleWarning")
       },
       autosmc_message_update = function(m) {
-        changes <<- sub(".*brought up to date: (.*)[.].*", "\\1", gsub("\\s+", " ", cli::ansi_strip(conditionMessage(m))))
+        said <- gsub("\\s+", " ", cli::ansi_strip(conditionMessage(m)))
+        changes <<- sub(".*brought up to date: (.*)[.].*", "\\1", said)
       }
     )
   }
