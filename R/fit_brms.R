@@ -2,8 +2,12 @@
 #'
 #' Puts the draws of a fit into the `brmsfit` that it was made of, under the names that brms gives its parameters
 #' (`b_Days`, `sd_Subject__Intercept`). All that brms does with its own fits it then does with this one:
-#' `summary()`, `fixef()`, `ranef()`, `posterior_predict()`, `posterior_epred(newdata = )`, `fitted()`,
-#' `conditional_effects()`, `pp_check()`, `loo()`.
+#' `summary()`, `fitted()`, `plot()`, `loo()` and all the rest.
+#'
+#' These it does with the fit itself: `posterior_predict()`, `posterior_epred()`, `posterior_linpred()`,
+#' `predictive_error()`, `log_lik()`, `bayes_R2()`, `conditional_effects()`, `conditional_smooths()`, `hypothesis()`,
+#' `pp_check()`, `fixef()`, `ranef()`, `VarCorr()`, `loo()`, `fitted()` and `predict()`. Each makes a `brmsfit` first,
+#' so that for several of them it is quicker to make one by `as_brmsfit()`.
 #'
 #' The draws weigh the same, as those of [as.matrix()][as.matrix.smc_fit] do; each island is a chain. What brms
 #' reads of Hamiltonian Monte Carlo, such as divergent transitions, is 0, and so is `lp__`.
@@ -32,9 +36,32 @@ as_brmsfit <- function(fit) {
   check_has_draws(fit)
   check_installed("brms", "for fits of brms")
   check_installed("rstan", "in which brms keeps its draws")
-  x$fit <- as_stanfit(as.array(fit, generated = TRUE), excluded = unsaved_by_brms(x))
+  draws <- as.array(fit, generated = TRUE)
+  renamed <- fit$target$renamed
+  dimnames(draws)[[3]] <- renamed_as(dimnames(draws)[[3]], stats::setNames(names(renamed), renamed))
+  as_brms_has_it(x, draws)
+}
+
+# A brmsfit with draws: an array of iterations, chains and variables, under the names of the program.
+as_brms_has_it <- function(x, draws) {
+  x$fit <- as_stanfit(draws, excluded = unsaved_by_brms(x))
   getExportedValue("brms", "rename_pars")(x)
 }
+
+# The names of brms for the variables of its program, in its order: c("b[1]" = "b_Days"). Of a draw in which the value
+# of each variable is its number brms makes one in which its place is seen. None where brms cannot do that.
+names_by_brms <- function(x, names) {
+  draw <- array(seq_along(names), c(1, 1, length(names)), list(NULL, NULL, names))
+  by_brms <- tryCatch(as_brms_has_it(x, draw)$fit@sim$samples[[1]], error = function(e) list())
+  place <- vapply(by_brms, `[`, 0, 1)
+  is_variable <- place %in% seq_along(names)
+  stats::setNames(names(by_brms)[is_variable], names[place[is_variable]])
+}
+
+is_of_brmsfit <- function(fit) !is.null(fit$target$brmsfit)
+
+# What brms does with its fits.
+ask_brms <- function(name, fit, ...) getExportedValue("brms", name)(as_brmsfit(fit), ...)
 
 # What brms leaves out of the draws of its own fits, such as standardised effects: names without indices.
 unsaved_by_brms <- function(x) {
@@ -95,3 +122,46 @@ dims_of <- function(names) {
   }
   as.numeric(apply(do.call(rbind, lapply(strsplit(index, ","), as.integer)), 2, max))
 }
+
+# The methods ----------------------------------------------------------------------
+
+#' @exportS3Method rstantools::posterior_predict
+posterior_predict.smc_fit <- function(object, ...) ask_brms("posterior_predict", object, ...)
+
+#' @exportS3Method rstantools::posterior_epred
+posterior_epred.smc_fit <- function(object, ...) ask_brms("posterior_epred", object, ...)
+
+#' @exportS3Method rstantools::posterior_linpred
+posterior_linpred.smc_fit <- function(object, transform = FALSE, ...) {
+  ask_brms("posterior_linpred", object, transform = transform, ...)
+}
+
+#' @exportS3Method rstantools::predictive_error
+predictive_error.smc_fit <- function(object, ...) ask_brms("predictive_error", object, ...)
+
+#' @exportS3Method rstantools::log_lik
+log_lik.smc_fit <- function(object, ...) ask_brms("log_lik", object, ...)
+
+#' @exportS3Method rstantools::bayes_R2
+bayes_R2.smc_fit <- function(object, ...) ask_brms("bayes_R2", object, ...)
+
+#' @exportS3Method brms::conditional_effects
+conditional_effects.smc_fit <- function(x, ...) ask_brms("conditional_effects", x, ...)
+
+#' @exportS3Method brms::conditional_smooths
+conditional_smooths.smc_fit <- function(x, ...) ask_brms("conditional_smooths", x, ...)
+
+#' @exportS3Method brms::hypothesis
+hypothesis.smc_fit <- function(x, ...) ask_brms("hypothesis", x, ...)
+
+#' @exportS3Method bayesplot::pp_check
+pp_check.smc_fit <- function(object, ...) ask_brms("pp_check", object, ...)
+
+#' @exportS3Method nlme::fixef
+fixef.smc_fit <- function(object, ...) ask_brms("fixef", object, ...)
+
+#' @exportS3Method nlme::ranef
+ranef.smc_fit <- function(object, ...) ask_brms("ranef", object, ...)
+
+#' @exportS3Method nlme::VarCorr
+VarCorr.smc_fit <- function(x, sigma = 1, ...) ask_brms("VarCorr", x, sigma = sigma, ...)

@@ -121,7 +121,7 @@ subset_draws.smc_fit <- function(x, ...) posterior::subset_draws(as_draws.smc_fi
 #' Methods for the generics of other packages, which work on the draws of a fit.
 #'
 #' `loo()` and `waic()` are for Stan programs that compute `log_lik`, the log likelihood of
-#' each observation. For other models [predict.smc_fit()] makes the matrix of log
+#' each observation, and for fits of brms. For other models [predict.smc_fit()] makes the matrix of log
 #' likelihoods that `loo::loo()` takes. `bridge_sampler()` estimates the evidence by
 #' bridge sampling, from the draws of the fit and its log density, on the unconstrained
 #' scale of [unconstrain()]: a second opinion on the same draws.
@@ -167,13 +167,18 @@ as.mcmc.smc_fit <- function(x, ...) {
 #' @rdname loo.smc_fit
 #' @exportS3Method loo::loo
 loo.smc_fit <- function(x, ...) {
+  if (is_of_brmsfit(x)) {
+    return(loo::loo(as_brmsfit(x), ...))
+  }
   log_lik <- log_lik_of(x, "loo")
   loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)
 }
 
 #' @rdname loo.smc_fit
 #' @exportS3Method loo::waic
-waic.smc_fit <- function(x, ...) loo::waic(log_lik_of(x, "waic"), ...)
+waic.smc_fit <- function(x, ...) {
+  loo::waic(if (is_of_brmsfit(x)) as_brmsfit(x) else log_lik_of(x, "waic"), ...)
+}
 
 # Iterations x islands x observations.
 log_lik_of <- function(fit, name) {

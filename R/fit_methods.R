@@ -207,7 +207,9 @@ df.residual.smc_fit <- does_not_apply("df.residual", log_density_only)
 
 #' @importFrom stats fitted
 #' @export
-fitted.smc_fit <- does_not_apply("fitted", log_density_only)
+fitted.smc_fit <- function(object, ...) {
+  if (is_of_brmsfit(object)) fitted(as_brmsfit(object), ...) else does_not_apply("fitted", log_density_only)()
+}
 
 #' @importFrom stats residuals
 #' @export

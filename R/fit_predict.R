@@ -9,13 +9,14 @@
 #'
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param newdata what `fun` takes as its second argument, in whatever form it likes; left
-#'   out when it takes the draw alone.
+#'   out when it takes the draw alone. For a fit of a `brmsfit` without `fun`, what brms takes.
 #' @param fun a function of a draw, a named numeric vector, that returns numbers, as many for
 #'   every draw.
 #' @param summary whether to summarise (TRUE or FALSE).
 #' @param conf.level the probability of the intervals (number in (0, 1)).
-#' @param ... not used.
-#' @return With `summary`, a data frame with a row a number returned: `term`, where the
+#' @param ... not used, but by brms.
+#' @return For a fit of a `brmsfit` without `fun`, the predictions of brms. Otherwise, with `summary`, a data frame with
+#'   a row a number returned: `term`, where the
 #'   function names them and otherwise their numbers, `estimate` (the posterior mean), `std.error` (the posterior
 #'   standard deviation), `conf.low` and `conf.high`. Without, a matrix with a row a draw,
 #'   the draws of [as.matrix.smc_fit()], and a column a number.
@@ -50,6 +51,11 @@ predict.smc_fit <- function(
   ...
 ) {
   check_has_draws(object)
+  if (missing(fun) && is_of_brmsfit(object)) {
+    probs <- (1 + c(-1, 1) * conf.level) / 2
+    given <- if (!missing(newdata)) list(newdata = newdata)
+    return(do.call(predict, c(list(as_brmsfit(object)), given, list(summary = summary, probs = probs, ...))))
+  }
   if (missing(fun)) {
     abort(
       c(

@@ -30,6 +30,9 @@ new_target <- function(
 #'   which `dim` is needed.
 #' @param lower,upper bounds of a model's variables, as in [target_rtmb()]: a number, or
 #'   a named list or vector.
+#' @param log_prior a function of a list of the parameters, `beta`, `theta` and the like, that returns a log density
+#'   (number), which is added to that of the model; NULL where priors are in the model already. See the section on
+#'   glmmTMB.
 #' @param response,nobs the observations, as in [target_function()]; NULL for what the data of the model have as `y`,
 #'   `Y`, `N` or, by glmmTMB, `yobs`.
 #' @return A target: an object of class `smc_target`.
@@ -47,6 +50,24 @@ new_target <- function(
 #'   is impossible at all points that [smc()] tries by itself. Objects of RTMB
 #'   without `random` are evaluated as those of [target_rtmb()]; all others point by
 #'   point by `x$fn()` and `x$gr()`, which is slower.
+#' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted with
+#'   `priors` (for sdmTMB also with `bayesian = TRUE`, which adds the log Jacobians). It is the prior of the parameters
+#'   as the objective has them, `x$obj$par` or `x$tmb_obj$par`: coefficients are `beta`, and standard deviations of
+#'   groups are logarithms, the first elements of `theta`. A prior of a standard deviation must then be multiplied by
+#'   the Jacobian, which is the standard deviation itself. With coefficients that are N(0, 10), and a half-t with 3
+#'   degrees of freedom and scale 2.5 for the standard deviation of one group:
+#'
+#'   ```r
+#'   fit <- glmmTMB(count ~ mined + (1 | site), data = Salamanders, family = poisson)
+#'   smc(fit, log_prior = function(parameters) {
+#'     sd <- exp(parameters$theta)
+#'     half_t <- log(2) + dt(sd / 2.5, df = 3, log = TRUE) - log(2.5)
+#'     log_jacobian <- parameters$theta # log(sd)
+#'     sum(dnorm(parameters$beta, 0, 10, log = TRUE)) + half_t + log_jacobian
+#'   })
+#'   ```
+#'
+#'   Effects are integrated out by Laplace's approximation, which is exact for the normal family.
 #' @section BayesianTools: The objects of `BayesianTools::createBayesianSetup()`. They have
 #'   no gradient, so it is approximated by central differences. The bounds are those of
 #'   the prior. BayesianTools does not normalise a prior that `createPrior()` truncates,
@@ -73,8 +94,8 @@ new_target <- function(
 #'   In `NAMESPACE` that is `S3method(autosmc::as_target, regression)`, for which autosmc
 #'   need only be suggested. From then on `smc(model)` takes such a model. The method's own
 #'   arguments are given to [smc()] by name.
-#' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, or an
-#'   argument is wrong.
+#' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, when an
+#'   argument is wrong, and when the library of a model object of TMB is not loaded.
 #' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods
 #'   make their targets with.
 #' @examples

@@ -13,6 +13,8 @@
 #'   their own. A `stanfit` does not keep them: give them once more, or see the section on
 #'   fits without data.
 #' @param ... further arguments of [target_stan()]: `include` and `seed`.
+#' @param program the program, as `model` of [target_stan()], of a fit that has none: one that was read from the files
+#'   of CmdStan by `rstan::read_stan_csv()` or `cmdstanr::as_cmdstan_fit()`, for which `data` are needed too.
 #' @return A target: an object of class `smc_target`.
 #' @section Errors: Those of [target_stan()]; `autosmc_error_input` also when `data` are
 #'   missing and needed, or when CmdStanR's file of the data is no longer there, and
@@ -23,21 +25,23 @@
 #'   if they are not quite those of the posterior, since the scout's proposals compete with
 #'   them.
 #'
-#'   All parameters must be among the draws, as they are without `pars` in rstan. Those of
-#'   a `brmsfit` are not used: brms gives its parameters other names.
+#'   All parameters must be among the draws, as they are without `pars` in rstan and with
+#'   `save_pars = save_pars(all = TRUE)` in brms.
 #' @section Fits without data: A `stanfit` without `data`, and a `stanreg`, are evaluated by
 #'   the compiled model that the fit holds, point by point through R, which is slower; a
 #'   message says so. A fit that was saved has lost its model. rstan drops the constants of
 #'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
 #'   have none. Such a target has no draws to start from.
-#' @section A fit of brms: [as_brmsfit()] is the way back, to draws with brms's names and to all that brms does with
-#'   these. Coefficients have flat priors in brms unless one is given,
+#' @section A fit of brms: The draws have the names that brms gives them, such as `b_speed`; what brms does not keep,
+#'   such as standardised effects, comes after them under the names of the program. `include` takes those of the
+#'   program. [as_brmsfit()] is the way back, to all that brms does with its fits.
+#'
+#'   Coefficients have flat priors in brms unless one is given,
 #'   with which there is no evidence: `log_z` is then that of the model up to a constant that
 #'   nobody knows, and a Bayes factor with a model that has other parameters means nothing. So
-#'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat, by
-#'   their names in the Stan program; `brms::prior_summary()` shows the priors by those of
-#'   brms. It is found by evaluating the program without the likelihood, which brms's data can
-#'   leave out; so it comes also where the program of brms is given to [target_stan()], or is
+#'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat;
+#'   `brms::prior_summary()` shows all priors. It is found by evaluating the program without the likelihood, which
+#'   brms's data can leave out; so it comes also where the program of brms is given to [target_stan()], or is
 #'   that of a fit of CmdStanR. A prior that is improper in several parameters
 #'   together but in none alone, as some spatial ones are, is not found. Nor is one that is flat
 #'   between two bounds, since that is proper but for a constant: its density counts as 1, so
@@ -63,12 +67,32 @@ as_target.stanmodel <- function(x, data, ...) {
 
 #' @rdname as_target.stanfit
 #' @export
-as_target.stanfit <- function(x, data, ...) {
-  if (missing(data)) {
+as_target.stanfit <- function(x, data, ..., program = NULL) {
+  has_code <- any(nzchar(x@stanmodel@model_code))
+  if (missing(data) && has_code) {
     check_dots_empty(...)
     return(target_of_stanfit(x, "With its {.arg data} it is compiled for autosmc, and is faster."))
   }
-  with_draws(target_stan(x@stanmodel, data, ...), draws_of_stanfit(x))
+  program <- check_has_program(program, if (has_code) x@stanmodel)
+  check_stan_data(data, "A fit of {.fn read_stan_csv}")
+  draws <- draws_of_stanfit(x)
+  if (!is.null(draws)) colnames(draws) <- bracketed(colnames(draws)) # CmdStan's files have "p.1"
+  with_draws(target_stan(program, data, ...), draws)
+}
+
+# The program that is given, or that of the fit.
+check_has_program <- function(program, own) {
+  if (is.null(program)) program <- own
+  if (is.null(program)) {
+    abort(
+      c(
+        "{.arg program} is missing: a fit that was read from the files of CmdStan has none.",
+        "i" = "Give the path of its {.file .stan} file, or its text."
+      ),
+      "input"
+    )
+  }
+  program
 }
 
 # From the slots, for which rstan need not be there: chains one below the other, without
@@ -166,9 +190,13 @@ as_target.brmsfit <- function(x, ...) {
   stancode <- getExportedValue("brms", "stancode")
   standata <- getExportedValue("brms", "standata")
   target <- tryCatch(
-    target_stan(as.character(stancode(x)), unclass(standata(x)), ...),
+    stan_target(
+      read_stan_program(as.character(stancode(x))), unclass(standata(x)), ...,
+      rename = function(names) names_by_brms(x, names)
+    ),
     autosmc_error_program = function(e) abort_old_brms(e, x)
   )
+  if (methods::is(x$fit, "stanfit")) target <- with_draws(target, draws_of_stanfit(x$fit))
   x["fit"] <- list(NULL)
   target$brmsfit <- x # for as_brmsfit()
   target
@@ -196,8 +224,14 @@ as_target.CmdStanModel <- function(x, data, ...) {
 
 #' @rdname as_target.stanfit
 #' @export
-as_target.CmdStanFit <- function(x, ...) {
-  target <- target_stan(paste(x$code(), collapse = "\n"), x$data_file(), ...)
+as_target.CmdStanFit <- function(x, data, ..., program = NULL) {
+  own <- tryCatch(paste(x$code(), collapse = "\n"), error = function(e) NULL) # none of one that was read from files
+  program <- check_has_program(program, if (any(nzchar(own))) own)
+  if (missing(data)) data <- tryCatch(x$data_file(), error = function(e) NULL)
+  if (is.null(data)) {
+    abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.", "input")
+  }
+  target <- target_stan(program, data, ...)
   with_draws(target, unclass(x$draws(format = "draws_matrix")))
 }
 

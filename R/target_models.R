@@ -4,7 +4,7 @@
 
 #' @rdname as_target
 #' @export
-as_target.list <- function(x, ..., lower = -Inf, upper = Inf, response = NULL, nobs = NULL) {
+as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, response = NULL, nobs = NULL) {
   if (!is_tmb_model(x)) {
     abort_argument(x, "target", "a target, a function or a model object")
   }
@@ -17,6 +17,8 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, response = NULL, n
     )
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
+  check_loaded(x$env$DLL)
+  if (!is.null(log_prior)) check_function(log_prior, "log_prior")
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
   tell_laplace(x)
@@ -24,10 +26,10 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, response = NULL, n
   start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
   target <- if (x$env$DLL == "RTMB") {
     tape_target(
-      function() tape_model(model), variables$names, bounds, "model object of RTMB", start
+      function() tape_model(model, log_prior), variables$names, bounds, "model object of RTMB", start
     )
   } else {
-    functions <- tmb_functions(model)
+    functions <- with_log_prior(tmb_functions(model), log_prior, variables$parameter)
     target <- target_function(
       functions$log_density,
       length(variables$names),
@@ -96,13 +98,94 @@ record_model <- function(model) {
 }
 
 # The log density of a model of RTMB as a tape.
-tape_model <- function(model) {
+tape_model <- function(model, log_prior) {
   record_model(model)
   tape <- RTMB::GetTape(model)
   if (!is.null(model$env$random)) {
     tape <- tape$laplace(model$env$random, on_failure_give_warning = FALSE)
   }
-  RTMB::MakeTape(function(x) -tape(x), unname(model$par))
+  prior <- if (is.null(log_prior)) function(x) 0 else prior_of_vector(log_prior, names(model$par))
+  RTMB::MakeTape(function(x) prior(x) - tape(x), unname(model$par))
+}
+
+# A prior of a list of parameters as a function of the vector that they are in one after another.
+prior_of_vector <- function(log_prior, parameter) {
+  places <- split(seq_along(parameter), factor(parameter, unique(parameter)))
+  function(x) {
+    value <- log_prior(lapply(places, function(place) x[place]))
+    if (!is_recorded_number(value)) abort_argument(value, "log_prior", "a function that returns a number")
+    value
+  }
+}
+
+# The prior is a function of few numbers, with a gradient by differences.
+with_log_prior <- function(functions, log_prior, parameter) {
+  if (is.null(log_prior)) {
+    return(functions)
+  }
+  prior <- prior_of_vector(log_prior, parameter)
+  slope <- function(x) {
+    vapply(seq_along(x), function(j) {
+      ends <- x[j] + c(-1, 1) * .Machine$double.eps^(1 / 3) * max(1, abs(x[j]))
+      (prior(replace(x, j, ends[2])) - prior(replace(x, j, ends[1]))) / (ends[2] - ends[1])
+    }, 0)
+  }
+  list(
+    log_density = function(x) functions$log_density(x) + prior(x),
+    gradient = function(x) functions$gradient(x) + slope(x)
+  )
+}
+
+# An object that was read from a file may be of a library that this session has not loaded.
+check_loaded <- function(dll) {
+  if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
+    is_package <- nzchar(system.file(package = dll))
+    abort(
+      c(
+        "The library {.val {dll}} of the model object is not loaded.",
+        "i" = if (is_package) {
+          "Load it first: {.code library({dll})}."
+        } else {
+          "Load it first, by {.fn dyn.load} or as the package that it is of."
+        }
+      ),
+      "input"
+    )
+  }
+}
+
+# Packages that fit by TMB --------------------------------------------------------
+
+#' @rdname as_target
+#' @export
+as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
+  has_priors <- length(x$obj$env$data$prior_distrib) > 0
+  target_of_likelihood(x$obj, "glmmTMB", has_priors, log_prior, ...)
+}
+
+#' @rdname as_target
+#' @export
+as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
+  target_of_likelihood(x$tmb_obj, "sdmTMB", any(is.finite(unlist(x$priors))), log_prior, ...)
+}
+
+# A fit by maximum likelihood has no evidence without a prior.
+target_of_likelihood <- function(model, package, has_priors, log_prior, ...) {
+  check_installed(package, "for its fits")
+  loadNamespace(package)
+  if (!has_priors && is.null(log_prior)) {
+    parameters <- unique(names(model$par))
+    abort(
+      c(
+        "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
+          prior.",
+        "i" = "Give {.code log_prior = function(parameters)}, the log density of the list {.field {parameters}};
+          {.code ?as_target} has an example. Or fit the model with {.code priors}."
+      ),
+      "input"
+    )
+  }
+  as_target.list(model, ..., log_prior = log_prior)
 }
 
 # The functions of a model of TMB. Where its tapes are missing they are recorded, and its

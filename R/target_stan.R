@@ -92,7 +92,14 @@
 #' @export
 target_stan <- function(model, data = list(), include = NULL, seed = 1, response = NULL, nobs = NULL) {
   check_given(model, "model")
-  program <- stan_program(model)
+  stan_target(stan_program(model), data, include, seed, response, nobs)
+}
+
+# rename: a function of the names of all columns of draws, that returns those of some under other names, in the order
+# in which they are to come: c(old = "new").
+stan_target <- function(
+  program, data, include = NULL, seed = 1, response = NULL, nobs = NULL, rename = function(names) character()
+) {
   check_normalised(program)
   seed <- check_seed(check_number(seed, "seed"))
   given <- data
@@ -107,9 +114,11 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1, response
   }
   described <- as_input_error(call_stan(program, "describe", data))
   columns <- select_columns(described, include)
+  renamed <- rename(columns$names)
+  columns <- rename_columns(columns, renamed)
   target <- new_target(
     length(described$unconstrained),
-    bracketed(described$unconstrained),
+    renamed_as(bracketed(described$unconstrained), renamed),
     label = paste0("Stan program `", program$name, "`"),
     routines = list(
       log_density = "autosmc_stan_log_density",
@@ -118,7 +127,8 @@ target_stan <- function(model, data = list(), include = NULL, seed = 1, response
     ),
     data = data,
     program = program,
-    parameters = bracketed(described$outputs[seq_len(described$n_parameters)]),
+    parameters = renamed_as(bracketed(described$outputs[seq_len(described$n_parameters)]), renamed),
+    renamed = renamed,
     observed = observations(response, nobs, declared_data(data$values, program)),
     class = c("smc_target_stan", "smc_target_native")
   )

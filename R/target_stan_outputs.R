@@ -43,6 +43,19 @@ select_columns <- function(described, include) {
   list(names = names, block = block, which = which(variables %in% include))
 }
 
+# The columns under other names, those that have one before the others.
+rename_columns <- function(columns, renamed) {
+  columns$which <- columns$which[order(match(columns$names[columns$which], names(renamed)))]
+  columns$at_once <- intersect(columns$names[columns$which], columns$at_once)
+  columns[c("names", "at_once", "later")] <- lapply(columns[c("names", "at_once", "later")], renamed_as, renamed)
+  columns
+}
+
+renamed_as <- function(names, renamed) {
+  is_renamed <- names %in% names(renamed)
+  replace(names, is_renamed, unname(renamed[names[is_renamed]]))
+}
+
 # What a program is asked for, for some of its columns: whether the blocks of transformed parameters and generated
 # quantities are needed, and which these columns are in what the needed blocks have.
 blocks_wanted <- function(columns, which) {

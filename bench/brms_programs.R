@@ -1,59 +1,75 @@
-# Which programs that brms writes are understood: as they are, and brought up to date. A row a family or term; nothing
-# is compiled to machine code, and nothing is fitted.
+# Families and terms of brms: the evidence of a model of each, against bridge sampling of the draws of rstan, and the
+# prior alone, of which the evidence is 1.
 #
-#   Rscript bench/brms_programs.R [OUT.csv]
+#   Rscript bench/brms_programs.R smc [MODEL ...]      with the brms that is installed, to results/brms_programs.csv
+#   Rscript bench/brms_programs.R bridge [MODEL ...]   with its rstan, to results/brms_bridge.csv
 #
-# The default file is bench/results/brms_programs.csv, with the version of brms.
-library(brms)
+# The two may need libraries of their own (R_LIBS), where rstan and autosmc take different versions of StanHeaders.
+# All models are fitted unless some are named. The data are small, and coefficients have normal priors.
+suppressPackageStartupMessages(library(brms))
+source(file.path("bench", "brms_models.R"))
 
-set.seed(1)
-n <- 40
-d <- data.frame(
-  y = rnorm(n), x = rnorm(n), z = rnorm(n), g = factor(rep(1:8, 5)), by = factor(rep(rep(1:2, each = 4), 5)),
-  count = rpois(n, 3), yes = rbinom(n, 1, 0.5), trials = 10L, positive = rexp(n) + 0.1, share = runif(n, 0.1, 0.9),
-  level = factor(sample(1:4, n, TRUE), ordered = TRUE), kind = factor(sample(letters[1:3], n, TRUE)),
-  ends = sample(c("none", "right"), n, TRUE), error = 0.2, time = rep(1:5, each = 8), weight = runif(n)
-)
-between <- diag(n)
-normal_prior <- function(...) do.call(c, lapply(c(...), function(name) set_prior("normal(0, 1)", nlpar = name)))
+results <- file.path("bench", "results")
+version_of <- function(package) format(utils::packageVersion(package))
+seconds_of <- function(code) system.time(code)[["elapsed"]]
 
-models <- list(
-  gaussian = list(y ~ x), groups = list(y ~ x + (x | g)), uncorrelated_groups = list(y ~ x + (x || g)),
-  groups_by = list(y ~ x + (1 | gr(g, by = by))), student = list(y ~ x, family = student()),
-  lognormal = list(positive ~ x, family = lognormal()), skew_normal = list(y ~ x, family = skew_normal()),
-  gamma = list(positive ~ x, family = Gamma("log")), beta = list(share ~ x, family = Beta()),
-  poisson = list(count ~ x + (1 | g), family = poisson()), negbinomial = list(count ~ x, family = negbinomial()),
-  geometric = list(count ~ x, family = geometric()), com_poisson = list(count ~ x, family = brmsfamily("com_poisson")),
-  binomial = list(count | trials(trials) ~ x, family = binomial()), bernoulli = list(yes ~ x, family = bernoulli()),
-  zero_inflated = list(count ~ x, family = zero_inflated_poisson()), hurdle = list(count ~ x, family = hurdle_poisson()),
-  hurdle_gamma = list(positive ~ x, family = hurdle_gamma()), cumulative = list(level ~ x, family = cumulative()),
-  sratio = list(level ~ cs(x), family = sratio()), categorical = list(kind ~ x, family = categorical()),
-  weibull_censored = list(positive | cens(ends) ~ x, family = weibull()), cox = list(positive ~ x, family = brmsfamily("cox")),
-  exgaussian = list(y ~ x, family = exgaussian()), asym_laplace = list(y ~ x, family = asym_laplace()),
-  von_mises = list(y ~ x, family = von_mises()), truncated = list(y | trunc(lb = -5) ~ x),
-  multivariate = list(mvbind(y, z) ~ x + (1 | p | g)), mixture = list(y ~ x, family = mixture(gaussian, gaussian)),
-  distributional = list(bf(y ~ x, sigma ~ z)),
-  nonlinear = list(bf(y ~ a * exp(b * x), a + b ~ 1, nl = TRUE), prior = normal_prior("a", "b")),
-  smooth = list(y ~ s(x)), gaussian_process = list(y ~ gp(x)), monotonic = list(y ~ mo(level)),
-  measurement_error = list(y ~ me(x, error)), missing = list(bf(y ~ mi(x)) + bf(x | mi() ~ 1) + set_rescor(FALSE)),
-  autoregression = list(y ~ x + ar(time = time, gr = g)),
-  arma_covariance = list(y ~ x + arma(time = time, gr = g, cov = TRUE)),
-  weights = list(y | weights(weight) ~ x), standard_errors = list(y | se(error, sigma = TRUE) ~ x),
-  offset = list(count ~ x + offset(z), family = poisson()), fixed_covariance = list(y ~ x + fcor(M), data2 = list(M = between)),
-  horseshoe = list(y ~ x + z, prior = set_prior("horseshoe(1)")), r2d2 = list(y ~ x + z, prior = set_prior("R2D2(0.5)")),
-  threads = list(count ~ x + (1 | g), family = poisson(), threads = threading(2))
-)
+# Replaces the row of this model and this version of brms.
+keep_row <- function(row, file) {
+  row <- data.frame(model = row$model, brms = version_of("brms"), row[-1])
+  numeric <- vapply(row, is.double, TRUE)
+  row[numeric] <- lapply(row[numeric], signif, 6)
+  print(row, row.names = FALSE)
+  if (file.exists(file)) {
+    old <- utils::read.csv(file, colClasses = c(brms = "character"))
+    row <- rbind(old[!(old$model == row$model & old$brms == row$brms), names(row)], row)
+  }
+  row <- row[order(match(row$model, names(models)), numeric_version(row$brms)), ]
+  utils::write.csv(row, file, row.names = FALSE)
+}
 
-rows <- lapply(names(models), function(name) {
-  code <- do.call(make_stancode, c(models[[name]][1], list(data = d), models[[name]][-1]))
-  program <- autosmc:::read_stan_program(as.character(code))
-  as_it_is <- !is.null(autosmc:::ask_stanc(program)$result)
-  changes <- if (as_it_is) character() else autosmc:::update_stan(program)$changes
-  updated <- as_it_is || !is.null(suppressMessages(tryCatch(autosmc:::translate_stan(program), error = function(e) NULL)))
-  data.frame(
-    model = name, brms = format(packageVersion("brms")), stan = format(packageVersion("StanHeaders")),
-    as_it_is = as_it_is, updated = updated, changes = toString(changes)
-  )
-})
-out <- c(commandArgs(TRUE), file.path("bench", "results", "brms_programs.csv"))[1]
-write.csv(do.call(rbind, rows), out, row.names = FALSE)
+by_smc <- function(name) {
+  warned <- FALSE
+  changes <- ""
+  listen <- function(code) {
+    withCallingHandlers(
+      code,
+      autosmc_warning = function(w) {
+        warned <<- TRUE
+        message(conditionMessage(w))
+        invokeRestart("muffleWarning")
+      },
+      autosmc_message_update = function(m) {
+        said <- gsub("\\s+", " ", cli::ansi_strip(conditionMessage(m)))
+        changes <<- sub(".*brought up to date: (.*)[.].*", "\\1", said)
+      }
+    )
+  }
+  compile_s <- seconds_of(target <- listen(autosmc::as_target(brm_of(name, empty = TRUE))))
+  fit <- listen(autosmc::smc(target, seed = 1))
+  prior <- autosmc::smc(autosmc::as_target(brm_of(name, empty = TRUE, sample_prior = "only")), seed = 1)
+  keep_row(list(
+    model = name, stan = version_of("StanHeaders"), d = target$dim, log_z = fit$log_z, std_error = fit$std_error,
+    seconds = sum(fit$seconds), compile_s = compile_s, warned = warned, prior_log_z = prior$log_z,
+    prior_error = prior$std_error, changes = changes
+  ), file.path(results, "brms_programs.csv"))
+}
+
+by_bridge <- function(name) {
+  compile_s <- seconds_of(fit <- brm_of(name, chains = 0, save_pars = save_pars(all = TRUE)))
+  seconds <- seconds_of({
+    fit <- update(fit, chains = 4, iter = 4000, warmup = 1000, seed = 1, refresh = 0, recompile = FALSE)
+    bridge <- bridgesampling::bridge_sampler(fit, silent = TRUE)
+  })
+  keep_row(list(
+    model = name, rstan = version_of("rstan"), log_z = bridge$logml,
+    std_error = bridgesampling::error_measures(bridge)$cv, seconds = seconds, compile_s = compile_s,
+    rhat = max(rhat(fit), na.rm = TRUE)
+  ), file.path(results, "brms_bridge.csv"))
+}
+
+arguments <- commandArgs(TRUE)
+way <- list(smc = by_smc, bridge = by_bridge)[[arguments[1]]]
+chosen <- if (length(arguments) > 1) arguments[-1] else names(models)
+for (name in chosen) {
+  tryCatch(way(name), error = function(e) message(name, ": ", conditionMessage(e)))
+}

@@ -140,6 +140,28 @@ stan_table <- function() {
   ))
 }
 
+# A row a model of brms: the fits with the oldest and the newest brms, what bridge sampling has, and the prior alone.
+brms_table <- function() {
+  fits <- results_of("brms_programs")
+  bridge <- results_of("brms_bridge")
+  models <- unique(c(fits$model, bridge$model))
+  of_models <- function(rows) rows[match(models, rows$model), ]
+  versions <- as.character(sort(unique(numeric_version(fits$brms))))
+  by_version <- lapply(versions, function(version) of_models(fits[fits$brms == version, ]))
+  bridge <- of_models(bridge)
+  columns <- list(model = gsub("_", " ", models), d = of_models(fits)$d)
+  for (k in seq_along(versions)) {
+    columns[[paste0("log Z, brms ", versions[k])]] <- with(by_version[[k]], with_error(log_z, std_error))
+    columns[[paste0("seconds, ", versions[k])]] <- digits(by_version[[k]]$seconds, 1)
+  }
+  columns[["bridge sampling"]] <- with_error(bridge$log_z, bridge$std_error)
+  columns[["seconds, bridge"]] <- digits(bridge$seconds, 1)
+  columns[["prior alone"]] <- with(by_version[[1]], with_error(prior_log_z, prior_error))
+  do.call(markdown, columns)
+}
+
+with_error <- function(x, error) ifelse(is.na(x), NA, sprintf("%.3f (%.3f)", round(x, 3) + 0, error))
+
 # draws -------------------------------------------------------------------------
 
 posterior_table <- function() {

@@ -70,3 +70,42 @@ test_that("another package can add a method, as the help page has it", {
   expect_identical(as_target(model)$names, c("a", "b"))
   expect_log_z(fit, exact)
 })
+
+test_that("a model object of RTMB takes a prior", {
+  skip_if_not_installed("RTMB")
+  likelihood <- function(p) -sum(RTMB::dnorm(c(1, 2), p$mean, exp(p$log_sd), log = TRUE))
+  model <- RTMB::MakeADFun(likelihood, list(mean = 0, log_sd = 0), silent = TRUE)
+  log_prior <- function(p) dnorm(p$mean, 0, 2, log = TRUE) + dexp(exp(p$log_sd), log = TRUE) + p$log_sd
+  target <- as_target(model, log_prior = log_prior)
+  x <- cbind(c(0.5, -1), c(0.2, 0.4))
+  value <- evaluate_target(target, x)$log_density
+  by_hand <- apply(x, 1, function(x) log_prior(list(mean = x[1], log_sd = x[2])) - model$fn(x))
+  expect_equal(value, by_hand)
+  expect_gradient(target, x)
+  expect_bad(as_target(model, log_prior = 3), "log_prior")
+})
+
+test_that("a model object says which library it lacks", {
+  skip_if_not_installed("TMB")
+  model <- list(
+    par = c(beta = 1), fn = function(x) 0, gr = function(x) 0, env = list2env(list(DLL = "of_no_package"))
+  )
+  error <- catch(as_target(model))
+  expect_s3_class(error, "autosmc_error_input")
+  expect_match(message_of(error), "Load it first", fixed = TRUE)
+})
+
+test_that("a fit of glmmTMB takes a prior, and asks for one", {
+  skip_if(!requireNamespace("TMB", quietly = TRUE))
+  glmmTMB <- "glmmTMB" # no dependency
+  skip_if(!suppressWarnings(requireNamespace(glmmTMB, quietly = TRUE)))
+  fit <- suppressWarnings(getExportedValue(glmmTMB, "glmmTMB")(dist ~ speed, data = cars, family = "poisson"))
+  expect_bad(as_target(fit), "log_prior")
+  target <- as_target(fit, log_prior = function(p) sum(dnorm(p$beta, 0, 10, log = TRUE)))
+  x <- rbind(c(1, 0.1), c(2, 0.15))
+  by_hand <- apply(x, 1, function(b) {
+    sum(dpois(cars$dist, exp(b[1] + b[2] * cars$speed), log = TRUE)) + sum(dnorm(b, 0, 10, log = TRUE))
+  })
+  expect_equal(evaluate_target(target, x)$log_density, by_hand)
+  expect_gradient(target, x)
+})

@@ -100,6 +100,18 @@ test_that("the compiler takes an old program, with a message", {
   )
 })
 
+test_that("the compiler takes programs as old manuals and brms 2.10 have them", {
+  skip_if(!is.null(why_no_stan()), why_no_stan())
+  files <- list.files(test_path("stan", "old"), full.names = TRUE)
+  expect_gt(length(files), 10)
+  for (file in files) {
+    expect_message(
+      expect_match(translate_stan(read_stan_program(file)), "class autosmc_stan_program", info = file),
+      class = "autosmc_message_update"
+    )
+  }
+})
+
 test_that("what cannot be brought up to date is named with its line", {
   skip_if(!is.null(why_no_stan()), why_no_stan())
   error <- expect_error(

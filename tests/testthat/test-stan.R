@@ -379,6 +379,17 @@ test_compiled("rstan's and CmdStanR's objects give the same target", {
   expect_identical(evaluate_target(target, x), same)
   expect_identical(target$draws[, "mu[1]"], c(1, 2, 3, 9, 1, 2, 3))
   expect_identical(colnames(target$draws), c("mu[1]", "p[1]"))
+  # as rstan::read_stan_csv() makes it, without a program
+  read <- stanfit
+  read@stanmodel@model_code <- character(0)
+  names(chain) <- c("mu.1", "p.1", "lp__")
+  read@sim <- list(samples = list(chain), warmup2 = 0)
+  for (lacking in list(list(data = task_data()), list(program = code))) {
+    expect_bad(do.call(as_target, c(list(read), lacking)), setdiff(c("data", "program"), names(lacking)))
+  }
+  read <- as_target(read, data = task_data(), program = code)
+  expect_identical(evaluate_target(read, x), same)
+  expect_identical(colnames(read$draws), c("mu[1]", "p[1]"))
   lines <- strsplit(code, "\n")[[1]]
   cmdstan <- structure(list(code = function() lines), class = "CmdStanModel")
   expect_identical(evaluate_target(as_target(cmdstan, data = task_data()), x), same)

@@ -1,0 +1,42 @@
+# Fits of brms, which is no dependency: one program, that of a group, which versions before 2.19 write in old Stan.
+
+brms_says <- function(name, ...) getExportedValue("brms", name)(...)
+
+skip_without_brms <- function() {
+  brms <- "brms"
+  skip_if(!requireNamespace(brms, quietly = TRUE), "brms is not installed")
+  skip_if(!is.null(why_no_stan()), why_no_stan())
+}
+
+test_that("a fit of brms has the evidence, brms's names and brms's predictions", {
+  skip_without_brms()
+  use_stan_cache()
+  on.exit(leave_stan_cache())
+  data <- data.frame(y = c(0.3, 1.1, -0.4, 0.2, 1.8, 1.2), who = rep(c("ann", "bob", "eve"), each = 2))
+  prior <- brms_says("set_prior", "normal(0, 1)", class = "Intercept")
+  for (class in c("sd", "sigma")) prior <- prior + brms_says("set_prior", "exponential(1)", class = class)
+  model <- function(...) brms_says("brm", y ~ 1 + (1 | who), data, prior = prior, empty = TRUE, ...)
+  fit <- suppressMessages(smc(model(), n_particles = 256, seed = 1))
+
+  same_group <- outer(data$who, data$who, `==`)
+  given <- function(sigma, sd) {
+    root <- chol(diag(sigma^2, 6) + sd^2 * same_group + 1)
+    -3 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, data$y, transpose = TRUE)^2) / 2 - sigma - sd
+  }
+  at <- expand.grid(sigma = seq(0.01, 9, 0.04), sd = seq(0.01, 9, 0.04))
+  exact <- log(sum(exp(mapply(given, at$sigma, at$sd))) * 0.04^2)
+  expect_log_z(fit, exact)
+
+  variables <- c("b_Intercept", "sd_who__Intercept", "sigma", sprintf("r_who[%s,Intercept]", c("ann", "bob", "eve")))
+  expect_identical(names(coef(fit))[1:6], variables)
+  in_brms <- as_brmsfit(fit)
+  expect_equal(as.matrix(brms_says("as_draws_matrix", in_brms))[, variables], as.matrix(fit)[, variables],
+    ignore_attr = TRUE
+  )
+  expected <- brms_says("posterior_epred", fit, newdata = data[3, ])
+  expect_equal(drop(expected), rowSums(as.matrix(fit)[, c("b_Intercept", "r_who[bob,Intercept]")]), ignore_attr = TRUE)
+  expect_identical(dim(predict(fit, data[3, ], summary = FALSE)), dim(expected))
+
+  alone <- suppressMessages(smc(model(sample_prior = "only"), n_particles = 256, seed = 1))
+  expect_log_z(alone, 0)
+})
