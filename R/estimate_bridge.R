@@ -74,6 +74,9 @@ fit_bridge <- function(final, rows) {
   z <- function() final$coordinates[rows, , drop = FALSE]
   d <- ncol(final$coordinates)
   if (is_mixture(final$reference)) {
+    if (!is.null(final$reference$copies)) {
+      return(list(mixture = with_all_copies(refit_basins(final$reference, z(), w), final$reference)))
+    }
     return(list(mixture = fit_mixture(final$reference$mixture, z(), w)))
   }
   df <- if (is_student_reference(final$reference)) final$reference$df

@@ -12,10 +12,7 @@ describe_maps <- function(reference, target) {
     describe_angles(target),
     describe_truncated(target),
     describe_ratios(target),
-    if (is_mixture(reference)) {
-      # the last component covers all others
-      sprintf("a mixture of %d normal distributions", length(reference$mixture$weights) - 1)
-    },
+    if (is_mixture(reference)) describe_basins(reference, target),
     if (is_student_reference(reference)) {
       degrees <- if (reference$df == 1) "degree" else "degrees"
       sprintf(
@@ -26,6 +23,26 @@ describe_maps <- function(reference, target) {
     unlist(lapply(unique(lapply(moments_in(reference), `[`, c("order", "features"))), describe_moments, names)),
     unlist(lapply(precisions_in(reference), describe_precision, names)),
     describe_tails(Find(is_tails, reference$maps))
+  )
+}
+
+describe_basins <- function(reference, target) {
+  basins <- length(reference$basins$weights)
+  moves <- reference$copies$moves
+  if (is.null(moves)) {
+    return(sprintf("a mixture of %d normal distributions", basins))
+  }
+  elements <- if (is.null(target$parameters)) target$names else target$parameters
+  permuted <- elements[colSums(abs(moves) != col(moves)) > 0]
+  flipped <- elements[colSums(moves < 0) > 0]
+  vectors <- function(names) format_names(unique(sub("[[].*", "", names)))
+  how <- c(
+    if (length(permuted) > 0) paste(vectors(permuted), "permuted"),
+    if (length(flipped) > 0) paste("signs of", vectors(flipped), "changed")
+  )
+  sprintf(
+    "%d copies (%s) of %s", nrow(moves), paste(how, collapse = ", "),
+    if (basins == 1) "a normal distribution" else sprintf("a mixture of %d normal distributions", basins)
   )
 }
 

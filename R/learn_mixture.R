@@ -4,22 +4,31 @@
 
 # normals: of the scout, the best first, with their ELBOs. The coordinates are those of the
 # covering normal. Each basin has the share of the weight that its ELBO gives it, and as much
-# again as the others: ELBOs are rough.
-new_mixture_reference <- function(normals) {
-  cover <- covering(normals)
-  frame <- inflated(cover)
-  elbos <- vapply(normals, `[[`, 0, "elbo")
-  by_elbo <- exp(normalise_log(elbos))
-  weights <- (by_elbo + 1 / length(normals)) / 2
+# again as the others: ELBOs are rough. Of basins that are copies of each other the best stands for all: `basins` has one of
+# each, `mixture` all copies.
+new_mixture_reference <- function(normals, copies = NULL) {
+  normals <- without_copies(normals, copies)
+  n_copies <- lengths(lapply(normals, distinct_moves, copies))
+  all <- unlist(lapply(normals, copies_of_normal, copies), recursive = FALSE)
+  frame <- inflated(covering(all))
+  by_elbo <- exp(normalise_log(rep(vapply(normals, `[[`, 0, "elbo"), n_copies)))
+  of_each <- rep(seq_along(normals), n_copies)
+  weights <- drop(rowsum((by_elbo + 1 / length(all)) / 2, of_each))
   inner <- lapply(normals, function(normal) {
-    inflated(list(
-      mean = drop(from_user(frame, t(normal$mean))),
-      L = forwardsolve(frame$L, normal$L)
-    ))
+    list(mean = drop(from_user(frame, t(normal$mean))), L = forwardsolve(frame$L, normal$L))
   })
   reference <- with_chol(reference_gaussian(frame$mean), frame$L)
-  reference$mixture <- with_cover(inner, weights)
   class(reference) <- c("smc_reference_mixture", "smc_reference")
+  reference$copies <- copies
+  with_basins(reference, as_mixture(inner, weights))
+}
+
+# The reference with these basins, and their copies.
+with_basins <- function(reference, basins) {
+  reference$basins <- basins
+  all <- with_all_copies(basins, reference)
+  wide <- lapply(seq_along(all$weights), function(k) inflated(component(all, k)))
+  reference$mixture <- with_cover(wide, all$weights)
   reference
 }
 
@@ -31,11 +40,6 @@ with_cover <- function(normals, weights) {
     c(normals, list(standard)),
     c((1 - rules$covering_part) * weights / sum(weights), rules$covering_part)
   )
-}
-
-without_cover <- function(mixture) {
-  basins <- seq_len(length(mixture$weights) - 1)
-  as_mixture(lapply(basins, component, mixture = mixture), mixture$weights[basins])
 }
 
 # As the core reads it: `factors` are the inverses of the L, which are lower triangular too.
@@ -91,6 +95,45 @@ draw_mixture <- function(mixture, n) {
   z
 }
 
+# The basins of a reference, in its coordinates, with all their copies.
+with_all_copies <- function(basins, reference) {
+  if (is.null(reference$copies)) {
+    return(basins)
+  }
+  frame <- normal_of(reference, nrow(basins$means))
+  of_each <- lapply(seq_along(basins$weights), function(k) {
+    copies_of_normal(compose(frame, component(basins, k)), reference$copies)
+  })
+  normals <- lapply(unlist(of_each, recursive = FALSE), function(normal) {
+    list(mean = drop(from_user(frame, t(normal$mean))), L = forwardsolve(frame$L, normal$L))
+  })
+  as_mixture(normals, rep(basins$weights / lengths(of_each), lengths(of_each)))
+}
+
+# Points x on the unconstrained scale, each moved to where the basins of the reference are likeliest.
+fold_copies <- function(x, reference) {
+  frame <- normal_of(reference, ncol(x))
+  most <- rep(-Inf, nrow(x))
+  best <- x
+  for (k in seq_len(NROW(reference$copies$moves))) {
+    moved <- moved_by(x, reference$copies$frame, reference$copies$moves[k, ])
+    log_density <- log_mixture(reference$basins, from_user(frame, moved))
+    is_better <- log_density > most
+    best[is_better, ] <- moved[is_better, ]
+    most <- pmax(most, log_density)
+  }
+  best
+}
+
+# The basins of a reference fitted to weighted points in its coordinates, each point where the basins have their copy of it.
+refit_basins <- function(reference, z, w) {
+  if (!is.null(reference$copies)) {
+    frame <- normal_of(reference, ncol(z))
+    z <- from_user(frame, fold_copies(to_user(frame, z), reference))
+  }
+  fit_mixture(reference$basins, z, w)
+}
+
 # The reference with its mixture fitted to a record's particles; and the mean log density of
 # these on the unconstrained scale, less what so many parameters more than those of one
 # normal distribution gain by chance (Schwarz), and under that normal distribution.
@@ -101,15 +144,14 @@ refit_mixture <- function(record) {
   d <- ncol(z)
   n <- 1 / sum(w^2)
   reference <- record$reference
-  mixture <- fit_mixture(without_cover(reference$mixture), z, w)
-  n_parameters <- (length(mixture$weights) - 1) * (1 + d + d * (d + 1) / 2)
+  frame <- normal_of(reference, d)
+  basins <- refit_basins(reference, z, w)
+  n_parameters <- (length(basins$weights) - 1) * (1 + d + d * (d + 1) / 2)
   normal <- moments_of(z, w)
-  of_frame <- sum(log(diag(reference$chol)))
-  inner <- lapply(seq_along(mixture$weights), function(k) inflated(component(mixture, k)))
-  reference$mixture <- with_cover(inner, mixture$weights)
+  of_frame <- log_det(frame)
   list(
-    reference = reference,
-    criterion = sum(w * log_mixture(mixture, z)) - of_frame -
+    reference = with_basins(reference, basins),
+    criterion = sum(w * log_mixture(with_all_copies(basins, reference), z)) - of_frame -
       n_parameters * log(n) / (2 * n),
     normal_criterion = if (is.null(normal)) {
       -Inf

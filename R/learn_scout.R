@@ -105,6 +105,7 @@ scout_target <- function(
     # what was refined comes first: the ELBOs of the others may be higher by luck
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
     found$passed <- check_passed(evaluate, found)
+    found$copies <- copies_of(target, evaluate, likely_normals(found$normals))
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
   })
@@ -165,7 +166,7 @@ new_scout <- function(found, shape, count) {
       references = c(
         if (length(likely) > 0) list(best = as_reference(inflated(likely[[1]]))),
         if (length(likely) + length(found$passed) > 1) {
-          list(cover = covering_reference(c(likely, found$passed)))
+          list(cover = covering_reference(c(likely, found$passed), found$copies))
         },
         shape
       ),
@@ -175,11 +176,11 @@ new_scout <- function(found, shape, count) {
   )
 }
 
-# A mixture of the basins and of the normal that covers them; that normal alone where the
+# A mixture of the basins, with their copies, and of the normal that covers them; that normal alone where the
 # dimension is too high.
-covering_reference <- function(normals) {
+covering_reference <- function(normals, copies) {
   if (length(normals[[1]]$mean) <= rules$largest_dense) {
-    new_mixture_reference(normals)
+    new_mixture_reference(normals, copies)
   } else {
     as_reference(inflated(covering(normals)))
   }

@@ -112,11 +112,17 @@ scout_restorer <- function(sampler) {
   d <- sampler$target$dim
   is_reference <- function(reference) {
     image <- through_maps(maps_of(check_reference(reference, sampler$target), d), matrix(0, 1, d))$x
-    mixture <- reference$mixture
-    k <- length(mixture$weights)
-    like <- list(weights = numeric(k), means = matrix(0, d, k), factors = array(0, c(d, d, k)))
-    !is_function_reference(reference) && all(is.finite(image)) && is_mixture(reference) == !is.null(mixture) &&
-      (is.null(mixture) || has_form(mixture, like) && all(is.finite(unlist(mixture))) && all(mixture$weights > 0))
+    are_parts <- function(mixture) {
+      k <- length(mixture$weights)
+      like <- list(weights = numeric(k), means = matrix(0, d, k), factors = array(0, c(d, d, k)))
+      has_form(mixture, like) && all(is.finite(unlist(mixture))) && all(mixture$weights > 0)
+    }
+    is_plain <- is.null(reference$mixture) && is.null(reference$basins) && is.null(reference$copies)
+    !is_function_reference(reference) && all(is.finite(image)) && if (is_mixture(reference)) {
+      are_parts(reference$mixture) && are_parts(reference$basins) && are_copies(reference$copies, d)
+    } else {
+      is_plain
+    }
   }
   function(scout) {
     k <- length(scout$normals)
@@ -128,4 +134,12 @@ scout_restorer <- function(sampler) {
       all(vapply(counts, is_number, NA))
     if (is_valid) scout
   }
+}
+
+# Whether a list is the copies of a reference in d variables (see learn_copies.R), or NULL.
+are_copies <- function(copies, d) {
+  n <- NROW(copies$frame)
+  is.null(copies) || has_form(copies, list(frame = matrix(0, n, d), moves = copies$moves)) &&
+    isTRUE(all.equal(crossprod(copies$frame), diag(d))) && is.matrix(copies$moves) && is.numeric(copies$moves) &&
+    all(apply(abs(copies$moves), 1, function(move) setequal(move, seq_len(n)) && length(move) == n))
 }

@@ -66,6 +66,34 @@ scale_maps <- function(target) {
   if (!is.null(bounds)) list(c(name = "bounds", bounds))
 }
 
+# An orthonormal frame of the elements of the variables as they are declared: a row an element, a column a variable that
+# the sampler moves. It is the identity but for simplexes, whose K - 1 variables are coordinates of the logarithms of their
+# K elements among the vectors that sum to zero.
+element_frame <- function(target) {
+  d <- target$dim
+  if (is.null(target$parameters)) {
+    return(diag(d))
+  }
+  at <- target$outputs(diag(d))[, target$parameters, drop = FALSE]
+  vector_of <- function(names) sub("[^,[]*$", "", names) # "theta[2," of "theta[2,3]"
+  of_elements <- vector_of(target$parameters)
+  of_variables <- vector_of(target$names)
+  rows <- lapply(unique(of_variables), function(name) {
+    free <- which(of_variables == name)
+    elements <- which(of_elements == name)
+    if (length(elements) != length(free) + 1) {
+      return(diag(d)[free, , drop = FALSE])
+    }
+    log_x <- log(at[free, elements, drop = FALSE])
+    block <- matrix(0, length(elements), d)
+    block[, free] <- t(log_x - rowMeans(log_x))
+    block
+  })
+  frame <- do.call(rbind, rows)
+  is_orthonormal <- isTRUE(all.equal(crossprod(frame), diag(d)))
+  if (is_orthonormal) frame else diag(d)
+}
+
 as_given <- function(points, names, given) {
   points <- name_columns(points, names)
   if (is.matrix(given)) points else points[1, ]

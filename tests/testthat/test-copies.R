@@ -1,0 +1,56 @@
+# Densities that are the same when labels are permuted, or signs changed.
+
+# Three normal components with means and weights of their own, on data that tell them apart. place: the means of
+# the priors of the means.
+labels <- function(place = c(0, 0, 0), names = sprintf("mu[%d]", 1:3), types = list(w = "simplex")) {
+  y <- c(-7 + (-14:15) / 8, (-10:9) / 8, 6 + (-12:12) / 8)
+  at <- function(x) vapply(1:3, function(k) x[3 + k] * dnorm(y, x[k]), y)
+  target_function(
+    function(x) sum(dnorm(x[1:3], place, 5, log = TRUE)) + log(2) + sum(log(rowSums(at(x)))),
+    gradient = function(x) {
+      share <- at(x) / rowSums(at(x))
+      slopes <- vapply(1:3, function(k) sum(share[, k] * (y - x[k])), 0)
+      c(slopes - (x[1:3] - place) / 25, colSums(share) / x[4:6])
+    },
+    names = c(names, sprintf("w[%d]", 1:3)), types = types
+  )
+}
+
+fits_of <- function(target) lapply(1:3, function(seed) calmly(smc(target, n_particles = 256, seed = seed)))
+
+# One label order at a time: the evidence of a part of the space.
+in_order <- fits_of(labels(types = list(mu = "ordered", w = "simplex")))
+
+test_that("one mode tells of all its copies, whatever the variables are called", {
+  whole <- mean(vapply(in_order, `[[`, 0, "log_z")) + log(6)
+  for (names in list(sprintf("mu[%d]", 1:3), c("a", "z", "b"))) {
+    fits <- fits_of(labels(names = names))
+    expect_log_z(fits, whole, resolution = 0.05)
+    for (fit in fits) {
+      expect_match(fit$maps, "^6 copies", all = FALSE)
+      # each label has each place in as many of the draws
+      share <- colSums(exp(fit$log_weights) * (fit$particles[, 1:3] < -4))
+      expect_lt(max(abs(share - 1 / 3)), 0.1)
+    }
+  }
+})
+
+test_that("labels with priors of their own are no copies of each other", {
+  expect_match(fits_of(labels(c(0, 0, 1e-3)))[[1]]$maps, "^2 copies", all = FALSE)
+  expect_no_match(fits_of(labels(c(0, 1e-3, 2e-3)))[[1]]$maps, "copies")
+})
+
+test_that("signs that change together make copies", {
+  off <- function(x) x[, 1] * x[, 2] - 4
+  log_density <- function(x) -x[, 1]^2 / 2 - x[, 2]^2 - 4 * sqrt(1 + off(x)^2)
+  target <- target_function(log_density, 2,
+    gradient = function(x) cbind(-x[, 1], -2 * x[, 2]) - 4 * off(x) / sqrt(1 + off(x)^2) * x[, 2:1],
+    vectorized = TRUE
+  )
+  step <- 0.02
+  grid <- as.matrix(expand.grid(seq(-8, 8, step), seq(-8, 8, step)))
+  truth <- log(sum(exp(log_density(grid))) * step^2)
+  fits <- fits_of(target)
+  expect_log_z(fits, truth)
+  expect_match(fits[[1]]$maps, "2 copies (signs of x1, x2 changed)", fixed = TRUE, all = FALSE)
+})
