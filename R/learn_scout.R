@@ -43,7 +43,8 @@ n_outside <- 2048
 #'   variables are normal given the others, exactly or nearly. `cover` is there if there are several
 #'   basins, or if a path has passed a likely place far from all of them, such as the end of a bent
 #'   ridge: a mixture of the normal distributions of these basins and places, and of one with their
-#'   common mean and covariance (that alone above 250 variables). If the density does not dip
+#'   common mean and covariance (that alone above 250 variables). Where the density is the same when labels are
+#'   permuted or signs changed, a basin is there with all its copies, up to 5,040. If the density does not dip
 #'   between these places in the coordinates of `shape`, they are one mode, and `shape` comes last.
 #'   All variances are inflated by 1.5, and by less above 250 variables.
 #' * `n_dropped`: the number of paths that found nothing.
