@@ -2,7 +2,7 @@
 
 # * judge: a function of `seen`, and of what was found: a row of diagnostic(), or NULL where it does not apply. `seen` is a
 #   list of the `sampler`, its islands, `final`, the `estimate` that they report, the `course` that led to them, NULL
-# for   none, and all that the diagnostics before have `found`.
+# for none, and all that the diagnostics before have `found`.
 # * ask: a function of `seen` and of evaluate(), as of counted_density(), which returns what it finds at points of its own;
 #   NULL where it asks for none.
 # * most: a function of the sampler, of the evaluations that the islands have taken, and of the course, to the most that

@@ -36,7 +36,8 @@ copies_of <- function(target, evaluate, normals) {
     stays <- function(move) all(vapply(normals, function(normal) is_fixed(normal, frame, move), NA))
     moves <- group_of(Filter(Negate(stays), generators), nrow(frame))
   }
-  if (NROW(moves) > 1) list(frame = frame, moves = moves)
+  copies <- list(frame = frame, moves = moves)
+  if (NROW(moves) > 1 && any(lengths(lapply(normals, distinct_moves, copies)) > 1)) copies
 }
 
 # x, a row a point, after a symmetry.
@@ -45,8 +46,10 @@ moved_by <- function(x, frame, move) {
   sweep(y[, abs(move), drop = FALSE], 2, sign(move), "*") %*% frame
 }
 
-moved_normal <- function(normal, frame, move) {
-  list(mean = drop(moved_by(t(normal$mean), frame, move)), L = factor_of_square(moved_by(t(normal$L), frame, move)))
+# A normal after the symmetry that is row k of `moves`.
+moved_normal <- function(normal, copies, k) {
+  moved <- function(x) moved_by(x, copies$frame, copies$moves[k, ])
+  list(mean = drop(moved(t(normal$mean))), L = factor_of_square(moved(t(normal$L))))
 }
 
 is_fixed <- function(normal, frame, move) {
@@ -97,7 +100,7 @@ copies_of_normal <- function(normal, copies) {
   if (is.null(copies)) {
     return(list(normal))
   }
-  lapply(distinct_moves(normal, copies), function(k) moved_normal(normal, copies$frame, copies$moves[k, ]))
+  lapply(distinct_moves(normal, copies), moved_normal, normal = normal, copies = copies)
 }
 
 # groups ----------------------------------------------------------------------
@@ -106,6 +109,8 @@ copies_of_normal <- function(normal, copies) {
 after_all <- function(second, moves) {
   sweep(moves[, abs(second), drop = FALSE], 2, sign(second), "*")
 }
+
+inverse_of <- function(move) replace(move, abs(move), sign(move) * seq_along(move))
 
 # All that moves make one after the other, a row each; NULL where they are too many.
 group_of <- function(generators, n) {

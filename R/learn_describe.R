@@ -28,10 +28,10 @@ describe_maps <- function(reference, target) {
 
 describe_basins <- function(reference, target) {
   basins <- length(reference$basins$weights)
-  moves <- reference$copies$moves
-  if (is.null(moves)) {
+  if (is.null(reference$copies)) {
     return(sprintf("a mixture of %d normal distributions", basins))
   }
+  moves <- reference$copies$moves[unique(with_all_copies(reference$basins, reference)$moves), , drop = FALSE]
   elements <- if (is.null(target$parameters)) target$names else target$parameters
   permuted <- elements[colSums(abs(moves) != col(moves)) > 0]
   flipped <- elements[colSums(moves < 0) > 0]

@@ -13,7 +13,7 @@ new_mixture_reference <- function(normals, copies = NULL) {
   frame <- inflated(covering(all))
   by_elbo <- exp(normalise_log(rep(vapply(normals, `[[`, 0, "elbo"), n_copies)))
   of_each <- rep(seq_along(normals), n_copies)
-  weights <- drop(rowsum((by_elbo + 1 / length(all)) / 2, of_each))
+  weights <- as.vector(rowsum((by_elbo + 1 / length(all)) / 2, of_each))
   inner <- lapply(normals, function(normal) {
     list(mean = drop(from_user(frame, t(normal$mean))), L = forwardsolve(frame$L, normal$L))
   })
@@ -26,7 +26,7 @@ new_mixture_reference <- function(normals, copies = NULL) {
 # The reference with these basins, and their copies.
 with_basins <- function(reference, basins) {
   reference$basins <- basins
-  all <- with_all_copies(basins, reference)
+  all <- with_all_copies(basins, reference)$mixture
   wide <- lapply(seq_along(all$weights), function(k) inflated(component(all, k)))
   reference$mixture <- with_cover(wide, all$weights)
   reference
@@ -95,43 +95,41 @@ draw_mixture <- function(mixture, n) {
   z
 }
 
-# The basins of a reference, in its coordinates, with all their copies.
+# The basins of a reference, in its coordinates, with all their copies: list(mixture, moves), where `moves` are those that
+# lead the basins to the components, as numbers of rows.
 with_all_copies <- function(basins, reference) {
-  if (is.null(reference$copies)) {
-    return(basins)
+  copies <- reference$copies
+  if (is.null(copies)) {
+    return(list(mixture = basins))
   }
   frame <- normal_of(reference, nrow(basins$means))
-  of_each <- lapply(seq_along(basins$weights), function(k) {
-    copies_of_normal(compose(frame, component(basins, k)), reference$copies)
-  })
-  normals <- lapply(unlist(of_each, recursive = FALSE), function(normal) {
+  normals <- lapply(seq_along(basins$weights), function(k) compose(frame, component(basins, k)))
+  moves <- lapply(normals, distinct_moves, copies)
+  all <- unlist(Map(function(normal, of_it) lapply(of_it, moved_normal, normal = normal, copies = copies), normals, moves),
+    recursive = FALSE
+  )
+  inner <- lapply(all, function(normal) {
     list(mean = drop(from_user(frame, t(normal$mean))), L = forwardsolve(frame$L, normal$L))
   })
-  as_mixture(normals, rep(basins$weights / lengths(of_each), lengths(of_each)))
+  list(mixture = as_mixture(inner, rep(basins$weights / lengths(moves), lengths(moves))), moves = unlist(moves))
 }
 
-# Points x on the unconstrained scale, each moved to where the basins of the reference are likeliest.
-fold_copies <- function(x, reference) {
-  frame <- normal_of(reference, ncol(x))
-  most <- rep(-Inf, nrow(x))
-  best <- x
-  for (k in seq_len(NROW(reference$copies$moves))) {
-    moved <- moved_by(x, reference$copies$frame, reference$copies$moves[k, ])
-    log_density <- log_mixture(reference$basins, from_user(frame, moved))
-    is_better <- log_density > most
-    best[is_better, ] <- moved[is_better, ]
-    most <- pmax(most, log_density)
+# Points in the coordinates of a reference, each moved from the copy of a basin that it is likeliest of to that basin.
+fold_copies <- function(z, reference) {
+  copies <- reference$copies
+  frame <- normal_of(reference, ncol(z))
+  all <- with_all_copies(reference$basins, reference)
+  of <- all$moves[max.col(log_components(all$mixture, z), "first")]
+  for (k in unique(of)) {
+    back <- inverse_of(copies$moves[k, ])
+    z[of == k, ] <- from_user(frame, moved_by(to_user(frame, z[of == k, , drop = FALSE]), copies$frame, back))
   }
-  best
+  z
 }
 
 # The basins of a reference fitted to weighted points in its coordinates, each point where the basins have their copy of it.
 refit_basins <- function(reference, z, w) {
-  if (!is.null(reference$copies)) {
-    frame <- normal_of(reference, ncol(z))
-    z <- from_user(frame, fold_copies(to_user(frame, z), reference))
-  }
-  fit_mixture(reference$basins, z, w)
+  fit_mixture(reference$basins, if (is.null(reference$copies)) z else fold_copies(z, reference), w)
 }
 
 # The reference with its mixture fitted to a record's particles; and the mean log density of
@@ -151,7 +149,7 @@ refit_mixture <- function(record) {
   of_frame <- log_det(frame)
   list(
     reference = with_basins(reference, basins),
-    criterion = sum(w * log_mixture(with_all_copies(basins, reference), z)) - of_frame -
+    criterion = sum(w * log_mixture(with_all_copies(basins, reference)$mixture, z)) - of_frame -
       n_parameters * log(n) / (2 * n),
     normal_criterion = if (is.null(normal)) {
       -Inf

@@ -79,7 +79,7 @@ of_jacobians <- lapply(setdiff(names(tests_of_map), "bounds"), function(map) {
 
 tests_of_bounds <- c(
   ABOVE = "test-constraints.R", BELOW = "test-constraints.R", BETWEEN = "test-constraints.R",
-  TRUNCATED = "test-truncated.R", LOGIT = "test-constraints.R"
+  TRUNCATED = "test-truncated.R", LOGIT = "test-truncated.R"
 )
 of_bounds <- lapply(names(tests_of_bounds), function(kind) {
   mutation(
@@ -97,7 +97,7 @@ gradients_of_maps <- function(member) {
   lapply(c(names(tests_of_map), "rotation"), function(map) {
     mutation(
       paste("gradient of", map, member), map_file(map), wrapped_map(member, after = "if (g) g[0] *= 1.01;"),
-      if (map == "bounds") "test-constraints.R" else "test-maps.R"
+      if (map == "bounds") c("test-constraints.R", "test-gradient.R") else "test-maps.R"
     )
   })
 }
