@@ -55,7 +55,8 @@ judged <- function(course, record) {
   before <- course$best
   is_better <- takes_over(record, before)
   course$records <- c(course$records, list(record))
-  course$used <- c(course$used, is_better)
+  # of the first ones only the winner is used
+  course$used <- c(course$used & !(is_better && record$reason == "first"), is_better)
   is_left <- function(candidate) {
     candidate$reason == "first" || !is_better && affords(course, candidate$cost, candidate$n_steps)
   }
