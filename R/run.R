@@ -16,7 +16,8 @@ lines_key <- 2^31 - 9
 truncated_key <- 2^31 - 10
 ratios_key <- 2^31 - 11
 plot_key <- 2^31 - 12
-fit_key <- 2^31 - 13 # less the number of runs so far
+copies_key <- 2^31 - 13
+fit_key <- 2^31 - 14 # less the number of runs so far
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]

@@ -134,7 +134,7 @@ test_that("the next reference has what is outside, in a mixture or as heavier ta
   )
   next_record <- function(record) internal("diagnostics")()$rays$remedy(record, outside)
   nested <- internal("propose")(next_record(record), "basins")$reference
-  mixture <- internal("without_cover")(nested$mixture)
+  mixture <- nested$basins
   sizes <- vapply(1:2, function(k) det(internal("component")(mixture, k)$L)^(1 / d), 0)
   # points 20 away in each of d directions have the scale 20 / sqrt(d); the narrow one is inflated
   expect_equal(sizes[2] / sizes[1], 20 / sqrt(d), tolerance = 0.1)
