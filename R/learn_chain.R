@@ -126,30 +126,34 @@ ranked_parents <- function(trial, x, left, parents) {
     children <- which(!left %in% c(k, parents))
     nats_taken(x[, k], Z[, children, drop = FALSE], E[, children, drop = FALSE])
   }, 0)
+  own <- colSums(E^2)[match(rest, left)] / 2 / nrow(E)
   worth <- min(rules$least_coupled, rules$share_coupled * sum(E^2) / 2 / nrow(E))
-  rest[order(nats, decreasing = TRUE)][seq_len(sum(nats > max(worth, least_nats)))]
+  rest[order((nats + own) * (nats > max(worth, least_nats)), decreasing = TRUE)][seq_len(sum(nats > max(worth, least_nats)))]
 }
 
-# Half the mean squares of columns of E that a parabola in t, and z times one, take away, where that is more than six
-# coefficients take by chance.
+# Half the mean squares of columns of E that a curve in t, and z times a parabola, take away, where that is more than
+# so many coefficients take by chance.
 nats_taken <- function(t, Z, E) {
   n <- length(t)
-  t <- (t - stats::median(t)) / spread_of(t)
-  powers <- outer(pmax(pmin(t, 5), -5), 0:4, "^")
-  parabola <- powers[, 1:3]
-  at <- outer(1:3, 1:3, "+") - 1 # the power of which an element of a cross product is the sum
-  by_t <- matrix(colSums(powers)[at], 3)
-  by_z <- crossprod(powers, Z)
-  by_square <- crossprod(powers, Z^2)
-  h <- rbind(crossprod(parabola, E), crossprod(parabola, E * Z))
+  s <- (t - stats::median(t)) / spread_of(t)
+  s <- pmax(pmin(s, 5), -5)
+  curve <- qr(cbind(1, s, s^2, feature_values(knees_of(1, t, n_knees[1]), as.matrix(t))))
+  Q <- qr.Q(curve)[, seq_len(curve$rank), drop = FALSE]
   total <- colSums(E^2) + .Machine$double.xmin
-  taken <- vapply(seq_len(ncol(Z)), function(j) {
-    cross <- matrix(by_z[at, j], 3)
-    A <- rbind(cbind(by_t, cross), cbind(cross, matrix(by_square[at, j], 3)))
-    diag(A) <- diag(A) * (1 + 1e-9) + .Machine$double.xmin
-    sum(h[, j] * solve(A, h[, j]))
+  by_z <- list(Z, Z * s, Z * s^2)
+  of_z <- lapply(by_z, function(y) crossprod(Q, y))
+  of_E <- crossprod(Q, E)
+  square <- function(i, j) colSums(by_z[[i]] * by_z[[j]]) - colSums(of_z[[i]] * of_z[[j]])
+  A <- lapply(list(c(1, 1), c(1, 2), c(2, 2), c(1, 3), c(2, 3), c(3, 3)), function(at) square(at[1], at[2]))
+  h <- vapply(1:3, function(i) colSums(by_z[[i]] * E) - colSums(of_z[[i]] * of_E), numeric(ncol(E)))
+  h <- matrix(h, ncol(E))
+  taken <- colSums(of_E^2) + vapply(seq_len(ncol(Z)), function(j) {
+    at <- vapply(A, `[`, 0, j)
+    gram <- matrix(at[c(1, 2, 4, 2, 3, 5, 4, 5, 6)], 3)
+    diag(gram) <- diag(gram) * (1 + 1e-9) + .Machine$double.xmin
+    sum(h[j, ] * solve(gram, h[j, ]))
   }, 0)
-  is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > 6 * log(n)
+  is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > (curve$rank + 3) * log(n)
   sum(taken[is_sure]) / 2 / n
 }
 

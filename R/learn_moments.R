@@ -2,9 +2,6 @@
 # v = m(t) + exp(s(t)) z in the coordinates v = W^-1 u. Where that is so and z is standard normal, the score of z is
 # -z: the residual exp(s) g + (v - m) exp(-s) is made small by the method of Gauss and Newton. See src/map_moments.c.
 
-# Features of a child beside those that are linear.
-most_features <- 8
-
 # b: coefficients of the location; s: of the log scale. on_b, on_s: which of them are free.
 residual_of <- function(v, g, phi, b, s) {
   log_scale <- drop(phi %*% s)
@@ -18,36 +15,33 @@ residual_slopes <- function(at, g, phi, on_b, on_s) {
 }
 
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
+  of_b <- seq_along(on_b)
   at <- residual_of(v, g, phi, b, s)
   left <- sum(at$r^2)
-  damping <- 1e-6
+  damping <- 1e-8
   for (iteration in seq_len(most)) {
     slopes <- residual_slopes(at, g, phi, on_b, on_s)
-    H <- crossprod(slopes)
-    h <- -drop(crossprod(slopes, at$r))
-    improved <- FALSE
+    size <- sqrt(colSums(slopes^2)) + .Machine$double.xmin
+    if (!all(is.finite(c(left, size)))) break
+    left_before <- left
     for (try in 1:6) {
-      step <- tryCatch(solve(H + diag(damping * diag(H) + 1e-300, nrow(H)), h), error = function(e) NULL)
-      if (!is.null(step)) {
-        b_new <- replace(b, on_b, b[on_b] + step[seq_along(on_b)])
-        s_new <- replace(s, on_s, s[on_s] + step[-seq_along(on_b)])
-        new <- residual_of(v, g, phi, b_new, s_new)
-        left_new <- sum(new$r^2)
-        if (is.finite(left_new) && left_new < left) {
-          improved <- TRUE
-          break
-        }
+      k <- length(size)
+      step <- coefficients_of(rbind(slopes, diag(sqrt(damping) * size, k)), c(-at$r, numeric(k)))
+      b_new <- replace(b, on_b, b[on_b] + step[of_b])
+      s_new <- replace(s, on_s, s[on_s] + step[-of_b])
+      new <- residual_of(v, g, phi, b_new, s_new)
+      left_new <- sum(new$r^2)
+      if (isTRUE(left_new < left)) {
+        b <- b_new
+        s <- s_new
+        at <- new
+        left <- left_new
+        break
       }
       damping <- max(20 * damping, 1e-4)
     }
-    if (!improved) break
-    done <- left - left_new < 1e-7 * left
-    b <- b_new
-    s <- s_new
-    at <- new
-    left <- left_new
+    if (left_before - left < 1e-7 * left_before) break
     damping <- damping / 10
-    if (done) break
   }
   list(b = b, s = s, left = left, at = at, on_b = on_b, on_s = on_s)
 }
@@ -81,60 +75,96 @@ scaled_child <- function(v, g, phi, n_linear) {
   if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, padded(b, ncol(phi)), padded(s, ncol(phi)))
 }
 
-# The feature that takes most of the residual away, if that is enough: list(b, s), the numbers of one more.
-next_feature <- function(fit, g, phi, for_b, for_s) {
+# The group of features, of the location or of the log scale, with which least of the residual is left for their
+# number, if that is enough: list(on_b, on_s), the numbers of all that are then free.
+next_features <- function(fit, g, phi, groups) {
   n <- length(g)
-  more_b <- setdiff(which(for_b), fit$on_b)
-  more_s <- setdiff(which(for_s), fit$on_s)
-  if (length(more_b) + length(more_s) == 0 || fit$left < n * least_nats) {
+  if (fit$left < n * least_nats) {
     return(NULL)
   }
-  new <- residual_slopes(fit$at, g, phi, more_b, more_s)
-  new[, colSums(!is.finite(new)) > 0] <- 0
-  new <- qr.resid(qr(residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s)), new)
-  square <- colSums(new^2)
-  gain <- ifelse(square < 1e-10 * n, 0, colSums(new * fit$at$r)^2 / (square + 1e-300))
-  k <- which.max(gain)
-  if (gain[k] >= 2 * n * least_nats && gain[k] >= log(n) * fit$left / n) {
-    list(b = more_b[k[k <= length(more_b)]], s = more_s[k[k > length(more_b)] - length(more_b)])
+  present <- qr(residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s))
+  r <- qr.resid(present, fit$at$r)
+  worth <- function(more_b, more_s) {
+    new <- residual_slopes(fit$at, g, phi, more_b, more_s)
+    if (ncol(new) == 0 || !all(is.finite(new))) {
+      return(0)
+    }
+    new <- qr.resid(present, new)
+    new <- sweep(new, 2, sqrt(colSums(new^2)) + 1e-5 * sqrt(n), "/")
+    gain_in(sum(r^2), sum(qr.resid(qr(new), r)^2), ncol(new), n)
+  }
+  worth_b <- vapply(groups$location, function(group) worth(setdiff(group, fit$on_b), integer()), 0)
+  worth_s <- vapply(groups$log_scale, function(group) worth(integer(), setdiff(group, fit$on_s)), 0)
+  k <- which.max(c(worth_b, worth_s))
+  of_b <- k <= length(worth_b)
+  if (max(worth_b, worth_s) > 0) {
+    list(
+      on_b = union(fit$on_b, if (of_b) groups$location[[k]]),
+      on_s = union(fit$on_s, if (!of_b) groups$log_scale[[k - length(worth_b)]])
+    )
   }
 }
 
-# One child: features are added one at a time, as long as the residual falls.
-search_child <- function(v, g, phi, n_linear, for_b, for_s) {
+# What k more features are worth, in log likelihoods of n residuals, where they leave so much less of them. What is
+# left counts only as far as it matters.
+gain_in <- function(left, left_new, k, n) {
+  if (left - left_new < 2 * n * least_nats) {
+    return(0)
+  }
+  slight <- n * least_nats / 10
+  n / 2 * log((left + slight) / (left_new + slight)) - k * log(n) / 2
+}
+
+# One child: groups of features are added one at a time, as long as the residual falls; then those that are no longer
+# needed go.
+search_child <- function(v, g, phi, n_linear, groups) {
   n <- length(v)
   fit <- linear_child(v, g, phi, n_linear)
-  more <- next_feature(fit, g, phi, for_b, for_s)
+  more <- next_features(fit, g, phi, groups)
   if (is.null(more)) {
     return(fit)
   }
   scaled <- scaled_child(v, g, phi, n_linear)
   if (isTRUE(scaled$left < fit$left)) {
     fit <- scaled
-    more <- next_feature(fit, g, phi, for_b, for_s)
+    more <- next_features(fit, g, phi, groups)
   }
-  while (!is.null(more) && length(fit$on_b) + length(fit$on_s) < most_features + 2 * n_linear) {
-    richer <- gauss_newton(v, g, phi, c(fit$on_b, more$b), c(fit$on_s, more$s), fit$b, fit$s)
+  while (!is.null(more)) {
+    richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, fit$b, fit$s)
     if (richer$left > fit$left - n * least_nats) break
     fit <- richer
-    more <- next_feature(fit, g, phi, for_b, for_s)
+    more <- next_features(fit, g, phi, groups)
+  }
+  without_needless(fit, v, g, phi, groups)
+}
+
+without_needless <- function(fit, v, g, phi, groups) {
+  n <- length(v)
+  for (what in c("location", "log_scale")) {
+    name <- c(location = "on_b", log_scale = "on_s")[[what]]
+    for (group in groups[[what]]) {
+      fewer <- fit[c("on_b", "on_s")]
+      fewer[[name]] <- setdiff(fit[[name]], group)
+      k <- length(fit[[name]]) - length(fewer[[name]])
+      if (k < length(group)) next
+      b <- replace(numeric(ncol(phi)), fewer$on_b, fit$b[fewer$on_b])
+      s <- replace(numeric(ncol(phi)), fewer$on_s, fit$s[fewer$on_s])
+      simpler <- gauss_newton(v, g, phi, fewer$on_b, fewer$on_s, b, s)
+      if (gain_in(simpler$left, fit$left, k, n) <= 0) fit <- simpler
+    }
   }
   fit
 }
 
 # In the coordinates v = W^-1 u, W lower triangular.
 fit_moments_in <- function(x, g, children, parents, W) {
-  linear <- linear_features(parents, x)
-  bent <- lapply(parents, function(k) bent_features(k, x[, k]))
-  features <- do.call(cbind, c(list(linear), bent, list(cross_features(linear))))
-  of_locations <- are_of_locations(features)
-  of_scales <- are_of_scales(features)
-  phi <- feature_values(features, x)
+  all <- grouped_features(parents, x)
+  phi <- feature_values(all$features, x)
   at <- in_coordinates(W, x, g, children)
   fits <- lapply(seq_along(children), function(j) {
-    search_child(at$v[, j], at$g[, j], phi, ncol(linear), of_locations, of_scales)
+    search_child(at$v[, j], at$g[, j], phi, 1 + length(parents), all$groups)
   })
-  new_moments(x, children, features, fits, W)
+  new_moments(x, children, all$features, fits, W)
 }
 
 # These children, and their scores, in the coordinates v = W^-1 u.
