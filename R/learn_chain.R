@@ -114,7 +114,8 @@ gain_over <- function(new, old) {
   if (isTRUE(mean(gain) > max(least_nats, sure_gain * error))) mean(gain) else 0
 }
 
-# Variables that may be parents, those first that take most of the residual scores away; only those that take enough.
+# Variables that may be parents, those first that leave least of the residual scores of the others; only those that
+# take enough away.
 # trial: of trial_of().
 ranked_parents <- function(trial, x, left, parents) {
   rest <- setdiff(left, parents)
@@ -126,9 +127,11 @@ ranked_parents <- function(trial, x, left, parents) {
     children <- which(!left %in% c(k, parents))
     nats_taken(x[, k], Z[, children, drop = FALSE], E[, children, drop = FALSE])
   }, 0)
+  # that of a parent is not left to the others
   own <- colSums(E^2)[match(rest, left)] / 2 / nrow(E)
   worth <- min(rules$least_coupled, rules$share_coupled * sum(E^2) / 2 / nrow(E))
-  rest[order((nats + own) * (nats > max(worth, least_nats)), decreasing = TRUE)][seq_len(sum(nats > max(worth, least_nats)))]
+  ranked <- order(nats + own, decreasing = TRUE)
+  rest[ranked[nats[ranked] > max(worth, least_nats)]]
 }
 
 # Half the mean squares of columns of E that a curve in t, and z times a parabola, take away, where that is more than
@@ -190,12 +193,13 @@ fit_level <- function(points, left) {
   if (!is.null(block)) list(block = block, parents = parents)
 }
 
-# Blocks of both forms: the second only where the first leaves something.
+# Blocks of both forms: the second only where the first leaves something. Less than what a block is worth counts, too:
+# exponentials that follow a curve where the points are lead away from it beyond them.
 trials_with <- function(points, train, left, parents) {
   children <- setdiff(left, parents)
   natural <- natural_trial(points, train, left, children, parents)
-  moments <- if (is.null(natural) || natural$nats > least_nats) {
-    tryCatch(search_moments(train$x, train$g, children, parents), error = function(e) NULL)
+  moments <- if (is.null(natural) || natural$nats > length(left) * rules$nothing_left) {
+    search_moments(train$x, train$g, children, parents)
   }
   without_null(list(natural, if (!is.null(moments)) trial_of(moments, points, left)))
 }
@@ -229,12 +233,12 @@ refitted <- function(trial, points, left) {
 
 # A block fitted again to all points, with the same features; NULL where there is none.
 refit_block <- function(block, points) {
-  tryCatch(switch(block$form,
+  switch(block$form,
     natural = refit_natural(block, points$x, points$g),
     moments = refit_moments(block, points$x, points$g),
     margins = margins_block(points$x, points$g, block$children),
     normal = normal_block(points$x, points$g, block$children)
-  ), error = function(e) NULL)
+  )
 }
 
 # the rest --------------------------------------------------------------------
@@ -267,7 +271,7 @@ rest_blocks <- function(train, variables) {
     parents <- utils::head(ranked_parents(of_all, train$x, variables, integer()), 2)
     lapply(parents, function(k) {
       children <- setdiff(variables, k)
-      tryCatch(fit_moments_in(train$x, train$g, children, k, diag(length(children))), error = function(e) NULL)
+      fit_moments_in(train$x, train$g, children, k, diag(length(children)))
     })
   }
   c(list(margins_block(train$x, train$g, variables), normal_block(train$x, train$g, variables)), curves)

@@ -14,19 +14,24 @@ residual_slopes <- function(at, g, phi, on_b, on_s) {
   cbind(-phi[, on_b, drop = FALSE] / scale, phi[, on_s, drop = FALSE] * (scale * g - at$z))
 }
 
+# Of normal equations whose columns are of unit length: it keeps them from being singular.
+least_damping <- 1e-9
+
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
   of_b <- seq_along(on_b)
   at <- residual_of(v, g, phi, b, s)
   left <- sum(at$r^2)
-  damping <- 1e-8
+  damping <- least_damping
   for (iteration in seq_len(most)) {
     slopes <- residual_slopes(at, g, phi, on_b, on_s)
     size <- sqrt(colSums(slopes^2)) + .Machine$double.xmin
     if (!all(is.finite(c(left, size)))) break
     left_before <- left
+    slopes <- sweep(slopes, 2, size, "/")
+    H <- cross_product(slopes)
+    h <- cross_product(slopes, as.matrix(-at$r))
     for (try in 1:6) {
-      k <- length(size)
-      step <- coefficients_of(rbind(slopes, diag(sqrt(damping) * size, k)), c(-at$r, numeric(k)))
+      step <- drop(solve(H + diag(damping, length(size)), h)) / size
       b_new <- replace(b, on_b, b[on_b] + step[of_b])
       s_new <- replace(s, on_s, s[on_s] + step[-of_b])
       new <- residual_of(v, g, phi, b_new, s_new)
@@ -41,7 +46,7 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
       damping <- max(20 * damping, 1e-4)
     }
     if (left_before - left < 1e-7 * left_before) break
-    damping <- damping / 10
+    damping <- max(damping / 10, least_damping)
   }
   list(b = b, s = s, left = left, at = at, on_b = on_b, on_s = on_s)
 }
@@ -70,6 +75,9 @@ scaled_child <- function(v, g, phi, n_linear) {
     m <- drop(design %*% b)
     s <- coefficients_of(design, log((abs(v - m) + 1e-12) / (abs(g) + 1e-12)) / 2)
     scale <- exp(drop(design %*% s))
+    if (!all(is.finite(c(scale^2, scale^-2)))) {
+      return(NULL)
+    }
     b <- coefficients_of(design / scale, (v + scale^2 * g) / scale)
   }
   if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, padded(b, ncol(phi)), padded(s, ncol(phi)))
@@ -139,18 +147,16 @@ search_child <- function(v, g, phi, n_linear, groups) {
 }
 
 without_needless <- function(fit, v, g, phi, groups) {
-  n <- length(v)
-  for (what in c("location", "log_scale")) {
-    name <- c(location = "on_b", log_scale = "on_s")[[what]]
-    for (group in groups[[what]]) {
-      fewer <- fit[c("on_b", "on_s")]
-      fewer[[name]] <- setdiff(fit[[name]], group)
-      k <- length(fit[[name]]) - length(fewer[[name]])
-      if (k < length(group)) next
+  free <- c(location = "on_b", log_scale = "on_s")
+  for (what in names(free)) {
+    is_in <- vapply(groups[[what]], function(group) all(group %in% fit[[free[[what]]]]), NA)
+    for (group in if (sum(is_in) > 1) groups[[what]][is_in]) {
+      fewer <- fit[free]
+      fewer[[free[[what]]]] <- setdiff(fewer[[free[[what]]]], group)
       b <- replace(numeric(ncol(phi)), fewer$on_b, fit$b[fewer$on_b])
       s <- replace(numeric(ncol(phi)), fewer$on_s, fit$s[fewer$on_s])
       simpler <- gauss_newton(v, g, phi, fewer$on_b, fewer$on_s, b, s)
-      if (gain_in(simpler$left, fit$left, k, n) <= 0) fit <- simpler
+      if (gain_in(simpler$left, fit$left, length(group), length(v)) <= 0) fit <- simpler
     }
   }
   fit
