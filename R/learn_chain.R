@@ -201,7 +201,10 @@ trials_with <- function(points, train, left, parents) {
   moments <- if (is.null(natural) || natural$nats > length(left) * rules$nothing_left) {
     search_moments(train$x, train$g, children, parents)
   }
-  without_null(list(natural, if (!is.null(moments)) trial_of(moments, points, left)))
+  moments <- if (!is.null(moments)) trial_of(moments, points, left)
+  # where nothing is left of the scores, what is likelier is so by the chance of the draws
+  is_right <- !is.null(natural) && !is.null(moments) && moments$nats < min(least_nats, natural$nats)
+  without_null(list(if (!is_right) natural, moments))
 }
 
 # The best of the blocks of natural form; NULL for none.
