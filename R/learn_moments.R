@@ -87,7 +87,7 @@ scaled_child <- function(v, g, phi, n_linear) {
 # number, if that is enough: list(on_b, on_s), the numbers of all that are then free.
 next_features <- function(fit, g, phi, groups) {
   n <- length(g)
-  if (fit$left < n * least_nats) {
+  if (!isTRUE(fit$left >= n * least_nats && is.finite(fit$left))) {
     return(NULL)
   }
   present <- qr(residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s))
@@ -116,7 +116,8 @@ next_features <- function(fit, g, phi, groups) {
 # What k more features are worth, in log likelihoods of n residuals, where they leave so much less of them. What is
 # left counts only as far as it matters.
 gain_in <- function(left, left_new, k, n) {
-  if (left - left_new < 2 * n * least_nats) {
+  # residuals that are not finite gain nothing
+  if (!isTRUE(left - left_new >= 2 * n * least_nats)) {
     return(0)
   }
   slight <- n * least_nats / 10
@@ -139,7 +140,7 @@ search_child <- function(v, g, phi, n_linear, groups) {
   }
   while (!is.null(more)) {
     richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, fit$b, fit$s)
-    if (richer$left > fit$left - n * least_nats) break
+    if (!isTRUE(richer$left <= fit$left - n * least_nats)) break
     fit <- richer
     more <- next_features(fit, g, phi, groups)
   }
