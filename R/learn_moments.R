@@ -91,15 +91,21 @@ next_features <- function(fit, g, phi, groups) {
     return(NULL)
   }
   present <- qr(residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s))
-  r <- qr.resid(present, fit$at$r)
+  Q <- qr.Q(present)[, seq_len(present$rank), drop = FALSE]
+  r <- fit$at$r - drop(Q %*% crossprod(Q, fit$at$r))
+  left <- sum(r^2)
   worth <- function(more_b, more_s) {
     new <- residual_slopes(fit$at, g, phi, more_b, more_s)
-    if (ncol(new) == 0 || !all(is.finite(new))) {
+    size <- sqrt(colSums(new^2)) + .Machine$double.xmin
+    if (length(size) == 0 || !all(is.finite(size))) {
       return(0)
     }
-    new <- qr.resid(present, new)
-    new <- sweep(new, 2, sqrt(colSums(new^2)) + 1e-5 * sqrt(n), "/")
-    gain_in(sum(r^2), sum(qr.resid(qr(new), r)^2), ncol(new), n)
+    # normal equations of columns of unit length, of which those present have taken their part
+    taken <- crossprod(Q, new)
+    H <- (crossprod(new) - crossprod(taken)) / tcrossprod(size)
+    h <- drop(crossprod(new, r)) / size
+    step <- solve(H + diag(least_damping, length(size)), h)
+    gain_in(left, left - sum(h * step), length(size), n)
   }
   worth_b <- vapply(groups$location, function(group) worth(setdiff(group, fit$on_b), integer()), 0)
   worth_s <- vapply(groups$log_scale, function(group) worth(integer(), setdiff(group, fit$on_s)), 0)
