@@ -114,8 +114,8 @@ gain_over <- function(new, old) {
   if (isTRUE(mean(gain) > max(least_nats, sure_gain * error))) mean(gain) else 0
 }
 
-# Variables that may be parents, those first that leave least of the residual scores of the others; only those that
-# take enough away.
+# Variables that may be parents, those first that take the largest share of the residual scores of the others; only
+# those that take enough.
 # trial: of trial_of().
 ranked_parents <- function(trial, x, left, parents) {
   rest <- setdiff(left, parents)
@@ -127,10 +127,9 @@ ranked_parents <- function(trial, x, left, parents) {
     children <- which(!left %in% c(k, parents))
     nats_taken(x[, k], Z[, children, drop = FALSE], E[, children, drop = FALSE])
   }, 0)
-  # that of a parent is not left to the others
-  own <- colSums(E^2)[match(rest, left)] / 2 / nrow(E)
+  of_each <- colSums(E^2)[match(rest, left)] / 2 / nrow(E)
   worth <- min(rules$least_coupled, rules$share_coupled * sum(E^2) / 2 / nrow(E))
-  ranked <- order(nats + own, decreasing = TRUE)
+  ranked <- order(nats / (sum(of_each) - of_each), decreasing = TRUE)
   rest[ranked[nats[ranked] > max(worth, least_nats)]]
 }
 

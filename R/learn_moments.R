@@ -130,8 +130,7 @@ gain_in <- function(left, left_new, k, n) {
   n / 2 * log((left + slight) / (left_new + slight)) - k * log(n) / 2
 }
 
-# One child: groups of features are added one at a time, as long as the residual falls; then those that are no longer
-# needed go.
+# One child: groups of features are added one at a time, as long as the residual falls.
 search_child <- function(v, g, phi, n_linear, groups) {
   n <- length(v)
   fit <- linear_child(v, g, phi, n_linear)
@@ -149,22 +148,6 @@ search_child <- function(v, g, phi, n_linear, groups) {
     if (!isTRUE(richer$left <= fit$left - n * least_nats)) break
     fit <- richer
     more <- next_features(fit, g, phi, groups)
-  }
-  without_needless(fit, v, g, phi, groups)
-}
-
-without_needless <- function(fit, v, g, phi, groups) {
-  free <- c(location = "on_b", log_scale = "on_s")
-  for (what in names(free)) {
-    is_in <- vapply(groups[[what]], function(group) all(group %in% fit[[free[[what]]]]), NA)
-    for (group in if (sum(is_in) > 1) groups[[what]][is_in]) {
-      fewer <- fit[free]
-      fewer[[free[[what]]]] <- setdiff(fewer[[free[[what]]]], group)
-      b <- replace(numeric(ncol(phi)), fewer$on_b, fit$b[fewer$on_b])
-      s <- replace(numeric(ncol(phi)), fewer$on_s, fit$s[fewer$on_s])
-      simpler <- gauss_newton(v, g, phi, fewer$on_b, fewer$on_s, b, s)
-      if (gain_in(simpler$left, fit$left, length(group), length(v)) <= 0) fit <- simpler
-    }
   }
   fit
 }
