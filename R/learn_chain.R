@@ -114,7 +114,8 @@ gain_over <- function(new, old) {
   if (isTRUE(mean(gain) > max(least_nats, sure_gain * error))) mean(gain) else 0
 }
 
-# Variables that may be parents, those first that take most of the residual scores away; only those that take enough.
+# Variables that may be parents, those first that take the largest share of the residual scores of the others; only
+# those that take enough.
 # trial: of trial_of().
 ranked_parents <- function(trial, x, left, parents) {
   rest <- setdiff(left, parents)
@@ -126,30 +127,35 @@ ranked_parents <- function(trial, x, left, parents) {
     children <- which(!left %in% c(k, parents))
     nats_taken(x[, k], Z[, children, drop = FALSE], E[, children, drop = FALSE])
   }, 0)
+  of_each <- colSums(E^2)[match(rest, left)] / 2 / nrow(E)
   worth <- min(rules$least_coupled, rules$share_coupled * sum(E^2) / 2 / nrow(E))
-  rest[order(nats, decreasing = TRUE)][seq_len(sum(nats > max(worth, least_nats)))]
+  ranked <- order(nats / (sum(of_each) - of_each), decreasing = TRUE)
+  rest[ranked[nats[ranked] > max(worth, least_nats)]]
 }
 
-# Half the mean squares of columns of E that a parabola in t, and z times one, take away, where that is more than six
-# coefficients take by chance.
+# Half the mean squares of columns of E that a curve in t, and z times a parabola, take away, where that is more than
+# so many coefficients take by chance.
 nats_taken <- function(t, Z, E) {
   n <- length(t)
-  t <- (t - stats::median(t)) / spread_of(t)
-  powers <- outer(pmax(pmin(t, 5), -5), 0:4, "^")
-  parabola <- powers[, 1:3]
-  at <- outer(1:3, 1:3, "+") - 1 # the power of which an element of a cross product is the sum
-  by_t <- matrix(colSums(powers)[at], 3)
-  by_z <- crossprod(powers, Z)
-  by_square <- crossprod(powers, Z^2)
-  h <- rbind(crossprod(parabola, E), crossprod(parabola, E * Z))
+  s <- (t - stats::median(t)) / spread_of(t)
+  s <- pmax(pmin(s, 5), -5)
+  curve <- qr(cbind(1, s, s^2, feature_values(knees_of(1, t, n_knees[1]), as.matrix(t))))
+  Q <- qr.Q(curve)[, seq_len(curve$rank), drop = FALSE]
   total <- colSums(E^2) + .Machine$double.xmin
-  taken <- vapply(seq_len(ncol(Z)), function(j) {
-    cross <- matrix(by_z[at, j], 3)
-    A <- rbind(cbind(by_t, cross), cbind(cross, matrix(by_square[at, j], 3)))
-    diag(A) <- diag(A) * (1 + 1e-9) + .Machine$double.xmin
-    sum(h[, j] * solve(A, h[, j]))
+  by_z <- list(Z, Z * s, Z * s^2)
+  of_z <- lapply(by_z, function(y) crossprod(Q, y))
+  of_E <- crossprod(Q, E)
+  square <- function(i, j) colSums(by_z[[i]] * by_z[[j]]) - colSums(of_z[[i]] * of_z[[j]])
+  A <- lapply(list(c(1, 1), c(1, 2), c(2, 2), c(1, 3), c(2, 3), c(3, 3)), function(at) square(at[1], at[2]))
+  h <- vapply(1:3, function(i) colSums(by_z[[i]] * E) - colSums(of_z[[i]] * of_E), numeric(ncol(E)))
+  h <- matrix(h, ncol(E))
+  taken <- colSums(of_E^2) + vapply(seq_len(ncol(Z)), function(j) {
+    at <- vapply(A, `[`, 0, j)
+    gram <- matrix(at[c(1, 2, 4, 2, 3, 5, 4, 5, 6)], 3)
+    diag(gram) <- diag(gram) * (1 + 1e-9) + .Machine$double.xmin
+    sum(h[j, ] * solve(gram, h[j, ]))
   }, 0)
-  is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > 6 * log(n)
+  is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > (curve$rank + 3) * log(n)
   sum(taken[is_sure]) / 2 / n
 }
 
@@ -186,14 +192,18 @@ fit_level <- function(points, left) {
   if (!is.null(block)) list(block = block, parents = parents)
 }
 
-# Blocks of both forms: the second only where the first leaves something.
+# Blocks of both forms: the second only where the first leaves something. Less than what a block is worth counts, too:
+# exponentials that follow a curve where the points are lead away from it beyond them.
 trials_with <- function(points, train, left, parents) {
   children <- setdiff(left, parents)
   natural <- natural_trial(points, train, left, children, parents)
-  moments <- if (is.null(natural) || natural$nats > least_nats) {
-    tryCatch(search_moments(train$x, train$g, children, parents), error = function(e) NULL)
+  moments <- if (is.null(natural) || natural$nats > length(left) * rules$nothing_left) {
+    search_moments(train$x, train$g, children, parents)
   }
-  without_null(list(natural, if (!is.null(moments)) trial_of(moments, points, left)))
+  moments <- if (!is.null(moments)) trial_of(moments, points, left)
+  # where nothing is left of the scores, what is likelier is so by the chance of the draws
+  is_right <- !is.null(natural) && !is.null(moments) && moments$nats < min(least_nats, natural$nats)
+  without_null(list(if (!is_right) natural, moments))
 }
 
 # The best of the blocks of natural form; NULL for none.
@@ -225,12 +235,12 @@ refitted <- function(trial, points, left) {
 
 # A block fitted again to all points, with the same features; NULL where there is none.
 refit_block <- function(block, points) {
-  tryCatch(switch(block$form,
+  switch(block$form,
     natural = refit_natural(block, points$x, points$g),
     moments = refit_moments(block, points$x, points$g),
     margins = margins_block(points$x, points$g, block$children),
     normal = normal_block(points$x, points$g, block$children)
-  ), error = function(e) NULL)
+  )
 }
 
 # the rest --------------------------------------------------------------------
@@ -263,7 +273,7 @@ rest_blocks <- function(train, variables) {
     parents <- utils::head(ranked_parents(of_all, train$x, variables, integer()), 2)
     lapply(parents, function(k) {
       children <- setdiff(variables, k)
-      tryCatch(fit_moments_in(train$x, train$g, children, k, diag(length(children))), error = function(e) NULL)
+      fit_moments_in(train$x, train$g, children, k, diag(length(children)))
     })
   }
   c(list(margins_block(train$x, train$g, variables), normal_block(train$x, train$g, variables)), curves)

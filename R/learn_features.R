@@ -43,38 +43,55 @@ spread_of <- function(t) {
   if (spread > 0) spread else stats::sd(t) + .Machine$double.xmin
 }
 
-# Places of the knees of softplus functions, as quantiles of a coordinate, and their rates over one by its spread.
-knots <- c(0.02, 0.2, 0.5, 0.8, 0.98)
-knee_rates <- c(1.5, 4)
+# Numbers of knees of sums of softplus functions.
+n_knees <- c(6, 12, 24)
 
-# Those of coordinate k, with values t, that are not linear in it.
+# All features of parents, the constant and linear ones first, and the groups in which they are added to locations and
+# log scales: what grows faster than a coordinate is for locations alone.
+grouped_features <- function(parents, x) {
+  linear <- linear_features(parents, x)
+  bent <- lapply(parents, function(k) bent_features(k, x[, k]))
+  curved <- c(do.call(c, bent), cross_features(linear))
+  sizes <- vapply(curved, ncol, 0L)
+  groups <- Map(function(end, size) end - size + seq_len(size), ncol(linear) + cumsum(sizes), sizes)
+  kinds <- vapply(curved, function(f) if (f[5, 1] == 0) f[2, 1] else 0, 0)
+  # a cube with its square
+  is_cube <- which(kinds == factor_kinds[["cube"]])
+  locations <- replace(groups, is_cube, lapply(groups[is_cube], function(k) c(k - 1L, k)))
+  list(
+    features = do.call(cbind, c(list(linear), curved)),
+    groups = list(
+      location = locations,
+      log_scale = c(as.list(seq_len(ncol(linear))[-1]), groups[kinds == factor_kinds[["softplus"]]])
+    )
+  )
+}
+
+# Those of coordinate k, with values t, that are not linear in it, in groups: powers, exponentials, and sums of softplus
+# functions.
 bent_features <- function(k, t) {
-  unit <- 1 / spread_of(t)
-  at <- stats::quantile(t, knots, names = FALSE)
-  power <- function(kind) feature_of(k, kind, unit, stats::median(t))
-  softplus <- function(sign) {
-    of_rate <- function(rate) lapply(at, function(place) feature_of(k, "softplus", sign * rate * unit, place))
-    do.call(c, lapply(knee_rates, of_rate))
-  }
-  exponentials <- list(feature_of(k, "exponential", -1), feature_of(k, "exponential", 1))
-  do.call(cbind, c(list(power("square"), power("cube")), softplus(1), exponentials, softplus(-1)))
+  power <- function(kind) feature_of(k, kind, 1 / spread_of(t), stats::median(t))
+  c(
+    list(power("square"), power("cube"), feature_of(k, "exponential", -1), feature_of(k, "exponential", 1)),
+    lapply(n_knees, function(n) knees_of(k, t, n))
+  )
+}
+
+# Softplus functions whose knees are evenly spaced and overlap: any smooth curve is near to a sum of them, which is
+# linear beyond all knees.
+knees_of <- function(k, t, n) {
+  ends <- stats::quantile(t, c(0.01, 0.99), names = FALSE)
+  at <- seq(ends[1], ends[2], length.out = n)
+  do.call(cbind, lapply(at, function(place) feature_of(k, "softplus", 2 * (n - 1) / (ends[2] - ends[1]), place)))
 }
 
 # Products of two coordinates, of linear_features().
 cross_features <- function(linear) {
   pairs <- which(lower.tri(diag(ncol(linear) - 1)), arr.ind = TRUE)
-  do.call(cbind, lapply(seq_len(nrow(pairs)), function(i) {
+  lapply(seq_len(nrow(pairs)), function(i) {
     product_of_features(linear[, 1 + pairs[i, 2]], linear[, 1 + pairs[i, 1]])
-  }))
+  })
 }
-
-# In which a log scale may be linear, and a location: what grows faster than a coordinate is for locations alone, and
-# softplus functions that fall are for scales, since with those that rise they are linear.
-are_of_scales <- function(features) {
-  features[5, ] == 0 & (features[1, ] == 0 | features[2, ] %in% factor_kinds[c("linear", "softplus")])
-}
-
-are_of_locations <- function(features) !(features[2, ] == factor_kinds[["softplus"]] & features[3, ] < 0)
 
 # The coordinates that features depend on.
 parents_of <- function(features) sort(setdiff(unique(c(features[c(1, 5), ])), 0))

@@ -2,9 +2,6 @@
 # v = m(t) + exp(s(t)) z in the coordinates v = W^-1 u. Where that is so and z is standard normal, the score of z is
 # -z: the residual exp(s) g + (v - m) exp(-s) is made small by the method of Gauss and Newton. See src/map_moments.c.
 
-# Features of a child beside those that are linear.
-most_features <- 8
-
 # b: coefficients of the location; s: of the log scale. on_b, on_s: which of them are free.
 residual_of <- function(v, g, phi, b, s) {
   log_scale <- drop(phi %*% s)
@@ -17,37 +14,39 @@ residual_slopes <- function(at, g, phi, on_b, on_s) {
   cbind(-phi[, on_b, drop = FALSE] / scale, phi[, on_s, drop = FALSE] * (scale * g - at$z))
 }
 
+# Of normal equations whose columns are of unit length: it keeps them from being singular.
+least_damping <- 1e-9
+
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
+  of_b <- seq_along(on_b)
   at <- residual_of(v, g, phi, b, s)
   left <- sum(at$r^2)
-  damping <- 1e-6
+  damping <- least_damping
   for (iteration in seq_len(most)) {
     slopes <- residual_slopes(at, g, phi, on_b, on_s)
-    H <- crossprod(slopes)
-    h <- -drop(crossprod(slopes, at$r))
-    improved <- FALSE
+    size <- sqrt(colSums(slopes^2)) + .Machine$double.xmin
+    if (!all(is.finite(c(left, size)))) break
+    left_before <- left
+    slopes <- sweep(slopes, 2, size, "/")
+    H <- cross_product(slopes)
+    h <- cross_product(slopes, as.matrix(-at$r))
     for (try in 1:6) {
-      step <- tryCatch(solve(H + diag(damping * diag(H) + 1e-300, nrow(H)), h), error = function(e) NULL)
-      if (!is.null(step)) {
-        b_new <- replace(b, on_b, b[on_b] + step[seq_along(on_b)])
-        s_new <- replace(s, on_s, s[on_s] + step[-seq_along(on_b)])
-        new <- residual_of(v, g, phi, b_new, s_new)
-        left_new <- sum(new$r^2)
-        if (is.finite(left_new) && left_new < left) {
-          improved <- TRUE
-          break
-        }
+      step <- drop(solve(H + diag(damping, length(size)), h)) / size
+      b_new <- replace(b, on_b, b[on_b] + step[of_b])
+      s_new <- replace(s, on_s, s[on_s] + step[-of_b])
+      new <- residual_of(v, g, phi, b_new, s_new)
+      left_new <- sum(new$r^2)
+      if (isTRUE(left_new < left)) {
+        b <- b_new
+        s <- s_new
+        at <- new
+        left <- left_new
+        break
       }
       damping <- max(20 * damping, 1e-4)
     }
-    if (!improved) break
-    done <- left - left_new < 1e-7 * left
-    b <- b_new
-    s <- s_new
-    at <- new
-    left <- left_new
-    damping <- damping / 10
-    if (done) break
+    if (left_before - left < 1e-7 * left_before) break
+    damping <- max(damping / 10, least_damping)
   }
   list(b = b, s = s, left = left, at = at, on_b = on_b, on_s = on_s)
 }
@@ -76,65 +75,92 @@ scaled_child <- function(v, g, phi, n_linear) {
     m <- drop(design %*% b)
     s <- coefficients_of(design, log((abs(v - m) + 1e-12) / (abs(g) + 1e-12)) / 2)
     scale <- exp(drop(design %*% s))
+    if (!all(is.finite(c(scale^2, scale^-2)))) {
+      return(NULL)
+    }
     b <- coefficients_of(design / scale, (v + scale^2 * g) / scale)
   }
   if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, padded(b, ncol(phi)), padded(s, ncol(phi)))
 }
 
-# The feature that takes most of the residual away, if that is enough: list(b, s), the numbers of one more.
-next_feature <- function(fit, g, phi, for_b, for_s) {
+# The group of features, of the location or of the log scale, with which least of the residual is left for their
+# number, if that is enough: list(on_b, on_s), the numbers of all that are then free.
+next_features <- function(fit, g, phi, groups) {
   n <- length(g)
-  more_b <- setdiff(which(for_b), fit$on_b)
-  more_s <- setdiff(which(for_s), fit$on_s)
-  if (length(more_b) + length(more_s) == 0 || fit$left < n * least_nats) {
+  if (!isTRUE(fit$left >= n * least_nats && is.finite(fit$left))) {
     return(NULL)
   }
-  new <- residual_slopes(fit$at, g, phi, more_b, more_s)
-  new[, colSums(!is.finite(new)) > 0] <- 0
-  new <- qr.resid(qr(residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s)), new)
-  square <- colSums(new^2)
-  gain <- ifelse(square < 1e-10 * n, 0, colSums(new * fit$at$r)^2 / (square + 1e-300))
-  k <- which.max(gain)
-  if (gain[k] >= 2 * n * least_nats && gain[k] >= log(n) * fit$left / n) {
-    list(b = more_b[k[k <= length(more_b)]], s = more_s[k[k > length(more_b)] - length(more_b)])
+  present <- qr(residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s))
+  Q <- qr.Q(present)[, seq_len(present$rank), drop = FALSE]
+  r <- fit$at$r - drop(Q %*% crossprod(Q, fit$at$r))
+  left <- sum(r^2)
+  worth <- function(more_b, more_s) {
+    new <- residual_slopes(fit$at, g, phi, more_b, more_s)
+    size <- sqrt(colSums(new^2)) + .Machine$double.xmin
+    if (length(size) == 0 || !all(is.finite(size))) {
+      return(0)
+    }
+    # normal equations of columns of unit length, of which those present have taken their part
+    taken <- crossprod(Q, new)
+    H <- (crossprod(new) - crossprod(taken)) / tcrossprod(size)
+    h <- drop(crossprod(new, r)) / size
+    step <- solve(H + diag(least_damping, length(size)), h)
+    gain_in(left, left - sum(h * step), length(size), n)
+  }
+  worth_b <- vapply(groups$location, function(group) worth(setdiff(group, fit$on_b), integer()), 0)
+  worth_s <- vapply(groups$log_scale, function(group) worth(integer(), setdiff(group, fit$on_s)), 0)
+  k <- which.max(c(worth_b, worth_s))
+  of_b <- k <= length(worth_b)
+  if (max(worth_b, worth_s) > 0) {
+    list(
+      on_b = union(fit$on_b, if (of_b) groups$location[[k]]),
+      on_s = union(fit$on_s, if (!of_b) groups$log_scale[[k - length(worth_b)]])
+    )
   }
 }
 
-# One child: features are added one at a time, as long as the residual falls.
-search_child <- function(v, g, phi, n_linear, for_b, for_s) {
+# What k more features are worth, in log likelihoods of n residuals, where they leave so much less of them. What is
+# left counts only as far as it matters.
+gain_in <- function(left, left_new, k, n) {
+  # residuals that are not finite gain nothing
+  if (!isTRUE(left - left_new >= 2 * n * least_nats)) {
+    return(0)
+  }
+  slight <- n * least_nats / 10
+  n / 2 * log((left + slight) / (left_new + slight)) - k * log(n) / 2
+}
+
+# One child: groups of features are added one at a time, as long as the residual falls.
+search_child <- function(v, g, phi, n_linear, groups) {
   n <- length(v)
   fit <- linear_child(v, g, phi, n_linear)
-  more <- next_feature(fit, g, phi, for_b, for_s)
+  more <- next_features(fit, g, phi, groups)
   if (is.null(more)) {
     return(fit)
   }
   scaled <- scaled_child(v, g, phi, n_linear)
   if (isTRUE(scaled$left < fit$left)) {
     fit <- scaled
-    more <- next_feature(fit, g, phi, for_b, for_s)
+    more <- next_features(fit, g, phi, groups)
   }
-  while (!is.null(more) && length(fit$on_b) + length(fit$on_s) < most_features + 2 * n_linear) {
-    richer <- gauss_newton(v, g, phi, c(fit$on_b, more$b), c(fit$on_s, more$s), fit$b, fit$s)
-    if (richer$left > fit$left - n * least_nats) break
+  while (!is.null(more)) {
+    richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, fit$b, fit$s)
+    if (!isTRUE(richer$left <= fit$left - n * least_nats)) break
     fit <- richer
-    more <- next_feature(fit, g, phi, for_b, for_s)
+    more <- next_features(fit, g, phi, groups)
   }
   fit
 }
 
 # In the coordinates v = W^-1 u, W lower triangular.
 fit_moments_in <- function(x, g, children, parents, W) {
-  linear <- linear_features(parents, x)
-  bent <- lapply(parents, function(k) bent_features(k, x[, k]))
-  features <- do.call(cbind, c(list(linear), bent, list(cross_features(linear))))
-  of_locations <- are_of_locations(features)
-  of_scales <- are_of_scales(features)
-  phi <- feature_values(features, x)
+  all <- grouped_features(parents, x)
+  phi <- feature_values(all$features, x)
   at <- in_coordinates(W, x, g, children)
   fits <- lapply(seq_along(children), function(j) {
-    search_child(at$v[, j], at$g[, j], phi, ncol(linear), of_locations, of_scales)
+    search_child(at$v[, j], at$g[, j], phi, 1 + length(parents), all$groups)
   })
-  new_moments(x, children, features, fits, W)
+  new_moments(x, children, all$features, fits, W)
 }
 
 # These children, and their scores, in the coordinates v = W^-1 u.
