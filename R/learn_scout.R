@@ -106,9 +106,10 @@ scout_target <- function(
     # what was refined comes first: the ELBOs of the others may be higher by luck
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
     found$passed <- check_passed(evaluate, found)
-    found$copies <- with_seed(
-      seed_of_run(seed, copies_key), copies_of(target, evaluate, likely_normals(found$normals))
-    )
+    found$copies <- with_seed(seed_of_run(seed, copies_key), tryCatch(
+      copies_of(target, evaluate, likely_normals(found$normals)),
+      autosmc_error_target = function(e) NULL # which may fail where all variables are equal
+    ))
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
   })

@@ -54,3 +54,21 @@ test_that("signs that change together make copies", {
   expect_log_z(fits, truth)
   expect_match(fits[[1]]$maps, "2 copies (signs of x1, x2 changed)", fixed = TRUE, all = FALSE)
 })
+
+test_that("a target that fails where variables are equal is sampled without its copies", {
+  square <- function(x, at) rowSums(sweep(x, 2, at)^2)
+  both <- function(x) cbind(-square(x, c(-5, 5)), -square(x, c(5, -5)))
+  target <- target_function(
+    function(x) {
+      if (any(x[, 1] == x[, 2])) stop("singular")
+      log(rowSums(exp(both(x) / 2))) - log(4 * pi)
+    }, 2,
+    gradient = function(x) {
+      share <- 1 / (1 + exp(10 * (x[, 1] - x[, 2])))
+      -x + (2 * share - 1) * rep(c(-5, 5), each = nrow(x))
+    }, vectorized = TRUE
+  )
+  fits <- fits_of(target)
+  expect_log_z(fits, 0)
+  expect_no_match(fits[[1]]$maps, "copies")
+})
