@@ -58,7 +58,7 @@ look_along_lines <- function(seen, evaluate) {
 
 lines_diagnostic <- new_diagnostic(
   advise = c("far_out", "particles"),
-  ask = function(seen, evaluate) look_along_lines(seen, evaluate),
+  ask = look_along_lines,
   most = function(sampler, spent, course) most_line_evals(sampler, spent),
   judge = function(seen, found) {
     judge_beside(found, seen$estimate, function(rise) {

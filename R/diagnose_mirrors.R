@@ -53,7 +53,7 @@ look_in_mirrors <- function(seen, evaluate) {
 
 mirrors_diagnostic <- new_diagnostic(
   advise = "particles",
-  ask = function(seen, evaluate) look_in_mirrors(seen, evaluate),
+  ask = look_in_mirrors,
   most = function(sampler, spent, course) sum(n_mirrored_draws(sampler, spent)) * n_mirror_evals(sampler),
   judge = function(seen, found) {
     judge_beside(found, seen$estimate, function(rise) {

@@ -63,7 +63,7 @@ look_along_rays <- function(seen, evaluate) {
 
 rays_diagnostic <- new_diagnostic(
   advise = c("far_out", "particles"),
-  ask = function(seen, evaluate) look_along_rays(seen, evaluate),
+  ask = look_along_rays,
   most = function(sampler, spent, course) n_rays(sampler, spent) * n_ray_evals(sampler),
   judge = function(seen, found) {
     judge_beside(found, seen$estimate, function(rise) {

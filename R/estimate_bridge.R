@@ -75,7 +75,7 @@ fit_bridge <- function(final, rows) {
   d <- ncol(final$coordinates)
   if (is_mixture(final$reference)) {
     if (!is.null(final$reference$copies)) {
-      return(list(mixture = with_all_copies(refit_basins(final$reference, z(), w), final$reference)$mixture))
+      return(list(mixture = refit_all_copies(final$reference, z(), w)))
     }
     return(list(mixture = fit_mixture(final$reference$mixture, z(), w)))
   }

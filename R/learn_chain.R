@@ -193,7 +193,7 @@ fit_level <- function(points, left) {
 }
 
 # Blocks of both forms: the second only where the first leaves something. Less than what a block is worth counts, too:
-# exponentials that follow a curve where the points are lead away from it beyond them.
+# exponentials that follow a curve where the points are, and lead away from it beyond them.
 trials_with <- function(points, train, left, parents) {
   children <- setdiff(left, parents)
   natural <- natural_trial(points, train, left, children, parents)

@@ -1,10 +1,10 @@
-# Copies: a density that is the same when labels are permuted, or signs changed, has each of its modes several times. One
-# of them tells of all others.
+# Copies: a density that is the same when labels are permuted, or signs changed, has each of its modes several times.
+# One of them tells of all others.
 #
 # A symmetry permutes the elements of the variables as they are declared, or changes signs. On the unconstrained scale
-# it is an orthogonal map y = F'P F x: the columns of the `frame` F have length 1, and it is the identity but for simplexes,
-# whose elements are one more than the variables that move (see element_frame()). P is written as a row of `moves`: the
-# number of the element that comes to each place, negative where its sign changes.
+# it is an orthogonal map y = F'P F x: the columns of the `frame` F have length 1, and it is the identity but for
+# simplexes, whose elements are one more than the variables that move (see element_frame()). P is written as a row of
+# `moves`: the number of the element that comes to each place, negative where its sign changes.
 
 # Copies of a mode, at most: those of seven labels.
 most_copies <- 5040
@@ -13,6 +13,8 @@ n_symmetry_points <- 5
 rounding_of_density <- 1e-9
 # Of second derivatives by differences, relative to the largest: what is the same by a symmetry differs by no more.
 rounding_of_curvature <- 1e-5
+# Width of these differences, of which curvature_around() takes a tenth.
+width_of_curvature <- 1e-3
 # Points that are tried for one at which all elements may be the same, and rounds in which elements are told apart.
 most_equal_points <- 20
 most_rounds_of_colours <- 5
@@ -28,8 +30,10 @@ copies_of <- function(target, evaluate, normals) {
     at <- evaluate(y %*% frame)
     list(log_density = at$log_density, gradient = at$gradient %*% t(frame))
   }
-  centre <- drop(frame %*% normals[[1]]$mean)
-  generators <- c(permutations_of(density, frame, centre), flips_of(density, frame, centre))
+  middle <- normals[[1]]$mean
+  centre <- drop(frame %*% middle)
+  is_same <- keeps_density(evaluate, frame, middle)
+  generators <- c(permutations_of(density, centre, is_same), flips_of(density, frame, centre, is_same))
   moves <- group_of(generators, nrow(frame))
   if (is.null(moves)) {
     # too many: without those under which the basins stay where they are
@@ -96,11 +100,9 @@ without_copies <- function(normals, copies) {
   kept
 }
 
-copies_of_normal <- function(normal, copies) {
-  if (is.null(copies)) {
-    return(list(normal))
-  }
-  lapply(distinct_moves(normal, copies), moved_normal, normal = normal, copies = copies)
+# A normal where these moves lead it, numbers of rows.
+copies_of_normal <- function(normal, moves, copies) {
+  if (is.null(copies)) list(normal) else lapply(moves, moved_normal, normal = normal, copies = copies)
 }
 
 # groups ----------------------------------------------------------------------
@@ -130,17 +132,16 @@ group_of <- function(generators, n) {
 
 # what is symmetric -----------------------------------------------------------
 # Elements that a symmetry takes to each other have the same gradient where they are all equal, and pairs of them the
-# same second derivatives. So colours are given to elements, and permutations read off the second derivatives; whether the
-# density is the same after them is then asked at some points.
+# same second derivatives. So colours are given to elements, and permutations read off the second derivatives; whether
+# the density is the same after them is then asked at some points, by is_same().
 
-permutations_of <- function(density, frame, centre) {
+permutations_of <- function(density, centre, is_same) {
   coloured <- exchange_colours(density, centre)
   if (is.null(coloured)) {
     return(list())
   }
   colour <- coloured$colour
   curvature <- curvature_between(density, coloured$at)
-  is_same <- keeps_density(density, frame, centre)
   generators <- list()
   linked <- seq_along(colour) # elements that are known to be exchangeable
   pairs <- which(outer(colour, colour, "==") & upper.tri(diag(length(colour))), arr.ind = TRUE)
@@ -175,7 +176,8 @@ exchange_colours <- function(density, centre) {
   list(colour = colour, at = place$at)
 }
 
-# A random point at which elements of the same colour have the same value, around the mean of these, and the gradient there.
+# A random point at which elements of the same colour have the same value, around the mean of these, and the gradient
+# there.
 equal_point <- function(density, colour, centre) {
   middle <- tapply(centre, colour, mean)
   for (attempt in seq_len(most_equal_points)) {
@@ -195,13 +197,7 @@ numbers_apart <- function(x) {
   replace(x, order, cumsum(c(1, apart)))
 }
 
-# Second derivatives between elements, by differences of gradients.
-curvature_between <- function(density, at) {
-  step <- diag(1e-4, length(at))
-  along <- function(step) density(sweep(step, 2, at, "+"))$gradient
-  curvature <- (along(step) - along(-step)) / 2e-4
-  (curvature + t(curvature)) / 2
-}
+curvature_between <- function(density, at) curvature_around(density, at, width_of_curvature)$hessian
 
 # The permutation that exchanges elements i and j, and all that belongs to them; NULL where there is none.
 exchange <- function(i, j, colour, curvature) {
@@ -219,21 +215,20 @@ exchange <- function(i, j, colour, curvature) {
   if (!anyNA(move) && !anyDuplicated(move)) move
 }
 
-# Whether the density is the same after a move, at some points around the centre.
-keeps_density <- function(density, frame, centre) {
-  x <- matrix(stats::rnorm(n_symmetry_points * ncol(frame)), n_symmetry_points)
-  x <- sweep(x, 2, drop(centre %*% frame), "+")
-  value <- density(x %*% t(frame))$log_density
+# Whether a density is the same after a move, at some points around the middle.
+keeps_density <- function(evaluate, frame, middle) {
+  x <- sweep(matrix(stats::rnorm(n_symmetry_points * length(middle)), n_symmetry_points), 2, middle, "+")
+  value <- evaluate(x)$log_density
+  known <- is.finite(value)
   function(move) {
-    there <- density(moved_by(x, frame, move) %*% t(frame))$log_density
-    known <- is.finite(value)
+    there <- evaluate(moved_by(x, frame, move))$log_density
     any(known) && all(abs(there - value)[known] <= rounding_of_density * pmax(1, abs(value[known])))
   }
 }
 
-# Changes of signs. Where elements whose signs change together are 0, so are their gradients, and their second derivatives
-# with those whose signs do not change with theirs.
-flips_of <- function(density, frame, centre) {
+# Changes of signs. Where elements whose signs change together are 0, so are their gradients, and their second
+# derivatives with those whose signs do not change with theirs.
+flips_of <- function(density, frame, centre, is_same) {
   is_whole <- rowSums(frame != 0) == 1 & rowSums(abs(frame)) == 1 # no element of a simplex
   at <- centre + stats::rnorm(length(centre))
   repeat {
@@ -250,7 +245,6 @@ flips_of <- function(density, frame, centre) {
   }
   curvature <- curvature_between(density, replace(at, flipped, 0))[flipped, flipped, drop = FALSE]
   together <- components_of(abs(curvature) > rounding_of_curvature * max(abs(curvature), 1))
-  is_same <- keeps_density(density, frame, centre)
   moves <- lapply(together, function(part) {
     move <- seq_along(centre)
     move[flipped[part]] <- -move[flipped[part]]

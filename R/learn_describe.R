@@ -31,7 +31,8 @@ describe_basins <- function(reference, target) {
   if (is.null(reference$copies)) {
     return(sprintf("a mixture of %d normal distributions", basins))
   }
-  moves <- reference$copies$moves[unique(with_all_copies(reference$basins, reference)$moves), , drop = FALSE]
+  used <- unique(unlist(moves_of_basins(reference$basins, reference)))
+  moves <- reference$copies$moves[used, , drop = FALSE]
   elements <- if (is.null(target$parameters)) target$names else target$parameters
   permuted <- elements[colSums(abs(moves) != col(moves)) > 0]
   flipped <- elements[colSums(moves < 0) > 0]

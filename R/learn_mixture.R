@@ -4,16 +4,15 @@
 
 # normals: of the scout, the best first, with their ELBOs. The coordinates are those of the
 # covering normal. Each basin has the share of the weight that its ELBO gives it, and as much
-# again as the others: ELBOs are rough. Of basins that are copies of each other the best stands for all: `basins` has one of
-# each, `mixture` all copies.
+# again as the others: ELBOs are rough. Of basins that are copies of each other the best stands for all: `basins` has
+# one of each, `mixture` all copies.
 new_mixture_reference <- function(normals, copies = NULL) {
   normals <- without_copies(normals, copies)
-  n_copies <- lengths(lapply(normals, distinct_moves, copies))
-  all <- unlist(lapply(normals, copies_of_normal, copies), recursive = FALSE)
-  frame <- inflated(covering(all))
-  by_elbo <- exp(normalise_log(rep(vapply(normals, `[[`, 0, "elbo"), n_copies)))
-  of_each <- rep(seq_along(normals), n_copies)
-  weights <- as.vector(rowsum((by_elbo + 1 / length(all)) / 2, of_each))
+  moves <- lapply(normals, distinct_moves, copies)
+  n_copies <- lengths(moves)
+  frame <- inflated(covering(unlist(Map(copies_of_normal, normals, moves, list(copies)), recursive = FALSE)))
+  by_elbo <- exp(normalise_log(vapply(normals, `[[`, 0, "elbo") + log(n_copies)))
+  weights <- (by_elbo + n_copies / sum(n_copies)) / 2
   inner <- lapply(normals, function(normal) {
     list(mean = drop(from_user(frame, t(normal$mean))), L = forwardsolve(frame$L, normal$L))
   })
@@ -26,7 +25,7 @@ new_mixture_reference <- function(normals, copies = NULL) {
 # The reference with these basins, and their copies.
 with_basins <- function(reference, basins) {
   reference$basins <- basins
-  all <- with_all_copies(basins, reference)$mixture
+  all <- with_all_copies(basins, reference)
   wide <- lapply(seq_along(all$weights), function(k) inflated(component(all, k)))
   reference$mixture <- with_cover(wide, all$weights)
   reference
@@ -95,31 +94,35 @@ draw_mixture <- function(mixture, n) {
   z
 }
 
-# The basins of a reference, in its coordinates, with all their copies: list(mixture, moves), where `moves` are those that
-# lead the basins to the components, as numbers of rows.
-with_all_copies <- function(basins, reference) {
+# For each basin of a reference the moves that lead it to different places, numbers of rows.
+moves_of_basins <- function(basins, reference) {
+  frame <- normal_of(reference, nrow(basins$means))
+  lapply(seq_along(basins$weights), function(k) {
+    distinct_moves(compose(frame, component(basins, k)), reference$copies)
+  })
+}
+
+# The basins of a reference, in its coordinates, with all their copies, those of a basin after each other.
+with_all_copies <- function(basins, reference, moves = moves_of_basins(basins, reference)) {
   copies <- reference$copies
   if (is.null(copies)) {
-    return(list(mixture = basins))
+    return(basins)
   }
   frame <- normal_of(reference, nrow(basins$means))
   normals <- lapply(seq_along(basins$weights), function(k) compose(frame, component(basins, k)))
-  moves <- lapply(normals, distinct_moves, copies)
-  all <- unlist(Map(function(normal, of_it) lapply(of_it, moved_normal, normal = normal, copies = copies), normals, moves),
-    recursive = FALSE
-  )
-  inner <- lapply(all, function(normal) {
+  inner <- lapply(unlist(Map(copies_of_normal, normals, moves, list(copies)), recursive = FALSE), function(normal) {
     list(mean = drop(from_user(frame, t(normal$mean))), L = forwardsolve(frame$L, normal$L))
   })
-  list(mixture = as_mixture(inner, rep(basins$weights / lengths(moves), lengths(moves))), moves = unlist(moves))
+  as_mixture(inner, rep(basins$weights / lengths(moves), lengths(moves)))
 }
 
 # Points in the coordinates of a reference, each moved from the copy of a basin that it is likeliest of to that basin.
 fold_copies <- function(z, reference) {
   copies <- reference$copies
   frame <- normal_of(reference, ncol(z))
-  all <- with_all_copies(reference$basins, reference)
-  of <- all$moves[max.col(log_components(all$mixture, z), "first")]
+  moves <- moves_of_basins(reference$basins, reference)
+  all <- with_all_copies(reference$basins, reference, moves)
+  of <- unlist(moves)[max.col(log_components(all, z), "first")]
   for (k in unique(of)) {
     back <- inverse_of(copies$moves[k, ])
     z[of == k, ] <- from_user(frame, moved_by(to_user(frame, z[of == k, , drop = FALSE]), copies$frame, back))
@@ -127,10 +130,13 @@ fold_copies <- function(z, reference) {
   z
 }
 
-# The basins of a reference fitted to weighted points in its coordinates, each point where the basins have their copy of it.
+# The basins of a reference fitted to weighted points in its coordinates, each point where the basins have their copy
+# of it; and with all copies.
 refit_basins <- function(reference, z, w) {
   fit_mixture(reference$basins, if (is.null(reference$copies)) z else fold_copies(z, reference), w)
 }
+
+refit_all_copies <- function(reference, z, w) with_all_copies(refit_basins(reference, z, w), reference)
 
 # The reference with its mixture fitted to a record's particles; and the mean log density of
 # these on the unconstrained scale, less what so many parameters more than those of one
@@ -149,7 +155,7 @@ refit_mixture <- function(record) {
   of_frame <- log_det(frame)
   list(
     reference = with_basins(reference, basins),
-    criterion = sum(w * log_mixture(with_all_copies(basins, reference)$mixture, z)) - of_frame -
+    criterion = sum(w * log_mixture(with_all_copies(basins, reference), z)) - of_frame -
       n_parameters * log(n) / (2 * n),
     normal_criterion = if (is.null(normal)) {
       -Inf

@@ -154,7 +154,7 @@ present_density <- function(reference, points) {
   if (is_mixture(reference)) {
     frame <- normal_of(reference, ncol(x))
     z <- from_user(frame, train$x)
-    mixture <- with_all_copies(refit_basins(reference, z, rep(1 / nrow(z), nrow(z))), reference)$mixture
+    mixture <- refit_all_copies(reference, z, rep(1 / nrow(z), nrow(z)))
     return(log_mixture(mixture, from_user(frame, x)) - log_det(frame))
   }
   log_density_of(reference, x)

@@ -29,7 +29,7 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, 
       function() tape_model(model, log_prior), variables$names, bounds, "model object of RTMB", start
     )
   } else {
-    functions <- with_log_prior(tmb_functions(model), log_prior, variables$parameter)
+    functions <- with_log_prior(tmb_functions(model), log_prior, variables$parameter, bounds)
     target <- target_function(
       functions$log_density,
       length(variables$names),
@@ -119,20 +119,16 @@ prior_of_vector <- function(log_prior, parameter) {
 }
 
 # The prior is a function of few numbers, with a gradient by differences.
-with_log_prior <- function(functions, log_prior, parameter) {
+with_log_prior <- function(functions, log_prior, parameter, bounds) {
   if (is.null(log_prior)) {
     return(functions)
   }
   prior <- prior_of_vector(log_prior, parameter)
-  slope <- function(x) {
-    vapply(seq_along(x), function(j) {
-      ends <- x[j] + c(-1, 1) * .Machine$double.eps^(1 / 3) * max(1, abs(x[j]))
-      (prior(replace(x, j, ends[2])) - prior(replace(x, j, ends[1]))) / (ends[2] - ends[1])
-    }, 0)
-  }
+  density <- function(x) list(log_density = apply(x, 1, prior))
+  term <- c(list(dim = length(parameter)), bounds)
   list(
     log_density = function(x) functions$log_density(x) + prior(x),
-    gradient = function(x) functions$gradient(x) + slope(x)
+    gradient = function(x) functions$gradient(x) + drop(central_difference(term, density, t(x)))
   )
 }
 

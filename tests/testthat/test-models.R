@@ -96,9 +96,9 @@ test_that("a model object says which library it lacks", {
 })
 
 test_that("a fit of glmmTMB takes a prior, and asks for one", {
-  skip_if(!requireNamespace("TMB", quietly = TRUE))
+  skip_if_not_installed("TMB")
   glmmTMB <- "glmmTMB" # no dependency
-  skip_if(!suppressWarnings(requireNamespace(glmmTMB, quietly = TRUE)))
+  skip_if(!suppressWarnings(requireNamespace(glmmTMB, quietly = TRUE)), "glmmTMB is not installed")
   fit <- suppressWarnings(getExportedValue(glmmTMB, "glmmTMB")(dist ~ speed, data = cars, family = "poisson"))
   expect_bad(as_target(fit), "log_prior")
   target <- as_target(fit, log_prior = function(p) sum(dnorm(p$beta, 0, 10, log = TRUE)))
