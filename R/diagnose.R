@@ -1,14 +1,14 @@
 # What a diagnostic is: what it asks for, what it makes of that, what would help, and what the loop does about it.
 
-# * judge: a function of `seen`, and of what was found: a row of diagnostic(), or NULL where it does not apply. `seen` is a
-#   list of the `sampler`, its islands, `final`, the `estimate` that they report, the `course` that led to them, NULL
-# for none, and all that the diagnostics before have `found`.
-# * ask: a function of `seen` and of evaluate(), as of counted_density(), which returns what it finds at points of its own;
-#   NULL where it asks for none.
+# * judge: a function of `seen`, and of what was found: a row of diagnostic(), or NULL where it does not apply. `seen` is
+#   a list of the `sampler`, its islands, `final`, the `estimate` that they report, the `course` that led to them, NULL
+#   for none, and all that the diagnostics before have `found`.
+# * ask: a function of `seen` and of evaluate(), as of counted_density(), which returns what it finds at points of its
+#   own; NULL where it asks for none.
 # * most: a function of the sampler, of the evaluations that the islands have taken, and of the course, to the most that
 #   `ask` may take.
-# * remedy: a function of a record of the islands and of what was found, where the diagnostic has failed: the record that
-#   the next reference is fitted to.
+# * remedy: a function of a record of the islands and of what was found, where the diagnostic has failed: the record
+#   that the next reference is fitted to.
 # * advise: names of sentences of `advice`.
 # * needs_draws: whether it needs more of the islands than their estimates.
 new_diagnostic <- function(judge, advise = character(), ask = NULL, most = function(...) 0,

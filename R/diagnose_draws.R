@@ -15,8 +15,8 @@ width_diagnostic <- new_diagnostic(
 
 # From a reference that fits, many draws have an ancestor of their own. Where few have, the
 # islands' estimates are skew: most are too low, and scatter less than they are off. A small error
-# of the bridge shows that nothing is missed all the same. Since the errors are too small, too, any higher estimate, of the
-# same islands or of others, counts as it is.
+# of the bridge shows that nothing is missed all the same. Since the errors are too small, too, any higher estimate,
+# of the same islands or of others, counts as it is.
 ancestor_ess_diagnostic <- new_diagnostic(
   advise = c("form", "particles"),
   judge = function(seen, found) {

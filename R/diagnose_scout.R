@@ -23,8 +23,8 @@ least_digits_left <- 1e-11
 proper_diagnostic <- new_diagnostic(
   advise = "prior",
   most = function(sampler, spent, course) n_proper_trials(sampler, course),
-  # the direction in which the density never falls off, in words, the draws among scales, and whether something says that
-  # it is improper
+  # the direction in which the density never falls off, in words, the draws among scales, and whether something says
+  # that it is improper
   ask = function(seen, evaluate) {
     course <- seen$course
     final <- seen$final

@@ -55,9 +55,9 @@
 #'     control variates for this mean.
 #'
 #'   A reference that is too narrow does more harm than one that is too wide. So fitted references
-#'   are wider than what was fitted: a normal distribution has 1.5 times the variance (less above 250 variables), a shape
-#'   up to that, and its parents up to 4 times, by how far the scores are from those of the fit. A target whose gradients show that it is exactly normal or
-#'   Student t is its own reference, and two steps lead to it.
+#'   are wider than what was fitted: a normal distribution has 1.5 times the variance (less above 250 variables), a
+#'   shape up to that, and its parents up to 4 times, by how far the scores are from those of the fit. A target whose
+#'   gradients show that it is exactly normal or Student t is its own reference, and two steps lead to it.
 #' @section Shapes: `fit$maps` describes the shape of a fit in words, and `plot(fit, "maps")` shows
 #'   it. Shapes are fitted on the unconstrained scale. They are made of these parts.
 #'
@@ -114,10 +114,10 @@
 #'   rows), `biased`, `n_particles`, `n_steps`, `islands`, `barrier`, `n_objective_evals`,
 #'   `n_target_evals` (of the islands with those of bridge and diagnostics), `n_impossible`
 #'   (evaluations without a finite log density, except those of bridge and diagnostics), `seconds`,
-#'   and `used`, whether a run, or the islands of a pass, took the place of the best before. `label` is the origin of the reference: a
-#'   candidate of the race, a kind of fit (see References), or `"longer"` for the last reference
-#'   with more steps. A run that tunes is biased, and so is LMC with the detailed-balance backward
-#'   kernel.
+#'   and `used`, whether a run, or the islands of a pass, took the place of the best before, and of the first runs the
+#'   winner. `label` is the origin of the reference: a candidate of the race, a kind of fit (see References), or
+#'   `"longer"` for the last reference with more steps. A run that tunes is biased, and so is LMC with the
+#'   detailed-balance backward kernel.
 #' @source Kim, Xu, Gardner and Campbell (2025), *Tuning sequential Monte Carlo samplers via
 #'   greedy incremental divergence minimization*, algorithm 1.
 #'
@@ -181,9 +181,10 @@ NULL
 #'   `mean_gradient`, `stein` and `passes`, another form of the model. For all except `proper` and
 #'   `edges`, more particles.
 #'
-#'   Of the `shift` of a failed diagnostic, `rays`, `mirrors`, `lines`, `elbo`, `basins`, `rounds` and `passes` say by how
-#'   much `log_z` may be too low; `estimates` has the difference of the two. Where `ancestor_ess` fails the errors themselves
-#'   are too small, and any higher estimate, of an earlier pass or by the other method, counts. The others see none.
+#'   Of the `shift` of a failed diagnostic, `rays`, `mirrors`, `lines`, `elbo`, `basins`, `rounds` and `passes` say by
+#'   how much `log_z` may be too low; `estimates` has the difference of the two. Where `ancestor_ess` fails the errors
+#'   themselves are too small, and any higher estimate, of an earlier pass or by the other method, counts. The others
+#'   see none.
 #'
 #'   `ancestor_ess` applies if the standard error is above 0.02. The limit of `rays`, `mirrors` and `lines`
 #'   is three standard errors of the rise, above 0.02 or, if that is larger, the standard error of
@@ -251,8 +252,8 @@ NULL
 #' three quarters of that of SMC, and SMC otherwise. If the two differ by more than four standard errors it is the
 #' higher one, since an estimate is too low where a part of the target is missed.
 #'
-#' The errors in `fit$estimates` are those of chance. Both estimates are too low if all islands miss a part of the target.
-#' So `fit$std_error` counts what [diagnostics] that have failed have seen of this: it is
+#' The errors in `fit$estimates` are those of chance. Both estimates are too low if all islands miss a part of the
+#' target. So `fit$std_error` counts what [diagnostics] that have failed have seen of this: it is
 #' `sqrt(sampling_error^2 + shift^2)`, with the largest `shift` of `fit$diagnostics`, and the error of chance,
 #' `fit$sampling_error`, where all have passed. The interval, [compare_evidence()] and [report()] follow it.
 #'

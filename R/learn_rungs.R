@@ -104,8 +104,8 @@ fit_by_moments <- function(record, weighty) {
   }
 }
 
-# A mixture of two normal distributions around the same centre, where the record has these; or a mixture again, where the
-# particles are likelier so than in any other shape. The gain is over a reference of the same kind, and so 0.
+# A mixture of two normal distributions around the same centre, where the record has these; or a mixture again, where
+# the particles are likelier so than in any other shape. The gain is over a reference of the same kind, and so 0.
 fit_basins <- function(record, shape = fit_shape(record)) {
   if (!is.null(record$nested)) {
     return(list(reference = new_mixture_reference(record$nested), gain = Inf))

@@ -33,8 +33,10 @@ is_of_islands <- function(record) isTRUE(record$of_islands)
 # Whether what two records cost can be compared: the barrier of a small run is of the part that its few particles saw,
 # each kernel has its own, and that of islands is of shorter steps.
 are_comparable <- function(record, best) {
-  is_of_islands(record) == is_of_islands(best) &&
-    (is_of_islands(record) || record$runs$n_particles <= best$runs$n_particles && record$runs$kernel == best$runs$kernel)
+  if (is_of_islands(record) || is_of_islands(best)) {
+    return(is_of_islands(record) && is_of_islands(best))
+  }
+  record$runs$n_particles <= best$runs$n_particles && record$runs$kernel == best$runs$kernel
 }
 
 # Beyond what may be chance: more steps for the same evaluations, or, of islands, more of them for the same error.

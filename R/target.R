@@ -50,8 +50,8 @@ new_target <- function(
 #'   is impossible at all points that [smc()] tries by itself. Objects of RTMB
 #'   without `random` are evaluated as those of [target_rtmb()]; all others point by
 #'   point by `x$fn()` and `x$gr()`, which is slower.
-#' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted with
-#'   `priors` (for sdmTMB also with `bayesian = TRUE`, which adds the log Jacobians). It is the prior of the parameters
+#' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted
+#'   with `priors` (for sdmTMB also with `bayesian = TRUE`, which adds the log Jacobians). It is the prior of the parameters
 #'   as the objective has them, `x$obj$par` or `x$tmb_obj$par`: coefficients are `beta`, and standard deviations of
 #'   groups are logarithms, the first elements of `theta`. A prior of a standard deviation must then be multiplied by
 #'   the Jacobian, which is the standard deviation itself. With coefficients that are N(0, 10), and a half-t with 3

@@ -66,9 +66,9 @@ scale_maps <- function(target) {
   if (!is.null(bounds)) list(c(name = "bounds", bounds))
 }
 
-# An orthonormal frame of the elements of the variables as they are declared: a row an element, a column a variable that
-# the sampler moves. It is the identity but for simplexes, whose K - 1 variables are coordinates of the logarithms of their
-# K elements among the vectors that sum to zero.
+# An orthonormal frame of the elements of the variables as they are declared: a row an element, a column a variable
+# that the sampler moves. It is the identity but for simplexes, whose K - 1 variables are coordinates of the
+# logarithms of their K elements among the vectors that sum to zero.
 element_frame <- function(target) {
   d <- target$dim
   if (is.null(target$parameters)) {
