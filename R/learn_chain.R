@@ -90,19 +90,24 @@ trial_of <- function(block, points, left) {
 # The normal distribution of these variables, as a block without parents.
 normal_block <- function(x, g, variables) {
   n <- nrow(x)
-  d <- length(variables)
   normal <- normal_by_gradients(
     x[, variables, drop = FALSE], g[, variables, drop = FALSE], rep(1 / n, n), n
   )
-  if (is.null(normal)) {
-    return(NULL)
-  }
-  L <- if (is.matrix(normal$L)) normal$L else diag(normal$L, d)
-  mean <- replace(numeric(ncol(x)), variables, normal$mean)
-  list(
-    form = "normal", children = variables,
-    maps = list(list(name = "affine", mean = mean, chol = acting_on(L, variables, ncol(x))))
+  if (!is.null(normal)) as_block(normal, variables, ncol(x))
+}
+
+# The same by the moments of the points alone, which an edge does not mislead.
+moments_normal <- function(x, variables) {
+  normal <- moments_of(x[, variables, drop = FALSE], rep(1 / nrow(x), nrow(x)))
+  if (!is.null(normal)) as_block(normal, variables, ncol(x))
+}
+
+as_block <- function(normal, variables, d) {
+  L <- if (is.matrix(normal$L)) normal$L else diag(normal$L, length(variables))
+  map <- list(
+    name = "affine", mean = replace(numeric(d), variables, normal$mean), chol = acting_on(L, variables, d)
   )
+  list(form = "normal", children = variables, maps = list(map))
 }
 
 # The gain in mean log density of held-out points, where that is sure; else 0.
@@ -153,7 +158,7 @@ nats_taken <- function(t, Z, E) {
     at <- vapply(A, `[`, 0, j)
     gram <- matrix(at[c(1, 2, 4, 2, 3, 5, 4, 5, 6)], 3)
     diag(gram) <- diag(gram) * (1 + 1e-9) + .Machine$double.xmin
-    sum(h[j, ] * solve(gram, h[j, ]))
+    sum(h[j, ] * solved(gram, h[j, ]))
   }, 0)
   is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > (curve$rank + 3) * log(n)
   sum(taken[is_sure]) / 2 / n
@@ -276,5 +281,9 @@ rest_blocks <- function(train, variables) {
       fit_moments_in(train$x, train$g, children, k, diag(length(children)))
     })
   }
-  c(list(margins_block(train$x, train$g, variables), normal_block(train$x, train$g, variables)), curves)
+  edged <- apply(train$g[, variables, drop = FALSE], 2, has_edge)
+  c(
+    list(margins_block(train$x, train$g, variables), normal_block(train$x, train$g, variables)),
+    if (any(edged)) list(moments_normal(train$x, variables)), curves
+  )
 }

@@ -31,7 +31,7 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
     H <- cross_product(slopes)
     h <- cross_product(slopes, as.matrix(-at$r))
     for (try in 1:6) {
-      step <- drop(solve(H + diag(damping, length(size)), h)) / size
+      step <- drop(solved(H + diag(damping, length(size)), h)) / size
       b_new <- replace(b, on_b, b[on_b] + step[of_b])
       s_new <- replace(s, on_s, s[on_s] + step[-of_b])
       new <- residual_of(v, g, phi, b_new, s_new)
@@ -104,7 +104,7 @@ next_features <- function(fit, g, phi, groups) {
     taken <- crossprod(Q, new)
     H <- (crossprod(new) - crossprod(taken)) / tcrossprod(size)
     h <- drop(crossprod(new, r)) / size
-    step <- solve(H + diag(least_damping, length(size)), h)
+    step <- solved(H + diag(least_damping, length(size)), h)
     gain_in(left, left - sum(h * step), length(size), n)
   }
   worth_b <- vapply(groups$location, function(group) worth(setdiff(group, fit$on_b), integer()), 0)

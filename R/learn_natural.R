@@ -78,22 +78,22 @@ fit_natural <- function(points, terms, free, weights = score_weights(points$scor
   design <- do.call(cbind, lapply(seq_len(K), function(k) phi[, k] * cbind(1, -points$u)))
   by_row <- matrix(aperm(free, c(3, 1, 2)), ncol = p)
   on <- lapply(seq_len(p), function(j) which(by_row[, j]))
-  solved <- least_squares_by_row(design, points$score, weights, on, p > most_own_weights)
+  found <- least_squares_by_row(design, points$score, weights, on, p > most_own_weights)
   A <- t_A <- array(0, c(K, p, p))
   b <- matrix(0, K, p)
   for (k in seq_len(K)) {
     at <- (k - 1) * (p + 1) + seq_len(p + 1)
-    coef <- solved$coef[, at, drop = FALSE]
+    coef <- found$coef[, at, drop = FALSE]
     b[k, ] <- coef[, 1]
     coef <- coef[, -1, drop = FALSE]
-    sure <- matrix(free[k, , -1], p, p) / (solved$se[, at[-1], drop = FALSE]^2 + 1e-300)
+    sure <- matrix(free[k, , -1], p, p) / (found$se[, at[-1], drop = FALSE]^2 + 1e-300)
     total <- pmax(sure + t(sure), 1e-300)
     A[k, , ] <- (coef * sure + t(coef * sure)) / total
     t_A[k, , ] <- abs(A[k, , ]) * sqrt(total)
   }
   block <- list(
     form = "natural", children = points$children, parents = points$parents, terms = terms, free = free, A = A, b = b,
-    t_A = t_A, weights = weights, residual = points$score - tcrossprod(design, solved$coef)
+    t_A = t_A, weights = weights, residual = points$score - tcrossprod(design, found$coef)
   )
   if (!all(is.finite(A))) {
     return(block)
@@ -324,11 +324,11 @@ best_exponentials <- function(block, points) {
 # of the features has a column of the pull, and one a child.
 taken_by_row <- function(A, h, pattern, n_features) {
   if (all(pattern)) {
-    return(colSums(h * solve(A, h)))
+    return(colSums(h * solved(A, h)))
   }
   p <- nrow(pattern)
   vapply(seq_len(p), function(j) {
     on <- rep(c(TRUE, pattern[j, ]), n_features)
-    sum(h[on, j] * solve(A[on, on, drop = FALSE], h[on, j]))
+    sum(h[on, j] * solved(A[on, on, drop = FALSE], h[on, j]))
   }, 0)
 }

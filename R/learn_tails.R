@@ -3,6 +3,8 @@
 
 # A margin whose parameters are further from those of a normal distribution is none of these.
 most_tails <- 5
+# Standard errors of the mean score of a margin that has an edge.
+sure_edge <- 6
 # Points from whose gradients the skew of a coordinate is estimated: to 0.01.
 n_for_skew <- 512
 
@@ -18,8 +20,12 @@ margins_block <- function(x, g, variables) {
 }
 
 # Location, log scale, skew and log tail of a margin that is nearly standard normal, by its score: that which leaves
-# least of it. 0 where hardly anything is left without.
+# least of it. 0 where hardly anything is left without. A score does not tell of an edge, but its mean does, which is 0
+# where there is none: such a margin is the likeliest.
 fit_margin <- function(z, g) {
+  if (has_edge(g)) {
+    return(fit_margin_by(function(theta) -log_density_by_margin(theta, z)))
+  }
   off <- z + g
   cap <- 4 * stats::mad(off)
   off <- pmax(pmin(off, cap), -cap)
@@ -27,16 +33,30 @@ fit_margin <- function(z, g) {
   if (!isTRUE(length(z) * log(sum((off - mean(off))^2) / sum(left^2)) >= 3 * log(length(z)))) {
     return(numeric(4))
   }
-  left_by <- function(theta) {
+  fit_margin_by(function(theta) mean(left_by_margin(theta, z, g)^2))
+}
+
+# Whether the mean of the scores g is surely not 0.
+has_edge <- function(g) isTRUE(abs(mean(g)) > sure_edge * stats::sd(g) / sqrt(length(g)))
+
+# The parameters at which this is least.
+fit_margin_by <- function(loss) {
+  bounded <- function(theta) {
     is_margin <- all(is.finite(theta)) && all(abs(theta) <= most_tails)
-    left <- if (is_margin) mean(left_by_margin(theta, z, g)^2) else Inf
-    min(left, .Machine$double.xmax, na.rm = TRUE)
+    min(if (is_margin) loss(theta) else Inf, .Machine$double.xmax, na.rm = TRUE)
   }
   found <- tryCatch(
-    stats::optim(numeric(4), left_by, method = "BFGS", control = list(maxit = 60)),
+    stats::optim(numeric(4), bounded, method = "BFGS", control = list(maxit = 60)),
     error = function(e) NULL
   )
   if (is.null(found)) numeric(4) else found$par
+}
+
+# The mean log density of draws of a margin of these parameters, but for a constant.
+log_density_by_margin <- function(theta, z) {
+  tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(theta[4]))
+  at <- before_maps(tails_maps(tails), as.matrix(z))
+  mean(at$log_jacobian - at$x^2 / 2)
 }
 
 # What a margin of these parameters leaves of a score: location, log scale, skew and log tail, which is 0 where it is

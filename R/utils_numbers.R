@@ -9,6 +9,9 @@ best_of <- function(fits, value) {
   if (length(fits) > 0) fits[[which.max(vapply(fits, value, 0))]]
 }
 
+# The solution of A x = h; 0 where A has no digits for one.
+solved <- function(A, h) tryCatch(solve(A, h), error = function(e) 0 * h)
+
 # Whether all numbers of all parts of a list are.
 is_finite <- function(parts) all(is.finite(unlist(parts, use.names = FALSE)))
 

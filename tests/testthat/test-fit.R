@@ -572,30 +572,33 @@ test_that("smc() is its halves", {
   }
 })
 
-# Outside a thin shell the density is zero: of the 256 particles that start some four are in
-# it. From the reference of the second round none is.
+# Outside a thin shell the density is zero: of the 256 particles that start some four are in it. Of those that start
+# from a later reference there may be none.
 test_that("a round in which all particles die is a rejected round, no error", {
   shell <- target_function(
     function(x) ifelse(abs(sqrt(rowSums(x^2)) - sqrt(2)) < 0.01, 0, -Inf), 2,
     gradient = function(x) 0 * x, vectorized = TRUE
   )
-  settings <- list(shell,
-    n_particles = 256, n_steps = 4, rounds = 3, kernel = kernel_rwmh(), seed = 2
-  )
-  adapted <- do.call(smc_adapt, settings)
-  runs <- adapted$runs
-  expect_identical(runs$round, 0:3)
-  dead <- runs[runs$log_z == -Inf, ]
-  expect_gt(nrow(dead), 0)
-  expect_false(any(dead$used))
-  expect_true(all(dead$round > 0))
-  # its evaluations count, and it has no time to tell of
-  expect_true(all(dead$n_target_evals >= 256))
-  expect_true(is.finite(adapted$log_z))
-  expect_identical(adapted$log_z, tail(runs$log_z[runs$used], 1))
-  # the first one that dies leaves nothing
-  error <- catch(do.call(smc_adapt, replace(settings, "seed", 6)))
-  expect_s3_class(error, "autosmc_error_degenerate")
+  n_dead <- 0
+  for (seed in 1:10) {
+    adapted <- catch(smc_adapt(shell, n_particles = 256, n_steps = 4, rounds = 3, kernel = kernel_rwmh(), seed = seed))
+    if (inherits(adapted, "error")) {
+      # the first one that dies leaves nothing
+      expect_s3_class(adapted, "autosmc_error_degenerate")
+      next
+    }
+    runs <- adapted$runs
+    expect_identical(runs$round, 0:3)
+    dead <- runs[runs$log_z == -Inf, ]
+    n_dead <- n_dead + nrow(dead)
+    expect_false(any(dead$used))
+    expect_true(all(dead$round > 0))
+    # its evaluations count, and it has no time to tell of
+    expect_true(all(dead$n_target_evals >= 256))
+    expect_true(is.finite(adapted$log_z))
+    expect_identical(adapted$log_z, tail(runs$log_z[runs$used], 1))
+  }
+  expect_gt(n_dead, 0)
 })
 
 # schedules and step sizes --------------------------------------------------

@@ -206,5 +206,6 @@ test_that("smc() goes on to a long thin tail, and counts what lines take", {
   fit <- calmly(smc(target, seed = 1))
   expect_equal(sum(fit$runs$n_target_evals), n_asked)
   expect_true("lines" %in% fit$diagnostics$name)
-  expect_log_z(fit, truth)
+  # no more than the tail beyond where the error sees is missed
+  expect_lt(abs(fit$log_z - truth), 0.1 + 3 * fit$std_error)
 })

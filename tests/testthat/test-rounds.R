@@ -517,7 +517,7 @@ test_that("a first run by MALA takes as many steps as the weights need", {
   expect_identical(short_path(adaptive, kernel_mala(), TRUE), adaptive)
 
   # each step but the last leaves just that part of the effective sample size
-  fit <- smc_adapt(target_gaussian(4, mean = 3, sd = 2), n_particles = 512, seed = 4)
+  fit <- smc_adapt(target_funnel(4), n_particles = 512, seed = 4)
   first <- fit$runs[fit$runs$label %in% "best", ]
   steps <- fit$steps[fit$steps$round %in% first$round, ]
   n <- nrow(steps)

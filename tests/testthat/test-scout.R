@@ -334,7 +334,11 @@ test_that("from paths that end in a corner the evidence is right", {
     function(x) ifelse(rowSums(x >= 0) == 0, 3 * log(rate) + rate * rowSums(x), -Inf), 3,
     gradient = function(x) rate + 0 * x, vectorized = TRUE
   )
-  expect_log_z(calmly(smc(corner, islands = 16, seed = 1)), 0)
+  fits <- lapply(1:4, function(seed) calmly(smc(corner, seed = seed)))
+  # what rests on few genealogies is said
+  said <- vapply(fits, function(fit) !all(fit$diagnostics$passed), NA)
+  expect_false(all(said))
+  expect_log_z(fits[!said], 0)
 })
 
 test_that("improper, constant and rising densities end, and give only finite references", {
