@@ -23,7 +23,7 @@ fit_dependent <- function(record, density) {
     return(if (!are_alike(exact, record$reference)) list(reference = exact, gain = Inf))
   }
   points <- equal_points(record)
-  if (min(length(points$train), length(points$test)) < least_half) {
+  if (is.null(points$g) || min(length(points$train), length(points$test)) < least_half) {
     return(NULL)
   }
   space <- exact_space(weighted, changes_of(record$reference), density)
@@ -83,7 +83,8 @@ gain_of <- function(shape, space, points, reference) {
   if (is_mixture(reference)) mean(new - present) else gain_over(new, present)
 }
 
-# Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves.
+# Equally weighted points of a record: list(x, g, train, test), where no genealogy is in both halves. g is NULL where a
+# gradient is not finite.
 equal_points <- function(record) {
   weighty <- weighty_rows(record$log_weights)
   n <- n_shape_points(ncol(record$particles))

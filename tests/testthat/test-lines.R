@@ -203,9 +203,13 @@ test_that("smc() goes on to a long thin tail, and counts what lines take", {
   truth <- max(l) + log(sum(exp(l - max(l)))) + log(0.01 * 0.05)
   target <- target_function(log_density, 2, gradient, vectorized = TRUE, names = c("xi", "alpha"))
   n_asked <- 0
-  fit <- calmly(smc(target, seed = 1))
-  expect_equal(sum(fit$runs$n_target_evals), n_asked)
-  expect_true("lines" %in% fit$diagnostics$name)
-  # no more than the tail beyond where the error sees is missed
-  expect_lt(abs(fit$log_z - truth), 0.1 + 3 * fit$std_error)
+  fits <- lapply(1:4, function(seed) calmly(smc(target, seed = seed)))
+  expect_equal(sum(vapply(fits, function(fit) sum(fit$runs$n_target_evals), 0)), n_asked)
+  for (fit in fits) expect_true("lines" %in% fit$diagnostics$name)
+  # none misses much, and most no more than their errors see
+  off <- abs(vapply(fits, `[[`, 0, "log_z") - truth)
+  error <- vapply(fits, `[[`, 0, "std_error")
+  expect_lt(max(off - 3 * error), 0.1)
+  limit <- errors_for() * error
+  expect_gte(sum(off < limit & limit < 0.1), 2)
 })
