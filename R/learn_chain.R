@@ -104,10 +104,8 @@ moments_normal <- function(x, variables) {
 
 as_block <- function(normal, variables, d) {
   L <- if (is.matrix(normal$L)) normal$L else diag(normal$L, length(variables))
-  map <- list(
-    name = "affine", mean = replace(numeric(d), variables, normal$mean), chol = acting_on(L, variables, d)
-  )
-  list(form = "normal", children = variables, maps = list(map))
+  acting <- list(mean = replace(numeric(d), variables, normal$mean), L = acting_on(L, variables, d))
+  list(form = "normal", children = variables, maps = list(affine_of(acting)))
 }
 
 # The gain in mean log density of held-out points, where that is sure; else 0.

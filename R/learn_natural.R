@@ -39,9 +39,10 @@ least_squares_by_row <- function(design, y, weights, on, common) {
   design <- sweep(design, 2, size, "/")
   coef <- se <- matrix(0, ncol(y), ncol(design))
   key <- vapply(on, paste, "", collapse = " ")
+  if (common) root <- sqrt(rowMeans(weights))
   for (rows in split(seq_along(on), if (common) key else seq_along(on))) {
     columns <- on[[rows[1]]]
-    root <- sqrt(if (common) rowMeans(weights) else weights[, rows])
+    if (!common) root <- sqrt(weights[, rows])
     decomposed <- qr(design[, columns, drop = FALSE] * root, tol = 1e-13)
     b <- as.matrix(qr.coef(decomposed, y[, rows, drop = FALSE] * root))
     b[!is.finite(b)] <- 0

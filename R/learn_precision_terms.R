@@ -35,35 +35,23 @@ pattern_of <- function(at, density) {
 # y, size, scale), with a row a point; rows, the numbers of these; columns of t for the coordinates given, and of y
 # for each row of `lower`, the entries on and below the diagonal of Q, and then for each entry of r; size, to
 # which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
-# there are too few points at which Q is a precision. With standard deviations of the others, at$spread, a row a
-# point, Q and r are those of the means of the gradient and of its slopes over as wide a normal distribution, by
-# the quadrature of Gauss and Hermite with three nodes along each of these coordinates.
+# there are too few points at which Q is a precision.
 conditional_normals <- function(at, lower, density) {
   at <- asked(at, density)
   others <- at$others
   colours <- at$colours
-  is_wide <- !is.null(at$spread)
-  step <- if (is_wide) sqrt(3) * at$spread else matrix(at$step[others], nrow(at$x), length(others), byrow = TRUE)
+  step <- at$step[others]
   r <- at$g[, others, drop = FALSE]
-  moved_by <- function(sign, which_moved) {
+  change <- do.call(cbind, lapply(seq_len(max(colours$colour)), function(colour) {
+    moved <- others[colours$colour == colour]
     x <- at$x
-    x[, others[which_moved]] <- x[, others[which_moved]] + sign * step[, which_moved]
+    x[, moved] <- sweep(x[, moved, drop = FALSE], 2, at$step[moved], "+")
     there <- density(x)
     at$usable <<- at$usable & there$log_density > -Inf
     (there$gradient - at$g)[, others, drop = FALSE]
-  }
-  change <- lapply(seq_len(max(colours$colour)), function(colour) {
-    ahead <- moved_by(1, colours$colour == colour)
-    if (!is_wide) {
-      return(ahead)
-    }
-    behind <- moved_by(-1, colours$colour == colour)
-    r <<- r + (ahead + behind) / 6
-    (ahead - behind) / 2
-  })
-  change <- do.call(cbind, change)
+  }))
   by_move <- function(a, b) {
-    -change[, (colours$colour[b] - 1) * length(others) + a, drop = FALSE] / step[, b, drop = FALSE]
+    -sweep(change[, (colours$colour[b] - 1) * length(others) + a, drop = FALSE], 2, step[b], "/")
   }
   a <- lower[, 1]
   b <- lower[, 2]

@@ -34,13 +34,9 @@ with_scouted_given <- function(space, density) {
   found <- look(marginal, scattered_starts(length(given), rules$n_starts), start)$normals
   best <- best_of(found, function(normal) normal$elbo)
   if (!is.null(best)) {
-    normal <- list(
-      mean = replace(numeric(d), given, best$mean),
-      L = acting_on(if (is.matrix(best$L)) best$L else diag(best$L, length(given)), given, d)
-    )
     inflation <- replace(rep(1, d), given, sqrt(rules$inflation))
     list(
-      reference = new_chain_reference(d, list(affine_of(normal)), space$changes, inflation),
+      reference = new_chain_reference(d, as_block(best, given, d)$maps, space$changes, inflation),
       marginal = best[c("elbo", "elbo_error")]
     )
   }

@@ -24,7 +24,7 @@ margins_block <- function(x, g, variables) {
 # where there is none: such a margin is the likeliest.
 fit_margin <- function(z, g) {
   if (has_edge(g)) {
-    return(fit_margin_by(function(theta) -log_density_by_margin(theta, z)))
+    return(fit_margin_by(function(theta) -mean(log_density_by(list(maps = margin_maps(theta)), as.matrix(z), 1))))
   }
   off <- z + g
   cap <- 4 * stats::mad(off)
@@ -52,19 +52,15 @@ fit_margin_by <- function(loss) {
   if (is.null(found)) numeric(4) else found$par
 }
 
-# The mean log density of draws of a margin of these parameters, but for a constant.
-log_density_by_margin <- function(theta, z) {
-  tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(theta[4]))
-  at <- before_maps(tails_maps(tails), as.matrix(z))
-  mean(at$log_jacobian - at$x^2 / 2)
+# The maps of a margin: of its location, log scale, skew and log tail, which is 0 where it is not given.
+margin_maps <- function(theta) {
+  log_tail <- if (length(theta) > 3) theta[4] else 0
+  tails_maps(list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = exp(log_tail)))
 }
 
-# What a margin of these parameters leaves of a score: location, log scale, skew and log tail, which is 0 where it is
-# not given.
+# What a margin of these parameters leaves of a score.
 left_by_margin <- function(theta, z, g) {
-  tail <- if (length(theta) > 3) exp(theta[4]) else 1
-  tails <- list(location = theta[1], scale = exp(theta[2]), skew = theta[3], tail = tail)
-  at <- before_maps(tails_maps(tails), as.matrix(z), as.matrix(g))
+  at <- before_maps(margin_maps(theta), as.matrix(z), as.matrix(g))
   at$x + at$g
 }
 

@@ -300,6 +300,7 @@ test_that("islands are added until the error is small enough", {
     z <- exp(first$log_z)
     sqrt(max(var(z), mean((z * first$predicted_sd)^2)) / n) / mean(z)
   }
+  expect_identical(n > 4, error(4) > 0.01)
   stages <- 4
   while (error(max(stages)) > 0.01 && max(stages) < n) {
     now <- max(stages)

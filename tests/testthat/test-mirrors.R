@@ -44,7 +44,8 @@ test_that("they tell no more than what is missing, and nearly all that one mirro
   # each of the two mirrors leads out of the quarter, to another, but for the draws that are so near to the
   # middle that their images are among the draws
   expect_lt(one$rise, log(3) + 4 * one$error)
-  expect_gt(one$rise, log(3) - 0.05 - 4 * one$error)
+  again <- replicate(3, look(sampler, final_of(4000, all_signs[4, , drop = FALSE]))$rise)
+  expect_gt(mean(c(one$rise, again)), log(3) - 0.05)
   expect_gt(one$rise, limit_of(one))
   expect_identical(one$names, sampler$target$names)
   three <- look(sampler, final_of(4000, all_signs[-1, ]))
