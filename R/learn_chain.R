@@ -14,8 +14,8 @@ most_misses <- 2
 # Blocks after those of parents.
 most_rest <- 6
 
-# points: list(x, g, train, test). Returns list(blocks, maps, points, log_jacobian, parents): the maps lead from the
-# coordinates in which the points are nearly standard normal, those of `points`, to their own; the log Jacobian is that
+# points: list(x, g, train, test), of equal_points(), perhaps with the pattern of pattern_among(). Returns list(blocks,
+# maps, points, log_jacobian, parents): the maps lead from the coordinates in which the points are nearly standard normal, those of `points`, to their own; the log Jacobian is that
 # of each point. NULL where points have no normal distribution.
 fit_chain <- function(points, variables) {
   left <- variables
@@ -39,6 +39,7 @@ fit_chain <- function(points, variables) {
 with_block <- function(state, block) {
   at <- before_maps(block$maps, state$points$x, state$points$g)
   state$points[c("x", "g")] <- at[c("x", "g")]
+  state$points$pattern <- NULL # of the coordinates before
   state$log_jacobian <- state$log_jacobian + at$log_jacobian
   state$blocks <- c(state$blocks, list(block))
   state
@@ -162,37 +163,53 @@ nats_taken <- function(t, Z, E) {
   sum(taken[is_sure]) / 2 / n
 }
 
-# The children of these variables given the parents that they depend on most: list(block, parents).
+# The children of these variables given the parents that they depend on most: list(block, parents). The first parents
+# that are tried are those on which most variables depend; then there is one more at a time.
 fit_level <- function(points, left) {
   train <- rows_of_points(points, points$train)
-  parents <- integer()
   current <- trial_of(NULL, points, left)
   if (is.null(current)) {
     return(NULL)
   }
-  while (length(left) - length(parents) > 1 && current$nats > least_nats) {
-    best <- current
-    gain <- 0
-    for (k in utils::head(ranked_parents(current, train$x, left, parents), n_tried_parents)) {
-      for (trial in trials_with(points, train, left, c(parents, k))) {
-        if (mean(trial$each) > mean(best$each)) {
-          best <- trial
-          gain <- gain_over(trial$each, current$each)
-          best$parents <- c(parents, k)
-        }
-      }
-      if (gain > 0) break
+  hubs <- hubs_of(points$pattern, left)
+  better <- if (length(hubs) > 0) trial_given(list(hubs), current, points, train, left)
+  repeat {
+    if (is.null(better) && can_have_more(current, left)) {
+      ranked <- utils::head(ranked_parents(current, train$x, left, current$parents), n_tried_parents)
+      tried <- lapply(ranked, function(k) c(current$parents, k))
+      better <- trial_given(tried, current, points, train, left)
     }
-    if (gain <= 0) break
-    current <- best
-    parents <- best$parents
+    if (is.null(better)) break
+    current <- better
+    better <- NULL
   }
   block <- if (is.null(current$block)) {
     normal_block(points$x, points$g, left)
   } else {
     refitted(current, points, left)
   }
-  if (!is.null(block)) list(block = block, parents = parents)
+  if (!is.null(block)) list(block = block, parents = current$parents)
+}
+
+can_have_more <- function(trial, left) length(left) - length(trial$parents) > 1 && trial$nats > least_nats
+
+# The likeliest trial given the first of these sets of parents with which the gain over the current one is sure; NULL
+# for none.
+trial_given <- function(sets, current, points, train, left) {
+  for (parents in sets) {
+    trials <- trials_with(points, train, left, parents)
+    best <- best_of(trials, function(trial) mean(trial$each))
+    if (!is.null(best) && gain_over(best$each, current$each) > 0) {
+      best$parents <- parents
+      return(best)
+    }
+  }
+}
+
+# The variables that depend on more than half of all, where few others do; none where that is not known.
+hubs_of <- function(pattern, left) {
+  among <- pattern[left, left, drop = FALSE]
+  if (is.null(pattern) || mean(among) > most_filled) integer() else left[rowMeans(among) > most_filled]
 }
 
 # Blocks of both forms: the second only where the first leaves something. Less than what a block is worth counts, too:
@@ -209,15 +226,16 @@ trials_with <- function(points, train, left, parents) {
   without_null(list(if (!is_right) natural, moments))
 }
 
-# The best of the blocks of natural form; NULL for none.
-natural_trial <- function(points, train, left, children, parents) {
-  of_children <- natural_points(train$x, train$g, children, parents)
+# The best of the blocks of natural form, by the log density of held-out points, or else by this `worth` of a trial;
+# NULL for none.
+natural_trial <- function(points, train, left, children, parents, worth = function(trial) mean(trial$each)) {
+  of_children <- natural_points(train$x, train$g, children, parents, points$pattern)
   block <- natural_start(of_children)
   best <- NULL
   misses <- 0
   while (!is.null(block) && misses < most_misses) {
     trial <- if (!is.null(block$maps)) trial_of(block, points, left)
-    if (!is.null(trial) && (is.null(best) || mean(trial$each) > mean(best$each) + least_nats)) {
+    if (!is.null(trial) && (is.null(best) || worth(trial) > worth(best) + least_nats)) {
       best <- trial
       misses <- 0
     } else {

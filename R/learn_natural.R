@@ -1,9 +1,12 @@
 # Natural form of a conditional block: given its parents t, the children u are normal with a precision Q(t) and a pull
-# r(t) = Q(t) m(t) that are linear in features of t. Their score is r(t) - Q(t) u, so that a fit is linear least
+# r(t) = Q(t) m(t) that are linear in features of t. With an exponential in Q, those of it and each parent are in r:
+# so m can be linear in the parents where Q is large. Their score is r(t) - Q(t) u, so that a fit is linear least
 # squares. See src/map_precision.c.
 
 # An entry of the precision given the parents is there if its t statistic is above this.
 least_t <- 3
+# Of a precision with more entries only those are kept that the scores show.
+most_filled <- 0.5
 # Q(t) must be positive definite at parents so many times as wide as the points.
 wide_parents <- 1.25
 # Above so many children the least squares of all rows have the same weights, which costs one decomposition.
@@ -33,40 +36,45 @@ score_weights <- function(g, design) {
   exp(-(design %*% least_squares(design, log_square)) - 1.27)
 }
 
-# Weighted least squares of each column of y on its own columns of `design`: list(coef, se), a row a column of y.
+# Weighted least squares of each column of y on its own columns of `design`: list(coef, se), a row a column of y, and
+# the residual of y.
 least_squares_by_row <- function(design, y, weights, on, common) {
-  size <- sqrt(colMeans(design^2)) + .Machine$double.xmin
-  design <- sweep(design, 2, size, "/")
   coef <- se <- matrix(0, ncol(y), ncol(design))
   key <- vapply(on, paste, "", collapse = " ")
   if (common) root <- sqrt(rowMeans(weights))
   for (rows in split(seq_along(on), if (common) key else seq_along(on))) {
     columns <- on[[rows[1]]]
     if (!common) root <- sqrt(weights[, rows])
-    decomposed <- qr(design[, columns, drop = FALSE] * root, tol = 1e-13)
-    b <- as.matrix(qr.coef(decomposed, y[, rows, drop = FALSE] * root))
+    own <- design[, columns, drop = FALSE] * root
+    size <- sqrt(colSums(own^2)) + .Machine$double.xmin
+    own <- sweep(own, 2, size, "/")
+    decomposed <- qr(own, tol = 1e-13)
+    b <- as.matrix(qr.coef(decomposed, y[, rows, drop = FALSE] * root)) / size
     b[!is.finite(b)] <- 0
-    left <- colSums(((y[, rows, drop = FALSE] - design[, columns, drop = FALSE] %*% b) * root)^2)
+    y[, rows] <- y[, rows, drop = FALSE] - design[, columns, drop = FALSE] %*% b
+    left <- colSums((y[, rows, drop = FALSE] * root)^2)
     k <- decomposed$rank
     free <- seq_len(k)
     variance <- numeric(length(columns))
-    variance[decomposed$pivot[free]] <- rowSums(backsolve(qr.R(decomposed)[free, free, drop = FALSE], diag(k))^2)
-    coef[rows, columns] <- t(b / size[columns])
-    se[rows, columns] <- t(outer(sqrt(variance) / size[columns], sqrt(left / max(nrow(design) - k, 1))))
+    if (k > 0) {
+      variance[decomposed$pivot[free]] <- rowSums(backsolve(qr.R(decomposed)[free, free, drop = FALSE], diag(k))^2)
+    }
+    coef[rows, columns] <- t(b)
+    se[rows, columns] <- t(outer(sqrt(variance) / size, sqrt(left / max(nrow(design) - k, 1))))
   }
-  list(coef = coef, se = se)
+  list(coef = coef, se = se, residual = y)
 }
 
 # What all fits of the same children given the same parents share. Parents are centred: that changes no exponential
-# but by a factor.
-natural_points <- function(x, g, children, parents) {
+# but by a factor. pattern: which of the variables depend on each other; NULL where that is not known.
+natural_points <- function(x, g, children, parents, pattern = NULL) {
   scale <- child_scales(x, g, children)
   centre <- apply(x[, parents, drop = FALSE], 2, stats::median)
   t <- sweep(x[, parents, drop = FALSE], 2, centre)
   list(
     children = children, parents = parents, d = ncol(x), scale = scale, centre = centre, t = t,
     u = sweep(x[, children, drop = FALSE], 2, scale, "/"), score = sweep(g[, children, drop = FALSE], 2, scale, "*"),
-    design = cbind(1, t, t^2)
+    design = cbind(1, t, t^2), pattern = if (!is.null(pattern)) pattern[children, children, drop = FALSE]
   )
 }
 
@@ -94,7 +102,7 @@ fit_natural <- function(points, terms, free, weights = score_weights(points$scor
   }
   block <- list(
     form = "natural", children = points$children, parents = points$parents, terms = terms, free = free, A = A, b = b,
-    t_A = t_A, weights = weights, residual = points$score - tcrossprod(design, found$coef)
+    t_A = t_A, weights = weights, residual = found$residual
   )
   if (!all(is.finite(A))) {
     return(block)
@@ -129,11 +137,11 @@ linear_terms <- function(q) {
   replace(stats::setNames(rep(list(none), length(parts_of_term)), parts_of_term), "degrees", list(rbind(0, diag(q))))
 }
 
-# With one more, the exponential with these rates.
+# With more: the exponential with these rates, and this times each of the other parents.
 with_exponential <- function(terms, rates) {
-  terms <- lapply(terms, rbind, 0)
-  terms$powers[nrow(terms$powers), ] <- rates
-  terms
+  linear <- lapply(linear_terms(length(rates)), function(part) part[c(TRUE, rates == 0), , drop = FALSE])
+  linear$powers <- sweep(linear$powers, 2, rates, "+")
+  Map(rbind, terms, linear)
 }
 
 # Those of these rates alone, a list of them.
@@ -142,7 +150,13 @@ exponentials <- function(powers) {
   Reduce(with_exponential, powers, none)
 }
 
-bounded_values <- function(terms, t) pmin(values_of(terms, t), exp(largest_exponent))
+bounded_values <- function(terms, t) {
+  most <- exp(largest_exponent)
+  pmax(pmin(values_of(terms, t), most), -most)
+}
+
+# Of these terms the exponentials alone, which a precision may be made of.
+of_precision <- function(terms) rowSums(terms$degrees) == 0
 
 # Whether Q(t) is positive definite where parents are wide of the points: it is linear in the features, and so is looked
 # at where one of these is least or largest.
@@ -214,23 +228,24 @@ diagonal_maps <- function(block, points, phi, used) {
 # the search ------------------------------------------------------------------
 
 # Blocks of these children given these parents, one with more features after the other: first those in which the pull
-# is linear, and the precision has only the entries that the scores show; then with the exponentials that take most of
-# the residual away.
+# is linear, and the precision has only the entries that second derivatives or else the scores show; then with the
+# exponentials that take most of the residual away.
 natural_start <- function(points) {
-  block <- linear_natural(points)
   p <- length(points$children)
-  pattern <- matrix(block$t_A[1, , ] > least_t | diag(p) > 0, p)
-  block$free[1, , -1] <- pattern
-  c(fit_natural(points, block$terms, block$free), list(pattern = pattern))
+  pattern <- points$pattern
+  if (is.null(pattern) || mean(pattern) > most_filled) {
+    pattern <- matrix(linear_natural(points)$t_A[1, , ] > least_t | diag(p) > 0, p)
+  }
+  c(linear_natural(points, pattern), list(pattern = pattern))
 }
 
-# With one precision for all parents.
-linear_natural <- function(points) {
+# With one precision for all parents, which has entries where `pattern` is true.
+linear_natural <- function(points, pattern = TRUE) {
   p <- length(points$children)
   q <- length(points$parents)
   free <- array(FALSE, c(q + 1, p, p + 1))
-  free[1, , ] <- TRUE
-  free[-1, , 1] <- TRUE
+  free[1, , -1] <- pattern
+  free[, , 1] <- TRUE
   fit_natural(points, linear_terms(q), free)
 }
 
@@ -244,7 +259,7 @@ richer_natural <- function(block, points) {
   free <- block$free
   for (power in best) {
     terms <- with_exponential(terms, power)
-    free <- with_free(free, cbind(TRUE, block$pattern))
+    free <- with_free(free, block$pattern, sum(power == 0))
   }
   richer <- fit_natural(points, terms, free)
   c(fit_natural(points, terms, free, residual_weights(richer, points)), list(pattern = block$pattern))
@@ -260,10 +275,13 @@ refit_natural <- function(block, x, g) {
 
 residual_weights <- function(block, points) score_weights(block$residual + 1e-9 * points$score, points$design)
 
-with_free <- function(free, more) {
-  both <- array(FALSE, dim(free) + c(1, 0, 0))
-  both[seq_len(dim(free)[1]), , ] <- free
-  both[dim(both)[1], , ] <- more
+# With the entries of with_exponential().
+with_free <- function(free, pattern, q) {
+  n <- dim(free)[1]
+  both <- array(FALSE, dim(free) + c(1 + q, 0, 0))
+  both[seq_len(n), , ] <- free
+  both[-seq_len(n), , 1] <- TRUE
+  both[n + 1, , -1] <- pattern
   both
 }
 
@@ -272,14 +290,15 @@ candidate_powers <- function(block) {
   q <- ncol(block$terms$powers)
   unit <- function(k, rates) lapply(rates, function(rate) replace(numeric(q), k, rate))
   alone <- do.call(c, lapply(seq_len(q), function(k) lapply(precision_rates, function(rates) unit(k, rates))))
-  present <- block$terms$powers[rowSums(block$terms$powers != 0) == 1, , drop = FALSE]
+  all <- block$terms$powers[of_precision(block$terms), , drop = FALSE]
+  present <- all[rowSums(all != 0) == 1, , drop = FALSE]
   pairs <- list()
   for (i in seq_len(nrow(present))) {
     for (k in which(present[i, ] == 0)) {
       pairs <- c(pairs, lapply(c(-2, -1, 1, 2), function(rate) list(replace(present[i, ], k, rate))))
     }
   }
-  is_new <- function(powers) !any(vapply(powers, function(w) any(colSums(t(block$terms$powers) != w) == 0), NA))
+  is_new <- function(powers) !any(vapply(powers, function(w) any(colSums(t(all) != w) == 0), NA))
   Filter(is_new, c(alone, pairs))
 }
 
@@ -300,20 +319,21 @@ best_exponentials <- function(block, points) {
   of_Q <- qr(phi[, in_Q, drop = FALSE])
   total <- colSums(E^2)
   gains <- vapply(candidates, function(powers) {
-    f <- bounded_values(exponentials(powers), points$t) * common
+    terms <- exponentials(powers)
+    f <- bounded_values(terms, points$t) * common
     if (!all(is.finite(f)) || any(colSums(f^2) > 1e200)) {
       return(-Inf)
     }
     f_pull <- qr.resid(of_pull, f)
     f_pull[, colSums(f_pull^2) < 1e-9 * colSums(f^2)] <- 0
-    f_Q <- qr.resid(of_Q, f)
-    columns <- do.call(cbind, lapply(seq_len(ncol(f)), function(k) cbind(f_pull[, k], f_Q[, k] * u)))
+    f_Q <- qr.resid(of_Q, f[, of_precision(terms), drop = FALSE])
+    columns <- do.call(cbind, c(list(f_pull), lapply(seq_len(ncol(f_Q)), function(k) f_Q[, k] * u)))
     unit <- 1 / sqrt(colSums(columns^2) + .Machine$double.xmin)
     columns <- sweep(columns, 2, unit, "*")
     A <- cross_product(columns)
     diag(A) <- diag(A) + 1e-9
-    taken <- taken_by_row(A, cross_product(columns, E), block$pattern, ncol(f))
-    n_free <- ncol(f) * (rowSums(block$pattern) + 1)
+    taken <- taken_by_row(A, cross_product(columns, E), block$pattern, ncol(f), ncol(f_Q))
+    n_free <- ncol(f) + ncol(f_Q) * rowSums(block$pattern)
     # in log likelihoods of the residuals
     sum(pmax(-n / 2 * log(pmax(1 - taken / (total + .Machine$double.xmin), 1e-12)) - n_free * log(n) / 2, 0))
   }, 0)
@@ -321,15 +341,15 @@ best_exponentials <- function(block, points) {
   if (isTRUE(gains[k] > 0)) candidates[[k]]
 }
 
-# What the columns of each row's pattern take of the square of its residual, by the normal equations A, h, where each
-# of the features has a column of the pull, and one a child.
-taken_by_row <- function(A, h, pattern, n_features) {
+# What the columns of each row's pattern take of the square of its residual, by the normal equations A, h, in which
+# n_pull columns of the pull are followed by one a child for each of n_features.
+taken_by_row <- function(A, h, pattern, n_pull, n_features) {
   if (all(pattern)) {
     return(colSums(h * solved(A, h)))
   }
   p <- nrow(pattern)
   vapply(seq_len(p), function(j) {
-    on <- rep(c(TRUE, pattern[j, ]), n_features)
+    on <- c(rep(TRUE, n_pull), rep(pattern[j, ], n_features))
     sum(h[on, j] * solved(A[on, on, drop = FALSE], h[on, j]))
   }, 0)
 }

@@ -13,22 +13,38 @@ asked <- function(at, density) {
 # Which of the others depend on each other: a symmetric logical matrix, TRUE on the diagonal; NULL
 # where this cannot be told. In a model nothing is 0 by chance: two points do.
 pattern_of <- function(at, density) {
-  others <- at$others
-  at <- asked(spread_out(at, 2), density)
-  dependent <- lapply(1:2, function(row) {
-    x <- at$x[rep(row, length(others)), , drop = FALSE]
-    x[, others] <- x[, others] + diag(at$step[others], length(others))
-    there <- density(x)
-    change <- sweep(there$gradient, 2, at$g[row, ])[, others, drop = FALSE]
-    Q <- -change / at$step[others]
-    if (at$usable[row] && all(there$log_density > -Inf) && all(diag(Q) > 0)) {
-      abs(Q) > independent * sqrt(outer(diag(Q), diag(Q)))
-    }
-  })
-  if (!any(vapply(dependent, is.null, NA))) {
-    pattern <- Reduce(`|`, dependent)
-    pattern | t(pattern)
+  at <- spread_out(at, 2)
+  curvature <- lapply(1:2, function(row) curvature_by_steps(at$x[row, ], at$others, at$step[at$others], density))
+  if (all(vapply(curvature, function(Q) !is.null(Q) && all(diag(Q) > 0), NA))) {
+    dependence(curvature)
   }
+}
+
+# Which coordinates depend on each other, by second derivatives at two of these points: as pattern_of().
+pattern_among <- function(x, density) {
+  step <- probe_step * spreads(x)
+  rows <- round(nrow(x) * c(1, 2) / 3)
+  curvature <- lapply(rows, function(row) curvature_by_steps(x[row, ], seq_len(ncol(x)), step, density))
+  if (!any(vapply(curvature, is.null, NA))) dependence(curvature)
+}
+
+# Minus the second derivatives by these coordinates at the point x, by steps along each; NULL where they are not
+# finite.
+curvature_by_steps <- function(x, of, step, density) {
+  moved <- matrix(x, length(of) + 1, length(x), byrow = TRUE)
+  moved[-1, of] <- moved[-1, of] + diag(step, length(of))
+  at <- density(moved)
+  change <- sweep(at$gradient[-1, , drop = FALSE], 2, at$gradient[1, ])[, of, drop = FALSE]
+  if (all(at$log_density > -Inf, is.finite(change))) -change / step
+}
+
+dependence <- function(curvature) {
+  are_dependent <- lapply(curvature, function(Q) {
+    root <- sqrt(abs(diag(Q)))
+    abs(Q) > independent * outer(root, root)
+  })
+  pattern <- Reduce(`|`, are_dependent)
+  pattern | t(pattern) | diag(nrow(pattern)) > 0
 }
 
 # At each point x, given the other coordinates, the precision Q of the others and the pull r: list(rows, x, t,

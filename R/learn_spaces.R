@@ -36,7 +36,7 @@ next_level <- function(space, points, density) {
   if (!is.null(space)) {
     left <- given_of(space)
     of_left <- given_points(space)
-    marginal <- marginal_density(space, density)
+    marginal <- marginal_density(left, ncol(space$points$x), change_maps(space$changes), density)
   }
   change <- find_exact(probes_among(of_left), marginal)
   if (!is.null(change)) {
@@ -46,13 +46,10 @@ next_level <- function(space, points, density) {
   }
 }
 
-# The marginal density of the coordinates given: that of the point with them and any of the others, over that of these
-# others, which are standard normal. They are 0; or, where edges are in the way there, draws, of which the last that was
-# inside comes first.
-marginal_density <- function(space, density) {
-  given <- given_of(space)
-  d <- ncol(space$points$x)
-  maps <- change_maps(space$changes)
+# The marginal density of the coordinates given, where the others are standard normal before these maps: that of the
+# point with them and any of the others, over that of these others. They are 0; or, where edges are in the way there,
+# draws, of which the last that was inside comes first.
+marginal_density <- function(given, d, maps, density) {
   others <- rbind(0, draw_standard(n_marginal_draws, d - length(given)))
   function(x, gradient = TRUE, width = NULL, ...) {
     if (!is.null(width)) width <- replace(rep(NA, d), given, width)
@@ -85,7 +82,7 @@ find_exact <- function(at, density) {
 
 # Whether at least half of the coordinates are exactly standard normal given the rest.
 knows_most <- function(space) {
-  length(space$exact) > 0 && 2 * length(space$exact) >= ncol(space$points$x)
+  !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)
 }
 
 # Points after these changes, if there are any and they make their coordinates exactly standard normal: list(changes,

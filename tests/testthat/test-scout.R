@@ -525,3 +525,41 @@ test_that("normals far wider in one direction than in others have a cover", {
   precision <- colSums(forwardsolve(cover$L, t(axes))^2)
   expect_lt(max(abs(precision * c(1e18, 2) - 1)), 1e-12)
 })
+
+# Counts of 12 groups, whose logarithmic means are normal around mu with the standard deviation tau.
+test_that("effects that are nearly normal given their mean and scale are found by the scout, and have their evidence", {
+  y <- c(0, 1, 1, 2, 0, 3, 1, 0, 2, 5, 1, 1)
+  groups <- length(y)
+  log_density <- function(x) {
+    tau <- exp(x[, 2])
+    effects <- x[, -(1:2), drop = FALSE]
+    counts <- effects %*% y - rowSums(exp(effects)) - sum(lfactorial(y))
+    drop(counts) + rowSums(dnorm(effects, x[, 1], tau, log = TRUE)) + dnorm(x[, 1], 0, 2, log = TRUE) +
+      log(2) + dnorm(tau, log = TRUE) + x[, 2]
+  }
+  gradient <- function(x) {
+    tau <- exp(x[, 2])
+    effects <- x[, -(1:2), drop = FALSE]
+    z <- (effects - x[, 1]) / tau
+    cbind(
+      rowSums(z) / tau - x[, 1] / 4, rowSums(z^2) - groups + 1 - tau^2,
+      matrix(y, nrow(x), groups, byrow = TRUE) - exp(effects) - z / tau
+    )
+  }
+  # by quadrature of each effect, then over mu and log tau
+  z <- seq(-8, 8, by = 0.02)
+  given <- function(mu, t) {
+    each <- vapply(unique(y), function(v) {
+      log(drop(dpois(v, exp(outer(mu, exp(t) * z, `+`))) %*% dnorm(z)) * 0.02)
+    }, mu)
+    drop(each %*% tabulate(match(y, unique(y)))) + dnorm(mu, 0, 2, log = TRUE) + log(2) +
+      dnorm(exp(t), log = TRUE) + t
+  }
+  mu <- seq(-2.5, 2.5, by = 0.05)
+  all <- vapply(seq(-14, 1.5, by = 0.1), function(t) given(mu, t), mu)
+  truth <- max(all) + log(sum(exp(all - max(all)))) + log(0.05 * 0.1)
+  target <- target_function(log_density, groups + 2, gradient, vectorized = TRUE)
+  for (seed in 1:3) expect_true("shape" %in% names(smc_scout(target, seed = seed)$references))
+  fits <- lapply(1:3, function(seed) calmly(smc(target, seed = seed)))
+  expect_log_z(fits, truth, resolution = 0.03)
+})
