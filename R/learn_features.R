@@ -43,6 +43,9 @@ spread_of <- function(t) {
   if (spread > 0) spread else stats::sd(t) + .Machine$double.xmin
 }
 
+# Robust standard deviations of columns.
+spreads <- function(x) apply(x, 2, spread_of)
+
 # Numbers of knees of sums of softplus functions.
 n_knees <- c(6, 12, 24)
 

@@ -122,10 +122,11 @@ next_features <- function(fit, g, phi, groups) {
 # What k more features are worth, in log likelihoods of n residuals, where they leave so much less of them. What is
 # left counts only as far as it matters.
 gain_in <- function(left, left_new, k, n) {
-  # residuals that are not finite gain nothing
-  if (!isTRUE(left - left_new >= 2 * n * least_nats)) {
+  # residuals that are not finite gain nothing, and rounding may leave less than none
+  if (!isTRUE(left - left_new >= 2 * n * least_nats && is.finite(left_new))) {
     return(0)
   }
+  left_new <- max(left_new, 0)
   slight <- n * least_nats / 10
   n / 2 * log((left + slight) / (left_new + slight)) - k * log(n) / 2
 }

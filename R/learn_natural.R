@@ -15,9 +15,6 @@ most_own_weights <- 16
 # precision, and of the log scale of effects that are not centred.
 precision_rates <- list(-2, -1, 1, 2, c(1, 2))
 
-# Robust standard deviations of columns.
-spreads <- function(x) apply(x, 2, spread_of)
-
 # The scale of each child at which point and score are of the same size; of one whose score is constant, its spread.
 child_scales <- function(x, g, children) {
   of_points <- spreads(x[, children, drop = FALSE])

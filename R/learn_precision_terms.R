@@ -20,8 +20,12 @@ pattern_of <- function(at, density) {
   }
 }
 
-# Which coordinates depend on each other, by second derivatives at two of these points: as pattern_of().
+# Which coordinates depend on each other, by second derivatives at two of these points: as pattern_of(), and NULL for
+# two, of which nothing can be said.
 pattern_among <- function(x, density) {
+  if (ncol(x) < 3) {
+    return(NULL)
+  }
   step <- probe_step * spreads(x)
   rows <- round(nrow(x) * c(1, 2) / 3)
   curvature <- lapply(rows, function(row) curvature_by_steps(x[row, ], seq_len(ncol(x)), step, density))

@@ -27,10 +27,10 @@ fit_dependent <- function(record, density) {
     return(NULL)
   }
   space <- exact_space(weighted, changes_of(record$reference), density)
-  if (!knows_most(space)) {
-    # few that are exact are worth less than what the others then depend on
-    space <- NULL
-    if (!is.null(density)) points$pattern <- pattern_among(points$x, density)
+  if (!knows_most(space) && !is.null(density)) {
+    pattern <- pattern_among(points$x, density)
+    if (fills(space, pattern, points, density)) space <- NULL
+    if (is.null(space)) points$pattern <- pattern
   }
   shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)
   if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) {

@@ -254,3 +254,40 @@ test_that("effects that are mixed by a correlation", {
   truth <- log(sum(exp(log_values + log_prior))) + 3 * log(0.3)
   expect_log_z(fits_of(log_groups, 15, 1, 1024, 8), truth)
 })
+
+# Counts of 12 groups, whose logarithmic means are normal around mu with the standard deviation tau.
+test_that("effects that are nearly normal given their mean and scale, of which counts say little", {
+  y <- c(0, 1, 1, 2, 0, 3, 1, 0, 2, 5, 1, 1)
+  groups <- length(y)
+  log_density <- function(x) {
+    tau <- exp(x[, 2])
+    effects <- x[, -(1:2), drop = FALSE]
+    counts <- effects %*% y - rowSums(exp(effects)) - sum(lfactorial(y))
+    drop(counts) + rowSums(dnorm(effects, x[, 1], tau, log = TRUE)) + dnorm(x[, 1], 0, 2, log = TRUE) +
+      log(2) + dnorm(tau, log = TRUE) + x[, 2]
+  }
+  gradient <- function(x) {
+    tau <- exp(x[, 2])
+    effects <- x[, -(1:2), drop = FALSE]
+    z <- (effects - x[, 1]) / tau
+    cbind(
+      rowSums(z) / tau - x[, 1] / 4, rowSums(z^2) - groups + 1 - tau^2,
+      matrix(y, nrow(x), groups, byrow = TRUE) - exp(effects) - z / tau
+    )
+  }
+  # by quadrature of each effect, then over mu and log tau
+  z <- seq(-8, 8, by = 0.02)
+  given <- function(mu, t) {
+    each <- vapply(unique(y), function(v) {
+      log(drop(dpois(v, exp(outer(mu, exp(t) * z, `+`))) %*% dnorm(z)) * 0.02)
+    }, mu)
+    drop(each %*% tabulate(match(y, unique(y)))) + dnorm(mu, 0, 2, log = TRUE) + log(2) +
+      dnorm(exp(t), log = TRUE) + t
+  }
+  mu <- seq(-2.5, 2.5, by = 0.05)
+  all <- vapply(seq(-14, 1.5, by = 0.1), function(t) given(mu, t), mu)
+  truth <- max(all) + log(sum(exp(all - max(all)))) + log(0.05 * 0.1)
+  target <- target_function(log_density, groups + 2, gradient, vectorized = TRUE)
+  fits <- lapply(1:3, function(seed) calmly(smc(target, seed = seed)))
+  expect_log_z(fits, truth, resolution = 0.03)
+})
