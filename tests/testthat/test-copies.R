@@ -16,7 +16,7 @@ labels <- function(place = c(0, 0, 0), names = sprintf("mu[%d]", 1:3), types = l
   )
 }
 
-fits_of <- function(target) lapply(1:3, function(seed) calmly(smc(target, n_particles = 256, seed = seed)))
+fits_of <- function(target, seeds = 1:3) lapply(seeds, function(seed) calmly(smc(target, n_particles = 256, seed = seed)))
 
 # One label order at a time: the evidence of a part of the space.
 in_order <- fits_of(labels(types = list(mu = "ordered", w = "simplex")))
@@ -36,8 +36,8 @@ test_that("one mode tells of all its copies, whatever the variables are called",
 })
 
 test_that("labels with priors of their own are no copies of each other", {
-  expect_match(fits_of(labels(c(0, 0, 1e-3)))[[1]]$maps, "^2 copies", all = FALSE)
-  expect_no_match(fits_of(labels(c(0, 1e-3, 2e-3)))[[1]]$maps, "copies")
+  expect_match(fits_of(labels(c(0, 0, 1e-3)), seeds = 1)[[1]]$maps, "^2 copies", all = FALSE)
+  expect_no_match(fits_of(labels(c(0, 1e-3, 2e-3)), seeds = 1)[[1]]$maps, "copies")
 })
 
 test_that("signs that change together make copies", {

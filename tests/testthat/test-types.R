@@ -120,7 +120,7 @@ test_that("functions without a gradient see all elements, under their names", {
     seen <- list()
     target <- suppressMessages(target_function(function(x) {
       at <- if (vectorized) x else t(x)
-      seen <<- c(seen, list(colnames(at)))
+      seen <<- unique(c(seen, list(colnames(at))))
       rowSums(log(at[, simplex_names, drop = FALSE])) + lgamma(6) + dexp(at[, "tau"], log = TRUE)
     }, 4, vectorized = vectorized, names = c(simplex_names, "tau"), lower = c(tau = 0), types = c(w = "simplex")))
     fit <- suppressMessages(smc(target, n_particles = 128, seed = 1))
