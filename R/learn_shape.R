@@ -29,7 +29,7 @@ fit_dependent <- function(record, density) {
   space <- exact_space(weighted, changes_of(record$reference), density)
   if (!knows_most(space) && !is.null(density)) {
     pattern <- pattern_among(points$x, density)
-    if (fills(space, pattern, points, density)) space <- NULL
+    if (!is.null(space) && !is.null(pattern) && fills(space, pattern, points, density)) space <- NULL
     if (is.null(space)) points$pattern <- pattern
   }
   shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)

@@ -85,16 +85,14 @@ knows_most <- function(space) {
   !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)
 }
 
-# Whether a space makes most of those coordinates that it leaves depend on each other that do not in this pattern of all.
+# Whether a space makes most of those coordinates that it leaves depend on each other that do not in this pattern of
+# all.
 fills <- function(space, pattern, points, density) {
-  if (is.null(space) || is.null(pattern)) {
-    return(FALSE)
-  }
   left <- given_of(space)
   maps <- change_maps(space$changes)
   x <- before_maps(maps, points$x)$x[, left, drop = FALSE]
   of_left <- pattern_among(x, marginal_density(left, ncol(points$x), maps, density))
-  isTRUE(mean(of_left[!pattern[left, left]]) > 0.5)
+  !is.null(of_left) && isTRUE(mean(of_left[!pattern[left, left]]) > 0.5)
 }
 
 # Points after these changes, if there are any and they make their coordinates exactly standard normal: list(changes,
