@@ -14,10 +14,10 @@ most_misses <- 2
 # Blocks after those of parents.
 most_rest <- 6
 
-# points: list(x, g, train, test), of equal_points(), perhaps with the `pattern` of pattern_among(). Returns list(blocks,
-# maps, points, log_jacobian, parents): the maps lead from the coordinates in which the points are nearly standard
-# normal, those of `points`, to their own; the log Jacobian is that of each point. NULL where points have no normal
-# distribution.
+# points: list(x, g, train, test), of equal_points(), perhaps with the `pattern` of pattern_among(). Returns
+# list(blocks, maps, points, log_jacobian, parents): the maps lead from the coordinates in which the points are nearly
+# standard normal, those of `points`, to their own; the log Jacobian is that of each point. NULL where points have no
+# normal distribution.
 fit_chain <- function(points, variables) {
   left <- variables
   points[c("train", "test")] <- lapply(points[c("train", "test")], utils::head, most_search)

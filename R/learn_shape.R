@@ -132,7 +132,7 @@ inflation_of <- function(off, is_parent) {
   if (mean(off) < rules$nothing_left) {
     return(rep(1, length(off)))
   }
-  ifelse(is_parent, rules$inflation_parents, ifelse(off < rules$nothing_left, 1, rules$inflation))
+  replace(ifelse(off < rules$nothing_left, 1, rules$inflation), is_parent, rules$inflation_parents)
 }
 
 # A reference that is normal before these maps, from the sampler's coordinates to those before `changes`.

@@ -291,3 +291,10 @@ test_that("effects that are nearly normal given their mean and scale, of which c
   fits <- lapply(1:3, function(seed) calmly(smc(target, seed = seed)))
   expect_log_z(fits, truth, resolution = 0.03)
 })
+
+test_that("each coordinate has its own inflation, whether or not there are parents", {
+  inflation_of <- internal("inflation_of")
+  expect_identical(inflation_of(c(1, 0), FALSE), c(internal("rules")$inflation, 1))
+  expect_identical(inflation_of(c(1, 0), c(TRUE, FALSE)), c(internal("rules")$inflation_parents, 1))
+  expect_identical(inflation_of(c(0, 0), c(TRUE, FALSE)), c(1, 1))
+})
