@@ -1,6 +1,6 @@
-# Rscript .ci/test.R COUNTS
+# Rscript .ci/test.R COUNTS [FILE...]
 #
-# Runs tests/testthat against the installed package: each file in a process of its own, two
+# Runs tests/testthat, or these files of it, against the installed package: each in a process of its own, two
 # at a time, those first that DESCRIPTION says to start with. Prints what failed, what was
 # skipped and why, and what took longest; and writes 'passed failed skipped' to the file
 # COUNTS. An error counts as a failure, and so does a process that ends early.
@@ -94,7 +94,8 @@ show_longest <- function(tests, n = 12) {
   cat(sprintf("%6.1f %s: %s\n", longest$seconds, longest$file, longest$test), sep = "")
 }
 
-files <- list.files("tests/testthat", "^test.*[.]R$", full.names = TRUE)
+files <- commandArgs(TRUE)[-1]
+if (length(files) == 0) files <- list.files("tests/testthat", "^test.*[.]R$", full.names = TRUE)
 first <- trimws(strsplit(description[[1, "Config/testthat/start-first"]], ",")[[1]])
 names <- sub("^test-(.*)[.]R$", "\\1", basename(files))
 files <- files[order(match(names, first))]

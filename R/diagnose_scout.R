@@ -143,8 +143,9 @@ endless_direction <- function(n, target, space, evaluate) {
     if (all(own)) x else x + outer(ifelse(own, 0, side * r), widest)
   }
   part <- part_in_reach(space, moved, n)
-  at <- lapply(c(0, far_out), function(r) moved(part * r))
-  tried <- matrix(evaluate(do.call(rbind, at), gradient = FALSE, maps = space$maps)$log_density, n)
+  tried <- vapply(c(0, far_out), function(r) {
+    evaluate(moved(part * r), gradient = FALSE, maps = space$maps)$log_density
+  }, numeric(n))
   share <- tapply(part > 0 & is_endless(tried, part), side * along, mean)
   found <- abs(as.integer(names(share)[which(share > 0.5)]))
   if (length(found) == 0) "" else say_direction(min(found), widest, target)

@@ -79,18 +79,9 @@ check_has_state <- function(fit, so) {
 
 # What a fit keeps for later, and what its runs do, changes from version to version.
 check_version <- function(fit, so) {
-  own <- session_facts()$autosmc
   made_by <- fit$session$autosmc
-  if (!identical(made_by, own)) {
-    if (is.null(made_by)) made_by <- "of an older version"
-    abort(
-      c(
-        "{.arg fit} was made by autosmc {made_by}, and this is {own}: {so}.",
-        "i" = "Its estimate and its draws stay as they are. Make it again for more."
-      ),
-      "mismatch",
-      differs = "version"
-    )
+  if (!identical(made_by, session_facts()$autosmc)) {
+    abort_version("fit", so, "Its estimate and its draws stay as they are. Make it again for more.", made_by)
   }
 }
 

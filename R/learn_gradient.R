@@ -80,7 +80,7 @@ with_digits <- function(target, at) {
 
 conditional_sd <- function(normal) {
   L <- normal$L
-  if (is.matrix(L)) 1 / sqrt(colSums(forwardsolve(L, diag(nrow(L)))^2)) else L
+  if (is.matrix(L)) 1 / sqrt(colSums(inverse_of_lower(L)^2)) else L
 }
 
 # Whether a variable's own value, on the scale of the user, tells the steps of differences apart: beside a bound it may

@@ -72,6 +72,7 @@ with_islands <- function(course, islands) {
   path <- final_path(course$best, course$plan)
   last <- course$result
   course <- forget_draws(course) # no more is fitted to them
+  announce_islands(sampler, islands$islands, course$best$runs, "{n} island{?s}", longest_untold)
   if (!is.null(last)) {
     course$passes <- c(course$passes, list(unused(last$row)))
     course["result"] <- list(NULL)

@@ -6,6 +6,9 @@ fewest_added <- 4
 # ... and at most so many: the number that it takes is itself known from the islands so far.
 most_added <- 64
 
+# In seconds: islands that take longer in all are told of before they are run.
+longest_untold <- 600
+
 # The sampler with the reference and the kernel of the best.
 sampler_of_best <- function(course) {
   sampler <- course$sampler
@@ -102,17 +105,17 @@ n_wanted <- function(final, n, islands) {
   max(min(batch, islands$max_islands - n), 0)
 }
 
-# What further islands will cost, before they are run.
-announce_islands <- function(sampler, n, islands) {
-  if (!isTRUE(sampler$show_progress) || is.null(islands)) {
+# What n islands will cost by those of this table, before they are run, if it is more than so many seconds. what: what
+# they are, as a template of cli.
+announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} for the precision", least = 0) {
+  each <- function(column) mean(islands[[column]], na.rm = TRUE)
+  if (!isTRUE(sampler$show_progress) || is.null(islands) || !isTRUE(n * each("seconds") >= least)) {
     return()
   }
-  each <- function(column) mean(islands[[column]], na.rm = TRUE)
   evaluations <- count(round(n * each("n_target_evals")))
   time <- duration(n * each("seconds"))
   cli::cli_inform(
-    c("i" = "{n} more island{?s} for the precision: {evaluations} evaluations of the target,
-      about {time} of computing."),
+    c("i" = paste0(what, ": {evaluations} evaluations of the target, about {time} of computing.")),
     class = "autosmc_message_cost"
   )
 }

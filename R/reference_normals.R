@@ -69,7 +69,11 @@ factor_of_square <- function(A) {
 }
 
 # The same of the inverse of A'A, where A is upper triangular.
-factor_of_inverse <- function(A) t(chol(cross_product(inverse_of_lower(t(A)))))
+factor_of_inverse <- function(A) {
+  square <- cross_product(inverse_of_lower(t(A)))
+  look_for_interrupt()
+  t(chol(square))
+}
 
 # The lower triangular factor of the inverse of a positive definite matrix; NULL where it is none.
 inverse_factor <- function(Q) {

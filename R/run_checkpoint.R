@@ -193,13 +193,20 @@ abort_format <- function(where) {
 
 # the folder --------------------------------------------------------------------
 
+# Of Linux, and more than elsewhere.
+longest_path <- 4095
+
 # The sampler with a folder, which is created if need be; and for its entries the fingerprint of the target as it is
 # when the call begins. dir: NULL, or a path.
 with_checkpoint <- function(sampler, dir) {
   if (is.null(dir)) {
     return(sampler)
   }
-  dir <- path.expand(check_string(dir, "checkpoint"))
+  dir <- check_string(dir, "checkpoint")
+  if (nchar(dir, "bytes") > longest_path) {
+    abort("{.arg checkpoint} must be the path of a folder; it has {nchar(dir)} characters.", "input")
+  }
+  dir <- path.expand(dir)
   if (!dir.exists(dir)) {
     dir.create(dir, showWarnings = FALSE, recursive = TRUE)
   }

@@ -49,6 +49,7 @@ counted_density <- function(target, evaluators = target_interface(target)) {
       return(is_own(x))
     }
     ask <- function(x, gradient) {
+      look_for_interrupt()
       evaluate_located(target, x, "scout", gradient = gradient, maps = maps, evaluators = evaluators)
     }
     value <- ask(x, gradient && (is.null(width) || is_own(x)))

@@ -1,13 +1,13 @@
 # Shared libraries. R finds a routine by the base name of its library, which two libraries may share. Here a library is
-# known by its full path and by what it holds, and one of a package by the package, which may be installed anew.
+# known by what it holds and by its full path, or the package that it is of, which may be installed elsewhere.
 
-# What is kept of a loaded library: list(dll, package), or list(dll, path, sum). `dll` is R's name of it, without its
-# path and ending. info: a DLLInfo.
+# What is kept of a loaded library: list(dll, package, sum), or list(dll, path, sum). `dll` is R's name of it, without
+# its path and ending; those of R and of this package, which knows fits of other versions, have no sum. info: a DLLInfo.
 library_record <- function(info) {
   name <- info[["name"]]
   path <- info[["path"]]
   if (name == "base" || identical(path, path_in_package(name))) {
-    return(list(dll = name, package = name))
+    return(list(dll = name, package = name, sum = if (!name %in% c("base", "autosmc")) sum_of(path)))
   }
   checked_record(file_record(path))
 }
@@ -44,24 +44,26 @@ loaded_library <- function(name, path) {
 # The library of a record, loaded if need be (a DLLInfo). It may have a `namespace` besides: of a package with what it
 # was linked to.
 open_library <- function(library) {
+  if (is.null(library)) abort_version("target", "its library is not known")
   if (!is.null(library$package)) {
     loadNamespace(library$package)
     path <- if (library$package == "base") "base" else path_in_package(library$package)
+    if (!is.null(path)) checked_record(list(path = path, sum = library$sum))
     return(loaded_library(library$dll, path))
   }
   checked_record(library)
   info <- loaded_library(library$dll, library$path)
   if (is.null(info)) {
     info <- load_library(library)
-    if (!is.null(library$namespace)) opened$paths <- c(opened$paths, library$path)
+    opened$paths <- c(opened$paths, library$path)
   } else if (library$path %in% opened$paths) {
     opened$paths <- c(setdiff(opened$paths, library$path), library$path)
   }
   info
 }
 
-# R's number of libraries is limited. Those with a `namespace` were loaded here and are loaded again when they are
-# needed, so one of them makes room.
+# R's number of libraries is limited. Those that were loaded here are loaded again when they are needed, so one of them
+# makes room.
 load_library <- function(library) {
   if (!is.null(library$namespace)) loadNamespace(library$namespace)
   tryCatch(dyn.load(library$path), error = function(e) {

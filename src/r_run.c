@@ -459,11 +459,12 @@ typedef struct run_call {
   r_run run;
 } run_call;
 
-/* Bytes that the points, and what R functions make of them, take besides. */
+/* Bytes that R functions take besides: the points, the gradient, and a matrix
+   of the same size that each of two functions makes on its way. */
 static double memory_of_functions(const r_run *run, SEXP target_list) {
   double n = run->config.n_particles, d = run->config.d;
   bool are_used = r_element(target_list, "evaluate") != R_NilValue;
-  return are_used ? n * (2.0 * d + 1.0) * sizeof(double) : 0.0;
+  return are_used ? n * (4.0 * d + 1.0) * sizeof(double) : 0.0;
 }
 
 static SEXP run_body(void *data) {

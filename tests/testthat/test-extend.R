@@ -107,6 +107,14 @@ test_that("a batch of islands that all die is so many estimates of zero", {
   expect_identical(more$estimates[2, ], fit$estimates[2, ])
 })
 
+test_that("a precision is reached, or not, also where most islands die", {
+  target <- target_function(function(x) ifelse(rowSums(x^2) < 0.05, 0, -Inf), 2, vectorized = TRUE)
+  for (seed in 1:20) {
+    fit <- catch(calmly(smc(target, n_particles = 8, precision = 0.3, max_islands = 12, seed = seed)))
+    expect_true(inherits(fit, c("smc_fit", "autosmc_error_degenerate")))
+  }
+})
+
 test_that("draws of other things than the sampler moves stay so", {
   doubled <- target
   doubled$outputs <- function(x) cbind(twice = 2 * x[, 1])
@@ -154,6 +162,17 @@ test_that("batches are between 4 and 64", {
   expect_equal(of_error(1), 64)
   expect_equal(of_error(1, 20), 4)
   expect_equal(of_error(1, 10), 0)
+})
+
+test_that("what takes long is said beforehand, with progress", {
+  announce <- function(n, shown = TRUE) {
+    internal("announce_islands")(
+      list(show_progress = shown), n, list(n_target_evals = 1e5, seconds = 2), "{n} island{?s}", 600
+    )
+  }
+  expect_message(announce(1000), "1000 islands: 100,000,000 evaluations.*33 min", class = "autosmc_message_cost")
+  expect_silent(announce(299))
+  expect_silent(announce(1000, shown = FALSE))
 })
 
 test_that("what a precision will cost is said beforehand, with progress", {
@@ -272,13 +291,15 @@ test_that("a fit of an older version prints, and is not extended", {
   expect_identical(dim(as.data.frame(old)), dim(old$particles))
   calls <- list(
     quote(smc_extend(old, islands = 4)), quote(smc_islands(old, 4)), quote(smc_combine(old, smc_islands(run(3), 4))),
-    quote(smc_replicate(old, 2)), quote(update(old, islands = 4)), quote(plot(old, "maps"))
+    quote(smc_replicate(old, 2)), quote(update(old, islands = 4)), quote(plot(old, "maps")),
+    quote(smc(old$target)), quote(check_gradient(old$target)), quote(update(old, n_particles = 64)),
+    quote(smc(target_funnel(2), reference = old$reference))
   )
   for (call in calls) {
     error <- catch(eval(call))
     expect_s3_class(error, "autosmc_error_mismatch")
     expect_identical(error$differs, "version")
-    expect_match(message_of(error), "autosmc 0.1.0, and this is", fixed = TRUE)
+    expect_match(message_of(error), "(autosmc 0.1.0|an older version of autosmc), and this is")
   }
 })
 

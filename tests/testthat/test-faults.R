@@ -213,6 +213,7 @@ test_that("a text that is none is no path", {
     Encoding(bad) <- "bytes"
     expect_bad_undrawn(smc(target_gaussian(2), checkpoint = bad), "checkpoint")
   }
+  expect_no_warning(expect_bad_undrawn(smc(target_gaussian(2), checkpoint = strrep("a", 5000)), "checkpoint"))
 })
 
 test_that("a run too large for any memory says how large", {

@@ -50,3 +50,29 @@ test_that("no file is longer than a reader can take in", {
   lines <- vapply(files, function(file) length(readLines(file)), 0L)
   expect_identical(basename(files)[lines > 400], character(0))
 })
+
+test_that("the pages are in British English", {
+  skip_if_not(dir.exists(sources), "the sources are not here")
+  root <- file.path(sources, "..")
+  files <- c(
+    list.files(sources, "[.]R$", full.names = TRUE), file.path(root, c("README.md", "NEWS.md")),
+    list.files(file.path(root, "vignettes"), "[.]Rmd$", full.names = TRUE)
+  )
+  american <- paste0(
+    "\\b(behavior|colors?|colored|center(ed|ing|s)?|modeling|modeled|labeled|canceled|favor|neighbors?|gray|judgment|",
+    "(optim|normal|initial|recogn|minim|maxim|summar|vector|standard|random|penal|general|factor|diagonal|real|organ|",
+    "emphas|discret|marginal)iz(e[ds]?|ing|ation)|analyz(e[ds]?|ing))\\b"
+  )
+  # of titles and of arguments; and what is code or an address
+  quoted <- paste0(
+    "divergence minimization|the generalized Pareto|normalizing constants|non-normalized|vectorized|",
+    "generalized epidemics|the generalized$|`[^`]*`?|https?://[^ ]*|[(][^)]*/[^)]*[)]"
+  )
+  found <- lapply(files, function(file) {
+    text <- readLines(file, encoding = "UTF-8")
+    is_told <- if (grepl("[.]R$", file)) grepl("^ *#", text) else cumsum(grepl("^```", text)) %% 2 == 0
+    text <- gsub(quoted, "", text[is_told])
+    text[grepl(american, text, perl = TRUE)]
+  })
+  expect_identical(unlist(found), character(0))
+})

@@ -59,6 +59,7 @@ test_that("as.matrix(), as.data.frame() and as.array() are draws that weigh the 
   table <- as.data.frame(draws)
   expect_identical(as.data.frame(fit), table)
   expect_identical(as.data.frame(fit, stringsAsFactors = FALSE), table)
+  expect_identical(as.data.frame(fit, optional = TRUE), as.data.frame(draws, optional = TRUE))
   rows <- as.character(256:1)
   expect_identical(as.data.frame(fit, row.names = rows), as.data.frame(draws, row.names = rows))
   expect_identical(data.frame(fit), table)

@@ -305,6 +305,14 @@ test_that("a library that was built anew is not taken for the one before", {
   expect_identical(value_of(target_native("flat", library, 1)), 2)
 })
 
+test_that("a library of a package that was installed anew is not taken for the one before", {
+  record <- internal("library_record")(getLoadedDLLs()[["stats"]])
+  open <- internal("open_library")
+  expect_identical(open(record)[["name"]], "stats")
+  record$sum <- "another"
+  expect_error(open(record), "has changed since", class = "autosmc_error_mismatch")
+})
+
 test_that("a code other than 0 stops the run, with code, step and run", {
   error <- catch(quick_run(counted_target(mode = "return_code", at = 3)))
   expect_s3_class(error, "autosmc_error_target")

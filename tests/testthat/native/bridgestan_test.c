@@ -6,7 +6,8 @@
  *   model { mu ~ normal(y, 1); sigma ~ exponential(1); }
  *   generated quantities { real z; }
  *
- * that rejects mu > 100 + y, and has no z for a negative mu. Without constants
+ * that rejects mu > 100 + y, has no z for a negative mu, and is slow where mu
+ * is -50. Without constants
  * or the Jacobian the evidence would not be 1.
  */
 #include <Rinternals.h>
@@ -26,6 +27,10 @@ typedef struct {
 static int n_alive; /* models, generators and messages that were not freed */
 
 SEXP bs_test_alive(void) { return Rf_ScalarInteger(n_alive); }
+
+static double n_calls; /* of the log density with its gradient */
+
+SEXP bs_test_calls(void) { return Rf_ScalarReal(n_calls); }
 
 static int fail(const char *text, char **message) {
   *message = malloc(strlen(text) + 1);
@@ -97,6 +102,9 @@ int bs_log_density_gradient(const bs_model *model, bool propto, bool jacobian,
                             const double *u, double *value, double *gradient,
                             char **message) {
   double residual = u[0] - model->y;
+  n_calls++;
+  for (volatile int i = 0; i < (u[0] == -50 ? 100000 : 0); i++)
+    ; /* there it takes its time */
   if (residual > 100)
     return fail("mu is too large", message);
   *value = -residual * residual / 2 - exp(u[1]);
