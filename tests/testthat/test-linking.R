@@ -24,7 +24,8 @@ install_linked <- function(folder) {
   if (!is.null(attr(log, "status"))) {
     stop("the example package does not install:\n", paste(log, collapse = "\n"))
   }
-  loadNamespace("linked", lib.loc = library)
+  name <- "linked" # which no repository has
+  loadNamespace(name, lib.loc = library)
 }
 
 folder <- tempfile("autosmc-linked-")
