@@ -232,6 +232,20 @@ test_that("a run too large for any memory says how large", {
   expect_usable_session()
 })
 
+test_that("a run takes the memory that it is said to take", {
+  target <- target_function(function(x) -rowSums(x^2) / 2, 5, gradient = function(x) -x, vectorized = TRUE)
+  run <- function(n) {
+    smc_run(target, data.frame(lambda = 1:2 / 2, step_size = 0.5), n_particles = n, keep = "moments", seed = 1)
+  }
+  said <- catch(run(2e9))$bytes / 2e9
+  run(100)
+  megabytes <- function(reset) sum(gc(reset = reset)[, 6])
+  before <- megabytes(TRUE)
+  run(2e5)
+  taken <- 2^20 * (megabytes(FALSE) - before) / 2e5
+  expect_lt(abs(taken / said - 1), 0.2)
+})
+
 test_that("the other arguments of the verbs are checked", {
   bad <- function(regexp, ...) {
     expect_input_error(smc_plain(target_gaussian(2), ...), regexp)
