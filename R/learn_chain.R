@@ -207,10 +207,16 @@ trial_given <- function(sets, current, points, train, left) {
   }
 }
 
-# The variables that depend on more than half of all, where few others do; none where that is not known.
+# The variables that depend on more than half of the others, where these mostly do not depend on each other; none where
+# that is not known.
 hubs_of <- function(pattern, left) {
-  among <- pattern[left, left, drop = FALSE]
-  if (is.null(pattern) || mean(among) > most_filled) integer() else left[rowMeans(among) > most_filled]
+  if (is.null(pattern)) {
+    return(integer())
+  }
+  share <- function(among) (rowSums(among) - 1) / (nrow(among) - 1)
+  is_hub <- share(pattern[left, left, drop = FALSE]) > most_filled
+  children <- left[!is_hub]
+  if (isTRUE(mean(share(pattern[children, children, drop = FALSE])) <= most_filled)) left[is_hub] else integer()
 }
 
 # Blocks of both forms: the second only where the first leaves something. Less than what a block is worth counts, too:
