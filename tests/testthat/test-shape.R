@@ -255,41 +255,52 @@ test_that("effects that are mixed by a correlation", {
   expect_log_z(fits_of(log_groups, 15, 1, 1024, 8), truth)
 })
 
-# Counts of 12 groups, whose logarithmic means are normal around mu with the standard deviation tau.
-test_that("effects that are nearly normal given their mean and scale, of which counts say little", {
-  y <- c(0, 1, 1, 2, 0, 3, 1, 0, 2, 5, 1, 1)
-  groups <- length(y)
+# Groups whose effects are normal around mu with the standard deviation tau: list(target, truth), x = (mu, log(tau),
+# effects). likelihood, slope: functions of a matrix of effects, a column a group; the truth is by quadrature of each
+# effect, then over mu and log(tau).
+grouped <- function(likelihood, slope, n_groups) {
+  prior <- function(mu, t) dnorm(mu, 0, 2, log = TRUE) + log(2) + dnorm(exp(t), log = TRUE) + t
   log_density <- function(x) {
-    tau <- exp(x[, 2])
     effects <- x[, -(1:2), drop = FALSE]
-    counts <- effects %*% y - rowSums(exp(effects)) - sum(lfactorial(y))
-    drop(counts) + rowSums(dnorm(effects, x[, 1], tau, log = TRUE)) + dnorm(x[, 1], 0, 2, log = TRUE) +
-      log(2) + dnorm(tau, log = TRUE) + x[, 2]
+    rowSums(likelihood(effects) + dnorm(effects, x[, 1], exp(x[, 2]), log = TRUE)) + prior(x[, 1], x[, 2])
   }
   gradient <- function(x) {
     tau <- exp(x[, 2])
     effects <- x[, -(1:2), drop = FALSE]
     z <- (effects - x[, 1]) / tau
-    cbind(
-      rowSums(z) / tau - x[, 1] / 4, rowSums(z^2) - groups + 1 - tau^2,
-      matrix(y, nrow(x), groups, byrow = TRUE) - exp(effects) - z / tau
-    )
+    cbind(rowSums(z) / tau - x[, 1] / 4, rowSums(z^2) - n_groups + 1 - tau^2, slope(effects) - z / tau)
   }
-  # by quadrature of each effect, then over mu and log tau
-  z <- seq(-8, 8, by = 0.02)
-  given <- function(mu, t) {
-    each <- vapply(unique(y), function(v) {
-      log(drop(dpois(v, exp(outer(mu, exp(t) * z, `+`))) %*% dnorm(z)) * 0.02)
-    }, mu)
-    drop(each %*% tabulate(match(y, unique(y)))) + dnorm(mu, 0, 2, log = TRUE) + log(2) +
-      dnorm(exp(t), log = TRUE) + t
+  z <- seq(-8, 8, by = 0.05)
+  mu <- seq(-4, 4, by = 0.05)
+  given <- vapply(seq(-14, 1.5, by = 0.1), function(t) {
+    of_groups <- vapply(mu, function(m) {
+      each <- likelihood(matrix(m + exp(t) * z, length(z), n_groups))
+      sum(log(colSums(exp(each) * dnorm(z) * 0.05)))
+    }, 0)
+    of_groups + prior(mu, t)
+  }, mu)
+  list(
+    target = target_function(log_density, n_groups + 2, gradient, vectorized = TRUE),
+    truth = max(given) + log(sum(exp(given - max(given)))) + log(0.05 * 0.1)
+  )
+}
+
+test_that("effects that are nearly normal given their mean and scale, of which the data say little", {
+  by_row <- function(values, x) rep(values, each = nrow(x))
+  count <- c(0, 1, 1, 2, 0, 3, 1, 0, 2, 5, 1, 1)
+  counts <- grouped(
+    function(e) by_row(count, e) * e - exp(e) - lfactorial(by_row(count, e)), function(e) by_row(count, e) - exp(e), 12
+  )
+  time <- c(0.3, 1.2, 2.1, 1.6, 0.9, 0.5)
+  events <- c(1, 2, 1, 3, 2, 1)
+  durations <- grouped(
+    function(e) -by_row(events, e) * e - by_row(time, e) * exp(-e),
+    function(e) by_row(time, e) * exp(-e) - by_row(events, e), 6
+  )
+  for (model in list(counts, durations)) {
+    fits <- lapply(1:3, function(seed) calmly(smc(model$target, seed = seed)))
+    expect_log_z(fits, model$truth, resolution = 0.03)
   }
-  mu <- seq(-2.5, 2.5, by = 0.05)
-  all <- vapply(seq(-14, 1.5, by = 0.1), function(t) given(mu, t), mu)
-  truth <- max(all) + log(sum(exp(all - max(all)))) + log(0.05 * 0.1)
-  target <- target_function(log_density, groups + 2, gradient, vectorized = TRUE)
-  fits <- lapply(1:3, function(seed) calmly(smc(target, seed = seed)))
-  expect_log_z(fits, truth, resolution = 0.03)
 })
 
 test_that("each coordinate has its own inflation, whether or not there are parents", {
