@@ -314,8 +314,8 @@ NULL
 #'   than before may be asked for. The target is the same if its functions have the same text, and the variables
 #'   that they use have the same values, and if its log density and gradient are the same at four of the particles.
 #'   These are evaluated when the file is written and when it is read, and not counted in `n_target_evals`. What
-#'   the functions set by `<<-`, take by `get()` or find in environments is not compared, so that they may count or
-#'   remember there: data that make another model do not belong there.
+#'   the functions set by `<<-` or find in environments is not compared, so that they may count or remember there: data
+#'   that make another model do not belong there.
 #'
 #'   Each file has the name of its run (`scout.smc`, `adapt-0.smc`, `final-3.smc`, ...), and holds a checksum, the
 #'   settings, the result of the run, and the values of the target at those particles. The values in it are checked as

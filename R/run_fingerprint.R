@@ -106,6 +106,11 @@ used_by <- function(f) {
         },
         "$" = ,
         "@" = look(code[[2]]),
+        "get" = ,
+        "get0" = {
+          if (length(parts) > 1 && is.character(code[[2]])) look(as.name(code[[2]]))
+          lapply(parts, look)
+        },
         lapply(parts, look)
       )
     }

@@ -477,6 +477,14 @@ test_that("a model that has changed where no particle is, is another one", {
   data[1] <- 4
   expect_match(changed(run(density)), "`data`")
   data[1] <- 5
+  # what is got by its name is used as well
+  named <- new_dir()
+  on.exit(unlink(named, recursive = TRUE), add = TRUE)
+  by_name <- make(function(x) -rowSums(x^2) / 2 + get("weight") * (x[, 1] > 30))
+  weight <- 1
+  run_in(named, of = by_name)
+  weight <- 2
+  expect_match(changed(catch(run_in(named, of = by_name))), "`weight`")
   beyond <- function(x) data[1] * (x[, 1] > 40)
   expect_match(changed(run(density)), "`beyond`")
   # a reference of R functions too
