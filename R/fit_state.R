@@ -80,7 +80,7 @@ check_has_state <- function(fit, so) {
 # What a fit keeps for later, and what its runs do, changes from version to version.
 check_version <- function(fit, so) {
   made_by <- fit$session$autosmc
-  if (!identical(made_by, session_facts()$autosmc)) {
+  if (!identical(made_by, own_version())) {
     abort_version("fit", so, "Its estimate and its draws stay as they are. Make it again for more.", made_by)
   }
 }
@@ -103,7 +103,7 @@ draws_of <- function(record, target) {
 # What the last digits of a fit depend on beside the seed.
 session_facts <- function() {
   list(
-    autosmc = unname(getNamespaceVersion("autosmc")),
+    autosmc = own_version(),
     r = paste(R.version$major, R.version$minor, sep = "."),
     platform = R.version$platform,
     blas = unname(extSoftVersion()["BLAS"]),

@@ -174,15 +174,12 @@ fit_level <- function(points, left) {
   }
   hubs <- hubs_of(points$pattern, left)
   better <- if (length(hubs) > 0) trial_given(list(hubs), current, points, train, left)
-  repeat {
-    if (is.null(better) && can_have_more(current, left)) {
-      ranked <- utils::head(ranked_parents(current, train$x, left, current$parents), n_tried_parents)
-      tried <- lapply(ranked, function(k) c(current$parents, k))
-      better <- trial_given(tried, current, points, train, left)
-    }
+  if (!is.null(better)) current <- better
+  while (length(left) - length(current$parents) > 1 && current$nats > least_nats) {
+    ranked <- utils::head(ranked_parents(current, train$x, left, current$parents), n_tried_parents)
+    better <- trial_given(lapply(ranked, function(k) c(current$parents, k)), current, points, train, left)
     if (is.null(better)) break
     current <- better
-    better <- NULL
   }
   block <- if (is.null(current$block)) {
     normal_block(points$x, points$g, left)
@@ -191,8 +188,6 @@ fit_level <- function(points, left) {
   }
   if (!is.null(block)) list(block = block, parents = current$parents)
 }
-
-can_have_more <- function(trial, left) length(left) - length(trial$parents) > 1 && trial$nats > least_nats
 
 # The likeliest trial given the first of these sets of parents with which the gain over the current one is sure; NULL
 # for none.

@@ -5,7 +5,7 @@
 
 # An entry of the precision given the parents is there if its t statistic is above this.
 least_t <- 3
-# Of a precision with more entries only those are kept that the scores show.
+# Share of entries of a pattern above which it is filled: of such a precision only those are kept that the scores show.
 most_filled <- 0.5
 # Q(t) must be positive definite at parents so many times as wide as the points.
 wide_parents <- 1.25

@@ -3,13 +3,6 @@
 # Entry of a precision, over the roots of those of the diagonal, that is rounding of a difference.
 independent <- 1e-6
 
-asked <- function(at, density) {
-  there <- density(at$x)
-  at$g <- there$gradient
-  at$usable <- there$log_density > -Inf
-  at
-}
-
 # Which of the others depend on each other: a symmetric logical matrix, TRUE on the diagonal; NULL
 # where this cannot be told. In a model nothing is 0 by chance: two points do.
 pattern_of <- function(at, density) {
@@ -42,6 +35,7 @@ curvature_by_steps <- function(x, of, step, density) {
   if (all(at$log_density > -Inf, is.finite(change))) -change / step
 }
 
+# Which coordinates depend on each other by any of these matrices of second derivatives.
 dependence <- function(curvature) {
   are_dependent <- lapply(curvature, function(Q) {
     root <- sqrt(abs(diag(Q)))
@@ -57,7 +51,9 @@ dependence <- function(curvature) {
 # which the rounding of y is in proportion; scale, in units of which errors of y matter. NULL where
 # there are too few points at which Q is a precision.
 conditional_normals <- function(at, lower, density) {
-  at <- asked(at, density)
+  there <- density(at$x)
+  at$g <- there$gradient
+  at$usable <- there$log_density > -Inf
   others <- at$others
   colours <- at$colours
   step <- at$step[others]

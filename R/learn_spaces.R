@@ -92,7 +92,7 @@ fills <- function(space, pattern, points, density) {
   maps <- change_maps(space$changes)
   x <- before_maps(maps, points$x)$x[, left, drop = FALSE]
   of_left <- pattern_among(x, marginal_density(left, ncol(points$x), maps, density))
-  !is.null(of_left) && isTRUE(mean(of_left[!pattern[left, left]]) > 0.5)
+  !is.null(of_left) && isTRUE(mean(of_left[!pattern[left, left]]) > most_filled)
 }
 
 # Points after these changes, if there are any and they make their coordinates exactly standard normal: list(changes,

@@ -31,13 +31,12 @@ check_reference <- function(reference, target) {
     "reference_gaussian()`, `reference_student()` or `reference_function()"
   )
   if (!is_function_reference(reference)) {
-    if (!all(vapply(reference$changes, has_name, NA))) abort_version("reference", "its maps are others")
+    is_old <- vapply(reference$changes, function(map) is.null(map$name), NA)
+    if (any(is_old)) abort_version("reference", "its maps are others")
     reference_maps(reference, target$dim)
   }
   reference
 }
-
-has_name <- function(map) !is.null(map$name)
 
 is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
 

@@ -79,7 +79,7 @@ settings_of_run <- function(sampler, path, run = "final") {
 
 settings_of_target <- function(sampler) {
   list(
-    version = as.character(utils::packageVersion("autosmc")),
+    version = own_version(),
     seed = format(sampler$seed, digits = 15),
     variables = unclass(sampler$target)[intersect(names_of_variables(), names(sampler$target))],
     target = sampler$fingerprint

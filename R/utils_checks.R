@@ -277,10 +277,12 @@ check_seed <- function(seed) {
   as.double(seed)
 }
 
+own_version <- function() unname(getNamespaceVersion("autosmc"))
+
 # For what another version has made, an argument `arg`. so: what follows; advice: what to do, both in words.
 abort_version <- function(arg, so, advice = "Make it anew.", made_by = NULL) {
   made_by <- if (is.null(made_by)) "an older version of autosmc" else paste("autosmc", made_by)
-  own <- format(utils::packageVersion("autosmc"))
+  own <- own_version()
   abort(
     c("{.arg {arg}} was made by {made_by}, and this is {own}: {so}.", "i" = advice),
     "mismatch",

@@ -121,6 +121,32 @@ expect_usable_session <- function() {
   expect_true(is.finite(quick_run(target_funnel(2))$log_z))
 }
 
+# That targets of 110 copies of a library are all there where R has room for 100 libraries. make: the name of the
+# function that makes a target of a path and the data.
+expect_room <- function(library, make, data) {
+  folder <- tempfile("autosmc-many-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  paths <- file.path(folder, paste0("model", 1:110, .Platform$dynlib.ext))
+  file.copy(rep(library, 110), paths)
+  given <- tempfile(fileext = ".rds", tmpdir = folder)
+  saveRDS(list(paths = paths, make = make, data = data, libraries = .libPaths()), given)
+  script <- tempfile(fileext = ".R", tmpdir = folder)
+  writeLines(c(
+    sprintf("given <- readRDS(%s)", deparse1(given)),
+    ".libPaths(given$libraries)",
+    "evaluate <- autosmc:::evaluate_target",
+    "targets <- lapply(given$paths, getExportedValue(\"autosmc\", given$make), given$data)",
+    "values <- vapply(targets, function(target) evaluate(target, cbind(1, 1))$log_density, 0)",
+    "cat(length(getLoadedDLLs()) <= 100, length(unique(values)), sum(is.finite(values)))"
+  ), script)
+  said <- system2(
+    file.path(R.home("bin"), "Rscript"), shQuote(script),
+    stdout = TRUE, stderr = TRUE, env = "R_MAX_NUM_DLLS=100"
+  )
+  expect_match(said, "TRUE 1 110", fixed = TRUE, all = FALSE)
+}
+
 # An error about an argument, which names it.
 expect_bad <- function(code, argument) {
   error <- catch(code)

@@ -7,8 +7,7 @@
  *   generated quantities { real z; }
  *
  * that rejects mu > 100 + y, has no z for a negative mu, and is slow where mu
- * is -50. Without constants
- * or the Jacobian the evidence would not be 1.
+ * is -50. Without constants or the Jacobian the evidence would not be 1.
  */
 #include <Rinternals.h>
 #include <math.h>
