@@ -16,7 +16,8 @@ n_beyond_part <- 9
 step_beyond_part <- 0.5
 
 # Lines are along variables on the unconstrained scale, or along those given which others are normal: as these
-# move, the others follow. The evidence beyond a place e of a variable is to that of a part before e as the mean, over
+# move, the others follow. Along those on which others depend there are lines of a second kind, on which these spread
+# out as they do at the draws (see diagnose_powers.R). The evidence beyond a place e of a variable is to that of a part before e as the mean, over
 # lines through draws in this part, of the integral of the density along the line beyond e to that in the part. An
 # end of a variable has three parts: from the median to where a tenth of the draws are beyond, from there to a
 # hundredth, and to a thousandth. A few draws may be where a tail begins of which the others know nothing.
@@ -32,9 +33,8 @@ step_beyond_part <- 0.5
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
-  variables <- lined_variables(final)
   spent <- n_spent(final)
-  n <- n_lined_ends(sampler, spent, length(variables))
+  n <- n_lined_ends(sampler, spent)
   weighty <- weighty_rows(final$log_weights)
   if (n == 0 || length(weighty$rows) < least_draws_beside) {
     return(NULL)
@@ -43,16 +43,21 @@ look_along_lines <- function(seen, evaluate) {
   some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$most_judged) else weighty
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
+  ends <- utils::head(ends_in_powers(draws, conditioning_of(final$reference)), n)
+  ends <- c(ends, longest_ends(ends_along(draws, lined_variables(final)), n - length(ends)))
   with_seed(seed_of_run(sampler$seed, lines_key), {
-    found <- lapply(parts_of_longest(draws, variables, n), beyond_part, few_lines, draws, evaluate)
-    most <- best_of(Filter(may_be_more, found), function(one) one$rise)
+    found <- lapply(parts_of_ends(ends), beyond_part, few_lines, evaluate)
+    most <- surest_rise(Filter(may_be_more, found))
     if (is.null(most)) {
       found <- surest_rise(found)
     } else {
-      found <- beyond_by_many(most$part, lines_in_turn(spent), seen$estimate, draws, evaluate)
-      found$points <- points_beyond(found, draws$maps, evaluate, sampler$kernel$gradients)
+      found <- beyond_by_many(most$part, lines_in_turn(spent), seen$estimate, evaluate)
+      found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
-    if (!is.null(found)) c(found[c("rise", "error", "points")], name = sampler$target$names[found$part$variable])
+    if (!is.null(found)) {
+      powers <- Filter(is_moments, found$part$draws$maps)
+      c(found[c("rise", "error", "points")], list(name = sampler$target$names[found$part$variable], powers = powers))
+    }
   })
 }
 
@@ -75,9 +80,9 @@ may_be_more <- function(found) {
 
 # As beyond_part(), by the first of these numbers of lines that decides whether the estimate misses anything: more lines
 # have a smaller error, and so a lower limit.
-beyond_by_many <- function(part, numbers, estimate, draws, evaluate) {
+beyond_by_many <- function(part, numbers, estimate, evaluate) {
   for (n in numbers) {
-    found <- beyond_part(part, n, draws, evaluate)
+    found <- beyond_part(part, n, evaluate)
     if (!may_be_more(found) || found$rise > limit_of_rise(found, estimate)) break
   }
   found
@@ -90,18 +95,27 @@ lined_variables <- function(final) {
   if (!is.null(given)) given else if (d <= rules$largest_dense) seq_len(d)
 }
 
-# The parts of the longest ends of these variables, as some of the draws show them: lists of variable, side, from
-# and to.
-parts_of_longest <- function(draws, variables, n) {
-  some <- thinned(list(rows = seq_along(draws$w), w = draws$w), rules$least_rows)
-  ends <- expand.grid(variable = variables, side = c(-1, 1))
-  lengths <- mapply(function(k, side) length_of_end(draws$x[some$rows, k], some$w, side), ends$variable, ends$side)
-  ends <- ends[sort(utils::head(order(lengths, decreasing = TRUE), n)), ]
-  unlist(Map(function(k, side) {
-    places <- places_of(draws$x[, k], draws$w, side)
-    parts <- which(diff(places) > 0)
-    lapply(parts, function(i) list(variable = k, side = side, from = places[i], to = places[i + 1]))
-  }, ends$variable, ends$side), recursive = FALSE)
+# The ends of these variables: lists of draws, as of space_of_scales(), variable and side.
+ends_along <- function(draws, variables) {
+  both <- expand.grid(variable = variables, side = c(-1, 1))
+  Map(function(variable, side) list(draws = draws, variable = variable, side = side), both$variable, both$side)
+}
+
+# The n longest of them, as some of the draws show them.
+longest_ends <- function(ends, n) {
+  lengths <- vapply(ends, function(end) {
+    some <- thinned(list(rows = seq_along(end$draws$w), w = end$draws$w), rules$least_rows)
+    length_of_end(end$draws$x[some$rows, end$variable], some$w, end$side)
+  }, 0)
+  ends[sort(utils::head(order(lengths, decreasing = TRUE), n))]
+}
+
+# Ends with from and to.
+parts_of_ends <- function(ends) {
+  unlist(lapply(ends, function(end) {
+    places <- places_of(end$draws$x[, end$variable], end$draws$w, end$side)
+    lapply(which(diff(places) > 0), function(i) c(end, from = places[i], to = places[i + 1]))
+  }), recursive = FALSE)
 }
 
 # Of x, or of -x, with weights w: the median, and the places that a tenth, a hundredth and a thousandth are beyond.
@@ -121,7 +135,8 @@ length_of_end <- function(x, w, side) {
 
 # What is beyond a part, by n lines: list(rise, error, part), and for points_there() f along the lines beyond, a row
 # each, rows and ratio, and of all lines f and z. Each line has the draw itself as its first place.
-beyond_part <- function(part, n, draws, evaluate) {
+beyond_part <- function(part, n, evaluate) {
+  draws <- part$draws
   t <- part$side * draws$x[, part$variable]
   within <- which(t >= part$from & t < part$to)
   share <- sum(draws$w[within])
@@ -170,29 +185,30 @@ places_on_lines <- function(part, n) {
 }
 
 # A point on each line, on the unconstrained scale, and the gradients there.
-points_beyond <- function(found, maps, evaluate, gradients) {
+points_beyond <- function(found, evaluate, gradients) {
   points <- points_there(found, found$lines)
-  points$z <- through_maps(maps, points$z)$x
+  points$z <- through_maps(found$part$draws$maps, points$z)$x
   if (gradients) points$g <- evaluate(points$z)$gradient
   points
 }
 
-# A record of the islands, with these points.
+# A record of the islands, with these points, and the coordinates in which they were found.
 with_points_beyond <- function(record, found) {
   points <- found$points
   at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
   found$points[c("z", "g")] <- at[c("x", "g")]
-  with_found(record, found)
+  known <- target_gradients(record, seq_along(record$log_weights))
+  record <- with_found(record, found, points$z)
+  if (!is.null(known)) record$target_gradients <- rbind(known, points$g)
+  if (length(found$powers) > 0) record$powers <- found$powers
+  record
 }
 
 # How many ends of variables have lines after islands that have taken so many evaluations: none where many lines would
 # take more than few may. And what the lines take at most, which counts as what the islands do.
-n_lined_ends <- function(sampler, spent, n_variables = sampler$target$dim) {
+n_lined_ends <- function(sampler, spent) {
   most <- rules$share_beside * spent
-  if (most < part_line_evals(sampler, many_lines)) {
-    return(0)
-  }
-  min(2 * n_variables, floor(most / few_line_evals()))
+  if (most < part_line_evals(sampler, many_lines)) 0 else min(3 * sampler$target$dim, floor(most / few_line_evals()))
 }
 
 # Of all parts of an end.
@@ -208,7 +224,7 @@ part_line_evals <- function(sampler, numbers) {
 # How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as these
 # do not decide, several times as many as before.
 lines_in_turn <- function(spent) {
-  most <- rules$share_beside * spent / n_line_evals()
+  most <- more_lines * rules$share_beside * spent / n_line_evals()
   more <- floor(log(max(1, most / many_lines), more_lines))
   many_lines * more_lines^(0:more)
 }

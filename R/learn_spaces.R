@@ -80,6 +80,15 @@ find_exact <- function(at, density) {
   find_precision(at, function(x) density(x, width = width))
 }
 
+# The space in which variables do not spread out along others, where a diagnostic has found that, or the present
+# reference is of such a one: none of its coordinates is exactly normal given the rest. NULL for none.
+space_in_powers <- function(points, record) {
+  powers <- if (is.null(record$powers)) Filter(is_moments, changes_of(record$reference)) else record$powers
+  if (length(powers) > 0) list(changes = powers, points = changed(points, powers), exact = integer())
+}
+
+is_in_powers <- function(space) !is.null(space) && any(vapply(space$changes, is_moments, NA))
+
 # Whether at least half of the coordinates are exactly standard normal given the rest.
 knows_most <- function(space) {
   !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)

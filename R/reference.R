@@ -176,7 +176,7 @@ format_location_and_scale <- function(reference) {
   } else {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
-  n_normal <- length(unlist(lapply(reference$changes, `[[`, "order")))
+  n_normal <- length(unlist(lapply(Filter(is_precision, reference$changes), `[[`, "order")))
   paste0(
     "mean ", show(reference$mean), ", ", scale,
     if (length(reference$maps) > 0) sprintf(", %d maps", length(reference$maps)),
@@ -313,3 +313,4 @@ check_draws <- function(x, n, target) {
 is_mixture <- function(reference) inherits(reference, "smc_reference_mixture")
 
 is_precision <- function(map) identical(map$name, "precision")
+is_moments <- function(map) identical(map$name, "moments")

@@ -25,8 +25,12 @@ n_living <- function(records) sum(!vapply(records, is_dead, NA))
 
 # The gradients of the log target on the unconstrained scale at some of a record's
 # particles, from those in the coordinates of its reference; NULL where there are none, or
-# not all of them are finite.
+# not all of them are finite. Of a record with points that were found elsewhere they are known as they are there: far
+# from the particles its maps may have no digits.
 target_gradients <- function(record, rows) {
+  if (!is.null(record$target_gradients)) {
+    return(take_rows(record$target_gradients, rows))
+  }
   if (!is.null(record$gradients)) {
     z <- record$coordinates[rows, , drop = FALSE]
     g <- through_maps(maps_of(record$reference, ncol(z)), z, record$gradients[rows, , drop = FALSE])$g
