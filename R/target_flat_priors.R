@@ -40,7 +40,8 @@ describe_improper <- function(improper) {
 }
 
 # A coefficient of brms is known by its covariate: b[1] may be another one in another model. With the names of the
-# columns of its design matrix, of which one that is centred has an intercept more.
+# columns of its design matrix, of which one that is centred has an intercept more. In a fit of brms it has that name
+# already.
 name_coefficients <- function(improper, variables, data) {
   if (!is.list(data)) { # a file, which has no names of columns
     return(improper)
@@ -49,7 +50,7 @@ name_coefficients <- function(improper, variables, data) {
   covariates <- lapply(unique(grep("^b(_|$)", base, value = TRUE)), function(b) {
     of_b <- grep(paste0("^", b, "\\["), variables, value = TRUE)
     columns <- utils::tail(colnames(data[[sub("^b", "X", b)]]), length(of_b))
-    if (length(columns) == length(of_b)) stats::setNames(columns, of_b)
+    if (length(of_b) > 0 && length(columns) == length(of_b)) stats::setNames(columns, of_b)
   })
   covariates <- unlist(covariates)
   found <- covariates[match(improper, names(covariates))]

@@ -141,4 +141,6 @@ test_that("a coefficient of brms is named by its covariate", {
   )
   expect_identical(name_coefficients(flat, variables, list(X = unname(X))), flat)
   expect_identical(name_coefficients(flat, variables, "data.json"), flat)
+  # in a fit of brms it has this name already
+  expect_identical(name_coefficients("b_speed", c("b_Intercept", "b_speed"), list(X = X)), "b_speed")
 })
