@@ -5,12 +5,15 @@
 #' `summary()`, `fitted()`, `plot()`, `loo()` and all the rest.
 #'
 #' These it does with the fit itself: `posterior_predict()`, `posterior_epred()`, `posterior_linpred()`,
-#' `predictive_error()`, `log_lik()`, `bayes_R2()`, `conditional_effects()`, `conditional_smooths()`, `hypothesis()`,
-#' `pp_check()`, `fixef()`, `ranef()`, `VarCorr()`, `loo()`, `fitted()` and `predict()`. Each makes a `brmsfit` first,
-#' so that for several of them it is quicker to make one by `as_brmsfit()`.
+#' `predictive_error()`, `predictive_interval()`, `posterior_interval()`, `log_lik()`, `bayes_R2()`,
+#' `conditional_effects()`, `conditional_smooths()`, `hypothesis()`, `pp_check()`, `fixef()`, `ranef()`, `VarCorr()`,
+#' `loo()`, `fitted()`, `residuals()` and `predict()`. Each makes a `brmsfit` first, so that for several of them it is
+#' quicker to make one by `as_brmsfit()`.
 #'
-#' The draws weigh the same, as those of [as.matrix()][as.matrix.smc_fit] do; each island is a chain. What brms
-#' reads of Hamiltonian Monte Carlo, such as divergent transitions, is 0, and so is `lp__`.
+#' The draws weigh the same, as those of [as.matrix()][as.matrix.smc_fit] do; each island is a chain. Some are there
+#' several times, which effective sample sizes of brms do not see: those of the fit are in `summary(fit)`. What brms
+#' reads of Hamiltonian Monte Carlo, such as divergent transitions, is 0, and so is `lp__`. What needs the compiled
+#' model of rstan, such as `bridge_sampler()` or `loo(moment_match = TRUE)`, does not work where brms cannot compile.
 #'
 #' @param fit a fit that [smc()] made of a `brmsfit`, which may be one without draws, of `brm(empty = TRUE)`.
 #' @return A `brmsfit`.
@@ -62,6 +65,12 @@ posterior_linpred.smc_fit <- function(object, transform = FALSE, ...) {
 
 #' @exportS3Method rstantools::predictive_error
 predictive_error.smc_fit <- function(object, ...) ask_brms("predictive_error", object, ...)
+
+#' @exportS3Method rstantools::predictive_interval
+predictive_interval.smc_fit <- function(object, ...) ask_brms("predictive_interval", object, ...)
+
+#' @exportS3Method rstantools::posterior_interval
+posterior_interval.smc_fit <- function(object, ...) ask_brms("posterior_interval", object, ...)
 
 #' @exportS3Method rstantools::log_lik
 log_lik.smc_fit <- function(object, ...) ask_brms("log_lik", object, ...)

@@ -168,7 +168,8 @@ as.mcmc.smc_fit <- function(x, ...) {
 #' @exportS3Method loo::loo
 loo.smc_fit <- function(x, ...) {
   if (is_of_brmsfit(x)) {
-    return(loo::loo(as_brmsfit(x), ...))
+    # which are told apart by the names that they have here
+    return(loo::loo(as_brmsfit(x), ..., model_names = deparse1(substitute(x))))
   }
   log_lik <- log_lik_of(x, "loo")
   loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)

@@ -97,6 +97,9 @@ confint.smc_fit <- function(object, parm, level = 0.95, ...) {
 #' @export
 nobs.smc_fit <- function(object, ...) {
   check_dots_empty(...)
+  if (is_of_brmsfit(object)) {
+    return(nobs(object$target$brmsfit))
+  }
   n <- length(log_lik_names(object))
   if (n == 0) {
     abort(
@@ -213,7 +216,9 @@ fitted.smc_fit <- function(object, ...) {
 
 #' @importFrom stats residuals
 #' @export
-residuals.smc_fit <- does_not_apply("residuals", log_density_only)
+residuals.smc_fit <- function(object, ...) {
+  if (is_of_brmsfit(object)) residuals(as_brmsfit(object), ...) else does_not_apply("residuals", log_density_only)()
+}
 
 #' @importFrom stats anova
 #' @export
@@ -229,7 +234,15 @@ sigma.smc_fit <- does_not_apply("sigma", log_density_only)
 
 #' @importFrom stats formula
 #' @export
-formula.smc_fit <- does_not_apply("formula", "Its model is {.code fit$target}.", of = "x")
+formula.smc_fit <- function(x, ...) {
+  if (is_of_brmsfit(x)) formula(x$target$brmsfit) else does_not_apply("formula", "Its model is {.code fit$target}.")()
+}
+
+#' @importFrom stats family
+#' @export
+family.smc_fit <- function(object, ...) {
+  if (is_of_brmsfit(object)) family(object$target$brmsfit) else does_not_apply("family", log_density_only)()
+}
 
 #' @exportS3Method posterior::rhat
 rhat.smc_fit <- does_not_apply(

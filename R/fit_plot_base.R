@@ -167,10 +167,14 @@ base_draws <- function(data, main = NULL) {
 
 base_evidence <- function(data, main = NULL) {
   each_panel(split(data, data$panel), main, function(panel, name) {
-    base_frame(c(panel$low, panel$high), range(panel$at) + c(-0.4, 0.6), name, "", yaxt = "n")
+    labels <- shorten(panel$model)
+    margins <- graphics::par("mar")
+    graphics::par(mar = replace(margins, 2, max(margins[2], 1 + max(nchar(labels)) / 2)))
+    base_frame(c(panel$low, panel$high), range(panel$at) + c(-0.5, 0.5), name, "", yaxt = "n")
+    graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8)
     graphics::segments(panel$low, panel$at, panel$high, lwd = 2, col = okabe_ito["blue"])
     graphics::points(panel$value, panel$at, pch = 19, col = okabe_ito["blue"])
-    graphics::text(mean(graphics::par("usr")[1:2]), panel$at + 0.3, shorten(panel$model), cex = 0.8)
+    graphics::par(mar = margins)
   })
 }
 

@@ -110,7 +110,23 @@ draws_of_stanfit <- function(x) {
 #' @export
 as_target.stanreg <- function(x, ...) {
   check_dots_empty(...)
-  target_of_stanfit(x$stanfit)
+  target <- target_of_stanfit(x$stanfit)
+  target$improper <- flat_in_stanreg(x)
+  warn_of_flat_priors(target)
+  target
+}
+
+# The coefficients and scales of a fit of rstanarm whose prior is flat, by its names.
+flat_in_stanreg <- function(x) {
+  coefficients <- names(x$coefficients)
+  is_intercept <- coefficients == "(Intercept)"
+  of_prior <- list(
+    prior = coefficients[!is_intercept], prior_intercept = coefficients[is_intercept],
+    prior_aux = x$prior.info$prior_aux$aux_name
+  )
+  said <- intersect(names(of_prior), names(x$prior.info))
+  is_flat <- vapply(x$prior.info[said], function(prior) identical(prior$dist, NA), NA)
+  as.character(unlist(of_prior[said[is_flat]]))
 }
 
 # By the compiled model that a fit of rstan holds, an object of a class of C++: of its

@@ -18,7 +18,10 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, 
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
-  if (!is.null(log_prior)) check_function(log_prior, "log_prior")
+  if (!is.null(log_prior)) {
+    check_function(log_prior, "log_prior")
+    prior_of_vector(log_prior, names(x$par))(x$par) # what fails is told of at once
+  }
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
   tell_laplace(x)
@@ -112,7 +115,16 @@ tape_model <- function(model, log_prior) {
 prior_of_vector <- function(log_prior, parameter) {
   places <- split(seq_along(parameter), factor(parameter, unique(parameter)))
   function(x) {
-    value <- log_prior(lapply(places, function(place) x[place]))
+    value <- tryCatch(log_prior(lapply(places, function(place) x[place])), error = function(e) {
+      abort(
+        c(
+          "{.arg log_prior} failed: {conditionMessage(e)}",
+          "i" = "It is called with one argument, the list of {.field {names(places)}}."
+        ),
+        "input",
+        parent = e
+      )
+    })
     if (!is_recorded_number(value)) abort_argument(value, "log_prior", "a function that returns a number")
     value
   }
@@ -162,7 +174,9 @@ as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
 #' @rdname as_target
 #' @export
 as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
-  target_of_likelihood(x$tmb_obj, "sdmTMB", any(is.finite(unlist(x$priors))), log_prior, ...)
+  # of a prior that is not given the first number is missing, of each coefficient's in a matrix
+  first <- unlist(lapply(x$priors, function(prior) if (is.matrix(prior)) prior[, 1] else prior[1]))
+  target_of_likelihood(x$tmb_obj, "sdmTMB", any(is.finite(first)), log_prior, ...)
 }
 
 # A fit by maximum likelihood has no evidence without a prior.

@@ -90,8 +90,9 @@ translate_stan <- function(program) {
   }
   if (length(changes) > 0) {
     name <- program$name
+    by <- if (by_brms(program)) ", written by brms,"
     cli::cli_inform(
-      c("i" = "The Stan program {.field {name}} is of an old version, and was brought up to date: {changes}."),
+      c("i" = "The Stan program {.field {name}}{by} is of an old version, and was brought up to date: {changes}."),
       class = "autosmc_message_update"
     )
   }

@@ -66,9 +66,10 @@ begins_statement <- function(tokens, i) {
   code_near(tokens, i, -1) %in% c("", "{", "}", ";", ")", "else")
 }
 
-# The text between two places, and without it.
+# The text between two places, without comments, and without it.
 text_between <- function(tokens, from, to) {
-  paste(tokens$text[seq_len(to - from - 1) + from], collapse = "")
+  text <- tokens$text[seq_len(to - from - 1) + from]
+  paste(text[!grepl("^(//|/[*])", text)], collapse = "")
 }
 
 blanked <- function(tokens, from, to) {
@@ -184,18 +185,20 @@ continuous_stan <- c(
   "exponential", "frechet", "gamma", "gaussian_dlm_obs", "gumbel", "inv_chi_square", "inv_gamma", "inv_wishart",
   "lkj_corr", "lkj_corr_cholesky", "logistic", "lognormal", "multi_gp", "multi_gp_cholesky", "multi_normal",
   "multi_normal_cholesky", "multi_normal_prec", "multi_student_t", "normal", "normal_id_glm", "pareto",
-  "pareto_type_2", "rayleigh", "scaled_inv_chi_square", "skew_normal", "student_t", "uniform", "von_mises",
-  "weibull", "wiener", "wishart"
+  "pareto_type_2", "rayleigh", "scaled_inv_chi_square", "skew_normal", "std_normal", "student_t", "uniform",
+  "von_mises", "weibull", "wiener", "wishart"
 )
 
 # Densities and distribution functions, normal_log(y, mu, sigma) or normal_cdf_log(y, mu, sigma), Stan's and the
 # program's own, with a bar behind the variable.
 update_densities <- function(tokens) {
   own <- own_functions(tokens)
-  own_names <- stats::setNames(current_density(tokens$text[own], is_of_int(tokens, own)), tokens$text[own])
+  names <- tokens$text[own]
+  is_density <- vapply(own, function(i) code_near(tokens, i, -1), "") == "real"
+  own_names <- ifelse(is_density, current_density(names, is_of_int(tokens, own)), NA)
   for (i in calls_of(tokens, "_(log|lpdf|lpmf|cdf|lcdf|lccdf)$")) {
     name <- tokens$text[i]
-    now <- if (name %in% names(own_names)) own_names[[name]] else current_density(name)
+    now <- if (name %in% names) own_names[[match(name, names)]] else current_density(name)
     if (is.na(now) || code_near(tokens, i, -1) == "~") next # a distribution
     tokens$text[i] <- now
     open <- place_near(tokens, i, 1)

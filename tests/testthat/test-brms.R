@@ -36,6 +36,11 @@ test_that("a fit of brms has the evidence, brms's names and brms's predictions",
   expected <- brms_says("posterior_epred", fit, newdata = data[3, ])
   expect_equal(drop(expected), rowSums(as.matrix(fit)[, c("b_Intercept", "r_who[bob,Intercept]")]), ignore_attr = TRUE)
   expect_identical(dim(predict(fit, data[3, ], summary = FALSE)), dim(expected))
+  expect_identical(dim(residuals(fit)), c(6L, 4L))
+  expect_equal(nobs(fit), 6)
+  expect_identical(all.vars(formula(fit)$formula), c("y", "who"))
+  expect_identical(family(fit)$family, "gaussian")
+  expect_identical(dim(rstantools::predictive_interval(fit)), c(6L, 2L))
 
   alone <- suppressMessages(smc(model(sample_prior = "only"), n_particles = 256, seed = 1))
   expect_log_z(alone, 0)

@@ -307,6 +307,22 @@ test_that("a stanfit without data, and a stanreg, are evaluated by the model the
   expect_bad(smc(target, reference = "draws"), "reference")
 })
 
+test_that("flat priors of a stanreg are told, by its names", {
+  prior <- function(dist) list(dist = dist, location = 0)
+  fit <- structure(
+    list(
+      stanfit = stanfit_of("model { target += normal_lpdf(mu | 1, 1); }", compiled_model),
+      coefficients = c("(Intercept)" = 1, speed = 2, weight = 3),
+      prior.info = list(
+        prior = prior(NA), prior_intercept = prior("normal"), prior_aux = c(prior(NA), list(aux_name = "sigma"))
+      )
+    ),
+    class = "stanreg"
+  )
+  expect_warning(target <- suppressMessages(as_target(fit)), "speed, weight", class = "autosmc_warning_prior")
+  expect_identical(target$improper, c("speed", "weight", "sigma"))
+})
+
 test_that("what rstan cannot evaluate with all constants asks for the data", {
   expect_bad(as_target(stanfit_of("model { mu ~ normal(1, 1); }", compiled_model)), "data")
   expect_bad(as_target(stanfit_of("target += normal_lupdf(mu | 1, 1);", compiled_model)), "data")

@@ -24,6 +24,11 @@ test_that("arrays are declared as they are now", {
   )
 })
 
+test_that("comments within brackets are no part of what stands there", {
+  expect_updated("data { int k[N, // rows\n 2]; }", "data { array[N, 2] int k\n; }", "arrays")
+  expect_updated("{ f(1); } real g(real[/* c */] x) { }", "{ f(1); } real g(array[] real x) { }", "arrays")
+})
+
 test_that("assignments, comments and increments are written as they are now", {
   expect_updated("{ x[1, y[2]] <- 3; if (a) b <- -1; }", "{ x[1, y[2]] = 3; if (a) b = -1; }", "assignments")
   expect_updated("# old\n#include <a.stan>\n", "// old\n#include <a.stan>\n", "comments")
@@ -42,6 +47,13 @@ test_that("densities are written as they are now, Stan's and the program's own",
      model { x ~ own(2); target += own_log(f(x, 1), 2) + n_log(3); }",
     "functions { real own_lpdf(real y, real s) { return -y / s; } real n_lpmf(int k) { return k; } }
      model { x ~ own(2); target += own_lpdf(f(x, 1) | 2) + n_lpmf(3); }", "densities"
+  )
+})
+
+test_that("a function of the program's own that is no density keeps its name", {
+  expect_updated(
+    "functions { vector own_log(vector x) { return log(x); } } model { y <- own_log(x); }",
+    "functions { vector own_log(vector x) { return log(x); } } model { y = own_log(x); }", "assignments"
   )
 })
 
