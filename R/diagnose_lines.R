@@ -16,11 +16,11 @@ n_beyond_part <- 9
 step_beyond_part <- 0.5
 
 # Lines are along variables on the unconstrained scale, or along those given which others are normal: as these
-# move, the others follow. Along those on which others depend there are lines of a second kind, on which these spread
-# out as they do at the draws (see diagnose_powers.R). The evidence beyond a place e of a variable is to that of a part before e as the mean, over
-# lines through draws in this part, of the integral of the density along the line beyond e to that in the part. An
-# end of a variable has three parts: from the median to where a tenth of the draws are beyond, from there to a
-# hundredth, and to a thousandth. A few draws may be where a tail begins of which the others know nothing.
+# move, the others follow. First come those along which others spread out as a power, as they do at the draws (see
+# diagnose_powers.R). The evidence beyond a place e of a variable is to that of a part before e as the mean, over lines
+# through draws in this part, of the integral of the density along the line beyond e to that in the part. An end of a
+# variable has three parts: from the median to where a tenth of the draws are beyond, from there to a hundredth, and to
+# a thousandth. A few draws may be where a tail begins of which the others know nothing.
 #
 # A few lines for each part, and where these find something many for that one, which alone tell how much it is: of
 # many one would be far off by chance. Where these find something, but with an error that leaves open whether there is
@@ -43,7 +43,7 @@ look_along_lines <- function(seen, evaluate) {
   some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$most_judged) else weighty
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
-  ends <- utils::head(ends_in_powers(draws, conditioning_of(final$reference)), n)
+  ends <- ends_in_powers(draws, conditioning_of(final$reference), n)
   ends <- c(ends, longest_ends(ends_along(draws, lined_variables(final)), n - length(ends)))
   with_seed(seed_of_run(sampler$seed, lines_key), {
     found <- lapply(parts_of_ends(ends), beyond_part, few_lines, evaluate)
@@ -55,8 +55,8 @@ look_along_lines <- function(seen, evaluate) {
       found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
     if (!is.null(found)) {
-      powers <- Filter(is_moments, found$part$draws$maps)
-      c(found[c("rise", "error", "points")], list(name = sampler$target$names[found$part$variable], powers = powers))
+      end <- found$part
+      c(found[c("rise", "error", "points")], list(name = sampler$target$names[end$variable], powers = end$powers))
     }
   })
 }
@@ -95,7 +95,8 @@ lined_variables <- function(final) {
   if (!is.null(given)) given else if (d <= rules$largest_dense) seq_len(d)
 }
 
-# The ends of these variables: lists of draws, as of space_of_scales(), variable and side.
+# The ends of these variables: lists of draws, as of space_of_scales(), variable and side; and `powers`, the map to the
+# draws' coordinates, where there is one.
 ends_along <- function(draws, variables) {
   both <- expand.grid(variable = variables, side = c(-1, 1))
   Map(function(variable, side) list(draws = draws, variable = variable, side = side), both$variable, both$side)
@@ -192,7 +193,7 @@ points_beyond <- function(found, evaluate, gradients) {
   points
 }
 
-# A record of the islands, with these points, and the coordinates in which they were found.
+# A record of the islands, with these points, and the coordinates along whose lines they were found.
 with_points_beyond <- function(record, found) {
   points <- found$points
   at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
@@ -200,7 +201,7 @@ with_points_beyond <- function(record, found) {
   known <- target_gradients(record, seq_along(record$log_weights))
   record <- with_found(record, found, points$z)
   if (!is.null(known)) record$target_gradients <- rbind(known, points$g)
-  if (length(found$powers) > 0) record$powers <- found$powers
+  record$powers <- found$powers
   record
 }
 
@@ -224,7 +225,7 @@ part_line_evals <- function(sampler, numbers) {
 # How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as these
 # do not decide, several times as many as before.
 lines_in_turn <- function(spent) {
-  most <- more_lines * rules$share_beside * spent / n_line_evals()
+  most <- rules$share_beside * spent / n_line_evals()
   more <- floor(log(max(1, most / many_lines), more_lines))
   many_lines * more_lines^(0:more)
 }

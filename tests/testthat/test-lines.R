@@ -75,7 +75,7 @@ test_that("where many lines do not decide whether a part is missed, more do", {
         asked <<- c(asked, n)
         list(rise = rise(n), error = 1.6 / sqrt(n))
       }),
-      internal("beyond_by_many")(NULL, c(64, 256, 1024), no_error, NULL, NULL)
+      internal("beyond_by_many")(NULL, c(64, 256, 1024), no_error, NULL)
     )
     asked
   }
@@ -136,7 +136,7 @@ test_that("the longest ends have lines, or those of the variables given which ot
   set.seed(4)
   x <- cbind(rnorm(4000), rt(4000, 3), runif(4000), rexp(4000))
   draws <- list(x = x, w = rep(1 / 4000, 4000))
-  parts <- internal("parts_of_longest")(draws, 1:4, 3)
+  parts <- internal("parts_of_ends")(internal("longest_ends")(internal("ends_along")(draws, 1:4), 3))
   expect_equal(vapply(parts, `[[`, 0, "variable"), rep(c(2, 2, 4), each = 3))
   expect_equal(vapply(parts, `[[`, 0, "side"), rep(c(-1, 1, 1), each = 3))
   beyond <- function(part, place) mean(part$side * x[, part$variable] >= place)
@@ -147,6 +147,42 @@ test_that("the longest ends have lines, or those of the variables given which ot
   expect_identical(internal("lined_variables")(final), 1:4)
   final$reference$changes <- list(list(name = "precision", given = 3L, order = c(1, 2, 4)))
   expect_identical(internal("lined_variables")(final), 3L)
+})
+
+# Effects u ~ N(mu, exp(t)), of which draws have seen no t beyond a quantile; and a reference in which they depend on mu
+# and t.
+test_that("along a parent lines go as others spread out, and a shape is fitted in these coordinates", {
+  n_effects <- 6
+  effects <- 2 + seq_len(n_effects)
+  log_density <- function(x) {
+    z <- (x[, effects] - x[, 1]) / exp(x[, 2])
+    rowSums(dnorm(cbind(x[, 1:2], z), log = TRUE)) - n_effects * x[, 2]
+  }
+  gradient <- function(x) {
+    z <- (x[, effects] - x[, 1]) / exp(x[, 2])
+    cbind(rowSums(z) / exp(x[, 2]) - x[, 1], rowSums(z^2) - n_effects - x[, 2], -z / exp(x[, 2]))
+  }
+  names <- c("mu", "t", sprintf("u%d", seq_len(n_effects)))
+  sampler <- sampler_of(target_function(log_density, 8, gradient, vectorized = TRUE, names = names))
+  feature <- function(k) internal("feature_of")(k, "linear")
+  set.seed(6)
+  for (until in c(0.9, 0.97)) {
+    t <- qnorm(until * (seq_len(4000) - 0.5) / 4000)[sample(4000)]
+    mu <- rnorm(4000)
+    final <- final_of(cbind(mu, t, mu + exp(t) * matrix(rnorm(4000 * n_effects), 4000)), sampler)
+    final$reference$maps <- list(list(
+      name = "moments", order = as.double(effects), features = cbind(feature(1), feature(2)),
+      location = matrix(0, n_effects, 2), log_scale = matrix(0, n_effects, 2)
+    ))
+    found <- look(sampler, final)
+    expect_estimate(found$rise, found$error, -log(until), 0.15)
+    expect_identical(found$name, "t")
+    expect_identical(found$powers[[1]]$log_scale[, 3], rep(1, n_effects))
+  }
+  final$gradients <- matrix(0, 4000, 8)
+  record <- internal("diagnostics")()$lines$remedy(final, found)
+  known <- 4000 + seq_along(found$points$w)
+  expect_equal(internal("target_gradients")(record, known), gradient(record$particles[known, ]), ignore_attr = TRUE)
 })
 
 test_that("the points that are found join the draws, whatever leads to their coordinates", {
