@@ -20,7 +20,11 @@ ends_in_powers <- function(draws, parents, n) {
 in_powers <- function(end, children, others) {
   draws <- end$draws
   t <- draws$x[, end$variable]
-  middle <- end$side * places_of(t, draws$w, end$side)[1]
+  places <- places_of(t, draws$w, end$side)
+  if (places[4] == places[1]) {
+    return(NULL)
+  }
+  middle <- end$side * places[1]
   features <- linear_features(others, draws$x)
   found <- powers_of(draws$x[, children, drop = FALSE], t - middle, feature_values(features, draws$x), draws$w, end$side)
   if (any(end$side * found$k > 0)) {

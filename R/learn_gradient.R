@@ -139,7 +139,9 @@ act_on_scout <- function(target, scout) {
       c(
         "The log density rises without end: the scout has climbed to values above 1e11.",
         "i" = "Is it the negative log density, as {.fn optim} and {.fn MakeADFun} take it? {.fn smc} takes the log
-          density itself."
+          density itself.",
+        "i" = "Or it has no digits left far out, as that of a negative binomial distribution where its shape is huge: a
+          prior with a lighter tail keeps it from there."
       ),
       "mode"
     )
