@@ -29,7 +29,7 @@ n_living <- function(records) sum(!vapply(records, is_dead, NA))
 # from the particles its maps may have no digits.
 target_gradients <- function(record, rows) {
   if (!is.null(record$target_gradients)) {
-    return(take_rows(record$target_gradients, rows))
+    return(record$target_gradients[rows, , drop = FALSE])
   }
   if (!is.null(record$gradients)) {
     z <- record$coordinates[rows, , drop = FALSE]

@@ -179,10 +179,18 @@ test_that("along a parent lines go as others spread out, and a shape is fitted i
     expect_identical(found$name, "t")
     expect_identical(found$powers[[1]]$log_scale[, 3], rep(1, n_effects))
   }
-  final$gradients <- matrix(0, 4000, 8)
+  at <- internal("before_maps")(internal("maps_of")(final$reference, 8), final$particles, gradient(final$particles))
+  final[c("coordinates", "gradients")] <- at[c("x", "g")]
   record <- internal("diagnostics")()$lines$remedy(final, found)
   known <- 4000 + seq_along(found$points$w)
   expect_equal(internal("target_gradients")(record, known), gradient(record$particles[known, ]), ignore_attr = TRUE)
+  # all are normal there, each by itself
+  reference <- internal("fit_shape")(record)$reference
+  expect_identical(reference$changes, found$powers)
+  z <- internal("draw_standard")(2000, 8)
+  there <- internal("through_maps")(internal("maps_of")(reference, 8), z)
+  ratio <- exp(log_density(there$x) + there$log_jacobian - rowSums(dnorm(z, log = TRUE)))
+  expect_estimate(mean(ratio), sd(ratio) / sqrt(2000), 1, 0.15)
 })
 
 test_that("the points that are found join the draws, whatever leads to their coordinates", {

@@ -1,0 +1,47 @@
+# Ends of variables: how far the draws go along each, and the parts of an end at which something may be beyond them.
+
+# Those along which lines go: the ones given which others are normal, or all of them.
+lined_variables <- function(final) {
+  d <- ncol(final$coordinates)
+  given <- given_last(final$reference)
+  if (!is.null(given)) given else if (d <= rules$largest_dense) seq_len(d)
+}
+
+# The ends of these variables: lists of draws, as of space_of_scales(), variable and side; and `powers`, the map to the
+# draws' coordinates, where there is one.
+ends_along <- function(draws, variables) {
+  both <- expand.grid(variable = variables, side = c(-1, 1))
+  Map(function(variable, side) list(draws = draws, variable = variable, side = side), both$variable, both$side)
+}
+
+# The n longest of them, as some of the draws show them.
+longest_ends <- function(ends, n) {
+  lengths <- vapply(ends, function(end) {
+    some <- thinned(list(rows = seq_along(end$draws$w), w = end$draws$w), rules$least_rows)
+    length_of_end(end$draws$x[some$rows, end$variable], some$w, end$side)
+  }, 0)
+  ends[sort(utils::head(order(lengths, decreasing = TRUE), n))]
+}
+
+# Ends with from and to.
+parts_of_ends <- function(ends) {
+  unlist(lapply(ends, function(end) {
+    places <- places_of(end$draws$x[, end$variable], end$draws$w, end$side)
+    lapply(which(diff(places) > 0), function(i) c(end, from = places[i], to = places[i + 1]))
+  }), recursive = FALSE)
+}
+
+# Of x, or of -x, with weights w: the median, and the places that a tenth, a hundredth and a thousandth are beyond.
+places_of <- function(x, w, side) {
+  ranked <- order(x)
+  shares <- c(0.5, sort(shares_there, decreasing = TRUE))
+  side * x[ranked][invert_distribution(w[ranked], if (side < 0) shares else 1 - shares)]
+}
+
+# How far it is from the first of these places to the last, in units of what is between the median and the first; 0
+# where that is nothing.
+length_of_end <- function(x, w, side) {
+  places <- places_of(x, w, side)
+  unit <- places[2] - places[1]
+  if (unit > 0) (places[4] - places[2]) / unit else 0
+}
