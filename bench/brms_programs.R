@@ -46,7 +46,11 @@ by_smc <- function(name) {
   }
   compile_s <- seconds_of(target <- listen(autosmc::as_target(brm_of(name, empty = TRUE))))
   fit <- listen(autosmc::smc(target, seed = 1))
-  prior <- autosmc::smc(autosmc::as_target(brm_of(name, empty = TRUE, sample_prior = "only")), seed = 1)
+  # some have a term without a prior of its own, from which brms does not sample
+  prior <- tryCatch(
+    autosmc::smc(autosmc::as_target(brm_of(name, empty = TRUE, sample_prior = "only")), seed = 1),
+    autosmc_error = stop, error = function(e) list(log_z = NA, std_error = NA)
+  )
   keep_row(list(
     model = name, stan = version_of("StanHeaders"), d = target$dim, log_z = fit$log_z, std_error = fit$std_error,
     seconds = sum(fit$seconds), compile_s = compile_s, warned = warned, prior_log_z = prior$log_z,

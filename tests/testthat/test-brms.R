@@ -40,7 +40,7 @@ test_that("a fit of brms has the evidence, brms's names and brms's predictions",
   expect_equal(nobs(fit), 6)
   expect_identical(all.vars(formula(fit)$formula), c("y", "who"))
   expect_identical(family(fit)$family, "gaussian")
-  expect_identical(dim(rstantools::predictive_interval(fit)), c(6L, 2L))
+  expect_identical(dim(brms_says("predictive_interval", fit)), c(6L, 2L))
 
   alone <- suppressMessages(smc(model(sample_prior = "only"), n_particles = 256, seed = 1))
   expect_log_z(alone, 0)
