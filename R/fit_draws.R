@@ -168,8 +168,9 @@ as.mcmc.smc_fit <- function(x, ...) {
 #' @exportS3Method loo::loo
 loo.smc_fit <- function(x, ...) {
   if (is_of_brmsfit(x)) {
-    # which are told apart by the names that they have here
-    return(loo::loo(as_brmsfit(x), ..., model_names = deparse1(substitute(x))))
+    # models are told apart by the names that they have here
+    named <- utils::modifyList(list(model_names = deparse1(substitute(x))), list(...))
+    return(do.call(loo::loo, c(list(as_brmsfit(x)), named)))
   }
   log_lik <- log_lik_of(x, "loo")
   loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)
