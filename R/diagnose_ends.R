@@ -15,12 +15,17 @@ ends_along <- function(draws, variables) {
 }
 
 # The n longest of them, as some of the draws show them.
-longest_ends <- function(ends, n) {
-  lengths <- vapply(ends, function(end) {
-    some <- thinned(list(rows = seq_along(end$draws$w), w = end$draws$w), rules$least_rows)
-    length_of_end(end$draws$x[some$rows, end$variable], some$w, end$side)
-  }, 0)
+longest_ends <- function(draws, variables, n) {
+  ends <- ends_along(draws, variables)
+  some <- thinned_draws(draws, rules$least_rows)
+  lengths <- vapply(ends, function(end) length_of_end(some$x[, end$variable], some$w, end$side), 0)
   ends[sort(utils::head(order(lengths, decreasing = TRUE), n))]
+}
+
+# As thinned(), of such draws.
+thinned_draws <- function(draws, n) {
+  some <- thinned(list(rows = seq_along(draws$w), w = draws$w), n)
+  replace(draws, c("x", "w"), list(take_rows(draws$x, some$rows), some$w))
 }
 
 # Ends with from and to.

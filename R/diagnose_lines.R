@@ -44,7 +44,7 @@ look_along_lines <- function(seen, evaluate) {
   draws <- space_of_scales(final, some)
   draws$n <- n_independent(some$w, final$origins[some$rows])
   ends <- ends_in_powers(draws, conditioning_of(final$reference), n)
-  ends <- c(ends, longest_ends(ends_along(draws, lined_variables(final)), n - length(ends)))
+  ends <- c(ends, longest_ends(draws, lined_variables(final), n - length(ends)))
   with_seed(seed_of_run(sampler$seed, lines_key), {
     found <- lapply(parts_of_ends(ends), beyond_part, few_lines, evaluate)
     most <- surest_rise(Filter(may_be_more, found))
@@ -151,16 +151,17 @@ points_beyond <- function(found, evaluate, gradients) {
 with_points_beyond <- function(record, found) {
   points <- found$points
   at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
-  found$points[c("z", "g")] <- at[c("x", "g")]
+  found$points[c("x", "z", "g")] <- list(points$z, at$x, at$g)
   known <- target_gradients(record, seq_along(record$log_weights))
-  record <- with_found(record, found, points$z)
+  record <- with_found(record, found)
   if (!is.null(known)) record$target_gradients <- rbind(known, points$g)
   record$powers <- found$powers
   record
 }
 
 # How many ends of variables have lines after islands that have taken so many evaluations: none where many lines would
-# take more than few may. And what the lines take at most, which counts as what the islands do.
+# take more than few may, and at most two of each variable and, in powers, of half of them. And what the lines take at
+# most, which counts as what the islands do.
 n_lined_ends <- function(sampler, spent) {
   most <- rules$share_beside * spent
   if (most < part_line_evals(sampler, many_lines)) 0 else min(3 * sampler$target$dim, floor(most / few_line_evals()))

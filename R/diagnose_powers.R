@@ -11,6 +11,7 @@ ends_in_powers <- function(draws, parents, n) {
   if (length(parents) == 0 || length(parents) > length(children)) {
     return(list())
   }
+  draws <- thinned_draws(draws, rules$most_judged)
   draws$x <- through_maps(draws$maps, draws$x)$x
   ends <- utils::head(ends_along(draws, parents), n)
   without_null(lapply(ends, function(end) in_powers(end, children, setdiff(parents, end$variable))))
@@ -26,7 +27,8 @@ in_powers <- function(end, children, others) {
   }
   middle <- end$side * places[1]
   features <- linear_features(others, draws$x)
-  found <- powers_of(draws$x[, children, drop = FALSE], t - middle, feature_values(features, draws$x), draws$w, end$side)
+  phi <- feature_values(features, draws$x)
+  found <- powers_of(draws$x[, children, drop = FALSE], t - middle, phi, draws$w, end$side)
   if (any(end$side * found$k > 0)) {
     end$powers <- list(list(
       name = "moments", order = as.double(children),
@@ -39,9 +41,10 @@ in_powers <- function(end, children, others) {
   }
 }
 
-# How far each column of u is from its centre, which is linear in phi, is in proportion to exp(k away) where `away` is of
-# this side: list(k, b), with the coefficients of the centre, a column each. k is 0 or the same for all: a half or one, or
-# the negative of these, where `away` is the logarithm of a variance, a standard deviation, or the inverse of one.
+# How far each column of u is from its centre, which is linear in phi, is in proportion to exp(k away) where `away` is
+# of this side: list(k, b), with the coefficients of the centre, a column each. k is 0 or the same for all: a half or
+# one, or the negative of these, where `away` is the logarithm of a variance, a standard deviation, or the inverse of
+# one.
 powers_of <- function(u, away, phi, w, side) {
   is_there <- side * away > 0
   design <- cbind(1, away[is_there]) * sqrt(w[is_there])

@@ -199,10 +199,12 @@ nested_normals <- function(record, found) {
   )
 }
 
-# A record of the islands, with the points that rays or lines have found, that a reference may be fitted to. x: where
-# they are on the unconstrained scale.
-with_found <- function(record, found, x = through_maps(maps_of(record$reference, ncol(points$z)), points$z)$x) {
+# A record of the islands, with the points that rays or lines have found, that a reference may be fitted to: in its
+# coordinates, z, and where that is known on the unconstrained scale, x.
+with_found <- function(record, found) {
   points <- found$points
+  x <- points$x
+  if (is.null(x)) x <- through_maps(maps_of(record$reference, ncol(points$z)), points$z)$x
   add <- function(name, more) if (!is.null(record[[name]])) rbind(record[[name]], more)
   log_w <- normalise_log(record$log_weights)
   record$log_weights <- c(log_w - found$rise, log(-expm1(-found$rise) * points$w))

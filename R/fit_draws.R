@@ -168,9 +168,7 @@ as.mcmc.smc_fit <- function(x, ...) {
 #' @exportS3Method loo::loo
 loo.smc_fit <- function(x, ...) {
   if (is_of_brmsfit(x)) {
-    # models are told apart by the names that they have here
-    named <- utils::modifyList(list(model_names = deparse1(substitute(x))), list(...))
-    return(do.call(loo::loo, c(list(as_brmsfit(x)), named)))
+    return(ask_by_name(loo::loo, x, deparse1(substitute(x)), ...))
   }
   log_lik <- log_lik_of(x, "loo")
   loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)
@@ -179,7 +177,15 @@ loo.smc_fit <- function(x, ...) {
 #' @rdname loo.smc_fit
 #' @exportS3Method loo::waic
 waic.smc_fit <- function(x, ...) {
-  loo::waic(if (is_of_brmsfit(x)) as_brmsfit(x) else log_lik_of(x, "waic"), ...)
+  if (is_of_brmsfit(x)) {
+    return(ask_by_name(loo::waic, x, deparse1(substitute(x)), ...))
+  }
+  loo::waic(log_lik_of(x, "waic"), ...)
+}
+
+# Of brms, whose models are told apart by their names: that of the fit here, unless another is given.
+ask_by_name <- function(ask, fit, name, ...) {
+  do.call(ask, c(list(as_brmsfit(fit)), utils::modifyList(list(model_names = name), list(...))))
 }
 
 # Iterations x islands x observations.

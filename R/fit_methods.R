@@ -14,7 +14,7 @@
 #' `max_evals` was given. `keep` may be changed with them, from all draws to fewer.
 #'
 #' `nobs()` is the number of terms of the log likelihood, for a Stan program that has
-#' them as `log_lik`. Any other log density does not tell.
+#' them as `log_lik`, and for fits of brms. Any other log density does not tell.
 #'
 #' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param parm which variables (names or numbers); by default all of them.
@@ -34,7 +34,8 @@
 #' @section What does not apply: `logLik()`, and so `AIC()` and `BIC()`, `deviance()`,
 #'   `df.residual()`, `fitted()`, `residuals()`, `simulate()`, `sigma()`, `formula()` and
 #'   `anova()`, and `mean()`, `median()`, `quantile()`, `hist()` and `density()`, which are of
-#'   numbers, are errors that say what to use instead.
+#'   numbers, are errors that say what to use instead. For fits of brms `fitted()`, `residuals()`, `formula()` and
+#'   `family()` are brms's own.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, or when
 #'   a function does not apply to the fit.
 #' @seealso [predict.smc_fit()] for quantities that depend on the variables,

@@ -168,13 +168,12 @@ base_draws <- function(data, main = NULL) {
 base_evidence <- function(data, main = NULL) {
   each_panel(split(data, data$panel), main, function(panel, name) {
     labels <- shorten(panel$model)
-    margins <- graphics::par("mar")
+    margins <- graphics::par("mar") # as set_panels() has set them
     graphics::par(mar = replace(margins, 2, max(margins[2], 1 + max(nchar(labels)) / 2)))
     base_frame(c(panel$low, panel$high), range(panel$at) + c(-0.5, 0.5), name, "", yaxt = "n")
     graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8)
     graphics::segments(panel$low, panel$at, panel$high, lwd = 2, col = okabe_ito["blue"])
     graphics::points(panel$value, panel$at, pch = 19, col = okabe_ito["blue"])
-    graphics::par(mar = margins)
   })
 }
 

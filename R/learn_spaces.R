@@ -87,8 +87,6 @@ space_in_powers <- function(points, record) {
   if (length(powers) > 0) list(changes = powers, points = changed(points, powers), exact = integer())
 }
 
-is_in_powers <- function(space) !is.null(space) && any(vapply(space$changes, is_moments, NA))
-
 # Whether at least half of the coordinates are exactly standard normal given the rest.
 knows_most <- function(space) {
   !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)

@@ -112,7 +112,7 @@ as_target.stanreg <- function(x, ...) {
   check_dots_empty(...)
   target <- target_of_stanfit(x$stanfit)
   target$improper <- flat_in_stanreg(x)
-  warn_of_flat_priors(target)
+  warn_of_flat_priors(target, "by the arguments of the model that begin with `prior`")
   target
 }
 

@@ -7,7 +7,8 @@ improper_parameters <- function(target) {
   tryCatch(flat_parameters(target), error = function(e) character())
 }
 
-warn_of_flat_priors <- function(target) {
+# place: where such a model has its priors, in words.
+warn_of_flat_priors <- function(target, place = "in the model block") {
   flat <- target$improper
   if (length(flat) > 0) {
     cli::cli_warn(
@@ -20,7 +21,7 @@ warn_of_flat_priors <- function(target) {
             there are."
         } else {
           "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a
-            prior/them priors} in the model block."
+            prior/them priors} {place}."
         }
       ),
       class = warning_class("prior")

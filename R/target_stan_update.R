@@ -31,10 +31,12 @@ tokens_of_stan <- function(code) {
     "(?:\\d+[.]?\\d*|[.]\\d+)(?:[eE][+-]?\\d+)?", "\\s+", "[\\s\\S]"
   )
   text <- regmatches(code, gregexpr(paste(kinds, collapse = "|"), code, perl = TRUE))[[1]]
-  tokens <- list(text = text, code = grep("^(//|/[*]|#|\\s)", text, invert = TRUE))
+  tokens <- list(text = text, code = which(!is_stan_comment(text) & !grepl("^\\s", text)))
   tokens$partner <- partners_of(tokens)
   tokens
 }
+
+is_stan_comment <- function(text) grepl("^(//|/[*]|#)", text)
 
 partners_of <- function(tokens) {
   partner <- rep(NA_integer_, length(tokens$text))
@@ -69,7 +71,7 @@ begins_statement <- function(tokens, i) {
 # The text between two places, without comments, and without it.
 text_between <- function(tokens, from, to) {
   text <- tokens$text[seq_len(to - from - 1) + from]
-  paste(text[!grepl("^(//|/[*])", text)], collapse = "")
+  paste(text[!is_stan_comment(text)], collapse = "")
 }
 
 blanked <- function(tokens, from, to) {
@@ -193,12 +195,11 @@ continuous_stan <- c(
 # program's own, with a bar behind the variable.
 update_densities <- function(tokens) {
   own <- own_functions(tokens)
-  names <- tokens$text[own]
-  is_density <- vapply(own, function(i) code_near(tokens, i, -1), "") == "real"
-  own_names <- ifelse(is_density, current_density(names, is_of_int(tokens, own)), NA)
+  own_names <- stats::setNames(current_density(tokens$text[own], is_of_int(tokens, own)), tokens$text[own])
+  own_names[vapply(own, function(i) code_near(tokens, i, -1), "") != "real"] <- NA
   for (i in calls_of(tokens, "_(log|lpdf|lpmf|cdf|lcdf|lccdf)$")) {
     name <- tokens$text[i]
-    now <- if (name %in% names) own_names[[match(name, names)]] else current_density(name)
+    now <- if (name %in% names(own_names)) own_names[[name]] else current_density(name)
     if (is.na(now) || code_near(tokens, i, -1) == "~") next # a distribution
     tokens$text[i] <- now
     open <- place_near(tokens, i, 1)

@@ -40,6 +40,11 @@ test_that("a fit of brms has the evidence, brms's names and brms's predictions",
   expect_equal(nobs(fit), 6)
   expect_identical(all.vars(formula(fit)$formula), c("y", "who"))
   expect_identical(family(fit)$family, "gaussian")
+  for (name in c("loo", "waic")) {
+    ask <- getExportedValue("loo", name)
+    expect_identical(attr(suppressWarnings(ask(fit)), "model_name"), "fit")
+    expect_identical(attr(suppressWarnings(ask(fit, model_names = "other")), "model_name"), "other")
+  }
   expect_identical(dim(brms_says("predictive_interval", fit)), c(6L, 2L))
 
   alone <- suppressMessages(smc(model(sample_prior = "only"), n_particles = 256, seed = 1))

@@ -136,7 +136,7 @@ test_that("the longest ends have lines, or those of the variables given which ot
   set.seed(4)
   x <- cbind(rnorm(4000), rt(4000, 3), runif(4000), rexp(4000))
   draws <- list(x = x, w = rep(1 / 4000, 4000))
-  parts <- internal("parts_of_ends")(internal("longest_ends")(internal("ends_along")(draws, 1:4), 3))
+  parts <- internal("parts_of_ends")(internal("longest_ends")(draws, 1:4, 3))
   expect_equal(vapply(parts, `[[`, 0, "variable"), rep(c(2, 2, 4), each = 3))
   expect_equal(vapply(parts, `[[`, 0, "side"), rep(c(-1, 1, 1), each = 3))
   beyond <- function(part, place) mean(part$side * x[, part$variable] >= place)

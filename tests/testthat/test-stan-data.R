@@ -319,7 +319,8 @@ test_that("flat priors of a stanreg are told, by its names", {
     ),
     class = "stanreg"
   )
-  expect_warning(target <- suppressMessages(as_target(fit)), "speed, weight", class = "autosmc_warning_prior")
+  warned <- expect_warning(target <- suppressMessages(as_target(fit)), "speed, weight", class = "autosmc_warning_prior")
+  expect_match(message_of(warned), "begin with `prior`")
   expect_identical(target$improper, c("speed", "weight", "sigma"))
 })
 
