@@ -41,7 +41,8 @@ new_fit <- function(sampler, result, plan, call) {
         scout = course$scout,
         diagnostics = result$diagnostics,
         improper = if (is.null(sampler$target$improper)) character() else sampler$target$improper,
-        maps = describe_maps(draws$reference, sampler$target)
+        maps = describe_maps(draws$reference, sampler$target),
+        truncated = if (is.null(plan$truncated)) character() else plan$truncated
       ),
       sampler[sampler_names],
       plan[setdiff(names(plan), not_of_fit)],
@@ -57,15 +58,13 @@ new_fit <- function(sampler, result, plan, call) {
   fit$heavy_tails <- heavy_tails(fit)
   warn_if_unreliable(fit)
   warn_of_heavy_tails(fit)
-  if (is.na(fit$std_error) && isTRUE(plan$n_islands > 1) && is.finite(plan$max_evals)) {
-    warn_of_one_island(plan$n_islands)
-  }
+  if (length(fit$truncated) > 0) warn_of_omissions(fit$truncated, is_alone = is.na(fit$std_error))
   fit
 }
 
 # What the plan says to the stages only.
 not_of_fit <- c(
-  "islands", "scout", "bridges", "n_islands", "seeks_precision", "max_bridged"
+  "islands", "scout", "bridges", "n_islands", "seeks_precision", "max_bridged", "truncated"
 )
 
 runs_columns <- c(

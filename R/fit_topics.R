@@ -213,7 +213,7 @@ NULL
 #'   * `autosmc_warning_unreliable`: diagnostics have failed. The warning says which, what was
 #'     tried, and what may help.
 #'   * `autosmc_warning_precision`: `max_islands` did not reach `precision`.
-#'   * `autosmc_warning_budget`: `max_evals` has left a single island, so that there is no standard error.
+#'   * `autosmc_warning_budget`: `max_evals` has cut the fit short; the message says what was left out.
 #'   * `autosmc_warning_gradient`: the log density is too rough for its gradient to be checked (see
 #'     [check_gradient()]).
 #'   * `autosmc_warning_infinite`: an R function has returned `+Inf`. Such a point counts as impossible.
@@ -223,6 +223,8 @@ NULL
 #' @section Errors: All errors of the package have the class `autosmc_error` and one of
 #'
 #'   * `autosmc_error_input`: an argument is not what it should be.
+#'   * `autosmc_error_budget`: `max_evals` was spent before there was an island. The element `runs` of the condition is
+#'     a table of the runs so far.
 #'   * `autosmc_error_target`: the target raised an error, or returned something
 #'     that it should not. Fields: `run` (`"scout"`, `"adapt"` or `"final"`) and `step`.
 #'   * `autosmc_error_degenerate`: no particle is left with a finite weight. Fields: `run`, `step`,

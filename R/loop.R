@@ -57,11 +57,11 @@ judged <- function(course, record) {
   course$records <- c(course$records, list(record))
   # of the first ones only the winner is used
   course$used <- c(course$used & !(is_better && record$reason == "first"), is_better)
+  if (is_better) course$best <- record
   is_left <- function(candidate) {
-    candidate$reason == "first" || !is_better && affords(course, candidate$cost, candidate$n_steps)
+    (candidate$reason == "first" || !is_better) && (is.null(course$best) || affords_candidate(course, candidate))
   }
   course$candidates <- Filter(is_left, course$candidates[-1])
-  if (is_better) course$best <- record
   if (length(course$candidates) > 0) course else with_next(course, record, before, is_better)
 }
 

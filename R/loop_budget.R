@@ -45,15 +45,30 @@ least_evaluations <- function(sampler, path, plan) {
   run + island(n_steps) + if (scouts) rules$n_starts else 0
 }
 
-warn_of_one_island <- function(n_islands) {
+warn_of_omissions <- function(what, is_alone) {
   cli::cli_warn(
     c(
-      "{.arg max_evals} has left one of {n_islands} islands: the error of {.field log_z} is not
-        known.",
+      "{.arg max_evals} has left out {what}.",
+      "!" = if (is_alone) "With one island the error of {.field log_z} is not known.",
       "i" = "Give more, or fewer {.arg n_particles}."
     ),
     class = warning_class("budget")
   )
+}
+
+# What the limit has left out, in words for a person, named by the part of a fit.
+new_omissions <- function() list2env(list(what = character()), parent = emptyenv())
+
+leave_out <- function(sampler, part, words) sampler$omissions$what[[part]] <- words
+
+# Fewer say nothing of tails.
+fewest_particles <- 32
+
+# So many particles, where the number is left to us, that a limit pays for a fit with all of its parts: for as much
+# adaptation as islands along the path of a first candidate take, which are most of a fit.
+particles_within <- function(max_evals, n_particles, islands) {
+  afforded <- floor(max_evals / (2 * islands * (rules$race_steps + 2)))
+  min(n_particles, max(fewest_particles, afforded))
 }
 
 # Evaluations that a step takes for each particle.
@@ -95,14 +110,24 @@ run_evaluations <- function(course, n_steps, n_particles = course$sampler$n_part
   rules$dearer_run * n_particles * per_step * n_steps
 }
 
-# Whether another run, with so many steps, leaves enough for the islands; `besides`: and so many evaluations more.
-affords <- function(course, cost = run_evaluations(course, n_steps), n_steps = steps_of_best(course), besides = 0) {
+# Whether what is to be done, of this cost or a run with so many steps, leaves enough for the islands. Where it does not
+# it is among what was left out.
+affords <- function(course, part, cost = run_evaluations(course, n_steps), n_steps = steps_of_best(course)) {
+  is_afforded <- is.infinite(course$plan$max_evals) || cost <= left_beside_islands(course, n_steps)
+  if (!is_afforded) leave_out(course$sampler, part, parts_left_out[[part]])
+  is_afforded
+}
+
+parts_left_out <- c(
+  scale = "another scale of bounded variables", first = "other first candidates", round = "further rounds",
+  islands = "further passes", longer = "longer passes"
+)
+
+# Evaluations that are left when those of all islands are set aside.
+left_beside_islands <- function(course, n_steps) {
   plan <- course$plan
-  if (is.infinite(plan$max_evals)) {
-    return(TRUE)
-  }
-  islands <- islands_evaluations(plan$n_islands, course$sampler, n_steps, plan, course)
-  evaluations_spent(course) + cost + besides + islands <= plan$max_evals
+  plan$max_evals - evaluations_spent(course) -
+    islands_evaluations(plan$n_islands, course$sampler, n_steps, plan, course)
 }
 
 # Before there is one, those of a first run from a fitted reference.
@@ -110,10 +135,14 @@ steps_of_best <- function(course) {
   if (is.null(course$best)) rules$race_steps else nrow(course$best$steps)
 }
 
-# How many evaluations fits may ask for: none where these would not leave enough for a run.
+# How many evaluations fits may ask for: no more than leave enough for a run and the islands.
 affordable_probes <- function(course) {
   most <- rules$most_probe_evals
-  if (affords(course, besides = most)) most else 0
+  if (is.infinite(course$plan$max_evals)) {
+    return(most)
+  }
+  n_steps <- steps_of_best(course)
+  max(0, min(most, floor(left_beside_islands(course, n_steps) - run_evaluations(course, n_steps))))
 }
 
 # The target's density for as many; NULL for none.
@@ -141,8 +170,12 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
           {count(ceiling(needed(plan$n_islands)))} for {plan$n_islands}; or fewer
           {.arg n_particles}."
       ),
-      "input"
+      "budget",
+      runs = bind_rows(lapply(course$records, `[[`, "runs"))
     )
+  }
+  if (n < islands$islands) {
+    leave_out(sampler, "n_islands", sprintf("%d of %d islands", islands$islands - n, islands$islands))
   }
   islands$islands <- min(islands$islands, n)
   islands$max_islands <- min(islands$max_islands, n)

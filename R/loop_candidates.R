@@ -48,12 +48,14 @@ short_path <- function(path, kernel, is_fitted) {
 
 # A small run from each reference that there is, in the order of preference: what fits the draws that the
 # target has, what covers all basins, what is right around the best of them by its gradients, what
-# fits this basin, the user's own reference. Where that is alone it is run in full.
+# fits this basin, and the reference that is given, unless it is the default and too far. Where that is alone it is run
+# in full.
 first_candidates <- function(course) {
   sampler <- course$sampler
   given <- sampler$reference
   found <- rev(course$scout$references)
-  references <- if (is_of_draws(given)) c(list(draws = given), found) else c(found, list(given = given))
+  given <- if (length(found) == 0 || !is_too_far(course$scout) || !has_default_reference(sampler)) given
+  references <- without_null(if (is_of_draws(given)) c(list(draws = given), found) else c(found, list(given = given)))
   if (identical(names(references), "given")) {
     return(list(in_full(course)))
   }
@@ -62,6 +64,16 @@ first_candidates <- function(course) {
   Map(function(reference, label) {
     new_candidate(course, reference, "first", label, label != "given", n_particles = n)
   }, references, names(references))
+}
+
+# Whether the standard normal distribution is so far from the target, by the ELBO of the best basin over its own, that
+# not one of the particles is worth anything after a step of a small run.
+is_too_far <- function(scout) {
+  isTRUE(max(scout$basins$elbo, -Inf) - scout$standard_elbo > rules$race_steps * log(rules$race_particles))
+}
+
+affords_candidate <- function(course, candidate) {
+  affords(course, candidate$reason, candidate$cost, candidate$n_steps)
 }
 
 # Along the path as it was given: from the user's reference, or that of a record.
@@ -99,7 +111,7 @@ with_next <- function(course, record, before, is_better) {
     longer = FALSE,
     TRUE
   )
-  if (goes_on && course$n_rounds < course$plan$rounds[2] && affords(course)) {
+  if (goes_on && course$n_rounds < course$plan$rounds[2] && affords(course, "round")) {
     course$candidates <- list(next_round(course))
   }
   course
@@ -156,16 +168,17 @@ is_plain <- function(reference) {
 # passes.
 with_further <- function(course, may_fit, may_lengthen) {
   plan <- course$plan
-  if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes || !affords(course)) {
+  if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes) {
     return(course)
   }
   record <- remedied(course$best, course$result)
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
     course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
   }
-  course$candidates <- without_null(list(
+  candidates <- without_null(list(
     if (may_fit) fitted_to_islands(course, record), if (may_lengthen) lengthened(course)
   ))
+  course$candidates <- Filter(function(candidate) affords_candidate(course, candidate), candidates)
   course
 }
 
@@ -203,7 +216,7 @@ lengthened <- function(course) {
   may_be_cured <- setdiff(names_of_failed(diagnostics), "proper")
   agrees <- best$reason == "longer" && !any(has_failed(diagnostics, c("passes", "ancestor_ess")))
   n_steps <- min(rules$longer * nrow(best$steps), course$plan$max_steps)
-  if (length(may_be_cured) > 0 && !agrees && n_steps > nrow(best$steps) && affords(course, n_steps = n_steps)) {
+  if (length(may_be_cured) > 0 && !agrees && n_steps > nrow(best$steps)) {
     path <- course$path
     path$adaptive_ess <- path$n_steps <- NULL
     path$lambda <- barrier_schedule(best$steps, n_steps, n_steps)[-1]

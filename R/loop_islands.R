@@ -45,7 +45,8 @@ check_islands <- function(islands, precision, max_islands) {
   if (!is.null(precision)) {
     precision <- check_number(precision, "precision", min = 1e-15)
     max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
-    islands <- min(max(islands, 4L), max_islands) # fewer say little of an error
+    # the error of few looks small by chance, and the search would end there
+    islands <- min(max(islands, 8L), max_islands)
   }
   list(
     islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf

@@ -51,6 +51,7 @@ new_sampler <- function(target, options) {
   }
   sampler$evaluators <- interface_of_run(sampler)
   sampler$pace <- new_pace()
+  sampler$omissions <- new_omissions()
   sampler <- with_checkpoint(sampler, options$checkpoint)
   # the last, so that an error draws nothing
   with_seed_of_call(sampler, options$seed)

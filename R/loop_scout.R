@@ -24,9 +24,10 @@ scouted <- function(sampler, plan) {
 # The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout
 # there. What all this has cost is the scout's, and is not begun where it may cost more than there is.
 rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler) TRUE) {
-  besides <- 2 * sampler$scout$n_target_evals
   course <- list(sampler = sampler, plan = plan, scout = sampler$scout)
-  found <- if (affords(course, besides = besides)) find(sampler)
+  cost <- 2 * sampler$scout$n_target_evals + run_evaluations(course, steps_of_best(course))
+  is_bounded <- any(has_two_bounds(sampler$target))
+  found <- if (is_bounded && affords(course, "scale", cost)) find(sampler)
   if (is.null(found)) {
     return(sampler)
   }

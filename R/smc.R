@@ -15,7 +15,8 @@
 #' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()],
 #'   [target_native()] and the like, or a function or model object that [as_target()] converts.
 #' @param ... for a function, other arguments of [target_function()]: at least `dim`.
-#' @param n_particles number of particles (whole number of at least 2).
+#' @param n_particles number of particles (whole number of at least 2). Where it is not given, `max_evals` may make it
+#'   less than 1,024.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
 #' @param rounds the least and the most rounds of adaptation (two whole numbers, or one for both).
 #'   See [smc_rounds].
@@ -29,8 +30,9 @@
 #' @param precision NULL, or a standard error of `log_z` (number of at least 1e-15) for which islands are
 #'   added, up to `max_islands`.
 #' @param max_islands most islands (positive integer).
-#' @param max_evals most evaluations of the target in the call (number). What is left after the
-#'   first round is kept for the islands. It is an error if no fit takes so few.
+#' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
+#'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
+#'   warning. It is an error if no fit takes so few.
 #' @param kernel how particles move: `"klmc"`, `"lmc"`, `"mala"` or `"rwmh"` (string), or
 #'   [kernel_klmc()] and its like. NULL chooses between KLMC and MALA. A kernel with given step
 #'   sizes is not tuned.
@@ -64,6 +66,7 @@
 #' * `improper`: the names of parameters with an improper prior, so that `log_z` is no evidence (character vector,
 #'   mostly empty). They are known of Stan programs alone (see [target_stan()] and [as_target.stanfit]). A coefficient
 #'   of brms has the covariate as the name of its element.
+#' * `truncated`: what was left out since there were not enough `max_evals` (character vector, mostly empty).
 #' * `schedule`, `reference`: to be given to [smc_run()]. `maps` describes the shape of the reference in words.
 #' * `scout`, `runs`, `steps`, `islands`: what was done. See [smc_scout()], [smc_rounds] and [estimates].
 #' * `state`: what [smc_extend()] goes on from. `fit$state <- NULL` makes a fit smaller.
@@ -121,6 +124,7 @@ smc <- function(
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals)
   islands <- check_islands(islands, precision, max_islands)
+  if (missing(n_particles)) n_particles <- particles_within(max_evals, n_particles, islands$islands)
   plan$n_islands <- islands$islands
   plan$seeks_precision <- !is.null(precision)
   keep <- check_keep(keep)
@@ -142,6 +146,7 @@ smc <- function(
     islands <- affordable_islands(islands, sampler, path, NULL, plan)
     conclude(sampler, run_islands(sampler, path, islands))
   })
+  plan$truncated <- sampler$omissions$what
   reduce_fit(new_fit(result$sampler, result, c(plan, islands), call), keep)
 }
 

@@ -168,7 +168,8 @@ extended <- function(fit, sampler, records, wanted, call) {
   course <- fit$state$course
   result <- c(conclude(sampler, final, course), list(course = course))
   plan <- intersect(names(fit), plan_names)
-  new_fit(sampler, result, c(fit[plan], wanted), call)
+  left_out <- fit$truncated[names(fit$truncated) != "n_islands"]
+  new_fit(sampler, result, c(fit[plan], wanted, list(truncated = left_out)), call)
 }
 
 # Settings of smc() and smc_adapt() that say nothing of a single run.

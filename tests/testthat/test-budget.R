@@ -21,7 +21,21 @@ test_that("max_evals is respected, whatever it leaves out", {
     fit <- of_logistic(max_evals = limit)
     expect_lte(spent(fit), limit)
     expect_true(nrow(fit$islands) >= 1)
+    expect_gt(length(fit$truncated), 0)
+    expect_output(print(fit), "left out: ")
   }
+  expect_identical(free$truncated, character())
+})
+
+test_that("particles are fewer before parts of a fit are left out, where their number is left to us", {
+  free <- suppressWarnings(smc(logistic, seed = 1))
+  expect_equal(free$n_particles, 1024)
+  fit <- suppressWarnings(smc(logistic, max_evals = spent(free) / 3, seed = 1))
+  expect_lte(spent(fit), spent(free) / 3)
+  expect_lt(fit$n_particles, 512)
+  expect_gte(fit$n_particles, 32)
+  expect_equal(nrow(fit$islands), 8)
+  expect_log_z(fit, 0, resolution = 0.1)
 })
 
 test_that("a limit that is not reached changes nothing", {
@@ -65,9 +79,10 @@ asked_for <- function(error, before, after) {
 test_that("a limit that not even one island keeps is an error", {
   # enough for the first points of the scout, a small run and an island, and not for the rest
   refused <- expect_error(
-    small(max_evals = 10000), "max_evals.*too small",
-    class = "autosmc_error_input"
+    small(max_evals = 6000), "max_evals.*too small",
+    class = "autosmc_error_budget"
   )
+  expect_identical(refused$runs$label, "best")
   # what it asks for is enough
   least <- asked_for(refused, "at least", " for one")
   warning <- NULL
@@ -76,7 +91,9 @@ test_that("a limit that not even one island keeps is an error", {
     autosmc_warning_budget = function(w) warning <<- message_of(w)
   ))
   expect_identical(nrow(fit$islands), 1L)
-  expect_match(warning, "`max_evals` has left one of 8 islands", fixed = TRUE)
+  expect_match(warning, "7 of 8 islands", fixed = TRUE)
+  expect_match(warning, "With one island the error of log_z is not known", fixed = TRUE)
+  expect_identical(fit$truncated[["n_islands"]], "7 of 8 islands")
   for (bad in list(0, -1, NA, "many", c(1, 2))) {
     expect_error(small(max_evals = bad), "max_evals", class = "autosmc_error_input")
   }
@@ -167,7 +184,7 @@ test_that("a run is made only where as much as the last one took is left beside 
   course <- given$course
   affords <- function(max_evals) {
     course$plan$max_evals <- max_evals
-    internal("affords")(course)
+    internal("affords")(course, "round")
   }
   least <- internal("evaluations_spent")(course) + set_aside() + course$best$runs$n_target_evals
   expect_identical(course$best$runs$n_particles, 1024L)

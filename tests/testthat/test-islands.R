@@ -289,7 +289,7 @@ test_that("moments of the pooled draws are right", {
 test_that("islands are added until the error is small enough", {
   adapted <- on_islands(1)
   fit <- smc_run(target, adapted$schedule,
-    reference = adapted$reference, n_particles = 64, islands = 4, precision = 0.01,
+    reference = adapted$reference, n_particles = 64, precision = 0.01,
     max_islands = 200, seed = 1
   )
   n <- nrow(fit$islands)
@@ -300,8 +300,8 @@ test_that("islands are added until the error is small enough", {
     z <- exp(first$log_z)
     sqrt(max(var(z), mean((z * first$predicted_sd)^2)) / n) / mean(z)
   }
-  expect_identical(n > 4, error(4) > 0.01)
-  stages <- 4
+  expect_identical(n > 8, error(8) > 0.01)
+  stages <- 8
   while (error(max(stages)) > 0.01 && max(stages) < n) {
     now <- max(stages)
     wanted <- ceiling(now * ((error(now) / 0.01)^2 - 1))
@@ -312,12 +312,12 @@ test_that("islands are added until the error is small enough", {
 })
 
 test_that("no island is added where none is needed", {
-  fit <- on_islands(5, precision = 10)
-  plain <- on_islands(5)
+  fit <- on_islands(9, precision = 10)
+  plain <- on_islands(9)
   expect_identical(fit$log_z, plain$log_z)
-  expect_identical(nrow(fit$islands), 5L)
-  # an error that is worth something takes four
-  expect_identical(nrow(on_islands(1, precision = 10)$islands), 4L)
+  expect_identical(nrow(fit$islands), 9L)
+  # an error by which a search may end takes eight
+  expect_identical(nrow(on_islands(1, precision = 10)$islands), 8L)
   expect_bad(on_islands(1, precision = 10, max_islands = 1), "max_islands")
 })
 
@@ -475,7 +475,7 @@ test_that("every setting is in the fit", {
   fit <- smc(
     target,
     n_particles = 48, n_steps = 5, rounds = 1, whiten = FALSE, max_steps = 77,
-    islands = 5, precision = 2, max_islands = 9, kernel = kernel_lmc(),
+    islands = 8, precision = 2, max_islands = 9, kernel = kernel_lmc(),
     reference = reference_gaussian(0.1), tuner = tuner_kl(20),
     resampling = "systematic", ess_threshold = 0.7, seed = 12
   )
@@ -492,7 +492,7 @@ test_that("every setting is in the fit", {
   expect_identical(fit$resampling, "systematic")
   expect_identical(fit$ess_threshold, 0.7)
   expect_identical(fit$seed, 12)
-  expect_identical(nrow(fit$islands), 5L)
+  expect_identical(nrow(fit$islands), 8L)
   expect_identical(anyDuplicated(names(fit)), 0L)
 })
 
