@@ -7,7 +7,9 @@
 #
 # islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
 find_evidence <- function(sampler, path, plan, islands = NULL) {
-  course <- new_course(scouted(sampler, plan), path, plan)
+  sampler <- scouted(sampler, plan)
+  announce_fit(sampler, plan)
+  course <- new_course(sampler, path, plan)
   repeat {
     while (length(course$candidates) > 0) {
       course <- judged(course, run_candidate(course, course$candidates[[1]]))

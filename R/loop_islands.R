@@ -6,7 +6,7 @@ fewest_added <- 4
 # ... and at most so many: the number that it takes is itself known from the islands so far.
 most_added <- 64
 
-# In seconds: islands that take longer in all are told of before they are run.
+# In seconds: what takes longer in all is told of before it is run.
 longest_untold <- 600
 
 # The sampler with the reference and the kernel of the best.
@@ -117,6 +117,24 @@ announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} fo
   time <- duration(n * each("seconds"))
   cli::cli_inform(
     c("i" = paste0(what, ": {evaluations} evaluations of the target, about {time} of computing.")),
+    class = "autosmc_message_cost"
+  )
+}
+
+# What a fit will cost by the time that the scout's evaluations took, if that is long. Few fits take less than islands of
+# the fewest steps and as much adaptation.
+announce_fit <- function(sampler, plan) {
+  each <- sampler$scout$seconds / sampler$scout$n_target_evals
+  n <- min(plan$max_evals, 2 * islands_evaluations(max(1, plan$n_islands), sampler, least_steps, plan))
+  if (!isTRUE(sampler$show_progress) || !isTRUE(n * each >= longest_untold)) {
+    return()
+  }
+  cli::cli_inform(
+    c(
+      "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles} particles
+        at least {count(round(n))} of them: {duration(n * each)} of computing.",
+      "i" = "With a smaller {.arg max_evals} it takes less."
+    ),
     class = "autosmc_message_cost"
   )
 }

@@ -192,3 +192,32 @@ test_that("a run is made only where as much as the last one took is left beside 
   expect_true(affords(10 * least))
   expect_true(affords(Inf))
 })
+
+# what is said -----------------------------------------------------------------
+
+test_that("what a slow target will cost is said after the scout, with progress", {
+  announce <- function(seconds, max_evals = Inf, shown = TRUE) {
+    sampler <- given$sampler
+    sampler$show_progress <- shown
+    sampler$scout <- list(seconds = seconds, n_target_evals = 1000)
+    plan <- given$plan
+    plan$max_evals <- max_evals
+    internal("announce_fit")(sampler, plan)
+  }
+  expect_message(
+    announce(150), "0.15 seconds.*1024 particles at least [0-9,]+ of them: [0-9.]+ hours",
+    class = "autosmc_message_cost"
+  )
+  expect_message(announce(150, max_evals = 12000), "12,000 of them: 30 minutes")
+  expect_silent(announce(0.1))
+  expect_silent(announce(150, shown = FALSE))
+})
+
+test_that("a fit says how many calls an evaluation is, where gradients are differences", {
+  by_differences <- function(...) {
+    suppressMessages(smc(function(x) -sum(x^2) / 2, dim = 2, n_particles = 32, n_steps = 2, seed = 1, ...))
+  }
+  expect_output(print(by_differences()), "evaluations of up to 5 calls each", fixed = TRUE)
+  expect_output(print(by_differences(kernel = "rwmh")), "evaluations, ", fixed = TRUE)
+  expect_output(print(by_differences(gradient = function(x) -x)), "evaluations, ", fixed = TRUE)
+})

@@ -176,15 +176,15 @@ test_that("what takes long is said beforehand, with progress", {
 })
 
 test_that("what a precision will cost is said beforehand, with progress", {
-  fit <- run(4)
+  fit <- run(8)
   precision <- fit$std_error / 2
   expect_message(
-    suppressWarnings(smc_extend(fit, precision = precision, max_islands = 10, progress = TRUE)),
+    suppressWarnings(smc_extend(fit, precision = precision, max_islands = 14, progress = TRUE)),
     "6 more islands.*768 evaluations",
     class = "autosmc_message_cost"
   )
   expect_no_message(
-    suppressWarnings(smc_extend(fit, precision = precision, max_islands = 10, progress = FALSE))
+    suppressWarnings(smc_extend(fit, precision = precision, max_islands = 14, progress = FALSE))
   )
 })
 
