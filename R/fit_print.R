@@ -62,7 +62,7 @@ print_estimate <- function(fit, digits) {
     print_line(
       "log Z", number(fit$log_z), ", standard error ", number(fit$std_error),
       if (has_shift(fit)) paste0(", of which by chance ", number(fit$sampling_error)),
-      if (is_bridged(fit)) " (bridge)"
+      if (is_exact_reference(fit$reference)) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)"
     )
     print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %)")
   }
@@ -177,7 +177,19 @@ print_verdict <- function(fit) {
   for (finding in findings) {
     print_line("warning", finding)
   }
+  print_line("search", format_search(fit$scout))
   print_line("verdict", format_verdict(fit))
+}
+
+# Where modes were looked for, and that this proves nothing.
+format_search <- function(scout) {
+  if (is.null(scout)) {
+    return("other modes than those that particles met were not looked for")
+  }
+  paste0(
+    count_of(sum(scout$basins$n_paths, scout$n_dropped), "path"), " from starts with standard deviations of 1 to ",
+    widest_start, " led to ", count_of(nrow(scout$basins), "basin"), "; narrow modes elsewhere cannot be excluded"
+  )
 }
 
 format_verdict <- function(fit) {
