@@ -80,3 +80,52 @@ warn_of_heavy_tails <- function(fit) {
     )
   }
 }
+
+# how well means are known --------------------------------------------------------
+
+# Of the moments that a fit keeps; see only_moments().
+variances_kept <- function(moments) if (is.matrix(moments$covariance)) diag(moments$covariance) else moments$covariance
+
+weighted_moments <- function(fit) {
+  if (!is.null(fit$moments)) {
+    return(list(mean = unname(fit$moments$mean), sd = unname(sqrt(variances_kept(fit$moments)))))
+  }
+  w <- exp(fit$log_weights)
+  mean <- weighted_sums(fit$particles, w)
+  centred <- sweep(fit$particles, 2, mean)
+  list(mean = unname(mean), sd = unname(sqrt(weighted_squares(centred, w))))
+}
+
+# For each island, its share in the estimate times how far its own mean is off; an
+# island in which all died has no share.
+mcse_mean <- function(fit, mean) {
+  n <- NROW(fit$islands)
+  if (n < 2) {
+    return(rep(NA_real_, length(mean)))
+  }
+  errors <- if (is.null(fit$moments)) {
+    rowsum(exp(fit$log_weights) * sweep(fit$particles, 2, mean), fit$island)
+  } else {
+    share <- exp(normalise_log(fit$islands$log_z))
+    share[share > 0] * sweep(fit$moments$means, 2, mean)
+  }
+  unname(sqrt(n / (n - 1) * colSums(errors^2)))
+}
+
+# Of a fit, or of islands that are pooled: how many independent draws would give as good means. Of the variables' figures
+# this is the harmonic mean, whose inverse is unbiased. By chance few islands may
+# agree too well; the weights alone allow no more than Kish's figure. What does not
+# vary, as the upper triangle of a Cholesky factor, has no figure.
+ess_mean <- function(fit) {
+  moments <- weighted_moments(fit)
+  mcse <- mcse_mean(fit, moments$mean)
+  if (is.null(fit$moments)) {
+    kish <- 1 / sum(exp(2 * fit$log_weights))
+    varies <- which(apply(fit$particles, 2, max) > apply(fit$particles, 2, min))
+  } else {
+    share <- exp(normalise_log(fit$islands$log_z))
+    kish <- 1 / sum((share^2 / fit$islands$ess)[share > 0])
+    varies <- which(moments$sd > 0)
+  }
+  min(kish, 1 / mean((mcse / moments$sd)[varies]^2))
+}

@@ -64,7 +64,7 @@ new_fit <- function(sampler, result, plan, call) {
 
 # What the plan says to the stages only.
 not_of_fit <- c(
-  "islands", "scout", "bridges", "n_islands", "seeks_precision", "max_bridged", "truncated"
+  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "max_bridged", "truncated"
 )
 
 runs_columns <- c(

@@ -99,7 +99,7 @@ with_islands <- function(course, islands) {
     course$result$diagnostics <- judge_diagnostics(last$sampler, last$final, course, last$found)
   }
   course$best <- course$result$record
-  with_further(course, may_fit = is_better, may_lengthen = is_better || record$reason != "longer")
+  with_further(course, islands, may_fit = is_better, may_lengthen = is_better || record$reason != "longer")
 }
 
 # A course without the particles of its runs, and all that there is of each of these.

@@ -61,6 +61,9 @@ new_omissions <- function() list2env(list(what = character()), parent = emptyenv
 
 leave_out <- function(sampler, part, words) sampler$omissions$what[[part]] <- words
 
+# Particles where a precision decides how many islands there are: with fewer the scout is most of a fit.
+small_island <- 128
+
 # Fewer say nothing of tails.
 fewest_particles <- 32
 
@@ -99,7 +102,7 @@ probes_of <- function(course) {
 # added beyond that.
 islands_evaluations <- function(n, sampler, n_steps, plan, course = NULL) {
   runs <- n * sampler$n_particles * (1 + n_moves(sampler) * n_steps)
-  bridge <- n * sampler$n_particles * (1 + plan$seeks_precision)
+  bridge <- n * sampler$n_particles * (1 + plan$seeks)
   runs + bridge + most_asked(sampler, runs, course)
 }
 
@@ -159,7 +162,7 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
   spent <- evaluations_spent(course)
   needed <- function(n) spent + islands_evaluations(n, sampler, length(path$lambda), plan, course)
   most <- floor((plan$max_evals - spent) / (sampler$n_particles * (1 + n_moves(sampler) * length(path$lambda))))
-  n <- max(0, min(most, if (plan$seeks_precision) islands$max_islands else islands$islands))
+  n <- max(0, min(most, if (plan$seeks) islands$max_islands else islands$islands))
   while (n > 0 && needed(n) > plan$max_evals) n <- n - 1
   if (n == 0) {
     abort(

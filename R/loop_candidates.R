@@ -4,8 +4,8 @@
 least_steps <- 2
 
 # A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small
-# run does not tell enough, fitted to the best in a "round", or to the draws of the "islands", or runs "longer" than
-# these; its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one
+# run does not tell enough, fitted to the best in a "round", or to the draws of the "islands", runs "longer" than
+# these, or is "larger", with more particles; its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one
 # that the user gave; `kernel`, `path` and `n_particles`; and the evaluations that it may `cost`, from so many
 # `n_steps`.
 new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, rung = NULL,
@@ -104,10 +104,11 @@ with_next <- function(course, record, before, is_better) {
   is_round <- record$reason == "round"
   course$n_rounds <- if (is_round) course$n_rounds + 1 else 0
   if (!is_better && is_round) course$allowed <- if (!is.null(record$rung)) below(record$rung, course$allowed)
-  if (is_better && record$reason == "islands") course$allowed <- names(rungs)
+  if (is_better && record$reason %in% c("islands", "larger")) course$allowed <- names(rungs)
   goes_on <- switch(record$reason,
     round = course$n_rounds < course$plan$rounds[1] || is_worth_another(record, before, is_better, allowed_now(course)),
-    islands = is_better,
+    islands = ,
+    larger = is_better,
     longer = FALSE,
     TRUE
   )
@@ -164,9 +165,9 @@ is_plain <- function(reference) {
 # what follows islands ----------------------------------------------------------
 
 # The course with the candidates that the draws of the islands, the best, and their diagnostics ask for: a better
-# reference, and the same one with more steps. Both are left out where the call does not adapt, or after too many
-# passes.
-with_further <- function(course, may_fit, may_lengthen) {
+# reference, and the same one with more particles, where these may still grow, or else with more steps. All are left out
+# where the call does not adapt, or after too many passes.
+with_further <- function(course, islands, may_fit, may_lengthen) {
   plan <- course$plan
   if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes) {
     return(course)
@@ -175,8 +176,11 @@ with_further <- function(course, may_fit, may_lengthen) {
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
     course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
   }
+  grows <- islands$grows && is_too_small(course, islands)
+  if (grows) course$sampler$n_particles <- rules$longer * course$sampler$n_particles
   candidates <- without_null(list(
-    if (may_fit) fitted_to_islands(course, record), if (may_lengthen) lengthened(course)
+    if (may_fit) fitted_to_islands(course, record),
+    if (grows) repeated(course, "larger", nrow(course$best$steps)) else if (may_lengthen) lengthened(course)
   ))
   course$candidates <- Filter(function(candidate) affords_candidate(course, candidate), candidates)
   course
@@ -190,7 +194,8 @@ fitted_to_islands <- function(course, record) {
   result <- course$result
   estimate <- result$estimate
   is_rough <- course$n_passes == 1 && !is_plain(record$reference)
-  enough <- if (is_rough) rules$sure_shape else rules$sure_bridge
+  enough <- (if (is_rough) rules$sure_shape else rules$sure_bridge) *
+    sqrt(default_particles / course$sampler$n_particles)
   is_sure <- is_exact_reference(record$reference) || estimate$method == "bridge" && estimate$std_error < enough
   has_settled <- course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")
   if (has_settled || is_sure && length(failed(result$diagnostics)) == 0) {
@@ -216,10 +221,26 @@ lengthened <- function(course) {
   may_be_cured <- setdiff(names_of_failed(diagnostics), "proper")
   agrees <- best$reason == "longer" && !any(has_failed(diagnostics, c("passes", "ancestor_ess")))
   n_steps <- min(rules$longer * nrow(best$steps), course$plan$max_steps)
-  if (length(may_be_cured) > 0 && !agrees && n_steps > nrow(best$steps)) {
-    path <- course$path
-    path$adaptive_ess <- path$n_steps <- NULL
-    path$lambda <- barrier_schedule(best$steps, n_steps, n_steps)[-1]
-    new_candidate(course, best$reference, "longer", "longer", path = path)
-  }
+  if (length(may_be_cured) > 0 && !agrees && n_steps > nrow(best$steps)) repeated(course, "longer", n_steps)
+}
+
+# The same reference, with so many steps.
+repeated <- function(course, reason, n_steps) {
+  best <- course$best
+  path <- course$path
+  path$adaptive_ess <- path$n_steps <- NULL
+  path$lambda <- barrier_schedule(best$steps, n_steps, n_steps)[-1]
+  new_candidate(course, best$reference, reason, reason, path = path)
+}
+
+# Particles of a fit by default, by which its diagnostics are judged.
+default_particles <- 1024L
+
+# Whether islands are too small, where their particles may grow: for the precision that is asked for, or by what
+# diagnostics say of fewer particles than a fit has by default.
+is_too_small <- function(course, islands) {
+  result <- course$result
+  n_islands <- nrow(result$final$islands)
+  n_needed(result$final, n_islands, islands) > n_islands ||
+    length(failed(result$diagnostics)) > 0 && course$sampler$n_particles < default_particles
 }

@@ -36,20 +36,22 @@ final_path <- function(best, plan) {
   path
 }
 
-# How many islands: a number, or as many as a precision takes. max_bridged: for how many
-# bridges may be made in all, where they are made again as islands are added.
-check_islands <- function(islands, precision, max_islands) {
+# How many islands: a number, or as many as a precision, or a number of independent draws, takes. max_bridged: for how
+# many bridges may be made in all, where they are made again as islands are added. grows: whether islands may be replaced
+# by larger ones, so that these are not added where more than the most would be needed.
+check_islands <- function(islands, precision, max_islands, draws = NULL) {
   most <- islands_apart - 1 # more would meet those of a further pass
   islands <- check_count(islands, "islands", max = most)
   max_islands <- check_count(max_islands, "max_islands", max = most)
-  if (!is.null(precision)) {
-    precision <- check_number(precision, "precision", min = 1e-15)
+  if (!is.null(precision)) precision <- check_number(precision, "precision", min = 1e-15)
+  if (!is.null(draws)) draws <- check_count(draws, "draws")
+  if (!is.null(precision) || !is.null(draws)) {
     max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
     # the error of few looks small by chance, and the search would end there
     islands <- min(max(islands, 8L), max_islands)
   }
   list(
-    islands = islands, precision = precision, max_islands = max_islands, max_bridged = Inf
+    islands = islands, precision = precision, max_islands = max_islands, draws = draws, max_bridged = Inf, grows = FALSE
   )
 }
 
@@ -74,7 +76,7 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
     n <- length(held$records)
     n_evaluated <- n_evaluated + final$n_bridge_evals
     n_bridged <- n_bridged + n
-    n_more <- n_wanted(final, n, islands)
+    n_more <- n_wanted(if (is.null(islands$draws)) final else with_images(final, sampler$target), n, islands)
     if (n_more <= 0 || n_bridged + n + n_more > islands$max_bridged) {
       break
     }
@@ -91,19 +93,23 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   final
 }
 
-# How many islands are added to n for a precision that is not reached yet: as many as the
-# error so far calls for, within limits.
+# How many islands are added to n: as many as are missing by the error so far, within limits.
 n_wanted <- function(final, n, islands) {
-  if (is.null(islands$precision)) {
+  missing <- n_needed(final, n, islands) - n
+  if (missing <= 0 || islands$grows && n + missing > islands$max_islands) {
     return(0)
   }
+  max(min(max(fewest_added, missing), most_added, islands$max_islands - n), 0)
+}
+
+# How many islands like these n it takes for the precision and the independent draws that are asked for.
+n_needed <- function(final, n, islands) {
   error <- headline(final$estimates)$std_error
-  if (isTRUE(error <= islands$precision)) {
-    return(0)
+  for_precision <- if (!is.null(islands$precision)) {
+    if (is.finite(error)) n * (error / islands$precision)^2 else 2 * n
   }
-  needed <- if (is.finite(error)) ceiling(n * ((error / islands$precision)^2 - 1)) else n
-  batch <- min(max(fewest_added, needed), most_added)
-  max(min(batch, islands$max_islands - n), 0)
+  for_draws <- if (!is.null(islands$draws)) n * islands$draws / ess_mean(final)
+  ceiling(max(0, for_precision, for_draws, na.rm = TRUE))
 }
 
 # What n islands will cost by those of this table, before they are run, if it is more than so many seconds. what: what

@@ -150,7 +150,7 @@ rules <- list(
   sure_bridge = 0.01,
   # The same for a first shape, whose draws may not have seen all of a neck.
   sure_shape = 0.002,
-  # Times as many steps, if draws are worth little.
+  # Times as many steps, if draws are worth little, or particles, where these are left to us.
   longer = 4,
   # One pass cures most funnels, two most hierarchies; more only as the estimate rises, ...
   sure_passes = 2,

@@ -15,8 +15,8 @@
 #' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()],
 #'   [target_native()] and the like, or a function or model object that [as_target()] converts.
 #' @param ... for a function, other arguments of [target_function()]: at least `dim`.
-#' @param n_particles number of particles (whole number of at least 2). Where it is not given, `max_evals` may make it
-#'   less than 1,024.
+#' @param n_particles number of particles (whole number of at least 2). Where it is not given, `precision`, `draws` or
+#'   `max_evals` may make it less than 1,024.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
 #' @param rounds the least and the most rounds of adaptation (two whole numbers, or one for both).
 #'   See [smc_rounds].
@@ -28,7 +28,11 @@
 #'   (number in (0, 1]). See section Kernels of [smc_rounds].
 #' @param islands number of islands (positive integer). One has no standard error; the bridge needs four.
 #' @param precision NULL, or a standard error of `log_z` (number of at least 1e-15) for which islands are
-#'   added, up to `max_islands`.
+#'   added, up to `max_islands`. Where neither `n_particles` nor `islands` is given the fit starts small, with 128
+#'   particles. These are four times as many in a further pass, where more than `max_islands` would be needed or
+#'   diagnostics fail. So `precision = 0.01` mostly takes a third of the evaluations of the default.
+#' @param draws NULL, or how many independent draws the means of the posterior are to be worth (positive integer): `ess_mean`
+#'   of [glance()]. Islands are added for it as for a precision.
 #' @param max_islands most islands (positive integer).
 #' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
 #'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
@@ -100,6 +104,7 @@ smc <- function(
   step_fraction = if (max(rounds) > 0 && whiten) 0.75 else 1,
   islands = 8,
   precision = NULL,
+  draws = NULL,
   max_islands = 64,
   max_evals = Inf,
   kernel = NULL,
@@ -123,10 +128,14 @@ smc <- function(
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals)
-  islands <- check_islands(islands, precision, max_islands)
-  if (missing(n_particles)) n_particles <- particles_within(max_evals, n_particles, islands$islands)
+  plan$seeks <- !is.null(precision) || !is.null(draws)
+  is_free <- missing(n_particles) && missing(islands)
+  islands <- check_islands(islands, precision, max_islands, draws)
+  islands$grows <- is_free && plan$seeks
+  if (missing(n_particles)) {
+    n_particles <- particles_within(max_evals, if (islands$grows) small_island else n_particles, islands$islands)
+  }
   plan$n_islands <- islands$islands
-  plan$seeks_precision <- !is.null(precision)
   keep <- check_keep(keep)
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
