@@ -61,6 +61,9 @@ new_omissions <- function() list2env(list(what = character()), parent = emptyenv
 
 leave_out <- function(sampler, part, words) sampler$omissions$what[[part]] <- words
 
+# A path has at least one temperature between reference and target.
+least_steps <- 2
+
 # Particles where a precision decides how many islands there are: with fewer the scout is most of a fit.
 small_island <- 128
 

@@ -1,8 +1,5 @@
 # Candidates: what may be run next, why, and what that would cost.
 
-# A path has at least one temperature between reference and target.
-least_steps <- 2
-
 # A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small
 # run does not tell enough, fitted to the best in a "round", or to the draws of the "islands", runs "longer" than
 # these, or is "larger", with more particles; its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one
@@ -156,10 +153,6 @@ allowed_now <- function(course) {
   } else {
     intersect(course$allowed, shapes)
   }
-}
-
-is_plain <- function(reference) {
-  is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
 }
 
 # what follows islands ----------------------------------------------------------

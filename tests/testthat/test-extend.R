@@ -152,9 +152,9 @@ test_that("a precision is reached in batches that do not depend on how far a fit
 
 test_that("batches are between 4 and 64", {
   n_wanted <- get("n_wanted", asNamespace("autosmc"))
-  of_error <- function(error, max_islands = 1000) {
+  of_error <- function(error, max_islands = 1000, grows = FALSE) {
     fit <- list(estimates = data.frame(method = "smc", std_error = error))
-    n_wanted(fit, 16, list(precision = 0.1, max_islands = max_islands))
+    n_wanted(fit, 16, list(precision = 0.1, max_islands = max_islands, grows = grows))
   }
   expect_equal(of_error(0.1), 0)
   expect_equal(of_error(0.101), 4)
@@ -162,6 +162,9 @@ test_that("batches are between 4 and 64", {
   expect_equal(of_error(1), 64)
   expect_equal(of_error(1, 20), 4)
   expect_equal(of_error(1, 10), 0)
+  # where islands may grow none are added that would not suffice
+  expect_equal(of_error(0.2, 64, grows = TRUE), 48)
+  expect_equal(of_error(0.2, 63, grows = TRUE), 0)
 })
 
 test_that("what takes long is said beforehand, with progress", {
