@@ -31,6 +31,11 @@ is_normal <- function(reference) {
     is.null(reference$maps) && is.null(reference$changes)
 }
 
+# Whether a reference has no shape.
+is_plain <- function(reference) {
+  is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
+}
+
 # The mean of the particles, and the factor of their covariance; NULL where there are
 # fewer of them than dimensions.
 weighted_factor <- function(record, weighty) {

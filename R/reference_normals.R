@@ -129,11 +129,6 @@ normal_of <- function(reference, dim) {
   )
 }
 
-# Whether a reference has no shape.
-is_plain <- function(reference) {
-  is_function_reference(reference) || is_normal(reference) || is_mixture(reference)
-}
-
 # fits ------------------------------------------------------------------------
 
 # From weighted points z and gradients g, of which these rows are taken. The match with gradients is
