@@ -213,7 +213,7 @@ NULL
 #'
 #'   * `autosmc_warning_unreliable`: diagnostics have failed. The warning says which, what was
 #'     tried, and what may help.
-#'   * `autosmc_warning_precision`: `max_islands` did not reach `precision`.
+#'   * `autosmc_warning_precision`: `max_islands` did not reach `precision` or `draws`.
 #'   * `autosmc_warning_budget`: `max_evals` has cut the fit short; the message says what was left out.
 #'   * `autosmc_warning_gradient`: the log density is too rough for its gradient to be checked (see
 #'     [check_gradient()]).

@@ -8,6 +8,9 @@ warn_if_unreliable <- function(fit) {
   if (isTRUE(fit$sampling_error > fit$precision)) {
     warn_of_precision(fit)
   }
+  if (isTRUE(ess_mean(fit) < fit$draws)) {
+    warn_of_draws(fit)
+  }
 }
 
 warn_of_failed <- function(fit) {
@@ -56,6 +59,21 @@ warn_of_precision <- function(fit) {
         error is {error}, not {precision}.",
       "i" = "It would take about {needed} islands like these: raise
         {.arg max_islands}, or {.arg n_particles}."
+    ),
+    class = warning_class("precision")
+  )
+}
+
+warn_of_draws <- function(fit) {
+  n <- nrow(fit$islands)
+  ess <- ess_mean(fit)
+  draws <- fit$draws
+  cli::cli_warn(
+    c(
+      "The draws asked for were not reached: those of {n} islands are worth {count(floor(ess))} independent ones, not
+        {count(draws)}.",
+      "i" = "It would take about {count(ceiling(n * draws / ess))} islands like these: raise {.arg max_islands}, or
+        {.arg n_particles}."
     ),
     class = warning_class("precision")
   )

@@ -221,3 +221,40 @@ test_that("a fit says how many calls an evaluation is, where gradients are diffe
   expect_output(print(by_differences(kernel = "rwmh")), "evaluations, ", fixed = TRUE)
   expect_output(print(by_differences(gradient = function(x) -x)), "evaluations, ", fixed = TRUE)
 })
+
+# precision ---------------------------------------------------------------------
+
+test_that("a fit for a precision starts small, and grows only where it must", {
+  seek <- function(...) suppressMessages(suppressWarnings(smc(logistic, seed = 2, ...)))
+  plain <- seek()
+  small <- seek(precision = 0.01)
+  expect_equal(small$n_particles, 128)
+  expect_lte(small$sampling_error, 0.01)
+  expect_log_z(small, 0, resolution = 0.1)
+  expect_lt(spent(small), spent(plain) / 2)
+
+  # more islands than there may be would be needed: four times as many particles are cheaper
+  precision <- small$sampling_error / 8
+  larger <- seek(precision = precision, max_islands = 16)
+  expect_true("larger" %in% larger$runs$label)
+  expect_true(larger$n_particles %in% (128 * 4^(1:4)))
+  expect_lte(larger$sampling_error, precision)
+  expect_log_z(larger, 0, resolution = 0.02)
+
+  # where the number of particles is given it stays
+  expect_equal(seek(precision = precision, max_islands = 16, n_particles = 256)$n_particles, 256)
+})
+
+test_that("islands are added for draws", {
+  seek <- function(draws) suppressWarnings(smc(logistic, draws = draws, n_particles = 64, max_islands = 200, seed = 1))
+  few <- seek(100)
+  expect_equal(nrow(few$islands), 8)
+  many <- seek(3000)
+  expect_gt(nrow(many$islands), 3000 / 64)
+  expect_gte(glance(many)$ess_mean, 3000)
+  expect_warning(
+    smc(logistic, draws = 3000, n_particles = 64, max_islands = 8, seed = 1), "worth [0-9,]+ independent ones, not 3,000",
+    class = "autosmc_warning_precision"
+  )
+  expect_bad(seek(0), "draws")
+})
