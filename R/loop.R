@@ -42,6 +42,7 @@ run_candidate <- function(course, candidate) {
   sampler <- course$sampler
   of_run <- c("reference", "kernel", "n_particles")
   sampler[of_run] <- candidate[of_run]
+  if (candidate$is_fitted) sampler$tuner <- with_guess(sampler$tuner, sampler$target$dim)
   record <- run_sampler(over_batches(sampler), candidate$path, "adapt", length(course$records))
   sampler$pace$per_evaluation <- record$runs$seconds / record$runs$n_target_evals
   named <- list(label = candidate$label, kernel = candidate$kernel$name)
