@@ -173,11 +173,11 @@ format_positive <- function(x) {
 }
 
 print_verdict <- function(fit) {
+  print_line("search", format_search(fit$scout))
   findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails), describe_improper(fit$improper))
   for (finding in findings) {
     print_line("warning", finding)
   }
-  print_line("search", format_search(fit$scout))
   print_line("verdict", format_verdict(fit))
 }
 

@@ -79,7 +79,7 @@ asked_for <- function(error, before, after) {
 test_that("a limit that not even one island keeps is an error", {
   # enough for the first points of the scout, a small run and an island, and not for the rest
   refused <- expect_error(
-    small(max_evals = 6000), "max_evals.*too small",
+    small(max_evals = 5000), "max_evals.*too small",
     class = "autosmc_error_budget"
   )
   expect_identical(refused$runs$label, "best")

@@ -26,8 +26,13 @@ script <- quote({
   file.rename(paste0(job$out, ".part"), job$out) # which is there when it is whole
 })
 
+replaced_by <- function(x, by) {
+  x[names(by)] <- by
+  x
+}
 arguments <- function(...) {
-  list(n_particles = 64, n_steps = 6, rounds = 1, islands = 5, max_evals = 1e6, ...)
+  defaults <- list(n_particles = 64, n_steps = 6, rounds = 1, islands = 5, max_evals = 1e6)
+  replaced_by(defaults, list(...))
 }
 start <- function(dir, ..., die_at = 0, die_writing = 0, from = 1, wait = TRUE) {
   out <- tempfile("out")
@@ -55,10 +60,6 @@ here <- function(..., of = target) {
   calls <<- 0
   suppressWarnings(do.call(smc, c(list(of), replaced_by(arguments(), list(...)))))
 }
-replaced_by <- function(x, by) {
-  x[names(by)] <- by
-  x
-}
 sums <- function(dir) tools::md5sum(sort(list.files(dir, full.names = TRUE)))
 new_dir <- function() tempfile("runs")
 
@@ -76,14 +77,15 @@ test_that("a call that is killed again and again comes to the same, bit for bit"
   killed <- 0
   for (seed in list(7, NULL)) {
     dir <- new_dir()
-    whole <- result_of(start(new_dir(), seed = seed, from = 3))
+    started <- function(...) start(..., seed = seed, islands = 12)
+    whole <- result_of(started(new_dir(), from = 3))
     deaths <- c(3, 40, 30, 15, 15)
     for (i in seq_along(deaths)) {
-      expect_null(result_of(start(dir, seed = seed, from = 2 + i, die_at = deaths[i])))
-      expect_null(result_of(start(dir, seed = seed, from = 2 + i, die_writing = 2)))
+      expect_null(result_of(started(dir, from = 2 + i, die_at = deaths[i])))
+      expect_null(result_of(started(dir, from = 2 + i, die_writing = 2)))
       killed <- killed + 2
     }
-    last <- result_of(start(dir, seed = seed, from = 3))
+    last <- result_of(started(dir, from = 3))
     expect_identical(without_time(last$fit), without_time(whole$fit))
     # R's generator is where it would have been
     expect_identical(last$next_number, whole$next_number)
