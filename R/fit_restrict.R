@@ -92,13 +92,12 @@ glance.smc_bayes_factor <- function(x, ...) {
 
 # What Bayes factors of restrictions and of points say alike. of: the two models; about: words before a bound.
 print_bayes_factor <- function(x, of, about = NULL) {
-  print_number("log BF", x$log_bf, x$log_bf_error, about, paste0(", ", of))
-  print_number("log Z", x$log_z, x$std_error, about)
-}
-
-print_number <- function(name, value, error, about = NULL, after = NULL) {
-  decimals <- decimals_of_error(error)
-  print_line(name, about, fixed(value, decimals), say_error(fixed(error, decimals), error), after)
+  number <- function(value, error) {
+    decimals <- decimals_of_error(error)
+    paste0(about, fixed(value, decimals), say_error(fixed(error, decimals), error))
+  }
+  print_line("log BF", number(x$log_bf, x$log_bf_error), ", ", of)
+  print_line("log Z", number(x$log_z, x$std_error))
 }
 
 # A number of any size, and its error where there is one.
@@ -161,13 +160,11 @@ mean_at_draws <- function(fit, x) {
   mean <- sum(w * x)
   fit$particles <- cbind(x)
   error <- mcse_mean(fit, mean)
-  if (is_bridged(fit) || is.na(error)) {
-    sampling_error <- sqrt(fit$sampling_error^2 + (error / mean)^2)
-  } else {
-    of_islands <- rowsum(cbind(w * x, w), fit$island)
-    islands <- row_of(fit$islands, match(rownames(of_islands), fit$islands$island))
-    fit$islands$log_z[match(rownames(of_islands), fit$islands$island)] <-
-      islands$log_z + log(of_islands[, 1] / of_islands[, 2])
+  sampling_error <- sqrt(fit$sampling_error^2 + (error / mean)^2)
+  if (!is_bridged(fit) && !is.na(error)) {
+    sums <- rowsum(cbind(w * x, w), fit$island)
+    living <- match(rownames(sums), fit$islands$island)
+    fit$islands$log_z[living] <- fit$islands$log_z[living] + log(sums[, 1] / sums[, 2])
     sampling_error <- combine(fit$islands)$std_error
   }
   shift2 <- fit$std_error^2 - fit$sampling_error^2

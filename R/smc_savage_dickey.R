@@ -25,8 +25,9 @@
 #'   models, but not the same priors of `b`.
 #' @param fit a fit of [smc()] or [smc_run()].
 #' @param ... the point: a number for each parameter that has a given value, such as `a = 0`, or `"beta[2]" = 0` for an
-#'   element of a vector. `beta = 0` is for all its elements. Parameters must be inside their bounds, which must not depend
-#'   on other parameters. Elements of a simplex, of a correlation matrix and the like cannot be fixed.
+#'   element of a vector. `beta = 0` is for all its elements. Each is inside its bounds, and has a
+#'   coordinate of its own on the unconstrained scale: parameters whose bounds depend on others have none, nor have most
+#'   elements of ordered vectors, simplexes and correlation matrices.
 #' @param prior_density the density of the prior at the point (positive number), on the scale of the draws; or a function
 #'   that returns it, of the values of the point in their order, such as `dcauchy`.
 #' @param seed the seed of a fit that is made, as in [smc()]; NULL to draw one from R's generator.
@@ -72,9 +73,9 @@ savage_dickey <- function(fit, ..., prior_density, seed = NULL, progress = inter
   log_prior <- log(check_prior_density(prior_density, point))
   if (!is.null(seed)) check_seed(seed)
   check_flag(progress, "progress")
-  u <- moved_draws(fit)
-  place <- place_of(point, fit$target, u)
-  found <- density_by_draws(fit, u, place)
+  draws <- moved_draws(fit)
+  place <- place_of(point, fit$target, draws$u)
+  found <- density_by_draws(fit, draws, place)
   if (!isTRUE(found$khat <= largest_khat)) {
     found <- density_by_fit(fit, place, found, seed, progress)
   }
@@ -103,7 +104,7 @@ largest_khat <- 0.7
 # differ most, ratios would have a heavy tail even if they matter little to the mean.
 w_cut <- 1.5
 # Steps of the search for the standard deviations of w.
-w_steps <- 5
+w_steps <- 3
 
 #' @export
 print.smc_point <- function(x, ...) {
@@ -121,14 +122,15 @@ print.smc_point <- function(x, ...) {
 
 # the point -----------------------------------------------------------------------
 
-# The draws on the unconstrained scale.
+# The draws that have weight, on the unconstrained scale: list(u, rows, w), with their rows in those of the fit.
 moved_draws <- function(fit) {
   x <- fit$particles
   if (!is.null(fit$target$outputs)) {
     check_has_state(fit, "its draws on the unconstrained scale are not there")
     x <- state_draws(fit)
   }
-  change_scale(fit$target, x, to_user = FALSE)
+  weighty <- weighty_rows(fit$log_weights)
+  c(list(u = change_scale(fit$target, x[weighty$rows, , drop = FALSE], to_user = FALSE)), weighty)
 }
 
 # Values named by variables.
@@ -177,7 +179,10 @@ place_of <- function(point, target, u) {
       abort("{.field {name}} cannot be fixed: it is no parameter with a coordinate of its own.", "input")
     }
     value_at <- function(at) values(rbind(replace(base, column, at)), name)
-    slope_at <- function(at) diff(c(value_at(at - 1e-5), value_at(at + 1e-5))) / 2e-5
+    slope_at <- function(at) {
+      h <- 1e-5 * max(1, abs(at))
+      (value_at(at + h) - value_at(at - h)) / (2 * h)
+    }
     at <- tryCatch(
       stats::uniroot(function(at) value_at(at) - value, range(u[, column]), extendInt = "yes", tol = .Machine$double.eps)$root,
       error = function(e) NA_real_, warning = function(w) NA_real_
@@ -185,7 +190,7 @@ place_of <- function(point, target, u) {
     slope <- if (is.na(at)) 0 else abs(slope_at(at))
     # on a bound it is 0, but for rounding
     if (!isTRUE(slope > sqrt(.Machine$double.eps) * abs(slope_at(base[column])))) {
-      abort("{.field {name}} must be inside its bounds; {value} is not.", "input")
+      abort("{.field {name}} must be inside its bounds, and not next to one; {value} is not.", "input")
     }
     c(column = column, at = at, log_slope = log(slope))
   }, point, names(point))
@@ -201,32 +206,31 @@ put_at <- function(u, place) {
 # by draws --------------------------------------------------------------------------
 
 # list(log_density, error, log_z_error, method, khat, n_target_evals)
-density_by_draws <- function(fit, u, place) {
+density_by_draws <- function(fit, draws, place) {
+  u <- draws$u
   if (length(place$column) == ncol(u)) {
     return(list(khat = NA_real_, n_target_evals = 0))
   }
-  weighty <- weighty_rows(fit$log_weights)
-  u <- u[weighty$rows, , drop = FALSE]
   evaluate <- counted_density(fit$target)
   log_target <- function(u) evaluate(u, gradient = FALSE)$log_density
   log_ratios <- log_target(put_at(u, place)) - log_target(u) +
-    log_w(u, weighty$w, fit$island[weighty$rows], place$column)
+    log_w(u, draws$w, fit$island[draws$rows], place$column)
   most <- max(log_ratios)
   n_target_evals <- evaluate("count")[["n_target_evals"]]
   if (!is.finite(most)) {
     return(list(khat = Inf, n_target_evals = n_target_evals))
   }
   ratios <- numeric(nrow(fit$particles))
-  ratios[weighty$rows] <- exp(log_ratios - most)
+  ratios[draws$rows] <- exp(log_ratios - most)
   found <- mean_at_draws(fit, ratios)
   # as many in the tail as Vehtari et al. take
-  part <- min(0.2, 3 * sqrt(sum(weighty$w^2)))
+  part <- min(0.2, 3 * sqrt(sum(draws$w^2)))
   list(
     log_density = log(found$mean) + most - sum(place$log_slope),
     error = found$error / found$mean,
     log_z_error = found$log_z_error,
     method = "draws",
-    khat = .Call(r_tail_shapes, cbind(exp(log_ratios - most)), seq_along(log_ratios), weighty$w, part, 0),
+    khat = .Call(r_tail_shapes, cbind(exp(log_ratios - most)), seq_along(log_ratios), draws$w, part, 0),
     n_target_evals = n_target_evals
   )
 }
