@@ -132,7 +132,7 @@ prior_probability <- function(prior, restrictions) {
     }
     return(list(prob = as.double(prior), error = 0, is_bound = FALSE))
   }
-  draws <- if (may_be_draws(prior) && length(prior) > 0) matrix_of_draws(prior, "prior")
+  draws <- tryCatch(matrix_of_draws(prior), error = function(e) NULL)
   if (!is.numeric(draws) || is.null(colnames(draws)) || nrow(draws) == 0) {
     abort_argument(prior, "prior", "a probability, a fit, or draws of the prior with the names of the variables")
   }
@@ -207,7 +207,7 @@ satisfied <- function(restrictions, draws, arg) {
       }
     )
     if (!is.logical(value) || NROW(value) != nrow(draws) || anyNA(value)) {
-      given <- if (anyNA(value)) "missing values" else describe(value)
+      given <- if (is.logical(value) && anyNA(value)) "missing" else describe(value)
       abort("{.code {text}} must be TRUE or FALSE at each of the {nrow(draws)} draws of {.arg {arg}}, not {given}.", "input")
     }
     rowSums(!as.matrix(value)) == 0

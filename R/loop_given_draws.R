@@ -2,7 +2,7 @@
 
 # A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a
 # stanfit; a matrix, a data frame, an array of iterations, chains and variables, or a list of chains, as NIMBLE has it.
-matrix_of_draws <- function(x, arg = "reference") {
+matrix_of_draws <- function(x) {
   if (inherits(x, "smc_fit")) {
     check_has_draws(x)
     return(as.matrix(x))
@@ -18,7 +18,7 @@ matrix_of_draws <- function(x, arg = "reference") {
     if (!is.null(x$samples)) x <- x$samples
     chains <- if (is.list(x)) lapply(x, as.matrix) else list(as.matrix(x))
     if (length(unique(lapply(chains, colnames))) != 1) {
-      abort_argument(x, arg, "a fit, or draws: a matrix or chains with the same variables")
+      abort_argument(x, "reference", "a reference, a fit, or draws: a matrix or chains with the same variables")
     }
     return(do.call(rbind, chains))
   }

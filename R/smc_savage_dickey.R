@@ -48,8 +48,8 @@
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, among them values on a bound or
 #'   beyond it, and parameters that have no coordinate of their own.
 #' @source Chen (1994), *Importance-weighted marginal Bayesian posterior density estimation*, Journal of the American
-#'   Statistical Association 89, 818-824. Verdinelli and Wasserman (1995), *Computing Bayes factors using a
-#'   generalization of the Savage-Dickey density ratio*, Journal of the American Statistical Association 90, 614-618.
+#'   Statistical Association 89, 818-824. Verdinelli and Wasserman (1995), Journal of the American
+#'   Statistical Association 90, 614-618, on generalised Savage-Dickey ratios.
 #' @seealso [restrict()] for inequalities.
 #' @examples
 #' # is the mean of these differences 0? A normal prior for the mean, an exponential one for the standard deviation
