@@ -9,8 +9,8 @@
 #'
 #' The posterior probability is a mean over the weighted draws. Its error is that of the spread of the islands, or that
 #' of so many independent draws as the weights allow, if this is larger. Where no draw of the posterior satisfies the
-#' restrictions, their probability is known to be small: it is below `3 / n` with a probability of 95 %, for `n`
-#' effective draws. This bound takes the place of the estimate, and errors are NA. The same holds for draws of the prior.
+#' restrictions, or draws that weigh less than one effective draw, their probability is only known to be small: for `n`
+#' effective draws it is below `3 / n` with a probability of 95 %. This bound takes the place of the estimate, and errors are NA. The same holds for draws of the prior.
 #'
 #' @param fit a fit of [smc()] or [smc_run()].
 #' @param ... restrictions: expressions of the variables of the draws, each TRUE or FALSE at each draw, such as `a > 0`
@@ -107,19 +107,19 @@ short <- function(x, digits = 4) format(x, digits = digits)
 
 # probabilities -----------------------------------------------------------------
 
-# list(prob, error, is_bound): of the restrictions under the draws of a fit, with the error of log Z + log(prob).
+# list(prob, error, log_z_error, is_bound): of the restrictions under the draws of a fit, with the error of
+# log Z + log(prob).
 probability_of <- function(fit, restrictions, arg = "fit") {
   check_has_draws(fit)
   inside <- satisfied(restrictions, fit$particles, arg)
-  if (!any(inside & exp(fit$log_weights) > 0)) {
-    n <- min(ess_mean(fit), n_by_weights(fit), na.rm = TRUE)
-    return(list(prob = min(1, 3 / n), error = NA_real_, log_z_error = NA_real_, is_bound = TRUE))
+  by_weights <- 1 / sum(exp(2 * fit$log_weights)) # Kish's effective sample size
+  prob <- sum(exp(fit$log_weights)[inside])
+  found <- proportion(prob, min(ess_mean(fit), by_weights, na.rm = TRUE))
+  if (!found$is_bound) {
+    found[c("prob", "error", "log_z_error")] <-
+      mean_at_draws(fit, as.double(inside), least = proportion(prob, by_weights)$error)
   }
-  found <- mean_at_draws(fit, as.double(inside))
-  list(
-    prob = found$mean, error = max(found$error, binomial_error(found$mean, n_by_weights(fit))),
-    log_z_error = found$log_z_error, is_bound = FALSE
-  )
+  found
 }
 
 prior_probability <- function(prior, restrictions) {
@@ -136,36 +136,34 @@ prior_probability <- function(prior, restrictions) {
   if (!is.numeric(draws) || is.null(colnames(draws)) || nrow(draws) == 0) {
     abort_argument(prior, "prior", "a probability, a fit, or draws of the prior with the names of the variables")
   }
-  prob <- mean(satisfied(restrictions, draws, "prior"))
-  n <- nrow(draws)
-  if (prob == 0) {
-    return(list(prob = min(1, 3 / n), error = NA_real_, is_bound = TRUE))
+  inside <- satisfied(restrictions, draws, "prior")
+  proportion(mean(inside), length(inside))
+}
+
+# A proportion of n draws, with the standard error for one success and one failure more: where all succeed it is not 0.
+# Where less than one succeeds it is not known, but for a bound of probability 95 %.
+proportion <- function(prob, n) {
+  if (n * prob < 1) {
+    bound <- min(1, stats::qgamma(0.95, n * prob + 1) / n)
+    return(list(prob = bound, error = NA_real_, log_z_error = NA_real_, is_bound = TRUE))
   }
-  list(prob = prob, error = binomial_error(prob, n), is_bound = FALSE)
+  more <- (n * prob + 1) / (n + 2)
+  list(prob = prob, error = sqrt(more * (1 - more) / n), log_z_error = NA_real_, is_bound = FALSE)
 }
 
-# The standard error of a proportion, with one success and one failure more: where all succeed it is not 0.
-binomial_error <- function(prob, n) {
-  prob <- (n * prob + 1) / (n + 2)
-  sqrt(prob * (1 - prob) / n)
-}
-
-# Kish's effective sample size.
-n_by_weights <- function(fit) 1 / sum(exp(2 * fit$log_weights))
-
-# The mean of positive numbers at the draws, its error, and the error of the log of Z times this mean: list(mean, error,
+# The mean of numbers that are not negative at the draws, its error, and the error of the log of Z times this mean: list(mean, error,
 # log_z_error).
-mean_at_draws <- function(fit, x) {
+mean_at_draws <- function(fit, x, least = 0) {
   w <- exp(fit$log_weights)
   mean <- sum(w * x)
   fit$particles <- cbind(x)
-  error <- mcse_mean(fit, mean)
+  error <- max(mcse_mean(fit, mean), least)
   sampling_error <- sqrt(fit$sampling_error^2 + (error / mean)^2)
   if (!is_bridged(fit) && !is.na(error)) {
     sums <- rowsum(cbind(w * x, w), fit$island)
     living <- match(rownames(sums), fit$islands$island)
     fit$islands$log_z[living] <- fit$islands$log_z[living] + log(sums[, 1] / sums[, 2])
-    sampling_error <- combine(fit$islands)$std_error
+    sampling_error <- max(combine(fit$islands)$std_error, least / mean)
   }
   shift2 <- fit$std_error^2 - fit$sampling_error^2
   list(mean = mean, error = error, log_z_error = sqrt(sampling_error^2 + shift2))

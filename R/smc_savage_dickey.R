@@ -115,7 +115,7 @@ print.smc_point <- function(x, ...) {
     "method",
     if (x$method == "fit") "the target with the point was sampled" else "ratios at the draws",
     if (!is.na(x$khat)) sprintf(" (Pareto k %s)", fixed(x$khat, 2)),
-    sprintf(", %s evaluations", count(x$n_target_evals))
+    ", ", count_of(x$n_target_evals, "evaluation")
   )
   invisible(x)
 }
@@ -164,37 +164,52 @@ check_prior_density <- function(prior_density, point) {
 # Where a point is on the unconstrained scale: list(column, at, log_slope), the coordinates that have the values, and the
 # log of the derivative of the user's variables by these. What a program makes of its coordinates is asked, not known.
 place_of <- function(point, target, u) {
-  values <- function(u, name) {
-    x <- name_columns(change_scale(target, u, to_user = TRUE), target$names)
-    suppressWarnings((if (is.null(target$outputs)) x else kept_outputs(target, x))[, name])
-  }
-  base <- u[1, ]
   places <- Map(function(value, name) {
-    # each coordinate as in another draw
-    moved <- rbind(base, matrix(base, ncol(u), ncol(u), byrow = TRUE))
-    moved[cbind(seq_along(base) + 1, seq_along(base))] <- apply(u, 2, function(x) x[x != x[1]][1])
-    x <- values(moved, name)
-    column <- which(x[-1] != x[1])
+    variable <- function(u) {
+      x <- name_columns(change_scale(target, u, to_user = TRUE), target$names)
+      suppressWarnings((if (is.null(target$outputs)) x else kept_outputs(target, x))[, name])
+    }
+    column <- column_of(variable, u)
     if (length(column) != 1) {
       abort("{.field {name}} cannot be fixed: it is no parameter with a coordinate of its own.", "input")
     }
-    value_at <- function(at) values(rbind(replace(base, column, at)), name)
-    slope_at <- function(at) {
-      h <- 1e-5 * max(1, abs(at))
-      (value_at(at + h) - value_at(at - h)) / (2 * h)
-    }
-    at <- tryCatch(
-      stats::uniroot(function(at) value_at(at) - value, range(u[, column]), extendInt = "yes", tol = .Machine$double.eps)$root,
-      error = function(e) NA_real_, warning = function(w) NA_real_
-    )
-    slope <- if (is.na(at)) 0 else abs(slope_at(at))
-    # on a bound it is 0, but for rounding
-    if (!isTRUE(slope > sqrt(.Machine$double.eps) * abs(slope_at(base[column])))) {
+    found <- solve_coordinate(function(at) variable(rbind(replace(u[1, ], column, at))), value, u[, column])
+    if (is.null(found)) {
       abort("{.field {name}} must be inside its bounds, and not next to one; {value} is not.", "input")
     }
-    c(column = column, at = at, log_slope = log(slope))
+    c(column = column, found)
   }, point, names(point))
-  as.list(as.data.frame(do.call(rbind, places)))
+  place <- as.list(as.data.frame(do.call(rbind, places)))
+  if (anyDuplicated(place$column)) {
+    abort("{.field {names(point)}} cannot be fixed together: some are functions of one another.", "input")
+  }
+  place
+}
+
+# The coordinates that a variable depends on: those which change it when they are as in another draw.
+column_of <- function(variable, u) {
+  d <- ncol(u)
+  moved <- matrix(u[1, ], d + 1, d, byrow = TRUE)
+  moved[cbind(seq_len(d) + 1, seq_len(d))] <- apply(u, 2, function(x) x[x != x[1]][1])
+  x <- variable(moved)
+  which(x[-1] != x[1])
+}
+
+# Where a monotone function of a coordinate has a value: c(at, log_slope); NULL where it is nowhere, or where its slope
+# is 0 but for rounding, as on a bound. draws: of the coordinate.
+solve_coordinate <- function(f, value, draws) {
+  slope <- function(at) {
+    h <- 1e-5 * max(1, abs(at))
+    abs(f(at + h) - f(at - h)) / (2 * h)
+  }
+  none <- function(condition) NULL
+  at <- tryCatch(
+    stats::uniroot(function(at) f(at) - value, range(draws), extendInt = "yes", tol = .Machine$double.eps)$root,
+    error = none, warning = none
+  )
+  if (!is.null(at) && isTRUE(slope(at) > sqrt(.Machine$double.eps) * slope(draws[1]))) {
+    c(at = at, log_slope = log(slope(at)))
+  }
 }
 
 # Points with the values of the place.
@@ -237,9 +252,9 @@ density_by_draws <- function(fit, draws, place) {
 
 # The log of the joint density w of these columns given the others: fitted to one half of the islands for the other half.
 log_w <- function(u, w, island, columns) {
-  living <- unique(island)
-  odd <- island %in% living[c(TRUE, FALSE)]
-  halves <- if (length(living) > 1) list(which(odd), which(!odd)) else list(seq_along(island), seq_along(island))
+  if (length(unique(island)) == 1) island <- seq_along(island)
+  odd <- island %in% unique(island)[c(TRUE, FALSE)]
+  halves <- list(which(odd), which(!odd))
   log_density <- numeric(nrow(u))
   for (k in seq_along(columns)) {
     design <- cbind(1, scale(u[, -columns[k:length(columns)], drop = FALSE]))
@@ -275,9 +290,10 @@ log_normal_given <- function(x, design, w, fitted_to, rows) {
 
 # As density_by_draws(), whose result is `tried`.
 density_by_fit <- function(fit, place, tried, seed, progress) {
-  settings <- fit[intersect(names(fit), c("n_particles", "rounds", "whiten", "max_steps", "tuner", "resampling", "ess_threshold"))]
+  settings <- c("n_particles", "rounds", "whiten", "max_steps", "tuner", "resampling", "ess_threshold")
   smaller <- do.call(smc, c(
-    list(target_at(fit$target, place), islands = max(1, NROW(fit$islands)), seed = seed, progress = progress), settings
+    list(target_at(fit$target, place), islands = max(1, NROW(fit$islands)), seed = seed, progress = progress),
+    fit[intersect(names(fit), settings)]
   ))
   list(
     log_density = smaller$log_z - fit$log_z - sum(place$log_slope),
@@ -296,9 +312,8 @@ target_at <- function(target, place) {
   target_function(
     function(x) {
       u <- matrix(0, nrow(x), target$dim)
-      u[, columns] <- rep(place$at, each = nrow(x))
       u[, -columns] <- x
-      value <- evaluate_target(target, u, unconstrained = TRUE, evaluators = evaluators)
+      value <- evaluate_target(target, put_at(u, place), unconstrained = TRUE, evaluators = evaluators)
       structure(value$log_density, gradient = value$gradient[, -columns, drop = FALSE])
     },
     dim = target$dim - length(columns), vectorized = TRUE, names = target$names[-columns]

@@ -88,8 +88,7 @@ test_that("three rates under gamma priors have the order that quadrature says", 
 test_that("where no draw is inside there is a bound", {
   found <- restrict(fit, a > 100, prior = 0.01)
   expect_identical(found$bound, "upper")
-  expect_gte(found$posterior_prob, 3 / nrow(fit$particles))
-  expect_equal(found$posterior_prob, 3 / glance(fit)$ess_mean)
+  expect_equal(found$posterior_prob, -log(0.05) / glance(fit)$ess_mean)
   expect_equal(found$log_bf, log(found$posterior_prob / 0.01))
   expect_identical(found$log_bf_error, NA_real_)
   expect_match(printed_text(found), "log BF: below")
@@ -97,7 +96,7 @@ test_that("where no draw is inside there is a bound", {
   draws <- data.frame(a = rnorm(300), b = 0)
   found <- restrict(fit, a > 0, b < -0.1, prior = draws)
   expect_identical(found$bound, "lower")
-  expect_identical(found$prior_prob, 0.01)
+  expect_equal(found$prior_prob, -log(0.05) / 300)
   expect_match(printed_text(found), "log BF: above")
   expect_s3_class(catch(restrict(fit, a > 100, prior = draws)), "autosmc_error_input")
 
@@ -144,6 +143,12 @@ test_that("the density at a point is that of the normal distribution", {
   # a bounded parameter
   expect_bayes_factor(savage_dickey(fit, s = 0.7, prior_density = dexp), 0)
   expect_match(printed_text(found), "a = 0 .*point against free .*ratios at the draws")
+})
+
+test_that("one island has a density without an error", {
+  one <- savage_dickey(smc(normal, islands = 1, seed = 1), a = 0, prior_density = dnorm)
+  expect_identical(c(one$log_bf_error, one$std_error), c(NA_real_, NA_real_))
+  expect_estimate(one$log_bf, 0.02, -1 / 2, resolution = 0.2)
 })
 
 test_that("far out the target with the point is sampled", {
