@@ -10,7 +10,8 @@
 #' The posterior probability is a mean over the weighted draws. Its error is that of the spread of the islands, or that
 #' of so many independent draws as the weights allow, if this is larger. Where no draw of the posterior satisfies the
 #' restrictions, or draws that weigh less than one effective draw, their probability is only known to be small: for `n`
-#' effective draws it is below `3 / n` with a probability of 95 %. This bound takes the place of the estimate, and errors are NA. The same holds for draws of the prior.
+#' effective draws it is below `3 / n` with a probability of 95 %. This bound takes the place of the estimate, and
+#' errors are NA. The same holds for draws of the prior.
 #'
 #' @param fit a fit of [smc()] or [smc_run()].
 #' @param ... restrictions: expressions of the variables of the draws, each TRUE or FALSE at each draw, such as `a > 0`
@@ -53,7 +54,7 @@ restrict <- function(fit, ..., prior) {
   posterior <- probability_of(fit, restrictions)
   prior <- prior_probability(prior, restrictions)
   if (posterior$is_bound && prior$is_bound) {
-    abort("No draw of the posterior and none of the prior satisfies the restrictions: nothing is known of them.", "input")
+    abort("No draw of the posterior and none of the prior satisfies the restrictions.", "input")
   }
   structure(
     list(
@@ -151,8 +152,8 @@ proportion <- function(prob, n) {
   list(prob = prob, error = sqrt(more * (1 - more) / n), log_z_error = NA_real_, is_bound = FALSE)
 }
 
-# The mean of numbers that are not negative at the draws, its error, and the error of the log of Z times this mean: list(mean, error,
-# log_z_error).
+# The mean of numbers at the draws, none of them negative, with its error, and the error of the log of Z times this mean:
+# list(mean, error, log_z_error). least: the least error.
 mean_at_draws <- function(fit, x, least = 0) {
   w <- exp(fit$log_weights)
   mean <- sum(w * x)
@@ -206,7 +207,10 @@ satisfied <- function(restrictions, draws, arg) {
     )
     if (!is.logical(value) || NROW(value) != nrow(draws) || anyNA(value)) {
       given <- if (is.logical(value) && anyNA(value)) "missing" else describe(value)
-      abort("{.code {text}} must be TRUE or FALSE at each of the {nrow(draws)} draws of {.arg {arg}}, not {given}.", "input")
+      abort(
+        "{.code {text}} must be TRUE or FALSE at each of the {nrow(draws)} draws of {.arg {arg}}, not {given}.",
+        "input"
+      )
     }
     rowSums(!as.matrix(value)) == 0
   })

@@ -9,8 +9,8 @@
 #' `g(a, b)` for the target, it is the mean over the draws of `w(a | b) g(a0, b) / g(a, b)`, for any conditional
 #' density `w`. The nearer `w` is to the conditional posterior density, the smaller is the error. Here `w` is normal on
 #' the unconstrained scale, truncated at 1.5 standard deviations. Its mean and the logarithm of its standard deviation
-#' are linear in `b`, and are fitted to the draws of one half of the islands for those of the other half. Several parameters take one such density each, given
-#' those before. The error is that of the spread of the islands.
+#' are linear in `b`, and are fitted to the draws of one half of the islands for those of the other half. Several
+#' parameters take one such density each, given those before. The error is that of the spread of the islands.
 #'
 #' Far out, or where `a` and `b` are strongly correlated, few draws have nearly all of the mean. This shows in the
 #' Pareto k of the ratios: where it is above 0.7, or cannot be told from the draws, the target with `a` fixed is
@@ -28,8 +28,8 @@
 #'   element of a vector. `beta = 0` is for all its elements. Each is inside its bounds, and has a
 #'   coordinate of its own on the unconstrained scale: parameters whose bounds depend on others have none, nor have most
 #'   elements of ordered vectors, simplexes and correlation matrices.
-#' @param prior_density the density of the prior at the point (positive number), on the scale of the draws; or a function
-#'   that returns it, of the values of the point in their order, such as `dcauchy`.
+#' @param prior_density the density of the prior at the point (positive number), on the scale of the draws; or a
+#'   function that returns it, of the values of the point in their order, such as `dcauchy`.
 #' @param seed the seed of a fit that is made, as in [smc()]; NULL to draw one from R's generator.
 #' @param progress whether that fit shows its progress (TRUE or FALSE).
 #' @return A list of class `smc_point`:
@@ -38,8 +38,8 @@
 #' * `log_bf`, the log Bayes factor of the point against the model of the fit, and `log_bf_error`, its
 #'   standard error: below 0 the data speak against the point;
 #' * `posterior_density` with `posterior_error`, its standard error, and `prior_density`;
-#' * `log_z`, the log evidence of the smaller model, and its `std_error`, for [compare_evidence()] with models other than
-#'   that of `fit`, whose error it shares;
+#' * `log_z`, the log evidence of the smaller model, and its `std_error`, for [compare_evidence()] with models other
+#'   than that of `fit`, whose error it shares;
 #' * `method`: `"draws"`, or `"fit"` where the target with the point was sampled;
 #' * `khat`, the Pareto k of the ratios (NA where there are too few draws, or no other parameters);
 #' * `n_target_evals`, the evaluations of the target that it took beside those of `fit`.
@@ -109,7 +109,9 @@ w_steps <- 3
 #' @export
 print.smc_point <- function(x, ...) {
   cat("<smc_point> ", x$point, "\n", sep = "")
-  print_line("density", said_estimate(x$posterior_density, x$posterior_error), "; of the prior ", short(x$prior_density))
+  print_line(
+    "density", said_estimate(x$posterior_density, x$posterior_error), "; of the prior ", short(x$prior_density)
+  )
   print_bayes_factor(x, "point against free")
   print_line(
     "method",
@@ -161,8 +163,8 @@ check_prior_density <- function(prior_density, point) {
   check_number(prior_density, "prior_density", min = 0, open = TRUE)
 }
 
-# Where a point is on the unconstrained scale: list(column, at, log_slope), the coordinates that have the values, and the
-# log of the derivative of the user's variables by these. What a program makes of its coordinates is asked, not known.
+# Where a point is on the unconstrained scale: list(column, at, log_slope), the coordinates that have the values, and
+# the log of the derivative of the user's variables by these. What a program makes of its coordinates is asked, not known.
 place_of <- function(point, target, u) {
   places <- Map(function(value, name) {
     variable <- function(u) {
@@ -250,7 +252,7 @@ density_by_draws <- function(fit, draws, place) {
   )
 }
 
-# The log of the joint density w of these columns given the others: fitted to one half of the islands for the other half.
+# The log of the joint density w of these columns given the others: fitted to a half of the islands for the other half.
 log_w <- function(u, w, island, columns) {
   if (length(unique(island)) == 1) island <- seq_along(island)
   odd <- island %in% unique(island)[c(TRUE, FALSE)]

@@ -148,7 +148,7 @@ test_that("the density at a point is that of the normal distribution", {
 test_that("one island has a density without an error", {
   one <- savage_dickey(smc(normal, islands = 1, seed = 1), a = 0, prior_density = dnorm)
   expect_identical(c(one$log_bf_error, one$std_error), c(NA_real_, NA_real_))
-  expect_estimate(one$log_bf, 0.02, -1 / 2, resolution = 0.2)
+  expect_estimate(one$log_bf, 0.03, -1 / 2, resolution = 0.2)
 })
 
 test_that("far out the target with the point is sampled", {
@@ -202,7 +202,9 @@ test_that("a conjugate regression has the densities of Student's t and of the in
   scale <- sqrt(rate / shape * diag(V))
   of_beta <- savage_dickey(fit, `beta[2]` = 0, prior_density = exp(log_t(0, 0, 2, 4)))
   expect_bayes_factor(of_beta, log_t(0, m[2], scale[2], 2 * shape) - log_t(0, 0, 2, 4), log_z)
-  log_sigma <- function(s, shape, rate) log(2) + shape * log(rate) - lgamma(shape) - (2 * shape + 1) * log(s) - rate / s^2
+  log_sigma <- function(s, shape, rate) {
+    log(2) + shape * log(rate) - lgamma(shape) - (2 * shape + 1) * log(s) - rate / s^2
+  }
   expect_bayes_factor(
     savage_dickey(fit, sigma = 0.9, prior_density = exp(log_sigma(0.9, 2, 2)), seed = 1),
     log_sigma(0.9, shape, rate) - log_sigma(0.9, 2, 2), log_z
