@@ -259,13 +259,18 @@ generated_names <- function(fit, generated) {
 
 generated_at <- function(fit, rows, names) {
   check_has_state(fit, "its generated quantities cannot be made any more")
+  u <- if (is_exact_fit(fit)) matrix(0, nrow(fit$particles), 0) else state_draws(fit)
+  fit$target$outputs(u[rows, , drop = FALSE], names)
+}
+
+# The draws of a target with `outputs` as these are made from.
+state_draws <- function(fit) {
   pooled <- pooled_draws(fit)
   u <- if (is.null(pooled$all)) pooled$particles else pooled$all
-  if (is.null(u) && !is_exact_fit(fit)) {
-    abort("{.arg generated} quantities are made for a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
+  if (is.null(u)) {
+    abort("Draws on the unconstrained scale are those of a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
   }
-  u <- if (is_exact_fit(fit)) matrix(0, length(rows), 0) else u[rows, , drop = FALSE]
-  fit$target$outputs(u, names)
+  u
 }
 
 # particles: a row a draw, the chains below each other.

@@ -78,6 +78,8 @@ calls <- list(
   ),
   compare_evidence = list(a = fit, b = fit, prior_prob = c(0.5, 0.5), model_names = c("a", "b")),
   log_evidence = list(object = fit),
+  restrict = list(fit = fit, rep(c(TRUE, FALSE), 16), prior = 0.5),
+  savage_dickey = list(fit = fit, x1 = 0, prior_density = 1, seed = 1, progress = FALSE),
   report = list(fit = fit),
   as_brmsfit = list(fit = fit)
 )

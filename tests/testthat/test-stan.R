@@ -600,6 +600,21 @@ test_compiled("a fit has the draws that were declared", {
   expect_output(print(fit), "Stan program `tasks`, 2 variables")
 })
 
+test_compiled("the density at a point is that of parameters as they are declared", {
+  fit <- smc(task_target(), n_particles = 512, n_steps = 8, islands = 32, seed = 1)
+  at <- task_posterior()
+  expect_density <- function(found, truth) expect_estimate(found$log_bf, found$log_bf_error, log(truth), 0.1, 32)
+  expect_density(savage_dickey(fit, mu = 0, prior_density = 1), dnorm(0, at$mean, at$sd))
+  expect_density(savage_dickey(fit, p = 0.5, prior_density = 1), dbeta(0.5, 9, 6))
+  # what is transformed of a single one has a density, too
+  expect_density(savage_dickey(fit, twice = 0, prior_density = 1), dnorm(0, at$mean, at$sd) / 2)
+  expect_match(message_of(catch(savage_dickey(fit, p = 1, prior_density = 1))), "inside its bounds")
+  expect_estimate(
+    restrict(fit, p[1] < 0.5, prior = 1)$posterior_prob, restrict(fit, p[1] < 0.5, prior = 1)$posterior_error,
+    pbeta(0.5, 9, 6), 0.1, 32
+  )
+})
+
 test_compiled("where generated quantities throw they are NaN, with a warning", {
   target <- task_target(task = 7)
   x <- cbind(c(-1, 2, -3), 0)

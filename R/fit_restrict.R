@@ -1,0 +1,242 @@
+# Restrictions on the parameters of a model, and what their evidence has in common with that of points.
+
+#' Bayes factor of a restricted model
+#'
+#' The Bayes factor of a model with restricted parameters, such as `a > 0` or an order of rates, against the model of
+#' the fit. The prior of the restricted model is the prior of the fit where the restrictions hold, and 0 elsewhere
+#' (encompassing prior). Its Bayes factor is then the posterior probability of the restrictions over their prior
+#' probability.
+#'
+#' The posterior probability is a mean over the weighted draws. Its error is that of the spread of the islands, or that
+#' of so many independent draws as the weights allow, if this is larger. Where no draw of the posterior satisfies the
+#' restrictions, or draws that weigh less than one effective draw, their probability is only known to be small: for `n`
+#' effective draws it is below `3 / n` with a probability of 95 %. This bound takes the place of the estimate, and
+#' errors are NA. The same holds for draws of the prior.
+#'
+#' @param fit a fit of [smc()] or [smc_run()].
+#' @param ... restrictions: expressions of the variables of the draws, each TRUE or FALSE at each draw, such as `a > 0`
+#'   or `b < a`; all must hold. An element of a vector is `beta[1]`, and `beta` stands for all of its elements.
+#'   Other objects are found where the function is called.
+#' @param prior the prior probability of the restrictions (number above 0 and at most 1); or independent draws of the
+#'   prior, a matrix, a data frame or draws of the package posterior, with the same names; or a fit of the prior.
+#' @return A list of class `smc_restriction`:
+#'
+#' * `restriction`, the restrictions as text;
+#' * `posterior_prob` and `prior_prob`, their probabilities, with standard errors `posterior_error` and
+#'   `prior_error` (0 for a prior probability that is given);
+#' * `log_bf`, the log Bayes factor of the restricted model against the model of the fit, and `log_bf_error`;
+#' * `log_z`, the log evidence of the restricted model, and `std_error`. Islands with a high evidence may have more or
+#'   fewer draws within the restrictions: where the fit reports the estimate of SMC, the error accounts for it;
+#' * `bound`: `"upper"` where `posterior_prob` is a bound, so that `log_bf` is at most what is given, `"lower"` where
+#'   `prior_prob` is one, and else NA.
+#'
+#'   [compare_evidence()] takes it beside fits of other models. Do not compare it with `fit` itself there: the two share
+#'   the error of `fit`, and `log_bf_error` does not have it. `glance()` makes a data frame of one row.
+#' @section Errors: `autosmc_error_input` when an argument is not what it should be, and when no draw of the posterior
+#'   and none of the prior satisfies the restrictions.
+#' @source Klugkist, Kato and Hoijtink (2005), *Bayesian model selection using encompassing priors*, Statistica
+#'   Neerlandica 59, 57-69.
+#' @seealso [savage_dickey()] for equalities, such as `a = 0`.
+#' @examples
+#' # are three rates in order? They have the same prior, under which each order is as likely as any other
+#' deaths <- c(11, 18, 24)
+#' target <- target_function(
+#'   function(rate) sum(dpois(deaths, rate, log = TRUE) + dgamma(rate, 2, 0.1, log = TRUE)),
+#'   gradient = function(rate) (deaths + 1) / rate - 1.1, names = paste0("rate[", 1:3, "]"), lower = 0
+#' )
+#' fit <- smc(target, n_particles = 256, n_steps = 8, seed = 1)
+#' restrict(fit, rate[1] < rate[2], rate[2] < rate[3], prior = 1 / 6)
+#' @export
+restrict <- function(fit, ..., prior) {
+  check_class(fit, "fit", "smc_fit", "smc()")
+  check_given(prior, "prior")
+  restrictions <- check_restrictions(rlang::enquos(...))
+  posterior <- probability_of(fit, restrictions)
+  prior <- prior_probability(prior, restrictions)
+  if (posterior$is_bound && prior$is_bound) {
+    abort("No draw of the posterior and none of the prior satisfies the restrictions.", "input")
+  }
+  structure(
+    list(
+      restriction = toString(lapply(restrictions, function(q) deparse1(rlang::quo_get_expr(q)))),
+      posterior_prob = posterior$prob,
+      posterior_error = posterior$error,
+      prior_prob = prior$prob,
+      prior_error = prior$error,
+      log_bf = log(posterior$prob) - log(prior$prob),
+      log_bf_error = sqrt((posterior$error / posterior$prob)^2 + (prior$error / prior$prob)^2),
+      log_z = fit$log_z + log(posterior$prob) - log(prior$prob),
+      std_error = sqrt(posterior$log_z_error^2 + (prior$error / prior$prob)^2),
+      bound = if (posterior$is_bound) "upper" else if (prior$is_bound) "lower" else NA_character_
+    ),
+    class = c("smc_restriction", "smc_bayes_factor")
+  )
+}
+
+#' @export
+print.smc_restriction <- function(x, ...) {
+  cat("<smc_restriction> ", x$restriction, "\n", sep = "")
+  below <- function(bound) if (x$bound %in% bound) "below "
+  print_line(
+    "holds", "with probability ", below("upper"), said_estimate(x$posterior_prob, x$posterior_error),
+    "; under the prior ", below("lower"), said_estimate(x$prior_prob, x$prior_error)
+  )
+  print_bayes_factor(x, "restricted against free", switch(x$bound, upper = "below ", lower = "above "))
+  invisible(x)
+}
+
+#' @export
+glance.smc_bayes_factor <- function(x, ...) {
+  check_dots_empty(...)
+  as_table(unclass(x))
+}
+
+# What Bayes factors of restrictions and of points say alike. of: the two models; about: words before a bound.
+print_bayes_factor <- function(x, of, about = NULL) {
+  number <- function(value, error) {
+    decimals <- decimals_of_error(error)
+    paste0(about, fixed(value, decimals), say_error(fixed(error, decimals), error))
+  }
+  print_line("log BF", number(x$log_bf, x$log_bf_error), ", ", of)
+  print_line("log Z", number(x$log_z, x$std_error))
+}
+
+# A number of any size, and its error where there is one.
+said_estimate <- function(value, error) paste0(short(value), say_error(short(error, 1), error))
+say_error <- function(text, error) if (is.finite(error) && error > 0) paste(", standard error", text)
+short <- function(x, digits = 4) format(x, digits = digits)
+
+# probabilities -----------------------------------------------------------------
+
+# list(prob, error, log_z_error, is_bound): of the restrictions under the draws of a fit, with the error of
+# log Z + log(prob).
+probability_of <- function(fit, restrictions, arg = "fit") {
+  check_has_draws(fit)
+  inside <- satisfied(restrictions, fit$particles, arg)
+  by_weights <- 1 / sum(exp(2 * fit$log_weights)) # Kish's effective sample size
+  prob <- sum(exp(fit$log_weights)[inside])
+  found <- proportion(prob, min(ess_mean(fit), by_weights, na.rm = TRUE))
+  if (!found$is_bound) {
+    found[c("prob", "error", "log_z_error")] <-
+      mean_at_draws(fit, as.double(inside), least = proportion(prob, by_weights)$error)
+  }
+  found
+}
+
+prior_probability <- function(prior, restrictions) {
+  if (inherits(prior, "smc_fit")) {
+    return(probability_of(prior, restrictions, "prior"))
+  }
+  if (length(prior) == 1 && is.numeric(prior) && is.null(dim(prior))) {
+    if (!is_number(prior) || prior <= 0 || prior > 1) {
+      abort_argument(prior, "prior", "a number above 0 and at most 1")
+    }
+    return(list(prob = as.double(prior), error = 0, is_bound = FALSE))
+  }
+  draws <- tryCatch(matrix_of_draws(prior), error = function(e) NULL)
+  if (!is.numeric(draws) || is.null(colnames(draws)) || nrow(draws) == 0) {
+    abort_argument(prior, "prior", "a probability, a fit, or draws of the prior with the names of the variables")
+  }
+  inside <- satisfied(restrictions, draws, "prior")
+  proportion(mean(inside), length(inside))
+}
+
+# A proportion of n draws, with the standard error for one success and one failure more: where all succeed it is not 0.
+# Where less than one succeeds it is not known, but for a bound of probability 95 %.
+proportion <- function(prob, n) {
+  if (n * prob < 1) {
+    bound <- min(1, stats::qgamma(0.95, n * prob + 1) / n)
+    return(list(prob = bound, error = NA_real_, log_z_error = NA_real_, is_bound = TRUE))
+  }
+  more <- (n * prob + 1) / (n + 2)
+  list(prob = prob, error = sqrt(more * (1 - more) / n), log_z_error = NA_real_, is_bound = FALSE)
+}
+
+# The mean of numbers at the draws, none of them negative, with its error, and the error of the log of Z times this mean:
+# list(mean, error, log_z_error). least: the least error.
+mean_at_draws <- function(fit, x, least = 0) {
+  w <- exp(fit$log_weights)
+  mean <- sum(w * x)
+  fit$particles <- cbind(x)
+  error <- max(mcse_mean(fit, mean), least)
+  sampling_error <- sqrt(fit$sampling_error^2 + (error / mean)^2)
+  if (!is_bridged(fit) && !is.na(error)) {
+    sums <- rowsum(cbind(w * x, w), fit$island)
+    living <- match(rownames(sums), fit$islands$island)
+    fit$islands$log_z[living] <- fit$islands$log_z[living] + log(sums[, 1] / sums[, 2])
+    sampling_error <- max(combine(fit$islands)$std_error, least / mean)
+  }
+  shift2 <- fit$std_error^2 - fit$sampling_error^2
+  list(mean = mean, error = error, log_z_error = sqrt(sampling_error^2 + shift2))
+}
+
+# restrictions ------------------------------------------------------------------
+
+check_restrictions <- function(restrictions) {
+  named <- setdiff(names(restrictions), "")
+  if (length(named) > 0) {
+    abort(
+      c(
+        "A restriction is an expression without a name, such as {.code a > 0}; {.arg {named}} has one.",
+        "i" = "For a point, such as {.code a = 0}, see {.fn savage_dickey}."
+      ),
+      "input"
+    )
+  }
+  if (length(restrictions) == 0) {
+    abort("There must be a restriction, such as {.code a > 0}.", "input")
+  }
+  restrictions
+}
+
+# Whether each draw, a row with named columns, satisfies all restrictions. arg: the argument that has the draws.
+satisfied <- function(restrictions, draws, arg) {
+  each <- lapply(restrictions, function(restriction) {
+    text <- deparse1(rlang::quo_get_expr(restriction))
+    restriction <- rlang::quo_set_expr(restriction, with_elements(rlang::quo_get_expr(restriction), colnames(draws)))
+    value <- tryCatch(
+      rlang::eval_tidy(restriction, mask_of(draws, all.names(rlang::quo_get_expr(restriction)))),
+      error = function(e) {
+        known <- utils::head(colnames(draws), 20)
+        abort(
+          c("{.code {text}} cannot be evaluated at the draws of {.arg {arg}}.", "i" = "These have {.field {known}}."),
+          "input",
+          parent = e
+        )
+      }
+    )
+    if (!is.logical(value) || NROW(value) != nrow(draws) || anyNA(value)) {
+      given <- if (is.logical(value) && anyNA(value)) "missing" else describe(value)
+      abort(
+        "{.code {text}} must be TRUE or FALSE at each of the {nrow(draws)} draws of {.arg {arg}}, not {given}.",
+        "input"
+      )
+    }
+    rowSums(!as.matrix(value)) == 0
+  })
+  Reduce(`&`, each)
+}
+
+# An expression in which `beta[1]` is the name of the variable that is called so.
+with_elements <- function(expression, names) {
+  if (!is.call(expression)) {
+    return(expression)
+  }
+  name <- if (identical(expression[[1]], quote(`[`))) gsub(" ", "", deparse1(expression), fixed = TRUE)
+  if (isTRUE(name %in% names)) {
+    return(as.name(name))
+  }
+  for (i in seq_along(expression)[-1]) {
+    if (is.call(expression[[i]])) expression[[i]] <- with_elements(expression[[i]], names)
+  }
+  expression
+}
+
+# The variables with these names as a list: columns of the draws, or for a vector all of its elements, a matrix.
+mask_of <- function(draws, names) {
+  of_vector <- sub("\\[.*", "", colnames(draws))
+  names <- intersect(names, c(colnames(draws), of_vector))
+  lapply(stats::setNames(nm = names), function(name) {
+    if (name %in% colnames(draws)) draws[, name] else draws[, of_vector == name, drop = FALSE]
+  })
+}
