@@ -13,7 +13,7 @@ set_panels <- function(n = 1, lines_below = 0, main = NULL) {
     lines_below <- lines_above <- 0
   }
   graphics::par(
-    mar = c(3.2 + lines_below, 3.2, 0.8 + lines_above, 0.8),
+    mar = c(3.2 + lines_below, 3.2, 0.8 + lines_above, 1.6), # a long number may end beyond the right of the axis
     mgp = c(2, 0.5, 0),
     tcl = -0.3
   )
@@ -79,8 +79,8 @@ base_run <- function(data, main = NULL) {
   for (name in names(panels)) {
     panel <- panels[[name]]
     y <- c(panel$value, panel$low, panel$high)
-    base_frame(panel$step, y, "step", name, xaxt = "n")
-    graphics::axis(1, whole_breaks(panel$step))
+    base_frame(data$step, y, "step", name, xaxt = "n")
+    graphics::axis(1, whole_breaks(data$step))
     curves <- panel[panel$joined, ]
     base_lines(curves$step, curves$value, curves)
     dots <- panel[!panel$joined, ]
@@ -146,12 +146,12 @@ base_diagnostics <- function(data, main = NULL) {
   on.exit(graphics::par(old))
   limits <- c(-diagnostics_names_width, diagnostics_end)
   base_frame(limits, range(data$at) + c(-0.5, 0.5), diagnostics_axis, "", xaxt = "n", yaxt = "n")
-  graphics::axis(1, 0:2)
+  graphics::axis(1, diagnostics_breaks)
   colour <- diagnostics_colours[as.character(data$passed)]
   graphics::rect(0, data$at - 0.4, data$ratio, data$at + 0.4, col = colour, border = NA)
   graphics::abline(v = 1, lty = "dotted")
   graphics::text(-0.05, data$at, data$name, adj = c(1, 0.5), cex = 0.7)
-  graphics::text(data$ratio + 0.05, data$at, data$verdict, adj = c(0, 0.5), cex = 0.7)
+  graphics::text(diagnostics_verdict, data$at, data$verdict, adj = c(0, 0.5), cex = 0.7)
   base_title(main)
 }
 
@@ -160,7 +160,7 @@ base_draws <- function(data, main = NULL) {
     base_frame(c(bars$from, bars$to), c(0, bars$density), shorten(name), "density")
     graphics::rect(
       bars$from, 0, bars$to, bars$density,
-      col = okabe_ito["sky_blue"], border = "white"
+      col = okabe_ito["sky_blue"], border = okabe_ito["sky_blue"]
     )
   })
 }
