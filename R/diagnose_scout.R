@@ -153,7 +153,7 @@ endless_direction <- function(n, target, space, evaluate) {
     evaluate(moved(part * r), gradient = FALSE, maps = space$maps)
   })
   values <- vapply(tried, `[[`, numeric(n), "log_density")
-  is_wide <- sqrt(12) * c(sd, max(abs(widest), 0))[along] > width_of_numbers # that of a uniform distribution
+  is_wide <- sqrt(12) * c(sd, if (!is.null(widest)) max(abs(widest)))[along] > width_of_numbers # that of a uniform distribution
   never_ends <- is_endless(values[, -2], part) | is_wide & is_constant(values) & tried[[4]]$undefined
   share <- tapply(part > 0 & never_ends, side * along, mean)
   found <- abs(as.integer(names(share)[which(share > 0.5)]))
