@@ -3,13 +3,14 @@
 # Room for n panels, and for some lines of text below them all. Returns what was set
 # before, in the order in which it can be set again: margins are in lines of the size of
 # text, which the number of panels changes. A single panel leaves the user's own layout
-# as it is, and finds its place in it. main: a title, for which there is room above all panels.
-set_panels <- function(n = 1, lines_below = 0, main = NULL) {
+# as it is, and finds its place in it. main: a title, for which there is room above all panels. lines_left: of several
+# panels, before all of them.
+set_panels <- function(n = 1, lines_below = 0, main = NULL, lines_left = 0) {
   several <- n > 1
   lines_above <- if (is.null(main)) 0 else 1.8
   old <- graphics::par(c(if (several) c("mfrow", "cex", "oma"), "mar", "mgp", "tcl"))
   if (several) {
-    graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, 0, lines_above, 0))
+    graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, lines_left, lines_above, 0))
     lines_below <- lines_above <- 0
   }
   graphics::par(
@@ -166,15 +167,17 @@ base_draws <- function(data, main = NULL) {
 }
 
 base_evidence <- function(data, main = NULL) {
-  each_panel(split(data, data$panel), main, function(panel, name) {
-    labels <- shorten(panel$model)
-    margins <- graphics::par("mar") # as set_panels() has set them
-    graphics::par(mar = replace(margins, 2, max(margins[2], 1 + max(nchar(labels)) / 2)))
+  labels <- shorten(data$model[data$panel == levels(data$panel)[1]])
+  draw <- function(panel, name) {
+    graphics::par(mar = replace(graphics::par("mar"), 2, 0.8))
     base_frame(c(panel$low, panel$high), range(panel$at) + c(-0.5, 0.5), name, "", yaxt = "n")
-    graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8)
+    if (name == levels(data$panel)[1]) {
+      graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8, xpd = NA)
+    }
     graphics::segments(panel$low, panel$at, panel$high, lwd = 2, col = okabe_ito["blue"])
     graphics::points(panel$value, panel$at, pch = 19, col = okabe_ito["blue"])
-  })
+  }
+  each_panel(split(data, data$panel), main, draw, lines_left = max(nchar(labels)) / 2)
 }
 
 base_maps <- function(data, main = NULL) {
@@ -188,9 +191,9 @@ base_maps <- function(data, main = NULL) {
 }
 
 # A page of tables, each drawn by draw(table, name).
-each_panel <- function(panels, main, draw) {
+each_panel <- function(panels, main, draw, ...) {
   pty <- graphics::par("pty")
-  old <- set_panels(length(panels), main = main)
+  old <- set_panels(length(panels), main = main, ...)
   on.exit(graphics::par(c(old, list(pty = pty))))
   Map(draw, panels, names(panels))
   base_title(main, length(panels))
