@@ -168,6 +168,12 @@ test_that("loo() and waic() take the log likelihood among the draws", {
   expect_equal(
     muffled(loo::waic(with_log_lik))$estimates, muffled(loo::waic(by_predict))$estimates
   )
+  # in blocks of observations, as where all at once would take gigabytes
+  parts <- list(1:3, 4:6, 7)
+  of_part <- function(i) loo::loo(by_predict[, i, drop = FALSE], r_eff = r_eff[i])
+  expect_equal(muffled(internal("join_blocks")(lapply(parts, of_part))), muffled(loo::loo(by_predict, r_eff = r_eff)))
+  of_part <- function(i) loo::waic(by_predict[, i, drop = FALSE])
+  expect_equal(muffled(internal("join_blocks")(lapply(parts, of_part))), muffled(loo::waic(by_predict)))
 })
 
 # the call and what it ran on -----------------------------------------------------
