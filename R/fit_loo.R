@@ -1,7 +1,7 @@
 # Leave-one-out cross-validation by the package loo, of the log likelihoods that Stan programs generate.
 
-# Numbers of a block of observations, at all draws: of these loo holds about six copies, half a gigabyte.
-loo_block <- 1e7
+# Numbers of a block of observations, at all draws: 32 MB, of which loo holds a dozen copies at its peak.
+loo_block <- 4e6
 
 #' @rdname loo.smc_fit
 #' @exportS3Method loo::loo

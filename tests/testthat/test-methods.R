@@ -149,6 +149,15 @@ test_that("a function that does not fit is named", {
   expect_bad(predict(fit, fun = identity, interval = TRUE), "interval")
 })
 
+test_that("draws without weight, however far out, leave the standard deviations alone", {
+  far <- fit
+  far$particles <- rbind(fit$particles, 1e300)
+  far$log_weights <- c(fit$log_weights, -Inf)
+  far$island <- c(fit$island, fit$island[length(fit$island)])
+  expect_equal(tidy(far)$std.error, tidy(fit)$std.error)
+  expect_equal(coef(far), coef(fit))
+})
+
 # A target whose draws have the log likelihood, as those of Stan programs do.
 test_that("loo() and waic() take the log likelihood among the draws", {
   skip_if_not_installed("loo")
