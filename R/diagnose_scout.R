@@ -10,8 +10,8 @@ far_out <- c(5, 25)
 # Standard deviations between which a density that is constant has the same values at most draws, wherever it ends: of a
 # uniform distribution no more than one in seven draws is so near to an end.
 next_to <- 0.5
-# A width that no density which is constant to rounding has by chance, and at which arithmetic may end: exp(x) is infinite
-# from log(.Machine$double.xmax), exp(2 * x) from half of that.
+# A width that no density which is constant to rounding has by chance, and at which arithmetic may end: exp(x) is
+# infinite from log(.Machine$double.xmax), exp(2 * x) from half of that.
 width_of_numbers <- log(.Machine$double.xmax) / 2
 # Parts of these distances, of which the longest is taken where a precision is still known:
 # between 0.5 and 2.7 standard deviations a normal distribution still falls by a factor of 30, the
@@ -153,7 +153,8 @@ endless_direction <- function(n, target, space, evaluate) {
     evaluate(moved(part * r), gradient = FALSE, maps = space$maps)
   })
   values <- vapply(tried, `[[`, numeric(n), "log_density")
-  is_wide <- sqrt(12) * c(sd, if (!is.null(widest)) max(abs(widest)))[along] > width_of_numbers # that of a uniform distribution
+  uniform_width <- sqrt(12) * c(sd, if (!is.null(widest)) max(abs(widest)))[along]
+  is_wide <- uniform_width > width_of_numbers
   never_ends <- is_endless(values[, -2], part) | is_wide & is_constant(values) & tried[[4]]$undefined
   share <- tapply(part > 0 & never_ends, side * along, mean)
   found <- abs(as.integer(names(share)[which(share > 0.5)]))

@@ -32,7 +32,8 @@
 #'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
 #'   one island, or of a repeated or warped bridge sample.
 #'
-#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
+#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not.
+#'   `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
 #'   intervals of two standard errors, and the posterior probabilities. `tidy()` has the columns under the names of
 #'   broom. A part of the table that has lost one of its columns is a plain tibble. In a document of knitr it is the
 #'   table that is printed; `knitr::kable(format(x))` makes that with other settings, where `knitr::kable(x)` has all

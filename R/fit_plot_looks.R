@@ -50,8 +50,8 @@ plain_names <- function(names) {
   ifelse(names %in% names(plain), plain[names], gsub("_", " ", names))
 }
 
-# A panel of diagnostics, in units of the limit: the part that their names take, the ticks, the longest bar at the last of
-# them, where the verdicts begin, and the end.
+# A panel of diagnostics, in units of the limit: the part that their names take, the ticks, the longest bar at the last
+# of them, where the verdicts begin, and the end.
 diagnostics_names_width <- 2.6
 diagnostics_breaks <- 0:2
 diagnostics_verdict <- 2.1

@@ -20,8 +20,9 @@ is_told_by_call <- function(target) {
 }
 
 # A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient
-# is wanted: list(log_density, gradient, undefined), where what is not finite, or has no finite gradient, has log density
-# -Inf and gradient 0; undefined is whether the target said so by +Inf or no number. far: whether points of log density below -1e15 count, where they have a slope: sums with
+# is wanted: list(log_density, gradient, undefined), where what is not finite, or has no finite gradient, has log
+# density -Inf and gradient 0; undefined is whether the target said so by +Inf or no number.
+# far: whether points of log density below -1e15 count, where they have a slope: sums with
 # such numbers are rounding errors, but paths climb from there. width: over which ways the gradient is to be taken by
 # differences where the target has none of its own, one a coordinate; NULL for those of the target.
 # Of "count" it gives how many points it was asked for, and how many were impossible; with gradient = "own" whether
