@@ -7,6 +7,12 @@ n_sizes <- 128
 # Standard deviations of the draws between which a density that never falls off is seen: beyond what
 # most draws reach, and not so far that exponentials of a log scale end.
 far_out <- c(5, 25)
+# Standard deviations between which a density that is constant has the same values at most draws, wherever it ends: of a
+# uniform distribution no more than one in seven draws is so near to an end.
+next_to <- 0.5
+# A width that no density which is constant to rounding has by chance, and at which arithmetic may end: exp(x) is
+# infinite from log(.Machine$double.xmax), exp(2 * x) from half of that.
+width_of_numbers <- log(.Machine$double.xmax) / 2
 # Parts of these distances, of which the longest is taken where a precision is still known:
 # between 0.5 and 2.7 standard deviations a normal distribution still falls by a factor of 30, the
 # inverse of the distance by one of 5.
@@ -38,7 +44,7 @@ proper_diagnostic <- new_diagnostic(
     if (length(space$precisions) == 0) {
       space <- space_by_earlier(course, final, some, otherwise = space)
     }
-    never_falls <- endless_direction(n / 3, target, space, evaluate)
+    never_falls <- endless_direction(n / 4, target, space, evaluate)
     sd <- if (length(course$scout$normals) > 0) {
       normal_sd(course$scout$normals[[1]])
     } else {
@@ -143,10 +149,14 @@ endless_direction <- function(n, target, space, evaluate) {
     if (all(own)) x else x + outer(ifelse(own, 0, side * r), widest)
   }
   part <- part_in_reach(space, moved, n)
-  tried <- vapply(c(0, far_out), function(r) {
-    evaluate(moved(part * r), gradient = FALSE, maps = space$maps)$log_density
-  }, numeric(n))
-  share <- tapply(part > 0 & is_endless(tried, part), side * along, mean)
+  tried <- lapply(c(0, next_to, far_out), function(r) {
+    evaluate(moved(part * r), gradient = FALSE, maps = space$maps)
+  })
+  values <- vapply(tried, `[[`, numeric(n), "log_density")
+  uniform_width <- sqrt(12) * c(sd, if (!is.null(widest)) max(abs(widest)))[along]
+  is_wide <- uniform_width > width_of_numbers
+  never_ends <- is_endless(values[, -2], part) | is_wide & is_constant(values) & tried[[4]]$undefined
+  share <- tapply(part > 0 & never_ends, side * along, mean)
   found <- abs(as.integer(names(share)[which(share > 0.5)]))
   if (length(found) == 0) "" else say_direction(min(found), widest, target)
 }
@@ -198,6 +208,14 @@ is_endless <- function(tried, part) {
     far - own + log(part * distances[2]) > log(rules$least_bridge_error)
 }
 
+# Whether the density is the same at draws and next to them, but for rounding. One that is constant until it is
+# infinite, or no number, does not say where it ends: arithmetic does, as where a log of a sum of exponentials is taken
+# as it stands. One that is -Inf there says so.
+is_constant <- function(tried) {
+  own <- tried[, 1]
+  is.finite(own) & abs(tried[, 2] - own) <= sqrt(.Machine$double.eps) * pmax(abs(own), 1)
+}
+
 # The longest part of the distance after which draws are still where their precision is known; 0 for
 # none.
 part_in_reach <- function(space, moved, n) {
@@ -213,9 +231,9 @@ part_in_reach <- function(space, moved, n) {
   part
 }
 
-# Evaluations of the target, three a draw, which count as those of the islands do.
+# Evaluations of the target, four a draw, which count as those of the islands do.
 n_proper_trials <- function(sampler, course) {
-  if (is.null(course$scout)) 0 else 3 * max(edge_trials, 2 * (sampler$target$dim + 1))
+  if (is.null(course$scout)) 0 else 4 * max(edge_trials, 2 * (sampler$target$dim + 1))
 }
 
 # Values of the target's variables, a column each, at some of the draws, by their weights. Of a

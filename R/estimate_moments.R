@@ -90,9 +90,11 @@ weighted_moments <- function(fit) {
   if (!is.null(fit$moments)) {
     return(list(mean = unname(fit$moments$mean), sd = unname(sqrt(variances_kept(fit$moments)))))
   }
-  w <- exp(fit$log_weights)
-  mean <- weighted_sums(fit$particles, w)
-  centred <- sweep(fit$particles, 2, mean)
+  has_weight <- exp(fit$log_weights) > 0 # others may be so far out that their squares are infinite
+  w <- exp(fit$log_weights[has_weight])
+  x <- fit$particles[has_weight, , drop = FALSE]
+  mean <- weighted_sums(x, w)
+  centred <- sweep(x, 2, mean)
   list(mean = unname(mean), sd = unname(sqrt(weighted_squares(centred, w))))
 }
 

@@ -54,6 +54,7 @@ gg_overview <- function(data) {
   }
   ggplot2::ggplot() +
     if_any(data$islands, function(d) gg_islands_layers(on_panel(d, panels[1]))) +
+    if_any(data$islands, function(d) gg_islands_labels(on_panel(d, panels[1]))) +
     if_any(data$diagnostics, function(d) gg_diagnostics_layers(on_panel(d, panels[2]))) +
     if_any(data$draws, function(d) gg_draws_layers(on_panel(d, as.character(d$variable)))) +
     ggplot2::facet_wrap(
@@ -61,11 +62,30 @@ gg_overview <- function(data) {
       scales = "free",
       labeller = ggplot2::as_labeller(shorten)
     ) +
+    ggplot2::scale_x_continuous(breaks = overview_breaks) +
     ggplot2::theme(
       axis.text.y = ggplot2::element_blank(),
       axis.ticks.y = ggplot2::element_blank()
     ) +
-    ggplot2::labs(x = NULL, y = NULL)
+    ggplot2::labs(x = NULL, y = NULL) +
+    gg_room()
+}
+
+# Of the panel with these limits. That of the diagnostics has its own, which ggplot2 has made 5 % wider.
+overview_breaks <- function(limits) {
+  own <- c(-diagnostics_names_width, diagnostics_end)
+  if (isTRUE(all.equal(limits, own + c(-0.05, 0.05) * diff(own)))) diagnostics_breaks else pretty(limits, 4)
+}
+
+# What an axis says elsewhere, within the panel, and room for it.
+gg_islands_labels <- function(data) {
+  x <- c(data$log_z, data$conf_low, data$conf_high)
+  left <- data[1, ]
+  left$log_z <- min(x[is.finite(x)]) - 0.2 * diff(range(x[is.finite(x)]))
+  list(
+    ggplot2::geom_text(ggplot2::aes(-Inf, .data$at, label = paste0(" ", .data$label)), data, hjust = 0, size = 2.8),
+    ggplot2::geom_blank(ggplot2::aes(.data$log_z, .data$at), left)
+  )
 }
 
 if_any <- function(table, layers) if (!is.null(table)) layers(table)
@@ -79,8 +99,12 @@ gg_islands <- function(data) {
       minor_breaks = NULL,
       guide = ggplot2::guide_axis(check.overlap = TRUE)
     ) +
-    ggplot2::labs(x = "log Z", y = "island")
+    ggplot2::labs(x = "log Z", y = "island") +
+    gg_room()
 }
+
+# For a long number that ends beyond the right of the axis.
+gg_room <- function() ggplot2::theme(plot.margin = ggplot2::margin(5.5, 16, 5.5, 5.5))
 
 gg_islands_layers <- function(data) {
   estimates <- data[data$kind %in% c("smc", "fit"), ]
@@ -111,7 +135,7 @@ gg_islands_layers <- function(data) {
 gg_diagnostics <- function(data) {
   ggplot2::ggplot() +
     gg_diagnostics_layers(data) +
-    ggplot2::scale_x_continuous(breaks = 0:2, minor_breaks = NULL) +
+    ggplot2::scale_x_continuous(breaks = diagnostics_breaks, minor_breaks = NULL) +
     ggplot2::scale_y_continuous(breaks = NULL) +
     ggplot2::labs(x = diagnostics_axis, y = NULL)
 }
@@ -130,7 +154,7 @@ gg_diagnostics_layers <- function(data) {
     ),
     ggplot2::geom_text(ggplot2::aes(-0.05, .data$at, label = .data$name), data, hjust = 1, size = 2.8),
     ggplot2::geom_text(
-      ggplot2::aes(.data$ratio + 0.05, .data$at, label = .data$verdict), data,
+      ggplot2::aes(diagnostics_verdict, .data$at, label = .data$verdict), data,
       hjust = 0, size = 2.8
     ),
     ggplot2::geom_blank(ggplot2::aes(.data$ratio, .data$at), ends)
@@ -153,7 +177,7 @@ gg_draws_layers <- function(data) {
     ggplot2::aes(xmin = .data$from, xmax = .data$to, ymin = 0, ymax = .data$density),
     data,
     fill = okabe_ito[["sky_blue"]],
-    colour = "white",
+    colour = okabe_ito[["sky_blue"]],
     linewidth = 0.2
   ))
 }

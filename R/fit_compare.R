@@ -20,25 +20,24 @@
 #' @return A data frame of class `smc_evidence`, a row a model in the order given:
 #'
 #' * `model`; `log_z` and its `std_error`, as the fit has them;
-#' * `biased`: whether `log_z` comes of a run that is biased, as those of
-#'   [smc_adapt()] are (NA for what is no fit);
-#' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
-#'   where there are none, as for what is no fit);
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
-#'   largest `log_z`, `bf`, the Bayes factor, and `log_bf_error`, the standard error of its logarithm (of the best one
-#'   both are 0; which one that is, is taken as given);
-#' * `prior_prob`; `post_prob`, the posterior probability of the model, and
-#'   `post_prob_error`, its standard error.
+#'   largest `log_z`, and `log_bf_error`, its standard error (of the best one
+#'   both are 0; which one that is, is taken as given); `bf`, the Bayes factor;
+#' * `post_prob`, the posterior probability of the model, and `post_prob_error`, its standard error; `prior_prob`, where
+#'   it was given;
+#' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
+#'   where there are none, as for what is no fit).
 #'
 #'   Errors are by the delta method, which is good when they are small: a `std_error`
 #'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
 #'   one island, or of a repeated or warped bridge sample.
 #'
-#'   It prints without `biased` and `prior_prob`, each number followed by its error, and
-#'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
+#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not.
+#'   `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
 #'   intervals of two standard errors, and the posterior probabilities. `tidy()` has the columns under the names of
 #'   broom. A part of the table that has lost one of its columns is a plain tibble. In a document of knitr it is the
-#'   table that is printed; `knitr::kable(format(x))` makes that with other settings, and [report()] a paragraph.
+#'   table that is printed; `knitr::kable(format(x))` makes that with other settings, where `knitr::kable(x)` has all
+#'   columns and digits. [report()] makes a paragraph.
 #'   `print(x, digits = 2)` shows so many digits of the standard errors.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, or two fits share a seed. Of class
@@ -85,27 +84,24 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   }
   labels <- check_labels(model_names, expressions)
   estimates <- bind_rows(Map(evidence_of, models, labels))
-  prior_prob <- check_prior_prob(prior_prob, n)
+  prior <- check_prior_prob(prior_prob, n)
   warn_of_comparison(labels, estimates)
   warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
-  posterior <- posterior_probabilities(estimates, prior_prob)
-  tibble::new_tibble(
-    list(
-      model = labels,
-      log_z = estimates$log_z,
-      std_error = estimates$std_error,
-      biased = estimates$biased,
-      converged = estimates$converged,
-      log_bf = estimates$log_z - estimates$log_z[best],
-      bf = exp(estimates$log_z - estimates$log_z[best]),
-      log_bf_error = error_of_difference(estimates$std_error, best),
-      prior_prob = prior_prob,
-      post_prob = posterior$estimate,
-      post_prob_error = posterior$std_error
-    ),
-    class = "smc_evidence"
+  posterior <- posterior_probabilities(estimates, prior)
+  columns <- list(
+    model = labels,
+    log_z = estimates$log_z,
+    std_error = estimates$std_error,
+    log_bf = estimates$log_z - estimates$log_z[best],
+    log_bf_error = error_of_difference(estimates$std_error, best),
+    bf = exp(estimates$log_z - estimates$log_z[best]),
+    prior_prob = if (!is.null(prior_prob)) prior,
+    post_prob = posterior$estimate,
+    post_prob_error = posterior$std_error,
+    converged = estimates$converged
   )
+  tibble::new_tibble(without_null(columns), class = "smc_evidence")
 }
 
 # A table without some of the columns is a tibble like any other.

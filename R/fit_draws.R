@@ -164,48 +164,6 @@ as.mcmc.smc_fit <- function(x, ...) {
   chains[[1]]
 }
 
-#' @rdname loo.smc_fit
-#' @exportS3Method loo::loo
-loo.smc_fit <- function(x, ...) {
-  if (is_of_brmsfit(x)) {
-    return(ask_by_name(loo::loo, x, deparse1(substitute(x)), ...))
-  }
-  log_lik <- log_lik_of(x, "loo")
-  loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)
-}
-
-#' @rdname loo.smc_fit
-#' @exportS3Method loo::waic
-waic.smc_fit <- function(x, ...) {
-  if (is_of_brmsfit(x)) {
-    return(ask_by_name(loo::waic, x, deparse1(substitute(x)), ...))
-  }
-  loo::waic(log_lik_of(x, "waic"), ...)
-}
-
-# Of brms, whose models are told apart by their names: that of the fit here, unless another is given.
-ask_by_name <- function(ask, fit, name, ...) {
-  do.call(ask, c(list(as_brmsfit(fit)), utils::modifyList(list(model_names = name), list(...))))
-}
-
-# Iterations x islands x observations.
-log_lik_of <- function(fit, name) {
-  names <- log_lik_names(fit)
-  if (length(names) == 0) {
-    abort(
-      c(
-        "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among
-          the draws.",
-        "i" = "A Stan program has it in its generated quantities. For another model make
-          the matrix by {.fn predict}, with {.code summary = FALSE}, for
-          {.code loo::{name}()}."
-      ),
-      "input"
-    )
-  }
-  as.array(fit, generated = if (names[1] %in% fit$target$later) "log_lik" else FALSE)[, , names, drop = FALSE]
-}
-
 # What has no draws --------------------------------------------------------------------
 
 #' @exportS3Method posterior::as_draws
@@ -279,11 +237,6 @@ as_chains <- function(particles, n_chains) {
   names <- list(NULL, NULL, colnames(particles))
   draws <- array(particles, c(n, n_chains, ncol(particles)), names)
   posterior::as_draws_array(draws)
-}
-
-# The names of the log likelihood of each observation, as Stan programs compute it for loo.
-log_lik_names <- function(fit) {
-  grep("^log_lik(\\[|$)", c(colnames(fit$particles), fit$target$later), value = TRUE)
 }
 
 check_variables <- function(variables, names, arg = "variables", most = 6) {

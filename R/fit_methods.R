@@ -196,7 +196,7 @@ logLik.smc_fit <- does_not_apply(
 BIC.smc_fit <- does_not_apply(
   "BIC",
   "The evidence itself is known: see {.fn compare_evidence}. {.fn bayestestR::bayesfactor_models} takes fits as its
-    arguments, not a list of them."
+    arguments, not a list of them: {.code do.call(bayestestR::bayesfactor_models, fits)}."
 )
 
 #' @importFrom stats deviance

@@ -17,8 +17,8 @@
 #' * `"islands"`: the islands' estimates of log Z above the estimate of the fit with its
 #'   95 % interval. Where that is the bridge, the mean of the islands by SMC is there too. For an island in which all
 #'   particles died there is a `-Inf` at the left edge.
-#' * `"diagnostics"`: a bar each, as a fraction of its limit, cut off at 2, between its name and whether it has passed.
-#'   Those that have failed are beyond the line. [diagnostics] explains them.
+#' * `"diagnostics"`: a bar each, as a fraction of its limit (the inverse for those that fail below it), cut off at 2,
+#'   between its name and whether it has passed. Those that have failed are beyond the line. [diagnostics] explains them.
 #' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:
 #'   where it rises steeply the path is hard.
 #' * `"draws"`: weighted histograms of the draws, without the outermost 0.1 % on either side. What is constant, such

@@ -3,17 +3,18 @@
 # Room for n panels, and for some lines of text below them all. Returns what was set
 # before, in the order in which it can be set again: margins are in lines of the size of
 # text, which the number of panels changes. A single panel leaves the user's own layout
-# as it is, and finds its place in it. main: a title, for which there is room above all panels.
-set_panels <- function(n = 1, lines_below = 0, main = NULL) {
+# as it is, and finds its place in it. main: a title, for which there is room above all panels. lines_left: of several
+# panels, before all of them.
+set_panels <- function(n = 1, lines_below = 0, main = NULL, lines_left = 0) {
   several <- n > 1
   lines_above <- if (is.null(main)) 0 else 1.8
   old <- graphics::par(c(if (several) c("mfrow", "cex", "oma"), "mar", "mgp", "tcl"))
   if (several) {
-    graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, 0, lines_above, 0))
+    graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, lines_left, lines_above, 0))
     lines_below <- lines_above <- 0
   }
   graphics::par(
-    mar = c(3.2 + lines_below, 3.2, 0.8 + lines_above, 0.8),
+    mar = c(3.2 + lines_below, 3.2, 0.8 + lines_above, 1.6), # a long number may end beyond the right of the axis
     mgp = c(2, 0.5, 0),
     tcl = -0.3
   )
@@ -79,8 +80,8 @@ base_run <- function(data, main = NULL) {
   for (name in names(panels)) {
     panel <- panels[[name]]
     y <- c(panel$value, panel$low, panel$high)
-    base_frame(panel$step, y, "step", name, xaxt = "n")
-    graphics::axis(1, whole_breaks(panel$step))
+    base_frame(data$step, y, "step", name, xaxt = "n")
+    graphics::axis(1, whole_breaks(data$step))
     curves <- panel[panel$joined, ]
     base_lines(curves$step, curves$value, curves)
     dots <- panel[!panel$joined, ]
@@ -146,12 +147,12 @@ base_diagnostics <- function(data, main = NULL) {
   on.exit(graphics::par(old))
   limits <- c(-diagnostics_names_width, diagnostics_end)
   base_frame(limits, range(data$at) + c(-0.5, 0.5), diagnostics_axis, "", xaxt = "n", yaxt = "n")
-  graphics::axis(1, 0:2)
+  graphics::axis(1, diagnostics_breaks)
   colour <- diagnostics_colours[as.character(data$passed)]
   graphics::rect(0, data$at - 0.4, data$ratio, data$at + 0.4, col = colour, border = NA)
   graphics::abline(v = 1, lty = "dotted")
   graphics::text(-0.05, data$at, data$name, adj = c(1, 0.5), cex = 0.7)
-  graphics::text(data$ratio + 0.05, data$at, data$verdict, adj = c(0, 0.5), cex = 0.7)
+  graphics::text(diagnostics_verdict, data$at, data$verdict, adj = c(0, 0.5), cex = 0.7)
   base_title(main)
 }
 
@@ -160,21 +161,23 @@ base_draws <- function(data, main = NULL) {
     base_frame(c(bars$from, bars$to), c(0, bars$density), shorten(name), "density")
     graphics::rect(
       bars$from, 0, bars$to, bars$density,
-      col = okabe_ito["sky_blue"], border = "white"
+      col = okabe_ito["sky_blue"], border = okabe_ito["sky_blue"]
     )
   })
 }
 
 base_evidence <- function(data, main = NULL) {
-  each_panel(split(data, data$panel), main, function(panel, name) {
-    labels <- shorten(panel$model)
-    margins <- graphics::par("mar") # as set_panels() has set them
-    graphics::par(mar = replace(margins, 2, max(margins[2], 1 + max(nchar(labels)) / 2)))
+  labels <- shorten(data$model[data$panel == levels(data$panel)[1]])
+  draw <- function(panel, name) {
+    graphics::par(mar = replace(graphics::par("mar"), 2, 0.8))
     base_frame(c(panel$low, panel$high), range(panel$at) + c(-0.5, 0.5), name, "", yaxt = "n")
-    graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8)
+    if (name == levels(data$panel)[1]) {
+      graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8, xpd = NA)
+    }
     graphics::segments(panel$low, panel$at, panel$high, lwd = 2, col = okabe_ito["blue"])
     graphics::points(panel$value, panel$at, pch = 19, col = okabe_ito["blue"])
-  })
+  }
+  each_panel(split(data, data$panel), main, draw, lines_left = max(nchar(labels)) / 2)
 }
 
 base_maps <- function(data, main = NULL) {
@@ -188,9 +191,9 @@ base_maps <- function(data, main = NULL) {
 }
 
 # A page of tables, each drawn by draw(table, name).
-each_panel <- function(panels, main, draw) {
+each_panel <- function(panels, main, draw, ...) {
   pty <- graphics::par("pty")
-  old <- set_panels(length(panels), main = main)
+  old <- set_panels(length(panels), main = main, ...)
   on.exit(graphics::par(c(old, list(pty = pty))))
   Map(draw, panels, names(panels))
   base_title(main, length(panels))

@@ -69,16 +69,20 @@ diagnostics_data <- function(fit) {
   if (n == 0) {
     abort("{.code what = \"diagnostics\"} needs a fit that has some; this one has none.", "input")
   }
+  passed <- diagnostics$passed
   limit <- diagnostics$limit
-  ratio <- diagnostics$value / ifelse(is.finite(limit) & limit > 0, limit, 1)
+  has_scale <- is.finite(limit) & limit > 0
+  ratio <- diagnostics$value / ifelse(has_scale, limit, 1)
+  # some fail below their limit: of these the inverse is beyond 1 where they fail, too
+  ratio <- ifelse(has_scale & passed == (ratio > 1), 1 / ratio, ratio)
   # where the limit is 0 anything is beyond it
-  ratio[!diagnostics$passed] <- pmax(ratio[!diagnostics$passed], 1)
+  ratio[!passed] <- pmax(ratio[!passed], 1)
   data.frame(
     name = plain_names(diagnostics$name),
     at = rev(seq_len(n)),
     ratio = ifelse(is.na(ratio), 0, pmin(pmax(ratio, 0), 2)),
-    passed = diagnostics$passed,
-    verdict = ifelse(diagnostics$passed, "passed", "failed")
+    passed = passed,
+    verdict = ifelse(passed, "passed", "failed")
   )
 }
 

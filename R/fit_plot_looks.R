@@ -50,9 +50,12 @@ plain_names <- function(names) {
   ifelse(names %in% names(plain), plain[names], gsub("_", " ", names))
 }
 
-# The part of a panel of diagnostics that their names take, in units of the limit, and where its axis ends.
-diagnostics_names_width <- 2.2
-diagnostics_end <- 2.7
+# A panel of diagnostics, in units of the limit: the part that their names take, the ticks, the longest bar at the last
+# of them, where the verdicts begin, and the end.
+diagnostics_names_width <- 2.6
+diagnostics_breaks <- 0:2
+diagnostics_verdict <- 2.1
+diagnostics_end <- 2.9
 
 # Names too long for an axis lose their middle.
 shorten <- function(names, width = 24) {

@@ -106,7 +106,7 @@ report_comparison <- function(compared) {
   evidence <- sprintf("%s (%s)", text$log_z, text$log_z_error)
   log_bf <- sub("^-", "", text$log_bf)
   factors <- sprintf("%s over %s is %s (%s)", text$model[best], text$model, log_bf, text$log_bf_error)
-  has_equal <- length(unique(compared$prior_prob)) == 1
+  has_equal <- length(unique(compared[["prior_prob"]])) <= 1
   paste(
     sprintf("%d models were compared by their log evidence, here with its standard error:", nrow(text)),
     paste0(paste(text$model, evidence, collapse = ", "), "."),

@@ -193,8 +193,9 @@ NULL
 #'   has no limit with a Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and
 #'   `stein` do not apply.
 #'
-#'   A posterior looks improper if the density does not fall off along a variable, or along a scale
-#'   together with its effects; if draws are beyond 1e150 or within 1e-250 of zero; or if draws of a
+#'   A posterior looks improper if the density does not fall off along a variable, along the direction in which the draws
+#'   are widest, or along a scale together with its effects. One that is constant until it is `Inf` or `NaN`, as `exp()`
+#'   makes it, does not fall off; one that is `-Inf` from there on has an end. It also looks improper if draws are beyond 1e150 or within 1e-250 of zero; or if draws of a
 #'   scale reach values at which the precision of its effects is lost to rounding.
 #' @section Heavy tails: Moments of order below 1 / k exist if a tail has the shape k, that of a
 #'   generalised Pareto distribution. The shape is fitted to a tenth of the draws on either side

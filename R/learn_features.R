@@ -85,7 +85,8 @@ bent_features <- function(k, t) {
 knees_of <- function(k, t, n) {
   ends <- stats::quantile(t, c(0.01, 0.99), names = FALSE)
   at <- seq(ends[1], ends[2], length.out = n)
-  do.call(cbind, lapply(at, function(place) feature_of(k, "softplus", 2 * (n - 1) / (ends[2] - ends[1]), place)))
+  width <- if (ends[2] > ends[1]) (ends[2] - ends[1]) / (n - 1) else spread_of(t) # copies of one draw
+  do.call(cbind, lapply(at, function(place) feature_of(k, "softplus", 2 / width, place)))
 }
 
 # Products of two coordinates, of linear_features().

@@ -20,8 +20,9 @@ is_told_by_call <- function(target) {
 }
 
 # A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient
-# is wanted: list(log_density, gradient), where what is not finite, or has no finite gradient, has log density
-# -Inf and gradient 0. far: whether points of log density below -1e15 count, where they have a slope: sums with
+# is wanted: list(log_density, gradient, undefined), where what is not finite, or has no finite gradient, has log
+# density -Inf and gradient 0; undefined is whether the target said so by +Inf or no number.
+# far: whether points of log density below -1e15 count, where they have a slope: sums with
 # such numbers are rounding errors, but paths climb from there. width: over which ways the gradient is to be taken by
 # differences where the target has none of its own, one a coordinate; NULL for those of the target.
 # Of "count" it gives how many points it was asked for, and how many were impossible; with gradient = "own" whether
@@ -56,6 +57,7 @@ counted_density <- function(target, evaluators = target_interface(target)) {
     if (gradient && is.null(value$gradient)) value$gradient <- slopes_over(width, x, ask)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
     count <<- count + c(nrow(x), sum(!ok))
+    value$undefined <- is.na(value$log_density) | value$log_density == Inf
     if (gradient) {
       if (far) ok <- ok | (is.finite(value$log_density) & value$log_density < 0 & rowSums(value$gradient != 0) > 0)
       ok <- ok & is.finite(rowSums(value$gradient))

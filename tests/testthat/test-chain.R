@@ -99,6 +99,13 @@ test_that("draws without weight may be anywhere", {
   expect_equal(fit(rbind(x, far), c(weights, rep(-800, 10), rep(-Inf, 10))), fit(x, weights))
 })
 
+test_that("draws that are mostly copies of one are fitted", {
+  set.seed(8)
+  x <- draw_funnel(400)
+  x[1:398, ] <- x[rep(1, 398), ]
+  expect_s3_class(fitted_to(x, log_funnel)$reference, "smc_reference")
+})
+
 test_that("an inflated reference is wider than what was fitted", {
   set.seed(6)
   for (target in targets) {

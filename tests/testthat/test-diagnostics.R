@@ -219,6 +219,32 @@ test_that("a density that never falls off along a variable is seen, and heavy ta
   expect_true(is_proper(function(u) plogis(u, log.p = TRUE) + 0.05 * pmin(-u, 0)))
 })
 
+test_that("a density that is constant until arithmetic ends is seen, and one that says where it ends is not", {
+  counts <- c(5, 9, 2)
+  set.seed(1)
+  n <- nrow(final$particles)
+  others <- log(matrix(rgamma(3 * n, rep(counts, each = n)), n)) # a softmax of these is Dirichlet
+  says <- function(log_density, lower, upper) {
+    sampler <- internal("new_sampler")(target_function(log_density, 4, vectorized = TRUE), settings)
+    centred <- others - rowMeans(others)
+    final$particles <- unname(cbind(centred + runif(n, lower, upper), rnorm(n)))
+    asked <- ask_of("proper", final, course = list(scout = list()), sampler = sampler)
+    diagnosed("proper", final, found = asked$found)$proper$says
+  }
+  of_counts <- function(x) drop(x[, 1:3] %*% counts) + dnorm(x[, 4], log = TRUE)
+  naive <- function(x) of_counts(x) - sum(counts) * log(rowSums(exp(x[, 1:3])))
+  expect_match(suppressWarnings(says(naive, -740, 705)), "along x1 + x2 + x3", fixed = TRUE)
+  ends <- function(outside, size) {
+    function(x) {
+      most <- do.call(pmax, as.data.frame(x[, 1:3]))
+      value <- of_counts(x) - sum(counts) * (most + log(rowSums(exp(x[, 1:3] - most))))
+      ifelse(abs(rowSums(x[, 1:3])) > 3 * size, outside, value)
+    }
+  }
+  expect_identical(says(ends(-Inf, 700), -700, 700), NA_character_)
+  expect_identical(says(ends(NaN, 1), -1, 1), NA_character_)
+})
+
 # Whether a fit to means of groups passes: these are known with errors s, and are normal with the mean
 # mu, which is N(0, 20), and the standard deviation tau: x = (means, mu, log tau), or with tau itself.
 # log_prior and slope are of log tau.

@@ -149,6 +149,15 @@ test_that("a function that does not fit is named", {
   expect_bad(predict(fit, fun = identity, interval = TRUE), "interval")
 })
 
+test_that("draws without weight, however far out, leave the standard deviations alone", {
+  far <- fit
+  far$particles <- rbind(fit$particles, 1e300)
+  far$log_weights <- c(fit$log_weights, -Inf)
+  far$island <- c(fit$island, fit$island[length(fit$island)])
+  expect_equal(tidy(far)$std.error, tidy(fit)$std.error)
+  expect_equal(coef(far), coef(fit))
+})
+
 # A target whose draws have the log likelihood, as those of Stan programs do.
 test_that("loo() and waic() take the log likelihood among the draws", {
   skip_if_not_installed("loo")
@@ -168,6 +177,12 @@ test_that("loo() and waic() take the log likelihood among the draws", {
   expect_equal(
     muffled(loo::waic(with_log_lik))$estimates, muffled(loo::waic(by_predict))$estimates
   )
+  # in blocks of observations, as where all at once would take gigabytes
+  parts <- list(1:3, 4:6, 7)
+  of_part <- function(i) loo::loo(by_predict[, i, drop = FALSE], r_eff = r_eff[i])
+  expect_equal(muffled(internal("join_blocks")(lapply(parts, of_part))), muffled(loo::loo(by_predict, r_eff = r_eff)))
+  of_part <- function(i) loo::waic(by_predict[, i, drop = FALSE])
+  expect_equal(muffled(internal("join_blocks")(lapply(parts, of_part))), muffled(loo::waic(by_predict)))
 })
 
 # the call and what it ran on -----------------------------------------------------

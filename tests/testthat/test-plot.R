@@ -209,19 +209,21 @@ test_that("the islands are shown with the estimate of the fit and its interval",
 test_that("the diagnostics are shown as fractions of their limits", {
   fit <- klmc_fit
   fit$diagnostics <- tibble::tibble(
-    name = c("half", "some_failed", "none", "below", "far", "unknown"),
-    value = c(0.9, 5, 0, -3, 60, NA), limit = c(1.8, 0, 0, 2, 4, 1),
-    passed = c(TRUE, FALSE, TRUE, TRUE, FALSE, TRUE), says = "This."
+    name = c("half", "some_failed", "none", "below", "far", "unknown", "enough", "too_few"),
+    value = c(0.9, 5, 0, -3, 60, NA, 20, 8), limit = c(1.8, 0, 0, 2, 4, 1, 10, 10),
+    passed = c(TRUE, FALSE, TRUE, TRUE, FALSE, TRUE, TRUE, FALSE), says = "This."
   )
   bars <- layer(picture(fit, "diagnostics"), 1)
-  expect_equal(bars$xmax, c(0.5, 2, 0, 0, 2, 0))
+  expect_equal(bars$xmax, c(0.5, 2, 0, 0, 2, 0, 0.5, 1.25))
+  # what has failed is beyond the line, also where it fails below its limit, and nothing else is
+  expect_identical(bars$xmax <= 1, fit$diagnostics$passed)
   expect_true(all(diff(bars$ymin) < 0)) # the first on top
   expect_identical(bars$fill == bars$fill[1], fit$diagnostics$passed)
   p <- picture(fit, "diagnostics")
   expect_identical(layer(p, 3)$label[1:2], c("half", "some failed"))
   expect_lt(max(layer(p, 3)$x), 0) # beside the bars
   expect_identical(layer(p, 4)$label == "passed", fit$diagnostics$passed)
-  expect_true(all(layer(p, 4)$x > bars$xmax))
+  expect_true(all(layer(p, 4)$x > 2)) # beyond the longest bar
   expect_identical(layer(picture(klmc_fit, "diagnostics"), 3)$label[1], "dead islands")
   expect_equal(drawn(plot(fit, "diagnostics"), "C_rect")[[1]][[4]], bars$xmax)
 })
@@ -235,8 +237,15 @@ test_that("the overview has the islands, the diagnostics and some of the variabl
   # what each shows by itself
   overview <- layers("overview")
   expect_equal(overview[1:4], layers("islands")[1:4], ignore_attr = TRUE)
-  expect_equal(overview[5:9], layers("diagnostics")[1:5], ignore_attr = TRUE)
-  expect_equal(overview[10], layers("draws")[1], ignore_attr = TRUE)
+  expect_equal(overview[7:11], layers("diagnostics")[1:5], ignore_attr = TRUE)
+  expect_equal(overview[12], layers("draws")[1], ignore_attr = TRUE)
+  # beside the islands and the estimates what they are, at the left edge
+  expect_identical(overview[[5]]$label, paste0(" ", islands_data(fit)$label))
+  expect_true(all(overview[[5]]$x == -Inf))
+  expect_lt(overview[[6]]$x, min(fit$islands$log_z, fit$conf_low))
+  # the axis of the diagnostics ends where their names begin
+  ticks <- lapply(build(picture(fit))$layout$panel_params, function(panel) panel$x$get_breaks())
+  expect_equal(as.numeric(ticks[[2]]), 0:2)
   panels_of <- function(...) {
     p <- picture(...)
     as.character(build(p)$layout$layout$panel)

@@ -1,0 +1,81 @@
+# Leave-one-out cross-validation by the package loo, of the log likelihoods that Stan programs generate.
+
+# Numbers of a block of observations, at all draws: 32 MB, of which loo holds a dozen copies at its peak.
+loo_block <- 4e6
+
+#' @rdname loo.smc_fit
+#' @exportS3Method loo::loo
+loo.smc_fit <- function(x, ...) {
+  if (is_of_brmsfit(x)) {
+    return(ask_by_name(loo::loo, x, deparse1(substitute(x)), ...))
+  }
+  by_block(x, "loo", at_once = isTRUE(list(...)$save_psis), function(log_lik) {
+    loo::loo(log_lik, r_eff = loo::relative_eff(exp(log_lik)), ...)
+  })
+}
+
+#' @rdname loo.smc_fit
+#' @exportS3Method loo::waic
+waic.smc_fit <- function(x, ...) {
+  if (is_of_brmsfit(x)) {
+    return(ask_by_name(loo::waic, x, deparse1(substitute(x)), ...))
+  }
+  by_block(x, "waic", function(log_lik) loo::waic(log_lik, ...))
+}
+
+# Of brms, whose models are told apart by their names: that of the fit here, unless another is given.
+ask_by_name <- function(ask, fit, name, ...) {
+  do.call(ask, c(list(as_brmsfit(fit)), utils::modifyList(list(model_names = name), list(...))))
+}
+
+# What judge() makes of the log likelihoods, iterations x islands x observations, which are made for a block of
+# observations after the other. at_once: of all together.
+by_block <- function(fit, name, judge, at_once = FALSE) {
+  names <- log_lik_names(fit)
+  if (length(names) == 0) {
+    abort(
+      c(
+        "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among
+          the draws.",
+        "i" = "A Stan program has it in its generated quantities. For another model make
+          the matrix by {.fn predict}, with {.code summary = FALSE}, for
+          {.code loo::{name}()}."
+      ),
+      "input"
+    )
+  }
+  rows <- equal_rows(fit)
+  is_later <- names[1] %in% fit$target$later
+  most <- if (at_once || !is_later) length(names) else max(1, loo_block %/% length(rows))
+  blocks <- split(names, (seq_along(names) - 1) %/% most)
+  n_chains <- nchains.smc_fit(fit)
+  once_each(join_blocks(lapply(unname(blocks), function(names) {
+    values <- if (is_later) generated_at(fit, rows, names) else fit$particles[rows, names, drop = FALSE]
+    judge(array(values, c(length(rows) / n_chains, n_chains, length(names))))
+  })))
+}
+
+# Results of loo for blocks of observations as one for all.
+join_blocks <- function(parts) {
+  whole <- parts[[1]]
+  if (length(parts) == 1) {
+    return(whole)
+  }
+  whole$pointwise <- do.call(rbind, lapply(parts, `[[`, "pointwise"))
+  if (!is.null(whole$diagnostics)) {
+    whole$diagnostics <- do.call(Map, c(c, lapply(parts, `[[`, "diagnostics")))
+  }
+  what <- rownames(whole$estimates)
+  values <- whole$pointwise[, what]
+  whole$estimates[] <- c(colSums(values), sqrt(nrow(values) * apply(values, 2, stats::var)))
+  numbers <- stats::setNames(as.list(c(whole$estimates)), c(what, paste0("se_", what)))
+  under_names <- intersect(names(numbers), names(whole)) # as older versions have them
+  whole[under_names] <- numbers[under_names]
+  attr(whole, "dims")[2] <- nrow(values)
+  whole
+}
+
+# The names of the log likelihood of each observation, as Stan programs compute it for loo.
+log_lik_names <- function(fit) {
+  grep("^log_lik(\\[|$)", c(colnames(fit$particles), fit$target$later), value = TRUE)
+}
