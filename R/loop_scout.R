@@ -1,8 +1,8 @@
 # The scout in the loop: what it finds, and on which scale it looks.
 
-# The sampler with what a `scout` finds, where there is to be one, on the scale that this asks for.
+# The sampler with what a `scout` finds, where there is to be one, and no fit to start from, on the scale that this asks for.
 scouted <- function(sampler, plan) {
-  if (!plan$scout || !sampler$kernel$gradients) {
+  if (!plan$scout || !sampler$kernel$gradients || !is.null(sampler$given_fit)) {
     return(sampler)
   }
   scout <- function(sampler, name) {
