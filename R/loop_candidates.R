@@ -68,11 +68,16 @@ first_candidates <- function(course) {
   }, references, names(references))
 }
 
-# A small run from the reference of another fit, along the same path, if the kernel is the same.
-from_fit <- function(course) {
+# A small run from the reference of another fit, along the same path, if the kernel is the same; or, where this does not
+# lead to the target, one that finds and tunes a path of its own, if that is not too long.
+from_fit <- function(course, along = course$sampler$given_fit$path) {
   candidate <- new_candidate(course, course$sampler$reference, "fit", "fit", n_particles = n_of_race(course$sampler))
-  before <- course$sampler$given_fit
-  if (identical(before$kernel, candidate$kernel) && !is.null(before$path)) candidate$path <- before$path
+  is_same <- !is.null(along) && identical(course$sampler$given_fit$kernel, candidate$kernel)
+  if (is_same) {
+    candidate$path <- along
+  } else if (!is.null(candidate$path$n_steps)) {
+    candidate$path$n_steps <- min(candidate$path$n_steps, rules$race_steps)
+  }
   candidate
 }
 
@@ -105,7 +110,9 @@ with_next <- function(course, record, before, is_better) {
     abort_dead(record, course$sampler)
   }
   if (record$reason == "fit" && (is.null(best) || is_one_genealogy(best))) {
-    course$fails <- "no particles reach the target"
+    was_tuned <- record$runs$n_objective_evals > 0
+    course["best"] <- list(NULL)
+    if (was_tuned) course$fails <- "no particles reach the target" else course$candidates <- list(from_fit(course, NULL))
     return(course)
   }
   if (record$reason == "first" && (is.null(best) || !best$is_fitted || is_one_genealogy(best))) {

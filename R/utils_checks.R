@@ -297,3 +297,10 @@ check_version <- function(fit, so) {
     abort_version("fit", so, "Its estimate and its draws stay as they are. Make it again for more.", made_by)
   }
 }
+
+# Among the arguments of smc() that another verb hands on.
+check_no_reference <- function(...) {
+  if ("reference" %in% ...names()) {
+    abort("{.arg reference} cannot be given: it is the fit of a neighbour.", "input")
+  }
+}
