@@ -47,8 +47,9 @@
 #'   its barrier is not much higher than it was there, islands follow at once; else rounds do. The islands draw from the
 #'   reference anew, and so the estimate by SMC is unbiased, however far the other target is. Four of them take a fourth
 #'   or so of what a fit takes otherwise. If no particles arrive, or a diagnostic fails, the target is fitted from the
-#'   beginning. A message says so, and `fit$runs` has both. If the variables have other bounds, a distribution is fitted
-#'   to the draws of the other fit, in place of its reference. A mode that the other target does not have may be
+#'   beginning. A message says so, and `fit$runs` has both. If variables have other bounds, or there are fewer, a
+#'   distribution is fitted to the draws of the other fit, in place of its reference. If there are further variables,
+#'   there is a scout, and its best normal distribution gives these, given the draws. A mode that the other target does not have may be
 #'   missed: only the diagnostics look beyond the reference.
 #' @section References: A round fits the first of these for which there are enough particles.
 #'

@@ -52,7 +52,8 @@ begun_again <- function(course) {
   )
   sampler <- without_fit(course$sampler)
   passes <- c(course$passes, if (!is.null(course$result)) list(unused(course$result$row)))
-  new_course(scouted(sampler, course$plan), course$path, course$plan, course$records, passes, probes_of(course))
+  if (is.null(sampler$scout)) sampler <- scouted(sampler, course$plan)
+  new_course(sampler, course$path, course$plan, course$records, passes, probes_of(course))
 }
 
 run_candidate <- function(course, candidate) {

@@ -26,20 +26,21 @@ reference_of_draws <- function(target, draws) {
   if (n == 0) {
     abort(c("None of the draws has values that the parameters can have.", why), "input")
   }
-  fitted <- propose(
-    list(
-      particles = x,
-      log_weights = rep(-log(n), n),
-      origins = seq_len(n),
-      reference = reference_gaussian()
-    ),
-    c("normal", "shape")
-  )
+  fitted <- fitted_to_points(x)
   if (is.null(fitted)) {
     abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
   }
   fitted$reference$fitted_to <- "draws"
   fitted$reference
+}
+
+# As of propose(), by rows that all weigh the same.
+fitted_to_points <- function(x) {
+  n <- nrow(x)
+  record <- list(
+    particles = x, log_weights = rep(-log(n), n), origins = seq_len(n), reference = reference_gaussian()
+  )
+  propose(record, c("normal", "shape"))
 }
 
 # A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a

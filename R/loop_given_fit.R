@@ -1,11 +1,17 @@
 # A fit of a neighbouring target as the start of a path. Its reference is likely to fit this target, too: so that is
 # tried first, alone, and as the fit has run it. Only where it fails is the target looked for.
 
-# The reference of a fit, which is that of its target no longer; of other variables, or of the same on another scale,
-# one that is fitted to its draws, as to those of any program.
+# The reference of a fit, which is that of its target no longer; of fewer variables, or of the same on another scale,
+# one that is fitted to its draws, as to those of any program; and of further variables one that is yet to be completed.
 reference_of_fit <- function(target, fit) {
   check_version(fit, "it is no reference any more")
-  reference <- if (has_reference_for(fit, target)) fit$reference else reference_of_draws(target, matrix_of_draws(fit))
+  reference <- if (has_reference_for(fit, target)) {
+    fit$reference
+  } else if (length(shared_variables(fit, target)) > 0) {
+    reference_gaussian()
+  } else {
+    reference_of_draws(target, matrix_of_draws(fit))
+  }
   reference$fitted_to <- NULL
   reference
 }
@@ -14,6 +20,42 @@ has_reference_for <- function(fit, target) {
   of_variables <- c("names", "lower", "upper", "types")
   is_fitted <- !isFALSE(fit$state$course$best$is_fitted) && !is_function_reference(fit$reference)
   is_fitted && identical(unclass(fit$target)[of_variables], unclass(target)[of_variables])
+}
+
+# The variables that a fit shares with a target that has further ones, if they are on the same scale.
+shared_variables <- function(fit, target) {
+  own <- fit$target
+  shared <- intersect(target$names, own$names)
+  is_same <- is.null(own$types) && is.null(target$types) && !has_scale(own) && is.null(fit$moments) &&
+    identical(limits_of(own, shared), limits_of(target, shared))
+  if (is_same && length(shared) < target$dim) shared
+}
+
+limits_of <- function(target, variables) {
+  lapply(unclass(target)[c("lower", "upper")], function(x) rep_len(x, target$dim)[match(variables, target$names)])
+}
+
+# The sampler with a reference that is fitted to the draws of a fit, and for further variables to draws given these
+# from the best normal distribution that the scout has found. Without one, or on another scale, there is no fit to
+# start from.
+completed <- function(sampler) {
+  shared <- match(colnames(sampler$given_fit$draws), sampler$target$names)
+  found <- sampler$scout$references$best
+  if (is.null(found) || has_scale(sampler$target)) {
+    sampler$given_fit <- NULL
+    return(sampler)
+  }
+  normal <- normal_of(found, sampler$target$dim)
+  covariance <- if (is.matrix(normal$L)) tcrossprod(normal$L) else diag(normal$L^2)
+  given <- sampler$given_fit$draws
+  slope <- solve(covariance[shared, shared, drop = FALSE], covariance[shared, -shared, drop = FALSE])
+  left <- chol(covariance[-shared, -shared, drop = FALSE] - covariance[-shared, shared, drop = FALSE] %*% slope)
+  x <- matrix(0, nrow(given), sampler$target$dim)
+  x[, shared] <- given
+  z <- with_seed(seed_of_run(sampler$seed, fit_key), draw_standard(nrow(x), ncol(left)))
+  x[, -shared] <- sweep(sweep(given, 2, normal$mean[shared]) %*% slope + z %*% left, 2, normal$mean[-shared], "+")
+  sampler$reference <- fitted_to_points(x)$reference
+  sampler
 }
 
 # The sampler with what is to be known of the fit that its reference is taken from, `given_fit`: the `kernel` of its
@@ -26,9 +68,18 @@ beside_fit <- function(sampler, fit, seed) {
   used <- fit$runs$barrier[fit$runs$used & !is.na(fit$runs$barrier)]
   path <- as.list(fit$schedule[c("lambda", "step_size", if (fit$kernel$refreshes) "refresh_rate")])
   sampler$given_fit <- list(
-    kernel = fit$kernel, path = if (has_reference_for(fit, sampler$target)) path, barrier = used[length(used)]
+    kernel = fit$kernel, draws = draws_for(sampler$target, fit), path = if (has_reference_for(fit, sampler$target)) path, barrier = used[length(used)]
   )
   sampler
+}
+
+# Draws of the variables that a fit shares with a target that has further ones, on the unconstrained scale; NULL for none.
+draws_for <- function(target, fit) {
+  shared <- if (!has_reference_for(fit, target)) shared_variables(fit, target)
+  if (length(shared) > 0) {
+    u <- unconstrained_draws(fit$target, matrix_of_draws(fit))$values
+    name_columns(u, fit$target$names)[, shared, drop = FALSE]
+  }
 }
 
 # The sampler that there would have been without it.

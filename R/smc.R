@@ -38,8 +38,8 @@
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
 #'   [schedule_power()] makes, or [schedule_adaptive()].
 #' @param reference where particles start: [reference_gaussian()], [reference_function()] and the like; `"prior"`, for a
-#'   target that was given its `prior`; the fit of a neighbouring target with the same variables, whose reference is
-#'   tried before anything else (see [smc_rounds], section From another fit); or draws of the posterior, to which a
+#'   target that was given its `prior`; the fit of a neighbouring target, whose reference is tried before
+#'   anything else (see [smc_rounds], section From another fit); or draws of the posterior, to which a
 #'   distribution is fitted. These are a matrix or a data frame with a column for each variable, draws of the packages
 #'   posterior, coda or rstan, a list of chains, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
 #' @param tuner how the kernel is tuned: [tuner_kl()].

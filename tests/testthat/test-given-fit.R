@@ -68,6 +68,26 @@ test_that("where diagnostics fail from another fit, the target is fitted without
   expect_log_z(fit, 0)
 })
 
+test_that("variables that are new start from the scout, and others may be missing", {
+  # a normal distribution of correlated variables, of which the others have the same evidence
+  correlated <- function(d) {
+    precision <- solve(0.5 + diag(0.5, d))
+    target_function(
+      function(x) -rowSums((x %*% precision) * x) / 2, d,
+      gradient = function(x) -x %*% precision, vectorized = TRUE
+    )
+  }
+  log_z <- function(d) (d * log(2 * pi) + log(det(0.5 + diag(0.5, d)))) / 2
+  smaller <- smc(correlated(2), seed = 1)
+  larger <- expect_silent(smc(correlated(4), reference = smaller, seed = 2))
+  expect_identical(larger$runs$run[1], "scout")
+  expect_identical(larger$runs$label[larger$runs$run == "adapt"][1], "fit")
+  expect_log_z(larger, log_z(4), 0.02)
+  expect_log_z(smc(correlated(3), reference = larger, seed = 3), log_z(3), 0.02)
+  # without a scout there is nothing to start from
+  expect_log_z(smc(correlated(3), reference = smaller, scout = FALSE, seed = 3), log_z(3), 0.02)
+})
+
 test_that("variables are checked, and so is the seed", {
   fit <- smc(means(1), n_particles = 128, seed = 1)
   expect_bad(smc(means(1), reference = fit, seed = 1), "seed")
