@@ -10,8 +10,8 @@
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... not used.
 #' @return A number of class `log_evidence`, `log_z` of the fit, with its `std_error` as an
-#'   attribute. It prints with its error, and calculates as a plain number; only `c()` and `sum()` keep errors. That of a
-#'   sum is the root of the sum of the squares for different fits, and counts what the same fit is in more than once.
+#'   attribute. It prints with its error, and calculates as a plain number; only `c()` and `sum()` keep errors. The
+#'   squared error of a sum is the sum of those of its fits; a fit that is in it twice has twice its error.
 #' @seealso [compare_evidence()], which has the errors of differences too; [smc_append()].
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
@@ -48,8 +48,8 @@ print.log_evidence <- function(x, ...) {
 # A plain number among them is known exactly.
 #' @export
 c.log_evidence <- function(...) {
-  parts <- lapply(list(...), function(x) if (inherits(x, "log_evidence")) attr(x, "parts") else rep(list(numeric()), length(x)))
-  new_log_evidence(unlist(lapply(list(...), as.numeric)), do.call(c, parts))
+  parts_of <- function(x) if (inherits(x, "log_evidence")) attr(x, "parts") else rep(list(numeric()), length(x))
+  new_log_evidence(unlist(lapply(list(...), as.numeric)), unlist(lapply(list(...), parts_of), recursive = FALSE))
 }
 
 # What the same fit has contributed is one error, which may cancel.

@@ -43,7 +43,7 @@ new_course <- function(sampler, path, plan, records = list(), passes = list(), p
   course
 }
 
-# The course from the beginning, after one from another fit, whose runs stay in the record, and in what the fit has cost.
+# The course from the beginning, after one from another fit has failed. The runs of that stay in the records, and count.
 begun_again <- function(course) {
   why <- course$fails
   cli::cli_inform(

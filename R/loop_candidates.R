@@ -5,9 +5,9 @@ least_steps <- 2
 
 # A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small
 # run does not tell enough, that of another "fit", fitted to the best in a "round", or to the draws of the "islands", or
-# runs "longer" than these; its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one
-# that the user gave; `kernel`, `path` and `n_particles`; and the evaluations that it may `cost`, from so many
-# `n_steps`.
+# runs "longer" than these; its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it
+# is_fitted, or the one that the user gave; `kernel`, `path` and `n_particles`; and the evaluations that it may `cost`,
+# from so many `n_steps`.
 new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, rung = NULL,
                           path = NULL, n_particles = course$sampler$n_particles) {
   kernel <- kernel_for(course$sampler, reference, is_fitted, reason)
@@ -26,8 +26,9 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
 # reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
 # basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
 kernel_for <- function(sampler, reference, is_fitted, reason) {
-  suits <- reason == "longer" || reason == "fit" && sampler$given_fit$kernel$adjusted || is_exact_reference(reference) || is_mixture(reference) ||
-    is_truncated(sampler$target) || is_fitted && sampler$target$dim <= rules$largest_adjusted
+  suits <- reason == "longer" || reason == "fit" && sampler$given_fit$kernel$adjusted ||
+    is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
+    is_fitted && sampler$target$dim <= rules$largest_adjusted
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }
 
@@ -110,9 +111,12 @@ with_next <- function(course, record, before, is_better) {
     abort_dead(record, course$sampler)
   }
   if (record$reason == "fit" && (is.null(best) || is_one_genealogy(best))) {
-    was_tuned <- record$runs$n_objective_evals > 0
     course["best"] <- list(NULL)
-    if (was_tuned) course$fails <- "no particles reach the target" else course$candidates <- list(from_fit(course, NULL))
+    if (record$runs$n_objective_evals > 0) {
+      course$fails <- "no particles reach the target"
+    } else {
+      course$candidates <- list(from_fit(course, along = NULL))
+    }
     return(course)
   }
   if (record$reason == "first" && (is.null(best) || !best$is_fitted || is_one_genealogy(best))) {
@@ -184,8 +188,8 @@ is_plain <- function(reference) {
 # what follows islands ----------------------------------------------------------
 
 # The course with the candidates that the draws of the islands, the best, and their diagnostics ask for: a better
-# reference, and the same one with more steps. Those from another fit have to pass all diagnostics. Both are left out where the call does not adapt, or after too many
-# passes.
+# reference, and the same one with more steps. Both are left out where the call does not adapt, or after too many
+# passes. Islands from another fit have to pass all diagnostics.
 with_further <- function(course, may_fit, may_lengthen) {
   plan <- course$plan
   if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes || !affords(course)) {
@@ -216,7 +220,8 @@ fitted_to_islands <- function(course, record) {
   is_rough <- course$n_passes == 1 && !is_plain(record$reference)
   enough <- if (is_rough) rules$sure_shape else rules$sure_bridge
   is_sure <- is_exact_reference(record$reference) || estimate$method == "bridge" && estimate$std_error < enough
-  has_settled <- course$best$reason == "fit" || course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")
+  has_settled <- record$reason == "fit" ||
+    course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")
   if (has_settled || is_sure && length(failed(result$diagnostics)) == 0) {
     return(NULL)
   }

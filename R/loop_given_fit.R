@@ -35,31 +35,47 @@ limits_of <- function(target, variables) {
   lapply(unclass(target)[c("lower", "upper")], function(x) rep_len(x, target$dim)[match(variables, target$names)])
 }
 
+# Draws of these variables on the unconstrained scale; NULL for none.
+draws_for <- function(target, fit) {
+  shared <- if (!has_reference_for(fit, target)) shared_variables(fit, target)
+  if (length(shared) > 0) {
+    u <- unconstrained_draws(fit$target, matrix_of_draws(fit))$values
+    name_columns(u, fit$target$names)[, shared, drop = FALSE]
+  }
+}
+
 # The sampler with a reference that is fitted to the draws of a fit, and for further variables to draws given these
 # from the best normal distribution that the scout has found. Without one, or on another scale, there is no fit to
 # start from.
 completed <- function(sampler) {
   shared <- match(colnames(sampler$given_fit$draws), sampler$target$names)
   found <- sampler$scout$references$best
-  if (is.null(found) || has_scale(sampler$target)) {
-    sampler$given_fit <- NULL
-    return(sampler)
+  x <- if (!is.null(found) && !has_scale(sampler$target)) {
+    with_seed(
+      seed_of_run(sampler$seed, fit_key),
+      with_others(sampler$given_fit$draws, shared, normal_of(found, sampler$target$dim))
+    )
   }
-  normal <- normal_of(found, sampler$target$dim)
-  covariance <- if (is.matrix(normal$L)) tcrossprod(normal$L) else diag(normal$L^2)
-  given <- sampler$given_fit$draws
-  slope <- solve(covariance[shared, shared, drop = FALSE], covariance[shared, -shared, drop = FALSE])
-  left <- chol(covariance[-shared, -shared, drop = FALSE] - covariance[-shared, shared, drop = FALSE] %*% slope)
-  x <- matrix(0, nrow(given), sampler$target$dim)
-  x[, shared] <- given
-  z <- with_seed(seed_of_run(sampler$seed, fit_key), draw_standard(nrow(x), ncol(left)))
-  x[, -shared] <- sweep(sweep(given, 2, normal$mean[shared]) %*% slope + z %*% left, 2, normal$mean[-shared], "+")
-  sampler$reference <- fitted_to_points(x)$reference
+  fitted <- if (!is.null(x)) fitted_to_points(x)
+  if (is.null(fitted)) sampler$given_fit <- NULL else sampler$reference <- fitted$reference
   sampler
 }
 
+# These columns of draws with the others, from a normal distribution given these.
+with_others <- function(given, shared, normal) {
+  covariance <- if (is.matrix(normal$L)) tcrossprod(normal$L) else diag(normal$L^2)
+  slope <- solve(covariance[shared, shared, drop = FALSE], covariance[shared, -shared, drop = FALSE])
+  left <- chol(covariance[-shared, -shared, drop = FALSE] - covariance[-shared, shared, drop = FALSE] %*% slope)
+  z <- draw_standard(nrow(given), ncol(left))
+  x <- matrix(0, nrow(given), length(normal$mean))
+  x[, shared] <- given
+  x[, -shared] <- sweep(sweep(given, 2, normal$mean[shared]) %*% slope + z %*% left, 2, normal$mean[-shared], "+")
+  x
+}
+
 # The sampler with what is to be known of the fit that its reference is taken from, `given_fit`: the `kernel` of its
-# islands, their `path`, if that leads from the same reference, and their `barrier`.
+# islands, their `path`, if that leads from the same reference, and their `barrier`; and `draws` of some variables, if
+# there are further ones.
 beside_fit <- function(sampler, fit, seed) {
   # a reference that was fitted to draws of the same random numbers is not independent of islands
   if (is_number(seed) && seed == fit$seed) {
@@ -68,18 +84,10 @@ beside_fit <- function(sampler, fit, seed) {
   used <- fit$runs$barrier[fit$runs$used & !is.na(fit$runs$barrier)]
   path <- as.list(fit$schedule[c("lambda", "step_size", if (fit$kernel$refreshes) "refresh_rate")])
   sampler$given_fit <- list(
-    kernel = fit$kernel, draws = draws_for(sampler$target, fit), path = if (has_reference_for(fit, sampler$target)) path, barrier = used[length(used)]
+    kernel = fit$kernel, path = if (has_reference_for(fit, sampler$target)) path, barrier = used[length(used)],
+    draws = draws_for(sampler$target, fit)
   )
   sampler
-}
-
-# Draws of the variables that a fit shares with a target that has further ones, on the unconstrained scale; NULL for none.
-draws_for <- function(target, fit) {
-  shared <- if (!has_reference_for(fit, target)) shared_variables(fit, target)
-  if (length(shared) > 0) {
-    u <- unconstrained_draws(fit$target, matrix_of_draws(fit))$values
-    name_columns(u, fit$target$names)[, shared, drop = FALSE]
-  }
 }
 
 # The sampler that there would have been without it.

@@ -8,8 +8,8 @@
 #' [smc_rounds], section From another fit).
 #'
 #' Weights are the ratios of the densities at two settings. Their mean is the ratio of the evidences, as long as no
-#' setting has mass where the fitted one has none. They are reliable if their Pareto k, `khat`, is at most 0.7 (Vehtari
-#' et al., 2024). They are not asked for where bounds or types of variables differ, where the density has an edge beside
+#' setting has mass where the fitted one has none. Their Pareto k, `khat`, must be at most 0.5: beyond, they have no
+#' variance, and their mean no error that could be told (Vehtari et al., 2024). They are not asked for where bounds or types of variables differ, where the density has an edge beside
 #' the draws, or where a fit has fewer than 512 draws; and if `precision` is given, they must reach it.
 #'
 #' @param target a function of a number, the setting, that returns a target, or what [as_target()] converts. The
@@ -33,16 +33,16 @@
 #' * `verdict`: `"passed"`, or the names of diagnostics that have failed, of the fit at the anchor;
 #' * `n_target_evals`: how many evaluations of the target the row has taken.
 #'
-#'   The error of a reweighted row is the root of the sum of the squared errors of the fit and of the mean weight. Rows of
-#'   the same anchor share its error: they are correlated, so that the shape of the curve is better known than its level,
-#'   and the band of a plot says nothing of differences within it.
+#'   The squared error of a reweighted row is the sum of those of the fit and of the mean weight. Rows of the same anchor
+#'   share its draws: they are correlated, so that the shape of the curve is better known than its level, and the band
+#'   of a plot says nothing of differences within it.
 #'
 #'   `plot()` and `ggplot2::autoplot()` show the curve with a band of two standard errors, fitted settings as filled
 #'   points, the setting that is used as a vertical line, and with `against` a line at 0. `attr(curve, "fits")` has the
 #'   fits, named by their settings.
 #' @section Errors: Of class `autosmc_error_input` when an argument is not what it should be; for a setting at which the
-#'   prior is improper (see [smc()]), unless it is so of the same parameters in a fit `against`, or the density does not fall
-#'   off; and for variables that are not the same at all settings.
+#'   prior is improper (see [smc()]), unless it is so of the same parameters in a fit `against`, or the density does not
+#'   fall off; and for variables that are not the same at all settings.
 #' @source Vehtari, Simpson, Gelman, Yao and Gabry (2024), *Pareto smoothed importance sampling*, Journal of Machine
 #'   Learning Research 25.
 #' @examples
@@ -88,8 +88,8 @@ refine_curve <- function(curve, n = 5, values = NULL) {
   curve_of(state)
 }
 
-# In the interval at the ends of which the curve is furthest from the chords that leave these out, the middle; of positive
-# settings on a logarithmic scale.
+# The middle of the interval at whose ends the curve is furthest from the chords between the settings beside them; on a
+# logarithmic scale, if settings are positive.
 most_bent <- function(curve) {
   n <- nrow(curve)
   if (n < 2) abort("{.arg curve} has a single setting: which {.arg values} are to be added?", "input")
@@ -107,9 +107,9 @@ is_positive <- function(values) all(values > 0)
 
 # one setting ---------------------------------------------------------------------
 
-# The state with a row for another setting: reweighted from the nearest fits, of which there is one on each side at most,
-# or fitted, from the one of these with the better weights. Of a state there are its `fits` and, in the same order, their
-# `anchors`, as of new_anchor().
+# The state with a row for another setting: reweighted from the nearest fits, at most one on each side, or fitted from
+# the one of these with the better weights. A state has its `fits` and, in the same order, their `anchors`, as of
+# new_anchor().
 with_setting <- function(state, value) {
   target <- target_at(state, value)
   at <- vapply(state$anchors, `[[`, 0, "value")
@@ -179,8 +179,8 @@ refuse_improper <- function(fit, value) {
 most_reweighted <- 4096
 # Fewer have no tail of a hundred.
 least_reweighted <- 512
-# Pareto k up to which the mean of weights is reliable.
-most_khat <- 0.7
+# Pareto k up to which weights have a variance, and so their mean an error.
+most_khat <- 0.5
 
 # Of a fit at a setting, `value`, the draws that are to be reweighted: on the unconstrained scale, `x`, with the
 # `log_density` of the fit's own target and the `origins`. No draws where these tell nothing of other settings.

@@ -1,7 +1,7 @@
 # Plots of a curve of evidences.
 
-# A row a setting: `value`, `y` and its band, `low` and `high`, and whether it was `fitted`; and what is common to all:
-# the name of y, whether there is a line `at_zero`, the setting that is `used`, and whether settings are on a `log` scale.
+# In `rows`, a row a setting: `value`, `y` and its band, `low` and `high`, and whether it was `fitted`. And the `name` of
+# y, whether there is a line `at_zero`, the setting that is `used`, and whether settings are on a `log` scale.
 curve_data <- function(curve) {
   has_bf <- "log_bf" %in% names(curve)
   y <- if (has_bf) curve$log_bf else curve$log_z

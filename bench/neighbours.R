@@ -1,13 +1,13 @@
-# Fits from other fits, curves and predictive evidences: the coverage of their errors, and what they cost. Closed forms or
-# quadrature tell the log evidence.
+# Fits from other fits, curves and predictive evidences: the coverage of their errors, and what they cost. Closed forms
+# or quadrature tell the log evidence.
 #
 #   Rscript bench/neighbours.R [seeds]
 #
-# writes results/neighbours.csv: a row a seed, case and setting, with the estimate, its standard error, the truth, how it
-# was found (`from`), the evaluations it took, and those of a cold fit of the same target.
+# writes results/neighbours.csv: a row a seed, case and setting, with the estimate, its standard error, the truth, how
+# it was found (`from`), the evaluations it took, and those of the fit that it began with.
 
 library(autosmc)
-n_seeds <- as.integer(c(commandArgs(TRUE), 30)[1])
+seeds <- seq_len(c(as.integer(commandArgs(TRUE)), 30L)[1])
 
 # A t test with Jeffreys' priors: a Cauchy one for the effect, of this scale.
 difference <- with(sleep, extra[group == 2] - extra[group == 1])
@@ -82,8 +82,10 @@ counts <- c(3, 5, 2, 4, 6, 1, 4, 3, 7, 2, 5, 4)
 poisson <- function(n) {
   y <- counts[seq_len(n)]
   target_function(
-    function(mean) dgamma(mean[, 1], 2, 0.5, log = TRUE) + rowSums(dpois(rep(y, each = nrow(mean)), mean[, 1], log = TRUE) |>
-      matrix(nrow(mean))),
+    function(mean) {
+      of_counts <- dpois(rep(y, each = nrow(mean)), mean[, 1], log = TRUE)
+      dgamma(mean[, 1], 2, 0.5, log = TRUE) + rowSums(matrix(of_counts, nrow(mean)))
+    },
     dim = 1, names = "mean", lower = 0, vectorized = TRUE, gradient = function(mean) (1 + sum(y)) / mean - 0.5 - n
   )
 }
@@ -94,7 +96,7 @@ exact_poisson <- function(n) {
 
 n_evals <- function(fit) sum(fit$runs$n_target_evals)
 row <- function(case, seed, setting, log_z, std_error, exact, from, evals, cold) {
-  data.frame(case, seed, setting, log_z = log_z, std_error = std_error, exact = exact, from, evals, cold)
+  data.frame(case, seed, setting, log_z = signif(log_z, 10), std_error = signif(std_error, 4), exact = signif(exact, 10), from, evals, cold)
 }
 from_of <- function(fit) if (any(fit$runs$label %in% "fit" & fit$runs$used)) "warm" else "cold"
 
@@ -132,7 +134,7 @@ append_rows <- function(seed) {
 }
 
 scales <- function(from, to) exp(seq(log(from), log(to), length.out = 19))
-results <- do.call(rbind, lapply(seq_len(n_seeds), function(seed) {
+results <- do.call(rbind, lapply(seeds, function(seed) {
   suppressMessages(rbind(
     warm("t test", t_test, exact_t_test, c(sqrt(0.5), 1, 0.1), seed),
     warm("schools", schools, exact_schools, c(5, 7, 50), seed),

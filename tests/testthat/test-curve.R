@@ -27,8 +27,8 @@ test_that("the middle is fitted, its neighbours are reweighted, and others fitte
   expect_on_curve(curve, 0.5)
   is_fitted <- curve$from != "reweighted"
   expect_identical(curve$anchor[is_fitted], curve$value[is_fitted])
-  expect_true(all(curve$khat[!is_fitted] <= 0.7))
-  expect_true(all(curve$khat[is_fitted] > 0.7))
+  expect_true(all(curve$khat[!is_fitted] <= 0.5))
+  expect_true(all(curve$khat[is_fitted] > 0.5))
   expect_equal(curve$log_bf, curve$log_z - null)
   expect_equal(curve$log_bf_error, curve$std_error)
   expect_identical(curve$verdict, rep("passed", 5))
