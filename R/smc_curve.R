@@ -9,8 +9,9 @@
 #'
 #' Weights are the ratios of the densities at two settings. Their mean is the ratio of the evidences, as long as no
 #' setting has mass where the fitted one has none. Their Pareto k, `khat`, must be at most 0.5: beyond, they have no
-#' variance, and their mean no error that could be told (Vehtari et al., 2024). They are not asked for where bounds or types of variables differ, where the density has an edge beside
-#' the draws, or where a fit has fewer than 512 draws; and if `precision` is given, they must reach it.
+#' variance, and their mean no error that could be told (Vehtari et al., 2024). They are not asked for where bounds or
+#' types of variables differ, where the density has an edge beside the draws, or where a fit has fewer than 512 draws;
+#' and if `precision` is given, they must reach it.
 #'
 #' @param target a function of a number, the setting, that returns a target, or what [as_target()] converts. The
 #'   variables and the data are the same at all settings.
@@ -33,7 +34,7 @@
 #' * `verdict`: `"passed"`, or the names of diagnostics that have failed, of the fit at the anchor;
 #' * `n_target_evals`: how many evaluations of the target the row has taken.
 #'
-#'   The squared error of a reweighted row is the sum of those of the fit and of the mean weight. Rows of the same anchor
+#'   The squared error of a reweighted row is the sum of those of the fit and of the mean weight. Rows of one anchor
 #'   share its draws: they are correlated, so that the shape of the curve is better known than its level, and the band
 #'   of a plot says nothing of differences within it.
 #'

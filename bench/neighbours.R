@@ -96,7 +96,10 @@ exact_poisson <- function(n) {
 
 n_evals <- function(fit) sum(fit$runs$n_target_evals)
 row <- function(case, seed, setting, log_z, std_error, exact, from, evals, cold) {
-  data.frame(case, seed, setting, log_z = signif(log_z, 10), std_error = signif(std_error, 4), exact = signif(exact, 10), from, evals, cold)
+  data.frame(
+    case, seed, setting,
+    log_z = signif(log_z, 10), std_error = signif(std_error, 4), exact = signif(exact, 10), from, evals, cold
+  )
 }
 from_of <- function(fit) if (any(fit$runs$label %in% "fit" & fit$runs$used)) "warm" else "cold"
 

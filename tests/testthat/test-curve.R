@@ -82,8 +82,16 @@ test_that("what is no curve is an error", {
   improper <- function(s) replace(model(s), "improper", list(c(x1 = "mu")))
   expect_bad(evidence_curve(improper, 1), "target")
   expect_bad(refine_curve(1), "curve")
-  flat <- function(s) target_function(function(x) dnorm(x[, 1], 0, s, log = TRUE), 2, gradient = function(x) cbind(-x[, 1] / s^2, 0), vectorized = TRUE)
-  expect_error(calmly(evidence_curve(flat, 1, n_particles = 64, seed = 1)), "does not fall off", class = "autosmc_error_input")
+  flat <- function(sd) {
+    target_function(
+      function(x) dnorm(x[, 1], 0, sd, log = TRUE), 2,
+      gradient = function(x) cbind(-x[, 1] / sd^2, 0), vectorized = TRUE
+    )
+  }
+  expect_error(
+    calmly(evidence_curve(flat, 1, n_particles = 64, seed = 1)), "does not fall off",
+    class = "autosmc_error_input"
+  )
 })
 
 test_that("a curve prints, plots and steps down", {
