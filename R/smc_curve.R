@@ -303,7 +303,7 @@ print.evidence_curve <- function(x, ...) {
 
 #' @export
 format.evidence_curve <- function(x, ...) {
-  decimals <- decimals_of_error(stats::median(x$std_error, na.rm = TRUE))
+  decimals <- decimals_of_error(min(x$std_error[x$std_error > 0], Inf, na.rm = TRUE))
   table <- data.frame(value = x$value)
   for (name in intersect(c("log_z", "std_error", "log_bf", "log_bf_error"), names(x))) {
     table[[name]] <- fixed(x[[name]], decimals)

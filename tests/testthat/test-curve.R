@@ -96,7 +96,7 @@ test_that("what is no curve is an error", {
 
 test_that("a curve prints, plots and steps down", {
   said <- printed_text(curve)
-  expect_match(said, "1 cold, 1 warm, 3 reweighted")
+  expect_match(said, "1 cold, 2 warm, 2 reweighted")
   expect_match(said, "share the error")
   expect_s3_class(curve[2:4, ], "evidence_curve")
   expect_false(inherits(curve[, 1:3], "evidence_curve"))
