@@ -9,9 +9,10 @@
 #'
 #' Weights are the ratios of the densities at two settings. Their mean is the ratio of the evidences, as long as no
 #' setting has mass where the fitted one has none. Their Pareto k, `khat`, must be at most 0.5: beyond, they have no
-#' variance, and their mean no error that could be told (Vehtari et al., 2024). Close to that the estimate tends to be low,
-#' by up to two of its errors. They are not asked for where bounds or types of variables differ, where the density has
-#' an edge beside the draws, or where a fit has fewer than 512 draws; and if `precision` is given, they must reach it.
+#' variance, and their mean no error that could be told (Vehtari et al., 2024). Close to that the estimate tends to be
+#' low, by up to two of its errors. They are not asked for where bounds or types of variables differ, where the density
+#' has an edge beside the draws, or where a fit has fewer than 512 draws; and if `precision` is given, they must reach
+#' it.
 #'
 #' @param target a function of a number, the setting, that returns a target, or what [as_target()] converts. The
 #'   variables and the data are the same at all settings.
