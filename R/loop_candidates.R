@@ -71,11 +71,11 @@ first_candidates <- function(course) {
 
 # A small run from the reference of another fit, along the same path, if the kernel is the same; or, where this does not
 # lead to the target, one that finds and tunes a path of its own, if that is not too long.
-from_fit <- function(course, along = course$sampler$given_fit$path) {
+from_fit <- function(course) {
   candidate <- new_candidate(course, course$sampler$reference, "fit", "fit", n_particles = n_of_race(course$sampler))
-  is_same <- !is.null(along) && identical(course$sampler$given_fit$kernel, candidate$kernel)
-  if (is_same) {
-    candidate$path <- along
+  before <- course$sampler$given_fit
+  if (!is.null(before$path) && identical(before$kernel, candidate$kernel)) {
+    candidate$path <- before$path
   } else if (!is.null(candidate$path$n_steps)) {
     candidate$path$n_steps <- min(candidate$path$n_steps, rules$race_steps)
   }
@@ -112,10 +112,11 @@ with_next <- function(course, record, before, is_better) {
   }
   if (record$reason == "fit" && (is.null(best) || is_one_genealogy(best))) {
     course["best"] <- list(NULL)
-    if (record$runs$n_objective_evals > 0) {
+    if (is.null(course$sampler$given_fit$path)) {
       course$fails <- "no particles reach the target"
     } else {
-      course$candidates <- list(from_fit(course, along = NULL))
+      course$sampler$given_fit["path"] <- list(NULL)
+      course$candidates <- list(from_fit(course))
     }
     return(course)
   }
