@@ -163,7 +163,7 @@ target_at <- function(state, value) {
 fit_at <- function(state, target, from) {
   seed <- (state$seed + length(state$fits)) %% 2^32
   reference <- if (length(from) > 0) list(reference = from[[1]])
-  fit <- do.call(smc, c(list(target, seed = seed), reference, state$settings))
+  fit <- do.call(smc, c(list(target, seed = seed), reference, state$settings), quote = TRUE)
   fit$call <- quote(smc()) # which has the fit before in it
   fit
 }
