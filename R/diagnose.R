@@ -46,8 +46,16 @@ judge_beside <- function(found, estimate, says) {
   }
 }
 
-# Evaluations that the islands have taken.
-n_spent <- function(final) sum(final$islands$n_target_evals, na.rm = TRUE)
+# Evaluations that the islands have taken, to which what diagnostics take is in proportion.
+n_spent <- function(seen) {
+  counted(sum(seen$final$islands$n_target_evals, na.rm = TRUE), seen$sampler, seen$course)
+}
+
+# Islands from another fit are few, and no scout has looked beside their draws: they count as eight, of two steps, at
+# least.
+counted <- function(spent, sampler, course) {
+  if (isTRUE(course$is_warm)) max(spent, 8 * sampler$n_particles * (1 + 2 * n_moves(sampler))) else spent
+}
 
 # diagnostics: may be NULL. Which have failed, as indices; whether that of a name has; and
 # what is said of them.

@@ -55,7 +55,11 @@ what_is_seen <- function(sampler, final, course, found = list()) {
 
 # The most that diagnostics ask for, after islands that have taken so many evaluations.
 most_asked <- function(sampler, spent, course) {
-  if (is.null(course)) 0 else sum(vapply(diagnostics(), function(one) one$most(sampler, spent, course), 0))
+  if (is.null(course)) {
+    return(0)
+  }
+  spent <- counted(spent, sampler, course)
+  sum(vapply(diagnostics(), function(one) one$most(sampler, spent, course), 0))
 }
 
 # A record of the islands with what is to be learnt from the diagnostics that have failed.

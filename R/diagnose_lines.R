@@ -33,7 +33,7 @@ step_beyond_part <- 0.5
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
-  spent <- n_spent(final)
+  spent <- n_spent(seen)
   n <- n_lined_ends(sampler, spent)
   weighty <- weighty_rows(final$log_weights)
   if (n == 0 || length(weighty$rows) < least_draws_beside) {

@@ -30,7 +30,7 @@ most_mirrored <- 16
 look_in_mirrors <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
-  n <- n_mirrored_draws(sampler, n_spent(final))
+  n <- n_mirrored_draws(sampler, n_spent(seen))
   if (n[["few"]] == 0) {
     return(NULL)
   }

@@ -36,7 +36,7 @@ shares_there <- c(0.001, 0.01, 0.1)
 look_along_rays <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
-  n <- n_rays(sampler, n_spent(final))
+  n <- n_rays(sampler, n_spent(seen))
   draws <- if (n > 0) distances_of(final)
   if (is.null(draws) || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
     sum(draws$w > 0) < least_draws_beside) {

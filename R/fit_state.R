@@ -11,7 +11,7 @@ state_of_fit <- function(result, sampler, bridges) {
       c(record[c("steps", "runs")], if (has_exact_precisions(record$reference)) record["reference"])
     }
     probes <- probes_of(course)
-    course <- course[intersect(names(course), c("scout", "records", "used", "best", "passes", "estimate"))]
+    course <- course[intersect(names(course), c("scout", "is_warm", "records", "used", "best", "passes", "estimate"))]
     course$records <- lapply(course$records, brief)
     course$best <- list(runs = course$best$runs["label"], is_fitted = course$best$is_fitted)
     course$probes <- probes
@@ -74,14 +74,6 @@ check_has_state <- function(fit, so) {
   check_version(fit, so)
   if (is.null(fit$state)) {
     abort("{.arg fit} has no {.field state} any more: {so}.", "input")
-  }
-}
-
-# What a fit keeps for later, and what its runs do, changes from version to version.
-check_version <- function(fit, so) {
-  made_by <- fit$session$autosmc
-  if (!identical(made_by, own_version())) {
-    abort_version("fit", so, "Its estimate and its draws stay as they are. Make it again for more.", made_by)
   }
 }
 

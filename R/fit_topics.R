@@ -11,7 +11,7 @@
 #'
 #'   | stage | what it does | skipped when | recorded in |
 #'   |:--|:--|:--|:--|
-#'   | scout | locates the target by its gradients ([smc_scout()]) | `scout = FALSE`, or no gradients | `fit$scout` |
+#'   | scout | locates the target by its gradients ([smc_scout()]) | `scout = FALSE`, no gradients, or from another fit | `fit$scout` |
 #'   | race | a small run from each candidate reference | the scout found nothing | `fit$runs` |
 #'   | rounds | fit a reference to the best run, tune a run from it, accept or reject it | `rounds = 0` | `fit$runs` |
 #'   | islands | independent, unbiased runs with what was tuned | `smc_adapt()` | `fit$islands` |
@@ -43,6 +43,15 @@
 #'   found, but a diagnostic has failed, the next pass has four times as many steps instead (at most
 #'   `max_steps`). A pass that finds less evidence, or has twice the standard error without a higher
 #'   estimate, is dropped, and the islands before it are kept.
+#' @section From another fit: With `reference = fit`, the fit of a target with the same variables, there is neither a
+#'   scout nor a race. The reference and the path of that fit, which is `fit` in the column `label`, have a small run. If
+#'   its barrier is not much higher than it was there, islands follow at once; else rounds do. The islands draw from the
+#'   reference anew, and so the estimate by SMC is unbiased, however far the other target is. Four of them take a fourth
+#'   or so of what a fit takes otherwise. If no particles arrive, or a diagnostic fails, the target is fitted from the
+#'   beginning. A message says so, and `fit$runs` has both. If variables have other bounds, or there are fewer, a
+#'   distribution is fitted to the draws of the other fit, in place of its reference. If there are further variables,
+#'   there is a scout, and its best normal distribution gives these, given the draws. A mode that the other target does not have may be
+#'   missed: only the diagnostics look beyond the reference.
 #' @section References: A round fits the first of these for which there are enough particles.
 #'
 #'   * `basins`: the scout's mixture of normal distributions, where it is the present reference and gives the
@@ -116,8 +125,8 @@
 #'   `n_target_evals` (of the islands with those of bridge and diagnostics), `n_impossible`
 #'   (evaluations without a finite log density, except those of bridge and diagnostics), `seconds`,
 #'   and `used`, whether a run, or the islands of a pass, took the place of the best before, and of the first runs the
-#'   winner. `label` is the origin of the reference: a candidate of the race, a kind of fit (see References), or
-#'   `"longer"` for the last reference with more steps. A run that tunes is biased, and so is LMC with the
+#'   winner. `label` is the origin of the reference: a candidate of the race, a kind of fit (see References), `"fit"`
+#'   for that of another fit, or `"longer"` for the last reference with more steps. A run that tunes is biased, and so is LMC with the
 #'   detailed-balance backward kernel.
 #' @source Kim, Xu, Gardner and Campbell (2025), *Tuning sequential Monte Carlo samplers via
 #'   greedy incremental divergence minimization*, algorithm 1.

@@ -3,7 +3,8 @@
 # The scout looks for the target. What it finds, and the reference that was given, are the first candidates. A
 # candidate is run, and the verdict on its record says whether it takes the place of the best so far, and which
 # candidates follow. When none is left that is worth its cost, islands are run from the best. If diagnostics find
-# fault with these, or there is more to learn from their draws, that adds candidates, and the loop goes on.
+# fault with these, or there is more to learn from their draws, that adds candidates, and the loop goes on. What began
+# with another fit begins again without it, if it fails.
 #
 # islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
 find_evidence <- function(sampler, path, plan, islands = NULL) {
@@ -14,28 +15,47 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
     while (length(course$candidates) > 0) {
       course <- judged(course, run_candidate(course, course$candidates[[1]]))
     }
-    if (is.null(islands) || is_of_islands(course$best)) {
+    if (!is.null(course$fails)) {
+      course <- begun_again(course)
+    } else if (is.null(islands) || is_of_islands(course$best)) {
       return(course)
+    } else {
+      course <- with_islands(course, islands)
     }
-    course <- with_islands(course, islands)
   }
 }
 
 # The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found;
+# whether it `is_warm`, from another fit, and why it `fails` from there, in words;
 # `candidates` that are still to be run; the `records` of all runs, and which of them were `used`, since they were the
 # best so far; the `best`, a record of one run or of islands; the rungs that are `allowed` to follow it, and the
 # number of rounds since the last start, `n_rounds`. Of islands: the `result` that is reported, with its row of
 # `runs`; rows of `passes` whose islands others have replaced; the `estimate` before the reported one; and `n_passes`,
-# the number of passes with references of the last kind.
-new_course <- function(sampler, path, plan) {
+# the number of passes with references of the last kind. Of a course that goes on from another one: its `records`,
+# `passes`, and what it took for `probes`.
+new_course <- function(sampler, path, plan, records = list(), passes = list(), probes = NULL) {
   course <- list(
-    sampler = sampler, path = path, plan = plan, scout = sampler$scout,
-    records = list(), used = logical(), allowed = if (plan$whiten) names(rungs), n_rounds = 0,
-    passes = list(), n_passes = 0,
+    sampler = sampler, path = path, plan = plan, scout = sampler$scout, is_warm = !is.null(sampler$given_fit),
+    records = records, used = logical(length(records)), allowed = if (plan$whiten) names(rungs), n_rounds = 0,
+    # the shape of a fit's reference has been through a pass
+    passes = passes, n_passes = if (is.null(sampler$given_fit)) 0 else 1, probes = probes,
     density = if (sampler$kernel$gradients) counted_density(sampler$target, over_batches(sampler)$evaluators)
   )
   course$candidates <- first_candidates(course)
   course
+}
+
+# The course from the beginning, after one from another fit has failed. The runs of that stay in the records, and count.
+begun_again <- function(course) {
+  why <- course$fails
+  cli::cli_inform(
+    c("i" = "From the fit that is the {.arg reference}, {why}: the target is fitted without it."),
+    class = "autosmc_message_cold"
+  )
+  sampler <- without_fit(course$sampler)
+  passes <- c(course$passes, if (!is.null(course$result)) list(unused(course$result$row)))
+  if (is.null(sampler$scout)) sampler <- scouted(sampler, course$plan)
+  new_course(sampler, course$path, course$plan, course$records, passes, probes_of(course))
 }
 
 run_candidate <- function(course, candidate) {

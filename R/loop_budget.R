@@ -32,8 +32,8 @@ least_evaluations <- function(sampler, path, plan) {
   if (!needs_adapting(sampler$kernel, path)) {
     return(island(length(path$lambda)))
   }
-  scouts <- plan$scout && sampler$kernel$gradients
-  is_race <- scouts || is_of_draws(sampler$reference)
+  scouts <- plan$scout && sampler$kernel$gradients && is.null(sampler$given_fit)
+  is_race <- scouts || is_of_draws(sampler$reference) || !is.null(sampler$given_fit)
   n_particles <- min(sampler$n_particles, if (is_race) rules$race_particles)
   may_adjust <- isTRUE(sampler$chooses_kernel) || sampler$kernel$adjusted
   n_steps <- if (!is.null(path$adaptive_ess) || is_race && may_adjust) {
@@ -77,11 +77,6 @@ particles_within <- function(max_evals, n_particles, islands) {
   min(n_particles, max(fewest_particles, afforded))
 }
 
-# Evaluations that a step takes for each particle.
-n_moves <- function(sampler) {
-  if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
-}
-
 # The cost so far: the scout, all runs, what fits have asked for, and the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
@@ -91,13 +86,8 @@ evaluations_spent <- function(course) {
 
 # Of fits that ask for the density beside the draws.
 probes_of <- function(course) {
-  if (!is.null(course$density)) {
-    course$density("count")
-  } else if (is.null(course$probes)) {
-    c(n_target_evals = 0, n_impossible = 0)
-  } else {
-    course$probes
-  }
+  before <- if (is.null(course$probes)) c(n_target_evals = 0, n_impossible = 0) else course$probes
+  if (is.null(course$density)) before else before + course$density("count")
 }
 
 # The most that n islands cost along a path of so many steps, with the bridge and the diagnostics. With a precision the
@@ -126,7 +116,7 @@ affords <- function(course, part, cost = run_evaluations(course, n_steps), n_ste
 
 parts_left_out <- c(
   scale = "another scale of bounded variables", first = "other first candidates", round = "further rounds",
-  islands = "further passes", longer = "longer passes"
+  islands = "further passes", longer = "longer passes", larger = "larger islands"
 )
 
 # Evaluations that are left when those of all islands are set aside.

@@ -1,10 +1,10 @@
 # Candidates: what may be run next, why, and what that would cost.
 
 # A list of the `reference`; the `reason` why it is tried: it is one of the "first", to be run in "full" since a small
-# run does not tell enough, fitted to the best in a "round", or to the draws of the "islands", runs "longer" than
-# these, or is "larger", with more particles; its `label`, to be read; the `rung` by which it was fitted, NULL for none; whether it is_fitted, or the one
-# that the user gave; `kernel`, `path` and `n_particles`; and the evaluations that it may `cost`, from so many
-# `n_steps`.
+# run does not tell enough, that of another "fit", fitted to the best in a "round", or to the draws of the "islands",
+# runs "longer" than these, or is "larger", with more particles; its `label`, to be read; the `rung` by which it was
+# fitted, NULL for none; whether it is_fitted, or the one that the user gave; `kernel`, `path` and `n_particles`; and the
+# evaluations that it may `cost`, from so many `n_steps`.
 new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, rung = NULL,
                           path = NULL, n_particles = course$sampler$n_particles) {
   kernel <- kernel_for(course$sampler, reference, is_fitted, reason)
@@ -23,8 +23,9 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
 # reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
 # basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
 kernel_for <- function(sampler, reference, is_fitted, reason) {
-  suits <- reason == "longer" || is_exact_reference(reference) || is_mixture(reference) ||
-    is_truncated(sampler$target) || is_fitted && sampler$target$dim <= rules$largest_adjusted
+  suits <- reason == "longer" || reason == "fit" && sampler$given_fit$kernel$adjusted ||
+    is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
+    is_fitted && sampler$target$dim <= rules$largest_adjusted
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }
 
@@ -41,6 +42,9 @@ short_path <- function(path, kernel, is_fitted) {
   path
 }
 
+# As many particles as the tuner asks for.
+n_of_race <- function(sampler) min(sampler$n_particles, max(rules$race_particles, complete_tuner(sampler)$n_subsample))
+
 # the first ones ----------------------------------------------------------------
 
 # A small run from each reference that there is, in the order of preference: what fits the draws that the
@@ -49,6 +53,9 @@ short_path <- function(path, kernel, is_fitted) {
 # in full.
 first_candidates <- function(course) {
   sampler <- course$sampler
+  if (course$is_warm) {
+    return(list(from_fit(course)))
+  }
   given <- sampler$reference
   found <- rev(course$scout$references)
   given <- if (length(found) == 0 || !is_too_far(course$scout) || !has_default_reference(sampler)) given
@@ -56,10 +63,8 @@ first_candidates <- function(course) {
   if (identical(names(references), "given")) {
     return(list(in_full(course)))
   }
-  # as many particles as the tuner asks for
-  n <- min(sampler$n_particles, max(rules$race_particles, complete_tuner(sampler)$n_subsample))
   Map(function(reference, label) {
-    new_candidate(course, reference, "first", label, label != "given", n_particles = n)
+    new_candidate(course, reference, "first", label, label != "given", n_particles = n_of_race(sampler))
   }, references, names(references))
 }
 
@@ -71,6 +76,27 @@ is_too_far <- function(scout) {
 
 affords_candidate <- function(course, candidate) {
   affords(course, candidate$reason, candidate$cost, candidate$n_steps)
+}
+
+# A small run from the reference of another fit, along the same path, if the kernel is the same; or, where this does not
+# lead to the target, one that finds and tunes a path of its own, if that is not too long.
+from_fit <- function(course) {
+  candidate <- new_candidate(course, course$sampler$reference, "fit", "fit", n_particles = n_of_race(course$sampler))
+  before <- course$sampler$given_fit
+  if (!is.null(before$path) && identical(before$kernel, candidate$kernel)) {
+    candidate$path <- before$path
+  } else if (!is.null(candidate$path$n_steps)) {
+    candidate$path$n_steps <- min(candidate$path$n_steps, rules$race_steps)
+  }
+  candidate
+}
+
+# Whether a round from there is worth its cost: whether the barrier would fall enough if it became that of the fit
+# again, and a single step is not all that there is.
+is_farther <- function(record, before) {
+  barrier <- record$runs$barrier
+  steps_per_barrier <- rules$steps_per_barrier
+  barrier * steps_per_barrier > 1 && rules$lower_barrier * barrier > before$barrier
 }
 
 # Along the path as it was given: from the user's reference, or that of a record.
@@ -93,6 +119,16 @@ with_next <- function(course, record, before, is_better) {
   if (is.null(best) && record$reason == "full") {
     abort_dead(record, course$sampler)
   }
+  if (record$reason == "fit" && (is.null(best) || is_one_genealogy(best))) {
+    course["best"] <- list(NULL)
+    if (is.null(course$sampler$given_fit$path)) {
+      course$fails <- "no particles reach the target"
+    } else {
+      course$sampler$given_fit["path"] <- list(NULL)
+      course$candidates <- list(from_fit(course))
+    }
+    return(course)
+  }
   if (record$reason == "first" && (is.null(best) || !best$is_fitted || is_one_genealogy(best))) {
     course["best"] <- list(NULL)
     course$candidates <- list(in_full(course, best))
@@ -107,6 +143,7 @@ with_next <- function(course, record, before, is_better) {
     islands = ,
     larger = is_better,
     longer = FALSE,
+    fit = course$plan$rounds[1] > 0 || is_farther(record, course$sampler$given_fit),
     TRUE
   )
   if (goes_on && course$n_rounds < course$plan$rounds[2] && affords(course, "round")) {
@@ -159,10 +196,15 @@ allowed_now <- function(course) {
 
 # The course with the candidates that the draws of the islands, the best, and their diagnostics ask for: a better
 # reference, and the same one with more particles, where these may still grow, or else with more steps. All are left out
-# where the call does not adapt, or after too many passes.
+# where the call does not adapt, or after too many passes. Islands from another fit have to pass all diagnostics.
 with_further <- function(course, islands, may_fit, may_lengthen) {
   plan <- course$plan
   if (!plan$whiten || plan$rounds[2] == 0 || length(course$passes) >= rules$most_further_passes) {
+    return(course)
+  }
+  failed <- names_of_failed(course$result$diagnostics)
+  if (isTRUE(course$is_warm) && length(failed) > 0) {
+    course$fails <- sprintf("diagnostics fail (%s)", toString(failed))
     return(course)
   }
   record <- remedied(course$best, course$result)
@@ -181,8 +223,8 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
 
 # A reference of another shape, or after the first pass of the same one, which the particles of a single round have
 # shown only roughly; or, where a diagnostic has failed, the best that can be fitted. There is no more to learn where
-# the reference is the target, where the bridge is sure of its estimate, or after a pass in which this has not risen.
-# NULL for none.
+# the reference is the target, or that of another fit, where the bridge is sure of its estimate, or after a pass in
+# which this has not risen. NULL for none.
 fitted_to_islands <- function(course, record) {
   result <- course$result
   estimate <- result$estimate
@@ -190,7 +232,8 @@ fitted_to_islands <- function(course, record) {
   enough <- (if (is_rough) rules$sure_shape else rules$sure_bridge) *
     sqrt(default_particles / course$sampler$n_particles)
   is_sure <- is_exact_reference(record$reference) || estimate$method == "bridge" && estimate$std_error < enough
-  has_settled <- course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")
+  has_settled <- record$reason == "fit" ||
+    course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")
   if (has_settled || is_sure && length(failed(result$diagnostics)) == 0) {
     return(NULL)
   }

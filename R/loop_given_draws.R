@@ -1,5 +1,48 @@
 # Draws of any program, as the start of a path.
 
+# The reference that is fitted to draws of the variables, as to those of a run.
+reference_of_draws <- function(target, draws) {
+  if (is.null(draws)) {
+    abort(
+      c(
+        "{.arg reference} is {.val draws}, but the target has no draws.",
+        "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
+      ),
+      "input"
+    )
+  }
+  draws <- unconstrained_draws(target, draws)
+  x <- draws$values
+  n <- nrow(x)
+  n_lost <- draws$n - n
+  why <- if (n_lost > 0) {
+    reason <- draws$message
+    c(
+      "x" = "{n_lost} of {draws$n} draws have values that the parameters cannot have, as digits that were cut off can
+        make them.",
+      "x" = if (!is.null(reason)) "The first time: {reason}"
+    )
+  }
+  if (n == 0) {
+    abort(c("None of the draws has values that the parameters can have.", why), "input")
+  }
+  fitted <- fitted_to_points(x)
+  if (is.null(fitted)) {
+    abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
+  }
+  fitted$reference$fitted_to <- "draws"
+  fitted$reference
+}
+
+# As of propose(), by rows that all weigh the same.
+fitted_to_points <- function(x) {
+  n <- nrow(x)
+  record <- list(
+    particles = x, log_weights = rep(-log(n), n), origins = seq_len(n), reference = reference_gaussian()
+  )
+  propose(record, c("normal", "shape"))
+}
+
 # A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a
 # stanfit; a matrix, a data frame, an array of iterations, chains and variables, or a list of chains, as NIMBLE has it.
 matrix_of_draws <- function(x) {

@@ -23,10 +23,11 @@ sampler_of_best <- function(course) {
 # the reference that was given, which needs them. There the rates of refreshment are left, too.
 # Elsewhere the target is nearly standard normal in the reference's coordinates, and the motion is
 # critically damped: the tuner, which sees one step at a time, is all but indifferent to the rate, and
-# where it takes a low one the copies that resampling has made of a particle stay together.
+# where it takes a low one the copies that resampling has made of a particle stay together. What another fit has
+# run with is so already.
 final_path <- function(best, plan) {
   path <- as.list(best$steps)
-  if (best$kernel$refreshes && best$is_fitted) {
+  if (best$kernel$refreshes && best$is_fitted && best$reason != "fit") {
     shorter <- if (is_plain(best$reference)) 1 else rules$shaped_fraction
     path$step_size <- shorter * plan$step_fraction * path$step_size
     if (is.null(best$kernel$refresh_rate)) {

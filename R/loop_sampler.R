@@ -44,6 +44,7 @@ new_sampler <- function(target, options) {
   )
   sampler$target <- with_scale_of(sampler$target, sampler$reference)
   sampler$reference[scale_names] <- NULL
+  if (inherits(options$reference, "smc_fit")) sampler <- beside_fit(sampler, options$reference, options$seed)
   complete_tuner(sampler)
   n_threads() # a wrong option is told at once
   if (!is.null(options$plan)) {
@@ -75,53 +76,13 @@ reference_meant <- function(reference, target) {
     reference_of_draws(target, target$draws)
   } else if (identical(reference, "prior")) {
     reference_of_prior(target)
+  } else if (inherits(reference, "smc_fit")) {
+    reference_of_fit(target, reference)
   } else if (!inherits(reference, "smc_reference") && may_be_draws(reference)) {
     reference_of_draws(target, matrix_of_draws(reference))
   } else {
     check_reference(reference, target)
   }
-}
-
-# The reference that is fitted to draws of the variables, as to those of a run.
-reference_of_draws <- function(target, draws) {
-  if (is.null(draws)) {
-    abort(
-      c(
-        "{.arg reference} is {.val draws}, but the target has no draws.",
-        "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
-      ),
-      "input"
-    )
-  }
-  draws <- unconstrained_draws(target, draws)
-  x <- draws$values
-  n <- nrow(x)
-  n_lost <- draws$n - n
-  why <- if (n_lost > 0) {
-    reason <- draws$message
-    c(
-      "x" = "{n_lost} of {draws$n} draws have values that the parameters cannot have, as digits that were cut off can
-        make them.",
-      "x" = if (!is.null(reason)) "The first time: {reason}"
-    )
-  }
-  if (n == 0) {
-    abort(c("None of the draws has values that the parameters can have.", why), "input")
-  }
-  fitted <- propose(
-    list(
-      particles = x,
-      log_weights = rep(-log(n), n),
-      origins = seq_len(n),
-      reference = reference_gaussian()
-    ),
-    c("normal", "shape")
-  )
-  if (is.null(fitted)) {
-    abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
-  }
-  fitted$reference$fitted_to <- "draws"
-  fitted$reference
 }
 
 reference_of_prior <- function(target) {

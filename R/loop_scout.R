@@ -1,9 +1,11 @@
 # The scout in the loop: what it finds, and on which scale it looks.
 
-# The sampler with what a `scout` finds, where there is to be one, on the scale that this asks for.
+# The sampler with what a `scout` finds, where there is to be one, and no fit with all variables to start from, on the
+# scale that this asks for.
 scouted <- function(sampler, plan) {
-  if (!plan$scout || !sampler$kernel$gradients) {
-    return(sampler)
+  lacks_variables <- !is.null(sampler$given_fit$draws)
+  if (!plan$scout || !sampler$kernel$gradients || !is.null(sampler$given_fit) && !lacks_variables) {
+    return(if (lacks_variables) completed(sampler) else sampler)
   }
   scout <- function(sampler, name) {
     remember(
@@ -18,7 +20,8 @@ scouted <- function(sampler, plan) {
   sampler$scout <- scout(sampler, "scout")
   act_on_scout(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
-  rescaled(sampler, find_truncated, scout, plan, is_as_near)
+  sampler <- rescaled(sampler, find_truncated, scout, plan, is_as_near)
+  if (lacks_variables) completed(sampler) else sampler
 }
 
 # The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout

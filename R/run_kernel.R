@@ -362,3 +362,8 @@ format_given <- function(x) {
 needs_adapting <- function(kernel, path) {
   is_to_be_tuned(kernel) || !is.null(path$adaptive_ess)
 }
+
+# Evaluations that a step takes for each particle.
+n_moves <- function(sampler) {
+  if (sampler$kernel$adjusted) sampler$kernel$options$n_moves else 1
+}

@@ -19,14 +19,15 @@
 #'   `max_evals` may make it less than 1,024.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
 #' @param rounds the least and the most rounds of adaptation (two whole numbers, or one for both).
-#'   See [smc_rounds].
+#'   See [smc_rounds]. From another fit the least is none.
 #' @param whiten whether references are fitted to particles (TRUE or FALSE).
 #' @param scout whether the target is located by its gradients first (TRUE or FALSE). Without the
 #'   scout the gradient is not checked: see [check_gradient()].
 #' @param max_steps most steps of rounds after the first (whole number of at least 2).
 #' @param step_fraction the islands' step sizes of KLMC from a fitted reference, as a fraction of the tuned ones
 #'   (number in (0, 1]). See section Kernels of [smc_rounds].
-#' @param islands number of islands (positive integer). One has no standard error; the bridge needs four.
+#' @param islands number of islands (positive integer). One has no standard error; the bridge needs four, the number
+#'   from another fit.
 #' @param precision NULL, or a standard error of `log_z` (number of at least 1e-15) for which islands are
 #'   added, up to `max_islands`. Where neither `n_particles` nor `islands` is given the fit starts small, with 128
 #'   particles. These are four times as many in a further pass, where more than `max_islands` would be needed or
@@ -43,9 +44,10 @@
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
 #'   [schedule_power()] makes, or [schedule_adaptive()].
 #' @param reference where particles start: [reference_gaussian()], [reference_function()] and the like; `"prior"`, for a
-#'   target that was given its `prior`; or draws of the posterior, to which a distribution is fitted. These are a
-#'   matrix or a data frame with a column for each variable, draws of the packages posterior, coda or rstan, a list of
-#'   chains, another fit of `smc()`, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
+#'   target that was given its `prior`; the fit of a neighbouring target, whose reference is tried before
+#'   anything else (see [smc_rounds], section From another fit); or draws of the posterior, to which a
+#'   distribution is fitted. These are a matrix or a data frame with a column for each variable, draws of the packages
+#'   posterior, coda or rstan, a list of chains, or `"draws"`, for those of a Stan fit (see [as_target.stanfit]).
 #' @param tuner how the kernel is tuned: [tuner_kl()].
 #' @param resampling `"ssp"` (Srinivasan sampling process), `"systematic"`, `"stratified"`,
 #'   `"residual"` or `"multinomial"`.
@@ -97,12 +99,12 @@ smc <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  rounds = c(1, 8),
+  rounds = if (inherits(reference, "smc_fit")) c(0, 8) else c(1, 8),
   whiten = TRUE,
   scout = whiten && max(rounds) > 0,
   max_steps = max(64, n_steps),
   step_fraction = if (max(rounds) > 0 && whiten) 0.75 else 1,
-  islands = 8,
+  islands = if (inherits(reference, "smc_fit")) 4 else 8,
   precision = NULL,
   draws = NULL,
   max_islands = 64,
@@ -187,7 +189,7 @@ smc_adapt <- function(
   ...,
   n_particles = 1024,
   n_steps = 64,
-  rounds = c(1, 8),
+  rounds = if (inherits(reference, "smc_fit")) c(0, 8) else c(1, 8),
   whiten = TRUE,
   scout = whiten && max(rounds) > 0,
   max_steps = max(64, n_steps),

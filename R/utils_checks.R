@@ -289,3 +289,18 @@ abort_version <- function(arg, so, advice = "Make it anew.", made_by = NULL) {
     differs = "version"
   )
 }
+
+# What a fit keeps for later, and what its runs do, changes from version to version.
+check_version <- function(fit, so) {
+  made_by <- fit$session$autosmc
+  if (!identical(made_by, own_version())) {
+    abort_version("fit", so, "Its estimate and its draws stay as they are. Make it again for more.", made_by)
+  }
+}
+
+# Among the arguments of smc() that another verb hands on.
+check_no_reference <- function(...) {
+  if ("reference" %in% ...names()) {
+    abort("{.arg reference} cannot be given: it is the fit of a neighbour.", "input")
+  }
+}

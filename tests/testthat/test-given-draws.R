@@ -33,8 +33,6 @@ test_that("smc() starts from draws of whatever kind", {
     expect_equal(reference(posterior::as_draws_array(given)), same)
     expect_equal(reference(posterior::as_draws_df(as.data.frame(given, check.names = FALSE))), same)
   }
-  of_fit <- reference(fit)
-  expect_lt(abs(of_fit$mean[1] - 30), 0.1)
   # of a type
   w <- matrix(rexp(300), 100)
   w <- w / rowSums(w)

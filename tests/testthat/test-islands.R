@@ -510,10 +510,8 @@ test_that("the defaults are in the fit", {
   from_given <- smc(target, n_particles = 32, n_steps = 4, whiten = FALSE, scout = FALSE, seed = 1)
   expect_identical(from_given$kernel, kernel_klmc())
   expect_identical(fit$tuner, tuner_kl())
-  for (name in c("n_particles", "n_steps", "islands")) {
-    expect_identical(formals(smc)[[name]], c(
-      n_particles = 1024, n_steps = 64, islands = 8
-    )[[name]])
+  for (name in c("n_particles", "n_steps")) {
+    expect_identical(formals(smc)[[name]], c(n_particles = 1024, n_steps = 64)[[name]])
   }
   expect_equal(formals(smc_run)$islands, 1)
 })

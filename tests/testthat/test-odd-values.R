@@ -4,6 +4,7 @@ small <- target_gaussian(2, mean = 1)
 quick <- list(n_particles = 16, seed = 1)
 scarce <- c(quick, list(n_steps = 3, rounds = 0, whiten = FALSE, scout = FALSE))
 fit <- calmly(do.call(smc, c(list(small, islands = 2), scarce)))
+curve <- calmly(do.call(evidence_curve, c(list(function(sd) target_gaussian(2, sd = sd), 1:2), scarce)))
 log_density <- function(x) -sum(x^2) / 2
 
 odd_values <- list(
@@ -80,6 +81,11 @@ calls <- list(
   log_evidence = list(object = fit),
   restrict = list(fit = fit, rep(c(TRUE, FALSE), 16), prior = 0.5),
   savage_dickey = list(fit = fit, x1 = 0, prior_density = 1, seed = 1, progress = FALSE),
+  evidence_curve = c(
+    list(target = function(sd) target_gaussian(2, sd = sd), values = 1:2, against = -1, used = 1), scarce
+  ),
+  refine_curve = list(curve = curve, n = 1, values = 3),
+  smc_append = c(list(fit = fit, target = small), replace(scarce, "seed", 2)),
   report = list(fit = fit),
   as_brmsfit = list(fit = fit)
 )
