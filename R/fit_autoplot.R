@@ -163,7 +163,7 @@ gg_evidence <- function(data) {
   ggplot2::ggplot(data, ggplot2::aes(.data$value, .data$at)) +
     ggplot2::geom_pointrange(
       ggplot2::aes(xmin = .data$low, xmax = .data$high),
-      colour = okabe_ito[["blue"]]
+      colour = okabe_ito[["blue"]], na.rm = TRUE
     ) +
     ggplot2::facet_wrap("panel", scales = "free_x") +
     ggplot2::scale_y_continuous(
