@@ -172,6 +172,31 @@ gg_evidence <- function(data) {
     ggplot2::labs(x = NULL, y = NULL)
 }
 
+gg_calibration <- function(data) {
+  on_panel <- function(table, i) cbind(table, panel = rep(factor(calibration_panels[i], calibration_panels), nrow(table)))
+  shares <- on_panel(data$shares, 1)
+  factors <- on_panel(data$factors, 2)
+  limits <- on_panel(data.frame(x = c(-1, 1)), 2)
+  blue <- okabe_ito[["blue"]]
+  ggplot2::ggplot() +
+    ggplot2::geom_abline(ggplot2::aes(slope = 1, intercept = 0), on_panel(data.frame(x = 0), 1), linetype = "dotted") +
+    ggplot2::geom_linerange(
+      ggplot2::aes(.data$mean_prob, ymin = .data$low, ymax = .data$high), shares,
+      linewidth = 2, colour = okabe_ito[["sky_blue"]]
+    ) +
+    ggplot2::geom_point(ggplot2::aes(.data$mean_prob, .data$share_true), shares, colour = blue) +
+    ggplot2::geom_vline(ggplot2::aes(xintercept = .data$x), limits, linetype = "dotted") +
+    ggplot2::geom_pointrange(
+      ggplot2::aes(.data$middle, .data$at, xmin = .data$low, xmax = .data$high), factors,
+      colour = blue
+    ) +
+    ggplot2::geom_text(ggplot2::aes(.data$middle, .data$at, label = shorten(.data$name)), factors, vjust = -1) +
+    ggplot2::geom_blank(ggplot2::aes(0, .data$at), transform(factors, at = factors$at + 0.5)) +
+    ggplot2::facet_wrap("panel", scales = "free") +
+    ggplot2::scale_y_continuous(breaks = seq(0, 1, by = 0.25)) +
+    ggplot2::labs(x = NULL, y = "share of true models")
+}
+
 gg_maps <- function(data) {
   panel <- paste0(data$panel, "\n", shorten(data$y_name), " against ", shorten(data$x_name))
   named <- cbind(data[setdiff(names(data), "panel")], panel = factor(panel, unique(panel)))

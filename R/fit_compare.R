@@ -210,7 +210,7 @@ glance.smc_evidence <- function(x, ...) {
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     biased <- x$runs$biased[nrow(x$runs)]
-    return(data.frame(
+    return(new_table(
       log_z = x$log_z, std_error = x$std_error, biased = biased,
       converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
     ))
@@ -237,7 +237,7 @@ evidence_of <- function(x, label) {
 }
 
 known_row <- function(log_z, std_error) {
-  data.frame(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
+  new_table(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
 }
 
 # c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is

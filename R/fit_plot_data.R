@@ -134,6 +134,20 @@ evidence_data <- function(comparison) {
   )
 }
 
+# The panels of a calibration: `shares`, the bins with `mean_prob`, `share_true`, `low`, `high`; and `factors`, a row a
+# true model: `name`, `at` (the first one on top; negative, where an axis for shares has no numbers), and quantiles of the
+# log10 Bayes factor.
+calibration_data <- function(calibration) {
+  factors <- calibration$bayes_factors
+  factors <- data.frame(
+    name = factors$model, at = -seq_along(factors$model),
+    low = factors$log10_low, middle = factors$log10_median, high = factors$log10_high
+  )
+  list(shares = as.data.frame(calibration$bins), factors = factors[is.finite(factors$middle), ])
+}
+
+calibration_panels <- c("posterior probability", "log10 Bayes factor of the true model")
+
 # A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
 draws_data <- function(fit, variables, most = 6) {
   check_has_draws(fit)

@@ -78,6 +78,10 @@ calls <- list(
     sample = function(n) matrix(0, n, 2), log_density = log_density, gradient = NULL, vectorized = FALSE
   ),
   compare_evidence = list(a = fit, b = fit, prior_prob = c(0.5, 0.5), model_names = c("a", "b")),
+  check_evidence = list(
+    models = rep(list(list(simulate = function() 1, target = function(y) c(log_z = y, std_error = 0))), 2),
+    prior_prob = NULL, n = 2, seed = 1, checkpoint = NULL, progress = FALSE
+  ),
   inclusion = list(comparison = compare_evidence(a = c(log_z = 0, std_error = 0), b = c(log_z = 1, std_error = 0)), terms = list(y ~ x, y ~ 1)),
   average_draws = list(fits = list(a = fit, b = fit), variables = NULL, prior_prob = c(0.5, 0.5), n_draws = 10),
   log_evidence = list(object = fit),
