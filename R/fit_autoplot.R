@@ -173,7 +173,8 @@ gg_evidence <- function(data) {
 }
 
 gg_calibration <- function(data) {
-  on_panel <- function(table, i) cbind(table, panel = rep(factor(calibration_panels[i], calibration_panels), nrow(table)))
+  panels <- factor(calibration_panels, calibration_panels)
+  on_panel <- function(table, i) cbind(table, panel = rep(panels[i], nrow(table)))
   shares <- on_panel(data$shares, 1)
   factors <- on_panel(data$factors, 2)
   limits <- on_panel(data.frame(x = c(-1, 1)), 2)

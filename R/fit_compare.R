@@ -16,7 +16,8 @@
 #'   An error among them, as [smc_all()] keeps it where a model has failed, is left out with a warning that names it.
 #' @param prior_prob prior probabilities of the models: a numeric vector, not negative, that sums to one, in the order
 #'   of the models or with their names; or a function of the names of the models that returns numbers to which the
-#'   probabilities are proportional. NULL for equal ones. Where models have failed, those of the others keep their ratios.
+#'   probabilities are proportional. NULL for equal ones. Where models have failed, those of the others keep their
+#'   ratios.
 #' @param model_names names of the models (character vector); NULL for the names of
 #'   the arguments, or the expressions given.
 #' @return A data frame of class `smc_evidence`, a row a model in the order given:
@@ -39,10 +40,10 @@
 #'   It prints without `biased` and `prior_prob`, each number followed by its error, and
 #'   with `converged` where a fit has not. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
 #'   intervals of two standard errors, and the posterior probabilities, the model of the largest evidence on
-#'   top and then the most probable ones. Plots and `print()` show 20 models and sum up the others, [report()] five. `tidy()` has the columns under the names of
-#'   broom. A part of the table that has lost one of its columns is a plain tibble. In a document of knitr it is the
-#'   table that is printed; `knitr::kable(format(x))` makes that with other settings, and [report()] a paragraph.
-#'   `print(x, digits = 2)` shows so many digits of the standard errors.
+#'   top and then the most probable ones. Plots and `print()` show 20 models and sum up the others, [report()] five.
+#'   `tidy()` has the columns under the names of broom. A part of the table that has lost one of its columns is a plain
+#'   tibble. In a document of knitr it is the table that is printed; `knitr::kable(format(x))` makes that with other
+#'   settings, and [report()] a paragraph. `print(x, digits = 2)` shows so many digits of the standard errors.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, two fits share a seed, or a model has failed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class

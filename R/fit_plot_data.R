@@ -135,8 +135,8 @@ evidence_data <- function(comparison) {
 }
 
 # The panels of a calibration: `shares`, the bins with `mean_prob`, `share_true`, `low`, `high`; and `factors`, a row a
-# true model: `name`, `at` (the first one on top; negative, where an axis for shares has no numbers), and quantiles of the
-# log10 Bayes factor.
+# true model: `name`, `at` (the first one on top; negative, where an axis of shares has no numbers), and quantiles of
+# the log10 Bayes factor.
 calibration_data <- function(calibration) {
   factors <- calibration$bayes_factors
   factors <- data.frame(

@@ -131,7 +131,8 @@ report_comparison <- function(compared) {
     ),
     if (n > most_reported) {
       p <- format_probability(c(sum(ranked$rest$post_prob), max(ranked$rest$post_prob)))
-      sprintf("That of the other %s is %s together, and %s at most for each.", count_of(n - most_reported, "model"), p[1], p[2])
+      others <- count_of(n - most_reported, "model")
+      sprintf("That of the other %s is %s together, and %s at most for each.", others, p[1], p[2])
     }
   ), collapse = " ")
 }

@@ -77,8 +77,8 @@ draw_seeds <- function(seed, n) {
 
 # Arguments for smc(), and those that are for as_target().
 split_arguments <- function(arguments) {
-  is_own <- names(arguments) %in% setdiff(names(formals(smc)), c("target", "..."))
-  list(smc = arguments[is_own], target = arguments[if (length(is_own) > 0) !is_own else FALSE])
+  is_own <- rlang::names2(arguments) %in% setdiff(names(formals(smc)), c("target", "..."))
+  list(smc = arguments[is_own], target = arguments[!is_own])
 }
 
 # input: a list of `target`, `seed` and `checkpoint`.
@@ -101,7 +101,8 @@ calm <- function(code) suppressWarnings(code, classes = paste0("autosmc_warning_
 #' @export
 print.smc_fits <- function(x, ...) {
   is_failed <- vapply(x, inherits, NA, "error")
-  cat("<smc_fits> ", count_of(length(x), "model"), if (any(is_failed)) sprintf(", %d failed", sum(is_failed)), "\n", sep = "")
+  failed <- if (any(is_failed)) sprintf(", %d failed", sum(is_failed))
+  cat("<smc_fits> ", count_of(length(x), "model"), failed, "\n", sep = "")
   rows <- bind_rows(Map(evidence_of, unclass(x)[!is_failed], names(x)[!is_failed]))
   errors <- rows$std_error[is.finite(rows$std_error) & rows$std_error > 0]
   decimals <- decimals_of_error(if (length(errors) > 0) min(errors) else NA)

@@ -4,8 +4,8 @@
 #'
 #' A model is drawn by its prior probability, parameters and data are drawn from it, and all models are fitted to these
 #' data, again and again. Among data sets for which a model has the posterior probability 0.2, it is then the true one
-#' in a fifth, if all evidences are right (Schad et al., 2022). The same data sets show how large Bayes factors are to be
-#' expected with so many observations.
+#' in a fifth, if all evidences are right (Schad et al., 2022). The same data sets show how large Bayes factors are
+#' to be expected with so many observations.
 #'
 #' *Mean.* The mean of the posterior probability of a model is its prior probability. A wrong evidence can leave this
 #' mean nearly as it is.
@@ -33,8 +33,8 @@
 #' @param n number of data sets (positive integer).
 #' @param ... arguments of [smc()] and [as_target()], as in [smc_all()].
 #' @param seed,progress as of [smc_all()].
-#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set, from which a call that was cut
-#'   off resumes, also with a larger `n`.
+#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set, from which a call that was
+#'   cut off resumes, also with a larger `n`.
 #' @return A list of class `smc_calibration`:
 #'
 #' * `fits`, a data frame with a row for each data set and model: `data` (number), `true` (name of the true model),
@@ -77,13 +77,14 @@ check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL,
   prior_prob <- check_prior_prob(prior_prob, names(models))
   n <- check_n(n, "n")
   check_flag(progress, "progress")
-  arguments <- split_arguments(list(...))
+  given <- list(...)
+  arguments <- split_arguments(given)
   run <- with_seed_of_call(list(checkpoint = check_folder(checkpoint)), seed)
   seeds <- draw_seeds(run$seed, n)
   settings <- if (!is.null(checkpoint)) {
     list(
       version = own_version(), seed = format(run$seed, digits = 15), models = fingerprint(models),
-      prior_prob = prior_prob, `...` = fingerprint(list(...))
+      prior_prob = prior_prob, `...` = fingerprint(given)
     )
   }
   restore <- function(x) if (has_form(x, data_set_like(length(models)))) x
@@ -137,7 +138,8 @@ check_simulated <- function(models) {
   check_given(models, "models")
   is_model <- function(x) is.list(x) && is.function(x[["simulate"]]) && is.function(x[["target"]])
   if (!identical(class(models), "list") || length(models) < 2 || !all(vapply(models, is_model, NA))) {
-    abort_argument(models, "models", "a list of at least two models, each a list of the functions `simulate` and `target`")
+    expected <- "a list of at least two models, each a list of the functions `simulate` and `target`"
+    abort_argument(models, "models", expected)
   }
   names <- names(models)
   if (is.null(names)) names <- paste("model", seq_along(models))

@@ -22,7 +22,9 @@ test_that("exact evidences are calibrated", {
     expect_estimate(check$slope, check$slope_error, 1, resolution = 0.7)
     expect_identical(check$n_failed, 0L)
     with(check$models, expect_estimate(mean_prob, mean_error, prior_prob, resolution = 0.08))
-    with(check$bins, expect_true(all(abs(share_true - mean_prob) <= errors_for() * sqrt(mean_prob * (1 - mean_prob) / n))))
+    bins <- check$bins
+    error <- sqrt(bins$mean_prob * (1 - bins$mean_prob) / bins$n)
+    expect_true(all(abs(bins$share_true - bins$mean_prob) <= errors_for() * error))
     # the models are drawn by their prior probabilities
     share <- mean(check$fits$true == "null")
     p <- check$models$prior_prob[1]

@@ -45,6 +45,7 @@ test_that("nothing but models may fail", {
   expect_bad(smc_all(targets$near), "targets")
   expect_bad(smc_all(list()), "targets")
   expect_error(all_quick(targets, n_particels = 3), class = "autosmc_error_target")
+  expect_error(all_quick(targets, 3), class = "autosmc_error_target")
   expect_bad(smc_all(targets, seed = -1), "seed")
 })
 
@@ -163,7 +164,8 @@ test_that("probabilities of terms are those of their models, with the errors of 
 
 test_that("terms are told by matrices, formulas and fits of brms", {
   table <- compare_evidence(known)
-  has <- matrix(c(FALSE, TRUE, FALSE, TRUE, FALSE, FALSE, TRUE, TRUE), 4, dimnames = list(names(known), c("age", "sex")))
+  has <- cbind(age = c(FALSE, TRUE, FALSE, TRUE), sex = c(FALSE, FALSE, TRUE, TRUE))
+  rownames(has) <- names(known)
   expected <- inclusion(table, has)
   expect_equal(inclusion(table, formulas)[1:2, ], expected)
   expect_equal(inclusion(table, as.data.frame(has)[4:1, ]), expected)
@@ -202,7 +204,10 @@ test_that("draws over models have their means and a point mass", {
   expect_identical(draws$c == 0, draws$.model == "near")
   # as the fits' own weighted means
   means <- lapply(fits[c("near", "far")], coef)
-  expected <- c(p[["near"]] * means$near[["a"]], sum(p * c(means$near[["b"]], means$far[["b"]])), p[["far"]] * means$far[["c"]])
+  expected <- c(
+    p[["near"]] * means$near[["a"]], p[["near"]] * means$near[["b"]] + p[["far"]] * means$far[["b"]],
+    p[["far"]] * means$far[["c"]]
+  )
   expect_equal(unname(colMeans(draws[-1])), expected, tolerance = 0.01)
   expect_identical(names(suppressWarnings(average_draws(fits))), c(".model", "b"))
   expect_identical(nrow(suppressWarnings(average_draws(fits, n_draws = 7))), 7L)

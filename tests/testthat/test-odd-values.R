@@ -41,7 +41,7 @@ calls <- list(
   smc_islands = list(fit = fit, which = 3, progress = FALSE),
   smc_combine = list(fit = fit, islands = smc_islands(fit, 3)),
   smc_replicate = list(fit = fit, n = 2, seed = 1),
-  smc_all = c(list(targets = list(small, small)), quick, list(n_steps = 3, rounds = 0, checkpoint = NULL, progress = FALSE)),
+  smc_all = c(list(targets = list(small, small), checkpoint = NULL, progress = FALSE), scarce),
   smc_scout = list(target = small, n_starts = 2, seed = 1),
   check_gradient = list(target = small, x = c(0, 1), seed = 1),
   constrain = list(target = small, u = c(0, 1)),
@@ -82,7 +82,10 @@ calls <- list(
     models = rep(list(list(simulate = function() 1, target = function(y) c(log_z = y, std_error = 0))), 2),
     prior_prob = NULL, n = 2, seed = 1, checkpoint = NULL, progress = FALSE
   ),
-  inclusion = list(comparison = compare_evidence(a = c(log_z = 0, std_error = 0), b = c(log_z = 1, std_error = 0)), terms = list(y ~ x, y ~ 1)),
+  inclusion = list(
+    comparison = compare_evidence(a = c(log_z = 0, std_error = 0), b = c(log_z = 1, std_error = 0)),
+    terms = list(y ~ x, y ~ 1)
+  ),
   average_draws = list(fits = list(a = fit, b = fit), variables = NULL, prior_prob = c(0.5, 0.5), n_draws = 10),
   log_evidence = list(object = fit),
   report = list(fit = fit),
