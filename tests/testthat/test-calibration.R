@@ -75,6 +75,18 @@ test_that("the p-value is uniform, also where few data sets leave a doubt", {
   expect_gt(mean(p > 0.5), 0.1)
 })
 
+test_that("evidences that are certain, and wrong, are not calibrated", {
+  certain <- function(right) {
+    model <- function(at) {
+      list(simulate = function() at, target = function(y) c(log_z = -1e4 * xor(y == at, right), std_error = 0))
+    }
+    check_evidence(list(a = model(0), b = model(1)), n = 20, seed = 1)
+  }
+  expect_false(certain(FALSE)$passed)
+  expect_identical(certain(FALSE)$p_value, 1 / 1000)
+  expect_match(printed_text(certain(TRUE)), "nothing can be said")
+})
+
 test_that("fits that fail are counted and shown", {
   check <- check_evidence(pair(fails = function(y) mean(y) > 1), n = 200, seed = 1)
   failed <- unique(check$fits$data[!is.na(check$fits$error)])
