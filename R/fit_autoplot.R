@@ -187,13 +187,39 @@ gg_evidence <- function(data) {
   ggplot2::ggplot(data, ggplot2::aes(.data$value, .data$at)) +
     ggplot2::geom_pointrange(
       ggplot2::aes(xmin = .data$low, xmax = .data$high),
-      colour = okabe_ito[["blue"]]
+      colour = okabe_ito[["blue"]], na.rm = TRUE
     ) +
     ggplot2::facet_wrap("panel", scales = "free_x") +
     ggplot2::scale_y_continuous(
       breaks = models$at, labels = shorten(models$model), minor_breaks = NULL, expand = c(0, 0.5)
     ) +
     ggplot2::labs(x = NULL, y = NULL)
+}
+
+gg_calibration <- function(data) {
+  panels <- factor(calibration_panels, calibration_panels)
+  on_panel <- function(table, i) cbind(table, panel = rep(panels[i], nrow(table)))
+  shares <- on_panel(data$shares, 1)
+  factors <- on_panel(data$factors, 2)
+  limits <- on_panel(data.frame(x = c(-1, 1)), 2)
+  blue <- okabe_ito[["blue"]]
+  ggplot2::ggplot() +
+    ggplot2::geom_abline(ggplot2::aes(slope = 1, intercept = 0), on_panel(data.frame(x = 0), 1), linetype = "dotted") +
+    ggplot2::geom_linerange(
+      ggplot2::aes(.data$mean_prob, ymin = .data$low, ymax = .data$high), shares,
+      linewidth = 2, colour = okabe_ito[["sky_blue"]]
+    ) +
+    ggplot2::geom_point(ggplot2::aes(.data$mean_prob, .data$share_true), shares, colour = blue) +
+    ggplot2::geom_vline(ggplot2::aes(xintercept = .data$x), limits, linetype = "dotted") +
+    ggplot2::geom_pointrange(
+      ggplot2::aes(.data$middle, .data$at, xmin = .data$low, xmax = .data$high), factors,
+      colour = blue
+    ) +
+    ggplot2::geom_text(ggplot2::aes(.data$middle, .data$at, label = shorten(.data$name)), factors, vjust = -1) +
+    ggplot2::geom_blank(ggplot2::aes(0, .data$at), transform(factors, at = factors$at + 0.5)) +
+    ggplot2::facet_wrap("panel", scales = "free") +
+    ggplot2::scale_y_continuous(breaks = seq(0, 1, by = 0.25)) +
+    ggplot2::labs(x = NULL, y = "share of true models")
 }
 
 gg_maps <- function(data) {

@@ -127,7 +127,7 @@ post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   expressions <- c(list(substitute(x)), as.list(substitute(list(...)))[-1])
   labels <- check_labels(model_names, expressions)
   estimates <- bind_rows(Map(evidence_of, models, labels))
-  prior_prob <- check_prior_prob(prior_prob, n)
+  prior_prob <- check_prior_prob(prior_prob, labels)
   warn_of_models(labels, models, estimates)
   stats::setNames(posterior_probabilities(estimates, prior_prob)$estimate, labels)
 }

@@ -13,8 +13,11 @@
 #'   log densities from which no constant has been dropped. Beside these, what is known from elsewhere: a result of
 #'   [log_evidence()], or numbers as `c(log_z = -12.3, std_error = 0.1)`, with the error 0 for what is known exactly. A
 #'   list or a data frame of one row with these names, such as [glance()] returns, is taken too.
-#' @param prior_prob prior probabilities of the models (numeric vector, not negative,
-#'   that sums to one); NULL for equal ones.
+#'   An error among them, as [smc_all()] keeps it where a model has failed, is left out with a warning that names it.
+#' @param prior_prob prior probabilities of the models: a numeric vector, not negative, that sums to one, in the order
+#'   of the models or with their names; or a function of the names of the models that returns numbers to which the
+#'   probabilities are proportional. NULL for equal ones. Where models have failed, those of the others keep their
+#'   ratios.
 #' @param model_names names of the models (character vector); NULL for the names of
 #'   the arguments, or the expressions given.
 #' @return A data frame of class `smc_evidence`, a row a model in the order given:
@@ -23,8 +26,7 @@
 #' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
 #'   largest `log_z`, and `log_bf_error`, its standard error (of the best one
 #'   both are 0; which one that is, is taken as given); `bf`, the Bayes factor;
-#' * `post_prob`, the posterior probability of the model, and `post_prob_error`, its standard error; `prior_prob`, where
-#'   it was given;
+#' * `post_prob`, the posterior probability of the model, and `post_prob_error`, its standard error; `prior_prob`;
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
 #'   where there are none, as for what is no fit).
 #'
@@ -32,15 +34,16 @@
 #'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
 #'   one island, or of a repeated or warped bridge sample.
 #'
-#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not.
-#'   `plot()` and `ggplot2::autoplot()` show the log Bayes factors with
-#'   intervals of two standard errors, and the posterior probabilities. `tidy()` has the columns under the names of
-#'   broom. A part of the table that has lost one of its columns is a plain tibble. In a document of knitr it is the
-#'   table that is printed; `knitr::kable(format(x))` makes that with other settings, where `knitr::kable(x)` has all
-#'   columns and digits. [report()] makes a paragraph.
+#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not. `plot()` and
+#'   `ggplot2::autoplot()` show the log Bayes factors with
+#'   intervals of two standard errors, and the posterior probabilities, the model of the largest evidence on
+#'   top and then the most probable ones. Plots and `print()` show 20 models and sum up the others, [report()] five.
+#'   `tidy()` has the columns under the names of broom. A part of the table that has lost one of its columns is a plain
+#'   tibble. In a document of knitr it is the table that is printed; `knitr::kable(format(x))` makes that with other
+#'   settings, where `knitr::kable(x)` has all columns and digits. [report()] makes a paragraph.
 #'   `print(x, digits = 2)` shows so many digits of the standard errors.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
-#'   an estimate is biased, or two fits share a seed. Of class
+#'   an estimate is biased, two fits share a seed, or a model has failed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
 #'   `autosmc_warning_prior`, when priors are improper (`fit$improper`), unless all models have
 #'   an improper prior of the same parameters, so that its constant cancels. Of class
@@ -52,7 +55,9 @@
 #'   no fit, and for other arguments that are not what they should be.
 #' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
 #'   Statistical Association 90, 773-795.
-#' @seealso [logml.smc_fit()] for the functions of the package bridgesampling.
+#' @seealso [smc_all()] for the fits of many models, [inclusion()] for their terms, [average_draws()] for draws over
+#'   all of them, and [check_evidence()] for whether such probabilities are calibrated. [logml.smc_fit()] for the
+#'   functions of the package bridgesampling.
 #' @examples
 #' # observations of a mean mu, with two priors for it
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
@@ -71,24 +76,25 @@
 compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   models <- list(...)
   expressions <- as.list(substitute(list(...)))[-1]
-  if (length(models) == 1 && identical(class(models[[1]]), "list")) {
-    models <- models[[1]]
+  if (length(models) == 1 && (identical(class(models[[1]]), "list") || inherits(models[[1]], "smc_fits"))) {
+    models <- unclass(models[[1]])
     expressions <- expressions_in(expressions[[1]], models)
   }
-  n <- length(models)
-  if (n < 2) {
-    abort(
-      "{.fn compare_evidence} takes at least two fits to compare, not {n}.",
-      "input"
-    )
-  }
   labels <- check_labels(model_names, expressions)
+  is_there <- !vapply(models, inherits, NA, "error")
+  n <- sum(is_there)
+  if (n < 2) {
+    abort("{.fn compare_evidence} takes at least two fits to compare, not {n}.", "input")
+  }
+  prior_prob <- check_prior_prob(prior_prob, labels, is_there)
+  warn_of_missing(labels[!is_there])
+  models <- models[is_there]
+  labels <- labels[is_there]
   estimates <- bind_rows(Map(evidence_of, models, labels))
-  prior <- check_prior_prob(prior_prob, n)
   warn_of_comparison(labels, estimates)
   warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
-  posterior <- posterior_probabilities(estimates, prior)
+  posterior <- posterior_probabilities(estimates, prior_prob)
   columns <- list(
     model = labels,
     log_z = estimates$log_z,
@@ -96,12 +102,12 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
     log_bf = estimates$log_z - estimates$log_z[best],
     log_bf_error = error_of_difference(estimates$std_error, best),
     bf = exp(estimates$log_z - estimates$log_z[best]),
-    prior_prob = if (!is.null(prior_prob)) prior,
+    prior_prob = prior_prob,
     post_prob = posterior$estimate,
     post_prob_error = posterior$std_error,
     converged = estimates$converged
   )
-  tibble::new_tibble(without_null(columns), class = "smc_evidence")
+  tibble::new_tibble(columns, class = "smc_evidence")
 }
 
 # A table without some of the columns is a tibble like any other.
@@ -127,8 +133,27 @@ evidence_columns <- c(
 
 #' @export
 print.smc_evidence <- function(x, ..., digits = NULL) {
-  print(format(x, digits = digits), row.names = FALSE)
+  n_more <- nrow(x) - most_models
+  if (n_more <= 0) {
+    print(format(x, digits = digits), row.names = FALSE)
+  } else {
+    ranked <- most_probable(x)
+    print(format(ranked$first, digits = digits), row.names = FALSE)
+    rest <- format_probability(sum(ranked$rest$post_prob))
+    cat(sprintf("and %s, of posterior probability %s together\n", count_of(n_more, "more model"), rest))
+  }
   invisible(x)
+}
+
+# So many models have room in a table on the screen, or in a plot.
+most_models <- 20
+
+# A comparison cut in two: the `first` models, of which the first has the largest evidence and the others are those of
+# the largest posterior probability, in this order; and the `rest`.
+most_probable <- function(comparison, n = most_models) {
+  ranked <- union(which.max(comparison$log_bf), order(-comparison$post_prob, -comparison$log_bf))
+  shown <- seq_along(ranked) <= n
+  list(first = comparison[ranked[shown], ], rest = comparison[ranked[!shown], ])
 }
 
 # What is printed, as a data frame of text.
@@ -181,7 +206,7 @@ glance.smc_evidence <- function(x, ...) {
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     biased <- x$runs$biased[nrow(x$runs)]
-    return(data.frame(
+    return(new_table(
       log_z = x$log_z, std_error = x$std_error, biased = biased,
       converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
     ))
@@ -208,7 +233,7 @@ evidence_of <- function(x, label) {
 }
 
 known_row <- function(log_z, std_error) {
-  data.frame(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
+  new_table(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
 }
 
 # c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is
@@ -271,16 +296,31 @@ check_labels <- function(model_names, expressions) {
   make.unique(labels)
 }
 
-check_prior_prob <- function(prior_prob, n) {
-  if (is.null(prior_prob)) {
-    return(rep(1 / n, n))
+# is_there: which of the models have an evidence; the probabilities are of these.
+check_prior_prob <- function(prior_prob, labels, is_there = rep(TRUE, length(labels))) {
+  n <- length(labels)
+  given <- if (is.null(prior_prob)) rep(1 / n, n) else prior_prob
+  is_function <- is.function(given)
+  of <- if (is_function) "numbers for the names of the models" else "probabilities that sum to one"
+  if (is_function) {
+    given <- tryCatch(given(labels), error = function(e) {
+      abort("{.arg prior_prob} fails for the names of the models.", "input", parent = in_utf8(e))
+    })
   }
-  of <- "probabilities that sum to one"
-  check_numeric(prior_prob, "prior_prob", lengths = n, of = of)
-  if (any(prior_prob < 0) || abs(sum(prior_prob) - 1) > 1e-8) {
-    abort_argument(prior_prob, "prior_prob", paste("a vector of", of))
+  p <- check_numeric(given, "prior_prob", lengths = n, of = of)
+  if (is_function) {
+    p <- p / sum(p)
+  } else if (!is.null(names(given))) {
+    if (!setequal(names(given), labels)) {
+      abort("{.arg prior_prob} must have the names of the models, {.val {labels}}, not {.val {names(given)}}.", "input")
+    }
+    p <- p[match(labels, names(given))]
   }
-  as.double(prior_prob)
+  of_these <- sum(p[is_there])
+  if (!isTRUE(all(p >= 0)) || abs(sum(p) - 1) > 1e-8 || of_these == 0) {
+    abort_argument(given, "prior_prob", paste("a vector of", of))
+  }
+  if (all(is_there)) p else p[is_there] / of_these
 }
 
 warn_of_comparison <- function(labels, estimates) {

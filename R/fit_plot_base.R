@@ -180,6 +180,26 @@ base_evidence <- function(data, main = NULL) {
   each_panel(split(data, data$panel), main, draw, lines_left = max(nchar(labels)) / 2)
 }
 
+base_calibration <- function(data, main = NULL) {
+  draw <- list(
+    shares = function(shares) {
+      base_frame(c(0, 1), c(0, 1), calibration_panels[1], "share of true models")
+      graphics::abline(0, 1, lty = "dotted")
+      graphics::segments(shares$mean_prob, shares$low, y1 = shares$high, lwd = 5, col = okabe_ito["sky_blue"])
+      graphics::points(shares$mean_prob, shares$share_true, pch = 19, col = okabe_ito["blue"])
+    },
+    factors = function(factors) {
+      y <- range(factors$at) + c(-0.5, 0.5)
+      base_frame(c(-1, 1, factors$low, factors$high), y, calibration_panels[2], "", yaxt = "n")
+      graphics::abline(v = c(-1, 1), lty = "dotted")
+      graphics::segments(factors$low, factors$at, factors$high, lwd = 2, col = okabe_ito["blue"])
+      graphics::points(factors$middle, factors$at, pch = 19, col = okabe_ito["blue"])
+      graphics::text(factors$middle, factors$at, shorten(factors$name), pos = 3)
+    }
+  )
+  each_panel(Filter(nrow, data), main, function(panel, name) draw[[name]](panel))
+}
+
 base_maps <- function(data, main = NULL) {
   each_panel(split(data, data$panel), main, function(panel, name) {
     graphics::par(pty = "s")

@@ -115,23 +115,42 @@ islands_data <- function(fit) {
   )
 }
 
-# A row a panel and model of a comparison, the first model on top: `panel` (factor), `model`, `at`, `value`, and `low`
-# and `high`, two standard errors away, but no probability beyond 0 and 1.
+# A row a panel and model of a comparison, in the order of most_probable(): `panel` (factor), `model`, `at`, `value`, and
+# `low` and `high`, two standard errors away, but no probability beyond 0 and 1. Models for which there is no room are
+# one row of the second panel.
 evidence_data <- function(comparison) {
-  n <- nrow(comparison)
+  ranked <- most_probable(comparison)
+  shown <- ranked$first
+  n_more <- nrow(ranked$rest)
+  names <- c(shown$model, if (n_more > 0) count_of(n_more, "other"))
   panels <- c("log Bayes factor", "posterior probability")
-  panel <- function(name, value, error, least, most) {
-    error <- ifelse(is.na(error), 0, error)
+  panel <- function(name, value, error, least, most, of_rest) {
+    value <- c(value, if (n_more > 0) of_rest)
+    error <- c(ifelse(is.na(error), 0, error), if (n_more > 0) 0)
     data.frame(
-      panel = factor(name, panels), model = comparison$model, at = rev(seq_len(n)), value = value,
+      panel = factor(name, panels), model = names, at = rev(seq_along(names)), value = value,
       low = pmax(value - 2 * error, least), high = pmin(value + 2 * error, most)
     )
   }
   rbind(
-    panel(panels[1], comparison$log_bf, comparison$log_bf_error, -Inf, Inf),
-    panel(panels[2], comparison$post_prob, comparison$post_prob_error, 0, 1)
+    panel(panels[1], shown$log_bf, shown$log_bf_error, -Inf, Inf, NA),
+    panel(panels[2], shown$post_prob, shown$post_prob_error, 0, 1, sum(ranked$rest$post_prob))
   )
 }
+
+# The panels of a calibration: `shares`, the bins with `mean_prob`, `share_true`, `low`, `high`; and `factors`, a row a
+# true model: `name`, `at` (the first one on top; negative, where an axis of shares has no numbers), and quantiles of
+# the log10 Bayes factor.
+calibration_data <- function(calibration) {
+  factors <- calibration$bayes_factors
+  factors <- data.frame(
+    name = factors$model, at = -seq_along(factors$model),
+    low = factors$log10_low, middle = factors$log10_median, high = factors$log10_high
+  )
+  list(shares = as.data.frame(calibration$bins), factors = factors[is.finite(factors$middle), ])
+}
+
+calibration_panels <- c("posterior probability", "log10 Bayes factor of the true model")
 
 # A row a variable and bar of its histogram: `variable` (factor), `from`, `to`, `density`.
 draws_data <- function(fit, variables, most = 6) {

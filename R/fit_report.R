@@ -98,17 +98,26 @@ report_tables <- function(fit) {
 
 # the sentences ---------------------------------------------------------------
 
+# Of more models than this only the most probable ones are named: a table has all.
+most_reported <- 5
+
 report_comparison <- function(compared) {
-  text <- format(compared)
-  best <- which.max(compared$log_z)
+  n <- nrow(compared)
+  ranked <- if (n > most_reported) most_probable(compared, most_reported) else list(first = compared)
+  shown <- ranked$first
+  text <- format(shown)
+  best <- which.max(shown$log_z)
   names(text)[c(3, 5, 7)] <- c("log_z_error", "log_bf_error", "post_prob_error")
   others <- setdiff(seq_len(nrow(text)), best)
   evidence <- sprintf("%s (%s)", text$log_z, text$log_z_error)
   log_bf <- sub("^-", "", text$log_bf)
   factors <- sprintf("%s over %s is %s (%s)", text$model[best], text$model, log_bf, text$log_bf_error)
-  has_equal <- length(unique(compared[["prior_prob"]])) <= 1
-  paste(
-    sprintf("%d models were compared by their log evidence, here with its standard error:", nrow(text)),
+  has_equal <- length(unique(compared$prior_prob)) == 1
+  paste(c(
+    sprintf(
+      "%d models were compared by their log evidence, here with its standard error%s:", n,
+      if (n > most_reported) sprintf(" for %d of them", most_reported) else ""
+    ),
     paste0(paste(text$model, evidence, collapse = ", "), "."),
     sprintf("The log Bayes factor of %s.", paste(factors[others], collapse = ", of ")),
     sprintf(
@@ -116,11 +125,16 @@ report_comparison <- function(compared) {
       if (has_equal) {
         "equal prior probabilities"
       } else {
-        paste("the prior probabilities", toString(signif(compared$prior_prob, 3)))
+        paste("the prior probabilities", toString(signif(shown$prior_prob, 3)))
       },
       paste(text$model, "is", text$post_prob, collapse = ", that of ")
-    )
-  )
+    ),
+    if (n > most_reported) {
+      p <- format_probability(c(sum(ranked$rest$post_prob), max(ranked$rest$post_prob)))
+      others <- count_of(n - most_reported, "model")
+      sprintf("That of the other %s is %s together, and %s at most for each.", others, p[1], p[2])
+    }
+  ), collapse = " ")
 }
 
 report_reference <- paste(

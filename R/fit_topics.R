@@ -346,8 +346,9 @@ NULL
 #'   `future::plan("multisession")`, each island is a future, unless it would be finished here
 #'   before workers have loaded the package. What the target's functions use of the workspace and
 #'   the attached packages is sent with them. An island whose worker is lost is run again, up to
-#'   three times in all. If the target is a function of one point and slow enough for it to pay,
-#'   workers also evaluate a share of the points of runs that tune. Results are those of a single
+#'   three times in all. [smc_all()] and [check_evidence()] have a future for each model or data set
+#'   instead. If the target is a function of one point and slow enough for it to pay, workers also
+#'   evaluate a share of the points of runs that tune. Results are those of a single
 #'   process.
 #'
 #'   `options(autosmc.threads = 2)` lets each run use two threads (at most 256) within its process.

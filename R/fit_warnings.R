@@ -78,3 +78,10 @@ warn_of_draws <- function(fit) {
     class = warning_class("precision")
   )
 }
+
+# Of models that a comparison has to do without.
+warn_of_missing <- function(labels) {
+  if (length(labels) > 0) {
+    cli::cli_warn("The comparison is without {.val {labels}}: no fit.", class = warning_class("comparison"))
+  }
+}

@@ -18,6 +18,7 @@ ratios_key <- 2^31 - 11
 plot_key <- 2^31 - 12
 copies_key <- 2^31 - 13
 fit_key <- 2^31 - 14 # less the number of runs so far
+models_key <- 2^30
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]

@@ -196,11 +196,16 @@ abort_format <- function(where) {
 # Of Linux, and more than elsewhere.
 longest_path <- 4095
 
-# The sampler with a folder, which is created if need be; and for its entries the fingerprint of the target as it is
-# when the call begins. dir: NULL, or a path.
+# The sampler with a folder, and for its entries the fingerprint of the target as it is when the call begins.
 with_checkpoint <- function(sampler, dir) {
+  sampler$checkpoint <- check_folder(dir)
+  if (is.null(dir)) sampler else with_fingerprint(sampler)
+}
+
+# A folder, which is created if need be. dir: NULL, or a path.
+check_folder <- function(dir) {
   if (is.null(dir)) {
-    return(sampler)
+    return(NULL)
   }
   dir <- check_string(dir, "checkpoint")
   if (nchar(dir, "bytes") > longest_path) {
@@ -213,8 +218,7 @@ with_checkpoint <- function(sampler, dir) {
   if (!dir.exists(dir)) {
     abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.", "input")
   }
-  sampler$checkpoint <- normalizePath(dir)
-  with_fingerprint(sampler)
+  normalizePath(dir)
 }
 
 with_fingerprint <- function(sampler) {

@@ -72,6 +72,26 @@ over_workers <- function(sampler, indices, path, f) {
   records
 }
 
+# jobs --------------------------------------------------------------------------
+
+# The value of f for each input goes to collect(i, value) as it is there: computed here one after another, or a future
+# each. f takes all else from the variables of its environment with these names. functions: the user's, that f calls.
+# what: the jobs, for a line of progress; NULL for none.
+over_jobs <- function(inputs, f, names, functions, collect, what = NULL) {
+  n <- length(inputs)
+  bar <- if (!is.null(what)) cli::cli_progress_bar(what, total = n)
+  done <- function(i, value) {
+    collect(i, value)
+    if (!is.null(bar)) cli::cli_progress_update(id = bar)
+  }
+  if (in_parallel(n)) {
+    send <- sender(task_alone(f, names), functions)
+    spread(seq_len(n), function(i) send(inputs[[i]]), done, abort_lost_job)
+  } else {
+    for (i in seq_len(n)) done(i, f(inputs[[i]]))
+  }
+}
+
 # what is sent ------------------------------------------------------------------
 
 # A function that starts the future of a task, from the task's number or other input. The
@@ -142,6 +162,17 @@ needed_by_functions <- function(functions) {
 }
 
 # errors ------------------------------------------------------------------------
+
+abort_lost_job <- function(error) {
+  abort(
+    c(
+      "A worker was lost {most_tries} times with the same model or data.",
+      "i" = "With {.arg checkpoint} what came back is kept for the next call."
+    ),
+    "worker",
+    parent = error
+  )
+}
 
 # With a share of the points of an evaluation.
 abort_lost_share <- function(error) {

@@ -191,8 +191,8 @@ as_target.brmsfit_multiple <- function(x, ...) {
   abort(
     c(
       "A fit of {.fn brms::brm_multiple} is of several data sets, and has an evidence for each.",
-      "i" = "Make a fit of each: {.code lapply(data, function(d) smc(brm(..., data = d, empty = TRUE)))}, which takes
-        no sampling by brms."
+      "i" = "Make a fit of each: {.code smc_all(lapply(data, function(d) brm(..., data = d, empty = TRUE)))}, which
+        takes no sampling by brms, or of a list of {.code brm_multiple(combine = FALSE)}."
     ),
     "input"
   )

@@ -42,6 +42,7 @@ calls <- list(
   smc_islands = list(fit = fit, which = 3, progress = FALSE),
   smc_combine = list(fit = fit, islands = smc_islands(fit, 3)),
   smc_replicate = list(fit = fit, n = 2, seed = 1),
+  smc_all = c(list(targets = list(small, small), checkpoint = NULL, progress = FALSE), scarce),
   smc_scout = list(target = small, n_starts = 2, seed = 1),
   check_gradient = list(target = small, x = c(0, 1), seed = 1),
   constrain = list(target = small, u = c(0, 1)),
@@ -78,6 +79,15 @@ calls <- list(
     sample = function(n) matrix(0, n, 2), log_density = log_density, gradient = NULL, vectorized = FALSE
   ),
   compare_evidence = list(a = fit, b = fit, prior_prob = c(0.5, 0.5), model_names = c("a", "b")),
+  check_evidence = list(
+    models = rep(list(list(simulate = function() 1, target = function(y) c(log_z = y, std_error = 0))), 2),
+    prior_prob = NULL, n = 2, seed = 1, checkpoint = NULL, progress = FALSE
+  ),
+  inclusion = list(
+    comparison = compare_evidence(a = c(log_z = 0, std_error = 0), b = c(log_z = 1, std_error = 0)),
+    terms = list(y ~ x, y ~ 1)
+  ),
+  average_draws = list(fits = list(a = fit, b = fit), variables = NULL, prior_prob = c(0.5, 0.5), n_draws = 10),
   log_evidence = list(object = fit),
   restrict = list(fit = fit, rep(c(TRUE, FALSE), 16), prior = 0.5),
   savage_dickey = list(fit = fit, x1 = 0, prior_density = 1, seed = 1, progress = FALSE),

@@ -128,7 +128,7 @@ test_that("the evidence of ordered variables with independent priors is low by t
 
 test_that("a fit of several data sets is no model", {
   fit <- structure(list(), class = c("brmsfit_multiple", "brmsfit"))
-  expect_error(smc(fit), "lapply(data", fixed = TRUE, class = "autosmc_error_input")
+  expect_error(smc(fit), "smc_all(lapply(data", fixed = TRUE, class = "autosmc_error_input")
 })
 
 test_that("a coefficient of brms is named by its covariate", {

@@ -1,0 +1,150 @@
+# Calibration of posterior model probabilities by data that the models themselves make.
+
+#' Are the posterior probabilities of models calibrated?
+#'
+#' A model is drawn by its prior probability, parameters and data are drawn from it, and all models are fitted to these
+#' data, again and again. Among data sets for which a model has the posterior probability 0.2, it is then the true one
+#' in a fifth, if all evidences are right (Schad et al., 2022). The same data sets show how large Bayes factors are
+#' to be expected with so many observations.
+#'
+#' *Mean.* The mean of the posterior probability of a model is its prior probability. A wrong evidence can leave this
+#' mean nearly as it is.
+#'
+#' *Shift.* By maximum likelihood, with Firth's correction, it is estimated by how much `log_z` of a model is too high
+#' beside the others. The standard error is one over the root of the sum of `p * (1 - p)`: data that leave no doubt of
+#' the model say nothing of small errors.
+#'
+#' *Slope.* The log Bayes factors are those that the data support when multiplied by `slope`. Evidences with errors of
+#' chance that differ from data set to data set, such as large standard errors, have a slope below 1.
+#'
+#' *Test.* Each of these has a score statistic. `p_value` is that of the largest of them: the share of replications
+#' with one as large, when the true models are drawn by the posterior probabilities. It holds for any number of data
+#' sets. `seen` is the error of `log_z` for which this p-value is below 0.05 four times in five.
+#'
+#' A fit that fails is an error in the table `fits`, and the check has not passed. Its data set has no posterior
+#' probabilities, so that it cannot enter the three comparisons; these remain valid, since whether a fit fails depends
+#' on the true model through the data alone. In the table `bayes_factors` it stands in a column of its own.
+#'
+#' @param models a list, with names, of two or more models, each a list of two functions: `simulate`, without arguments,
+#'   which draws parameters from the prior and data given these, and returns the data; and `target`, which takes such
+#'   data and returns a target, or what [as_target()] takes. It may also return a fit, or an evidence that is known, as
+#'   `c(log_z = -12.3, std_error = 0)`.
+#' @param prior_prob as of [compare_evidence()].
+#' @param n number of data sets (positive integer).
+#' @param ... arguments of [smc()] and [as_target()], as in [smc_all()].
+#' @param seed,progress as of [smc_all()].
+#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set, from which a call that was
+#'   cut off resumes, also with a larger `n`.
+#' @return A list of class `smc_calibration`:
+#'
+#' * `fits`, a data frame with a row for each data set and model: `data` (number), `true` (name of the true model),
+#'   `model`, `log_z`, `std_error`, `converged`, `post_prob`, and `error`, the message of a fit that failed (else NA);
+#' * `models`, with a row for each model: `model`, `prior_prob`, `mean_prob` and `mean_error`, the mean posterior
+#'   probability and its standard error, `shift` and `shift_error`, and `seen`;
+#' * `slope` and `slope_error`; `p_value`; `n_failed`, the number of fits that failed; `passed`, whether there are none
+#'   and `p_value` is at least 0.05;
+#' * `bins`, ten intervals of the posterior probability: `n`, how often a model had such a one, `mean_prob`, its mean,
+#'   `share_true`, how often the model was the true one, and `low` and `high`, between which that is expected with a
+#'   probability of 95 % (binomial);
+#' * `bayes_factors`, with a row for each true model: `n`, how many data sets it has made; `above_10`, `between` and
+#'   `below_0.1`, the shares of these in which the Bayes factor of the true model over the best of the others is above
+#'   10, between, or below 1/10, which misleads; `failed`, the share without one; and quantiles of its log10.
+#'
+#'   `plot()` and `ggplot2::autoplot()` show the bins with their 95 % intervals, and the Bayes factors: median, and the
+#'   range of the middle 90 %.
+#' @section Errors: `autosmc_error_input` for wrong arguments, and whatever error `simulate` raises.
+#'   `autosmc_error_mismatch` when the folder has another check.
+#' @source Schad, Nicenboim, Burkner, Betancourt and Vasishth (2022), *Workflow techniques for the robust use of Bayes
+#'   factors*, Psychological Methods. Firth (1993), *Bias reduction of maximum likelihood estimates*, Biometrika 80.
+#' @examples
+#' # eight observations of a mean, which is 0 or has a normal prior; both evidences are known
+#' mean_model <- function(sd) {
+#'   list(
+#'     simulate = function() rnorm(8, rnorm(1, 0, sd)),
+#'     target = function(y) {
+#'       variance <- diag(8) + sd^2
+#'       c(log_z = -sum(y * solve(variance, y), determinant(2 * pi * variance)$modulus) / 2, std_error = 0)
+#'     }
+#'   )
+#' }
+#' check <- check_evidence(list(null = mean_model(0), effect = mean_model(1)), n = 200, seed = 1)
+#' check
+#' plot(check)
+#' @export
+check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL, checkpoint = NULL,
+                           progress = interactive()) {
+  models <- check_simulated(models)
+  prior_prob <- check_prior_prob(prior_prob, names(models))
+  n <- check_n(n, "n")
+  check_flag(progress, "progress")
+  given <- list(...)
+  arguments <- split_arguments(given)
+  run <- with_seed_of_call(list(checkpoint = check_folder(checkpoint)), seed)
+  seeds <- draw_seeds(run$seed, n)
+  settings <- if (!is.null(checkpoint)) {
+    list(
+      version = own_version(), seed = format(run$seed, digits = 15), models = fingerprint(models),
+      prior_prob = prior_prob, `...` = fingerprint(given)
+    )
+  }
+  restore <- function(x) if (has_form(x, data_set_like(length(models)))) x
+  rows <- lapply(seq_len(n), function(i) recall(run, run_name("data", i), settings, restore, function(...) NULL))
+  left <- which(vapply(rows, is.null, NA))
+  once_each(over_jobs(
+    seeds[left], function(seed) fit_data_set(seed, models, prior_prob, arguments),
+    c("models", "prior_prob", "arguments"), user_functions(list(models, arguments)),
+    function(i, row) {
+      rows[[left[i]]] <<- row
+      store(run, run_name("data", left[i]), settings, row, NULL)
+    },
+    if (progress) "Data sets"
+  ))
+  calibration_of(rows, names(models), prior_prob, seed_of_run(run$seed, models_key))
+}
+
+# What is known of a data set with k models.
+data_set_like <- function(k) {
+  list(true = 0L, log_z = numeric(k), std_error = numeric(k), converged = logical(k), error = character(k))
+}
+
+fit_data_set <- function(seed, models, prior_prob, arguments) {
+  seeds <- draw_seeds(seed, length(models))
+  drawn <- with_seed(seed, {
+    true <- sample.int(length(models), 1, prob = prior_prob)
+    list(true = true, data = models[[true]]$simulate())
+  })
+  fits <- Map(function(model, seed) {
+    attempt({
+      target <- model$target(drawn$data)
+      if (is.null(known_evidence(target)) && !inherits(target, c("bridge", "bridge_list"))) {
+        target <- do.call(as_target, c(list(target), arguments$target), quote = TRUE)
+        target <- do.call(smc, c(list(target, seed = seed, progress = FALSE), arguments$smc), quote = TRUE)
+      }
+      evidence_of(target, "target")
+    })
+  }, models, seeds)
+  is_failed <- vapply(fits, inherits, NA, "error")
+  part <- function(name, none) {
+    vapply(seq_along(fits), function(i) if (is_failed[i]) none else fits[[i]][[name]], none)
+  }
+  list(
+    true = drawn$true, log_z = part("log_z", NA_real_), std_error = part("std_error", NA_real_),
+    converged = part("converged", NA),
+    error = vapply(seq_along(fits), function(i) if (is_failed[i]) conditionMessage(fits[[i]]) else NA_character_, "")
+  )
+}
+
+check_simulated <- function(models) {
+  check_given(models, "models")
+  is_model <- function(x) is.list(x) && is.function(x[["simulate"]]) && is.function(x[["target"]])
+  if (!identical(class(models), "list") || length(models) < 2 || !all(vapply(models, is_model, NA))) {
+    expected <- "a list of at least two models, each a list of the functions `simulate` and `target`"
+    abort_argument(models, "models", expected)
+  }
+  names <- names(models)
+  if (is.null(names)) names <- paste("model", seq_along(models))
+  if (anyNA(names) || !all(nzchar(names)) || anyDuplicated(names)) {
+    abort("{.arg models} must have a different name for each model.", "input")
+  }
+  stats::setNames(models, names)
+}
