@@ -1,6 +1,5 @@
-# The log densities of the programs beside this file as R has them, with all constants: functions of the parameters `p`
-# and of the data `d`, lists of numbers and arrays by name. Elements that others determine, such as the last one of a
-# simplex, are `determined` (a regular expression of their names).
+# The log densities of the programs in the folder `old` as R has them, with all constants: functions of the parameters
+# `p` and of the data `d`, lists of numbers and arrays by name. And all programs as one, since each takes long to compile.
 
 log_sum <- function(x) max(x) + log(sum(exp(x - max(x))))
 log_half_t <- function(x, df, scale) sum(dt(x / scale, df, log = TRUE) - log(scale) + log(2))
@@ -60,8 +59,7 @@ old_stan <- list(
       at <- seq_along(mu)
       sum(log(upto[cbind(at, d$Y + 1)] - upto[cbind(at, d$Y)])) + log_t(p$Intercept, 3, 0, 2.5) +
         log_half_t(p$sd_1, 3, 2.5) + sum(dnorm(p$z_1, log = TRUE)) + log_lkj(p$L_1[2, 1], 1)
-    },
-    determined = "L_1.(1,1|1,2|2,2)"
+    }
   ),
   brms2_15 = list(
     data = list(N = 6, Y = counts, K = 1, X = matrix(covariate), grainsize = 2),
@@ -77,8 +75,7 @@ old_stan <- list(
       residuals <- d$Y - outer(rep(1, 6), p$Intercept) - outer(d$x, p$b)
       log_normals(residuals, 0, tcrossprod(root)) + sum(dnorm(p$b, log = TRUE)) + log_t(p$Intercept, 3, 0, 2.5) +
         sum(dexp(p$sigma, log = TRUE)) + log_lkj(p$Lrescor[2, 1], 1.5)
-    },
-    determined = "Lrescor.(1,1|1,2|2,2)"
+    }
   ),
   brms2_17 = list(
     data = list(
@@ -88,8 +85,7 @@ old_stan <- list(
       mu <- p$Intercept + p$bsp * 3 * c(0, cumsum(p$simo_1))[d$Xmo_1 + 1]
       sum(dnorm(d$Y, mu, p$sigma, log = TRUE)) + dnorm(p$bsp, log = TRUE) + log_dirichlet(p$simo_1, d$con_simo_1) +
         log_t(p$Intercept, 3, 0, 2.5) + log_half_t(p$sigma, 3, 2.5)
-    },
-    determined = "simo_1.3"
+    }
   ),
   brms2_18 = list(
     data = list(N = 4, Y = c(0.4, 1.3, 2.2, 0.9), cens = c(0, 1, 0, -1)),
@@ -127,8 +123,7 @@ old_stan <- list(
       r <- p$L[2, 1]
       log_lkj(r, 2) + log_lkj(r, 1) + sum(dcauchy(p$s, 0, 2.5, log = TRUE)) +
         log_normals(d$y, 0, tcrossprod(p$s * p$L))
-    },
-    determined = "L.(1,1|1,2|2,2)"
+    }
   ),
   coal = list(
     data = list(r_e = 0.5, r_l = 1, T = 6, D = counts),
@@ -160,8 +155,7 @@ old_stan <- list(
         apply(p$theta, 1, log_dirichlet, d$alpha), apply(p$phi, 1, log_dirichlet, d$beta),
         log(p$phi[cbind(d$z, d$w)]), log(p$theta[cbind(d$z[-5], d$z[-1])])
       )
-    },
-    determined = "theta.[12],2|phi.[12],3"
+    }
   ),
   ifelse = list(
     data = list(N = 4, y = c(0.5, -1, 2, 0.1), k = c(2, 3, 3, 1)),
@@ -180,8 +174,7 @@ old_stan <- list(
     data = list(N = 4, K = 2, y = c(-1, 0.3, 2, 2.4)),
     log_density = function(p, d) {
       sum(vapply(d$y, function(y) log_sum(log(p$theta) + dnorm(y, p$mu, p$sigma, log = TRUE)), 0))
-    },
-    determined = "theta.2"
+    }
   ),
   multilevel = list(
     data = list(
@@ -191,8 +184,7 @@ old_stan <- list(
       sum(dcauchy(p$tau, 0, 2.5, log = TRUE)) + log_lkj(p$Omega[2, 1], 2) +
         log_normals(p$beta, 0, outer(p$tau, p$tau) * p$Omega) +
         sum(dnorm(d$y, rowSums(d$x * p$beta[d$jj, ]), p$sigma, log = TRUE))
-    },
-    determined = "Omega.(1,1|1,2|2,2)"
+    }
   ),
   ode = list(
     data = list(T = 2, t0 = 0, ts = c(0.5, 1), y0 = c(1, 0)),
@@ -241,18 +233,67 @@ parameters_in <- function(row) {
   })
 }
 
-# The log density that R has at the rows of x, with the log Jacobian of the target's own maps by differences.
-density_by_r <- function(program, target, x) {
-  parameters <- function(u) target$outputs(u)[, target$parameters, drop = FALSE]
-  is_free <- !grepl(if (is.null(program$determined)) "^$" else program$determined, target$parameters)
-  at <- parameters(x)
-  vapply(seq_len(nrow(x)), function(i) {
-    derivatives <- vapply(seq_len(ncol(x)), function(j) {
-      step <- 1e-4 * (seq_len(ncol(x)) == j)
-      ends <- parameters(rbind(x[i, ] + step, x[i, ] - step))[, is_free, drop = FALSE]
-      (ends[1, ] - ends[2, ]) / 2e-4
-    }, numeric(sum(is_free)))
-    log_jacobian <- determinant(matrix(derivatives, ncol(x)))$modulus[[1]]
-    program$log_density(parameters_in(at[i, ]), program$data) + log_jacobian
+# Programs one after another in one: list(code, data). Names of their own begin with that of the program, and the model
+# of the k-th counts if element k of the data `counts` is 1.
+as_one_program <- function(texts) {
+  texts <- Map(rename_own, texts, names(texts))
+  of_all <- function(block) paste(vapply(texts, block_of, "", block), collapse = "\n")
+  models <- sprintf("if (counts[%d] == 1) {\n%s\n}", seq_along(texts), vapply(texts, block_of, "", "model"))
+  code <- sprintf("%s {\n%s\n}\n", program_blocks, c(
+    of_all("functions"), paste0("int counts[", length(texts), "];\n", of_all("data")),
+    vapply(program_blocks[3:5], of_all, ""), paste(models, collapse = "\n")
+  ))
+  data <- Map(function(name, program) {
+    stats::setNames(program$data, sprintf("%s_%s", name, names(program$data)))
+  }, names(texts), old_stan[names(texts)])
+  list(
+    code = paste(code, collapse = ""),
+    data = c(list(counts = numeric(length(texts))), do.call(c, unname(data)))
+  )
+}
+
+program_blocks <- c("functions", "data", "transformed data", "parameters", "transformed parameters", "model")
+
+block_of <- function(text, name) {
+  pattern <- paste0("(?<!transformed )\\b", name, " ?(\\{(?:[^{}]++|(?1))*+\\})")
+  found <- regmatches(text, regexpr(pattern, text, perl = TRUE))
+  if (length(found) == 0) "" else sub("\\}$", "", sub("^[^{]*\\{", "", found))
+}
+
+# All names but those of types, of words of the language, and of functions that are not defined here.
+rename_own <- function(text, program) {
+  words <- strsplit(
+    "data transformed parameters model functions generated quantities int real vector row_vector matrix simplex ordered
+     array lower upper corr_matrix cholesky_factor_corr for in if else return void target",
+    "\\s+"
+  )[[1]]
+  defined <- gregexpr("(?:^|\n) *(?:real|int|void|vector|matrix)(?:\\[[ ,]*\\])? +\\K\\w+(?= ?\\()", text, perl = TRUE)
+  own <- regmatches(text, defined)[[1]]
+  own <- c(own, sub("_(log|lpdf|lpmf)$", "", own))
+  names <- gregexpr("(?<![\\w.])[A-Za-z]\\w*( ?\\()?", text, perl = TRUE)
+  regmatches(text, names) <- lapply(regmatches(text, names), function(found) {
+    name <- sub(" ?\\($", "", found)
+    is_call <- name != found
+    kept <- name %in% words | is_call & !name %in% own | name == "T" & program == "survival"
+    ifelse(kept, found, paste0(program, "_", found))
+  })
+  text
+}
+
+# Largest differences of Stan's log densities from R's at the rows of x, by program. target: that of as_one_program().
+differences_from_r <- function(target, x, evaluate) {
+  names <- names(old_stan)
+  counted <- function(k) {
+    target$data$values$counts <- as.numeric(seq_along(names) %in% k)
+    evaluate(target, x)
+  }
+  jacobian <- counted(0)
+  at <- target$outputs(x)[, target$parameters]
+  vapply(names, function(name) {
+    program <- old_stan[[name]]
+    own <- at[, startsWith(colnames(at), paste0(name, "_")), drop = FALSE]
+    colnames(own) <- substring(colnames(own), nchar(name) + 2)
+    by_r <- apply(own, 1, function(row) program$log_density(parameters_in(row), program$data))
+    max(abs(counted(match(name, names)) - jacobian - by_r))
   }, 0)
 }
