@@ -173,7 +173,9 @@ as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
   vectors <- c("0" = "beta", "1" = "betazi", "2" = dispersion, "10" = "theta", "20" = "thetazi", "30" = "psi")
   elements <- Map(function(vector, first, last) {
     value <- model$env$parameters[[vectors[[vector]]]]
-    element_names(vectors[[vector]], c(attr(value, "shape"), value)[seq_along(value)])[seq(first, last) + 1]
+    shape <- attr(value, "shape")
+    # none where the intercept is the only coefficient, which a prior of all coefficients leaves out
+    element_names(vectors[[vector]], if (is.null(shape)) value else shape)[first + seq_len(max(0, last - first + 1))]
   }, as.character(data$prior_whichpar), data$prior_elstart, data$prior_elend)
   of <- function(chosen) as.character(unlist(elements[chosen]))
   # that of lkj() is of correlations and not normalised

@@ -1,14 +1,17 @@
-# Programs of old versions of Stan (tests/testthat/stan/old), brought up to date and compiled: their log densities
-# against those that R has, at five points each.
+# Programs of old versions of Stan (tests/testthat/stan/old), brought up to date: their log densities against those
+# that R has, at five points, to results/old_stan.csv.
 #
-#   Rscript bench/old_stan.R [PROGRAM ...]   to results/old_stan.csv; all programs unless some are named
+#   Rscript bench/old_stan.R
 #
-# Where the stanc.js of rstan is at hand, which takes old programs and can write them anew, `by_rstan` says what the
-# compiler of today makes of its version: the same program, another one, or none since it refuses it.
+# Where the stanc.js of rstan is at hand (or its path in RSTAN_STANC), which takes old programs and can write them anew,
+# `by_rstan` says what the compiler of today makes of its version: the same program as of ours, another one, or none
+# since it refuses it.
 suppressPackageStartupMessages(library(autosmc))
-folder <- file.path("tests", "testthat", "stan", "old")
-source(file.path(folder, "values.R"))
-file <- file.path("bench", "results", "old_stan.csv")
+tests <- file.path("tests", "testthat", "stan")
+source(file.path(tests, "old_values.R"))
+texts <- vapply(names(old_stan), function(name) {
+  paste(readLines(file.path(tests, "old", paste0(name, ".stan"))), collapse = "\n")
+}, "")
 
 new_stanc <- function(path) {
   if (nzchar(path)) {
@@ -20,44 +23,27 @@ new_stanc <- function(path) {
 today <- new_stanc(system.file("stanc.js", package = "StanHeaders"))
 of_rstan <- new_stanc(Sys.getenv("RSTAN_STANC", system.file("exec", "stanc.js", package = "rstan")))
 canonical <- function(stanc, code) stanc$call("stanc", "model", code, as.array("print-canonical"))$result
+brought_up <- function(code) autosmc:::update_stan(list(code = code, includes = list()))
 
 by_rstan <- function(code) {
   if (is.null(of_rstan)) {
     return(NA)
   }
-  ours <- autosmc:::update_stan(list(code = code, includes = list()))$program$code
   theirs <- canonical(today, canonical(of_rstan, code))
-  if (!any(nzchar(theirs))) "refused" else if (identical(theirs, canonical(today, ours))) "same" else "another"
+  ours <- canonical(today, brought_up(code)$program$code)
+  if (!any(nzchar(theirs))) "refused" else if (identical(theirs, ours)) "same" else "another"
 }
 
-row_of <- function(name) {
-  program <- old_stan[[name]]
-  changes <- ""
-  heard <- function(m) {
-    said <- gsub("\\s+", " ", cli::ansi_strip(conditionMessage(m)))
-    if (inherits(m, "autosmc_message_update")) changes <<- sub(".*brought up to date: (.*)[.].*", "\\1", said)
-    invokeRestart("muffleMessage")
-  }
-  path <- file.path(folder, paste0(name, ".stan"))
-  target <- suppressWarnings(withCallingHandlers(target_stan(path, program$data), message = heard))
-  set.seed(1)
-  x <- matrix(rnorm(5 * target$dim), 5)
-  by_stan <- autosmc:::evaluate_target(target, x, gradient = FALSE)$log_density
-  by_r <- density_by_r(program, target, x)
-  row <- data.frame(
-    program = name, d = target$dim, log_density = signif(by_r[1], 8),
-    largest_difference = signif(max(abs(by_stan - by_r)), 2), changes = changes,
-    by_rstan = by_rstan(paste(readLines(path), collapse = "\n"))
-  )
-  print(row, row.names = FALSE)
-  if (file.exists(file)) {
-    old <- utils::read.csv(file)
-    row <- rbind(old[old$program != name, ], row)
-  }
-  utils::write.csv(row[order(row$program), ], file, row.names = FALSE)
-}
-
-chosen <- commandArgs(TRUE)
-for (name in if (length(chosen) > 0) chosen else names(old_stan)) {
-  tryCatch(row_of(name), error = function(e) message(name, ": ", conditionMessage(e)))
-}
+one <- as_one_program(texts)
+target <- suppressWarnings(target_stan(one$code, one$data))
+set.seed(1)
+x <- matrix(rnorm(5 * target$dim), 5)
+found <- differences_from_r(target, x, function(target, x) {
+  autosmc:::evaluate_target(target, x, gradient = FALSE)$log_density
+})
+utils::write.csv(data.frame(
+  program = names(texts), log_density = signif(found$log_density, 8),
+  largest_difference = signif(found$largest_difference, 2),
+  changes = vapply(texts, function(code) toString(brought_up(code)$changes), ""),
+  by_rstan = vapply(texts, by_rstan, "")
+), file.path("bench", "results", "old_stan.csv"), row.names = FALSE)

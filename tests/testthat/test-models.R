@@ -136,9 +136,9 @@ test_that("what has no prior in a fit of glmmTMB is named, whether the prior is 
   expect_length(flat_in(log_prior = function(p) of_beta(p) + dexp(exp(p$theta), log = TRUE) + p$theta), 0)
 
   # as newer versions have them: normal(0, 3) of beta, gamma(1, 2) of theta, and lkj() of no density
-  prior_of <- function(distribution, parameter, numbers) {
+  prior_of <- function(distribution, parameter, numbers, start = 0) {
     own <- list(
-      prior_distrib = distribution, prior_whichpar = parameter, prior_elstart = 0L, prior_elend = 0L,
+      prior_distrib = distribution, prior_whichpar = parameter, prior_elstart = start, prior_elend = 0,
       prior_npar = length(numbers), prior_params = numbers
     )
     fit$obj$env$data[names(own)] <- own
@@ -147,6 +147,8 @@ test_that("what has no prior in a fit of glmmTMB is named, whether the prior is 
   prior_of(0, 0, c(0, 3))
   expect_identical(flat_in(), "theta")
   expect_length(flat_in(log_prior = function(p) dnorm(p$theta, log = TRUE)), 0)
+  prior_of(0, 0, c(0, 3), start = 1) # of all coefficients but the intercept, which is the only one
+  expect_bad(as_target(fit), "log_prior")
   prior_of(30, 10, 1)
   expect_identical(flat_in(log_prior = of_beta), "theta")
   prior_of(10, 10, c(1, 2))

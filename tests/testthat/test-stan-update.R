@@ -112,16 +112,33 @@ test_that("the compiler takes an old program, with a message", {
   )
 })
 
-test_that("the compiler takes programs as old manuals and brms 2.10 have them", {
+source(test_path("stan", "old_values.R"), local = TRUE)
+old_texts <- vapply(names(old_stan), function(name) {
+  paste(readLines(test_path("stan", "old", paste0(name, ".stan"))), collapse = "\n")
+}, "")
+
+test_that("the compiler takes programs as old manuals and versions of brms have them", {
   skip_if(!is.null(why_no_stan()), why_no_stan())
-  files <- list.files(test_path("stan", "old"), full.names = TRUE)
-  expect_gt(length(files), 10)
-  for (file in files) {
+  for (name in names(old_texts)) {
+    message <- if (name != "brms2_22") "autosmc_message_update" # which is of today
     expect_message(
-      expect_match(translate_stan(read_stan_program(file)), "class autosmc_stan_program", info = file),
-      class = "autosmc_message_update"
+      expect_match(translate_stan(read_stan_program(old_texts[[name]])), "autosmc_stan_program", info = name),
+      class = message
     )
   }
+})
+
+test_that("old programs have the log densities that R has", {
+  skip_on_cran()
+  skip_if(!is.null(why_no_stan()), why_no_stan())
+  use_stan_cache()
+  on.exit(leave_stan_cache())
+  one <- as_one_program(old_texts)
+  target <- suppressWarnings(suppressMessages(target_stan(one$code, one$data)), classes = "autosmc_warning_prior")
+  found <- differences_from_r(target, matrix(sin(seq_len(3 * target$dim)), 3), function(target, x) {
+    evaluate_target(target, x, gradient = FALSE)$log_density
+  })
+  expect_lt(max(found$largest_difference / (1 + abs(found$log_density))), 1e-8)
 })
 
 test_that("what cannot be brought up to date is named with its line", {

@@ -280,20 +280,22 @@ rename_own <- function(text, program) {
   text
 }
 
-# Largest differences of Stan's log densities from R's at the rows of x, by program. target: that of as_one_program().
+# A row a program: R's log density at the first row of x, and the largest difference of Stan's from it at all rows.
+# target: that of as_one_program(). evaluate: a function of it and of x.
 differences_from_r <- function(target, x, evaluate) {
-  names <- names(old_stan)
   counted <- function(k) {
-    target$data$values$counts <- as.numeric(seq_along(names) %in% k)
+    target$data$values$counts <- as.numeric(seq_along(old_stan) == k)
     evaluate(target, x)
   }
-  jacobian <- counted(0)
+  log_jacobian <- counted(0)
   at <- target$outputs(x)[, target$parameters]
-  vapply(names, function(name) {
-    program <- old_stan[[name]]
-    own <- at[, startsWith(colnames(at), paste0(name, "_")), drop = FALSE]
-    colnames(own) <- substring(colnames(own), nchar(name) + 2)
+  rows <- lapply(seq_along(old_stan), function(k) {
+    program <- old_stan[[k]]
+    before <- paste0(names(old_stan)[k], "_")
+    own <- at[, startsWith(colnames(at), before), drop = FALSE]
+    colnames(own) <- substring(colnames(own), nchar(before) + 1)
     by_r <- apply(own, 1, function(row) program$log_density(parameters_in(row), program$data))
-    max(abs(counted(match(name, names)) - jacobian - by_r))
-  }, 0)
+    data.frame(log_density = by_r[1], largest_difference = max(abs(counted(k) - log_jacobian - by_r)))
+  })
+  do.call(rbind, stats::setNames(rows, names(old_stan)))
 }
