@@ -78,11 +78,13 @@ tmb_variables <- function(model) {
 
 tmb_element_names <- function(name, value) {
   map <- attr(value, "map")
-  if (is.null(map)) {
-    element_names(name, value)
-  } else {
-    element_names(name, attr(value, "shape"))[match(seq_along(value) - 1, map)]
-  }
+  names <- all_element_names(name, value)
+  if (is.null(map)) names else names[match(seq_along(value) - 1, map)]
+}
+
+# Those that are fixed too.
+all_element_names <- function(name, value) {
+  element_names(name, if (is.null(attr(value, "map"))) value else attr(value, "shape"))
 }
 
 # Evaluating a model changes what it remembers, such as the best point, so the target
@@ -172,10 +174,9 @@ as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
   dispersion <- intersect(c("betadisp", "betad"), names(model$env$parameters))[1]
   vectors <- c("0" = "beta", "1" = "betazi", "2" = dispersion, "10" = "theta", "20" = "thetazi", "30" = "psi")
   elements <- Map(function(vector, first, last) {
-    value <- model$env$parameters[[vectors[[vector]]]]
-    shape <- attr(value, "shape")
-    # none where the intercept is the only coefficient, which a prior of all coefficients leaves out
-    element_names(vectors[[vector]], if (is.null(shape)) value else shape)[first + seq_len(max(0, last - first + 1))]
+    names <- all_element_names(vectors[[vector]], model$env$parameters[[vectors[[vector]]]])
+    # none by a prior of all coefficients but the intercept, where there is no other
+    names[first + seq_len(max(0, last - first + 1))]
   }, as.character(data$prior_whichpar), data$prior_elstart, data$prior_elend)
   of <- function(chosen) as.character(unlist(elements[chosen]))
   # that of lkj() is of correlations and not normalised
@@ -203,8 +204,10 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
   model <- own_copy(x$tmb_obj)
   model$env$data$stan_flag <- 1L # the log Jacobians of its priors, as with `bayesian = TRUE`
   names <- tmb_variables(model)$names
-  # of a prior that is not given the first number is missing
-  is_given <- vapply(x$priors, function(prior) is.numeric(prior) && any(is.finite(as.matrix(prior)[, 1])), NA)
+  # of a prior that is not given the first number is missing, of each coefficient's in a matrix
+  is_given <- vapply(x$priors, function(prior) {
+    is.numeric(prior) && any(is.finite(if (is.matrix(prior)) prior[, 1] else prior[1]))
+  }, NA)
   coefficients <- paste0("[", model$env$data$priors_b_index + 1, "]")
   ranges <- grep("^ln_kappa\\[", names, value = TRUE)
   last <- grep("^ln_kappa\\[2", ranges, value = TRUE)

@@ -22,7 +22,11 @@ new_stanc <- function(path) {
 }
 today <- new_stanc(system.file("stanc.js", package = "StanHeaders"))
 of_rstan <- new_stanc(Sys.getenv("RSTAN_STANC", system.file("exec", "stanc.js", package = "rstan")))
-canonical <- function(stanc, code) stanc$call("stanc", "model", code, as.array("print-canonical"))$result
+# The compiler's own text of a program, without comments; "" of one that it refuses.
+canonical <- function(stanc, code) {
+  text <- stanc$call("stanc", "model", code, as.array("print-canonical"))$result
+  trimws(gsub("\\s+", " ", gsub("(?s)//[^\n]*|/[*].*?[*]/", "", toString(text), perl = TRUE)))
+}
 brought_up <- function(code) autosmc:::update_stan(list(code = code, includes = list()))
 
 by_rstan <- function(code) {
@@ -31,14 +35,14 @@ by_rstan <- function(code) {
   }
   theirs <- canonical(today, canonical(of_rstan, code))
   ours <- canonical(today, brought_up(code)$program$code)
-  if (!any(nzchar(theirs))) "refused" else if (identical(theirs, ours)) "same" else "another"
+  if (!nzchar(theirs)) "refused" else if (identical(theirs, ours)) "same" else "another"
 }
 
 one <- as_one_program(texts)
 target <- suppressWarnings(target_stan(one$code, one$data))
 set.seed(1)
 x <- matrix(rnorm(5 * target$dim), 5)
-found <- differences_from_r(target, x, function(target, x) {
+found <- differences_from_r(names(texts), target, x, function(target, x) {
   autosmc:::evaluate_target(target, x, gradient = FALSE)$log_density
 })
 utils::write.csv(data.frame(

@@ -281,21 +281,21 @@ rename_own <- function(text, program) {
 }
 
 # A row a program: R's log density at the first row of x, and the largest difference of Stan's from it at all rows.
-# target: that of as_one_program(). evaluate: a function of it and of x.
-differences_from_r <- function(target, x, evaluate) {
+# target: that of as_one_program() of these programs. evaluate: a function of it and of x.
+differences_from_r <- function(programs, target, x, evaluate) {
   counted <- function(k) {
-    target$data$values$counts <- as.numeric(seq_along(old_stan) == k)
+    target$data$values$counts <- as.numeric(seq_along(programs) == k)
     evaluate(target, x)
   }
   log_jacobian <- counted(0)
   at <- target$outputs(x)[, target$parameters]
-  rows <- lapply(seq_along(old_stan), function(k) {
-    program <- old_stan[[k]]
-    before <- paste0(names(old_stan)[k], "_")
+  rows <- lapply(seq_along(programs), function(k) {
+    program <- old_stan[[programs[k]]]
+    before <- paste0(programs[k], "_")
     own <- at[, startsWith(colnames(at), before), drop = FALSE]
     colnames(own) <- substring(colnames(own), nchar(before) + 1)
     by_r <- apply(own, 1, function(row) program$log_density(parameters_in(row), program$data))
     data.frame(log_density = by_r[1], largest_difference = max(abs(counted(k) - log_jacobian - by_r)))
   })
-  do.call(rbind, stats::setNames(rows, names(old_stan)))
+  do.call(rbind, stats::setNames(rows, programs))
 }
