@@ -120,11 +120,14 @@ old_texts <- vapply(names(old_stan), function(name) {
 test_that("the compiler takes programs as old manuals and versions of brms have them", {
   skip_if(!is.null(why_no_stan()), why_no_stan())
   for (name in names(old_texts)) {
-    message <- if (name != "brms2_22") "autosmc_message_update" # which is of today
-    expect_message(
-      expect_match(translate_stan(read_stan_program(old_texts[[name]])), "autosmc_stan_program", info = name),
-      class = message
-    )
+    heard <- NULL
+    translated <- withCallingHandlers(translate_stan(read_stan_program(old_texts[[name]])), message = function(m) {
+      heard <<- c(heard, class(m))
+      invokeRestart("muffleMessage")
+    })
+    expect_match(translated, "class autosmc_stan_program", info = name)
+    # that of 2.22 is of today
+    expect_identical("autosmc_message_update" %in% heard, name != "brms2_22", info = name)
   }
 })
 

@@ -229,7 +229,7 @@ parameters_in <- function(row) {
       return(unname(values))
     }
     places <- do.call(rbind, lapply(strsplit(index, ","), as.integer))
-    replace(array(NA_real_, apply(places, 2, max)), places, values)
+    if (ncol(places) == 1) unname(values) else replace(array(NA_real_, apply(places, 2, max)), places, values)
   })
 }
 
