@@ -175,7 +175,7 @@ brms_lacking <- data.frame(
 
 old_stan_table <- function() {
   with(results_of("old_stan"), markdown(
-    program = program, d = d, "log density" = digits(log_density, 4),
+    program = program, "log density" = digits(log_density, 4),
     "largest difference" = sprintf("%.0e", largest_difference), "brought up to date" = changes,
     "by rstan's converter" = by_rstan
   ))
