@@ -193,8 +193,9 @@ old_stan <- list(
   ordinal = list(
     data = list(N = 4, K = 3, y = c(1, 3, 2, 2), x = c(-0.5, 0.8, 0.2, 0)),
     log_density = function(p, d) {
-      upto <- cbind(0, pnorm(p$c[1] - d$x * p$b), pnorm(p$c[2] - d$x * p$b), 1)
-      sum(log(upto[cbind(1:4, d$y + 1)] - upto[cbind(1:4, d$y)]))
+      eta <- d$x * p$b
+      of_level <- cbind(pnorm(p$c[1] - eta), pnorm(p$c[2] - eta) - pnorm(p$c[1] - eta), pnorm(eta - p$c[2]))
+      sum(log(of_level[cbind(1:4, d$y)]))
     }
   ),
   ownlog = list(
