@@ -51,23 +51,30 @@ new_target <- function(
 #'   without `random` are evaluated as those of [target_rtmb()]; all others point by
 #'   point by `x$fn()` and `x$gr()`, which is slower.
 #' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted
-#'   with `priors` (for sdmTMB also with `bayesian = TRUE`, which adds the log Jacobians). It is the prior of the parameters
+#'   with `priors`. It is the prior of the parameters
 #'   as the objective has them, `x$obj$par` or `x$tmb_obj$par`: coefficients are `beta`, and standard deviations of
 #'   groups are logarithms, the first elements of `theta`. A prior of a standard deviation must then be multiplied by
-#'   the Jacobian, which is the standard deviation itself. With coefficients that are N(0, 10), and a half-t with 3
+#'   the Jacobian, which is the standard deviation itself. With an intercept that is N(0, 10), and a half-t with 3
 #'   degrees of freedom and scale 2.5 for the standard deviation of one group:
 #'
 #'   ```r
-#'   fit <- glmmTMB(count ~ mined + (1 | site), data = Salamanders, family = poisson)
-#'   smc(fit, log_prior = function(parameters) {
+#'   fit <- glmmTMB(count ~ 1 + (1 | spray), data = InsectSprays, family = poisson)
+#'   log_prior <- function(parameters) {
 #'     sd <- exp(parameters$theta)
 #'     half_t <- log(2) + dt(sd / 2.5, df = 3, log = TRUE) - log(2.5)
 #'     log_jacobian <- parameters$theta # log(sd)
 #'     sum(dnorm(parameters$beta, 0, 10, log = TRUE)) + half_t + log_jacobian
-#'   })
+#'   }
+#'   # small, since R finds the mode of the effects for each point; by default it takes minutes
+#'   smc(fit, log_prior = log_prior, n_particles = 64, n_steps = 8, rounds = 1, islands = 4)
 #'   ```
 #'
 #'   Effects are integrated out by Laplace's approximation, which is exact for the normal family.
+#'
+#'   Parameters without a prior are named by a warning of class `autosmc_warning_prior`, and are in `fit$improper`. The
+#'   `gamma()` of glmmTMB is a prior of the exponential of a parameter, whose log Jacobian is added; its `lkj()` is not
+#'   normalised, and counts as none. The log Jacobians of sdmTMB's priors are added as with `bayesian = TRUE`; it does
+#'   not normalise a prior for bounds, so that with `halfnormal()` for `phi` `log_z` is low by log(2).
 #' @section BayesianTools: The objects of `BayesianTools::createBayesianSetup()`. They have
 #'   no gradient, so it is approximated by central differences. The bounds are those of
 #'   the prior. BayesianTools does not normalise a prior that `createPrior()` truncates,

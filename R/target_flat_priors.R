@@ -1,5 +1,5 @@
-# Improper priors of Stan programs: of those that brms writes by numbers, since their data say by `prior_only` whether
-# the likelihood is left out; of all others by their statements (see target_stan_priors.R).
+# Improper priors. Those of the programs that brms writes are found by numbers, since their data say by `prior_only`
+# whether the likelihood is left out; those of all other Stan programs by their statements (see target_stan_priors.R).
 
 # The names of the parameters whose prior is flat, so that there is no evidence. What fails here fails in a run too,
 # which says more.
@@ -60,7 +60,7 @@ name_coefficients <- function(improper, variables, data) {
 
 flat_parameters <- function(target) {
   if (is_of_brms(target)) {
-    flat_by_numbers(target)
+    flat_in_brms(target)
   } else if (!is.null(target$program$code)) {
     target$names[sub("\\[.*", "", target$names) %in% parameters_without_prior(target$program)]
   } else {
@@ -68,26 +68,29 @@ flat_parameters <- function(target) {
   }
 }
 
-# By numbers, since a prior can be written in many ways: without the likelihood the log density of the unconstrained
-# scale is a straight line along a variable, the Jacobian's, which no proper prior is. Missing responses, whose
-# density is in the likelihood, are none.
-flat_by_numbers <- function(target) {
+# Of a program of brms. Missing responses, whose density is in the likelihood, have no prior.
+flat_in_brms <- function(target) {
   target$data$values$prior_only <- 1
-  base <- prior_base(target)
-  candidates <- grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE)
+  flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
+}
+
+# By numbers, since a prior can be written in many ways: the log density of a prior alone, on the unconstrained scale,
+# is a straight line along a variable, the Jacobian's, which no proper prior is. candidates: the places of variables.
+flat_by_numbers <- function(prior, candidates) {
+  base <- prior_base(prior)
   if (is.null(base) || length(candidates) == 0) {
     return(character())
   }
   steps <- c(-300, -3, 3, 300)
-  along <- density_along(target, base$point, candidates, steps) - base$log_density
+  along <- density_along(prior, base$point, candidates, steps) - base$log_density
   slope <- along[, 4] / 300
   least <- 1e-6 * (1 + abs(base$log_density)) # more than rounding
   straight <- which(rowSums(abs(along - outer(slope, steps)) < least) == 4)
   # a proper prior may be as wide, or end farther out
   level <- straight[abs(slope[straight]) < 0.5] # or 1, of a bound
-  far <- density_along(target, base$point, candidates[level], c(-1e150, 1e150)) - base$log_density
+  far <- density_along(prior, base$point, candidates[level], c(-1e150, 1e150)) - base$log_density
   proper <- level[!rowSums(abs(far) < least) %in% 2]
-  target$names[candidates[setdiff(straight, proper)]]
+  prior$names[candidates[setdiff(straight, proper)]]
 }
 
 is_of_brms <- function(target) {

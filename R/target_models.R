@@ -78,11 +78,13 @@ tmb_variables <- function(model) {
 
 tmb_element_names <- function(name, value) {
   map <- attr(value, "map")
-  if (is.null(map)) {
-    element_names(name, value)
-  } else {
-    element_names(name, attr(value, "shape"))[match(seq_along(value) - 1, map)]
-  }
+  names <- all_element_names(name, value)
+  if (is.null(map)) names else names[match(seq_along(value) - 1, map)]
+}
+
+# Those that are fixed too.
+all_element_names <- function(name, value) {
+  element_names(name, if (is.null(attr(value, "map"))) value else attr(value, "shape"))
 }
 
 # Evaluating a model changes what it remembers, such as the best point, so the target
@@ -167,23 +169,65 @@ check_loaded <- function(dll) {
 #' @rdname as_target
 #' @export
 as_target.glmmTMB <- function(x, ..., log_prior = NULL) {
-  has_priors <- length(x$obj$env$data$prior_distrib) > 0
-  target_of_likelihood(x$obj, "glmmTMB", has_priors, log_prior, ...)
+  model <- x$obj
+  data <- model$env$data
+  dispersion <- intersect(c("betadisp", "betad"), names(model$env$parameters))[1]
+  vectors <- c("0" = "beta", "1" = "betazi", "2" = dispersion, "10" = "theta", "20" = "thetazi", "30" = "psi")
+  elements <- Map(function(vector, first, last) {
+    names <- all_element_names(vectors[[vector]], model$env$parameters[[vectors[[vector]]]])
+    # none by a prior of all coefficients but the intercept, where there is no other
+    names[first + seq_len(max(0, last - first + 1))]
+  }, as.character(data$prior_whichpar), data$prior_elstart, data$prior_elend)
+  of <- function(chosen) as.character(unlist(elements[chosen]))
+  # that of lkj() is of correlations and not normalised
+  has_density <- data$prior_distrib != 30
+  # the density of a gamma prior is that of the exponential of a parameter
+  log_prior <- with_log_jacobian(log_prior, tmb_variables(model)$names %in% of(data$prior_distrib == 10))
+  target_of_likelihood(model, "glmmTMB", of(has_density), log_prior, ...)
+}
+
+# log_prior with the sum of the parameters that `logarithms` chooses of them all, or as it is.
+with_log_jacobian <- function(log_prior, logarithms) {
+  force(log_prior)
+  if (!any(logarithms)) {
+    return(log_prior)
+  }
+  function(parameters) {
+    own <- if (is.null(log_prior)) 0 else log_prior(parameters)
+    own + sum(do.call(c, unname(parameters))[logarithms])
+  }
 }
 
 #' @rdname as_target
 #' @export
 as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
+  model <- own_copy(x$tmb_obj)
+  model$env$data$stan_flag <- 1L # the log Jacobians of its priors, as with `bayesian = TRUE`
+  names <- tmb_variables(model)$names
   # of a prior that is not given the first number is missing, of each coefficient's in a matrix
-  first <- unlist(lapply(x$priors, function(prior) if (is.matrix(prior)) prior[, 1] else prior[1]))
-  target_of_likelihood(x$tmb_obj, "sdmTMB", any(is.finite(first)), log_prior, ...)
+  is_given <- vapply(x$priors, function(prior) {
+    is.numeric(prior) && any(is.finite(if (is.matrix(prior)) prior[, 1] else prior[1]))
+  }, NA)
+  coefficients <- paste0("[", model$env$data$priors_b_index + 1, "]")
+  ranges <- grep("^ln_kappa\\[", names, value = TRUE)
+  last <- grep("^ln_kappa\\[2", ranges, value = TRUE)
+  begins <- function(text) names[startsWith(names, text)]
+  has <- list(
+    b = intersect(names, c(paste0("b_j", c("", coefficients)), paste0("b_j2", c("", coefficients)))),
+    matern_s = c(begins("ln_tau_O"), grep("^ln_kappa\\[1", ranges, value = TRUE)),
+    matern_st = c(begins("ln_tau_E"), if (length(last) > 0) last else ranges),
+    phi = begins("ln_phi"), ar1_rho = begins("ar1_phi"), sigma_V = begins("ln_tau_V"),
+    threshold_breakpt_slope = begins("b_threshold")
+  )
+  target_of_likelihood(model, "sdmTMB", unlist(has[names(has) %in% names(x$priors)[is_given]]), log_prior, ...)
 }
 
-# A fit by maximum likelihood has no evidence without a prior.
-target_of_likelihood <- function(model, package, has_priors, log_prior, ...) {
+# A fit by maximum likelihood has no evidence without a prior. with_prior: the names of the variables that have one in
+# the model.
+target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   check_installed(package, "for its fits")
   loadNamespace(package)
-  if (!has_priors && is.null(log_prior)) {
+  if (length(with_prior) == 0 && is.null(log_prior)) {
     parameters <- unique(names(model$par))
     abort(
       c(
@@ -195,7 +239,17 @@ target_of_likelihood <- function(model, package, has_priors, log_prior, ...) {
       "input"
     )
   }
-  as_target.list(model, ..., log_prior = log_prior)
+  target <- as_target.list(model, ..., log_prior = log_prior)
+  target$improper <- setdiff(target$names, with_prior)
+  if (!is.null(log_prior)) {
+    prior <- target_function(prior_of_vector(log_prior, names(model$par)), target$dim, names = target$names)
+    target$improper <- tryCatch(
+      flat_by_numbers(prior, match(target$improper, target$names)),
+      error = function(e) character()
+    )
+  }
+  warn_of_flat_priors(target, "by `log_prior`, or by the `priors` of the fit")
+  target
 }
 
 # The functions of a model of TMB. Where its tapes are missing they are recorded, and its

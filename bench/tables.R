@@ -157,7 +157,28 @@ brms_table <- function() {
   columns[["bridge sampling"]] <- with_error(bridge$log_z, bridge$std_error)
   columns[["seconds, bridge"]] <- digits(bridge$seconds, 1)
   columns[["prior alone"]] <- with(by_version[[1]], with_error(prior_log_z, prior_error))
+  for (k in seq_len(nrow(brms_lacking))) {
+    lacking <- brms_lacking[k, ]
+    for (column in names(columns)[startsWith(names(columns), lacking$column)]) {
+      columns[[column]][models == lacking$model] <- lacking$why
+    }
+  }
   do.call(markdown, columns)
+}
+
+# What there is not, and why.
+brms_lacking <- data.frame(
+  model = c("gaussian_process", "negbinomial", "conditional_autoregression", "threads"),
+  column = c("log Z", "log Z, brms 2.23", "prior alone", "bridge"),
+  why = c("over 15 minutes", "density without digits", "improper in brms", "no threads in rstan 2.21")
+)
+
+old_stan_table <- function() {
+  with(results_of("old_stan"), markdown(
+    program = program, "log density" = digits(log_density, 4),
+    "largest difference" = sprintf("%.0e", largest_difference), "brought up to date" = changes,
+    "by rstan's converter" = by_rstan
+  ))
 }
 
 with_error <- function(x, error) ifelse(is.na(x), NA, sprintf("%.3f (%.3f)", round(x, 3) + 0, error))

@@ -98,17 +98,62 @@ test_that("a model object says which library it lacks", {
   expect_match(message_of(error), "Load it first", fixed = TRUE)
 })
 
-test_that("a fit of glmmTMB takes a prior, and asks for one", {
+glmmTMB_of <- function(...) {
   skip_if_not_installed("TMB")
   glmmTMB <- "glmmTMB" # no dependency
   skip_if(!suppressWarnings(requireNamespace(glmmTMB, quietly = TRUE)), "glmmTMB is not installed")
-  fit <- suppressWarnings(getExportedValue(glmmTMB, "glmmTMB")(dist ~ speed, data = cars, family = "poisson"))
+  suppressWarnings(getExportedValue(glmmTMB, "glmmTMB")(...))
+}
+
+test_that("a fit of glmmTMB takes a prior, and asks for one", {
+  fit <- glmmTMB_of(dist ~ speed, data = cars, family = "poisson")
   expect_bad(as_target(fit), "log_prior")
   target <- as_target(fit, log_prior = function(p) sum(dnorm(p$beta, 0, 10, log = TRUE)))
+  expect_length(target$improper, 0)
   x <- rbind(c(1, 0.1), c(2, 0.15))
   by_hand <- apply(x, 1, function(b) {
     sum(dpois(cars$dist, exp(b[1] + b[2] * cars$speed), log = TRUE)) + sum(dnorm(b, 0, 10, log = TRUE))
   })
   expect_equal(evaluate_target(target, x)$log_density, by_hand)
   expect_gradient(target, x)
+})
+
+test_that("what has no prior in a fit of glmmTMB is named, whether the prior is the model's or given", {
+  fit <- glmmTMB_of(count ~ 1 + (1 | spray), data = InsectSprays, family = "poisson")
+  flat_in <- function(...) {
+    warned <- NULL
+    target <- withCallingHandlers(suppressMessages(as_target(fit, ...)), autosmc_warning_prior = function(w) {
+      warned <<- message_of(w)
+      invokeRestart("muffleWarning")
+    })
+    expect_identical(grepl("log_prior", c(warned, "")[1]), length(target$improper) > 0)
+    target$improper
+  }
+  of_beta <- function(p) dnorm(p$beta, 0, 10, log = TRUE)
+  expect_identical(flat_in(log_prior = of_beta), "theta")
+  # flat for the standard deviation, with its Jacobian
+  expect_identical(flat_in(log_prior = function(p) of_beta(p) + p$theta), "theta")
+  expect_length(flat_in(log_prior = function(p) of_beta(p) + dexp(exp(p$theta), log = TRUE) + p$theta), 0)
+
+  # as newer versions have them: normal(0, 3) of beta, gamma(1, 2) of theta, and lkj() of no density
+  prior_of <- function(distribution, parameter, numbers, start = 0) {
+    own <- list(
+      prior_distrib = distribution, prior_whichpar = parameter, prior_elstart = start, prior_elend = 0,
+      prior_npar = length(numbers), prior_params = numbers
+    )
+    fit$obj$env$data[names(own)] <- own
+    fit$obj$retape()
+  }
+  prior_of(0, 0, c(0, 3))
+  expect_identical(flat_in(), "theta")
+  expect_length(flat_in(log_prior = function(p) dnorm(p$theta, log = TRUE)), 0)
+  prior_of(0, 0, c(0, 3), start = 1) # of all coefficients but the intercept, which is the only one
+  expect_bad(as_target(fit), "log_prior")
+  prior_of(30, 10, 1)
+  expect_identical(flat_in(log_prior = of_beta), "theta")
+  prior_of(10, 10, c(1, 2))
+  expect_identical(flat_in(), "beta")
+  x <- c(2, -0.3)
+  found <- suppressMessages(evaluate_target(as_target(fit, log_prior = of_beta), t(x), gradient = FALSE)$log_density)
+  expect_equal(found, dnorm(x[1], 0, 10, log = TRUE) - as.numeric(fit$obj$fn(x)) + x[2])
 })

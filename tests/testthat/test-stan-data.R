@@ -339,6 +339,16 @@ test_that("the objects of CmdStanR have a program and a file of data", {
   expect_bad(as_target(fit), "data")
 })
 
+test_that("a fit that CmdStanR read from files asks for its program and its data", {
+  unavailable <- function() stop("This method is not available for objects created using as_cmdstan_fit().")
+  fit <- structure(
+    list(code = unavailable, data_file = unavailable),
+    class = c("CmdStanMCMC_CSV", "CmdStanMCMC", "CmdStanFit", "R6")
+  )
+  expect_bad(as_target(fit, data = list()), "program")
+  expect_bad(as_target(fit, program = "parameters { real x; } model { x ~ normal(0, 1); }"), "data")
+})
+
 test_that("outputs take the place of particles only where a target has them", {
   x <- matrix(1:4, 2)
   expect_identical(outputs_of(list(), x, c(-1, -2)), x)

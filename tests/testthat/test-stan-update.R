@@ -112,16 +112,37 @@ test_that("the compiler takes an old program, with a message", {
   )
 })
 
-test_that("the compiler takes programs as old manuals and brms 2.10 have them", {
+source(test_path("stan", "old_values.R"), local = TRUE)
+old_texts <- vapply(names(old_stan), function(name) {
+  paste(readLines(test_path("stan", "old", paste0(name, ".stan"))), collapse = "\n")
+}, "")
+
+test_that("the compiler takes programs as old manuals and versions of brms have them", {
   skip_if(!is.null(why_no_stan()), why_no_stan())
-  files <- list.files(test_path("stan", "old"), full.names = TRUE)
-  expect_gt(length(files), 10)
-  for (file in files) {
-    expect_message(
-      expect_match(translate_stan(read_stan_program(file)), "class autosmc_stan_program", info = file),
-      class = "autosmc_message_update"
-    )
+  for (name in names(old_texts)) {
+    heard <- NULL
+    translated <- withCallingHandlers(translate_stan(read_stan_program(old_texts[[name]])), message = function(m) {
+      heard <<- c(heard, class(m))
+      invokeRestart("muffleMessage")
+    })
+    expect_match(translated, "class autosmc_stan_program", info = name)
+    # that of 2.22 is of today
+    expect_identical("autosmc_message_update" %in% heard, name != "brms2_22", info = name)
   }
+})
+
+# All of them take longer to compile: bench/old_stan.R.
+test_that("old programs have the log densities that R has", {
+  skip_on_cran()
+  skip_if(!is.null(why_no_stan()), why_no_stan())
+  use_stan_cache()
+  on.exit(leave_stan_cache())
+  some <- c("brms2_10", "capture", "coal", "ifelse", "survival", "zi")
+  one <- as_one_program(old_texts[some])
+  target <- suppressMessages(suppressWarnings(target_stan(one$code, one$data), classes = "autosmc_warning_prior"))
+  x <- matrix(sin(seq_len(3 * target$dim)), 3)
+  found <- differences_from_r(some, target, x, function(...) evaluate_target(..., gradient = FALSE)$log_density)
+  expect_lt(max(found$largest_difference / (1 + abs(found$log_density))), 1e-10)
 })
 
 test_that("what cannot be brought up to date is named with its line", {
