@@ -113,7 +113,7 @@ is_positive <- function(values) all(values > 0)
 # the one of these with the better weights. A state has its `fits` and, in the same order, their `anchors`, as of
 # new_anchor().
 with_setting <- function(state, value) {
-  target <- target_at(state, value)
+  target <- target_with(state, value)
   at <- vapply(state$anchors, `[[`, 0, "value")
   nearest <- c(utils::tail(which(at < value), 1), utils::head(which(at > value), 1))
   tried <- lapply(nearest, function(i) reweighted(state$anchors[[i]], state$fits[[i]], target))
@@ -144,7 +144,7 @@ with_setting <- function(state, value) {
   state
 }
 
-target_at <- function(state, value) {
+target_with <- function(state, value) {
   target <- tryCatch(as_target(state$target(value)), error = function(e) {
     abort("{.arg target} has failed at the setting {value}.", "input", parent = e)
   })
