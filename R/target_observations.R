@@ -10,7 +10,7 @@ observations <- function(response = NULL, nobs = NULL, data = list()) {
   }
   if (is.null(response)) {
     of_brms <- grep("^Y_", names(data), value = TRUE)
-    found <- without_null(data[c(intersect(c("yobs", "y", "Y"), names(data))[1], of_brms)])
+    found <- without_null(unclass(data)[c(intersect(c("yobs", "y", "Y"), names(data))[1], of_brms)])
     response <- unlist(Filter(is.numeric, found))
   } else {
     response <- check_response(response)

@@ -199,7 +199,7 @@ test_that("all its evaluations are counted, and those of SMC alone are as they w
     expect_equal(sum(fit$runs$n_target_evals), sum(calls$points))
     final <- fit$runs[nrow(fit$runs), ]
     n_draws <- if (islands < 4) 0 else length(fit$log_weights)
-    expect_equal(final$n_target_evals, sum(fit$islands$n_target_evals) + 256 + 3 * 256 + n_draws)
+    expect_equal(final$n_target_evals, sum(fit$islands$n_target_evals) + 256 + 4 * 256 + n_draws)
     expect_equal(final$log_z, by(fit, "smc")$log_z)
   }
 })
@@ -295,8 +295,8 @@ test_that("an error of the target at a draw of the bridge says where it was", {
   small(calls$target, islands = 4)
   # the last calls are the two halves of the bridge, and the searches for an edge and far out
   n <- length(calls$points)
-  expect_equal(calls$points[n - 5:0], c(64, 64, rep(256, 4)))
-  for (at in n - 5:4) {
+  expect_equal(calls$points[n - 6:0], c(64, 64, rep(256, 5)))
+  for (at in n - 6:5) {
     error <- catch(small(counted(at)$target, islands = 4))
     expect_s3_class(error, "autosmc_error_target")
     expect_identical(error$run, "bridge")
@@ -315,22 +315,22 @@ test_that("it draws nothing from R's generator", {
 
 test_that("`precision` is that of the estimate which is reported", {
   target <- counted()$target
-  four <- small(target, islands = 4)
-  bridged <- by(four, "bridge")$std_error
-  expect_lt(bridged, by(four, "smc")$std_error)
+  eight <- small(target, islands = 8)
+  bridged <- by(eight, "bridge")$std_error
+  expect_lt(bridged, by(eight, "smc")$std_error)
   # no island is added where the bridge is precise enough and SMC is not
-  between <- (bridged + by(four, "smc")$std_error) / 2
-  fit <- small(target, islands = 4, precision = between)
-  expect_identical(nrow(fit$islands), 4L)
+  between <- (bridged + by(eight, "smc")$std_error) / 2
+  fit <- small(target, islands = 8, precision = between)
+  expect_identical(nrow(fit$islands), 8L)
   # where it is not, a bridge is made each time
   calls <- counted()
-  fit <- small(calls$target, islands = 4, precision = bridged / 1.5, max_islands = 400)
+  fit <- small(calls$target, islands = 8, precision = bridged / 1.5, max_islands = 400)
   n <- nrow(fit$islands)
-  expect_gt(n, 4)
+  expect_gt(n, 8)
   expect_lte(fit$std_error, bridged / 1.5)
   expect_equal(sum(fit$runs$n_target_evals), sum(calls$points))
   final <- fit$runs[nrow(fit$runs), ]
-  pooled <- (final$n_target_evals - sum(fit$islands$n_target_evals) - 4 * 256) / 32
-  expect_gte(pooled, 4 + n)
+  pooled <- (final$n_target_evals - sum(fit$islands$n_target_evals) - 5 * 256) / 32
+  expect_gte(pooled, 8 + n)
   expect_identical(pooled %% 1, 0)
 })

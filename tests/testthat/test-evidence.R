@@ -24,7 +24,11 @@ test_that("there is a row a model, in the order given", {
   expect_identical(table$log_z, c(low$log_z, high$log_z, middle$log_z))
   expect_identical(table$std_error, c(low$std_error, high$std_error, middle$std_error))
   expect_named(
-    table, c("model", "log_z", "std_error", "log_bf", "log_bf_error", "bf", "post_prob", "post_prob_error", "converged")
+    table,
+    c(
+      "model", "log_z", "std_error", "log_bf", "log_bf_error", "bf", "prior_prob", "post_prob", "post_prob_error",
+      "converged"
+    )
   )
   expect_identical(table$log_bf, table$log_z - high$log_z)
   expect_identical(table$log_bf_error[2], 0)

@@ -49,7 +49,7 @@ test_that("the bridge, the headline and the diagnostics are those of all islands
   expect_false(identical(few$estimates, many$estimates))
   # each bridge evaluates once at every draw
   final <- function(fit) fit$runs$n_target_evals[nrow(fit$runs)]
-  expect_equal(final(grown) - final(many), 4 * 64 + 256 + 3 * 256)
+  expect_equal(final(grown) - final(many), 4 * 64 + 256 + 4 * 256)
   plain <- function(n) {
     calmly(smc(target,
       n_particles = 64, n_steps = 6, rounds = 0, whiten = FALSE, islands = n, seed = 3

@@ -47,7 +47,7 @@ test_that("there is a row an island, and one of `runs` for all together", {
   expect_equal(final$islands, 5)
   expect_equal(final$n_particles, 64)
   # with the points at which an edge is looked for, those far out, and the draws of the bridge
-  expect_equal(final$n_target_evals, sum(islands$n_target_evals) + 256 + 3 * 256 + 5 * 64)
+  expect_equal(final$n_target_evals, sum(islands$n_target_evals) + 256 + 4 * 256 + 5 * 64)
   expect_equal(final$n_objective_evals, 0)
   expect_equal(final$seconds, sum(islands$seconds))
   expect_equal(final$barrier, mean(islands$barrier))
