@@ -18,8 +18,8 @@
 #' `lower` and `upper` instead.
 #'
 #' @param log_density a function of a list like `parameters`, and of `data` if that is
-#'   given: the log density (a number), up to a constant that is what [smc()]
-#'   estimates.
+#'   given: the log of likelihood times prior (a number), with the priors of all parameters and all constants. A
+#'   parameter without a prior has a flat one, and then the evidence means nothing.
 #' @param parameters a named list of numbers, numeric vectors, matrices or arrays: the
 #'   shapes of the parameters, and a point at which the function can be recorded. Where the
 #'   log density is not finite at any point that [smc()] tries by itself, it starts from there.
@@ -33,7 +33,8 @@
 #'   around where it was written.
 #' @param types a list with the types of parameters, such as `list(w = "simplex")`: see the section Types. The values in
 #'   `parameters` must be of their type; a correlation matrix is a matrix there.
-#' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector.
+#' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector, for what needs it beside the
+#'   log density. It does not take the place of the prior in `log_density`.
 #' @param response,nobs the observations, as in [target_function()]; NULL for what is called `y`, `Y` or `N` in `data`.
 #' @return A target: an object of class `smc_target`. Its variables are the elements of
 #'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
@@ -50,7 +51,8 @@
 #'   there were is in the column `n_impossible` of a fit's `runs`.
 #' @section Errors: Of class `autosmc_error_package` when RTMB is not installed. Of class
 #'   `autosmc_error_input` when an argument is wrong, and when `log_density` cannot be
-#'   recorded; the function's own error is its `parent`.
+#'   recorded, in which case the function's own error is its `parent`, or has another value at `parameters` than what
+#'   is recorded, as with functions of packages that do not know RTMB's numbers.
 #' @source Kristensen, *RTMB: 'R' Bindings for 'TMB'*, and Kristensen et al. (2016), *TMB:
 #'   Automatic differentiation and Laplace approximation*.
 #' @seealso [as_target()] for the model objects of `RTMB::MakeADFun()` and
@@ -188,7 +190,23 @@ tape_function <- function(log_density, parameters, data, at, types) {
       "input"
     )
   }
+  check_recorded(tape(at), suppressWarnings(tryCatch(as_tape(at), error = function(e) NULL)))
   tape
+}
+
+# Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that
+# the function has of plain numbers; NULL where it fails.
+check_recorded <- function(recorded, plain) {
+  if (is_number(plain) && is_number(recorded) && abs(recorded - plain) > 1e-6 * (1 + abs(plain))) {
+    abort(
+      c(
+        "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded it.",
+        "i" = "A function in it is not made for RTMB, such as one of a package with compiled code. Use that of RTMB, or
+          {.fn target_function}."
+      ),
+      "input"
+    )
+  }
 }
 
 # Numbers that are recorded are numeric for R, by a method of RTMB.

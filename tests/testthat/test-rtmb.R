@@ -67,7 +67,7 @@ test_that("R is not called again, and nothing is left behind", {
   target <- target_rtmb(counted, list(x = c(1, 2)))
   fit <- quick_smc(target)
   again <- quick_smc(target)
-  expect_identical(calls, 1)
+  expect_identical(calls, 2) # with numbers that are recorded, and with plain ones
   expect_identical(without_time(again), without_time(fit))
   expect_identical(search(), attached)
   expect_identical(RTMB::TapeConfig(), config)
@@ -440,4 +440,12 @@ test_that("a density with an edge at a datum has the gradient of its tape", {
     lower = c(shape = 0, scale = 0), upper = c(shift = min(y))
   )
   for (seed in 1:4) expect_identical(smc_scout(target, seed = seed)$gradient, "right")
+})
+
+test_that("what is recorded is held against the value of plain numbers", {
+  # compiled code that takes recorded numbers for complex ones
+  loses <- function(p) -sum(backsolve(diag(2), c(p$mu - 1, p$mu))^2) / 2
+  error <- suppressWarnings(catch(target_rtmb(loses, list(mu = 0))))
+  expect_s3_class(error, "autosmc_error_input")
+  expect_match(message_of(error), "is -0.5 at `parameters`, but 0 as RTMB has recorded it")
 })
