@@ -138,8 +138,8 @@ announce_fit <- function(sampler, plan) {
   }
   cli::cli_inform(
     c(
-      "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles} particles
-        at least {count(round(n))} of them: {duration(n * each)} of computing.",
+      "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles}
+        particles at least {count(round(n))} of them: {duration(n * each)} of computing.",
       "i" = "With a smaller {.arg max_evals} it takes less."
     ),
     class = "autosmc_message_cost"

@@ -52,8 +52,8 @@
 #' @return An object of class `smc_tuner`.
 #' @source Kim, Xu, Gardner and Campbell (2025), algorithms 1 to 7.
 #'   Every search is bounded; on reaching a bound it keeps the best step size it
-#'   has seen, and says so in the column `tuner_status` of the fit's `steps`. Roberts and Rosenthal (1998), *Optimal scaling
-#'   of discrete approximations to Langevin diffusions*.
+#'   has seen, and says so in the column `tuner_status` of the fit's `steps`. Roberts and Rosenthal (1998), *Optimal
+#'   scaling of discrete approximations to Langevin diffusions*, for `dim^(-1 / 3)`.
 #' @examples
 #' tuner_kl(n_subsample = 64)
 #' @export
@@ -127,8 +127,8 @@ complete_tuner <- function(settings) {
   complete
 }
 
-# The tuner for a reference that fits, in whose coordinates the target is nearly standard normal: there the best step size
-# of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there takes half as long.
+# The tuner for a reference that fits, in whose coordinates the target is nearly standard normal: there the best step
+# size of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there takes half as long.
 with_guess <- function(tuner, dim) {
   if (is.null(tuner$step_size_guess)) tuner$step_size_guess <- dim^(-1 / 3)
   tuner

@@ -32,8 +32,8 @@
 #'   added, up to `max_islands`. Where neither `n_particles` nor `islands` is given the fit starts small, with 128
 #'   particles. These are four times as many in a further pass, where more than `max_islands` would be needed or
 #'   diagnostics fail. So `precision = 0.01` mostly takes a third of the evaluations of the default.
-#' @param draws NULL, or how many independent draws the means of the posterior are to be worth (positive integer): `ess_mean`
-#'   of [glance()]. Islands are added for it as for a precision.
+#' @param draws NULL, or how many independent draws the means of the posterior are to be worth (positive integer):
+#'   `ess_mean` of [glance()]. Islands are added for it as for a precision.
 #' @param max_islands most islands (positive integer).
 #' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
 #'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a

@@ -200,7 +200,8 @@ check_recorded <- function(recorded, plain) {
   if (is_number(plain) && is_number(recorded) && abs(recorded - plain) > 1e-6 * (1 + abs(plain))) {
     abort(
       c(
-        "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded it.",
+        "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded
+          it.",
         "i" = "A function in it is not made for RTMB, such as one of a package with compiled code. Use that of RTMB, or
           {.fn target_function}."
       ),

@@ -131,6 +131,14 @@ coverage_table <- function() {
   ))
 }
 
+stopped_table <- function() {
+  with(results_of("stopped"), markdown(
+    model = gsub("_", " ", model), precision = format_each(precision), fits = fits,
+    "RMS error" = significant(rms_error), "RMS claimed" = significant(rms_claimed), reached = percent(reached),
+    "interval holds" = percent(covered), islands = digits(islands, 0), evaluations = counted(evaluations)
+  ))
+}
+
 stan_table <- function() {
   with(results_of("stan"), markdown(
     program = gsub("_", " ", program), d = dim, "exact log Z" = digits(exact), median = digits(log_z),

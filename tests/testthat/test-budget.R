@@ -253,7 +253,8 @@ test_that("islands are added for draws", {
   expect_gt(nrow(many$islands), 3000 / 64)
   expect_gte(glance(many)$ess_mean, 3000)
   expect_warning(
-    smc(logistic, draws = 3000, n_particles = 64, max_islands = 8, seed = 1), "worth [0-9,]+ independent ones, not 3,000",
+    smc(logistic, draws = 3000, n_particles = 64, max_islands = 8, seed = 1),
+    "worth [0-9,]+ independent ones, not 3,000",
     class = "autosmc_warning_precision"
   )
   expect_bad(seek(0), "draws")

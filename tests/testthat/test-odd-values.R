@@ -33,7 +33,10 @@ of_islands <- list(islands = 2, precision = NULL, max_islands = 4, keep = "draws
 adapting <- list(max_steps = 64, schedule = schedule_power(3), tuner = tuner_kl())
 given <- data.frame(lambda = c(0.5, 1), step_size = 0.5, refresh_rate = 0.5)
 calls <- list(
-  smc = c(list(target = small), scarce, of_runs, of_islands, adapting, list(step_fraction = 0.75, max_evals = Inf, draws = NULL)),
+  smc = c(
+    list(target = small), scarce, of_runs, of_islands, adapting,
+    list(step_fraction = 0.75, max_evals = Inf, draws = NULL)
+  ),
   smc_adapt = c(list(target = small), scarce, of_runs, adapting),
   smc_run = c(list(target = small, schedule = given), quick, of_runs, of_islands),
   smc_extend = list(
