@@ -134,6 +134,7 @@ with_next <- function(course, record, before, is_better) {
     course$candidates <- list(in_full(course, best))
     return(course)
   }
+  if (record$reason == "first") tell_poor_draws(course)
   is_round <- record$reason == "round"
   course$n_rounds <- if (is_round) course$n_rounds + 1 else 0
   if (!is_better && is_round) course$allowed <- if (!is.null(record$rung)) below(record$rung, course$allowed)
@@ -150,6 +151,21 @@ with_next <- function(course, record, before, is_better) {
     course$candidates <- list(next_round(course))
   }
   course
+}
+
+# Draws that were given may be those of another model, or of some of the modes.
+tell_poor_draws <- function(course) {
+  of_draws <- Filter(function(record) is_of_draws(record$reference), course$records)
+  is_poor <- function(record) is_dead(record) || is_higher(course$best, record, rules$fall)
+  if (any(vapply(of_draws, is_poor, NA))) {
+    tell(
+      c(
+        "i" = "From the draws that are the {.arg reference} less evidence was found than from elsewhere: are they of this
+          model, on its scale, and of all its modes?"
+      ),
+      "autosmc_message_draws"
+    )
+  }
 }
 
 # A reference that is fitted to the best, or the same again, with temperatures spread anew. Where no scale can be fitted

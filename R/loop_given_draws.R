@@ -15,14 +15,14 @@ reference_of_draws <- function(target, draws) {
   x <- draws$values
   n <- nrow(x)
   n_lost <- draws$n - n
-  why <- if (n_lost > 0) {
-    reason <- draws$message
-    c(
-      "x" = "{n_lost} of {draws$n} draws have values that the parameters cannot have, as digits that were cut off can
-        make them.",
-      "x" = if (!is.null(reason)) "The first time: {reason}"
-    )
-  }
+  reason <- draws$message
+  why <- c(
+    "x" = if (n_lost > 0) {
+      "{n_lost} of {draws$n} draws {cli::qty(n_lost)}{?has/have} values that are missing or that the parameters cannot have: beyond a bound,
+        say, or beside it where digits were cut off."
+    },
+    "x" = if (!is.null(reason)) "The first time: {reason}"
+  )
   if (n == 0) {
     abort(c("None of the draws has values that the parameters can have.", why), "input")
   }
@@ -30,6 +30,7 @@ reference_of_draws <- function(target, draws) {
   if (is.null(fitted)) {
     abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
   }
+  if (n_lost > 0) tell(c("{.arg reference} is without some draws.", why), "autosmc_message_draws")
   fitted$reference$fitted_to <- "draws"
   fitted$reference
 }

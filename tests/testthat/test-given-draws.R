@@ -40,6 +40,26 @@ test_that("smc() starts from draws of whatever kind", {
   expect_length(suppressMessages(reference(w, simplex))$mean, 2)
 })
 
+test_that("draws of another model, or without some, are told", {
+  run <- function(x) {
+    told <- character()
+    fit <- withCallingHandlers(
+      suppressWarnings(smc(draws_target(), reference = x, n_particles = 128, n_steps = 8, seed = 1)),
+      autosmc_message_draws = function(m) {
+        told <<- c(told, message_of(m))
+        tryInvokeRestart("muffleMessage")
+      }
+    )
+    expect_log_z(fit, 0, resolution = 0.1)
+    told
+  }
+  expect_identical(run(given), character())
+  elsewhere <- given
+  elsewhere[, "mu[1, 2]"] <- elsewhere[, "mu[1, 2]"] + 1000
+  expect_match(run(elsewhere), "are they of this model", fixed = TRUE)
+  expect_match(run(rbind(given, c(0, -1, 30))), "1 of 401 draws has values that are missing or", fixed = TRUE)
+})
+
 test_that("draws that are none are errors", {
   run <- function(x) smc(draws_target(), reference = x)
   for (bad in list(given[, 1:2], given[1:2, ], given[, 2, drop = FALSE], -given, list(1, 2), "x", list(given, unname(given)))) {
@@ -49,7 +69,7 @@ test_that("draws that are none are errors", {
   expect_error(run(-given), "None of the draws")
   outside <- rbind(given, c(0, -1, 30), c(0, NA, 30))
   expect_identical(
-    smc_adapt(draws_target(), reference = outside, n_particles = 16, n_steps = 2, rounds = 0, kernel = kernel_lmc())$reference$mean,
+    suppressMessages(smc_adapt(draws_target(), reference = outside, n_particles = 16, n_steps = 2, rounds = 0, kernel = kernel_lmc()))$reference$mean,
     smc_adapt(draws_target(), reference = given, n_particles = 16, n_steps = 2, rounds = 0, kernel = kernel_lmc())$reference$mean
   )
 })
