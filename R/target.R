@@ -66,7 +66,7 @@ new_target <- function(
 #'     sum(dnorm(parameters$beta, 0, 10, log = TRUE)) + half_t + log_jacobian
 #'   }
 #'   # small, since R finds the mode of the effects for each point; by default it takes minutes
-#'   smc(fit, log_prior = log_prior, n_particles = 64, n_steps = 8, rounds = 1, islands = 4)
+#'   smc(fit, log_prior = log_prior, n_particles = 64, n_steps = 8, rounds = 0, islands = 4)
 #'   ```
 #'
 #'   Effects are integrated out by Laplace's approximation, which is exact for the normal family.

@@ -92,8 +92,10 @@ all_element_names <- function(name, value) {
 own_copy <- function(model) {
   model <- unserialize(serialize(model, NULL))
   # By default the search for the mode of the random effects starts where the one before
-  # ended, so that values would depend on the points before.
-  model$env$random.start <- expression(par[random])
+  # ended, so that values would depend on the points before. The gradient's starts at the mode of its own point.
+  model$env$random.start <- expression(
+    if (identical(as.double(par.fixed), as.double(last.par[-random]))) last.par[random] else par[random]
+  )
   model
 }
 
