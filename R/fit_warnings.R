@@ -8,7 +8,7 @@ warn_if_unreliable <- function(fit) {
   if (isTRUE(fit$sampling_error > fit$precision)) {
     warn_of_precision(fit)
   }
-  if (isTRUE(ess_mean(fit) < fit$draws)) {
+  if (!is.null(fit$draws) && isTRUE(ess_mean(fit) < fit$draws)) {
     warn_of_draws(fit)
   }
 }

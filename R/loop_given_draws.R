@@ -18,8 +18,8 @@ reference_of_draws <- function(target, draws) {
   reason <- draws$message
   why <- c(
     "x" = if (n_lost > 0) {
-      "{n_lost} of {draws$n} draws {cli::qty(n_lost)}{?has/have} values that are missing or that the parameters cannot have: beyond a bound,
-        say, or beside it where digits were cut off."
+      "{n_lost} of {draws$n} draws {cli::qty(n_lost)}{?has/have} values that are missing or
+        that the parameters cannot have: beyond a bound, say, or beside it where digits were cut off."
     },
     "x" = if (!is.null(reason)) "The first time: {reason}"
   )

@@ -29,8 +29,8 @@ scouted <- function(sampler, plan) {
 rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler) TRUE) {
   course <- list(sampler = sampler, plan = plan, scout = sampler$scout)
   cost <- 2 * sampler$scout$n_target_evals + run_evaluations(course, steps_of_best(course))
-  is_bounded <- any(has_two_bounds(sampler$target))
-  found <- if (is_bounded && affords(course, "scale", cost)) find(sampler)
+  may_change <- any(may_be_truncated(sampler$target))
+  found <- if (may_change && affords(course, "scale", cost)) find(sampler)
   if (is.null(found)) {
     return(sampler)
   }
