@@ -142,10 +142,14 @@ abort_terms <- function(x) abort_argument(x, "terms", "a list of formulas or fit
 #'   dim = 1, names = "sigma", lower = 0
 #' )
 #' shifted <- target_function(
-#'   function(x) sum(dnorm(y, x[1], x[2], log = TRUE)) + dnorm(x[1], log = TRUE) + dexp(x[2], log = TRUE),
+#'   function(x) {
+#'     sum(dnorm(y, x[1], x[2], log = TRUE)) + dnorm(x[1], log = TRUE) + dexp(x[2], log = TRUE)
+#'   },
 #'   dim = 2, names = c("mu", "sigma"), lower = c(sigma = 0)
 #' )
-#' fits <- smc_all(list(null = null, shifted = shifted), n_particles = 64, n_steps = 4, rounds = 0, seed = 1)
+#' fits <- smc_all(list(null = null, shifted = shifted),
+#'   n_particles = 64, n_steps = 4, rounds = 0, seed = 1
+#' )
 #' draws <- average_draws(fits, c("mu", "sigma"))
 #' colMeans(draws[-1])
 #' mean(draws$mu == 0) # the posterior probability of the model without mu

@@ -38,7 +38,7 @@
 #'   Neerlandica 59, 57-69.
 #' @seealso [savage_dickey()] for equalities, such as `a = 0`.
 #' @examples
-#' # are three rates in order? They have the same prior, under which each order is as likely as any other
+#' # are three rates in order? They have the same prior, under which all orders are as likely
 #' deaths <- c(11, 18, 24)
 #' target <- target_function(
 #'   function(rate) sum(dpois(deaths, rate, log = TRUE) + dgamma(rate, 2, 0.1, log = TRUE)),

@@ -63,7 +63,8 @@
 #'     simulate = function() rnorm(8, rnorm(1, 0, sd)),
 #'     target = function(y) {
 #'       variance <- diag(8) + sd^2
-#'       c(log_z = -sum(y * solve(variance, y), determinant(2 * pi * variance)$modulus) / 2, std_error = 0)
+#'       log_det <- determinant(2 * pi * variance)$modulus
+#'       c(log_z = -sum(y * solve(variance, y), log_det) / 2, std_error = 0)
 #'     }
 #'   )
 #' }

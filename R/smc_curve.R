@@ -53,7 +53,8 @@
 #' model <- function(scale) {
 #'   target_function(
 #'     function(mu) dnorm(mu, 0, scale, log = TRUE) + rowSums(dnorm(outer(c(mu), y, "-"), log = TRUE)),
-#'     dim = 1, gradient = function(mu) sum(y) - length(y) * mu - mu / scale^2, vectorized = TRUE, names = "mu"
+#'     dim = 1, gradient = function(mu) sum(y) - length(y) * mu - mu / scale^2,
+#'     vectorized = TRUE, names = "mu"
 #'   )
 #' }
 #' null <- sum(dnorm(y, log = TRUE))

@@ -52,10 +52,13 @@
 #'   Statistical Association 90, 614-618, on generalised Savage-Dickey ratios.
 #' @seealso [restrict()] for inequalities.
 #' @examples
-#' # is the mean of these differences 0? A normal prior for the mean, an exponential one for the standard deviation
+#' # is the mean of these differences 0? Its prior is normal, that of the standard deviation
+#' # exponential
 #' y <- c(0.7, -1.6, -0.2, 1.3, 0.8, 1.9, 0.1, 1.4)
 #' target <- target_function(
-#'   function(p) sum(dnorm(y, p[1], p[2], log = TRUE)) + dnorm(p[1], log = TRUE) + dexp(p[2], log = TRUE),
+#'   function(p) {
+#'     sum(dnorm(y, p[1], p[2], log = TRUE)) + dnorm(p[1], log = TRUE) + dexp(p[2], log = TRUE)
+#'   },
 #'   gradient = function(p) {
 #'     z <- (y - p[1]) / p[2]
 #'     c(sum(z) / p[2] - p[1], (sum(z^2) - length(y)) / p[2] - 1)
