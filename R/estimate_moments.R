@@ -48,6 +48,10 @@ of_finite_range <- function(target) {
   variables[which(far < 10^largest_square & far <= near * (1 + same_range))]
 }
 
+# The Pareto k of the upper tail of x, of draws with these weights, as long a tail as Vehtari et al. have it; not finite
+# where it cannot be told.
+tail_khat <- function(x, w) .Call(r_tail_shapes, cbind(x), seq_along(x), w, min(0.2, 3 * sqrt(sum(w^2))), 0)
+
 # The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
 # and Gabry, 2024); there is a mean where k is below 1. The tail of squares is twice as heavy as that of x.
 most_of_shape <- function(n) 1 - 1 / log10(n)

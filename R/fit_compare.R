@@ -160,9 +160,7 @@ most_probable <- function(comparison, n = most_models) {
 #' @export
 format.smc_evidence <- function(x, ..., digits = NULL) {
   if (!is.null(digits)) check_count(digits, "digits", max = 15)
-  errors <- c(x$std_error, x$log_bf_error)
-  errors <- errors[is.finite(errors) & errors > 0]
-  decimals <- if (length(errors) > 0) decimals_of_error(min(errors), digits) else 3
+  decimals <- decimals_of_error(c(x$std_error, x$log_bf_error), digits)
   table <- data.frame(
     model = x$model,
     log_z = fixed(x$log_z, decimals),

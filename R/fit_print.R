@@ -115,7 +115,7 @@ print_sampler <- function(fit) {
     if (last$islands > 1) sprintf(", %d islands", last$islands)
   )
   print_line("cost", format_cost(fit))
-  if (length(fit$truncated) > 0) print_line("left out", toString(fit$truncated), ", for want of evaluations")
+  if (length(fit$truncated) > 0) print_line("left out", toString(fit$truncated), ", to keep to max_evals")
   ess <- ess_mean(fit)
   print_line(
     "draws",

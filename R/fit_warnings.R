@@ -8,8 +8,8 @@ warn_if_unreliable <- function(fit) {
   if (isTRUE(fit$sampling_error > fit$precision)) {
     warn_of_precision(fit)
   }
-  if (!is.null(fit$draws) && isTRUE(ess_mean(fit) < fit$draws)) {
-    warn_of_draws(fit)
+  if (!is.null(fit$draws)) {
+    warn_of_draws(fit, ess_mean(fit))
   }
 }
 
@@ -64,10 +64,13 @@ warn_of_precision <- function(fit) {
   )
 }
 
-warn_of_draws <- function(fit) {
+# ess: how many independent draws the draws are worth.
+warn_of_draws <- function(fit, ess) {
   n <- nrow(fit$islands)
-  ess <- ess_mean(fit)
   draws <- fit$draws
+  if (!isTRUE(ess < draws)) {
+    return()
+  }
   cli::cli_warn(
     c(
       "The draws asked for were not reached: those of {n} islands are worth {count(floor(ess))} independent ones, not

@@ -104,8 +104,7 @@ print.smc_fits <- function(x, ...) {
   failed <- if (any(is_failed)) sprintf(", %d failed", sum(is_failed))
   cat("<smc_fits> ", count_of(length(x), "model"), failed, "\n", sep = "")
   rows <- bind_rows(Map(evidence_of, unclass(x)[!is_failed], names(x)[!is_failed]))
-  errors <- rows$std_error[is.finite(rows$std_error) & rows$std_error > 0]
-  decimals <- decimals_of_error(if (length(errors) > 0) min(errors) else NA)
+  decimals <- decimals_of_error(rows$std_error)
   shown <- data.frame(
     model = names(x)[!is_failed], log_z = fixed(rows$log_z, decimals), std_error = fixed(rows$std_error, decimals),
     converged = rows$converged

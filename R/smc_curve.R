@@ -227,10 +227,10 @@ reweighted <- function(anchor, fit, target) {
   )
 }
 
-# The shape of the tail of weights, as long a tail as Vehtari et al. have it.
+# Of weights: -Inf where they are all the same.
 khat_of <- function(w) {
   n <- length(w)
-  khat <- .Call(r_tail_shapes, matrix(w), seq_len(n), rep(1 / n, n), min(0.2, 3 / sqrt(n)), 0)
+  khat <- tail_khat(w, rep(1 / n, n))
   if (is.finite(khat)) khat else if (stats::sd(w) < least_error * mean(w)) -Inf else Inf
 }
 
@@ -305,7 +305,7 @@ print.evidence_curve <- function(x, ...) {
 
 #' @export
 format.evidence_curve <- function(x, ...) {
-  decimals <- decimals_of_error(min(x$std_error[x$std_error > 0], Inf, na.rm = TRUE))
+  decimals <- decimals_of_error(x$std_error)
   table <- data.frame(value = x$value)
   for (name in intersect(c("log_z", "std_error", "log_bf", "log_bf_error"), names(x))) {
     table[[name]] <- fixed(x[[name]], decimals)

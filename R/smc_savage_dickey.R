@@ -243,14 +243,12 @@ density_by_draws <- function(fit, draws, place) {
   ratios <- numeric(nrow(fit$particles))
   ratios[draws$rows] <- exp(log_ratios - most)
   found <- mean_at_draws(fit, ratios)
-  # as many in the tail as Vehtari et al. take
-  part <- min(0.2, 3 * sqrt(sum(draws$w^2)))
   list(
     log_density = log(found$mean) + most - sum(place$log_slope),
     error = found$error / found$mean,
     log_z_error = found$log_z_error,
     method = "draws",
-    khat = .Call(r_tail_shapes, cbind(exp(log_ratios - most)), seq_along(log_ratios), draws$w, part, 0),
+    khat = tail_khat(exp(log_ratios - most), draws$w),
     n_target_evals = n_target_evals
   )
 }

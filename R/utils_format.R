@@ -15,9 +15,11 @@ decimals_for <- function(size, digits, least = 0, most = 8) {
   pmin(pmax(decimals, least), most)
 }
 
-# The decimals of an estimate: three, or as many as show a digit of its error; or so many digits of the error.
+# The decimals of an estimate: three, or as many as show a digit of its error, the smallest of several; or so many digits
+# of the error.
 decimals_of_error <- function(error, digits = NULL) {
-  if (!is.finite(error) || error <= 0) {
+  error <- min(error[is.finite(error) & error > 0], Inf)
+  if (error == Inf) {
     3
   } else if (is.null(digits)) {
     decimals_for(error, 1, least = 3)

@@ -123,7 +123,7 @@ test_that("targets are fitted, by workers and from a checkpoint alike", {
   expect_identical(check$fits$model, rep(c("small", "large"), 4))
   known <- check_evidence(list(small = mean_model(0.5), large = mean_model(2)), n = 4, seed = 3)
   expect_identical(check$fits$true, known$fits$true)
-  expect_lt(max(abs(check$fits$log_z - known$fits$log_z) / check$fits$std_error), errors_for(8))
+  expect_estimate(check$fits$log_z, check$fits$std_error, known$fits$log_z, resolution = 0.1)
   dir <- tempfile("check")
   on.exit(unlink(dir, recursive = TRUE))
   expect_identical(run(3, checkpoint = dir)$fits, check$fits[1:6, ])
