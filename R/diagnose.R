@@ -54,7 +54,7 @@ n_spent <- function(seen) {
 # Islands from another fit are few, and no scout has looked beside their draws: they count as eight, of two steps, at
 # least.
 counted <- function(spent, sampler, course) {
-  if (isTRUE(course$is_warm)) max(spent, 8 * sampler$n_particles * (1 + 2 * n_moves(sampler))) else spent
+  if (!is.null(course$given_fit)) max(spent, 8 * sampler$n_particles * (1 + 2 * n_moves(sampler))) else spent
 }
 
 # diagnostics: may be NULL. Which have failed, as indices; whether that of a name has; and

@@ -26,7 +26,7 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
 }
 
 # The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found;
-# whether it `is_warm`, from another fit, and why it `fails` from there, in words;
+# the `given_fit` that it starts from, if it does, and why it `fails` from there, in words;
 # `candidates` that are still to be run; the `records` of all runs, and which of them were `used`, since they were the
 # best so far; the `best`, a record of one run or of islands; the rungs that are `allowed` to follow it, and the
 # number of rounds since the last start, `n_rounds`. Of islands: the `result` that is reported, with its row of
@@ -35,7 +35,7 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
 # `passes`, and what it took for `probes`.
 new_course <- function(sampler, path, plan, records = list(), passes = list(), probes = NULL) {
   course <- list(
-    sampler = sampler, path = path, plan = plan, scout = sampler$scout, is_warm = !is.null(sampler$given_fit),
+    sampler = sampler, path = path, plan = plan, scout = sampler$scout, given_fit = sampler$given_fit,
     records = records, used = logical(length(records)), allowed = if (plan$whiten) names(rungs), n_rounds = 0,
     # the shape of a fit's reference has been through a pass
     passes = passes, n_passes = if (is.null(sampler$given_fit)) 0 else 1, probes = probes,

@@ -7,7 +7,7 @@
 # evaluations that it may `cost`, from so many `n_steps`.
 new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, rung = NULL,
                           path = NULL, n_particles = course$sampler$n_particles) {
-  kernel <- kernel_for(course$sampler, reference, is_fitted, reason)
+  kernel <- kernel_for(course, reference, is_fitted, reason)
   n_steps <- if (reason == "longer") length(path$lambda) else steps_of_best(course)
   list(
     reference = reference, reason = reason, label = label, rung = rung, is_fitted = is_fitted, kernel = kernel,
@@ -22,8 +22,9 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
 # variables its steps are short, and it is for where draws of KLMC are worth little; for where the
 # reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
 # basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
-kernel_for <- function(sampler, reference, is_fitted, reason) {
-  suits <- reason == "longer" || reason == "fit" && sampler$given_fit$kernel$adjusted ||
+kernel_for <- function(course, reference, is_fitted, reason) {
+  sampler <- course$sampler
+  suits <- reason == "longer" || reason == "fit" && course$given_fit$kernel$adjusted ||
     is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
     is_fitted && sampler$target$dim <= rules$largest_adjusted
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
@@ -53,7 +54,7 @@ n_of_race <- function(sampler) min(sampler$n_particles, max(rules$race_particles
 # in full.
 first_candidates <- function(course) {
   sampler <- course$sampler
-  if (course$is_warm) {
+  if (!is.null(course$given_fit)) {
     return(list(from_fit(course)))
   }
   given <- sampler$reference
@@ -82,7 +83,7 @@ affords_candidate <- function(course, candidate) {
 # lead to the target, one that finds and tunes a path of its own, if that is not too long.
 from_fit <- function(course) {
   candidate <- new_candidate(course, course$sampler$reference, "fit", "fit", n_particles = n_of_race(course$sampler))
-  before <- course$sampler$given_fit
+  before <- course$given_fit
   if (!is.null(before$path) && identical(before$kernel, candidate$kernel)) {
     candidate$path <- before$path
   } else if (!is.null(candidate$path$n_steps)) {
@@ -121,10 +122,10 @@ with_next <- function(course, record, before, is_better) {
   }
   if (record$reason == "fit" && (is.null(best) || is_one_genealogy(best))) {
     course["best"] <- list(NULL)
-    if (is.null(course$sampler$given_fit$path)) {
+    if (is.null(course$given_fit$path)) {
       course$fails <- "no particles reach the target"
     } else {
-      course$sampler$given_fit["path"] <- list(NULL)
+      course$given_fit["path"] <- list(NULL)
       course$candidates <- list(from_fit(course))
     }
     return(course)
@@ -144,7 +145,7 @@ with_next <- function(course, record, before, is_better) {
     islands = ,
     larger = is_better,
     longer = FALSE,
-    fit = course$plan$rounds[1] > 0 || is_farther(record, course$sampler$given_fit),
+    fit = course$plan$rounds[1] > 0 || is_farther(record, course$given_fit),
     TRUE
   )
   if (goes_on && course$n_rounds < course$plan$rounds[2] && affords(course, "round")) {
@@ -219,7 +220,7 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
     return(course)
   }
   failed <- names_of_failed(course$result$diagnostics)
-  if (isTRUE(course$is_warm) && length(failed) > 0) {
+  if (!is.null(course$given_fit) && length(failed) > 0) {
     course$fails <- sprintf("diagnostics fail (%s)", toString(failed))
     return(course)
   }

@@ -58,6 +58,7 @@ completed <- function(sampler) {
   }
   fitted <- if (!is.null(x)) fitted_to_points(x)
   if (is.null(fitted)) sampler$given_fit <- NULL else sampler$reference <- fitted$reference
+  sampler$given_fit$draws <- NULL
   sampler
 }
 

@@ -28,7 +28,7 @@
 #' @param models a list, with names, of two or more models, each a list of two functions: `simulate`, without arguments,
 #'   which draws parameters from the prior and data given these, and returns the data; and `target`, which takes such
 #'   data and returns a target, or what [as_target()] takes. It may also return a fit, or an evidence that is known, as
-#'   `c(log_z = -12.3, std_error = 0)`.
+#'   `c(log_z = -12.3, std_error = 0)`. Or each is a `brmsfit`, see section Models of brms.
 #' @param prior_prob as of [compare_evidence()].
 #' @param n number of data sets (positive integer).
 #' @param ... arguments of [smc()] and [as_target()], as in [smc_all()].
@@ -52,6 +52,10 @@
 #'
 #'   `plot()` and `ggplot2::autoplot()` show the bins with their 95 % intervals, and the Bayes factors: median, and the
 #'   range of the middle 90 %.
+#' @section Models of brms: A `brmsfit`, such as `brm(y ~ x, data, prior = prior, empty = TRUE)`, gives its formula, its
+#'   priors, which must be proper, and all of its data but the response. Parameters are drawn from its prior: the draws
+#'   of a fit with `sample_prior = "only"`, and for any other `brmsfit` those of [smc()] without the likelihood. The
+#'   response is brms's prediction for one of these draws. All models must have the same response, a variable by itself.
 #' @section Errors: `autosmc_error_input` for wrong arguments, and whatever error `simulate` raises.
 #'   `autosmc_error_mismatch` when the folder has another check.
 #' @source Schad, Nicenboim, Burkner, Betancourt and Vasishth (2022), *Workflow techniques for the robust use of Bayes
@@ -82,9 +86,11 @@ check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL,
   arguments <- split_arguments(given)
   run <- with_seed_of_call(list(checkpoint = check_folder(checkpoint)), seed)
   seeds <- draw_seeds(run$seed, n)
+  given_models <- models
+  models <- lapply(models, function(x) if (inherits(x, "brmsfit")) model_of_brms(x, run$seed) else x)
   settings <- if (!is.null(checkpoint)) {
     list(
-      version = own_version(), seed = format(run$seed, digits = 15), models = fingerprint(models),
+      version = own_version(), seed = format(run$seed, digits = 15), models = fingerprint(given_models),
       prior_prob = prior_prob, `...` = fingerprint(given)
     )
   }
@@ -137,9 +143,11 @@ fit_data_set <- function(seed, models, prior_prob, arguments) {
 
 check_simulated <- function(models) {
   check_given(models, "models")
-  is_model <- function(x) is.list(x) && is.function(x[["simulate"]]) && is.function(x[["target"]])
+  is_model <- function(x) {
+    inherits(x, "brmsfit") || is.list(x) && is.function(x[["simulate"]]) && is.function(x[["target"]])
+  }
   if (!identical(class(models), "list") || length(models) < 2 || !all(vapply(models, is_model, NA))) {
-    expected <- "a list of at least two models, each a list of the functions `simulate` and `target`"
+    expected <- "a list of at least two models, each a brmsfit or a list of the functions `simulate` and `target`"
     abort_argument(models, "models", expected)
   }
   names <- names(models)
@@ -148,4 +156,39 @@ check_simulated <- function(models) {
     abort("{.arg models} must have a different name for each model.", "input")
   }
   stats::setNames(models, names)
+}
+
+# A model of brms: its response is predicted for draws from its prior, and its program takes what was predicted.
+model_of_brms <- function(x, seed) {
+  response <- x$formula$formula[[2]]
+  if (is.call(response) && identical(response[[1]], quote(`|`))) response <- response[[2]]
+  if (!is.name(response)) {
+    abort("{.arg models}: the response of a {.cls brmsfit} must be one variable, not {.code {deparse1(response)}}.", "input")
+  }
+  response <- as.character(response)
+  is_drawn <- identical(attr(x$prior, "sample_prior"), "only") && methods::is(x$fit, "stanfit")
+  drawn <- if (is_drawn) x else drawn_from_prior(x, seed)
+  n <- nrow(as.matrix(drawn))
+  x["fit"] <- list(NULL)
+  attr(x$prior, "sample_prior") <- "no"
+  own <- x$data[[response]]
+  list(
+    simulate = function() {
+      y <- drop(getExportedValue("brms", "posterior_predict")(drawn, draw_ids = sample.int(n, 1)))
+      if (is.factor(own)) y[] <- levels(own)[y + identical(x$family$family, "bernoulli")]
+      x$data[[response]] <- if (is.factor(own)) factor(y, levels(own), ordered = is.ordered(own)) else y
+      x$data
+    },
+    target = function(data) replace(x, "data", list(data))
+  )
+}
+
+drawn_from_prior <- function(x, seed) {
+  x["fit"] <- list(NULL)
+  attr(x$prior, "sample_prior") <- "only"
+  target <- as_target(x)
+  if (length(target$improper) > 0) {
+    abort("{.arg models} must have proper priors; of a {.cls brmsfit} those of {.field {target$improper}} are not.", "input")
+  }
+  as_brmsfit(smc(target, seed = seed, progress = FALSE))
 }

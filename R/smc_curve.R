@@ -2,35 +2,43 @@
 
 #' Log evidence over a range of settings
 #'
-#' How the evidence, or a Bayes factor, depends on a setting of the model, such as the scale of a prior. The target is
-#' fitted at the setting that is used. From there on, in both directions, the draws of the nearest fit are reweighted
-#' to the next setting, and only where these weights are not reliable is that fitted, too, from the fit before (see
-#' [smc_rounds], section From another fit).
+#' How the evidence, or a Bayes factor, depends on a setting of the model, such as the scale of a prior, or on two. The
+#' target is fitted at the setting that is used, and from there at the ends of the range (see [smc_rounds], section From
+#' another fit). In between, the draws of the fits on either side are reweighted, and only where these weights are not
+#' reliable is the target fitted, too.
 #'
 #' Weights are the ratios of the densities at two settings. Their mean is the ratio of the evidences, as long as no
-#' setting has mass where the fitted one has none. Their Pareto k, `khat`, must be at most 0.5: beyond, they have no
-#' variance, and their mean no error that could be told (Vehtari et al., 2024). Close to that the estimate tends to be
-#' low, by up to two of its errors. They are not asked for where bounds or types of variables differ, where the density
-#' has an edge beside the draws, or where a fit has fewer than 512 draws; and if `precision` is given, they must reach
-#' it.
+#' setting has mass where the fitted one has none. Their Pareto k, `khat`, must be at most 0.7 (Vehtari et al., 2024);
+#' of several fits that with the smallest is taken. Beyond the fits nothing is reweighted: the draws may not
+#' have seen the tails of a wider setting, and then `khat` is small. Nor are they where bounds or types of variables
+#' differ, where the density has an edge beside the draws, where a fit has fewer than 1,112 draws, or where the error
+#' would be above 0.1, or above a `precision` that is given.
 #'
-#' @param target a function of a number, the setting, that returns a target, or what [as_target()] converts. The
-#'   variables and the data are the same at all settings.
-#' @param values the settings (numeric vector of different numbers); of `refine_curve()`, those to be added, or NULL.
+#' Two settings are a data frame, such as `expand.grid(scale = c(0.5, 1, 2), df = c(1, 4))`. Its corners are fitted, and
+#' each setting is reweighted from the nearest fits in the quadrants around it.
+#'
+#' @param target a function of a number, the setting, that returns a target, or what [as_target()] converts; of two
+#'   settings one of both, whose arguments have the names of the columns of `values`. The variables and the data are the
+#'   same at all settings.
+#' @param values the settings (numeric vector of different numbers, or data frame of two columns, in any design); of
+#'   `refine_curve()`, those to be added, or NULL.
 #' @param against the model to compare with, for log Bayes factors: a fit, a known log evidence (number, or as in
 #'   [compare_evidence()]), or another curve that has all `values`. NULL for log evidences alone.
 #' @param ... further arguments of [smc()] for all fits, such as `precision`, but no `reference`.
-#' @param used the setting that is used (number), which is fitted first; NULL for the middle of `values`.
+#' @param used the setting that is used (number, or two with names), which is fitted first; NULL for the middle of
+#'   `values`.
 #' @param seed as in [smc()]; each further fit has the next number.
 #' @param curve a curve, of `evidence_curve()`.
-#' @param n number of settings to add (positive integer), one after another, each in the interval beside which the
-#'   curve bends most.
+#' @param n number of settings to add (positive integer) to a curve of one setting, one after another, each in the
+#'   interval beside which the curve bends most.
 #' @return A tibble of class `evidence_curve`, a row a setting in ascending order:
 #'
-#' * `value`, the setting; `log_z` and `std_error`, the log evidence and its standard error;
+#' * `value`, the setting, or two columns with the names of the settings; `log_z` and `std_error`, the log evidence and
+#'   its standard error;
 #' * `log_bf` and `log_bf_error`, only with `against`: the log Bayes factor of the target over that, and its error;
 #' * `from`: `"cold"`, fitted from the beginning, `"warm"`, fitted from a neighbour, or `"reweighted"`;
-#' * `anchor`: the setting of the fit whose draws these are, the row's own if it was fitted;
+#' * `anchor`: the setting of the fit whose draws these are, the row's own if it was fitted (number; of two settings
+#'   text, the name in `attr(curve, "fits")`);
 #' * `khat`: the Pareto k of the weights, also where a fit took their place (Inf where there were none);
 #' * `verdict`: `"passed"`, or the names of diagnostics that have failed, of the fit at the anchor;
 #' * `n_target_evals`: how many evaluations of the target the row has taken.
@@ -40,8 +48,8 @@
 #'   of a plot says nothing of differences within it.
 #'
 #'   `plot()` and `ggplot2::autoplot()` show the curve with a band of two standard errors, fitted settings as filled
-#'   points, the setting that is used as a vertical line, and with `against` a line at 0. `attr(curve, "fits")` has the
-#'   fits, named by their settings.
+#'   points, the setting that is used as a vertical line, and with `against` a line at 0. Two settings make a line over
+#'   the first for each value of the second. `attr(curve, "fits")` has the fits, named by their settings.
 #' @section Errors: Of class `autosmc_error_input` when an argument is not what it should be; for a setting at which the
 #'   prior is improper (see [smc()]), unless it is so of the same parameters in a fit `against`, or the density does not
 #'   fall off; and for variables that are not the same at all settings.
@@ -65,15 +73,15 @@
 #' @export
 evidence_curve <- function(target, values, against = NULL, ..., used = NULL, seed = NULL) {
   target <- check_function(target, "target")
-  values <- check_curve_values(values)
-  used <- if (is.null(used)) values[(length(values) + 1) %/% 2] else check_number(used, "used")
+  values <- check_curve_settings(values)
+  used <- check_used(used, values)
   settings <- list(...)
   check_no_reference(...)
   state <- list(
     target = target, settings = settings, used = used, seed = check_seed(seed), against = against_of(against),
-    fits = list(), anchors = list(), rows = list()
+    values = NULL, fits = list(), anchors = list(), rows = list()
   )
-  state <- Reduce(with_setting, c(used, setdiff(values[order(abs(rank(values) - sum(values <= used)))], used)), state)
+  state <- with_settings(with_setting(state, used), values)
   warn_of_against(state, against)
   curve_of(state)
 }
@@ -83,9 +91,9 @@ evidence_curve <- function(target, values, against = NULL, ..., used = NULL, see
 refine_curve <- function(curve, n = 5, values = NULL) {
   check_class(curve, "curve", "evidence_curve", "evidence_curve()")
   state <- attr(curve, "state")
-  state$fits <- attr(curve, "fits")
+  state$fits <- unname(attr(curve, "fits"))
   if (!is.null(values)) {
-    return(curve_of(Reduce(with_setting, setdiff(check_curve_values(values), curve$value), state)))
+    return(curve_of(with_settings(state, check_curve_settings(values, names(state$used)))))
   }
   for (i in seq_len(check_count(n, "n"))) state <- with_setting(state, most_bent(curve_of(state)))
   curve_of(state)
@@ -95,75 +103,85 @@ refine_curve <- function(curve, n = 5, values = NULL) {
 # logarithmic scale, if settings are positive.
 most_bent <- function(curve) {
   n <- nrow(curve)
-  if (n < 2) abort("{.arg curve} has a single setting: which {.arg values} are to be added?", "input")
-  x <- if (is_positive(curve$value)) log(curve$value) else curve$value
+  if (n < 2 || length(settings_in(curve)) > 1) {
+    abort("{.arg values} are needed for a curve of two settings, or of a single value of one.", "input")
+  }
+  x <- even(curve$value)
   inner <- seq_len(n - 2) + 1
   share <- (x[inner] - x[inner - 1]) / (x[inner + 1] - x[inner - 1])
   chord <- (1 - share) * curve$log_z[inner - 1] + share * curve$log_z[inner + 1]
   bend <- c(0, abs(curve$log_z[inner] - chord), 0)
   at <- which.max((bend[-1] + bend[-n]) * diff(x))
   middle <- mean(x[at + 0:1])
-  if (is_positive(curve$value)) exp(middle) else middle
+  c(value = if (is_positive(curve$value)) exp(middle) else middle)
 }
 
-is_positive <- function(values) all(values > 0)
+# The state with further settings: first those at the ends, which no others enclose; and each after those nearer to what
+# is used.
+with_settings <- function(state, values) {
+  values <- values[!said_rows(values) %in% said_rows(state$values), , drop = FALSE]
+  all <- rbind(state$values, values)
+  n_before <- nrow(state$values)
+  is_end <- vapply(n_before + seq_len(nrow(values)), function(i) {
+    anyNA(nearest_around(all[-i, , drop = FALSE], all[i, ]))
+  }, NA)
+  distance <- rowSums(offsets(values, state$used)^2)
+  for (i in order(!is_end, distance)) state <- with_setting(state, values[i, ])
+  state
+}
 
 # one setting ---------------------------------------------------------------------
 
-# The state with a row for another setting: reweighted from the nearest fits, at most one on each side, or fitted from
-# the one of these with the better weights. A state has its `fits` and, in the same order, their `anchors`, as of
-# new_anchor().
+# The state with a row for another setting: reweighted from one of the fits around it, or fitted from the nearest or
+# the one with the best weights. A state has its `fits` and, in the same order, their `anchors`, as of new_anchor(); and
+# the `values` of its `rows`.
 with_setting <- function(state, value) {
   target <- target_with(state, value)
-  at <- vapply(state$anchors, `[[`, 0, "value")
-  nearest <- c(utils::tail(which(at < value), 1), utils::head(which(at > value), 1))
-  tried <- lapply(nearest, function(i) reweighted(state$anchors[[i]], state$fits[[i]], target))
-  khat <- vapply(tried, `[[`, 0, "khat")
-  error <- ifelse(khat <= most_khat, vapply(tried, `[[`, 0, "std_error"), Inf)
-  cost <- sum(vapply(tried, `[[`, 0, "n_target_evals"))
-  precision <- state$settings$precision
-  if (any(is.finite(error)) && (is.null(precision) || min(error) <= precision)) {
-    best <- which.min(error)
-    row <- c(tried[[best]][c("log_z", "std_error", "khat")], from = "reweighted", anchor = at[nearest[best]])
-    fit <- state$fits[[nearest[best]]]
-  } else {
-    fit <- fit_at(state, target, state$fits[nearest[which.min(khat)]])
+  at <- do.call(rbind, lapply(state$anchors, `[[`, "value"))
+  around <- if (is.null(at)) NA else nearest_around(at, value)
+  # beyond the fits there may be mass that their draws have not seen
+  best <- if (anyNA(around)) c(unweighted, anchor = around[1]) else best_weights(state, target, around)
+  row <- best[c("log_z", "std_error", "khat", "anchor")]
+  row$from <- "reweighted"
+  cost <- best$n_target_evals
+  if (!is_sure(best, state$settings$precision)) {
+    fit <- fit_at(state, target, if (length(state$fits) > 0) state$fits[[best$anchor]])
     refuse_improper(fit, value)
     anchor <- new_anchor(fit, value)
-    row <- list(
-      log_z = fit$log_z, std_error = fit$std_error, khat = min(khat[is.finite(khat)], Inf),
-      from = if (any(fit$runs$label %in% "fit" & fit$runs$used)) "warm" else "cold", anchor = value
-    )
+    state$fits <- c(state$fits, list(fit))
+    state$anchors <- c(state$anchors, list(anchor))
+    row[c("log_z", "std_error", "anchor")] <- list(fit$log_z, fit$std_error, length(state$fits))
+    row$from <- if (any(fit$runs$label %in% "fit" & fit$runs$used)) "warm" else "cold"
     cost <- cost + sum(fit$runs$n_target_evals) + length(anchor$log_density)
-    place <- sum(at < value)
-    state$fits <- append(state$fits, list(fit), place)
-    state$anchors <- append(state$anchors, list(anchor), place)
   }
-  failed <- names_of_failed(fit$diagnostics)
-  row <- c(row, value = value, verdict = if (length(failed) > 0) toString(failed) else "passed", n_target_evals = cost)
+  failed <- names_of_failed(state$fits[[row$anchor]]$diagnostics)
+  row <- c(row, verdict = if (length(failed) > 0) toString(failed) else "passed", n_target_evals = cost)
   state$rows <- c(state$rows, list(row))
+  state$values <- rbind(state$values, value, deparse.level = 0)
   state
 }
 
 target_with <- function(state, value) {
-  target <- tryCatch(as_target(state$target(value)), error = function(e) {
-    abort("{.arg target} has failed at the setting {value}.", "input", parent = e)
+  arguments <- if (length(value) == 1) list(value[[1]]) else as.list(value)
+  target <- tryCatch(as_target(do.call(state$target, arguments)), error = function(e) {
+    abort("{.arg target} has failed at the setting {said_setting(value)}.", "input", parent = e)
   })
   first <- if (length(state$fits) > 0) state$fits[[1]]$target
   if (!is.null(first) && !identical(target$names, first$names)) {
-    abort("{.arg target} has other variables at the setting {value} than at {state$anchors[[1]]$value}.", "input")
+    other <- said_setting(state$anchors[[1]]$value)
+    abort("{.arg target} has other variables at the setting {said_setting(value)} than at {other}.", "input")
   }
   improper <- target$improper
   if (length(improper) > 0 && !setequal(improper, state$against$improper)) {
-    abort("{.arg target} has improper priors at the setting {value}: of {.field {improper}}.", "input")
+    abort("{.arg target} has improper priors at the setting {said_setting(value)}: of {.field {improper}}.", "input")
   }
   target
 }
 
-# from: a list of a fit, or of none.
+# from: a fit, or NULL.
 fit_at <- function(state, target, from) {
   seed <- (state$seed + length(state$fits)) %% 2^32
-  reference <- if (length(from) > 0) list(reference = from[[1]])
+  reference <- without_null(list(reference = from))
   fit <- do.call(smc, c(list(target, seed = seed), reference, state$settings), quote = TRUE)
   fit$call <- quote(smc()) # which has the fit before in it
   fit
@@ -172,18 +190,16 @@ fit_at <- function(state, target, from) {
 refuse_improper <- function(fit, value) {
   if (has_failed(fit$diagnostics, "proper")) {
     says <- verbatim(fit$diagnostics$says[fit$diagnostics$name == "proper"])
-    abort(c("The setting {value} is refused.", "x" = says), "input")
+    abort(c("The setting {said_setting(value)} is refused.", "x" = says), "input")
   }
 }
 
 # reweighting ---------------------------------------------------------------------
 
 # Draws that are reweighted, at most: these tell a ratio to a hundredth where weights vary by half of their mean.
-most_reweighted <- 4096
-# Fewer have no tail of a hundred.
-least_reweighted <- 512
-# Pareto k up to which weights have a variance, and so their mean an error.
-most_khat <- 0.5
+most_reweighted <- 2048
+# Fewer have no tail of a hundred, by which khat is known.
+least_reweighted <- 1112
 
 # Of a fit at a setting, `value`, the draws that are to be reweighted: on the unconstrained scale, `x`, with the
 # `log_density` of the fit's own target and the `origins`. No draws where these tell nothing of other settings.
@@ -205,10 +221,31 @@ new_anchor <- function(fit, value) {
 
 density_at <- function(target, x) evaluate_target(target, x, FALSE, unconstrained = TRUE)$log_density
 
-# list(log_z, std_error, khat, n_target_evals) of a target by the draws of another fit; where nothing can be told, khat
-# is Inf. Draws of the same ancestor are taken together for the error.
+# What is known of a target by the draws of another fit: nothing yet.
+unweighted <- list(log_z = NA_real_, std_error = NA_real_, khat = Inf, n_target_evals = 0)
+
+# By those of the fits `near`, the nearest first, that with the lightest weights; where these have a bound, no others are
+# asked for. (Of weights with heavy tails those with the smallest error are those which have missed most.)
+best_weights <- function(state, target, near) {
+  best <- c(unweighted, anchor = near[1])
+  for (i in near) {
+    tried <- c(reweighted(state$anchors[[i]], state$fits[[i]], target), anchor = i)
+    tried$n_target_evals <- tried$n_target_evals + best$n_target_evals
+    best <- if (tried$khat < best$khat) tried else replace(best, "n_target_evals", tried$n_target_evals)
+    if (best$khat <= 0) break
+  }
+  best
+}
+
+# Draws that are worth less than a hundred leave a larger error, and tell less of it.
+largest_error <- 0.1
+is_sure <- function(weights, precision) {
+  weights$khat <= largest_khat && weights$std_error <= min(precision, largest_error)
+}
+
+# As `unweighted`. Draws of the same ancestor are taken together for the error.
 reweighted <- function(anchor, fit, target) {
-  nothing <- list(log_z = NA_real_, std_error = NA_real_, khat = Inf, n_target_evals = 0)
+  nothing <- unweighted
   if (is.null(anchor$x) || !has_reference_for(fit, target)) {
     return(nothing)
   }
@@ -242,7 +279,7 @@ against_of <- function(against) {
     return()
   }
   if (inherits(against, "evidence_curve")) {
-    return(against[c("value", "log_z", "std_error")])
+    return(c(list(values = as.data.frame(against)[settings_in(against)]), unclass(against)[c("log_z", "std_error")]))
   }
   if (is_number(against) && !inherits(against, "log_evidence")) against <- c(log_z = against, std_error = 0)
   c(as.list(evidence_of(against, "against")), list(improper = if (inherits(against, "smc_fit")) against$improper))
@@ -256,26 +293,23 @@ warn_of_against <- function(state, against) {
 }
 
 curve_of <- function(state) {
-  rows <- bind_rows(lapply(state$rows, function(row) row[c(
-    "value", "log_z", "std_error", "from", "anchor", "khat", "verdict", "n_target_evals"
-  )]))
-  columns <- unclass(rows)[names(rows)]
-  columns <- lapply(columns, `[`, order(columns$value))
+  rows <- unclass(bind_rows(state$rows))
   against <- state$against
   if (!is.null(against)) {
-    at <- if (is.null(against$value)) 1 else match(columns$value, against$value)
+    at <- if (is.null(against$values)) 1 else match(said_rows(state$values), said_rows(against$values))
     if (anyNA(at)) {
-      abort("{.arg against} has no setting {columns$value[is.na(at)][1]}.", "input")
+      abort("{.arg against} has no setting {said_setting(state$values[which(is.na(at))[1], ])}.", "input")
     }
-    bf <- list(
-      log_bf = columns$log_z - against$log_z[at],
-      log_bf_error = sqrt(columns$std_error^2 + against$std_error[at]^2)
-    )
-    columns <- append(columns, bf, after = 3)
+    rows$log_bf <- rows$log_z - against$log_z[at]
+    rows$log_bf_error <- sqrt(rows$std_error^2 + against$std_error[at]^2)
   }
-  fits <- stats::setNames(state$fits, vapply(state$anchors, function(anchor) format(anchor$value), ""))
+  anchors <- do.call(rbind, lapply(state$anchors, `[[`, "value"))
+  labels <- apply(anchors, 1, function(value) paste(format_each(value), collapse = ", "))
+  rows$anchor <- if (ncol(anchors) == 1) anchors[rows$anchor, 1] else labels[rows$anchor]
+  columns <- lapply(c(as.data.frame(state$values), rows[intersect(curve_columns, names(rows))]), `[`, ascending(state$values))
+  fits <- stats::setNames(state$fits, labels)
   state$fits <- NULL
-  tibble::new_tibble(columns, nrow = length(columns$value), class = "evidence_curve", fits = fits, state = state)
+  tibble::new_tibble(columns, nrow = nrow(state$values), class = "evidence_curve", fits = fits, state = state)
 }
 
 # A part without some of the columns is a tibble like any other.
@@ -306,7 +340,7 @@ print.evidence_curve <- function(x, ...) {
 #' @export
 format.evidence_curve <- function(x, ...) {
   decimals <- decimals_of_error(x$std_error)
-  table <- data.frame(value = x$value)
+  table <- as.data.frame(x)[settings_in(x)]
   for (name in intersect(c("log_z", "std_error", "log_bf", "log_bf_error"), names(x))) {
     table[[name]] <- fixed(x[[name]], decimals)
   }
@@ -315,14 +349,4 @@ format.evidence_curve <- function(x, ...) {
   table$khat <- ifelse(is.finite(x$khat), fixed(x$khat, 2), "")
   table$verdict <- x$verdict
   table
-}
-
-# Different numbers, in ascending order.
-check_curve_values <- function(values) {
-  check_given(values, "values")
-  is_fine <- is.numeric(values) && !is.object(values) && length(values) > 0 && all(is.finite(values))
-  if (!is_fine || anyDuplicated(values) > 0) {
-    abort_argument(values, "values", "different finite numbers")
-  }
-  sort(as.double(values))
 }

@@ -1,18 +1,25 @@
 # Plots of a curve of evidences.
 
-# In `rows`, a row a setting: `value`, `y` and its band, `low` and `high`, and whether it was `fitted`. And the `name` of
-# y, whether there is a line `at_zero`, the setting that is `used`, and whether settings are on a `log` scale.
+# In `rows`, a row a setting: `value`, `y` and its band, `low` and `high`, whether it was `fitted`, and the `series`, the
+# value of a second setting. And the `names` of settings and of y, whether there is a line `at_zero`, the first setting
+# that is `used`, and whether it is on a `log` scale.
 curve_data <- function(curve) {
   has_bf <- "log_bf" %in% names(curve)
   y <- if (has_bf) curve$log_bf else curve$log_z
   error <- if (has_bf) curve$log_bf_error else curve$std_error
   error[is.na(error)] <- 0
+  names <- settings_in(curve)
+  value <- curve[[names[1]]]
+  second <- if (length(names) > 1) curve[[names[2]]] else numeric(nrow(curve))
+  labels <- if (length(names) > 1) paste(names[2], "=", format_each(sort(unique(second)))) else ""
   list(
     rows = data.frame(
-      value = curve$value, y = y, low = y - 2 * error, high = y + 2 * error, fitted = curve$from != "reweighted"
+      value = value, y = y, low = y - 2 * error, high = y + 2 * error, fitted = curve$from != "reweighted",
+      series = factor(second, labels = labels)
     ),
-    name = if (has_bf) "log Bayes factor" else "log Z", at_zero = has_bf, used = attr(curve, "state")$used,
-    log = is_positive(curve$value) && max(curve$value) > 10 * min(curve$value)
+    names = c(if (length(names) > 1) names[1] else "setting", if (has_bf) "log Bayes factor" else "log Z"),
+    at_zero = has_bf, used = attr(curve, "state")$used[[1]],
+    log = is_positive(value) && max(value) > 10 * min(value)
   )
 }
 
@@ -24,26 +31,28 @@ plot.evidence_curve <- function(x, ..., main = NULL) {
   check_dots_empty(...)
   data <- curve_data(x)
   rows <- data$rows
-  old <- set_panels(main = main)
+  old <- set_panels_with_legend(1, rows$series, main)
   on.exit(graphics::par(old))
   plot(
     rows$value, rows$y,
     type = "n", log = if (data$log) "x" else "", ylim = range(rows$low, rows$high, if (data$at_zero) 0),
-    xlab = "setting", ylab = data$name
-  )
-  graphics::polygon(
-    c(rows$value, rev(rows$value)), c(rows$low, rev(rows$high)),
-    col = grDevices::adjustcolor(okabe_ito[["sky_blue"]], 0.5), border = NA
+    xlab = data$names[1], ylab = data$names[2]
   )
   if (data$at_zero) graphics::abline(h = 0, lty = "longdash")
-  graphics::abline(v = data$used, lty = "dotted", col = okabe_ito[["vermillion"]])
-  graphics::lines(rows$value, rows$y, col = okabe_ito[["blue"]], lwd = 2)
-  graphics::points(rows$value, rows$y, pch = 21, col = okabe_ito[["blue"]], bg = fill_of(rows))
+  graphics::abline(v = data$used, lty = "dotted")
+  for (one in split(rows, rows$series)) {
+    look <- series_looks(rows$series)[as.integer(one$series[1]), ]
+    graphics::polygon(
+      c(one$value, rev(one$value)), c(one$low, rev(one$high)),
+      col = grDevices::adjustcolor(look$colour, 0.3), border = NA
+    )
+    graphics::lines(one$value, one$y, col = look$colour, lty = look$type, lwd = 2)
+    graphics::points(one$value, one$y, pch = 21, col = look$colour, bg = ifelse(one$fitted, look$colour, "white"))
+  }
+  base_legend(rows$series, "nfc")
   base_title(main)
   invisible(x)
 }
-
-fill_of <- function(rows) ifelse(rows$fitted, okabe_ito[["blue"]], "white")
 
 #' @rdname evidence_curve
 #' @method autoplot evidence_curve
@@ -51,16 +60,19 @@ fill_of <- function(rows) ifelse(rows$fitted, okabe_ito[["blue"]], "white")
 autoplot.evidence_curve <- function(object, ...) {
   check_dots_empty(...)
   data <- curve_data(object)
-  blue <- okabe_ito[["blue"]]
-  ggplot2::ggplot(data$rows, ggplot2::aes(.data$value, .data$y)) +
+  looks <- series_looks(data$rows$series)
+  fill <- ifelse(data$rows$fitted, looks$colour[as.integer(data$rows$series)], "white")
+  ggplot2::ggplot(data$rows, ggplot2::aes(.data$value, .data$y, colour = .data$series)) +
     ggplot2::geom_ribbon(
-      ggplot2::aes(ymin = .data$low, ymax = .data$high),
-      fill = okabe_ito[["sky_blue"]], alpha = 0.5
+      ggplot2::aes(ymin = .data$low, ymax = .data$high, fill = .data$series),
+      alpha = 0.3, colour = NA
     ) +
     (if (data$at_zero) ggplot2::geom_hline(yintercept = 0, linetype = "longdash")) +
-    ggplot2::geom_vline(xintercept = data$used, linetype = "dotted", colour = okabe_ito[["vermillion"]]) +
-    ggplot2::geom_line(colour = blue) +
-    ggplot2::geom_point(shape = 21, colour = blue, fill = fill_of(data$rows)) +
+    ggplot2::geom_vline(xintercept = data$used, linetype = "dotted") +
+    ggplot2::geom_line() +
+    ggplot2::geom_point(shape = 21, fill = fill) +
+    ggplot2::scale_colour_manual(values = looks$colour, aesthetics = c("colour", "fill"), name = NULL) +
+    (if (nrow(looks) == 1) ggplot2::theme(legend.position = "none")) +
     (if (data$log) ggplot2::scale_x_log10()) +
-    ggplot2::labs(x = "setting", y = data$name)
+    ggplot2::labs(x = data$names[1], y = data$names[2])
 }

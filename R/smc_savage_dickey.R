@@ -101,8 +101,6 @@ savage_dickey <- function(fit, ..., prior_density, seed = NULL, progress = inter
   )
 }
 
-# Above it a mean of ratios is not to be trusted (Vehtari, Simpson, Gelman, Yao and Gabry, 2024).
-largest_khat <- 0.7
 # w ends at so many standard deviations, which 87 % of a normal distribution are within: in the tails, where densities
 # differ most, ratios would have a heavy tail even if they matter little to the mean.
 w_cut <- 1.5
@@ -291,7 +289,8 @@ log_normal_given <- function(x, design, w, fitted_to, rows) {
 
 # by a fit ----------------------------------------------------------------------------
 
-# As density_by_draws(), whose result is `tried`.
+# As density_by_draws(), whose result is `tried`. The target is looked for anew: from the draws, moved by a regression to
+# the point, far out it takes as many evaluations or more.
 density_by_fit <- function(fit, place, tried, seed, progress) {
   settings <- c("n_particles", "rounds", "whiten", "max_steps", "tuner", "resampling", "ess_threshold")
   smaller <- do.call(smc, c(

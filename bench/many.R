@@ -72,6 +72,13 @@ checks <- replicate_seeds(1:30, function(seed) {
   data.frame(seed = seed, error = check$models$shift[2] - 0.5, claimed = check$models$shift_error[2])
 })
 
+# An error of the size that a check without one says it would have seen: is it seen four times in five?
+power <- replicate_seeds(1:200, function(seed) {
+  seen <- max(check_evidence(list(mean_model(0, 0), mean_model(1, 0)), n = 100, seed = seed)$models$seen)
+  check <- check_evidence(list(mean_model(0, 0), mean_model(1, seen)), n = 100, seed = seed + 1000)
+  data.frame(seen = seen, is_seen = check$p_value < 0.05)
+})
+
 row_of <- function(quantity, term, error, claimed) {
   held <- sum(abs(error) < 2 * claimed)
   interval <- binom.test(held, length(error))$conf.int
@@ -89,4 +96,9 @@ rows <- lapply(split(runs, runs$term), function(own) {
   )
 })
 rows <- c(rows, list(row_of("shift of log Z", "100 data sets", checks$error, checks$claimed)))
+interval <- binom.test(sum(power$is_seen), nrow(power))$conf.int
+rows <- c(rows, list(data.frame(
+  quantity = "error of log Z that is seen", term = "100 data sets", fits = nrow(power), mean_error = NA, rms_error = NA,
+  rms_claimed = mean(power$seen), covered = mean(power$is_seen), low = interval[1], high = interval[2]
+)))
 keep(with_provenance(do.call(rbind, unname(rows))), "many")

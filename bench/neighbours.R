@@ -4,7 +4,8 @@
 #   Rscript bench/neighbours.R [seeds]
 #
 # writes results/neighbours.csv: a row a seed, case and setting, with the estimate, its standard error, the truth, how
-# it was found (`from`), the evaluations it took, and those of the fit that it began with.
+# it was found (`from`), the evaluations it took, and those of the fit that it began with; of cases that end in
+# "same precision", those of a cold fit of the same target.
 
 library(autosmc)
 seeds <- seq_len(c(as.integer(commandArgs(TRUE)), 30L)[1])
@@ -94,6 +95,14 @@ exact_poisson <- function(n) {
   2 * log(0.5) + lgamma(2 + sum(y)) - lgamma(2) - (2 + sum(y)) * log(0.5 + n) - sum(lfactorial(y))
 }
 
+# Three logistic densities, with log Z = 0.
+logistic <- function(location) {
+  target_function(
+    function(x) rowSums(dlogis(x, location, log = TRUE)), 3,
+    gradient = function(x) -tanh((x - location) / 2), vectorized = TRUE
+  )
+}
+
 n_evals <- function(fit) sum(fit$runs$n_target_evals)
 row <- function(case, seed, setting, log_z, std_error, exact, from, evals, cold) {
   data.frame(
@@ -113,10 +122,20 @@ warm <- function(case, model, exact, settings, seed) {
 }
 curve_rows <- function(case, model, exact, settings, used, seed) {
   curve <- evidence_curve(model, settings, used = used, seed = 100 * seed)
-  cold <- n_evals(attr(curve, "fits")[[match(used, curve$anchor[curve$from != "reweighted"])]])
+  cold <- n_evals(attr(curve, "fits")[[1]])
   row(
     case, seed, curve$value, curve$log_z, curve$std_error, vapply(curve$value, exact, 0), curve$from,
     curve$n_target_evals, cold
+  )
+}
+# By a precision of 0.01, from a near neighbour and from the beginning.
+same_precision <- function(case, model, exact, settings, seed) {
+  first <- smc(model(settings[1]), seed = seed)
+  fit <- smc(model(settings[2]), reference = first, precision = 0.01, seed = seed + 1000)
+  cold <- smc(model(settings[2]), precision = 0.01, seed = seed + 2000)
+  row(
+    paste0(case, ", same precision"), seed, settings[2], fit$log_z, fit$std_error, exact(settings[2]), from_of(fit),
+    n_evals(fit), n_evals(cold)
   )
 }
 append_rows <- function(seed) {
@@ -143,7 +162,11 @@ results <- do.call(rbind, lapply(seeds, function(seed) {
     warm("schools", schools, exact_schools, c(5, 7, 50), seed),
     curve_rows("t test, curve", t_test, exact_t_test, scales(0.1, 5), sqrt(0.5), seed),
     curve_rows("schools, curve", schools, exact_schools, scales(0.5, 50), 6, seed),
-    append_rows(seed)
+    append_rows(seed),
+    same_precision("t test", t_test, exact_t_test, c(sqrt(0.5), 1), seed),
+    same_precision("schools", schools, exact_schools, c(5, 7), seed),
+    same_precision("counts", poisson, exact_poisson, c(8, 12), seed),
+    same_precision("logistic", logistic, function(location) 0, c(2, 2.2), seed)
   ))
 }))
 write.csv(results, file.path("bench", "results", "neighbours.csv"), row.names = FALSE)
@@ -161,3 +184,5 @@ for (rows in split(seq_len(nrow(results)), list(results$case, results$from), dro
 curves <- results[grepl("curve", results$case), ]
 print(aggregate(cbind(evals) ~ case + seed, transform(curves, evals = evals / cold), sum) |>
   aggregate(evals ~ case, FUN = max))
+same <- results[grepl("same precision", results$case), ]
+print(aggregate(cbind(share = evals / cold) ~ case, same, function(x) round(c(mean = mean(x), max = max(x)), 2)))

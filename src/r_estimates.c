@@ -52,9 +52,11 @@ static double tail_shape(const double *x, double sign, SEXP rows, SEXP w,
   return smc_tail_shape(n, values, Rf_asReal(part), n_draws, Rf_asReal(level));
 }
 
-/* For each column of x, some rows of which have weights, the shape of the
- * heavier tail: see smc_tail_shape(). NaN where neither is known. */
-SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level) {
+/* For each column of x, some rows of which have weights, the shape of the upper
+ * tail, or of the heavier one of both: see smc_tail_shape(). NaN where none is
+ * known. */
+SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level,
+                   SEXP both) {
   int d = Rf_ncols(x), n = Rf_length(rows);
   smc_weighted *values =
       (smc_weighted *)R_alloc((size_t)n, sizeof(smc_weighted));
@@ -67,11 +69,11 @@ SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level) {
   for (int j = 0; j < d; j++) {
     R_CheckUserInterrupt();
     const double *column = REAL(x) + (R_xlen_t)Rf_nrows(x) * j;
-    double shape[2];
-    for (int side = 0; side < 2; side++)
-      shape[side] = tail_shape(column, side ? 1.0 : -1.0, rows, w, part,
-                               sum * sum / square, level, values);
-    REAL(shapes)[j] = fmax(shape[0], shape[1]); /* of which one may be NaN */
+    double shape = R_NaN;
+    for (int sign = Rf_asLogical(both) ? -1 : 1; sign < 2; sign += 2)
+      shape = fmax(shape, tail_shape(column, sign, rows, w, part, /* or NaN */
+                                     sum * sum / square, level, values));
+    REAL(shapes)[j] = shape;
   }
   UNPROTECT(1);
   return shapes;

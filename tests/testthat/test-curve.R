@@ -19,24 +19,22 @@ expect_on_curve <- function(curve, resolution) {
   }
 }
 
-test_that("the middle is fitted, its neighbours are reweighted, and others fitted from the nearest", {
+test_that("the middle and the ends are fitted, and what is in between is reweighted", {
   expect_identical(curve$value, sds)
-  expect_identical(curve$from[3], "cold")
-  expect_identical(curve$from[c(2, 4)], rep("reweighted", 2))
-  expect_true("warm" %in% curve$from)
+  expect_identical(curve$from, c("warm", "reweighted", "cold", "reweighted", "warm"))
   expect_on_curve(curve, 0.5)
   is_fitted <- curve$from != "reweighted"
   expect_identical(curve$anchor[is_fitted], curve$value[is_fitted])
-  expect_true(all(curve$khat[!is_fitted] <= 0.5))
-  expect_true(all(curve$khat[is_fitted] > 0.5))
+  expect_true(all(curve$khat[!is_fitted] <= 0.7))
+  expect_true(all(curve$khat[is_fitted] > 0.7))
   expect_equal(curve$log_bf, curve$log_z - null)
   expect_equal(curve$log_bf_error, curve$std_error)
   expect_identical(curve$verdict, rep("passed", 5))
-  # each fit, its draws at its own setting, and at each setting those of the nearest fit
+  # each fit, its draws at its own setting, and at each setting between two fits those of one or both
   fits <- attr(curve, "fits")
   of_fits <- vapply(fits, function(fit) sum(fit$runs$n_target_evals), 0)
-  n_draws <- pmin(4096, vapply(fits, function(fit) length(fit$log_weights), 0L))
-  expect_equal(sum(curve$n_target_evals), sum(of_fits) + sum(n_draws) + 4096 * 4)
+  n_asked <- (sum(curve$n_target_evals) - sum(of_fits)) / 2048 - length(fits)
+  expect_true(n_asked %in% 2:4)
   expect_identical(anyDuplicated(vapply(fits, `[[`, 0, "seed")), 0L)
 })
 
@@ -47,7 +45,24 @@ test_that("settings are added where the curve bends", {
   expect_on_curve(more, 0.5)
   given <- refine_curve(curve, values = c(1, 1.1))
   expect_identical(setdiff(given$value, curve$value), 1.1)
-  expect_identical(given$anchor[given$value == 1.1], 1)
+  expect_true(given$anchor[given$value == 1.1] %in% c(1, 4))
+})
+
+test_that("draws of a narrow prior do not stand for a wide one", {
+  # a scale with a likelihood that falls off slowly, and a half-normal prior
+  of_scale <- function(sd) {
+    target_function(
+      function(s) dnorm(s[, 1], 0, sd, log = TRUE) + log(2) + dt(s[, 1] / 2, 2, log = TRUE) - log(2), 1,
+      gradient = function(s) -s / sd^2 - 3 * s / (8 + s^2), vectorized = TRUE, lower = 0, names = "s"
+    )
+  }
+  log_z <- function(sd) log(integrate(function(s) 2 * dnorm(s, 0, sd) * dt(s / 2, 2) / 2, 0, Inf, rel.tol = 1e-9)$value)
+  wide <- lapply(1:4, function(seed) evidence_curve(of_scale, c(2, 4, 8, 16, 40), used = 2, seed = seed))
+  for (curve in wide) expect_identical(curve$from[c(1, 5)], c("cold", "warm"))
+  for (i in 1:5) {
+    part <- function(name) vapply(wide, function(curve) curve[[name]][i], 0)
+    expect_estimate(mean(part("log_z")), sqrt(sum(part("std_error")^2)) / 4, log_z(wide[[1]]$value[i]), 0.05)
+  }
 })
 
 test_that("a precision is kept, and curves are compared with curves", {
@@ -70,6 +85,49 @@ test_that("nothing is reweighted where it would miss something", {
   expect_identical(wider$from == "reweighted", c(FALSE, FALSE))
   bounded <- evidence_curve(function(upper) model(1, lower = -9, upper = upper), c(8, 9), n_particles = 256, seed = 1)
   expect_false(any(bounded$from == "reweighted"))
+})
+
+test_that("a curve has two settings", {
+  shifted <- function(sd, mean) {
+    target_function(
+      function(x) rowSums(dnorm(x, mean, sd, log = TRUE) + dnorm(sweep(x, 2, observed), log = TRUE)), 3,
+      gradient = function(x) -(x - mean) / sd^2 - sweep(x, 2, observed), vectorized = TRUE
+    )
+  }
+  exact <- function(sd, mean) sum(dnorm(observed, mean, sqrt(1 + sd^2), log = TRUE))
+  values <- expand.grid(mean = c(-0.5, 0, 0.5), sd = c(0.7, 1, 1.5))
+  two <- evidence_curve(shifted, values, against = null, seed = 1)
+  expect_identical(names(two)[1:2], c("mean", "sd"))
+  # the middle and the four corners
+  side <- c("warm", "reweighted", "warm")
+  expect_identical(two$from, c(side, "reweighted", "cold", "reweighted", side))
+  in_order <- expand.grid(sd = c(0.7, 1, 1.5), mean = c(-0.5, 0, 0.5))[2:1]
+  expect_equal(as.data.frame(two)[1:2], in_order, ignore_attr = TRUE)
+  expect_estimate(two$log_z, two$std_error, mapply(exact, two$sd, two$mean), 0.1)
+  expect_identical(two$anchor[two$from == "cold"], "0, 1")
+  expect_setequal(names(attr(two, "fits")), two$anchor[two$from != "reweighted"])
+
+  more <- refine_curve(two, values = data.frame(sd = c(1, 1.2), mean = c(0, 0.1)))
+  expect_identical(nrow(more), 10L)
+  expect_bad(refine_curve(two), "values")
+  expect_bad(refine_curve(two, values = 1), "values")
+  other <- evidence_curve(shifted, values[c(1, 5), ], used = c(sd = 1, mean = 0), against = two, seed = 2)
+  expect_equal(other$log_bf, other$log_z - two$log_z[c(1, 5)])
+  expect_bad(evidence_curve(shifted, data.frame(mean = 0, sd = 3), against = two, seed = 2), "against")
+
+  for (bad in list(values[1], cbind(values, a = 1), stats::setNames(values, c("a", "a")), transform(values, sd = "a"))) {
+    expect_bad(evidence_curve(shifted, bad), "values")
+  }
+  for (bad in list(1, c(a = 1, b = 2), c(sd = 1, mean = NA))) expect_bad(evidence_curve(shifted, values, used = bad), "used")
+  expect_bad(evidence_curve(shifted, stats::setNames(values, c("a", "b"))), "target")
+  said <- printed_text(two)
+  expect_match(said, "mean +sd +log_z")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(plot(two), two)
+  skip_if_not_installed("ggplot2")
+  built <- ggplot2::ggplot_build(ggplot2::autoplot(two))
+  expect_identical(length(unique(built$data[[1]]$fill)), 3L)
 })
 
 test_that("what is no curve is an error", {

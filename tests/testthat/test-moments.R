@@ -34,6 +34,16 @@ test_that("the shape of a tail is that by loo", {
   }
 })
 
+test_that("the Pareto k of ratios is that of the largest alone", {
+  skip_if_not_installed("loo")
+  set.seed(3)
+  z <- rnorm(4000)
+  for (log_ratio in list(z, -z^2, -rexp(4000))) {
+    k <- internal("tail_khat")(exp(log_ratio), rep(1 / 4000, 4000))
+    expect_equal(k, suppressWarnings(loo::psis(log_ratio, r_eff = 1))$diagnostics$pareto_k, tolerance = 0.1)
+  }
+})
+
 test_that("the shape of draws is the true one, within its error", {
   set.seed(2)
   n <- 8000
