@@ -176,10 +176,12 @@ model_of_brms <- function(x, seed) {
     simulate = function() {
       y <- drop(getExportedValue("brms", "posterior_predict")(drawn, draw_ids = sample.int(n, 1)))
       if (is.factor(own)) y[] <- levels(own)[y + identical(x$family$family, "bernoulli")]
-      x$data[[response]] <- if (is.factor(own)) factor(y, levels(own), ordered = is.ordered(own)) else y
-      x$data
+      if (is.factor(own)) factor(y, levels(own), ordered = is.ordered(own)) else y
     },
-    target = function(data) replace(x, "data", list(data))
+    target = function(y) {
+      x$data[[response]] <- y
+      x
+    }
   )
 }
 

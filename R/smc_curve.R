@@ -11,8 +11,8 @@
 #' setting has mass where the fitted one has none. Their Pareto k, `khat`, must be at most 0.7 (Vehtari et al., 2024);
 #' of several fits that with the smallest is taken. Beyond the fits nothing is reweighted: the draws may not
 #' have seen the tails of a wider setting, and then `khat` is small. Nor are they where bounds or types of variables
-#' differ, where the density has an edge beside the draws, where a fit has fewer than 1,112 draws, or where the error
-#' would be above 0.1, or above a `precision` that is given.
+#' differ, where the density has an edge beside the draws, where a fit has fewer than 1,112 draws, where weights are
+#' worth less than a hundred, or where the error would be above a `precision` that is given.
 #'
 #' Two settings are a data frame, such as `expand.grid(scale = c(0.5, 1, 2), df = c(1, 4))`. Its corners are fitted, and
 #' each setting is reweighted from the nearest fits in the quadrants around it.
@@ -144,7 +144,7 @@ with_setting <- function(state, value) {
   row <- best[c("log_z", "std_error", "khat", "anchor")]
   row$from <- "reweighted"
   cost <- best$n_target_evals
-  if (!is_sure(best, state$settings$precision)) {
+  if (best$khat > largest_khat || isTRUE(best$std_error > state$settings$precision)) {
     fit <- fit_at(state, target, if (length(state$fits) > 0) state$fits[[best$anchor]])
     refuse_improper(fit, value)
     anchor <- new_anchor(fit, value)
@@ -200,6 +200,8 @@ refuse_improper <- function(fit, value) {
 most_reweighted <- 2048
 # Fewer have no tail of a hundred, by which khat is known.
 least_reweighted <- 1112
+# Of their mean: weights that are worth less than a hundred draws tell little of their error.
+largest_variance <- 0.01
 
 # Of a fit at a setting, `value`, the draws that are to be reweighted: on the unconstrained scale, `x`, with the
 # `log_density` of the fit's own target and the `origins`. No draws where these tell nothing of other settings.
@@ -237,12 +239,6 @@ best_weights <- function(state, target, near) {
   best
 }
 
-# Draws that are worth less than a hundred leave a larger error, and tell less of it.
-largest_error <- 0.1
-is_sure <- function(weights, precision) {
-  weights$khat <= largest_khat && weights$std_error <= min(precision, largest_error)
-}
-
 # As `unweighted`. Draws of the same ancestor are taken together for the error.
 reweighted <- function(anchor, fit, target) {
   nothing <- unweighted
@@ -253,13 +249,13 @@ reweighted <- function(anchor, fit, target) {
   nothing$n_target_evals <- n
   ratio <- density_at(with_scale_of(target, fit$target), anchor$x) - anchor$log_density
   ratio[is.na(ratio)] <- -Inf
-  if (max(ratio) == -Inf) {
+  w <- exp(ratio - max(ratio))
+  variance <- sum(rowsum(w / sum(w) - 1 / n, anchor$origins)^2)
+  if (!isTRUE(variance < largest_variance)) {
     return(nothing)
   }
-  w <- exp(ratio - max(ratio))
-  off <- rowsum(w / sum(w) - 1 / n, anchor$origins)
   list(
-    log_z = fit$log_z + max(ratio) + log(mean(w)), std_error = sqrt(fit$std_error^2 + sum(off^2)),
+    log_z = fit$log_z + max(ratio) + log(mean(w)), std_error = sqrt(fit$std_error^2 + variance),
     khat = khat_of(w), n_target_evals = n
   )
 }

@@ -50,3 +50,35 @@ test_that("a fit of brms has the evidence, brms's names and brms's predictions",
   alone <- suppressMessages(smc(model(sample_prior = "only"), n_particles = 256, seed = 1))
   expect_log_z(alone, 0)
 })
+
+test_that("models of brms are checked with data from their priors", {
+  skip_without_brms()
+  use_stan_cache()
+  on.exit(leave_stan_cache())
+  data <- data.frame(y = c(0.3, 1.1, -0.4, 0.2), x = c(-1.5, -0.5, 0.5, 1.5))
+  prior <- brms_says("set_prior", "normal(0, 1)", class = "Intercept") +
+    brms_says("set_prior", "exponential(1)", class = "sigma")
+  of_slope <- brms_says("set_prior", "normal(0, 1)", class = "b")
+  model <- function(formula, data, prior) brms_says("brm", formula, data, prior = prior, empty = TRUE)
+  models <- list(null = model(y ~ 1, data, prior), slope = model(y ~ x, data, prior + of_slope))
+
+  slope <- suppressMessages(internal("model_of_brms")(models$slope, 1))
+  set.seed(1)
+  drawn <- t(replicate(300, slope$simulate()))
+  expect_mean(drawn[, 1], 0, resolution = 1)
+  # the slope and two errors, whose variance is 2 on average
+  expect_mean((drawn[, 4] - drawn[, 1])^2, 9 + 4, resolution = 8)
+  simulated <- model(y ~ x, transform(data, y = drawn[1, ]), prior + of_slope)
+  expect_equal(
+    suppressMessages(smc(slope$target(drawn[1, ]), n_particles = 64, seed = 1))$log_z,
+    suppressMessages(smc(simulated, n_particles = 64, seed = 1))$log_z
+  )
+
+  check <- suppressMessages(check_evidence(models, n = 3, n_particles = 64, seed = 1))
+  expect_identical(check$n_failed, 0L)
+  expect_identical(nrow(check$fits), 6L)
+  models$slope <- model(y ~ x, data, prior)
+  expect_bad(suppressWarnings(suppressMessages(check_evidence(models, n = 1, seed = 1))), "models")
+  models$slope <- model(log(y + 1) ~ x, data, prior + of_slope)
+  expect_bad(check_evidence(models, n = 1, seed = 1), "models")
+})
