@@ -114,6 +114,8 @@ data_set_like <- function(k) {
   list(true = 0L, log_z = numeric(k), std_error = numeric(k), converged = logical(k), error = character(k))
 }
 
+# Data sets from the prior are far from one another: a fit that starts from that of another one takes as many evaluations
+# or more.
 fit_data_set <- function(seed, models, prior_prob, arguments) {
   seeds <- draw_seeds(seed, length(models))
   drawn <- with_seed(seed, {

@@ -145,7 +145,7 @@ with_setting <- function(state, value) {
   row$from <- "reweighted"
   cost <- best$n_target_evals
   if (best$khat > largest_khat || isTRUE(best$std_error > state$settings$precision)) {
-    fit <- fit_at(state, target, if (length(state$fits) > 0) state$fits[[best$anchor]])
+    fit <- fit_at(state, value, target, if (length(state$fits) > 0) state$fits[[best$anchor]])
     refuse_improper(fit, value)
     anchor <- new_anchor(fit, value)
     state$fits <- c(state$fits, list(fit))
@@ -179,10 +179,16 @@ target_with <- function(state, value) {
 }
 
 # from: a fit, or NULL.
-fit_at <- function(state, target, from) {
+fit_at <- function(state, value, target, from) {
   seed <- (state$seed + length(state$fits)) %% 2^32
   reference <- without_null(list(reference = from))
-  fit <- do.call(smc, c(list(target, seed = seed), reference, state$settings), quote = TRUE)
+  fit <- tryCatch(
+    do.call(smc, c(list(target, seed = seed), reference, state$settings), quote = TRUE),
+    autosmc_error = function(e) {
+      class <- sub("autosmc_error_", "", setdiff(class(e), "autosmc_error")[1])
+      abort("{.arg target} cannot be fitted at the setting {said_setting(value)}.", class, parent = e)
+    }
+  )
   fit$call <- quote(smc()) # which has the fit before in it
   fit
 }

@@ -19,7 +19,12 @@ check_curve_settings <- function(values, names = NULL) {
   x <- if (is_fine) vapply(columns, as.double, numeric(length(columns[[1]])))
   if (is_fine) x <- matrix(x, ncol = length(columns), dimnames = list(NULL, names(columns)))
   if (!is_fine || anyDuplicated(x) > 0) {
-    abort_argument(values, "values", "different finite numbers, or a data frame of two columns of numbers")
+    numbers <- "different finite numbers"
+    abort_argument(values, "values", if (length(names) == 2) {
+      sprintf("a data frame of `%s` and `%s`, %s", names[1], names[2], numbers)
+    } else {
+      paste0(numbers, if (is.null(names)) ", or a data frame of two columns of them")
+    })
   }
   if (is_table && (anyDuplicated(names(columns)) > 0 || any(c(curve_columns, "value", "") %in% names(columns)))) {
     abort("{.arg values} must have the names of the arguments of {.arg target}, other than those of a curve.", "input")

@@ -49,7 +49,7 @@ describe_range <- function(min, max, open) {
   if (min == 0 && max == Inf) {
     if (open) "a positive number" else "a number that is not negative"
   } else if (max == Inf) {
-    paste("a number", if (open) "above" else "of at least", min)
+    if (min == -Inf) "a number" else paste("a number", if (open) "above" else "of at least", min)
   } else if (min == -Inf) {
     paste("a number", if (open) "below" else "of at most", max)
   } else {

@@ -139,6 +139,43 @@ stopped_table <- function() {
   ))
 }
 
+# How often errors hold, with the interval of this share.
+held <- function(share, low, high) sprintf("%s (%s to %s)", percent(share), percent(low), percent(high))
+
+neighbours_table <- function() {
+  rows <- results_of("neighbours")
+  kind <- with(rows, ifelse(grepl("curve", case), from, ifelse(setting %in% c(0.1, 50), "warm, far", from)))
+  rows$kind <- paste0(rows$case, ifelse(nzchar(kind), paste0(": ", kind), ""))
+  by_kind <- by_group(rows, rows$kind, function(x) {
+    inside <- sum(abs(x$log_z - x$exact) <= 2 * x$std_error)
+    interval <- stats::binom.test(inside, nrow(x))$conf.int
+    of_seeds <- tapply(x$evals, x$seed, sum) / tapply(x$cold, x$seed, max)
+    if (!grepl("curve", x$case[1])) of_seeds <- x$evals / x$cold
+    list(
+      n = nrow(x), held = held(inside / nrow(x), interval[1], interval[2]),
+      z = rms((x$log_z - x$exact) / x$std_error), cost = mean(of_seeds), most = max(of_seeds)
+    )
+  })
+  with(by_kind, markdown(
+    case = row.names(by_kind), n = n, "two errors hold" = held, "RMS error / claimed" = digits(z, 2),
+    "evaluations / cold fit" = digits(cost, 2), most = digits(most, 2)
+  ))
+}
+
+points_table <- function() {
+  with(results_of("points"), markdown(
+    case = gsub("_", " ", case), fits = seeds, "by a fit" = percent(by_fit), "RMS error" = significant(rms_error),
+    "RMS claimed" = significant(rms_claimed), "interval holds" = held(covered, covered_low, covered_high)
+  ))
+}
+
+many_table <- function() {
+  with(results_of("many"), markdown(
+    quantity = quantity, of = term, n = fits, "RMS error" = significant(rms_error),
+    "RMS claimed" = significant(rms_claimed), holds = held(covered, low, high)
+  ))
+}
+
 stan_table <- function() {
   with(results_of("stan"), markdown(
     program = gsub("_", " ", program), d = dim, "exact log Z" = digits(exact), median = digits(log_z),
