@@ -57,8 +57,12 @@ completed <- function(sampler) {
     )
   }
   fitted <- if (!is.null(x)) fitted_to_points(x)
-  if (is.null(fitted)) sampler$given_fit <- NULL else sampler$reference <- fitted$reference
-  sampler$given_fit$draws <- NULL
+  if (is.null(fitted)) {
+    sampler$given_fit <- NULL
+  } else {
+    sampler$reference <- fitted$reference
+    sampler$given_fit$draws <- NULL # which no fit is to keep
+  }
   sampler
 }
 

@@ -165,7 +165,8 @@ model_of_brms <- function(x, seed) {
   response <- x$formula$formula[[2]]
   if (is.call(response) && identical(response[[1]], quote(`|`))) response <- response[[2]]
   if (!is.name(response)) {
-    abort("{.arg models}: the response of a {.cls brmsfit} must be one variable, not {.code {deparse1(response)}}.", "input")
+    given <- deparse1(response)
+    abort("{.arg models}: the response of a {.cls brmsfit} must be one variable, not {.code {given}}.", "input")
   }
   response <- as.character(response)
   is_drawn <- identical(attr(x$prior, "sample_prior"), "only") && methods::is(x$fit, "stanfit")
@@ -192,7 +193,8 @@ drawn_from_prior <- function(x, seed) {
   attr(x$prior, "sample_prior") <- "only"
   target <- as_target(x)
   if (length(target$improper) > 0) {
-    abort("{.arg models} must have proper priors; of a {.cls brmsfit} those of {.field {target$improper}} are not.", "input")
+    improper <- target$improper
+    abort("{.arg models} must have proper priors; of a {.cls brmsfit} those of {.field {improper}} are not.", "input")
   }
   as_brmsfit(smc(target, seed = seed, progress = FALSE))
 }

@@ -232,8 +232,8 @@ density_at <- function(target, x) evaluate_target(target, x, FALSE, unconstraine
 # What is known of a target by the draws of another fit: nothing yet.
 unweighted <- list(log_z = NA_real_, std_error = NA_real_, khat = Inf, n_target_evals = 0)
 
-# By those of the fits `near`, the nearest first, that with the lightest weights; where these have a bound, no others are
-# asked for. (Of weights with heavy tails those with the smallest error are those which have missed most.)
+# By those of the fits `near`, the nearest first, with the lightest tail of weights; where it ends, no others are asked
+# for. Of weights with heavy tails those with the smallest error may have missed most.
 best_weights <- function(state, target, near) {
   best <- c(unweighted, anchor = near[1])
   for (i in near) {
@@ -308,7 +308,8 @@ curve_of <- function(state) {
   anchors <- do.call(rbind, lapply(state$anchors, `[[`, "value"))
   labels <- apply(anchors, 1, function(value) paste(format_each(value), collapse = ", "))
   rows$anchor <- if (ncol(anchors) == 1) anchors[rows$anchor, 1] else labels[rows$anchor]
-  columns <- lapply(c(as.data.frame(state$values), rows[intersect(curve_columns, names(rows))]), `[`, ascending(state$values))
+  columns <- c(as.data.frame(state$values), rows[intersect(curve_columns, names(rows))])
+  columns <- lapply(columns, `[`, ascending(state$values))
   fits <- stats::setNames(state$fits, labels)
   state$fits <- NULL
   tibble::new_tibble(columns, nrow = nrow(state$values), class = "evidence_curve", fits = fits, state = state)

@@ -77,7 +77,8 @@ nearest_around <- function(at, value) {
   off <- offsets(at, value)
   by_distance <- order(rowSums(off^2))
   sides <- as.matrix(expand.grid(rep(list(c(-1, 1)), ncol(off))))
-  nearest <- apply(sides, 1, function(side) by_distance[colSums(t(off[by_distance, , drop = FALSE]) * side < 0) == 0][1])
+  in_order <- t(off[by_distance, , drop = FALSE])
+  nearest <- apply(sides, 1, function(side) by_distance[colSums(in_order * side < 0) == 0][1])
   c(intersect(by_distance, nearest), if (anyNA(nearest)) NA)
 }
 

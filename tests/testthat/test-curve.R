@@ -115,10 +115,13 @@ test_that("a curve has two settings", {
   expect_equal(other$log_bf, other$log_z - two$log_z[c(1, 5)])
   expect_bad(evidence_curve(shifted, data.frame(mean = 0, sd = 3), against = two, seed = 2), "against")
 
-  for (bad in list(values[1], cbind(values, a = 1), stats::setNames(values, c("a", "a")), transform(values, sd = "a"))) {
+  twice <- stats::setNames(values, c("a", "a"))
+  for (bad in list(values[1], cbind(values, a = 1), twice, transform(values, sd = "a"))) {
     expect_bad(evidence_curve(shifted, bad), "values")
   }
-  for (bad in list(1, c(a = 1, b = 2), c(sd = 1, mean = NA))) expect_bad(evidence_curve(shifted, values, used = bad), "used")
+  for (bad in list(1, c(a = 1, b = 2), c(sd = 1, mean = NA))) {
+    expect_bad(evidence_curve(shifted, values, used = bad), "used")
+  }
   expect_bad(evidence_curve(shifted, stats::setNames(values, c("a", "b"))), "target")
   said <- printed_text(two)
   expect_match(said, "mean +sd +log_z")
