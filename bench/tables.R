@@ -146,6 +146,7 @@ neighbours_table <- function() {
   rows <- results_of("neighbours")
   kind <- with(rows, ifelse(grepl("curve", case), from, ifelse(setting %in% c(0.1, 50), "warm, far", from)))
   rows$kind <- paste0(rows$case, ifelse(nzchar(kind), paste0(": ", kind), ""))
+  rows <- rbind(rows, transform(rows[grepl("curve", rows$case), ], kind = paste0(case, ": all")))
   by_kind <- by_group(rows, rows$kind, function(x) {
     inside <- sum(abs(x$log_z - x$exact) <= 2 * x$std_error)
     interval <- stats::binom.test(inside, nrow(x))$conf.int
