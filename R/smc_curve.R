@@ -257,20 +257,15 @@ reweighted <- function(anchor, fit, target) {
   ratio[is.na(ratio)] <- -Inf
   w <- exp(ratio - max(ratio))
   variance <- sum(rowsum(w / sum(w) - 1 / n, anchor$origins)^2)
-  if (!isTRUE(variance < largest_variance)) {
+  # weights that are all the same have no tail
+  khat <- if (isTRUE(variance < least_error^2)) -Inf else tail_khat(w, rep(1 / n, n))
+  if (!isTRUE(variance < largest_variance) || is.na(khat)) {
     return(nothing)
   }
   list(
     log_z = fit$log_z + max(ratio) + log(mean(w)), std_error = sqrt(fit$std_error^2 + variance),
-    khat = khat_of(w), n_target_evals = n
+    khat = khat, n_target_evals = n
   )
-}
-
-# Of weights: -Inf where they are all the same.
-khat_of <- function(w) {
-  n <- length(w)
-  khat <- tail_khat(w, rep(1 / n, n))
-  if (is.finite(khat)) khat else if (stats::sd(w) < least_error * mean(w)) -Inf else Inf
 }
 
 # the table -----------------------------------------------------------------------

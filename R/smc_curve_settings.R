@@ -13,12 +13,9 @@ check_curve_settings <- function(values, names = NULL) {
   if (is_table && !is.null(names) && setequal(names(values), names)) values <- values[names]
   columns <- if (is_table) as.list(values) else list(value = values)
   expected <- if (is.null(names)) is_table == (length(columns) == 2) else identical(names(columns), names)
-  is_fine <- expected && all(vapply(columns, function(x) {
-    is.numeric(x) && !is.object(x) && length(x) > 0 && all(is.finite(x))
-  }, NA))
-  x <- if (is_fine) vapply(columns, as.double, numeric(length(columns[[1]])))
-  if (is_fine) x <- matrix(x, ncol = length(columns), dimnames = list(NULL, names(columns)))
-  if (!is_fine || anyDuplicated(x) > 0) {
+  is_numbers <- function(x) is.numeric(x) && !is.object(x) && length(x) > 0 && all(is.finite(x))
+  x <- if (expected && all(vapply(columns, is_numbers, NA))) do.call(cbind, lapply(columns, as.double))
+  if (is.null(x) || anyDuplicated(x) > 0) {
     numbers <- "different finite numbers"
     abort_argument(values, "values", if (length(names) == 2) {
       sprintf("a data frame of `%s` and `%s`, %s", names[1], names[2], numbers)
