@@ -47,15 +47,14 @@ judge_beside <- function(found, estimate, says) {
 }
 
 # Evaluations that the islands have taken, to which what diagnostics take is in proportion.
-n_spent <- function(seen) {
-  counted(sum(seen$final$islands$n_target_evals, na.rm = TRUE), seen$sampler, seen$course)
-}
+n_spent <- function(seen) counted(sum(seen$final$islands$n_target_evals, na.rm = TRUE), seen$sampler)
 
-# Islands from another fit are few, and no scout has looked beside their draws: they count as eight, of two steps, at
+# Particles of islands of a given number, by which diagnostics are judged.
+default_particles <- 1024L
+
+# What islands miss is no smaller where they are few or small: they count as eight of 1,024 particles and two steps at
 # least.
-counted <- function(spent, sampler, course) {
-  if (!is.null(course$given_fit)) max(spent, 8 * sampler$n_particles * (1 + 2 * n_moves(sampler))) else spent
-}
+counted <- function(spent, sampler) max(spent, 8 * default_particles * (1 + 2 * n_moves(sampler)))
 
 # diagnostics: may be NULL. Which have failed, as indices; whether that of a name has; and
 # what is said of them.

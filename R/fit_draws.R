@@ -27,7 +27,8 @@
 #' the iterations.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param ... for `subset_draws()`, its arguments; otherwise not used.
+#' @param ... of `as_draws()` and `as_draws_array()` not used; of the other formats `weights`, `generated` and `fold`; of
+#'   `subset_draws()` its arguments.
 #' @param weights FALSE for draws that all weigh the same; TRUE for the particles of
 #'   all islands together with their weights, see [posterior::weight_draws()]. These
 #'   are one chain. Few functions of posterior look at weights:
@@ -36,6 +37,9 @@
 #'   names of some (character vector, such as `"y_rep"`). Those of more than 100 elements are not in the fit, unless
 #'   `include` of [target_stan()] names them: they are made when they are asked for. A program of a saved fit is
 #'   compiled again if need be.
+#' @param fold whether draws are folded onto one copy, where the density is the same when labels are permuted or signs
+#'   changed, as `shape` says in print (TRUE or FALSE). [coef()][coef.smc_fit] and [summary()][summary.smc_fit] always do
+#'   so, without which the labels' means would be the same.
 #' @return `as_draws()`, `as_draws_array()`: a `draws_array` with `n_particles`
 #'   iterations, a chain an island, and the target's variables. The others: the same
 #'   draws in their format. With `weights`, `.log_weight` is a further, hidden variable.
@@ -55,8 +59,9 @@ NULL
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws
-as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
+as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE, fold = FALSE) {
   check_dots_empty(...)
+  if (check_flag(fold, "fold")) x <- folded(x)
   if (check_flag(weights, "weights")) weighted_draws(x, generated) else resampled_draws(x, generated)
 }
 
@@ -66,27 +71,19 @@ as_draws_array.smc_fit <- as_draws.smc_fit
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_df
-as_draws_df.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_df(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_df.smc_fit <- function(x, ...) posterior::as_draws_df(as_draws.smc_fit(x, ...))
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_matrix
-as_draws_matrix.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_matrix(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_matrix.smc_fit <- function(x, ...) posterior::as_draws_matrix(as_draws.smc_fit(x, ...))
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_list
-as_draws_list.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_list(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_list.smc_fit <- function(x, ...) posterior::as_draws_list(as_draws.smc_fit(x, ...))
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_rvars
-as_draws_rvars.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_rvars(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_rvars.smc_fit <- function(x, ...) posterior::as_draws_rvars(as_draws.smc_fit(x, ...))
 
 # Questions that posterior asks of draws. -------------------------------------------
 
@@ -219,16 +216,6 @@ generated_at <- function(fit, rows, names) {
   check_has_state(fit, "its generated quantities cannot be made any more")
   u <- if (is_exact_fit(fit)) matrix(0, nrow(fit$particles), 0) else state_draws(fit)
   fit$target$outputs(u[rows, , drop = FALSE], names)
-}
-
-# The draws of a target with `outputs` as these are made from.
-state_draws <- function(fit) {
-  pooled <- pooled_draws(fit)
-  u <- if (is.null(pooled$all)) pooled$particles else pooled$all
-  if (is.null(u)) {
-    abort("Draws on the unconstrained scale are those of a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
-  }
-  u
 }
 
 # particles: a row a draw, the chains below each other.

@@ -57,6 +57,7 @@ NULL
 #' @export
 coef.smc_fit <- function(object, ...) {
   check_dots_empty(...)
+  object <- folded(object)
   stats::setNames(weighted_moments(object)$mean, colnames(object$particles))
 }
 
@@ -69,6 +70,7 @@ vcov.smc_fit <- function(object, ...) {
     return(object$moments$covariance)
   }
   check_has_draws(object)
+  object <- folded(object)
   weighted_covariance(object$particles, exp(object$log_weights), coef(object))
 }
 
@@ -86,6 +88,7 @@ confint.smc_fit <- function(object, parm, level = 0.95, ...) {
     parm <- names[parm]
   }
   parm <- check_variables(parm, names, "parm")
+  object <- folded(object)
   object$particles <- object$particles[, parm, drop = FALSE]
   p <- central(level)
   bounds <- t(weighted_quantiles(object, p))

@@ -126,7 +126,8 @@ print_sampler <- function(fit) {
     },
     if (!is.na(ess)) {
       sprintf(" (effective sample size %s)", count(signif(ess, 2)))
-    }
+    },
+    if (n_copies(fit) > 0) sprintf(", above folded onto one of %d copies", n_copies(fit))
   )
   stopped <- table(fit$steps$tuner_status)
   stopped <- stopped[names(stopped) != "converged"]

@@ -50,6 +50,19 @@ pooled_draws <- function(fit) {
   draws
 }
 
+# The draws of a target with `outputs` as these are made from.
+state_draws <- function(fit) {
+  if (!is.null(fit$folded)) {
+    return(fit$folded)
+  }
+  pooled <- pooled_draws(fit)
+  u <- if (is.null(pooled$all)) pooled$particles else pooled$all
+  if (is.null(u)) {
+    abort("Draws on the unconstrained scale are those of a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
+  }
+  u
+}
+
 # The record of an island of a fit, whole again: see pool_record().
 whole_record <- function(fit, i) {
   record <- fit$state$records[[i]]

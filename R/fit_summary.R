@@ -20,6 +20,9 @@
 #'   standard error of the mean, from the spread of the islands (NA for one island). Where tails are very
 #'   heavy neither `sd` nor `mcse`, or not even `mean`, is to be trusted: `fit$heavy_tails` has these
 #'   variables, and the fit has warned (see the section Heavy tails of [diagnostics]).
+#'
+#'   Where the density is the same when labels are permuted or signs changed, the draws are folded onto one copy first: see
+#'   `fold` of [as_draws.smc_fit()].
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be.
 #' @source The estimate of a mean is the ratio of two means over islands, of
 #'   the island's `exp(log_z)` times its own weighted mean, and of its `exp(log_z)`; `mcse`
@@ -42,7 +45,7 @@ summary.smc_fit <- function(object, ...) {
 
 # A row for each of these columns of the draws.
 variables_table <- function(fit, columns = seq_len(ncol(fit$particles))) {
-  fit <- with_variables(fit, columns)
+  fit <- with_variables(folded(fit), columns)
   moments <- weighted_moments(fit)
   quantiles <- weighted_quantiles(fit, c(0.05, 0.5, 0.95))
   tibble::tibble(

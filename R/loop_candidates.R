@@ -44,7 +44,7 @@ short_path <- function(path, kernel, is_fitted) {
 }
 
 # As many particles as the tuner asks for.
-n_of_race <- function(sampler) min(sampler$n_particles, max(rules$race_particles, complete_tuner(sampler)$n_subsample))
+n_of_race <- function(sampler) min(sampler$n_particles, max(rules$race_particles, sampler$tuner$n_subsample))
 
 # the first ones ----------------------------------------------------------------
 
@@ -286,14 +286,11 @@ repeated <- function(course, reason, n_steps) {
   new_candidate(course, best$reference, reason, reason, path = path)
 }
 
-# Particles of a fit by default, by which its diagnostics are judged.
-default_particles <- 1024L
-
 # Whether islands are too small, where their particles may grow: for the precision that is asked for, or by what
-# diagnostics say of fewer particles than a fit has by default.
+# diagnostics say of fewer particles than islands of a given number have. That passes differ says nothing of the last.
 is_too_small <- function(course, islands) {
   result <- course$result
   n_islands <- nrow(result$final$islands)
   n_needed(result$final, n_islands, islands) > n_islands ||
-    length(failed(result$diagnostics)) > 0 && course$sampler$n_particles < default_particles
+    length(setdiff(names_of_failed(result$diagnostics), "passes")) > 0 && course$sampler$n_particles < default_particles
 }

@@ -31,7 +31,8 @@
 #'
 #' @param n_subsample how many particles the objective is estimated with
 #'   (positive integer, at most `n_particles`). One evaluation of the objective
-#'   costs as many evaluations of the target.
+#'   costs as many evaluations of the target. By default an eighth of the particles, but 32 at least, and 128
+#'   at most.
 #' @param regularization weight `tau` of the penalty
 #'   `tau (log h_t - log h_(t-1))^2` (number, not negative), which keeps the step
 #'   sizes of neighbouring steps together.
@@ -58,7 +59,7 @@
 #' tuner_kl(n_subsample = 64)
 #' @export
 tuner_kl <- function(
-  n_subsample = 128,
+  n_subsample = NULL,
   search = c("parabolic", "golden"),
   regularization = NULL,
   tolerance = NULL,
@@ -82,9 +83,7 @@ tuner_kl <- function(
   }
   structure(
     list(
-      n_subsample = check_count(n_subsample, "n_subsample"),
-      # a default is lowered to the number of particles, a number that was given is not
-      is_default_n = missing(n_subsample),
+      n_subsample = unless_null(n_subsample, check_count, "n_subsample"),
       search = check_choice(search, "search", c("parabolic", "golden")),
       regularization = number(regularization, "regularization", min = 0),
       tolerance = number(tolerance, "tolerance", min = least_tolerance),
@@ -97,6 +96,11 @@ tuner_kl <- function(
     class = "smc_tuner"
   )
 }
+
+# With so many particles, of a run of 1,024, the objective determines its minimum to some hundredths; a run of fewer
+# needs no more of them, and hardly uses more of its evaluations for it.
+most_tuned <- 128
+fewest_tuned <- 32
 
 # The core takes log step sizes that differ by less than 1e-10 for the same.
 least_tolerance <- 1e-8
@@ -113,8 +117,8 @@ complete_tuner <- function(settings) {
   given <- without_null(unclass(tuner))
   complete[names(given)] <- given
   complete$refresh_grid <- kernel$refresh_grid
-  if (tuner$is_default_n) {
-    complete$n_subsample <- min(complete$n_subsample, n_particles)
+  if (is.null(tuner$n_subsample)) {
+    complete$n_subsample <- min(n_particles, max(fewest_tuned, min(most_tuned, n_particles %/% 8)))
   }
   if (complete$n_subsample > n_particles) {
     n <- complete$n_subsample
@@ -136,9 +140,9 @@ with_guess <- function(tuner, dim) {
 
 #' @export
 print.smc_tuner <- function(x, ...) {
-  cat("<smc_tuner> ", x$n_subsample, " particles\n", sep = "")
-  for (name in setdiff(names(x), c("n_subsample", "is_default_n"))) {
-    value <- if (is.null(x[[name]])) "chosen by the kernel" else format(x[[name]])
+  cat("<smc_tuner>\n")
+  for (name in names(x)) {
+    value <- if (is.null(x[[name]])) "chosen by the run" else format(x[[name]])
     cat(name, ": ", value, "\n", sep = "")
   }
   invisible(x)

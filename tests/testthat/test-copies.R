@@ -35,6 +35,29 @@ test_that("one mode tells of all its copies, whatever the variables are called",
   }
 })
 
+test_that("folded, the labels of draws have one order, and nothing else changes", {
+  fit <- fits_of(labels(), seeds = 1)[[1]]
+  one <- summary(in_order[[1]])$variables
+  all <- summary(fit)$variables
+  expect_identical(coef(fit), stats::setNames(all$mean, all$variable))
+  rows <- order(all$mean[1:3])
+  error <- sqrt(one$mcse^2 + all$mcse[c(rows, rows + 3)]^2)
+  expect_lt(max(abs(one$mean - all$mean[c(rows, rows + 3)]) / error), errors_for(6))
+  expect_lt(max(error / one$sd), 0.1)
+  expect_equal(vcov(fit), stats::cov.wt(internal("folded")(fit)$particles, exp(fit$log_weights), method = "ML")$cov)
+
+  skip_if_not_installed("posterior")
+  draws <- function(...) unclass(posterior::as_draws_matrix(fit, ...))
+  folded <- draws(fold = TRUE)
+  # a component, a column, is the same as before, in another place
+  components <- function(x, i) t(apply(unname(x), 1, function(row) row[i + order(row[1:3])]))
+  for (i in c(0, 3)) expect_equal(components(folded, i), components(draws(), i))
+  expect_false(any(apply(folded[, rows], 1, is.unsorted)))
+  expect_output(print(fit), "folded onto one of\\s+6 copies")
+  # nothing to fold
+  expect_identical(posterior::as_draws(in_order[[1]], fold = TRUE), posterior::as_draws(in_order[[1]]))
+})
+
 test_that("labels with priors of their own are no copies of each other", {
   expect_match(fits_of(labels(c(0, 0, 1e-3)), seeds = 1)[[1]]$maps, "^2 copies", all = FALSE)
   expect_no_match(fits_of(labels(c(0, 1e-3, 2e-3)), seeds = 1)[[1]]$maps, "copies")

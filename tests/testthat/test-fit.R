@@ -52,7 +52,7 @@ test_that("`steps` has a row a run and step", {
 })
 
 test_that("a step resamples when its effective sample size is low", {
-  steps <- small_smc(target_gaussian(2, mean = 4), n_steps = 4, seed = 1)$steps
+  steps <- small_smc(target_gaussian(2, mean = 8), n_steps = 4, seed = 1)$steps
   last <- steps$step == 4
   expect_identical(steps$resampled[!last], steps$ess[!last] < 32)
   expect_true(any(steps$resampled))
@@ -403,7 +403,7 @@ test_that("`ess_mean` is how many independent draws would do, at most Kish's", {
 # say five times less, because they do not see that particles share ancestors.
 test_that("means scatter as `ess_mean` says, where particles share ancestors", {
   target <- target_gaussian(5, mean = 2)
-  schedule <- adapt_plain(target, n_particles = 256, n_steps = 10, seed = 1)$schedule
+  schedule <- adapt_plain(target, n_particles = 256, n_steps = 10, tuner = tuner_kl(128), seed = 1)$schedule
   fits <- lapply(1:60, function(seed) {
     calmly(smc_run(target, schedule, n_particles = 128, islands = 8, seed = seed))
   })
@@ -416,7 +416,7 @@ test_that("means scatter as `ess_mean` says, where particles share ancestors", {
 
 test_that("settings print", {
   expect_output(print(kernel_lmc()), "LMC")
-  expect_output(print(tuner_kl()), "128")
+  expect_output(print(tuner_kl(64)), "n_subsample: 64")
   expect_output(print(reference_gaussian(1, 2)), "mean 1, sd 2")
   expect_output(print(normal_target(3)), "dimension: 3")
 })

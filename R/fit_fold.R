@@ -1,0 +1,26 @@
+# Draws folded: of a density with copies, each is taken to the copy that the fit's reference begins with.
+
+# The fit with its draws so, and `folded`, what its generated quantities are made from. The fit itself where there are no
+# copies, or no draws.
+folded <- function(fit) {
+  if (n_copies(fit) == 0 || !is.null(fit$folded)) {
+    return(fit)
+  }
+  target <- fit$target
+  weighs <- exp(fit$log_weights) > 0
+  u <- if (is.null(target$outputs)) change_scale(target, fit$particles, to_user = FALSE) else state_draws(fit)
+  frame <- normal_of(fit$reference, ncol(u))
+  u[weighs, ] <- to_user(frame, fold_copies(from_user(frame, u[weighs, , drop = FALSE]), fit$reference))
+  fit$folded <- u
+  x <- if (is.null(target$outputs)) change_scale(target, u, to_user = TRUE) else u
+  fit$particles[] <- outputs_of(target, x, fit$log_weights)
+  fit
+}
+
+# How many copies of its basins the draws of a fit are of; 0 for none, or where they were not kept.
+n_copies <- function(fit) {
+  if (is.null(fit$reference$copies) || !is.null(fit$moments) || is.null(fit$state) && !is.null(fit$target$outputs)) {
+    return(0)
+  }
+  length(unique(unlist(moves_of_basins(fit$reference$basins, fit$reference))))
+}
