@@ -28,15 +28,14 @@ step_beyond_part <- 0.5
 #
 # Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than the draws show,
 # and its standard error, the variable, and where there are many lines points beyond the part, as of
-# look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, the islands take so
-# little that lines take too much, the draws are too few, or there are too many variables.
+# look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, or the draws are too few.
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
   spent <- n_spent(seen)
   n <- n_lined_ends(sampler, spent)
   weighty <- weighty_rows(final$log_weights)
-  if (n == 0 || length(weighty$rows) < least_draws_beside) {
+  if (length(weighty$rows) < least_draws_beside) {
     return(NULL)
   }
   # of no more draws than the other diagnostics see, where it takes a while to bring them there
@@ -159,13 +158,9 @@ with_points_beyond <- function(record, found) {
   record
 }
 
-# How many ends of variables have lines after islands that have taken so many evaluations: none where many lines would
-# take more than few may, and at most two of each variable and, in powers, of half of them. And what the lines take at
-# most, which counts as what the islands do.
-n_lined_ends <- function(sampler, spent) {
-  most <- rules$share_beside * spent
-  if (most < part_line_evals(sampler, many_lines)) 0 else min(3 * sampler$target$dim, floor(most / few_line_evals()))
-}
+# How many ends of variables have lines after islands that have taken so many evaluations: at most two of each variable
+# and, in powers, of half of them.
+n_lined_ends <- function(sampler, spent) min(3 * sampler$target$dim, floor(rules$share_beside * spent / few_line_evals()))
 
 # Of all parts of an end.
 few_line_evals <- function() length(shares_there) * few_lines * n_line_evals()
@@ -185,7 +180,7 @@ lines_in_turn <- function(spent) {
   many_lines * more_lines^(0:more)
 }
 
+# What the lines take at most, which counts as what the islands do.
 most_line_evals <- function(sampler, spent) {
-  n <- n_lined_ends(sampler, spent)
-  if (n == 0) 0 else n * few_line_evals() + part_line_evals(sampler, lines_in_turn(spent))
+  n_lined_ends(sampler, spent) * few_line_evals() + part_line_evals(sampler, lines_in_turn(spent))
 }

@@ -2,12 +2,9 @@
 # next to one bound is as likely next to the other, and several such angles have a mode for each choice of
 # sides, or nearly so. Particles that have never seen some of these agree with each other.
 
-# Draws whose variables are mirrored, at least, else none: a part of 5 % outside is missed by one
-# in five; ...
-least_mirrored_draws <- 32
-# ... at most, in no more evaluations than rays take; ...
+# Draws whose variables are mirrored: a part of 5 % outside is missed by one in 25; ...
 few_mirrored_draws <- 64
-# ... and where these find something, in no more than this share of those of the islands.
+# ... and at most, where these find something.
 many_mirrored_draws <- 1024
 # Variables that are mirrored.
 most_mirrored <- 16
@@ -25,13 +22,11 @@ most_mirrored <- 16
 # logarithm of the evidence is higher than the draws show, at least, its standard error, the variables with most of
 # that, and whether these may be angles, which go on beyond a bound: whether most draws are nearer to the bounds than to
 # the middle.
-# NULL where nothing is known of any size, no variable has two bounds, the islands take too little, or the draws are too
-# few or have no covariance.
+# NULL where nothing is known of any size, no variable has two bounds, or the draws are too few or have no covariance.
 look_in_mirrors <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
-  n <- n_mirrored_draws(sampler, n_spent(seen))
-  if (n[["few"]] == 0) {
+  if (!any(has_two_bounds(sampler$target))) {
     return(NULL)
   }
   weighty <- weighty_rows(final$log_weights)
@@ -47,14 +42,17 @@ look_in_mirrors <- function(seen, evaluate) {
   draws$square <- rowSums(draws$z^2)
   variables <- with_seed(seed_of_run(sampler$seed, mirrors_key), mirrored_variables(sampler$target))
   look <- function(n) in_mirrors(n, draws, normal$L, variables, sampler$target$names, evaluate)
-  found <- look(n[["few"]])
-  if (isTRUE(found$rise > 0)) look(n[["many"]]) else found
+  found <- look(few_mirrored_draws)
+  if (isTRUE(found$rise > 0)) look(n_mirrored_draws(sampler, n_spent(seen))) else found
 }
 
 mirrors_diagnostic <- new_diagnostic(
   advise = "particles",
   ask = look_in_mirrors,
-  most = function(sampler, spent, course) sum(n_mirrored_draws(sampler, spent)) * n_mirror_evals(sampler),
+  most = function(sampler, spent, course) {
+    draws <- if (any(has_two_bounds(sampler$target))) few_mirrored_draws + n_mirrored_draws(sampler, spent) else 0
+    draws * n_mirror_evals(sampler)
+  },
   judge = function(seen, found) {
     judge_beside(found, seen$estimate, function(rise) {
       sprintf(
@@ -128,16 +126,10 @@ mirrored_variables <- function(target) {
   variables
 }
 
-# How many draws are mirrored after islands that have taken so many evaluations; and the evaluations of each,
-# which count as those of the islands do.
+# How many draws are mirrored, where a few have found something, after islands that have taken so many evaluations; and
+# the evaluations of each, which count as those of the islands do.
 n_mirrored_draws <- function(sampler, spent) {
-  each <- n_mirror_evals(sampler)
-  most <- function(n, share) min(n, floor(share * spent / each))
-  few <- most(few_mirrored_draws, rules$share_beside)
-  if (!any(has_two_bounds(sampler$target)) || few < least_mirrored_draws) {
-    return(c(few = 0, many = 0))
-  }
-  c(few = few, many = most(many_mirrored_draws, rules$share_of_mirrors))
+  min(many_mirrored_draws, floor(rules$share_of_mirrors * spent / n_mirror_evals(sampler)))
 }
 
 n_mirror_evals <- function(sampler) 1 + min(sum(has_two_bounds(sampler$target)), most_mirrored)

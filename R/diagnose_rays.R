@@ -6,10 +6,8 @@
 # Least number of draws for rays, mirrors and lines: with fewer, rays may be wrong about a fit
 # that is right.
 least_draws_beside <- 256
-# Rays through the draws, at most: a tenth outside is known to 0.001, ...
+# Rays through the draws, at most: a tenth outside is known to 0.001.
 most_rays <- 32
-# ... and at least, or there are none.
-least_rays <- 8
 # Distances on each between the nearest and the furthest draws, ...
 n_between <- 28
 # ... before and beyond these, each a fifth nearer or further than the last, which lead to a tenth
@@ -31,14 +29,13 @@ shares_there <- c(0.001, 0.01, 0.1)
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
 # point on the other side on each ray, list(z, g, w), with weights of sum 1; and which draws are on
-# this side. NULL where there are too few draws or they do not differ, or the islands take so little that even
-# a few rays take too much.
+# this side. NULL where there are too few draws or they do not differ.
 look_along_rays <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
   n <- n_rays(sampler, n_spent(seen))
-  draws <- if (n > 0) distances_of(final)
-  if (is.null(draws) || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
+  draws <- distances_of(final)
+  if (!isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
     sum(draws$w > 0) < least_draws_beside) {
     return(NULL)
   }
@@ -168,10 +165,7 @@ points_there <- function(found, rays) {
 
 # How many rays are worth it after islands that have taken so many evaluations; and the evaluations
 # of a ray, which count as those of the islands do.
-n_rays <- function(sampler, spent) {
-  n <- min(most_rays, floor(rules$share_beside * spent / n_ray_evals(sampler)))
-  if (n < least_rays) 0 else n
-}
+n_rays <- function(sampler, spent) min(most_rays, floor(rules$share_beside * spent / n_ray_evals(sampler)))
 
 n_ray_evals <- function(sampler) {
   places_before + n_between + n_beyond + sampler$kernel$gradients
