@@ -21,8 +21,8 @@ shorter_far_out <- 0.8^(0:10)
 # of 2e-15, so that there are four digits left.
 least_digits_left <- 1e-11
 
-# A density that does not fall off somewhere is wide in the scout's normal distribution, or,
-# where it found none, in the draws; or these have gone to where numbers end, as those of a scale do,
+# A density that does not fall off somewhere is wide in the scout's normal distribution, or in the
+# draws; or these have gone to where numbers end, as those of a scale do,
 # or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
 # does not fall off along a variable, of a scale together with its effects. NULL where the target
 # fails so far out.
@@ -45,12 +45,10 @@ proper_diagnostic <- new_diagnostic(
       space <- space_by_earlier(course, final, some, otherwise = space)
     }
     never_falls <- endless_direction(n / 4, target, space, evaluate)
-    sd <- if (length(course$scout$normals) > 0) {
-      normal_sd(course$scout$normals[[1]])
-    } else {
-      weighty <- weighty_rows(final$log_weights)
-      weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
-    }
+    sd <- c(
+      if (length(course$scout$normals) > 0) normal_sd(course$scout$normals[[1]]),
+      central_sd(take_rows(unconstrained_particles(final), some$rows), some$w)
+    )
     widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
     if (!nzchar(never_falls) && !is.null(widest)) {
       never_falls <- say_direction(Inf, widest, target)
@@ -70,6 +68,12 @@ proper_diagnostic <- new_diagnostic(
     }
   }
 )
+
+# The standard deviations that a normal distribution has between whose ends four fifths of the draws are: no tail matters.
+central_sd <- function(x, w) {
+  ways <- apply(x, 2, function(column) places_of(column, w, 1)[2] + places_of(column, w, -1)[2])
+  ways / (2 * stats::qnorm(0.9))
+}
 
 # Whether a part of the draws is where numbers end, of a variable that has no finite range: one that has may well have
 # most of its mass next to 0.

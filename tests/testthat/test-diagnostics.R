@@ -164,17 +164,32 @@ test_that("islands that lost all particles are seen", {
 
 # draws -----------------------------------------------------------------------
 
-test_that("draws without a limit are seen where the scout found nothing", {
+test_that("draws without a limit are seen, whatever the scout found", {
   proper <- function(scout, final) {
     asked <- ask_of("proper", final, course = list(scout = scout), sampler = sampler)
     diagnosed("proper", final, found = asked$found)
   }
   nothing <- list(normals = list())
+  narrow <- list(normals = list(reference_gaussian(0, 2)))
   expect_identical(failed_of(proper(nothing, final)), character())
+  expect_identical(failed_of(proper(narrow, final)), character())
+  expect_identical(failed_of(proper(list(normals = list(reference_gaussian(0, 1e14))), final)), "proper")
   final$particles <- 1e14 * final$particles
   expect_identical(failed_of(proper(nothing, final)), "proper")
-  expect_identical(failed_of(proper(list(normals = list(reference_gaussian(0, 2))), final)), character())
+  expect_identical(failed_of(proper(narrow, final)), "proper")
   expect_length(proper(NULL, final), 0)
+})
+
+test_that("a sum alone that is known leaves a difference free, which rounding ends", {
+  y <- qnorm(ppoints(20), 1, 2)
+  free <- target_function(
+    function(x) rowSums(dnorm(outer(rowSums(x), y, "-"), log = TRUE)), 2,
+    gradient = function(x) (sum(y) - 20 * rowSums(x)) * matrix(1, nrow(x), 2), vectorized = TRUE
+  )
+  for (seed in 1:3) {
+    proper <- subset(calmly(smc(free, n_particles = 128, seed = seed))$diagnostics, name == "proper")
+    expect_match(proper$says, "along x1 - x2", fixed = TRUE)
+  }
 })
 
 test_that("draws of a bounded variable that go to where numbers end are seen", {
