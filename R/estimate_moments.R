@@ -19,8 +19,10 @@ heavy_tails <- function(fit) {
   weighty <- weighty_rows(fit$log_weights)
   most <- most_of_shape(1 / sum(weighty$w^2))
   some <- thinned(weighty, rules$most_judged)
+  # copies of few draws, or a few of large weight, show no tail
+  n <- min(1 / sum(some$w^2), ess_mean(fit), na.rm = TRUE)
   # those of generalised Pareto distributions, see src/pareto.c
-  khat <- .Call(r_tail_shapes, fit$particles, some$rows, some$w, rules$part_of_tail, rules$tail_level)
+  khat <- .Call(r_tail_shapes, fit$particles, some$rows, some$w, n, rules$part_of_tail, rules$tail_level)
   heavy <- which(khat > most / 2)
   if (length(heavy) > 0) {
     heavy <- heavy[!colnames(fit$particles)[heavy] %in% of_finite_range(fit$target)]
@@ -50,7 +52,10 @@ of_finite_range <- function(target) {
 
 # The Pareto k of the upper tail of x, of draws with these weights, as long a tail as Vehtari et al. have it; not finite
 # where it cannot be told.
-tail_khat <- function(x, w) .Call(r_tail_shapes, cbind(x), seq_along(x), w, min(0.2, 3 * sqrt(sum(w^2))), 0)
+tail_khat <- function(x, w) {
+  n <- 1 / sum(w^2)
+  .Call(r_tail_shapes, cbind(x), seq_along(x), w, n, min(0.2, 3 / sqrt(n)), 0)
+}
 
 # The largest shape k of a tail of h with which n draws tell the mean of h in practice (Vehtari, Simpson, Gelman, Yao
 # and Gabry, 2024); there is a mean where k is below 1. The tail of squares is twice as heavy as that of x.

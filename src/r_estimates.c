@@ -40,7 +40,7 @@ SEXP r_bridge(SEXP log_y, SEXP log_x, SEXP w, SEXP origins, SEXP islands) {
 /* The shape of one tail of some rows of a column of numbers: the upper one, or
  * with sign -1 the lower one. */
 static double tail_shape(const double *x, double sign, SEXP rows, SEXP w,
-                         SEXP part, double n_draws, SEXP level,
+                         SEXP n_draws, SEXP part, SEXP level,
                          smc_weighted *values) {
   int n = Rf_length(rows);
   for (int k = 0; k < n; k++) {
@@ -49,28 +49,26 @@ static double tail_shape(const double *x, double sign, SEXP rows, SEXP w,
     if (!R_FINITE(values[k].x))
       return R_NaN;
   }
-  return smc_tail_shape(n, values, Rf_asReal(part), n_draws, Rf_asReal(level));
+  return smc_tail_shape(n, values, Rf_asReal(part), Rf_asReal(n_draws),
+                        Rf_asReal(level));
 }
 
 /* For each column of x, some rows of which have weights, the shape of the
- * heavier tail: see smc_tail_shape(). NaN where neither is known. */
-SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level) {
+ * heavier tail: see smc_tail_shape(). n_draws: how many independent draws they
+ * are worth. NaN where neither is known. */
+SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP n_draws, SEXP part,
+                   SEXP level) {
   int d = Rf_ncols(x), n = Rf_length(rows);
   smc_weighted *values =
       (smc_weighted *)R_alloc((size_t)n, sizeof(smc_weighted));
-  double sum = 0.0, square = 0.0;
-  for (int k = 0; k < n; k++) {
-    sum += REAL(w)[k];
-    square += REAL(w)[k] * REAL(w)[k];
-  }
   SEXP shapes = PROTECT(Rf_allocVector(REALSXP, d));
   for (int j = 0; j < d; j++) {
     R_CheckUserInterrupt();
     const double *column = REAL(x) + (R_xlen_t)Rf_nrows(x) * j;
     double shape[2];
     for (int side = 0; side < 2; side++)
-      shape[side] = tail_shape(column, side ? 1.0 : -1.0, rows, w, part,
-                               sum * sum / square, level, values);
+      shape[side] = tail_shape(column, side ? 1.0 : -1.0, rows, w, n_draws, part,
+                               level, values);
     REAL(shapes)[j] = fmax(shape[0], shape[1]); /* of which one may be NaN */
   }
   UNPROTECT(1);
