@@ -54,15 +54,19 @@ proper_diagnostic <- new_diagnostic(
       never_falls <- say_direction(Inf, widest, target)
     }
     is_improper <- nzchar(never_falls) || is_at_end(final, target) || loses_digits(space)
-    list(size = max(log10(sd), if (is_improper) rules$largest_size), never_falls = never_falls)
+    list(
+      size = max(log10(sd), if (is_improper) rules$largest_size), never_falls = never_falls,
+      is_density = is_density(final, target, some$rows)
+    )
   },
   judge = function(seen, found) {
     if (!is.null(found)) {
       diagnostic(
         found$size, rules$widest_proper,
         sprintf(
-          "The density does not fall off %s: the posterior may be improper, and then has no evidence.",
-          if (nzchar(found$never_falls)) found$never_falls else "in some direction"
+          "The density does not fall off %s: the posterior may be improper, and then has no evidence.%s",
+          if (nzchar(found$never_falls)) found$never_falls else "in some direction",
+          if (found$is_density) " Or is the log density given the density itself?" else ""
         )
       )
     }
@@ -73,6 +77,17 @@ proper_diagnostic <- new_diagnostic(
 central_sd <- function(x, w) {
   ways <- apply(x, 2, function(column) places_of(column, w, 1)[2] + places_of(column, w, -1)[2])
   ways / (2 * stats::qnorm(0.9))
+}
+
+# Whether values at draws are those of a density: it is never negative, and 0 but for rounding far out, where most draws
+# of its exponential are.
+is_density <- function(final, target, rows) {
+  z <- take_rows(final$coordinates, rows)
+  maps <- c(maps_of(final$reference, ncol(z)), scale_maps(target))
+  log_jacobian <- through_maps(maps, z)$log_jacobian
+  size <- (final$log_target[rows] - log_jacobian) / (1 + abs(log_jacobian))
+  rounding <- sqrt(.Machine$double.eps)
+  isTRUE(min(size) > -rounding && min(size) < rounding)
 }
 
 # Whether a part of the draws is where numbers end, of a variable that has no finite range: one that has may well have

@@ -234,6 +234,15 @@ test_that("a density that never falls off along a variable is seen, and heavy ta
   expect_true(is_proper(function(u) plogis(u, log.p = TRUE) + 0.05 * pmin(-u, 0)))
 })
 
+test_that("a density that is given in the place of its logarithm is asked about", {
+  given <- target_function(
+    function(x) dnorm(x[, 1], 3) * dexp(x[, 2]), names = c("mu", "sigma"), lower = c(sigma = 0),
+    gradient = function(x) cbind(3 - x[, 1], -1) * dnorm(x[, 1], 3) * dexp(x[, 2]), vectorized = TRUE
+  )
+  proper <- subset(calmly(smc(given, n_particles = 128, seed = 1))$diagnostics, name == "proper")
+  expect_match(proper$says, "Or is the log density given the density itself?", fixed = TRUE)
+})
+
 test_that("a density that is constant until arithmetic ends is seen, and one that says where it ends is not", {
   counts <- c(5, 9, 2)
   set.seed(1)
