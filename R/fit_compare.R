@@ -40,7 +40,8 @@
 #'   top and then the most probable ones. Plots and `print()` show 20 models and sum up the others, [report()] five.
 #'   `tidy()` has the columns under the names of broom. A part of the table that has lost one of its columns is a plain
 #'   tibble. In a document of knitr it is the table that is printed; `knitr::kable(format(x))` makes that with other
-#'   settings, where `knitr::kable(x)` has all columns and digits. [report()] makes a paragraph.
+#'   settings, where `knitr::kable(x)`, which takes the numbers alone, has all columns and digits. [report()] makes a
+#'   paragraph.
 #'   `print(x, digits = 2)` shows so many digits of the standard errors.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, two fits share a seed, or a model has failed. Of class
