@@ -91,7 +91,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   warn_of_missing(labels[!is_there])
   models <- models[is_there]
   labels <- labels[is_there]
-  estimates <- bind_rows(Map(evidence_of, models, labels))
+  estimates <- evidences_of(models, labels)
   warn_of_comparison(labels, estimates)
   warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
@@ -199,6 +199,8 @@ glance.smc_evidence <- function(x, ...) {
   best <- which.max(x$post_prob)
   new_table(n_models = nrow(x), best = x$model[best], post_prob = x$post_prob[best])
 }
+
+evidences_of <- function(models, labels) bind_rows(Map(evidence_of, models, labels))
 
 # One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share.
 # label: what an error calls it.

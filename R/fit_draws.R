@@ -64,29 +64,28 @@ as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
 #' @exportS3Method posterior::as_draws_array
 as_draws_array.smc_fit <- as_draws.smc_fit
 
+as_draws_by <- function(name) {
+  force(name)
+  function(x, ..., weights = FALSE, generated = FALSE) {
+    getExportedValue("posterior", name)(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
+  }
+}
+
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_df
-as_draws_df.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_df(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_df.smc_fit <- as_draws_by("as_draws_df")
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_matrix
-as_draws_matrix.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_matrix(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_matrix.smc_fit <- as_draws_by("as_draws_matrix")
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_list
-as_draws_list.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_list(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_list.smc_fit <- as_draws_by("as_draws_list")
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws_rvars
-as_draws_rvars.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE) {
-  posterior::as_draws_rvars(as_draws.smc_fit(x, ..., weights = weights, generated = generated))
-}
+as_draws_rvars.smc_fit <- as_draws_by("as_draws_rvars")
 
 # Questions that posterior asks of draws. -------------------------------------------
 
