@@ -73,7 +73,7 @@ proper_diagnostic <- new_diagnostic(
   }
 )
 
-# The standard deviations that a normal distribution has between whose ends four fifths of the draws are: no tail matters.
+# The standard deviations of a normal distribution with four fifths of the draws in its middle: tails do not matter.
 central_sd <- function(x, w) {
   ways <- apply(x, 2, function(column) places_of(column, w, 1)[2] + places_of(column, w, -1)[2])
   ways / (2 * stats::qnorm(0.9))

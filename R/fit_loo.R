@@ -1,7 +1,7 @@
 # Leave-one-out cross-validation by the package loo, of the log likelihoods that Stan programs generate.
 
-# Numbers of a block of observations, at all draws: 32 MB, of which loo holds a dozen copies at its peak. A program makes
-# those of all observations whenever some are asked for, so that they are made for several blocks at a time.
+# Numbers of a block of observations, at all draws: 32 MB, of which loo holds a dozen copies at its peak. A program
+# makes those of all observations whenever some are asked for: so they are made for several blocks at a time.
 loo_block <- 4e6
 blocks_at_a_time <- 5
 

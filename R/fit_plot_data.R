@@ -122,18 +122,20 @@ evidence_data <- function(comparison) {
   ranked <- most_probable(comparison)
   shown <- ranked$first
   n_more <- nrow(ranked$rest)
-  names <- c(shown$model, if (n_more > 0) count_of(n_more, "other"))
   panels <- c("log Bayes factor", "posterior probability")
+  with_rest <- function(x, of_rest) c(x, if (n_more > 0) of_rest)
+  names <- with_rest(shown$model, count_of(n_more, "other"))
   panel <- function(name, value, error, least, most, text) {
-    error <- c(ifelse(is.na(error), 0, error), if (n_more > 0) 0)
+    error <- with_rest(ifelse(is.na(error), 0, error), 0)
     data.frame(
       panel = factor(name, panels), model = names, at = rev(seq_along(names)), value = value,
       low = pmax(value - 2 * error, least), high = pmin(value + 2 * error, most), text = text
     )
   }
-  post_prob <- c(shown$post_prob, if (n_more > 0) sum(ranked$rest$post_prob))
+  log_bf <- with_rest(shown$log_bf, NA)
+  post_prob <- with_rest(shown$post_prob, sum(ranked$rest$post_prob))
   rbind(
-    panel(panels[1], c(shown$log_bf, if (n_more > 0) NA), shown$log_bf_error, -Inf, Inf, c(format(shown)$log_bf, if (n_more > 0) "")),
+    panel(panels[1], log_bf, shown$log_bf_error, -Inf, Inf, with_rest(format(shown)$log_bf, "")),
     panel(panels[2], post_prob, shown$post_prob_error, 0, 1, format_probability(post_prob))
   )
 }

@@ -53,7 +53,8 @@ predict.smc_fit <- function(
   check_has_draws(object)
   if (missing(fun) && is_of_brmsfit(object)) {
     given <- if (!missing(newdata)) list(newdata = newdata)
-    return(do.call(predict, c(list(as_brmsfit(object)), given, list(summary = summary, probs = central(conf.level), ...))))
+    settings <- list(summary = summary, probs = central(conf.level), ...)
+    return(do.call(predict, c(list(as_brmsfit(object)), given, settings)))
   }
   if (missing(fun)) {
     abort(

@@ -67,8 +67,8 @@ SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP n_draws, SEXP part,
     const double *column = REAL(x) + (R_xlen_t)Rf_nrows(x) * j;
     double shape[2];
     for (int side = 0; side < 2; side++)
-      shape[side] = tail_shape(column, side ? 1.0 : -1.0, rows, w, n_draws, part,
-                               level, values);
+      shape[side] = tail_shape(column, side ? 1.0 : -1.0, rows, w, n_draws,
+                               part, level, values);
     REAL(shapes)[j] = fmax(shape[0], shape[1]); /* of which one may be NaN */
   }
   UNPROTECT(1);
