@@ -21,8 +21,8 @@ shorter_far_out <- 0.8^(0:10)
 # of 2e-15, so that there are four digits left.
 least_digits_left <- 1e-11
 
-# A density that does not fall off somewhere is wide in the scout's normal distribution, or,
-# where it found none, in the draws; or these have gone to where numbers end, as those of a scale do,
+# A density that does not fall off somewhere is wide in the scout's normal distribution, or in the
+# draws; or these have gone to where numbers end, as those of a scale do,
 # or of a probability, on which a prior has no limit: its logarithm is no wider than a thousand. Or it
 # does not fall off along a variable, of a scale together with its effects. NULL where the target
 # fails so far out.
@@ -45,31 +45,50 @@ proper_diagnostic <- new_diagnostic(
       space <- space_by_earlier(course, final, some, otherwise = space)
     }
     never_falls <- endless_direction(n / 4, target, space, evaluate)
-    sd <- if (length(course$scout$normals) > 0) {
-      normal_sd(course$scout$normals[[1]])
-    } else {
-      weighty <- weighty_rows(final$log_weights)
-      weighted_sd(unconstrained_particles(final), weighty$w, weighty$rows)
-    }
+    sd <- c(
+      if (length(course$scout$normals) > 0) normal_sd(course$scout$normals[[1]]),
+      central_sd(take_rows(unconstrained_particles(final), some$rows), some$w)
+    )
     widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
     if (!nzchar(never_falls) && !is.null(widest)) {
       never_falls <- say_direction(Inf, widest, target)
     }
     is_improper <- nzchar(never_falls) || is_at_end(final, target) || loses_digits(space)
-    list(size = max(log10(sd), if (is_improper) rules$largest_size), never_falls = never_falls)
+    list(
+      size = max(log10(sd), if (is_improper) rules$largest_size), never_falls = never_falls,
+      is_density = is_density(final, target, some$rows)
+    )
   },
   judge = function(seen, found) {
     if (!is.null(found)) {
       diagnostic(
         found$size, rules$widest_proper,
         sprintf(
-          "The density does not fall off %s: the posterior may be improper, and then has no evidence.",
-          if (nzchar(found$never_falls)) found$never_falls else "in some direction"
+          "The density does not fall off %s: the posterior may be improper, and then has no evidence.%s",
+          if (nzchar(found$never_falls)) found$never_falls else "in some direction",
+          if (found$is_density) " Or is the log density given the density itself?" else ""
         )
       )
     }
   }
 )
+
+# The standard deviations of a normal distribution with four fifths of the draws in its middle: tails do not matter.
+central_sd <- function(x, w) {
+  ways <- apply(x, 2, function(column) places_of(column, w, 1)[2] + places_of(column, w, -1)[2])
+  ways / (2 * stats::qnorm(0.9))
+}
+
+# Whether values at draws are those of a density: it is never negative, and 0 but for rounding far out, where most draws
+# of its exponential are.
+is_density <- function(final, target, rows) {
+  z <- take_rows(final$coordinates, rows)
+  maps <- c(maps_of(final$reference, ncol(z)), scale_maps(target))
+  log_jacobian <- through_maps(maps, z)$log_jacobian
+  size <- (final$log_target[rows] - log_jacobian) / (1 + abs(log_jacobian))
+  rounding <- sqrt(.Machine$double.eps)
+  isTRUE(min(size) > -rounding && min(size) < rounding)
+}
 
 # Whether a part of the draws is where numbers end, of a variable that has no finite range: one that has may well have
 # most of its mass next to 0.

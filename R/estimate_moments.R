@@ -20,7 +20,13 @@ heavy_tails <- function(fit) {
   most <- most_of_shape(1 / sum(weighty$w^2))
   some <- thinned(weighty, rules$most_judged)
   # those of generalised Pareto distributions, see src/pareto.c
-  khat <- .Call(r_tail_shapes, fit$particles, some$rows, some$w, rules$part_of_tail, rules$tail_level, TRUE)
+  shapes <- function(n) {
+    .Call(r_tail_shapes, fit$particles, some$rows, some$w, n, rules$part_of_tail, rules$tail_level, TRUE)
+  }
+  n <- 1 / sum(some$w^2)
+  khat <- shapes(n)
+  # copies of few draws show no tail
+  if (any(khat > most / 2, na.rm = TRUE)) khat <- shapes(min(n, ess_mean(fit), na.rm = TRUE))
   heavy <- which(khat > most / 2)
   if (length(heavy) > 0) {
     heavy <- heavy[!colnames(fit$particles)[heavy] %in% of_finite_range(fit$target)]
@@ -50,7 +56,10 @@ of_finite_range <- function(target) {
 
 # The Pareto k of the upper tail of x, of draws with these weights, as long a tail as Vehtari et al. have it; not finite
 # where it cannot be told.
-tail_khat <- function(x, w) .Call(r_tail_shapes, cbind(x), seq_along(x), w, min(0.2, 3 * sqrt(sum(w^2))), 0, FALSE)
+tail_khat <- function(x, w) {
+  n <- 1 / sum(w^2)
+  .Call(r_tail_shapes, cbind(x), seq_along(x), w, n, min(0.2, 3 / sqrt(n)), 0, FALSE)
+}
 
 # Above it a mean of ratios is not to be trusted (Vehtari, Simpson, Gelman, Yao and Gabry, 2024). Smoothed by the fitted
 # tail such means have the same errors.
@@ -98,12 +107,9 @@ weighted_moments <- function(fit) {
   if (!is.null(fit$moments)) {
     return(list(mean = unname(fit$moments$mean), sd = unname(sqrt(variances_kept(fit$moments)))))
   }
-  has_weight <- exp(fit$log_weights) > 0 # others may be so far out that their squares are infinite
-  w <- exp(fit$log_weights[has_weight])
-  x <- fit$particles[has_weight, , drop = FALSE]
-  mean <- weighted_sums(x, w)
-  centred <- sweep(x, 2, mean)
-  list(mean = unname(mean), sd = unname(sqrt(weighted_squares(centred, w))))
+  rows <- which(exp(fit$log_weights) > 0) # others may be so far out that their squares are infinite
+  w <- exp(fit$log_weights[rows])
+  list(mean = unname(weighted_mean(fit$particles, w, rows)), sd = unname(weighted_sd(fit$particles, w, rows)))
 }
 
 # For each island, its share in the estimate times how far its own mean is off; an
@@ -113,13 +119,23 @@ mcse_mean <- function(fit, mean) {
   if (n < 2) {
     return(rep(NA_real_, length(mean)))
   }
-  errors <- if (is.null(fit$moments)) {
-    rowsum(exp(fit$log_weights) * sweep(fit$particles, 2, mean), fit$island)
+  squares <- if (is.null(fit$moments)) {
+    lapply(split(seq_along(fit$island), fit$island), function(rows) {
+      weighted_mean(fit$particles, exp(fit$log_weights[rows]), rows, centre = mean)^2
+    })
   } else {
     share <- exp(normalise_log(fit$islands$log_z))
-    share[share > 0] * sweep(fit$moments$means, 2, mean)
+    list(colSums((share[share > 0] * sweep(fit$moments$means, 2, mean))^2))
   }
-  unname(sqrt(n / (n - 1) * colSums(errors^2)))
+  unname(sqrt(n / (n - 1) * Reduce(`+`, squares)))
+}
+
+# Whether numbers of a column differ; NA where some are none.
+varying_columns <- function(x) {
+  vapply(seq_len(ncol(x)), function(j) {
+    ends <- range(x[, j])
+    ends[2] > ends[1]
+  }, NA)
 }
 
 # Of a fit, or of islands that are pooled: how many independent draws would give as good means. Of the variables' figures
@@ -131,7 +147,7 @@ ess_mean <- function(fit) {
   mcse <- mcse_mean(fit, moments$mean)
   if (is.null(fit$moments)) {
     kish <- 1 / sum(exp(2 * fit$log_weights))
-    varies <- which(apply(fit$particles, 2, max) > apply(fit$particles, 2, min))
+    varies <- which(varying_columns(fit$particles))
   } else {
     share <- exp(normalise_log(fit$islands$log_z))
     kish <- 1 / sum((share^2 / fit$islands$ess)[share > 0])

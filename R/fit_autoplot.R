@@ -185,13 +185,19 @@ gg_draws_layers <- function(data) {
 gg_evidence <- function(data) {
   models <- unique(data[c("at", "model")])
   ggplot2::ggplot(data, ggplot2::aes(.data$value, .data$at)) +
+    ggplot2::geom_segment(
+      ggplot2::aes(x = 0, xend = .data$value, yend = .data$at),
+      colour = okabe_ito[["sky_blue"]], na.rm = TRUE
+    ) +
     ggplot2::geom_pointrange(
       ggplot2::aes(xmin = .data$low, xmax = .data$high),
-      colour = okabe_ito[["blue"]], na.rm = TRUE
+      colour = okabe_ito[["blue"]], linewidth = 1, na.rm = TRUE
     ) +
+    ggplot2::geom_text(ggplot2::aes(label = .data$text), vjust = -1, size = 3, na.rm = TRUE) +
     ggplot2::facet_wrap("panel", scales = "free_x") +
+    ggplot2::scale_x_continuous(expand = c(0.1, 0)) + # the text of a point at an end has room
     ggplot2::scale_y_continuous(
-      breaks = models$at, labels = shorten(models$model), minor_breaks = NULL, expand = c(0, 0.5)
+      breaks = models$at, labels = shorten(models$model), minor_breaks = NULL, expand = c(0, 0.8)
     ) +
     ggplot2::labs(x = NULL, y = NULL)
 }

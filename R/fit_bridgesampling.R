@@ -67,7 +67,7 @@ bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
   models <- list(...)
   labels <- check_labels(NULL, as.list(substitute(list(...)))[-1])
   denominator <- check_count(denominator, "denominator", max = length(models))
-  estimates <- bind_rows(Map(evidence_of, models, labels))
+  estimates <- evidences_of(models, labels)
   warn_of_models(labels, models, estimates)
   structure(
     data.frame(Model = labels, log_BF = estimates$log_z - estimates$log_z[denominator]),
@@ -78,7 +78,7 @@ bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
 }
 
 bayes_factor_of <- function(x1, x2, log, labels) {
-  estimates <- bind_rows(list(evidence_of(x1, "x1"), evidence_of(x2, "x2")))
+  estimates <- evidences_of(list(x1, x2), c("x1", "x2"))
   warn_of_models(labels, list(x1, x2), estimates)
   bf <- bridgesampling::bf(estimates$log_z[1], estimates$log_z[2], log = log)
   attr(bf, "model_names") <- labels
@@ -126,7 +126,7 @@ post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   }
   expressions <- c(list(substitute(x)), as.list(substitute(list(...)))[-1])
   labels <- check_labels(model_names, expressions)
-  estimates <- bind_rows(Map(evidence_of, models, labels))
+  estimates <- evidences_of(models, labels)
   prior_prob <- check_prior_prob(prior_prob, labels)
   warn_of_models(labels, models, estimates)
   stats::setNames(posterior_probabilities(estimates, prior_prob)$estimate, labels)

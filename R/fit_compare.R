@@ -40,7 +40,8 @@
 #'   top and then the most probable ones. Plots and `print()` show 20 models and sum up the others, [report()] five.
 #'   `tidy()` has the columns under the names of broom. A part of the table that has lost one of its columns is a plain
 #'   tibble. In a document of knitr it is the table that is printed; `knitr::kable(format(x))` makes that with other
-#'   settings, where `knitr::kable(x)` has all columns and digits. [report()] makes a paragraph.
+#'   settings, where `knitr::kable(x)`, which takes the numbers alone, has all columns and digits. [report()] makes a
+#'   paragraph.
 #'   `print(x, digits = 2)` shows so many digits of the standard errors.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, two fits share a seed, or a model has failed. Of class
@@ -90,7 +91,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   warn_of_missing(labels[!is_there])
   models <- models[is_there]
   labels <- labels[is_there]
-  estimates <- bind_rows(Map(evidence_of, models, labels))
+  estimates <- evidences_of(models, labels)
   warn_of_comparison(labels, estimates)
   warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
@@ -198,6 +199,8 @@ glance.smc_evidence <- function(x, ...) {
   best <- which.max(x$post_prob)
   new_table(n_models = nrow(x), best = x$model[best], post_prob = x$post_prob[best])
 }
+
+evidences_of <- function(models, labels) bind_rows(Map(evidence_of, models, labels))
 
 # One row: log_z, std_error, biased, converged, seed, which is NA where there is no error that others could share.
 # label: what an error calls it.

@@ -1,7 +1,9 @@
 # Leave-one-out cross-validation by the package loo, of the log likelihoods that Stan programs generate.
 
-# Numbers of a block of observations, at all draws: 32 MB, of which loo holds a dozen copies at its peak.
+# Numbers of a block of observations, at all draws: 32 MB, of which loo holds a dozen copies at its peak. A program
+# makes those of all observations whenever some are asked for: so they are made for several blocks at a time.
 loo_block <- 4e6
+blocks_at_a_time <- 5
 
 #' @rdname loo.smc_fit
 #' @exportS3Method loo::loo
@@ -47,12 +49,15 @@ by_block <- function(fit, name, judge, at_once = FALSE) {
   rows <- equal_rows(fit)
   is_later <- names[1] %in% fit$target$later
   most <- if (at_once || !is_later) length(names) else max(1, loo_block %/% length(rows))
-  blocks <- split(names, (seq_along(names) - 1) %/% most)
+  in_blocks <- function(x, size) unname(split(x, (seq_along(x) - 1) %/% size))
   n_chains <- nchains.smc_fit(fit)
-  once_each(join_blocks(lapply(unname(blocks), function(names) {
+  parts <- once_each(lapply(in_blocks(names, blocks_at_a_time * most), function(names) {
     values <- if (is_later) generated_at(fit, rows, names) else fit$particles[rows, names, drop = FALSE]
-    judge(array(values, c(length(rows) / n_chains, n_chains, length(names))))
-  })))
+    lapply(in_blocks(seq_along(names), most), function(j) {
+      judge(array(values[, j], c(length(rows) / n_chains, n_chains, length(j))))
+    })
+  }))
+  join_blocks(unlist(parts, recursive = FALSE))
 }
 
 # Results of loo for blocks of observations as one for all.

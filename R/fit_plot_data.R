@@ -116,25 +116,27 @@ islands_data <- function(fit) {
 }
 
 # A row a panel and model of a comparison, in the order of most_probable(): `panel` (factor), `model`, `at`, `value`, and
-# `low` and `high`, two standard errors away, but no probability beyond 0 and 1. Models for which there is no room are
-# one row of the second panel.
+# `low` and `high`, two standard errors away, but no probability beyond 0 and 1; and the value as `text`. Models for
+# which there is no room are one row of the second panel.
 evidence_data <- function(comparison) {
   ranked <- most_probable(comparison)
   shown <- ranked$first
   n_more <- nrow(ranked$rest)
-  names <- c(shown$model, if (n_more > 0) count_of(n_more, "other"))
   panels <- c("log Bayes factor", "posterior probability")
-  panel <- function(name, value, error, least, most, of_rest) {
-    value <- c(value, if (n_more > 0) of_rest)
-    error <- c(ifelse(is.na(error), 0, error), if (n_more > 0) 0)
+  with_rest <- function(x, of_rest) c(x, if (n_more > 0) of_rest)
+  names <- with_rest(shown$model, count_of(n_more, "other"))
+  panel <- function(name, value, error, least, most, text) {
+    error <- with_rest(ifelse(is.na(error), 0, error), 0)
     data.frame(
       panel = factor(name, panels), model = names, at = rev(seq_along(names)), value = value,
-      low = pmax(value - 2 * error, least), high = pmin(value + 2 * error, most)
+      low = pmax(value - 2 * error, least), high = pmin(value + 2 * error, most), text = text
     )
   }
+  log_bf <- with_rest(shown$log_bf, NA)
+  post_prob <- with_rest(shown$post_prob, sum(ranked$rest$post_prob))
   rbind(
-    panel(panels[1], shown$log_bf, shown$log_bf_error, -Inf, Inf, NA),
-    panel(panels[2], shown$post_prob, shown$post_prob_error, 0, 1, sum(ranked$rest$post_prob))
+    panel(panels[1], log_bf, shown$log_bf_error, -Inf, Inf, with_rest(format(shown)$log_bf, "")),
+    panel(panels[2], post_prob, shown$post_prob_error, 0, 1, format_probability(post_prob))
   )
 }
 

@@ -52,14 +52,15 @@ predict.smc_fit <- function(
 ) {
   check_has_draws(object)
   if (missing(fun) && is_of_brmsfit(object)) {
-    probs <- (1 + c(-1, 1) * conf.level) / 2
     given <- if (!missing(newdata)) list(newdata = newdata)
-    return(do.call(predict, c(list(as_brmsfit(object)), given, list(summary = summary, probs = probs, ...))))
+    settings <- list(summary = summary, probs = central(conf.level), ...)
+    return(do.call(predict, c(list(as_brmsfit(object)), given, settings)))
   }
   if (missing(fun)) {
     abort(
       c(
-        "{.arg fun} is missing: a function of a draw that returns the predictions.",
+        "{.arg fun} is missing: a function of a draw that returns the predictions,
+          {.code predict(fit, fun = function(p) ...)}.",
         "i" = "A log density does not tell how observations depend on its variables."
       ),
       "input"

@@ -45,7 +45,8 @@ fitted_to_points <- function(x) {
 }
 
 # A row a draw, with named columns: of a fit, whose draws are resampled by their weights; of posterior and coda; of a
-# stanfit; a matrix, a data frame, an array of iterations, chains and variables, or a list of chains, as NIMBLE has it.
+# stanfit; a matrix, a data frame, an array of iterations, chains and variables, a list of chains, as NIMBLE has it, or
+# what jags.samples() of rjags returns.
 matrix_of_draws <- function(x) {
   if (inherits(x, "smc_fit")) {
     check_has_draws(x)
@@ -58,8 +59,12 @@ matrix_of_draws <- function(x) {
     check_installed("posterior", "for its draws")
     x <- unclass(posterior::as_draws_matrix(x))
   }
+  if (inherits(x, "mcarray")) x <- list(x)
   if (is.list(x) && !is.data.frame(x)) {
     if (!is.null(x$samples)) x <- x$samples
+    if (all(vapply(x, inherits, NA, "mcarray"))) {
+      return(do.call(cbind, lapply(x, matrix_of_mcarray)))
+    }
     chains <- if (is.list(x)) lapply(x, as.matrix) else list(as.matrix(x))
     if (length(unique(lapply(chains, colnames))) != 1) {
       abort_argument(x, "reference", "a reference, a fit, or draws: a matrix or chains with the same variables")
@@ -69,7 +74,20 @@ matrix_of_draws <- function(x) {
   if (length(dim(x)) == 3) {
     x <- matrix(x, ncol = dim(x)[3], dimnames = list(NULL, dimnames(x)[[3]]))
   }
-  if (is.data.frame(x)) data.matrix(x) else as.matrix(x)
+  if (is.data.frame(x)) matrix_of_numbers(x) else as.matrix(x)
+}
+
+# Of rjags: the elements of a variable x iterations x chains.
+matrix_of_mcarray <- function(x) {
+  own <- dim(x)[seq_len(length(dim(x)) - 2)]
+  name <- attr(x, "varname")
+  name_columns(t(matrix(x, prod(own))), if (prod(own) == 1) name else element_names(name, array(0, own)))
+}
+
+# Without the columns that are no numbers, whose names are `others` of the matrix: a factor has no values but codes.
+matrix_of_numbers <- function(x) {
+  is_number <- vapply(x, function(column) is.numeric(column) || is.logical(column), NA)
+  structure(data.matrix(x[is_number]), others = names(x)[!is_number])
 }
 
 may_be_draws <- function(x) is.list(x) || is.numeric(x) || isS4(x)
@@ -79,13 +97,21 @@ may_be_draws <- function(x) is.list(x) || is.numeric(x) || isS4(x)
 columns_of_variables <- function(draws, names) {
   given <- gsub(" ", "", colnames(draws), fixed = TRUE)
   if (length(given) == 0 && ncol(draws) == length(names)) {
+    if (length(names) > 1) {
+      tell(
+        "The columns of {.arg reference} have no names: they are taken for {.field {names}}, in this order.",
+        "autosmc_message_draws"
+      )
+    }
     return(draws)
   }
   missing <- setdiff(names, given)
+  no_numbers <- intersect(missing, attr(draws, "others"))
   if (length(missing) > 0) {
     abort(
       c(
         "{.arg reference} has no draws of {.field {missing}}.",
+        "x" = if (length(no_numbers) > 0) "The column{?s} {.field {no_numbers}} {?is/are} not numeric.",
         "i" = if (length(given) > 0) {
           "It has those of {.field {utils::head(given, 20)}}."
         } else {

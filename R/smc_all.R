@@ -103,7 +103,7 @@ print.smc_fits <- function(x, ...) {
   is_failed <- vapply(x, inherits, NA, "error")
   failed <- if (any(is_failed)) sprintf(", %d failed", sum(is_failed))
   cat("<smc_fits> ", count_of(length(x), "model"), failed, "\n", sep = "")
-  rows <- bind_rows(Map(evidence_of, unclass(x)[!is_failed], names(x)[!is_failed]))
+  rows <- evidences_of(unclass(x)[!is_failed], names(x)[!is_failed])
   decimals <- decimals_of_error(rows$std_error)
   shown <- data.frame(
     model = names(x)[!is_failed], log_z = fixed(rows$log_z, decimals), std_error = fixed(rows$std_error, decimals),

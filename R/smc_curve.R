@@ -285,7 +285,7 @@ against_of <- function(against) {
 warn_of_against <- function(state, against) {
   if (inherits(against, "smc_fit")) {
     models <- list(state$fits[[1]], against)
-    warn_of_models(c("target", "against"), models, bind_rows(Map(evidence_of, models, c("target", "against"))))
+    warn_of_models(c("target", "against"), models, evidences_of(models, c("target", "against")))
   }
 }
 

@@ -36,6 +36,7 @@
 #' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector, for what needs it beside the
 #'   log density. It does not take the place of the prior in `log_density`.
 #' @param response,nobs the observations, as in [target_function()]; NULL for what is called `y`, `Y` or `N` in `data`.
+#' @param ... not used.
 #' @return A target: an object of class `smc_target`. Its variables are the elements of
 #'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
 #'   vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
@@ -45,7 +46,8 @@
 #'   recorded afresh where it is missing, so targets can be saved, and runs can be made by
 #'   workers of the future package. `log_density` must work there: what it uses should be
 #'   in `data`, or in the environment of a function that made it, since workers do not see
-#'   the global environment of this session.
+#'   the global environment of this session. With other data, by which its value at `parameters` is another, it is an
+#'   error.
 #' @section Impossible points: Where what was recorded fails at a point, such as `chol()` of a matrix that is
 #'   no covariance there, the log density is -Inf: the point is impossible, and the others go on. How many
 #'   there were is in the column `n_impossible` of a fit's `runs`.
@@ -80,15 +82,16 @@ target_rtmb <- function(
   types = NULL,
   prior = NULL,
   response = NULL,
-  nobs = NULL
+  nobs = NULL,
+  ...
 ) {
+  check_not_of_object(...)
   check_function(log_density, "log_density")
   parameters <- check_parameters(parameters)
   variables <- variables_of(parameters)
   bounds <- variable_bounds(lower, upper, variables)
   check_inside(parameters, variables, bounds)
   check_installed("RTMB", "for targets by automatic differentiation")
-  tell_uniform(list(log_density), bounds)
   types <- type_blocks(types, variables)
   names <- variables$names
   start <- at <- unlist(parameters, use.names = FALSE)
@@ -98,7 +101,7 @@ target_rtmb <- function(
     at <- drop(check_user_points(start, list(types = types), "parameters"))
   }
   target <- tape_target(
-    function() tape_function(log_density, parameters, data, at, types),
+    same_at(at, function() tape_function(log_density, parameters, data, at, types)),
     names,
     bounds,
     label = "R function, differentiated by RTMB",
@@ -135,96 +138,7 @@ target_interface.smc_target_tape <- function(target) {
   )
 }
 
-# recording -------------------------------------------------------------------
-
-# Evaluates `code` as functions that are recorded need it: with RTMB attached, so that
-# they find its dnorm() and not R's, and with a matrix product as one operation of the
-# tape.
-recording <- function(code) {
-  if (!"package:RTMB" %in% search()) {
-    attachNamespace("RTMB")
-    on.exit(detach("package:RTMB"))
-  }
-  config <- RTMB::TapeConfig()
-  on.exit(RTMB::TapeConfig(config), add = TRUE)
-  RTMB::TapeConfig(matmul = "atomic")
-  code
-}
-
-# The log density as a tape. A list of parameters goes in as one vector, that of the unconstrained variables of `types`.
-tape_function <- function(log_density, parameters, data, at, types) {
-  returned <- NULL
-  as_tape <- function(x) {
-    made <- list(x = x, log_jacobian = 0)
-    if (!is.null(types)) {
-      made <- map_types(types, lapply(seq_along(x), function(j) x[j]))
-      made$x <- do.call(c, made$x)
-    }
-    p <- fill_parameters(parameters, made$x)
-    value <- if (is.null(data)) log_density(p) else log_density(p, data)
-    returned <<- value
-    if (is_recorded_number(value)) value + made$log_jacobian else 0
-  }
-  tape <- tryCatch(
-    RTMB::MakeTape(as_tape, at),
-    error = function(e) {
-      abort(
-        c(
-          "{.arg log_density} cannot be recorded by RTMB.",
-          "i" = "It must be a differentiable function of the parameters, made of what
-            RTMB knows."
-        ),
-        "input",
-        parent = e
-      )
-    }
-  )
-  if (!is_recorded_number(returned)) {
-    several <- is.numeric(returned) && length(returned) > 1
-    given <- if (several) paste(length(returned), "numbers") else describe(returned)
-    abort(
-      c(
-        "{.arg log_density} must return a number; it returned {given}.",
-        "i" = if (several) "Is there a {.fn sum} missing?"
-      ),
-      "input"
-    )
-  }
-  check_recorded(tape(at), suppressWarnings(tryCatch(as_tape(at), error = function(e) NULL)))
-  tape
-}
-
-# Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that
-# the function has of plain numbers; NULL where it fails.
-check_recorded <- function(recorded, plain) {
-  if (is_number(plain) && is_number(recorded) && abs(recorded - plain) > 1e-6 * (1 + abs(plain))) {
-    abort(
-      c(
-        "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded
-          it.",
-        "i" = "A function in it is not made for RTMB, such as one of a package with compiled code. Use that of RTMB, or
-          {.fn target_function}."
-      ),
-      "input"
-    )
-  }
-}
-
-# Numbers that are recorded are numeric for R, by a method of RTMB.
-is_recorded_number <- function(x) is.numeric(x) && length(x) == 1
-
-# The list of parameters with the elements of x, which may be recorded numbers.
-fill_parameters <- function(parameters, x) {
-  end <- cumsum(lengths(parameters))
-  for (k in seq_along(parameters)) {
-    part <- x[seq(to = end[[k]], length.out = length(parameters[[k]]))]
-    dim(part) <- dim(parameters[[k]]) # which takes names away
-    dimnames(part) <- dimnames(parameters[[k]])
-    names(part) <- names(parameters[[k]])
-    parameters[[k]] <- part
-  }
-  parameters
-}
+# tapes -----------------------------------------------------------------------
 
 # Tapes hold external pointers, which are lost on the way to another process or a file.
 # There this environment becomes a copy of itself, and by that the loss is seen.
@@ -341,7 +255,3 @@ run_tape <- function(tape, x, remembers, failed) {
     failed()
   })
 }
-
-# parameters and variables ----------------------------------------------------
-# The elements of parameters are the variables: a list of their `names`, and of the
-# `parameter` that each is an element of.

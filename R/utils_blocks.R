@@ -66,8 +66,8 @@ weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE, NULL, NULL)
 
 weighted_squares <- function(x, w) .Call(r_weighted_sums, x, w, TRUE, NULL, NULL)
 
-# Of weighted rows of x, of which NULL are all: the means of the columns, and their standard deviations.
-weighted_mean <- function(x, w, rows = NULL) .Call(r_weighted_sums, x, w, FALSE, NULL, rows)
+# Of weighted rows of x, of which NULL are all: the means of the columns, less `centre`, and their standard deviations.
+weighted_mean <- function(x, w, rows = NULL, centre = NULL) .Call(r_weighted_sums, x, w, FALSE, centre, rows)
 
 weighted_sd <- function(x, w, rows = NULL) {
   sqrt(.Call(r_weighted_sums, x, w, TRUE, weighted_mean(x, w, rows), rows))

@@ -1,16 +1,21 @@
 # Numbers as people read them.
 
-# With so many decimals, and never as -0.000; 0 itself, and very large ones by powers of ten.
+# With so many decimals, and never as -0.000; 0 itself, and by powers of ten very large ones, and those for which there
+# are not enough decimals.
 fixed <- function(x, decimals = 3) {
   text <- sprintf("%.*f", as.integer(decimals), x)
   text[x %in% 0] <- "0"
   large <- is.finite(x) & abs(x) >= 1e9
   text[large] <- sprintf("%.3e", x[large])
+  tiny <- rep_len(decimals >= most_decimals, length(x)) & x != 0 & abs(x) < 10^(2 - most_decimals)
+  text[tiny %in% TRUE] <- sprintf("%.2e", x[tiny %in% TRUE])
   sub("^-(0[.]?0*)$", "\\1", text)
 }
 
+most_decimals <- 8
+
 # As many decimals as a number of this size takes for `digits` significant digits.
-decimals_for <- function(size, digits, least = 0, most = 8) {
+decimals_for <- function(size, digits, least = 0, most = most_decimals) {
   decimals <- digits - 1 - floor(log10(size))
   pmin(pmax(decimals, least), most)
 }

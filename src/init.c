@@ -34,7 +34,7 @@ static const R_CallMethodDef call_methods[] = {
     {"r_refine", ROUTINE(r_refine), 5},
     {"r_match_normal", ROUTINE(r_match_normal), 6},
     {"r_bridge", ROUTINE(r_bridge), 5},
-    {"r_tail_shapes", ROUTINE(r_tail_shapes), 6},
+    {"r_tail_shapes", ROUTINE(r_tail_shapes), 7},
     {"r_carries_gradient", ROUTINE(r_carries_gradient), 1},
     {"r_file_of_routine", ROUTINE(r_file_of_routine), 1},
     {"r_hash", ROUTINE(r_hash), 1},

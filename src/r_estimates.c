@@ -40,7 +40,7 @@ SEXP r_bridge(SEXP log_y, SEXP log_x, SEXP w, SEXP origins, SEXP islands) {
 /* The shape of one tail of some rows of a column of numbers: the upper one, or
  * with sign -1 the lower one. */
 static double tail_shape(const double *x, double sign, SEXP rows, SEXP w,
-                         SEXP part, double n_draws, SEXP level,
+                         SEXP n_draws, SEXP part, SEXP level,
                          smc_weighted *values) {
   int n = Rf_length(rows);
   for (int k = 0; k < n; k++) {
@@ -49,30 +49,26 @@ static double tail_shape(const double *x, double sign, SEXP rows, SEXP w,
     if (!R_FINITE(values[k].x))
       return R_NaN;
   }
-  return smc_tail_shape(n, values, Rf_asReal(part), n_draws, Rf_asReal(level));
+  return smc_tail_shape(n, values, Rf_asReal(part), Rf_asReal(n_draws),
+                        Rf_asReal(level));
 }
 
 /* For each column of x, some rows of which have weights, the shape of the upper
- * tail, or of the heavier one of both: see smc_tail_shape(). NaN where none is
- * known. */
-SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level,
-                   SEXP both) {
+ * tail, or of the heavier one of both: see smc_tail_shape(). n_draws: how many
+ * independent draws they are worth. NaN where none is known. */
+SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP n_draws, SEXP part,
+                   SEXP level, SEXP both) {
   int d = Rf_ncols(x), n = Rf_length(rows);
   smc_weighted *values =
       (smc_weighted *)R_alloc((size_t)n, sizeof(smc_weighted));
-  double sum = 0.0, square = 0.0;
-  for (int k = 0; k < n; k++) {
-    sum += REAL(w)[k];
-    square += REAL(w)[k] * REAL(w)[k];
-  }
   SEXP shapes = PROTECT(Rf_allocVector(REALSXP, d));
   for (int j = 0; j < d; j++) {
     R_CheckUserInterrupt();
     const double *column = REAL(x) + (R_xlen_t)Rf_nrows(x) * j;
     double shape = R_NaN;
     for (int sign = Rf_asLogical(both) ? -1 : 1; sign < 2; sign += 2)
-      shape = fmax(shape, tail_shape(column, sign, rows, w, part, /* or NaN */
-                                     sum * sum / square, level, values));
+      shape = fmax(shape, tail_shape(column, sign, rows, w, n_draws, part,
+                                     level, values)); /* which may be NaN */
     REAL(shapes)[j] = shape;
   }
   UNPROTECT(1);

@@ -137,7 +137,8 @@ SEXP r_refine(SEXP evaluate, SEXP normals, SEXP draws, SEXP batches,
 SEXP r_match_normal(SEXP z, SEXP g, SEXP w, SEXP lambda, SEXP rows,
                     SEXP diagonal);
 SEXP r_bridge(SEXP log_y, SEXP log_x, SEXP w, SEXP origins, SEXP islands);
-SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP part, SEXP level, SEXP both);
+SEXP r_tail_shapes(SEXP x, SEXP rows, SEXP w, SEXP n_draws, SEXP part,
+                   SEXP level, SEXP both);
 SEXP r_carries_gradient(SEXP values);
 SEXP r_file_of_routine(SEXP address);
 SEXP r_hash(SEXP bytes);

@@ -164,17 +164,32 @@ test_that("islands that lost all particles are seen", {
 
 # draws -----------------------------------------------------------------------
 
-test_that("draws without a limit are seen where the scout found nothing", {
+test_that("draws without a limit are seen, whatever the scout found", {
   proper <- function(scout, final) {
     asked <- ask_of("proper", final, course = list(scout = scout), sampler = sampler)
     diagnosed("proper", final, found = asked$found)
   }
   nothing <- list(normals = list())
+  narrow <- list(normals = list(reference_gaussian(0, 2)))
   expect_identical(failed_of(proper(nothing, final)), character())
+  expect_identical(failed_of(proper(narrow, final)), character())
+  expect_identical(failed_of(proper(list(normals = list(reference_gaussian(0, 1e14))), final)), "proper")
   final$particles <- 1e14 * final$particles
   expect_identical(failed_of(proper(nothing, final)), "proper")
-  expect_identical(failed_of(proper(list(normals = list(reference_gaussian(0, 2))), final)), character())
+  expect_identical(failed_of(proper(narrow, final)), "proper")
   expect_length(proper(NULL, final), 0)
+})
+
+test_that("a sum alone that is known leaves a difference free, which rounding ends", {
+  y <- qnorm(ppoints(20), 1, 2)
+  free <- target_function(
+    function(x) rowSums(dnorm(outer(rowSums(x), y, "-"), log = TRUE)), 2,
+    gradient = function(x) (sum(y) - 20 * rowSums(x)) * matrix(1, nrow(x), 2), vectorized = TRUE
+  )
+  for (seed in 1:3) {
+    proper <- subset(calmly(smc(free, n_particles = 128, seed = seed))$diagnostics, name == "proper")
+    expect_match(proper$says, "along x1 - x2", fixed = TRUE)
+  }
 })
 
 test_that("draws of a bounded variable that go to where numbers end are seen", {
@@ -217,6 +232,15 @@ test_that("a density that never falls off along a variable is seen, and heavy ta
     expect_match(proper$says, "along x1 + x2 + x3", fixed = TRUE)
   }
   expect_true(is_proper(function(u) plogis(u, log.p = TRUE) + 0.05 * pmin(-u, 0)))
+})
+
+test_that("a density that is given in the place of its logarithm is asked about", {
+  given <- target_function(
+    function(x) dnorm(x[, 1], 3) * dexp(x[, 2]), names = c("mu", "sigma"), lower = c(sigma = 0),
+    gradient = function(x) cbind(3 - x[, 1], -1) * dnorm(x[, 1], 3) * dexp(x[, 2]), vectorized = TRUE
+  )
+  proper <- subset(calmly(smc(given, n_particles = 128, seed = 1))$diagnostics, name == "proper")
+  expect_match(proper$says, "Or is the log density given the density itself?", fixed = TRUE)
 })
 
 test_that("a density that is constant until arithmetic ends is seen, and one that says where it ends is not", {

@@ -496,14 +496,15 @@ test_that("a part of a comparison is printed as what it is, and a whole one stay
 test_that("a comparison is drawn with its errors", {
   compared <- structure(
     tibble::tibble(
-      model = c("a", "b"), log_bf = c(0, -1), log_bf_error = c(0, 0.2),
-      post_prob = c(0.99, 0.01), post_prob_error = c(0.1, NA)
+      model = c("a", "b"), log_z = c(-5, -6), std_error = c(0.1, NA), log_bf = c(0, -1), log_bf_error = c(0, 0.2),
+      post_prob = c(0.99, 0.01), post_prob_error = c(0.1, NA), converged = NA
     ),
     class = c("smc_evidence", "tbl_df", "tbl", "data.frame")
   )
   data <- evidence_data(compared)
   expect_equal(data$low, c(0, -1.4, 0.79, 0.01))
   expect_equal(data$high, c(0, -0.6, 1, 0.01))
+  expect_identical(data$text, c("0", "-1.000", "0.990", "0.010"))
   file <- tempfile(fileext = ".pdf")
   grDevices::pdf(file)
   expect_identical(plot(compared), compared)

@@ -18,8 +18,13 @@ test_that("smc() starts from draws of whatever kind", {
   reference <- function(x, target = draws_target()) smc_adapt(target, reference = x, rounds = 0, n_particles = 16, n_steps = 2, kernel = kernel_lmc(), seed = 1)$reference
   same <- reference(given)
   expect_equal(same$mean, c(mean(given[, 3]), mean(log(given[, 2]))))
-  expect_identical(reference(as.data.frame(given)), same)
-  expect_identical(reference(unname(given[, 3:2])), same) # in the order of the variables
+  expect_identical(reference(data.frame(given, chain = "a", check.names = FALSE)), same)
+  expect_message(in_order <- reference(unname(given[, 3:2])), "taken for mu[1,2] and sigma, in this order", fixed = TRUE)
+  expect_identical(in_order, same)
+  of_jags <- function(name, x, dim) structure(array(x, c(dim, 200, 2)), varname = name, class = "mcarray")
+  mu <- array(0, c(1, 2, 400))
+  mu[1, 2, ] <- given[, 3]
+  expect_identical(reference(list(mu = of_jags("mu", mu, 1:2), sigma = of_jags("sigma", given[, 2], 1))), same)
   chains <- list(given[1:200, ], given[201:400, ])
   expect_identical(reference(chains), same)
   expect_identical(reference(list(samples = chains, summary = 1)), same)
@@ -66,6 +71,9 @@ test_that("draws that are none are errors", {
     expect_error(run(bad), class = "autosmc_error_input")
   }
   expect_error(run(given[, 1:2]), "no draws of mu[1,2]", fixed = TRUE)
+  coded <- data.frame(given, check.names = FALSE)
+  coded$sigma <- factor(coded$sigma)
+  expect_error(run(coded), "no draws of sigma.*column sigma is not numeric")
   expect_error(run(-given), "None of the draws")
   outside <- rbind(given, c(0, -1, 30), c(0, NA, 30))
   expect_identical(

@@ -181,6 +181,19 @@ test_that("loo() and waic() take the log likelihood among the draws", {
   parts <- list(1:3, 4:6, 7)
   of_part <- function(i) loo::loo(by_predict[, i, drop = FALSE], r_eff = r_eff[i])
   expect_equal(muffled(internal("join_blocks")(lapply(parts, of_part))), muffled(loo::loo(by_predict, r_eff = r_eff)))
+  # and made when asked for, for several blocks at a time
+  later <- fit
+  times <- 0
+  later$target$later <- colnames(log_lik)
+  later$target$outputs <- function(u, names) {
+    times <<- times + 1
+    values <- t(apply(`colnames<-`(u, colnames(fit$particles)), 1, log_lik_at))
+    colnames(values) <- colnames(log_lik)
+    values[, names, drop = FALSE]
+  }
+  small <- list(loo_block = 2 * 256, blocks_at_a_time = 2)
+  expect_equal(with_internals(small, muffled(loo::loo(later))), ours)
+  expect_identical(times, 2)
   of_part <- function(i) loo::waic(by_predict[, i, drop = FALSE])
   expect_equal(muffled(internal("join_blocks")(lapply(parts, of_part))), muffled(loo::waic(by_predict)))
 })

@@ -142,6 +142,23 @@ test_that("too few draws tell no tail", {
   expect_identical(heavy_tails(with_draws(x = x))$variable, "x")
 })
 
+test_that("copies of few draws are no heavy tail, and what they are worth is printed", {
+  # particles that are weighted and resampled, and never move
+  target <- target_gaussian(30, mean = 0.4)
+  still <- data.frame(lambda = 1:8 / 8, step_size = 1e-8)
+  fit <- calmly(smc_run(target, still, islands = 8, kernel = kernel_mala(), seed = 2))
+  expect_identical(nrow(fit$heavy_tails), 0L)
+  expect_lt(glance(fit)$ess_mean, 500)
+  expect_output(print(fit), "effective sample size [0-9]+: sd to [3-9] %")
+  # islands of which each has seen another part have few draws together
+  set.seed(10)
+  apart <- with_draws(x = sort(rcauchy(8000)))
+  expect_identical(heavy_tails(apart)$variable, "x")
+  apart$island <- rep(1:8, each = 1000)
+  apart$islands <- data.frame(log_z = numeric(8))
+  expect_identical(nrow(heavy_tails(apart)), 0L)
+})
+
 test_that("a fit warns of heavy tails, and says so, but trusts its evidence", {
   # the reference is the target itself, and draws are independent
   cauchy <- target_function(

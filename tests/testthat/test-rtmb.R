@@ -298,8 +298,31 @@ test_that("a function that cannot be recorded is rejected, with the reason", {
   raised <- catch(target_rtmb(function(p) stop("no such thing"), x))
   expect_s3_class(raised, "autosmc_error_input")
   expect_match(message_of(raised$parent), "no such thing")
-  branch <- catch(target_rtmb(function(p) if (p$x[1] > 0) 1 else 2, x))
-  expect_s3_class(branch, "autosmc_error_input")
+  # each cause in its own words
+  says <- function(f, ...) {
+    error <- catch(target_rtmb(f, x, ...))
+    expect_s3_class(error, "autosmc_error_input")
+    gsub("\\s+", " ", conditionMessage(error))
+  }
+  expect_match(says(function(p) if (p$x[1] > 0) 1 else 2), "A parameter is compared")
+  expect_match(says(function(p) ifelse(p$x[1] > 0, 1, 2)), "A parameter is compared")
+  expect_match(says(function(p) dunif(p$x[1], log = TRUE), lower = 0, upper = 2), "no `dunif()`: between", fixed = TRUE)
+  expect_match(says(function(p) sum(vapply(1:2, function(i) p$x[i], 0))), "It fails in `vapply()`", fixed = TRUE)
+  expect_match(says(function(p) sum(dnorm(p$x, p$mu, log = TRUE))), "asks for mu; the parameters are x", fixed = TRUE)
+  expect_match(says(function(p) sum(dnorm(p$x, nowhere, log = TRUE))), "fails at `parameters`", fixed = TRUE)
+  expect_match(says(function(p) sum(p$x), random = "x"), "all parameters are sampled")
+  expect_match(says(function(p) sum(p$x), silent = TRUE), "silent")
+})
+
+test_that("a target that is recorded again with other data is an error", {
+  around <- new.env()
+  around$y <- 1:3
+  f <- local(function(p) sum(dnorm(y, p$mu, log = TRUE)) + dnorm(p$mu, log = TRUE), around)
+  target <- target_rtmb(f, list(mu = 0))
+  again <- function() unserialize(serialize(target, NULL))
+  expect_identical(evaluate_target(again(), 0.5)$log_density, evaluate_target(target, 0.5)$log_density)
+  around$y <- 2:4
+  expect_bad(evaluate_target(again(), 0.5), "log_density")
 })
 
 # model objects ------------------------------------------------------------------

@@ -1,0 +1,161 @@
+# What a function of a list of parameters computes, recorded by RTMB; and why it cannot be.
+
+# Evaluates `code` as functions that are recorded need it: with RTMB attached, so that
+# they find its dnorm() and not R's, and with a matrix product as one operation of the
+# tape.
+recording <- function(code) {
+  if (!"package:RTMB" %in% search()) {
+    attachNamespace("RTMB")
+    on.exit(detach("package:RTMB"))
+  }
+  config <- RTMB::TapeConfig()
+  on.exit(RTMB::TapeConfig(config), add = TRUE)
+  RTMB::TapeConfig(matmul = "atomic")
+  code
+}
+
+# The log density as a tape. A list of parameters goes in as one vector, that of the unconstrained variables of `types`.
+tape_function <- function(log_density, parameters, data, at, types) {
+  returned <- NULL
+  as_tape <- function(x) {
+    made <- list(x = x, log_jacobian = 0)
+    if (!is.null(types)) {
+      made <- map_types(types, lapply(seq_along(x), function(j) x[j]))
+      made$x <- do.call(c, made$x)
+    }
+    p <- fill_parameters(parameters, made$x)
+    value <- if (is.null(data)) log_density(p) else log_density(p, data)
+    returned <<- value
+    if (is_recorded_number(value)) value + made$log_jacobian else 0
+  }
+  plain <- function() suppressWarnings(tryCatch(as_tape(at), error = identity))
+  tape <- tryCatch(
+    RTMB::MakeTape(as_tape, at),
+    error = function(e) abort_unrecorded(e, plain(), log_density, names(parameters))
+  )
+  if (!is_recorded_number(returned)) {
+    several <- is.numeric(returned) && length(returned) > 1
+    given <- if (several) paste(length(returned), "numbers") else describe(returned)
+    abort(
+      c(
+        "{.arg log_density} must return a number; it returned {given}.",
+        "i" = if (several) "Is there a {.fn sum} missing?"
+      ),
+      "input"
+    )
+  }
+  check_recorded(tape(at), plain())
+  tape
+}
+
+# plain: the value of plain numbers, or the error.
+abort_unrecorded <- function(e, plain, log_density, known) {
+  unknown <- setdiff(elements_asked_for(log_density), known)
+  if (inherits(plain, "error")) {
+    abort(
+      c(
+        "{.arg log_density} fails at {.arg parameters}.",
+        "x" = if (length(unknown) > 0) "It asks for {.field {unknown}}; the parameters are {.field {known}}."
+      ),
+      "input",
+      parent = in_utf8(plain)
+    )
+  }
+  failed <- conditionCall(e)
+  reason <- if (grepl("Comparison", conditionMessage(e), fixed = TRUE)) {
+    "A parameter is compared, as in {.code if (x > 0)} or {.fn ifelse}. Bounds are given as {.arg lower} and
+      {.arg upper}."
+  } else if ("dunif" %in% all.names(body(log_density))) {
+    "RTMB has no {.fn dunif}: between {.arg lower} and {.arg upper} it is the constant {.code -log(upper - lower)}."
+  } else {
+    "It must be a differentiable function of the parameters, made of what RTMB
+      knows.{if (is.call(failed)) cli::format_inline(' It fails in {.fn {failed[[1]]}}.')}"
+  }
+  abort(
+    c("{.arg log_density} cannot be recorded by RTMB, though it has a value at {.arg parameters}.", "i" = reason),
+    "input",
+    parent = in_utf8(e)
+  )
+}
+
+# The names for which a function asks its first argument by `$`.
+elements_asked_for <- function(f) {
+  list <- as.name(names(formals(f))[1])
+  asked <- function(code) {
+    if (is.call(code) && identical(code[[1]], quote(`$`)) && identical(code[[2]], list)) {
+      as.character(code[[3]])
+    } else if (is.call(code)) {
+      unlist(lapply(as.list(code), asked))
+    }
+  }
+  asked(body(f))
+}
+
+# record(), which is an error where the value at a point is another than the first time: what is recorded afresh in
+# another session may see other data.
+same_at <- function(at, record) {
+  first <- NULL
+  function() {
+    tape <- record()
+    value <- tape(at)
+    if (is.null(first)) first <<- value
+    if (!isTRUE(all.equal(value, first, tolerance = 1e-6))) {
+      abort(
+        c(
+          "{.arg log_density} is {signif(value, 6)} at {.arg parameters}, but was {signif(first, 6)} when the target was
+            made: it sees other data.",
+          "i" = "What is given as {.arg data} belongs to the target."
+        ),
+        "input"
+      )
+    }
+    tape
+  }
+}
+
+# Arguments of RTMB::MakeADFun() that do not belong to a log density.
+check_not_of_object <- function(...) {
+  if (any(c("map", "random") %in% ...names())) {
+    abort(
+      c(
+        "{.arg map} and {.arg random} are arguments of {.fn RTMB::MakeADFun}, whose models {.fn smc} takes too.",
+        "i" = "Here what is fixed is a number in {.arg log_density}, and no parameter; and all parameters are sampled,
+          those of {.arg random} too."
+      ),
+      "input"
+    )
+  }
+  check_dots_empty(...)
+}
+
+# Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that
+# the function has of plain numbers; NULL where it fails.
+check_recorded <- function(recorded, plain) {
+  if (is_number(plain) && is_number(recorded) && abs(recorded - plain) > 1e-6 * (1 + abs(plain))) {
+    abort(
+      c(
+        "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded
+          it.",
+        "i" = "A function in it is not made for RTMB, such as one of a package with compiled code. Use that of RTMB, or
+          {.fn target_function}."
+      ),
+      "input"
+    )
+  }
+}
+
+# Numbers that are recorded are numeric for R, by a method of RTMB.
+is_recorded_number <- function(x) is.numeric(x) && length(x) == 1
+
+# The list of parameters with the elements of x, which may be recorded numbers.
+fill_parameters <- function(parameters, x) {
+  end <- cumsum(lengths(parameters))
+  for (k in seq_along(parameters)) {
+    part <- x[seq(to = end[[k]], length.out = length(parameters[[k]]))]
+    dim(part) <- dim(parameters[[k]]) # which takes names away
+    dimnames(part) <- dimnames(parameters[[k]])
+    names(part) <- names(parameters[[k]])
+    parameters[[k]] <- part
+  }
+  parameters
+}
