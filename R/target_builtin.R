@@ -89,9 +89,6 @@ target_funnel <- function(dim = 10) {
 #' @return A target, to be given to [smc()]. Its coordinates are called `x1`
 #'   to `x30`, `innovation_scale_raw` and `observation_scale_raw`.
 #'
-#' @section Errors:
-#' None: there are no arguments.
-#'
 #' @source Sountsov, P., Radul, A. and contributors (2020). *Inference Gym*,
 #'   model `BrownianMotionUnknownScalesMissingMiddleObservations`.
 #'
@@ -122,9 +119,6 @@ target_brownian <- function() {
 #'
 #' @return A target, to be given to [smc()]. Its coordinates are called `V1`
 #'   to `V60`, as the columns of [sonar], and `intercept`.
-#'
-#' @section Errors:
-#' None: there are no arguments.
 #'
 #' @inherit sonar source
 #'

@@ -181,10 +181,7 @@ possible <- function(code, otherwise) {
   tryCatch(code, "std::domain_error" = function(e) otherwise)
 }
 
-drops_constants <- function(code) {
-  code <- gsub("//[^\n]*|/[*].*?[*]/", "", paste(code, collapse = "\n"), perl = TRUE)
-  grepl("~|_lup[dm]f", code)
-}
+drops_constants <- function(code) grepl("~|_lup[dm]f", plain_stan_code(list(code = paste(code, collapse = "\n"))))
 
 #' @export
 as_target.brmsfit_multiple <- function(x, ...) {

@@ -341,7 +341,3 @@ run_tape <- function(tape, x, remembers, failed) {
     failed()
   })
 }
-
-# parameters and variables ----------------------------------------------------
-# The elements of parameters are the variables: a list of their `names`, and of the
-# `parameter` that each is an element of.

@@ -142,7 +142,7 @@ stan_target <- function(
   }
   target$improper <- name_coefficients(improper_parameters(target), target$names, given)
   warn_of_flat_priors(target)
-  tell_thresholds(target)
+  tell_constants(target)
   target
 }
 
