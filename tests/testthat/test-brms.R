@@ -1,5 +1,5 @@
 # Fits of brms, which is no dependency: versions before 2.19 write old Stan. Two programs are compiled, that of a group,
-# and one of many families; of other terms it is seen that Stan understands them.
+# and one of several families; of other terms it is seen that Stan understands them.
 
 brms_says <- function(name, ...) getExportedValue("brms", name)(...)
 
@@ -65,15 +65,11 @@ test_that("families of brms have the likelihoods that brms has in R, and priors 
   skip_without_brms()
   use_stan_cache()
   on.exit(leave_stan_cache())
-  of <- function(formula, family, ...) brms_says("bf", formula, ..., family = family)
-  formula <- of(count ~ x + offset(z), brms_says("negbinomial")) + of(yes ~ mo(grade), brms_says("bernoulli")) +
-    of(grade ~ x, brms_says("cumulative")) + of(y ~ x, gaussian(), sigma ~ x) +
-    of(time | cens(ends) ~ x, brms_says("weibull")) + of(share ~ s(x, k = 3), brms_says("Beta")) +
+  of <- function(formula, family) brms_says("bf", formula, family = brms_says(family))
+  formula <- of(count ~ x + offset(z), "negbinomial") + of(yes ~ mo(grade), "bernoulli") + of(grade ~ x, "cumulative") +
     brms_says("set_rescor", FALSE)
   prior <- brms_says("get_prior", formula, brms_data)
-  # positive ones have priors; those of all others are flat, or differ between versions
-  ours <- prior$class %in% c("b", "Intercept") & prior$coef == "" & (prior$resp != "" | prior$dpar != "")
-  prior <- prior[ours, ]
+  prior <- prior[prior$class %in% c("b", "Intercept", "shape") & prior$coef == "" & prior$resp != "", ]
   prior$prior <- "normal(0, 1)"
   as_model <- function(...) {
     suppressMessages(as_target(brms_says("brm", formula, brms_data, prior = prior, empty = TRUE, ...)))
@@ -101,16 +97,18 @@ test_that("Stan understands what brms writes for all kinds of terms", {
   }
   terms <- list(
     y ~ gp(x), y ~ x + ar(time = time, gr = g), y ~ x + ma(cov = TRUE), y ~ car(near, gr = g), y ~ fcor(among),
-    y ~ (x | gr(g, by = half)), y | weights(time) ~ (x || g), y ~ mo(grade), y | trunc(lb = -1) ~ x
+    y ~ (x | gr(g, by = half)), y | weights(time) ~ (x || g), y ~ s(x, k = 3),
+    y | trunc(lb = -1) ~ x, brms_says("bf", y ~ x, sigma ~ z)
   )
   families <- list(
     "student", "lognormal", "skew_normal", "exgaussian", "von_mises", "asym_laplace", "zero_one_inflated_beta",
-    "hurdle_gamma", brms_says("mixture", "gaussian", "gaussian")
+    "hurdle_gamma", "beta", brms_says("mixture", "gaussian", "gaussian")
   )
   programs <- c(
     lapply(terms, code), lapply(families, function(family) code(share ~ x, family = family)),
     code(count ~ x, family = "zero_inflated_poisson"), code(grade ~ cs(x), family = "acat"),
-    code(time | cens(ends) ~ x, family = "cox"), code(y ~ x + z, prior = brms_says("set_prior", "horseshoe(1)"))
+    code(time | cens(ends) ~ x, family = "cox"), code(time | cens(ends) ~ x, family = "weibull"),
+    code(y ~ x + z, prior = brms_says("set_prior", "horseshoe(1)"))
   )
   for (program in programs) expect_no_error(suppressMessages(translate_stan(read_stan_program(program))))
 })
