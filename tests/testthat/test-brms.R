@@ -65,7 +65,7 @@ test_that("families of brms have the likelihoods that brms has in R, and priors 
   skip_without_brms()
   use_stan_cache()
   on.exit(leave_stan_cache())
-  of <- function(formula, family) brms_says("bf", formula, family = brms_says(family))
+  of <- function(formula, family) brms_says("bf", formula, family = family)
   formula <- of(count ~ x + offset(z), "negbinomial") + of(yes ~ mo(grade), "bernoulli") + of(grade ~ x, "cumulative") +
     brms_says("set_rescor", FALSE)
   prior <- brms_says("get_prior", formula, brms_data)
