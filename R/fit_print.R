@@ -126,7 +126,7 @@ print_sampler <- function(fit) {
     },
     if (!is.na(ess)) {
       known_to <- signif(100 / sqrt(2 * ess), 1) # of normal variables
-      sprintf(" (effective sample size %s: sd to %g %%)", count(signif(ess, 2)), known_to)
+      sprintf(" (effective sample size %s, standard deviations to %g %%)", count(signif(ess, 2)), known_to)
     },
     if (n_copies(fit) > 0) sprintf(", above folded onto one of %d copies", n_copies(fit))
   )

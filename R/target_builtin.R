@@ -5,21 +5,16 @@
 #'
 #' The density of `N(mean, diag(sd^2))`, normalised, so that the true log
 #' normalising constant is 0 in any dimension.
-#'
 #' @param dim (positive integer, at most 10 million) The dimension.
 #' @param mean (numeric vector) The mean: one value for all coordinates, or
 #'   `dim` of them. Default 0.
 #' @param sd (positive numeric vector) The standard deviation: one value for
 #'   all coordinates, or `dim` of them. Default 1.
-#'
 #' @return A target, to be given to [smc()]. Its coordinates are called `x1`,
 #'   `x2` and so on.
-#'
-#' @section Errors:
-#' Raises an error that names the argument if `dim` is not a positive whole
+#' @section Errors: Raises an error that names the argument if `dim` is not a positive whole
 #' number, if `mean` or `sd` has neither length 1 nor `dim`, if a value is
 #' missing or infinite, or if an `sd` is not positive.
-#'
 #' @family benchmark targets
 #' @examples
 #' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 128, seed = 1)
@@ -44,18 +39,12 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' `y ~ N(0, 3^2)` and, given `y`, independently `x_i ~ N(0, exp(y))` for
 #' `i = 1, ..., dim - 1`, where 9 and `exp(y)` are variances. The density is
 #' normalised: the true log normalising constant is 0.
-#'
 #' @param dim (integer, at least 2, at most 10 million) The dimension. Default 10.
-#'
 #' @return A target, to be given to [smc()]. Its coordinates are called `y`,
 #'   which is the first, and `x1`, `x2` and so on.
-#'
-#' @section Errors:
-#' Raises an error that names `dim` if it is not a whole number of at least 2.
-#'
+#' @section Errors: Raises an error that names `dim` if it is not a whole number of at least 2.
 #' @source Neal, R. M. (2003). Slice sampling. *The Annals of Statistics*,
 #'   31(3), 705-767.
-#'
 #' @family benchmark targets
 #' @examples
 #' # with two variables, and few particles; log_z is 0
@@ -85,16 +74,10 @@ target_funnel <- function(dim = 10) {
 #' log-Jacobians `log sigmoid(innovation_scale_raw)` and
 #' `log sigmoid(observation_scale_raw)`. The prior and the likelihood are
 #' normalised, so the normalising constant is the evidence.
-#'
 #' @return A target, to be given to [smc()]. Its coordinates are called `x1`
 #'   to `x30`, `innovation_scale_raw` and `observation_scale_raw`.
-#'
-#' @section Errors:
-#' None: there are no arguments.
-#'
 #' @source Sountsov, P., Radul, A. and contributors (2020). *Inference Gym*,
 #'   model `BrownianMotionUnknownScalesMissingMiddleObservations`.
-#'
 #' @family benchmark targets
 #' @examples
 #' # one short run from the reference to the target, far from exact; `smc(target)` alone
@@ -119,15 +102,9 @@ target_brownian <- function() {
 #' divided by its standard deviation (with divisor `n - 1`), and an intercept,
 #' which comes last. The prior is `N(0, I)`. The prior and the likelihood are
 #' normalised, so the normalising constant is the evidence.
-#'
 #' @return A target, to be given to [smc()]. Its coordinates are called `V1`
 #'   to `V60`, as the columns of [sonar], and `intercept`.
-#'
-#' @section Errors:
-#' None: there are no arguments.
-#'
 #' @inherit sonar source
-#'
 #' @family benchmark targets
 #' @examples
 #' # one short run from the reference to the target, far from exact; `smc(target)` alone
@@ -168,20 +145,13 @@ target_sonar <- function() {
 #' Making the target takes one Cholesky factorisation of a `d x d` matrix (about a second
 #' for 1600 cells with R's own BLAS), and every evaluation two products with a triangular
 #' matrix of that size. These are the package's own, and do not depend on the BLAS.
-#'
 #' @param side (positive integer) The number of cells along a side of the square.
-#'
 #' @return A target, to be given to [smc()]. Its coordinates are called `z1`,
 #'   `z2` and so on.
-#'
-#' @section Errors:
-#' Raises an error that names the argument if `side` is not a positive whole number.
-#'
-#' @source
-#' The model: Møller, J., Syversveen, A. R. and Waagepetersen, R. P. (1998).
+#' @section Errors: Raises an error that names the argument if `side` is not a positive whole number.
+#' @source The model: Møller, J., Syversveen, A. R. and Waagepetersen, R. P. (1998).
 #' Log Gaussian Cox processes. *Scandinavian Journal of Statistics*, 25(3),
 #' 451-482. The data: see [pines].
-#'
 #' @family benchmark targets
 #' @examples
 #' # a coarse grid, and one short run, far from exact; the benchmark is `target_pines()`,

@@ -48,7 +48,7 @@
 #'   that with bounds -1 and 1 `log_z` is too large by log(2).
 #'
 #'   The thresholds of ordinal families are ordered, and their prior is not normalised for that: a message says by how
-#'   much `log_z` is low. The program of `brm(normalize = FALSE)` has lost constants of truncated priors, and is an
+#'   much `log_z` is low; and by how much it is high with `car()`, whose density lacks its constants. The program of `brm(normalize = FALSE)` has lost constants of truncated priors, and is an
 #'   error; so is a fit of `brm_multiple()`, which is of several data sets.
 #'
 #'   ```r
@@ -181,10 +181,7 @@ possible <- function(code, otherwise) {
   tryCatch(code, "std::domain_error" = function(e) otherwise)
 }
 
-drops_constants <- function(code) {
-  code <- gsub("//[^\n]*|/[*].*?[*]/", "", paste(code, collapse = "\n"), perl = TRUE)
-  grepl("~|_lup[dm]f", code)
-}
+drops_constants <- function(code) grepl("~|_lup[dm]f", plain_stan_code(list(code = paste(code, collapse = "\n"))))
 
 #' @export
 as_target.brmsfit_multiple <- function(x, ...) {

@@ -1,4 +1,5 @@
-# Evaluation of targets that are R functions.
+# Evaluation of targets that are R functions. An evaluator is a function of `x` (n x d) and of whether the gradient is
+# wanted, and returns list(log_density, gradient), which it has checked.
 
 target_evaluator <- function(target) sum_evaluator(terms_of(target), target$types)
 

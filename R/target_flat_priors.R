@@ -4,25 +4,29 @@
 # The names of the parameters whose prior is flat, so that there is no evidence. What fails here fails in a run too,
 # which says more.
 improper_parameters <- function(target) {
-  tryCatch(flat_parameters(target), error = function(e) character())
+  tryCatch(
+    if (is_of_brms(target)) {
+      flat_in_brms(target)
+    } else if (!is.null(target$program$code)) {
+      target$names[sub("\\[.*", "", target$names) %in% parameters_without_prior(target$program)]
+    } else {
+      character()
+    },
+    error = function(e) character()
+  )
 }
 
 # place: where such a model has its priors, in words.
 warn_of_flat_priors <- function(target, place = "in the model block") {
   flat <- target$improper
   if (length(flat) > 0) {
+    if (is_of_brms(target)) place <- "in {.code brm(prior = )}; {.fn brms::prior_summary} shows which there are"
     cli::cli_warn(
       c(
         "{cli::qty(flat)}The prior{?s} of {.field {flat}} {?is/are} flat, that is improper:
           {.field log_z} will be that of the model up to a constant that nobody knows.",
-        "i" = if (is_of_brms(target)) {
-          "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a
-            prior/them priors} in {.code brm(prior = )}; {.fn brms::prior_summary} shows which
-            there are."
-        } else {
-          "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a
-            prior/them priors} {place}."
-        }
+        "i" = paste0("The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a prior/them priors} ",
+          place, ".")
       ),
       class = warning_class("prior")
     )
@@ -56,16 +60,6 @@ name_coefficients <- function(improper, variables, data) {
   covariates <- unlist(covariates)
   found <- covariates[match(improper, names(covariates))]
   if (!all(is.na(found))) stats::setNames(improper, ifelse(is.na(found), "", found)) else improper
-}
-
-flat_parameters <- function(target) {
-  if (is_of_brms(target)) {
-    flat_in_brms(target)
-  } else if (!is.null(target$program$code)) {
-    target$names[sub("\\[.*", "", target$names) %in% parameters_without_prior(target$program)]
-  } else {
-    character()
-  }
 }
 
 # Of a program of brms. Missing responses, whose density is in the likelihood, have no prior.

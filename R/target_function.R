@@ -236,15 +236,6 @@ target_interface.smc_target_function <- function(target) {
   )
 }
 
-# evaluation ------------------------------------------------------------------
-# An evaluator is a function of `x` (n x d) and `gradient` (whether it is
-# wanted). It returns list(log_density = n doubles, gradient = n x d doubles or
-# NULL), and has checked both.
-
-# checks of what the functions return -----------------------------------------
-
-# x: what the function was given, the matrix of all points or the vector of one.
-
 #' @export
 as_target.function <- function(
   x,

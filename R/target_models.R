@@ -203,14 +203,14 @@ with_log_jacobian <- function(log_prior, logarithms) {
 #' @rdname as_target
 #' @export
 as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
-  model <- own_copy(x$tmb_obj)
-  model$env$data$stan_flag <- 1L # the log Jacobians of its priors, as with `bayesian = TRUE`
+  check_installed("sdmTMB", "for its fits")
+  model <- with_jacobians_of_priors(x)
   names <- tmb_variables(model)$names
   # of a prior that is not given the first number is missing, of each coefficient's in a matrix
   is_given <- vapply(x$priors, function(prior) {
     is.numeric(prior) && any(is.finite(if (is.matrix(prior)) prior[, 1] else prior[1]))
   }, NA)
-  coefficients <- paste0("[", model$env$data$priors_b_index + 1, "]")
+  coefficients <- paste0("[", x$tmb_data$priors_b_index + 1, "]")
   ranges <- grep("^ln_kappa\\[", names, value = TRUE)
   last <- grep("^ln_kappa\\[2", ranges, value = TRUE)
   begins <- function(text) names[startsWith(names, text)]
@@ -221,7 +221,22 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
     phi = begins("ln_phi"), ar1_rho = begins("ar1_phi"), sigma_V = begins("ln_tau_V"),
     threshold_breakpt_slope = begins("b_threshold")
   )
-  target_of_likelihood(model, "sdmTMB", unlist(has[names(has) %in% names(x$priors)[is_given]]), log_prior, ...)
+  # what a function of all parameters is about is not known
+  with_prior <- if (is.function(x$priors$custom)) names else unlist(has[names(has) %in% names(x$priors)[is_given]])
+  target_of_likelihood(model, "sdmTMB", with_prior, log_prior, ...)
+}
+
+# The model of a fit of sdmTMB with the log Jacobians of its priors, as with `bayesian = TRUE`. That of RTMB has its data
+# in its function, which is made anew.
+with_jacobians_of_priors <- function(x) {
+  if (identical(x$backend, "rtmb")) {
+    data <- replace(x$tmb_data, "stan_flag", 1L)
+    remake <- get("make_sdmTMB_adfun", asNamespace("sdmTMB"))
+    return(remake(data, x$tmb_params, x$tmb_map, x$tmb_random, backend = "rtmb"))
+  }
+  model <- own_copy(x$tmb_obj)
+  model$env$data$stan_flag <- 1L
+  model
 }
 
 # A fit by maximum likelihood has no evidence without a prior. with_prior: the names of the variables that have one in

@@ -1,4 +1,5 @@
-# The list of parameters of a tape, as the variables of a target.
+# The list of parameters of a tape, as the variables of a target: a list of their `names`, one for each element, and of
+# the `parameter` that each is an element of.
 
 check_parameters <- function(parameters) {
   check_given(parameters, "parameters")

@@ -59,8 +59,7 @@
 #'   at each statement of the program, so that endless loops are left at once. What runs within a single function of
 #'   Stan's own goes on to its end, and so does a whole point on Windows.
 #' @section Old programs: A program that Stan's compiler refuses because it is of an old version, as those that brms
-#' wrote
-#'   before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),
+#'   wrote before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),
 #'   `increment_log_prob()`, densities such as `normal_log()`, and functions that have another name now. A message says
 #'   what was changed. What remains is an error with the line that the compiler names.
 #' @section Printing: What the program prints is shown, each different line once, and at
@@ -142,7 +141,7 @@ stan_target <- function(
   }
   target$improper <- name_coefficients(improper_parameters(target), target$names, given)
   warn_of_flat_priors(target)
-  tell_thresholds(target)
+  tell_constants(target)
   target
 }
 

@@ -160,11 +160,16 @@ check_normalised <- function(program) {
   }
 }
 
+# What priors of brms lack of their constants.
+tell_constants <- function(target) {
+  if (by_brms(target$program)) {
+    tell_thresholds(target)
+    tell_car(target)
+  }
+}
+
 # Of the n! orders that independent thresholds may have one is allowed, so that their density integrates to 1 / n!.
 tell_thresholds <- function(target) {
-  if (!by_brms(target$program)) {
-    return()
-  }
   block <- stan_block(plain_stan_code(target$program), "(?<!transformed )parameters")
   ordered <- regmatches(block, gregexpr("\\bordered ?(\\[(?:[^][]++|(?1))*+\\]) ?\\K\\w+", block, perl = TRUE))[[1]]
   n <- table(factor(sub("\\[.*", "", target$names), ordered))
@@ -177,4 +182,22 @@ tell_thresholds <- function(target) {
       class = "autosmc_message_ordered"
     )
   }
+}
+
+# Conditional autoregression has the precision (D - car W) / sdcar^2, of which brms leaves out (2 pi)^(-n / 2) and the
+# determinant of D, the numbers of neighbours.
+tell_car <- function(target) {
+  values <- target$data$values
+  neighbours <- unlist(values[grep("^Nneigh(_|$)", names(values))])
+  if (any(grepl("^car(_|$)", target$names))) {
+    high <- fixed(sum(log(2 * pi) - log(neighbours)) / 2)
+    said <- "{.field log_z} is high by {high}, which cancels between models with the same neighbours."
+  } else if (any(grepl("^[rz]car(_|\\[)", target$names))) {
+    said <- "{.field log_z} compares only with that of models with the same {.code car()}."
+  } else {
+    return()
+  }
+  cli::cli_inform(c("i" = paste("The density of brms for {.code car()} is not normalised:", said)),
+    class = "autosmc_message_car"
+  )
 }

@@ -1,4 +1,4 @@
-# Checks of what a user's functions return.
+# Checks of what a user's functions return. x: what they were given, the matrix of all points or the vector of one.
 
 check_log_density <- function(value, x, arg) {
   n <- n_points(x)

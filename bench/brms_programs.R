@@ -44,13 +44,12 @@ by_smc <- function(name) {
       }
     )
   }
-  compile_s <- seconds_of(target <- listen(autosmc::as_target(brm_of(name, empty = TRUE))))
+  x <- brm_of(name, empty = TRUE)
+  compile_s <- seconds_of(target <- listen(autosmc::as_target(x)))
   fit <- listen(autosmc::smc(target, seed = 1))
-  # some have a term without a prior of its own, from which brms does not sample
-  prior <- tryCatch(
-    autosmc::smc(autosmc::as_target(brm_of(name, empty = TRUE, sample_prior = "only")), seed = 1),
-    autosmc_error = stop, error = function(e) list(log_z = NA, std_error = NA)
-  )
+  # brms itself does not sample from the prior where a term has none of its own
+  alone <- utils::modifyList(unclass(standata(x)), list(prior_only = 1L))
+  prior <- autosmc::smc(autosmc::target_stan(as.character(stancode(x)), alone), seed = 1)
   keep_row(list(
     model = name, stan = version_of("StanHeaders"), d = target$dim, log_z = fit$log_z, std_error = fit$std_error,
     seconds = sum(fit$seconds), compile_s = compile_s, warned = warned, prior_log_z = prior$log_z,

@@ -1,4 +1,5 @@
-# Fits of brms, which is no dependency: one program, that of a group, which versions before 2.19 write in old Stan.
+# Fits of brms, which is no dependency: versions before 2.19 write old Stan. Two programs are compiled, that of a group,
+# and one of several families; of other terms it is seen that Stan understands them.
 
 brms_says <- function(name, ...) getExportedValue("brms", name)(...)
 
@@ -79,4 +80,65 @@ test_that("models of brms are checked with data from their priors", {
   expect_identical(nrow(check$fits), 6L)
   models$slope <- model(log(y + 1) ~ x, data, prior + of_slope)
   expect_bad(check_evidence(models, n = 1, seed = 1), "models")
+})
+
+# Small data for all families.
+brms_data <- data.frame(
+  x = c(-1.2, 0.4, 0.9, -0.3, 1.5, 0.1), z = c(0.2, 1.3, -0.5, 0.8, -1.1, 0.6), g = factor(c(1, 1, 2, 2, 3, 3)),
+  half = factor(c(1, 1, 1, 1, 2, 2)), grade = factor(c(1, 2, 3, 2, 3, 1), ordered = TRUE),
+  count = c(0L, 2L, 5L, 1L, 3L, 0L), yes = c(0L, 1L, 1L, 0L, 1L, 0L), y = c(0.3, 1.1, -0.4, 0.2, 1.8, 1.2),
+  time = c(0.5, 1.2, 0.3, 2, 0.7, 1.1), ends = c("none", "right", "none", "none", "left", "none"),
+  share = c(0.2, 0.6, 0.5, 0.3, 0.9, 0.4)
+)
+
+test_that("families of brms have the likelihoods that brms has in R, and priors that are normalised but for orders", {
+  skip_without_brms()
+  use_stan_cache()
+  on.exit(leave_stan_cache())
+  of <- function(formula, family) brms_says("bf", formula, family = family)
+  formula <- of(count ~ x + offset(z), "negbinomial") + of(yes ~ mo(grade), "bernoulli") + of(grade ~ x, "cumulative") +
+    brms_says("set_rescor", FALSE)
+  prior <- brms_says("get_prior", formula, brms_data)
+  prior <- prior[prior$class %in% c("b", "Intercept", "shape") & prior$coef == "" & prior$resp != "", ]
+  prior$prior <- "normal(0, 1)"
+  as_model <- function(...) {
+    suppressMessages(as_target(brms_says("brm", formula, brms_data, prior = prior, empty = TRUE, ...)))
+  }
+  target <- as_model()
+  alone <- as_model(sample_prior = "only")
+  x <- matrix(sin(seq_len(4 * target$dim)), 4)
+  draws <- target$outputs(x)
+  names <- renamed_as(colnames(draws), stats::setNames(names(target$renamed), target$renamed))
+  in_brms <- as_brms_has_it(target$brmsfit, array(draws, c(4, 1, ncol(draws)), list(NULL, NULL, names)))
+  expect_equal(
+    evaluate_target(target, x)$log_density - evaluate_target(alone, x)$log_density,
+    apply(brms_says("log_lik", in_brms), 1, sum)
+  )
+  expect_log_z(smc(alone, precision = 0.02, seed = 1), -lfactorial(2), resolution = 0.1)
+})
+
+test_that("Stan understands what brms writes for all kinds of terms", {
+  skip_without_brms()
+  neighbours <- rbind(c(0, 1, 1), c(1, 0, 0), c(1, 0, 0))
+  dimnames(neighbours) <- list(1:3, 1:3)
+  code <- function(...) {
+    known <- list(near = neighbours, among = diag(6))
+    suppressMessages(as.character(brms_says("make_stancode", ..., data = brms_data, data2 = known)))
+  }
+  terms <- list(
+    y ~ gp(x), y ~ x + ar(time = time, gr = g), y ~ x + ma(cov = TRUE), y ~ car(near, gr = g), y ~ fcor(among),
+    y ~ (x | gr(g, by = half)), y | weights(time) ~ (x || g), y ~ s(x, k = 3),
+    y | trunc(lb = -1) ~ x, brms_says("bf", y ~ x, sigma ~ z)
+  )
+  families <- list(
+    "student", "lognormal", "skew_normal", "exgaussian", "von_mises", "asym_laplace", "zero_one_inflated_beta",
+    "hurdle_gamma", "beta", brms_says("mixture", "gaussian", "gaussian")
+  )
+  programs <- c(
+    lapply(terms, code), lapply(families, function(family) code(share ~ x, family = family)),
+    code(count ~ x, family = "zero_inflated_poisson"), code(grade ~ cs(x), family = "acat"),
+    code(time | cens(ends) ~ x, family = "cox"), code(time | cens(ends) ~ x, family = "weibull"),
+    code(y ~ x + z, prior = brms_says("set_prior", "horseshoe(1)"))
+  )
+  for (program in programs) expect_no_error(suppressMessages(translate_stan(read_stan_program(program))))
 })

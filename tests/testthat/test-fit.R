@@ -386,7 +386,7 @@ test_that("`ess_mean` is how many independent draws would do, at most Kish's", {
   expect_equal(glance(fit)$ess_mean, 1 / mean((v$mcse / v$sd)^2))
   expect_output(
     print(fit),
-    sprintf("weighted \\(effective sample size %g: sd to", signif(glance(fit)$ess_mean, 2))
+    sprintf("weighted \\(effective sample size %g,", signif(glance(fit)$ess_mean, 2))
   )
   # islands that agree in their means more than by chance
   kish <- 1 / sum(exp(2 * fit$log_weights))

@@ -34,7 +34,7 @@ test_that("flat priors are told from wide ones, on whatever scale", {
     Reduce(`+`, lapply(seq_along(parts), function(j) parts[[j]](x[, j])))
   }
   target <- as_of_brms(log_prior, names(parts))
-  expect_setequal(flat_parameters(target), names(flat))
+  expect_setequal(improper_parameters(target), names(flat))
   target$improper <- improper_parameters(target)
   warning <- catch_warning(warn_of_flat_priors(target))
   expect_s3_class(warning, "autosmc_warning_prior")
@@ -50,20 +50,20 @@ test_that("many variables are looked at in parts", {
     rowSums(dnorm(x[, -(6:8)], log = TRUE)) + rowSums(dnorm(x[, c(6, 8)], 0, 1e4, log = TRUE))
   }
   names <- paste0("b[", 1:1100, "]")
-  expect_identical(flat_parameters(as_of_brms(log_prior, names)), names[7])
+  expect_identical(improper_parameters(as_of_brms(log_prior, names)), names[7])
 })
 
 test_that("missing responses are none, nor is what cannot be asked", {
   flat <- function(x) 0 * x[, 1]
-  expect_identical(flat_parameters(as_of_brms(flat, c("Ymi[1]", "Yl_x[2]", "b"))), "b")
-  expect_identical(flat_parameters(as_of_brms(flat, "Ymi_y[1]")), character())
+  expect_identical(improper_parameters(as_of_brms(flat, c("Ymi[1]", "Yl_x[2]", "b"))), "b")
+  expect_identical(improper_parameters(as_of_brms(flat, "Ymi_y[1]")), character())
   nowhere <- as_of_brms(function(x) -Inf * x[, 1]^0, "b")
-  expect_identical(flat_parameters(nowhere), character())
+  expect_identical(improper_parameters(nowhere), character())
   expect_identical(improper_parameters(as_of_brms(function(x) stop("no"), "b")), character())
   other <- as_of_brms(flat, "b")
   other$data$values <- list()
-  expect_identical(flat_parameters(other), character())
-  expect_identical(flat_parameters(target_function(flat, 1, vectorized = TRUE)), character())
+  expect_identical(improper_parameters(other), character())
+  expect_identical(improper_parameters(target_function(flat, 1, vectorized = TRUE)), character())
 })
 
 # the fit ---------------------------------------------------------------------

@@ -226,7 +226,7 @@ test_that("print() and glance() have the error and the interval", {
   expect_output(print(fit), "64 particles, [0-9]+ steps, 5 islands")
   final <- format(fit$runs$n_target_evals[nrow(fit$runs)], big.mark = ",")
   expect_output(print(fit), paste("final", final))
-  expect_output(print(fit), "320 weighted \\(effective sample size [0-9]+: sd to")
+  expect_output(print(fit), "320 weighted \\(effective sample size [0-9]+,")
   row <- glance(fit)
   expect_identical(nrow(row), 1L)
   for (field in c("log_z", "std_error", "conf_low", "conf_high")) {

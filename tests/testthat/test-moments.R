@@ -149,7 +149,7 @@ test_that("copies of few draws are no heavy tail, and what they are worth is pri
   fit <- calmly(smc_run(target, still, islands = 8, kernel = kernel_mala(), seed = 2))
   expect_identical(nrow(fit$heavy_tails), 0L)
   expect_lt(glance(fit)$ess_mean, 500)
-  expect_output(print(fit), "effective sample size [0-9]+: sd to [3-9] %")
+  expect_output(print(fit), "effective sample size [0-9]+,\\s+standard\\s+deviations\\s+to\\s+[3-9] %")
   # islands of which each has seen another part have few draws together
   set.seed(10)
   apart <- with_draws(x = sort(rcauchy(8000)))

@@ -106,12 +106,27 @@ test_that("thresholds of brms are told to have no normalised prior", {
   target <- normal_target(6, names = c("Intercept_1[1]", "Intercept_1[2]", paste0("Intercept_2[", 1:3, "]"), "sigma"))
   code <- sprintf(brms_program, "ordered[nthres[1]] Intercept_1; ordered[nthres[2]] Intercept_2;", "lpdf", "")
   target$program <- list(code = code, includes = list())
-  told <- expect_message(tell_thresholds(target), class = "autosmc_message_ordered")
+  told <- expect_message(tell_constants(target), class = "autosmc_message_ordered")
   expect_match(message_of(told), "log(2! * 3!)` = 2.485", fixed = TRUE)
   target$program$code <- sub("generated with brms", "", code)
-  expect_silent(tell_thresholds(target))
+  expect_silent(tell_constants(target))
   target$program$code <- gsub("ordered", "vector", code)
-  expect_silent(tell_thresholds(target))
+  expect_silent(tell_constants(target))
+})
+
+test_that("what the density of brms lacks for conditional autoregression is told", {
+  target <- normal_target(3, names = c("car", "rcar[1]", "rcar[2]"))
+  target$program <- list(code = sprintf(brms_program, "", "lpdf", ""), includes = list())
+  target$data <- list(values = list(Nneigh = c(2, 1, 1)))
+  told <- expect_message(tell_constants(target), class = "autosmc_message_car")
+  neighbours <- rbind(c(0, 1, 1), c(1, 0, 0), c(1, 0, 0))
+  n <- rowSums(neighbours)
+  by_brms <- sum(log1p(-0.3 * eigen(neighbours / sqrt(outer(n, n)))$values)) / 2
+  high <- by_brms - log(det(diag(n) - 0.3 * neighbours)) / 2 + 3 / 2 * log(2 * pi)
+  expect_match(message_of(told), sprintf("high by %.3f", high), fixed = TRUE)
+  target$names <- c("zcar[1]", "zcar[2]", "sdcar")
+  told <- expect_message(tell_constants(target), class = "autosmc_message_car")
+  expect_match(message_of(told), "models with the same", fixed = TRUE)
 })
 
 test_that("the evidence of ordered variables with independent priors is low by the log of how many orders there are", {

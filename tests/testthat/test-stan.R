@@ -531,11 +531,11 @@ test_compiled("flat priors of a program as brms writes them are told of", {
   other <- suppressWarnings(task_target(task = 8))
   expect_identical(quick_smc(other)$improper, "mu[1]")
   other$program$code <- paste(code, collapse = "\n")
-  expect_identical(flat_parameters(other), character())
+  expect_identical(improper_parameters(other), character())
   # it is their statements that tell
   without <- grep("mu ~ normal|normal_lpdf\\(mu|0 \\* mu", code, value = TRUE, invert = TRUE)
   other$program$code <- paste(without, collapse = "\n")
-  expect_identical(flat_parameters(other), "mu[1]")
+  expect_identical(improper_parameters(other), "mu[1]")
 })
 
 test_compiled("the observations of a program are known by their names", {
