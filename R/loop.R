@@ -60,6 +60,8 @@ begun_again <- function(course) {
 
 run_candidate <- function(course, candidate) {
   sampler <- course$sampler
+  # by the particles of the fit, also where the run has fewer
+  if (is.null(sampler$tuner$n_subsample)) sampler$tuner$n_subsample <- default_subsample(sampler$n_particles)
   of_run <- c("reference", "kernel", "n_particles")
   sampler[of_run] <- candidate[of_run]
   if (candidate$is_fitted) sampler$tuner <- with_guess(sampler$tuner, sampler$target$dim)

@@ -31,8 +31,8 @@
 #'
 #' @param n_subsample how many particles the objective is estimated with
 #'   (positive integer, at most `n_particles`). One evaluation of the objective
-#'   costs as many evaluations of the target. By default an eighth of the particles, but 32 at least, and 128
-#'   at most.
+#'   costs as many evaluations of the target. By default a quarter of the particles of [smc()], but 32 at least, and
+#'   128 at most.
 #' @param regularization weight `tau` of the penalty
 #'   `tau (log h_t - log h_(t-1))^2` (number, not negative), which keeps the step
 #'   sizes of neighbouring steps together.
@@ -97,10 +97,9 @@ tuner_kl <- function(
   )
 }
 
-# With so many particles, of a run of 1,024, the objective determines its minimum to some hundredths; a run of fewer
-# needs no more of them, and hardly uses more of its evaluations for it.
-most_tuned <- 128
-fewest_tuned <- 32
+# More than 128 particles hardly determine the step size better. Where there are few, most of the evaluations of a run
+# would be for its tuner.
+default_subsample <- function(n_particles) min(n_particles, max(32, min(128, n_particles %/% 4)))
 
 # The core takes log step sizes that differ by less than 1e-10 for the same.
 least_tolerance <- 1e-8
@@ -118,7 +117,7 @@ complete_tuner <- function(settings) {
   complete[names(given)] <- given
   complete$refresh_grid <- kernel$refresh_grid
   if (is.null(tuner$n_subsample)) {
-    complete$n_subsample <- min(n_particles, max(fewest_tuned, min(most_tuned, n_particles %/% 8)))
+    complete$n_subsample <- default_subsample(n_particles)
   }
   if (complete$n_subsample > n_particles) {
     n <- complete$n_subsample

@@ -42,7 +42,7 @@ test_that("c() and sum() keep errors, which are never smaller than they are", {
   expect_equal(error(a, a), 2 * first$std_error) # the same error twice
   expect_equal(error(a, 1), first$std_error)
   expect_s3_class(sum(a), "log_evidence")
-  expect_output(print(both), "error 0.*\n.*error 0.*\n.*log evidence 1", perl = TRUE)
+  expect_output(print(both), "error [0-9.]+(e-[0-9]+)?\\)\n.*error [0-9.]+(e-[0-9]+)?\\)\n.*log evidence 1", perl = TRUE)
 })
 
 test_that("it is an error to append to no fit, or with its seed", {

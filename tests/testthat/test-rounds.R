@@ -486,7 +486,7 @@ test_that("MALA moves from references that fit, KLMC from what was given and in 
   }))
   name_of <- function(dim = largest, reference = fitted, chooses = TRUE, is_fitted = TRUE, reason = "round") {
     sampler <- list(target = list(dim = dim), kernel = kernel_klmc(), chooses_kernel = chooses)
-    internal("kernel_for")(sampler, reference, is_fitted, reason)$name
+    internal("kernel_for")(list(sampler = sampler), reference, is_fitted, reason)$name
   }
   expect_identical(name_of(), "mala")
   expect_identical(name_of(largest + 1), "klmc")
