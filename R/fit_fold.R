@@ -8,7 +8,7 @@ folded <- function(fit) {
   }
   target <- fit$target
   weighs <- exp(fit$log_weights) > 0
-  u <- if (is.null(target$outputs)) change_scale(target, fit$particles, to_user = FALSE) else state_draws(fit)
+  u <- if (is.null(target$outputs)) change_scale(target, fit$particles, to_user = FALSE) else kept_draws(fit)
   frame <- normal_of(fit$reference, ncol(u))
   u[weighs, ] <- to_user(frame, fold_copies(from_user(frame, u[weighs, , drop = FALSE]), fit$reference))
   fit$folded <- u
@@ -19,7 +19,8 @@ folded <- function(fit) {
 
 # How many copies of its basins the draws of a fit are of; 0 for none, or where they were not kept.
 n_copies <- function(fit) {
-  if (is.null(fit$reference$copies) || !is.null(fit$moments) || is.null(fit$state) && !is.null(fit$target$outputs)) {
+  has_draws <- is.null(fit$moments) && (is.null(fit$target$outputs) || !is.null(kept_draws(fit)))
+  if (is.null(fit$reference$copies) || !has_draws) {
     return(0)
   }
   length(unique(unlist(moves_of_basins(fit$reference$basins, fit$reference))))

@@ -50,13 +50,17 @@ pooled_draws <- function(fit) {
   draws
 }
 
-# The draws of a target with `outputs` as these are made from.
-state_draws <- function(fit) {
+# The draws of a target with `outputs` as these are made from; NULL where the fit does not have them.
+kept_draws <- function(fit) {
   if (!is.null(fit$folded)) {
     return(fit$folded)
   }
   pooled <- pooled_draws(fit)
-  u <- if (is.null(pooled$all)) pooled$particles else pooled$all
+  if (is.null(pooled$all)) pooled$particles else pooled$all
+}
+
+state_draws <- function(fit) {
+  u <- kept_draws(fit)
   if (is.null(u)) {
     abort("Draws on the unconstrained scale are those of a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
   }
