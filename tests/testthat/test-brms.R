@@ -56,20 +56,19 @@ test_that("models of brms are checked with data from their priors", {
   skip_without_brms()
   use_stan_cache()
   on.exit(leave_stan_cache())
-  data <- data.frame(y = c(0.3, 1.1, -0.4, 0.2), x = c(-1.5, -0.5, 0.5, 1.5))
+  data <- data.frame(y = c(0.3, 1.1, -0.4, 0.2), x = c(-1.5, -0.5, 0.5, 1.5), z = c(1, -1, -1, 1))
   prior <- brms_says("set_prior", "normal(0, 1)", class = "Intercept") +
-    brms_says("set_prior", "exponential(1)", class = "sigma")
-  of_slope <- brms_says("set_prior", "normal(0, 1)", class = "b")
-  model <- function(formula, data, prior) brms_says("brm", formula, data, prior = prior, empty = TRUE)
-  models <- list(null = model(y ~ 1, data, prior), slope = model(y ~ x, data, prior + of_slope))
+    brms_says("set_prior", "normal(0, 1)", class = "b") + brms_says("set_prior", "exponential(1)", class = "sigma")
+  model <- function(formula, data) brms_says("brm", formula, data, prior = prior, empty = TRUE)
+  models <- list(line = model(y ~ x, data), other = model(y ~ z, data)) # of one program
 
-  slope <- suppressMessages(internal("model_of_brms")(models$slope, 1))
+  slope <- suppressMessages(internal("model_of_brms")(models$line, 1))
   set.seed(1)
   drawn <- t(replicate(300, slope$simulate()))
   expect_mean(drawn[, 1], 0, resolution = 1)
   # the slope and two errors, whose variance is 2 on average
   expect_mean((drawn[, 4] - drawn[, 1])^2, 9 + 4, resolution = 8)
-  simulated <- model(y ~ x, transform(data, y = drawn[1, ]), prior + of_slope)
+  simulated <- model(y ~ x, transform(data, y = drawn[1, ]))
   expect_equal(
     suppressMessages(smc(slope$target(drawn[1, ]), n_particles = 64, seed = 1))$log_z,
     suppressMessages(smc(simulated, n_particles = 64, seed = 1))$log_z
@@ -78,7 +77,7 @@ test_that("models of brms are checked with data from their priors", {
   check <- suppressMessages(check_evidence(models, n = 3, n_particles = 64, seed = 1))
   expect_identical(check$n_failed, 0L)
   expect_identical(nrow(check$fits), 6L)
-  models$slope <- model(log(y + 1) ~ x, data, prior + of_slope)
+  models$other <- model(log(y + 1) ~ x, data)
   expect_bad(check_evidence(models, n = 1, seed = 1), "models")
 })
 
