@@ -54,9 +54,10 @@ proper_diagnostic <- new_diagnostic(
       never_falls <- say_direction(Inf, widest, target)
     }
     is_improper <- nzchar(never_falls) || is_at_end(final, target) || loses_digits(space)
+    size <- max(log10(sd), if (is_improper) rules$largest_size)
     list(
-      size = max(log10(sd), if (is_improper) rules$largest_size), never_falls = never_falls,
-      is_density = is_density(final, target, some$rows)
+      size = size, never_falls = never_falls,
+      is_density = size > rules$widest_proper && is_density(final, target, some$rows)
     )
   },
   judge = function(seen, found) {

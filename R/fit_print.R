@@ -117,6 +117,7 @@ print_sampler <- function(fit) {
   print_line("cost", format_cost(fit))
   if (length(fit$truncated) > 0) print_line("left out", toString(fit$truncated), ", to keep to max_evals")
   ess <- ess_mean(fit)
+  copies <- n_copies(fit)
   print_line(
     "draws",
     if (is.null(fit$moments)) {
@@ -128,7 +129,7 @@ print_sampler <- function(fit) {
       known_to <- signif(100 / sqrt(2 * ess), 1) # of normal variables
       sprintf(" (effective sample size %s, standard deviations to %g %%)", count(signif(ess, 2)), known_to)
     },
-    if (n_copies(fit) > 0) sprintf(", above folded onto one of %d copies", n_copies(fit))
+    if (copies > 0) sprintf(", above folded onto one of %d copies", copies)
   )
   stopped <- table(fit$steps$tuner_status)
   stopped <- stopped[names(stopped) != "converged"]

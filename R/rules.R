@@ -193,8 +193,8 @@ rules <- list(
   sure_enough = 0.02,
   # Share of the points beside the draws that may be impossible.
   largest_edge = 0.05,
-  # Rays and lines take no more than this share of the evaluations of the islands each, which affords ten rays if a
-  # single step is enough, from a reference that is nearly the target; ...
+  # Rays and lines take no more than this share of the evaluations of the islands each, which affords 19 rays where
+  # these are few or small; ...
   share_beside = 0.05,
   # ... and mirrors, where a few have found something.
   share_of_mirrors = 0.15,

@@ -48,8 +48,9 @@
 #'   that with bounds -1 and 1 `log_z` is too large by log(2).
 #'
 #'   The thresholds of ordinal families are ordered, and their prior is not normalised for that: a message says by how
-#'   much `log_z` is low; and by how much it is high with `car()`, whose density lacks its constants. The program of `brm(normalize = FALSE)` has lost constants of truncated priors, and is an
-#'   error; so is a fit of `brm_multiple()`, which is of several data sets.
+#'   much `log_z` is low; and by how much it is high with `car()`, whose density lacks its constants. The program of
+#'   `brm(normalize = FALSE)` has lost constants of truncated priors, and is an error; so is a fit of `brm_multiple()`,
+#'   which is of several data sets.
 #'
 #'   ```r
 #'   fit <- brm(dist ~ speed, data = cars, prior = prior(normal(0, 10), class = "b"))

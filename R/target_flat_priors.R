@@ -25,8 +25,9 @@ warn_of_flat_priors <- function(target, place = "in the model block") {
       c(
         "{cli::qty(flat)}The prior{?s} of {.field {flat}} {?is/are} flat, that is improper:
           {.field log_z} will be that of the model up to a constant that nobody knows.",
-        "i" = paste0("The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a prior/them priors} ",
-          place, ".")
+        "i" = paste0(
+          "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a prior/them priors} ", place, "."
+        )
       ),
       class = warning_class("prior")
     )

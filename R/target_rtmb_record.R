@@ -129,7 +129,7 @@ check_not_of_object <- function(...) {
 }
 
 # Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that
-# the function has of plain numbers; NULL where it fails.
+# the function has of plain numbers, or the error.
 check_recorded <- function(recorded, plain) {
   if (is_number(plain) && is_number(recorded) && abs(recorded - plain) > 1e-6 * (1 + abs(plain))) {
     abort(
