@@ -35,8 +35,7 @@ moved_along <- function(x, along, by) {
 
 # Of what rays, mirrors or lines find beside the draws.
 limit_of_rise <- function(found, estimate) {
-  own <- if (is.na(estimate$std_error)) 0 else estimate$std_error
-  max(rules$least_rise, own) + rules$errors_seen * found$error
+  max(estimate$std_error, rules$errors_seen * found$error, na.rm = TRUE)
 }
 
 # The row of what rays, mirrors or lines find. says: a function of the rise, in words.

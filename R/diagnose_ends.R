@@ -28,11 +28,17 @@ thinned_draws <- function(draws, n) {
   replace(draws, c("x", "w"), list(take_rows(draws$x, some$rows), some$w))
 }
 
+# The places between which the parts of an end are.
+first_of_parts <- c(2, 2)
+last_of_parts <- c(3, 4)
+
 # Ends with from and to.
 parts_of_ends <- function(ends) {
   unlist(lapply(ends, function(end) {
     places <- places_of(end$draws$x[, end$variable], end$draws$w, end$side)
-    lapply(which(diff(places) > 0), function(i) c(end, from = places[i], to = places[i + 1]))
+    lapply(which(places[last_of_parts] > places[first_of_parts]), function(i) {
+      c(end, from = places[first_of_parts[i]], to = places[last_of_parts[i]])
+    })
   }), recursive = FALSE)
 }
 

@@ -4,12 +4,11 @@
 
 # Lines for each part of an end of a variable, at as many ends as `share_of_lines` pays for; ...
 few_lines <- 8
-# ... if what they find is so many errors above zero, so many lines estimate it; ...
-errors_of_few_lines <- 2
+# ... where these find more than their error, so many lines estimate it; ...
 many_lines <- 64
 # ... and as long as that is above zero and within its limit, so many times as many, the last of
 # which take no more than that share.
-more_lines <- 4
+times_as_many <- 4
 # Places on a line within the part, and beyond it, up to a hundred times as far.
 n_within_part <- 4
 n_beyond_part <- 9
@@ -46,11 +45,12 @@ look_along_lines <- function(seen, evaluate) {
   ends <- c(ends, longest_ends(draws, lined_variables(final), n - length(ends)))
   with_seed(seed_of_run(sampler$seed, lines_key), {
     found <- lapply(parts_of_ends(ends), beyond_part, few_lines, evaluate)
-    most <- surest_rise(Filter(may_be_more, found))
-    if (is.null(most)) {
+    likely <- likeliest(found, n_followed(spent), seen$estimate)
+    if (length(likely) == 0) {
       found <- surest_rise(found)
     } else {
-      found <- beyond_by_many(most$part, lines_in_turn(spent), seen$estimate, evaluate)
+      many <- surest_rise(lapply(likely, beyond_part, many_lines, evaluate))
+      found <- beyond_by_more(many, more_lines(spent), seen$estimate, evaluate)
       found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
     if (!is.null(found)) {
@@ -72,17 +72,24 @@ lines_diagnostic <- new_diagnostic(
   remedy = function(record, found) with_points_beyond(record, found)
 )
 
-# Whether few lines find so much that many may find it as well, and that it matters.
-may_be_more <- function(found) {
-  isTRUE(found$rise > max(rules$least_rise, errors_of_few_lines * found$error))
+# Whether some lines find so much that more may be sure of it.
+may_be_more <- function(found) isTRUE(found$rise > found$error)
+
+# The parts, n at most, beyond which a few lines have most surely found something, if it may be as much as the estimate's
+# error.
+likeliest <- function(found, n, estimate) {
+  may_matter <- function(one) one$rise + rules$errors_seen * one$error > max(0, estimate$std_error, na.rm = TRUE)
+  found <- Filter(function(one) may_be_more(one) && may_matter(one), found)
+  surely <- vapply(found, function(one) one$rise / one$error, 0)
+  lapply(utils::head(found[order(surely, decreasing = TRUE)], n), `[[`, "part")
 }
 
-# As beyond_part(), by the first of these numbers of lines that decides whether the estimate misses anything: more lines
-# have a smaller error, and so a lower limit.
-beyond_by_many <- function(part, numbers, estimate, evaluate) {
+# What so many lines have found, or the first of these larger numbers that decides whether the estimate misses anything:
+# more lines have a smaller error, and so a lower limit.
+beyond_by_more <- function(found, numbers, estimate, evaluate) {
   for (n in numbers) {
-    found <- beyond_part(part, n, evaluate)
     if (!may_be_more(found) || found$rise > limit_of_rise(found, estimate)) break
+    found <- beyond_part(found$part, n, evaluate)
   }
   found
 }
@@ -163,24 +170,26 @@ with_points_beyond <- function(record, found) {
 n_lined_ends <- function(sampler, spent) min(3 * sampler$target$dim, floor(rules$share_beside * spent / few_line_evals()))
 
 # Of all parts of an end.
-few_line_evals <- function() length(shares_there) * few_lines * n_line_evals()
+few_line_evals <- function() length(first_of_parts) * few_lines * n_line_evals()
 
 n_line_evals <- function() 1 + n_within_part + n_beyond_part
 
 # Of one part, by these numbers of lines in turn, the last of which may lead to gradients.
 part_line_evals <- function(sampler, numbers) {
-  sum(numbers) * n_line_evals() + max(numbers) * sampler$kernel$gradients
+  sum(numbers) * n_line_evals() + max(many_lines, numbers) * sampler$kernel$gradients
 }
 
-# How many lines there are of one part, after islands that have taken so many evaluations: many, and as long as these
-# do not decide, several times as many as before.
-lines_in_turn <- function(spent) {
-  most <- rules$share_beside * spent / n_line_evals()
-  more <- floor(log(max(1, most / many_lines), more_lines))
-  many_lines * more_lines^(0:more)
+# Of how many parts there are many lines, after islands that have taken so many evaluations.
+n_followed <- function(spent) max(1, floor(rules$share_of_found * spent / many_lines / n_line_evals()))
+
+# How many lines there are of one part where many do not decide: as long as there may be, several times as many as before.
+more_lines <- function(spent) {
+  times <- floor(log(n_followed(spent), times_as_many))
+  many_lines * times_as_many^seq_len(times)
 }
 
 # What the lines take at most, which counts as what the islands do.
 most_line_evals <- function(sampler, spent) {
-  n_lined_ends(sampler, spent) * few_line_evals() + part_line_evals(sampler, lines_in_turn(spent))
+  n_lined_ends(sampler, spent) * few_line_evals() + n_followed(spent) * many_lines * n_line_evals() +
+    part_line_evals(sampler, more_lines(spent))
 }

@@ -129,7 +129,7 @@ mirrored_variables <- function(target) {
 # How many draws are mirrored, where a few have found something, after islands that have taken so many evaluations; and
 # the evaluations of each, which count as those of the islands do.
 n_mirrored_draws <- function(sampler, spent) {
-  min(many_mirrored_draws, floor(rules$share_of_mirrors * spent / n_mirror_evals(sampler)))
+  min(many_mirrored_draws, floor(rules$share_of_found * spent / n_mirror_evals(sampler)))
 }
 
 n_mirror_evals <- function(sampler) 1 + min(sum(has_two_bounds(sampler$target)), most_mirrored)

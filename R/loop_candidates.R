@@ -228,11 +228,16 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
     course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
   }
-  grows <- islands$grows && is_too_small(course, islands)
-  if (grows) course$sampler$n_particles <- rules$longer * course$sampler$n_particles
+  larger <- replace(course, "sampler", list(replace(course$sampler, "n_particles", rules$longer * course$sampler$n_particles)))
+  grows <- islands$grows && misses_precision(course, islands)
+  if (grows) course <- larger
+  fitted <- if (may_fit) fitted_to_islands(course, record)
+  if (!grows && islands$grows && is.null(fitted) && is_too_small(course)) {
+    grows <- TRUE
+    course <- larger
+  }
   candidates <- without_null(list(
-    if (may_fit) fitted_to_islands(course, record),
-    if (grows) repeated(course, "larger", nrow(course$best$steps)) else if (may_lengthen) lengthened(course)
+    fitted, if (grows) repeated(course, "larger", nrow(course$best$steps)) else if (may_lengthen) lengthened(course)
   ))
   course$candidates <- Filter(function(candidate) affords_candidate(course, candidate), candidates)
   course
@@ -286,11 +291,15 @@ repeated <- function(course, reason, n_steps) {
   new_candidate(course, best$reference, reason, reason, path = path)
 }
 
-# Whether islands are too small, where their particles may grow: for the precision that is asked for, or by what
-# diagnostics say of fewer particles than islands of a given number have. That passes differ says nothing of the last.
-is_too_small <- function(course, islands) {
-  result <- course$result
-  n_islands <- nrow(result$final$islands)
-  n_needed(result$final, n_islands, islands) > n_islands ||
-    length(setdiff(names_of_failed(result$diagnostics), "passes")) > 0 && course$sampler$n_particles < default_particles
+# Whether more islands would be needed for the precision than there may be.
+misses_precision <- function(course, islands) {
+  final <- course$result$final
+  n_needed(final, nrow(final$islands), islands) > nrow(final$islands)
+}
+
+# Whether diagnostics fail of fewer particles than islands of a given number have. That passes differ says nothing of the
+# last.
+is_too_small <- function(course) {
+  length(setdiff(names_of_failed(course$result$diagnostics), "passes")) > 0 &&
+    course$sampler$n_particles < default_particles
 }

@@ -197,7 +197,7 @@ rules <- list(
   # these are few or small; ...
   share_beside = 0.05,
   # ... and mirrors, where a few have found something.
-  share_of_mirrors = 0.15,
+  share_of_found = 0.15,
   # A basin with less than a tenth of the draws that it should have is missed.
   basin_part = 10,
   # log10 of the largest standard deviation that is not taken for improper: beyond, a double has
