@@ -29,8 +29,8 @@ thinned_draws <- function(draws, n) {
 }
 
 # The places between which the parts of an end are.
-first_of_parts <- c(2, 2)
-last_of_parts <- c(3, 4)
+first_of_parts <- 2
+last_of_parts <- 3
 
 # Ends with from and to.
 parts_of_ends <- function(ends) {

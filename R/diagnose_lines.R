@@ -167,7 +167,7 @@ with_points_beyond <- function(record, found) {
 
 # How many ends of variables have lines after islands that have taken so many evaluations: at most two of each variable
 # and, in powers, of half of them.
-n_lined_ends <- function(sampler, spent) min(3 * sampler$target$dim, floor(rules$share_beside * spent / few_line_evals()))
+n_lined_ends <- function(sampler, spent) min(3 * sampler$target$dim, floor(rules$share_of_found * spent / few_line_evals()))
 
 # Of all parts of an end.
 few_line_evals <- function() length(first_of_parts) * few_lines * n_line_evals()
