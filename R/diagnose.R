@@ -35,8 +35,11 @@ moved_along <- function(x, along, by) {
 
 # Of what rays, mirrors or lines find beside the draws.
 limit_of_rise <- function(found, estimate) {
-  max(estimate$std_error, rules$errors_seen * found$error, na.rm = TRUE)
+  max(what_matters(estimate), rules$errors_seen * found$error)
 }
+
+# The rise of log Z, which no error so large as this hides.
+what_matters <- function(estimate) max(rules$least_rise, estimate$std_error, na.rm = TRUE)
 
 # The row of what rays, mirrors or lines find. says: a function of the rise, in words.
 judge_beside <- function(found, estimate, says) {
@@ -46,14 +49,18 @@ judge_beside <- function(found, estimate, says) {
 }
 
 # Evaluations that the islands have taken, to which what diagnostics take is in proportion.
-n_spent <- function(seen) counted(sum(seen$final$islands$n_target_evals, na.rm = TRUE), seen$sampler)
+n_spent <- function(seen) {
+  counted(sum(seen$final$islands$n_target_evals, na.rm = TRUE), seen$sampler, seen$course)
+}
 
 # Particles of islands of a given number, by which diagnostics are judged.
 default_particles <- 1024L
 
 # What islands miss is no smaller where they are few or small: they count as eight of 1,024 particles and two steps at
-# least.
-counted <- function(spent, sampler) max(spent, 8 * default_particles * (1 + 2 * n_moves(sampler)))
+# least, but as no more than half of what the call may take.
+counted <- function(spent, sampler, course) {
+  max(spent, min(8 * default_particles * (1 + 2 * n_moves(sampler)), course$plan$max_evals / 2))
+}
 
 # diagnostics: may be NULL. Which have failed, as indices; whether that of a name has; and
 # what is said of them.

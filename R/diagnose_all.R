@@ -58,7 +58,7 @@ most_asked <- function(sampler, spent, course) {
   if (is.null(course)) {
     return(0)
   }
-  spent <- counted(spent, sampler)
+  spent <- counted(spent, sampler, course)
   sum(vapply(diagnostics(), function(one) one$most(sampler, spent, course), 0))
 }
 

@@ -1,4 +1,4 @@
-# Ends of variables: how far the draws go along each, and the parts of an end at which something may be beyond them.
+# Ends of variables: how far the draws go along each, and the part of an end beyond which something may be beyond them.
 
 # Those along which lines go: the ones given which others are normal, or all of them.
 lined_variables <- function(final) {
@@ -28,18 +28,14 @@ thinned_draws <- function(draws, n) {
   replace(draws, c("x", "w"), list(take_rows(draws$x, some$rows), some$w))
 }
 
-# The places between which the parts of an end are.
-first_of_parts <- 2
-last_of_parts <- 3
-
-# Ends with from and to.
+# The part of each end that a tenth of the draws are in but for the last of them: from where a tenth is beyond, to where a
+# hundredth is.
 parts_of_ends <- function(ends) {
-  unlist(lapply(ends, function(end) {
+  parts <- lapply(ends, function(end) {
     places <- places_of(end$draws$x[, end$variable], end$draws$w, end$side)
-    lapply(which(places[last_of_parts] > places[first_of_parts]), function(i) {
-      c(end, from = places[first_of_parts[i]], to = places[last_of_parts[i]])
-    })
-  }), recursive = FALSE)
+    c(end, from = places[2], to = places[3])
+  })
+  Filter(function(part) part$to > part$from, parts)
 }
 
 # Of x, or of -x, with weights w: the median, and the places that a tenth, a hundredth and a thousandth are beyond.

@@ -2,27 +2,26 @@
 # of a shape parameter at large values of which the likelihood is flat, is left by rays, along which all variables
 # move away from their means. On lines along the variable the others stay where they are at a draw.
 
-# Lines for each part of an end of a variable, at as many ends as `share_of_lines` pays for; ...
+# Lines for the part of an end of a variable, at as many ends as the share of the evaluations pays for; ...
 few_lines <- 8
 # ... where these find more than their error, so many lines estimate it; ...
 many_lines <- 64
-# ... and as long as that is above zero and within its limit, so many times as many, the last of
-# which take no more than that share.
+# ... and as long as that is above zero and within its limit, so many times as many.
 times_as_many <- 4
-# Places on a line within the part, and beyond it, up to a hundred times as far.
-n_within_part <- 4
-n_beyond_part <- 9
+# Places on a line within the part, and beyond it, up to fifty times as far.
+n_within_part <- 3
+n_beyond_part <- 8
 step_beyond_part <- 0.5
 
 # Lines are along variables on the unconstrained scale, or along those given which others are normal: as these
 # move, the others follow. First come those along which others spread out as a power, as they do at the draws (see
 # diagnose_powers.R). The evidence beyond a place e of a variable is to that of a part before e as the mean, over lines
-# through draws in this part, of the integral of the density along the line beyond e to that in the part. An end of a
-# variable has three parts: from the median to where a tenth of the draws are beyond, from there to a hundredth, and to
-# a thousandth. A few draws may be where a tail begins of which the others know nothing.
+# through draws in this part, of the integral of the density along the line beyond e to that in the part. The part goes
+# from where a tenth of the draws are beyond to where a hundredth is: of a larger share beyond too little is known, and
+# in a smaller part are too few draws.
 #
-# A few lines for each part, and where these find something many for that one, which alone tell how much it is: of
-# many one would be far off by chance. Where these find something, but with an error that leaves open whether there is
+# A few lines for each end, and many where these find what may matter, which alone tell how much it is: of many ends one
+# would be far off by chance. Where these find something, but with an error that leaves open whether there is
 # anything, more lines decide.
 #
 # Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than the draws show,
@@ -46,10 +45,10 @@ look_along_lines <- function(seen, evaluate) {
   with_seed(seed_of_run(sampler$seed, lines_key), {
     found <- lapply(parts_of_ends(ends), beyond_part, few_lines, evaluate)
     likely <- likeliest(found, n_followed(spent), seen$estimate)
-    if (length(likely) == 0) {
+    many <- surest_rise(lapply(likely, beyond_part, many_lines, evaluate))
+    if (is.null(many)) {
       found <- surest_rise(found)
     } else {
-      many <- surest_rise(lapply(likely, beyond_part, many_lines, evaluate))
       found <- beyond_by_more(many, more_lines(spent), seen$estimate, evaluate)
       found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
@@ -75,10 +74,10 @@ lines_diagnostic <- new_diagnostic(
 # Whether some lines find so much that more may be sure of it.
 may_be_more <- function(found) isTRUE(found$rise > found$error)
 
-# The parts, n at most, beyond which a few lines have most surely found something, if it may be as much as the estimate's
-# error.
+# The parts, n at most, beyond which a few lines have most surely found something, if it may be so much that it
+# matters.
 likeliest <- function(found, n, estimate) {
-  may_matter <- function(one) one$rise + rules$errors_seen * one$error > max(0, estimate$std_error, na.rm = TRUE)
+  may_matter <- function(one) one$rise + rules$errors_seen * one$error > what_matters(estimate)
   found <- Filter(function(one) may_be_more(one) && may_matter(one), found)
   surely <- vapply(found, function(one) one$rise / one$error, 0)
   lapply(utils::head(found[order(surely, decreasing = TRUE)], n), `[[`, "part")
@@ -129,7 +128,7 @@ squared_error <- function(values, draws) {
   n / (n - 1) * sum(of_draw^2) / length(values)^2
 }
 
-# Places on n lines, a row each: equal cells in the part, and beyond it such as grow with the distance, up to a hundred
+# Places on n lines, a row each: equal cells in the part, and beyond it such as grow with the distance, up to fifty
 # times the length of the part. Those of a line begin at random in their cells, so that what is narrow is not missed by
 # all: list(t, log_width, is_beyond, cells), with the places where the cells of the part begin.
 places_on_lines <- function(part, n) {
@@ -167,29 +166,25 @@ with_points_beyond <- function(record, found) {
 
 # How many ends of variables have lines after islands that have taken so many evaluations: at most two of each variable
 # and, in powers, of half of them.
-n_lined_ends <- function(sampler, spent) min(3 * sampler$target$dim, floor(rules$share_of_found * spent / few_line_evals()))
+n_lined_ends <- function(sampler, spent) min(3 * sampler$target$dim, floor(rules$share_beside * spent / few_line_evals()))
 
-# Of all parts of an end.
-few_line_evals <- function() length(first_of_parts) * few_lines * n_line_evals()
+# Of the part of an end.
+few_line_evals <- function() few_lines * n_line_evals()
 
 n_line_evals <- function() 1 + n_within_part + n_beyond_part
 
-# Of one part, by these numbers of lines in turn, the last of which may lead to gradients.
-part_line_evals <- function(sampler, numbers) {
-  sum(numbers) * n_line_evals() + max(many_lines, numbers) * sampler$kernel$gradients
-}
-
-# Of how many parts there are many lines, after islands that have taken so many evaluations.
+# Of how many ends there are many lines, after islands that have taken so many evaluations.
 n_followed <- function(spent) max(1, floor(rules$share_of_found * spent / many_lines / n_line_evals()))
 
-# How many lines there are of one part where many do not decide: as long as there may be, several times as many as before.
+# How many lines there are of an end where many do not decide: several times as many as before, as long as there may be.
 more_lines <- function(spent) {
   times <- floor(log(n_followed(spent), times_as_many))
   many_lines * times_as_many^seq_len(times)
 }
 
-# What the lines take at most, which counts as what the islands do.
+# What the lines take at most, which counts as what the islands do. The last lead to gradients.
 most_line_evals <- function(sampler, spent) {
-  n_lined_ends(sampler, spent) * few_line_evals() + n_followed(spent) * many_lines * n_line_evals() +
-    part_line_evals(sampler, more_lines(spent))
+  more <- more_lines(spent)
+  lines <- n_lined_ends(sampler, spent) * few_lines + n_followed(spent) * many_lines + sum(more)
+  lines * n_line_evals() + max(many_lines, more) * sampler$kernel$gradients
 }

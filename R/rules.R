@@ -65,7 +65,7 @@ rules <- list(
   # ... and by which two estimates contradict each other: chance alone gives more to one of 16,000.
   errors_contradict = 4,
   # Tolerated rise of log Z, beyond the errors: by a pass, or by what is beside the draws.
-  least_rise = 0.02,
+  least_rise = 0.01,
   # kernels --------------------------------------------------------------------
   # MALA is used from references that fit up to this dimension. It takes half of the evaluations of
   # KLMC for the same error in low dimensions; the advantage is lost between 40 and 100 variables.
@@ -193,10 +193,10 @@ rules <- list(
   sure_enough = 0.02,
   # Share of the points beside the draws that may be impossible.
   largest_edge = 0.05,
-  # Rays and lines take no more than this share of the evaluations of the islands each, which affords 19 rays where
+  # Rays and a few lines take no more than this share of the evaluations of the islands each, which affords 19 rays where
   # these are few or small; ...
   share_beside = 0.05,
-  # ... and mirrors, where a few have found something.
+  # ... and mirrors and more lines, where a few have found something.
   share_of_found = 0.15,
   # A basin with less than a tenth of the draws that it should have is missed.
   basin_part = 10,

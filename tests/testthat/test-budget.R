@@ -172,12 +172,16 @@ set_aside <- function() {
 test_that("what is set aside for islands is what they take, with bridge and diagnostics", {
   expect_true(all(c("edges", "rays") %in% fit$diagnostics$name))
   last <- fit$runs[nrow(fit$runs), ]
-  # the many lines of one part are looked along only where a few have found something, and more only where these do
-  # not decide
-  of_islands <- last$islands * last$n_particles * (1 + last$n_steps)
-  many <- internal("part_line_evals")(given$sampler, internal("lines_in_turn")(of_islands))
-  left <- set_aside() - last$n_target_evals
-  expect_equal(left, if (left > many / 2) many else 0)
+  # many lines are looked along only at ends where a few have found something, and more only at one where these do not
+  # decide; the last with gradients
+  of_islands <- internal("counted")(last$islands * last$n_particles * (1 + last$n_steps), given$sampler, given$course)
+  n_followed <- internal("n_followed")(of_islands)
+  more <- internal("more_lines")(of_islands)
+  at_ends <- function(n_ends, numbers) (64 * n_ends + sum(numbers)) * internal("n_line_evals")() + max(64, numbers)
+  by_number <- lapply(0:length(more), function(k) at_ends(seq_len(n_followed), utils::head(more, k)))
+  in_powers <- given$sampler$target$dim * internal("few_line_evals")() # no variable spreads others
+  taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - in_powers)
+  expect_true(taken %in% c(0, unlist(by_number)))
 })
 
 test_that("a run is made only where as much as the last one took is left beside the islands", {
