@@ -33,10 +33,11 @@ moved_along <- function(x, along, by) {
   x
 }
 
-# Of what rays, mirrors or lines find beside the draws.
-limit_of_rise <- function(found, estimate) {
-  max(what_matters(estimate), rules$errors_seen * found$error)
-}
+# Of what rays, mirrors or lines find beside the draws, the most of `of` that were compared.
+limit_of_rise <- function(found, estimate) max(what_matters(estimate), errors_of_most(found$of) * found$error)
+
+# Standard errors by which the largest of n is no chance, as `errors_seen` says of one.
+errors_of_most <- function(n) -stats::qnorm(stats::pnorm(-rules$errors_seen) / max(1, n))
 
 # The rise of log Z, which no error so large as this hides.
 what_matters <- function(estimate) max(rules$least_rise, estimate$std_error, na.rm = TRUE)

@@ -29,13 +29,14 @@ thinned_draws <- function(draws, n) {
 }
 
 # The part of each end that a tenth of the draws are in but for the last of them: from where a tenth is beyond, to where a
-# hundredth is.
+# hundredth is; and `of`, how many there are.
 parts_of_ends <- function(ends) {
   parts <- lapply(ends, function(end) {
     places <- places_of(end$draws$x[, end$variable], end$draws$w, end$side)
     c(end, from = places[2], to = places[3])
   })
-  Filter(function(part) part$to > part$from, parts)
+  parts <- Filter(function(part) part$to > part$from, parts)
+  lapply(parts, c, of = length(parts))
 }
 
 # Of x, or of -x, with weights w: the median, and the places that a tenth, a hundredth and a thousandth are beyond.

@@ -71,14 +71,16 @@ lines_diagnostic <- new_diagnostic(
   remedy = function(record, found) with_points_beyond(record, found)
 )
 
-# Whether some lines find so much that more may be sure of it.
-may_be_more <- function(found) isTRUE(found$rise > found$error)
+# Whether some lines find so much that more may be sure of it, and of what matters. More lines leave the error of the
+# draws as it is.
+may_be_more <- function(found, estimate) {
+  limit <- limit_of_rise(list(error = found$of_draws, of = found$of), estimate)
+  isTRUE(found$rise > found$error && found$rise + rules$errors_seen * found$of_lines > limit)
+}
 
-# The parts, n at most, beyond which a few lines have most surely found something, if it may be so much that it
-# matters.
+# The parts, n at most, beyond which a few lines have most surely found something.
 likeliest <- function(found, n, estimate) {
-  may_matter <- function(one) one$rise + rules$errors_seen * one$error > what_matters(estimate)
-  found <- Filter(function(one) may_be_more(one) && may_matter(one), found)
+  found <- Filter(function(one) may_be_more(one, estimate), found)
   surely <- vapply(found, function(one) one$rise / one$error, 0)
   lapply(utils::head(found[order(surely, decreasing = TRUE)], n), `[[`, "part")
 }
@@ -87,14 +89,15 @@ likeliest <- function(found, n, estimate) {
 # more lines have a smaller error, and so a lower limit.
 beyond_by_more <- function(found, numbers, estimate, evaluate) {
   for (n in numbers) {
-    if (!may_be_more(found) || found$rise > limit_of_rise(found, estimate)) break
+    if (!may_be_more(found, estimate) || found$rise > limit_of_rise(found, estimate)) break
     found <- beyond_part(found$part, n, evaluate)
   }
   found
 }
 
-# What is beyond a part, by n lines: list(rise, error, part), and for points_there() f along the lines beyond, a row
-# each, rows and ratio, and of all lines f and z. Each line has the draw itself as its first place.
+# What is beyond a part, by n lines: list(rise, error, of_lines, of_draws, part, of), with both parts of the error, and
+# for points_there() f along the lines beyond, a row each, rows and ratio, and of all lines f and z. Each line has the
+# draw itself as its first place. Where draws beyond are too few by chance, the lines tell how many there would be.
 beyond_part <- function(part, n, evaluate) {
   draws <- part$draws
   t <- part$side * draws$x[, part$variable]
@@ -112,11 +115,13 @@ beyond_part <- function(part, n, evaluate) {
   f <- exp(log_f - apply(log_f, 1, max))
   f_beyond <- f * rep(on$is_beyond, each = n)
   ratio <- rowSums(f_beyond) / rowSums(f - f_beyond)
-  gained <- share * mean(ratio) - beyond
+  told <- share * mean(ratio)
+  gained <- told - beyond
   of_share <- function(p) p * (1 - p) / draws$n
-  square <- share^2 * squared_error(ratio, chosen) + mean(ratio)^2 * of_share(share) + of_share(beyond)
+  of_draws <- sqrt(mean(ratio)^2 * of_share(share) + of_share(max(told, beyond))) / (1 + gained)
+  of_lines <- share * sqrt(squared_error(ratio, chosen)) / (1 + gained)
   list(
-    rise = log1p(gained), error = sqrt(square) / (1 + gained), part = part,
+    rise = log1p(gained), error = sqrt(of_lines^2 + of_draws^2), of_lines = of_lines, of_draws = of_draws, part = part, of = part$of,
     f = f_beyond, rows = seq_len(n), ratio = ratio, lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
   )
 }

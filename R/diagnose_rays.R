@@ -140,16 +140,16 @@ on_other_side <- function(end, rays, draws, outward) {
 # error). ratio: that of the evidence on the other side to that on this one, as told by each of some draws on this
 # side; share: that of all draws on the other, of n independent ones.
 rise_by <- function(ratio, share, n) {
-  error <- c(
-    stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio)), sqrt(share / (1 - share) / n)
-  )
+  odds <- max(mean(ratio), share / (1 - share)) # where draws are too few by chance, they are as told by the rays
+  error <- c(stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio)), sqrt(odds / n))
   list(rise = log1p(mean(ratio)) + log1p(-share), error = sqrt(sum(error^2)))
 }
 
 # Of several such that which says most; NULL for none.
 surest_rise <- function(found) {
   found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), found)
-  best_of(found, function(one) one$rise - rules$errors_seen * one$error)
+  best <- best_of(found, function(one) one$rise - rules$errors_seen * one$error)
+  if (!is.null(best)) replace(best, "of", max(length(found), best$of))
 }
 
 # A point on each of these rays, where the density is high.

@@ -72,7 +72,7 @@ test_that("where many lines do not decide whether a part is missed, more do", {
     asked <- NULL
     beyond_part <- function(part, n, ...) {
       asked <<- c(asked, n)
-      list(rise = rise(n), error = 1.6 / sqrt(n))
+      list(rise = rise(n), error = 1.6 / sqrt(n), of_lines = 1.6 / sqrt(n), of_draws = 0)
     }
     with_internals(
       list(beyond_part = beyond_part),
