@@ -1,4 +1,4 @@
-# Ends of variables: how far the draws go along each, and the part of an end beyond which something may be beyond them.
+# Ends of variables: how far the draws go along each, and the parts of an end beyond which something may be beyond them.
 
 # Those along which lines go: the ones given which others are normal, or all of them.
 lined_variables <- function(final) {
@@ -28,14 +28,14 @@ thinned_draws <- function(draws, n) {
   replace(draws, c("x", "w"), list(take_rows(draws$x, some$rows), some$w))
 }
 
-# The part of each end that a tenth of the draws are in but for the last of them: from where a tenth is beyond, to where a
-# hundredth is; and `of`, how many there are.
-parts_of_ends <- function(ends) {
-  parts <- lapply(ends, function(end) {
-    places <- places_of(end$draws$x[, end$variable], end$draws$w, end$side)
-    c(end, from = places[2], to = places[3])
-  })
-  parts <- Filter(function(part) part$to > part$from, parts)
+# The parts of ends, n at most, with from, to, and `of`, how many there are: first of each from where a tenth of the draws
+# are beyond to where a hundredth is, then from there to a thousandth.
+parts_of_ends <- function(ends, n) {
+  places <- lapply(ends, function(end) places_of(end$draws$x[, end$variable], end$draws$w, end$side))
+  parts <- unlist(lapply(2:3, function(i) {
+    Map(function(end, places) c(end, from = places[i], to = places[i + 1]), ends, places)
+  }), recursive = FALSE)
+  parts <- utils::head(Filter(function(part) part$to > part$from, parts), n)
   lapply(parts, c, of = length(parts))
 }
 

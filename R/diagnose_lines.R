@@ -2,7 +2,7 @@
 # of a shape parameter at large values of which the likelihood is flat, is left by rays, along which all variables
 # move away from their means. On lines along the variable the others stay where they are at a draw.
 
-# Lines for the part of an end of a variable, at as many ends as the share of the evaluations pays for; ...
+# Lines for each part of an end of a variable, of as many parts as the share of the evaluations pays for; ...
 few_lines <- 8
 # ... where these find more than their error, so many lines estimate it; ...
 many_lines <- 64
@@ -16,11 +16,12 @@ step_beyond_part <- 0.5
 # Lines are along variables on the unconstrained scale, or along those given which others are normal: as these
 # move, the others follow. First come those along which others spread out as a power, as they do at the draws (see
 # diagnose_powers.R). The evidence beyond a place e of a variable is to that of a part before e as the mean, over lines
-# through draws in this part, of the integral of the density along the line beyond e to that in the part. The part goes
-# from where a tenth of the draws are beyond to where a hundredth is: of a larger share beyond too little is known, and
-# in a smaller part are too few draws.
+# through draws in this part, of the integral of the density along the line beyond e to that in the part. A part goes
+# from where a tenth of the draws are beyond to where a hundredth is: of a larger share beyond too little is known.
+# Another goes from there to where a thousandth is beyond: a few draws may be where a tail begins of which the others
+# know nothing.
 #
-# A few lines for each end, and many where these find what may matter, which alone tell how much it is: of many ends one
+# A few lines for each part, and many where these find what may matter, which alone tell how much it is: of many parts one
 # would be far off by chance. Where these find something, but with an error that leaves open whether there is
 # anything, more lines decide.
 #
@@ -31,7 +32,7 @@ look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
   spent <- n_spent(seen)
-  n <- n_lined_ends(sampler, spent)
+  n <- n_lined_parts(sampler, spent)
   weighty <- weighty_rows(final$log_weights)
   if (length(weighty$rows) < least_draws_beside) {
     return(NULL)
@@ -43,14 +44,14 @@ look_along_lines <- function(seen, evaluate) {
   ends <- ends_in_powers(draws, conditioning_of(final$reference), n)
   ends <- c(ends, longest_ends(draws, lined_variables(final), n - length(ends)))
   with_seed(seed_of_run(sampler$seed, lines_key), {
-    found <- lapply(parts_of_ends(ends), beyond_part, few_lines, evaluate)
+    found <- lapply(parts_of_ends(ends, n), beyond_part, few_lines, evaluate)
     likely <- likeliest(found, n_followed(spent), seen$estimate)
-    many <- surest_rise(lapply(likely, beyond_part, many_lines, evaluate))
-    if (is.null(many)) {
+    if (length(likely) == 0) {
       found <- surest_rise(found)
     } else {
-      found <- beyond_by_more(many, more_lines(spent), seen$estimate, evaluate)
-      found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
+      found <- surest_rise(lapply(likely, beyond_part, many_lines, evaluate))
+      found <- beyond_by_more(found, more_lines(spent), seen$estimate, evaluate)
+      if (!is.null(found)) found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
     if (!is.null(found)) {
       end <- found$part
@@ -117,12 +118,11 @@ beyond_part <- function(part, n, evaluate) {
   ratio <- rowSums(f_beyond) / rowSums(f - f_beyond)
   told <- share * mean(ratio)
   gained <- told - beyond
-  of_share <- function(p) p * (1 - p) / draws$n
-  of_draws <- sqrt(mean(ratio)^2 * of_share(share) + of_share(max(told, beyond))) / (1 + gained)
+  of_draws <- sqrt((mean(ratio)^2 * share * (1 - share) + max(told, beyond)) / draws$n) / (1 + gained)
   of_lines <- share * sqrt(squared_error(ratio, chosen)) / (1 + gained)
   list(
-    rise = log1p(gained), error = sqrt(of_lines^2 + of_draws^2), of_lines = of_lines, of_draws = of_draws, part = part, of = part$of,
-    f = f_beyond, rows = seq_len(n), ratio = ratio, lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
+    rise = log1p(gained), error = sqrt(of_lines^2 + of_draws^2), of_lines = of_lines, of_draws = of_draws, part = part,
+    of = part$of, f = f_beyond, rows = seq_len(n), ratio = ratio, lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
   )
 }
 
@@ -169,19 +169,19 @@ with_points_beyond <- function(record, found) {
   record
 }
 
-# How many ends of variables have lines after islands that have taken so many evaluations: at most two of each variable
+# How many parts have lines after islands that have taken so many evaluations: at most both of two ends of each variable
 # and, in powers, of half of them.
-n_lined_ends <- function(sampler, spent) min(3 * sampler$target$dim, floor(rules$share_beside * spent / few_line_evals()))
+n_lined_parts <- function(sampler, spent) min(6 * sampler$target$dim, floor(rules$share_beside * spent / few_line_evals()))
 
-# Of the part of an end.
+# Of a part.
 few_line_evals <- function() few_lines * n_line_evals()
 
 n_line_evals <- function() 1 + n_within_part + n_beyond_part
 
-# Of how many ends there are many lines, after islands that have taken so many evaluations.
+# Of how many parts there are many lines, after islands that have taken so many evaluations.
 n_followed <- function(spent) max(1, floor(rules$share_of_found * spent / many_lines / n_line_evals()))
 
-# How many lines there are of an end where many do not decide: several times as many as before, as long as there may be.
+# How many lines there are of a part where many do not decide: several times as many as before, as long as there may be.
 more_lines <- function(spent) {
   times <- floor(log(n_followed(spent), times_as_many))
   many_lines * times_as_many^seq_len(times)
@@ -190,6 +190,6 @@ more_lines <- function(spent) {
 # What the lines take at most, which counts as what the islands do. The last lead to gradients.
 most_line_evals <- function(sampler, spent) {
   more <- more_lines(spent)
-  lines <- n_lined_ends(sampler, spent) * few_lines + n_followed(spent) * many_lines + sum(more)
+  lines <- n_lined_parts(sampler, spent) * few_lines + n_followed(spent) * many_lines + sum(more)
   lines * n_line_evals() + max(many_lines, more) * sampler$kernel$gradients
 }

@@ -228,17 +228,18 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
     course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
   }
-  larger <- replace(course, "sampler", list(replace(course$sampler, "n_particles", rules$longer * course$sampler$n_particles)))
-  grows <- islands$grows && misses_precision(course, islands)
-  if (grows) course <- larger
+  misses <- islands$grows && misses_precision(course, islands)
+  if (misses) course <- with_larger_islands(course)
   fitted <- if (may_fit) fitted_to_islands(course, record)
-  if (!grows && islands$grows && is.null(fitted) && is_too_small(course)) {
-    grows <- TRUE
-    course <- larger
+  # a better reference comes first, which costs less
+  is_last <- islands$grows && !misses && is.null(fitted) && is_too_small(course)
+  if (is_last) course <- with_larger_islands(course)
+  larger_or_longer <- if (misses || is_last) {
+    repeated(course, "larger", nrow(course$best$steps))
+  } else if (may_lengthen) {
+    lengthened(course)
   }
-  candidates <- without_null(list(
-    fitted, if (grows) repeated(course, "larger", nrow(course$best$steps)) else if (may_lengthen) lengthened(course)
-  ))
+  candidates <- without_null(list(fitted, larger_or_longer))
   course$candidates <- Filter(function(candidate) affords_candidate(course, candidate), candidates)
   course
 }
@@ -289,6 +290,11 @@ repeated <- function(course, reason, n_steps) {
   path$adaptive_ess <- path$n_steps <- NULL
   path$lambda <- barrier_schedule(best$steps, n_steps, n_steps)[-1]
   new_candidate(course, best$reference, reason, reason, path = path)
+}
+
+with_larger_islands <- function(course) {
+  course$sampler$n_particles <- rules$longer * course$sampler$n_particles
+  course
 }
 
 # Whether more islands would be needed for the precision than there may be.

@@ -133,12 +133,13 @@ test_that("the longest ends have lines, or those of the variables given which ot
   set.seed(4)
   x <- cbind(rnorm(4000), rt(4000, 3), runif(4000), rexp(4000))
   draws <- list(x = x, w = rep(1 / 4000, 4000))
-  parts <- internal("parts_of_ends")(internal("longest_ends")(draws, 1:4, 3))
-  expect_equal(vapply(parts, `[[`, 0, "variable"), c(2, 2, 4))
-  expect_equal(vapply(parts, `[[`, 0, "side"), c(-1, 1, 1))
+  parts <- internal("parts_of_ends")(internal("longest_ends")(draws, 1:4, 3), 6)
+  expect_equal(vapply(parts, `[[`, 0, "variable"), rep(c(2, 2, 4), 2))
+  expect_equal(vapply(parts, `[[`, 0, "side"), rep(c(-1, 1, 1), 2))
+  expect_length(internal("parts_of_ends")(internal("longest_ends")(draws, 1:4, 3), 4), 4)
   beyond <- function(part, place) mean(part$side * x[, part$variable] >= place)
-  expect_equal(vapply(parts, function(part) beyond(part, part$from), 0), rep(0.1, 3), tolerance = 0.01)
-  expect_equal(vapply(parts, function(part) beyond(part, part$to), 0), rep(0.01, 3), tolerance = 0.01)
+  expect_equal(vapply(parts, function(part) beyond(part, part$from), 0), rep(c(0.1, 0.01), each = 3), tolerance = 0.01)
+  expect_equal(vapply(parts, function(part) beyond(part, part$to), 0), rep(c(0.01, 0.001), each = 3), tolerance = 0.01)
   sampler <- sampler_of(target_gaussian(4))
   final <- final_of(x, sampler)
   expect_identical(internal("lined_variables")(final), 1:4)
@@ -253,4 +254,10 @@ test_that("smc() goes on to a long thin tail, and counts what lines take", {
   expect_lt(max(off - 3 * error), 0.1)
   limit <- errors_for() * error
   expect_gte(sum(off < limit & limit < 0.1), 2)
+})
+
+# The scale of the observations has a long tail towards zero, with 3 % of the evidence; log Z by quadrature over both scales.
+test_that("small islands miss no tail that few draws reach", {
+  fits <- lapply(1:6, function(seed) calmly(smc(target_brownian(), precision = 0.01, seed = seed)))
+  expect_log_z(fits, 1.187749, resolution = 0.03)
 })
