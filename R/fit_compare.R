@@ -93,7 +93,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   labels <- labels[is_there]
   estimates <- evidences_of(models, labels)
   warn_of_comparison(labels, estimates)
-  warn_of_models(labels, models, estimates)
+  problems <- warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
   posterior <- posterior_probabilities(estimates, prior_prob)
   columns <- list(
@@ -108,7 +108,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
     post_prob_error = posterior$std_error,
     converged = estimates$converged
   )
-  tibble::new_tibble(columns, class = "smc_evidence")
+  tibble::new_tibble(columns, problems = problems, class = "smc_evidence")
 }
 
 # A table without some of the columns is a tibble like any other.
@@ -143,6 +143,7 @@ print.smc_evidence <- function(x, ..., digits = NULL) {
     rest <- format_probability(sum(ranked$rest$post_prob))
     cat(sprintf("and %s, of posterior probability %s together\n", count_of(n_more, "more model"), rest))
   }
+  for (problem in attr(x, "problems")) print_line("warning", problem)
   invisible(x)
 }
 
@@ -348,11 +349,10 @@ warn_of_comparison <- function(labels, estimates) {
   }
 }
 
-# Of what makes a comparison meaningless, however well each of the evidences is known.
+# Of what makes a comparison meaningless, however well each of the evidences is known; in sentences, which the comparison
+# keeps.
 warn_of_models <- function(labels, models, estimates) {
-  warn_of_unconverged(labels, estimates)
-  warn_of_improper(labels, models)
-  warn_of_data(labels, models)
+  c(warn_of_unconverged(labels, estimates), warn_of_improper(labels, models), warn_of_data(labels, models))
 }
 
 # The unknown constant of an improper prior cancels where all models have this prior of the same parameters.
@@ -361,15 +361,11 @@ warn_of_improper <- function(labels, models) {
   which <- lapply(improper, function(x) sort(paste(x, names(x))))
   if (length(unique(which)) > 1) {
     without <- lengths(improper) > 0
-    said <- sprintf("In %s: %s", labels[without], vapply(improper[without], several, ""))
-    cli::cli_warn(
-      c(
-        "The comparison means nothing: the models have improper priors of different parameters, and with each of them
-          an unknown constant in {.field log_z}.",
-        bullets(length(said)),
-        "i" = "Give these parameters proper priors."
-      ),
-      class = warning_class("prior")
+    warn_of_problem(
+      "The comparison means nothing: the models have improper priors of different parameters, and with each of them
+        an unknown constant in log Z.",
+      sprintf("In %s: %s", labels[without], vapply(improper[without], several, "")),
+      "Give these parameters proper priors.", "prior"
     )
   }
 }
@@ -377,12 +373,9 @@ warn_of_improper <- function(labels, models) {
 warn_of_unconverged <- function(labels, estimates) {
   failed <- labels[estimates$converged %in% FALSE]
   if (length(failed) > 0) {
-    cli::cli_warn(
-      c(
-        "The comparison is not to be trusted: diagnostics of {.val {failed}} have failed.",
-        "i" = "See what a fit says when it is printed, or its {.field diagnostics}."
-      ),
-      class = warning_class("unreliable")
+    warn_of_problem(
+      sprintf("The comparison is not to be trusted: diagnostics of %s have failed.", toString(dQuote(failed, FALSE))),
+      advice = "See what a fit says when it is printed, or its {.field diagnostics}.", class = "unreliable"
     )
   }
 }
