@@ -75,13 +75,9 @@
 #' compare_evidence(vague = fit_with_prior(10, seed = 1), narrow = fit_with_prior(1, seed = 2))
 #' @export
 compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
-  models <- list(...)
-  expressions <- as.list(substitute(list(...)))[-1]
-  if (length(models) == 1 && (identical(class(models[[1]]), "list") || inherits(models[[1]], "smc_fits"))) {
-    models <- unclass(models[[1]])
-    expressions <- expressions_in(expressions[[1]], models)
-  }
-  labels <- check_labels(model_names, expressions)
+  given <- models_given(list(...), as.list(substitute(list(...)))[-1])
+  models <- given$models
+  labels <- check_labels(model_names, given$expressions)
   is_there <- !vapply(models, inherits, NA, "error")
   n <- sum(is_there)
   if (n < 2) {
@@ -265,6 +261,15 @@ posterior_probabilities <- function(estimates, prior_prob) {
   derivative <- p * (diag(n) - matrix(p, n, n, byrow = TRUE))
   variance <- derivative^2 %*% estimates$std_error^2
   list(estimate = p, std_error = sqrt(as.vector(variance)))
+}
+
+# Models, and what they are called: those of a list, where that is all that is given.
+models_given <- function(models, expressions) {
+  if (length(models) == 1 && (identical(class(models[[1]]), "list") || inherits(models[[1]], "smc_fits"))) {
+    models <- unclass(models[[1]])
+    expressions <- expressions_in(expressions[[1]], models)
+  }
+  list(models = models, expressions = expressions)
 }
 
 # What the models of a list are called: the names of its elements, the expressions of
