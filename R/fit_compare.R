@@ -51,7 +51,7 @@
 #'   `autosmc_warning_data`, when the observations are known not to be the same: how many there are,
 #'   or the values of the response, in whatever order. They are known where the data of a Stan program, or those of
 #'   an object of TMB, have a `y`, `Y` or `N`, and where the target was given its `response` or `nobs`
-#'   (see [target_function()]).
+#'   (see [target_function()]). The last three are kept with the table: `print()` and [report()] say them again.
 #' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
 #'   no fit, and for other arguments that are not what they should be.
 #' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
