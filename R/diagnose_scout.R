@@ -45,9 +45,10 @@ proper_diagnostic <- new_diagnostic(
       space <- space_by_earlier(course, final, some, otherwise = space)
     }
     never_falls <- endless_direction(n / 4, target, space, evaluate)
+    x <- take_rows(unconstrained_particles(final), some$rows)
     sd <- c(
       if (length(course$scout$normals) > 0) normal_sd(course$scout$normals[[1]]),
-      central_sd(take_rows(unconstrained_particles(final), some$rows), some$w)
+      central_sd(x, some$w), width_over_narrowest(x, some$w)
     )
     widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
     if (!nzchar(never_falls) && !is.null(widest)) {
@@ -78,6 +79,19 @@ proper_diagnostic <- new_diagnostic(
 central_sd <- function(x, w) {
   ways <- apply(x, 2, function(column) places_of(column, w, 1)[2] + places_of(column, w, -1)[2])
   ways / (2 * stats::qnorm(0.9))
+}
+
+# How many times as wide as a sum of their variables, each in its standard deviation, is where it is narrowest, the draws
+# are: of a free difference of two, whose sum is known, the unit does not matter, but how many digits it leaves to the sum.
+# 1 where there are too few draws to tell.
+width_over_narrowest <- function(x, w) {
+  z <- sweep(sweep(x, 2, colMeans(x)), 2, central_sd(x, w), "/")
+  d <- ncol(z)
+  if (d < 2 || d > rules$largest_dense || !all(is.finite(z)) || sum(!duplicated(z[, 1])) <= d) {
+    return(1)
+  }
+  narrowest <- svd(z, nu = 0)$v[, d]
+  max(abs(narrowest)) / central_sd(z %*% narrowest, w)
 }
 
 # Whether values at draws are those of a density: it is never negative, and 0 but for rounding far out, where most draws
@@ -119,10 +133,7 @@ space_of_scales <- function(final, some) {
   )
 }
 
-has_exact_precisions <- function(reference) {
-  precisions <- precisions_of(reference)
-  length(precisions) > 0
-}
+has_exact_precisions <- function(reference) length(precisions_of(reference)) > 0
 
 # The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it
 # may have led to a reference that has none. `otherwise` where there was none.

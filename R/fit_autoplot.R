@@ -193,12 +193,13 @@ gg_evidence <- function(data) {
       ggplot2::aes(xmin = .data$low, xmax = .data$high),
       colour = okabe_ito[["blue"]], linewidth = 1, na.rm = TRUE
     ) +
-    ggplot2::geom_text(ggplot2::aes(label = .data$text), vjust = -1, size = 3, na.rm = TRUE) +
-    ggplot2::facet_wrap("panel", scales = "free_x") +
-    ggplot2::scale_x_continuous(expand = c(0.1, 0)) + # the text of a point at an end has room
-    ggplot2::scale_y_continuous(
-      breaks = models$at, labels = shorten(models$model), minor_breaks = NULL, expand = c(0, 0.8)
+    ggplot2::geom_text(
+      ggplot2::aes(.data$beside, label = paste0("  ", .data$text, "  ")), # away from the point
+      hjust = data$hjust, size = 3, na.rm = TRUE
     ) +
+    ggplot2::facet_wrap("panel", scales = "free_x") +
+    ggplot2::geom_blank(ggplot2::aes(.data$room)) +
+    ggplot2::scale_y_continuous(breaks = models$at, labels = shorten(models$model), minor_breaks = NULL) +
     ggplot2::labs(x = NULL, y = NULL)
 }
 
@@ -229,7 +230,7 @@ gg_calibration <- function(data) {
 }
 
 gg_maps <- function(data) {
-  panel <- paste0(data$panel, "\n", shorten(data$y_name), " against ", shorten(data$x_name))
+  panel <- paste0(data$panel, "\n", shorten(data$y_name), "\nagainst ", shorten(data$x_name))
   named <- cbind(data[setdiff(names(data), "panel")], panel = factor(panel, unique(panel)))
   ggplot2::ggplot(named, ggplot2::aes(.data$x, .data$y)) +
     ggplot2::geom_point(size = 0.5, colour = okabe_ito[["blue"]]) +

@@ -14,8 +14,9 @@
 #'
 #' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of
 #' bridgesampling comes first, the method is that package's own, which calls the models `x1`
-#' and `x2`; use `bf()`, which names them. `bayestestR::bayesfactor_models()` takes the fits as its arguments; a list
-#' of them never reaches this package: use `do.call(bayestestR::bayesfactor_models, fits)`.
+#' and `x2`; use `bf()`, which names them. `bayestestR::bayesfactor_models()` takes the fits as its arguments, or
+#' those of [smc_all()]; another list of them never reaches this package: use
+#' `do.call(bayestestR::bayesfactor_models, fits)`.
 #'
 #' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.
@@ -64,8 +65,9 @@ bayes_factor.smc_fit <- bf.smc_fit
 #' @rdname logml.smc_fit
 #' @exportS3Method bayestestR::bayesfactor_models
 bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
-  models <- list(...)
-  labels <- check_labels(NULL, as.list(substitute(list(...)))[-1])
+  given <- models_given(list(...), as.list(substitute(list(...)))[-1])
+  models <- given$models
+  labels <- check_labels(NULL, given$expressions)
   denominator <- check_count(denominator, "denominator", max = length(models))
   estimates <- evidences_of(models, labels)
   warn_of_models(labels, models, estimates)
@@ -76,6 +78,9 @@ bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
     class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame")
   )
 }
+
+#' @exportS3Method bayestestR::bayesfactor_models
+bayesfactor_models.smc_fits <- bayesfactor_models.smc_fit
 
 bayes_factor_of <- function(x1, x2, log, labels) {
   estimates <- evidences_of(list(x1, x2), c("x1", "x2"))

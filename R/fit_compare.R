@@ -51,7 +51,7 @@
 #'   `autosmc_warning_data`, when the observations are known not to be the same: how many there are,
 #'   or the values of the response, in whatever order. They are known where the data of a Stan program, or those of
 #'   an object of TMB, have a `y`, `Y` or `N`, and where the target was given its `response` or `nobs`
-#'   (see [target_function()]).
+#'   (see [target_function()]). The last three are kept with the table: `print()` and [report()] say them again.
 #' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
 #'   no fit, and for other arguments that are not what they should be.
 #' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
@@ -75,13 +75,9 @@
 #' compare_evidence(vague = fit_with_prior(10, seed = 1), narrow = fit_with_prior(1, seed = 2))
 #' @export
 compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
-  models <- list(...)
-  expressions <- as.list(substitute(list(...)))[-1]
-  if (length(models) == 1 && (identical(class(models[[1]]), "list") || inherits(models[[1]], "smc_fits"))) {
-    models <- unclass(models[[1]])
-    expressions <- expressions_in(expressions[[1]], models)
-  }
-  labels <- check_labels(model_names, expressions)
+  given <- models_given(list(...), as.list(substitute(list(...)))[-1])
+  models <- given$models
+  labels <- check_labels(model_names, given$expressions)
   is_there <- !vapply(models, inherits, NA, "error")
   n <- sum(is_there)
   if (n < 2) {
@@ -93,7 +89,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   labels <- labels[is_there]
   estimates <- evidences_of(models, labels)
   warn_of_comparison(labels, estimates)
-  warn_of_models(labels, models, estimates)
+  problems <- warn_of_models(labels, models, estimates)
   best <- which.max(estimates$log_z)
   posterior <- posterior_probabilities(estimates, prior_prob)
   columns <- list(
@@ -108,7 +104,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
     post_prob_error = posterior$std_error,
     converged = estimates$converged
   )
-  tibble::new_tibble(columns, class = "smc_evidence")
+  tibble::new_tibble(columns, problems = problems, class = "smc_evidence")
 }
 
 # A table without some of the columns is a tibble like any other.
@@ -143,6 +139,7 @@ print.smc_evidence <- function(x, ..., digits = NULL) {
     rest <- format_probability(sum(ranked$rest$post_prob))
     cat(sprintf("and %s, of posterior probability %s together\n", count_of(n_more, "more model"), rest))
   }
+  for (problem in attr(x, "problems")) print_line("warning", problem)
   invisible(x)
 }
 
@@ -266,6 +263,15 @@ posterior_probabilities <- function(estimates, prior_prob) {
   list(estimate = p, std_error = sqrt(as.vector(variance)))
 }
 
+# Models, and what they are called: those of a list, where that is all that is given.
+models_given <- function(models, expressions) {
+  if (length(models) == 1 && (identical(class(models[[1]]), "list") || inherits(models[[1]], "smc_fits"))) {
+    models <- unclass(models[[1]])
+    expressions <- expressions_in(expressions[[1]], models)
+  }
+  list(models = models, expressions = expressions)
+}
+
 # What the models of a list are called: the names of its elements, the expressions of
 # list(a, b), or else nothing.
 expressions_in <- function(expression, models) {
@@ -348,11 +354,10 @@ warn_of_comparison <- function(labels, estimates) {
   }
 }
 
-# Of what makes a comparison meaningless, however well each of the evidences is known.
+# Of what makes a comparison meaningless, however well each of the evidences is known; in sentences, which the comparison
+# keeps.
 warn_of_models <- function(labels, models, estimates) {
-  warn_of_unconverged(labels, estimates)
-  warn_of_improper(labels, models)
-  warn_of_data(labels, models)
+  c(warn_of_unconverged(labels, estimates), warn_of_improper(labels, models), warn_of_data(labels, models))
 }
 
 # The unknown constant of an improper prior cancels where all models have this prior of the same parameters.
@@ -361,15 +366,11 @@ warn_of_improper <- function(labels, models) {
   which <- lapply(improper, function(x) sort(paste(x, names(x))))
   if (length(unique(which)) > 1) {
     without <- lengths(improper) > 0
-    said <- sprintf("In %s: %s", labels[without], vapply(improper[without], several, ""))
-    cli::cli_warn(
-      c(
-        "The comparison means nothing: the models have improper priors of different parameters, and with each of them
-          an unknown constant in {.field log_z}.",
-        bullets(length(said)),
-        "i" = "Give these parameters proper priors."
-      ),
-      class = warning_class("prior")
+    warn_of_problem(
+      "The comparison means nothing: the models have improper priors of different parameters, and with each of them
+        an unknown constant in log Z.",
+      sprintf("In %s: %s", labels[without], vapply(improper[without], several, "")),
+      "Give these parameters proper priors.", "prior"
     )
   }
 }
@@ -377,12 +378,9 @@ warn_of_improper <- function(labels, models) {
 warn_of_unconverged <- function(labels, estimates) {
   failed <- labels[estimates$converged %in% FALSE]
   if (length(failed) > 0) {
-    cli::cli_warn(
-      c(
-        "The comparison is not to be trusted: diagnostics of {.val {failed}} have failed.",
-        "i" = "See what a fit says when it is printed, or its {.field diagnostics}."
-      ),
-      class = warning_class("unreliable")
+    warn_of_problem(
+      sprintf("The comparison is not to be trusted: diagnostics of %s have failed.", toString(dQuote(failed, FALSE))),
+      advice = "See what a fit says when it is printed, or its {.field diagnostics}.", class = "unreliable"
     )
   }
 }

@@ -1,9 +1,10 @@
 # Leave-one-out cross-validation by the package loo, of the log likelihoods that Stan programs generate.
 
-# Numbers of a block of observations, at all draws: 32 MB, of which loo holds a dozen copies at its peak. A program
-# makes those of all observations whenever some are asked for: so they are made for several blocks at a time.
-loo_block <- 4e6
-blocks_at_a_time <- 5
+# Numbers of a block of observations, at all draws: 4 MB, of which loo holds a dozen copies at its peak, and leaves holes
+# as large. A program makes those of all observations whenever some are asked for: so they are made for several blocks at
+# a time, 160 MB.
+loo_block <- 5e5
+blocks_at_a_time <- 40
 
 #' @rdname loo.smc_fit
 #' @exportS3Method loo::loo

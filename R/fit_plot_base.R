@@ -170,15 +170,14 @@ base_evidence <- function(data, main = NULL) {
   labels <- shorten(data$model[data$panel == levels(data$panel)[1]])
   draw <- function(panel, name) {
     graphics::par(mar = replace(graphics::par("mar"), 2, 0.8))
-    ends <- grDevices::extendrange(c(0, panel$low, panel$high), f = 0.1) # the text of a point at an end has room
-    base_frame(ends, range(panel$at) + c(-0.5, 0.5), name, "", yaxt = "n")
+    base_frame(c(0, panel$low, panel$high, panel$room), range(panel$at) + c(-0.5, 0.5), name, "", yaxt = "n")
     if (name == levels(data$panel)[1]) {
       graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8, xpd = NA)
     }
     graphics::segments(0, panel$at, panel$value, col = okabe_ito["sky_blue"], lwd = 2)
     graphics::segments(panel$low, panel$at, panel$high, lwd = 4, col = okabe_ito["blue"])
     graphics::points(panel$value, panel$at, pch = 19, col = okabe_ito["blue"])
-    graphics::text(panel$value, panel$at, panel$text, pos = 3, cex = 0.8)
+    graphics::text(panel$beside, panel$at, panel$text, pos = if (panel$hjust[1] == 1) 2 else 4, cex = 0.8)
   }
   each_panel(split(data, data$panel), main, draw, lines_left = max(nchar(labels)) / 2)
 }

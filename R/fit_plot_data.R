@@ -116,8 +116,9 @@ islands_data <- function(fit) {
 }
 
 # A row a panel and model of a comparison, in the order of most_probable(): `panel` (factor), `model`, `at`, `value`, and
-# `low` and `high`, two standard errors away, but no probability beyond 0 and 1; and the value as `text`. Models for
-# which there is no room are one row of the second panel.
+# `low` and `high`, two standard errors away, but no probability beyond 0 and 1; and the value as `text`, of which the end
+# that `hjust` says (1: the right one) is `beside` them, with `room` up to there. Models for which there is no room are
+# one row of the second panel.
 evidence_data <- function(comparison) {
   ranked <- most_probable(comparison)
   shown <- ranked$first
@@ -125,18 +126,21 @@ evidence_data <- function(comparison) {
   panels <- c("log Bayes factor", "posterior probability")
   with_rest <- function(x, of_rest) c(x, if (n_more > 0) of_rest)
   names <- with_rest(shown$model, count_of(n_more, "other"))
-  panel <- function(name, value, error, least, most, text) {
+  panel <- function(name, value, error, least, most, text, hjust) {
     error <- with_rest(ifelse(is.na(error), 0, error), 0)
+    low <- pmax(value - 2 * error, least)
+    high <- pmin(value + 2 * error, most)
     data.frame(
       panel = factor(name, panels), model = names, at = rev(seq_along(names)), value = value,
-      low = pmax(value - 2 * error, least), high = pmin(value + 2 * error, most), text = text
+      low = low, high = high, text = text, hjust = hjust, beside = if (hjust == 1) low else high,
+      room = if (hjust == 1) 1.5 * min(low, na.rm = TRUE) else 1.5 * max(high)
     )
   }
   log_bf <- with_rest(shown$log_bf, NA)
   post_prob <- with_rest(shown$post_prob, sum(ranked$rest$post_prob))
   rbind(
-    panel(panels[1], log_bf, shown$log_bf_error, -Inf, Inf, with_rest(format(shown)$log_bf, "")),
-    panel(panels[2], post_prob, shown$post_prob_error, 0, 1, format_probability(post_prob))
+    panel(panels[1], log_bf, shown$log_bf_error, -Inf, Inf, with_rest(format(shown)$log_bf, ""), 1),
+    panel(panels[2], post_prob, shown$post_prob_error, 0, 1, format_probability(post_prob), 0)
   )
 }
 

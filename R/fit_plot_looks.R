@@ -37,25 +37,24 @@ legend_columns <- function(series) {
 
 whole_breaks <- function(x) unique(round(pretty(x, 4)))
 
-# Diagnostics as a reader who does not know their names would call them.
+# Diagnostics as a reader who does not know their names would call them, in 16 letters, for which a panel has room.
 plain_names <- function(names) {
   plain <- c(
-    scatter = "scatter of the islands", largest_share = "share of one island", dead_islands = "dead islands",
-    estimates = "SMC against bridge", mean_gradient = "mean of the gradient", stein = "Stein's identity",
-    width = "width of the reference", ancestor_ess = "number of ancestors", edges = "edges of the density",
-    proper = "falls off everywhere", rays = "mass far out", mirrors = "mass on the other side",
-    lines = "mass along a variable", elbo = "ELBO of the scout", basins = "modes of the scout",
-    rounds = "change by rounds", passes = "change by passes"
+    scatter = "island scatter", largest_share = "largest island", dead_islands = "dead islands",
+    estimates = "SMC and bridge", mean_gradient = "mean gradient", stein = "Stein's identity",
+    width = "reference width", ancestor_ess = "ancestors", edges = "density edges", proper = "proper density",
+    rays = "mass far out", mirrors = "mirrored mass", lines = "mass along lines", elbo = "scout's ELBO",
+    basins = "scout's modes", rounds = "change by rounds", passes = "change by passes"
   )
   ifelse(names %in% names(plain), plain[names], gsub("_", " ", names))
 }
 
 # A panel of diagnostics, in units of the limit: the part that their names take, the ticks, the longest bar at the last
 # of them, where the verdicts begin, and the end.
-diagnostics_names_width <- 2.6
+diagnostics_names_width <- 3
 diagnostics_breaks <- 0:2
 diagnostics_verdict <- 2.1
-diagnostics_end <- 2.9
+diagnostics_end <- 3.3
 
 # Names too long for an axis lose their middle.
 shorten <- function(names, width = 24) {

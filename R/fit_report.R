@@ -133,7 +133,8 @@ report_comparison <- function(compared) {
       p <- format_probability(c(sum(ranked$rest$post_prob), max(ranked$rest$post_prob)))
       others <- count_of(n - most_reported, "model")
       sprintf("That of the other %s is %s together, and %s at most for each.", others, p[1], p[2])
-    }
+    },
+    attr(compared, "problems")
   ), collapse = " ")
 }
 

@@ -20,6 +20,7 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
     } else if (is.null(islands) || is_of_islands(course$best)) {
       return(course)
     } else {
+      course <- forget_draws(course) # no more is fitted to them, and nobody else may hold them while islands run
       course <- with_islands(course, islands)
     }
   }
@@ -96,7 +97,6 @@ with_islands <- function(course, islands) {
   sampler <- sampler_of_best(course)
   path <- final_path(course$best, course$plan)
   last <- course$result
-  course <- forget_draws(course) # no more is fitted to them
   announce_islands(sampler, islands$islands, course$best$runs, "{n} island{?s}", longest_untold)
   if (!is.null(last)) {
     course$passes <- c(course$passes, list(unused(last$row)))
@@ -127,7 +127,7 @@ with_islands <- function(course, islands) {
 
 # A course without the particles of its runs, and all that there is of each of these.
 forget_draws <- function(course) {
-  of_run <- function(record) record[setdiff(names(record), c("particles", "log_weights", of_draws))]
+  of_run <- function(record) record[setdiff(names(record), c("particles", "log_weights", "all", of_draws))]
   course$records <- lapply(course$records, of_run)
   course$best <- of_run(course$best)
   course

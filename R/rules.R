@@ -200,8 +200,8 @@ rules <- list(
   share_of_found = 0.15,
   # A basin with less than a tenth of the draws that it should have is missed.
   basin_part = 10,
-  # log10 of the largest standard deviation that is not taken for improper: beyond, a double has
-  # four digits left for a variable of the size of one.
+  # log10 of the largest standard deviation that is not taken for improper, also in units of the narrowest sum of the
+  # variables: beyond, a double has four digits left for a variable, or a sum, of the size of one.
   widest_proper = 12,
   # log10 of a size that no unit explains: draws above it, or as much below 1, have gone to where
   # numbers end, at 308, ...

@@ -63,14 +63,9 @@ warn_of_data <- function(labels, models) {
   } else {
     return()
   }
-  said <- paste0(of, ": ", said)
-  cli::cli_warn(
-    c(
-      "The models are of different data, so their evidences do not compare.",
-      bullets(length(said)),
-      "i" = "Missing values may have dropped other rows from each. A response on another scale needs the log Jacobian
-        of the change in its log density."
-    ),
-    class = warning_class("data")
+  warn_of_problem(
+    "The models are of different data, so their evidences do not compare.", paste0(of, ": ", said),
+    "Missing values may have dropped other rows from each. A response on another scale needs the log Jacobian of the
+      change in its log density.", "data"
   )
 }

@@ -136,6 +136,12 @@ is_time_limit <- function(e) {
 # A line of a message for each of the n elements of `said`, in which nothing is markup.
 bullets <- function(n) stats::setNames(sprintf("{said[%d]}", seq_len(n)), rep("*", n))
 
+# A warning of what is wrong with a result that is kept beside it: a sentence, which is returned. said: the details.
+warn_of_problem <- function(sentence, said = character(), advice, class) {
+  cli::cli_warn(c(verbatim(sentence), bullets(length(said)), "i" = advice), class = warning_class(class))
+  gsub("\\s+", " ", sentence)
+}
+
 # What the user's own function threw, with the step named. The package's own
 # errors come here too, on their way from the checks of a function's value. That a
 # worker was lost is no fault of the target.

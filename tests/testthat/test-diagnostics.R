@@ -180,16 +180,19 @@ test_that("draws without a limit are seen, whatever the scout found", {
   expect_length(proper(NULL, final), 0)
 })
 
-test_that("a sum alone that is known leaves a difference free, which rounding ends", {
-  y <- qnorm(ppoints(20), 1, 2)
-  free <- target_function(
-    function(x) rowSums(dnorm(outer(rowSums(x), y, "-"), log = TRUE)), 2,
-    gradient = function(x) (sum(y) - 20 * rowSums(x)) * matrix(1, nrow(x), 2), vectorized = TRUE
-  )
-  for (seed in 1:3) {
-    proper <- subset(calmly(smc(free, n_particles = 128, seed = seed))$diagnostics, name == "proper")
-    expect_match(proper$says, "along x1 - x2", fixed = TRUE)
+test_that("a sum alone that is known leaves a difference free, which rounding ends, in any unit", {
+  y <- qnorm(ppoints(50), 3, 1)
+  proper <- function(seed, unit = 1, ends = 0) {
+    free <- target_function(
+      function(x) rowSums(dnorm(outer(unit * rowSums(x), y, "-"), log = TRUE)) - ends^2 * x[, 1]^2 / 2, 2,
+      gradient = function(x) unit * (sum(y) - 50 * unit * rowSums(x)) - ends^2 * cbind(x[, 1], 0), vectorized = TRUE
+    )
+    subset(calmly(smc(free, n_particles = 128, seed = seed))$diagnostics, name == "proper")
   }
+  for (seed in 1:3) expect_match(proper(seed)$says, "along x1 - x2", fixed = TRUE)
+  for (unit in c(1e-4, 1e4)) expect_match(proper(1, unit)$says, "along x1 - x2", fixed = TRUE)
+  # a prior ends it, whose standard deviation is 1e7 times that of the sum
+  expect_true(proper(1, 1e4, ends = 1e-3 * sqrt(50))$passed)
 })
 
 test_that("draws of a bounded variable that go to where numbers end are seen", {

@@ -474,6 +474,7 @@ test_that("bayestestR has the table of Bayes factors", {
   expect_equal(table$log_BF, c(0, other$log_z - one$log_z))
   # a list is an error that says what to do
   expect_identical(do.call(bayesfactor_models, list(a = one, b = other))$Model, c("a", "b"))
+  expect_identical(bayesfactor_models(structure(list(a = one, b = other), class = "smc_fits"))$Model, c("a", "b"))
   error <- catch(suppressWarnings(bayesfactor_models(list(one, other))))
   expect_match(message_of(error), "takes fits as its arguments")
 })

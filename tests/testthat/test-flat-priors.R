@@ -98,7 +98,10 @@ test_that("models with improper priors of other parameters are not compared with
     warning <- expect_warning(code, class = "autosmc_warning_prior")
     expect_match(message_of(warning), words, fixed = TRUE)
   }
-  said(compare_evidence(none, speed), "In speed: b[1]")
+  said(compared <- compare_evidence(none, speed), "In speed: b[1]")
+  for (later in c(printed_text(compared), printed_text(compared[2:1, ]), report(compared))) {
+    expect_match(later, "The comparison means nothing: the models have improper priors", fixed = TRUE)
+  }
   said(compare_evidence(speed, weight), "In speed: b[1]")
   said(compare_evidence(none, "{x}" = scale, speed), "In {x}: sigma")
   expect_no_warning(compare_evidence(scale, other = improper_fit("sigma", 5)))

@@ -406,13 +406,6 @@ test_that("plot() returns the fit, unseen, and leaves the device as it was", {
   }
 })
 
-test_that("plot() has a title above all panels", {
-  for (what in all_kinds) {
-    texts <- drawn(plot(klmc_fit, what, main = "A title"), "C_mtext")
-    expect_identical(as.character(texts[[1]][[2]]), "A title")
-  }
-})
-
 test_that("maps name what they transform, and have one scale", {
   skip_if_not_installed("ggplot2")
   target <- target_function(
