@@ -37,34 +37,13 @@ test_that("the middle and the ends are fitted, and what is in between is reweigh
   expect_identical(anyDuplicated(vapply(fits, `[[`, 0, "seed")), 0L)
 })
 
-test_that("between a narrow and a wide fit a setting has the tails of the wide one", {
-  # a scale and what is normal given it: draws of a narrow prior of the scale have not seen a wide neck
-  y <- c(3, -2, 4, -1)
-  of_scale <- function(width) {
-    target_function(
-      function(p) {
-        dnorm(p[, 1], 0, width, log = TRUE) + log(2) + rowSums(dnorm(p[, -1, drop = FALSE], 0, p[, 1], log = TRUE)) +
-          colSums(dnorm(t(p[, -1, drop = FALSE]), y, 3, log = TRUE))
-      },
-      dim = 5, names = c("s", sprintf("a[%d]", 1:4)), lower = c(0, rep(-Inf, 4)), vectorized = TRUE,
-      gradient = function(p) {
-        a <- p[, -1, drop = FALSE]
-        cbind(
-          -p[, 1] / width^2 - 4 / p[, 1] + rowSums(a^2) / p[, 1]^3, -a / p[, 1]^2 + t((y - t(a)) / 9)
-        )
-      }
-    )
-  }
-  log_z <- function(width) {
-    given <- function(s) vapply(s, function(s) prod(dnorm(y, 0, sqrt(9 + s^2))) * 2 * dnorm(s, 0, width), 0)
-    log(integrate(given, 0, Inf, rel.tol = 1e-9)$value)
-  }
-  widths <- c(0.5, 1, 2, 5, 12, 25, 50)
-  curves <- lapply(1:3, function(seed) evidence_curve(of_scale, widths, used = 5, seed = 100 * seed))
-  for (i in which(curves[[1]]$from == "reweighted")) {
-    part <- function(name) vapply(curves, function(curve) curve[[name]][i], 0)
-    expect_estimate(mean(part("log_z")), sqrt(sum(part("std_error")^2)) / 3, log_z(widths[i]), 0.1)
-  }
+test_that("beside a fitted setting the evidence and its error are those of its fit", {
+  beside <- evidence_curve(model, c(0.5, 0.7, 1, 1 + 1e-6, 1.4, 2, 3), used = 1, seed = 5)
+  expect_identical(beside$value[beside$from != "reweighted"], c(0.5, 1, 3))
+  next_to <- which(beside$value == 1) + 0:1
+  expect_equal(diff(beside$log_z[next_to]), 0, tolerance = 1e-5)
+  expect_equal(beside$std_error[next_to[2]], beside$std_error[next_to[1]], tolerance = 1e-3)
+  expect_on_curve(beside, 0.1)
 })
 
 test_that("settings are added where the curve bends", {
