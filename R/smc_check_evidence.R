@@ -33,8 +33,8 @@
 #' @param n number of data sets (positive integer).
 #' @param ... arguments of [smc()] and [as_target()], as in [smc_all()].
 #' @param seed,progress as of [smc_all()].
-#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set and the fits of priors of brms,
-#'   from which a call that was cut off resumes, also with a larger `n`.
+#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set and the fits of priors of
+#'   brms, from which a call that was cut off resumes, also with a larger `n`.
 #' @return A list of class `smc_calibration`:
 #'
 #' * `fits`, a data frame with a row for each data set and model: `data` (number), `true` (name of the true model),

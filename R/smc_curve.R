@@ -134,8 +134,8 @@ with_settings <- function(state, values) {
 
 # one setting ---------------------------------------------------------------------
 
-# The state with a row for another setting: reweighted between the fits around it, or fitted from the nearest. A state has
-# its `fits`, at the settings `at`; the `pool` of their draws, see with_draws_of(); and the `values` of its `rows`.
+# The state with a row for another setting: reweighted between the fits around it, or fitted from the nearest. A state
+# has its `fits`, at the settings `at`; the `pool` of their draws, see with_draws_of(); and the `values` of its `rows`.
 with_setting <- function(state, value) {
   target <- target_with(state, value)
   row <- reweighted(state, target, value)
@@ -198,7 +198,7 @@ refuse_improper <- function(fit, value) {
 
 # reweighting ---------------------------------------------------------------------
 
-# Draws of a fit that are reweighted, at most: those of two are enough for khat, and 17 settings of them take a quarter of
+# Draws of a fit that are reweighted, at most: those of two are enough for khat, and 17 settings of them take a third of
 # what a fit takes.
 most_reweighted <- 600
 # Fewer, of all fits around a setting, have no tail of a hundred, by which khat is known.
@@ -206,8 +206,9 @@ least_reweighted <- 1112
 # Of their mean: weights that are worth less than a hundred draws tell little of their error.
 largest_variance <- 0.01
 
-# The state with the draws of its last fit in the pool, unless these tell nothing of other settings: on the unconstrained
-# scale, `x`, with their `origins` and the `log_density` of each fit of the pool, normalised; and the `number` of the fit.
+# The state with the draws of its last fit in the pool, unless these tell nothing of other settings: on the
+# unconstrained scale, `x`, with their `origins` and the `log_density` of each fit of the pool, normalised; and the
+# `number` of the fit.
 with_draws_of <- function(state, fit) {
   edges <- fit$diagnostics$value[fit$diagnostics$name == "edges"]
   if (length(fit$log_weights) == 0 || isTRUE(edges > 0) || !has_reference_for(state$fits[[1]], fit$target)) {
@@ -224,8 +225,9 @@ with_draws_of <- function(state, fit) {
   k <- length(fits)
   for (i in seq_len(k)) {
     draws <- state$pool[[i]]
-    new <- lapply(fits[if (i < k) k else seq_len(k)], function(fit) density_beside(fit$target, fits[[i]], draws) - fit$log_z)
-    state$pool[[i]]$log_density <- do.call(cbind, c(list(draws$log_density), new))
+    normalised <- function(fit) density_beside(fit$target, fits[[i]], draws) - fit$log_z
+    new <- do.call(cbind, lapply(fits[if (i < k) k else seq_len(k)], normalised))
+    state$pool[[i]]$log_density <- cbind(draws$log_density, new)
   }
   state
 }
@@ -239,10 +241,10 @@ density_beside <- function(target, fit, draws) {
   evaluate_target(with_scale_of(target, fit$target), draws$x, FALSE, unconstrained = TRUE)$log_density
 }
 
-# What the fits around a setting tell of it: beyond them there may be mass that no draw has seen. Their draws are taken as
-# those of one mixture, so that the tails that the draws of one fit miss are among those of another, and the density is
-# regressed on those of the fits, whose integrals are known (Owen and Zhou, 2000): its own is then the sum of the
-# coefficients. `anchor` is the fit with the largest one. Draws of the same ancestor are taken together for the error.
+# What the fits around a setting tell of it: beyond them there may be mass that no draw has seen. Their draws are taken
+# as those of one mixture, so that the tails that the draws of one fit miss are among those of another, and the density
+# is regressed on those of the fits, whose integrals are known (Owen and Zhou, 2000): its own is then the sum of the
+# coefficients. `anchor` is the fit with the largest one. Draws of one ancestor are taken together for the error.
 reweighted <- function(state, target, value) {
   row <- list(
     log_z = NA_real_, std_error = NA_real_, khat = Inf, anchor = NA_integer_, from = "reweighted", n_target_evals = 0

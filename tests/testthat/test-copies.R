@@ -7,7 +7,9 @@ labels <- function(place = c(0, 0, 0), names = sprintf("mu[%d]", 1:3), types = l
   # a list of the components' densities of the data, a row a point
   at <- function(x) lapply(1:3, function(k) x[, 3 + k] * matrix(dnorm(rep(y, each = nrow(x)), x[, k]), nrow(x)))
   target_function(
-    function(x) colSums(dnorm(t(x[, 1:3, drop = FALSE]), place, 5, log = TRUE)) + log(2) + rowSums(log(Reduce(`+`, at(x)))),
+    function(x) {
+      colSums(dnorm(t(x[, 1:3, drop = FALSE]), place, 5, log = TRUE)) + log(2) + rowSums(log(Reduce(`+`, at(x))))
+    },
     gradient = function(x) {
       parts <- at(x)
       shares <- lapply(parts, `/`, Reduce(`+`, parts))

@@ -232,8 +232,8 @@ as_one_program <- function(texts, fixed = FALSE) {
   as_data <- if (fixed) c("parameters", "transformed parameters")
   code <- sprintf("%s {\n%s\n}\n", program_blocks, c(
     of_all("functions"), paste0("int counts[", length(texts), "];\n", of_all_in(c("data", as_data[1]))),
-    of_all_in(c("transformed data", as_data[2])), if (fixed) c("real unused;", "") else vapply(program_blocks[4:5], of_all, ""),
-    paste(models, collapse = "\n")
+    of_all_in(c("transformed data", as_data[2])),
+    if (fixed) c("real unused;", "") else vapply(program_blocks[4:5], of_all, ""), paste(models, collapse = "\n")
   ))
   data <- Map(function(name, program) {
     stats::setNames(program$data, sprintf("%s_%s", name, names(program$data)))
