@@ -33,8 +33,8 @@
 #' @param n number of data sets (positive integer).
 #' @param ... arguments of [smc()] and [as_target()], as in [smc_all()].
 #' @param seed,progress as of [smc_all()].
-#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set, from which a call that was
-#'   cut off resumes, also with a larger `n`.
+#' @param checkpoint NULL, or the path of a folder (string), with a file for each data set and the fits of priors of
+#'   brms, from which a call that was cut off resumes, also with a larger `n`.
 #' @return A list of class `smc_calibration`:
 #'
 #' * `fits`, a data frame with a row for each data set and model: `data` (number), `true` (name of the true model),
@@ -86,17 +86,17 @@ check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL,
   arguments <- split_arguments(given)
   run <- with_seed_of_call(list(checkpoint = check_folder(checkpoint)), seed)
   seeds <- draw_seeds(run$seed, n)
-  given_models <- models
-  models <- lapply(models, function(x) if (inherits(x, "brmsfit")) model_of_brms(x, run$seed) else x)
   settings <- if (!is.null(checkpoint)) {
     list(
-      version = own_version(), seed = format(run$seed, digits = 15), models = fingerprint(given_models),
+      version = own_version(), seed = format(run$seed, digits = 15), models = fingerprint(models),
       prior_prob = prior_prob, `...` = fingerprint(given)
     )
   }
   restore <- function(x) if (has_form(x, data_set_like(length(models)))) x
   rows <- lapply(seq_len(n), function(i) recall(run, run_name("data", i), settings, restore, function(...) NULL))
   left <- which(vapply(rows, is.null, NA))
+  by_brms <- if (length(left) > 0) which(vapply(models, inherits, NA, "brmsfit"))
+  models[by_brms] <- lapply(by_brms, function(i) model_of_brms(models[[i]], i, run))
   once_each(over_jobs(
     seeds[left], function(seed) fit_data_set(seed, models, prior_prob, arguments),
     c("models", "prior_prob", "arguments"), user_functions(list(models, arguments)),
@@ -160,8 +160,9 @@ check_simulated <- function(models) {
   stats::setNames(models, names)
 }
 
-# A model of brms: its response is predicted for draws from its prior, and its program takes what was predicted.
-model_of_brms <- function(x, seed) {
+# A model of brms: its response is predicted for draws from its prior, and its program takes what was predicted. run: a
+# list of `seed` and `checkpoint`, in which its prior has a folder by the number of the model.
+model_of_brms <- function(x, index, run) {
   response <- x$formula$formula[[2]]
   if (is.call(response) && identical(response[[1]], quote(`|`))) response <- response[[2]]
   if (!is.name(response)) {
@@ -170,7 +171,7 @@ model_of_brms <- function(x, seed) {
   }
   response <- as.character(response)
   is_drawn <- identical(attr(x$prior, "sample_prior"), "only") && methods::is(x$fit, "stanfit")
-  drawn <- if (is_drawn) x else drawn_from_prior(x, seed)
+  drawn <- if (is_drawn) x else drawn_from_prior(x, index, run)
   n <- nrow(as.matrix(drawn))
   x["fit"] <- list(NULL)
   attr(x$prior, "sample_prior") <- "no"
@@ -188,7 +189,7 @@ model_of_brms <- function(x, seed) {
   )
 }
 
-drawn_from_prior <- function(x, seed) {
+drawn_from_prior <- function(x, index, run) {
   x["fit"] <- list(NULL)
   attr(x$prior, "sample_prior") <- "only"
   target <- as_target(x)
@@ -196,5 +197,6 @@ drawn_from_prior <- function(x, seed) {
     improper <- target$improper
     abort("{.arg models} must have proper priors; of a {.cls brmsfit} those of {.field {improper}} are not.", "input")
   }
-  as_brmsfit(smc(target, seed = seed, progress = FALSE))
+  folder <- if (!is.null(run$checkpoint)) file.path(run$checkpoint, run_name("prior", index))
+  as_brmsfit(smc(target, seed = run$seed, checkpoint = folder, progress = FALSE))
 }

@@ -7,12 +7,13 @@
 #' another fit). In between, the draws of the fits on either side are reweighted, and only where these weights are not
 #' reliable is the target fitted, too.
 #'
-#' Weights are the ratios of the densities at two settings. Their mean is the ratio of the evidences, as long as no
-#' setting has mass where the fitted one has none. Their Pareto k, `khat`, must be at most 0.7 (Vehtari et al., 2024);
-#' of several fits that with the smallest is taken. Beyond the fits nothing is reweighted: the draws may not
-#' have seen the tails of a wider setting, and then `khat` is small. Nor are they where bounds or types of variables
-#' differ, where the density has an edge beside the draws, where a fit has fewer than 1,112 draws, where weights are
-#' worth less than a hundred, or where the error would be above a `precision` that is given.
+#' The draws of these fits are taken as those of one mixture, so that the tails of a wide setting, which the draws of a
+#' narrow one miss, are there. Their weights are the ratios of the density at the setting to that of the mixture, and
+#' the densities of the fits, whose evidences are known, are control variates (Owen and Zhou, 2000). The Pareto k of the
+#' weights, `khat`, must be at most 0.7 (Vehtari et al., 2024). Beyond the fits nothing is reweighted: the draws may not
+#' have seen the tails of a wider setting, and then `khat` is small. Nor is it where bounds or types of variables
+#' differ, the density has an edge beside the draws, the fits have fewer than 1,112 draws together, the weights are
+#' worth less than a hundred, or the error would be above a `precision` that is given.
 #'
 #' Two settings are a data frame, such as `expand.grid(scale = c(0.5, 1, 2), df = c(1, 4))`. Its corners are fitted, and
 #' each setting is reweighted from the nearest fits in the quadrants around it.
@@ -37,15 +38,15 @@
 #'   its standard error;
 #' * `log_bf` and `log_bf_error`, only with `against`: the log Bayes factor of the target over that, and its error;
 #' * `from`: `"cold"`, fitted from the beginning, `"warm"`, fitted from a neighbour, or `"reweighted"`;
-#' * `anchor`: the setting of the fit whose draws these are, the row's own if it was fitted (number; of two settings
-#'   text, the name in `attr(curve, "fits")`);
+#' * `anchor`: the setting of the fit that counts most, the row's own if it was fitted (number; of two settings text,
+#'   the name in `attr(curve, "fits")`);
 #' * `khat`: the Pareto k of the weights, also where a fit took their place (Inf where there were none);
 #' * `verdict`: `"passed"`, or the names of diagnostics that have failed, of the fit at the anchor;
 #' * `n_target_evals`: how many evaluations of the target the row has taken.
 #'
-#'   The squared error of a reweighted row is the sum of those of the fit and of the mean weight. Rows of one anchor
-#'   share its draws: they are correlated, so that the shape of the curve is better known than its level, and the band
-#'   of a plot says nothing of differences within it.
+#'   The squared error of a reweighted row is the sum of those of the fits, by what they count, and of the mean weight.
+#'   Such rows share fits and draws: they are correlated, so that the shape of the curve is better known than its level,
+#'   and the band of a plot says nothing of differences within it.
 #'
 #'   `plot()` and `ggplot2::autoplot()` show the curve with a band of two standard errors, fitted settings as filled
 #'   points, the setting that is used as a vertical line, and with `against` a line at 0. Two settings make a line over
@@ -53,8 +54,9 @@
 #' @section Errors: Of class `autosmc_error_input` when an argument is not what it should be; for a setting at which the
 #'   prior is improper (see [smc()]), unless it is so of the same parameters in a fit `against`, or the density does not
 #'   fall off; and for variables that are not the same at all settings.
-#' @source Vehtari, Simpson, Gelman, Yao and Gabry (2024), *Pareto smoothed importance sampling*, Journal of Machine
-#'   Learning Research 25.
+#' @source Owen and Zhou (2000), *Safe and effective importance sampling*, Journal of the American Statistical
+#'   Association 95. Vehtari, Simpson, Gelman, Yao and Gabry (2024), *Pareto smoothed importance sampling*,
+#'   Journal of Machine Learning Research 25.
 #' @examples
 #' # the mean of five observations, with a prior N(0, scale^2), against a mean of 0
 #' y <- c(0.4, 1.2, -0.3, 0.9, 1.5)
@@ -79,7 +81,7 @@ evidence_curve <- function(target, values, against = NULL, ..., used = NULL, see
   check_no_reference(...)
   state <- list(
     target = target, settings = settings, used = used, seed = check_seed(seed), against = against_of(against),
-    values = NULL, fits = list(), anchors = list(), rows = list()
+    values = NULL, fits = list(), at = NULL, pool = list(), rows = list()
   )
   state <- with_settings(with_setting(state, used), values)
   warn_of_against(state, against)
@@ -132,30 +134,24 @@ with_settings <- function(state, values) {
 
 # one setting ---------------------------------------------------------------------
 
-# The state with a row for another setting: reweighted from one of the fits around it, or fitted from the nearest or
-# the one with the best weights. A state has its `fits` and, in the same order, their `anchors`, as of new_anchor(); and
-# the `values` of its `rows`.
+# The state with a row for another setting: reweighted between the fits around it, or fitted from the nearest. A state
+# has its `fits`, at the settings `at`; the `pool` of their draws, see with_draws_of(); and the `values` of its `rows`.
 with_setting <- function(state, value) {
   target <- target_with(state, value)
-  at <- do.call(rbind, lapply(state$anchors, `[[`, "value"))
-  around <- if (is.null(at)) NA else nearest_around(at, value)
-  # beyond the fits there may be mass that their draws have not seen
-  best <- if (anyNA(around)) c(unweighted, anchor = around[1]) else best_weights(state, target, around)
-  row <- best[c("log_z", "std_error", "khat", "anchor")]
-  row$from <- "reweighted"
-  cost <- best$n_target_evals
-  if (best$khat > largest_khat || isTRUE(best$std_error > state$settings$precision)) {
-    fit <- fit_at(state, value, target, if (length(state$fits) > 0) state$fits[[best$anchor]])
+  row <- reweighted(state, target, value)
+  if (!isTRUE(row$khat <= largest_khat) || isTRUE(row$std_error > state$settings$precision)) {
+    fit <- fit_at(state, value, target, if (length(state$fits) > 0) state$fits[[nearest_around(state$at, value)[1]]])
     refuse_improper(fit, value)
-    anchor <- new_anchor(fit, value)
+    n_before <- n_in_pool(state)
     state$fits <- c(state$fits, list(fit))
-    state$anchors <- c(state$anchors, list(anchor))
+    state$at <- rbind(state$at, value, deparse.level = 0)
+    state <- with_draws_of(state, fit)
     row[c("log_z", "std_error", "anchor")] <- list(fit$log_z, fit$std_error, length(state$fits))
     row$from <- if (any(fit$runs$label %in% "fit" & fit$runs$used)) "warm" else "cold"
-    cost <- cost + sum(fit$runs$n_target_evals) + length(anchor$log_density)
+    row$n_target_evals <- row$n_target_evals + sum(fit$runs$n_target_evals) + n_in_pool(state) - n_before
   }
   failed <- names_of_failed(state$fits[[row$anchor]]$diagnostics)
-  row <- c(row, verdict = if (length(failed) > 0) toString(failed) else "passed", n_target_evals = cost)
+  row$verdict <- if (length(failed) > 0) toString(failed) else "passed"
   state$rows <- c(state$rows, list(row))
   state$values <- rbind(state$values, value, deparse.level = 0)
   state
@@ -168,7 +164,7 @@ target_with <- function(state, value) {
   })
   first <- if (length(state$fits) > 0) state$fits[[1]]$target
   if (!is.null(first) && !identical(target$names, first$names)) {
-    other <- said_setting(state$anchors[[1]]$value)
+    other <- said_setting(state$at[1, ])
     abort("{.arg target} has other variables at the setting {said_setting(value)} than at {other}.", "input")
   }
   improper <- target$improper
@@ -202,70 +198,91 @@ refuse_improper <- function(fit, value) {
 
 # reweighting ---------------------------------------------------------------------
 
-# Draws that are reweighted, at most: these tell a ratio to a hundredth where weights vary by half of their mean.
-most_reweighted <- 2048
-# Fewer have no tail of a hundred, by which khat is known.
+# Draws of a fit that are reweighted, at most: those of two are enough for khat, and 17 settings of them take a third of
+# what a fit takes.
+most_reweighted <- 600
+# Fewer, of all fits around a setting, have no tail of a hundred, by which khat is known.
 least_reweighted <- 1112
 # Of their mean: weights that are worth less than a hundred draws tell little of their error.
 largest_variance <- 0.01
 
-# Of a fit at a setting, `value`, the draws that are to be reweighted: on the unconstrained scale, `x`, with the
-# `log_density` of the fit's own target and the `origins`. No draws where these tell nothing of other settings.
-new_anchor <- function(fit, value) {
-  anchor <- list(value = value)
+# The state with the draws of its last fit in the pool, unless these tell nothing of other settings: on the
+# unconstrained scale, `x`, with their `origins` and the `log_density` of each fit of the pool, normalised; and the
+# `number` of the fit.
+with_draws_of <- function(state, fit) {
   edges <- fit$diagnostics$value[fit$diagnostics$name == "edges"]
-  n <- min(most_reweighted, length(fit$log_weights))
-  if (n < least_reweighted || isTRUE(edges > 0)) {
-    return(anchor)
+  if (length(fit$log_weights) == 0 || isTRUE(edges > 0) || !has_reference_for(state$fits[[1]], fit$target)) {
+    return(state)
   }
   held <- hold_islands(fit$state$records, pooled_draws(fit))
   final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
-  rows <- evenly_weighted(exp(normalise_log(final$log_weights)), n)
-  anchor$x <- unconstrained_particles(final)[rows, , drop = FALSE]
-  anchor$origins <- final$origins[rows]
-  anchor$log_density <- density_at(fit$target, anchor$x)
-  anchor
+  rows <- evenly_weighted(exp(normalise_log(final$log_weights)), min(most_reweighted, length(fit$log_weights)))
+  own <- list(
+    number = length(state$fits), x = unconstrained_particles(final)[rows, , drop = FALSE], origins = final$origins[rows]
+  )
+  state$pool <- c(state$pool, list(own))
+  fits <- state$fits[of_pool(state, "number")]
+  k <- length(fits)
+  for (i in seq_len(k)) {
+    draws <- state$pool[[i]]
+    normalised <- function(fit) density_beside(fit$target, fits[[i]], draws) - fit$log_z
+    new <- do.call(cbind, lapply(fits[if (i < k) k else seq_len(k)], normalised))
+    state$pool[[i]]$log_density <- cbind(draws$log_density, new)
+  }
+  state
 }
 
-density_at <- function(target, x) evaluate_target(target, x, FALSE, unconstrained = TRUE)$log_density
+of_pool <- function(state, name) unlist(lapply(state$pool, `[[`, name))
 
-# What is known of a target by the draws of another fit: nothing yet.
-unweighted <- list(log_z = NA_real_, std_error = NA_real_, khat = Inf, n_target_evals = 0)
+n_in_pool <- function(state) length(of_pool(state, "log_density"))
 
-# By those of the fits `near`, the nearest first, with the lightest tail of weights; where it ends, no others are asked
-# for. Of weights with heavy tails those with the smallest error may have missed most.
-best_weights <- function(state, target, near) {
-  best <- c(unweighted, anchor = near[1])
-  for (i in near) {
-    tried <- c(reweighted(state$anchors[[i]], state$fits[[i]], target), anchor = i)
-    tried$n_target_evals <- tried$n_target_evals + best$n_target_evals
-    best <- if (tried$khat < best$khat) tried else replace(best, "n_target_evals", tried$n_target_evals)
-    if (best$khat <= 0) break
-  }
-  best
+# The log density of a target at the draws of a fit, in its units.
+density_beside <- function(target, fit, draws) {
+  evaluate_target(with_scale_of(target, fit$target), draws$x, FALSE, unconstrained = TRUE)$log_density
 }
 
-# As `unweighted`. Draws of the same ancestor are taken together for the error.
-reweighted <- function(anchor, fit, target) {
-  nothing <- unweighted
-  if (is.null(anchor$x) || !has_reference_for(fit, target)) {
-    return(nothing)
+# What the fits around a setting tell of it: beyond them there may be mass that no draw has seen. Their draws are taken
+# as those of one mixture, so that the tails that the draws of one fit miss are among those of another, and the density
+# is regressed on those of the fits, whose integrals are known (Owen and Zhou, 2000): its own is then the sum of the
+# coefficients. `anchor` is the fit with the largest one. Draws of one ancestor are taken together for the error.
+reweighted <- function(state, target, value) {
+  row <- list(
+    log_z = NA_real_, std_error = NA_real_, khat = Inf, anchor = NA_integer_, from = "reweighted", n_target_evals = 0
+  )
+  numbers <- of_pool(state, "number")
+  around <- if (length(numbers) > 0) nearest_around(state$at[numbers, , drop = FALSE], value) else NA
+  pool <- state$pool[around]
+  n_each <- lengths(lapply(pool, `[[`, "origins"))
+  n <- sum(n_each)
+  if (anyNA(around) || n < least_reweighted || !has_reference_for(state$fits[[1]], target)) {
+    return(row)
   }
-  n <- nrow(anchor$x)
-  nothing$n_target_evals <- n
-  ratio <- density_at(with_scale_of(target, fit$target), anchor$x) - anchor$log_density
+  row$n_target_evals <- n
+  fits <- state$fits[numbers[around]]
+  parts <- do.call(rbind, lapply(pool, function(draws) draws$log_density[, around, drop = FALSE]))
+  most <- apply(parts, 1, max)
+  parts <- exp(parts - most)
+  mixture <- drop(parts %*% n_each) / n
+  ratio <- unlist(Map(density_beside, list(target), fits, pool)) - most - log(mixture)
   ratio[is.na(ratio)] <- -Inf
   w <- exp(ratio - max(ratio))
-  variance <- sum(rowsum(w / sum(w) - 1 / n, anchor$origins)^2)
+  if (anyNA(w)) {
+    return(row)
+  }
+  regressed <- stats::lm.fit(parts / mixture, w)
+  part <- regressed$coefficients
+  part[is.na(part)] <- 0 # densities that are the same
+  z <- sum(part)
+  origins <- paste(rep(around, n_each), unlist(lapply(pool, `[[`, "origins")))
+  variance <- sum(rowsum(regressed$residuals, origins)^2) / (n * z)^2
   # weights that are all the same have no tail
   khat <- if (isTRUE(variance < least_error^2)) -Inf else tail_khat(w, rep(1 / n, n))
-  if (!isTRUE(variance < largest_variance) || is.na(khat)) {
-    return(nothing)
+  if (isTRUE(z > 0 && variance < largest_variance) && !is.na(khat)) {
+    std_error <- sqrt(sum((part / z * vapply(fits, `[[`, 0, "std_error"))^2) + variance)
+    anchor <- numbers[around[which.max(part)]]
+    row[c("log_z", "std_error", "khat", "anchor")] <- list(max(ratio) + log(z), std_error, khat, anchor)
   }
-  list(
-    log_z = fit$log_z + max(ratio) + log(mean(w)), std_error = sqrt(fit$std_error^2 + variance),
-    khat = khat, n_target_evals = n
-  )
+  row
 }
 
 # the table -----------------------------------------------------------------------
@@ -300,9 +317,8 @@ curve_of <- function(state) {
     rows$log_bf <- rows$log_z - against$log_z[at]
     rows$log_bf_error <- sqrt(rows$std_error^2 + against$std_error[at]^2)
   }
-  anchors <- do.call(rbind, lapply(state$anchors, `[[`, "value"))
-  labels <- apply(anchors, 1, function(value) paste(format_each(value), collapse = ", "))
-  rows$anchor <- if (ncol(anchors) == 1) anchors[rows$anchor, 1] else labels[rows$anchor]
+  labels <- apply(state$at, 1, function(value) paste(format_each(value), collapse = ", "))
+  rows$anchor <- if (ncol(state$at) == 1) state$at[rows$anchor, 1] else labels[rows$anchor]
   columns <- c(as.data.frame(state$values), rows[intersect(curve_columns, names(rows))])
   columns <- lapply(columns, `[`, ascending(state$values))
   fits <- stats::setNames(state$fits, labels)
@@ -331,7 +347,7 @@ print.evidence_curve <- function(x, ...) {
     from[["reweighted"]], " reweighted\n",
     sep = ""
   )
-  if (from[["reweighted"]] > 0) cat("Reweighted settings share the error of the fit at their anchor.\n")
+  if (from[["reweighted"]] > 0) cat("Reweighted settings share the errors of the fits around them.\n")
   invisible(x)
 }
 

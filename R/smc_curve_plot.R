@@ -1,8 +1,8 @@
 # Plots of a curve of evidences.
 
 # In `rows`, a row a setting: `value`, `y` and its band, `low` and `high`, whether it was `fitted`, and the `series`,
-# the value of a second setting. And the `names` of both axes, whether there is a line `at_zero`, the first setting that
-# is `used`, and whether it is on a `log` scale.
+# the value of a second setting. And the `names` of both axes, a `note` on the band, whether there is a line `at_zero`, the
+# first setting that is `used`, and whether it is on a `log` scale.
 curve_data <- function(curve) {
   has_bf <- "log_bf" %in% names(curve)
   y <- if (has_bf) curve$log_bf else curve$log_z
@@ -18,6 +18,7 @@ curve_data <- function(curve) {
       series = factor(second, labels = labels)
     ),
     names = c(if (length(names) > 1) names[1] else "setting", if (has_bf) "log Bayes factor" else "log Z"),
+    note = if (any(curve$from == "reweighted")) "errors of open points are correlated" else "",
     at_zero = has_bf, used = attr(curve, "state")$used[[1]],
     log = is_positive(value) && max(value) > 10 * min(value)
   )
@@ -49,6 +50,7 @@ plot.evidence_curve <- function(x, ..., main = NULL) {
     graphics::lines(one$value, one$y, col = look$colour, lty = look$type, lwd = 2)
     graphics::points(one$value, one$y, pch = 21, col = look$colour, bg = ifelse(one$fitted, look$colour, "white"))
   }
+  graphics::mtext(data$note, adj = 1, cex = 0.8)
   base_legend(rows$series, "nfc")
   base_title(main)
   invisible(x)
@@ -74,5 +76,5 @@ autoplot.evidence_curve <- function(object, ...) {
     ggplot2::scale_colour_manual(values = looks$colour, aesthetics = c("colour", "fill"), name = NULL) +
     (if (nrow(looks) == 1) ggplot2::theme(legend.position = "none")) +
     (if (data$log) ggplot2::scale_x_log10()) +
-    ggplot2::labs(x = data$names[1], y = data$names[2])
+    ggplot2::labs(x = data$names[1], y = data$names[2], caption = data$note)
 }

@@ -38,6 +38,39 @@ by_rstan <- function(code) {
   if (!nzchar(theirs)) "refused" else if (identical(theirs, ours)) "same" else "another"
 }
 
+# The parameters in a row of a target's outputs.
+parameters_in <- function(row) {
+  base <- sub("\\[.*", "", names(row))
+  lapply(split(row, factor(base, unique(base))), function(values) {
+    index <- sub("^[^[]*\\[?", "", sub("\\]$", "", names(values)))
+    if (identical(index, "")) {
+      return(unname(values))
+    }
+    places <- do.call(rbind, lapply(strsplit(index, ","), as.integer))
+    if (ncol(places) == 1) unname(values) else replace(array(NA_real_, apply(places, 2, max)), places, values)
+  })
+}
+
+# A row a program: R's log density at the first row of x, and the largest difference of Stan's from it at all rows.
+# target: that of as_one_program() of these programs. evaluate: a function of it and of x.
+differences_from_r <- function(programs, target, x, evaluate) {
+  counted <- function(k) {
+    target$data$values$counts <- as.numeric(seq_along(programs) == k)
+    evaluate(target, x)
+  }
+  log_jacobian <- counted(0)
+  at <- target$outputs(x)[, target$parameters]
+  rows <- lapply(seq_along(programs), function(k) {
+    program <- old_stan[[programs[k]]]
+    before <- paste0(programs[k], "_")
+    own <- at[, startsWith(colnames(at), before), drop = FALSE]
+    colnames(own) <- substring(colnames(own), nchar(before) + 1)
+    by_r <- apply(own, 1, function(row) program$log_density(parameters_in(row), program$data))
+    data.frame(log_density = by_r[1], largest_difference = max(abs(counted(k) - log_jacobian - by_r)))
+  })
+  do.call(rbind, stats::setNames(rows, programs))
+}
+
 one <- as_one_program(texts)
 target <- suppressWarnings(target_stan(one$code, one$data))
 set.seed(1)

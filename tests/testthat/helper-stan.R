@@ -19,6 +19,9 @@ why_no_stan <- function() {
 }
 
 use_stan_cache <- function() {
+  if (!is.null(stan$cache)) {
+    return()
+  }
   stan$before <- Sys.getenv("R_USER_CACHE_DIR", NA)
   stan$cache <- tempfile("autosmc-cache-")
   Sys.setenv(R_USER_CACHE_DIR = stan$cache)

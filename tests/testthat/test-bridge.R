@@ -130,7 +130,7 @@ test_that("the bridge covers the evidence as often as it says", {
   expect_lt(median(estimates$std_error), internal("rules")$bridge_gain * median(by_smc$std_error))
   # twice as close where the way from the reference is long, as among the 32 variables of a process, and
   # the kernel adds to SMC's errors
-  long <- lapply(1:10, function(seed) {
+  long <- lapply(1:6, function(seed) {
     calmly(smc(target_brownian(), n_particles = 128, kernel = "klmc", seed = seed))
   })
   on_long <- function(method) vapply(long, function(fit) by(fit, method)$std_error, 0)

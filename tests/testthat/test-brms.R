@@ -1,5 +1,5 @@
-# Fits of brms, which is no dependency: versions before 2.19 write old Stan. Two programs are compiled, that of a group,
-# and one of several families; of other terms it is seen that Stan understands them.
+# Fits of brms, which is no dependency: versions before 2.19 write old Stan. Two programs are compiled, that of a line
+# in groups, and one of several families; of other terms it is seen that Stan understands them.
 
 brms_says <- function(name, ...) getExportedValue("brms", name)(...)
 
@@ -9,37 +9,46 @@ skip_without_brms <- function() {
   skip_if(!is.null(why_no_stan()), why_no_stan())
 }
 
+# For all tests of this file: removed by teardown-stan.R.
+use_stan_cache()
+
+# A line with groups, two observations each, that differ by 3 in x.
+line_data <- data.frame(
+  y = c(0.3, 1.1, -0.4, 0.2, 1.8, 1.2), who = rep(c("ann", "bob", "eve"), each = 2), x = c(-1.5, 1.5), z = c(1, 0, -1)
+)
+line_model <- function(formula = y ~ x + (1 | who), data = line_data, ...) {
+  prior <- brms_says("set_prior", "normal(0, 1)", class = c("Intercept", "b")) +
+    brms_says("set_prior", "exponential(1)", class = c("sd", "sigma"))
+  brms_says("brm", formula, data, prior = prior, empty = TRUE, ...)
+}
+
 test_that("a fit of brms has the evidence, brms's names and brms's predictions", {
   skip_without_brms()
-  use_stan_cache()
-  on.exit(leave_stan_cache())
-  data <- data.frame(y = c(0.3, 1.1, -0.4, 0.2, 1.8, 1.2), who = rep(c("ann", "bob", "eve"), each = 2))
-  prior <- brms_says("set_prior", "normal(0, 1)", class = "Intercept")
-  for (class in c("sd", "sigma")) prior <- prior + brms_says("set_prior", "exponential(1)", class = class)
-  model <- function(...) brms_says("brm", y ~ 1 + (1 | who), data, prior = prior, empty = TRUE, ...)
-  fit <- suppressMessages(smc(model(), n_particles = 256, seed = 1))
+  data <- line_data
+  fit <- suppressMessages(smc(line_model(), n_particles = 256, seed = 1))
 
   same_group <- outer(data$who, data$who, `==`)
   given <- function(sigma, sd) {
-    root <- chol(diag(sigma^2, 6) + sd^2 * same_group + 1)
+    root <- chol(diag(sigma^2, 6) + sd^2 * same_group + 1 + tcrossprod(data$x))
     -3 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, data$y, transpose = TRUE)^2) / 2 - sigma - sd
   }
   at <- expand.grid(sigma = seq(0.01, 9, 0.04), sd = seq(0.01, 9, 0.04))
   exact <- log(sum(exp(mapply(given, at$sigma, at$sd))) * 0.04^2)
   expect_log_z(fit, exact)
 
-  variables <- c("b_Intercept", "sd_who__Intercept", "sigma", sprintf("r_who[%s,Intercept]", c("ann", "bob", "eve")))
-  expect_identical(names(coef(fit))[1:6], variables)
+  variables <- c("b_Intercept", "b_x", "sd_who__Intercept", "sigma", sprintf("r_who[%s,Intercept]", c("ann", "bob", "eve")))
+  expect_identical(names(coef(fit))[1:7], variables)
   in_brms <- as_brmsfit(fit)
   expect_equal(as.matrix(brms_says("as_draws_matrix", in_brms))[, variables], as.matrix(fit)[, variables],
     ignore_attr = TRUE
   )
   expected <- brms_says("posterior_epred", fit, newdata = data[3, ])
-  expect_equal(drop(expected), rowSums(as.matrix(fit)[, c("b_Intercept", "r_who[bob,Intercept]")]), ignore_attr = TRUE)
+  at_bob <- as.matrix(fit)[, c("b_Intercept", "b_x", "r_who[bob,Intercept]")] %*% c(1, data$x[3], 1)
+  expect_equal(drop(expected), drop(at_bob), ignore_attr = TRUE)
   expect_identical(dim(predict(fit, data[3, ], summary = FALSE)), dim(expected))
   expect_identical(dim(residuals(fit)), c(6L, 4L))
   expect_equal(nobs(fit), 6)
-  expect_identical(all.vars(formula(fit)$formula), c("y", "who"))
+  expect_identical(all.vars(formula(fit)$formula), c("y", "x", "who"))
   expect_identical(family(fit)$family, "gaussian")
   for (name in c("loo", "waic")) {
     ask <- getExportedValue("loo", name)
@@ -48,36 +57,43 @@ test_that("a fit of brms has the evidence, brms's names and brms's predictions",
   }
   expect_identical(dim(brms_says("predictive_interval", fit)), c(6L, 2L))
 
-  alone <- suppressMessages(smc(model(sample_prior = "only"), n_particles = 256, seed = 1))
+  alone <- suppressMessages(smc(line_model(sample_prior = "only"), n_particles = 256, seed = 1))
   expect_log_z(alone, 0)
 })
 
 test_that("models of brms are checked with data from their priors", {
   skip_without_brms()
-  use_stan_cache()
-  on.exit(leave_stan_cache())
-  data <- data.frame(y = c(0.3, 1.1, -0.4, 0.2), x = c(-1.5, -0.5, 0.5, 1.5), z = c(1, -1, -1, 1))
-  prior <- brms_says("set_prior", "normal(0, 1)", class = "Intercept") +
-    brms_says("set_prior", "normal(0, 1)", class = "b") + brms_says("set_prior", "exponential(1)", class = "sigma")
-  model <- function(formula, data) brms_says("brm", formula, data, prior = prior, empty = TRUE)
-  models <- list(line = model(y ~ x, data), other = model(y ~ z, data)) # of one program
+  models <- list(line = line_model(), other = line_model(y ~ z + (1 | who))) # of one program
 
-  slope <- suppressMessages(internal("model_of_brms")(models$line, 1))
+  line <- suppressMessages(internal("model_of_brms")(models$line, 1, list(seed = 1)))
   set.seed(1)
-  drawn <- t(replicate(300, slope$simulate()))
-  expect_mean(drawn[, 1], 0, resolution = 1)
-  # the slope and two errors, whose variance is 2 on average
-  expect_mean((drawn[, 4] - drawn[, 1])^2, 9 + 4, resolution = 8)
-  simulated <- model(y ~ x, transform(data, y = drawn[1, ]))
+  drawn <- t(replicate(150, line$simulate()))
+  expect_mean(rowMeans(drawn), 0, resolution = 0.7)
+  # three times the slope, and the mean of three differences of errors, whose variance is 2 on average
+  expect_mean(rowMeans(drawn[, c(2, 4, 6)] - drawn[, c(1, 3, 5)])^2, 9 + 4 / 3, resolution = 8)
+  simulated <- line_model(data = transform(line_data, y = drawn[1, ]))
   expect_equal(
-    suppressMessages(smc(slope$target(drawn[1, ]), n_particles = 64, seed = 1))$log_z,
+    suppressMessages(smc(line$target(drawn[1, ]), n_particles = 64, seed = 1))$log_z,
     suppressMessages(smc(simulated, n_particles = 64, seed = 1))$log_z
   )
 
-  check <- suppressMessages(check_evidence(models, n = 3, n_particles = 64, seed = 1))
-  expect_identical(check$n_failed, 0L)
-  expect_identical(nrow(check$fits), 6L)
-  models$other <- model(log(y + 1) ~ x, data)
+  dir <- tempfile("check")
+  on.exit(unlink(dir, recursive = TRUE))
+  check <- function(n) suppressMessages(check_evidence(models, n = n, n_particles = 64, seed = 1, checkpoint = dir))
+  few <- check(1)
+  expect_identical(few$n_failed, 0L)
+  # further data sets are of the same draws from the priors, and where all are there nothing is compiled or drawn
+  priors <- list.files(dir, "final", full.names = TRUE, recursive = TRUE)
+  expect_gt(length(priors), 0)
+  before <- file.info(priors)$mtime
+  more <- check(2)
+  expect_identical(more$fits[1:2, ], few$fits)
+  expect_identical(file.info(priors)$mtime, before)
+  unlink(priors)
+  expect_identical(check(2), more)
+  expect_false(any(file.exists(priors)))
+
+  models$other <- line_model(log(y + 1) ~ x + (1 | who))
   expect_bad(check_evidence(models, n = 1, seed = 1), "models")
 })
 
@@ -92,8 +108,6 @@ brms_data <- data.frame(
 
 test_that("families of brms have the likelihoods that brms has in R, and priors that are normalised but for orders", {
   skip_without_brms()
-  use_stan_cache()
-  on.exit(leave_stan_cache())
   of <- function(formula, family) brms_says("bf", formula, family = family)
   formula <- of(count ~ x + offset(z), "negbinomial") + of(yes ~ mo(grade), "bernoulli") + of(grade ~ x, "cumulative") +
     brms_says("set_rescor", FALSE)

@@ -4,14 +4,19 @@
 # the priors of the means.
 labels <- function(place = c(0, 0, 0), names = sprintf("mu[%d]", 1:3), types = list(w = "simplex")) {
   y <- c(-7 + (-14:15) / 8, (-10:9) / 8, 6 + (-12:12) / 8)
-  at <- function(x) vapply(1:3, function(k) x[3 + k] * dnorm(y, x[k]), y)
+  # a list of the components' densities of the data, a row a point
+  at <- function(x) lapply(1:3, function(k) x[, 3 + k] * matrix(dnorm(rep(y, each = nrow(x)), x[, k]), nrow(x)))
   target_function(
-    function(x) sum(dnorm(x[1:3], place, 5, log = TRUE)) + log(2) + sum(log(rowSums(at(x)))),
-    gradient = function(x) {
-      share <- at(x) / rowSums(at(x))
-      slopes <- vapply(1:3, function(k) sum(share[, k] * (y - x[k])), 0)
-      c(slopes - (x[1:3] - place) / 25, colSums(share) / x[4:6])
+    function(x) {
+      colSums(dnorm(t(x[, 1:3, drop = FALSE]), place, 5, log = TRUE)) + log(2) + rowSums(log(Reduce(`+`, at(x))))
     },
+    gradient = function(x) {
+      parts <- at(x)
+      shares <- lapply(parts, `/`, Reduce(`+`, parts))
+      slopes <- vapply(1:3, function(k) drop(shares[[k]] %*% y) - rowSums(shares[[k]]) * x[, k], numeric(nrow(x)))
+      counts <- vapply(shares, rowSums, numeric(nrow(x)))
+      cbind(matrix(slopes, nrow(x)) - sweep(x[, 1:3, drop = FALSE], 2, place) / 25, matrix(counts, nrow(x)) / x[, 4:6])
+    }, vectorized = TRUE,
     names = c(names, sprintf("w[%d]", 1:3)), types = types
   )
 }

@@ -30,12 +30,20 @@ test_that("the middle and the ends are fitted, and what is in between is reweigh
   expect_equal(curve$log_bf, curve$log_z - null)
   expect_equal(curve$log_bf_error, curve$std_error)
   expect_identical(curve$verdict, rep("passed", 5))
-  # each fit, its draws at its own setting, and at each setting between two fits those of one or both
+  # each fit, the draws of each at the settings of all, and at each setting between two fits those of both
   fits <- attr(curve, "fits")
   of_fits <- vapply(fits, function(fit) sum(fit$runs$n_target_evals), 0)
-  n_asked <- (sum(curve$n_target_evals) - sum(of_fits)) / 2048 - length(fits)
-  expect_true(n_asked %in% 2:4)
+  expect_equal(sum(curve$n_target_evals) - sum(of_fits), 600 * (3^2 + 2 * 2))
   expect_identical(anyDuplicated(vapply(fits, `[[`, 0, "seed")), 0L)
+})
+
+test_that("beside a fitted setting the evidence and its error are those of its fit", {
+  beside <- evidence_curve(model, c(0.5, 0.7, 1, 1 + 1e-6, 1.4, 2, 3), used = 1, seed = 5)
+  expect_identical(beside$value[beside$from != "reweighted"], c(0.5, 1, 3))
+  next_to <- which(beside$value == 1) + 0:1
+  expect_equal(diff(beside$log_z[next_to]), 0, tolerance = 1e-5)
+  expect_equal(beside$std_error[next_to[2]], beside$std_error[next_to[1]], tolerance = 1e-3)
+  expect_on_curve(beside, 0.1)
 })
 
 test_that("settings are added where the curve bends", {

@@ -270,18 +270,19 @@ grouped <- function(likelihood, slope, n_groups) {
     z <- (effects - x[, 1]) / tau
     cbind(rowSums(z) / tau - x[, 1] / 4, rowSums(z^2) - n_groups + 1 - tau^2, slope(effects) - z / tau)
   }
-  z <- seq(-8, 8, by = 0.05)
-  mu <- seq(-4, 4, by = 0.05)
+  step <- 0.1
+  z <- seq(-8, 8, by = step)
+  mu <- seq(-4, 4, by = step)
   given <- vapply(seq(-14, 1.5, by = 0.1), function(t) {
     of_groups <- vapply(mu, function(m) {
       each <- likelihood(matrix(m + exp(t) * z, length(z), n_groups))
-      sum(log(colSums(exp(each) * dnorm(z) * 0.05)))
+      sum(log(colSums(exp(each) * dnorm(z) * step)))
     }, 0)
     of_groups + prior(mu, t)
   }, mu)
   list(
     target = target_function(log_density, n_groups + 2, gradient, vectorized = TRUE),
-    truth = max(given) + log(sum(exp(given - max(given)))) + log(0.05 * 0.1)
+    truth = max(given) + log(sum(exp(given - max(given)))) + log(step * 0.1)
   )
 }
 

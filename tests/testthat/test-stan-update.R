@@ -131,18 +131,26 @@ test_that("the compiler takes programs as old manuals and versions of brms have 
   }
 })
 
-# All of them take longer to compile: bench/old_stan.R.
+# All of them, and their parameters, take longer to compile: bench/old_stan.R.
 test_that("old programs have the log densities that R has", {
   skip_on_cran()
   skip_if(!is.null(why_no_stan()), why_no_stan())
   use_stan_cache()
   on.exit(leave_stan_cache())
-  some <- c("brms2_10", "capture", "coal", "ifelse", "survival", "zi")
-  one <- as_one_program(old_texts[some])
-  target <- suppressMessages(suppressWarnings(target_stan(one$code, one$data), classes = "autosmc_warning_prior"))
-  x <- matrix(sin(seq_len(3 * target$dim)), 3)
-  found <- differences_from_r(some, target, x, function(...) evaluate_target(..., gradient = FALSE)$log_density)
-  expect_lt(max(found$largest_difference / (1 + abs(found$log_density))), 1e-10)
+  # values of their parameters
+  at <- list(
+    capture = list(phi = c(0.9, 0.5, 0.7), p = c(0.3, 0.8, 0.6)), coal = list(e = 3.1, l = 0.9),
+    ifelse = list(a = -0.7), survival = list(a = 1.4, s = 2.2), zi = list(p = 0.2, l = 1.7)
+  )
+  one <- as_one_program(old_texts[names(at)], fixed = TRUE)
+  values <- do.call(c, unname(Map(function(p, name) stats::setNames(p, paste0(name, "_", names(p))), at, names(at))))
+  data <- utils::modifyList(one$data, values)
+  for (name in names(at)) {
+    data$counts <- as.numeric(names(at) == name)
+    target <- suppressMessages(target_stan(one$code, data))
+    by_r <- old_stan[[name]]$log_density(at[[name]], old_stan[[name]]$data)
+    expect_equal(evaluate_target(target, matrix(0), gradient = FALSE)$log_density, by_r, tolerance = 1e-10, info = name)
+  }
 })
 
 test_that("what cannot be brought up to date is named with its line", {

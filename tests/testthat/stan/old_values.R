@@ -221,28 +221,19 @@ old_stan <- list(
   )
 )
 
-# The parameters in a row of a target's outputs.
-parameters_in <- function(row) {
-  base <- sub("\\[.*", "", names(row))
-  lapply(split(row, factor(base, unique(base))), function(values) {
-    index <- sub("^[^[]*\\[?", "", sub("\\]$", "", names(values)))
-    if (identical(index, "")) {
-      return(unname(values))
-    }
-    places <- do.call(rbind, lapply(strsplit(index, ","), as.integer))
-    if (ncol(places) == 1) unname(values) else replace(array(NA_real_, apply(places, 2, max)), places, values)
-  })
-}
-
 # Programs one after another in one: list(code, data). Names of their own begin with that of the program, and the model
-# of the k-th counts if element k of the data `counts` is 1.
-as_one_program <- function(texts) {
+# of the k-th counts if element k of the data `counts` is 1. fixed: whether the parameters are data, too, of which the
+# compiler makes no derivatives, in a third of the time.
+as_one_program <- function(texts, fixed = FALSE) {
   texts <- Map(rename_own, texts, names(texts))
   of_all <- function(block) paste(vapply(texts, block_of, "", block), collapse = "\n")
   models <- sprintf("if (counts[%d] == 1) {\n%s\n}", seq_along(texts), vapply(texts, block_of, "", "model"))
+  of_all_in <- function(blocks) paste(vapply(blocks, of_all, ""), collapse = "\n")
+  as_data <- if (fixed) c("parameters", "transformed parameters")
   code <- sprintf("%s {\n%s\n}\n", program_blocks, c(
-    of_all("functions"), paste0("int counts[", length(texts), "];\n", of_all("data")),
-    vapply(program_blocks[3:5], of_all, ""), paste(models, collapse = "\n")
+    of_all("functions"), paste0("int counts[", length(texts), "];\n", of_all_in(c("data", as_data[1]))),
+    of_all_in(c("transformed data", as_data[2])),
+    if (fixed) c("real unused;", "") else vapply(program_blocks[4:5], of_all, ""), paste(models, collapse = "\n")
   ))
   data <- Map(function(name, program) {
     stats::setNames(program$data, sprintf("%s_%s", name, names(program$data)))
@@ -279,24 +270,4 @@ rename_own <- function(text, program) {
     ifelse(kept, found, paste0(program, "_", found))
   })
   text
-}
-
-# A row a program: R's log density at the first row of x, and the largest difference of Stan's from it at all rows.
-# target: that of as_one_program() of these programs. evaluate: a function of it and of x.
-differences_from_r <- function(programs, target, x, evaluate) {
-  counted <- function(k) {
-    target$data$values$counts <- as.numeric(seq_along(programs) == k)
-    evaluate(target, x)
-  }
-  log_jacobian <- counted(0)
-  at <- target$outputs(x)[, target$parameters]
-  rows <- lapply(seq_along(programs), function(k) {
-    program <- old_stan[[programs[k]]]
-    before <- paste0(programs[k], "_")
-    own <- at[, startsWith(colnames(at), before), drop = FALSE]
-    colnames(own) <- substring(colnames(own), nchar(before) + 1)
-    by_r <- apply(own, 1, function(row) program$log_density(parameters_in(row), program$data))
-    data.frame(log_density = by_r[1], largest_difference = max(abs(counted(k) - log_jacobian - by_r)))
-  })
-  do.call(rbind, stats::setNames(rows, programs))
 }
