@@ -33,13 +33,13 @@ moved_along <- function(x, along, by) {
   x
 }
 
-# Of what rays, mirrors or lines find beside the draws, the most of `of` that were compared.
+# Of what rays, mirrors or lines find beside the draws, which is the most of `of` that were compared.
 limit_of_rise <- function(found, estimate) max(what_matters(estimate), errors_of_most(found$of) * found$error)
 
 # Standard errors by which the largest of n is no chance, as `errors_seen` says of one.
 errors_of_most <- function(n) -stats::qnorm(stats::pnorm(-rules$errors_seen) / max(1, n))
 
-# The rise of log Z, which no error so large as this hides.
+# The least rise of log Z that is worth a word: one below the standard error changes nothing.
 what_matters <- function(estimate) max(rules$least_rise, estimate$std_error, na.rm = TRUE)
 
 # The row of what rays, mirrors or lines find. says: a function of the rise, in words.

@@ -1,4 +1,4 @@
-# Ends of variables: how far the draws go along each, and the parts of an end beyond which something may be beyond them.
+# Ends of variables: how far the draws go along each, and the parts of an end beyond which there may be more.
 
 # Those along which lines go: the ones given which others are normal, or all of them.
 lined_variables <- function(final) {
