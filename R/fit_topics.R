@@ -182,10 +182,10 @@ NULL
 #'   | `mirrors` | rise of `log_z` by mass at reflections of the draws | see below |
 #'   | `lines` | rise of `log_z` by mass beyond the draws along a variable | see below |
 #'   | `elbo` | excess of the scout's ELBO over `log_z` | 0.05 and 3 standard errors |
-#'   | `basins` | evidence, as a share, in basins that hold too few draws | 0.02 |
+#'   | `basins` | evidence, as a share, in basins that hold too few draws | 0.01 |
 #'   | `estimates` | difference of SMC and bridge, in its standard errors | 4 |
 #'   | `rounds` | excess of an earlier run's estimate, in standard errors | 4, beyond 0.05 |
-#'   | `passes` | rise of `log_z` in the last further pass | 0.02 and 2 standard errors |
+#'   | `passes` | rise of `log_z` in the last further pass | 0.01 and 2 standard errors |
 #'
 #'   What helps: for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()];
 #'   for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `elbo`,
