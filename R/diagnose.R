@@ -34,13 +34,15 @@ moved_along <- function(x, along, by) {
 }
 
 # Of what rays, mirrors or lines find beside the draws, which is the most of `of` that were compared.
-limit_of_rise <- function(found, estimate) max(what_matters(estimate), errors_of_most(found$of) * found$error)
+limit_of_rise <- function(found, estimate) {
+  max(what_matters(estimate), errors_of_most(found$of) * max(found$error, found$by_chance))
+}
 
 # Standard errors by which the largest of n is no chance, as `errors_seen` says of one.
 errors_of_most <- function(n) -stats::qnorm(stats::pnorm(-rules$errors_seen) / max(1, n))
 
 # The least rise of log Z that is worth a word: one below the standard error changes nothing.
-what_matters <- function(estimate) max(rules$least_rise, estimate$std_error, na.rm = TRUE)
+what_matters <- function(estimate) max(rules$sure_bridge, estimate$std_error, na.rm = TRUE)
 
 # The row of what rays, mirrors or lines find. says: a function of the rise, in words.
 judge_beside <- function(found, estimate, says) {

@@ -25,8 +25,8 @@ step_beyond_part <- 0.5
 # would be far off by chance. Where these find something, but with an error that leaves open whether there is
 # anything, more lines decide.
 #
-# Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than the draws show,
-# and its standard error, the variable, and where there are many lines points beyond the part, as of
+# Returns list(rise, error, of, name, points): by how much the logarithm of the evidence is higher than the draws show,
+# and its standard error, of how many parts it is the most, the variable, and where there are many lines points beyond the part, as of
 # look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, or the draws are too few.
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
@@ -55,7 +55,7 @@ look_along_lines <- function(seen, evaluate) {
     }
     if (!is.null(found)) {
       end <- found$part
-      c(found[c("rise", "error", "points")], list(name = sampler$target$names[end$variable], powers = end$powers))
+      c(found[c("rise", "error", "of", "points")], list(name = sampler$target$names[end$variable], powers = end$powers))
     }
   })
 }

@@ -137,12 +137,15 @@ on_other_side <- function(end, rays, draws, outward) {
 }
 
 # By how much the logarithm of the evidence is higher than the draws show, and its standard error: list(rise,
-# error). ratio: that of the evidence on the other side to that on this one, as told by each of some draws on this
+# error, by_chance), with the error that it has where nothing is missed: then there are too few draws on the other side by
+# chance. ratio: that of the evidence on the other side to that on this one, as told by each of some draws on this
 # side; share: that of all draws on the other, of n independent ones.
 rise_by <- function(ratio, share, n) {
-  odds <- max(mean(ratio), share / (1 - share)) # where draws are too few by chance, they are as told by the rays
-  error <- c(stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio)), sqrt(odds / n))
-  list(rise = log1p(mean(ratio)) + log1p(-share), error = sqrt(sum(error^2)))
+  of_ratio <- stats::sd(ratio) / sqrt(length(ratio)) / (1 + mean(ratio))
+  with_odds <- function(odds) sqrt(of_ratio^2 + odds / n)
+  list(
+    rise = log1p(mean(ratio)) + log1p(-share), error = with_odds(share / (1 - share)), by_chance = with_odds(mean(ratio))
+  )
 }
 
 # Of several such that which says most; NULL for none.

@@ -182,10 +182,10 @@ NULL
 #'   | `mirrors` | rise of `log_z` by mass at reflections of the draws | see below |
 #'   | `lines` | rise of `log_z` by mass beyond the draws along a variable | see below |
 #'   | `elbo` | excess of the scout's ELBO over `log_z` | 0.05 and 3 standard errors |
-#'   | `basins` | evidence, as a share, in basins that hold too few draws | 0.01 |
+#'   | `basins` | evidence, as a share, in basins that hold too few draws | 0.02 |
 #'   | `estimates` | difference of SMC and bridge, in its standard errors | 4 |
 #'   | `rounds` | excess of an earlier run's estimate, in standard errors | 4, beyond 0.05 |
-#'   | `passes` | rise of `log_z` in the last further pass | 0.01 and 2 standard errors |
+#'   | `passes` | rise of `log_z` in the last further pass | 0.02 and 2 standard errors |
 #'
 #'   What helps: for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()];
 #'   for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `elbo`,
@@ -200,8 +200,8 @@ NULL
 #'
 #'   `ancestor_ess` applies if the standard error is above 0.02. The limit of `rays`, `mirrors` and `lines`
 #'   is three standard errors of the rise, or up to four and a half where it is the largest of many, the
-#'   standard error of `log_z` or 0.01, whichever is largest. `mirrors` reflects variables with two bounds, those of Stan programs excepted. `edges`
-#'   has no limit with a Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and
+#'   standard error of `log_z` or 0.01, whichever is largest. `mirrors` reflects variables with two
+#'   bounds, those of Stan programs excepted. `edges` has no limit with a Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and
 #'   `stein` do not apply.
 #'
 #'   A posterior looks improper if the density does not fall off along a variable, along the direction in which the draws

@@ -64,8 +64,8 @@ rules <- list(
   errors_seen = 3,
   # ... and by which two estimates contradict each other: chance alone gives more to one of 16,000.
   errors_contradict = 4,
-  # Tolerated rise of log Z, beyond the errors: by a pass, or by what is beside the draws.
-  least_rise = 0.01,
+  # Tolerated rise of log Z, beyond the errors, by a pass, and part of the evidence in basins that are missed.
+  least_rise = 0.02,
   # kernels --------------------------------------------------------------------
   # MALA is used from references that fit up to this dimension. It takes half of the evaluations of
   # KLMC for the same error in low dimensions; the advantage is lost between 40 and 100 variables.
@@ -146,7 +146,7 @@ rules <- list(
   damping = 2,
   # passes ---------------------------------------------------------------------
   # If the error of the bridge is smaller, and no diagnostic has failed, no other shape is tried: a
-  # distribution that misses a part of the draws has a larger error.
+  # distribution that misses a part of the draws has a larger error. Nor does what is beside the draws matter if it is less.
   sure_bridge = 0.01,
   # The same for a first shape, whose draws may not have seen all of a neck.
   sure_shape = 0.002,

@@ -110,10 +110,10 @@ test_that("all of a call is kept: made again it only compares", {
   # the times of the runs are those of the first call
   of_call <- c("call", "seconds")
   expect_identical(again[setdiff(names(again), of_call)], kept[setdiff(names(kept), of_call)])
-  # and one for the diagnostic of edges, four for that of what is far out, two for rays, and one for each of the three
-  # parts of the three ends that have lines, of every pass
+  # and one for the diagnostic of edges, four for that of what is far out, two for rays, and one for each of the two
+  # parts of the four ends, of every pass
   n_passes <- sum(again$runs$run == "final")
-  expect_equal(calls, length(files) - 1 + (5 + 2 + 9) * n_passes)
+  expect_equal(calls, length(files) - 1 + (5 + 2 + 8) * n_passes)
   expect_identical(sums(dir), files)
   # the seed is found too, and R's generator is drawn from as ever
   set.seed(1)

@@ -103,7 +103,7 @@ test_that("few evaluations are spent on them", {
   each <- internal("n_ray_evals")(sampler)
   expect_lte(n_rays(sampler, 3e4) * each, 0.05 * 3e4)
   # the least that islands count as
-  expect_gte(n_rays(sampler, internal("counted")(0, sampler)), 16)
+  expect_gte(n_rays(sampler, internal("counted")(0, sampler, NULL)), 16)
   expect_identical(n_rays(sampler, 1e7), most_rays)
   expect_identical(internal("n_ray_evals")(list(kernel = kernel_rwmh())), each - 1)
 })

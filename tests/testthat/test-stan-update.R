@@ -147,7 +147,7 @@ test_that("old programs have the log densities that R has", {
   data <- utils::modifyList(one$data, values)
   for (name in names(at)) {
     data$counts <- as.numeric(names(at) == name)
-    target <- suppressMessages(target_stan(one$code, data))
+    target <- suppressMessages(suppressWarnings(target_stan(one$code, data), classes = "autosmc_warning_prior"))
     by_r <- old_stan[[name]]$log_density(at[[name]], old_stan[[name]]$data)
     expect_equal(evaluate_target(target, matrix(0), gradient = FALSE)$log_density, by_r, tolerance = 1e-10, info = name)
   }
