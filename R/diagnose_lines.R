@@ -21,13 +21,14 @@ step_beyond_part <- 0.5
 # Another goes from there to where a thousandth is beyond: a few draws may be where a tail begins of which the others
 # know nothing.
 #
-# A few lines for each part, and many where these find what may matter, which alone tell how much it is: of many parts one
-# would be far off by chance. Where these find something, but with an error that leaves open whether there is
+# A few lines for each part, and many where these find what may matter, which alone tell how much it is: of many parts
+# one would be far off by chance. Where these find something, but with an error that leaves open whether there is
 # anything, more lines decide.
 #
 # Returns list(rise, error, of, name, points): by how much the logarithm of the evidence is higher than the draws show,
-# and its standard error, of how many parts it is the most, the variable, and where there are many lines points beyond the part, as of
-# look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, or the draws are too few.
+# and its standard error, of how many parts it is the most, the variable, and where there are many lines points beyond
+# the part, as of look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, or the
+# draws are too few.
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
@@ -46,12 +47,11 @@ look_along_lines <- function(seen, evaluate) {
   with_seed(seed_of_run(sampler$seed, lines_key), {
     found <- lapply(parts_of_ends(ends, n), beyond_part, few_lines, evaluate)
     likely <- likeliest(found, n_followed(spent), seen$estimate)
-    if (length(likely) == 0) {
-      found <- surest_rise(found)
-    } else {
-      found <- surest_rise(lapply(likely, beyond_part, many_lines, evaluate))
+    if (length(likely) > 0) found <- lapply(likely, beyond_part, many_lines, evaluate)
+    found <- surest_rise(found)
+    if (length(likely) > 0 && !is.null(found)) {
       found <- beyond_by_more(found, more_lines(spent), seen$estimate, evaluate)
-      if (!is.null(found)) found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
+      found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
     if (!is.null(found)) {
       end <- found$part
@@ -122,7 +122,8 @@ beyond_part <- function(part, n, evaluate) {
   of_lines <- share * sqrt(squared_error(ratio, chosen)) / (1 + gained)
   list(
     rise = log1p(gained), error = sqrt(of_lines^2 + of_draws^2), of_lines = of_lines, of_draws = of_draws, part = part,
-    of = part$of, f = f_beyond, rows = seq_len(n), ratio = ratio, lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
+    of = part$of, f = f_beyond, rows = seq_len(n), ratio = ratio,
+    lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
   )
 }
 
@@ -169,19 +170,18 @@ with_points_beyond <- function(record, found) {
   record
 }
 
-# How many parts have lines after islands that have taken so many evaluations: at most both of two ends of each variable
-# and, in powers, of half of them.
-n_lined_parts <- function(sampler, spent) min(6 * sampler$target$dim, floor(rules$share_beside * spent / few_line_evals()))
-
-# Of a part.
-few_line_evals <- function() few_lines * n_line_evals()
+# How many parts have a few lines after islands that have taken so many evaluations: at most both of two ends of each
+# variable and, in powers, of half of them.
+n_lined_parts <- function(sampler, spent) {
+  min(6 * sampler$target$dim, floor(rules$share_beside * spent / few_lines / n_line_evals()))
+}
 
 n_line_evals <- function() 1 + n_within_part + n_beyond_part
 
 # Of how many parts there are many lines, after islands that have taken so many evaluations.
 n_followed <- function(spent) max(1, floor(rules$share_of_found * spent / many_lines / n_line_evals()))
 
-# How many lines there are of a part where many do not decide: several times as many as before, as long as there may be.
+# How many lines there are of a part where many do not decide: several times as many as before, while there may be.
 more_lines <- function(spent) {
   times <- floor(log(n_followed(spent), times_as_many))
   many_lines * times_as_many^seq_len(times)

@@ -46,9 +46,10 @@ proper_diagnostic <- new_diagnostic(
     }
     never_falls <- endless_direction(n / 4, target, space, evaluate)
     x <- take_rows(unconstrained_particles(final), some$rows)
+    of_draws <- central_sd(x, some$w)
     sd <- c(
       if (length(course$scout$normals) > 0) normal_sd(course$scout$normals[[1]]),
-      central_sd(x, some$w), width_over_narrowest(x, some$w)
+      of_draws, width_over_narrowest(scale(x, scale = of_draws), some$w)
     )
     widest <- if (max(log10(sd)) > rules$widest_proper) widest_direction(space)
     if (!nzchar(never_falls) && !is.null(widest)) {
@@ -81,11 +82,10 @@ central_sd <- function(x, w) {
   ways / (2 * stats::qnorm(0.9))
 }
 
-# How many times as wide as a sum of their variables, each in its standard deviation, is where it is narrowest, the draws
-# are: of a free difference of two, whose sum is known, the unit does not matter, but how many digits it leaves to the sum.
-# 1 where there are too few draws to tell.
-width_over_narrowest <- function(x, w) {
-  z <- sweep(sweep(x, 2, colMeans(x)), 2, central_sd(x, w), "/")
+# How many times as wide as a sum of their variables, z, each in its standard deviation, is where it is narrowest, the
+# draws are: of a free difference of two, whose sum is known, the unit does not matter, but how many digits it leaves to
+# the sum. 1 where there are too few draws to tell.
+width_over_narrowest <- function(z, w) {
   d <- ncol(z)
   if (d < 2 || d > rules$largest_dense || !all(is.finite(z)) || sum(!duplicated(z[, 1])) <= d) {
     return(1)

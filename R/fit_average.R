@@ -156,7 +156,7 @@ abort_terms <- function(x) abort_argument(x, "terms", "a list of formulas or fit
 #' @export
 average_draws <- function(fits, variables = NULL, prior_prob = NULL, n_draws = 4096) {
   check_given(fits, "fits")
-  if (!identical(class(fits), "list") && !inherits(fits, "smc_fits")) {
+  if (!is_list_of_models(fits)) {
     abort_argument(fits, "fits", "a list of fits")
   }
   n_draws <- check_n(n_draws, "n_draws")

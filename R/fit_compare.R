@@ -265,12 +265,14 @@ posterior_probabilities <- function(estimates, prior_prob) {
 
 # Models, and what they are called: those of a list, where that is all that is given.
 models_given <- function(models, expressions) {
-  if (length(models) == 1 && (identical(class(models[[1]]), "list") || inherits(models[[1]], "smc_fits"))) {
+  if (length(models) == 1 && is_list_of_models(models[[1]])) {
     models <- unclass(models[[1]])
     expressions <- expressions_in(expressions[[1]], models)
   }
   list(models = models, expressions = expressions)
 }
+
+is_list_of_models <- function(x) identical(class(x), "list") || inherits(x, "smc_fits")
 
 # What the models of a list are called: the names of its elements, the expressions of
 # list(a, b), or else nothing.
@@ -354,8 +356,8 @@ warn_of_comparison <- function(labels, estimates) {
   }
 }
 
-# Of what makes a comparison meaningless, however well each of the evidences is known; in sentences, which the comparison
-# keeps.
+# Of what makes a comparison meaningless, however well each of the evidences is known; in sentences, which the
+# comparison keeps.
 warn_of_models <- function(labels, models, estimates) {
   c(warn_of_unconverged(labels, estimates), warn_of_improper(labels, models), warn_of_data(labels, models))
 }

@@ -228,18 +228,17 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
     course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
   }
-  misses <- islands$grows && misses_precision(course, islands)
-  if (misses) course <- with_larger_islands(course)
+  grows <- islands$grows && misses_precision(course, islands)
+  if (grows) course <- with_larger_islands(course)
   fitted <- if (may_fit) fitted_to_islands(course, record)
   # a better reference comes first, which costs less
-  is_last <- islands$grows && !misses && is.null(fitted) && is_too_small(course)
-  if (is_last) course <- with_larger_islands(course)
-  larger_or_longer <- if (misses || is_last) {
-    repeated(course, "larger", nrow(course$best$steps))
-  } else if (may_lengthen) {
-    lengthened(course)
+  if (islands$grows && !grows && is.null(fitted) && is_too_small(course)) {
+    grows <- TRUE
+    course <- with_larger_islands(course)
   }
-  candidates <- without_null(list(fitted, larger_or_longer))
+  candidates <- without_null(list(
+    fitted, if (grows) repeated(course, "larger", nrow(course$best$steps)) else if (may_lengthen) lengthened(course)
+  ))
   course$candidates <- Filter(function(candidate) affords_candidate(course, candidate), candidates)
   course
 }
@@ -303,8 +302,8 @@ misses_precision <- function(course, islands) {
   n_needed(final, nrow(final$islands), islands) > nrow(final$islands)
 }
 
-# Whether diagnostics fail of fewer particles than islands of a given number have. That passes differ says nothing of the
-# last.
+# Whether diagnostics fail of fewer particles than islands of a given number have. That passes differ says nothing of
+# the last.
 is_too_small <- function(course) {
   length(setdiff(names_of_failed(course$result$diagnostics), "passes")) > 0 &&
     course$sampler$n_particles < default_particles

@@ -146,7 +146,7 @@ rules <- list(
   damping = 2,
   # passes ---------------------------------------------------------------------
   # If the error of the bridge is smaller, and no diagnostic has failed, no other shape is tried: a
-  # distribution that misses a part of the draws has a larger error. Nor does what is beside the draws matter if it is less.
+  # distribution that misses a part of the draws has a larger error. What is beside the draws matters if it is more.
   sure_bridge = 0.01,
   # The same for a first shape, whose draws may not have seen all of a neck.
   sure_shape = 0.002,
@@ -193,8 +193,8 @@ rules <- list(
   sure_enough = 0.02,
   # Share of the points beside the draws that may be impossible.
   largest_edge = 0.05,
-  # Rays and a few lines take no more than this share of the evaluations of the islands each, which affords 19 rays where
-  # these are few or small; ...
+  # Rays and a few lines take no more than this share of the evaluations of the islands each, which affords 19 rays
+  # where these are few or small; ...
   share_beside = 0.05,
   # ... and mirrors and more lines, where a few have found something.
   share_of_found = 0.15,

@@ -135,7 +135,8 @@ with_settings <- function(state, values) {
 # one setting ---------------------------------------------------------------------
 
 # The state with a row for another setting: reweighted between the fits around it, or fitted from the nearest. A state
-# has its `fits`, at the settings `at`; the `pool` of their draws, see with_draws_of(); and the `values` of its `rows`.
+# has its `fits`, at the settings `at`; the `pool` of their draws, see with_draws_of_last(); and the `values` of its
+# `rows`.
 with_setting <- function(state, value) {
   target <- target_with(state, value)
   row <- reweighted(state, target, value)
@@ -145,7 +146,7 @@ with_setting <- function(state, value) {
     n_before <- n_in_pool(state)
     state$fits <- c(state$fits, list(fit))
     state$at <- rbind(state$at, value, deparse.level = 0)
-    state <- with_draws_of(state, fit)
+    state <- with_draws_of_last(state)
     row[c("log_z", "std_error", "anchor")] <- list(fit$log_z, fit$std_error, length(state$fits))
     row$from <- if (any(fit$runs$label %in% "fit" & fit$runs$used)) "warm" else "cold"
     row$n_target_evals <- row$n_target_evals + sum(fit$runs$n_target_evals) + n_in_pool(state) - n_before
@@ -209,7 +210,8 @@ largest_variance <- 0.01
 # The state with the draws of its last fit in the pool, unless these tell nothing of other settings: on the
 # unconstrained scale, `x`, with their `origins` and the `log_density` of each fit of the pool, normalised; and the
 # `number` of the fit.
-with_draws_of <- function(state, fit) {
+with_draws_of_last <- function(state) {
+  fit <- state$fits[[length(state$fits)]]
   edges <- fit$diagnostics$value[fit$diagnostics$name == "edges"]
   if (length(fit$log_weights) == 0 || isTRUE(edges > 0) || !has_reference_for(state$fits[[1]], fit$target)) {
     return(state)
@@ -241,10 +243,8 @@ density_beside <- function(target, fit, draws) {
   evaluate_target(with_scale_of(target, fit$target), draws$x, FALSE, unconstrained = TRUE)$log_density
 }
 
-# What the fits around a setting tell of it: beyond them there may be mass that no draw has seen. Their draws are taken
-# as those of one mixture, so that the tails that the draws of one fit miss are among those of another, and the density
-# is regressed on those of the fits, whose integrals are known (Owen and Zhou, 2000): its own is then the sum of the
-# coefficients. `anchor` is the fit with the largest one. Draws of one ancestor are taken together for the error.
+# What the fits around a setting tell of it: beyond them there may be mass that no draw has seen. `anchor` is the fit
+# that counts most.
 reweighted <- function(state, target, value) {
   row <- list(
     log_z = NA_real_, std_error = NA_real_, khat = Inf, anchor = NA_integer_, from = "reweighted", n_target_evals = 0
@@ -252,37 +252,51 @@ reweighted <- function(state, target, value) {
   numbers <- of_pool(state, "number")
   around <- if (length(numbers) > 0) nearest_around(state$at[numbers, , drop = FALSE], value) else NA
   pool <- state$pool[around]
-  n_each <- lengths(lapply(pool, `[[`, "origins"))
-  n <- sum(n_each)
+  n <- sum(lengths(lapply(pool, `[[`, "origins")))
   if (anyNA(around) || n < least_reweighted || !has_reference_for(state$fits[[1]], target)) {
     return(row)
   }
   row$n_target_evals <- n
-  fits <- state$fits[numbers[around]]
-  parts <- do.call(rbind, lapply(pool, function(draws) draws$log_density[, around, drop = FALSE]))
+  found <- regressed(target, state$fits[numbers[around]], pool, around)
+  if (!is.null(found)) {
+    row[c("log_z", "std_error", "khat")] <- found[c("log_z", "std_error", "khat")]
+    row$anchor <- numbers[around[found$largest]]
+  }
+  row
+}
+
+# The evidence of a target by the draws of these fits, the elements `around` of the pool. They are taken as those of one
+# mixture, so that the tails that the draws of one fit miss are among those of another, and the density is regressed on
+# those of the fits, whose integrals are known (Owen and Zhou, 2000): its own is then the sum of the coefficients. Draws
+# of one ancestor are taken together for the error. list(log_z, std_error, khat, largest), with the number of the fit
+# that has the largest coefficient; NULL where too little is told.
+regressed <- function(target, fits, draws, around) {
+  n_each <- lengths(lapply(draws, `[[`, "origins"))
+  n <- sum(n_each)
+  parts <- do.call(rbind, lapply(draws, function(one) one$log_density[, around, drop = FALSE]))
   most <- apply(parts, 1, max)
   parts <- exp(parts - most)
   mixture <- drop(parts %*% n_each) / n
-  ratio <- unlist(Map(density_beside, list(target), fits, pool)) - most - log(mixture)
+  ratio <- unlist(Map(density_beside, list(target), fits, draws)) - most - log(mixture)
   ratio[is.na(ratio)] <- -Inf
   w <- exp(ratio - max(ratio))
   if (anyNA(w)) {
-    return(row)
+    return()
   }
-  regressed <- stats::lm.fit(parts / mixture, w)
-  part <- regressed$coefficients
+  regression <- stats::lm.fit(parts / mixture, w)
+  part <- regression$coefficients
   part[is.na(part)] <- 0 # densities that are the same
   z <- sum(part)
-  origins <- paste(rep(around, n_each), unlist(lapply(pool, `[[`, "origins")))
-  variance <- sum(rowsum(regressed$residuals, origins)^2) / (n * z)^2
+  origins <- paste(rep(around, n_each), unlist(lapply(draws, `[[`, "origins")))
+  variance <- sum(rowsum(regression$residuals, origins)^2) / (n * z)^2
   # weights that are all the same have no tail
   khat <- if (isTRUE(variance < least_error^2)) -Inf else tail_khat(w, rep(1 / n, n))
   if (isTRUE(z > 0 && variance < largest_variance) && !is.na(khat)) {
-    std_error <- sqrt(sum((part / z * vapply(fits, `[[`, 0, "std_error"))^2) + variance)
-    anchor <- numbers[around[which.max(part)]]
-    row[c("log_z", "std_error", "khat", "anchor")] <- list(max(ratio) + log(z), std_error, khat, anchor)
+    of_fits <- part / z * vapply(fits, `[[`, 0, "std_error")
+    list(
+      log_z = max(ratio) + log(z), std_error = sqrt(sum(of_fits^2) + variance), khat = khat, largest = which.max(part)
+    )
   }
-  row
 }
 
 # the table -----------------------------------------------------------------------

@@ -180,7 +180,7 @@ test_that("what is set aside for islands is what they take, with bridge and diag
   at_ends <- function(n_ends, numbers) (64 * n_ends + sum(numbers)) * internal("n_line_evals")() + max(64, numbers)
   by_number <- lapply(0:length(more), function(k) at_ends(seq_len(n_followed), utils::head(more, k)))
   n_parts <- internal("n_lined_parts")(given$sampler, of_islands)
-  in_powers <- max(0, n_parts - 4 * given$sampler$target$dim) * internal("few_line_evals")() # no variable spreads others
+  in_powers <- 8 * max(0, n_parts - 4 * given$sampler$target$dim) * internal("n_line_evals")() # none spreads others
   taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - in_powers)
   expect_true(taken %in% c(0, unlist(by_number)))
 })

@@ -87,6 +87,19 @@ test_that("where many lines do not decide whether a part is missed, more do", {
   expect_equal(numbers_for(function(n) 4 / sqrt(n)), c(64, 256, 1024)) # no more than that
 })
 
+test_that("where many lines tell nothing of what a few have found, nothing is known", {
+  sampler <- sampler_of(thin_tail())
+  set.seed(3)
+  final <- final_of(draws_of_tail(500), sampler)
+  found <- with_internals(
+    list(beyond_part = function(part, n, ...) {
+      list(rise = if (n == 8) 1 else NaN, error = 0.1, of_lines = 0.1, of_draws = 0, part = part, of = part$of)
+    }),
+    look(sampler, final)
+  )
+  expect_null(found)
+})
+
 test_that("lines through the same draw are not independent", {
   set.seed(7)
   values <- rnorm(50)
@@ -256,7 +269,8 @@ test_that("smc() goes on to a long thin tail, and counts what lines take", {
   expect_gte(sum(off < limit & limit < 0.1), 2)
 })
 
-# The scale of the observations has a long tail towards zero, with 3 % of the evidence; log Z by quadrature over both scales.
+# The scale of the observations has a long tail towards zero, with 3 % of the evidence; log Z by quadrature over both
+# scales.
 test_that("small islands miss no tail that few draws reach", {
   fits <- lapply(1:6, function(seed) calmly(smc(target_brownian(), precision = 0.01, seed = seed)))
   expect_log_z(fits, 1.187749, resolution = 0.03)
