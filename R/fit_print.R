@@ -131,10 +131,22 @@ print_sampler <- function(fit) {
     },
     if (copies > 0) sprintf(", above folded onto one of %d copies", copies)
   )
+  print_missed_aims(fit)
   stopped <- table(fit$steps$tuner_status)
   stopped <- stopped[names(stopped) != "converged"]
   if (length(stopped) > 0) {
     print_line("tuning", toString(sprintf("%d steps %s", stopped, names(stopped))))
+  }
+}
+
+# What the defaults aim at, where the most islands have not reached it; what was asked for is a warning.
+print_missed_aims <- function(fit) {
+  missed <- missed_aims(fit)
+  missed <- missed[setdiff(names(missed), fit$asked)]
+  words <- c(precision = "a standard error of %s", draws = "draws worth %s independent ones")
+  if (length(missed) > 0) {
+    aims <- sprintf(words[names(missed)], vapply(missed, count, ""))
+    print_line("missed", paste(aims, collapse = " and "), ": more islands would be needed (`max_islands`)")
   }
 }
 

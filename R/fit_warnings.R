@@ -5,12 +5,17 @@ warn_if_unreliable <- function(fit) {
   if (length(failed(fit$diagnostics)) > 0) {
     warn_of_failed(fit)
   }
-  if (isTRUE(fit$sampling_error > fit$precision)) {
-    warn_of_precision(fit)
-  }
-  if (!is.null(fit$draws)) {
-    warn_of_draws(fit, ess_mean(fit))
-  }
+  missed <- intersect(names(missed_aims(fit)), fit$asked)
+  if ("precision" %in% missed) warn_of_precision(fit)
+  if ("draws" %in% missed) warn_of_draws(fit, ess_mean(fit))
+}
+
+# What the islands were to reach, where they have not: by its argument.
+missed_aims <- function(fit) {
+  c(
+    precision = if (isTRUE(fit$sampling_error > fit$precision)) fit$precision,
+    draws = if (isTRUE(ess_mean(fit) < fit$draws)) fit$draws
+  )
 }
 
 warn_of_failed <- function(fit) {
@@ -68,9 +73,6 @@ warn_of_precision <- function(fit) {
 warn_of_draws <- function(fit, ess) {
   n <- nrow(fit$islands)
   draws <- fit$draws
-  if (!isTRUE(ess < draws)) {
-    return()
-  }
   cli::cli_warn(
     c(
       "The draws asked for were not reached: those of {n} islands are worth {count(floor(ess))} independent ones, not

@@ -64,9 +64,6 @@ leave_out <- function(sampler, part, words) sampler$omissions$what[[part]] <- wo
 # A path has at least one temperature between reference and target.
 least_steps <- 2
 
-# Particles where a precision decides how many islands there are: with fewer the scout is most of a fit.
-small_island <- 128
-
 # Fewer say nothing of tails.
 fewest_particles <- 32
 

@@ -52,7 +52,8 @@ check_islands <- function(islands, precision, max_islands, draws = NULL) {
     islands <- min(max(islands, 8L), max_islands)
   }
   list(
-    islands = islands, precision = precision, max_islands = max_islands, draws = draws, max_bridged = Inf, grows = FALSE
+    islands = islands, precision = precision, max_islands = max_islands, draws = draws,
+    asked = c(if (!is.null(precision)) "precision", if (!is.null(draws)) "draws"), max_bridged = Inf, grows = FALSE
   )
 }
 

@@ -3,8 +3,8 @@
 #' Log evidence and posterior draws with self-tuning SMC
 #'
 #' `smc()` estimates the log evidence of a model, with a standard error, and draws from its posterior. Most
-#' users need four arguments: `target`, the model; `seed`, to get the same result again; `precision`, for
-#' a smaller standard error; and `n_particles`, to be raised when a fit warns.
+#' users need four arguments: `target`, the model; `seed`, to get the same result again; `precision` and `draws`,
+#' for a smaller standard error or more draws.
 #'
 #' `smc()` locates the target by its gradients, tunes an annealed sampler on it, and runs the tuned
 #' sampler several times with fresh random numbers. These independent runs are called islands. They
@@ -15,8 +15,9 @@
 #' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()],
 #'   [target_native()] and the like, or a function or model object that [as_target()] converts.
 #' @param ... for a function, other arguments of [target_function()]: at least `dim`.
-#' @param n_particles number of particles (whole number of at least 2). Where it is not given, `precision`, `draws` or
-#'   `max_evals` may make it less than 1,024.
+#' @param n_particles number of particles (whole number of at least 2). For a precision 128 are the first, unless
+#'   `islands` is given. They become four times as many in a further pass, where more than `max_islands` would be
+#'   needed or diagnostics fail. With few `max_evals` there are fewer.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
 #' @param rounds the least and the most rounds of adaptation (two whole numbers, or one for both).
 #'   See [smc_rounds]. From another fit the least is none.
@@ -26,14 +27,13 @@
 #' @param max_steps most steps of rounds after the first (whole number of at least 2).
 #' @param step_fraction the islands' step sizes of KLMC from a fitted reference, as a fraction of the tuned ones
 #'   (number in (0, 1]). See section Kernels of [smc_rounds].
-#' @param islands number of islands (positive integer). One has no standard error; the bridge needs four, the number
-#'   from another fit.
-#' @param precision NULL, or a standard error of `log_z` (number of at least 1e-15) for which islands are
-#'   added, up to `max_islands`. Where neither `n_particles` nor `islands` is given the fit starts small, with 128
-#'   particles. These are four times as many in a further pass, where more than `max_islands` would be needed or
-#'   diagnostics fail. So `precision = 0.01` mostly takes a third of the evaluations of the default.
-#' @param draws NULL, or how many independent draws the means of the posterior are to be worth (positive integer):
-#'   `ess_mean` of [glance()]. Islands are added for it as for a precision.
+#' @param islands number of islands (positive integer). One has no standard error; the bridge needs four. For a
+#'   precision or draws there are eight at least.
+#' @param precision the standard error of `log_z` (number of at least 1e-15) for which islands are added, up to
+#'   `max_islands`; NULL for none. By default it is 0.01, where references are fitted and neither `n_particles` nor
+#'   `islands` is given. A precision that was asked for and is not reached is a warning.
+#' @param draws how many independent draws the means of the posterior are to be worth (positive integer), `ess_mean` of
+#'   [glance()], for which islands are added as for a precision; NULL for any. By default 1,000 with a precision.
 #' @param max_islands most islands (positive integer).
 #' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
 #'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
@@ -97,7 +97,7 @@
 smc <- function(
   target,
   ...,
-  n_particles = 1024,
+  n_particles = if (missing(islands) && !is.null(c(precision, draws))) 128 else 1024,
   n_steps = 64,
   rounds = if (inherits(reference, "smc_fit")) c(0, 8) else c(1, 8),
   whiten = TRUE,
@@ -105,8 +105,8 @@ smc <- function(
   max_steps = max(64, n_steps),
   step_fraction = if (max(rounds) > 0 && whiten) 0.75 else 1,
   islands = if (inherits(reference, "smc_fit")) 4 else 8,
-  precision = NULL,
-  draws = NULL,
+  precision = if (missing(n_particles) && missing(islands) && whiten && max(rounds) > 0) 0.01,
+  draws = if (!is.null(precision)) 1000,
   max_islands = 64,
   max_evals = Inf,
   kernel = NULL,
@@ -131,13 +131,11 @@ smc <- function(
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals)
   plan$seeks <- !is.null(precision) || !is.null(draws)
-  is_free <- missing(n_particles) && missing(islands)
-  islands <- check_islands(islands, precision, max_islands, draws)
-  islands$grows <- is_free && plan$seeks
-  if (missing(n_particles)) {
-    n_particles <- particles_within(max_evals, if (islands$grows) small_island else n_particles, islands$islands)
-  }
-  plan$n_islands <- islands$islands
+  wanted <- check_islands(islands, precision, max_islands, draws)
+  wanted$grows <- missing(n_particles) && missing(islands) && plan$seeks
+  wanted$asked <- c("precision", "draws")[!c(missing(precision), missing(draws))]
+  if (missing(n_particles)) n_particles <- particles_within(max_evals, n_particles, wanted$islands)
+  plan$n_islands <- wanted$islands
   keep <- check_keep(keep)
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
@@ -145,20 +143,20 @@ smc <- function(
     checkpoint = checkpoint, progress = progress, path = path, plan = plan
   ))
   sampler$chooses_kernel <- chooses_kernel
-  check_n_draws(sampler, islands$islands)
+  check_n_draws(sampler, wanted$islands)
   adapts <- needs_adapting(kernel, path)
-  islands$bridges <- adapts && makes_bridge(plan, kernel)
+  wanted$bridges <- adapts && makes_bridge(plan, kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
-  sampler$progress <- new_progress(sampler$show_progress, n_rounds, islands$islands)
+  sampler$progress <- new_progress(sampler$show_progress, n_rounds, wanted$islands)
   result <- once_each(if (adapts) {
-    course <- find_evidence(sampler, path, plan, islands)
+    course <- find_evidence(sampler, path, plan, wanted)
     c(course$result, list(course = course))
   } else {
-    islands <- affordable_islands(islands, sampler, path, NULL, plan)
-    conclude(sampler, run_islands(sampler, path, islands))
+    wanted <- affordable_islands(wanted, sampler, path, NULL, plan)
+    conclude(sampler, run_islands(sampler, path, wanted))
   })
   plan$truncated <- sampler$omissions$what
-  reduce_fit(new_fit(result$sampler, result, c(plan, islands), call), keep)
+  reduce_fit(new_fit(result$sampler, result, c(plan, wanted), call), keep)
 }
 
 #' The two halves of smc()
