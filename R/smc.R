@@ -33,7 +33,8 @@
 #'   `max_islands`; NULL for none. By default it is 0.01, where references are fitted and neither `n_particles` nor
 #'   `islands` is given. A precision that was asked for and is not reached is a warning.
 #' @param draws how many independent draws the means of the posterior are to be worth (positive integer), `ess_mean` of
-#'   [glance()], for which islands are added as for a precision; NULL for any. By default 1,000 with a precision.
+#'   [glance()], for which islands are added as for a precision; NULL for any. By default it is 1,000 where a
+#'   precision is aimed at, and neither `n_particles` nor `islands` is given.
 #' @param max_islands most islands (positive integer).
 #' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
 #'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
@@ -106,7 +107,7 @@ smc <- function(
   step_fraction = if (max(rounds) > 0 && whiten) 0.75 else 1,
   islands = if (inherits(reference, "smc_fit")) 4 else 8,
   precision = if (missing(n_particles) && missing(islands) && whiten && max(rounds) > 0) 0.01,
-  draws = if (!is.null(precision)) 1000,
+  draws = if (missing(n_particles) && missing(islands) && !is.null(precision)) 1000,
   max_islands = 64,
   max_evals = Inf,
   kernel = NULL,
@@ -123,7 +124,7 @@ smc <- function(
   call <- call_of("smc", match.call())
   target <- check_any_target(target, ...)
   if (target$dim == 0) {
-    return(fit_without_variables(target, n_particles, seed, call))
+    return(fit_without_variables(target, max(n_particles, draws), seed, call))
   }
   check_n_steps(n_steps, schedule, missing(n_steps))
   chooses_kernel <- is.null(kernel)

@@ -37,7 +37,7 @@ test_that("evidence and draws are those of the target", {
 })
 
 test_that("so many angles are one mode, not one for each choice of sides", {
-  many <- calmly(smc(angles(rep(pi, 5)), seed = 1))
+  many <- calmly(smc(angles(rep(pi, 5)), n_particles = 1024, seed = 1))
   expect_log_z(many, log_z_of(5), 0.02)
   expect_true(all(many$target$turn > 0))
 })

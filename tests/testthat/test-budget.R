@@ -29,10 +29,10 @@ test_that("max_evals is respected, whatever it leaves out", {
 
 test_that("particles are fewer before parts of a fit are left out, where their number is left to us", {
   free <- suppressWarnings(smc(logistic, seed = 1))
-  expect_equal(free$n_particles, 1024)
-  fit <- suppressWarnings(smc(logistic, max_evals = spent(free) / 3, seed = 1))
-  expect_lte(spent(fit), spent(free) / 3)
-  expect_lt(fit$n_particles, 512)
+  expect_equal(free$n_particles, 128)
+  fit <- suppressWarnings(smc(logistic, max_evals = spent(free) / 2, seed = 1))
+  expect_lte(spent(fit), spent(free) / 2)
+  expect_lt(fit$n_particles, 128)
   expect_gte(fit$n_particles, 32)
   expect_equal(nrow(fit$islands), 8)
   expect_log_z(fit, 0, resolution = 0.1)

@@ -513,9 +513,15 @@ test_that("the defaults are in the fit", {
   from_given <- smc(target, n_particles = 32, n_steps = 4, whiten = FALSE, scout = FALSE, seed = 1)
   expect_identical(from_given$kernel, kernel_klmc())
   expect_identical(fit$tuner, tuner_kl())
-  for (name in c("n_particles", "n_steps")) {
-    expect_identical(formals(smc)[[name]], c(n_particles = 1024, n_steps = 64)[[name]])
-  }
+  expect_identical(formals(smc)$n_steps, 64)
+  # a standard error of 0.01 and 1,000 draws are aimed at where nothing else says how many particles there are
+  aims <- function(...) unlist(smc(target, seed = 1, ...)[c("n_particles", "precision", "draws")])
+  expect_equal(aims(), c(n_particles = 128, precision = 0.01, draws = 1000))
+  expect_equal(aims(precision = 0.02), c(n_particles = 128, precision = 0.02, draws = 1000))
+  expect_equal(aims(precision = NULL), c(n_particles = 1024))
+  expect_equal(aims(islands = 2), c(n_particles = 1024))
+  expect_equal(aims(n_particles = 256, precision = 0.1), c(n_particles = 256, precision = 0.1))
+  expect_equal(aims(rounds = 0), c(n_particles = 1024))
   expect_equal(formals(smc_run)$islands, 1)
 })
 

@@ -846,7 +846,8 @@ test_compiled("compiled programs of the same name are told apart, and one that w
 
 # Of two steps of a level that starts anywhere: log Z by a sum over a grid.
 test_compiled("bounds that cut off a normal distribution are seen by the density", {
-  fit <- calmly(smc(task_target(K = 0, N = 0, y = numeric(), whole = integer(), B = 1, include = "level"), seed = 1))
+  target <- task_target(K = 0, N = 0, y = numeric(), whole = integer(), B = 1, include = "level")
+  fit <- calmly(smc(target, n_particles = 1024, seed = 1))
   expect_identical(fit$target$truncated, c(1, 1, 0))
   at <- seq(-1, 1, length.out = 20001)
   inside <- pnorm((1 - at) / 0.1) - pnorm((-1 - at) / 0.1)
