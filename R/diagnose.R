@@ -33,13 +33,10 @@ moved_along <- function(x, along, by) {
   x
 }
 
-# Of what rays, mirrors or lines find beside the draws, which is the most of `of` that were compared.
+# Of what rays, mirrors or lines find beside the draws.
 limit_of_rise <- function(found, estimate) {
-  max(what_matters(estimate), errors_of_most(found$of) * max(found$error, found$by_chance))
+  max(what_matters(estimate), rules$errors_seen * max(found$error, found$by_chance))
 }
-
-# Standard errors by which the largest of n is no chance, as `errors_seen` says of one.
-errors_of_most <- function(n) -stats::qnorm(stats::pnorm(-rules$errors_seen) / max(1, n))
 
 # The least rise of log Z that is worth a word: one below the standard error changes nothing.
 what_matters <- function(estimate) max(rules$sure_bridge, estimate$std_error, na.rm = TRUE)

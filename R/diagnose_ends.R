@@ -28,15 +28,14 @@ thinned_draws <- function(draws, n) {
   replace(draws, c("x", "w"), list(take_rows(draws$x, some$rows), some$w))
 }
 
-# The parts of ends, n at most, with from, to, and `of`, how many there are: first of each from where a tenth of the
-# draws are beyond to where a hundredth is, then from there to a thousandth.
+# The parts of ends, n at most, with from and to: first of each from where a tenth of the draws are beyond to where a
+# hundredth is, then from there to a thousandth.
 parts_of_ends <- function(ends, n) {
   places <- lapply(ends, function(end) places_of(end$draws$x[, end$variable], end$draws$w, end$side))
   parts <- unlist(lapply(2:3, function(i) {
     Map(function(end, places) c(end, from = places[i], to = places[i + 1]), ends, places)
   }), recursive = FALSE)
-  parts <- utils::head(Filter(function(part) part$to > part$from, parts), n)
-  lapply(parts, c, of = length(parts))
+  utils::head(Filter(function(part) part$to > part$from, parts), n)
 }
 
 # Of x, or of -x, with weights w: the median, and the places that a tenth, a hundredth and a thousandth are beyond.

@@ -25,10 +25,9 @@ step_beyond_part <- 0.5
 # one would be far off by chance. Where these find something, but with an error that leaves open whether there is
 # anything, more lines decide.
 #
-# Returns list(rise, error, of, name, points): by how much the logarithm of the evidence is higher than the draws show,
-# and its standard error, of how many parts it is the most, the variable, and where there are many lines points beyond
-# the part, as of look_along_rays(), but on the unconstrained scale. NULL where nothing is known of any part, or the
-# draws are too few.
+# Returns list(rise, error, name, points): by how much the logarithm of the evidence is higher than the draws show, and
+# its standard error, the variable, and where there are many lines points beyond the part, as of look_along_rays(), but
+# on the unconstrained scale. NULL where nothing is known of any part, or the draws are too few.
 look_along_lines <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
@@ -55,7 +54,7 @@ look_along_lines <- function(seen, evaluate) {
     }
     if (!is.null(found)) {
       end <- found$part
-      c(found[c("rise", "error", "of", "points")], list(name = sampler$target$names[end$variable], powers = end$powers))
+      c(found[c("rise", "error", "points")], list(name = sampler$target$names[end$variable], powers = end$powers))
     }
   })
 }
@@ -75,7 +74,7 @@ lines_diagnostic <- new_diagnostic(
 # Whether some lines find so much that more may be sure of it, and of what matters. More lines leave the error of the
 # draws as it is.
 may_be_more <- function(found, estimate) {
-  limit <- limit_of_rise(list(error = found$of_draws, of = found$of), estimate)
+  limit <- limit_of_rise(list(error = found$of_draws), estimate)
   isTRUE(found$rise > found$error && found$rise + rules$errors_seen * found$of_lines > limit)
 }
 
@@ -122,8 +121,7 @@ beyond_part <- function(part, n, evaluate) {
   of_lines <- share * sqrt(squared_error(ratio, chosen)) / (1 + gained)
   list(
     rise = log1p(gained), error = sqrt(of_lines^2 + of_draws^2), of_lines = of_lines, of_draws = of_draws, part = part,
-    of = part$of, f = f_beyond, rows = seq_len(n), ratio = ratio,
-    lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
+    f = f_beyond, rows = seq_len(n), ratio = ratio, lines = list(f = f, z = x[-seq_len(n), , drop = FALSE])
   )
 }
 

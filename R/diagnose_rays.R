@@ -151,8 +151,7 @@ rise_by <- function(ratio, share, n) {
 # Of several such that which says most; NULL for none.
 surest_rise <- function(found) {
   found <- Filter(function(one) is.finite(one$rise) && is.finite(one$error), found)
-  best <- best_of(found, function(one) one$rise - rules$errors_seen * one$error)
-  if (!is.null(best)) replace(best, "of", max(length(found), best$of))
+  best_of(found, function(one) one$rise - rules$errors_seen * one$error)
 }
 
 # A point on each of these rays, where the density is high.

@@ -199,10 +199,9 @@ NULL
 #'   see none.
 #'
 #'   `ancestor_ess` applies if the standard error is above 0.02. The limit of `rays`, `mirrors` and `lines`
-#'   is three standard errors of the rise, or up to four and a half where it is the largest of many, the
-#'   standard error of `log_z` or 0.01, whichever is largest. `mirrors` reflects variables with two
-#'   bounds, those of Stan programs excepted. `edges` has no limit with a Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and
-#'   `stein` do not apply.
+#'   is three standard errors of the rise, the standard error of `log_z` or 0.01, whichever is largest.
+#'   `mirrors` reflects variables with two bounds, those of Stan programs excepted. `edges` has no limit with a
+#'   Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and `stein` do not apply.
 #'
 #'   A posterior looks improper if the density does not fall off along a variable, along the direction in which the draws
 #'   are widest, or along a scale together with its effects. One that is constant until it is `Inf` or `NaN`, as `exp()`

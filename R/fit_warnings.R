@@ -7,7 +7,7 @@ warn_if_unreliable <- function(fit) {
   }
   missed <- intersect(names(missed_aims(fit)), fit$asked)
   if ("precision" %in% missed) warn_of_precision(fit)
-  if ("draws" %in% missed) warn_of_draws(fit, ess_mean(fit))
+  if ("draws" %in% missed) warn_of_draws(fit)
 }
 
 # What the islands were to reach, where they have not: by its argument.
@@ -69,9 +69,9 @@ warn_of_precision <- function(fit) {
   )
 }
 
-# ess: how many independent draws the draws are worth.
-warn_of_draws <- function(fit, ess) {
+warn_of_draws <- function(fit) {
   n <- nrow(fit$islands)
+  ess <- ess_mean(fit)
   draws <- fit$draws
   cli::cli_warn(
     c(

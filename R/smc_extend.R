@@ -187,7 +187,8 @@ call_extended <- function(call, given) {
 
 # A fit that has the precision asked for, or as many islands as it may have.
 with_precision <- function(fit, wanted, call) {
-  fit[c("precision", "max_islands")] <- wanted[c("precision", "max_islands")]
+  aims <- c("precision", "max_islands", "asked")
+  fit[aims] <- wanted[aims]
   fit$call <- call
   warn_if_unreliable(fit)
   fit
