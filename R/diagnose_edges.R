@@ -1,15 +1,17 @@
 # Edges: whether the density ends abruptly near many draws. A kernel that does not reject moves leaves the target there.
 
-# Points tried beside the draws, at least two a variable: a share of 5 % is known to 1.4 %.
+# Points tried beside the draws, at least two a variable: a share of 5 % is known to 1.4 %; ...
 edge_trials <- 256
+# ... and where there are not fifty times as many evaluations in all, no fewer than these.
+fewest_trials <- 64
 
 edges_diagnostic <- new_diagnostic(
-  most = function(sampler, spent, course) n_edge_trials(sampler),
+  most = function(sampler, spent, course) n_edge_trials(sampler, course),
   # Points one standard deviation away from some of the draws, along one variable each, are tried: the share of them at
   # which there is no density, and the names of these variables. Without gradients an edge does no harm.
   ask = function(seen, evaluate) {
     sampler <- seen$sampler
-    n <- n_edge_trials(sampler)
+    n <- n_edge_trials(sampler, seen$course)
     if (n == 0) {
       return(NULL)
     }
@@ -41,8 +43,10 @@ edges_diagnostic <- new_diagnostic(
   remedy = function(record, found) c(record, has_edges = TRUE)
 )
 
-n_edge_trials <- function(sampler) {
-  if (sampler$kernel$gradients) max(edge_trials, 2 * sampler$target$dim) else 0
+n_edge_trials <- function(sampler, course) {
+  if (sampler$kernel$gradients) max(n_trials(course), 2 * sampler$target$dim) else 0
 }
+
+n_trials <- function(course) max(fewest_trials, min(edge_trials, floor(course$plan$max_evals / 50)))
 
 has_edges <- function(seen) is_truncated(seen$sampler$target) || isTRUE(seen$found$edges$share > rules$largest_edge)

@@ -187,7 +187,8 @@ more_lines <- function(spent) {
 
 # What the lines take at most, which counts as what the islands do. The last lead to gradients.
 most_line_evals <- function(sampler, spent) {
+  n <- n_lined_parts(sampler, spent)
   more <- more_lines(spent)
-  lines <- n_lined_parts(sampler, spent) * few_lines + n_followed(spent) * many_lines + sum(more)
-  lines * n_line_evals() + max(many_lines, more) * sampler$kernel$gradients
+  lines <- n * few_lines + n_followed(spent) * many_lines + sum(more)
+  if (n > 0) lines * n_line_evals() + max(many_lines, more) * sampler$kernel$gradients else 0
 }

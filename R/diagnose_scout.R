@@ -264,7 +264,7 @@ part_in_reach <- function(space, moved, n) {
 
 # Evaluations of the target, four a draw, which count as those of the islands do.
 n_proper_trials <- function(sampler, course) {
-  if (is.null(course$scout) && is.null(course$given_fit)) 0 else 4 * max(edge_trials, 2 * (sampler$target$dim + 1))
+  if (is.null(course$scout) && is.null(course$given_fit)) 0 else 4 * max(n_trials(course), 2 * (sampler$target$dim + 1))
 }
 
 # Values of the target's variables, a column each, at some of the draws, by their weights. Of a

@@ -5,6 +5,9 @@
 # Points around what was found at which further basins are looked for. A mode of a tenth of the
 # width, 6 standard deviations away, has about four of them in two dimensions and 0.4 in three.
 n_outside <- 2048
+# Evaluations of a path with its normal distributions, about, and the fewest paths: two tell whether they agree.
+evals_of_path <- 400
+fewest_starts <- 2
 
 #' Locate a target
 #'
@@ -88,20 +91,28 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-# most_probe_evals: how many evaluations may be spent on a reference with a shape.
-scout_target <- function(
-  target, n_starts, seed, evaluators = target_interface(target), most_probe_evals = rules$most_probe_evals
-) {
+# most: how many evaluations it may take, about. With few there are fewer paths, and further ones are left out.
+scout_target <- function(target, n_starts, seed, evaluators = target_interface(target), most = Inf) {
   started <- seconds_now()
   evaluate <- counted_density(target, evaluators)
+  taken <- function() evaluate("count")[["n_target_evals"]]
+  is_cut <- FALSE
+  pays <- function(cost) {
+    is_enough <- taken() + cost <= most
+    is_cut <<- is_cut || !is_enough
+    is_enough
+  }
   start <- start_of(target)
   with_seed(seed_of_run(seed, scout_key), {
-    found <- look(evaluate, scattered_starts(target$dim, n_starts), start)
-    if (length(found$normals) > 1) {
+    n_first <- min(n_starts, max(fewest_starts, floor(most / 2 / evals_of_path)))
+    found <- look(evaluate, scattered_starts(target$dim, n_first), start)
+    of_path <- taken() / n_first
+    if (length(found$normals) > 1 && pays(n_starts * of_path)) {
       found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts), start))
     }
     found$normals <- curve_best(evaluate, refine_best(evaluate, basins_of(found$normals)))
-    if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
+    looks_outside <- length(found$normals) > 0 && target$dim <= rules$largest_outside
+    if (looks_outside && pays(n_outside + rules$n_outside_paths * of_path)) {
       found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
@@ -112,7 +123,7 @@ scout_target <- function(
       autosmc_error_target = function(e) NULL # which may fail where all variables are equal
     ))
     gradient <- try_gradient(target, evaluate, found$normals, start)
-    shape <- shape_around(found$normals, limited_density(evaluate, most_probe_evals))
+    shape <- shape_around(found$normals, limited_density(evaluate, min(rules$most_probe_evals, most - taken())))
     standard_elbo <- elbo_of_standard(evaluate, target$dim)
   })
   scout <- new_scout(found, shape, evaluate("count"))
@@ -121,6 +132,7 @@ scout_target <- function(
   scout$rises <- found$rises
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
+  scout$is_cut <- is_cut || n_first < n_starts
   scout$seconds <- seconds_now() - started
   scout
 }

@@ -1,5 +1,8 @@
 # The scout in the loop: what it finds, and on which scale it looks.
 
+# What the scout may take of all evaluations that there may be.
+share_of_scout <- 1 / 3
+
 # The sampler with what a `scout` finds, where there is to be one, and no fit with all variables to start from, on the
 # scale that this asks for.
 scouted <- function(sampler, plan) {
@@ -12,12 +15,13 @@ scouted <- function(sampler, plan) {
       sampler, name, settings_of_target(sampler), scout_restorer(sampler), points_of_scout,
       scout_target(
         sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
-        affordable_probes(list(sampler = sampler, plan = plan))
+        floor(share_of_scout * plan$max_evals)
       )
     )
   }
   sampler <- with_ratios(sampler)
   sampler$scout <- scout(sampler, "scout")
+  if (sampler$scout$is_cut) leave_out(sampler, "search", "the search for further modes")
   act_on_scout(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
   sampler <- rescaled(sampler, find_truncated, scout, plan, is_as_near)
