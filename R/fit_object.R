@@ -58,13 +58,13 @@ new_fit <- function(sampler, result, plan, call) {
   fit$heavy_tails <- heavy_tails(fit)
   warn_if_unreliable(fit)
   warn_of_heavy_tails(fit)
-  if (length(fit$truncated) > 0) warn_of_omissions(fit$truncated, is_alone = is.na(fit$std_error))
+  if (length(fit$truncated) > 0) warn_of_omissions(fit)
   fit
 }
 
 # What the plan says to the stages only.
 not_of_fit <- c(
-  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "max_bridged", "truncated"
+  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "may_shrink", "max_bridged", "truncated"
 )
 
 runs_columns <- c(

@@ -115,7 +115,7 @@ print_sampler <- function(fit) {
     if (last$islands > 1) sprintf(", %d islands", last$islands)
   )
   print_line("cost", format_cost(fit))
-  if (length(fit$truncated) > 0) print_line("left out", toString(fit$truncated), ", to keep to max_evals")
+  if (length(fit$truncated) > 0) print_line("left out", toString(fit$truncated), ", to keep to ", limit_of(fit))
   ess <- ess_mean(fit)
   copies <- n_copies(fit)
   print_line(
@@ -144,7 +144,7 @@ print_missed_aims <- function(fit) {
   missed <- missed_aims(fit)
   missed <- missed[setdiff(names(missed), fit$asked)]
   words <- c(precision = "a standard error of %s", draws = "draws worth %s independent ones")
-  if (length(missed) > 0) {
+  if (length(missed) > 0 && length(fit$truncated) == 0) {
     aims <- sprintf(words[names(missed)], vapply(missed, count, ""))
     print_line("missed", paste(aims, collapse = " and "), ": more islands would be needed (`max_islands`)")
   }

@@ -91,8 +91,10 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-# most: how many evaluations it may take, about. With few there are fewer paths, and further ones are left out.
-scout_target <- function(target, n_starts, seed, evaluators = target_interface(target), most = Inf) {
+# most, most_seconds: how many evaluations it may take, and how long, about. With few there are fewer paths.
+scout_target <- function(
+  target, n_starts, seed, evaluators = target_interface(target), most = Inf, most_seconds = Inf
+) {
   started <- seconds_now()
   evaluate <- counted_density(target, evaluators)
   taken <- function() evaluate("count")[["n_target_evals"]]
@@ -104,11 +106,14 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
   }
   start <- start_of(target)
   with_seed(seed_of_run(seed, scout_key), {
-    n_first <- min(n_starts, max(fewest_starts, floor(most / 2 / evals_of_path)))
+    afforded <- if (is.finite(most_seconds)) 0 else floor(most / 2 / evals_of_path)
+    n_first <- min(n_starts, max(fewest_starts, afforded))
     found <- look(evaluate, scattered_starts(target$dim, n_first), start)
     of_path <- taken() / n_first
-    if (length(found$normals) > 1 && pays(n_starts * of_path)) {
-      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts), start))
+    most <- min(most, taken() * most_seconds / (seconds_now() - started))
+    n_more <- n_starts * (1 + (length(found$normals) > 1)) - n_first
+    if (n_more > 0 && pays(n_more * of_path)) {
+      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_more), start))
     }
     found$normals <- curve_best(evaluate, refine_best(evaluate, basins_of(found$normals)))
     looks_outside <- length(found$normals) > 0 && target$dim <= rules$largest_outside
@@ -132,7 +137,7 @@ scout_target <- function(target, n_starts, seed, evaluators = target_interface(t
   scout$rises <- found$rises
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
-  scout$is_cut <- is_cut || n_first < n_starts
+  scout$is_cut <- is_cut
   scout$seconds <- seconds_now() - started
   scout
 }

@@ -45,16 +45,20 @@ least_evaluations <- function(sampler, path, plan) {
   run + island(n_steps) + if (scouts) rules$n_starts else 0
 }
 
-warn_of_omissions <- function(what, is_alone) {
+warn_of_omissions <- function(fit) {
+  limit <- limit_of(fit)
+  what <- fit$truncated
   cli::cli_warn(
     c(
-      "{.arg max_evals} has left out {what}.",
-      "!" = if (is_alone) "With one island the error of {.field log_z} is not known.",
+      "{.arg {limit}} has left out {what}.",
+      "!" = if (is.na(fit$std_error)) "With one island the error of {.field log_z} is not known.",
       "i" = "Give more, or fewer {.arg n_particles}."
     ),
     class = warning_class("budget")
   )
 }
+
+limit_of <- function(fit) if (isTRUE(is.finite(fit$max_seconds))) "max_seconds" else "max_evals"
 
 # What the limit has left out, in words for a person, named by the part of a fit.
 new_omissions <- function() list2env(list(what = character()), parent = emptyenv())
@@ -72,6 +76,16 @@ fewest_particles <- 32
 particles_within <- function(max_evals, n_particles, islands) {
   afforded <- floor(max_evals / (2 * islands * (rules$race_steps + 2)))
   min(n_particles, max(fewest_particles, afforded))
+}
+
+# The plan with a limit of evaluations in the place of one of seconds, where there is one, by how long so many have taken.
+with_timed_limit <- function(plan, seconds, n) {
+  if (is.finite(plan$max_seconds) && length(seconds) > 0) {
+    plan$max_evals <- min(plan$max_evals, max(1, floor(n * plan$max_seconds / seconds)))
+    plan$max_seconds <- Inf
+    plan$is_timed <- TRUE
+  }
+  plan
 }
 
 # The cost so far: the scout, all runs, what fits have asked for, and the islands of earlier passes.
@@ -161,7 +175,8 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
           the target, and an island takes {count(ceiling(needed(1) - spent))} more.",
         "i" = "Give at least {count(ceiling(needed(1)))} for one island, and
           {count(ceiling(needed(plan$n_islands)))} for {plan$n_islands}; or fewer
-          {.arg n_particles}."
+          {.arg n_particles}.",
+        "i" = if (isTRUE(plan$is_timed)) "{.arg max_seconds} pays for {count(plan$max_evals)} evaluations."
       ),
       "budget",
       runs = bind_rows(lapply(course$records, `[[`, "runs"))

@@ -53,7 +53,7 @@ check_islands <- function(islands, precision, max_islands, draws = NULL) {
   }
   list(
     islands = islands, precision = precision, max_islands = max_islands, draws = draws,
-    asked = c(if (!is.null(precision)) "precision", if (!is.null(draws)) "draws"), max_bridged = Inf, grows = FALSE
+    asked = c("precision", "draws")[!c(is.null(precision), is.null(draws))], max_bridged = Inf, grows = FALSE
   )
 }
 

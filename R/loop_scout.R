@@ -15,7 +15,7 @@ scouted <- function(sampler, plan) {
       sampler, name, settings_of_target(sampler), scout_restorer(sampler), points_of_scout,
       scout_target(
         sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
-        floor(share_of_scout * plan$max_evals)
+        share_of_scout * plan$max_evals, share_of_scout * plan$max_seconds
       )
     )
   }

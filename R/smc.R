@@ -39,6 +39,9 @@
 #' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
 #'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
 #'   warning. It is an error if no fit takes so few.
+#' @param max_seconds most seconds of computing (number), about: `max_evals` in another unit. How long an evaluation takes
+#'   is found out in the call, and `max_evals` of the fit is what has followed. With this and the same seed a fit can be
+#'   made again; with `max_seconds` it depends on the machine.
 #' @param kernel how particles move: `"klmc"`, `"lmc"`, `"mala"` or `"rwmh"` (string), or
 #'   [kernel_klmc()] and its like. NULL chooses between KLMC and MALA. A kernel with given step
 #'   sizes is not tuned.
@@ -110,6 +113,7 @@ smc <- function(
   draws = if (missing(n_particles) && missing(islands) && !is.null(precision)) 1000,
   max_islands = 64,
   max_evals = Inf,
+  max_seconds = Inf,
   kernel = NULL,
   schedule = schedule_power(n_steps),
   reference = reference_gaussian(),
@@ -130,12 +134,13 @@ smc <- function(
   chooses_kernel <- is.null(kernel)
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
-  plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals)
+  plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals, max_seconds)
   plan$seeks <- !is.null(precision) || !is.null(draws)
   wanted <- check_islands(islands, precision, max_islands, draws)
   wanted$grows <- missing(n_particles) && missing(islands) && plan$seeks
-  wanted$asked <- c("precision", "draws")[!c(missing(precision), missing(draws))]
-  if (missing(n_particles)) n_particles <- particles_within(max_evals, n_particles, wanted$islands)
+  wanted$asked <- setdiff(wanted$asked, c("precision", "draws")[c(missing(precision), missing(draws))])
+  plan$may_shrink <- missing(n_particles)
+  if (plan$may_shrink) n_particles <- particles_within(max_evals, n_particles, wanted$islands)
   plan$n_islands <- wanted$islands
   keep <- check_keep(keep)
   sampler <- new_sampler(target, list(
@@ -146,11 +151,15 @@ smc <- function(
   sampler$chooses_kernel <- chooses_kernel
   check_n_draws(sampler, wanted$islands)
   adapts <- needs_adapting(kernel, path)
+  if (is.finite(plan$max_seconds) && !(adapts && plan$scout && kernel$gradients)) {
+    abort("{.arg max_seconds} is by the time that the scout takes: without one give {.arg max_evals}.", "input")
+  }
   wanted$bridges <- adapts && makes_bridge(plan, kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, wanted$islands)
   result <- once_each(if (adapts) {
     course <- find_evidence(sampler, path, plan, wanted)
+    plan$max_evals <- course$plan$max_evals
     c(course$result, list(course = course))
   } else {
     wanted <- affordable_islands(wanted, sampler, path, NULL, plan)
@@ -332,16 +341,15 @@ check_path <- function(schedule, kernel) {
 }
 
 # step_fraction, scout: only where the verb has them.
-check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_evals = Inf) {
-  if (!identical(max_evals, Inf)) {
-    max_evals <- check_number(max_evals, "max_evals", min = 1)
-  }
+check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_evals = Inf, max_seconds = Inf) {
+  limit <- function(x, arg, min) if (identical(x, Inf)) x else check_number(x, arg, min = min)
   plan <- list(
     rounds = check_n_rounds(rounds),
     whiten = check_flag(whiten, "whiten"),
     scout = check_flag(scout, "scout"),
     max_steps = check_n(max_steps, "max_steps", min = 2),
-    max_evals = max_evals
+    max_evals = limit(max_evals, "max_evals", 1),
+    max_seconds = limit(max_seconds, "max_seconds", 1e-3)
   )
   if (!missing(step_fraction)) {
     if (!is_number(step_fraction) || step_fraction <= 0 || step_fraction > 1) {

@@ -11,7 +11,7 @@ model <- function(sd, ...) {
 exact <- function(sd) vapply(sd, function(sd) sum(dnorm(observed, 0, sqrt(1 + sd^2), log = TRUE)), 0)
 null <- sum(dnorm(observed, log = TRUE))
 sds <- c(0.05, 0.8, 1, 1.3, 4)
-curve <- evidence_curve(model, sds, against = null, seed = 1)
+curve <- evidence_curve(model, sds, against = null, n_particles = 1024, seed = 1)
 
 expect_on_curve <- function(curve, resolution) {
   for (i in seq_len(nrow(curve))) {
