@@ -29,13 +29,13 @@ shares_there <- c(0.001, 0.01, 0.1)
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
 # point on the other side on each ray, list(z, g, w), with weights of sum 1; and which draws are on
-# this side. NULL where there are too few draws or they do not differ.
+# this side. NULL where there are too few draws, or rays, or they do not differ.
 look_along_rays <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
   n <- n_rays(sampler, n_spent(seen))
   draws <- distances_of(final)
-  if (!isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
+  if (n < 2 || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
     sum(draws$w > 0) < least_draws_beside) {
     return(NULL)
   }

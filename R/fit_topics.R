@@ -48,7 +48,7 @@
 #'   its barrier is not much higher than it was there, islands follow at once; else rounds do. The islands draw from the
 #'   reference anew, and so the estimate by SMC is unbiased, however far the other target is. From a near neighbour four
 #'   islands take a fourth to a half of the evaluations of a fit from the beginning, with errors up to twice as large.
-#'   With the same `precision` it is a tenth to two fifths: the less, the dearer the adaptation that is left out. If no
+#'   With the same `precision` it is a tenth to a half: the less, the dearer the adaptation that is left out. If no
 #'   particles arrive, or a diagnostic fails, the target is fitted from the beginning. A message says so, and `fit$runs`
 #'   has both. If variables have other bounds, or there are fewer, a distribution is fitted to the draws of the other fit,
 #'   in place of its reference. If there are further variables, there is a scout, and its best normal distribution gives

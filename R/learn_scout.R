@@ -5,9 +5,11 @@
 # Points around what was found at which further basins are looked for. A mode of a tenth of the
 # width, 6 standard deviations away, has about four of them in two dimensions and 0.4 in three.
 n_outside <- 2048
-# Evaluations of a path with its normal distributions, about, and the fewest paths: two tell whether they agree.
+# What the scout may take of all evaluations that there may be; those of a path with its normal distributions, about;
+# and the fewest paths, which tell how long an evaluation takes, where that matters.
+share_of_scout <- 1 / 3
 evals_of_path <- 400
-fewest_starts <- 2
+fewest_paths <- 2
 
 #' Locate a target
 #'
@@ -91,9 +93,9 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-# most, most_seconds: how many evaluations it may take, and how long, about. With few there are fewer paths.
+# plan: how many evaluations the fit may take, or how long. With few there are fewer paths.
 scout_target <- function(
-  target, n_starts, seed, evaluators = target_interface(target), most = Inf, most_seconds = Inf
+  target, n_starts, seed, evaluators = target_interface(target), plan = list(max_evals = Inf, max_seconds = Inf)
 ) {
   started <- seconds_now()
   evaluate <- counted_density(target, evaluators)
@@ -106,11 +108,12 @@ scout_target <- function(
   }
   start <- start_of(target)
   with_seed(seed_of_run(seed, scout_key), {
-    afforded <- if (is.finite(most_seconds)) 0 else floor(most / 2 / evals_of_path)
-    n_first <- min(n_starts, max(fewest_starts, afforded))
+    afforded <- if (is.finite(plan$max_seconds)) 0 else floor(share_of_scout * plan$max_evals / 2 / evals_of_path)
+    n_first <- min(n_starts, max(fewest_paths, afforded))
     found <- look(evaluate, scattered_starts(target$dim, n_first), start)
+    plan <- with_timed_limit(plan, seconds_now() - started, taken())
+    most <- share_of_scout * plan$max_evals
     of_path <- taken() / n_first
-    most <- min(most, taken() * most_seconds / (seconds_now() - started))
     n_more <- n_starts * (1 + (length(found$normals) > 1)) - n_first
     if (n_more > 0 && pays(n_more * of_path)) {
       found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_more), start))
@@ -138,8 +141,17 @@ scout_target <- function(
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
   scout$is_cut <- is_cut
+  scout$limit <- plan[names(plan) %in% c("max_evals", "max_seconds", "is_timed")]
   scout$seconds <- seconds_now() - started
   scout
+}
+
+# The plan with a limit of evaluations in the place of one of seconds, by how long so many have taken.
+with_timed_limit <- function(plan, seconds, n) {
+  plan$is_timed <- is.finite(plan$max_seconds)
+  plan$max_evals <- min(plan$max_evals, max(1, floor(n * plan$max_seconds / seconds)))
+  plan$max_seconds <- Inf
+  plan
 }
 
 # The point that a model comes with, on the unconstrained scale; NULL for none.

@@ -9,7 +9,7 @@
 # islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
 find_evidence <- function(sampler, path, plan, islands = NULL) {
   sampler <- scouted(sampler, plan)
-  plan <- with_timed_limit(plan, sampler$scout$seconds, sampler$scout$n_target_evals)
+  plan <- within_limit(plan, sampler$scout)
   if (isTRUE(plan$may_shrink)) {
     sampler$n_particles <- particles_within(plan$max_evals, sampler$n_particles, plan$n_islands)
   }
@@ -83,7 +83,6 @@ run_candidate <- function(course, candidate) {
 # the first ones all compete.
 judged <- function(course, record) {
   before <- course$best
-  course$plan <- with_timed_limit(course$plan, record$runs$seconds, record$runs$n_target_evals)
   is_better <- takes_over(record, before)
   course$records <- c(course$records, list(record))
   # of the first ones only the winner is used

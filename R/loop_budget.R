@@ -78,16 +78,6 @@ particles_within <- function(max_evals, n_particles, islands) {
   min(n_particles, max(fewest_particles, afforded))
 }
 
-# The plan with a limit of evaluations in the place of one of seconds, where there is one, by how long so many have taken.
-with_timed_limit <- function(plan, seconds, n) {
-  if (is.finite(plan$max_seconds) && length(seconds) > 0) {
-    plan$max_evals <- min(plan$max_evals, max(1, floor(n * plan$max_seconds / seconds)))
-    plan$max_seconds <- Inf
-    plan$is_timed <- TRUE
-  }
-  plan
-}
-
 # The cost so far: the scout, all runs, what fits have asked for, and the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
@@ -176,7 +166,7 @@ affordable_islands <- function(islands, sampler, path, course, plan) {
         "i" = "Give at least {count(ceiling(needed(1)))} for one island, and
           {count(ceiling(needed(plan$n_islands)))} for {plan$n_islands}; or fewer
           {.arg n_particles}.",
-        "i" = if (isTRUE(plan$is_timed)) "{.arg max_seconds} pays for {count(plan$max_evals)} evaluations."
+        "i" = if (isTRUE(plan$is_timed)) "{.arg max_seconds} pays for {count(plan$max_evals)}."
       ),
       "budget",
       runs = bind_rows(lapply(course$records, `[[`, "runs"))

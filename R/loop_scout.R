@@ -1,8 +1,5 @@
 # The scout in the loop: what it finds, and on which scale it looks.
 
-# What the scout may take of all evaluations that there may be.
-share_of_scout <- 1 / 3
-
 # The sampler with what a `scout` finds, where there is to be one, and no fit with all variables to start from, on the
 # scale that this asks for.
 scouted <- function(sampler, plan) {
@@ -14,19 +11,22 @@ scouted <- function(sampler, plan) {
     remember(
       sampler, name, settings_of_target(sampler), scout_restorer(sampler), points_of_scout,
       scout_target(
-        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators,
-        share_of_scout * plan$max_evals, share_of_scout * plan$max_seconds
+        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators, plan
       )
     )
   }
   sampler <- with_ratios(sampler)
   sampler$scout <- scout(sampler, "scout")
+  plan <- within_limit(plan, sampler$scout)
   if (sampler$scout$is_cut) leave_out(sampler, "search", "the search for further modes")
   act_on_scout(sampler$target, sampler$scout)
   sampler <- rescaled(sampler, find_turn, scout, plan)
   sampler <- rescaled(sampler, find_truncated, scout, plan, is_as_near)
   if (lacks_variables) completed(sampler) else sampler
 }
+
+# The plan with the limit of evaluations that a scout has found.
+within_limit <- function(plan, scout) replace(plan, names(scout$limit), scout$limit)
 
 # The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout
 # there. What all this has cost is the scout's, and is not begun where it may cost more than there is.

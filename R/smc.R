@@ -39,9 +39,8 @@
 #' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
 #'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
 #'   warning. It is an error if no fit takes so few.
-#' @param max_seconds most seconds of computing (number), about: `max_evals` in another unit. How long an evaluation takes
-#'   is found out in the call, and `max_evals` of the fit is what has followed. With this and the same seed a fit can be
-#'   made again; with `max_seconds` it depends on the machine.
+#' @param max_seconds most seconds of computing (number), about: it becomes `max_evals` of the fit, by how long the
+#'   scout's first paths take. So the same seed gives another result where the machine is faster or slower.
 #' @param kernel how particles move: `"klmc"`, `"lmc"`, `"mala"` or `"rwmh"` (string), or
 #'   [kernel_klmc()] and its like. NULL chooses between KLMC and MALA. A kernel with given step
 #'   sizes is not tuned.
@@ -151,7 +150,7 @@ smc <- function(
   sampler$chooses_kernel <- chooses_kernel
   check_n_draws(sampler, wanted$islands)
   adapts <- needs_adapting(kernel, path)
-  if (is.finite(plan$max_seconds) && !(adapts && plan$scout && kernel$gradients)) {
+  if (is.finite(plan$max_seconds) && !(adapts && plan$scout && kernel$gradients && is.null(sampler$given_fit))) {
     abort("{.arg max_seconds} is by the time that the scout takes: without one give {.arg max_evals}.", "input")
   }
   wanted$bridges <- adapts && makes_bridge(plan, kernel)

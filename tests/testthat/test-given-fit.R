@@ -20,8 +20,9 @@ logistic <- function(location) {
 n_evals <- function(fit) sum(fit$runs$n_target_evals)
 
 test_that("from the fit of a neighbour a target takes a third of the evaluations, without rounds", {
-  cold <- smc(means(1), seed = 1)
-  warm <- expect_silent(smc(means(1.3), reference = cold, seed = 2))
+  fit_of <- function(...) smc(..., n_particles = 1024)
+  cold <- fit_of(means(1), seed = 1)
+  warm <- expect_silent(fit_of(means(1.3), reference = cold, seed = 2))
   expect_identical(warm$runs$label, c("fit", "fit"))
   expect_lt(n_evals(warm), n_evals(cold) / 2)
   expect_null(warm$scout)
@@ -30,10 +31,10 @@ test_that("from the fit of a neighbour a target takes a third of the evaluations
   expect_true(all(beside %in% warm$diagnostics$name))
   # and so on, with more islands, and from it
   expect_identical(smc_extend(warm, islands = 5)$diagnostics$name, warm$diagnostics$name)
-  expect_log_z(smc(means(1.5), reference = warm, seed = 3), log_z_of_means(1.5), 0.01)
+  expect_log_z(fit_of(means(1.5), reference = warm, seed = 3), log_z_of_means(1.5), 0.01)
 
-  cold <- smc(logistic(2), seed = 1)
-  of_logistic <- lapply(2:5, function(seed) smc(logistic(2.2), reference = cold, seed = seed))
+  cold <- fit_of(logistic(2), seed = 1)
+  of_logistic <- lapply(2:5, function(seed) fit_of(logistic(2.2), reference = cold, seed = seed))
   for (fit in of_logistic) {
     expect_identical(unique(fit$runs$label), "fit")
     expect_lt(n_evals(fit), n_evals(cold) / 3)
