@@ -19,6 +19,7 @@ plot_key <- 2^31 - 12
 copies_key <- 2^31 - 13
 fit_key <- 2^31 - 14 # less the number of runs so far
 models_key <- 2^30
+prior_key <- 2^30 + 1
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]
