@@ -263,8 +263,8 @@ map_types <- function(types, u) {
 
 columns_of <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
 
-# Matrices, a row a point, and whether each point is possible: a matrix of which a variable is determined by those before
-# it, to rounding, has no Cholesky factor, and functions that ask for one would fail.
+# Matrices, a row a point, and whether each point is possible: a matrix in which rounding leaves a variable nothing of
+# its own beside those before it has no Cholesky factor, and functions that ask for one would fail.
 from_free <- function(types, u) {
   made <- map_types(types, columns_of(u))
   own_share <- lapply(made$rows, function(row) row[[length(row)]]^2 / add_up(lapply(row, function(x) x^2)))

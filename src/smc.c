@@ -16,9 +16,8 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
   state->next = smc_cloud_layout(arena, d, n, parts, own);
   state->log_weights = smc_take_doubles(arena, 1, n);
   state->weights = smc_take_doubles(arena, 1, n);
-  int n_adjusted = config->kernel->adjusted ? n : 0;
-  state->uniform = smc_take_doubles(arena, 1, n_adjusted);
-  state->acceptance = smc_take_doubles(arena, 1, n_adjusted);
+  state->uniform = smc_take_doubles(arena, 1, n);
+  state->acceptance = smc_take_doubles(arena, 1, n);
   state->ancestors = smc_take_ints(arena, 1, n);
   state->origins = smc_take_ints(arena, 1, n);
   state->scratch =
