@@ -17,7 +17,7 @@ heavy_tails <- function(fit) {
     return()
   }
   weighty <- weighty_rows(fit$log_weights)
-  most <- most_of_shape(1 / sum(weighty$w^2))
+  most <- most_of_shape(1 / c(crossprod(weighty$w)))
   some <- thinned(weighty, rules$most_judged)
   # those of generalised Pareto distributions, see src/pareto.c
   shapes <- function(n) {

@@ -1,8 +1,5 @@
 # Islands held together: their records, and the draws of all of them in one matrix.
 
-# Numbers in a matrix of particles, from which R collects its memory before and after each of several islands is pooled.
-large_island <- 1e6
-
 interval <- function(log_z, std_error, df, level = 0.95) {
   half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + level) / 2, df) * std_error
   list(
@@ -34,8 +31,7 @@ pool_islands <- function(held, indices, record_of, ...) {
   new <- list()
   for (index in indices) {
     record <- record_of(index, ...)
-    is_large <- most > 1 && length(record$all$particles) >= large_island
-    if (is_large) gc() # R would wait until there is half as much again
+    is_large <- length(record$all$particles) >= large_run
     record <- pool_record(held, record, n, most)
     if (is_large) gc()
     n <- n + !is_dead(record)

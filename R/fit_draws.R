@@ -195,7 +195,15 @@ weighted_draws <- function(fit, generated) {
 # TRUE for all, or the names of some, without indices.
 with_generated <- function(draws, fit, rows, generated) {
   names <- generated_names(fit, generated)
-  if (length(names) == 0) draws else cbind(draws, generated_at(fit, rows, names))
+  if (length(names) == 0) {
+    return(draws)
+  }
+  # cbind() would take a copy more
+  all <- matrix(0, nrow(draws), ncol(draws) + length(names), dimnames = list(NULL, c(colnames(draws), names)))
+  own <- seq_len(ncol(draws))
+  all[, own] <- draws
+  all[, -own] <- generated_at(fit, rows, names)
+  all
 }
 
 generated_names <- function(fit, generated) {
@@ -218,12 +226,11 @@ generated_at <- function(fit, rows, names) {
   fit$target$outputs(u[rows, , drop = FALSE], names)
 }
 
-# particles: a row a draw, the chains below each other.
+# particles: a row a draw, the chains below each other. Of attributes alone R makes no copy.
 as_chains <- function(particles, n_chains) {
-  n <- nrow(particles) %/% n_chains
-  names <- list(NULL, NULL, colnames(particles))
-  draws <- array(particles, c(n, n_chains, ncol(particles)), names)
-  posterior::as_draws_array(draws)
+  shape <- c(nrow(particles) %/% n_chains, n_chains, ncol(particles))
+  attributes(particles) <- list(dim = shape, dimnames = list(NULL, NULL, colnames(particles)))
+  posterior::as_draws_array(particles)
 }
 
 check_variables <- function(variables, names, arg = "variables", most = 6) {

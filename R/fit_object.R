@@ -10,6 +10,7 @@ new_fit <- function(sampler, result, plan, call) {
   }
   course <- result$course
   final <- result$final
+  if (length(final$all$particles) >= large_run) gc() # what diagnostics have left
   if (is.null(final)) {
     estimates <- as_table(estimate_row("smc", combine(course$best$runs)))
     draws <- course$best

@@ -18,7 +18,8 @@
 #'   or `b < a`; all must hold. An element of a vector is `beta[1]`, and `beta` stands for all of its elements.
 #'   Other objects are found where the function is called.
 #' @param prior the prior probability of the restrictions (number above 0 and at most 1); or independent draws of the
-#'   prior, a matrix, a data frame or draws of the package posterior, with the same names; or a fit of the prior.
+#'   prior, a matrix, a data frame or draws of the package posterior, with the same names; or a fit of the prior. NULL
+#'   for 100,000 draws of the `prior` that the target was given.
 #' @return A list of class `smc_restriction`:
 #'
 #' * `restriction`, the restrictions as text;
@@ -47,10 +48,10 @@
 #' fit <- smc(target, n_particles = 256, n_steps = 8, seed = 1)
 #' restrict(fit, rate[1] < rate[2], rate[2] < rate[3], prior = 1 / 6)
 #' @export
-restrict <- function(fit, ..., prior) {
+restrict <- function(fit, ..., prior = NULL) {
   check_class(fit, "fit", "smc_fit", "smc()")
-  check_given(prior, "prior")
   restrictions <- check_restrictions(rlang::enquos(...))
+  if (is.null(prior)) prior <- draws_of_prior(fit$target, fit$seed)
   posterior <- probability_of(fit, restrictions)
   prior <- prior_probability(prior, restrictions)
   if (posterior$is_bound && prior$is_bound) {
@@ -121,6 +122,19 @@ probability_of <- function(fit, restrictions, arg = "fit") {
       mean_at_draws(fit, as.double(inside), least = proportion(prob, by_weights)$error)
   }
   found
+}
+
+draws_of_prior <- function(target, seed, n = 100000L) {
+  if (is.null(target$prior)) {
+    abort(
+      c("{.arg prior} is missing.", "i" = "It is a probability, or draws of the prior; or the target is given its
+        {.arg prior}, as {.fn target_function} and {.fn target_rtmb} take it."),
+      "input"
+    )
+  }
+  x <- with_seed(seed_of_run(seed, prior_key), target$prior$sample(n))
+  check_draws(x, n, target, "prior$sample")
+  matrix(x, n, dimnames = list(NULL, if (is.null(target$parameters)) target$names else target$parameters))
 }
 
 prior_probability <- function(prior, restrictions) {

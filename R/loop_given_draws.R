@@ -113,7 +113,8 @@ columns_of_variables <- function(draws, names) {
         "{.arg reference} has no draws of {.field {missing}}.",
         "x" = if (length(no_numbers) > 0) "The column{?s} {.field {no_numbers}} {?is/are} not numeric.",
         "i" = if (length(given) > 0) {
-          "It has those of {.field {utils::head(given, 20)}}."
+          "It has those of {.field {utils::head(given, 20)}}. Of a function, {.arg names} says which of them are its
+            variables, in their order."
         } else {
           "Its columns have no names."
         }

@@ -280,14 +280,14 @@ seed_of_run <- function(seed, key) {
   (seed + 1299709 * key) %% (2^32 - 1) - (2^31 - 1)
 }
 
-check_draws <- function(x, n, target) {
+check_draws <- function(x, n, target, arg = "reference$sample") {
   types <- target$types
   d <- if (is.null(types)) target$dim else length(types$names)
   shaped <- if (is.matrix(x)) identical(dim(x), c(n, d)) else d == 1 && length(x) == n
   if (!is.numeric(x) || is.object(x) || !shaped) {
     given <- describe(x)
     abort(
-      "{.arg reference$sample} must return a numeric matrix of {n} rows, one a
+      "{.arg {arg}} must return a numeric matrix of {n} rows, one a
         draw, and {d} column{?s}; it returned {given}.",
       "target"
     )
@@ -302,7 +302,7 @@ check_draws <- function(x, n, target) {
     bad <- format(x[worst[1], worst[2]])
     name <- target$names[worst[2]]
     abort(
-      "{.arg reference$sample} must return finite numbers inside the target's
+      "{.arg {arg}} must return finite numbers inside the target's
         bounds; in row {worst[1]} {.field {name}} is {bad}.",
       "target"
     )

@@ -19,6 +19,10 @@ plot_key <- 2^31 - 12
 copies_key <- 2^31 - 13
 fit_key <- 2^31 - 14 # less the number of runs so far
 models_key <- 2^30
+prior_key <- 2^30 + 1
+
+# Numbers in a matrix of particles, from which R collects its memory after a run and before there is as much again.
+large_run <- 1e6
 
 # The clock of all that is timed.
 seconds_now <- function() proc.time()[["elapsed"]]
@@ -75,6 +79,7 @@ run_sampler <- function(sampler, path, run, index) {
     error = if_raised(function(e) rethrow_at_step(e, step, run))
   )
   seconds <- seconds_now() - started
+  if (length(result$particles) >= large_run) gc() # R would wait until there is half as much again
   record <- new_record(result, sampler, run, index, seconds)
   if (run == "final") {
     record <- reduce_record(record, sampler)

@@ -168,11 +168,11 @@ can_keep <- function(fit, keep) is.null(keep) || fit$keep == "draws" || fit$keep
 # An error where a fit has kept no draws.
 check_has_draws <- function(fit) {
   if (!is.null(fit$moments)) {
+    needs <- if (is.matrix(fit$moments$covariance)) "{.fn coef}, {.fn vcov}" else "{.fn coef}"
     abort(
       c(
         "The fit has no draws: of its islands only the moments were kept.",
-        "i" = "{.fn coef}, {.fn vcov} and {.fn summary} need no more; for draws let
-          {.arg keep} be a number."
+        "i" = paste(needs, "and {.fn summary} need no more; for draws let {.arg keep} be a number.")
       ),
       "input"
     )

@@ -155,7 +155,9 @@ check_point <- function(point, names) {
 }
 
 check_prior_density <- function(prior_density, point) {
-  check_given(prior_density, "prior_density")
+  check_given(
+    prior_density, "prior_density", "It is the density of the prior at the point, or its function: {.fn dnorm}, say."
+  )
   if (is.function(prior_density)) {
     prior_density <- tryCatch(do.call(prior_density, unname(as.list(point))), error = function(e) {
       abort("{.arg prior_density} failed at the point.", "input", parent = in_utf8(e))

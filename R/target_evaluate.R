@@ -292,21 +292,34 @@ typed_callers <- function(term, types, with_jacobian) {
   term$names <- types$names
   density <- density_caller(term)
   slope <- slope_caller(term)
-  pulled <- function(u, gradient) {
-    if (!is.null(gradient)) pull_back_types(types, u, matrix(gradient, nrow(u)), with_jacobian)
+  # what a function returns at the possible ones of the points, and which these are
+  ask <- function(u, f) {
+    made <- from_free(types, u)
+    possible <- made$possible %in% TRUE
+    value <- if (any(possible)) f(made$x[possible, , drop = FALSE])
+    list(value = value, possible = possible, log_jacobian = if (with_jacobian) made$log_jacobian else 0)
+  }
+  pulled <- function(u, possible, gradient) {
+    if (!is.null(gradient)) {
+      all <- matrix(NaN, nrow(u), term$dim)
+      all[possible, ] <- gradient
+      pull_back_types(types, u, all, with_jacobian)
+    }
   }
   list(
     density = function(u) {
-      made <- from_free(types, u)
-      at <- density(made$x)
-      if (with_jacobian) at$log_density <- at$log_density + made$log_jacobian
-      at$gradient <- pulled(u, at$gradient)
-      at
+      at <- ask(u, density)
+      log_density <- rep(-Inf, nrow(u))
+      log_density[at$possible] <- at$value$log_density
+      list(log_density = log_density + at$log_jacobian, gradient = pulled(u, at$possible, at$value$gradient))
     },
     slope = if (is.null(term$gradient)) {
       slope
     } else {
-      function(u, carried) pulled(u, slope(from_free(types, u)$x, NULL))
+      function(u, carried) {
+        at <- ask(u, function(x) slope(x, NULL))
+        pulled(u, at$possible, if (is.null(at$value)) numeric(0) else at$value)
+      }
     }
   )
 }

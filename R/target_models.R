@@ -53,8 +53,8 @@ tell_laplace <- function(model) {
   random <- model$env$.random
   if (!is.null(random)) {
     tell(
-      c("i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as
-        {.arg random} in the model object: the evidence is approximate."),
+      c("i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as {.arg random} in the model
+        object: the evidence is approximate. Of an object without {.arg random} {?it is/they are} sampled."),
       class = "autosmc_message_laplace"
     )
   }

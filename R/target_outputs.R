@@ -4,7 +4,8 @@
 # column for each of the target's variables. A target with an element `outputs`, a
 # function of such a matrix, has draws of other things than the sampler moves.
 outputs_of <- function(target, particles, log_weights) {
-  replaced <- which(exp(log_weights) == 0) # none where all have died, and weights are NaN
+  # none where all have died, and weights are NaN; asked at once of millions, nearly always with the answer no
+  replaced <- if (isTRUE(min(log_weights, 0) < -745)) which(exp(log_weights) == 0)
   if (is.null(target$outputs)) {
     is_nowhere <- !is.finite(rowSums(particles[replaced, , drop = FALSE]))
     return(replace_rows(particles, replaced[is_nowhere], log_weights))

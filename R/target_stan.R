@@ -109,6 +109,7 @@ stan_target <- function(
     file = program$file
   )
   if (is.null(program$library)) {
+    check_declared(data$values, program)
     program$library <- cached_library(program)
   }
   described <- as_input_error(call_stan(program, "describe", data))

@@ -95,6 +95,9 @@ stan_value <- function(x) {
   if (is.complex(x)) {
     x <- real_and_imaginary(x)
   }
+  if (length(x) == 0) {
+    return(structure(numeric(), dim = dim(x)))
+  }
   # numbers of S4 classes mean something else than they are stored as
   if (!is.numeric(x) && !is.logical(x) || isS4(x)) {
     return(paste0("must be numbers, not ", describe(x), ".", cure_of_class(x)))
@@ -159,4 +162,17 @@ declared_data <- function(values, program) {
     return(values)
   }
   values[intersect(names(values), identifiers(stan_block(plain_stan_code(program), "data")))]
+}
+
+# What the library would say of the data, but before it is compiled. An array without elements may be missing.
+check_declared <- function(values, program) {
+  for (declaration in strsplit(stan_block(plain_stan_code(program), "(?<!transformed )data"), ";")[[1]]) {
+    for (name in declared_words(declaration)[-1]) {
+      value <- values[[name]]
+      if (is.character(value)) abort("{.arg {name}} {verbatim(value)}", "input")
+      if (is.null(value) && !grepl("[[(]", sub("<.*>", "", declaration))) {
+        abort("{.arg {name}} is missing; the program declares one number.", "input")
+      }
+    }
+  }
 }

@@ -40,10 +40,15 @@ declared_parameters <- function(block) {
   )
   names <- lapply(strsplit(block, ";")[[1]], function(declaration) {
     has_both <- grepl("<[^>]*\\blower\\b[^>]*>", declaration) && grepl("<[^>]*\\bupper\\b[^>]*>", declaration)
-    words <- identifiers(gsub("<[^>]*>|\\([^)]*\\)|\\[[^]]*\\]", " ", sub("^ *array ?\\[[^]]*\\]", "", declaration)))
+    words <- declared_words(declaration)
     if (!has_both && !words[1] %in% bounded) words[-1]
   })
   unlist(names)
+}
+
+# The type, and the names of what has it.
+declared_words <- function(declaration) {
+  identifiers(gsub("<[^>]*>|\\([^)]*\\)|\\[[^]]*\\]", " ", sub("^ *array ?\\[[^]]*\\]", "", declaration)))
 }
 
 # The names of parameters that are declared `<lower=0>`, one by one.

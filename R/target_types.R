@@ -4,8 +4,8 @@
 
 # A map takes a list of unconstrained variables and returns list(x, log_jacobian), x a list of the elements. An
 # element is a vector of values at several points, or one number that RTMB records: there is one way to write both.
-# `free` is how many unconstrained variables K elements have, NULL where there cannot be so many; `inverse` takes a
-# matrix of values, a row each.
+# A matrix also has the `rows` of its Cholesky factor there. `free` is how many unconstrained variables K elements have,
+# NULL where there cannot be so many; `inverse` takes a matrix of values, a row each.
 type_maps <- list(
   # By coordinates of log(x) in an orthonormal basis of the vectors that sum to zero. The density is that of the first
   # K - 1.
@@ -52,7 +52,7 @@ type_maps <- list(
       made <- rows_by_partial_correlations(u, n)
       weight <- unlist(lapply(2:n, function(i) (n - seq_len(i - 1) - 1) / 2 + 1))
       x <- products_of_rows(made$rows, diagonal = made$rows[[1]][[1]])
-      list(x = x, log_jacobian = add_up(Map(`*`, made$log_rest, weight)))
+      list(x = x, log_jacobian = add_up(Map(`*`, made$log_rest, weight)), rows = made$rows)
     },
     inverse = function(x) partial_correlations(by_row(x, function(R) t(chol(R))))
   ),
@@ -70,7 +70,7 @@ type_maps <- list(
       made <- rows_by_logarithms(u)
       n <- length(made$rows)
       weighted <- Map(`*`, made$log_diagonal, n - seq_len(n) + 2)
-      list(x = products_of_rows(made$rows), log_jacobian = add_up(weighted) + n * log(2))
+      list(x = products_of_rows(made$rows), log_jacobian = add_up(weighted) + n * log(2), rows = made$rows)
     },
     inverse = function(x) logarithms_of_rows(by_row(x, function(S) t(chol(S))))
   ),
@@ -246,25 +246,32 @@ free_bound <- function(x, none, types, arg) {
   bound
 }
 
-# list(x, log_jacobian) of the columns of u, a list, in which plain variables are as they are.
+# list(x, log_jacobian, rows) of the columns of u, a list, in which plain variables are as they are.
 map_types <- function(types, u) {
   x <- vector("list", length(types$names))
   x[types$plain$elements] <- u[types$plain$free]
   log_jacobian <- 0
+  rows <- list()
   for (block in types$blocks) {
     made <- type_maps[[block$type]]$forward(u[block$free])
     x[block$elements] <- made$x
     log_jacobian <- log_jacobian + made$log_jacobian
+    rows <- c(rows, made$rows)
   }
-  list(x = x, log_jacobian = log_jacobian)
+  list(x = x, log_jacobian = log_jacobian, rows = rows)
 }
 
 columns_of <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
 
-# Matrices, a row a point.
+# Matrices, a row a point, and whether each point is possible: a matrix in which rounding leaves a variable nothing of
+# its own beside those before it has no Cholesky factor, and functions that ask for one would fail.
 from_free <- function(types, u) {
   made <- map_types(types, columns_of(u))
-  list(x = name_columns(do.call(cbind, made$x), types$names), log_jacobian = made$log_jacobian)
+  own_share <- lapply(made$rows, function(row) row[[length(row)]]^2 / add_up(lapply(row, function(x) x^2)))
+  list(
+    x = name_columns(do.call(cbind, made$x), types$names), log_jacobian = made$log_jacobian,
+    possible = Reduce(`&`, lapply(own_share, function(share) share > 1e-12), rep(TRUE, nrow(u)))
+  )
 }
 
 to_free <- function(types, x) {

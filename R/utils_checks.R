@@ -1,10 +1,10 @@
 # Checks of arguments. Each returns the argument in the form in which it is
 # used from then on, or stops with an error that names it.
 
-# For arguments without a default.
-check_given <- function(x, arg) {
+# For arguments without a default. what: a sentence on what it is.
+check_given <- function(x, arg, what = NULL) {
   if (missing(x)) {
-    abort("{.arg {arg}} is missing, with no default.", "input")
+    abort(c("{.arg {arg}} is missing, with no default.", "i" = what), "input")
   }
 }
 

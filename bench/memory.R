@@ -14,7 +14,7 @@ cases <- list(
   run_lmc = function(...) smc_run(target, fixed[1:2], kernel = "lmc", ...),
   draws = function(...) smc(target, ...),
   moments = function(...) smc(target, keep = "moments", ...),
-  million = function(...) smc(target, ...)
+  million = function(...) smc(target, rounds = 0, ...)
 )
 
 peak_bytes <- function() {

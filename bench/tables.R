@@ -376,7 +376,7 @@ cost_table <- function() {
 memory_table <- function() {
   words <- c(
     run_klmc = "`smc_run()`, KLMC", run_lmc = "`smc_run()`, LMC", draws = "`smc()`",
-    moments = "`smc(keep = \"moments\")`", million = "`smc()`"
+    moments = "`smc(keep = \"moments\")`", million = "`smc(rounds = 0)`"
   )
   with(results_of("memory"), markdown(
     call = unname(words[case]), particles = counted(n_particles), MB = counted(mb),

@@ -71,6 +71,8 @@ test_that("draws that are none are errors", {
     expect_error(run(bad), class = "autosmc_error_input")
   }
   expect_error(run(given[, 1:2]), "no draws of mu[1,2]", fixed = TRUE)
+  unnamed <- function(x) -sum(x^2)
+  expect_match(message_of(catch(smc(unnamed, dim = 2, reference = given))), "Of a function, `names` says which", fixed = TRUE)
   coded <- data.frame(given, check.names = FALSE)
   coded$sigma <- factor(coded$sigma)
   expect_error(run(coded), "no draws of sigma.*column sigma is not numeric")

@@ -104,6 +104,19 @@ test_that("where no draw is inside there is a bound", {
   expect_gt(restrict(fit, s > 0, prior = 1)$log_bf_error, 0)
 })
 
+test_that("the prior of the target is that of its restrictions", {
+  own <- function(sample) {
+    fit$target$prior <- list(log_density = function(x) 0, sample = sample)
+    fit
+  }
+  sample <- function(n) cbind(rnorm(n), rnorm(n), rexp(n), 1)
+  found <- restrict(own(sample), a > 0, c > 1)
+  expect_known(found$prior_prob, found$prior_error, exp(-1) / 2, 0.01)
+  expect_identical(restrict(own(sample), a > 0, c > 1), found)
+  expect_match(message_of(catch(restrict(own(rnorm), a > 0))), "`prior$sample` must return", fixed = TRUE)
+  expect_match(message_of(catch(restrict(fit, a > 0))), "the target is given its `prior`")
+})
+
 test_that("a restricted model is compared with others", {
   found <- restrict(fit, a > 0, prior = 0.5)
   compared <- compare_evidence(restricted = found, known = c(log_z = 0, std_error = 0))
@@ -120,7 +133,7 @@ test_that("what is no restriction is named", {
   expect_match(message_of(catch(restrict(fit, prior = 0.5))), "must be a restriction")
   expect_match(message_of(catch(restrict(fit, a = 0, prior = 0.5))), "savage_dickey")
   expect_bad(restrict(fit, a > 0), "prior")
-  for (bad in list(0, 1.1, "a", NULL, list(), function(x) x, matrix(0, 2, 2))) {
+  for (bad in list(0, 1.1, "a", list(), function(x) x, matrix(0, 2, 2))) {
     expect_bad(restrict(fit, a > 0, prior = bad), "prior")
   }
   expect_s3_class(catch(restrict(fit, a > 0, prior = data.frame(b = 1:3))), "autosmc_error_input")

@@ -13,6 +13,17 @@ test_that("a program and its data are checked before anything is compiled", {
   unnamed <- catch(target_stan("parameters {}", list(a = 1, 2)))
   expect_match(message_of(unnamed), "every element has a name.*not a list")
   expect_bad(target_stan("parameters {}", list(a = 1, a = 2)), "data")
+  # data that no program of this type takes, by what it declares
+  program <- "data {
+      int<lower=1> N; // of y
+      vector[N] y; array[N] int<lower=0, upper=1> g; int h[N];
+    } transformed data { real q; } parameters {}"
+  given <- list(N = 2, y = 1:2, g = 0:1)
+  declared <- function(...) message_of(catch(target_stan(program, utils::modifyList(given, list(...)))))
+  expect_match(declared(N = NULL), "`N` is missing; the program declares one number", fixed = TRUE)
+  expect_match(declared(y = c("{a}", "b")), "`y` must be numbers, not a character vector", fixed = TRUE)
+  expect_match(declared(g = factor(0:1)), "`g` must be numbers.*as.integer")
+  expect_match(declared(h = c(1, NA)), "`h` has missing values", fixed = TRUE)
   expect_bad(target_stan("parameters {}", seed = "x"), "seed")
   expect_bad(stan_cache(clear = NA), "clear")
 })
@@ -32,6 +43,7 @@ test_that("data become plain numbers, or a complaint", {
   expect_match(values$h, "must be numbers, not an object of class factor. as.integer()", fixed = TRUE)
   expect_match(stan_value(as.difftime(2, units = "mins")), 'as.numeric(x, units = "mins")', fixed = TRUE)
   expect_identical(values$i, numeric())
+  expect_identical(stan_value(factor()), numeric())
   expect_identical(stan_value(1 + 2i), array(c(1, 2), 2))
   expect_identical(stan_value(c(1 + 2i, 3i)), rbind(c(1, 2), c(0, 3)))
   expect_identical(dim(stan_value(matrix(1i, 2, 3))), c(2L, 3L, 2L))
@@ -219,7 +231,7 @@ test_that("draws of a part of the particles, and of a saved fit, have them too",
   moments <- smc(program_with_late(), n_particles = 64, islands = 3, keep = "moments", seed = 1)
   expect_error(as.matrix(moments, generated = TRUE), "has no draws", class = "autosmc_error_input")
   # of what a program makes of its variables there are variances, and no covariances
-  expect_error(vcov(moments), "has no draws", class = "autosmc_error_input")
+  expect_error(vcov(moments), "has no draws.*`coef\\(\\)` and `summary", class = "autosmc_error_input")
   all <- smc(program_with_late(), n_particles = 64, islands = 3, seed = 1)
   columns <- c("variable", "mean", "sd", "mcse")
   expect_equal(summary(moments)$variables[columns], summary(all)$variables[columns])

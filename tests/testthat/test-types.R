@@ -210,6 +210,24 @@ test_that("a run starts from the prior", {
   expect_bad(simplex_target(prior = list(log_density = 1, sample = mean)), "prior$log_density")
 })
 
+test_that("a matrix that rounding has made singular is impossible, and functions need not factor it", {
+  names <- sprintf("R[%d,%d]", rep(1:3, 3), rep(1:3, each = 3))
+  log_det <- function(R) 2 * sum(log(diag(chol(matrix(R, 3)))))
+  points <- list(
+    correlation = rbind(0, c(8, 0.5, 1), c(30, 0, 0), c(0, 20, 20), NaN),
+    covariance = rbind(0, c(0, 100, 0, 1, 1, 0), c(0, 1e8, 0, 0, 0, 0), c(0, 0, 0, 1, 1e8, 0), NaN)
+  )
+  for (type in names(points)) {
+    target <- target_function(
+      log_det, 9, gradient = function(R) c(solve(matrix(R, 3))), names = names, types = stats::setNames(list(type), "R")
+    )
+    at <- internal("evaluate_target")(target, points[[type]])
+    expect_identical(is.finite(at$log_density), c(TRUE, TRUE, FALSE, FALSE, FALSE))
+    expect_identical(is.finite(rowSums(at$gradient)), is.finite(at$log_density))
+    expect_silent(internal("evaluate_target")(target, points[[type]][5, , drop = FALSE]))
+  }
+})
+
 test_that("types that do not fit are errors", {
   f <- function(x) 0
   names <- c("w[1]", "w[2]", "w[3]", "s")
