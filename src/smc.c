@@ -16,6 +16,7 @@ void smc_layout(smc_state *state, smc_path *path, const smc_config *config,
   state->next = smc_cloud_layout(arena, d, n, parts, own);
   state->log_weights = smc_take_doubles(arena, 1, n);
   state->weights = smc_take_doubles(arena, 1, n);
+  state->log_g = smc_take_doubles(arena, 1, n);
   state->uniform = smc_take_doubles(arena, 1, n);
   state->acceptance = smc_take_doubles(arena, 1, n);
   state->ancestors = smc_take_ints(arena, 1, n);
@@ -184,7 +185,6 @@ static double next_lambda(smc_state *s, const smc_config *config, int step,
 static int start(smc_state *s, smc_path *path, const smc_config *config) {
   s->log_z = 0.0;
   s->pace = 0.0;
-  s->log_g = s->scratch + s->cloud.n; /* read before resampling takes it all */
   reset_weights(s);
   for (int i = 0; i < s->cloud.n; i++)
     s->origins[i] = i;

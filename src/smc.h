@@ -61,7 +61,7 @@ typedef struct smc_state {
   double *log_weights; /* N, unnormalised                                 */
   double *weights;     /* N, normalised                                  */
   double log_sum;      /* log of the sum of those that are not           */
-  double *log_g;       /* N, the second half of scratch                  */
+  double *log_g;       /* N                                              */
   double *uniform;     /* N, for adjusted kernels                        */
   double *acceptance;  /* N, likewise                                    */
   double *drawn; /* d x SMC_LARGEST_BLOCK for each thread: normals of a block */

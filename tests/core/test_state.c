@@ -133,6 +133,7 @@ static void test_run_layout(void) {
       count += pieces_of_cloud(&s.next, p + count);
       p[count++] = (piece){(char *)s.log_weights, N * real};
       p[count++] = (piece){(char *)s.weights, N * real};
+      p[count++] = (piece){(char *)s.log_g, N * real};
       p[count++] = (piece){(char *)s.uniform, N * real};
       p[count++] = (piece){(char *)s.acceptance, N * real};
       p[count++] =
