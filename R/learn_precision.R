@@ -14,12 +14,6 @@ one_function_beyond <- 4
 # Part of the least pivot at these points, below which a precision counts as none.
 least_pivot <- 1e-3
 
-# The precision of all coordinates that are normal given others: a change of variables (see learn_spaces.R); NULL for
-# none. at: of probes_among(); density: of counted_density().
-find_precision <- function(at, density) {
-  if (!is.null(at)) precision_given(at, find_given(at, density), density)
-}
-
 # Some of the points, and what moves away from these, and gradients there, are measured by. NULL where
 # these points have no gradients, or one coordinate alone.
 probes_among <- function(points) {
@@ -41,7 +35,8 @@ probes_among <- function(points) {
   at
 }
 
-# The precision given these coordinates; NULL for none.
+# The precision of all others given these coordinates: a change of variables (see learn_spaces.R); NULL for none. at: of
+# probes_among(); density: of counted_density().
 precision_given <- function(at, given, density) {
   at <- given_these(at, given)
   if (length(at$given) == 0 || length(at$others) == 0) {
