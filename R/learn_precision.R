@@ -11,6 +11,8 @@
 # Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is
 # 1 or exp(t) but for 2 %.
 one_function_beyond <- 4
+# Coordinates given that are further from 0 than this are no logarithms, and move by a thousandth of what they are.
+beyond_logarithms <- 1000
 # Part of the least pivot at these points, below which a precision counts as none.
 least_pivot <- 1e-3
 
@@ -26,7 +28,7 @@ probes_among <- function(points) {
     mean = points$mean,
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
-    sd = sd, step = probe_step * sd,
+    sd = sd, step = probe_step * sd, move = pmax(1, abs(points$mean) / beyond_logarithms),
     draws = points$x, w = points$w, deviations = sqrt(points$w) * points$x
   )
   # what a gradient that does not change has beside its mean is rounding

@@ -25,19 +25,16 @@ rounding_of_term <- 1e-8
 # it they are the same.
 spread_out <- function(at, n, n_first = length(at$given)) {
   at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
-  at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given)) * rep(moves_of(at)[at$given], each = n)
+  at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given)) * rep(at$move[at$given], each = n)
   rest <- setdiff(at$given, at$given[seq_len(n_first)])
   at$x[, rest] <- rep(at$x[1, rest], each = n)
   at
 }
 
-# How far points move along each coordinate.
-moves_of <- function(at) pmax(1, abs(at$mean) / 1000)
-
 # The same points along the axis of coordinate k, one after the other, from some where the others
 # differ.
 along_axis <- function(at, k) {
-  along <- mean(at$x[, k]) + moves_of(at)[k] * seq(-2, 2, length.out = n_along_axis)
+  along <- mean(at$x[, k]) + at$move[k] * seq(-2, 2, length.out = n_along_axis)
   at <- rows_at(spread_out(at, n_axes), rep(seq_len(n_axes), each = length(along)))
   at$x[, k] <- along
   at
