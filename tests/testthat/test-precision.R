@@ -312,7 +312,9 @@ test_that("what is nearly normal given others is found as given, and log Z does 
   x <- rep(seq(-1, 1, length.out = 6), n_groups)
   y <- 3 + x + 1.5 * rnorm(n_groups)[group] + 0.5 * rnorm(n)
   # Student's t with three degrees of freedom: the data hardly tell the intercept from the mean of the effects
-  log_student <- function(x, scale) lgamma(2) - lgamma(1.5) - log(3 * pi) / 2 - log(scale) - 2 * log1p((x / scale)^2 / 3)
+  log_student <- function(x, scale) {
+    lgamma(2) - lgamma(1.5) - log(3 * pi) / 2 - log(scale) - 2 * log1p((x / scale)^2 / 3)
+  }
   groups_in <- function(of_y, of_x) {
     x <- of_x * x
     y <- of_y * y
