@@ -27,6 +27,14 @@ find_given <- function(at, density) {
   sort(given)
 }
 
+# Those other coordinates by which gradients are not linear beyond rounding, though nearly: an intercept with a prior of
+# Student's t, say. Along directions of which the data know little that is not near enough.
+bent_beside <- function(given, at, density) {
+  others <- setdiff(seq_len(ncol(at$x)), given)
+  bent <- if (length(given) > 0) others[second_differences(at, others, density)$share > rounding_of_entry^2]
+  if (length(c(given, bent)) <= min(rules$most_given, length(others))) bent
+}
+
 # Whether the gradient by each coordinate is not linear where this one moves, at one of two points.
 bend_alone <- function(at, density) {
   d <- ncol(at$x)

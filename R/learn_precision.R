@@ -11,14 +11,10 @@
 # Coordinates given that are further from 0 than this are also tried there: beyond, 1 + exp(t) is
 # 1 or exp(t) but for 2 %.
 one_function_beyond <- 4
+# Coordinates given that are further from 0 than this are no logarithms, and move by a thousandth of what they are.
+beyond_logarithms <- 1000
 # Part of the least pivot at these points, below which a precision counts as none.
 least_pivot <- 1e-3
-
-# The precision of all coordinates that are normal given others: a change of variables (see learn_spaces.R); NULL for
-# none. at: of probes_among(); density: of counted_density().
-find_precision <- function(at, density) {
-  if (!is.null(at)) precision_given(at, find_given(at, density), density)
-}
 
 # Some of the points, and what moves away from these, and gradients there, are measured by. NULL where
 # these points have no gradients, or one coordinate alone.
@@ -32,7 +28,7 @@ probes_among <- function(points) {
     mean = points$mean,
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
-    sd = sd, step = probe_step * sd,
+    sd = sd, step = probe_step * sd, move = pmax(1, abs(points$mean) / beyond_logarithms),
     draws = points$x, w = points$w, deviations = sqrt(points$w) * points$x
   )
   # what a gradient that does not change has beside its mean is rounding
@@ -41,7 +37,8 @@ probes_among <- function(points) {
   at
 }
 
-# The precision given these coordinates; NULL for none.
+# The precision of all others given these coordinates: a change of variables (see learn_spaces.R); NULL for none. at: of
+# probes_among(); density: of counted_density().
 precision_given <- function(at, given, density) {
   at <- given_these(at, given)
   if (length(at$given) == 0 || length(at$others) == 0) {

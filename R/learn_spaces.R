@@ -38,12 +38,23 @@ next_level <- function(space, points, density) {
     of_left <- given_points(space)
     marginal <- marginal_density(left, ncol(space$points$x), change_maps(space$changes), density)
   }
-  change <- find_exact(probes_among(of_left), marginal)
-  if (!is.null(change)) {
-    change[c("given", "order")] <- list(left[change$given], left[change$order])
-    change$basis <- lapply(change$basis, acting_on, left, length(points$mean))
-    space_of(points, c(space$changes, list(change)), density)
+  at <- probes_among(of_left)
+  if (is.null(at)) {
+    return(NULL)
   }
+  probe <- along_parabolas(at, marginal)
+  space_given <- function(given) {
+    change <- precision_given(at, given, probe)
+    if (!is.null(change)) {
+      change[c("given", "order")] <- list(left[change$given], left[change$order])
+      change$basis <- lapply(change$basis, acting_on, left, length(points$mean))
+      space_of(points, c(space$changes, list(change)), density)
+    }
+  }
+  given <- find_given(at, probe)
+  found <- space_given(given)
+  bent <- if (is.null(found)) bent_beside(given, at, probe)
+  if (length(bent) > 0) space_given(c(given, bent)) else found
 }
 
 # The marginal density of the coordinates given, where the others are standard normal before these maps: that of the
@@ -75,9 +86,9 @@ marginal_density <- function(given, d, maps, density) {
 
 # Gradients by differences over short ways have too few digits. The log density is a parabola along
 # coordinates that are normal given others, and the difference over any way is exact.
-find_exact <- function(at, density) {
+along_parabolas <- function(at, density) {
   width <- wide_difference * at$sd
-  find_precision(at, function(x) density(x, width = width))
+  function(x) density(x, width = width)
 }
 
 # The space in which variables do not spread out along others, where a diagnostic has found that, or the present

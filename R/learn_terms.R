@@ -20,11 +20,12 @@ collinear_term <- 1e-10
 # ... and contribution of a term that is rounding.
 rounding_of_term <- 1e-8
 
-# Points that differ by about 1 in the first of what is given, as far as logarithms must for their
-# exponentials to be told apart, however narrow the posterior is. In the rest of it they are the same.
+# Points that differ by about 1 in the first of what is given, as far as logarithms must for their exponentials to be
+# told apart, however narrow the posterior is; and by a thousandth of what is larger than any logarithm. In the rest of
+# it they are the same.
 spread_out <- function(at, n, n_first = length(at$given)) {
   at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
-  at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given))
+  at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given)) * rep(at$move[at$given], each = n)
   rest <- setdiff(at$given, at$given[seq_len(n_first)])
   at$x[, rest] <- rep(at$x[1, rest], each = n)
   at
@@ -33,7 +34,7 @@ spread_out <- function(at, n, n_first = length(at$given)) {
 # The same points along the axis of coordinate k, one after the other, from some where the others
 # differ.
 along_axis <- function(at, k) {
-  along <- mean(at$x[, k]) + seq(-2, 2, length.out = n_along_axis)
+  along <- mean(at$x[, k]) + at$move[k] * seq(-2, 2, length.out = n_along_axis)
   at <- rows_at(spread_out(at, n_axes), rep(seq_len(n_axes), each = length(along)))
   at$x[, k] <- along
   at

@@ -215,8 +215,8 @@ brms_table <- function() {
 # What there is not, and why.
 brms_lacking <- data.frame(
   model = c("gaussian_process", "negbinomial", "conditional_autoregression", "threads"),
-  column = c("log Z", "log Z, brms 2.23", "prior alone", "bridge"),
-  why = c("over 15 minutes", "density without digits", "improper in brms", "no threads in rstan 2.21")
+  column = c("log Z, brms 2.23", "log Z, brms 2.23", "prior alone", "bridge"),
+  why = c("not run", "density without digits", "improper in brms", "no threads in rstan 2.21")
 )
 
 old_stan_table <- function() {

@@ -302,3 +302,53 @@ test_that("differences over wide ways are those of a parabola, at one point or m
   expect_identical(density(x, width = rep(0.1, 3))$gradient, 1 + 0 * x)
   expect_equal(density("count")[["n_target_evals"]], nrow(x))
 })
+
+test_that("what is nearly normal given others is found as given, and log Z does not depend on units", {
+  skip_if_not_installed("RTMB")
+  set.seed(5)
+  n_groups <- 8
+  n <- 6 * n_groups
+  group <- rep(seq_len(n_groups), each = 6)
+  x <- rep(seq(-1, 1, length.out = 6), n_groups)
+  y <- 3 + x + 1.5 * rnorm(n_groups)[group] + 0.5 * rnorm(n)
+  # Student's t with three degrees of freedom: the data hardly tell the intercept from the mean of the effects
+  log_student <- function(x, scale) {
+    lgamma(2) - lgamma(1.5) - log(3 * pi) / 2 - log(scale) - 2 * log1p((x / scale)^2 / 3)
+  }
+  groups_in <- function(of_y, of_x) {
+    x <- of_x * x
+    y <- of_y * y
+    target_rtmb(
+      function(p) {
+        sum(dnorm(y, p$a + p$b * x + p$tau * p$z[group], p$sigma, log = TRUE)) + sum(dnorm(p$z, log = TRUE)) +
+          log_student(p$a - 2 * of_y, 2 * of_y) + dnorm(p$b, 0, 2 * of_y / of_x, log = TRUE) +
+          dexp(p$tau, 0.5 / of_y, log = TRUE) + dexp(p$sigma, 1 / of_y, log = TRUE)
+      },
+      list(a = 0, b = 0, sigma = 1, tau = 1, z = numeric(n_groups)),
+      lower = c(sigma = 0, tau = 0)
+    )
+  }
+  # effects and slope integrated out, quadrature over the intercept and both log scales
+  a <- seq(-12, 18, by = 0.1)
+  given_scales <- function(log_sigma, log_tau) {
+    variance <- exp(2 * log_sigma) * diag(n) + exp(2 * log_tau) * outer(group, group, "==") + 4 * tcrossprod(x)
+    root <- chol(variance)
+    q <- crossprod(backsolve(root, cbind(y, 1), transpose = TRUE))
+    of_a <- log_student(a - 2, 2) - (q[1, 1] - 2 * a * q[1, 2] + a^2 * q[2, 2]) / 2
+    log_sum_exp(of_a) + log(0.1) - sum(log(diag(root))) - n / 2 * log(2 * pi) +
+      dexp(exp(log_sigma), 1, log = TRUE) + log_sigma + dexp(exp(log_tau), 0.5, log = TRUE) + log_tau
+  }
+  grid <- expand.grid(log_sigma = seq(-1.3, 0, by = 0.05), log_tau = seq(-3, 4, by = 0.05))
+  truth <- log_sum_exp(mapply(given_scales, grid$log_sigma, grid$log_tau)) + 2 * log(0.05)
+  for (unit in list(c(1, 1), c(1e-3, 1), c(1e3, 1), c(1, 1e-3), c(1, 1e3), c(1e3, 1e3))) {
+    scout <- smc_scout(groups_in(unit[1], unit[2]), seed = 1)
+    expect_length(scout$references$shape$changes, 1)
+  }
+  fits <- lapply(list(c(1, 1), c(1e3, 1e-3)), function(unit) {
+    fit <- calmly(smc(groups_in(unit[1], unit[2]), seed = 1))
+    fit$log_z <- fit$log_z + n * log(unit[1])
+    fit
+  })
+  expect_log_z(fits[[1]], truth, 0.01)
+  expect_log_z(fits[[2]], truth, 0.01)
+})
