@@ -132,8 +132,7 @@ draws_of_prior <- function(target, seed, n = 100000L) {
       "input"
     )
   }
-  x <- with_seed(seed_of_run(seed, prior_key), target$prior$sample(n))
-  check_draws(x, n, target, "prior$sample")
+  x <- with_seed(seed_of_run(seed, prior_key), prior_draws(target, n))
   matrix(x, n, dimnames = list(NULL, if (is.null(target$parameters)) target$names else target$parameters))
 }
 

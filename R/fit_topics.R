@@ -210,8 +210,8 @@ NULL
 #' @section Heavy tails: Moments of order below 1 / k exist if a tail has the shape k, that of a
 #'   generalised Pareto distribution. The shape is fitted to a tenth of the draws on either side
 #'   (Zhang and Stephens, 2009). From n independent draws a mean can be estimated if k is below 1 -
-#'   1 / log10(n), and a standard deviation if k is below half of that (Vehtari et al., 2024): 0.74
-#'   and 0.37 for 8,192 draws. `fit$heavy_tails` has a row for each variable beyond this limit:
+#'   1 / log10(n), and a standard deviation if k is below half of that (Vehtari et al., 2024): 0.67
+#'   and 0.33 for 1,024 draws. `fit$heavy_tails` has a row for each variable beyond this limit:
 #'   `variable`, `khat` (the larger k of its two tails) and `mean_ok` (whether its mean can be
 #'   estimated). Report medians and quantiles of these variables instead. The log evidence is not
 #'   affected.

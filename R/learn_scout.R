@@ -10,6 +10,8 @@ n_outside <- 2048
 share_of_scout <- 1 / 3
 evals_of_path <- 400
 fewest_paths <- 2
+# No more paths are made because some were alone: along a bent ridge each may end in a place of its own.
+most_paths <- 64
 
 #' Locate a target
 #'
@@ -93,9 +95,11 @@ print.smc_scout <- function(x, ...) {
   invisible(x)
 }
 
-# plan: how many evaluations the fit may take, or how long. With few there are fewer paths.
+# plan: how many evaluations the fit may take, or how long: with few there are fewer paths; and how many a search for
+# further modes takes.
 scout_target <- function(
-  target, n_starts, seed, evaluators = target_interface(target), plan = list(max_evals = Inf, max_seconds = Inf)
+  target, n_starts, seed, evaluators = target_interface(target),
+  plan = list(max_evals = Inf, max_seconds = Inf, search = 0)
 ) {
   started <- seconds_now()
   evaluate <- counted_density(target, evaluators)
@@ -118,7 +122,15 @@ scout_target <- function(
     if (n_more > 0 && pays(n_more * of_path)) {
       found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_more), start))
     }
-    found$normals <- curve_best(evaluate, refine_best(evaluate, basins_of(found$normals)))
+    found$normals <- basins_of(found$normals)
+    while (may_find_more(found) && pays(n_starts * of_path)) {
+      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts)))
+      found$normals <- basins_of(found$normals)
+    }
+    if (plan$search > 0 && pays(plan$search)) {
+      found <- search_further(found, evaluate, target, n_starts, until = taken() + plan$search)
+    }
+    found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
     looks_outside <- length(found$normals) > 0 && target$dim <= rules$largest_outside
     if (looks_outside && pays(n_outside + rules$n_outside_paths * of_path)) {
       found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
@@ -166,6 +178,30 @@ add_found <- function(found, more) {
     n_dropped = found$n_dropped + more$n_dropped,
     rises = found$rises || more$rises
   )
+}
+
+# Whether a basin that matters was found by one path alone: the share of such paths is the chance that the next one
+# leads to another basin (Good, 1953).
+may_find_more <- function(found) {
+  n_paths <- function(normals) vapply(normals, `[[`, 0, "n_paths")
+  sum(n_paths(found$normals)) < most_paths && any(n_paths(likely_normals(found$normals)) == 1)
+}
+
+# Paths from more and more starts, until so many evaluations have been taken in all: from draws of the prior, where the
+# target has one, and scattered ones, in turn.
+search_further <- function(found, evaluate, target, n_starts, until) {
+  taken <- function() evaluate("count")[["n_target_evals"]]
+  from_prior <- !is.null(target$prior)
+  cost <- 0
+  while (taken() + cost <= until) {
+    before <- taken()
+    starts <- if (from_prior) unconstrain(target, prior_draws(target, n_starts)) else scattered_starts(target$dim, n_starts)
+    found <- add_found(found, look(evaluate, starts))
+    found$normals <- basins_of(found$normals)
+    from_prior <- !from_prior && !is.null(target$prior)
+    cost <- taken() - before
+  }
+  found
 }
 
 # Starts for the basins that the first paths have gone past: points around what was found at

@@ -280,6 +280,13 @@ seed_of_run <- function(seed, key) {
   (seed + 1299709 * key) %% (2^32 - 1) - (2^31 - 1)
 }
 
+# Of a target that was given its prior, on the user's scale: a row a draw.
+prior_draws <- function(target, n) {
+  x <- target$prior$sample(n)
+  check_draws(x, n, target, "prior$sample")
+  matrix(x, n)
+}
+
 check_draws <- function(x, n, target, arg = "reference$sample") {
   types <- target$types
   d <- if (is.null(types)) target$dim else length(types$names)

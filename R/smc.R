@@ -36,6 +36,9 @@
 #'   [glance()], for which islands are added as for a precision; NULL for any. By default it is 1,000 where a
 #'   precision is aimed at, and neither `n_particles` nor `islands` is given.
 #' @param max_islands most islands (positive integer).
+#' @param search about how many evaluations are spent on looking for further modes (whole number of at least 0): the
+#'   scout climbs from so many more starts, of which half are draws of the `prior`, where the target was given one. How
+#'   many paths there were and to how many basins they led is printed with the fit.
 #' @param max_evals most evaluations of the target in the call (number). With few there are fewer particles, and what is
 #'   left after the first round is kept for the islands. What has been left out for it is in `truncated`, with a
 #'   warning. It is an error if no fit takes so few.
@@ -111,6 +114,7 @@ smc <- function(
   precision = if (missing(n_particles) && missing(islands) && whiten && max(rounds) > 0) 0.01,
   draws = if (missing(n_particles) && missing(islands) && !is.null(precision)) 1000,
   max_islands = 64,
+  search = 0,
   max_evals = Inf,
   max_seconds = Inf,
   kernel = NULL,
@@ -134,6 +138,7 @@ smc <- function(
   kernel <- check_kernel(if (chooses_kernel) "klmc" else kernel)
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps, step_fraction, max_evals, max_seconds)
+  plan$search <- check_count(search, "search", min = 0)
   plan$seeks <- !is.null(precision) || !is.null(draws)
   wanted <- check_islands(islands, precision, max_islands, draws)
   wanted$grows <- missing(n_particles) && missing(islands) && plan$seeks
@@ -142,6 +147,14 @@ smc <- function(
   if (plan$may_shrink) n_particles <- particles_within(max_evals, n_particles, wanted$islands)
   plan$n_islands <- wanted$islands
   keep <- check_keep(keep)
+  adapts <- needs_adapting(kernel, path)
+  scouts <- adapts && plan$scout && kernel$gradients && !inherits(reference, "smc_fit")
+  if (is.finite(plan$max_seconds) && !scouts) {
+    abort("{.arg max_seconds} is by the time that the scout takes: without one give {.arg max_evals}.", "input")
+  }
+  if (plan$search > 0 && !scouts) {
+    abort("{.arg search} is the scout's, which needs gradients, rounds and no other fit.", "input")
+  }
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
     resampling = resampling, ess_threshold = ess_threshold, seed = seed,
@@ -149,10 +162,6 @@ smc <- function(
   ))
   sampler$chooses_kernel <- chooses_kernel
   check_n_draws(sampler, wanted$islands)
-  adapts <- needs_adapting(kernel, path)
-  if (is.finite(plan$max_seconds) && !(adapts && plan$scout && kernel$gradients && is.null(sampler$given_fit))) {
-    abort("{.arg max_seconds} is by the time that the scout takes: without one give {.arg max_evals}.", "input")
-  }
   wanted$bridges <- adapts && makes_bridge(plan, kernel)
   n_rounds <- if (adapts) n_runs_foreseen(plan, kernel) else 0
   sampler$progress <- new_progress(sampler$show_progress, n_rounds, wanted$islands)
@@ -347,6 +356,7 @@ check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_eval
     whiten = check_flag(whiten, "whiten"),
     scout = check_flag(scout, "scout"),
     max_steps = check_n(max_steps, "max_steps", min = 2),
+    search = 0,
     max_evals = limit(max_evals, "max_evals", 1),
     max_seconds = limit(max_seconds, "max_seconds", 1e-3)
   )
