@@ -31,8 +31,8 @@ most_paths <- 64
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer, at most 65,536). Where they end in different
-#'   basins twice as many are made; with up to six variables four more begin around what
-#'   was found.
+#'   basins twice as many are made, and up to 64 while a basin that matters was found by one path alone; with up to
+#'   six variables four more begin around what was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
@@ -180,11 +180,12 @@ add_found <- function(found, more) {
   )
 }
 
-# Whether a basin that matters was found by one path alone: the share of such paths is the chance that the next one
+# Whether one of several basins that matter was found by one path alone: the share of such paths is the chance that the next one
 # leads to another basin (Good, 1953).
 may_find_more <- function(found) {
   n_paths <- function(normals) vapply(normals, `[[`, 0, "n_paths")
-  sum(n_paths(found$normals)) < most_paths && any(n_paths(likely_normals(found$normals)) == 1)
+  several <- length(found$normals) > 1 && sum(n_paths(found$normals)) < most_paths
+  several && any(n_paths(likely_normals(found$normals)) == 1)
 }
 
 # Paths from more and more starts, until so many evaluations have been taken in all: from draws of the prior, where the

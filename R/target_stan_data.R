@@ -171,7 +171,8 @@ check_declared <- function(values, program) {
       value <- values[[name]]
       if (is.character(value)) abort("{.arg {name}} {verbatim(value)}", "input")
       if (is.null(value) && !grepl("[[(]", sub("<.*>", "", declaration))) {
-        abort("{.arg {name}} is missing; the program declares one number.", "input")
+        declared <- if (grepl("^\\s*int\\b", declaration)) "a whole number" else "a number"
+        abort("{.arg {name}} is missing; the program declares {declared}.", "input")
       }
     }
   }

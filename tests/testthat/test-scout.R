@@ -525,3 +525,55 @@ test_that("normals far wider in one direction than in others have a cover", {
   precision <- colSums(forwardsolve(cover$L, t(axes))^2)
   expect_lt(max(abs(precision * c(1e18, 2) - 1)), 1e-12)
 })
+
+test_that("paths go on while a basin was found by one of them alone", {
+  # ten normal distributions in four dimensions
+  k <- 10
+  centres <- 8 * cbind(cos(seq_len(k)), sin(2 * seq_len(k)), cos(3 * seq_len(k)), sin(5 * seq_len(k)))
+  logs <- function(x) matrix(apply(centres, 1, function(m) -rowSums(sweep(x, 2, m)^2) / 2), nrow(x))
+  ten <- target_function(function(x) {
+    each <- logs(x)
+    most <- apply(each, 1, max)
+    most + log(rowMeans(exp(each - most))) - 2 * log(2 * pi)
+  }, 4, gradient = function(x) {
+    each <- logs(x)
+    part <- exp(each - apply(each, 1, max))
+    (part / rowSums(part)) %*% centres - x
+  }, vectorized = TRUE)
+  for (seed in 1:3) {
+    fit <- smc(ten, seed = seed)
+    expect_gt(sum(fit$scout$basins$n_paths), 20)
+    expect_equal(nrow(fit$scout$basins), k)
+    expect_log_z(fit, 0, resolution = 0.1)
+  }
+})
+
+test_that("a search takes what it is given, from scattered starts and draws of the prior", {
+  n_asked <- 0
+  prior <- list(
+    log_density = function(x) sum(dnorm(x, log = TRUE)),
+    sample = function(n) {
+      n_asked <<- n_asked + n
+      matrix(rnorm(3 * n), n)
+    }
+  )
+  scout <- function(search, ...) {
+    target <- target_function(normal_density, 3, gradient = normal_gradient, ...)
+    fit <- suppressWarnings(smc(target, search = search, seed = 1))
+    expect_equal(sum(fit$runs$n_target_evals[fit$runs$run == "scout"]), fit$scout$n_target_evals)
+    fit$scout
+  }
+  plain <- scout(0)
+  for (more in list(scout(3000), scout(3000, prior = prior))) {
+    spent <- more$n_target_evals - plain$n_target_evals
+    expect_true(spent > 2000 && spent <= 3300)
+    expect_gt(sum(more$basins$n_paths), sum(plain$basins$n_paths) + 16)
+  }
+  expect_gt(n_asked, 8)
+  expect_lt(n_asked, sum(more$basins$n_paths))
+  expect_error(smc(normal_target(2), search = -1), "search", class = "autosmc_error_input")
+  expect_error(smc(normal_target(2), search = 10, scout = FALSE), "search", class = "autosmc_error_input")
+  # what does not fit into the limit is left out
+  fit <- suppressWarnings(smc(normal_target(2), search = 1e5, max_evals = 2e4, seed = 1))
+  expect_true("the search for further modes" %in% fit$truncated)
+})

@@ -20,7 +20,7 @@ test_that("a program and its data are checked before anything is compiled", {
     } transformed data { real q; } parameters {}"
   given <- list(N = 2, y = 1:2, g = 0:1)
   declared <- function(...) message_of(catch(target_stan(program, utils::modifyList(given, list(...)))))
-  expect_match(declared(N = NULL), "`N` is missing; the program declares one number", fixed = TRUE)
+  expect_match(declared(N = NULL), "`N` is missing; the program declares a whole number", fixed = TRUE)
   expect_match(declared(y = c("{a}", "b")), "`y` must be numbers, not a character vector", fixed = TRUE)
   expect_match(declared(g = factor(0:1)), "`g` must be numbers.*as.integer")
   expect_match(declared(h = c(1, NA)), "`h` has missing values", fixed = TRUE)

@@ -41,9 +41,10 @@ test_that("what is made of the fit knows its scale", {
   expect_equal(constrain(fit$target, unconstrain(fit$target, x)), x)
   # the scale is that of the logit in the middle
   expect_equal(drop(constrain(fit$target, rep(0.1, 20))), rep(0.05, 20), ignore_attr = TRUE)
-  more <- calmly(smc_extend(fit, islands = 10))
+  n <- nrow(fit$islands)
+  more <- calmly(smc_extend(fit, islands = n + 2))
   of_draws <- c("particles", "log_weights", "island")
-  expect_identical(calmly(smc_combine(fit, smc_islands(fit, 9:10)))[of_draws], more[of_draws])
+  expect_identical(calmly(smc_combine(fit, smc_islands(fit, n + 1:2)))[of_draws], more[of_draws])
   run <- calmly(smc_run(
     level(20, 3), fit$schedule,
     kernel = kernel_mala(), reference = fit$reference, islands = 20, seed = 1
