@@ -207,8 +207,8 @@ check_prior <- function(prior) {
 
 # A density with a hard edge costs much where the variable has no bound there.
 tell_uniform <- function(functions, bounds) {
-  has_uniform <- any(vapply(functions, function(f) "dunif" %in% all.names(body(f)), NA))
-  if (has_uniform && !any(is.finite(bounds$lower) & is.finite(bounds$upper))) {
+  n_uniform <- sum(vapply(functions, function(f) sum(all.names(body(f)) == "dunif"), 0))
+  if (n_uniform > sum(is.finite(bounds$lower) & is.finite(bounds$upper))) {
     cli::cli_inform(
       c("i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and
         {.arg upper} too. The sampler then keeps between them."),

@@ -310,7 +310,8 @@ efficiency_table <- function() {
     "model, dimension" = unname(peers_names), "`smc()`: RMSE" = significant(ours$rmse),
     evaluations = counted(ours$evaluations), "RMSE² × evaluations" = significant(cost(ours)),
     "Stan and `\"warp3\"`: RMSE" = significant(theirs$rmse), "evaluations " = counted(theirs$evaluations),
-    "RMSE² × evaluations " = significant(cost(theirs)), ratio = ifelse(cost(theirs) > 1e6 * cost(ours), "above a million", significant(cost(theirs) / cost(ours)))
+    "RMSE² × evaluations " = significant(cost(theirs)),
+    ratio = ifelse(cost(theirs) > 1e6 * cost(ours), "above a million", significant(cost(theirs) / cost(ours)))
   )
 }
 

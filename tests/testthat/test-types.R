@@ -251,4 +251,8 @@ test_that("dunif() without bounds is told of", {
   expect_match(message_of(told), "`lower` and `upper`", fixed = TRUE)
   expect_silent(target_function(f, 1, lower = 0, upper = 10))
   expect_silent(target_function(function(x) 0, 1))
+  # of two, one has bounds
+  g <- function(x) dunif(x[1], 0, 1, log = TRUE) + dunif(x[2], 0, 10, log = TRUE)
+  expect_message(target_function(g, 2, lower = c(0, -Inf), upper = c(1, Inf)), class = "autosmc_message_bounds")
+  expect_silent(target_function(g, 2, lower = 0, upper = c(1, 10)))
 })
