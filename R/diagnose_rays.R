@@ -136,8 +136,8 @@ on_other_side <- function(end, rays, draws, outward) {
   )
 }
 
-# By how much the logarithm of the evidence is higher than the draws show, and its standard error: list(rise,
-# error, by_chance), with the error that it has where nothing is missed: then there are too few draws on the other side by
+# By how much the logarithm of the evidence is higher than the draws show, and its standard error: list(rise, error,
+# by_chance), with the error that it has where nothing is missed: then there are too few draws on the other side by
 # chance. ratio: that of the evidence on the other side to that on this one, as told by each of some draws on this
 # side; share: that of all draws on the other, of n independent ones.
 rise_by <- function(ratio, share, n) {

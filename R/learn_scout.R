@@ -148,16 +148,20 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
   }
   for (batch in seq_len(budget$n_searched(n_starts))) {
     from_prior <- !is.null(target$prior) && batch %% 2 == 1
-    starts <- if (from_prior) unconstrain(target, prior_draws(target, n_starts)) else scattered_starts(target$dim, n_starts)
+    starts <- if (from_prior) {
+      unconstrain(target, prior_draws(target, n_starts))
+    } else {
+      scattered_starts(target$dim, n_starts)
+    }
     found <- add_found(found, look(evaluate, starts, start))
     found$normals <- basins_of(found$normals)
   }
   found
 }
 
-# How many paths follow n of them: what is missing to the first ones, and as many again where these led to several basins,
-# and while one that matters was found by one path alone: the share of such paths is the chance that the next one leads
-# to another basin (Good, 1953).
+# How many paths follow n of them: what is missing to the first ones, and as many again where these led to several
+# basins, and while one that matters was found by one path alone: the share of such paths is the chance that the next one
+# leads to another basin (Good, 1953).
 n_further <- function(normals, n, n_starts) {
   if (n < n_starts) {
     return(n_starts - n)
@@ -166,8 +170,8 @@ n_further <- function(normals, n, n_starts) {
   if (length(normals) > 1 && (n < 2 * n_starts || n < most_paths && any(is_alone))) n_starts else 0
 }
 
-# What the scout may spend, of the limits of a plan. A limit of seconds becomes one of evaluations when it is known how long
-# those of the first paths take.
+# What the scout may spend, of the limits of a plan. A limit of seconds becomes one of evaluations when it is known how
+# long those of the first paths take.
 new_budget <- function(evaluate, plan) {
   started <- seconds_now()
   is_cut <- FALSE
