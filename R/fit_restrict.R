@@ -133,7 +133,8 @@ draws_of_prior <- function(target, seed, n = 100000L) {
     )
   }
   x <- with_seed(seed_of_run(seed, prior_key), prior_draws(target, n))
-  matrix(x, n, dimnames = list(NULL, if (is.null(target$parameters)) target$names else target$parameters))
+  colnames(x) <- if (is.null(target$parameters)) target$names else target$parameters
+  x
 }
 
 prior_probability <- function(prior, restrictions) {
