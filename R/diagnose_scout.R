@@ -4,6 +4,8 @@
 basin_radius <- 3
 # Draws among which values are looked for that are where numbers end.
 n_sizes <- 128
+# Draws from which each direction is tried to either side, most of which decide.
+draws_each_way <- 8
 # Standard deviations of the draws between which a density that never falls off is seen: beyond what
 # most draws reach, and not so far that exponentials of a log scale end.
 far_out <- c(5, 25)
@@ -264,7 +266,11 @@ part_in_reach <- function(space, moved, n) {
 
 # Evaluations of the target, four a draw, which count as those of the islands do.
 n_proper_trials <- function(sampler, course) {
-  if (is.null(course$scout) && is.null(course$given_fit)) 0 else 4 * max(n_trials(course), 2 * (sampler$target$dim + 1))
+  if (is.null(course$scout) && is.null(course$given_fit)) {
+    return(0)
+  }
+  n_ways <- 2 * (sampler$target$dim + 1)
+  4 * max(n_ways, min(n_trials(course), draws_each_way * n_ways))
 }
 
 # Values of the target's variables, a column each, at some of the draws, by their weights. Of a

@@ -18,19 +18,52 @@ most_passes <- 12
 # Draws for a final ELBO: its error is an eleventh of the log ratios' sd.
 n_elbo_checks <- 128
 
-# Paths from the starts, a row each, and the best normal of each path refined. Those that
-# have come together go on as one; and the normals that the paths have passed elsewhere. start: of
-# start_of().
-look <- function(evaluate, starts, start = NULL) {
+# What paths from these starts, a row each, add to what was `found` before: list(normals, passed, ends, n_dropped,
+# rises). The best normal of each path that is followed is refined; those that have come together go on as one. `passed`
+# are normals that paths have passed elsewhere, and `ends` the places where all paths have ended. start: of start_of().
+look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0, rises = FALSE)) {
   paths <- climb(evaluate, starts, start)
-  tried <- normals_along(evaluate, paths)
+  ends <- lapply(paths, end_of_path)
+  is_followed <- tell_more(ends, found$ends)
+  tried <- normals_along(evaluate, paths[is_followed])
   normals <- lapply(tried, function(of_path) with_factor(best_of(of_path, function(normal) normal$elbo)))
-  n_dropped <- nrow(starts) - length(normals)
+  n_dropped <- nrow(starts) - length(paths) + sum(is_followed) - length(normals)
   for (pass in seq_len(passes_of_paths)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
-  passed <- out_of_reach(unlist(tried, recursive = FALSE), normals)
-  list(normals = normals, passed = passed, n_dropped = n_dropped, rises = rises_without_end(paths))
+  list(
+    normals = with_ends(c(found$normals, normals), ends[!is_followed]),
+    passed = c(found$passed, out_of_reach(unlist(tried, recursive = FALSE), normals)),
+    ends = c(found$ends, ends),
+    n_dropped = found$n_dropped + n_dropped,
+    rises = found$rises || rises_without_end(paths)
+  )
+}
+
+# The normal at the end of a path, by the curvature along this, with the log density there.
+end_of_path <- function(path) {
+  with_factor(list(mean = path$x, path = path, point = ncol(path$points$x) - 1, f = path$f))
+}
+
+# Which paths are followed: of those that end at the same maximum the first and the last, which come from the nearest and
+# the furthest start; none that ends where one before has ended.
+tell_more <- function(ends, before) {
+  same <- function(end, others) vapply(others, is_same_end, NA, end)
+  vapply(seq_along(ends), function(i) {
+    others <- same(ends[[i]], ends)
+    !any(same(ends[[i]], before)) && (i == which(others)[1] || i == max(which(others)))
+  }, NA)
+}
+
+is_same_end <- function(a, b) abs(a$f - b$f) <= 2 * path_tolerance && are_close(a, b)
+
+# The normals, each with the paths that were not followed and have ended nearest to it.
+with_ends <- function(normals, ends) {
+  for (end in if (length(normals) > 0) ends) {
+    nearest <- which.min(vapply(normals, distance_from, 0, end))
+    normals[[nearest]]$n_paths <- normals[[nearest]]$n_paths + 1
+  }
+  normals
 }
 
 # Whether a path has climbed to where the log density has no digits left for what a path can gain: one that has an
@@ -63,11 +96,13 @@ normals_along <- function(evaluate, paths) {
 }
 
 # A normal along a path has the `path` and the `point`, instead of L, which takes as much memory as all the path.
+# has_ended: whether the path has come to a maximum, or to an edge.
 with_factor <- function(normal) {
   if (is.null(normal$L)) {
     is_diagonal <- length(normal$mean) > rules$largest_dense
     factor <- .Call(r_normal_factor, normal$path, normal$point, is_diagonal)
     normal$L <- if (is_diagonal) factor else factor_of_square(t(factor))
+    normal$has_ended <- normal$path$is_done
     normal[c("path", "point")] <- NULL
   }
   normal
@@ -83,7 +118,8 @@ normals_on_chord <- function(path) {
   chord <- expand.grid(part = 2^-seq_len(n_on_chord), width = widths_on_chord)
   Map(function(part, width) {
     L <- part * width * sd
-    list(mean = end + part * way, L = if (length(sd) > rules$largest_dense) L else diag(L, length(sd)), n_paths = 1)
+    L <- if (length(sd) > rules$largest_dense) L else diag(L, length(sd))
+    list(mean = end + part * way, L = L, n_paths = 1, has_ended = path$is_done)
   }, chord$part, chord$width)
 }
 

@@ -17,8 +17,8 @@ most_paths <- 64
 #'
 #' Locates a target by its gradients, before any particle is moved: the first stage of [smc()].
 #' Paths of quasi-Newton optimisation climb from random starts, some near and some far. Along each
-#' path normal distributions are tried, and the best is refined by batch and match. Those that end
-#' in different places are kept apart, as basins. What is found is proposed as references for
+#' path normal distributions are tried, and the best is refined by batch and match; of paths that end at
+#' the same maximum two are enough. Those that end in different places are kept apart, as basins. What is found is proposed as references for
 #' [smc()], where they compete with the reference that the user gave.
 #'
 #' Where a start is impossible it is moved towards 0. If all are, the parameters of a model of RTMB or TMB, or
@@ -30,8 +30,8 @@ most_paths <- 64
 #' three variables, and one of half the width in four to six.
 #'
 #' @param target,... what to look for: see [smc()].
-#' @param n_starts number of paths (positive integer, at most 65,536). Where they end in different
-#'   basins twice as many are made, and up to 64 while a basin that matters was found by one path alone; with up to
+#' @param n_starts number of paths (positive integer, at most 65,536). Where they lead to different
+#'   basins twice as many are made, and up to 64 while a path that has ended was alone in a basin that matters; with up to
 #'   six variables four more begin around what was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
@@ -110,7 +110,7 @@ scout_target <- function(
     found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
     looks_outside <- length(found$normals) > 0 && target$dim <= rules$largest_outside
     if (looks_outside && budget$pays(n_outside, n_paths = rules$n_outside_paths)) {
-      found <- add_found(found, look(evaluate, starts_outside(evaluate, found$normals)))
+      found <- look(evaluate, starts_outside(evaluate, found$normals), found = found)
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
@@ -143,7 +143,7 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
     found$normals <- basins_of(found$normals)
     n_more <- n_further(found$normals, n, n_starts)
     if (n_more == 0 || !budget$pays(n_paths = n_more)) break
-    found <- add_found(found, look(evaluate, scattered_starts(target$dim, n_more), start))
+    found <- look(evaluate, scattered_starts(target$dim, n_more), start, found)
     n <- n + n_more
   }
   for (batch in seq_len(budget$n_searched(n_starts))) {
@@ -153,7 +153,7 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
     } else {
       scattered_starts(target$dim, n_starts)
     }
-    found <- add_found(found, look(evaluate, starts, start))
+    found <- look(evaluate, starts, start, found)
     found$normals <- basins_of(found$normals)
   }
   found
@@ -161,12 +161,12 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
 
 # How many paths follow n of them: what is missing to the first ones, and as many again where these led to several
 # basins, and while one that matters was found by one path alone: the share of such paths is the chance that the next one
-# leads to another basin (Good, 1953).
+# leads to another basin (Good, 1953). Where a path has not ended, along a ridge or into a neck, is no basin of its own.
 n_further <- function(normals, n, n_starts) {
   if (n < n_starts) {
     return(n_starts - n)
   }
-  is_alone <- vapply(likely_normals(normals), `[[`, 0, "n_paths") == 1
+  is_alone <- vapply(likely_normals(normals), function(normal) normal$has_ended && normal$n_paths == 1, NA)
   if (length(normals) > 1 && (n < 2 * n_starts || n < most_paths && any(is_alone))) n_starts else 0
 }
 
@@ -210,15 +210,6 @@ with_timed_limit <- function(plan, seconds, n) {
 # The point that a model comes with, on the unconstrained scale; NULL for none.
 start_of <- function(target) {
   if (!is.null(target$start)) unconstrain(target, target$start)
-}
-
-add_found <- function(found, more) {
-  list(
-    normals = c(found$normals, more$normals),
-    passed = c(found$passed, more$passed),
-    n_dropped = found$n_dropped + more$n_dropped,
-    rises = found$rises || more$rises
-  )
 }
 
 # Starts for the basins that the first paths have gone past: points around what was found at

@@ -31,7 +31,8 @@ shape_around <- function(normals, density) {
 exact_shape <- function(space, density) {
   given <- given_of(space)
   d <- ncol(space$points$x)
-  best <- scouted_given(given, d, change_maps(space$changes), density, given_points(space)$mean)
+  at <- given_points(space)
+  best <- scouted_given(given, d, change_maps(space$changes), density, sweep(at$x, 2, at$mean, "+"))
   if (!is.null(best)) {
     inflation <- replace(rep(1, d), given, sqrt(rules$inflation))
     list(
@@ -41,11 +42,15 @@ exact_shape <- function(space, density) {
   }
 }
 
-# The best normal distribution of the coordinates given, where others are standard normal given these; NULL for none.
-scouted_given <- function(given, d, maps, density, start) {
+# The best normal distribution of the coordinates given, where others are standard normal given these; NULL for none. x:
+# draws of those given; paths start from the first that are possible.
+scouted_given <- function(given, d, maps, density, x) {
   marginal <- marginal_density(given, d, maps, density)
-  found <- look(marginal, scattered_starts(length(given), rules$n_starts), start)$normals
-  best_of(found, function(normal) normal$elbo)
+  starts <- x[seq_len(min(rules$n_starts, nrow(x))), , drop = FALSE]
+  is_possible <- marginal(starts, gradient = FALSE)$log_density > -Inf
+  if (any(is_possible)) {
+    best_of(look(marginal, starts[is_possible, , drop = FALSE])$normals, function(normal) normal$elbo)
+  }
 }
 
 # The variables on which most others depend as parents, their children as a block of natural form, and the best normal
@@ -100,7 +105,7 @@ near_shape_at <- function(x, parents, pattern, density) {
   left <- function(trial) -mean(trial$off[, children]^2)
   trial <- natural_trial(points, rows_of_points(points, points$train), seq_len(d), children, parents, left)
   maps <- trial$block$maps
-  normal <- if (!is.null(maps)) scouted_given(parents, d, maps, density, colMeans(x[, parents, drop = FALSE]))
+  normal <- if (!is.null(maps)) scouted_given(parents, d, maps, density, x[, parents, drop = FALSE])
   if (!is.null(normal)) {
     maps <- c(as_block(normal, parents, d)$maps, maps)
     c(list(maps = maps), elbo_of_maps(maps, d, density))

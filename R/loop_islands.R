@@ -66,7 +66,8 @@ check_n_draws <- function(sampler, islands) {
 }
 
 # The final runs along a path, as pool() returns them, with their `estimates`. start: the
-# number of the first. held: islands that there are already, as of hold_islands().
+# number of the first. held: islands that there are already, as of hold_islands(). How many draws are worth is known
+# without the bridge, which comes when there are enough of them.
 run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()) {
   n_evaluated <- n_bridged <- 0
   n_more <- islands$islands - length(held$records)
@@ -74,15 +75,16 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
     indices <- start - 1 + length(held$records) + seq_len(n_more)
     record_of <- islands_in_turn(sampler, indices, path)
     pool_islands(held, indices, record_of, sampler = sampler, path = path, run = "final")
-    final <- estimate_evidence(sampler, held, start, islands$bridges)
     n <- length(held$records)
-    n_evaluated <- n_evaluated + final$n_bridge_evals
-    n_bridged <- n_bridged + n
-    n_more <- n_wanted(if (is.null(islands$draws)) final else with_images(final, sampler$target), n, islands)
-    if (n_more <= 0 || n_bridged + n + n_more > islands$max_bridged) {
-      break
+    n_more <- n_more_for_draws(sampler, held, start, islands)
+    if (n_more == 0) {
+      final <- estimate_evidence(sampler, held, start, islands$bridges)
+      n_evaluated <- n_evaluated + final$n_bridge_evals
+      n_bridged <- n_bridged + n
+      n_more <- n_wanted(final, n, replace(islands, "draws", list(NULL)))
+      if (n_more == 0 || n_bridged + n + n_more > islands$max_bridged) break
     }
-    announce_islands(sampler, n_more, final$islands)
+    announce_islands(sampler, n_more, islands_table(held$records, start))
     final <- NULL # with draws that are also held
   }
   if (all_dead(held$records)) {
@@ -93,6 +95,14 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   final$start <- start
   final$records <- held$records
   final
+}
+
+n_more_for_draws <- function(sampler, held, start, islands) {
+  if (is.null(islands$draws) || all_dead(held$records)) {
+    return(0)
+  }
+  final <- with_images(pool(held, sampler$reference, start), sampler$target)
+  n_wanted(final, length(held$records), replace(islands, "precision", list(NULL)))
 }
 
 # How many islands are added to n: as many as are missing by the error so far, within limits.
@@ -106,8 +116,8 @@ n_wanted <- function(final, n, islands) {
 
 # How many islands like these n it takes for the precision and the independent draws that are asked for.
 n_needed <- function(final, n, islands) {
-  error <- headline(final$estimates)$std_error
   for_precision <- if (!is.null(islands$precision)) {
+    error <- headline(final$estimates)$std_error
     if (is.finite(error)) n * (error / islands$precision)^2 else 2 * n
   }
   for_draws <- if (!is.null(islands$draws)) n * islands$draws / ess_mean(final)

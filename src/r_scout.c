@@ -43,20 +43,22 @@ static SEXP new_matrix(SEXP list, int i, int rows, int columns,
   return matrix;
 }
 
-static const char *const parts_of_path[] = {"x", "f", "points"};
+static const char *const parts_of_path[] = {"x", "f", "points", "is_done"};
 static const char *const parts_of_points[] = {"x", "gradient", "log_density",
                                               "alpha", "is_pair"};
 
-/* list(x, f, points): where a path ends, and all of its points. */
+/* list(x, f, points, is_done): where a path ends, all of its points, and whether
+ * it has ended by itself. */
 static SEXP path_of(const smc_climb *climb) {
   int d = climb->d, n = climb->n;
-  SEXP path = PROTECT(r_new_list(parts_of_path, 3));
+  SEXP path = PROTECT(r_new_list(parts_of_path, 4));
   SEXP points = r_new_list(parts_of_points, 5);
   SET_VECTOR_ELT(path, 2, points);
   SET_VECTOR_ELT(path, 0, Rf_allocVector(REALSXP, d));
   memcpy(REAL(VECTOR_ELT(path, 0)), climb->x + (size_t)d * (size_t)(n - 1),
          (size_t)d * sizeof(double));
   SET_VECTOR_ELT(path, 1, Rf_ScalarReal(climb->f[n - 1]));
+  SET_VECTOR_ELT(path, 3, Rf_ScalarLogical(climb->is_done));
   new_matrix(points, 0, d, n, climb->x);
   new_matrix(points, 1, d, n, climb->g);
   new_matrix(points, 2, n, 1, climb->f);
