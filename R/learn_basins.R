@@ -20,7 +20,8 @@ n_elbo_checks <- 128
 
 # What paths from these starts, a row each, add to what was `found` before: list(normals, passed, ends, n_dropped,
 # rises). The best normal of each path that is followed is refined; those that have come together go on as one. `passed`
-# are normals that paths have passed elsewhere, and `ends` the places where all paths have ended. start: of start_of().
+# are normals that any path has passed elsewhere, and `ends` the places where those that are followed have ended. start:
+# of start_of().
 look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0, rises = FALSE)) {
   paths <- climb(evaluate, starts, start)
   ends <- lapply(paths, end_of_path)
@@ -31,10 +32,13 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0, ris
   for (pass in seq_len(passes_of_paths)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
+  # of the other paths what may be elsewhere is known before the target is asked
+  elsewhere <- function(tried) out_of_reach(unlist(tried, recursive = FALSE), normals)
+  others <- elsewhere(normals_along(evaluate, paths[!is_followed], 0))
   list(
     normals = with_ends(c(found$normals, normals), ends[!is_followed]),
-    passed = c(found$passed, out_of_reach(unlist(tried, recursive = FALSE), normals)),
-    ends = c(found$ends, ends),
+    passed = c(found$passed, elsewhere(tried), try_normals(evaluate, others, n_elbo_draws)),
+    ends = c(found$ends, ends[is_followed]),
     n_dropped = found$n_dropped + n_dropped,
     rises = found$rises || rises_without_end(paths)
   )
@@ -80,14 +84,14 @@ likely_normals <- function(normals) {
 }
 
 # The normals along each path whose ELBOs are finite; where there are none, those on its chord: a list for
-# each path that has any.
-normals_along <- function(evaluate, paths) {
+# each path that has any. Without draws an ELBO is Laplace's approximation.
+normals_along <- function(evaluate, paths, n_draws = n_elbo_draws) {
   if (length(paths) == 0) {
     return(list())
   }
   is_diagonal <- length(paths[[1]]$x) > rules$largest_dense
-  tried <- .Call(r_normals_along, evaluate, paths, n_candidates, n_elbo_draws, is_diagonal)
-  none <- lengths(tried) == 0
+  tried <- .Call(r_normals_along, evaluate, paths, n_candidates, n_draws, is_diagonal)
+  none <- lengths(tried) == 0 & n_draws > 0
   tried[none] <- lapply(paths[none], function(path) {
     on_chord <- try_normals(evaluate, normals_on_chord(path), n_elbo_draws)
     Filter(function(normal) normal$elbo > -Inf, on_chord)

@@ -146,8 +146,10 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
     found <- look(evaluate, scattered_starts(target$dim, n_more), start, found)
     n <- n + n_more
   }
-  for (batch in seq_len(budget$n_searched(n_starts))) {
-    from_prior <- !is.null(target$prior) && batch %% 2 == 1
+  from_prior <- FALSE
+  until <- budget$end_of_search()
+  while (budget$taken() < until) {
+    from_prior <- !is.null(target$prior) && !from_prior
     starts <- if (from_prior) {
       unconstrain(target, prior_draws(target, n_starts))
     } else {
@@ -184,7 +186,7 @@ new_budget <- function(evaluate, plan) {
     is_enough
   }
   list(
-    left = left, pays = pays,
+    taken = taken, left = left, pays = pays,
     n_first = function(n_starts) {
       afforded <- if (is.finite(plan$max_seconds)) 0 else floor(left() / 2 / of_path)
       min(n_starts, max(fewest_paths, afforded))
@@ -193,8 +195,7 @@ new_budget <- function(evaluate, plan) {
       of_path <<- taken() / n
       plan <<- with_timed_limit(plan, seconds_now() - started, taken())
     },
-    # batches of paths for the search
-    n_searched = function(n) if (plan$search > 0 && pays(plan$search)) max(1, floor(plan$search / n / of_path)) else 0,
+    end_of_search = function() if (plan$search > 0 && pays(plan$search)) taken() + plan$search else 0,
     state = function() list(limit = plan[names(plan) %in% c("max_evals", "max_seconds", "is_timed")], is_cut = is_cut)
   )
 }

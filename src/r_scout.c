@@ -47,8 +47,8 @@ static const char *const parts_of_path[] = {"x", "f", "points", "is_done"};
 static const char *const parts_of_points[] = {"x", "gradient", "log_density",
                                               "alpha", "is_pair"};
 
-/* list(x, f, points, is_done): where a path ends, all of its points, and whether
- * it has ended by itself. */
+/* list(x, f, points, is_done): where a path ends, all of its points, and
+ * whether it has ended by itself. */
 static SEXP path_of(const smc_climb *climb) {
   int d = climb->d, n = climb->n;
   SEXP path = PROTECT(r_new_list(parts_of_path, 4));
@@ -195,12 +195,13 @@ typedef struct trials {
   int *path, *point;
   double *mean, *x;          /* d x n, d x n_draws x n */
   double *squares, *log_det; /* n_draws x n, n */
+  double *laplace;           /* n, of smc_climb_laplace()  */
 } trials;
 
 static trials new_trials(int d, int n_draws, int most) {
   size_t n = (size_t)most, draws = n * (size_t)n_draws;
   double *memory =
-      (double *)R_alloc((n + draws) * ((size_t)d + 1), sizeof(double));
+      (double *)R_alloc((n + draws) * ((size_t)d + 1) + n, sizeof(double));
   trials t = {.d = d, .n_draws = n_draws};
   t.path = (int *)R_alloc(2 * n, sizeof(int));
   t.point = t.path + n;
@@ -208,10 +209,11 @@ static trials new_trials(int d, int n_draws, int most) {
   t.x = t.mean + n * (size_t)d;
   t.squares = t.x + draws * (size_t)d;
   t.log_det = t.squares + draws;
+  t.laplace = t.log_det + n;
   return t;
 }
 
-static void add_trial(trials *t, int path, int point,
+static void add_trial(trials *t, int path, int point, double laplace,
                       const smc_climb_normal *normal) {
   int d = t->d;
   size_t n = (size_t)t->n, draws = n * (size_t)t->n_draws;
@@ -225,6 +227,7 @@ static void add_trial(trials *t, int path, int point,
       x[i] += mean[i];
   }
   t->log_det[n] = normal->log_det;
+  t->laplace[n] = laplace;
   t->path[n] = path;
   t->point[n] = point;
   t->n++;
@@ -247,9 +250,18 @@ static SEXP candidate_of(const trials *t, int k, smc_elbo elbo, SEXP path) {
   return candidate;
 }
 
+/* Without draws, Laplace's approximation of the evidence. */
+static smc_elbo elbo_of(const trials *t, int k, const double *log_density) {
+  int n = t->n_draws;
+  if (n == 0)
+    return (smc_elbo){t->laplace[k], NA_REAL};
+  return smc_elbo_of(n, t->d, t->squares + n * k, log_density + n * k,
+                     t->log_det[k]);
+}
+
 /* For each path a list of those normals along it whose ELBOs are finite, as of
- * candidate_of(): of at most so many points, by so many draws each. diagonal:
- * whether they have standard deviations alone. */
+ * candidate_of(): of at most so many points, by so many draws each, 0 to ask
+ * for nothing. diagonal: whether they have standard deviations alone. */
 SEXP r_normals_along(SEXP evaluate, SEXP paths, SEXP most, SEXP draws,
                      SEXP diagonal) {
   int n_paths = Rf_length(paths), n_points = Rf_asInteger(most);
@@ -268,7 +280,7 @@ SEXP r_normals_along(SEXP evaluate, SEXP paths, SEXP most, SEXP draws,
     for (int j = 0; j < n_points && j < climb.n; j++) {
       int k = point_along(climb.n, n_points, j);
       if (smc_climb_normal_at(&climb, k, Rf_asLogical(diagonal), &normal))
-        add_trial(&t, p, k, &normal);
+        add_trial(&t, p, k, smc_climb_laplace(&climb, k, &normal), &normal);
     }
   }
   int rows = t.n * n_draws;
@@ -278,8 +290,7 @@ SEXP r_normals_along(SEXP evaluate, SEXP paths, SEXP most, SEXP draws,
   const double *log_density = REAL(r_element(value, "log_density"));
   smc_elbo *elbos = (smc_elbo *)R_alloc((size_t)t.n + 1, sizeof(smc_elbo));
   for (int k = 0; k < t.n; k++)
-    elbos[k] = smc_elbo_of(n_draws, d, t.squares + n_draws * k,
-                           log_density + n_draws * k, t.log_det[k]);
+    elbos[k] = elbo_of(&t, k, log_density);
   for (int p = 0, first = 0, end; p < n_paths; p++, first = end) {
     int n = 0;
     for (end = first; end < t.n && t.path[end] == p; end++)

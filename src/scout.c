@@ -284,3 +284,14 @@ bool smc_climb_normal_at(const smc_climb *climb, int k, bool diagonal,
   }
   return n > 0 && isfinite(normal->log_det) && smc_all_finite(d, normal->mean);
 }
+
+double smc_climb_laplace(const smc_climb *climb, int k,
+                         const smc_climb_normal *normal) {
+  int d = climb->d;
+  const double *x = point(climb, climb->x, k), *g = point(climb, climb->g, k);
+  double *step = normal->scratch;
+  for (int i = 0; i < d; i++)
+    step[i] = normal->mean[i] - x[i];
+  return climb->f[k] + smc_dot(d, step, g) / 2.0 + normal->log_det +
+         d / 2.0 * log(SMC_TWO_PI);
+}

@@ -71,6 +71,11 @@ smc_climb_normal smc_climb_normal_layout(smc_arena *arena, int d);
 bool smc_climb_normal_at(const smc_climb *climb, int k, bool diagonal,
                          smc_climb_normal *normal);
 
+/* Laplace's approximation of the log evidence: the log density at the mean, as
+ * the curvature has it, over that of this normal, of point k. */
+double smc_climb_laplace(const smc_climb *climb, int k,
+                         const smc_climb_normal *normal);
+
 /* z <- S z, of d coordinates. */
 void smc_climb_normal_scale(const smc_climb_normal *normal, double *z);
 
