@@ -25,6 +25,7 @@
 #' fit
 #' coef(fit)
 #' @keywords internal
+#' @importFrom parallelly availableCores
 #' @importFrom tibble tibble
 #' @useDynLib autosmc, r_smc_run, r_evaluate, r_chain, r_precision_pivots,
 #'   r_at_each_point, r_bind_points, r_carries_gradient, r_multiply, r_multiply_rows,

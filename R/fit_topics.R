@@ -352,10 +352,12 @@ NULL
 #'   evaluate a share of the points of runs that tune. Results are those of a single
 #'   process.
 #'
-#'   `options(autosmc.threads = 2)` lets each run use two threads (at most 256) within its process.
-#'   Compiled targets that may be called from several threads gain most: the built-in ones, and
-#'   those of [target_native()] with `thread_safe = TRUE`. R functions are called on R's own thread.
-#'   Results are those of one thread. Workers of future have their own option.
+#'   Within a process the compiled code works on as many threads as there are cores that it may use, as
+#'   [parallelly::availableCores()] has it; on one in workers of future or parallel, and where R was forked.
+#'   `options(autosmc.threads = 1)` sets another number, at most 256. Results are those of one thread. Targets that may be
+#'   called from several threads gain most: Stan programs, the built-in targets, and those of [target_native()] with
+#'   `thread_safe = TRUE`. R functions, models of RTMB and TMB, and Stan programs that start threads themselves
+#'   (`reduce_sum`, `map_rect`) are called on R's own thread.
 #' @section Memory: The draws of a fit take `8 * islands * n_particles * d` bytes for `d` variables.
 #'   The coordinates and gradients from which the bridge and the diagnostics are computed
 #'   (`fit$state`) take twice as much again, for at most 8,192 draws of each island; of larger

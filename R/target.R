@@ -214,7 +214,7 @@ evaluate_target <- function(
   if (!unconstrained) {
     interface[c("lower", "upper")] <- NULL
   }
-  .Call(r_evaluate, interface, x, gradient)
+  .Call(r_evaluate, interface, x, gradient, n_threads())
 }
 
 # The same on the unconstrained scale, for a part of a run that is no step: errors of the

@@ -72,7 +72,7 @@
 #'   A context that is allocated with `malloc()` in `init` is freed by the
 #'   second routine of `init`; one from `R_alloc()` frees itself. Routines are called on R's main
 #'   thread and may call R, and `Rf_error()` too, unless the target is `thread_safe`.
-#' @section Threads: With `options(autosmc.threads = 2)`, say, a run works on two threads: they
+#' @section Threads: With several threads (see [reproducibility]) a run works on all of them: they
 #'   draw random numbers, transform particles and weigh them, each thread those of one block of
 #'   particles after another. A routine is called on the main thread, for all points at once, unless
 #'   `thread_safe = TRUE` says that it may be called for several blocks at once, on any thread.

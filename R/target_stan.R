@@ -123,8 +123,10 @@ stan_target <- function(
     routines = list(
       log_density = "autosmc_stan_log_density",
       init = "autosmc_stan_init",
-      release = "autosmc_stan_release"
+      release = "autosmc_stan_release",
+      settle = "autosmc_stan_settle"
     ),
+    thread_safe = call_stan(program, "is_thread_safe"),
     data = data,
     program = program,
     parameters = renamed_as(bracketed(described$outputs[seq_len(described$n_parameters)]), renamed),
@@ -149,7 +151,7 @@ stan_target <- function(
 #' @export
 target_interface.smc_target_stan <- function(target) {
   library <- stan_library(target$program)
-  c(unclass(target)[c("dim", "data", "routines")], interface_bounds(target), list(library = library))
+  c(unclass(target)[c("dim", "data", "thread_safe", "routines")], interface_bounds(target), list(library = library))
 }
 
 # the library -----------------------------------------------------------------

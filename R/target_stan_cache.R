@@ -139,21 +139,21 @@ stan_key <- function(program) {
   parts <- c(
     program = program$code, include = unlist(program$includes), version = versions,
     R = R.version.string, platform = R.version$platform, header = unname(tools::md5sum(headers)),
-    compiler = compiler_key()
+    compiler = compiler_key(program)
   )
   hash_of(charToRaw(paste0(names(parts), " ", nchar(parts, "bytes"), "\n", parts, collapse = "\n")))
 }
 
 # What the compiler is: the commands with which a program is compiled, and the constants that it defines by itself,
 # among them its version and what of the processor it uses, as by -march=native. Asked once for each set of flags.
-compiler_key <- function() {
+compiler_key <- function(program) {
   makevars <- user_makevars()
-  asked <- paste(c(unlist(stan_makevars()), makevars, Sys.getenv("PATH")), collapse = "\n")
+  asked <- paste(c(unlist(stan_makevars(program)), makevars, Sys.getenv("PATH")), collapse = "\n")
   if (is.null(compilers[[asked]])) {
     folder <- tempfile("autosmc-compiler-")
     dir.create(folder)
     on.exit(unlink(folder, recursive = TRUE))
-    write_makefiles(folder)
+    write_makefiles(folder, program)
     file.create(file.path(folder, "program.cpp"))
     commands <- run_shlib(folder, "--dry-run")
     commands <- commands[-seq_len(match("make would use", commands, 0))] # before are names of the folder

@@ -2,7 +2,7 @@
 
 # What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has
 # the same number.
-stan_interface <- 5L
+stan_interface <- 6L
 
 # What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
 # too, the compiler from Stan to C++: of two versions neither would understand the other.
@@ -155,8 +155,9 @@ check_stan_packages <- function() {
 }
 
 # The variables of the Makevars with which a program is compiled. Stan's tape must be
-# hidden within the library: else all loaded libraries would share that of the first one.
-stan_makevars <- function() {
+# hidden within the library: else all loaded libraries would share that of the first one. Each thread has a tape of its
+# own, but where the program itself would start threads then, whose sums depend on who is first.
+stan_makevars <- function(program) {
   include <- function(package, ...) {
     paste0("-I", shQuote(system.file("include", ..., package = package)))
   }
@@ -167,13 +168,17 @@ stan_makevars <- function() {
     PKG_CPPFLAGS = c(
       include("StanHeaders", "src"), include("StanHeaders"), include("RcppEigen"),
       include("BH"), include("RcppParallel"), include("autosmc"),
-      "-D_REENTRANT", if (new_tbb) "-DTBB_INTERFACE_NEW", "-DNEW_RSTAN", "-DUSING_R",
+      "-D_REENTRANT", if (!starts_threads(program)) "-DSTAN_THREADS", if (new_tbb) "-DTBB_INTERFACE_NEW", "-DNEW_RSTAN", "-DUSING_R",
       "-DBOOST_DISABLE_ASSERTS", "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION",
       "-DEIGEN_NO_DEBUG"
     ),
     PKG_CXXFLAGS = c("-w", unique_symbols, "-fvisibility=hidden"),
     PKG_LIBS = c(stan_solvers(), tbb_libraries())
   )
+}
+
+starts_threads <- function(program) {
+  any(grepl("\\b(reduce_sum|map_rect|laplace_)", c(program$code, unlist(program$includes))))
 }
 
 # The solvers of differential equations, of which a program takes what it needs.
@@ -228,7 +233,7 @@ compile_stan <- function(program, library) {
     c("#include <autosmc_statement.hpp>", cpp, "#include <autosmc_stan.hpp>"),
     file.path(folder, "program.cpp")
   )
-  write_makefiles(folder)
+  write_makefiles(folder, program)
   log <- run_shlib(folder)
   if (!dir.exists(folder)) {
     abort(
@@ -270,8 +275,8 @@ is_whole <- function(library) {
 }
 
 # Makevars for a program in this folder, and last.mk, which is read in place of the user's and has what that has.
-write_makefiles <- function(folder) {
-  variables <- vapply(stan_makevars(), paste, "", collapse = " ")
+write_makefiles <- function(folder, program) {
+  variables <- vapply(stan_makevars(program), paste, "", collapse = " ")
   writeLines(paste(names(variables), "=", variables), file.path(folder, "Makevars"))
   writeLines(c(user_makevars(), paste("CXX17FLAGS +=", stan_last_flags)), file.path(folder, "last.mk"))
 }

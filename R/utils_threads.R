@@ -3,5 +3,24 @@
 most_threads <- 256 # that there is room for: SMC_MOST_THREADS
 
 n_threads <- function() {
-  check_count(getOption("autosmc.threads", 1), "autosmc.threads", max = most_threads)
+  given <- getOption("autosmc.threads")
+  if (is.null(given)) n_cores() else check_count(given, "autosmc.threads", max = most_threads)
 }
+
+# As many cores as this process may use. One where it is one of several on this machine, so that all of these have one: a
+# fork, or a worker of the package parallel.
+n_cores <- function() {
+  if (!identical(cores$process, Sys.getpid())) {
+    return(1L)
+  }
+  if (is.null(cores$available)) { # asking takes longer than a small run
+    is_worker <- any(grepl("RSOCK", commandArgs(), fixed = TRUE))
+    available <- if (is_worker) 1 else availableCores()
+    cores$available <- min(as.integer(available), most_threads)
+  }
+  cores$available
+}
+
+cores <- new.env()
+
+.onLoad <- function(...) cores$process <- Sys.getpid()

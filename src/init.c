@@ -11,7 +11,7 @@
 
 static const R_CallMethodDef call_methods[] = {
     {"r_smc_run", ROUTINE(r_smc_run), 3},
-    {"r_evaluate", ROUTINE(r_evaluate), 3},
+    {"r_evaluate", ROUTINE(r_evaluate), 4},
     {"r_chain", ROUTINE(r_chain), 5},
     {"r_precision_pivots", ROUTINE(r_precision_pivots), 2},
     {"r_at_each_point", ROUTINE(r_at_each_point), 4},

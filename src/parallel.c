@@ -35,6 +35,11 @@ int smc_most_blocks(int n_threads, int n) {
   return n_of(n, SMC_LARGEST_BLOCK) + BLOCKS_PER_THREAD * n_threads;
 }
 
+int smc_most_threads_for(int n_threads, int n) {
+  int most = n < 1 ? 1 : n_of(n, VECTOR);
+  return n_threads < most ? n_threads : most;
+}
+
 /* jobs -------------------------------------------------------------------- */
 
 /* The blocks of one thread, in a cache line that no other thread writes to as
@@ -246,9 +251,9 @@ void smc_for_blocks(smc_team *team, int n, double *pace, smc_work_fn *f,
     first += (job.n_blocks - first) / (n_threads - i);
     shares[i].end = first;
   }
+  if (*pace == 0.0)
+    do_timed(&job, pace);
   if (n_threads > 1 && job.n_blocks > 1 && is_here(team)) {
-    if (*pace == 0.0)
-      do_timed(&job, pace);
     if (*pace * n > least_work) {
       start_helpers(team, n_threads - 1);
       do_together(team, &job, pace);

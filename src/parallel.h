@@ -41,6 +41,10 @@ typedef void smc_work_fn(void *context, const smc_work *work);
 int smc_n_blocks(int n_threads, int n);
 int smc_most_blocks(int n_threads, int n);
 
+/* How many of so many threads n particles are enough for: with the smallest
+ * blocks. */
+int smc_most_threads_for(int n_threads, int n);
+
 typedef struct smc_job smc_job;
 typedef struct smc_team smc_team;
 

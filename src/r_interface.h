@@ -49,18 +49,24 @@ typedef struct r_target {
   SEXP evaluate; /* R function of (x, gradient), or R_NilValue             */
   autosmc_target_fn native; /* else a C routine                            */
   autosmc_release_fn release;
+  void (*settle)(void *context); /* called on the main thread, after all calls
+                                    for some points, by a Stan program: all
+                                    threads have the same context. Or NULL */
   void **contexts; /* one for each thread that may call it; NULL in it
                       where there is no init                               */
   int n_contexts;  /* for which init has returned, and release is owed     */
-  int thread_safe;
+  smc_team *team;  /* the caller's, where it may be called from several
+                      threads; else NULL                                   */
+  double pace;     /* see parallel.h                                       */
 } r_target;
 
 /* Read the list that R's target_interface() makes of a target, and make its
- * contexts, for so many threads if it may be called from several. May leave by
- * a long jump. */
-void r_target_begin(r_target *target, SEXP list, int n_threads);
+ * contexts, for the threads of a team if it may be called from several. May
+ * leave by a long jump. */
+void r_target_begin(r_target *target, SEXP list, smc_team *team);
 
-/* An autosmc_target_fn over an r_target. May leave by a long jump. */
+/* An autosmc_target_fn over an r_target, on the threads of its team. May leave
+ * by a long jump. */
 int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
                       double *grad);
 
@@ -111,7 +117,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 
 /* .Call entries */
 SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step);
-SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient);
+SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient, SEXP threads);
 SEXP r_chain(SEXP maps, SEXP x, SEXP g, SEXP back, SEXP threads);
 SEXP r_precision_pivots(SEXP map, SEXP x);
 SEXP r_at_each_point(SEXP call, SEXP env, SEXP x, SEXP names);

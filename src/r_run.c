@@ -359,7 +359,7 @@ static void read_reference(r_run *run, SEXP config) {
   SEXP df = r_element(config, "df");
   smc_reference *reference = &run->path.reference;
   if (functions != R_NilValue) {
-    r_target_begin(&run->reference, functions, 1);
+    r_target_begin(&run->reference, functions, NULL);
     *reference = (smc_reference){.type = SMC_REFERENCE_CALLBACK,
                                  .density = r_target_evaluate,
                                  .data = &run->reference};
@@ -410,10 +410,12 @@ static int lay_out(r_run *run, SEXP held) {
   return 0;
 }
 
-/* Whether a target is a routine that may be called from several threads, and is
- * not to be weighed against a reference of R functions. */
+/* Whether a target is a routine that may be called from several threads,
+ * without a word to R between two evaluations, and is not to be weighed against
+ * a reference of R functions. */
 static bool works_in_blocks(SEXP target_list, SEXP config) {
   return r_element(target_list, "evaluate") == R_NilValue &&
+         r_element(target_list, "settle") == R_NilValue &&
          Rf_asLogical(r_element(target_list, "thread_safe")) == TRUE &&
          r_element(config, "reference") == R_NilValue;
 }
@@ -447,7 +449,7 @@ SEXP r_run_begin(r_run *run, SEXP target_list, SEXP config, SEXP on_step,
 /* A target in blocks is called past R. */
 static void begin_target(r_run *run, SEXP target_list) {
   smc_path *path = &run->path;
-  r_target_begin(&run->target, target_list, smc_team_size(path->team));
+  r_target_begin(&run->target, target_list, path->team);
   if (path->in_blocks) {
     path->target = run->target.native;
     path->contexts = run->target.contexts;
@@ -501,8 +503,9 @@ SEXP r_smc_run(SEXP target, SEXP config, SEXP on_step) {
 
 typedef struct evaluation {
   SEXP target_list, x;
-  int gradient;
+  int gradient, n_threads;
   r_target target;
+  smc_team team; /* target points here */
 } evaluation;
 
 /* The images of n points, d x n. The target never sees one that is not finite:
@@ -532,7 +535,8 @@ static SEXP evaluation_body(void *data) {
   r_lay_out_chain(&chain, n, 1);
   r_transpose(n, d, REAL(e->x), z);
   const double *x = images_of(&chain, n, z, is_lost);
-  r_target_begin(&e->target, e->target_list, 1);
+  smc_team_begin(&e->team, smc_most_threads_for(e->n_threads, n));
+  r_target_begin(&e->target, e->target_list, &e->team);
   failure = r_target_evaluate(&e->target, d, n, x, logp, grad);
   if (failure)
     Rf_errorcall(R_NilValue, "the target returned the code %d", failure);
@@ -547,12 +551,16 @@ static SEXP evaluation_body(void *data) {
 }
 
 static void evaluation_cleanup(void *data, Rboolean jumped) {
+  evaluation *e = data;
   (void)jumped;
-  r_target_end(&((evaluation *)data)->target);
+  smc_team_end(&e->team);
+  r_target_end(&e->target);
 }
 
-SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient) {
-  evaluation e = {
-      .target_list = target, .x = x, .gradient = Rf_asLogical(gradient)};
+SEXP r_evaluate(SEXP target, SEXP x, SEXP gradient, SEXP threads) {
+  evaluation e = {.target_list = target,
+                  .x = x,
+                  .gradient = Rf_asLogical(gradient),
+                  .n_threads = Rf_asInteger(threads)};
   return R_UnwindProtect(evaluation_body, &e, evaluation_cleanup, &e, NULL);
 }

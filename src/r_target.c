@@ -1,7 +1,11 @@
 /* r_target.c: targets as R functions and as compiled routines. */
 #define _GNU_SOURCE /* for dladdr() */
 #include "r_interface.h"
+#include "vecmath.h"
 
+#include <limits.h>
+#include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 #ifndef _WIN32
 #include <dlfcn.h>
@@ -27,7 +31,7 @@ SEXP r_file_of_routine(SEXP address) {
   return Rf_ScalarString(NA_STRING);
 }
 
-void r_target_begin(r_target *target, SEXP list, int n_threads) {
+void r_target_begin(r_target *target, SEXP list, smc_team *team) {
   memset(target, 0, sizeof *target);
   target->evaluate = r_element(list, "evaluate");
   if (target->evaluate != R_NilValue)
@@ -36,9 +40,11 @@ void r_target_begin(r_target *target, SEXP list, int n_threads) {
       (autosmc_target_fn)(void (*)(void))routine(list, "log_density");
   target->release =
       (autosmc_release_fn)(void (*)(void))routine(list, "release");
+  target->settle = (void (*)(void *))(void (*)(void))routine(list, "settle");
   autosmc_init_fn init = (autosmc_init_fn)(void (*)(void))routine(list, "init");
-  target->thread_safe = Rf_asLogical(r_element(list, "thread_safe")) == TRUE;
-  int n = target->thread_safe ? n_threads : 1;
+  target->team =
+      Rf_asLogical(r_element(list, "thread_safe")) == TRUE ? team : NULL;
+  int n = target->settle ? 1 : smc_team_size(target->team);
   target->contexts = (void **)R_alloc((size_t)n, sizeof *target->contexts);
   memset(target->contexts, 0, (size_t)n * sizeof *target->contexts);
   for (; init && target->n_contexts < n; target->n_contexts++)
@@ -139,11 +145,77 @@ SEXP r_carries_gradient(SEXP values) {
 
 /* evaluation -------------------------------------------------------------- */
 
+/* Points for the threads of a team. */
+typedef struct points {
+  const r_target *target;
+  int d;
+  const double *x;
+  double *logp, *grad;
+  atomic_llong failure; /* of the first block that failed, with its code      */
+} points;
+
+/* No block that failed has a larger number. */
+static const long long no_failure = LLONG_MAX;
+
+/* Which block comes first does not depend on which was first in time. */
+static void note_failure(points *p, int index, int code) {
+  long long mine = ((long long)index << 32) | (unsigned)code;
+  long long first = atomic_load(&p->failure);
+  while (mine < first &&
+         !atomic_compare_exchange_weak(&p->failure, &first, mine))
+    continue;
+}
+
+static void evaluate_block(void *context, const smc_work *work) {
+  points *p = context;
+  const r_target *target = p->target;
+  size_t at = smc_size(p->d, work->first);
+  int code = target->native(target->contexts[target->settle ? 0 : work->thread],
+                            p->d, work->n, p->x + at, p->logp + work->first,
+                            p->grad ? p->grad + at : NULL);
+  if (code)
+    note_failure(p, work->index, code);
+}
+
+/* Seconds between two looks for an interrupt, and the points before the first,
+ * a thread. */
+static const double patience = 0.1;
+enum { FIRST_POINTS = 8 };
+
+static int points_until_look(const r_target *target, int left) {
+  double n_threads = smc_team_size(target->team);
+  double n = target->pace > 0.0 ? patience / target->pace : 0.0;
+  return (int)fmin(left, n_threads * fmax(FIRST_POINTS, n));
+}
+
+/* May leave by a long jump, where no thread is at work. */
+static int evaluate_native(r_target *target, int d, int n, const double *x,
+                           double *logp, double *grad) {
+  for (int first = 0, now; first < n; first += now) {
+    size_t at = smc_size(d, first);
+    points p = {target, d, x + at, logp + first, grad ? grad + at : NULL};
+    atomic_init(&p.failure, no_failure);
+    now = points_until_look(target, n - first);
+    R_CheckUserInterrupt();
+    smc_for_blocks(target->team, now, &target->pace, evaluate_block, &p);
+    long long failure = atomic_load(&p.failure);
+    if (failure != no_failure)
+      return (int)(unsigned)(failure & 0xffffffffLL);
+  }
+  return 0;
+}
+
 int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
                       double *grad) {
-  const r_target *target = data;
-  if (target->native)
-    return target->native(target->contexts[0], d, n, x, logp, grad);
-  evaluate_function(target->evaluate, d, n, x, logp, grad);
-  return 0;
+  r_target *target = data;
+  if (!target->native) {
+    evaluate_function(target->evaluate, d, n, x, logp, grad);
+    return 0;
+  }
+  int failure = target->team || target->settle
+                    ? evaluate_native(target, d, n, x, logp, grad)
+                    : target->native(target->contexts[0], d, n, x, logp, grad);
+  if (target->settle)
+    target->settle(target->contexts[0]);
+  return failure;
 }

@@ -2,15 +2,19 @@
  *
  * target_stan() includes this file behind the C++ that stanc makes of a
  * program, in which the program is the class `stan_model`. The library that
- * results has seven routines: init, log_density and release of the types of
- * autosmc.h, and four that R asks with .Call(), describe, outputs, unconstrain
- * and why. `data` is always the list
+ * results has eight routines: init, log_density and release of the types of
+ * autosmc.h; settle; and four that R asks with .Call(), describe, outputs,
+ * unconstrain and why. `data` is always the list
  *
  *   values  named list: numeric arrays; or a string, which says why what was
  *           given under that name cannot be data
  *   seed    a number from 0 to 2^32 - 1, for the program's random numbers
  *   print   an R function of a string: what the program has printed
  *   file    the name of the program's file, for messages (string)
+ *
+ * With STAN_THREADS log_density may be called from several threads at once, all
+ * with the same context. What the program says there, and throws, is kept until
+ * R's main thread calls settle.
  *
  * Two worlds meet here that must not cross each other's frames. Code in the
  * namespace autosmc_stan is C++: it is entered by functions that are noexcept,
@@ -24,6 +28,7 @@
 
 #include <climits>
 #include <cstring>
+#include <mutex>
 
 #define R_NO_REMAP
 #define STRICT_R_HEADERS
@@ -32,7 +37,7 @@
 #include <Rinternals.h>
 
 /* Raised when what R and these routines tell each other changes. */
-#define AUTOSMC_STAN_INTERFACE 5
+#define AUTOSMC_STAN_INTERFACE 6
 
 namespace autosmc_stan {
 
@@ -262,20 +267,24 @@ class program {
   std::ostringstream printed_;
   stan_model model_; /* behind the stream, to which its constructor prints */
   std::string shown_;
+  std::mutex lock_; /* of what is printed and thrown by log_density */
+  message thrown_;
+  const double *thrown_at_; /* the first points of which there was something */
 
   using point = Eigen::Map<const Eigen::VectorXd>;
 
-  double value(const double *x, int d) {
+  double value(const double *x, int d, std::ostream &printed) const {
     Eigen::VectorXd u = point(x, d);
-    return model_.template log_prob<false, true>(u, &printed_);
+    return model_.template log_prob<false, true>(u, &printed);
   }
 
   /* The tape of a point is freed as `tape` goes, also by an exception. */
-  double value_and_gradient(const double *x, int d, double *gradient) {
+  double value_and_gradient(const double *x, int d, double *gradient,
+                            std::ostream &printed) const {
     stan::math::nested_rev_autodiff tape;
     Eigen::Matrix<stan::math::var, Eigen::Dynamic, 1> u = point(x, d);
     stan::math::var log_density =
-        model_.template log_prob<false, true>(u, &printed_);
+        model_.template log_prob<false, true>(u, &printed);
     log_density.grad();
     for (int i = 0; i < d; i++)
       gradient[i] = u[i].adj();
@@ -293,8 +302,8 @@ public:
   const char *file;
 
   program(r_values &&values, unsigned int seed, SEXP print_, const char *file_)
-      : seed_(seed), model_(values, seed, &printed_), print(print_),
-        file(file_) {}
+      : seed_(seed), model_(values, seed, &printed_), thrown_{file_, ""},
+        thrown_at_(nullptr), print(print_), file(file_) {}
 
   /* The memory of the tape stays with Stan otherwise, for the next point. */
   ~program() {
@@ -307,9 +316,11 @@ public:
   /* A failed check, reject(), and a solver that gives up make a point
    * impossible. What else is thrown stops the run: fatal_error(), or an index
    * out of range. */
-  void evaluate(int d, const double *x, double *logp, double *gradient) {
+  void evaluate(int d, const double *x, double *logp, double *gradient,
+                std::ostream &printed) const {
     try {
-      *logp = gradient ? value_and_gradient(x, d, gradient) : value(x, d);
+      *logp = gradient ? value_and_gradient(x, d, gradient, printed)
+                       : value(x, d, printed);
       return;
     } catch (const std::domain_error &) {
     } catch (const std::runtime_error &e) {
@@ -391,10 +402,30 @@ public:
     for (int k = 0; k < n; k++) {
       for (int i = 0; i < d; i++)
         u[i] = x[k + static_cast<size_t>(n) * i];
-      if (!guarded(thrown, [&] { value(u.data(), d); }))
+      if (!guarded(thrown, [&] { value(u.data(), d, printed_); }))
         return true;
     }
     return false;
+  }
+
+  /* What points from x on have printed, and, unless they are done, thrown. */
+  void keep(const std::string &printed, bool done, const message &thrown,
+            const double *x) {
+    if (done && printed.empty())
+      return;
+    std::lock_guard<std::mutex> guard(lock_);
+    printed_ << printed;
+    if (!done && (!thrown_at_ || x < thrown_at_)) {
+      thrown_ = thrown;
+      thrown_at_ = x;
+    }
+  }
+
+  /* What was thrown since the last call; NULL for nothing. */
+  const message *take_thrown() {
+    bool is_new = thrown_at_;
+    thrown_at_ = nullptr;
+    return is_new ? &thrown_ : nullptr;
   }
 
   /* What was printed since the last call; NULL for nothing. */
@@ -422,9 +453,29 @@ inline program *make(SEXP data, message &why) noexcept {
 
 inline void destroy(program *p) noexcept { delete p; }
 
-inline bool evaluate(program *p, int d, const double *x, double *logp,
-                     double *gradient, message &why) noexcept {
-  return guarded(why, [&] { p->evaluate(d, x, logp, gradient); });
+/* On any thread, each of which has a tape of its own. Returns whether all n
+ * points are done. */
+inline bool evaluate(program *p, int d, int n, const double *x, double *logp,
+                     double *gradient) noexcept {
+#ifdef STAN_THREADS
+  static thread_local stan::math::ChainableStack tape;
+#endif
+  message thrown = {p->file, ""};
+  bool done = false;
+  guarded(thrown, [&] {
+    std::ostringstream printed;
+    done = guarded(thrown, [&] {
+      for (size_t k = 0, at = 0; k < static_cast<size_t>(n); k++, at += d)
+        p->evaluate(d, x + at, logp + k, gradient ? gradient + at : nullptr,
+                    printed);
+    });
+    p->keep(printed.str(), done, thrown, x);
+  });
+  return done;
+}
+
+inline const message *take_thrown(program *p) noexcept {
+  return p->take_thrown();
 }
 
 inline description *describe(const program *p, message &why) noexcept {
@@ -634,18 +685,16 @@ extern "C" attribute_visible int
 autosmc_stan_log_density(void *context, int d, int n, const double *x,
                          double *logp, double *grad) {
   autosmc_stan::program *p = static_cast<autosmc_stan::program *>(context);
-  autosmc_stan::message why = {p->file, ""};
-  bool done = true;
-  for (int k = 0; k < n && done; k++) {
-    size_t start = static_cast<size_t>(d) * k;
-    R_CheckUserInterrupt();
-    done = autosmc_stan::evaluate(p, d, x + start, logp + k,
-                                  grad ? grad + start : nullptr, why);
-  }
+  return autosmc_stan::evaluate(p, d, n, x, logp, grad) ? 0 : 1;
+}
+
+/* Shows what log_density has printed; an error if it has failed. */
+extern "C" attribute_visible void autosmc_stan_settle(void *context) {
+  autosmc_stan::program *p = static_cast<autosmc_stan::program *>(context);
   autosmc_stan::show_printed(p);
-  if (!done)
-    autosmc_stan::fail(why);
-  return 0;
+  const autosmc_stan::message *thrown = autosmc_stan::take_thrown(p);
+  if (thrown)
+    autosmc_stan::fail(*thrown);
 }
 
 extern "C" attribute_visible void autosmc_stan_release(void *context) {
@@ -655,6 +704,15 @@ extern "C" attribute_visible void autosmc_stan_release(void *context) {
 /* The version of this interface, which R compares with its own. */
 extern "C" attribute_visible SEXP autosmc_stan_interface(void) {
   return Rf_ScalarInteger(AUTOSMC_STAN_INTERFACE);
+}
+
+/* Whether log_density may be called from several threads. */
+extern "C" attribute_visible SEXP autosmc_stan_is_thread_safe(void) {
+#ifdef STAN_THREADS
+  return Rf_ScalarLogical(1);
+#else
+  return Rf_ScalarLogical(0);
+#endif
 }
 
 /* list(unconstrained, outputs: names; n_parameters, n_transformed: how many of

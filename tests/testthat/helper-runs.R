@@ -267,3 +267,9 @@ mixture_target <- function(means, sds, weights) {
 to_workers <- function(code) {
   with_internals(list(loading_seconds = -1), code)
 }
+
+with_threads <- function(n, code) {
+  before <- options(autosmc.threads = n)
+  on.exit(options(before))
+  code
+}

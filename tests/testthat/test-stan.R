@@ -103,7 +103,7 @@ test_that("a program is compiled anew for another compiler, and with other flags
   keys <- c(key(""), key("CXX17FLAGS += -DOTHER"), key("CXX17 = another-compiler"), key("CXX17FLAGS += -march=native"))
   expect_identical(anyDuplicated(keys), 0L)
   expect_identical(key(""), keys[1])
-  expect_match(compiler_key(), "__VERSION__")
+  expect_match(compiler_key(list(code = "")), "__VERSION__")
 })
 
 # The user's Makevars is read, also of a path with a space.
@@ -709,6 +709,26 @@ test_compiled("the limit of time is looked at between points", {
     evaluate_target(target, matrix(0, 100000, 2))
   }
   expect_match(conditionMessage(catch(limited())), "elapsed time limit")
+})
+
+test_compiled("on several threads a program has the same values, words and errors", {
+  expect_true(task_target()$thread_safe)
+  x <- points(100, 2, seed = 17)
+  found <- lapply(1:3, function(n) {
+    with_threads(n, list(
+      evaluate_target(task_target(task = 11), x), # which takes long enough for threads to be started
+      quick_smc(task_target(task = 11))$particles,
+      lapply(5:6, function(task) message_of(catch(evaluate_target(task_target(task = task), x)))),
+      capture.output(evaluate_target(task_target(task = 1), x))
+    ))
+  })
+  expect_identical(found[-1], found[c(1, 1)])
+})
+
+test_that("programs that start threads themselves are called from one", {
+  flags <- function(code) stan_makevars(list(code = code))$PKG_CPPFLAGS
+  expect_true("-DSTAN_THREADS" %in% flags("target += normal_lpdf(x | 0, 1);"))
+  expect_false("-DSTAN_THREADS" %in% flags("target += reduce_sum(partial, x, 1);"))
 })
 
 test_compiled("what is printed is shown once", {

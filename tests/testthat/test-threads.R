@@ -1,11 +1,5 @@
 # Threads of the compiled code: the same results, and R on its own thread only.
 
-with_threads <- function(n, code) {
-  before <- options(autosmc.threads = n)
-  on.exit(options(before))
-  code
-}
-
 # What the code gives on one, two and three threads is the same.
 expect_same_on_threads <- function(code) {
   code <- substitute(code)
