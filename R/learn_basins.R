@@ -29,6 +29,7 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0, ris
   tried <- normals_along(evaluate, paths[is_followed])
   normals <- lapply(tried, function(of_path) with_factor(best_of(of_path, function(normal) normal$elbo)))
   n_dropped <- nrow(starts) - length(paths) + sum(is_followed) - length(normals)
+  normals <- basins_of(normals)
   for (pass in seq_len(passes_of_paths)) {
     normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
