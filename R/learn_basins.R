@@ -45,9 +45,9 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0, ris
   )
 }
 
-# The normal at the end of a path, by the curvature along this, with the log density there.
+# Where a path ends, with the log density there, and the factor of a normal distribution around it.
 end_of_path <- function(path) {
-  with_factor(list(mean = path$x, path = path, point = ncol(path$points$x) - 1, f = path$f))
+  list(mean = path$x, f = path$f, L = factor_along(path, ncol(path$points$x) - 1))
 }
 
 # Which paths are followed: of those that end at the same maximum the first and the last, which come from the nearest and
@@ -60,7 +60,9 @@ tell_more <- function(ends, before) {
   }, NA)
 }
 
-is_same_end <- function(a, b) abs(a$f - b$f) <= 2 * path_tolerance && are_close(a, b)
+is_same_end <- function(a, b) {
+  !is.null(a$L) && !is.null(b$L) && abs(a$f - b$f) <= 2 * path_tolerance && are_close(a, b)
+}
 
 # The normals, each with the paths that were not followed and have ended nearest to it.
 with_ends <- function(normals, ends) {
@@ -104,13 +106,20 @@ normals_along <- function(evaluate, paths, n_draws = n_elbo_draws) {
 # has_ended: whether the path has come to a maximum, or to an edge.
 with_factor <- function(normal) {
   if (is.null(normal$L)) {
-    is_diagonal <- length(normal$mean) > rules$largest_dense
-    factor <- .Call(r_normal_factor, normal$path, normal$point, is_diagonal)
-    normal$L <- if (is_diagonal) factor else factor_of_square(t(factor))
+    normal$L <- factor_along(normal$path, normal$point)
     normal$has_ended <- normal$path$is_done
     normal[c("path", "point")] <- NULL
   }
   normal
+}
+
+# By the curvature along a path up to a point; NULL where this is not known.
+factor_along <- function(path, point) {
+  is_diagonal <- length(path$x) > rules$largest_dense
+  factor <- .Call(r_normal_factor, path, point, is_diagonal)
+  if (all(is.finite(factor))) {
+    if (is_diagonal) factor else factor_of_square(t(factor))
+  }
 }
 
 # Normals between the end of a path and its start, the nearer to the end the narrower. A path whose end is at
