@@ -55,7 +55,7 @@ end_of_path <- function(path) {
 tell_more <- function(ends, before) {
   same <- function(end, others) vapply(others, is_same_end, NA, end)
   vapply(seq_along(ends), function(i) {
-    others <- same(ends[[i]], ends)
+    others <- replace(same(ends[[i]], ends), i, TRUE)
     !any(same(ends[[i]], before)) && (i == which(others)[1] || i == max(which(others)))
   }, NA)
 }

@@ -10,7 +10,9 @@ n_outside <- 2048
 share_of_scout <- 1 / 3
 evals_of_path <- 400
 fewest_paths <- 2
-# No more paths are made because some were alone: along a bent ridge each may end in a place of its own.
+# A basin that so few paths have found, of those that cost little, is a reason for more of them, ...
+few_paths <- 2
+# ... up to so many in all: along a bent ridge each may end in a place of its own.
 most_paths <- 64
 
 #' Locate a target
@@ -31,7 +33,7 @@ most_paths <- 64
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer, at most 65,536). Where they lead to different
-#'   basins twice as many are made, and up to 64 while a path that has ended was alone in a basin that matters; with up to
+#'   basins twice as many are made, and up to 64 while at most two paths have ended in a basin that matters; with up to
 #'   six variables four more begin around what was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
@@ -159,14 +161,15 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
 }
 
 # How many paths follow n of them: what is missing to the first ones, and as many again where these led to several
-# basins, and while one that matters was found by one path alone: the share of such paths is the chance that the next one
-# leads to another basin (Good, 1953). Where a path has not ended, along a ridge or into a neck, is no basin of its own.
+# basins, and while one that matters was found by one path or two: the share of paths that were alone is the chance that
+# the next one leads to another basin (Good, 1953), and few of them may be none. Where a path has not ended, along a ridge
+# or into a neck, is no basin of its own.
 n_further <- function(normals, n, n_starts) {
   if (n < n_starts) {
     return(n_starts - n)
   }
-  is_alone <- vapply(likely_normals(normals), function(normal) normal$has_ended && normal$n_paths == 1, NA)
-  if (length(normals) > 1 && (n < 2 * n_starts || n < most_paths && any(is_alone))) n_starts else 0
+  is_rare <- vapply(likely_normals(normals), function(normal) normal$has_ended && normal$n_paths <= few_paths, NA)
+  if (length(normals) > 1 && (n < 2 * n_starts || n < most_paths && any(is_rare))) n_starts else 0
 }
 
 # What the scout may spend, of the limits of a plan. A limit of seconds becomes one of evaluations when it is known how

@@ -101,7 +101,7 @@ test_that("a limit of seconds becomes one of evaluations", {
   expect_lte(spent(fit), fit$max_evals)
   expect_lte(fit$max_evals, 10 / 0.002)
   expect_match(message_of(warning), "max_seconds` has left out the search for further modes", fixed = TRUE)
-  expect_output(print(fit), "to keep to max_seconds", fixed = TRUE)
+  expect_match(printed_text(fit), "to keep to max_seconds", fixed = TRUE)
   expect_log_z(fit, 1.5 * log(2 * pi), resolution = 0.5)
 
   # where there is time enough nothing is left out

@@ -526,7 +526,7 @@ test_that("normals far wider in one direction than in others have a cover", {
   expect_lt(max(abs(precision * c(1e18, 2) - 1)), 1e-12)
 })
 
-test_that("paths go on while a basin was found by one of them alone", {
+test_that("paths go on while a basin was found by few of them", {
   # ten normal distributions in four dimensions
   k <- 10
   centres <- 8 * cbind(cos(seq_len(k)), sin(2 * seq_len(k)), cos(3 * seq_len(k)), sin(5 * seq_len(k)))
