@@ -119,30 +119,20 @@ location_and_scale <- function(mean, sd, cov, chol, sd_given) {
 }
 
 check_factor <- function(chol) {
-  fits <- is.matrix(chol) &&
-    is.numeric(chol) &&
-    nrow(chol) == ncol(chol) &&
-    all(is.finite(chol)) &&
-    all(diag(chol) > 0) &&
-    all(chol[upper.tri(chol)] == 0)
-  if (!fits) {
-    expected <- "a lower triangular numeric matrix with a positive diagonal"
-    if (is.matrix(chol)) {
-      abort("{.arg chol} must be {expected}; it is not.", "input")
-    }
+  expected <- "a lower triangular numeric matrix with a positive diagonal"
+  if (!is.matrix(chol)) {
     abort_argument(chol, "chol", expected)
+  }
+  if (!is_square(chol) || any(diag(chol) <= 0) || any(chol[upper.tri(chol)] != 0)) {
+    abort("{.arg chol} must be {expected}; it is not.", "input")
   }
   unname(chol)
 }
 
 # The lower triangular factor L of cov = L L'.
 check_covariance <- function(cov) {
-  fits <- is.matrix(cov) &&
-    is.numeric(cov) &&
-    nrow(cov) == ncol(cov) &&
-    all(is.finite(cov))
   expected <- "a symmetric, positive definite numeric matrix"
-  if (!fits) {
+  if (!is_square(cov)) {
     abort_argument(cov, "cov", expected)
   }
   upper <- tryCatch(chol(cov), error = function(e) NULL)
@@ -152,18 +142,17 @@ check_covariance <- function(cov) {
   t(unname(upper))
 }
 
-#' @export
-print.smc_reference_gaussian <- function(x, ...) {
-  cat("<smc_reference> normal, ", format_location_and_scale(x), "\n", sep = "")
-  invisible(x)
-}
+is_square <- function(x) is.matrix(x) && is.numeric(x) && nrow(x) == ncol(x) && all(is.finite(x))
 
 #' @export
-print.smc_reference_student <- function(x, ...) {
-  cat("<smc_reference> Student t, df ", format(x$df), ", ",
-    format_location_and_scale(x), "\n",
-    sep = ""
-  )
+print.smc_reference <- function(x, ...) {
+  said <- if (is_function_reference(x)) {
+    if (x$vectorized) "vectorised R functions" else "R functions"
+  } else {
+    kind <- if (is_student_reference(x)) paste("Student t, df", format(x$df)) else "normal"
+    paste(kind, format_location_and_scale(x), sep = ", ")
+  }
+  cat("<smc_reference> ", said, "\n", sep = "")
   invisible(x)
 }
 
@@ -259,19 +248,6 @@ reference_function <- function(
   )
 }
 
-#' @export
-print.smc_reference_function <- function(x, ...) {
-  label <- if (x$vectorized) "vectorised R functions" else "R functions"
-  cat("<smc_reference> ", label, "\n", sep = "")
-  invisible(x)
-}
-
-# what the core is given ------------------------------------------------------
-
-is_function_reference <- function(reference) {
-  inherits(reference, "smc_reference_function")
-}
-
 # draws -----------------------------------------------------------------------
 
 # A seed for R's generator, from -(2^31 - 1) to 2^31 - 1, another one for every
@@ -317,6 +293,10 @@ check_draws <- function(x, n, target, arg = "reference$sample") {
   x
 }
 
+# kinds -------------------------------------------------------------------------
+
+is_function_reference <- function(reference) inherits(reference, "smc_reference_function")
+is_student_reference <- function(reference) inherits(reference, "smc_reference_student")
 is_mixture <- function(reference) inherits(reference, "smc_reference_mixture")
 
 is_precision <- function(map) identical(map$name, "precision")

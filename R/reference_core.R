@@ -20,10 +20,6 @@ interface_reference <- function(settings, evaluate, key) {
   )
 }
 
-is_student_reference <- function(reference) {
-  inherits(reference, "smc_reference_student")
-}
-
 # A reference as its constructors make it, with maps for as many variables as the target has.
 check_reference <- function(reference, target) {
   check_class(

@@ -91,39 +91,37 @@ run_sampler <- function(sampler, path, run, index) {
 new_record <- function(result, sampler, run, index, seconds) {
   steps <- steps_table(result, run, index)
   if (result$status == status_failed) {
-    abort_failed(result, steps, run)
+    where <- where_in_run(result$step, run)
+    code <- result$failure
+    abort(
+      "The target's routine returned the code {code} {where}.", "target",
+      step = result$step, run = run, trace = steps
+    )
   }
   is_dead <- result$status == status_dead
   shared <- if (!is_dead) concentration(exp(result$log_weights), result$origins)
-  record <- list(
-    dead = if (is_dead) death_of(result, run) else FALSE,
-    steps = steps,
-    runs = runs_table(result, run, index, sampler, steps, seconds, shared),
-    reference = sampler$reference
-  )
-  if (is_dead) {
-    return(record)
-  }
   c(
-    record, result[c("particles", "log_weights")], list(shared = shared),
-    result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")]
+    list(
+      dead = if (is_dead) list(step = result$step, run = run, at = utils::head(result$particles, 64)) else FALSE,
+      steps = steps,
+      runs = runs_table(result, run, index, sampler, steps, seconds, shared),
+      reference = sampler$reference
+    ),
+    if (!is_dead) {
+      c(
+        result[c("particles", "log_weights")], list(shared = shared),
+        result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")]
+      )
+    }
   )
-}
-
-death_of <- function(result, run, n_kept = 64) {
-  list(step = result$step, run = run, at = utils::head(result$particles, n_kept))
 }
 
 # The settings of a run, as the core reads them.
 core_config <- function(sampler, path, tuner, key) {
-  n_steps <- path$n_steps
-  if (is.null(n_steps)) {
-    n_steps <- length(path$lambda)
-  }
   config <- list(
     kernel = sampler$kernel$options,
     n_particles = sampler$n_particles,
-    n_steps = n_steps,
+    n_steps = max(path$n_steps, length(path$lambda)),
     lambda = path$lambda,
     adaptive_ess = path$adaptive_ess,
     step_size = path$step_size,
@@ -140,20 +138,6 @@ core_config <- function(sampler, path, tuner, key) {
 }
 
 # errors ----------------------------------------------------------------------
-
-# Of the core's `smc_status`.
-status_failed <- 1
-abort_failed <- function(result, steps, run) {
-  where <- where_in_run(result$step, run)
-  code <- result$failure
-  abort(
-    "The target's routine returned the code {code} {where}.",
-    "target",
-    step = result$step,
-    run = run,
-    trace = steps
-  )
-}
 
 # The error of a verb that cannot go on without this run.
 abort_dead <- function(record, sampler) {

@@ -33,7 +33,7 @@ new_pace <- function() {
   )
 }
 
-# evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
+# evaluate: of (x, gradient), see target_evaluate.R. The time that a point takes is measured
 # in this process first.
 spread_evaluator <- function(evaluate, functions, pace) {
   force(evaluate)
@@ -118,7 +118,7 @@ evaluate_shares <- function(send, here, x, gradient, n) {
     seq_along(n)[-1],
     function(i) send(list(x = of_share(i), gradient = gradient)),
     function(i, value) values[[i]] <<- value,
-    abort_lost_share,
+    function(error) abort_lost(error, "points."),
     meanwhile = function() values[[1]] <<- here(of_share(1), gradient)
   )
   bind_values(values)

@@ -54,14 +54,9 @@ langevin_tuner <- list(
   step_size_guess = exp(-10),
   step_size_anchor = 1
 )
-kinetic_tuner <- list(
-  regularization = 5,
-  tolerance = 0.01,
-  bracket_start = 0.01,
-  bracket_growth = 3,
-  backoff = -1,
-  step_size_guess = exp(-7.5),
-  step_size_anchor = 1
+kinetic_tuner <- replaced(
+  langevin_tuner,
+  list(regularization = 5, bracket_start = 0.01, bracket_growth = 3, step_size_guess = exp(-7.5))
 )
 
 check_step_size <- function(step_size) {
@@ -70,16 +65,7 @@ check_step_size <- function(step_size) {
 
 check_rates <- function(x, arg, lengths = NULL) {
   x <- check_positive(x, arg, lengths)
-  if (any(x > 1)) {
-    worst <- which(x > 1)[1]
-    bad <- format(x[worst])
-    abort(
-      "{.arg {arg}} must have numbers in (0, 1] only; element {worst} is
-        {bad}.",
-      "input"
-    )
-  }
-  x
+  check_each(x, arg, x <= 1, "numbers in (0, 1]")
 }
 
 # unadjusted kernels ----------------------------------------------------------

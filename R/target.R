@@ -1,6 +1,5 @@
 # A target is a list of class `smc_target` with `dim`, `names`, `lower`, `upper`, `label`
-# and what its kind needs. Each kind has a file of its own, R/target_*.R, and a method of
-# target_interface().
+# and what its kind needs. Each kind has a file of its own, R/target_*.R, and a method of evaluation().
 
 new_target <- function(
   dim,
@@ -183,12 +182,12 @@ is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
 
 # the interface ------------------------------------------------------------------
 
-# What the compiled code is given of a target: `dim`, interface_bounds(), and either
-# `evaluate`, an R function of (x, gradient), or the names of compiled routines, in
-# whose place with_addresses() puts their addresses.
-target_interface <- function(target) {
-  UseMethod("target_interface")
-}
+# What the compiled code is given of a target: `dim`, interface_bounds(), and what the methods of evaluation() give:
+# either `evaluate`, an R function of (x, gradient), or the names of compiled routines, in whose place with_addresses()
+# puts their addresses.
+target_interface <- function(target) c(list(dim = target$dim), evaluation(target), interface_bounds(target))
+
+evaluation <- function(target) UseMethod("evaluation")
 
 # Nothing where there are no bounds, and no other scale: then no variable is transformed.
 interface_bounds <- function(target) {

@@ -20,7 +20,7 @@
 #' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_gaussian <- function(dim, mean = 0, sd = 1) {
-  dim <- check_dim(dim)
+  dim <- check_n(dim, "dim")
   check_numeric(mean, "mean", lengths = c(1, dim))
   check_positive(sd, "sd", lengths = c(1, dim))
   builtin_target(
@@ -51,7 +51,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' smc(target_funnel(2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_funnel <- function(dim = 10) {
-  dim <- check_dim(dim, min = 2)
+  dim <- check_n(dim, "dim", min = 2)
   builtin_target(
     "funnel", dim,
     names = c("y", paste0("x", seq_len(dim - 1))),

@@ -1,8 +1,6 @@
 # Evaluation of targets that are R functions. An evaluator is a function of `x` (n x d) and of whether the gradient is
 # wanted, and returns list(log_density, gradient), which it has checked.
 
-target_evaluator <- function(target) sum_evaluator(terms_of(target), target$types)
-
 terms_of <- function(target) lapply(target$terms, c, target[c("dim", "names", "vectorized", "lower", "upper")])
 
 # terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
@@ -282,11 +280,7 @@ central_difference <- function(term, density, x) {
 typed_callers <- function(term, types, with_jacobian) {
   plain <- types$plain
   term$dim <- length(types$names)
-  user_bound <- function(bound, none) {
-    x <- rep(none, term$dim)
-    x[plain$elements] <- bound[plain$free]
-    x
-  }
+  user_bound <- function(bound, none) replace(rep(none, term$dim), plain$elements, bound[plain$free])
   term$lower <- user_bound(term$lower, -Inf)
   term$upper <- user_bound(term$upper, Inf)
   term$names <- types$names

@@ -170,7 +170,7 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
       )
     }
   }
-  dim <- check_dim(dim, min = 0)
+  dim <- check_n(dim, "dim", min = 0)
   check_flag(vectorized, "vectorized")
   names <- check_names(variables$names, dim)
   bounds <- check_bounds(variables$lower, variables$upper, names)
@@ -229,11 +229,8 @@ new_term <- function(log_density, gradient, arg, gradient_arg) {
 }
 
 #' @export
-target_interface.smc_target_function <- function(target) {
-  c(
-    list(dim = target$dim, evaluate = target_evaluator(target)),
-    interface_bounds(target)
-  )
+evaluation.smc_target_function <- function(target) {
+  list(evaluate = sum_evaluator(terms_of(target), target$types))
 }
 
 #' @export

@@ -123,7 +123,7 @@ target_native <- function(
   if (missing(dim)) {
     abort("{.arg dim} is missing: it must be a positive whole number.", "input")
   }
-  dim <- check_dim(dim, min = 0)
+  dim <- check_n(dim, "dim", min = 0)
   check_flag(thread_safe, "thread_safe")
   if (is.null(init) && !is.null(data)) {
     abort("{.arg data} needs {.arg init}, the routine that it is for.", "input")
@@ -178,11 +178,8 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
 }
 
 #' @export
-target_interface.smc_target_native <- function(target) {
-  c(
-    unclass(target)[c("dim", "data", "thread_safe", "routines", "library")],
-    interface_bounds(target)
-  )
+evaluation.smc_target_native <- function(target) {
+  unclass(target)[c("data", "thread_safe", "routines", "library")]
 }
 
 # libraries and routines ------------------------------------------------------

@@ -131,12 +131,7 @@ tape_target <- function(record, names, bounds, label, start) {
 }
 
 #' @export
-target_interface.smc_target_tape <- function(target) {
-  c(
-    list(dim = target$dim, evaluate = tape_evaluator(target)),
-    interface_bounds(target)
-  )
-}
+evaluation.smc_target_tape <- function(target) list(evaluate = tape_evaluator(target))
 
 # tapes -----------------------------------------------------------------------
 

@@ -147,9 +147,8 @@ stan_target <- function(
 }
 
 #' @export
-target_interface.smc_target_stan <- function(target) {
-  library <- stan_library(target$program)
-  c(unclass(target)[c("dim", "data", "routines")], interface_bounds(target), list(library = library))
+evaluation.smc_target_stan <- function(target) {
+  c(unclass(target)[c("data", "routines")], list(library = stan_library(target$program)))
 }
 
 # the library -----------------------------------------------------------------

@@ -48,21 +48,21 @@ type_maps <- list(
   correlation = list(
     free = function(K) if (K >= 4) free_of_matrix(K, with_diagonal = FALSE),
     forward = function(u) {
-      n <- n_rows_of(u, with_diagonal = FALSE)
-      made <- rows_by_partial_correlations(u, n)
+      made <- rows_by_partial_correlations(u)
+      n <- length(made$rows)
       weight <- unlist(lapply(2:n, function(i) (n - seq_len(i - 1) - 1) / 2 + 1))
       x <- products_of_rows(made$rows, diagonal = made$rows[[1]][[1]])
       list(x = x, log_jacobian = add_up(Map(`*`, made$log_rest, weight)), rows = made$rows)
     },
-    inverse = function(x) partial_correlations(by_row(x, function(R) t(chol(R))))
+    inverse = function(x) by_row(x, function(R) partial_correlations(t(chol(R))))
   ),
   cholesky_correlation = list(
     free = function(K) if (K >= 4) free_of_matrix(K, with_diagonal = FALSE),
     forward = function(u) {
-      made <- rows_by_partial_correlations(u, n_rows_of(u, with_diagonal = FALSE))
+      made <- rows_by_partial_correlations(u)
       list(x = triangle_of_rows(made$rows), log_jacobian = add_up(made$log_rest) + add_up(made$log_left) / 2)
     },
-    inverse = function(x) partial_correlations(x)
+    inverse = function(x) by_row(x, partial_correlations)
   ),
   covariance = list(
     free = function(K) free_of_matrix(K, with_diagonal = TRUE),
@@ -72,7 +72,7 @@ type_maps <- list(
       weighted <- Map(`*`, made$log_diagonal, n - seq_len(n) + 2)
       list(x = products_of_rows(made$rows), log_jacobian = add_up(weighted) + n * log(2), rows = made$rows)
     },
-    inverse = function(x) logarithms_of_rows(by_row(x, function(S) t(chol(S))))
+    inverse = function(x) by_row(x, function(S) free_elements(t(chol(S))))
   ),
   cholesky_covariance = list(
     free = function(K) free_of_matrix(K, with_diagonal = TRUE),
@@ -80,7 +80,7 @@ type_maps <- list(
       made <- rows_by_logarithms(u)
       list(x = triangle_of_rows(made$rows), log_jacobian = add_up(made$log_diagonal))
     },
-    inverse = function(x) logarithms_of_rows(x)
+    inverse = function(x) by_row(x, free_elements)
   )
 )
 
@@ -96,11 +96,11 @@ n_rows_of <- function(u, with_diagonal) (sqrt(1 + 8 * length(u)) + if (with_diag
 
 # By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski,
 # Kurowicka and Joe, 2009).
-rows_by_partial_correlations <- function(u, n) {
+rows_by_partial_correlations <- function(u) {
   log_rest <- lapply(u, function(v) 2 * (log(2) - log_sum_exp(list(v, -v)))) # of 1 - tanh(v)^2
   rows <- list(list(1 + 0 * u[[1]]))
   log_left <- list()
-  for (i in 2:n) {
+  for (i in 2:n_rows_of(u, with_diagonal = FALSE)) {
     of_row <- length(log_left) + seq_len(i - 1)
     left <- running_sums(c(list(0 * u[[1]]), log_rest[of_row])) # log of what the squares before leave
     rows[[i]] <- c(Map(function(v, l) tanh(v) * exp(l / 2), u[of_row], left[-i]), list(exp(left[[i]] / 2)))
@@ -140,25 +140,15 @@ by_row <- function(x, f) {
   matrix(apply(x, 1, function(row) f(matrix(row, n))), nrow(x), byrow = TRUE)
 }
 
-# The inverses: x has the elements of a lower triangular factor, a row each.
-partial_correlations <- function(x) {
-  u <- apply(x, 1, function(L) {
-    n <- sqrt(length(L))
-    L <- matrix(L, n)
-    left <- sqrt(1 - t(apply(cbind(0, L[, -n, drop = FALSE])^2, 1, cumsum)))
-    atanh(t(L / left)[upper.tri(L)])
-  })
-  matrix(u, nrow(x), byrow = TRUE)
+# The inverses, of a lower triangular factor L.
+partial_correlations <- function(L) {
+  left <- sqrt(1 - t(apply(cbind(0, L[, -ncol(L), drop = FALSE])^2, 1, cumsum)))
+  atanh(t(L / left)[upper.tri(L)])
 }
 
-logarithms_of_rows <- function(x) {
-  n <- sqrt(ncol(x))
-  u <- apply(x, 1, function(L) {
-    L <- matrix(L, n)
-    diag(L) <- log(diag(L))
-    t(L)[upper.tri(L, diag = TRUE)]
-  })
-  matrix(u, nrow(x), byrow = TRUE)
+free_elements <- function(L) {
+  diag(L) <- log(diag(L))
+  t(L)[upper.tri(L, diag = TRUE)]
 }
 
 # A column is 1 in all rows to the diagonal and minus their number in the next, divided by its length.
@@ -233,17 +223,14 @@ type_blocks <- function(types, variables) {
 
 # The bounds of the user's variables as those of the unconstrained ones.
 free_bounds <- function(bounds, types) {
-  list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
-}
-
-free_bound <- function(x, none, types, arg) {
   typed <- unlist(lapply(types$blocks, `[[`, "elements"))
-  if (any(x[typed] != none)) {
-    abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.", "input")
+  free_bound <- function(x, none, arg) {
+    if (any(x[typed] != none)) {
+      abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.", "input")
+    }
+    replace(rep(none, length(types$free)), types$plain$free, x[types$plain$elements])
   }
-  bound <- rep(none, length(types$free))
-  bound[types$plain$free] <- x[types$plain$elements]
-  bound
+  list(lower = free_bound(bounds$lower, -Inf, "lower"), upper = free_bound(bounds$upper, Inf, "upper"))
 }
 
 # list(x, log_jacobian, rows) of the columns of u, a list, in which plain variables are as they are.

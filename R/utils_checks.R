@@ -27,14 +27,9 @@ check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
   as.integer(x)
 }
 
-# The dimension of a target. Names of more variables than this take gigabytes of memory, which
-# would run out before any error could be raised.
-check_dim <- function(dim, min = 1) check_count(dim, "dim", min, largest_dim)
-
-largest_dim <- 1e7
-
-# The tables of more steps than this take gigabytes, too.
-check_n <- function(n, arg, min = 1) check_count(n, arg, min, largest_dim)
+# How many variables or steps. The names or tables of more than these take gigabytes of memory, which would run out
+# before any error could be raised.
+check_n <- function(n, arg, min = 1) check_count(n, arg, min, max = 1e7)
 
 check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
   inside <- is_number(x) &&
@@ -77,13 +72,15 @@ check_numeric <- function(x, arg, lengths = NULL, of = "finite numbers") {
 check_positive <- function(x, arg, lengths = NULL) {
   of <- "positive numbers"
   x <- check_numeric(x, arg, lengths, of)
-  if (any(x <= 0)) {
-    worst <- which(x <= 0)[1]
-    bad <- format(x[worst])
-    abort(
-      "{.arg {arg}} must have {of} only; element {worst} is {bad}.",
-      "input"
-    )
+  check_each(x, arg, x > 0, of)
+}
+
+# is_right: of each element of x, whether it is one of these.
+check_each <- function(x, arg, is_right, of) {
+  first <- which(!is_right)[1]
+  if (!is.na(first)) {
+    bad <- format(x[first])
+    abort("{.arg {arg}} must have {of} only; element {first} is {bad}.", "input")
   }
   x
 }
@@ -127,9 +124,7 @@ check_bound <- function(x, none, arg, names) {
       "input"
     )
   }
-  bound <- rep(none, dim)
-  bound[match(given, names)] <- x
-  bound
+  replace(rep(none, dim), match(given, names), x)
 }
 
 check_flag <- function(x, arg) {
@@ -143,9 +138,6 @@ check_string <- function(x, arg) {
   check_given(x, arg)
   if (!is.character(x) || length(x) != 1 || is.na(x) || Encoding(x) == "bytes" || !validEnc(x) || !nzchar(x)) {
     abort_argument(x, arg, "a string")
-  }
-  if (!validEnc(x)) {
-    abort("{.arg {arg}} must be a string, and has bytes that are no characters of its encoding.", "input")
   }
   x
 }

@@ -57,11 +57,7 @@ once_each <- function(code) {
   )
 }
 
-#' Say that an argument is not what it should be.
-#' @param x what was given
-#' @param arg the argument's name
-#' @param expected what it should be, in words
-#' @noRd
+# expected: what an argument should be, in words.
 abort_argument <- function(x, arg, expected) {
   given <- describe(x)
   abort("{.arg {arg}} must be {expected}, not {given}.", "input")
@@ -70,40 +66,25 @@ abort_argument <- function(x, arg, expected) {
 # What an object is, in the words of an error message.
 describe <- function(x) {
   if (is.null(x)) {
-    return("NULL")
-  }
-  if (is.function(x)) {
-    return("a function")
-  }
-  if (is.list(x) && !is.object(x)) {
-    return("a list")
-  }
-  if (is.object(x)) {
-    return(paste("an object of class", class(x)[1]))
-  }
-  if (is.matrix(x)) {
+    "NULL"
+  } else if (is.function(x)) {
+    "a function"
+  } else if (is.object(x)) {
+    paste("an object of class", class(x)[1])
+  } else if (is.list(x)) {
+    "a list"
+  } else if (is.matrix(x)) {
     article <- if (grepl("^8|^1[18](...)*$", nrow(x))) "an" else "a"
-    return(sprintf("%s %d x %d %s matrix", article, nrow(x), ncol(x), typeof(x)))
-  }
-  if (is.atomic(x) && length(x) == 1) {
-    return(if (is.character(x)) dQuote(as_utf8(x), FALSE) else format(x, digits = 7))
-  }
-  if (is.numeric(x) && length(x) > 1 && length(x) <= 6) {
-    return(sprintf("c(%s)", toString(format(x, digits = 4, trim = TRUE))))
-  }
-  if (is.atomic(x)) {
-    return(sprintf("a %s vector of length %d", describe_type(x), length(x)))
-  }
-  paste("an object of type", typeof(x))
-}
-
-describe_type <- function(x) {
-  if (is.numeric(x) && anyNA(x)) {
-    "numeric (with NA)"
-  } else if (is.numeric(x)) {
-    "numeric"
+    sprintf("%s %d x %d %s matrix", article, nrow(x), ncol(x), typeof(x))
+  } else if (!is.atomic(x)) {
+    paste("an object of type", typeof(x))
+  } else if (length(x) == 1) {
+    if (is.character(x)) dQuote(as_utf8(x), FALSE) else format(x, digits = 7)
+  } else if (is.numeric(x) && length(x) > 1 && length(x) <= 6) {
+    sprintf("c(%s)", toString(format(x, digits = 4, trim = TRUE)))
   } else {
-    typeof(x)
+    type <- if (!is.numeric(x)) typeof(x) else if (anyNA(x)) "numeric (with NA)" else "numeric"
+    sprintf("a %s vector of length %d", type, length(x))
   }
 }
 
