@@ -104,7 +104,7 @@ location_and_scale <- function(mean, sd, cov, chol, sd_given) {
   given <- c(sd = sd_given, cov = !is.null(cov), chol = !is.null(chol))
   if (sum(given) > 1) {
     given <- names(given)[given]
-    abort("Only one of {.arg {given}} may be given.", "input")
+    abort("Only one of {.arg {given}} may be given.")
   }
   if (!is.null(cov)) {
     chol <- check_covariance(cov)
@@ -124,7 +124,7 @@ check_factor <- function(chol) {
     abort_argument(chol, "chol", expected)
   }
   if (!is_square(chol) || any(diag(chol) <= 0) || any(chol[upper.tri(chol)] != 0)) {
-    abort("{.arg chol} must be {expected}; it is not.", "input")
+    abort("{.arg chol} must be {expected}; it is not.")
   }
   unname(chol)
 }
@@ -137,7 +137,7 @@ check_covariance <- function(cov) {
   }
   upper <- tryCatch(chol(cov), error = function(e) NULL)
   if (is.null(upper) || !isSymmetric(unname(cov))) {
-    abort("{.arg cov} must be {expected}; it is not.", "input")
+    abort("{.arg cov} must be {expected}; it is not.")
   }
   t(unname(upper))
 }

@@ -53,7 +53,7 @@ affine_map <- function(reference, dim) {
   if (!is.null(chol)) {
     if (nrow(chol) != dim) {
       size <- paste(dim(chol), collapse = " x ")
-      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {size}.", "input")
+      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {size}.")
     }
     return(list(name = "affine", mean = rep_len(mean, dim), chol = chol))
   }

@@ -59,10 +59,7 @@ run_sampler <- function(sampler, path, run, index) {
     return(if (run == "adapt") judged_record(kept) else kept)
   }
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
-  config <- withCallingHandlers(
-    core_config(sampler, path, tuner, run_key(run, index)),
-    error = if_raised(function(e) rethrow_at_step(e, 0L, run))
-  )
+  config <- located(run, core_config(sampler, path, tuner, run_key(run, index)))
   begin_run(sampler$progress, run, index, config$n_steps)
   step <- NULL # under way; NULL before the first evaluation
   on_step <- function(now, lambda, ess, log_z) {
@@ -70,14 +67,7 @@ run_sampler <- function(sampler, path, run, index) {
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
   started <- seconds_now()
-  result <- withCallingHandlers(
-    tryCatch(
-      .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
-      # there is room for another error only when the stack has been left
-      stackOverflowError = function(e) rethrow_at_step(e, step, run)
-    ),
-    error = if_raised(function(e) rethrow_at_step(e, step, run))
-  )
+  result <- located(run, .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step), step)
   seconds <- seconds_now() - started
   if (length(result$particles) >= large_run) gc() # R would wait until there is half as much again
   record <- new_record(result, sampler, run, index, seconds)

@@ -209,14 +209,14 @@ check_folder <- function(dir) {
   }
   dir <- check_string(dir, "checkpoint")
   if (nchar(dir, "bytes") > longest_path) {
-    abort("{.arg checkpoint} must be the path of a folder; it has {nchar(dir)} characters.", "input")
+    abort("{.arg checkpoint} must be the path of a folder; it has {nchar(dir)} characters.")
   }
   dir <- path.expand(dir)
   if (!dir.exists(dir)) {
     dir.create(dir, showWarnings = FALSE, recursive = TRUE)
   }
   if (!dir.exists(dir)) {
-    abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.", "input")
+    abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.")
   }
   normalizePath(dir)
 }

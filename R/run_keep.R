@@ -169,13 +169,10 @@ can_keep <- function(fit, keep) is.null(keep) || fit$keep == "draws" || fit$keep
 check_has_draws <- function(fit) {
   if (!is.null(fit$moments)) {
     needs <- if (is.matrix(fit$moments$covariance)) "{.fn coef}, {.fn vcov}" else "{.fn coef}"
-    abort(
-      c(
-        "The fit has no draws: of its islands only the moments were kept.",
-        "i" = paste(needs, "and {.fn summary} need no more; for draws let {.arg keep} be a number.")
-      ),
-      "input"
-    )
+    abort(c(
+      "The fit has no draws: of its islands only the moments were kept.",
+      "i" = paste(needs, "and {.fn summary} need no more; for draws let {.arg keep} be a number.")
+    ))
   }
 }
 

@@ -107,21 +107,17 @@ kernel_klmc <- function(
   refresh_grid <- check_rates(refresh_grid, "refresh_grid", seq_len(16))
   if (anyDuplicated(refresh_grid)) {
     twice <- refresh_grid[anyDuplicated(refresh_grid)]
-    abort("{.arg refresh_grid} must not repeat a rate; {twice} is there
-      twice.", "input")
+    abort("{.arg refresh_grid} must not repeat a rate; {twice} is there twice.")
   }
   if (!is.null(refresh_rate)) {
     lengths <- if (is.null(step_size)) 1
     refresh_rate <- check_rates(refresh_rate, "refresh_rate", lengths)
     refresh_grid <- refresh_rate[1]
   } else if (!is.null(step_size)) {
-    abort(
-      c(
-        "{.arg refresh_rate} must be given with {.arg step_size}, it is NULL.",
-        "i" = "The rate is only tuned together with the step size."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg refresh_rate} must be given with {.arg step_size}, it is NULL.",
+      "i" = "The rate is only tuned together with the step size."
+    ))
   }
   new_kernel(
     "klmc",
@@ -221,14 +217,11 @@ kernels <- list(
 # is an error.
 is_to_be_tuned <- function(kernel) {
   if (is.null(kernel$step_size) && is_biased(kernel)) {
-    abort(
-      c(
-        "{.arg step_size} must be given with the detailed-balance backward
-          kernel, it is NULL.",
-        "i" = "The weights do not depend on it, so there is nothing to tune."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg step_size} must be given with the detailed-balance backward
+        kernel, it is NULL.",
+      "i" = "The weights do not depend on it, so there is nothing to tune."
+    ))
   }
   is.null(kernel$step_size)
 }

@@ -48,11 +48,7 @@ check_schedule_frame <- function(schedule, kernel) {
   if (!all(wanted %in% names(schedule))) {
     columns <- names(schedule)
     label <- kernel$label
-    abort(
-      "{.arg schedule} must have the columns {.field {wanted}} for {label}; it
-        has {.field {columns}}.",
-      "input"
-    )
+    abort("{.arg schedule} must have the columns {.field {wanted}} for {label}; it has {.field {columns}}.")
   }
   if (nrow(schedule) > 0 && schedule$lambda[1] %in% 0) {
     schedule <- schedule[-1, ]
@@ -92,10 +88,7 @@ check_agreement <- function(kernel, schedule, name) {
   }
   fits <- length(given) %in% c(1, length(column))
   if (!fits || !isTRUE(all(given == column))) {
-    abort(
-      "{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.",
-      "input"
-    )
+    abort("{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.")
   }
 }
 

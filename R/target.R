@@ -130,13 +130,10 @@ as_target <- function(x, ...) {
 #' @export
 as_target.default <- function(x, ...) {
   given <- if (is.character(x)) "text" else describe(x)
-  abort(
-    c(
-      "{.arg target} must be a target, a function or a model object, not {given}.",
-      "i" = if (is.character(x)) "For a Stan program there is {.fn target_stan}."
-    ),
-    "input"
-  )
+  abort(c(
+    "{.arg target} must be a target, a function or a model object, not {given}.",
+    "i" = if (is.character(x)) "For a Stan program there is {.fn target_stan}."
+  ))
 }
 
 #' @export
@@ -222,14 +219,11 @@ evaluate_located <- function(target, x, part, ...) {
   located(part, evaluate_target(target, x, unconstrained = TRUE, ...))
 }
 
-located <- function(part, code) {
-  withCallingHandlers(
-    tryCatch(
-      code,
-      stackOverflowError = function(e) rethrow_at_step(e, 0L, part)
-    ),
-    error = if_raised(function(e) rethrow_at_step(e, 0L, part))
-  )
+# step: asked for where an error comes. There is room for another one only when a stack that has overflowed has been
+# left.
+located <- function(part, code, step = 0L) {
+  rethrow <- function(e) rethrow_at_step(e, step, part)
+  withCallingHandlers(tryCatch(code, stackOverflowError = rethrow), error = if_raised(rethrow))
 }
 
 # Those that are truncated have none on the unconstrained scale.
@@ -260,22 +254,19 @@ with_scale_of <- function(x, other) {
 check_target <- function(target, ...) {
   target <- check_any_target(target, ...)
   if (target$dim == 0) {
-    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.", "input")
+    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.")
   }
   target
 }
 
 check_any_target <- function(target, ...) {
   if (missing(target)) {
-    abort(
-      c(
-        "{.arg target} is missing: a target, or a function with {.arg dim}.",
-        "i" = if ("log_density" %in% names(list(...))) {
-          "Give the function as {.arg target}, or first and without a name."
-        }
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg target} is missing: a target, or a function with {.arg dim}.",
+      "i" = if ("log_density" %in% names(list(...))) {
+        "Give the function as {.arg target}, or first and without a name."
+      }
+    ))
   }
   as_target(target, ...)
 }

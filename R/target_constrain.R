@@ -37,7 +37,7 @@ unconstrain <- function(target, x, ...) {
   if (nrow(outside) > 0) {
     name <- target$names[outside[1, 2]]
     bad <- format(points[outside[1, 1], outside[1, 2]])
-    abort("{.arg x} must be inside the bounds; {.field {name}} is {bad}.", "input")
+    abort("{.arg x} must be inside the bounds; {.field {name}} is {bad}.")
   }
   as_given(change_scale(target, points, to_user = FALSE), target$names, x)
 }
@@ -109,7 +109,7 @@ check_user_points <- function(x, target, arg) {
   points <- unname(to_free(types, x))
   off <- abs(from_free(types, points)$x - x)
   if (!all(is.finite(points)) || max(off) > sqrt(.Machine$double.eps) * max(1, abs(x))) {
-    abort("{.arg {arg}} must have values of the types: {.val {format_types(types)}}.", "input")
+    abort("{.arg {arg}} must have values of the types: {.val {format_types(types)}}.")
   }
   points
 }

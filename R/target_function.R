@@ -160,14 +160,11 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
     dim <- length(variables$names)
     if (dim == 0) {
       arg <- terms[[1]]$arg
-      abort(
-        c(
-          "{.arg dim} is missing.",
-          "i" = "It must be a positive whole number: how many variables
-            {.arg {arg}} has. Their {.arg names} tell it, too."
-        ),
-        "input"
-      )
+      abort(c(
+        "{.arg dim} is missing.",
+        "i" = "It must be a positive whole number: how many variables
+          {.arg {arg}} has. Their {.arg names} tell it, too."
+      ))
     }
   }
   dim <- check_n(dim, "dim", min = 0)
@@ -249,14 +246,11 @@ as_target.function <- function(
   nobs = NULL
 ) {
   if ("data" %in% ...names()) {
-    abort(
-      c(
-        "A function has no {.arg data} of its own here: it is called with the variables alone.",
-        "i" = "It sees the data that are around where it was written. {.fn target_rtmb} takes {.arg data}, for a
-          function of parameters and data, and {.fn target_stan} for a Stan program."
-      ),
-      "input"
-    )
+    abort(c(
+      "A function has no {.arg data} of its own here: it is called with the variables alone.",
+      "i" = "It sees the data that are around where it was written. {.fn target_rtmb} takes {.arg data}, for a
+        function of parameters and data, and {.fn target_stan} for a Stan program."
+    ))
   }
   check_dots_empty(...)
   target_function(x, dim, gradient, vectorized, names, lower, upper, types, prior, response, nobs)

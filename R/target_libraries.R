@@ -69,7 +69,7 @@ load_library <- function(library) {
   tryCatch(dyn.load(library$path), error = function(e) {
     make_room()
     tryCatch(dyn.load(library$path), error = function(e) {
-      abort("The library {.file {library$path}} cannot be loaded.", "input", parent = e)
+      abort("The library {.file {library$path}} cannot be loaded.", parent = e)
     })
   })
 }
@@ -93,7 +93,7 @@ checked_record <- function(library) {
     return(library)
   }
   if (!file.exists(path)) {
-    abort("The library {.file {path}} is no longer there.", "input")
+    abort("The library {.file {path}} is no longer there.")
   }
   if (!identical(sum_of(path), library$sum)) {
     abort(
@@ -133,15 +133,12 @@ find_routine <- function(symbol, info) {
     getNativeSymbolInfo(symbol, info, withRegistrationInfo = FALSE)$address,
     error = function(e) {
       name <- info[["name"]]
-      abort(
-        c(
-          "There is no routine {.val {symbol}} in the library {.val {name}}.",
-          "i" = 'Is it spelt so in the source, not {.code static}, and in C++
-            declared as {.code extern} "C"? Does a package that calls
-            {.code R_useDynamicSymbols(dll, FALSE)} register it?'
-        ),
-        "input"
-      )
+      abort(c(
+        "There is no routine {.val {symbol}} in the library {.val {name}}.",
+        "i" = 'Is it spelt so in the source, not {.code static}, and in C++
+          declared as {.code extern} "C"? Does a package that calls
+          {.code R_useDynamicSymbols(dll, FALSE)} register it?'
+      ))
     }
   )
 }

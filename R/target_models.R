@@ -10,11 +10,7 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, 
   }
   check_dots_empty(...)
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
-    abort(
-      "The model object was made with {.code ADreport} or {.code profile}, so it is not
-        a negative log density.",
-      "input"
-    )
+    abort("The model object was made with {.code ADreport} or {.code profile}, so it is not a negative log density.")
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
@@ -152,17 +148,14 @@ with_log_prior <- function(functions, log_prior, parameter, bounds) {
 check_loaded <- function(dll) {
   if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
     is_package <- nzchar(system.file(package = dll))
-    abort(
-      c(
-        "The library {.val {dll}} of the model object is not loaded.",
-        "i" = if (is_package) {
-          "Load it first: {.code library({dll})}."
-        } else {
-          "Load it first, by {.fn dyn.load} or as the package that it is of."
-        }
-      ),
-      "input"
-    )
+    abort(c(
+      "The library {.val {dll}} of the model object is not loaded.",
+      "i" = if (is_package) {
+        "Load it first: {.code library({dll})}."
+      } else {
+        "Load it first, by {.fn dyn.load} or as the package that it is of."
+      }
+    ))
   }
 }
 
@@ -246,15 +239,12 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   loadNamespace(package)
   if (length(with_prior) == 0 && is.null(log_prior)) {
     parameters <- unique(names(model$par))
-    abort(
-      c(
-        "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
-          prior.",
-        "i" = "Give {.code log_prior = function(parameters)}, the log density of the list {.field {parameters}};
-          {.code ?as_target} has an example. Or fit the model with {.code priors}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
+        prior.",
+      "i" = "Give {.code log_prior = function(parameters)}, the log density of the list {.field {parameters}};
+        {.code ?as_target} has an example. Or fit the model with {.code priors}."
+    ))
   }
   target <- as_target.list(model, ..., log_prior = log_prior)
   target$improper <- setdiff(target$names, with_prior)

@@ -8,10 +8,7 @@ check_parameters <- function(parameters) {
   }
   named <- names(parameters)
   if (is.null(named) || anyNA(named) || any(!nzchar(named)) || anyDuplicated(named)) {
-    abort(
-      "{.arg parameters} must have a name for each element, no two the same.",
-      "input"
-    )
+    abort("{.arg parameters} must have a name for each element, no two the same.")
   }
   for (name in named) {
     value <- parameters[[name]]
@@ -21,7 +18,7 @@ check_parameters <- function(parameters) {
     storage.mode(parameters[[name]]) <- "double"
   }
   if (sum(lengths(parameters)) == 0) {
-    abort("{.arg parameters} must have at least one element.", "input")
+    abort("{.arg parameters} must have at least one element.")
   }
   parameters
 }
@@ -62,14 +59,11 @@ spread_bound <- function(x, none, arg, variables) {
     name <- names(x)[k]
     at <- which(variables$parameter %in% name | variables$names %in% name)
     if (length(at) == 0) {
-      abort(
-        c(
-          "{.arg {arg}} must have the names of parameters or variables, which
-            {.val {name}} is not.",
-          "i" = "They are {.val {unique(variables$parameter)}}."
-        ),
-        "input"
-      )
+      abort(c(
+        "{.arg {arg}} must have the names of parameters or variables, which
+          {.val {name}} is not.",
+        "i" = "They are {.val {unique(variables$parameter)}}."
+      ))
     }
     value <- x[[k]]
     if (!is.numeric(value) || anyNA(value) || !length(value) %in% c(1, length(at))) {
@@ -86,10 +80,6 @@ check_inside <- function(parameters, variables, bounds) {
   outside <- which(x <= bounds$lower | x >= bounds$upper)[1]
   if (!is.na(outside)) {
     at <- format(x[outside])
-    abort(
-      "{.arg parameters} must be inside of the bounds;
-        {.field {variables$names[outside]}}, which is {at}, is not.",
-      "input"
-    )
+    abort("{.arg parameters} must be inside of the bounds; {.field {variables$names[outside]}}, which is {at}, is not.")
   }
 }

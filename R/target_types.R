@@ -191,13 +191,10 @@ type_blocks <- function(types, variables) {
   given <- names(types)
   known <- unique(variables$parameter)
   if (!is.list(types) && !is.character(types) || is.null(given) || anyDuplicated(given) || !all(given %in% known)) {
-    abort(
-      c(
-        "{.arg types} must be a list such as {.code list(w = \"simplex\")}, named by variables.",
-        "i" = "These are {.val {known}}. The elements of {.field w} are called {.val {c('w[1]', 'w[2]')}}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg types} must be a list such as {.code list(w = \"simplex\")}, named by variables.",
+      "i" = "These are {.val {known}}. The elements of {.field w} are called {.val {c('w[1]', 'w[2]')}}."
+    ))
   }
   parts <- lapply(known, function(name) {
     elements <- which(variables$parameter == name)
@@ -207,7 +204,7 @@ type_blocks <- function(types, variables) {
     type <- check_choice(types[[name]], paste0("types$", name), names(type_maps))
     n <- type_maps[[type]]$free(length(elements))
     if (is.null(n)) {
-      abort("{.arg types}: {.field {name}}, which has {count_of(length(elements), 'element')}, is no {type}.", "input")
+      abort("{.arg types}: {.field {name}}, which has {count_of(length(elements), 'element')}, is no {type}.")
     }
     list(type = type, elements = elements, names = sprintf("%s[%d]", name, seq_len(n)))
   })
@@ -226,7 +223,7 @@ free_bounds <- function(bounds, types) {
   typed <- unlist(lapply(types$blocks, `[[`, "elements"))
   free_bound <- function(x, none, arg) {
     if (any(x[typed] != none)) {
-      abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.", "input")
+      abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.")
     }
     replace(rep(none, length(types$free)), types$plain$free, x[types$plain$elements])
   }

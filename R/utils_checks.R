@@ -4,7 +4,7 @@
 # For arguments without a default. what: a sentence on what it is.
 check_given <- function(x, arg, what = NULL) {
   if (missing(x)) {
-    abort(c("{.arg {arg}} is missing, with no default.", "i" = what), "input")
+    abort(c("{.arg {arg}} is missing, with no default.", "i" = what))
   }
 }
 
@@ -80,7 +80,7 @@ check_each <- function(x, arg, is_right, of) {
   first <- which(!is_right)[1]
   if (!is.na(first)) {
     bad <- format(x[first])
-    abort("{.arg {arg}} must have {of} only; element {first} is {bad}.", "input")
+    abort("{.arg {arg}} must have {of} only; element {first} is {bad}.")
   }
   x
 }
@@ -92,11 +92,7 @@ check_bounds <- function(lower, upper, names) {
   crossed <- which(!(lower < upper))[1]
   if (!is.na(crossed)) {
     at <- format(c(lower[crossed], upper[crossed]))
-    abort(
-      "{.arg lower} must be below {.arg upper}; for {.field {names[crossed]}} they
-        are {at[1]} and {at[2]}.",
-      "input"
-    )
+    abort("{.arg lower} must be below {.arg upper}; for {.field {names[crossed]}} they are {at[1]} and {at[2]}.")
   }
   list(lower = lower, upper = upper)
 }
@@ -115,14 +111,11 @@ check_bound <- function(x, none, arg, names) {
   given <- names(x)
   unknown <- unique(c(setdiff(given, names), given[duplicated(given)]))
   if (length(unknown) > 0) {
-    abort(
-      c(
-        "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
-          {?is/are} not.",
-        "i" = "They are {.val {names}}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
+        {?is/are} not.",
+      "i" = "They are {.val {names}}."
+    ))
   }
   replace(rep(none, dim), match(given, names), x)
 }
@@ -154,7 +147,7 @@ check_choice <- function(x, arg, choices) {
 
 check_function <- function(x, arg, or_null = FALSE) {
   if (missing(x)) {
-    abort("{.arg {arg}} is missing: it must be a function.", "input")
+    abort("{.arg {arg}} is missing: it must be a function.")
   }
   if (!is.function(x) && !(or_null && is.null(x))) {
     abort_argument(x, arg, if (or_null) "a function or NULL" else "a function")
@@ -184,18 +177,15 @@ check_names <- function(names, dim) {
   taken <- names %in% c("", taken_names)
   if (any(taken)) {
     bad <- names[taken][1]
-    abort(
-      c(
-        "{.arg names} must not have {.val {bad}} among them.",
-        "i" = "Not allowed are \"\" and what the columns of draws are called:
-          {.val {taken_names}}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg names} must not have {.val {bad}} among them.",
+      "i" = "Not allowed are \"\" and what the columns of draws are called:
+        {.val {taken_names}}."
+    ))
   }
   if (anyDuplicated(names)) {
     twice <- names[anyDuplicated(names)]
-    abort("{.arg names} must be unique; {.val {twice}} is there twice.", "input")
+    abort("{.arg names} must be unique; {.val {twice}} is there twice.")
   }
   names
 }
@@ -226,10 +216,10 @@ check_dots_empty <- function(...) {
       abort(c(
         "Unknown argument: {.arg {named}}.",
         "i" = if (!is.null(meant)) "Did you mean {.arg {meant}} instead of {.arg {named[1]}}?"
-      ), "input")
+      ))
     }
     unnamed <- describe(...elt(1))
-    abort("There is an argument without a name, {unnamed}: which one is it?", "input")
+    abort("There is an argument without a name, {unnamed}: which one is it?")
   }
 }
 
@@ -293,6 +283,6 @@ check_version <- function(fit, so) {
 # Among the arguments of smc() that another verb hands on.
 check_no_reference <- function(...) {
   if ("reference" %in% ...names()) {
-    abort("{.arg reference} cannot be given: it is the fit of a neighbour.", "input")
+    abort("{.arg reference} cannot be given: it is the fit of a neighbour.")
   }
 }

@@ -9,7 +9,7 @@
 
 # message: with cli's markup, which is resolved here, once: by cli_abort() it is so again whenever
 # the message is asked for, and an error takes three times as long.
-abort <- function(message, class, ..., .envir = parent.frame()) {
+abort <- function(message, class = "input", ..., .envir = parent.frame()) {
   message[] <- vapply(message, function(line) {
     paste(cli::ansi_strwrap(cli::format_inline(line, .envir = .envir), exdent = 2), collapse = "\n")
   }, "")
@@ -60,7 +60,7 @@ once_each <- function(code) {
 # expected: what an argument should be, in words.
 abort_argument <- function(x, arg, expected) {
   given <- describe(x)
-  abort("{.arg {arg}} must be {expected}, not {given}.", "input")
+  abort("{.arg {arg}} must be {expected}, not {given}.")
 }
 
 # What an object is, in the words of an error message.
