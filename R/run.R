@@ -67,7 +67,14 @@ run_sampler <- function(sampler, path, run, index) {
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
   started <- seconds_now()
-  result <- located(run, .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step), step)
+  rethrow <- function(e) rethrow_at_step(e, step, run)
+  result <- withCallingHandlers( # as located() does it, with a frame less for what users see of a stack
+    tryCatch(
+      .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
+      stackOverflowError = rethrow
+    ),
+    error = if_raised(rethrow)
+  )
   seconds <- seconds_now() - started
   if (length(result$particles) >= large_run) gc() # R would wait until there is half as much again
   record <- new_record(result, sampler, run, index, seconds)

@@ -219,10 +219,9 @@ evaluate_located <- function(target, x, part, ...) {
   located(part, evaluate_target(target, x, unconstrained = TRUE, ...))
 }
 
-# step: asked for where an error comes. There is room for another one only when a stack that has overflowed has been
-# left.
-located <- function(part, code, step = 0L) {
-  rethrow <- function(e) rethrow_at_step(e, step, part)
+# There is room for another error only when a stack that has overflowed has been left.
+located <- function(part, code) {
+  rethrow <- function(e) rethrow_at_step(e, 0L, part)
   withCallingHandlers(tryCatch(code, stackOverflowError = rethrow), error = if_raised(rethrow))
 }
 
