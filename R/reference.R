@@ -264,8 +264,7 @@ prior_draws <- function(target, n) {
 }
 
 check_draws <- function(x, n, target, arg = "reference$sample") {
-  types <- target$types
-  d <- if (is.null(types)) target$dim else length(types$names)
+  d <- length(user_names(target))
   shaped <- if (is.matrix(x)) identical(dim(x), c(n, d)) else d == 1 && length(x) == n
   if (!is.numeric(x) || is.object(x) || !shaped) {
     given <- describe(x)
@@ -275,8 +274,7 @@ check_draws <- function(x, n, target, arg = "reference$sample") {
       "target"
     )
   }
-  x <- matrix(as.double(x), n, d)
-  if (!is.null(types)) x <- unname(to_free(types, x))
+  x <- unname(to_free(target$types, matrix(as.double(x), n, d)))
   above <- sweep(x, 2, target$lower, ">=")
   below <- sweep(x, 2, target$upper, "<=")
   inside <- is.finite(x) & above & below

@@ -245,9 +245,7 @@ is_biased <- function(kernel) {
 #' The weights of such kernels do not depend on the move. So particles are weighted, and
 #' resampled if need be, before they move.
 #'
-#' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
-#'   one for every step (numeric vector of length `n_steps`), which switches the
-#'   tuning off.
+#' @inheritParams kernel_lmc
 #' @param objective what step sizes are tuned for: `"esjd"`, the largest expected
 #'   squared jump distance; or `"acceptance"`, a mean acceptance probability of
 #'   `target_acceptance`.

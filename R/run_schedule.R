@@ -156,11 +156,10 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
 # are the barrier of a kernel that is exact: what an inexact one adds is about the same for each
 # step, wherever it is, so that steps would stay where there are many already. least: of steps, where
 # their number is to be found.
-barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
-                             steps_per_barrier = rules$steps_per_barrier) {
+barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
   if (is.null(n_steps)) {
     met <- steps$barrier[nrow(steps)]
-    n_steps <- min(max(least, ceiling(steps_per_barrier * met)), max_steps)
+    n_steps <- min(max(least, ceiling(rules$steps_per_barrier * met)), max_steps)
   }
   way <- c(0, cumsum(steps$length))
   lambda <- c(0, steps$lambda)
@@ -172,11 +171,7 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
   if (sum(ahead) < 3) {
     return(schedule_power(n_steps))
   }
-  inverse <- stats::splinefun(
-    way[ahead],
-    lambda[ahead],
-    method = "monoH.FC"
-  )
+  inverse <- stats::splinefun(way[ahead], lambda[ahead], method = "monoH.FC")
   inner <- inverse(total * seq_len(n_steps - 1) / n_steps)
   inner <- sort(unique(inner[inner > 0 & inner < 1]))
   c(0, inner, 1)

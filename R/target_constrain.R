@@ -47,11 +47,7 @@ unconstrain <- function(target, x, ...) {
 constrain <- function(target, u, ...) {
   target <- check_target(target, ...)
   points <- change_scale(target, check_points(u, target$dim, "u"), to_user = TRUE)
-  if (is.null(target$types)) {
-    as_given(points, target$names, u)
-  } else {
-    as_given(from_free(target$types, points)$x, target$types$names, u)
-  }
+  as_given(from_free(target$types, points)$x, user_names(target), u)
 }
 
 # The rows of `points`.
@@ -93,6 +89,9 @@ element_frame <- function(target) {
   is_orthonormal <- isTRUE(all.equal(crossprod(frame), diag(d)))
   if (is_orthonormal) frame else diag(d)
 }
+
+# The names of the variables as the user's functions have them.
+user_names <- function(target) if (is.null(target$types)) target$names else target$types$names
 
 as_given <- function(points, names, given) {
   points <- name_columns(points, names)

@@ -66,16 +66,14 @@ is_tmb_model <- function(x) {
 # the name of the first.
 tmb_variables <- function(model) {
   parameters <- model$env$parameters
-  parts <- Map(tmb_element_names, names(parameters), parameters)
+  parts <- Map(function(name, value) {
+    names <- all_element_names(name, value)
+    map <- attr(value, "map")
+    if (is.null(map)) names else names[match(seq_along(value) - 1, map)]
+  }, names(parameters), parameters)
   parameter <- rep(names(parts), lengths(parts))
   kept <- parameter %in% names(model$par)
   list(names = unlist(parts, use.names = FALSE)[kept], parameter = parameter[kept])
-}
-
-tmb_element_names <- function(name, value) {
-  map <- attr(value, "map")
-  names <- all_element_names(name, value)
-  if (is.null(map)) names else names[match(seq_along(value) - 1, map)]
 }
 
 # Those that are fixed too.

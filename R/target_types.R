@@ -248,8 +248,12 @@ map_types <- function(types, u) {
 columns_of <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
 
 # Matrices, a row a point, and whether each point is possible: a matrix in which rounding leaves a variable nothing of
-# its own beside those before it has no Cholesky factor, and functions that ask for one would fail.
+# its own beside those before it has no Cholesky factor, and functions that ask for one would fail. Without types the
+# points are as they are, here and below.
 from_free <- function(types, u) {
+  if (is.null(types)) {
+    return(list(x = u))
+  }
   made <- map_types(types, columns_of(u))
   own_share <- lapply(made$rows, function(row) row[[length(row)]]^2 / add_up(lapply(row, function(x) x^2)))
   list(
@@ -259,6 +263,9 @@ from_free <- function(types, u) {
 }
 
 to_free <- function(types, x) {
+  if (is.null(types)) {
+    return(x)
+  }
   u <- matrix(NA_real_, nrow(x), length(types$free), dimnames = list(NULL, types$free))
   u[, types$plain$free] <- x[, types$plain$elements]
   for (block in types$blocks) {
