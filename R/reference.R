@@ -267,10 +267,9 @@ check_draws <- function(x, n, target, arg = "reference$sample") {
   d <- length(user_names(target))
   shaped <- if (is.matrix(x)) identical(dim(x), c(n, d)) else d == 1 && length(x) == n
   if (!is.numeric(x) || is.object(x) || !shaped) {
-    given <- describe(x)
     abort(
       "{.arg {arg}} must return a numeric matrix of {n} rows, one a
-        draw, and {d} column{?s}; it returned {given}.",
+        draw, and {d} column{?s}; it returned {describe(x)}.",
       "target"
     )
   }
@@ -280,11 +279,9 @@ check_draws <- function(x, n, target, arg = "reference$sample") {
   inside <- is.finite(x) & above & below
   if (!all(inside)) {
     worst <- which(!inside, arr.ind = TRUE)[1, ]
-    bad <- format(x[worst[1], worst[2]])
-    name <- target$names[worst[2]]
     abort(
       "{.arg {arg}} must return finite numbers inside the target's
-        bounds; in row {worst[1]} {.field {name}} is {bad}.",
+        bounds; in row {worst[1]} {.field {target$names[worst[2]]}} is {format(x[worst[1], worst[2]])}.",
       "target"
     )
   }

@@ -52,8 +52,7 @@ affine_map <- function(reference, dim) {
   chol <- reference$chol
   if (!is.null(chol)) {
     if (nrow(chol) != dim) {
-      size <- paste(dim(chol), collapse = " x ")
-      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {size}.")
+      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {nrow(chol)} x {ncol(chol)}.")
     }
     return(list(name = "affine", mean = rep_len(mean, dim), chol = chol))
   }

@@ -88,10 +88,8 @@ run_sampler <- function(sampler, path, run, index) {
 new_record <- function(result, sampler, run, index, seconds) {
   steps <- steps_table(result, run, index)
   if (result$status == status_failed) {
-    where <- where_in_run(result$step, run)
-    code <- result$failure
     abort(
-      "The target's routine returned the code {code} {where}.", "target",
+      "The target's routine returned the code {result$failure} {where_in_run(result$step, run)}.", "target",
       step = result$step, run = run, trace = steps
     )
   }

@@ -212,9 +212,7 @@ check_folder <- function(dir) {
     abort("{.arg checkpoint} must be the path of a folder; it has {nchar(dir)} characters.")
   }
   dir <- path.expand(dir)
-  if (!dir.exists(dir)) {
-    dir.create(dir, showWarnings = FALSE, recursive = TRUE)
-  }
+  dir.create(dir, showWarnings = FALSE, recursive = TRUE)
   if (!dir.exists(dir)) {
     abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.")
   }
@@ -230,9 +228,6 @@ with_fingerprint <- function(sampler) {
 # generator in any case, so that what follows the call is the same too.
 with_seed_of_call <- function(sampler, seed) {
   sampler$seed <- check_seed(seed)
-  if (is.null(sampler$checkpoint)) {
-    return(sampler)
-  }
   stored <- recall(sampler, "seed", list(), function(x) if (is_number(x)) check_seed(x), points = function(...) NULL)
   if (is.null(stored)) {
     # where nothing can be written, the first run's file says so

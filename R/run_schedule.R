@@ -46,9 +46,8 @@ check_schedule_frame <- function(schedule, kernel) {
   }
   wanted <- c("lambda", "step_size", if (kernel$refreshes) "refresh_rate")
   if (!all(wanted %in% names(schedule))) {
-    columns <- names(schedule)
-    label <- kernel$label
-    abort("{.arg schedule} must have the columns {.field {wanted}} for {label}; it has {.field {columns}}.")
+    abort("{.arg schedule} must have the columns {.field {wanted}} for {kernel$label}; it has
+      {.field {names(schedule)}}.")
   }
   if (nrow(schedule) > 0 && schedule$lambda[1] %in% 0) {
     schedule <- schedule[-1, ]

@@ -79,27 +79,10 @@ new_target <- function(
 #'   the prior. BayesianTools does not normalise a prior that `createPrior()` truncates,
 #'   and the evidence is that of the prior as it is.
 #' @section Models of other packages: A package adds a class of models by a method that
-#'   returns a target. This one would be for models of class `"regression"`, which have
-#'   a design matrix `X` with named columns and a response `y`:
-#'
-#'   ```r
-#'   #' @exportS3Method autosmc::as_target
-#'   as_target.regression <- function(x, ...) {
-#'     autosmc::target_posterior(
-#'       function(beta) sum(dnorm(x$y, x$X %*% beta, log = TRUE)),
-#'       function(beta) sum(dnorm(beta, log = TRUE)),
-#'       dim = ncol(x$X), names = colnames(x$X),
-#'       gradient = list(
-#'         likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
-#'         prior = function(beta) -beta
-#'       )
-#'     )
-#'   }
-#'   ```
-#'
-#'   In `NAMESPACE` that is `S3method(autosmc::as_target, regression)`, for which autosmc
-#'   need only be suggested. From then on `smc(model)` takes such a model. The method's own
-#'   arguments are given to [smc()] by name.
+#'   returns a target, as the one for models of class `"proportion"` in the examples. It is registered by
+#'   `S3method(autosmc::as_target, proportion)` in `NAMESPACE`, which roxygen2 makes of
+#'   `@exportS3Method autosmc::as_target`; autosmc need only be suggested. From then on `smc(model)` takes such a
+#'   model. The method's own arguments are given to [smc()] by name.
 #' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, when an
 #'   argument is wrong, and when the library of a model object of TMB is not loaded.
 #' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods
@@ -227,9 +210,6 @@ located <- function(part, code) {
 
 # Those that are truncated have none on the unconstrained scale.
 has_two_bounds <- function(target) {
-  if (!is_bounded(target)) {
-    return(logical(target$dim))
-  }
   is_so <- rep_len(is.finite(target$lower) & is.finite(target$upper), target$dim)
   if (is_truncated(target)) is_so & target$truncated == 0 else is_so
 }

@@ -35,9 +35,8 @@ unconstrain <- function(target, x, ...) {
     arr.ind = TRUE
   )
   if (nrow(outside) > 0) {
-    name <- target$names[outside[1, 2]]
-    bad <- format(points[outside[1, 1], outside[1, 2]])
-    abort("{.arg x} must be inside the bounds; {.field {name}} is {bad}.")
+    abort("{.arg x} must be inside the bounds; {.field {target$names[outside[1, 2]]}} is
+      {format(points[outside[1, 1], outside[1, 2]])}.")
   }
   as_given(change_scale(target, points, to_user = FALSE), target$names, x)
 }

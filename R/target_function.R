@@ -159,11 +159,10 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
   if (missing(dim)) {
     dim <- length(variables$names)
     if (dim == 0) {
-      arg <- terms[[1]]$arg
       abort(c(
         "{.arg dim} is missing.",
         "i" = "It must be a positive whole number: how many variables
-          {.arg {arg}} has. Their {.arg names} tell it, too."
+          {.arg {terms[[1]]$arg}} has. Their {.arg names} tell it, too."
       ))
     }
   }

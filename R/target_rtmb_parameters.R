@@ -79,7 +79,7 @@ check_inside <- function(parameters, variables, bounds) {
   x <- unlist(parameters, use.names = FALSE)
   outside <- which(x <= bounds$lower | x >= bounds$upper)[1]
   if (!is.na(outside)) {
-    at <- format(x[outside])
-    abort("{.arg parameters} must be inside of the bounds; {.field {variables$names[outside]}}, which is {at}, is not.")
+    abort("{.arg parameters} must be inside of the bounds; {.field {variables$names[outside]}}, which is
+      {format(x[outside])}, is not.")
   }
 }

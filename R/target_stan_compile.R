@@ -91,10 +91,10 @@ translate_stan <- function(program) {
     abort_verbatim(paste(errors, collapse = "\n"), c("program", "input"))
   }
   if (length(changes) > 0) {
-    name <- program$name
     by <- if (by_brms(program)) ", written by brms,"
     cli::cli_inform(
-      c("i" = "The Stan program {.field {name}}{by} is of an old version, and was brought up to date: {changes}."),
+      c("i" = "The Stan program {.field {program$name}}{by} is of an old version, and was brought up to date:
+        {changes}."),
       class = "autosmc_message_update"
     )
   }
@@ -198,9 +198,8 @@ stan_last_flags <- "-O1 -g0"
 # sessions that do so at once each finishes its own, and no other sees half of one.
 compile_stan <- function(program, library) {
   cpp <- translate_stan(program)
-  name <- program$name
   tell(
-    c("i" = "Compiling the Stan program {.field {name}}, which takes about half a minute."),
+    c("i" = "Compiling the Stan program {.field {program$name}}, which takes about half a minute."),
     class = "autosmc_message_compile"
   )
   folder <- tempfile("compiling-", dirname(library))

@@ -23,12 +23,12 @@ type_maps <- list(
   ordered = list(
     free = function(K) if (K > 0) K,
     forward = function(u) list(x = running_sums(c(u[1], lapply(u[-1], exp))), log_jacobian = add_up(u[-1])),
-    inverse = function(x) cbind(x[, 1], log(steps_up(x)))
+    inverse = function(x) cbind(x[, 1], log(t(diff(t(x)))))
   ),
   positive_ordered = list(
     free = function(K) if (K > 0) K,
     forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = add_up(u)),
-    inverse = function(x) log(cbind(x[, 1], steps_up(x)))
+    inverse = function(x) log(cbind(x[, 1], t(diff(t(x)))))
   ),
   # A direction, by a normal variable for each element: what these have beside it integrates to 1.
   unit_vector = list(
@@ -151,12 +151,9 @@ free_elements <- function(L) {
   t(L)[upper.tri(L, diag = TRUE)]
 }
 
-# A column is 1 in all rows to the diagonal and minus their number in the next, divided by its length.
 zero_sum_basis <- function(K) {
-  k <- seq_len(K - 1)
-  basis <- 1 * outer(seq_len(K), k, "<=")
-  basis[cbind(k + 1, k)] <- -k
-  sweep(basis, 2, sqrt(k * (k + 1)), "/")
+  basis <- -unname(stats::contr.helmert(K))
+  sweep(basis, 2, sqrt(colSums(basis^2)), "/")
 }
 
 add_up <- function(terms) Reduce(`+`, terms, 0)
@@ -165,8 +162,6 @@ running_sums <- function(terms) {
   for (k in seq_along(terms)[-1]) terms[[k]] <- terms[[k - 1]] + terms[[k]]
   terms
 }
-
-steps_up <- function(x) x[, -1, drop = FALSE] - x[, -ncol(x), drop = FALSE]
 
 # Of recorded numbers RTMB knows how; else the largest is taken out, of complex numbers the one with the largest real
 # part.

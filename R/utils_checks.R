@@ -79,8 +79,7 @@ check_positive <- function(x, arg, lengths = NULL) {
 check_each <- function(x, arg, is_right, of) {
   first <- which(!is_right)[1]
   if (!is.na(first)) {
-    bad <- format(x[first])
-    abort("{.arg {arg}} must have {of} only; element {first} is {bad}.")
+    abort("{.arg {arg}} must have {of} only; element {first} is {format(x[first])}.")
   }
   x
 }
@@ -176,9 +175,8 @@ check_names <- function(names, dim) {
   }
   taken <- names %in% c("", taken_names)
   if (any(taken)) {
-    bad <- names[taken][1]
     abort(c(
-      "{.arg names} must not have {.val {bad}} among them.",
+      "{.arg names} must not have {.val {names[taken][1]}} among them.",
       "i" = "Not allowed are \"\" and what the columns of draws are called:
         {.val {taken_names}}."
     ))
@@ -218,8 +216,7 @@ check_dots_empty <- function(...) {
         "i" = if (!is.null(meant)) "Did you mean {.arg {meant}} instead of {.arg {named[1]}}?"
       ))
     }
-    unnamed <- describe(...elt(1))
-    abort("There is an argument without a name, {unnamed}: which one is it?")
+    abort("There is an argument without a name, {describe(...elt(1))}: which one is it?")
   }
 }
 
@@ -264,9 +261,8 @@ own_version <- function() unname(getNamespaceVersion("autosmc"))
 # For what another version has made, an argument `arg`. so: what follows; advice: what to do, both in words.
 abort_version <- function(arg, so, advice = "Make it anew.", made_by = NULL) {
   made_by <- if (is.null(made_by)) "an older version of autosmc" else paste("autosmc", made_by)
-  own <- own_version()
   abort(
-    c("{.arg {arg}} was made by {made_by}, and this is {own}: {so}.", "i" = advice),
+    c("{.arg {arg}} was made by {made_by}, and this is {own_version()}: {so}.", "i" = advice),
     "mismatch",
     differs = "version"
   )

@@ -59,8 +59,7 @@ once_each <- function(code) {
 
 # expected: what an argument should be, in words.
 abort_argument <- function(x, arg, expected) {
-  given <- describe(x)
-  abort("{.arg {arg}} must be {expected}, not {given}.")
+  abort("{.arg {arg}} must be {expected}, not {describe(x)}.")
 }
 
 # What an object is, in the words of an error message.
@@ -130,7 +129,6 @@ rethrow_at_step <- function(e, step, run) {
   if (is.null(step) || inherits(e, c("autosmc_error_located", "autosmc_error_worker"))) {
     return()
   }
-  where <- where_in_run(step, run)
   failed <- "target"
   if (inherits(e, "autosmc_error_reference")) {
     failed <- "reference"
@@ -142,7 +140,7 @@ rethrow_at_step <- function(e, step, run) {
     e <- e$parent
   }
   abort(
-    c("The {failed} failed {where}.", "i" = if (!is.null(hint)) "{hint}"),
+    c("The {failed} failed {where_in_run(step, run)}.", "i" = if (!is.null(hint)) "{hint}"),
     c("target", "located"),
     parent = in_utf8(e),
     step = step,
@@ -168,17 +166,16 @@ as_utf8 <- function(text) {
 }
 
 where_in_run <- function(step, run) {
-  if (run == "scout") {
-    "in the scout, before the first run"
-  } else if (run == "bridge") {
-    "at a draw for the bridge estimate, after the last run"
-  } else if (run == "checkpoint") {
-    "at particles of an earlier run"
-  } else if (step == 0) {
-    sprintf("at the start of the %s run, at a draw from the reference", run)
-  } else {
-    sprintf("at step %d of the %s run", step, run)
-  }
+  switch(run,
+    scout = "in the scout, before the first run",
+    bridge = "at a draw for the bridge estimate, after the last run",
+    checkpoint = "at particles of an earlier run",
+    if (step == 0) {
+      sprintf("at the start of the %s run, at a draw from the reference", run)
+    } else {
+      sprintf("at step %d of the %s run", step, run)
+    }
+  )
 }
 
 # An error of a routine that was asked by .Call() is about what it was given. Stan puts the
