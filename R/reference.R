@@ -274,9 +274,7 @@ check_draws <- function(x, n, target, arg = "reference$sample") {
     )
   }
   x <- unname(to_free(target$types, matrix(as.double(x), n, d)))
-  above <- sweep(x, 2, target$lower, ">=")
-  below <- sweep(x, 2, target$upper, "<=")
-  inside <- is.finite(x) & above & below
+  inside <- is.finite(x) & sweep(x, 2, target$lower, ">=") & sweep(x, 2, target$upper, "<=")
   if (!all(inside)) {
     worst <- which(!inside, arr.ind = TRUE)[1, ]
     abort(

@@ -136,17 +136,15 @@ core_config <- function(sampler, path, tuner, key) {
 
 # The error of a verb that cannot go on without this run.
 abort_dead <- function(record, sampler) {
-  where <- where_in_run(record$dead$step, record$dead$run)
   seen <- look_at_dead(sampler, record$dead$at)
-  reason <- seen$reason
   helps <- what_revives(seen, record$dead$step)
   abort(
     c(
-      "No particle is left {where}: every weight is zero.",
+      "No particle is left {where_in_run(record$dead$step, record$dead$run)}: every weight is zero.",
       "x" = if (!is.null(seen)) {
         "The target's log density is {seen$kinds} of {seen$n} particles that were looked at."
       },
-      "x" = if (!is.null(reason)) "The target says: {reason}",
+      "x" = if (!is.null(seen$reason)) "The target says: {seen$reason}",
       "i" = if (is.null(seen)) {
         "The target's log density is NaN or infinite at every particle, or the step was too
           long."

@@ -236,12 +236,11 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   check_installed(package, "for its fits")
   loadNamespace(package)
   if (length(with_prior) == 0 && is.null(log_prior)) {
-    parameters <- unique(names(model$par))
     abort(c(
       "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
         prior.",
-      "i" = "Give {.code log_prior = function(parameters)}, the log density of the list {.field {parameters}};
-        {.code ?as_target} has an example. Or fit the model with {.code priors}."
+      "i" = "Give {.code log_prior = function(parameters)}, the log density of the list
+        {.field {unique(names(model$par))}}; {.code ?as_target} has an example. Or fit the model with {.code priors}."
     ))
   }
   target <- as_target.list(model, ..., log_prior = log_prior)

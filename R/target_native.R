@@ -148,9 +148,8 @@ check_own_routines <- function(addresses, routines, target) {
   for (name in names(without_null(routines))) {
     file <- .Call(r_file_of_routine, addresses[[name]])
     if (!is.na(file) && !identical(normalizePath(file), path)) {
-      routine <- routines[[name]]
-      abort("{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$library$dll}}, but in
-        {.file {file}}.")
+      abort("{.arg {name}}: the routine {.val {routines[[name]]}} is not in the library {.val {target$library$dll}}, but
+        in {.file {file}}.")
     }
   }
 }

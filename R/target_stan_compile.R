@@ -204,9 +204,8 @@ compile_stan <- function(program, library) {
   )
   folder <- tempfile("compiling-", dirname(library))
   if (!dir.create(folder, showWarnings = FALSE)) {
-    cache <- dirname(library)
     abort(c(
-      "The cache of compiled programs, {.file {cache}}, cannot be written to.",
+      "The cache of compiled programs, {.file {dirname(library)}}, cannot be written to.",
       "i" = "The environment variable {.envvar R_USER_CACHE_DIR} moves it elsewhere."
     ))
   }
