@@ -53,12 +53,9 @@ open_library <- function(library) {
   }
   checked_record(library)
   info <- loaded_library(library$dll, library$path)
-  if (is.null(info)) {
-    info <- load_library(library)
-    opened$paths <- c(opened$paths, library$path)
-  } else if (library$path %in% opened$paths) {
-    opened$paths <- c(setdiff(opened$paths, library$path), library$path)
-  }
+  is_opened_here <- is.null(info) || library$path %in% opened$paths
+  if (is.null(info)) info <- load_library(library)
+  if (is_opened_here) opened$paths <- c(setdiff(opened$paths, library$path), library$path)
   info
 }
 
@@ -95,24 +92,18 @@ checked_record <- function(library) {
   if (!file.exists(path)) {
     abort("The library {.file {path}} is no longer there.")
   }
-  if (!identical(sum_of(path), library$sum)) {
-    abort(
-      c(
-        "The library {.file {path}} has changed since the target was made of it.",
-        "i" = "Make the target anew, of the library as it is now."
-      ),
-      "mismatch"
+  change <- if (!identical(sum_of(path), library$sum)) {
+    c(
+      "The library {.file {path}} has changed since the target was made of it.",
+      "i" = "Make the target anew, of the library as it is now."
+    )
+  } else if (is_replaced(path)) {
+    c(
+      "The library {.file {path}} was built anew, but what is loaded is the one before.",
+      "i" = "Load it with {.fn dyn.unload} and {.fn dyn.load}, or start R anew."
     )
   }
-  if (is_replaced(path)) {
-    abort(
-      c(
-        "The library {.file {path}} was built anew, but what is loaded is the one before.",
-        "i" = "Load it with {.fn dyn.unload} and {.fn dyn.load}, or start R anew."
-      ),
-      "mismatch"
-    )
-  }
+  if (!is.null(change)) abort(change, "mismatch")
   library
 }
 
