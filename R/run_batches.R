@@ -60,11 +60,8 @@ spread_evaluator <- function(evaluate, functions, pace) {
     value
   }
   function(x, gradient) {
-    if (!is.null(per_point)) {
+    if (!is.null(per_point) || nrow(x) < 2) { # a single point is not shared
       return(by_shares(x, gradient))
-    }
-    if (nrow(x) < 2) {
-      return(here(x, gradient))
     }
     first <- here(x[1, , drop = FALSE], gradient)
     bind_values(list(first, by_shares(x[-1, , drop = FALSE], gradient)))

@@ -202,13 +202,12 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
     is.numeric(prior) && any(is.finite(if (is.matrix(prior)) prior[, 1] else prior[1]))
   }, NA)
   coefficients <- paste0("[", x$tmb_data$priors_b_index + 1, "]")
-  ranges <- grep("^ln_kappa\\[", names, value = TRUE)
-  last <- grep("^ln_kappa\\[2", ranges, value = TRUE)
   begins <- function(text) names[startsWith(names, text)]
+  last <- begins("ln_kappa[2")
   has <- list(
     b = intersect(names, c(paste0("b_j", c("", coefficients)), paste0("b_j2", c("", coefficients)))),
-    matern_s = c(begins("ln_tau_O"), grep("^ln_kappa\\[1", ranges, value = TRUE)),
-    matern_st = c(begins("ln_tau_E"), if (length(last) > 0) last else ranges),
+    matern_s = c(begins("ln_tau_O"), begins("ln_kappa[1")),
+    matern_st = c(begins("ln_tau_E"), if (length(last) > 0) last else begins("ln_kappa[")),
     phi = begins("ln_phi"), ar1_rho = begins("ar1_phi"), sigma_V = begins("ln_tau_V"),
     threshold_breakpt_slope = begins("b_threshold")
   )
@@ -234,7 +233,6 @@ with_jacobians_of_priors <- function(x) {
 # the model.
 target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   check_installed(package, "for its fits")
-  loadNamespace(package)
   if (length(with_prior) == 0 && is.null(log_prior)) {
     abort(c(
       "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a

@@ -6,11 +6,10 @@ check_parameters <- function(parameters) {
   if (!is.list(parameters) || length(parameters) == 0) {
     abort_argument(parameters, "parameters", "a named list of numbers")
   }
-  named <- names(parameters)
-  if (is.null(named) || anyNA(named) || any(!nzchar(named)) || anyDuplicated(named)) {
+  if (!rlang::is_dictionaryish(parameters)) {
     abort("{.arg parameters} must have a name for each element, no two the same.")
   }
-  for (name in named) {
+  for (name in names(parameters)) {
     value <- parameters[[name]]
     if (!is.numeric(value) || !all(is.finite(value))) {
       abort_argument(value, paste0("parameters$", name), "of finite numbers")
