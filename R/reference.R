@@ -104,7 +104,7 @@ location_and_scale <- function(mean, sd, cov, chol, sd_given) {
   given <- c(sd = sd_given, cov = !is.null(cov), chol = !is.null(chol))
   if (sum(given) > 1) {
     given <- names(given)[given]
-    abort("Only one of {.arg {given}} may be given.", "input")
+    abort("Only one of {.arg {given}} may be given.")
   }
   if (!is.null(cov)) {
     chol <- check_covariance(cov)
@@ -119,51 +119,40 @@ location_and_scale <- function(mean, sd, cov, chol, sd_given) {
 }
 
 check_factor <- function(chol) {
-  fits <- is.matrix(chol) &&
-    is.numeric(chol) &&
-    nrow(chol) == ncol(chol) &&
-    all(is.finite(chol)) &&
-    all(diag(chol) > 0) &&
-    all(chol[upper.tri(chol)] == 0)
-  if (!fits) {
-    expected <- "a lower triangular numeric matrix with a positive diagonal"
-    if (is.matrix(chol)) {
-      abort("{.arg chol} must be {expected}; it is not.", "input")
-    }
+  expected <- "a lower triangular numeric matrix with a positive diagonal"
+  if (!is.matrix(chol)) {
     abort_argument(chol, "chol", expected)
+  }
+  if (!is_square(chol) || any(diag(chol) <= 0) || any(chol[upper.tri(chol)] != 0)) {
+    abort("{.arg chol} must be {expected}; it is not.")
   }
   unname(chol)
 }
 
 # The lower triangular factor L of cov = L L'.
 check_covariance <- function(cov) {
-  fits <- is.matrix(cov) &&
-    is.numeric(cov) &&
-    nrow(cov) == ncol(cov) &&
-    all(is.finite(cov))
   expected <- "a symmetric, positive definite numeric matrix"
-  if (!fits) {
+  if (!is_square(cov)) {
     abort_argument(cov, "cov", expected)
   }
   upper <- tryCatch(chol(cov), error = function(e) NULL)
   if (is.null(upper) || !isSymmetric(unname(cov))) {
-    abort("{.arg cov} must be {expected}; it is not.", "input")
+    abort("{.arg cov} must be {expected}; it is not.")
   }
   t(unname(upper))
 }
 
-#' @export
-print.smc_reference_gaussian <- function(x, ...) {
-  cat("<smc_reference> normal, ", format_location_and_scale(x), "\n", sep = "")
-  invisible(x)
-}
+is_square <- function(x) is.matrix(x) && is.numeric(x) && nrow(x) == ncol(x) && all(is.finite(x))
 
 #' @export
-print.smc_reference_student <- function(x, ...) {
-  cat("<smc_reference> Student t, df ", format(x$df), ", ",
-    format_location_and_scale(x), "\n",
-    sep = ""
-  )
+print.smc_reference <- function(x, ...) {
+  said <- if (is_function_reference(x)) {
+    if (x$vectorized) "vectorised R functions" else "R functions"
+  } else {
+    kind <- if (is_student_reference(x)) paste("Student t, df", format(x$df)) else "normal"
+    paste(kind, format_location_and_scale(x), sep = ", ")
+  }
+  cat("<smc_reference> ", said, "\n", sep = "")
   invisible(x)
 }
 
@@ -259,19 +248,6 @@ reference_function <- function(
   )
 }
 
-#' @export
-print.smc_reference_function <- function(x, ...) {
-  label <- if (x$vectorized) "vectorised R functions" else "R functions"
-  cat("<smc_reference> ", label, "\n", sep = "")
-  invisible(x)
-}
-
-# what the core is given ------------------------------------------------------
-
-is_function_reference <- function(reference) {
-  inherits(reference, "smc_reference_function")
-}
-
 # draws -----------------------------------------------------------------------
 
 # A seed for R's generator, from -(2^31 - 1) to 2^31 - 1, another one for every
@@ -288,35 +264,32 @@ prior_draws <- function(target, n) {
 }
 
 check_draws <- function(x, n, target, arg = "reference$sample") {
-  types <- target$types
-  d <- if (is.null(types)) target$dim else length(types$names)
+  d <- length(user_names(target))
   shaped <- if (is.matrix(x)) identical(dim(x), c(n, d)) else d == 1 && length(x) == n
   if (!is.numeric(x) || is.object(x) || !shaped) {
-    given <- describe(x)
     abort(
       "{.arg {arg}} must return a numeric matrix of {n} rows, one a
-        draw, and {d} column{?s}; it returned {given}.",
+        draw, and {d} column{?s}; it returned {describe(x)}.",
       "target"
     )
   }
-  x <- matrix(as.double(x), n, d)
-  if (!is.null(types)) x <- unname(to_free(types, x))
-  above <- sweep(x, 2, target$lower, ">=")
-  below <- sweep(x, 2, target$upper, "<=")
-  inside <- is.finite(x) & above & below
+  x <- unname(to_free(target$types, matrix(as.double(x), n, d)))
+  inside <- is.finite(x) & sweep(x, 2, target$lower, ">=") & sweep(x, 2, target$upper, "<=")
   if (!all(inside)) {
     worst <- which(!inside, arr.ind = TRUE)[1, ]
-    bad <- format(x[worst[1], worst[2]])
-    name <- target$names[worst[2]]
     abort(
       "{.arg {arg}} must return finite numbers inside the target's
-        bounds; in row {worst[1]} {.field {name}} is {bad}.",
+        bounds; in row {worst[1]} {.field {target$names[worst[2]]}} is {format(x[worst[1], worst[2]])}.",
       "target"
     )
   }
   x
 }
 
+# kinds -------------------------------------------------------------------------
+
+is_function_reference <- function(reference) inherits(reference, "smc_reference_function")
+is_student_reference <- function(reference) inherits(reference, "smc_reference_student")
 is_mixture <- function(reference) inherits(reference, "smc_reference_mixture")
 
 is_precision <- function(map) identical(map$name, "precision")

@@ -20,10 +20,6 @@ interface_reference <- function(settings, evaluate, key) {
   )
 }
 
-is_student_reference <- function(reference) {
-  inherits(reference, "smc_reference_student")
-}
-
 # A reference as its constructors make it, with maps for as many variables as the target has.
 check_reference <- function(reference, target) {
   check_class(
@@ -56,8 +52,7 @@ affine_map <- function(reference, dim) {
   chol <- reference$chol
   if (!is.null(chol)) {
     if (nrow(chol) != dim) {
-      size <- paste(dim(chol), collapse = " x ")
-      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {size}.", "input")
+      abort("{.arg cov} or {.arg chol} must be {dim} x {dim}, not {nrow(chol)} x {ncol(chol)}.")
     }
     return(list(name = "affine", mean = rep_len(mean, dim), chol = chol))
   }

@@ -59,10 +59,7 @@ run_sampler <- function(sampler, path, run, index) {
     return(if (run == "adapt") judged_record(kept) else kept)
   }
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
-  config <- withCallingHandlers(
-    core_config(sampler, path, tuner, run_key(run, index)),
-    error = if_raised(function(e) rethrow_at_step(e, 0L, run))
-  )
+  config <- located(run, core_config(sampler, path, tuner, run_key(run, index)))
   begin_run(sampler$progress, run, index, config$n_steps)
   step <- NULL # under way; NULL before the first evaluation
   on_step <- function(now, lambda, ess, log_z) {
@@ -70,13 +67,13 @@ run_sampler <- function(sampler, path, run, index) {
     show_step(sampler$progress, now, lambda, ess / sampler$n_particles, log_z)
   }
   started <- seconds_now()
-  result <- withCallingHandlers(
+  rethrow <- function(e) rethrow_at_step(e, step, run)
+  result <- withCallingHandlers( # as located() does it, with a frame less for what users see of a stack
     tryCatch(
       .Call(r_smc_run, with_addresses(sampler$evaluators), config, on_step),
-      # there is room for another error only when the stack has been left
-      stackOverflowError = function(e) rethrow_at_step(e, step, run)
+      stackOverflowError = rethrow
     ),
-    error = if_raised(function(e) rethrow_at_step(e, step, run))
+    error = if_raised(rethrow)
   )
   seconds <- seconds_now() - started
   if (length(result$particles) >= large_run) gc() # R would wait until there is half as much again
@@ -91,39 +88,35 @@ run_sampler <- function(sampler, path, run, index) {
 new_record <- function(result, sampler, run, index, seconds) {
   steps <- steps_table(result, run, index)
   if (result$status == status_failed) {
-    abort_failed(result, steps, run)
+    abort(
+      "The target's routine returned the code {result$failure} {where_in_run(result$step, run)}.", "target",
+      step = result$step, run = run, trace = steps
+    )
   }
   is_dead <- result$status == status_dead
   shared <- if (!is_dead) concentration(exp(result$log_weights), result$origins)
-  record <- list(
-    dead = if (is_dead) death_of(result, run) else FALSE,
-    steps = steps,
-    runs = runs_table(result, run, index, sampler, steps, seconds, shared),
-    reference = sampler$reference
-  )
-  if (is_dead) {
-    return(record)
-  }
   c(
-    record, result[c("particles", "log_weights")], list(shared = shared),
-    result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")]
+    list(
+      dead = if (is_dead) list(step = result$step, run = run, at = utils::head(result$particles, 64)) else FALSE,
+      steps = steps,
+      runs = runs_table(result, run, index, sampler, steps, seconds, shared),
+      reference = sampler$reference
+    ),
+    if (!is_dead) {
+      c(
+        result[c("particles", "log_weights")], list(shared = shared),
+        result[c("unconstrained", "coordinates", "gradients", "log_target", "origins")]
+      )
+    }
   )
-}
-
-death_of <- function(result, run, n_kept = 64) {
-  list(step = result$step, run = run, at = utils::head(result$particles, n_kept))
 }
 
 # The settings of a run, as the core reads them.
 core_config <- function(sampler, path, tuner, key) {
-  n_steps <- path$n_steps
-  if (is.null(n_steps)) {
-    n_steps <- length(path$lambda)
-  }
   config <- list(
     kernel = sampler$kernel$options,
     n_particles = sampler$n_particles,
-    n_steps = n_steps,
+    n_steps = max(path$n_steps, length(path$lambda)),
     lambda = path$lambda,
     adaptive_ess = path$adaptive_ess,
     step_size = path$step_size,
@@ -141,33 +134,17 @@ core_config <- function(sampler, path, tuner, key) {
 
 # errors ----------------------------------------------------------------------
 
-# Of the core's `smc_status`.
-status_failed <- 1
-abort_failed <- function(result, steps, run) {
-  where <- where_in_run(result$step, run)
-  code <- result$failure
-  abort(
-    "The target's routine returned the code {code} {where}.",
-    "target",
-    step = result$step,
-    run = run,
-    trace = steps
-  )
-}
-
 # The error of a verb that cannot go on without this run.
 abort_dead <- function(record, sampler) {
-  where <- where_in_run(record$dead$step, record$dead$run)
   seen <- look_at_dead(sampler, record$dead$at)
-  reason <- seen$reason
   helps <- what_revives(seen, record$dead$step)
   abort(
     c(
-      "No particle is left {where}: every weight is zero.",
+      "No particle is left {where_in_run(record$dead$step, record$dead$run)}: every weight is zero.",
       "x" = if (!is.null(seen)) {
         "The target's log density is {seen$kinds} of {seen$n} particles that were looked at."
       },
-      "x" = if (!is.null(reason)) "The target says: {reason}",
+      "x" = if (!is.null(seen$reason)) "The target says: {seen$reason}",
       "i" = if (is.null(seen)) {
         "The target's log density is NaN or infinite at every particle, or the step was too
           long."

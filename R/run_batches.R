@@ -33,7 +33,7 @@ new_pace <- function() {
   )
 }
 
-# evaluate: of (x, gradient), see target_evaluator(). The time that a point takes is measured
+# evaluate: of (x, gradient), see target_evaluate.R. The time that a point takes is measured
 # in this process first.
 spread_evaluator <- function(evaluate, functions, pace) {
   force(evaluate)
@@ -60,11 +60,8 @@ spread_evaluator <- function(evaluate, functions, pace) {
     value
   }
   function(x, gradient) {
-    if (!is.null(per_point)) {
+    if (!is.null(per_point) || nrow(x) < 2) { # a single point is not shared
       return(by_shares(x, gradient))
-    }
-    if (nrow(x) < 2) {
-      return(here(x, gradient))
     }
     first <- here(x[1, , drop = FALSE], gradient)
     bind_values(list(first, by_shares(x[-1, , drop = FALSE], gradient)))
@@ -118,7 +115,7 @@ evaluate_shares <- function(send, here, x, gradient, n) {
     seq_along(n)[-1],
     function(i) send(list(x = of_share(i), gradient = gradient)),
     function(i, value) values[[i]] <<- value,
-    abort_lost_share,
+    function(error) abort_lost(error, "points."),
     meanwhile = function() values[[1]] <<- here(of_share(1), gradient)
   )
   bind_values(values)

@@ -209,14 +209,12 @@ check_folder <- function(dir) {
   }
   dir <- check_string(dir, "checkpoint")
   if (nchar(dir, "bytes") > longest_path) {
-    abort("{.arg checkpoint} must be the path of a folder; it has {nchar(dir)} characters.", "input")
+    abort("{.arg checkpoint} must be the path of a folder; it has {nchar(dir)} characters.")
   }
   dir <- path.expand(dir)
+  dir.create(dir, showWarnings = FALSE, recursive = TRUE)
   if (!dir.exists(dir)) {
-    dir.create(dir, showWarnings = FALSE, recursive = TRUE)
-  }
-  if (!dir.exists(dir)) {
-    abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.", "input")
+    abort("{.arg checkpoint}: the folder {.file {dir}} cannot be made.")
   }
   normalizePath(dir)
 }
@@ -230,9 +228,6 @@ with_fingerprint <- function(sampler) {
 # generator in any case, so that what follows the call is the same too.
 with_seed_of_call <- function(sampler, seed) {
   sampler$seed <- check_seed(seed)
-  if (is.null(sampler$checkpoint)) {
-    return(sampler)
-  }
   stored <- recall(sampler, "seed", list(), function(x) if (is_number(x)) check_seed(x), points = function(...) NULL)
   if (is.null(stored)) {
     # where nothing can be written, the first run's file says so

@@ -23,10 +23,9 @@ write_file <- function(bytes, file) {
       }
     },
     error = function(e) {
-      dir <- dirname(file)
       cli::cli_warn(
         c(
-          "Nothing can be written to {.file {dir}}: this part of the run is not kept.",
+          "Nothing can be written to {.file {dirname(file)}}: this part of the run is not kept.",
           "i" = "Is the disk full, or the folder read-only? The run goes on."
         ),
         class = warning_class("checkpoint")

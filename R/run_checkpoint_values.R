@@ -75,7 +75,7 @@ is_island <- function(record, sampler, run) {
       covariance = if (is.null(sampler$target$outputs)) matrix(0, k, k) else numeric(k), points = matrix(0, NROW(record$points), d)
     )
     parts <- record[setdiff(names(record), tables)]
-    return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && all(is.finite(unlist(parts))))
+    return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && is_finite(parts))
   }
   n <- c(record = sampler$n_particles, all = 0)
   if (run == "final") n <- n_kept(sampler)
@@ -103,7 +103,7 @@ scale_restorer <- function(sampler) {
     counts <- list(n_target_evals = 0, n_impossible = 0, seconds = 0)
     are_valid <- is.null(found$scale) || length(found$scale) == 1 && names(found$scale) %in% scale_names &&
       has_form(found$scale[[1]], numeric(d)) && all(abs(found$scale[[1]]) <= 1)
-    if (are_valid && has_form(found$counts, counts) && all(is.finite(unlist(found$counts)))) found
+    if (are_valid && has_form(found$counts, counts) && is_finite(found$counts)) found
   }
 }
 
@@ -115,7 +115,7 @@ scout_restorer <- function(sampler) {
     are_parts <- function(mixture) {
       k <- length(mixture$weights)
       like <- list(weights = numeric(k), means = matrix(0, d, k), factors = array(0, c(d, d, k)))
-      has_form(mixture, like) && all(is.finite(unlist(mixture))) && all(mixture$weights > 0)
+      has_form(mixture, like) && is_finite(mixture) && all(mixture$weights > 0)
     }
     is_plain <- is.null(reference$mixture) && is.null(reference$basins) && is.null(reference$copies)
     !is_function_reference(reference) && all(is.finite(image)) && if (is_mixture(reference)) {

@@ -60,7 +60,8 @@ thin_record <- function(record, n) {
     return(record)
   }
   rows <- resample_systematic(record$log_weights, n)
-  record <- take_particles(record, rows)
+  of_particles <- intersect(names(record), c("particles", "log_weights", of_draws))
+  record[of_particles] <- lapply(record[of_particles], take_rows, rows)
   if (!is.null(record$origins)) {
     record$origins <- match(record$origins, record$origins) # within 1 to n: see pool_record()
   }
@@ -70,13 +71,6 @@ thin_record <- function(record, n) {
 
 # Of a matrix, or of a vector.
 take_rows <- function(x, rows) if (is.matrix(x)) x[rows, , drop = FALSE] else x[rows]
-
-# A record of these particles.
-take_particles <- function(record, rows) {
-  of_particles <- intersect(names(record), c("particles", "log_weights", of_draws))
-  record[of_particles] <- lapply(record[of_particles], take_rows, rows)
-  record
-}
 
 # All draws of a record, where the rest of it is of a part of them.
 all_draws <- function(record) if (is.null(record$all)) record else record$all
@@ -169,13 +163,10 @@ can_keep <- function(fit, keep) is.null(keep) || fit$keep == "draws" || fit$keep
 check_has_draws <- function(fit) {
   if (!is.null(fit$moments)) {
     needs <- if (is.matrix(fit$moments$covariance)) "{.fn coef}, {.fn vcov}" else "{.fn coef}"
-    abort(
-      c(
-        "The fit has no draws: of its islands only the moments were kept.",
-        "i" = paste(needs, "and {.fn summary} need no more; for draws let {.arg keep} be a number.")
-      ),
-      "input"
-    )
+    abort(c(
+      "The fit has no draws: of its islands only the moments were kept.",
+      "i" = paste(needs, "and {.fn summary} need no more; for draws let {.arg keep} be a number.")
+    ))
   }
 }
 

@@ -54,14 +54,9 @@ langevin_tuner <- list(
   step_size_guess = exp(-10),
   step_size_anchor = 1
 )
-kinetic_tuner <- list(
-  regularization = 5,
-  tolerance = 0.01,
-  bracket_start = 0.01,
-  bracket_growth = 3,
-  backoff = -1,
-  step_size_guess = exp(-7.5),
-  step_size_anchor = 1
+kinetic_tuner <- replaced(
+  langevin_tuner,
+  list(regularization = 5, bracket_start = 0.01, bracket_growth = 3, step_size_guess = exp(-7.5))
 )
 
 check_step_size <- function(step_size) {
@@ -70,16 +65,7 @@ check_step_size <- function(step_size) {
 
 check_rates <- function(x, arg, lengths = NULL) {
   x <- check_positive(x, arg, lengths)
-  if (any(x > 1)) {
-    worst <- which(x > 1)[1]
-    bad <- format(x[worst])
-    abort(
-      "{.arg {arg}} must have numbers in (0, 1] only; element {worst} is
-        {bad}.",
-      "input"
-    )
-  }
-  x
+  check_each(x, arg, x <= 1, "numbers in (0, 1]")
 }
 
 # unadjusted kernels ----------------------------------------------------------
@@ -121,21 +107,17 @@ kernel_klmc <- function(
   refresh_grid <- check_rates(refresh_grid, "refresh_grid", seq_len(16))
   if (anyDuplicated(refresh_grid)) {
     twice <- refresh_grid[anyDuplicated(refresh_grid)]
-    abort("{.arg refresh_grid} must not repeat a rate; {twice} is there
-      twice.", "input")
+    abort("{.arg refresh_grid} must not repeat a rate; {twice} is there twice.")
   }
   if (!is.null(refresh_rate)) {
     lengths <- if (is.null(step_size)) 1
     refresh_rate <- check_rates(refresh_rate, "refresh_rate", lengths)
     refresh_grid <- refresh_rate[1]
   } else if (!is.null(step_size)) {
-    abort(
-      c(
-        "{.arg refresh_rate} must be given with {.arg step_size}, it is NULL.",
-        "i" = "The rate is only tuned together with the step size."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg refresh_rate} must be given with {.arg step_size}, it is NULL.",
+      "i" = "The rate is only tuned together with the step size."
+    ))
   }
   new_kernel(
     "klmc",
@@ -235,14 +217,11 @@ kernels <- list(
 # is an error.
 is_to_be_tuned <- function(kernel) {
   if (is.null(kernel$step_size) && is_biased(kernel)) {
-    abort(
-      c(
-        "{.arg step_size} must be given with the detailed-balance backward
-          kernel, it is NULL.",
-        "i" = "The weights do not depend on it, so there is nothing to tune."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg step_size} must be given with the detailed-balance backward
+        kernel, it is NULL.",
+      "i" = "The weights do not depend on it, so there is nothing to tune."
+    ))
   }
   is.null(kernel$step_size)
 }
@@ -266,9 +245,7 @@ is_biased <- function(kernel) {
 #' The weights of such kernels do not depend on the move. So particles are weighted, and
 #' resampled if need be, before they move.
 #'
-#' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
-#'   one for every step (numeric vector of length `n_steps`), which switches the
-#'   tuning off.
+#' @inheritParams kernel_lmc
 #' @param objective what step sizes are tuned for: `"esjd"`, the largest expected
 #'   squared jump distance; or `"acceptance"`, a mean acceptance probability of
 #'   `target_acceptance`.

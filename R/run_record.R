@@ -40,6 +40,8 @@ target_gradients <- function(record, rows) {
 
 is_dead <- function(record) !isFALSE(record$dead)
 
+# Of the core's `smc_status`.
+status_failed <- 1
 status_dead <- 2
 
 steps_table <- function(result, run, index) {

@@ -46,13 +46,8 @@ check_schedule_frame <- function(schedule, kernel) {
   }
   wanted <- c("lambda", "step_size", if (kernel$refreshes) "refresh_rate")
   if (!all(wanted %in% names(schedule))) {
-    columns <- names(schedule)
-    label <- kernel$label
-    abort(
-      "{.arg schedule} must have the columns {.field {wanted}} for {label}; it
-        has {.field {columns}}.",
-      "input"
-    )
+    abort("{.arg schedule} must have the columns {.field {wanted}} for {kernel$label}; it has
+      {.field {names(schedule)}}.")
   }
   if (nrow(schedule) > 0 && schedule$lambda[1] %in% 0) {
     schedule <- schedule[-1, ]
@@ -92,10 +87,7 @@ check_agreement <- function(kernel, schedule, name) {
   }
   fits <- length(given) %in% c(1, length(column))
   if (!fits || !isTRUE(all(given == column))) {
-    abort(
-      "{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.",
-      "input"
-    )
+    abort("{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.")
   }
 }
 
@@ -163,11 +155,10 @@ schedule_barrier <- function(fit, n_steps = NULL, max_steps = 64) {
 # are the barrier of a kernel that is exact: what an inexact one adds is about the same for each
 # step, wherever it is, so that steps would stay where there are many already. least: of steps, where
 # their number is to be found.
-barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
-                             steps_per_barrier = rules$steps_per_barrier) {
+barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
   if (is.null(n_steps)) {
     met <- steps$barrier[nrow(steps)]
-    n_steps <- min(max(least, ceiling(steps_per_barrier * met)), max_steps)
+    n_steps <- min(max(least, ceiling(rules$steps_per_barrier * met)), max_steps)
   }
   way <- c(0, cumsum(steps$length))
   lambda <- c(0, steps$lambda)
@@ -179,11 +170,7 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2,
   if (sum(ahead) < 3) {
     return(schedule_power(n_steps))
   }
-  inverse <- stats::splinefun(
-    way[ahead],
-    lambda[ahead],
-    method = "monoH.FC"
-  )
+  inverse <- stats::splinefun(way[ahead], lambda[ahead], method = "monoH.FC")
   inner <- inverse(total * seq_len(n_steps - 1) / n_steps)
   inner <- sort(unique(inner[inner > 0 & inner < 1]))
   c(0, inner, 1)

@@ -120,12 +120,7 @@ complete_tuner <- function(settings) {
     complete$n_subsample <- default_subsample(n_particles)
   }
   if (complete$n_subsample > n_particles) {
-    n <- complete$n_subsample
-    abort(
-      "{.arg n_subsample} must be at most {.arg n_particles}, which is
-        {n_particles}, not {n}.",
-      "input"
-    )
+    abort("{.arg n_subsample} must be at most {.arg n_particles}, which is {n_particles}, not {complete$n_subsample}.")
   }
   complete
 }

@@ -66,7 +66,14 @@ over_workers <- function(sampler, indices, path, f) {
   task <- function(index) f(sampler = plain, path = path, run = "final", index = index)
   send <- sender(task_alone(task, c("f", "plain", "path")), functions)
   show()
-  give_up <- function(error) abort_lost(error, without_null(records))
+  give_up <- function(error) {
+    back <- without_null(records)
+    abort_lost(
+      error, sprintf("island; %s came back.", count_of(length(back), "island")),
+      "What came back is in the error's {.field records}; with {.arg checkpoint} it is kept for the next call.",
+      records = back
+    )
+  }
   left <- which(vapply(records, is.null, NA))
   spread(left, function(i) send(indices[i]), collect, give_up)
   records
@@ -86,7 +93,9 @@ over_jobs <- function(inputs, f, names, functions, collect, what = NULL) {
   }
   if (in_parallel(n)) {
     send <- sender(task_alone(f, names), functions)
-    spread(seq_len(n), function(i) send(inputs[[i]]), done, abort_lost_job)
+    spread(seq_len(n), function(i) send(inputs[[i]]), done, function(error) {
+      abort_lost(error, "model or data.", "With {.arg checkpoint} what came back is kept for the next call.")
+    })
   } else {
     for (i in seq_len(n)) done(i, f(inputs[[i]]))
   }
@@ -163,34 +172,12 @@ needed_by_functions <- function(functions) {
 
 # errors ------------------------------------------------------------------------
 
-abort_lost_job <- function(error) {
+# task: what the worker was to do, in words.
+abort_lost <- function(error, task, advice = NULL, ...) {
   abort(
-    c(
-      "A worker was lost {most_tries} times with the same model or data.",
-      "i" = "With {.arg checkpoint} what came back is kept for the next call."
-    ),
-    "worker",
-    parent = error
-  )
-}
-
-# With a share of the points of an evaluation.
-abort_lost_share <- function(error) {
-  abort("A worker was lost {most_tries} times with the same points.", "worker", parent = error)
-}
-
-# records: of the islands that came back.
-abort_lost <- function(error, records) {
-  n <- length(records)
-  abort(
-    c(
-      "A worker was lost {most_tries} times with the same island; {n} island{?s} came
-        back.",
-      "i" = "What came back is in the error's {.field records}; with {.arg checkpoint} it
-        is kept for the next call."
-    ),
+    c(paste("A worker was lost {most_tries} times with the same", task), "i" = advice),
     "worker",
     parent = error,
-    records = records
+    ...
   )
 }

@@ -1,6 +1,5 @@
 # A target is a list of class `smc_target` with `dim`, `names`, `lower`, `upper`, `label`
-# and what its kind needs. Each kind has a file of its own, R/target_*.R, and a method of
-# target_interface().
+# and what its kind needs. Each kind has a file of its own, R/target_*.R, and a method of evaluation().
 
 new_target <- function(
   dim,
@@ -80,27 +79,10 @@ new_target <- function(
 #'   the prior. BayesianTools does not normalise a prior that `createPrior()` truncates,
 #'   and the evidence is that of the prior as it is.
 #' @section Models of other packages: A package adds a class of models by a method that
-#'   returns a target. This one would be for models of class `"regression"`, which have
-#'   a design matrix `X` with named columns and a response `y`:
-#'
-#'   ```r
-#'   #' @exportS3Method autosmc::as_target
-#'   as_target.regression <- function(x, ...) {
-#'     autosmc::target_posterior(
-#'       function(beta) sum(dnorm(x$y, x$X %*% beta, log = TRUE)),
-#'       function(beta) sum(dnorm(beta, log = TRUE)),
-#'       dim = ncol(x$X), names = colnames(x$X),
-#'       gradient = list(
-#'         likelihood = function(beta) crossprod(x$X, x$y - x$X %*% beta),
-#'         prior = function(beta) -beta
-#'       )
-#'     )
-#'   }
-#'   ```
-#'
-#'   In `NAMESPACE` that is `S3method(autosmc::as_target, regression)`, for which autosmc
-#'   need only be suggested. From then on `smc(model)` takes such a model. The method's own
-#'   arguments are given to [smc()] by name.
+#'   returns a target, as the one for models of class `"proportion"` in the examples. It is registered by
+#'   `S3method(autosmc::as_target, proportion)` in `NAMESPACE`, which roxygen2 makes of
+#'   `@exportS3Method autosmc::as_target`; autosmc need only be suggested. From then on `smc(model)` takes such a
+#'   model. The method's own arguments are given to [smc()] by name.
 #' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, when an
 #'   argument is wrong, and when the library of a model object of TMB is not loaded.
 #' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods
@@ -131,13 +113,10 @@ as_target <- function(x, ...) {
 #' @export
 as_target.default <- function(x, ...) {
   given <- if (is.character(x)) "text" else describe(x)
-  abort(
-    c(
-      "{.arg target} must be a target, a function or a model object, not {given}.",
-      "i" = if (is.character(x)) "For a Stan program there is {.fn target_stan}."
-    ),
-    "input"
-  )
+  abort(c(
+    "{.arg target} must be a target, a function or a model object, not {given}.",
+    "i" = if (is.character(x)) "For a Stan program there is {.fn target_stan}."
+  ))
 }
 
 #' @export
@@ -183,12 +162,12 @@ is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
 
 # the interface ------------------------------------------------------------------
 
-# What the compiled code is given of a target: `dim`, interface_bounds(), and either
-# `evaluate`, an R function of (x, gradient), or the names of compiled routines, in
-# whose place with_addresses() puts their addresses.
-target_interface <- function(target) {
-  UseMethod("target_interface")
-}
+# What the compiled code is given of a target: `dim`, interface_bounds(), and what the methods of evaluation() give:
+# either `evaluate`, an R function of (x, gradient), or the names of compiled routines, in whose place with_addresses()
+# puts their addresses.
+target_interface <- function(target) c(list(dim = target$dim), evaluation(target), interface_bounds(target))
+
+evaluation <- function(target) UseMethod("evaluation")
 
 # Nothing where there are no bounds, and no other scale: then no variable is transformed.
 interface_bounds <- function(target) {
@@ -223,21 +202,14 @@ evaluate_located <- function(target, x, part, ...) {
   located(part, evaluate_target(target, x, unconstrained = TRUE, ...))
 }
 
+# There is room for another error only when a stack that has overflowed has been left.
 located <- function(part, code) {
-  withCallingHandlers(
-    tryCatch(
-      code,
-      stackOverflowError = function(e) rethrow_at_step(e, 0L, part)
-    ),
-    error = if_raised(function(e) rethrow_at_step(e, 0L, part))
-  )
+  rethrow <- function(e) rethrow_at_step(e, 0L, part)
+  withCallingHandlers(tryCatch(code, stackOverflowError = rethrow), error = if_raised(rethrow))
 }
 
 # Those that are truncated have none on the unconstrained scale.
 has_two_bounds <- function(target) {
-  if (!is_bounded(target)) {
-    return(logical(target$dim))
-  }
   is_so <- rep_len(is.finite(target$lower) & is.finite(target$upper), target$dim)
   if (is_truncated(target)) is_so & target$truncated == 0 else is_so
 }
@@ -261,22 +233,19 @@ with_scale_of <- function(x, other) {
 check_target <- function(target, ...) {
   target <- check_any_target(target, ...)
   if (target$dim == 0) {
-    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.", "input")
+    abort("{.arg target} has no variables, so there is nothing to run: {.fn smc} gives its evidence.")
   }
   target
 }
 
 check_any_target <- function(target, ...) {
   if (missing(target)) {
-    abort(
-      c(
-        "{.arg target} is missing: a target, or a function with {.arg dim}.",
-        "i" = if ("log_density" %in% names(list(...))) {
-          "Give the function as {.arg target}, or first and without a name."
-        }
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg target} is missing: a target, or a function with {.arg dim}.",
+      "i" = if ("log_density" %in% names(list(...))) {
+        "Give the function as {.arg target}, or first and without a name."
+      }
+    ))
   }
   as_target(target, ...)
 }

@@ -32,7 +32,7 @@
 target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   check_string(library, "library")
   if (!file.exists(library)) {
-    abort("{.arg library}: there is no file {.file {library}}.", "input")
+    abort("{.arg library}: there is no file {.file {library}}.")
   }
   library <- file_record(library)
   data <- list(
@@ -70,7 +70,7 @@ read_json_text <- function(data) {
     return(data)
   }
   if (!file.exists(data)) {
-    abort("{.arg data}: there is no file {.file {data}}.", "input")
+    abort("{.arg data}: there is no file {.file {data}}.")
   }
   read_text(data)
 }

@@ -12,15 +12,13 @@
 #'   all coordinates, or `dim` of them. Default 1.
 #' @return A target, to be given to [smc()]. Its coordinates are called `x1`,
 #'   `x2` and so on.
-#' @section Errors: Raises an error that names the argument if `dim` is not a positive whole
-#' number, if `mean` or `sd` has neither length 1 nor `dim`, if a value is
-#' missing or infinite, or if an `sd` is not positive.
+#' @section Errors: Of class `autosmc_error_input` when an argument is wrong.
 #' @family benchmark targets
 #' @examples
 #' smc(target_gaussian(3, mean = 2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_gaussian <- function(dim, mean = 0, sd = 1) {
-  dim <- check_dim(dim)
+  dim <- check_n(dim, "dim")
   check_numeric(mean, "mean", lengths = c(1, dim))
   check_positive(sd, "sd", lengths = c(1, dim))
   builtin_target(
@@ -42,7 +40,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' @param dim (integer, at least 2, at most 10 million) The dimension. Default 10.
 #' @return A target, to be given to [smc()]. Its coordinates are called `y`,
 #'   which is the first, and `x1`, `x2` and so on.
-#' @section Errors: Raises an error that names `dim` if it is not a whole number of at least 2.
+#' @inheritSection target_gaussian Errors
 #' @source Neal, R. M. (2003). Slice sampling. *The Annals of Statistics*,
 #'   31(3), 705-767.
 #' @family benchmark targets
@@ -51,7 +49,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' smc(target_funnel(2), n_steps = 8, n_particles = 128, seed = 1)
 #' @export
 target_funnel <- function(dim = 10) {
-  dim <- check_dim(dim, min = 2)
+  dim <- check_n(dim, "dim", min = 2)
   builtin_target(
     "funnel", dim,
     names = c("y", paste0("x", seq_len(dim - 1))),
@@ -148,7 +146,7 @@ target_sonar <- function() {
 #' @param side (positive integer) The number of cells along a side of the square.
 #' @return A target, to be given to [smc()]. Its coordinates are called `z1`,
 #'   `z2` and so on.
-#' @section Errors: Raises an error that names the argument if `side` is not a positive whole number.
+#' @inheritSection target_gaussian Errors
 #' @source The model: Møller, J., Syversveen, A. R. and Waagepetersen, R. P. (1998).
 #' Log Gaussian Cox processes. *Scandinavian Journal of Statistics*, 25(3),
 #' 451-482. The data: see [pines].

@@ -85,13 +85,10 @@ as_target.stanfit <- function(x, data, ..., program = NULL) {
 check_has_program <- function(program, own) {
   if (is.null(program)) program <- own
   if (is.null(program)) {
-    abort(
-      c(
-        "{.arg program} is missing: a fit that was read from the files of CmdStan has none.",
-        "i" = "Give the path of its {.file .stan} file, or its text."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg program} is missing: a fit that was read from the files of CmdStan has none.",
+      "i" = "Give the path of its {.file .stan} file, or its text."
+    ))
   }
   program
 }
@@ -136,25 +133,19 @@ flat_in_stanreg <- function(x) {
 target_of_stanfit <- function(x, faster = NULL) {
   name <- x@stanmodel@model_name
   if (drops_constants(x@stanmodel@model_code)) {
-    abort(
-      c(
-        "{.arg data} are missing.",
-        "i" = "A {.cls stanfit} does not keep its data. Without them it is evaluated by
-          rstan, which drops constants where the program has {.code ~} or {.code _lupdf}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg data} are missing.",
+      "i" = "A {.cls stanfit} does not keep its data. Without them it is evaluated by
+        rstan, which drops constants where the program has {.code ~} or {.code _lupdf}."
+    ))
   }
   model <- x@.MISC$stan_fit_instance
   names <- tryCatch(model$unconstrained_param_names(FALSE, FALSE), error = function(e) NULL)
   if (length(names) == 0) {
-    abort(
-      c(
-        "The fit has lost its compiled model, as a fit that was saved does.",
-        "i" = "Give the {.arg data} of a {.cls stanfit}, or fit the model again."
-      ),
-      "input"
-    )
+    abort(c(
+      "The fit has lost its compiled model, as a fit that was saved does.",
+      "i" = "Give the {.arg data} of a {.cls stanfit}, or fit the model again."
+    ))
   }
   tell(
     c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster),
@@ -186,14 +177,11 @@ drops_constants <- function(code) grepl("~|_lup[dm]f", plain_stan_code(list(code
 
 #' @export
 as_target.brmsfit_multiple <- function(x, ...) {
-  abort(
-    c(
-      "A fit of {.fn brms::brm_multiple} is of several data sets, and has an evidence for each.",
-      "i" = "Make a fit of each: {.code smc_all(lapply(data, function(d) brm(..., data = d, empty = TRUE)))}, which
-        takes no sampling by brms, or of a list of {.code brm_multiple(combine = FALSE)}."
-    ),
-    "input"
-  )
+  abort(c(
+    "A fit of {.fn brms::brm_multiple} is of several data sets, and has an evidence for each.",
+    "i" = "Make a fit of each: {.code smc_all(lapply(data, function(d) brm(..., data = d, empty = TRUE)))}, which
+      takes no sampling by brms, or of a list of {.code brm_multiple(combine = FALSE)}."
+  ))
 }
 
 #' @rdname as_target.stanfit
@@ -243,7 +231,7 @@ as_target.CmdStanFit <- function(x, data, ..., program = NULL) {
   program <- check_has_program(program, if (any(nzchar(own))) own)
   if (missing(data)) data <- tryCatch(x$data_file(), error = function(e) NULL)
   if (is.null(data)) {
-    abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.", "input")
+    abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.")
   }
   target <- target_stan(program, data, ...)
   with_draws(target, unclass(x$draws(format = "draws_matrix")))
@@ -251,9 +239,6 @@ as_target.CmdStanFit <- function(x, data, ..., program = NULL) {
 
 check_stan_data <- function(data, what) {
   if (missing(data)) {
-    abort(
-      paste("{.arg data} is missing.", what, "does not keep its data."),
-      "input"
-    )
+    abort(paste("{.arg data} is missing.", what, "does not keep its data."))
   }
 }

@@ -35,9 +35,8 @@ unconstrain <- function(target, x, ...) {
     arr.ind = TRUE
   )
   if (nrow(outside) > 0) {
-    name <- target$names[outside[1, 2]]
-    bad <- format(points[outside[1, 1], outside[1, 2]])
-    abort("{.arg x} must be inside the bounds; {.field {name}} is {bad}.", "input")
+    abort("{.arg x} must be inside the bounds; {.field {target$names[outside[1, 2]]}} is
+      {format(points[outside[1, 1], outside[1, 2]])}.")
   }
   as_given(change_scale(target, points, to_user = FALSE), target$names, x)
 }
@@ -47,11 +46,7 @@ unconstrain <- function(target, x, ...) {
 constrain <- function(target, u, ...) {
   target <- check_target(target, ...)
   points <- change_scale(target, check_points(u, target$dim, "u"), to_user = TRUE)
-  if (is.null(target$types)) {
-    as_given(points, target$names, u)
-  } else {
-    as_given(from_free(target$types, points)$x, target$types$names, u)
-  }
+  as_given(from_free(target$types, points)$x, user_names(target), u)
 }
 
 # The rows of `points`.
@@ -94,6 +89,9 @@ element_frame <- function(target) {
   if (is_orthonormal) frame else diag(d)
 }
 
+# The names of the variables as the user's functions have them.
+user_names <- function(target) if (is.null(target$types)) target$names else target$types$names
+
 as_given <- function(points, names, given) {
   points <- name_columns(points, names)
   if (is.matrix(given)) points else points[1, ]
@@ -109,7 +107,7 @@ check_user_points <- function(x, target, arg) {
   points <- unname(to_free(types, x))
   off <- abs(from_free(types, points)$x - x)
   if (!all(is.finite(points)) || max(off) > sqrt(.Machine$double.eps) * max(1, abs(x))) {
-    abort("{.arg {arg}} must have values of the types: {.val {format_types(types)}}.", "input")
+    abort("{.arg {arg}} must have values of the types: {.val {format_types(types)}}.")
   }
   points
 }

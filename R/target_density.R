@@ -7,7 +7,7 @@ has_own_gradient <- function(target, u) {
     return(TRUE)
   }
   x <- unname(constrain(target, u[1, , drop = FALSE]))
-  if (!is.null(target$types)) x <- to_free(target$types, x)
+  x <- to_free(target$types, x)
   terms <- terms_of(target)
   located("scout", all(mapply(function(term, callers) {
     !is.null(term$gradient) || !is.null(callers$density(x)$gradient)

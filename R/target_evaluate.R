@@ -1,8 +1,6 @@
 # Evaluation of targets that are R functions. An evaluator is a function of `x` (n x d) and of whether the gradient is
 # wanted, and returns list(log_density, gradient), which it has checked.
 
-target_evaluator <- function(target) sum_evaluator(terms_of(target), target$types)
-
 terms_of <- function(target) lapply(target$terms, c, target[c("dim", "names", "vectorized", "lower", "upper")])
 
 # terms: of new_term(), each with `dim`, `names`, `vectorized`, `lower` and `upper`. Those
@@ -44,35 +42,19 @@ term_callers <- function(terms, types) {
 
 # The log densities, and the gradients if the values carry them.
 density_caller <- function(term) {
-  values <- checked_densities(term)
+  call <- caller(term$log_density, term, "{.arg {arg}}")
   has_warned <- FALSE # a warning takes longer than many calls
   function(x) {
-    at <- values(x)
-    infinite <- if (!has_warned) which(at$log_density == Inf)
+    values <- call(x)
+    gradient <- carried_gradients(values, x, term)
+    log_density <- as.vector(checked_values(values, 1L, x, term, check_log_density))
+    infinite <- if (!has_warned) which(log_density == Inf)
     if (length(infinite) > 0 && !all(is_on_bound(term, x[infinite, , drop = FALSE]))) {
       has_warned <<- TRUE
       warn_of_infinite(term$arg)
     }
-    at
+    list(log_density = log_density, gradient = gradient)
   }
-}
-
-checked_densities <- function(term) {
-  call <- caller(term$log_density, term, "{.arg {arg}}")
-  all_points <- function(x) {
-    value <- call(x)
-    gradient <- attr(value, "gradient", exact = TRUE)
-    if (!is.null(gradient)) {
-      gradient <- check_gradient_value(gradient, x, term$arg)
-    }
-    list(log_density = check_log_density(value, x, term$arg), gradient = gradient)
-  }
-  one_by_one <- function(x) {
-    values <- call(x)
-    log_density <- bind_points(values, 1L, x, term, check_log_density)
-    list(log_density = as.vector(log_density), gradient = bind_carried(values, x, term))
-  }
-  if (term$vectorized) all_points else one_by_one
 }
 
 # The gradients at x: of the user's function or, where there is none, those that came with
@@ -82,11 +64,7 @@ slope_caller <- function(term) {
     return(function(x, carried) carried)
   }
   call <- caller(term$gradient, term, "The gradient of {.arg {arg}}")
-  all_points <- function(x, carried) check_gradient_value(call(x), x, term$arg)
-  one_by_one <- function(x, carried) {
-    bind_points(call(x), term$dim, x, term, check_gradient_value)
-  }
-  if (term$vectorized) all_points else one_by_one
+  function(x, carried) checked_values(call(x), term$dim, x, term, check_gradient_value)
 }
 
 # A function of x that calls f, one of the functions of a term, and returns what f does: a list
@@ -120,9 +98,12 @@ caller <- function(f, term, what) {
   }
 }
 
-# The values at the rows of x as the rows of a matrix. They are checked all at once in compiled
-# code, and one after another where one of them is not what they mostly are, plain numbers.
-bind_points <- function(values, n_columns, x, term, check) {
+# What a caller() has returned. The values at single points become the rows of a matrix. They are checked all at once in
+# compiled code, and one after another where one of them is not what they mostly are, plain numbers.
+checked_values <- function(values, n_columns, x, term, check) {
+  if (term$vectorized) {
+    return(check(values, x, term$arg))
+  }
   bound <- .Call(r_bind_points, values, n_columns)
   if (is.null(bound)) {
     checked <- lapply(seq_along(values), function(i) {
@@ -140,13 +121,16 @@ point <- function(x, i, names) {
 }
 
 # The gradients that some of the values carry, NaN for the others; NULL where none does.
-bind_carried <- function(values, x, term) {
-  if (!.Call(r_carries_gradient, values)) {
-    return(NULL)
+carried_gradients <- function(values, x, term) {
+  if (term$vectorized) {
+    gradients <- attr(values, "gradient", exact = TRUE)
+  } else if (.Call(r_carries_gradient, values)) {
+    gradients <- lapply(values, attr, "gradient", exact = TRUE)
+    gradients[lengths(gradients) == 0] <- list(rep(NaN, term$dim))
+  } else {
+    gradients <- NULL
   }
-  gradients <- lapply(values, attr, "gradient", exact = TRUE)
-  gradients[lengths(gradients) == 0] <- list(rep(NaN, term$dim))
-  bind_points(gradients, term$dim, x, term, check_gradient_value)
+  if (!is.null(gradients)) checked_values(gradients, term$dim, x, term, check_gradient_value)
 }
 
 # f(x). A function that takes all points must take a single one too. One that fails there
@@ -282,11 +266,7 @@ central_difference <- function(term, density, x) {
 typed_callers <- function(term, types, with_jacobian) {
   plain <- types$plain
   term$dim <- length(types$names)
-  user_bound <- function(bound, none) {
-    x <- rep(none, term$dim)
-    x[plain$elements] <- bound[plain$free]
-    x
-  }
+  user_bound <- function(bound, none) replace(rep(none, term$dim), plain$elements, bound[plain$free])
   term$lower <- user_bound(term$lower, -Inf)
   term$upper <- user_bound(term$upper, Inf)
   term$names <- types$names

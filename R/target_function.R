@@ -159,18 +159,14 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
   if (missing(dim)) {
     dim <- length(variables$names)
     if (dim == 0) {
-      arg <- terms[[1]]$arg
-      abort(
-        c(
-          "{.arg dim} is missing.",
-          "i" = "It must be a positive whole number: how many variables
-            {.arg {arg}} has. Their {.arg names} tell it, too."
-        ),
-        "input"
-      )
+      abort(c(
+        "{.arg dim} is missing.",
+        "i" = "It must be a positive whole number: how many variables
+          {.arg {terms[[1]]$arg}} has. Their {.arg names} tell it, too."
+      ))
     }
   }
-  dim <- check_dim(dim, min = 0)
+  dim <- check_n(dim, "dim", min = 0)
   check_flag(vectorized, "vectorized")
   names <- check_names(variables$names, dim)
   bounds <- check_bounds(variables$lower, variables$upper, names)
@@ -229,11 +225,8 @@ new_term <- function(log_density, gradient, arg, gradient_arg) {
 }
 
 #' @export
-target_interface.smc_target_function <- function(target) {
-  c(
-    list(dim = target$dim, evaluate = target_evaluator(target)),
-    interface_bounds(target)
-  )
+evaluation.smc_target_function <- function(target) {
+  list(evaluate = sum_evaluator(terms_of(target), target$types))
 }
 
 #' @export
@@ -252,14 +245,11 @@ as_target.function <- function(
   nobs = NULL
 ) {
   if ("data" %in% ...names()) {
-    abort(
-      c(
-        "A function has no {.arg data} of its own here: it is called with the variables alone.",
-        "i" = "It sees the data that are around where it was written. {.fn target_rtmb} takes {.arg data}, for a
-          function of parameters and data, and {.fn target_stan} for a Stan program."
-      ),
-      "input"
-    )
+    abort(c(
+      "A function has no {.arg data} of its own here: it is called with the variables alone.",
+      "i" = "It sees the data that are around where it was written. {.fn target_rtmb} takes {.arg data}, for a
+        function of parameters and data, and {.fn target_stan} for a Stan program."
+    ))
   }
   check_dots_empty(...)
   target_function(x, dim, gradient, vectorized, names, lower, upper, types, prior, response, nobs)

@@ -53,12 +53,9 @@ open_library <- function(library) {
   }
   checked_record(library)
   info <- loaded_library(library$dll, library$path)
-  if (is.null(info)) {
-    info <- load_library(library)
-    opened$paths <- c(opened$paths, library$path)
-  } else if (library$path %in% opened$paths) {
-    opened$paths <- c(setdiff(opened$paths, library$path), library$path)
-  }
+  is_opened_here <- is.null(info) || library$path %in% opened$paths
+  if (is.null(info)) info <- load_library(library)
+  if (is_opened_here) opened$paths <- c(setdiff(opened$paths, library$path), library$path)
   info
 }
 
@@ -69,7 +66,7 @@ load_library <- function(library) {
   tryCatch(dyn.load(library$path), error = function(e) {
     make_room()
     tryCatch(dyn.load(library$path), error = function(e) {
-      abort("The library {.file {library$path}} cannot be loaded.", "input", parent = e)
+      abort("The library {.file {library$path}} cannot be loaded.", parent = e)
     })
   })
 }
@@ -93,26 +90,20 @@ checked_record <- function(library) {
     return(library)
   }
   if (!file.exists(path)) {
-    abort("The library {.file {path}} is no longer there.", "input")
+    abort("The library {.file {path}} is no longer there.")
   }
-  if (!identical(sum_of(path), library$sum)) {
-    abort(
-      c(
-        "The library {.file {path}} has changed since the target was made of it.",
-        "i" = "Make the target anew, of the library as it is now."
-      ),
-      "mismatch"
+  change <- if (!identical(sum_of(path), library$sum)) {
+    c(
+      "The library {.file {path}} has changed since the target was made of it.",
+      "i" = "Make the target anew, of the library as it is now."
+    )
+  } else if (is_replaced(path)) {
+    c(
+      "The library {.file {path}} was built anew, but what is loaded is the one before.",
+      "i" = "Load it with {.fn dyn.unload} and {.fn dyn.load}, or start R anew."
     )
   }
-  if (is_replaced(path)) {
-    abort(
-      c(
-        "The library {.file {path}} was built anew, but what is loaded is the one before.",
-        "i" = "Load it with {.fn dyn.unload} and {.fn dyn.load}, or start R anew."
-      ),
-      "mismatch"
-    )
-  }
+  if (!is.null(change)) abort(change, "mismatch")
   library
 }
 
@@ -133,15 +124,12 @@ find_routine <- function(symbol, info) {
     getNativeSymbolInfo(symbol, info, withRegistrationInfo = FALSE)$address,
     error = function(e) {
       name <- info[["name"]]
-      abort(
-        c(
-          "There is no routine {.val {symbol}} in the library {.val {name}}.",
-          "i" = 'Is it spelt so in the source, not {.code static}, and in C++
-            declared as {.code extern} "C"? Does a package that calls
-            {.code R_useDynamicSymbols(dll, FALSE)} register it?'
-        ),
-        "input"
-      )
+      abort(c(
+        "There is no routine {.val {symbol}} in the library {.val {name}}.",
+        "i" = 'Is it spelt so in the source, not {.code static}, and in C++
+          declared as {.code extern} "C"? Does a package that calls
+          {.code R_useDynamicSymbols(dll, FALSE)} register it?'
+      ))
     }
   )
 }

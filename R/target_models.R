@@ -10,11 +10,7 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, 
   }
   check_dots_empty(...)
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
-    abort(
-      "The model object was made with {.code ADreport} or {.code profile}, so it is not
-        a negative log density.",
-      "input"
-    )
+    abort("The model object was made with {.code ADreport} or {.code profile}, so it is not a negative log density.")
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
@@ -70,16 +66,14 @@ is_tmb_model <- function(x) {
 # the name of the first.
 tmb_variables <- function(model) {
   parameters <- model$env$parameters
-  parts <- Map(tmb_element_names, names(parameters), parameters)
+  parts <- Map(function(name, value) {
+    names <- all_element_names(name, value)
+    map <- attr(value, "map")
+    if (is.null(map)) names else names[match(seq_along(value) - 1, map)]
+  }, names(parameters), parameters)
   parameter <- rep(names(parts), lengths(parts))
   kept <- parameter %in% names(model$par)
   list(names = unlist(parts, use.names = FALSE)[kept], parameter = parameter[kept])
-}
-
-tmb_element_names <- function(name, value) {
-  map <- attr(value, "map")
-  names <- all_element_names(name, value)
-  if (is.null(map)) names else names[match(seq_along(value) - 1, map)]
 }
 
 # Those that are fixed too.
@@ -152,17 +146,14 @@ with_log_prior <- function(functions, log_prior, parameter, bounds) {
 check_loaded <- function(dll) {
   if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
     is_package <- nzchar(system.file(package = dll))
-    abort(
-      c(
-        "The library {.val {dll}} of the model object is not loaded.",
-        "i" = if (is_package) {
-          "Load it first: {.code library({dll})}."
-        } else {
-          "Load it first, by {.fn dyn.load} or as the package that it is of."
-        }
-      ),
-      "input"
-    )
+    abort(c(
+      "The library {.val {dll}} of the model object is not loaded.",
+      "i" = if (is_package) {
+        "Load it first: {.code library({dll})}."
+      } else {
+        "Load it first, by {.fn dyn.load} or as the package that it is of."
+      }
+    ))
   }
 }
 
@@ -211,13 +202,12 @@ as_target.sdmTMB <- function(x, ..., log_prior = NULL) {
     is.numeric(prior) && any(is.finite(if (is.matrix(prior)) prior[, 1] else prior[1]))
   }, NA)
   coefficients <- paste0("[", x$tmb_data$priors_b_index + 1, "]")
-  ranges <- grep("^ln_kappa\\[", names, value = TRUE)
-  last <- grep("^ln_kappa\\[2", ranges, value = TRUE)
   begins <- function(text) names[startsWith(names, text)]
+  last <- begins("ln_kappa[2")
   has <- list(
     b = intersect(names, c(paste0("b_j", c("", coefficients)), paste0("b_j2", c("", coefficients)))),
-    matern_s = c(begins("ln_tau_O"), grep("^ln_kappa\\[1", ranges, value = TRUE)),
-    matern_st = c(begins("ln_tau_E"), if (length(last) > 0) last else ranges),
+    matern_s = c(begins("ln_tau_O"), begins("ln_kappa[1")),
+    matern_st = c(begins("ln_tau_E"), if (length(last) > 0) last else begins("ln_kappa[")),
     phi = begins("ln_phi"), ar1_rho = begins("ar1_phi"), sigma_V = begins("ln_tau_V"),
     threshold_breakpt_slope = begins("b_threshold")
   )
@@ -243,18 +233,13 @@ with_jacobians_of_priors <- function(x) {
 # the model.
 target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   check_installed(package, "for its fits")
-  loadNamespace(package)
   if (length(with_prior) == 0 && is.null(log_prior)) {
-    parameters <- unique(names(model$par))
-    abort(
-      c(
-        "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
-          prior.",
-        "i" = "Give {.code log_prior = function(parameters)}, the log density of the list {.field {parameters}};
-          {.code ?as_target} has an example. Or fit the model with {.code priors}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg log_prior} is missing: a fit of {.pkg {package}} is of a likelihood, which has no evidence without a
+        prior.",
+      "i" = "Give {.code log_prior = function(parameters)}, the log density of the list
+        {.field {unique(names(model$par))}}; {.code ?as_target} has an example. Or fit the model with {.code priors}."
+    ))
   }
   target <- as_target.list(model, ..., log_prior = log_prior)
   target$improper <- setdiff(target$names, with_prior)

@@ -114,19 +114,16 @@ target_native <- function(
     check_init(init)
   )
   if (missing(dll)) {
-    abort(
-      "{.arg dll} is missing: the library that {.arg log_density} is in.",
-      "input"
-    )
+    abort("{.arg dll} is missing: the library that {.arg log_density} is in.")
   }
   library <- library_record(check_library(dll))
   if (missing(dim)) {
-    abort("{.arg dim} is missing: it must be a positive whole number.", "input")
+    abort("{.arg dim} is missing: it must be a positive whole number.")
   }
-  dim <- check_dim(dim, min = 0)
+  dim <- check_n(dim, "dim", min = 0)
   check_flag(thread_safe, "thread_safe")
   if (is.null(init) && !is.null(data)) {
-    abort("{.arg data} needs {.arg init}, the routine that it is for.", "input")
+    abort("{.arg data} needs {.arg init}, the routine that it is for.")
   }
   target <- new_target(
     dim,
@@ -151,12 +148,8 @@ check_own_routines <- function(addresses, routines, target) {
   for (name in names(without_null(routines))) {
     file <- .Call(r_file_of_routine, addresses[[name]])
     if (!is.na(file) && !identical(normalizePath(file), path)) {
-      routine <- routines[[name]]
-      abort(
-        "{.arg {name}}: the routine {.val {routine}} is not in the library {.val {target$library$dll}}, but in
-          {.file {file}}.",
-        "input"
-      )
+      abort("{.arg {name}}: the routine {.val {routines[[name]]}} is not in the library {.val {target$library$dll}}, but
+        in {.file {file}}.")
     }
   }
 }
@@ -178,11 +171,8 @@ builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
 }
 
 #' @export
-target_interface.smc_target_native <- function(target) {
-  c(
-    unclass(target)[c("dim", "data", "thread_safe", "routines", "library")],
-    interface_bounds(target)
-  )
+evaluation.smc_target_native <- function(target) {
+  unclass(target)[c("data", "thread_safe", "routines", "library")]
 }
 
 # libraries and routines ------------------------------------------------------
@@ -202,23 +192,17 @@ check_library <- function(dll) {
   paths <- vapply(loaded, `[[`, "", "path")
   found <- if (is.null(path)) seq_along(paths) else which(paths == path)
   if (length(found) == 0) {
-    abort(
-      c(
-        "{.arg dll}: there is no library {.val {dll}}.",
-        "i" = "Give the name of a library loaded with {.fn dyn.load}, without
-          its path and ending, or of an installed package with compiled code."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg dll}: there is no library {.val {dll}}.",
+      "i" = "Give the name of a library loaded with {.fn dyn.load}, without
+        its path and ending, or of an installed package with compiled code."
+    ))
   }
   if (length(found) > 1) {
-    abort(
-      c(
-        "{.arg dll}: several libraries are loaded as {.val {dll}}: {.file {paths}}.",
-        "i" = "Give what {.fn dyn.load} returned of the one that you mean, or unload the others."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg dll}: several libraries are loaded as {.val {dll}}: {.file {paths}}.",
+      "i" = "Give what {.fn dyn.load} returned of the one that you mean, or unload the others."
+    ))
   }
   loaded[[found]]
 }

@@ -3,11 +3,7 @@
 # list(nobs, response), each NULL where it is not known; NULL where neither is. data: a list in which the response may
 # be, by a name that it mostly has: that of brms, which has one for each of several, or of glmmTMB.
 observations <- function(response = NULL, nobs = NULL, data = list()) {
-  if (!is.null(nobs)) {
-    nobs <- as.double(check_count(nobs, "nobs", min = 0))
-  } else if (is_number(data[["N"]])) {
-    nobs <- as.double(data[["N"]])
-  }
+  nobs <- if (!is.null(nobs)) check_count(nobs, "nobs", min = 0) else if (is_number(data[["N"]])) data[["N"]]
   if (is.null(response)) {
     of_brms <- grep("^Y_", names(data), value = TRUE)
     found <- without_null(unclass(data)[c(intersect(c("yobs", "y", "Y"), names(data))[1], of_brms)])
@@ -17,10 +13,10 @@ observations <- function(response = NULL, nobs = NULL, data = list()) {
   }
   if (!is.null(response)) {
     response <- response[is.finite(response)] # brms has Inf in the place of what is missing
-    if (is.null(nobs)) nobs <- as.double(length(response))
+    if (is.null(nobs)) nobs <- length(response)
     response <- describe_response(response)
   }
-  if (!is.null(nobs)) list(nobs = nobs, response = response)
+  if (!is.null(nobs)) list(nobs = as.double(nobs), response = response)
 }
 
 check_response <- function(response) {

@@ -76,13 +76,9 @@ target_posterior <- function(
 
 # A list with a name for each of its elements; new_term() looks at these themselves.
 check_gradients <- function(gradient) {
-  parts <- c("likelihood", "prior")
-  if (is.null(gradient)) {
-    return(list())
-  }
-  of_parts <- is.list(gradient) && !anyDuplicated(names(gradient)) &&
-    length(names(gradient)) == length(gradient) && all(names(gradient) %in% parts)
-  if (!of_parts) {
+  is_of_parts <- is.list(gradient) && rlang::is_dictionaryish(gradient) &&
+    all(names(gradient) %in% c("likelihood", "prior"))
+  if (!is.null(gradient) && !is_of_parts) {
     abort_argument(
       gradient, "gradient", "NULL, or a list of the functions `likelihood` and `prior` or of one of them"
     )

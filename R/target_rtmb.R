@@ -131,12 +131,7 @@ tape_target <- function(record, names, bounds, label, start) {
 }
 
 #' @export
-target_interface.smc_target_tape <- function(target) {
-  c(
-    list(dim = target$dim, evaluate = tape_evaluator(target)),
-    interface_bounds(target)
-  )
-}
+evaluation.smc_target_tape <- function(target) list(evaluate = tape_evaluator(target))
 
 # tapes -----------------------------------------------------------------------
 
@@ -161,23 +156,22 @@ point_tape <- function(target) {
   kept_tape(target, "point", function() recording(target$record()))
 }
 
-# The tape of a block of points: of the log density of each, or of that and then the
-# gradient. A list of the `tape`, its `size` in points, the tape `of_one` point, and whether it
-# `remembers`: the search for a mode that is part of a tape starts where it last ended.
-value_block <- function(target) {
-  kept_tape(target, "values", function() new_block(point_tape(target)))
-}
-
-gradient_block <- function(target) {
-  kept_tape(target, "gradients", function() {
+# The tape of a block of points: of the log density of each, or of that and then the gradient.
+block_of <- function(target, gradient) {
+  kept_tape(target, if (gradient) "gradients" else "values", function() {
     value <- point_tape(target)
-    gradient <- value$jacfun()
-    both <- RTMB::MakeTape(function(x) c(value(x), gradient(x)), value$par())
+    if (!gradient) {
+      return(new_block(value))
+    }
+    slope <- value$jacfun()
+    both <- RTMB::MakeTape(function(x) c(value(x), slope(x)), value$par())
     both$simplify()
     new_block(both)
   })
 }
 
+# A list of the `tape`, its `size` in points, the tape `of_one` point, and whether it `remembers`: the search for a mode
+# that is part of a tape starts where it last ended.
 new_block <- function(tape) {
   operations <- colnames(tape$graph())
   size <- block_size(length(operations))
@@ -212,15 +206,9 @@ block_tape <- function(tape, size) {
 # evaluation ------------------------------------------------------------------
 
 tape_evaluator <- function(target) {
-  dim <- target$dim
   function(x, gradient) {
-    if (gradient) {
-      out <- evaluate_blocks(gradient_block(target), t(x), 1 + dim)
-      list(log_density = out[1, ], gradient = as.double(t(out[-1, ])))
-    } else {
-      out <- evaluate_blocks(value_block(target), t(x), 1)
-      list(log_density = as.double(out), gradient = NULL)
-    }
+    out <- evaluate_blocks(block_of(target, gradient), t(x), if (gradient) 1 + target$dim else 1)
+    list(log_density = out[1, ], gradient = if (gradient) as.double(t(out[-1, ])))
   }
 }
 

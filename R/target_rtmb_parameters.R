@@ -6,14 +6,10 @@ check_parameters <- function(parameters) {
   if (!is.list(parameters) || length(parameters) == 0) {
     abort_argument(parameters, "parameters", "a named list of numbers")
   }
-  named <- names(parameters)
-  if (is.null(named) || anyNA(named) || any(!nzchar(named)) || anyDuplicated(named)) {
-    abort(
-      "{.arg parameters} must have a name for each element, no two the same.",
-      "input"
-    )
+  if (!rlang::is_dictionaryish(parameters)) {
+    abort("{.arg parameters} must have a name for each element, no two the same.")
   }
-  for (name in named) {
+  for (name in names(parameters)) {
     value <- parameters[[name]]
     if (!is.numeric(value) || !all(is.finite(value))) {
       abort_argument(value, paste0("parameters$", name), "of finite numbers")
@@ -21,7 +17,7 @@ check_parameters <- function(parameters) {
     storage.mode(parameters[[name]]) <- "double"
   }
   if (sum(lengths(parameters)) == 0) {
-    abort("{.arg parameters} must have at least one element.", "input")
+    abort("{.arg parameters} must have at least one element.")
   }
   parameters
 }
@@ -62,14 +58,11 @@ spread_bound <- function(x, none, arg, variables) {
     name <- names(x)[k]
     at <- which(variables$parameter %in% name | variables$names %in% name)
     if (length(at) == 0) {
-      abort(
-        c(
-          "{.arg {arg}} must have the names of parameters or variables, which
-            {.val {name}} is not.",
-          "i" = "They are {.val {unique(variables$parameter)}}."
-        ),
-        "input"
-      )
+      abort(c(
+        "{.arg {arg}} must have the names of parameters or variables, which
+          {.val {name}} is not.",
+        "i" = "They are {.val {unique(variables$parameter)}}."
+      ))
     }
     value <- x[[k]]
     if (!is.numeric(value) || anyNA(value) || !length(value) %in% c(1, length(at))) {
@@ -85,11 +78,7 @@ check_inside <- function(parameters, variables, bounds) {
   x <- unlist(parameters, use.names = FALSE)
   outside <- which(x <= bounds$lower | x >= bounds$upper)[1]
   if (!is.na(outside)) {
-    at <- format(x[outside])
-    abort(
-      "{.arg parameters} must be inside of the bounds;
-        {.field {variables$names[outside]}}, which is {at}, is not.",
-      "input"
-    )
+    abort("{.arg parameters} must be inside of the bounds; {.field {variables$names[outside]}}, which is
+      {format(x[outside])}, is not.")
   }
 }

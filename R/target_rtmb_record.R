@@ -36,13 +36,10 @@ tape_function <- function(log_density, parameters, data, at, types) {
   if (!is_recorded_number(returned)) {
     several <- is.numeric(returned) && length(returned) > 1
     given <- if (several) paste(length(returned), "numbers") else describe(returned)
-    abort(
-      c(
-        "{.arg log_density} must return a number; it returned {given}.",
-        "i" = if (several) "Is there a {.fn sum} missing?"
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg log_density} must return a number; it returned {given}.",
+      "i" = if (several) "Is there a {.fn sum} missing?"
+    ))
   }
   check_recorded(tape(at), plain())
   tape
@@ -57,7 +54,6 @@ abort_unrecorded <- function(e, plain, log_density, known) {
         "{.arg log_density} fails at {.arg parameters}.",
         "x" = if (length(unknown) > 0) "It asks for {.field {unknown}}; the parameters are {.field {known}}."
       ),
-      "input",
       parent = in_utf8(plain)
     )
   }
@@ -73,7 +69,6 @@ abort_unrecorded <- function(e, plain, log_density, known) {
   }
   abort(
     c("{.arg log_density} cannot be recorded by RTMB, though it has a value at {.arg parameters}.", "i" = reason),
-    "input",
     parent = in_utf8(e)
   )
 }
@@ -116,14 +111,11 @@ same_at <- function(at, record) {
 # Arguments of RTMB::MakeADFun() that do not belong to a log density.
 check_not_of_object <- function(...) {
   if (any(c("map", "random") %in% ...names())) {
-    abort(
-      c(
-        "{.arg map} and {.arg random} are arguments of {.fn RTMB::MakeADFun}, whose models {.fn smc} takes too.",
-        "i" = "Here what is fixed is a number in {.arg log_density}, and no parameter; and all parameters are sampled,
-          those of {.arg random} too."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg map} and {.arg random} are arguments of {.fn RTMB::MakeADFun}, whose models {.fn smc} takes too.",
+      "i" = "Here what is fixed is a number in {.arg log_density}, and no parameter; and all parameters are sampled,
+        those of {.arg random} too."
+    ))
   }
   check_dots_empty(...)
 }
@@ -132,15 +124,12 @@ check_not_of_object <- function(...) {
 # the function has of plain numbers, or the error.
 check_recorded <- function(recorded, plain) {
   if (is_number(plain) && is_number(recorded) && abs(recorded - plain) > 1e-6 * (1 + abs(plain))) {
-    abort(
-      c(
-        "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded
-          it.",
-        "i" = "A function in it is not made for RTMB, such as one of a package with compiled code. Use that of RTMB, or
-          {.fn target_function}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg log_density} is {signif(plain, 6)} at {.arg parameters}, but {signif(recorded, 6)} as RTMB has recorded
+        it.",
+      "i" = "A function in it is not made for RTMB, such as one of a package with compiled code. Use that of RTMB, or
+        {.fn target_function}."
+    ))
   }
 }
 

@@ -149,9 +149,8 @@ stan_target <- function(
 }
 
 #' @export
-target_interface.smc_target_stan <- function(target) {
-  library <- stan_library(target$program)
-  c(unclass(target)[c("dim", "data", "thread_safe", "routines")], interface_bounds(target), list(library = library))
+evaluation.smc_target_stan <- function(target) {
+  c(unclass(target)[c("data", "thread_safe", "routines")], list(library = stan_library(target$program)))
 }
 
 # the library -----------------------------------------------------------------
@@ -174,13 +173,10 @@ stan_program <- function(model) {
 # Of a library of which nothing else is known.
 program_of_library <- function(path) {
   if (isFALSE(is_whole(path))) {
-    abort(
-      c(
-        "The compiled Stan program {.file {path}} has been damaged since it was compiled.",
-        "i" = "Give the program itself to {.fn target_stan}."
-      ),
-      "input"
-    )
+    abort(c(
+      "The compiled Stan program {.file {path}} has been damaged since it was compiled.",
+      "i" = "Give the program itself to {.fn target_stan}."
+    ))
   }
   library <- file_record(path)
   list(name = library$dll, file = paste0(library$dll, ".stan"), library = library$path, sum = library$sum)
@@ -206,11 +202,8 @@ call_stan <- function(program, name, ...) {
   routine <- find_routine("autosmc_stan_interface", info)
   if (!identical(call_routine(routine), stan_interface)) {
     path <- info[["path"]]
-    abort(
-      "{.arg model}: the library {.file {path}} was compiled by another version of
-        autosmc. Compile the program again.",
-      "input"
-    )
+    abort("{.arg model}: the library {.file {path}} was compiled by another version of autosmc. Compile the program
+      again.")
   }
   routine <- find_routine(paste0("autosmc_stan_", name), info)
   call_routine(routine, ...)

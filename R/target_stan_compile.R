@@ -22,13 +22,10 @@ read_stan_program <- function(model) {
   is_line <- !grepl("\n", model, fixed = TRUE)
   is_file <- is_line && suppressWarnings(utils::file_test("-f", model)) # which warns of a line that is too long
   if (!is_file && is_line && (endsWith(model, ".stan") || !grepl("{", model, fixed = TRUE))) {
-    abort(
-      c(
-        "{.arg model}: there is no file {.file {model}}.",
-        "i" = "Give the path of a {.file .stan} file, or the text of a program."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg model}: there is no file {.file {model}}.",
+      "i" = "Give the path of a {.file .stan} file, or the text of a program."
+    ))
   }
   if (!is_file) {
     return(list(code = plain_text(model), name = "model", file = "model.stan", includes = list()))
@@ -45,7 +42,7 @@ read_stan_program <- function(model) {
 read_text <- function(file) {
   bytes <- readBin(file, "raw", file.size(file))
   if (any(bytes == 0)) {
-    abort("The file {.file {file}} is no text: it has NUL characters.", "input")
+    abort("The file {.file {file}} is no text: it has NUL characters.")
   }
   sub("\n$", "", plain_text(rawToChar(bytes)))
 }
@@ -85,14 +82,19 @@ translate_stan <- function(program) {
   }
   if (is.null(answer$result)) {
     errors <- setdiff(answer$errors, "0")
-    if (length(changes) > 0) errors <- c(errors, still_old(changes))
+    if (length(changes) > 0) {
+      errors <- c(errors, sprintf(
+        "The program is of an old version of Stan. Its %s were brought up to date; what the error names was not.",
+        toString(changes)
+      ))
+    }
     abort_verbatim(paste(errors, collapse = "\n"), c("program", "input"))
   }
   if (length(changes) > 0) {
-    name <- program$name
     by <- if (by_brms(program)) ", written by brms,"
     cli::cli_inform(
-      c("i" = "The Stan program {.field {name}}{by} is of an old version, and was brought up to date: {changes}."),
+      c("i" = "The Stan program {.field {program$name}}{by} is of an old version, and was brought up to date:
+        {changes}."),
       class = "autosmc_message_update"
     )
   }
@@ -100,14 +102,6 @@ translate_stan <- function(program) {
     message(warning)
   }
   answer$result
-}
-
-# What is said where the compiler refuses a program that was brought up to date.
-still_old <- function(changes) {
-  sprintf(
-    "The program is of an old version of Stan. Its %s were brought up to date; what the error names was not.",
-    toString(changes)
-  )
 }
 
 # The compiler's answer: a list with `result`, the C++, and `warnings`, or with `errors`.
@@ -209,21 +203,16 @@ stan_last_flags <- "-O1 -g0"
 # sessions that do so at once each finishes its own, and no other sees half of one.
 compile_stan <- function(program, library) {
   cpp <- translate_stan(program)
-  name <- program$name
   tell(
-    c("i" = "Compiling the Stan program {.field {name}}, which takes about half a minute."),
+    c("i" = "Compiling the Stan program {.field {program$name}}, which takes about half a minute."),
     class = "autosmc_message_compile"
   )
   folder <- tempfile("compiling-", dirname(library))
   if (!dir.create(folder, showWarnings = FALSE)) {
-    cache <- dirname(library)
-    abort(
-      c(
-        "The cache of compiled programs, {.file {cache}}, cannot be written to.",
-        "i" = "The environment variable {.envvar R_USER_CACHE_DIR} moves it elsewhere."
-      ),
-      "input"
-    )
+    abort(c(
+      "The cache of compiled programs, {.file {dirname(library)}}, cannot be written to.",
+      "i" = "The environment variable {.envvar R_USER_CACHE_DIR} moves it elsewhere."
+    ))
   }
   on.exit(unlink(folder, recursive = TRUE))
   # the number of the statement that runs looks for interrupts
@@ -236,11 +225,7 @@ compile_stan <- function(program, library) {
   write_makefiles(folder, program)
   log <- run_shlib(folder)
   if (!dir.exists(folder)) {
-    abort(
-      "The cache of compiled programs was removed while the program was compiled. Compile
-        it again.",
-      "input"
-    )
+    abort("The cache of compiled programs was removed while the program was compiled. Compile it again.")
   }
   built <- file.path(folder, paste0("program", .Platform$dynlib.ext))
   if (!file.exists(built)) {
@@ -257,7 +242,7 @@ compile_stan <- function(program, library) {
   if (file.rename(built, library)) {
     writeLines(sum, sum_file(library))
   } else if (!file.exists(library) || isFALSE(is_whole(library))) {
-    abort("The compiled program could not be written to {.file {library}}.", "input")
+    abort("The compiled program could not be written to {.file {library}}.")
   }
 }
 

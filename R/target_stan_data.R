@@ -4,13 +4,10 @@
 # element cannot be data, should the program ask for it.
 stan_values <- function(data) {
   if (is.character(data) && length(data) > 1) {
-    abort(
-      c(
-        "{.arg data} must be a list of the data, not the names of objects.",
-        "i" = "Give the objects themselves: {.code mget({deparse1(data)})}, or a {.code list()} of them."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg data} must be a list of the data, not the names of objects.",
+      "i" = "Give the objects themselves: {.code mget({deparse1(data)})}, or a {.code list()} of them."
+    ))
   }
   if (is.character(data)) {
     data <- read_json(data)
@@ -25,7 +22,7 @@ stan_values <- function(data) {
   }
   twice <- names[anyDuplicated(names)]
   if (length(twice) > 0) {
-    abort("{.arg data}: {.val {twice}} is there twice.", "input")
+    abort("{.arg data}: {.val {twice}} is there twice.")
   }
   lapply(without_null(data), stan_value)
 }
@@ -33,7 +30,7 @@ stan_values <- function(data) {
 read_json <- function(file) {
   check_string(file, "data")
   if (!utils::file_test("-f", file)) {
-    abort("{.arg data}: there is no file {.file {file}}.", "input")
+    abort("{.arg data}: there is no file {.file {file}}.")
   }
   check_installed("jsonlite", "to read data from a JSON file")
   text <- read_text(file)
@@ -43,7 +40,7 @@ read_json <- function(file) {
   data <- tryCatch(
     as.list(jsonlite::parse_json(text, simplifyVector = !special, simplifyDataFrame = FALSE)),
     error = function(e) {
-      abort("{.arg data}: {.file {file}} is no JSON file.", "input", parent = e)
+      abort("{.arg data}: {.file {file}} is no JSON file.", parent = e)
     }
   )
   if (is.null(names(data))) {
@@ -169,10 +166,10 @@ check_declared <- function(values, program) {
   for (declaration in strsplit(stan_block(plain_stan_code(program), "(?<!transformed )data"), ";")[[1]]) {
     for (name in declared_words(declaration)[-1]) {
       value <- values[[name]]
-      if (is.character(value)) abort("{.arg {name}} {verbatim(value)}", "input")
+      if (is.character(value)) abort("{.arg {name}} {verbatim(value)}")
       if (is.null(value) && !grepl("[[(]", sub("<.*>", "", declaration))) {
         declared <- if (grepl("^\\s*int\\b", declaration)) "a whole number" else "a number"
-        abort("{.arg {name}} is missing; the program declares {declared}.", "input")
+        abort("{.arg {name}} is missing; the program declares {declared}.")
       }
     }
   }

@@ -34,11 +34,7 @@ select_columns <- function(described, include) {
   }
   unknown <- setdiff(include, variables)
   if (length(unknown) > 0) {
-    known <- unique(variables)
-    abort(
-      "{.arg include}: the program has no {.val {unknown}}, but {.val {known}}.",
-      "input"
-    )
+    abort("{.arg include}: the program has no {.val {unknown}}, but {.val {unique(variables)}}.")
   }
   list(names = names, block = block, which = which(variables %in% include))
 }

@@ -23,12 +23,12 @@ type_maps <- list(
   ordered = list(
     free = function(K) if (K > 0) K,
     forward = function(u) list(x = running_sums(c(u[1], lapply(u[-1], exp))), log_jacobian = add_up(u[-1])),
-    inverse = function(x) cbind(x[, 1], log(steps_up(x)))
+    inverse = function(x) cbind(x[, 1], log(t(diff(t(x)))))
   ),
   positive_ordered = list(
     free = function(K) if (K > 0) K,
     forward = function(u) list(x = running_sums(lapply(u, exp)), log_jacobian = add_up(u)),
-    inverse = function(x) log(cbind(x[, 1], steps_up(x)))
+    inverse = function(x) log(cbind(x[, 1], t(diff(t(x)))))
   ),
   # A direction, by a normal variable for each element: what these have beside it integrates to 1.
   unit_vector = list(
@@ -48,21 +48,21 @@ type_maps <- list(
   correlation = list(
     free = function(K) if (K >= 4) free_of_matrix(K, with_diagonal = FALSE),
     forward = function(u) {
-      n <- n_rows_of(u, with_diagonal = FALSE)
-      made <- rows_by_partial_correlations(u, n)
+      made <- rows_by_partial_correlations(u)
+      n <- length(made$rows)
       weight <- unlist(lapply(2:n, function(i) (n - seq_len(i - 1) - 1) / 2 + 1))
       x <- products_of_rows(made$rows, diagonal = made$rows[[1]][[1]])
       list(x = x, log_jacobian = add_up(Map(`*`, made$log_rest, weight)), rows = made$rows)
     },
-    inverse = function(x) partial_correlations(by_row(x, function(R) t(chol(R))))
+    inverse = function(x) by_row(x, function(R) partial_correlations(t(chol(R))))
   ),
   cholesky_correlation = list(
     free = function(K) if (K >= 4) free_of_matrix(K, with_diagonal = FALSE),
     forward = function(u) {
-      made <- rows_by_partial_correlations(u, n_rows_of(u, with_diagonal = FALSE))
+      made <- rows_by_partial_correlations(u)
       list(x = triangle_of_rows(made$rows), log_jacobian = add_up(made$log_rest) + add_up(made$log_left) / 2)
     },
-    inverse = function(x) partial_correlations(x)
+    inverse = function(x) by_row(x, partial_correlations)
   ),
   covariance = list(
     free = function(K) free_of_matrix(K, with_diagonal = TRUE),
@@ -72,7 +72,7 @@ type_maps <- list(
       weighted <- Map(`*`, made$log_diagonal, n - seq_len(n) + 2)
       list(x = products_of_rows(made$rows), log_jacobian = add_up(weighted) + n * log(2), rows = made$rows)
     },
-    inverse = function(x) logarithms_of_rows(by_row(x, function(S) t(chol(S))))
+    inverse = function(x) by_row(x, function(S) free_elements(t(chol(S))))
   ),
   cholesky_covariance = list(
     free = function(K) free_of_matrix(K, with_diagonal = TRUE),
@@ -80,7 +80,7 @@ type_maps <- list(
       made <- rows_by_logarithms(u)
       list(x = triangle_of_rows(made$rows), log_jacobian = add_up(made$log_diagonal))
     },
-    inverse = function(x) logarithms_of_rows(x)
+    inverse = function(x) by_row(x, free_elements)
   )
 )
 
@@ -96,11 +96,11 @@ n_rows_of <- function(u, with_diagonal) (sqrt(1 + 8 * length(u)) + if (with_diag
 
 # By partial correlations given the variables before, each the hyperbolic tangent of a variable (Lewandowski,
 # Kurowicka and Joe, 2009).
-rows_by_partial_correlations <- function(u, n) {
+rows_by_partial_correlations <- function(u) {
   log_rest <- lapply(u, function(v) 2 * (log(2) - log_sum_exp(list(v, -v)))) # of 1 - tanh(v)^2
   rows <- list(list(1 + 0 * u[[1]]))
   log_left <- list()
-  for (i in 2:n) {
+  for (i in 2:n_rows_of(u, with_diagonal = FALSE)) {
     of_row <- length(log_left) + seq_len(i - 1)
     left <- running_sums(c(list(0 * u[[1]]), log_rest[of_row])) # log of what the squares before leave
     rows[[i]] <- c(Map(function(v, l) tanh(v) * exp(l / 2), u[of_row], left[-i]), list(exp(left[[i]] / 2)))
@@ -140,33 +140,20 @@ by_row <- function(x, f) {
   matrix(apply(x, 1, function(row) f(matrix(row, n))), nrow(x), byrow = TRUE)
 }
 
-# The inverses: x has the elements of a lower triangular factor, a row each.
-partial_correlations <- function(x) {
-  u <- apply(x, 1, function(L) {
-    n <- sqrt(length(L))
-    L <- matrix(L, n)
-    left <- sqrt(1 - t(apply(cbind(0, L[, -n, drop = FALSE])^2, 1, cumsum)))
-    atanh(t(L / left)[upper.tri(L)])
-  })
-  matrix(u, nrow(x), byrow = TRUE)
+# The inverses, of a lower triangular factor L.
+partial_correlations <- function(L) {
+  left <- sqrt(1 - t(apply(cbind(0, L[, -ncol(L), drop = FALSE])^2, 1, cumsum)))
+  atanh(t(L / left)[upper.tri(L)])
 }
 
-logarithms_of_rows <- function(x) {
-  n <- sqrt(ncol(x))
-  u <- apply(x, 1, function(L) {
-    L <- matrix(L, n)
-    diag(L) <- log(diag(L))
-    t(L)[upper.tri(L, diag = TRUE)]
-  })
-  matrix(u, nrow(x), byrow = TRUE)
+free_elements <- function(L) {
+  diag(L) <- log(diag(L))
+  t(L)[upper.tri(L, diag = TRUE)]
 }
 
-# A column is 1 in all rows to the diagonal and minus their number in the next, divided by its length.
 zero_sum_basis <- function(K) {
-  k <- seq_len(K - 1)
-  basis <- 1 * outer(seq_len(K), k, "<=")
-  basis[cbind(k + 1, k)] <- -k
-  sweep(basis, 2, sqrt(k * (k + 1)), "/")
+  basis <- -unname(stats::contr.helmert(K))
+  sweep(basis, 2, sqrt(colSums(basis^2)), "/")
 }
 
 add_up <- function(terms) Reduce(`+`, terms, 0)
@@ -175,8 +162,6 @@ running_sums <- function(terms) {
   for (k in seq_along(terms)[-1]) terms[[k]] <- terms[[k - 1]] + terms[[k]]
   terms
 }
-
-steps_up <- function(x) x[, -1, drop = FALSE] - x[, -ncol(x), drop = FALSE]
 
 # Of recorded numbers RTMB knows how; else the largest is taken out, of complex numbers the one with the largest real
 # part.
@@ -201,13 +186,10 @@ type_blocks <- function(types, variables) {
   given <- names(types)
   known <- unique(variables$parameter)
   if (!is.list(types) && !is.character(types) || is.null(given) || anyDuplicated(given) || !all(given %in% known)) {
-    abort(
-      c(
-        "{.arg types} must be a list such as {.code list(w = \"simplex\")}, named by variables.",
-        "i" = "These are {.val {known}}. The elements of {.field w} are called {.val {c('w[1]', 'w[2]')}}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg types} must be a list such as {.code list(w = \"simplex\")}, named by variables.",
+      "i" = "These are {.val {known}}. The elements of {.field w} are called {.val {c('w[1]', 'w[2]')}}."
+    ))
   }
   parts <- lapply(known, function(name) {
     elements <- which(variables$parameter == name)
@@ -217,7 +199,7 @@ type_blocks <- function(types, variables) {
     type <- check_choice(types[[name]], paste0("types$", name), names(type_maps))
     n <- type_maps[[type]]$free(length(elements))
     if (is.null(n)) {
-      abort("{.arg types}: {.field {name}}, which has {count_of(length(elements), 'element')}, is no {type}.", "input")
+      abort("{.arg types}: {.field {name}}, which has {count_of(length(elements), 'element')}, is no {type}.")
     }
     list(type = type, elements = elements, names = sprintf("%s[%d]", name, seq_len(n)))
   })
@@ -233,17 +215,14 @@ type_blocks <- function(types, variables) {
 
 # The bounds of the user's variables as those of the unconstrained ones.
 free_bounds <- function(bounds, types) {
-  list(lower = free_bound(bounds$lower, -Inf, types, "lower"), upper = free_bound(bounds$upper, Inf, types, "upper"))
-}
-
-free_bound <- function(x, none, types, arg) {
   typed <- unlist(lapply(types$blocks, `[[`, "elements"))
-  if (any(x[typed] != none)) {
-    abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.", "input")
+  free_bound <- function(x, none, arg) {
+    if (any(x[typed] != none)) {
+      abort("{.arg {arg}}: {.field {types$names[typed[x[typed] != none][1]]}} has a type, and so no bounds.")
+    }
+    replace(rep(none, length(types$free)), types$plain$free, x[types$plain$elements])
   }
-  bound <- rep(none, length(types$free))
-  bound[types$plain$free] <- x[types$plain$elements]
-  bound
+  list(lower = free_bound(bounds$lower, -Inf, "lower"), upper = free_bound(bounds$upper, Inf, "upper"))
 }
 
 # list(x, log_jacobian, rows) of the columns of u, a list, in which plain variables are as they are.
@@ -264,8 +243,12 @@ map_types <- function(types, u) {
 columns_of <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
 
 # Matrices, a row a point, and whether each point is possible: a matrix in which rounding leaves a variable nothing of
-# its own beside those before it has no Cholesky factor, and functions that ask for one would fail.
+# its own beside those before it has no Cholesky factor, and functions that ask for one would fail. Without types the
+# points are as they are, here and below.
 from_free <- function(types, u) {
+  if (is.null(types)) {
+    return(list(x = u))
+  }
   made <- map_types(types, columns_of(u))
   own_share <- lapply(made$rows, function(row) row[[length(row)]]^2 / add_up(lapply(row, function(x) x^2)))
   list(
@@ -275,6 +258,9 @@ from_free <- function(types, u) {
 }
 
 to_free <- function(types, x) {
+  if (is.null(types)) {
+    return(x)
+  }
   u <- matrix(NA_real_, nrow(x), length(types$free), dimnames = list(NULL, types$free))
   u[, types$plain$free] <- x[, types$plain$elements]
   for (block in types$blocks) {

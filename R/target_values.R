@@ -4,9 +4,8 @@ check_log_density <- function(value, x, arg) {
   n <- n_points(x)
   if (length(value) != n || !(is.numeric(value) || is_all_na(value))) {
     expected <- if (n == 1) "a number" else paste(n, "numbers, one a row")
-    given <- describe(value)
     abort(
-      c("{.arg {arg}} must return {expected}; it returned {given}.", say_given(x)),
+      c("{.arg {arg}} must return {expected}; it returned {describe(value)}.", say_given(x)),
       "target"
     )
   }
@@ -24,9 +23,8 @@ check_gradient_value <- function(value, x, arg) {
     } else {
       sprintf("a numeric matrix of %d rows, one a point, and %d columns", n, d)
     }
-    given <- describe(value)
     abort(
-      c("The gradient of {.arg {arg}} must be {expected}; it is {given}.", say_given(x)),
+      c("The gradient of {.arg {arg}} must be {expected}; it is {describe(value)}.", say_given(x)),
       "target"
     )
   }

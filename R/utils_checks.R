@@ -4,7 +4,7 @@
 # For arguments without a default. what: a sentence on what it is.
 check_given <- function(x, arg, what = NULL) {
   if (missing(x)) {
-    abort(c("{.arg {arg}} is missing, with no default.", "i" = what), "input")
+    abort(c("{.arg {arg}} is missing, with no default.", "i" = what))
   }
 }
 
@@ -27,14 +27,9 @@ check_count <- function(x, arg, min = 1, max = .Machine$integer.max) {
   as.integer(x)
 }
 
-# The dimension of a target. Names of more variables than this take gigabytes of memory, which
-# would run out before any error could be raised.
-check_dim <- function(dim, min = 1) check_count(dim, "dim", min, largest_dim)
-
-largest_dim <- 1e7
-
-# The tables of more steps than this take gigabytes, too.
-check_n <- function(n, arg, min = 1) check_count(n, arg, min, largest_dim)
+# How many variables or steps. The names or tables of more than these take gigabytes of memory, which would run out
+# before any error could be raised.
+check_n <- function(n, arg, min = 1) check_count(n, arg, min, max = 1e7)
 
 check_number <- function(x, arg, min = -Inf, max = Inf, open = FALSE) {
   inside <- is_number(x) &&
@@ -77,13 +72,14 @@ check_numeric <- function(x, arg, lengths = NULL, of = "finite numbers") {
 check_positive <- function(x, arg, lengths = NULL) {
   of <- "positive numbers"
   x <- check_numeric(x, arg, lengths, of)
-  if (any(x <= 0)) {
-    worst <- which(x <= 0)[1]
-    bad <- format(x[worst])
-    abort(
-      "{.arg {arg}} must have {of} only; element {worst} is {bad}.",
-      "input"
-    )
+  check_each(x, arg, x > 0, of)
+}
+
+# is_right: of each element of x, whether it is one of these.
+check_each <- function(x, arg, is_right, of) {
+  first <- which(!is_right)[1]
+  if (!is.na(first)) {
+    abort("{.arg {arg}} must have {of} only; element {first} is {format(x[first])}.")
   }
   x
 }
@@ -95,11 +91,7 @@ check_bounds <- function(lower, upper, names) {
   crossed <- which(!(lower < upper))[1]
   if (!is.na(crossed)) {
     at <- format(c(lower[crossed], upper[crossed]))
-    abort(
-      "{.arg lower} must be below {.arg upper}; for {.field {names[crossed]}} they
-        are {at[1]} and {at[2]}.",
-      "input"
-    )
+    abort("{.arg lower} must be below {.arg upper}; for {.field {names[crossed]}} they are {at[1]} and {at[2]}.")
   }
   list(lower = lower, upper = upper)
 }
@@ -118,18 +110,13 @@ check_bound <- function(x, none, arg, names) {
   given <- names(x)
   unknown <- unique(c(setdiff(given, names), given[duplicated(given)]))
   if (length(unknown) > 0) {
-    abort(
-      c(
-        "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
-          {?is/are} not.",
-        "i" = "They are {.val {names}}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg {arg}} must have each name once, and those of variables only; {.val {unknown}}
+        {?is/are} not.",
+      "i" = "They are {.val {names}}."
+    ))
   }
-  bound <- rep(none, dim)
-  bound[match(given, names)] <- x
-  bound
+  replace(rep(none, dim), match(given, names), x)
 }
 
 check_flag <- function(x, arg) {
@@ -143,9 +130,6 @@ check_string <- function(x, arg) {
   check_given(x, arg)
   if (!is.character(x) || length(x) != 1 || is.na(x) || Encoding(x) == "bytes" || !validEnc(x) || !nzchar(x)) {
     abort_argument(x, arg, "a string")
-  }
-  if (!validEnc(x)) {
-    abort("{.arg {arg}} must be a string, and has bytes that are no characters of its encoding.", "input")
   }
   x
 }
@@ -162,7 +146,7 @@ check_choice <- function(x, arg, choices) {
 
 check_function <- function(x, arg, or_null = FALSE) {
   if (missing(x)) {
-    abort("{.arg {arg}} is missing: it must be a function.", "input")
+    abort("{.arg {arg}} is missing: it must be a function.")
   }
   if (!is.function(x) && !(or_null && is.null(x))) {
     abort_argument(x, arg, if (or_null) "a function or NULL" else "a function")
@@ -191,19 +175,15 @@ check_names <- function(names, dim) {
   }
   taken <- names %in% c("", taken_names)
   if (any(taken)) {
-    bad <- names[taken][1]
-    abort(
-      c(
-        "{.arg names} must not have {.val {bad}} among them.",
-        "i" = "Not allowed are \"\" and what the columns of draws are called:
-          {.val {taken_names}}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg names} must not have {.val {names[taken][1]}} among them.",
+      "i" = "Not allowed are \"\" and what the columns of draws are called:
+        {.val {taken_names}}."
+    ))
   }
   if (anyDuplicated(names)) {
     twice <- names[anyDuplicated(names)]
-    abort("{.arg names} must be unique; {.val {twice}} is there twice.", "input")
+    abort("{.arg names} must be unique; {.val {twice}} is there twice.")
   }
   names
 }
@@ -234,10 +214,9 @@ check_dots_empty <- function(...) {
       abort(c(
         "Unknown argument: {.arg {named}}.",
         "i" = if (!is.null(meant)) "Did you mean {.arg {meant}} instead of {.arg {named[1]}}?"
-      ), "input")
+      ))
     }
-    unnamed <- describe(...elt(1))
-    abort("There is an argument without a name, {unnamed}: which one is it?", "input")
+    abort("There is an argument without a name, {describe(...elt(1))}: which one is it?")
   }
 }
 
@@ -282,9 +261,8 @@ own_version <- function() unname(getNamespaceVersion("autosmc"))
 # For what another version has made, an argument `arg`. so: what follows; advice: what to do, both in words.
 abort_version <- function(arg, so, advice = "Make it anew.", made_by = NULL) {
   made_by <- if (is.null(made_by)) "an older version of autosmc" else paste("autosmc", made_by)
-  own <- own_version()
   abort(
-    c("{.arg {arg}} was made by {made_by}, and this is {own}: {so}.", "i" = advice),
+    c("{.arg {arg}} was made by {made_by}, and this is {own_version()}: {so}.", "i" = advice),
     "mismatch",
     differs = "version"
   )
@@ -301,6 +279,6 @@ check_version <- function(fit, so) {
 # Among the arguments of smc() that another verb hands on.
 check_no_reference <- function(...) {
   if ("reference" %in% ...names()) {
-    abort("{.arg reference} cannot be given: it is the fit of a neighbour.", "input")
+    abort("{.arg reference} cannot be given: it is the fit of a neighbour.")
   }
 }

@@ -9,7 +9,7 @@
 
 # message: with cli's markup, which is resolved here, once: by cli_abort() it is so again whenever
 # the message is asked for, and an error takes three times as long.
-abort <- function(message, class, ..., .envir = parent.frame()) {
+abort <- function(message, class = "input", ..., .envir = parent.frame()) {
   message[] <- vapply(message, function(line) {
     paste(cli::ansi_strwrap(cli::format_inline(line, .envir = .envir), exdent = 2), collapse = "\n")
   }, "")
@@ -57,53 +57,33 @@ once_each <- function(code) {
   )
 }
 
-#' Say that an argument is not what it should be.
-#' @param x what was given
-#' @param arg the argument's name
-#' @param expected what it should be, in words
-#' @noRd
+# expected: what an argument should be, in words.
 abort_argument <- function(x, arg, expected) {
-  given <- describe(x)
-  abort("{.arg {arg}} must be {expected}, not {given}.", "input")
+  abort("{.arg {arg}} must be {expected}, not {describe(x)}.")
 }
 
 # What an object is, in the words of an error message.
 describe <- function(x) {
   if (is.null(x)) {
-    return("NULL")
-  }
-  if (is.function(x)) {
-    return("a function")
-  }
-  if (is.list(x) && !is.object(x)) {
-    return("a list")
-  }
-  if (is.object(x)) {
-    return(paste("an object of class", class(x)[1]))
-  }
-  if (is.matrix(x)) {
+    "NULL"
+  } else if (is.function(x)) {
+    "a function"
+  } else if (is.object(x)) {
+    paste("an object of class", class(x)[1])
+  } else if (is.list(x)) {
+    "a list"
+  } else if (is.matrix(x)) {
     article <- if (grepl("^8|^1[18](...)*$", nrow(x))) "an" else "a"
-    return(sprintf("%s %d x %d %s matrix", article, nrow(x), ncol(x), typeof(x)))
-  }
-  if (is.atomic(x) && length(x) == 1) {
-    return(if (is.character(x)) dQuote(as_utf8(x), FALSE) else format(x, digits = 7))
-  }
-  if (is.numeric(x) && length(x) > 1 && length(x) <= 6) {
-    return(sprintf("c(%s)", toString(format(x, digits = 4, trim = TRUE))))
-  }
-  if (is.atomic(x)) {
-    return(sprintf("a %s vector of length %d", describe_type(x), length(x)))
-  }
-  paste("an object of type", typeof(x))
-}
-
-describe_type <- function(x) {
-  if (is.numeric(x) && anyNA(x)) {
-    "numeric (with NA)"
-  } else if (is.numeric(x)) {
-    "numeric"
+    sprintf("%s %d x %d %s matrix", article, nrow(x), ncol(x), typeof(x))
+  } else if (!is.atomic(x)) {
+    paste("an object of type", typeof(x))
+  } else if (length(x) == 1) {
+    if (is.character(x)) dQuote(as_utf8(x), FALSE) else format(x, digits = 7)
+  } else if (is.numeric(x) && length(x) > 1 && length(x) <= 6) {
+    sprintf("c(%s)", toString(format(x, digits = 4, trim = TRUE)))
   } else {
-    typeof(x)
+    type <- if (!is.numeric(x)) typeof(x) else if (anyNA(x)) "numeric (with NA)" else "numeric"
+    sprintf("a %s vector of length %d", type, length(x))
   }
 }
 
@@ -149,7 +129,6 @@ rethrow_at_step <- function(e, step, run) {
   if (is.null(step) || inherits(e, c("autosmc_error_located", "autosmc_error_worker"))) {
     return()
   }
-  where <- where_in_run(step, run)
   failed <- "target"
   if (inherits(e, "autosmc_error_reference")) {
     failed <- "reference"
@@ -161,7 +140,7 @@ rethrow_at_step <- function(e, step, run) {
     e <- e$parent
   }
   abort(
-    c("The {failed} failed {where}.", "i" = if (!is.null(hint)) "{hint}"),
+    c("The {failed} failed {where_in_run(step, run)}.", "i" = if (!is.null(hint)) "{hint}"),
     c("target", "located"),
     parent = in_utf8(e),
     step = step,
@@ -187,17 +166,16 @@ as_utf8 <- function(text) {
 }
 
 where_in_run <- function(step, run) {
-  if (run == "scout") {
-    "in the scout, before the first run"
-  } else if (run == "bridge") {
-    "at a draw for the bridge estimate, after the last run"
-  } else if (run == "checkpoint") {
-    "at particles of an earlier run"
-  } else if (step == 0) {
-    sprintf("at the start of the %s run, at a draw from the reference", run)
-  } else {
-    sprintf("at step %d of the %s run", step, run)
-  }
+  switch(run,
+    scout = "in the scout, before the first run",
+    bridge = "at a draw for the bridge estimate, after the last run",
+    checkpoint = "at particles of an earlier run",
+    if (step == 0) {
+      sprintf("at the start of the %s run, at a draw from the reference", run)
+    } else {
+      sprintf("at step %d of the %s run", step, run)
+    }
+  )
 }
 
 # An error of a routine that was asked by .Call() is about what it was given. Stan puts the

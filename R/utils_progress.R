@@ -47,15 +47,14 @@ show_step <- function(progress, step, lambda, ess, log_z) {
   if (is.na(ess)) {
     ess <- 1 # at the start all weights are equal
   }
-  done <- progress$n_before + max(step - 1, 0)
-  total <- progress$n_before + progress$n_steps * (1 + progress$n_left)
-  cli::cli_progress_update(
-    set = done,
-    total = total,
-    status = progress_line(
-      done / total, progress$label, step, progress$n_steps, lambda, ess, log_z
-    ),
-    id = progress$id
+  show_line(
+    progress,
+    done = progress$n_before + max(step - 1, 0),
+    total = progress$n_before + progress$n_steps * (1 + progress$n_left),
+    said = sprintf(
+      "%s, step %d/%d, lambda %.3f, ESS %.0f%%, log Z %.1f,",
+      progress$label, step, progress$n_steps, lambda, 100 * ess, log_z
+    )
   )
 }
 
@@ -66,26 +65,13 @@ show_done <- function(progress, n_done, n) {
   }
   before <- progress$n_before + progress$n_steps
   steps <- max(progress$n_steps, 1) # of an island, as many as the last run had
-  done <- before + n_done * steps
-  total <- before + n * steps
-  cli::cli_progress_update(
-    set = done,
-    total = total,
-    status = sprintf("%s %d of %d islands done,", bar(done / total), n_done, n),
-    id = progress$id
-  )
-}
-
-progress_line <- function(fraction, label, step, n_steps, lambda, ess, log_z) {
-  sprintf(
-    "%s %s, step %d/%d, lambda %.3f, ESS %.0f%%, log Z %.1f,",
-    bar(fraction), label, step, n_steps, lambda, 100 * ess, log_z
-  )
+  show_line(progress, before + n_done * steps, before + n * steps, sprintf("%d of %d islands done,", n_done, n))
 }
 
 # cli's own bar leaves no room for the numbers on a line of 80 characters.
-bar <- function(fraction) {
+show_line <- function(progress, done, total, said) {
   width <- 8
-  full <- round(width * fraction)
-  sprintf("[%s%s]", strrep("=", full), strrep(" ", width - full))
+  full <- round(width * done / total)
+  bar <- sprintf("[%s%s]", strrep("=", full), strrep(" ", width - full))
+  cli::cli_progress_update(set = done, total = total, status = paste(bar, said), id = progress$id)
 }

@@ -22,16 +22,6 @@ session_output <- function(code) {
 
 # the line --------------------------------------------------------------------
 
-test_that("the line says run, step, temperature, ESS and log Z, in 80 characters", {
-  line <- progress_line(0.42, "Round 2/3", 7, 64, 0.28123, 0.714, -83.249)
-  expect_identical(
-    line,
-    "[===     ] Round 2/3, step 7/64, lambda 0.281, ESS 71%, log Z -83.2,"
-  )
-  longer <- progress_line(1, "Island 8/8", 64, 64, 1, 1, -123.456)
-  expect_lte(nchar(paste(longer, "ETA 12s")), 80)
-})
-
 test_that("the core tells of every step once, with what the step before has left", {
   fit <- quick_run(target_funnel(2))
   told <- list()
@@ -85,6 +75,7 @@ test_that("one line counts through all rounds and islands", {
     "ETA +([?]|[0-9]+[smh])$"
   )
   expect_match(lines, form)
+  expect_lte(max(nchar(lines)), 80 - 4) # more steps take two digits, and so may log Z
   expect_identical(
     unique(sub(form, "\\1", lines)),
     c("Round 1/3", "Round 2/3", "Round 3/3", "Island 1/2", "Island 2/2")
