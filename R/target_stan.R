@@ -109,6 +109,7 @@ stan_target <- function(
     file = program$file
   )
   if (is.null(program$library)) {
+    program <- without_glm(program)
     check_declared(data$values, program)
     program$library <- cached_library(program)
   }

@@ -9,13 +9,13 @@
 # densities, such as lkj_corr_cholesky_log(), as they were: bench/old_stan.R compares them.
 
 # The program, and the names of what was brought up to date in it and its includes: list(program, changes).
-update_stan <- function(program) {
+update_stan <- function(program, updates = stan_updates) {
   changes <- character()
   update <- function(code) {
     tokens <- tokens_of_stan(code)
-    for (name in names(stan_updates)) {
+    for (name in names(updates)) {
       before <- tokens$text
-      tokens <- stan_updates[[name]](tokens)
+      tokens <- updates[[name]](tokens)
       if (!identical(tokens$text, before)) changes <<- c(changes, name)
     }
     paste(tokens$text, collapse = "")
@@ -276,3 +276,26 @@ stan_updates <- list(
   densities = update_densities,
   functions = update_functions
 )
+
+# The density of the negative binomial of a linear predictor, neg_binomial_2_log_glm(), adds the lgamma() of the shape:
+# where that is huge, to which the default prior of brms reaches, no digits are left, and values grow without end. That
+# of a mean has digits everywhere.
+without_glm <- function(program) update_stan(program, list(digits = mean_for_glm))$program
+
+# neg_binomial_2_log_glm_lpmf(y | x, alpha, beta, phi) as neg_binomial_2_log_lpmf(y | (alpha) + (x) * (beta), phi).
+mean_for_glm <- function(tokens) {
+  glm <- "^neg_binomial_2_log_glm(_lu?pmf|)$"
+  for (i in calls_of(tokens, glm)) {
+    open <- place_near(tokens, i, 1)
+    ends <- commas_in(tokens, open)
+    if (length(ends) != 3) next
+    bar <- match("|", tokens$text[seq(open, ends[1])], 1) - 1
+    ends <- c(open + bar, ends)
+    arguments <- vapply(1:3, function(k) trimws(text_between(tokens, ends[k], ends[k + 1])), "")
+    tokens <- blanked(tokens, ends[1] + 1, ends[4] - 1)
+    mean <- sprintf("(%s) + (%s) * (%s)", arguments[2], arguments[1], arguments[3])
+    tokens$text[ends[1]] <- paste(tokens$text[ends[1]], mean, sep = if (bar > 0) " " else "")
+    tokens$text[i] <- sub("_glm", "", tokens$text[i])
+  }
+  tokens
+}

@@ -214,9 +214,9 @@ brms_table <- function() {
 
 # What there is not, and why.
 brms_lacking <- data.frame(
-  model = c("gaussian_process", "negbinomial", "conditional_autoregression", "threads"),
-  column = c("log Z, brms 2.23", "log Z, brms 2.23", "prior alone", "bridge"),
-  why = c("not run", "density without digits", "improper in brms", "no threads in rstan 2.21")
+  model = c("gaussian_process", "conditional_autoregression", "threads"),
+  column = c("log Z, brms 2.23", "prior alone", "bridge"),
+  why = c("not run", "improper in brms", "no threads in rstan 2.21")
 )
 
 old_stan_table <- function() {

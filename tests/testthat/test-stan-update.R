@@ -76,6 +76,16 @@ test_that("comments, strings and programs of today are left alone", {
   expect_length(updated(paste(readLines(stan_file("tasks")), collapse = "\n"))$changes, 0)
 })
 
+test_that("the negative binomial of a linear predictor is that of its mean, which has digits for all shapes", {
+  with_mean <- function(code) get("without_glm", asNamespace("autosmc"))(list(code = code, includes = list()))$code
+  glm <- "{ target += neg_binomial_2_log_glm_lpmf(Y[1:N] | Xc, m, b,\n  exp(s));
+    y ~ neg_binomial_2_log_glm(x, a, b, f(1, 2)); }"
+  mean <- "{ target += neg_binomial_2_log_lpmf(Y[1:N] | (m) + (Xc) * (b),\n  exp(s));
+    y ~ neg_binomial_2_log((a) + (x) * (b), f(1, 2)); }"
+  expect_identical(with_mean(glm), mean)
+  expect_identical(with_mean(mean), mean)
+})
+
 # A group of counts, as brms 2.18 writes it but for names, in the oldest words.
 old_program <- "functions {
   real scaled_log(real y, real s) { return normal_log(y, 0, s); } # a density
