@@ -372,9 +372,6 @@ format.evidence_curve <- function(x, ...) {
   for (name in intersect(c("log_z", "std_error", "log_bf", "log_bf_error"), names(x))) {
     table[[name]] <- fixed(x[[name]], decimals)
   }
-  table$from <- x$from
-  table$anchor <- x$anchor
-  table$khat <- ifelse(is.finite(x$khat), fixed(x$khat, 2), "")
-  table$verdict <- x$verdict
-  table
+  khat <- ifelse(is.finite(x$khat), fixed(x$khat, 2), "")
+  data.frame(table, from = x$from, anchor = x$anchor, khat = khat, verdict = x$verdict, check.names = FALSE)
 }

@@ -86,16 +86,10 @@ savage_dickey <- function(fit, ..., prior_density, seed = NULL, progress = inter
   structure(
     list(
       point = paste(names(point), "=", format(point, digits = 7, trim = TRUE), collapse = ", "),
-      log_bf = found$log_density - log_prior,
-      log_bf_error = found$error,
-      posterior_density = density,
-      posterior_error = density * found$error,
-      prior_density = exp(log_prior),
-      log_z = fit$log_z + found$log_density - log_prior,
-      std_error = found$log_z_error,
-      method = found$method,
-      khat = found$khat,
-      n_target_evals = found$n_target_evals
+      log_bf = found$log_density - log_prior, log_bf_error = found$error,
+      posterior_density = density, posterior_error = density * found$error, prior_density = exp(log_prior),
+      log_z = fit$log_z + found$log_density - log_prior, std_error = found$log_z_error,
+      method = found$method, khat = found$khat, n_target_evals = found$n_target_evals
     ),
     class = c("smc_point", "smc_bayes_factor")
   )
@@ -115,8 +109,7 @@ print.smc_point <- function(x, ...) {
   )
   print_bayes_factor(x, "point against free")
   print_line(
-    "method",
-    if (x$method == "fit") "the target with the point was sampled" else "ratios at the draws",
+    "method", if (x$method == "fit") "the target with the point was sampled" else "ratios at the draws",
     if (!is.na(x$khat)) sprintf(" (Pareto k %s)", fixed(x$khat, 2)),
     ", ", count_of(x$n_target_evals, "evaluation")
   )
