@@ -8,10 +8,10 @@
 #'
 #' * `"overview"`: what to look at first. The islands' estimates, the diagnostics, and the
 #'   histograms of the first four variables; the first two where there are any.
-#' * `"run"`: a panel each, by step, for the temperature, the logarithm of the step size (on the scale of the reference),
-#'   the refreshment rate or the acceptance probability, the effective sample size (ESS) as a fraction of the particles,
-#'   the cumulative barrier, and log Z up to that step. A line for each round of adaptation, and a thin black one for
-#'   each final island; the refreshment rate and the ESS, which jump, are points.
+#' * `"run"`: a panel each, by step, for the temperature, the logarithm of the step size (on the scale of the
+#'   reference), the refreshment rate or the acceptance probability, the effective sample size (ESS) as a fraction of
+#'   the particles, the cumulative barrier, and log Z up to that step. A line for each round of adaptation, and a thin
+#'   black one for each final island; the refreshment rate and the ESS, which jump, are points.
 #' * `"islands"`: the islands' estimates of log Z (`-Inf` at the left edge where all particles died) above the estimate
 #'   of the fit with its 95 % interval, and where that is the bridge, that by SMC.
 #' * `"diagnostics"`: a bar each, as a fraction of its limit (the inverse for those that fail below it), cut off at 2,

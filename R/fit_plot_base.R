@@ -2,8 +2,8 @@
 
 # Draws `code`, n panels, on a page with a title, `main`, above and a legend of the `series` below all of them, and sets
 # back what it has set, in the order in which that can be: margins are in lines of the size of text, which the number of
-# panels changes. A single panel leaves the user's own layout as it is, and finds its place in it. lines_left: of several
-# panels, before all of them.
+# panels changes. A single panel leaves the user's own layout as it is, and finds its place in it. lines_left: before
+# all of several panels.
 on_page <- function(main, code, n = 1, series = NULL, lines_left = 0) {
   several <- n > 1
   has_legend <- nlevels(series) > 1
