@@ -94,9 +94,7 @@ draw_bridge <- function(middle, n) {
     return(draw_mixture(middle$mixture, n))
   }
   z <- draw_standard(n, length(middle$mean))
-  if (!is.null(middle$df)) {
-    z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
-  }
+  if (!is.null(middle$df)) z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
   rows_by(n, ncol(z), function(i) to_user(middle, rows_of_block(z, i)))
 }
 

@@ -1,7 +1,8 @@
 # Islands held together: their records, and the draws of all of them in one matrix.
 
-interval <- function(log_z, std_error, df, level = 0.95) {
-  half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + level) / 2, df) * std_error
+# By Student's t, of 95 %.
+interval <- function(log_z, std_error, df) {
+  half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + 0.95) / 2, df) * std_error
   list(log_z = log_z, std_error = std_error, conf_low = log_z - half, conf_high = log_z + half)
 }
 
@@ -63,10 +64,7 @@ put_after <- function(pooled, x, n_islands, most) {
     return(pooled)
   }
   n_rows <- most * NROW(x)
-  if (is.null(pooled)) {
-    return(with_room(x, n_rows))
-  }
-  .Call(r_put_rows, with_room(pooled, n_rows), n_islands * NROW(x), x)
+  if (is.null(pooled)) with_room(x, n_rows) else .Call(r_put_rows, with_room(pooled, n_rows), n_islands * NROW(x), x)
 }
 
 # A matrix, or a vector, with n rows, of which the first are those of x, and the others are yet to be

@@ -190,29 +190,23 @@ evidences_of <- function(models, labels) bind_rows(Map(evidence_of, models, labe
 # label: what an error calls it.
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
-    biased <- x$runs$biased[nrow(x$runs)]
     return(new_table(
-      log_z = x$log_z, std_error = x$std_error, biased = biased,
+      log_z = x$log_z, std_error = x$std_error, biased = last_run(x)$biased,
       converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
     ))
   }
   known <- known_evidence(x)
-  if (!is.null(known)) {
-    return(known_row(known[1], known[2]))
+  if (is.null(known)) {
+    if (!inherits(x, c("bridge", "bridge_list"))) {
+      fits <- "a fit of `smc()`, a result of `bridgesampling::bridge_sampler()` or `c(log_z = , std_error = )`"
+      abort_argument(x, label, fits)
+    }
+    check_installed("bridgesampling", "for its results")
+    # it knows the error of a single sample that is not warped
+    has_error <- inherits(x, "bridge") && x$method == "normal"
+    known <- c(bridgesampling::logml(x), if (has_error) bridgesampling::error_measures(x)$cv else NA_real_)
   }
-  if (!inherits(x, c("bridge", "bridge_list"))) {
-    fits <- "a fit of `smc()`, a result of `bridgesampling::bridge_sampler()` or `c(log_z = , std_error = )`"
-    abort_argument(x, label, fits)
-  }
-  check_installed("bridgesampling", "for its results")
-  # it knows the error of a single sample that is not warped
-  is_known <- inherits(x, "bridge") && x$method == "normal"
-  error <- if (is_known) bridgesampling::error_measures(x)$cv else NA_real_
-  known_row(bridgesampling::logml(x), error)
-}
-
-known_row <- function(log_z, std_error) {
-  new_table(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
+  new_table(log_z = known[1], std_error = known[2], biased = NA, converged = NA, seed = NA_real_)
 }
 
 # c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is

@@ -63,9 +63,7 @@ join_blocks <- function(parts) {
     return(whole)
   }
   whole$pointwise <- do.call(rbind, lapply(parts, `[[`, "pointwise"))
-  if (!is.null(whole$diagnostics)) {
-    whole$diagnostics <- do.call(Map, c(c, lapply(parts, `[[`, "diagnostics")))
-  }
+  if (!is.null(whole$diagnostics)) whole$diagnostics <- do.call(Map, c(c, lapply(parts, `[[`, "diagnostics")))
   what <- rownames(whole$estimates)
   values <- whole$pointwise[, what]
   whole$estimates[] <- c(colSums(values), sqrt(nrow(values) * apply(values, 2, stats::var)))

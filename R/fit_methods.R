@@ -49,7 +49,7 @@
 #' update(fit, islands = 4)
 #' @importFrom graphics hist pairs
 #' @importFrom stats anova BIC coef confint density deviance df.residual family fitted formula logLik median nobs
-#'   quantile residuals sigma simulate vcov weights
+#'   quantile residuals sigma simulate update vcov weights
 #' @name coef.smc_fit
 NULL
 
@@ -181,8 +181,7 @@ log_density_only <- "A log density has no observations and predictions of its ow
 #' @export
 logLik.smc_fit <- does_not_apply(
   "logLik",
-  "A Bayesian fit has no maximised likelihood; see {.fn log_evidence}, and {.fn loo} for
-    predictions."
+  "A Bayesian fit has no maximised likelihood; see {.fn log_evidence}, and {.fn loo} for predictions."
 )
 
 #' @export
@@ -229,8 +228,7 @@ family.smc_fit <- function(object, ...) {
 
 #' @exportS3Method posterior::rhat
 rhat.smc_fit <- does_not_apply(
-  "rhat", "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.",
-  of = "x"
+  "rhat", "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.", "x"
 )
 
 what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."

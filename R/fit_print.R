@@ -95,9 +95,7 @@ format_variables <- function(table, with_mcse, digits = NULL) {
   table$sd[!varies & is.finite(table$sd)] <- 0
   decimals <- decimals_for(ifelse(varies, table$sd, 1), if (is.null(digits)) 3 else digits)
   columns <- lapply(table[c("mean", "sd", "q5", "median", "q95")], fixed, decimals)
-  if (with_mcse) {
-    columns$mcse <- formatC(table$mcse, digits = 2, format = "g")
-  }
+  if (with_mcse) columns$mcse <- formatC(table$mcse, digits = 2, format = "g")
   data.frame(variable = shorten(table$variable), columns)
 }
 

@@ -192,8 +192,7 @@ draws_in_words <- function(fit) {
   if (is.null(fit$moments)) {
     paste(count(nrow(fit$particles)), "weighted draws")
   } else {
-    last <- last_run(fit)
-    paste(count(nrow(fit$moments$means) * last$n_particles), "draws, of which the moments are kept,")
+    paste(count(nrow(fit$moments$means) * last_run(fit)$n_particles), "draws, of which the moments are kept,")
   }
 }
 

@@ -26,9 +26,7 @@ state_of_fit <- function(result, sampler, bridges) {
 state_of_islands <- function(final, records, target) {
   draws <- final[intersect(names(final), c("particles", of_draws, "all"))]
   draws$all <- final$all$particles
-  if (is.null(target$outputs)) {
-    draws[[drawn(final)]] <- NULL # which the fit has itself
-  }
+  if (is.null(target$outputs)) draws[[drawn(final)]] <- NULL # which the fit has itself
   list(records = records, draws = draws)
 }
 

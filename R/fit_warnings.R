@@ -2,9 +2,7 @@
 
 # What is said of a fit for which diagnostics have failed, or that has not reached what was asked for.
 warn_if_unreliable <- function(fit) {
-  if (length(failed(fit$diagnostics)) > 0) {
-    warn_of_failed(fit)
-  }
+  if (length(failed(fit$diagnostics)) > 0) warn_of_failed(fit)
   for (aim in intersect(names(missed_aims(fit)), fit$asked)) warn_of_missed(fit, aim)
 }
 

@@ -67,10 +67,7 @@ target_interface.smc_target_caller <- function(target) target["dim"]
 
 api_schedule <- function(fields) {
   n_steps <- check_n(fields$n_steps, "n_steps")
-  if (is.null(fields$lambda)) {
-    return(schedule_power(n_steps))
-  }
-  c(0, check_schedule(c(0, fields$lambda), "lambda"))
+  if (is.null(fields$lambda)) schedule_power(n_steps) else c(0, check_schedule(c(0, fields$lambda), "lambda"))
 }
 
 api_reference <- function(fields) {

@@ -177,10 +177,7 @@ call_extended <- function(call, given) {
 
 # Evaluations that the fit's bridge and diagnostics have taken.
 n_besides_islands <- function(fit) {
-  if (is.null(fit$islands)) {
-    return(0)
-  }
-  fit$runs$n_target_evals[nrow(fit$runs)] - sum(fit$islands$n_target_evals, na.rm = TRUE)
+  if (is.null(fit$islands)) 0 else last_run(fit)$n_target_evals - sum(fit$islands$n_target_evals, na.rm = TRUE)
 }
 
 # checks ------------------------------------------------------------------------
@@ -193,9 +190,7 @@ check_extendable <- function(fit) {
 # As of check_islands(), and at least as many as there are. NULL: not asked for.
 check_wanted <- function(fit, islands, precision = NULL, max_islands = NULL) {
   n <- length(fit$state$records)
-  if (!is.null(islands)) {
-    islands <- check_count(islands, "islands", min = max(n, 1))
-  }
+  if (!is.null(islands)) islands <- check_count(islands, "islands", min = max(n, 1))
   if (is.null(max_islands)) {
     max_islands <- if (is.null(precision) && !is.null(fit$max_islands)) fit$max_islands else 1024L
   }
@@ -252,7 +247,6 @@ check_complete <- function(which, n) {
 }
 
 #' @rdname coef.smc_fit
-#' @importFrom stats update
 #' @export
 update.smc_fit <- function(object, ...) {
   changes <- as.list(substitute(list(...)))[-1]

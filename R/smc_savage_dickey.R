@@ -237,11 +237,8 @@ density_by_draws <- function(fit, draws, place) {
   ratios[draws$rows] <- exp(log_ratios - most)
   found <- mean_at_draws(fit, ratios)
   list(
-    log_density = log(found$mean) + most - sum(place$log_slope),
-    error = found$error / found$mean,
-    log_z_error = found$log_z_error,
-    method = "draws",
-    khat = tail_khat(exp(log_ratios - most), draws$w),
+    log_density = log(found$mean) + most - sum(place$log_slope), error = found$error / found$mean,
+    log_z_error = found$log_z_error, method = "draws", khat = tail_khat(exp(log_ratios - most), draws$w),
     n_target_evals = n_target_evals
   )
 }
@@ -294,10 +291,8 @@ density_by_fit <- function(fit, place, tried, seed, progress) {
   ))
   list(
     log_density = smaller$log_z - fit$log_z - sum(place$log_slope),
-    error = sqrt(smaller$std_error^2 + fit$std_error^2),
-    log_z_error = smaller$std_error,
-    method = "fit",
-    khat = tried$khat,
+    error = sqrt(smaller$std_error^2 + fit$std_error^2), log_z_error = smaller$std_error,
+    method = "fit", khat = tried$khat,
     n_target_evals = tried$n_target_evals + sum(smaller$runs$n_target_evals)
   )
 }
