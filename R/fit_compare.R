@@ -37,7 +37,8 @@
 #'   two standard errors, and the posterior probabilities, the model of the largest evidence on top and then the most
 #'   probable ones. Plots and `print()` show 20 models and sum up the others, [report()], which makes a paragraph, five.
 #'   `tidy()` has the columns under the names of broom. A part of the table that has lost one of its columns is a plain
-#'   tibble. A document of knitr has the table that is printed, with other settings by `knitr::kable(format(x))`.
+#'   tibble. A document of knitr has the table that is printed, with other settings by `knitr::kable(format(x))`;
+#'   `knitr::kable(x)` has all columns and digits.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, two fits share a seed, or a model has failed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
@@ -113,6 +114,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
 }
 
 plain_tibble <- function(x) {
+  attr(x, "fits") <- attr(x, "state") <- NULL
   class(x) <- c("tbl_df", "tbl", "data.frame")
   x
 }

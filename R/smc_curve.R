@@ -344,12 +344,8 @@ curve_of <- function(state) {
 #' @export
 `[.evidence_curve` <- function(x, ...) {
   part <- NextMethod()
-  is_curve <- is.data.frame(part) && all(setdiff(names(x), c("log_bf", "log_bf_error")) %in% names(part))
-  if (is_curve || !is.data.frame(part)) {
-    return(part)
-  }
-  attr(part, "fits") <- attr(part, "state") <- NULL
-  plain_tibble(part)
+  needed <- setdiff(names(x), c("log_bf", "log_bf_error"))
+  if (is.data.frame(part) && !all(needed %in% names(part))) plain_tibble(part) else part
 }
 
 #' @export
