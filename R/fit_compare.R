@@ -193,7 +193,7 @@ evidences_of <- function(models, labels) bind_rows(Map(evidence_of, models, labe
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
     return(new_table(
-      log_z = x$log_z, std_error = x$std_error, biased = last_run(x)$biased,
+      log_z = x$log_z, std_error = x$std_error, biased = x$runs$biased[nrow(x$runs)],
       converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
     ))
   }
