@@ -11,11 +11,7 @@ estimate_evidence <- function(sampler, held, start, bridges) {
     return(list(estimates = new_table(std_error = NA_real_), n_bridge_evals = 0))
   }
   final <- pool(held, sampler$reference, start)
-  bridge <- if (bridges && is.null(final$moments)) {
-    bridge(sampler, final)
-  } else {
-    list(n_target_evals = 0)
-  }
+  bridge <- if (bridges && is.null(final$moments)) bridge(sampler, final) else list(n_target_evals = 0)
   final$estimates <- bind_rows(list(
     estimate_row("smc", combine(final$islands)), estimate_row("bridge", bridge$estimate)
   ))

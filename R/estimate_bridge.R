@@ -13,17 +13,15 @@ bridge <- function(sampler, final) {
   }
   odd <- living[seq(1, length(living), by = 2)]
   rows <- lapply(list(odd, setdiff(living, odd)), function(half) which(final$island %in% half))
-  halves <- list(
-    bridge_half(sampler, final, fitted_to = rows[[1]], rest = rows[[2]], half = 1),
-    bridge_half(sampler, final, fitted_to = rows[[2]], rest = rows[[1]], half = 2)
-  )
-  log_z <- mean(vapply(halves, `[[`, 0, "log_z"))
-  variance <- mean(vapply(halves, `[[`, 0, "variance")) / 2
+  halves <- lapply(1:2, function(half) bridge_half(sampler, final, rows[[half]], rows[[3 - half]], half))
+  of_halves <- function(name) vapply(halves, `[[`, 0, name)
+  log_z <- mean(of_halves("log_z"))
+  variance <- mean(of_halves("variance")) / 2
   list(
     estimate = if (is.finite(log_z) && is.finite(variance)) {
       interval(log_z, sqrt(variance + rules$least_bridge_error^2), length(living) - 2)
     },
-    n_target_evals = sum(vapply(halves, `[[`, 0, "n_target_evals"))
+    n_target_evals = sum(of_halves("n_target_evals"))
   )
 }
 
@@ -36,9 +34,7 @@ bridge_half <- function(sampler, final, fitted_to, rest, half) {
   }
   log_y <- log_ratios(sampler, final, middle, length(rest), half)
   log_x <- final$log_target[rest] - log_bridge(middle, final$coordinates, rest)
-  solved <- solve_bridge(
-    log_y, log_x, final$log_weights[rest], final$origins[rest], final$island[rest]
-  )
+  solved <- solve_bridge(log_y, log_x, final$log_weights[rest], final$origins[rest], final$island[rest])
   c(solved, n_target_evals = length(rest))
 }
 
@@ -98,9 +94,7 @@ draw_bridge <- function(middle, n) {
     return(draw_mixture(middle$mixture, n))
   }
   z <- draw_standard(n, length(middle$mean))
-  if (!is.null(middle$df)) {
-    z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
-  }
+  if (!is.null(middle$df)) z <- z / sqrt(stats::rchisq(n, middle$df) / middle$df)
   rows_by(n, ncol(z), function(i) to_user(middle, rows_of_block(z, i)))
 }
 

@@ -1,13 +1,9 @@
 # Islands held together: their records, and the draws of all of them in one matrix.
 
-interval <- function(log_z, std_error, df, level = 0.95) {
-  half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + level) / 2, df) * std_error
-  list(
-    log_z = log_z,
-    std_error = std_error,
-    conf_low = log_z - half,
-    conf_high = log_z + half
-  )
+# By Student's t, of 95 %.
+interval <- function(log_z, std_error, df) {
+  half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + 0.95) / 2, df) * std_error
+  list(log_z = log_z, std_error = std_error, conf_low = log_z - half, conf_high = log_z + half)
 }
 
 # What of a record is not pooled.
@@ -39,14 +35,10 @@ pool_islands <- function(held, indices, record_of, ...) {
   }
   held$records <- lapply(add_up_covariances(c(held$records, new)), of_island_alone)
   for (name in names(held$draws)) {
-    n_draws <- sum(vapply(held$records, function(record) n_weights(record, name), 0))
-    held$draws[name] <- list(first_rows(held$draws[[name]], n_draws))
+    # of an island in which all died there are none
+    n_draws <- lengths(lapply(held$records, function(record) (if (name == "all") record$all else record)$log_weights))
+    held$draws[name] <- list(first_rows(held$draws[[name]], sum(n_draws)))
   }
-}
-
-# How many draws an island has; none where all died.
-n_weights <- function(record, name) {
-  length(if (name == "all") record$all$log_weights else record$log_weights)
 }
 
 # Puts the draws of an island after those of n others, and returns its record without them. most: for how
@@ -72,10 +64,7 @@ put_after <- function(pooled, x, n_islands, most) {
     return(pooled)
   }
   n_rows <- most * NROW(x)
-  if (is.null(pooled)) {
-    return(with_room(x, n_rows))
-  }
-  .Call(r_put_rows, with_room(pooled, n_rows), n_islands * NROW(x), x)
+  if (is.null(pooled)) with_room(x, n_rows) else .Call(r_put_rows, with_room(pooled, n_rows), n_islands * NROW(x), x)
 }
 
 # A matrix, or a vector, with n rows, of which the first are those of x, and the others are yet to be
@@ -104,15 +93,11 @@ pool <- function(held, reference, start = 1) {
   }
   c(
     list(
-      islands = islands,
-      steps = bind_rows(lapply(living, `[[`, "steps")),
-      moments = pool_moments(living),
+      islands = islands, steps = bind_rows(lapply(living, `[[`, "steps")), moments = pool_moments(living),
       # no ancestor has descendants in two islands
       shared = sum(exp(2 * log_share) * vapply(living, `[[`, 0, "shared"))
     ),
-    draws,
-    weighed(living),
-    list(reference = reference)
+    draws, weighed(living), list(reference = reference)
   )
 }
 

@@ -2,30 +2,19 @@
 
 gg_series <- function(data, x, y) {
   looks <- series_looks(data$series)
-  several <- nrow(looks) > 1
-  columns <- legend_columns(data$series)
-  guide <- if (several) ggplot2::guide_legend(ncol = columns) else "none"
-  scale <- function(make, values) {
-    make(NULL, values = values, limits = row.names(looks), guide = guide)
-  }
+  guide <- if (nrow(looks) > 1) ggplot2::guide_legend(ncol = legend_columns(data$series)) else "none"
+  scale <- function(make, values) make(NULL, values = values, limits = row.names(looks), guide = guide)
   ggplot2::ggplot(
     data,
     ggplot2::aes(
-      .data[[x]],
-      .data[[y]],
-      group = .data$line,
-      colour = .data$series,
-      linetype = .data$series,
-      linewidth = .data$series
+      .data[[x]], .data[[y]],
+      group = .data$line, colour = .data$series, linetype = .data$series, linewidth = .data$series
     )
   ) +
     scale(ggplot2::scale_colour_manual, looks$colour) +
     scale(ggplot2::scale_linetype_manual, looks$type) +
     scale(ggplot2::scale_linewidth_manual, looks$width / ggplot2::.pt) + # in mm
-    ggplot2::theme(
-      legend.position = "bottom",
-      legend.key.width = ggplot2::unit(2, "lines")
-    )
+    ggplot2::theme(legend.position = "bottom", legend.key.width = ggplot2::unit(2, "lines"))
 }
 
 gg_run <- function(data) {
@@ -47,26 +36,15 @@ gg_barrier <- function(data) {
 
 # A panel for each plot, with its own axis; what the other axis would say is in the panel.
 gg_overview <- function(data) {
-  variables <- levels(data$draws$variable)
-  panels <- c("log Z of the islands", diagnostics_axis, variables)
-  on_panel <- function(table, panel) {
-    if (!is.null(table)) cbind(table, panel = factor(panel, panels))
-  }
+  panels <- c("log Z of the islands", diagnostics_axis, levels(data$draws$variable))
+  if_any <- function(table, panel, layers) if (!is.null(table)) layers(cbind(table, panel = factor(panel, panels)))
   ggplot2::ggplot() +
-    if_any(data$islands, function(d) gg_islands_layers(on_panel(d, panels[1]))) +
-    if_any(data$islands, function(d) gg_islands_labels(on_panel(d, panels[1]))) +
-    if_any(data$diagnostics, function(d) gg_diagnostics_layers(on_panel(d, panels[2]))) +
-    if_any(data$draws, function(d) gg_draws_layers(on_panel(d, as.character(d$variable)))) +
-    ggplot2::facet_wrap(
-      "panel",
-      scales = "free",
-      labeller = ggplot2::as_labeller(shorten)
-    ) +
+    if_any(data$islands, panels[1], function(islands) c(gg_islands_layers(islands), gg_islands_labels(islands))) +
+    if_any(data$diagnostics, panels[2], gg_diagnostics_layers) +
+    if_any(data$draws, as.character(data$draws$variable), gg_draws_layers) +
+    ggplot2::facet_wrap("panel", scales = "free", labeller = ggplot2::as_labeller(shorten)) +
     ggplot2::scale_x_continuous(breaks = overview_breaks) +
-    ggplot2::theme(
-      axis.text.y = ggplot2::element_blank(),
-      axis.ticks.y = ggplot2::element_blank()
-    ) +
+    ggplot2::theme(axis.text.y = ggplot2::element_blank(), axis.ticks.y = ggplot2::element_blank()) +
     ggplot2::labs(x = NULL, y = NULL) +
     gg_room()
 }
@@ -88,16 +66,11 @@ gg_islands_labels <- function(data) {
   )
 }
 
-if_any <- function(table, layers) if (!is.null(table)) layers(table)
-
 gg_islands <- function(data) {
   ggplot2::ggplot() +
     gg_islands_layers(data) +
     ggplot2::scale_y_continuous(
-      breaks = data$at,
-      labels = data$label,
-      minor_breaks = NULL,
-      guide = ggplot2::guide_axis(check.overlap = TRUE)
+      breaks = data$at, labels = data$label, minor_breaks = NULL, guide = ggplot2::guide_axis(check.overlap = TRUE)
     ) +
     ggplot2::labs(x = "log Z", y = "island") +
     gg_room()
@@ -110,24 +83,14 @@ gg_islands_layers <- function(data) {
   estimates <- data[data$kind %in% c("smc", "fit"), ]
   colour <- okabe_ito[["vermillion"]]
   at <- ggplot2::aes(.data$log_z, .data$at)
+  fit <- data[data$kind == "fit", ]
   list(
-    ggplot2::geom_vline(
-      ggplot2::aes(xintercept = .data$log_z),
-      data[data$kind == "fit", ],
-      colour = colour,
-      linetype = "dotted"
-    ),
+    ggplot2::geom_vline(ggplot2::aes(xintercept = .data$log_z), fit, colour = colour, linetype = "dotted"),
     ggplot2::geom_point(at, data[data$kind == "island", ], size = 2),
     ggplot2::geom_text(at, data[data$kind == "dead", ], label = " -Inf", hjust = 0),
     ggplot2::geom_pointrange(
-      ggplot2::aes(
-        .data$log_z, .data$at,
-        xmin = .data$conf_low, xmax = .data$conf_high
-      ),
-      estimates,
-      colour = ifelse(estimates$kind == "fit", colour, okabe_ito[["blue"]]),
-      shape = "diamond",
-      size = 1
+      ggplot2::aes(.data$log_z, .data$at, xmin = .data$conf_low, xmax = .data$conf_high), estimates,
+      colour = ifelse(estimates$kind == "fit", colour, okabe_ito[["blue"]]), shape = "diamond", size = 1
     )
   )
 }
@@ -141,22 +104,17 @@ gg_diagnostics <- function(data) {
 }
 
 gg_diagnostics_layers <- function(data) {
-  bar <- ggplot2::aes(
-    xmin = 0, xmax = .data$ratio, ymin = .data$at - 0.4, ymax = .data$at + 0.4
-  )
+  bar <- ggplot2::aes(xmin = 0, xmax = .data$ratio, ymin = .data$at - 0.4, ymax = .data$at + 0.4)
+  words <- function(x, label, hjust) {
+    ggplot2::geom_text(ggplot2::aes(x, .data$at, label = .data[[label]]), data, hjust = hjust, size = 2.8)
+  }
   ends <- data[c(1, 1), ]
   ends$ratio <- c(-diagnostics_names_width, diagnostics_end)
   list(
     ggplot2::geom_rect(bar, data, fill = diagnostics_colours[as.character(data$passed)]),
-    ggplot2::geom_vline(
-      ggplot2::aes(xintercept = 1), data[1, ],
-      linetype = "dotted"
-    ),
-    ggplot2::geom_text(ggplot2::aes(-0.05, .data$at, label = .data$name), data, hjust = 1, size = 2.8),
-    ggplot2::geom_text(
-      ggplot2::aes(diagnostics_verdict, .data$at, label = .data$verdict), data,
-      hjust = 0, size = 2.8
-    ),
+    ggplot2::geom_vline(ggplot2::aes(xintercept = 1), data[1, ], linetype = "dotted"),
+    words(-0.05, "name", 1),
+    words(diagnostics_verdict, "verdict", 0),
     ggplot2::geom_blank(ggplot2::aes(.data$ratio, .data$at), ends)
   )
 }
@@ -164,22 +122,14 @@ gg_diagnostics_layers <- function(data) {
 gg_draws <- function(data) {
   ggplot2::ggplot() +
     gg_draws_layers(data) +
-    ggplot2::facet_wrap(
-      "variable",
-      scales = "free",
-      labeller = ggplot2::as_labeller(shorten)
-    ) +
+    ggplot2::facet_wrap("variable", scales = "free", labeller = ggplot2::as_labeller(shorten)) +
     ggplot2::labs(x = NULL, y = "density")
 }
 
 gg_draws_layers <- function(data) {
-  list(ggplot2::geom_rect(
-    ggplot2::aes(xmin = .data$from, xmax = .data$to, ymin = 0, ymax = .data$density),
-    data,
-    fill = okabe_ito[["sky_blue"]],
-    colour = okabe_ito[["sky_blue"]],
-    linewidth = 0.2
-  ))
+  bar <- ggplot2::aes(xmin = .data$from, xmax = .data$to, ymin = 0, ymax = .data$density)
+  colour <- okabe_ito[["sky_blue"]]
+  list(ggplot2::geom_rect(bar, data, fill = colour, colour = colour, linewidth = 0.2))
 }
 
 gg_evidence <- function(data) {

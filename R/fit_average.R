@@ -36,7 +36,7 @@ inclusion <- function(comparison, terms) {
   prior <- log(comparison$prior_prob[possible])
   posterior <- normalise_log(comparison$log_z[possible] + prior)
   variance <- comparison$std_error[possible]^2
-  rows <- lapply(colnames(has), function(term) {
+  bind_rows(lapply(colnames(has), function(term) {
     inside <- has[possible, term]
     log_total <- function(log_p) if (length(log_p) > 0) log_sum_exp(as.list(log_p)) else -Inf
     log_odds <- function(log_p) log_total(log_p[inside]) - log_total(log_p[!inside])
@@ -50,8 +50,7 @@ inclusion <- function(comparison, terms) {
       post_prob_error = p * (1 - p) * error, log_bf = log_bf, bf = exp(log_bf),
       log_bf_error = if (is.na(log_bf)) NA_real_ else error
     )
-  })
-  bind_rows(rows)
+  }))
 }
 
 # A logical matrix, the models in its rows.

@@ -6,11 +6,9 @@
 #' results of `bridgesampling::bridge_sampler()`, before or after them. For errors of
 #' the Bayes factors and of the probabilities, see [compare_evidence()].
 #'
-#' bridgesampling takes the median of repetitions. The islands of a fit are not
-#' treated as such: a fit is one estimate, an object of class `bridge` with the element
-#' `logml`, which is `log_z` of the fit, by whichever of the two methods that is (see
-#' [estimates]). Beside repetitions (`bridge_list`) that
-#' come first, bridgesampling recycles it, and says so.
+#' A fit is one estimate, an object of class `bridge` with the element `logml`, its `log_z`. Its islands are no
+#' repetitions, of which bridgesampling takes the median. Beside repetitions (`bridge_list`) that come first,
+#' bridgesampling recycles it, and says so.
 #'
 #' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of
 #' bridgesampling comes first, the method is that package's own, which calls the models `x1`
@@ -55,7 +53,13 @@ bf.smc_fit <- function(x1, x2, log = FALSE, ...) {
   }
   check_dots_empty(...)
   labels <- check_labels(NULL, list(substitute(x1), substitute(x2)))
-  bayes_factor_of(x1, x2, check_flag(log, "log"), labels)
+  check_flag(log, "log")
+  models <- list(x1, x2)
+  estimates <- evidences_of(models, c("x1", "x2"))
+  warn_of_models(labels, models, estimates)
+  bf <- bridgesampling::bf(estimates$log_z[1], estimates$log_z[2], log = log)
+  attr(bf, "model_names") <- labels
+  bf
 }
 
 #' @rdname logml.smc_fit
@@ -82,37 +86,22 @@ bayesfactor_models.smc_fit <- function(..., denominator = 1, verbose = TRUE) {
 #' @exportS3Method bayestestR::bayesfactor_models
 bayesfactor_models.smc_fits <- bayesfactor_models.smc_fit
 
-bayes_factor_of <- function(x1, x2, log, labels) {
-  estimates <- evidences_of(list(x1, x2), c("x1", "x2"))
-  warn_of_models(labels, list(x1, x2), estimates)
-  bf <- bridgesampling::bf(estimates$log_z[1], estimates$log_z[2], log = log)
-  attr(bf, "model_names") <- labels
-  bf
-}
-
 #' @rdname loo.smc_fit
 #' @exportS3Method bridgesampling::bridge_sampler
 bridge_sampler.smc_fit <- function(samples, ...) {
   check_has_draws(samples)
   target <- samples$target
   if (!is.null(target$outputs)) {
-    abort(
-      c(
-        "{.fn bridge_sampler} needs draws on the scale on which {.arg samples} was sampled.",
-        "i" = "Those of a Stan program are of other variables: give bridgesampling a fit of
-          rstan."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.fn bridge_sampler} needs draws on the scale on which {.arg samples} was sampled.",
+      "i" = "Those of a Stan program are of other variables: give bridgesampling a fit of rstan."
+    ), "input")
   }
   samples$particles <- unconstrain(target, samples$particles)
   # to look for a compiled routine takes longer than to call it
   evaluators <- with_addresses(target_interface(target))
   log_posterior <- function(u, data) {
-    evaluate_target(
-      target, matrix(u, 1),
-      gradient = FALSE, unconstrained = TRUE, evaluators = evaluators
-    )$log_density
+    evaluate_target(target, matrix(u, 1), gradient = FALSE, unconstrained = TRUE, evaluators = evaluators)$log_density
   }
   bounds <- stats::setNames(rep(Inf, target$dim), target$names)
   bridgesampling::bridge_sampler(
@@ -125,8 +114,7 @@ bridge_sampler.smc_fit <- function(samples, ...) {
 #' @exportS3Method bridgesampling::post_prob
 post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   models <- list(x, ...)
-  n <- length(models)
-  if (n < 2) {
+  if (length(models) < 2) {
     abort("{.fn post_prob} takes at least two fits to compare, not 1.", "input")
   }
   expressions <- c(list(substitute(x)), as.list(substitute(list(...)))[-1])

@@ -7,8 +7,9 @@ calibration_of <- function(rows, models, prior_prob, seed) {
   true <- vapply(rows, `[[`, 0L, "true")
   log_z <- do.call(rbind, lapply(rows, `[[`, "log_z"))
   is_there <- rowSums(is.na(log_z)) == 0
+  there <- function(x) x[is_there, , drop = FALSE]
   log_p <- matrix(NA_real_, n, k)
-  log_p[is_there, ] <- normalise_rows(sweep(log_z[is_there, , drop = FALSE], 2, log(prior_prob), "+"))
+  log_p[is_there, ] <- normalise_rows(sweep(there(log_z), 2, log(prior_prob), "+"))
   p <- exp(log_p)
   of_rows <- function(name) unlist(lapply(rows, `[[`, name))
   fits <- new_table(
@@ -16,18 +17,15 @@ calibration_of <- function(rows, models, prior_prob, seed) {
     log_z = as.vector(t(log_z)), std_error = of_rows("std_error"), converged = of_rows("converged"),
     post_prob = as.vector(t(p)), error = of_rows("error")
   )
-  found <- test_calibration(
-    log_p[is_there, , drop = FALSE], log_z[is_there, , drop = FALSE], true[is_there], seed
-  )
+  found <- test_calibration(there(log_p), there(log_z), true[is_there], seed)
   shifts <- seq_len(k)
-  n_there <- sum(is_there)
   n_failed <- sum(!is.na(fits$error))
   structure(
     list(
       fits = fits,
       models = new_table(
-        model = models, prior_prob = prior_prob, mean_prob = colMeans(p[is_there, , drop = FALSE]),
-        mean_error = apply(p[is_there, , drop = FALSE], 2, stats::sd) / sqrt(n_there),
+        model = models, prior_prob = prior_prob, mean_prob = colMeans(there(p)),
+        mean_error = apply(there(p), 2, stats::sd) / sqrt(sum(is_there)),
         shift = -found$estimate[shifts], shift_error = found$std_error[shifts], seen = found$seen[shifts]
       ),
       slope = 1 + found$estimate[k + 1], slope_error = found$std_error[k + 1], p_value = found$p_value,
@@ -112,7 +110,7 @@ n_bins <- 10
 
 bin_calibration <- function(fits) {
   bin <- pmin(floor(fits$post_prob * n_bins) + 1, n_bins)
-  rows <- lapply(sort(unique(bin)), function(b) {
+  bind_rows(lapply(sort(unique(bin)), function(b) {
     own <- which(bin == b)
     n <- length(own)
     mean <- mean(fits$post_prob[own])
@@ -121,13 +119,12 @@ bin_calibration <- function(fits) {
       share_true = mean(fits$true[own] == fits$model[own]),
       low = stats::qbinom(0.025, n, mean) / n, high = stats::qbinom(0.975, n, mean) / n
     )
-  })
-  bind_rows(rows)
+  }))
 }
 
 bayes_factors_of <- function(log_z, true, models) {
   log10_bf <- vapply(seq_along(true), function(i) log_z[i, true[i]] - max(log_z[i, -true[i]]), 0) / log(10)
-  rows <- lapply(seq_along(models), function(j) {
+  bind_rows(lapply(seq_along(models), function(j) {
     own <- log10_bf[true == j]
     q <- stats::quantile(own, c(0.05, 0.5, 0.95), na.rm = TRUE, names = FALSE)
     share <- function(is_so) if (length(own) > 0) mean(is_so %in% TRUE) else NA_real_
@@ -135,8 +132,7 @@ bayes_factors_of <- function(log_z, true, models) {
       model = models[j], n = length(own), above_10 = share(own > 1), between = share(abs(own) <= 1),
       below_0.1 = share(own < -1), failed = share(is.na(own)), log10_low = q[1], log10_median = q[2], log10_high = q[3]
     )
-  })
-  bind_rows(rows)
+  }))
 }
 
 # print and plot --------------------------------------------------------------

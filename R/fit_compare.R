@@ -4,9 +4,8 @@
 #'
 #' Bayes factors and posterior model probabilities, with their standard errors.
 #'
-#' The errors of the fits are taken to be independent: make each with a seed of its
-#' own, as [smc()] does unless told otherwise. Fits of similar targets that share a
-#' seed are correlated.
+#' The errors of the fits are taken to be independent: make each with a seed of its own, as [smc()] does unless told
+#' otherwise. Fits of similar targets that share a seed are correlated.
 #'
 #' @param ... two or more fits of [smc()], [smc_adapt()] or [smc_run()], or results of
 #'   `bridgesampling::bridge_sampler()`, or a list of them; all for the same data, and with
@@ -30,19 +29,16 @@
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
 #'   where there are none, as for what is no fit).
 #'
-#'   Errors are by the delta method, which is good when they are small: a `std_error`
-#'   of `log_z` well below 1. They are NA where one that they need is: that of a fit with
-#'   one island, or of a repeated or warped bridge sample.
+#'   Errors are by the delta method, which is good for a `std_error` of `log_z` well below 1. They are NA where one that
+#'   they need is: that of a fit with one island, or of a repeated or warped bridge sample.
 #'
-#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not. `plot()` and
-#'   `ggplot2::autoplot()` show the log Bayes factors with
-#'   intervals of two standard errors, and the posterior probabilities, the model of the largest evidence on
-#'   top and then the most probable ones. Plots and `print()` show 20 models and sum up the others, [report()] five.
+#'   It prints without `bf` and `prior_prob`, and with `converged` where a fit has not. `print(x, digits = 2)` shows so
+#'   many digits of the standard errors. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with intervals of
+#'   two standard errors, and the posterior probabilities, the model of the largest evidence on top and then the most
+#'   probable ones. Plots and `print()` show 20 models and sum up the others, [report()], which makes a paragraph, five.
 #'   `tidy()` has the columns under the names of broom. A part of the table that has lost one of its columns is a plain
-#'   tibble. In a document of knitr it is the table that is printed; `knitr::kable(format(x))` makes that with other
-#'   settings, where `knitr::kable(x)`, which takes the numbers alone, has all columns and digits. [report()] makes a
-#'   paragraph.
-#'   `print(x, digits = 2)` shows so many digits of the standard errors.
+#'   tibble. A document of knitr has the table that is printed, with other settings by `knitr::kable(format(x))`;
+#'   `knitr::kable(x)` has all columns and digits.
 #' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
 #'   an estimate is biased, two fits share a seed, or a model has failed. Of class
 #'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
@@ -84,7 +80,9 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
     abort("{.fn compare_evidence} takes at least two fits to compare, not {n}.", "input")
   }
   prior_prob <- check_prior_prob(prior_prob, labels, is_there)
-  warn_of_missing(labels[!is_there])
+  if (!all(is_there)) {
+    cli::cli_warn("The comparison is without {.val {labels[!is_there]}}: no fit.", class = warning_class("comparison"))
+  }
   models <- models[is_there]
   labels <- labels[is_there]
   estimates <- evidences_of(models, labels)
@@ -93,15 +91,11 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   best <- which.max(estimates$log_z)
   posterior <- posterior_probabilities(estimates, prior_prob)
   columns <- list(
-    model = labels,
-    log_z = estimates$log_z,
-    std_error = estimates$std_error,
+    model = labels, log_z = estimates$log_z, std_error = estimates$std_error,
     log_bf = estimates$log_z - estimates$log_z[best],
-    log_bf_error = error_of_difference(estimates$std_error, best),
+    log_bf_error = replace(sqrt(estimates$std_error^2 + estimates$std_error[best]^2), best, 0),
     bf = exp(estimates$log_z - estimates$log_z[best]),
-    prior_prob = prior_prob,
-    post_prob = posterior$estimate,
-    post_prob_error = posterior$std_error,
+    prior_prob = prior_prob, post_prob = posterior$estimate, post_prob_error = posterior$std_error,
     converged = estimates$converged
   )
   tibble::new_tibble(columns, problems = problems, class = "smc_evidence")
@@ -120,6 +114,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
 }
 
 plain_tibble <- function(x) {
+  attr(x, "fits") <- attr(x, "state") <- NULL
   class(x) <- c("tbl_df", "tbl", "data.frame")
   x
 }
@@ -160,18 +155,12 @@ format.smc_evidence <- function(x, ..., digits = NULL) {
   if (!is.null(digits)) check_count(digits, "digits", max = 15)
   decimals <- decimals_of_error(c(x$std_error, x$log_bf_error), digits)
   table <- data.frame(
-    model = x$model,
-    log_z = fixed(x$log_z, decimals),
-    std_error = fixed(x$std_error, decimals),
-    log_bf = fixed(x$log_bf, decimals),
-    std_error = fixed(x$log_bf_error, decimals),
-    post_prob = format_probability(x$post_prob),
-    std_error = formatC(x$post_prob_error, digits = 1, format = "g"),
+    model = x$model, log_z = fixed(x$log_z, decimals), std_error = fixed(x$std_error, decimals),
+    log_bf = fixed(x$log_bf, decimals), std_error = fixed(x$log_bf_error, decimals),
+    post_prob = format_probability(x$post_prob), std_error = formatC(x$post_prob_error, digits = 1, format = "g"),
     check.names = FALSE
   )
-  if (any(x$converged %in% FALSE)) {
-    table$converged <- x$converged
-  }
+  if (any(x$converged %in% FALSE)) table$converged <- x$converged
   table
 }
 
@@ -203,35 +192,23 @@ evidences_of <- function(models, labels) bind_rows(Map(evidence_of, models, labe
 # label: what an error calls it.
 evidence_of <- function(x, label) {
   if (inherits(x, "smc_fit")) {
-    biased <- x$runs$biased[nrow(x$runs)]
     return(new_table(
-      log_z = x$log_z, std_error = x$std_error, biased = biased,
+      log_z = x$log_z, std_error = x$std_error, biased = x$runs$biased[nrow(x$runs)],
       converged = converged(x), seed = if (x$std_error %in% 0) NA else x$seed
     ))
   }
   known <- known_evidence(x)
-  if (!is.null(known)) {
-    return(known_row(known[1], known[2]))
+  if (is.null(known)) {
+    if (!inherits(x, c("bridge", "bridge_list"))) {
+      fits <- "a fit of `smc()`, a result of `bridgesampling::bridge_sampler()` or `c(log_z = , std_error = )`"
+      abort_argument(x, label, fits)
+    }
+    check_installed("bridgesampling", "for its results")
+    # it knows the error of a single sample that is not warped
+    has_error <- inherits(x, "bridge") && x$method == "normal"
+    known <- c(bridgesampling::logml(x), if (has_error) bridgesampling::error_measures(x)$cv else NA_real_)
   }
-  if (!inherits(x, c("bridge", "bridge_list"))) {
-    abort_argument(
-      x,
-      label,
-      "a fit of `smc()`, a result of `bridgesampling::bridge_sampler()` or `c(log_z = , std_error = )`"
-    )
-  }
-  check_installed("bridgesampling", "for its results")
-  # it knows the error of a single sample that is not warped
-  error <- if (inherits(x, "bridge") && x$method == "normal") {
-    bridgesampling::error_measures(x)$cv
-  } else {
-    NA_real_
-  }
-  known_row(bridgesampling::logml(x), error)
-}
-
-known_row <- function(log_z, std_error) {
-  new_table(log_z = log_z, std_error = std_error, biased = NA, converged = NA, seed = NA_real_)
+  new_table(log_z = known[1], std_error = known[2], biased = NA, converged = NA, seed = NA_real_)
 }
 
 # c(log_z, std_error) of what log_evidence() returns, or of numbers under these names: the error is NA where there is
@@ -246,12 +223,6 @@ known_evidence <- function(x) {
   }
   error <- number("std_error")
   if (is_number(error) && error >= 0 || is.na(error)) c(number("log_z"), error)
-}
-
-error_of_difference <- function(std_error, best) {
-  error <- sqrt(std_error^2 + std_error[best]^2)
-  error[best] <- 0
-  error
 }
 
 # d p_i / d log z_j = p_i (1(i = j) - p_j)
@@ -289,9 +260,7 @@ check_labels <- function(model_names, expressions) {
   n <- length(expressions)
   if (!is.null(model_names)) {
     if (!is.character(model_names) || length(model_names) != n || anyNA(model_names)) {
-      abort_argument(
-        model_names, "model_names", paste("a character vector of length", n)
-      )
+      abort_argument(model_names, "model_names", paste("a character vector of length", n))
     }
     return(make.unique(model_names))
   }
@@ -299,8 +268,8 @@ check_labels <- function(model_names, expressions) {
     x <- expressions[[i]]
     if (is.language(x)) deparse(x)[1] else paste("model", i)
   }, "")
-  given <- names(expressions)
-  named <- if (is.null(given)) FALSE else nzchar(given)
+  given <- rlang::names2(expressions)
+  named <- nzchar(given)
   labels[named] <- given[named]
   make.unique(labels)
 }
@@ -338,21 +307,13 @@ warn_of_comparison <- function(labels, estimates) {
   seeds <- estimates$seed
   alike <- labels[!is.na(seeds) & seeds %in% seeds[duplicated(seeds)]]
   problems <- c(
-    "!" = if (length(without) > 0) {
-      "{.val {without}} {?has/have} no standard error: run more {.arg islands}."
-    },
-    "!" = if (length(biased) > 0) {
-      "The estimate of {.val {biased}} is biased: use {.fn smc} or {.fn smc_run}."
-    },
-    "!" = if (length(alike) > 0) {
-      "{.val {alike}} have the same {.arg seed}: their errors are not independent."
-    }
+    "!" = if (length(without) > 0) "{.val {without}} {?has/have} no standard error: run more {.arg islands}.",
+    "!" = if (length(biased) > 0) "The estimate of {.val {biased}} is biased: use {.fn smc} or {.fn smc_run}.",
+    "!" = if (length(alike) > 0) "{.val {alike}} have the same {.arg seed}: their errors are not independent."
   )
   if (length(problems) > 0) {
-    cli::cli_warn(
-      c("The standard errors of the comparison are unreliable.", problems),
-      class = warning_class("comparison")
-    )
+    problems <- c("The standard errors of the comparison are unreliable.", problems)
+    cli::cli_warn(problems, class = warning_class("comparison"))
   }
 }
 

@@ -6,32 +6,22 @@
 #' all that works on these. [posterior::summarise_draws()] and the plots of bayesplot also
 #' take the fit itself.
 #'
-#' Without weights, every island is resampled within itself, to as many draws as it
-#' has particles, and is a chain. Islands are independent, so `rhat` compares what
-#' should be alike. Resampling is systematic, without any randomness: a fit has the
-#' same draws whenever it is asked. The draws of a chain stand in the order of the
-#' particles, in which copies of a particle, and the descendants of a common ancestor,
-#' are neighbours. What they share is then seen as autocorrelation, so that the effective
-#' sample sizes and Monte Carlo errors of posterior account for it: they agree, to
-#' within some 20 %, with the spread of the islands. Permuted, the draws would look
-#' better than they are.
+#' Without weights, every island is a chain: it is resampled within itself, to as many draws as it has particles, or as
+#' were kept (`keep` of [smc()]). Resampling is systematic, without any randomness: a fit always has the same draws.
+#' They stand in the order of the particles, in which the descendants of a common ancestor are neighbours. What these
+#' share is then seen as autocorrelation, so that the effective sample sizes and Monte Carlo errors of posterior account
+#' for it, to within some 20 %. Permuted, the draws would look better than they are. An island in which all particles
+#' died has no draws.
 #'
-#' Chains count alike in posterior, where the estimate of [summary.smc_fit()] and
-#' [augment.smc_fit()] weighs each island in proportion to its estimate of the
-#' evidence. Both are consistent, and differ little unless the islands disagree
-#' (then `rhat` is high, and [smc()] has warned). For the weighted estimate itself
-#' take `weights = TRUE`.
-#'
-#' An island in which all particles died has no draws: chains are the living islands,
-#' in their order. Where a number of draws an island was kept (`keep` of [smc()]), these are
-#' the iterations.
+#' Chains count alike in posterior, where [summary.smc_fit()] weighs each island in proportion to its estimate of the
+#' evidence. Both are consistent, and differ little unless the islands disagree (then `rhat` is high, and [smc()] has
+#' warned). For the weighted estimate itself take `weights = TRUE`.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... of `as_draws()` and `as_draws_array()` not used; of the other formats `weights`, `generated` and `fold`; of
 #'   `subset_draws()` its arguments.
-#' @param weights FALSE for draws that all weigh the same; TRUE for the particles of
-#'   all islands together with their weights, see [posterior::weight_draws()]. These
-#'   are one chain. Few functions of posterior look at weights:
+#' @param weights FALSE for draws that all weigh the same; TRUE for the particles of all islands together, one chain,
+#'   with their weights, see [posterior::weight_draws()]. Few functions of posterior look at weights:
 #'   [posterior::resample_draws()] does, [posterior::summarise_draws()] does not.
 #' @param generated whether the draws are to have all generated quantities of a Stan program (TRUE or FALSE), or the
 #'   names of some (character vector, such as `"y_rep"`). Those of more than 100 elements are not in the fit, unless
@@ -40,11 +30,9 @@
 #' @param fold whether draws are folded onto one copy, where the density is the same when labels are permuted or signs
 #'   changed, as `shape` says in print (TRUE or FALSE). [coef()][coef.smc_fit] and [summary()][summary.smc_fit] always do
 #'   so, without which the labels' means would be the same.
-#' @return `as_draws()`, `as_draws_array()`: a `draws_array` with `n_particles`
-#'   iterations, a chain an island, and the target's variables. The others: the same
-#'   draws in their format. With `weights`, `.log_weight` is a further, hidden variable.
-#'   `variables()`, `nvariables()`, `ndraws()`, `nchains()`, `niterations()` and
-#'   `subset_draws()`: of the draws that weigh the same.
+#' @return `as_draws()`, `as_draws_array()`: a `draws_array` of the target's variables. The others: the same draws in
+#'   their format. With `weights`, `.log_weight` is a further, hidden variable. `variables()`, `nvariables()`,
+#'   `ndraws()`, `nchains()`, `niterations()` and `subset_draws()`: of the draws that weigh the same.
 #' @section Errors: `autosmc_error_input` for any other argument, and for a fit that has
 #'   kept moments only.
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
@@ -62,7 +50,11 @@ NULL
 as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE, fold = FALSE) {
   check_dots_empty(...)
   if (check_flag(fold, "fold")) x <- folded(x)
-  if (check_flag(weights, "weights")) weighted_draws(x, generated) else resampled_draws(x, generated)
+  if (check_flag(weights, "weights")) {
+    weighted_draws(x, generated)
+  } else {
+    as_chains(as.matrix(x, generated = generated), nchains.smc_fit(x))
+  }
 }
 
 #' @rdname as_draws.smc_fit
@@ -170,15 +162,10 @@ as_draws.smc_target <- function(x, ...) {
 
 # internals -------------------------------------------------------------------
 
-resampled_draws <- function(fit, generated) {
-  as_chains(as.matrix(fit, generated = generated), nchains.smc_fit(fit))
-}
-
 # The rows of the particles, island by island, that weigh the same.
 equal_rows <- function(fit) {
   check_has_draws(fit)
-  islands <- split(seq_along(fit$island), fit$island)
-  kept <- lapply(islands, function(rows) {
+  kept <- lapply(split(seq_along(fit$island), fit$island), function(rows) {
     rows[resample_systematic(normalise_log(fit$log_weights[rows]))]
   })
   unlist(kept, use.names = FALSE)
@@ -247,13 +234,10 @@ check_variables <- function(variables, names, arg = "variables", most = 6) {
   }))
   unknown <- setdiff(variables, names)
   if (length(unknown) > 0) {
-    abort(
-      c(
-        "{.arg {arg}} must be names of variables; there is no {.val {unknown}}.",
-        "i" = "There {?is/are} {.val {names}}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg {arg}} must be names of variables; there is no {.val {unknown}}.",
+      "i" = "There {?is/are} {.val {names}}."
+    ), "input")
   }
   unique(variables)
 }

@@ -14,8 +14,6 @@ fit_without_variables <- function(target, n, seed, call) {
   row <- row_of_counts("final", list(n_target_evals = 1, n_impossible = 0, seconds = seconds_now() - started))
   row[names(estimate)] <- estimate
   row[c("biased", "n_particles", "n_steps", "islands")] <- list(FALSE, n, 0L, 1L)
-  row[setdiff(runs_columns, names(row))] <- NA_real_
-  kernel <- check_kernel("klmc")
   structure(
     c(
       estimate,
@@ -27,10 +25,10 @@ fit_without_variables <- function(target, n, seed, call) {
         island = rep(1L, n),
         schedule = new_table(lambda = numeric(), step_size = numeric(), refresh_rate = numeric(), kernel = character()),
         steps = bind_rows(list()),
-        runs = bind_rows(list(row[runs_columns])),
+        runs = runs_of(list(row)),
         logml = log_z,
         improper = character(),
-        target = target, n_particles = n, kernel = kernel, reference = reference_gaussian(), seed = seed,
+        target = target, n_particles = n, kernel = check_kernel("klmc"), reference = reference_gaussian(), seed = seed,
         call = call, session = session_facts(), seconds = seconds_now() - started
       )
     ),

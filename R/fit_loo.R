@@ -36,16 +36,11 @@ ask_by_name <- function(ask, fit, name, ...) {
 by_block <- function(fit, name, judge, at_once = FALSE) {
   names <- log_lik_names(fit)
   if (length(names) == 0) {
-    abort(
-      c(
-        "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among
-          the draws.",
-        "i" = "A Stan program has it in its generated quantities. For another model make
-          the matrix by {.fn predict}, with {.code summary = FALSE}, for
-          {.code loo::{name}()}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among the draws.",
+      "i" = "A Stan program has it in its generated quantities. For another model make the matrix by {.fn predict},
+        with {.code summary = FALSE}, for {.code loo::{name}()}."
+    ), "input")
   }
   rows <- equal_rows(fit)
   is_later <- names[1] %in% fit$target$later
@@ -68,9 +63,7 @@ join_blocks <- function(parts) {
     return(whole)
   }
   whole$pointwise <- do.call(rbind, lapply(parts, `[[`, "pointwise"))
-  if (!is.null(whole$diagnostics)) {
-    whole$diagnostics <- do.call(Map, c(c, lapply(parts, `[[`, "diagnostics")))
-  }
+  if (!is.null(whole$diagnostics)) whole$diagnostics <- do.call(Map, c(c, lapply(parts, `[[`, "diagnostics")))
   what <- rownames(whole$estimates)
   values <- whole$pointwise[, what]
   whole$estimates[] <- c(colSums(values), sqrt(nrow(values) * apply(values, 2, stats::var)))

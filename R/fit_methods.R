@@ -47,13 +47,15 @@
 #' confint(fit, "x1", level = 0.9)
 #' head(as.data.frame(fit), 3)
 #' update(fit, islands = 4)
+#' @importFrom graphics hist pairs
+#' @importFrom stats anova BIC coef confint density deviance df.residual family fitted formula logLik median nobs
+#'   quantile residuals sigma simulate update vcov weights
 #' @name coef.smc_fit
 NULL
 
 # the posterior ---------------------------------------------------------------
 
 #' @rdname coef.smc_fit
-#' @importFrom stats coef
 #' @export
 coef.smc_fit <- function(object, ...) {
   check_dots_empty(...)
@@ -62,7 +64,6 @@ coef.smc_fit <- function(object, ...) {
 }
 
 #' @rdname coef.smc_fit
-#' @importFrom stats vcov
 #' @export
 vcov.smc_fit <- function(object, ...) {
   check_dots_empty(...)
@@ -75,7 +76,6 @@ vcov.smc_fit <- function(object, ...) {
 }
 
 #' @rdname coef.smc_fit
-#' @importFrom stats confint
 #' @export
 confint.smc_fit <- function(object, parm, level = 0.95, ...) {
   check_number(level, "level", 0, 1, open = TRUE)
@@ -97,7 +97,6 @@ confint.smc_fit <- function(object, parm, level = 0.95, ...) {
 }
 
 #' @rdname coef.smc_fit
-#' @importFrom stats nobs
 #' @export
 nobs.smc_fit <- function(object, ...) {
   check_dots_empty(...)
@@ -106,13 +105,10 @@ nobs.smc_fit <- function(object, ...) {
   }
   n <- length(log_lik_names(object))
   if (n == 0) {
-    abort(
-      c(
-        "{.fn nobs} is not known: a log density does not tell how many observations it has.",
-        "i" = "That of a Stan program with {.code log_lik} is."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.fn nobs} is not known: a log density does not tell how many observations it has.",
+      "i" = "That of a Stan program with {.code log_lik} is."
+    ), "input")
   }
   n
 }
@@ -137,14 +133,12 @@ as.data.frame.smc_fit <- function(x, row.names = NULL, optional = FALSE, ..., st
 #' @export
 as.array.smc_fit <- function(x, ...) {
   draws <- as.matrix(x, ...)
-  islands <- unique(x$island)
-  dim <- c(nrow(draws) / length(islands), length(islands), ncol(draws))
+  n_chains <- nchains.smc_fit(x)
   names <- list(iteration = NULL, chain = NULL, variable = colnames(draws))
-  array(draws, dim, names)
+  array(draws, c(nrow(draws) / n_chains, n_chains, ncol(draws)), names)
 }
 
 #' @rdname coef.smc_fit
-#' @importFrom stats weights
 #' @export
 weights.smc_fit <- function(object, ...) {
   check_dots_empty(...)
@@ -153,7 +147,6 @@ weights.smc_fit <- function(object, ...) {
 }
 
 #' @rdname coef.smc_fit
-#' @importFrom graphics pairs
 #' @export
 pairs.smc_fit <- function(x, variables = NULL, ...) {
   variables <- check_variables(variables, colnames(x$particles), most = 4)
@@ -183,18 +176,14 @@ does_not_apply <- function(name, instead, of = "object") {
   method
 }
 
-log_density_only <- "A log density has no observations and predictions of its own: see
-  {.fn predict}."
+log_density_only <- "A log density has no observations and predictions of its own: see {.fn predict}."
 
-#' @importFrom stats logLik
 #' @export
 logLik.smc_fit <- does_not_apply(
   "logLik",
-  "A Bayesian fit has no maximised likelihood; see {.fn log_evidence}, and {.fn loo} for
-    predictions."
+  "A Bayesian fit has no maximised likelihood; see {.fn log_evidence}, and {.fn loo} for predictions."
 )
 
-#' @importFrom stats BIC
 #' @export
 BIC.smc_fit <- does_not_apply(
   "BIC",
@@ -202,47 +191,36 @@ BIC.smc_fit <- does_not_apply(
     arguments, not a list of them: {.code do.call(bayestestR::bayesfactor_models, fits)}."
 )
 
-#' @importFrom stats deviance
 #' @export
-deviance.smc_fit <- does_not_apply(
-  "deviance", "See {.fn log_evidence}, and {.fn loo} for predictions."
-)
+deviance.smc_fit <- does_not_apply("deviance", "See {.fn log_evidence}, and {.fn loo} for predictions.")
 
-#' @importFrom stats df.residual
 #' @export
 df.residual.smc_fit <- does_not_apply("df.residual", log_density_only)
 
-#' @importFrom stats fitted
 #' @export
 fitted.smc_fit <- function(object, ...) {
   if (is_of_brmsfit(object)) fitted(as_brmsfit(object), ...) else does_not_apply("fitted", log_density_only)()
 }
 
-#' @importFrom stats residuals
 #' @export
 residuals.smc_fit <- function(object, ...) {
   if (is_of_brmsfit(object)) residuals(as_brmsfit(object), ...) else does_not_apply("residuals", log_density_only)()
 }
 
-#' @importFrom stats anova
 #' @export
 anova.smc_fit <- does_not_apply("anova", "Models are compared by {.fn compare_evidence}.")
 
-#' @importFrom stats simulate
 #' @export
 simulate.smc_fit <- does_not_apply("simulate", log_density_only)
 
-#' @importFrom stats sigma
 #' @export
 sigma.smc_fit <- does_not_apply("sigma", log_density_only)
 
-#' @importFrom stats formula
 #' @export
 formula.smc_fit <- function(x, ...) {
   if (is_of_brmsfit(x)) formula(x$target$brmsfit) else does_not_apply("formula", "Its model is {.code fit$target}.")()
 }
 
-#' @importFrom stats family
 #' @export
 family.smc_fit <- function(object, ...) {
   if (is_of_brmsfit(object)) family(object$target$brmsfit) else does_not_apply("family", log_density_only)()
@@ -250,8 +228,7 @@ family.smc_fit <- function(object, ...) {
 
 #' @exportS3Method posterior::rhat
 rhat.smc_fit <- does_not_apply(
-  "rhat", "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.",
-  of = "x"
+  "rhat", "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.", "x"
 )
 
 what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
@@ -259,20 +236,16 @@ what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data
 #' @export
 mean.smc_fit <- does_not_apply("mean", what_has_draws, of = "x")
 
-#' @importFrom stats quantile
 #' @export
 quantile.smc_fit <- does_not_apply("quantile", what_has_draws, of = "x")
 
-#' @importFrom stats median
 #' @export
 median.smc_fit <- does_not_apply("median", what_has_draws, of = "x")
 
 what_shows_draws <- "See {.code plot(fit, \"draws\")}; {.fn as.data.frame} has the draws."
 
-#' @importFrom graphics hist
 #' @export
 hist.smc_fit <- does_not_apply("hist", what_shows_draws, of = "x")
 
-#' @importFrom stats density
 #' @export
 density.smc_fit <- does_not_apply("density", what_shows_draws, of = "x")

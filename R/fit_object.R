@@ -25,21 +25,14 @@ new_fit <- function(sampler, result, plan, call) {
   estimate <- with_shift(headline(estimates), result$diagnostics)
   fit <- structure(
     c(
-      estimate,
-      list(estimates = estimates),
-      draws_of(draws, sampler$target),
+      estimate, list(estimates = estimates), draws_of(draws, sampler$target),
       list(
         schedule = new_table(
-          lambda = steps$lambda,
-          step_size = steps$step_size,
-          refresh_rate = steps$refresh_rate,
+          lambda = steps$lambda, step_size = steps$step_size, refresh_rate = steps$refresh_rate,
           kernel = rep(sampler$kernel$name, length(steps$lambda))
         ),
         steps = bind_rows(c(lapply(course$records, `[[`, "steps"), list(final$steps))),
-        runs = fit_runs(result),
-        islands = final$islands,
-        logml = estimate$log_z,
-        scout = course$scout,
+        runs = fit_runs(result), islands = final$islands, logml = estimate$log_z, scout = course$scout,
         diagnostics = result$diagnostics,
         improper = if (is.null(sampler$target$improper)) character() else sampler$target$improper,
         maps = describe_maps(draws$reference, sampler$target),
@@ -48,8 +41,7 @@ new_fit <- function(sampler, result, plan, call) {
       sampler[sampler_names],
       plan[setdiff(names(plan), not_of_fit)],
       list(
-        call = call, session = session_facts(),
-        seconds = seconds_now() - sampler$started,
+        call = call, session = session_facts(), seconds = seconds_now() - sampler$started,
         state = state_of_fit(result, sampler, plan$bridges)
       )
     ),
@@ -69,59 +61,37 @@ not_of_fit <- c(
 )
 
 runs_columns <- c(
-  "run",
-  "round",
-  "label",
-  "kernel",
-  "log_z",
-  "std_error",
-  "conf_low",
-  "conf_high",
-  "biased",
-  "n_particles",
-  "n_steps",
-  "islands",
-  "barrier",
-  "n_objective_evals",
-  "n_target_evals",
-  "n_impossible",
-  "seconds",
-  "used"
+  "run", "round", "label", "kernel", "log_z", "std_error", "conf_low", "conf_high", "biased", "n_particles", "n_steps",
+  "islands", "barrier", "n_objective_evals", "n_target_evals", "n_impossible", "seconds", "used"
 )
 
 # A row for the scout, one for every round, one for the probes of all fits, one for the islands of
 # each pass but the last, and one for those of the last.
 fit_runs <- function(result) {
   course <- result$course
-  rounds <- Map(function(record, used) {
-    c(unclass(record$runs), list(islands = 1L, used = used))
-  }, course$records, course$used)
-  rows <- c(
-    if (!is.null(course$scout)) list(scout_row(course$scout)),
-    if (probes_of(course)[["n_target_evals"]] > 0) list(probe_row(course)),
-    rounds,
-    course$passes,
-    if (!is.null(result$row)) list(result$row)
-  )
-  bind_rows(lapply(rows, function(row) {
+  probes <- as.list(probes_of(course))
+  of_round <- function(record, used) c(unclass(record$runs), list(islands = 1L, used = used))
+  runs_of(c(
+    list(
+      if (!is.null(course$scout)) row_of_counts("scout", course$scout),
+      if (probes$n_target_evals > 0) row_of_counts("probe", c(probes, seconds = NA))
+    ),
+    Map(of_round, course$records, course$used), course$passes, list(result$row)
+  ))
+}
+
+# The table of these rows; NULL for none.
+runs_of <- function(rows) {
+  bind_rows(lapply(without_null(rows), function(row) {
     row[setdiff(runs_columns, names(row))] <- NA_real_
     row[runs_columns]
   }))
 }
 
-scout_row <- function(scout) row_of_counts("scout", scout)
-
-probe_row <- function(course) {
-  row_of_counts("probe", c(as.list(probes_of(course)), seconds = NA))
-}
-
 row_of_counts <- function(run, counts) {
   list(
-    run = run, round = NA_integer_, label = NA_character_,
-    kernel = NA_character_, biased = NA,
-    n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_,
-    n_objective_evals = 0L, n_target_evals = counts$n_target_evals,
-    n_impossible = counts$n_impossible,
-    seconds = counts$seconds, used = TRUE
+    run = run, round = NA_integer_, label = NA_character_, kernel = NA_character_, biased = NA,
+    n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_, n_objective_evals = 0L,
+    n_target_evals = counts$n_target_evals, n_impossible = counts$n_impossible, seconds = counts$seconds, used = TRUE
   )
 }

@@ -8,15 +8,12 @@
 #'
 #' * `"overview"`: what to look at first. The islands' estimates, the diagnostics, and the
 #'   histograms of the first four variables; the first two where there are any.
-#' * `"run"`: a panel each, by step, for the temperature, the logarithm of the step
-#'   size (on the scale of the reference), the refreshment rate of [kernel_klmc()] or the
-#'   acceptance probability of [kernel_mala()] and [kernel_rwmh()], the effective sample
-#'   size (ESS) as a fraction of the particles, the cumulative barrier, and log Z up to
-#'   that step. A line for each round of adaptation, and a thin black one for each final
-#'   island; the refreshment rate and the ESS, which jump, are points.
-#' * `"islands"`: the islands' estimates of log Z above the estimate of the fit with its
-#'   95 % interval. Where that is the bridge, the mean of the islands by SMC is there too. For an island in which all
-#'   particles died there is a `-Inf` at the left edge.
+#' * `"run"`: a panel each, by step, for the temperature, the logarithm of the step size (on the scale of the
+#'   reference), the refreshment rate or the acceptance probability, the effective sample size (ESS) as a fraction of
+#'   the particles, the cumulative barrier, and log Z up to that step. A line for each round of adaptation, and a thin
+#'   black one for each final island; the refreshment rate and the ESS, which jump, are points.
+#' * `"islands"`: the islands' estimates of log Z (`-Inf` at the left edge where all particles died) above the estimate
+#'   of the fit with its 95 % interval, and where that is the bridge, that by SMC.
 #' * `"diagnostics"`: a bar each, as a fraction of its limit (the inverse for those that fail below it), cut off at 2,
 #'   between its name and whether it has passed. Those that have failed are beyond the line. [diagnostics] explains them.
 #' * `"barrier"`: the cumulative barrier against the temperature, with the same lines:

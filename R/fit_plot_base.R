@@ -1,14 +1,16 @@
 # Plots of a fit by R's own graphics.
 
-# Room for n panels, and for some lines of text below them all. Returns what was set
-# before, in the order in which it can be set again: margins are in lines of the size of
-# text, which the number of panels changes. A single panel leaves the user's own layout
-# as it is, and finds its place in it. main: a title, for which there is room above all panels. lines_left: of several
-# panels, before all of them.
-set_panels <- function(n = 1, lines_below = 0, main = NULL, lines_left = 0) {
+# Draws `code`, n panels, on a page with a title, `main`, above and a legend of the `series` below all of them, and sets
+# back what it has set, in the order in which that can be: margins are in lines of the size of text, which the number of
+# panels changes. A single panel leaves the user's own layout as it is, and finds its place in it. lines_left: before
+# all of several panels.
+on_page <- function(main, code, n = 1, series = NULL, lines_left = 0) {
   several <- n > 1
+  has_legend <- nlevels(series) > 1
+  lines_below <- if (has_legend) 0.8 + 1.2 * ceiling(nlevels(series) / legend_columns(series)) else 0
   lines_above <- if (is.null(main)) 0 else 1.8
-  old <- graphics::par(c(if (several) c("mfrow", "cex", "oma"), "mar", "mgp", "tcl"))
+  old <- graphics::par(c(if (several) c("mfrow", "cex", "oma"), "mar", "mgp", "tcl", "pty"))
+  on.exit(graphics::par(old))
   if (several) {
     graphics::par(mfrow = rev(grDevices::n2mfrow(n)), oma = c(lines_below, lines_left, lines_above, 0))
     lines_below <- lines_above <- 0
@@ -18,51 +20,31 @@ set_panels <- function(n = 1, lines_below = 0, main = NULL, lines_left = 0) {
     mgp = c(2, 0.5, 0),
     tcl = -0.3
   )
-  old
-}
-
-set_panels_with_legend <- function(n, series, main) {
-  rows <- ceiling(nlevels(series) / legend_columns(series))
-  set_panels(n, lines_below = if (nlevels(series) > 1) 0.8 + 1.2 * rows else 0, main)
-}
-
-# Above all of n panels.
-base_title <- function(main, n = 1) {
+  force(code)
+  if (has_legend) base_legend(series, if (several) "ndc" else "nfc")
   if (!is.null(main)) {
-    graphics::mtext(main, line = if (n > 1) 0.3 else 0.5, outer = n > 1, font = 2, cex = 1.1 * graphics::par("cex"))
+    graphics::mtext(main, line = if (several) 0.3 else 0.5, outer = several, font = 2, cex = 1.1 * graphics::par("cex"))
   }
+}
+
+# Tables, each drawn by draw(table, name).
+each_panel <- function(panels, main, draw, ...) {
+  on_page(main, Map(draw, panels, names(panels)), length(panels), ...)
 }
 
 # of: below the whole page ("ndc") or below this panel ("nfc").
 base_legend <- function(series, of) {
-  if (nlevels(series) == 1) {
-    return()
-  }
   looks <- series_looks(series)
   graphics::legend(
-    graphics::grconvertX(0.5, of),
-    graphics::grconvertY(0, of),
-    row.names(looks),
-    col = looks$colour,
-    lty = looks$type,
-    lwd = looks$width,
-    cex = 0.7 / graphics::par("cex"),
-    seg.len = 2.5,
-    x.intersp = 0.6,
-    ncol = legend_columns(series),
-    bty = "n",
-    xjust = 0.5,
-    yjust = 0,
-    xpd = NA
+    graphics::grconvertX(0.5, of), graphics::grconvertY(0, of), row.names(looks),
+    col = looks$colour, lty = looks$type, lwd = looks$width, ncol = legend_columns(series),
+    cex = 0.7 / graphics::par("cex"), seg.len = 2.5, x.intersp = 0.6, bty = "n", xjust = 0.5, yjust = 0, xpd = NA
   )
 }
 
 base_frame <- function(x, y, xlab, ylab, xaxt = "s", yaxt = "s") {
   limits <- function(v) range(v[is.finite(v)])
-  plot(
-    NA,
-    xlim = limits(x), ylim = limits(y), xlab = xlab, ylab = ylab, xaxt = xaxt, yaxt = yaxt
-  )
+  plot(NA, xlim = limits(x), ylim = limits(y), xlab = xlab, ylab = ylab, xaxt = xaxt, yaxt = yaxt)
 }
 
 base_lines <- function(x, y, data) {
@@ -74,86 +56,63 @@ base_lines <- function(x, y, data) {
 }
 
 base_run <- function(data, main = NULL) {
-  panels <- split(data, data$panel)
-  old <- set_panels_with_legend(length(panels), data$series, main)
-  on.exit(graphics::par(old))
-  for (name in names(panels)) {
-    panel <- panels[[name]]
-    y <- c(panel$value, panel$low, panel$high)
-    base_frame(data$step, y, "step", name, xaxt = "n")
+  each_panel(split(data, data$panel), main, series = data$series, function(panel, name) {
+    base_frame(data$step, c(panel$value, panel$low, panel$high), "step", name, xaxt = "n")
     graphics::axis(1, whole_breaks(data$step))
     curves <- panel[panel$joined, ]
     base_lines(curves$step, curves$value, curves)
     dots <- panel[!panel$joined, ]
     colour <- series_looks(dots$series)[as.character(dots$series), "colour"]
     graphics::points(dots$step, dots$value, col = colour, pch = 20, cex = 0.5)
-  }
-  base_legend(data$series, "ndc")
-  base_title(main, length(panels))
+  })
 }
 
 base_barrier <- function(data, main = NULL) {
-  old <- set_panels_with_legend(1, data$series, main)
-  on.exit(graphics::par(old))
-  base_frame(data$lambda, data$barrier, "temperature", "cumulative barrier")
-  base_lines(data$lambda, data$barrier, data)
-  base_legend(data$series, "nfc")
-  base_title(main)
+  on_page(main, series = data$series, {
+    base_frame(data$lambda, data$barrier, "temperature", "cumulative barrier")
+    base_lines(data$lambda, data$barrier, data)
+  })
 }
 
 base_overview <- function(data, main = NULL) {
   variables <- if (!is.null(data$draws)) split(data$draws, data$draws$variable)
   n <- sum(lengths(data[c("islands", "diagnostics")]) > 0) + length(variables)
-  old <- set_panels(n, main = main)
-  on.exit(graphics::par(old))
-  if (!is.null(data$islands)) {
-    base_islands(data$islands)
-  }
-  if (!is.null(data$diagnostics)) {
-    base_diagnostics(data$diagnostics)
-  }
-  for (bars in variables) {
-    base_draws(transform(bars, variable = droplevels(bars$variable)))
-  }
-  base_title(main, n)
+  on_page(main, n = n, {
+    if (!is.null(data$islands)) base_islands(data$islands)
+    if (!is.null(data$diagnostics)) base_diagnostics(data$diagnostics)
+    for (bars in variables) base_draws(transform(bars, variable = droplevels(bars$variable)))
+  })
 }
 
 base_islands <- function(data, main = NULL) {
-  old <- set_panels(main = main)
-  on.exit(graphics::par(old))
-  x <- c(data$log_z, data$conf_low, data$conf_high)
-  base_frame(x, data$at, "log Z", "island", yaxt = "n")
-  # those for which there is no room are left out
-  graphics::axis(2, data$at, data$label, las = 1, cex.axis = 0.8)
   estimates <- data[data$kind %in% c("smc", "fit"), ]
-  fit <- estimates[estimates$kind == "fit", ]
   island <- data[data$kind == "island", ]
   colour <- okabe_ito[ifelse(estimates$kind == "fit", "vermillion", "blue")]
-  graphics::abline(v = fit$log_z, col = okabe_ito["vermillion"], lty = "dotted")
-  graphics::points(island$log_z, island$at, pch = 19)
-  for (at in data$at[data$kind == "dead"]) {
-    graphics::text(graphics::par("usr")[1], at, " -Inf", adj = c(0, 0.5))
-  }
-  graphics::segments(
-    estimates$conf_low, estimates$at, estimates$conf_high,
-    col = colour, lwd = 2
-  )
-  graphics::points(estimates$log_z, estimates$at, pch = 18, cex = 1.5, col = colour)
-  base_title(main)
+  on_page(main, {
+    base_frame(c(data$log_z, data$conf_low, data$conf_high), data$at, "log Z", "island", yaxt = "n")
+    # those for which there is no room are left out
+    graphics::axis(2, data$at, data$label, las = 1, cex.axis = 0.8)
+    graphics::abline(v = data$log_z[data$kind == "fit"], col = okabe_ito["vermillion"], lty = "dotted")
+    graphics::points(island$log_z, island$at, pch = 19)
+    for (at in data$at[data$kind == "dead"]) {
+      graphics::text(graphics::par("usr")[1], at, " -Inf", adj = c(0, 0.5))
+    }
+    graphics::segments(estimates$conf_low, estimates$at, estimates$conf_high, col = colour, lwd = 2)
+    graphics::points(estimates$log_z, estimates$at, pch = 18, cex = 1.5, col = colour)
+  })
 }
 
 base_diagnostics <- function(data, main = NULL) {
-  old <- set_panels(main = main)
-  on.exit(graphics::par(old))
   limits <- c(-diagnostics_names_width, diagnostics_end)
-  base_frame(limits, range(data$at) + c(-0.5, 0.5), diagnostics_axis, "", xaxt = "n", yaxt = "n")
-  graphics::axis(1, diagnostics_breaks)
-  colour <- diagnostics_colours[as.character(data$passed)]
-  graphics::rect(0, data$at - 0.4, data$ratio, data$at + 0.4, col = colour, border = NA)
-  graphics::abline(v = 1, lty = "dotted")
-  graphics::text(-0.05, data$at, data$name, adj = c(1, 0.5), cex = 0.7)
-  graphics::text(diagnostics_verdict, data$at, data$verdict, adj = c(0, 0.5), cex = 0.7)
-  base_title(main)
+  on_page(main, {
+    base_frame(limits, range(data$at) + c(-0.5, 0.5), diagnostics_axis, "", xaxt = "n", yaxt = "n")
+    graphics::axis(1, diagnostics_breaks)
+    colour <- diagnostics_colours[as.character(data$passed)]
+    graphics::rect(0, data$at - 0.4, data$ratio, data$at + 0.4, col = colour, border = NA)
+    graphics::abline(v = 1, lty = "dotted")
+    graphics::text(-0.05, data$at, data$name, adj = c(1, 0.5), cex = 0.7)
+    graphics::text(diagnostics_verdict, data$at, data$verdict, adj = c(0, 0.5), cex = 0.7)
+  })
 }
 
 base_draws <- function(data, main = NULL) {
@@ -210,13 +169,4 @@ base_maps <- function(data, main = NULL) {
     graphics::points(panel$x, panel$y, pch = 20, cex = 0.5, col = okabe_ito["blue"])
     graphics::mtext(name, line = 0.1, cex = 0.8 * graphics::par("cex"))
   })
-}
-
-# A page of tables, each drawn by draw(table, name).
-each_panel <- function(panels, main, draw, ...) {
-  pty <- graphics::par("pty")
-  old <- set_panels(length(panels), main = main, ...)
-  on.exit(graphics::par(c(old, list(pty = pty))))
-  Map(draw, panels, names(panels))
-  base_title(main, length(panels))
 }

@@ -93,14 +93,10 @@ islands_data <- function(fit) {
   islands <- fit$islands
   n <- NROW(islands)
   if (n < 2) {
-    abort(
-      c(
-        "{.code what = \"islands\"} needs a fit with several islands; this one has {n}.",
-        "i" = "Islands are made by {.fn smc} and {.fn smc_run}; the argument is
-          {.arg islands}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.code what = \"islands\"} needs a fit with several islands; this one has {n}.",
+      "i" = "Islands are made by {.fn smc} and {.fn smc_run}; the argument is {.arg islands}."
+    ), "input")
   }
   estimates <- fit$estimates
   is_fit <- estimates$method == headline(estimates)$method
@@ -173,11 +169,7 @@ draws_data <- function(fit, variables, most = 6) {
 varying_variables <- function(fit, variables, most) {
   names <- colnames(fit$particles)
   if (!is.null(variables)) names <- check_variables(variables, names)
-  has_weight <- fit$log_weights > -Inf
-  varies <- vapply(names, function(name) {
-    ends <- range(fit$particles[has_weight, name])
-    isTRUE(ends[2] > ends[1])
-  }, NA)
+  varies <- varying_columns(fit$particles[fit$log_weights > -Inf, names, drop = FALSE]) %in% TRUE
   if (!is.null(variables) && !any(varies)) {
     abort("{.arg variables}: there is no density of what does not vary, as {.field {utils::head(names, 3)}}.", "input")
   }
@@ -192,13 +184,10 @@ maps_data <- function(fit) {
   reference <- fit$reference
   z <- fit$state$draws$coordinates
   if (length(conditioning_of(reference)) == 0 || is.null(z)) {
-    abort(
-      c(
-        "{.code what = \"maps\"} needs a fit with islands in which variables depend on others.",
-        "i" = "{.code fit$maps} says what was found."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.code what = \"maps\"} needs a fit with islands in which variables depend on others.",
+      "i" = "{.code fit$maps} says what was found."
+    ), "input")
   }
   draws <- pool(hold_islands(fit$state$records, pooled_draws(fit)), reference)
   x <- unconstrained_particles(draws)
@@ -228,9 +217,5 @@ weighted_histogram <- function(x, w) {
   n <- length(breaks) - 1
   bar <- findInterval(x, breaks, all.inside = TRUE)
   weight <- vapply(split(w, factor(bar, seq_len(n))), sum, 0)
-  data.frame(
-    from = breaks[-(n + 1)],
-    to = breaks[-1],
-    density = unname(weight) / diff(breaks)
-  )
+  data.frame(from = breaks[-(n + 1)], to = breaks[-1], density = unname(weight) / diff(breaks))
 }

@@ -1,11 +1,7 @@
 # Colours, axes and legends that both kinds of plots share.
 
 okabe_ito <- c(
-  blue = "#0072B2",
-  vermillion = "#D55E00",
-  green = "#009E73",
-  purple = "#CC79A7",
-  orange = "#E69F00",
+  blue = "#0072B2", vermillion = "#D55E00", green = "#009E73", purple = "#CC79A7", orange = "#E69F00",
   sky_blue = "#56B4E9"
 )
 
@@ -13,14 +9,8 @@ okabe_ito <- c(
 # that all of thirty rounds differ.
 series_looks <- function(series) {
   names <- levels(series)
-  n <- length(names)
-  types <- c("solid", "longdash", "dotdash", "22", "twodash")
-  looks <- data.frame(
-    colour = rep_len(okabe_ito, n),
-    type = rep_len(types, n),
-    width = 2.4,
-    row.names = names
-  )
+  types <- rep_len(c("solid", "longdash", "dotdash", "22", "twodash"), length(names))
+  looks <- data.frame(colour = rep_len(okabe_ito, length(names)), type = types, width = 2.4, row.names = names)
   # thin, for islands are many, and lie upon the round that they repeat
   looks[grepl("^final", names), ] <- list("black", "solid", 0.6)
   looks

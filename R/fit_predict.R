@@ -42,14 +42,7 @@
 #' dim(log_lik)
 #' @importFrom stats predict
 #' @export
-predict.smc_fit <- function(
-  object,
-  newdata,
-  fun,
-  summary = TRUE,
-  conf.level = 0.95,
-  ...
-) {
+predict.smc_fit <- function(object, newdata, fun, summary = TRUE, conf.level = 0.95, ...) {
   check_has_draws(object)
   if (missing(fun) && is_of_brmsfit(object)) {
     given <- if (!missing(newdata)) list(newdata = newdata)
@@ -57,14 +50,11 @@ predict.smc_fit <- function(
     return(do.call(predict, c(list(as_brmsfit(object)), given, settings)))
   }
   if (missing(fun)) {
-    abort(
-      c(
-        "{.arg fun} is missing: a function of a draw that returns the predictions,
-          {.code predict(fit, fun = function(p) ...)}.",
-        "i" = "A log density does not tell how observations depend on its variables."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg fun} is missing: a function of a draw that returns the predictions,
+        {.code predict(fit, fun = function(p) ...)}.",
+      "i" = "A log density does not tell how observations depend on its variables."
+    ), "input")
   }
   check_function(fun, "fun")
   summary <- check_flag(summary, "summary")

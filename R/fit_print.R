@@ -17,11 +17,7 @@ print.summary.smc_fit <- function(x, ..., schedule = TRUE, digits = NULL) {
 # What was estimated, how, and at the end whether to believe it.
 print_fit <- function(fit, most_variables, schedule, digits = NULL, of_summary = FALSE) {
   if (!is.null(digits)) check_count(digits, "digits", max = 15)
-  d <- fit$target$dim
-  cat(
-    "<smc_fit> ", fit$target$label, ", ", count_of(d, "variable"), "\n",
-    sep = ""
-  )
+  cat("<smc_fit> ", fit$target$label, ", ", count_of(fit$target$dim, "variable"), "\n", sep = "")
   print_estimate(fit, digits)
   if (is_exact_fit(fit)) {
     return(print_line("verdict", format_verdict(fit)))
@@ -29,9 +25,7 @@ print_fit <- function(fit, most_variables, schedule, digits = NULL, of_summary =
   cat("\n")
   print_variables(fit, most_variables, digits, with_mcse = of_summary)
   cat("\n")
-  if (length(fit$maps) > 0) {
-    print_line("shape", paste(fit$maps, collapse = "; "))
-  }
+  if (length(fit$maps) > 0) print_line("shape", paste(fit$maps, collapse = "; "))
   print_sampler(fit)
   if (schedule) {
     cat("schedule:\n")
@@ -101,17 +95,14 @@ format_variables <- function(table, with_mcse, digits = NULL) {
   table$sd[!varies & is.finite(table$sd)] <- 0
   decimals <- decimals_for(ifelse(varies, table$sd, 1), if (is.null(digits)) 3 else digits)
   columns <- lapply(table[c("mean", "sd", "q5", "median", "q95")], fixed, decimals)
-  if (with_mcse) {
-    columns$mcse <- formatC(table$mcse, digits = 2, format = "g")
-  }
+  if (with_mcse) columns$mcse <- formatC(table$mcse, digits = 2, format = "g")
   data.frame(variable = shorten(table$variable), columns)
 }
 
 print_sampler <- function(fit) {
   last <- last_run(fit)
   print_line(
-    "sampler", fit$kernel$label, ", ", count(last$n_particles), " particles, ",
-    count_of(last$n_steps, "step"),
+    "sampler", fit$kernel$label, ", ", count(last$n_particles), " particles, ", count_of(last$n_steps, "step"),
     if (last$islands > 1) sprintf(", %d islands", last$islands)
   )
   print_line("cost", format_cost(fit))
@@ -120,11 +111,7 @@ print_sampler <- function(fit) {
   copies <- n_copies(fit)
   print_line(
     "draws",
-    if (is.null(fit$moments)) {
-      paste(count(nrow(fit$particles)), "weighted")
-    } else {
-      "moments only"
-    },
+    if (is.null(fit$moments)) paste(count(nrow(fit$particles)), "weighted") else "moments only",
     if (!is.na(ess)) {
       known_to <- signif(100 / sqrt(2 * ess), 1) # of normal variables
       sprintf(" (effective sample size %s, standard deviations to %g %%)", count(signif(ess, 2)), known_to)
@@ -156,9 +143,8 @@ format_cost <- function(fit) {
   parts <- sprintf("%s %s", names(by_run), count(by_run))
   calls <- calls_of_gradient(fit)
   paste0(
-    count(sum(by_run)), " evaluations", if (calls > 1) sprintf(" of up to %d calls each", calls), ", ",
-    sprintf("%.2f s", fit$seconds),
-    if (length(by_run) > 1) paste0(" (", toString(parts), ")")
+    count(sum(by_run)), " evaluations", if (calls > 1) sprintf(" of up to %d calls each", calls),
+    sprintf(", %.2f s", fit$seconds), if (length(by_run) > 1) paste0(" (", toString(parts), ")")
   )
 }
 
@@ -173,7 +159,9 @@ calls_of_gradient <- function(fit) {
 print_schedule <- function(schedule, ends) {
   n <- nrow(schedule)
   columns <- Filter(function(x) is.numeric(x) && !all(is.na(x)), schedule)
-  table <- data.frame(step = seq_len(n), lapply(columns, format_positive))
+  # positive numbers, with three digits of the smallest
+  columns <- lapply(columns, function(x) fixed(x, decimals_for(min(x, na.rm = TRUE), 3, least = 3)))
+  table <- data.frame(step = seq_len(n), columns)
   if (n > 2 * ends + 1) {
     gap <- stats::setNames(rep(list("..."), ncol(table)), names(table))
     first <- seq_len(ends)
@@ -182,17 +170,10 @@ print_schedule <- function(schedule, ends) {
   print(table, row.names = FALSE, right = TRUE)
 }
 
-# A column of positive numbers in one format, with three digits of the smallest.
-format_positive <- function(x) {
-  fixed(x, decimals_for(min(x, na.rm = TRUE), 3, least = 3))
-}
-
 print_verdict <- function(fit) {
   print_line("search", format_search(fit$scout))
   findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails), describe_improper(fit$improper))
-  for (finding in findings) {
-    print_line("warning", finding)
-  }
+  for (finding in findings) print_line("warning", finding)
   print_line("verdict", format_verdict(fit))
 }
 
@@ -215,10 +196,7 @@ format_verdict <- function(fit) {
   } else if (n == 0) {
     "no diagnostics: these need several islands"
   } else if (n_failed > 0) {
-    sprintf(
-      "not to be trusted, %d of %d diagnostics failed: see vignette(\"trouble\")",
-      n_failed, n
-    )
+    sprintf("not to be trusted, %d of %d diagnostics failed: see vignette(\"trouble\")", n_failed, n)
   } else if (n == 1) {
     paste0("the one diagnostic that applies has passed", of_draws_only(fit))
   } else {

@@ -26,12 +26,11 @@
 #' @export
 report <- function(fit) {
   if (!missing(fit) && inherits(fit, "smc_evidence")) {
-    return(structure(report_comparison(fit), class = "smc_report"))
+    return(new_report(report_comparison(fit)))
   }
   check_class(fit, "fit", "smc_fit", "smc()")
   if (is_exact_fit(fit)) {
-    said <- sprintf("The model has no parameters. Its log evidence is %s, without error.", fixed(fit$log_z))
-    return(structure(said, class = "smc_report"))
+    return(new_report(sprintf("The model has no parameters. Its log evidence is %s, without error.", fixed(fit$log_z))))
   }
   sentences <- c(
     report_method(fit), report_estimate(fit), report_diagnostics(fit), describe_heavy(fit$heavy_tails),
@@ -39,11 +38,10 @@ report <- function(fit) {
   )
   paragraph <- gsub("[[:space:]]+", " ", paste(sentences, collapse = " "))
   references <- c(report_reference, if (is_bridged(fit)) bridge_reference)
-  structure(
-    paste(c(paragraph, references), collapse = "\n\n"),
-    class = "smc_report"
-  )
+  new_report(paste(c(paragraph, references), collapse = "\n\n"))
 }
+
+new_report <- function(text) structure(text, class = "smc_report")
 
 #' @export
 print.smc_report <- function(x, ...) {
@@ -57,8 +55,8 @@ smc_report <- function(fit, file) {
   check_class(fit, "fit", "smc_fit", "smc()")
   check_has_runs(fit)
   file <- check_string(file, "file")
-  if (!dir.exists(dirname(file))) {
-    folder <- dirname(file)
+  folder <- dirname(file)
+  if (!dir.exists(folder)) {
     abort("{.arg file} must be in a folder that exists; there is no {.file {folder}}.", "input")
   }
   check_installed("rmarkdown", "to write a page")
@@ -68,8 +66,7 @@ smc_report <- function(fit, file) {
   folder <- tempfile("report")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
-  template <- system.file("report.Rmd", package = "autosmc")
-  file.copy(template, folder)
+  file.copy(system.file("report.Rmd", package = "autosmc"), folder)
   rmarkdown::render(
     file.path(folder, "report.Rmd"),
     output_file = "report.html", quiet = TRUE,
@@ -113,6 +110,7 @@ report_comparison <- function(compared) {
   log_bf <- sub("^-", "", text$log_bf)
   factors <- sprintf("%s over %s is %s (%s)", text$model[best], text$model, log_bf, text$log_bf_error)
   has_equal <- length(unique(compared$prior_prob)) == 1
+  prior_prob <- signif(shown$prior_prob, 3)
   paste(c(
     sprintf(
       "%d models were compared by their log evidence, here with its standard error%s:", n,
@@ -122,11 +120,7 @@ report_comparison <- function(compared) {
     sprintf("The log Bayes factor of %s.", paste(factors[others], collapse = ", of ")),
     sprintf(
       "With %s the posterior probability of %s.",
-      if (has_equal) {
-        "equal prior probabilities"
-      } else {
-        paste("the prior probabilities", toString(signif(shown$prior_prob, 3)))
-      },
+      if (has_equal) "equal prior probabilities" else paste("the prior probabilities", toString(prior_prob)),
       paste(text$model, "is", text$post_prob, collapse = ", that of ")
     ),
     if (n > most_reported) {
@@ -158,21 +152,12 @@ kernels_in_words <- c(
 
 report_method <- function(fit) {
   last <- last_run(fit)
-  n_tuning <- sum(fit$runs$run == "adapt")
   sprintf(
-    "The log evidence and %s were obtained by %s (Kim et al., 2025), as implemented in the R
-      package autosmc %s (R %s). In each run, %s particles moved from a reference
+    "The log evidence and the posterior distribution of %s were obtained by %s sequential Monte Carlo (Kim et al.,
+      2025), as implemented in the R package autosmc %s (R %s). In each run, %s particles moved from a reference
       distribution to the posterior distribution in %s of %s.",
-    if (fit$target$dim == 1) {
-      "the posterior distribution of one parameter"
-    } else {
-      sprintf("the posterior distribution of %d parameters", fit$target$dim)
-    },
-    if (n_tuning > 0) {
-      "self-tuning annealed sequential Monte Carlo"
-    } else {
-      "annealed sequential Monte Carlo"
-    },
+    if (fit$target$dim == 1) "one parameter" else sprintf("%d parameters", fit$target$dim),
+    if (any(fit$runs$run == "adapt")) "self-tuning annealed" else "annealed",
     fit$session$autosmc, fit$session$r, count(last$n_particles), count_of(last$n_steps, "step"),
     kernels_in_words[[fit$kernel$name]]
   )
@@ -183,17 +168,12 @@ report_estimate <- function(fit) {
   decimals <- decimals_of_error(fit$std_error)
   number <- function(x) fixed(x, decimals)
   if (last$biased) {
-    return(sprintf(
-      "The estimate, %s, comes from a run that tunes, and is biased.", number(fit$log_z)
-    ))
+    return(sprintf("The estimate, %s, comes from a run that tunes, and is biased.", number(fit$log_z)))
   }
   if (is.na(fit$std_error)) {
-    return(sprintf(
-      "The estimate of the log evidence, from one run, is %s; its error is not known.",
-      number(fit$log_z)
-    ))
+    said <- "The estimate of the log evidence, from one run, is %s; its error is not known."
+    return(sprintf(said, number(fit$log_z)))
   }
-  ess <- ess_mean(fit)
   sprintf(
     "From %d independent runs, the log evidence is estimated as %s (standard error %s%s; 95%%
       interval %s to %s) %s. Their %s have an effective sample size of about %s.",
@@ -203,9 +183,7 @@ report_estimate <- function(fit) {
     } else {
       ""
     },
-    number(fit$conf_low),
-    number(fit$conf_high), report_way(fit), draws_in_words(fit),
-    count(signif(ess, 2))
+    number(fit$conf_low), number(fit$conf_high), report_way(fit), draws_in_words(fit), count(signif(ess_mean(fit), 2))
   )
 }
 
@@ -214,8 +192,7 @@ draws_in_words <- function(fit) {
   if (is.null(fit$moments)) {
     paste(count(nrow(fit$particles)), "weighted draws")
   } else {
-    last <- last_run(fit)
-    paste(count(nrow(fit$moments$means) * last$n_particles), "draws, of which the moments are kept,")
+    paste(count(nrow(fit$moments$means) * last_run(fit)$n_particles), "draws, of which the moments are kept,")
   }
 }
 
@@ -240,13 +217,9 @@ report_diagnostics <- function(fit) {
   if (n == 0) {
     "No diagnostics were computed."
   } else if (length(findings) > 0) {
-    paste0(
-      sprintf("Of %d diagnostics %d failed: ", n, length(findings)),
-      paste(findings, collapse = " ")
-    )
+    paste0(sprintf("Of %d diagnostics %d failed: ", n, length(findings)), paste(findings, collapse = " "))
   } else {
-    names <- gsub("_", " ", fit$diagnostics$name)
-    sprintf("All diagnostics passed (%s).", paste(names, collapse = ", "))
+    sprintf("All diagnostics passed (%s).", toString(gsub("_", " ", fit$diagnostics$name)))
   }
 }
 

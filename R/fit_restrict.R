@@ -60,10 +60,8 @@ restrict <- function(fit, ..., prior = NULL) {
   structure(
     list(
       restriction = toString(lapply(restrictions, function(q) deparse1(rlang::quo_get_expr(q)))),
-      posterior_prob = posterior$prob,
-      posterior_error = posterior$error,
-      prior_prob = prior$prob,
-      prior_error = prior$error,
+      posterior_prob = posterior$prob, posterior_error = posterior$error,
+      prior_prob = prior$prob, prior_error = prior$error,
       log_bf = log(posterior$prob) - log(prior$prob),
       log_bf_error = sqrt((posterior$error / posterior$prob)^2 + (prior$error / prior$prob)^2),
       log_z = fit$log_z + log(posterior$prob) - log(prior$prob),
@@ -126,11 +124,11 @@ probability_of <- function(fit, restrictions, arg = "fit") {
 
 draws_of_prior <- function(target, seed, n = 100000L) {
   if (is.null(target$prior)) {
-    abort(
-      c("{.arg prior} is missing.", "i" = "It is a probability, or draws of the prior; or the target is given its
-        {.arg prior}, as {.fn target_function} and {.fn target_rtmb} take it."),
-      "input"
-    )
+    abort(c(
+      "{.arg prior} is missing.",
+      "i" = "It is a probability, or draws of the prior; or the target is given its {.arg prior}, as
+        {.fn target_function} and {.fn target_rtmb} take it."
+    ), "input")
   }
   x <- with_seed(seed_of_run(seed, prior_key), prior_draws(target, n))
   colnames(x) <- if (is.null(target$parameters)) target$names else target$parameters
@@ -189,13 +187,10 @@ mean_at_draws <- function(fit, x, least = 0) {
 check_restrictions <- function(restrictions) {
   named <- setdiff(names(restrictions), "")
   if (length(named) > 0) {
-    abort(
-      c(
-        "A restriction is an expression without a name, such as {.code a > 0}; {.arg {named}} has one.",
-        "i" = "For a point, such as {.code a = 0}, see {.fn savage_dickey}."
-      ),
-      "input"
-    )
+    abort(c(
+      "A restriction is an expression without a name, such as {.code a > 0}; {.arg {named}} has one.",
+      "i" = "For a point, such as {.code a = 0}, see {.fn savage_dickey}."
+    ), "input")
   }
   if (length(restrictions) == 0) {
     abort("There must be a restriction, such as {.code a > 0}.", "input")
@@ -206,17 +201,17 @@ check_restrictions <- function(restrictions) {
 # Whether each draw, a row with named columns, satisfies all restrictions. arg: the argument that has the draws.
 satisfied <- function(restrictions, draws, arg) {
   each <- lapply(restrictions, function(restriction) {
-    text <- deparse1(rlang::quo_get_expr(restriction))
-    restriction <- rlang::quo_set_expr(restriction, with_elements(rlang::quo_get_expr(restriction), colnames(draws)))
+    expression <- rlang::quo_get_expr(restriction)
+    text <- deparse1(expression)
+    expression <- with_elements(expression, colnames(draws))
     value <- tryCatch(
-      rlang::eval_tidy(restriction, mask_of(draws, all.names(rlang::quo_get_expr(restriction)))),
+      rlang::eval_tidy(rlang::quo_set_expr(restriction, expression), mask_of(draws, all.names(expression))),
       error = function(e) {
         known <- utils::head(colnames(draws), 20)
-        abort(
-          c("{.code {text}} cannot be evaluated at the draws of {.arg {arg}}.", "i" = "These have {.field {known}}."),
-          "input",
-          parent = e
-        )
+        abort(c(
+          "{.code {text}} cannot be evaluated at the draws of {.arg {arg}}.",
+          "i" = "These have {.field {known}}."
+        ), "input", parent = e)
       }
     )
     if (!is.logical(value) || NROW(value) != nrow(draws) || anyNA(value)) {

@@ -19,20 +19,14 @@ state_of_fit <- function(result, sampler, bridges) {
   final <- result$final
   c(
     state_of_islands(final, as.list(final$records), sampler$target),
-    list(
-      start = if (is.null(final)) 1 else final$start,
-      bridges = bridges,
-      course = course
-    )
+    list(start = if (is.null(final)) 1 else final$start, bridges = bridges, course = course)
   )
 }
 
 state_of_islands <- function(final, records, target) {
   draws <- final[intersect(names(final), c("particles", of_draws, "all"))]
   draws$all <- final$all$particles
-  if (is.null(target$outputs)) {
-    draws[[drawn(final)]] <- NULL # which the fit has itself
-  }
+  if (is.null(target$outputs)) draws[[drawn(final)]] <- NULL # which the fit has itself
   list(records = records, draws = draws)
 }
 
@@ -103,9 +97,7 @@ draws_of <- function(record, target) {
     } else {
       t(record$moments$mean)[0, , drop = FALSE]
     },
-    log_weights = all$log_weights,
-    island = all$island,
-    moments = record$moments
+    log_weights = all$log_weights, island = all$island, moments = record$moments
   )
 }
 
@@ -131,9 +123,7 @@ reduce_fit <- function(fit, keep) {
     return(fit) # of smc_adapt(), which has no islands yet
   }
   held <- hold_islands()
-  pool_islands(held, seq_along(fit$state$records), function(i) {
-    reduce_record(whole_record(fit, i), fit)
-  })
+  pool_islands(held, seq_along(fit$state$records), function(i) reduce_record(whole_record(fit, i), fit))
   final <- with_images(pool(held, fit$reference, fit$state$start), fit$target)
   draws <- draws_of(final, fit$target)
   fit[names(draws)] <- draws

@@ -16,13 +16,10 @@
 #' @param ... not used.
 #' @return `print()`: `x`, invisibly. `summary()`: an object of class `summary.smc_fit`, a
 #'   list with the `fit` and `variables`, a data frame with a row a variable: its weighted
-#'   `mean`, `sd` and quantiles `q5`, `median` and `q95`, and `mcse`, the Monte Carlo
-#'   standard error of the mean, from the spread of the islands (NA for one island). Where tails are very
-#'   heavy neither `sd` nor `mcse`, or not even `mean`, is to be trusted: `fit$heavy_tails` has these
-#'   variables, and the fit has warned (see the section Heavy tails of [diagnostics]).
-#'
-#'   Where the density is the same when labels are permuted or signs changed, the draws are folded onto one copy first: see
-#'   `fold` of [as_draws.smc_fit()].
+#'   `mean`, `sd` and quantiles `q5`, `median` and `q95`, and `mcse`, the Monte Carlo standard error of the mean, from
+#'   the spread of the islands (NA for one island). The moments of variables in `fit$heavy_tails` are not to be trusted
+#'   (see the section Heavy tails of [diagnostics]). Where the density is the same when labels are permuted or signs
+#'   changed, the draws are folded onto one copy first: see `fold` of [as_draws.smc_fit()].
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be.
 #' @source The estimate of a mean is the ratio of two means over islands, of
 #'   the island's `exp(log_z)` times its own weighted mean, and of its `exp(log_z)`; `mcse`
@@ -37,10 +34,7 @@
 #' @export
 summary.smc_fit <- function(object, ...) {
   check_dots_empty(...)
-  structure(
-    list(fit = object, variables = variables_table(object)),
-    class = "summary.smc_fit"
-  )
+  structure(list(fit = object, variables = variables_table(object)), class = "summary.smc_fit")
 }
 
 # A row for each of these columns of the draws.
@@ -49,13 +43,8 @@ variables_table <- function(fit, columns = seq_len(ncol(fit$particles))) {
   moments <- weighted_moments(fit)
   quantiles <- weighted_quantiles(fit, c(0.05, 0.5, 0.95))
   tibble::tibble(
-    variable = colnames(fit$particles),
-    mean = moments$mean,
-    sd = moments$sd,
-    q5 = quantiles[1, ],
-    median = quantiles[2, ],
-    q95 = quantiles[3, ],
-    mcse = mcse_mean(fit, moments$mean)
+    variable = colnames(fit$particles), mean = moments$mean, sd = moments$sd,
+    q5 = quantiles[1, ], median = quantiles[2, ], q95 = quantiles[3, ], mcse = mcse_mean(fit, moments$mean)
   )
 }
 

@@ -45,60 +45,37 @@
 #' @name tidy.smc_fit
 NULL
 
-#' @importFrom generics tidy
-#' @examples
-#' fit <- smc(target_gaussian(2), n_particles = 128, n_steps = 8, rounds = 0, seed = 1)
-#' tidy(fit)
-#' glance(fit)
-#' augment(fit)
+#' @importFrom generics augment glance tidy
 #' @export
 generics::tidy
 
-#' @importFrom generics glance
 #' @export
 generics::glance
 
-#' @importFrom generics augment
 #' @export
 generics::augment
 
 #' @rdname tidy.smc_fit
 #' @export
-tidy.smc_fit <- function(
-  x,
-  what = c("parameters", "steps", "runs", "islands", "diagnostics"),
-  conf.int = FALSE,
-  conf.level = 0.95,
-  ...
-) {
+tidy.smc_fit <- function(x, what = c("parameters", "steps", "runs", "islands", "diagnostics"), conf.int = FALSE,
+                         conf.level = 0.95, ...) {
   what <- check_choice(what, "what", c("parameters", "steps", "runs", "islands", "diagnostics"))
   conf.int <- check_flag(conf.int, "conf.int")
   check_number(conf.level, "conf.level", 0, 1, open = TRUE)
   check_dots_empty(...)
-  switch(what,
-    parameters = parameters_table(x, if (conf.int) conf.level),
-    steps = x$steps,
-    runs = x$runs,
-    diagnostics = x$diagnostics,
-    islands = if (is.null(x$islands)) {
-      abort(
-        "{.code what = \"islands\"} needs a fit with islands, of {.fn smc} or {.fn smc_run}.",
-        "input"
-      )
-    } else {
-      x$islands
-    }
-  )
+  if (what == "parameters") {
+    return(parameters_table(x, if (conf.int) conf.level))
+  }
+  if (what == "islands" && is.null(x$islands)) {
+    abort("{.code what = \"islands\"} needs a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
+  }
+  x[[what]]
 }
 
 # level: of the intervals; NULL for none.
 parameters_table <- function(fit, level) {
   moments <- weighted_moments(fit)
-  table <- tibble::tibble(
-    term = colnames(fit$particles),
-    estimate = moments$mean,
-    std.error = moments$sd
-  )
+  table <- tibble::tibble(term = colnames(fit$particles), estimate = moments$mean, std.error = moments$sd)
   if (!is.null(level)) {
     quantiles <- weighted_quantiles(fit, central(level))
     table$conf.low <- quantiles[1, ]
@@ -115,12 +92,8 @@ central <- function(level) (1 + c(-1, 1) * level) / 2
 augment.smc_fit <- function(x, ...) {
   check_dots_empty(...)
   check_has_draws(x)
-  tibble::tibble(
-    tibble::as_tibble(x$particles),
-    .island = x$island,
-    .weight = exp(x$log_weights),
-    .log_weight = x$log_weights
-  )
+  draws <- tibble::as_tibble(x$particles)
+  tibble::tibble(draws, .island = x$island, .weight = exp(x$log_weights), .log_weight = x$log_weights)
 }
 
 #' @rdname tidy.smc_fit
@@ -130,23 +103,12 @@ glance.smc_fit <- function(x, ...) {
   runs <- x$runs
   last <- last_run(x)
   tibble::tibble(
-    log_z = x$log_z,
-    std_error = x$std_error,
-    sampling_error = x$sampling_error,
-    conf_low = x$conf_low,
-    conf_high = x$conf_high,
-    biased = last$biased,
-    kernel = x$kernel$name,
-    dim = x$target$dim,
-    n_particles = last$n_particles,
-    n_steps = last$n_steps,
-    islands = last$islands,
-    converged = converged(x),
-    ess_mean = ess_mean(x),
-    n_objective_evals = sum(runs$n_objective_evals),
-    n_target_evals = sum(runs$n_target_evals),
-    seconds = x$seconds,
-    seed = x$seed
+    log_z = x$log_z, std_error = x$std_error, sampling_error = x$sampling_error,
+    conf_low = x$conf_low, conf_high = x$conf_high, biased = last$biased,
+    kernel = x$kernel$name, dim = x$target$dim, n_particles = last$n_particles, n_steps = last$n_steps,
+    islands = last$islands, converged = converged(x), ess_mean = ess_mean(x),
+    n_objective_evals = sum(runs$n_objective_evals), n_target_evals = sum(runs$n_target_evals),
+    seconds = x$seconds, seed = x$seed
   )
 }
 

@@ -4,8 +4,7 @@
 #'
 #' [smc()] moves particles from a reference distribution to the target, through annealed densities
 #' in between. Its work is to find a reference close to the target, and step sizes and
-#' temperatures for the way. This page describes the stages, the references that are fitted, and what
-#' a fit records of them.
+#' temperatures for the way.
 #'
 #' @section Stages:
 #'
@@ -48,8 +47,8 @@
 #'   reference anew, and so the estimate by SMC is unbiased, however far the other target is. From a near neighbour four
 #'   islands take a fourth to a half of the evaluations of a fit from the beginning, with errors up to twice as large.
 #'   With the same `precision` it is a tenth to a half: the less, the dearer the adaptation that is left out. If no
-#'   particles arrive, or a diagnostic fails, the target is fitted from the beginning. A message says so, and `fit$runs`
-#'   has both. If variables have other bounds, or there are fewer, a distribution is fitted to the draws of the other fit,
+#'   particles arrive, or a diagnostic fails, the target is fitted from the beginning, as a message and `fit$runs`
+#'   say. If variables have other bounds, or there are fewer, a distribution is fitted to the draws of the other fit,
 #'   in place of its reference. If there are further variables, there is a scout, and its best normal distribution gives
 #'   these, given the draws. A mode that the other target does not have may be missed: only the diagnostics look beyond
 #'   the reference.
@@ -95,22 +94,18 @@
 #'   target itself, at hard edges (see below), and where the draws of KLMC have a small effective
 #'   sample size.
 #'
-#'   The tuner averages over the paths that particles take. It cannot see paths that should have
-#'   come from where no particle is. A long step of KLMC reaches such places if the density bends
-#'   sharply; its estimate is then unbiased through rare large values alone, and is nearly always a
-#'   few percent too low. Therefore islands of KLMC run with three quarters of the tuned step sizes
-#'   (`step_fraction`), and with half of them from a reference with a shape. From the given
-#'   reference steps are not shortened.
+#'   The tuner cannot see paths that should have come from where no particle is. A long step of KLMC reaches such places
+#'   if the density bends sharply; its estimate is then unbiased through rare large values alone, and is nearly always a
+#'   few percent too low. Therefore islands of KLMC run with three quarters of the tuned step sizes (`step_fraction`),
+#'   and with half of them from a reference with a shape, but not from the given one.
 #'
-#'   *Hard edges.* If the density is zero beyond an edge near many particles, the unadjusted kernels
-#'   lose the paths that would cross the edge and return, and the estimate is too low on average. If
-#'   the diagnostic `edges` finds such an edge and no `kernel` was given, a further pass uses MALA,
-#'   which rejects such moves. It is better to declare the edge as a bound (`lower`, `upper` of
-#'   [target_function()]).
-#' @section Cost: Cost is counted in evaluations of the target: one log density with its gradient at
-#'   one point. A run without tuning takes exactly `n_particles * (n_steps + 1)` of them, or
-#'   `n_particles * (n_moves * n_steps + 1)` with `n_moves` moves a step. Tuning adds `n_subsample`
-#'   for each evaluation of its objective. The bridge evaluates the log density once for every draw.
+#'   *Hard edges.* If the density is zero beyond an edge near many particles, the unadjusted kernels lose the paths that
+#'   would cross the edge and return, and the estimate is too low. If the diagnostic `edges` finds such an edge and no
+#'   `kernel` was given, a further pass uses MALA, which rejects such moves. It is better to declare the edge as a bound
+#'   (`lower`, `upper` of [target_function()]).
+#' @section Cost: Cost is counted in evaluations of the target: one log density with its gradient at one point. A run
+#'   without tuning takes exactly `n_particles * (n_moves * n_steps + 1)` of them (`n_moves` is mostly 1). Tuning adds
+#'   `n_subsample` for each evaluation of its objective, the bridge one log density for every draw.
 #' @section Records: `fit$steps` has a row for each step of each run: `run` (`"adapt"` or
 #'   `"final"`), `round` and `island` (one of them NA), `step`, `lambda`, `step_size`,
 #'   `refresh_rate`, `acceptance` (mean, of Metropolis-adjusted kernels), `ess`, `lcb` (the local
@@ -154,11 +149,10 @@ NULL
 
 #' Diagnostics, warnings and errors
 #'
-#' A fit compares itself with what must hold if its estimate is right. Each comparison is a
-#' diagnostic, a row of `fit$diagnostics`: its `name`, `value`, `limit`, whether it `passed`, the
-#' `shift`, and, in `says`, what is wrong if it has not passed (NA if it has). A fit of which a diagnostic has
-#' failed warns, and says so when it is printed. `shift` is the difference of `log_z` that a failed
-#' diagnostic has seen (0 where it sees none). The largest one is part of the standard error: see [estimates].
+#' A fit compares itself with what must hold if its estimate is right. Each comparison is a diagnostic, a row of
+#' `fit$diagnostics`: its `name`, `value`, `limit`, whether it `passed`, the `shift`, and, in `says`, what is wrong if
+#' it has not passed (NA if it has). A fit of which a diagnostic has failed warns, and says so when it is printed.
+#' `shift` is the difference of `log_z` that a failed diagnostic has seen (0 where it sees none), see [estimates].
 #'
 #' That all diagnostics pass does not prove an estimate right: a part of the target that neither the
 #' scout nor the islands have come near shows in none of them. Diagnostics that do not apply are
@@ -305,8 +299,7 @@ NULL
 
 #' Reproducible, interrupted, parallel and large runs
 #'
-#' How to get the same fit again, to resume a call that was cut off, to use several processes or threads, and to
-#' save memory.
+#' How to get the same fit again, to resume a call, to use several processes or threads, and to save memory.
 #'
 #' @section Reproducibility: The same seed gives the same fit on the same machine, except for
 #'   the time it took (`seconds`), with any number of processes and threads. Another BLAS or
@@ -330,12 +323,10 @@ NULL
 #'   the functions set by `<<-` or find in environments is not compared, so that they may count or remember there: data
 #'   that make another model do not belong there.
 #'
-#'   Each file has the name of its run (`scout.smc`, `adapt-0.smc`, `final-3.smc`, ...), and holds a checksum, the
-#'   settings, the result of the run, and the values of the target at those particles. The values in it are checked as
-#'   arguments are. Files hold data only: nothing in them is run as code. A damaged file is renamed to end in
-#'   `.damaged`, with a warning, and its run is made again; the checksum tells if a single bit was changed. What was
-#'   being written when a process was killed has a name with `.part-` in it, and is not read. Files of version 0.1.0
-#'   (`.rds`) are an error.
+#'   Each file has the name of its run (`scout.smc`, `adapt-0.smc`, `final-3.smc`, ...). Files hold data only: nothing
+#'   in them is run as code, and the values are checked as arguments are. A damaged file, as a checksum tells, is
+#'   renamed to end in `.damaged`, with a warning, and its run is made again. What was being written when a process was
+#'   killed has a name with `.part-` in it, and is not read. Files of version 0.1.0 (`.rds`) are an error.
 #'
 #'   A model object of TMB or RTMB is the same if its data, parameters and functions are, a Stan program if its text and
 #'   its data are; the object may be made anew, and the program compiled anew.

@@ -1,13 +1,9 @@
 # What is said of a fit that is not to be trusted, and what would help.
 
-# What is said of a fit for which diagnostics have failed, or that has not the precision asked for.
+# What is said of a fit for which diagnostics have failed, or that has not reached what was asked for.
 warn_if_unreliable <- function(fit) {
-  if (length(failed(fit$diagnostics)) > 0) {
-    warn_of_failed(fit)
-  }
-  missed <- intersect(names(missed_aims(fit)), fit$asked)
-  if ("precision" %in% missed) warn_of_precision(fit)
-  if ("draws" %in% missed) warn_of_draws(fit)
+  if (length(failed(fit$diagnostics)) > 0) warn_of_failed(fit)
+  for (aim in intersect(names(missed_aims(fit)), fit$asked)) warn_of_missed(fit, aim)
 }
 
 # What the islands were to reach, where they have not: by its argument.
@@ -27,13 +23,9 @@ warn_of_failed <- function(fit) {
   bullets <- list(
     x = verbatim(what_failed(fit$diagnostics)),
     i = if (length(tried) > 0) {
-      paste0(
-        "Tried so far: ", if (n_passes > 0) "{n_passes} further pass{?es}; ", "references {.val {tried}}."
-      )
+      paste0("Tried so far: ", if (n_passes > 0) "{n_passes} further pass{?es}; ", "references {.val {tried}}.")
     },
-    i = if (!fit$kernel$gradients) {
-      "The default {.arg kernel} moves by gradients, and may find more."
-    },
+    i = if (!fit$kernel$gradients) "The default {.arg kernel} moves by gradients, and may find more.",
     i = if (is.null(fit$scout) && any(c("mean_gradient", "stein") %in% names)) {
       "Without the scout nothing has checked the gradient: see {.code check_gradient(target)}."
     },
@@ -53,40 +45,22 @@ warn_of_failed <- function(fit) {
   )
 }
 
-warn_of_precision <- function(fit) {
+warn_of_missed <- function(fit, aim) {
   n <- nrow(fit$islands)
-  needed <- format(ceiling(n * (fit$sampling_error / fit$precision)^2), big.mark = ",", digits = 15)
-  error <- format(fit$sampling_error, digits = 2)
-  precision <- fit$precision
-  cli::cli_warn(
-    c(
-      "The precision asked for was not reached: with {n} islands the standard
-        error is {error}, not {precision}.",
-      "i" = "It would take about {needed} islands like these: raise
-        {.arg max_islands}, or {.arg n_particles}."
-    ),
-    class = warning_class("precision")
-  )
-}
-
-warn_of_draws <- function(fit) {
-  n <- nrow(fit$islands)
-  ess <- ess_mean(fit)
-  draws <- fit$draws
-  cli::cli_warn(
-    c(
-      "The draws asked for were not reached: those of {n} islands are worth {count(floor(ess))} independent ones, not
-        {count(draws)}.",
-      "i" = "It would take about {count(ceiling(n * draws / ess))} islands like these: raise {.arg max_islands}, or
-        {.arg n_particles}."
-    ),
-    class = warning_class("precision")
-  )
-}
-
-# Of models that a comparison has to do without.
-warn_of_missing <- function(labels) {
-  if (length(labels) > 0) {
-    cli::cli_warn("The comparison is without {.val {labels}}: no fit.", class = warning_class("comparison"))
+  if (aim == "precision") {
+    error <- format(fit$sampling_error, digits = 2)
+    reached <- "with {n} islands the standard error is {error}, not {fit$precision}."
+    needed <- format(ceiling(n * (fit$sampling_error / fit$precision)^2), big.mark = ",", digits = 15)
+  } else {
+    ess <- ess_mean(fit)
+    reached <- "those of {n} islands are worth {count(floor(ess))} independent ones, not {count(fit$draws)}."
+    needed <- count(ceiling(n * fit$draws / ess))
   }
+  cli::cli_warn(
+    c(
+      paste("The", aim, "asked for", if (aim == "draws") "were" else "was", "not reached:", reached),
+      "i" = "It would take about {needed} islands like these: raise {.arg max_islands}, or {.arg n_particles}."
+    ),
+    class = warning_class("precision")
+  )
 }

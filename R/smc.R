@@ -227,13 +227,10 @@ smc_adapt <- function(
   path <- check_path(schedule, kernel)
   plan <- check_plan(rounds, whiten, scout, max_steps)
   if (!needs_adapting(kernel, path)) {
-    abort(
-      c(
-        "{.arg kernel} has its step sizes given: there is nothing to tune.",
-        "i" = "Leave out {.arg step_size}, or use {.fn smc} or {.fn smc_run}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg kernel} has its step sizes given: there is nothing to tune.",
+      "i" = "Leave out {.arg step_size}, or use {.fn smc} or {.fn smc_run}."
+    ), "input")
   }
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
@@ -241,10 +238,7 @@ smc_adapt <- function(
     checkpoint = checkpoint, progress = progress
   ))
   sampler$chooses_kernel <- chooses_kernel
-  sampler$progress <- new_progress(
-    sampler$show_progress, n_runs_foreseen(plan, kernel),
-    n_islands = 0
-  )
+  sampler$progress <- new_progress(sampler$show_progress, n_runs_foreseen(plan, kernel), n_islands = 0)
   course <- once_each(find_evidence(sampler, path, plan))
   plan$bridges <- makes_bridge(plan, kernel)
   new_fit(sampler_of_best(course), list(course = course), plan, call)
@@ -271,10 +265,7 @@ smc_run <- function(
 ) {
   call <- call_of("smc_run", match.call())
   if (missing(schedule)) {
-    abort(
-      "{.arg schedule} is missing: a data frame such as {.code fit$schedule}.",
-      "input"
-    )
+    abort("{.arg schedule} is missing: a data frame such as {.code fit$schedule}.", "input")
   }
   target <- check_target(target, ...)
   kernel <- check_kernel(kernel)
@@ -309,11 +300,7 @@ check_n_steps <- function(n_steps, schedule, is_default) {
   n_steps <- check_n(n_steps, "n_steps")
   if (!is_default && !is_adaptive(schedule) && length(schedule) != n_steps + 1) {
     n <- length(schedule)
-    abort(
-      "{.arg schedule} must have {.arg n_steps} + 1 = {n_steps + 1}
-        temperatures, not {n}.",
-      "input"
-    )
+    abort("{.arg schedule} must have {.arg n_steps} + 1 = {n_steps + 1} temperatures, not {n}.", "input")
   }
 }
 
@@ -328,15 +315,10 @@ check_path <- function(schedule, kernel) {
     n_steps <- path$n_steps
   } else {
     label <- kernel$label
-    abort(
-      c(
-        "{.fn schedule_adaptive} needs a kernel whose weights do not depend on the
-          move, not {label}.",
-        "i" = "Use {.fn kernel_mala} or {.fn kernel_rwmh}, or let {.arg rounds}
-          find the temperatures."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.fn schedule_adaptive} needs a kernel whose weights do not depend on the move, not {label}.",
+      "i" = "Use {.fn kernel_mala} or {.fn kernel_rwmh}, or let {.arg rounds} find the temperatures."
+    ), "input")
   }
   if (!is_to_be_tuned(kernel)) {
     every_step <- function(x, arg) {
@@ -374,10 +356,7 @@ check_n_rounds <- function(rounds) {
   if (length(rounds) != 2) {
     return(rep(check_count(rounds, "rounds", min = 0), 2))
   }
-  rounds <- c(
-    check_count(rounds[1], "rounds", min = 0),
-    check_count(rounds[2], "rounds", min = 0)
-  )
+  rounds <- c(check_count(rounds[1], "rounds", min = 0), check_count(rounds[2], "rounds", min = 0))
   if (rounds[1] > rounds[2]) {
     given <- deparse(rounds)
     abort("{.arg rounds} must be the least and the most, in this order, not {given}.", "input")

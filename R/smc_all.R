@@ -51,7 +51,8 @@ smc_all <- function(targets, ..., seed = NULL, checkpoint = NULL, progress = int
   smc_arguments <- arguments$smc
   inputs <- lapply(ready, function(i) list(target = fits[[i]], seed = seeds[i], checkpoint = folders[i]))
   once_each(over_jobs(
-    inputs, function(input) fit_or_error(input, smc_arguments), "smc_arguments",
+    inputs, function(input) attempt(do.call(smc, c(input, smc_arguments, list(progress = FALSE)), quote = TRUE)),
+    "smc_arguments",
     user_functions(list(fits[ready], smc_arguments)), function(i, fit) fits[[ready[i]]] <<- fit,
     if (progress) "Models"
   ))
@@ -81,22 +82,16 @@ split_arguments <- function(arguments) {
   list(smc = arguments[is_own], target = arguments[!is_own])
 }
 
-# input: a list of `target`, `seed` and `checkpoint`.
-fit_or_error <- function(input, arguments) {
-  attempt(do.call(smc, c(input, arguments, list(progress = FALSE)), quote = TRUE))
-}
-
 # The value of `code`, or the error that it ends in, unless that is no fault of a model. What a fit warns of itself is
 # seen in it.
 attempt <- function(code) {
-  tryCatch(calm(code), error = function(e) {
+  of_itself <- paste0("autosmc_warning_", c("unreliable", "moments"))
+  tryCatch(suppressWarnings(code, classes = of_itself), error = function(e) {
     if (inherits(e, c("autosmc_error_mismatch", "autosmc_error_worker")) || is_time_limit(e)) stop(e)
     e$trace <- NULL # which may hold the data
     e
   })
 }
-
-calm <- function(code) suppressWarnings(code, classes = paste0("autosmc_warning_", c("unreliable", "moments")))
 
 #' @export
 print.smc_fits <- function(x, ...) {

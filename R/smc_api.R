@@ -3,13 +3,13 @@
 #' Run the sampler from C
 #'
 #' A package can run the sampler from its own C or C++ code, on a target that is
-#' a C routine, by the function `autosmc_run()` of the header `autosmc_api.h`. R checks
+#' a C routine (see [target_native()]), by the function `autosmc_run()` of the header `autosmc_api.h`. R checks
 #' the settings once; no evaluation of the target passes through R. The header documents
 #' the settings and the results; this page shows how the parts fit together.
 #'
 #' One call is one run. With step sizes that are given the run is unbiased; with
 #' `step_size` NULL it tunes them. To tune once, and to run again with what was found, as
-#' below, is what [smc()] does with `rounds = 0` and `islands = 1`; the same seeds and
+#' in the example, is what [smc()] does with `rounds = 0` and `islands = 1`; the same seeds and
 #' settings give the same numbers. Everything else is as in [smc()] by default.
 #'
 #' @section The package: Its `DESCRIPTION` has
@@ -20,43 +20,10 @@
 #'   ```
 #'
 #'   and its `NAMESPACE` imports something of autosmc, so that it is loaded:
-#'   `importFrom(autosmc, target_native)`, say. With `target_normal` a routine of
-#'   type `autosmc_target_fn`, as on the page of [target_native()], a `.Call` routine
-#'   for the log evidence is
-#'
-#'   ```c
-#'   #include <Rinternals.h>
-#'   #include <autosmc_api.h>
-#'
-#'   SEXP log_evidence(SEXP mean, SEXP seed) {
-#'     autosmc_settings settings = {0};
-#'     autosmc_result result = {0};
-#'     settings.kernel = "klmc";
-#'     settings.d = Rf_length(mean);
-#'     settings.n_particles = 256;
-#'     settings.n_steps = 16;
-#'     settings.seed = (uint32_t)Rf_asReal(seed);
-#'
-#'     /* a run that tunes, for its step sizes and refreshment rates alone */
-#'     settings.run = 2147483648u; /* as smc() numbers its first round */
-#'     result.step_size = (double *)R_alloc(16, sizeof(double));
-#'     result.refresh_rate = (double *)R_alloc(16, sizeof(double));
-#'     if (autosmc_run(target_normal, REAL(mean), &settings, &result))
-#'       Rf_error("%s", result.message);
-#'
-#'     /* and a fresh one with these, for an unbiased estimate */
-#'     settings.run = 1; /* as smc() numbers its first island */
-#'     settings.step_size = result.step_size;
-#'     settings.refresh_rate = result.refresh_rate;
-#'     if (autosmc_run(target_normal, REAL(mean), &settings, &result))
-#'       Rf_error("%s", result.message);
-#'     return Rf_ScalarReal(result.log_z);
-#'   }
-#'   ```
-#'
-#'   A whole package of this kind, with a target for [smc()] besides, is in
+#'   `importFrom(autosmc, target_native)`, say. A whole package of this kind, which tunes the sampler and runs it again
+#'   with what was found, and has a target for [smc()] besides, is in
 #'   `system.file("examples", "linked", package = "autosmc")`: copy it from there, and
-#'   install the copy with `R CMD INSTALL`.
+#'   install the copy with `R CMD INSTALL`. The examples below show its C code.
 #' @section Rules: `autosmc_run()` is called on R's main thread, and looks for the
 #'   user's interrupt. Failures are returned as a code with a message. An interrupt, an R
 #'   error that the target raises, and a lack of memory leave it by a long jump instead. A
@@ -68,7 +35,9 @@
 #' # the headers, for a compiler's option -I where there is no LinkingTo
 #' dir(system.file("include", package = "autosmc"))
 #' # the example package
-#' dir(system.file("examples", "linked", package = "autosmc"), recursive = TRUE)
+#' linked <- system.file("examples", "linked", package = "autosmc")
+#' dir(linked, recursive = TRUE)
+#' writeLines(readLines(file.path(linked, "src", "linked.c")))
 NULL
 
 # What core_config() makes of the fields of the header's `autosmc_settings` (a list;
@@ -77,29 +46,16 @@ NULL
 api_config <- function(fields) {
   tryCatch(
     {
-      kernel <- kernel_by_name(
-        fields$kernel, "kernel", fields$step_size, fields$refresh_rate
-      )
-      defaults <- lapply(
-        formals(smc)[c("tuner", "resampling", "ess_threshold")],
-        eval,
-        environment()
-      )
-      target <- structure(
-        list(dim = check_count(fields$d, "d")),
-        class = c("smc_target_caller", "smc_target")
-      )
+      kernel <- kernel_by_name(fields$kernel, "kernel", fields$step_size, fields$refresh_rate)
+      defaults <- lapply(formals(smc)[c("tuner", "resampling", "ess_threshold")], eval, environment())
+      target <- structure(list(dim = check_count(fields$d, "d")), class = c("smc_target_caller", "smc_target"))
       given <- list(
         n_particles = fields$n_particles, kernel = kernel,
         reference = api_reference(fields), seed = fields$seed, progress = FALSE
       )
       sampler <- new_sampler(target, c(given, defaults))
-      core_config(
-        sampler,
-        check_path(api_schedule(fields), kernel),
-        if (is_to_be_tuned(kernel)) complete_tuner(sampler),
-        fields$run
-      )
+      path <- check_path(api_schedule(fields), kernel)
+      core_config(sampler, path, if (is_to_be_tuned(kernel)) complete_tuner(sampler), fields$run)
     },
     autosmc_error_input = function(e) gsub("\\s+", " ", cli::ansi_strip(e$message))
   )
@@ -111,10 +67,7 @@ evaluation.smc_target_caller <- function(target) NULL
 
 api_schedule <- function(fields) {
   n_steps <- check_n(fields$n_steps, "n_steps")
-  if (is.null(fields$lambda)) {
-    return(schedule_power(n_steps))
-  }
-  c(0, check_schedule(c(0, fields$lambda), "lambda"))
+  if (is.null(fields$lambda)) schedule_power(n_steps) else c(0, check_schedule(c(0, fields$lambda), "lambda"))
 }
 
 api_reference <- function(fields) {

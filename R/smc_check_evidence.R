@@ -92,7 +92,9 @@ check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL,
       prior_prob = prior_prob, `...` = fingerprint(given)
     )
   }
-  restore <- function(x) if (has_form(x, data_set_like(length(models)))) x
+  k <- length(models)
+  like <- list(true = 0L, log_z = numeric(k), std_error = numeric(k), converged = logical(k), error = character(k))
+  restore <- function(x) if (has_form(x, like)) x
   rows <- lapply(seq_len(n), function(i) recall(run, run_name("data", i), settings, restore, function(...) NULL))
   left <- which(vapply(rows, is.null, NA))
   by_brms <- if (length(left) > 0) which(vapply(models, inherits, NA, "brmsfit"))
@@ -107,11 +109,6 @@ check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL,
     if (progress) "Data sets"
   ))
   calibration_of(rows, names(models), prior_prob, seed_of_run(run$seed, models_key))
-}
-
-# What is known of a data set with k models.
-data_set_like <- function(k) {
-  list(true = 0L, log_z = numeric(k), std_error = numeric(k), converged = logical(k), error = character(k))
 }
 
 # Data sets from the prior are far from one another: a fit that starts from that of another one takes as many evaluations

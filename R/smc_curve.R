@@ -344,12 +344,8 @@ curve_of <- function(state) {
 #' @export
 `[.evidence_curve` <- function(x, ...) {
   part <- NextMethod()
-  is_curve <- is.data.frame(part) && all(setdiff(names(x), c("log_bf", "log_bf_error")) %in% names(part))
-  if (is_curve || !is.data.frame(part)) {
-    return(part)
-  }
-  attr(part, "fits") <- attr(part, "state") <- NULL
-  plain_tibble(part)
+  needed <- setdiff(names(x), c("log_bf", "log_bf_error"))
+  if (is.data.frame(part) && !all(needed %in% names(part))) plain_tibble(part) else part
 }
 
 #' @export
@@ -372,9 +368,6 @@ format.evidence_curve <- function(x, ...) {
   for (name in intersect(c("log_z", "std_error", "log_bf", "log_bf_error"), names(x))) {
     table[[name]] <- fixed(x[[name]], decimals)
   }
-  table$from <- x$from
-  table$anchor <- x$anchor
-  table$khat <- ifelse(is.finite(x$khat), fixed(x$khat, 2), "")
-  table$verdict <- x$verdict
-  table
+  khat <- ifelse(is.finite(x$khat), fixed(x$khat, 2), "")
+  data.frame(table, from = x$from, anchor = x$anchor, khat = khat, verdict = x$verdict, check.names = FALSE)
 }

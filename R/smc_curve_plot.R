@@ -32,27 +32,25 @@ plot.evidence_curve <- function(x, ..., main = NULL) {
   check_dots_empty(...)
   data <- curve_data(x)
   rows <- data$rows
-  old <- set_panels_with_legend(1, rows$series, main)
-  on.exit(graphics::par(old))
-  plot(
-    rows$value, rows$y,
-    type = "n", log = if (data$log) "x" else "", ylim = range(rows$low, rows$high, if (data$at_zero) 0),
-    xlab = data$names[1], ylab = data$names[2]
-  )
-  if (data$at_zero) graphics::abline(h = 0, lty = "longdash")
-  graphics::abline(v = data$used, lty = "dotted")
-  for (one in split(rows, rows$series)) {
-    look <- series_looks(rows$series)[as.integer(one$series[1]), ]
-    graphics::polygon(
-      c(one$value, rev(one$value)), c(one$low, rev(one$high)),
-      col = grDevices::adjustcolor(look$colour, 0.3), border = NA
+  on_page(main, series = rows$series, {
+    plot(
+      rows$value, rows$y,
+      type = "n", log = if (data$log) "x" else "", ylim = range(rows$low, rows$high, if (data$at_zero) 0),
+      xlab = data$names[1], ylab = data$names[2]
     )
-    graphics::lines(one$value, one$y, col = look$colour, lty = look$type, lwd = 2)
-    graphics::points(one$value, one$y, pch = 21, col = look$colour, bg = ifelse(one$fitted, look$colour, "white"))
-  }
-  graphics::mtext(data$note, adj = 1, cex = 0.8)
-  base_legend(rows$series, "nfc")
-  base_title(main)
+    if (data$at_zero) graphics::abline(h = 0, lty = "longdash")
+    graphics::abline(v = data$used, lty = "dotted")
+    for (one in split(rows, rows$series)) {
+      look <- series_looks(rows$series)[as.integer(one$series[1]), ]
+      graphics::polygon(
+        c(one$value, rev(one$value)), c(one$low, rev(one$high)),
+        col = grDevices::adjustcolor(look$colour, 0.3), border = NA
+      )
+      graphics::lines(one$value, one$y, col = look$colour, lty = look$type, lwd = 2)
+      graphics::points(one$value, one$y, pch = 21, col = look$colour, bg = ifelse(one$fitted, look$colour, "white"))
+    }
+    graphics::mtext(data$note, adj = 1, cex = 0.8)
+  })
   invisible(x)
 }
 

@@ -5,7 +5,7 @@
 #' Adds islands to a fit, which is a smaller standard error without another adaptation.
 #' Islands are numbered, and each is the same whenever and wherever it is run: a fit with 8
 #' islands that is extended to 40 is the fit that 40 islands at once would have given, as long as
-#' all draws are kept (for other `keep` see the section Memory of [reproducibility]).
+#' all draws are kept.
 #'
 #' `smc_extend()` runs them in this session, under a plan of future in parallel.
 #' `update(fit, islands = 40)` is the same. `smc_islands()` runs islands by their numbers in
@@ -16,9 +16,8 @@
 #' adapts again. `smc_extend()` adds islands of the last kind, and adapts no further. So
 #' `smc()` with 40 islands may have gone on where `smc()` with 8 has not.
 #'
-#' Islands can be added in nearly constant memory: with `keep = "moments"` each takes as much as
-#' a few rows of its tables, and with a number of draws as much as these. What that costs is
-#' said in the section Memory of [reproducibility].
+#' With `keep = "moments"`, or a number of draws, islands can be added in nearly constant memory (see the section Memory
+#' of [reproducibility]).
 #'
 #' @param fit a fit of [smc()], [smc_run()] or [smc_adapt()]; the latter has no islands yet.
 #' @param islands for `smc_extend()`, how many there are to be in all (whole number of at
@@ -36,11 +35,9 @@
 #' @param checkpoint see [smc()].
 #' @param progress whether a call of more than two seconds shows its progress (TRUE or
 #'   FALSE).
-#' @return `smc_extend()` and `smc_combine()`: an object of class `smc_fit`, as [smc()]
-#'   returns it. Both estimates, the diagnostics and the draws are those of all islands
-#'   together. What is not the same as if all had been run at once is the time, and the
-#'   evaluations of the bridge and the diagnostics `edges` and `proper`, which are made again: the row
-#'   `"final"` of `runs` counts them.
+#' @return `smc_extend()` and `smc_combine()`: an object of class `smc_fit`, as [smc()] returns it, of all islands
+#'   together. What is not the same as if all had been run at once is the time, and the evaluations of the bridge and
+#'   the diagnostics, which are made again: the row `"final"` of `runs` counts them.
 #'
 #'   `smc_islands()`: an object of class `smc_islands`, to be saved with [saveRDS()], say.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be; among
@@ -58,15 +55,8 @@
 #' sixth <- smc_islands(fit, 6)
 #' smc_combine(fit, list(fifth, sixth))
 #' @export
-smc_extend <- function(
-  fit,
-  islands = NULL,
-  precision = NULL,
-  max_islands = NULL,
-  keep = NULL,
-  checkpoint = NULL,
-  progress = interactive()
-) {
+smc_extend <- function(fit, islands = NULL, precision = NULL, max_islands = NULL, keep = NULL, checkpoint = NULL,
+                       progress = interactive()) {
   check_extendable(fit)
   n <- length(fit$state$records)
   if (is.null(islands) && is.null(precision) && is.null(keep)) {
@@ -78,14 +68,17 @@ smc_extend <- function(
   check_n_draws(sampler, wanted$islands)
   sampler <- with_checkpoint(sampler, checkpoint)
   sampler$show_progress <- check_flag(progress, "progress")
-  call <- call_extended(fit$call, list(
-    islands = islands, precision = precision, max_islands = max_islands, keep = keep
-  ))
+  given <- list(islands = islands, precision = precision, max_islands = max_islands, keep = keep)
+  call <- call_extended(fit$call, given)
   fit <- reduce_fit(fit, sampler$keep)
   if (wanted$islands == n) {
     more <- n_wanted(fit, n, wanted)
     if (more == 0) {
-      return(with_precision(fit, wanted, call))
+      aims <- c("precision", "max_islands", "asked")
+      fit[aims] <- wanted[aims]
+      fit$call <- call
+      warn_if_unreliable(fit)
+      return(fit)
     }
     announce_islands(sampler, more, fit$islands)
     wanted$islands <- as.integer(n + more)
@@ -117,14 +110,13 @@ smc_islands <- function(fit, which, progress = interactive()) {
 smc_combine <- function(fit, islands) {
   check_extendable(fit)
   check_given(islands, "islands")
-  if (inherits(islands, "smc_islands")) {
-    islands <- list(islands)
-  }
+  if (inherits(islands, "smc_islands")) islands <- list(islands)
   if (!is.list(islands) || length(islands) == 0 || !all(vapply(islands, inherits, NA, "smc_islands"))) {
     abort_argument(islands, "islands", "made by `smc_islands()`, or a list of such objects")
   }
   which <- unlist(lapply(islands, numbers_of_islands))
-  check_complete(which, length(fit$state$records))
+  n <- length(fit$state$records)
+  check_complete(which, n)
   sampler <- with_fingerprint(sampler_of_fit(fit, fit$seed))
   path <- as.list(fit$schedule)
   settings <- settings_of_run(sampler, path)
@@ -132,18 +124,16 @@ smc_combine <- function(fit, islands) {
     entries <- unlist(lapply(islands, `[[`, "entries"), recursive = FALSE)
     records <- Map(function(entry, which) {
       number <- fit$state$start - 1 + which
-      where <- sprintf("Island %d", which)
       record <- open_entry(
         entry, sampler, run_name("final", number), settings, record_restorer(sampler, path, "final", number), points_of,
-        where
+        sprintf("Island %d", which)
       )
       if (is.null(record)) {
         abort("{.arg islands}: island {which} is damaged. Run it again.", "input")
       }
       record
     }, entries, which)
-    all <- check_wanted(fit, length(fit$state$records) + length(records))
-    extended(fit, sampler, records[order(which)], all, fit$call)
+    extended(fit, sampler, records[order(which)], check_wanted(fit, n + length(records)), fit$call)
   })
 }
 
@@ -185,21 +175,9 @@ call_extended <- function(call, given) {
   call
 }
 
-# A fit that has the precision asked for, or as many islands as it may have.
-with_precision <- function(fit, wanted, call) {
-  aims <- c("precision", "max_islands", "asked")
-  fit[aims] <- wanted[aims]
-  fit$call <- call
-  warn_if_unreliable(fit)
-  fit
-}
-
 # Evaluations that the fit's bridge and diagnostics have taken.
 n_besides_islands <- function(fit) {
-  if (is.null(fit$islands)) {
-    return(0)
-  }
-  fit$runs$n_target_evals[nrow(fit$runs)] - sum(fit$islands$n_target_evals, na.rm = TRUE)
+  if (is.null(fit$islands)) 0 else last_run(fit)$n_target_evals - sum(fit$islands$n_target_evals, na.rm = TRUE)
 }
 
 # checks ------------------------------------------------------------------------
@@ -212,9 +190,7 @@ check_extendable <- function(fit) {
 # As of check_islands(), and at least as many as there are. NULL: not asked for.
 check_wanted <- function(fit, islands, precision = NULL, max_islands = NULL) {
   n <- length(fit$state$records)
-  if (!is.null(islands)) {
-    islands <- check_count(islands, "islands", min = max(n, 1))
-  }
+  if (!is.null(islands)) islands <- check_count(islands, "islands", min = max(n, 1))
   if (is.null(max_islands)) {
     max_islands <- if (is.null(precision) && !is.null(fit$max_islands)) fit$max_islands else 1024L
   }
@@ -231,22 +207,18 @@ check_kept <- function(fit, keep) {
   keep <- check_keep(keep)
   if (!can_keep(fit, keep)) {
     kept <- fit$keep
-    abort(
-      c(
-        "The islands of {.arg fit} have kept {kept}, which cannot be changed to {keep}.",
-        "i" = "Only a fit that has kept all draws can be given another {.arg keep}."
-      ),
-      "input"
-    )
+    abort(c(
+      "The islands of {.arg fit} have kept {kept}, which cannot be changed to {keep}.",
+      "i" = "Only a fit that has kept all draws can be given another {.arg keep}."
+    ), "input")
   }
   keep
 }
 
 check_island_numbers <- function(which) {
   check_given(which, "which")
-  is_fine <- is.numeric(which) && length(which) > 0 && all(is.finite(which)) &&
-    all(which == round(which) & which >= 1 & which < islands_apart) &&
-    !anyDuplicated(which)
+  is_fine <- is.numeric(which) && length(which) > 0 && all(is.finite(which)) && !anyDuplicated(which) &&
+    all(which == round(which) & which >= 1 & which < islands_apart)
   if (!is_fine) {
     abort_argument(which, "which", "different positive whole numbers")
   }
@@ -270,15 +242,11 @@ check_complete <- function(which, n) {
     abort("{.arg islands} is there twice: island{cli::qty(twice)}{?s} {twice}.", "input")
   }
   if (length(missing) > 0) {
-    abort(
-      "{.arg islands} is not complete: island{cli::qty(missing)}{?s} {missing} {?is/are} missing.",
-      "input"
-    )
+    abort("{.arg islands} is not complete: island{cli::qty(missing)}{?s} {missing} {?is/are} missing.", "input")
   }
 }
 
 #' @rdname coef.smc_fit
-#' @importFrom stats update
 #' @export
 update.smc_fit <- function(object, ...) {
   changes <- as.list(substitute(list(...)))[-1]

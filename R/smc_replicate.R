@@ -24,12 +24,7 @@ smc_replicate <- function(fit, n, seed = NULL) {
   check_version(fit, "its runs cannot be repeated")
   n <- check_n(n, "n")
   sampler <- sampler_of_fit(fit, seed)
-  records <- once_each(
-    lapply_islands(sampler, seq_len(n), as.list(fit$schedule), row_of_run)
-  )
+  records <- once_each(lapply_islands(sampler, seq_len(n), as.list(fit$schedule), row_of_run))
   columns <- c("log_z", "ess", "barrier", "n_target_evals", "seconds")
-  tibble::tibble(
-    replicate = seq_len(n),
-    bind_rows(lapply(records, `[[`, "runs"))[columns]
-  )
+  tibble::tibble(replicate = seq_len(n), bind_rows(lapply(records, `[[`, "runs"))[columns])
 }

@@ -86,16 +86,10 @@ savage_dickey <- function(fit, ..., prior_density, seed = NULL, progress = inter
   structure(
     list(
       point = paste(names(point), "=", format(point, digits = 7, trim = TRUE), collapse = ", "),
-      log_bf = found$log_density - log_prior,
-      log_bf_error = found$error,
-      posterior_density = density,
-      posterior_error = density * found$error,
-      prior_density = exp(log_prior),
-      log_z = fit$log_z + found$log_density - log_prior,
-      std_error = found$log_z_error,
-      method = found$method,
-      khat = found$khat,
-      n_target_evals = found$n_target_evals
+      log_bf = found$log_density - log_prior, log_bf_error = found$error,
+      posterior_density = density, posterior_error = density * found$error, prior_density = exp(log_prior),
+      log_z = fit$log_z + found$log_density - log_prior, std_error = found$log_z_error,
+      method = found$method, khat = found$khat, n_target_evals = found$n_target_evals
     ),
     class = c("smc_point", "smc_bayes_factor")
   )
@@ -115,8 +109,7 @@ print.smc_point <- function(x, ...) {
   )
   print_bayes_factor(x, "point against free")
   print_line(
-    "method",
-    if (x$method == "fit") "the target with the point was sampled" else "ratios at the draws",
+    "method", if (x$method == "fit") "the target with the point was sampled" else "ratios at the draws",
     if (!is.na(x$khat)) sprintf(" (Pareto k %s)", fixed(x$khat, 2)),
     ", ", count_of(x$n_target_evals, "evaluation")
   )
@@ -244,11 +237,8 @@ density_by_draws <- function(fit, draws, place) {
   ratios[draws$rows] <- exp(log_ratios - most)
   found <- mean_at_draws(fit, ratios)
   list(
-    log_density = log(found$mean) + most - sum(place$log_slope),
-    error = found$error / found$mean,
-    log_z_error = found$log_z_error,
-    method = "draws",
-    khat = tail_khat(exp(log_ratios - most), draws$w),
+    log_density = log(found$mean) + most - sum(place$log_slope), error = found$error / found$mean,
+    log_z_error = found$log_z_error, method = "draws", khat = tail_khat(exp(log_ratios - most), draws$w),
     n_target_evals = n_target_evals
   )
 }
@@ -301,10 +291,8 @@ density_by_fit <- function(fit, place, tried, seed, progress) {
   ))
   list(
     log_density = smaller$log_z - fit$log_z - sum(place$log_slope),
-    error = sqrt(smaller$std_error^2 + fit$std_error^2),
-    log_z_error = smaller$std_error,
-    method = "fit",
-    khat = tried$khat,
+    error = sqrt(smaller$std_error^2 + fit$std_error^2), log_z_error = smaller$std_error,
+    method = "fit", khat = tried$khat,
     n_target_evals = tried$n_target_evals + sum(smaller$runs$n_target_evals)
   )
 }
