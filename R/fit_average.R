@@ -80,11 +80,8 @@ in_order_of <- function(x, models, names, n) {
   } else if (is.null(names) && n == length(models)) {
     x
   } else {
-    abort(
-      "{.arg terms} must be of the models {.val {models}}: with these names, or without names and as many; there
-        {?is/are} {n}{if (!is.null(names)) ' with other names'}.",
-      "input"
-    )
+    abort("{.arg terms} must be of the models {.val {models}}: with these names, or without names and as many; there
+      {?is/are} {n}{if (!is.null(names)) ' with other names'}.")
   }
 }
 

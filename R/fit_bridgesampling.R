@@ -49,7 +49,7 @@ logml.smc_fit <- function(x, ...) {
 #' @exportS3Method bridgesampling::bf
 bf.smc_fit <- function(x1, x2, log = FALSE, ...) {
   if (missing(x2)) {
-    abort("{.arg x2} is missing: a second fit to compare {.arg x1} with.", "input")
+    abort("{.arg x2} is missing: a second fit to compare {.arg x1} with.")
   }
   check_dots_empty(...)
   labels <- check_labels(NULL, list(substitute(x1), substitute(x2)))
@@ -95,7 +95,7 @@ bridge_sampler.smc_fit <- function(samples, ...) {
     abort(c(
       "{.fn bridge_sampler} needs draws on the scale on which {.arg samples} was sampled.",
       "i" = "Those of a Stan program are of other variables: give bridgesampling a fit of rstan."
-    ), "input")
+    ))
   }
   samples$particles <- unconstrain(target, samples$particles)
   # to look for a compiled routine takes longer than to call it
@@ -115,7 +115,7 @@ bridge_sampler.smc_fit <- function(samples, ...) {
 post_prob.smc_fit <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   models <- list(x, ...)
   if (length(models) < 2) {
-    abort("{.fn post_prob} takes at least two fits to compare, not 1.", "input")
+    abort("{.fn post_prob} takes at least two fits to compare, not 1.")
   }
   expressions <- c(list(substitute(x)), as.list(substitute(list(...)))[-1])
   labels <- check_labels(model_names, expressions)
@@ -131,7 +131,7 @@ error_measures.smc_fit <- function(bridge_object, ...) {
   check_dots_empty(...)
   cv <- bridge_object$std_error
   if (is.na(cv)) {
-    abort("{.arg bridge_object} has no standard error: it needs more {.arg islands}.", "input")
+    abort("{.arg bridge_object} has no standard error: it needs more {.arg islands}.")
   }
   list(re2 = cv^2, cv = cv, percentage = paste0(format(100 * cv, digits = 2), "%"))
 }

@@ -34,7 +34,7 @@ as_brmsfit <- function(fit) {
   x <- fit$target$brmsfit
   if (is.null(x)) {
     label <- fit$target$label
-    abort("{.arg fit} must be of a {.cls brmsfit}, not of the {label}.", "input")
+    abort("{.arg fit} must be of a {.cls brmsfit}, not of the {label}.")
   }
   check_has_draws(fit)
   check_installed("brms", "for fits of brms")

@@ -77,7 +77,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   is_there <- !vapply(models, inherits, NA, "error")
   n <- sum(is_there)
   if (n < 2) {
-    abort("{.fn compare_evidence} takes at least two fits to compare, not {n}.", "input")
+    abort("{.fn compare_evidence} takes at least two fits to compare, not {n}.")
   }
   prior_prob <- check_prior_prob(prior_prob, labels, is_there)
   if (!all(is_there)) {
@@ -282,7 +282,7 @@ check_prior_prob <- function(prior_prob, labels, is_there = rep(TRUE, length(lab
   of <- if (is_function) "numbers for the names of the models" else "probabilities that sum to one"
   if (is_function) {
     given <- tryCatch(given(labels), error = function(e) {
-      abort("{.arg prior_prob} fails for the names of the models.", "input", parent = in_utf8(e))
+      abort("{.arg prior_prob} fails for the names of the models.", parent = in_utf8(e))
     })
   }
   p <- check_numeric(given, "prior_prob", lengths = n, of = of)
@@ -290,7 +290,7 @@ check_prior_prob <- function(prior_prob, labels, is_there = rep(TRUE, length(lab
     p <- p / sum(p)
   } else if (!is.null(names(given))) {
     if (!setequal(names(given), labels)) {
-      abort("{.arg prior_prob} must have the names of the models, {.val {labels}}, not {.val {names(given)}}.", "input")
+      abort("{.arg prior_prob} must have the names of the models, {.val {labels}}, not {.val {names(given)}}.")
     }
     p <- p[match(labels, names(given))]
   }

@@ -148,7 +148,7 @@ as.mcmc.list.smc_fit <- function(x, ...) {
 as.mcmc.smc_fit <- function(x, ...) {
   chains <- as.mcmc.list.smc_fit(x, ...)
   if (length(chains) > 1) {
-    abort("The fit has several islands, a chain each: use {.fn as.mcmc.list}.", "input")
+    abort("The fit has several islands, a chain each: use {.fn as.mcmc.list}.")
   }
   chains[[1]]
 }
@@ -157,7 +157,7 @@ as.mcmc.smc_fit <- function(x, ...) {
 
 #' @exportS3Method posterior::as_draws
 as_draws.smc_target <- function(x, ...) {
-  abort("A target has no draws: sample it with {.fn smc}, and take the fit.", "input")
+  abort("A target has no draws: sample it with {.fn smc}, and take the fit.")
 }
 
 # internals -------------------------------------------------------------------
@@ -237,7 +237,7 @@ check_variables <- function(variables, names, arg = "variables", most = 6) {
     abort(c(
       "{.arg {arg}} must be names of variables; there is no {.val {unknown}}.",
       "i" = "There {?is/are} {.val {names}}."
-    ), "input")
+    ))
   }
   unique(variables)
 }

@@ -40,6 +40,6 @@ is_exact_fit <- function(fit) fit$target$dim == 0
 
 check_has_runs <- function(fit) {
   if (is_exact_fit(fit)) {
-    abort("A model without parameters has no runs to be shown: {.fn report} says what there is.", "input")
+    abort("A model without parameters has no runs to be shown: {.fn report} says what there is.")
   }
 }

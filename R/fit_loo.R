@@ -40,7 +40,7 @@ by_block <- function(fit, name, judge, at_once = FALSE) {
       "{.fn {name}} needs the log likelihood of each observation, {.code log_lik}, among the draws.",
       "i" = "A Stan program has it in its generated quantities. For another model make the matrix by {.fn predict},
         with {.code summary = FALSE}, for {.code loo::{name}()}."
-    ), "input")
+    ))
   }
   rows <- equal_rows(fit)
   is_later <- names[1] %in% fit$target$later

@@ -108,7 +108,7 @@ nobs.smc_fit <- function(object, ...) {
     abort(c(
       "{.fn nobs} is not known: a log density does not tell how many observations it has.",
       "i" = "That of a Stan program with {.code log_lik} is."
-    ), "input")
+    ))
   }
   n
 }
@@ -152,7 +152,7 @@ pairs.smc_fit <- function(x, variables = NULL, ...) {
   variables <- check_variables(variables, colnames(x$particles), most = 4)
   draws <- as.matrix(x)[, variables, drop = FALSE]
   if (ncol(draws) < 2) {
-    abort("{.fn pairs} takes at least two {.arg variables}.", "input")
+    abort("{.fn pairs} takes at least two {.arg variables}.")
   }
   rows <- round(seq(1, nrow(draws), length.out = min(nrow(draws), 1000)))
   looks <- list(pch = 20, cex = 0.4, col = grDevices::adjustcolor(okabe_ito["blue"], 0.5))
@@ -170,7 +170,7 @@ does_not_apply <- function(name, instead, of = "object") {
   force(instead)
   force(name)
   method <- function(object, ...) {
-    abort(c("{.fn {name}} does not apply to a fit of {.fn smc}.", "i" = instead), "input")
+    abort(c("{.fn {name}} does not apply to a fit of {.fn smc}.", "i" = instead))
   }
   names(formals(method))[1] <- of
   method

@@ -86,7 +86,7 @@ draw_view <- function(graphics, fit, what, variables, ...) {
   } else if (is.null(variables)) {
     data <- views[[what]]$data(fit)
   } else {
-    abort("{.arg variables} goes with {.code what = \"draws\"} or {.code \"overview\"} only.", "input")
+    abort("{.arg variables} goes with {.code what = \"draws\"} or {.code \"overview\"} only.")
   }
   views[[what]][[graphics]](data, ...)
 }

@@ -67,7 +67,7 @@ diagnostics_data <- function(fit) {
   diagnostics <- fit$diagnostics
   n <- NROW(diagnostics)
   if (n == 0) {
-    abort("{.code what = \"diagnostics\"} needs a fit that has some; this one has none.", "input")
+    abort("{.code what = \"diagnostics\"} needs a fit that has some; this one has none.")
   }
   passed <- diagnostics$passed
   limit <- diagnostics$limit
@@ -96,7 +96,7 @@ islands_data <- function(fit) {
     abort(c(
       "{.code what = \"islands\"} needs a fit with several islands; this one has {n}.",
       "i" = "Islands are made by {.fn smc} and {.fn smc_run}; the argument is {.arg islands}."
-    ), "input")
+    ))
   }
   estimates <- fit$estimates
   is_fit <- estimates$method == headline(estimates)$method
@@ -171,7 +171,7 @@ varying_variables <- function(fit, variables, most) {
   if (!is.null(variables)) names <- check_variables(variables, names)
   varies <- varying_columns(fit$particles[fit$log_weights > -Inf, names, drop = FALSE]) %in% TRUE
   if (!is.null(variables) && !any(varies)) {
-    abort("{.arg variables}: there is no density of what does not vary, as {.field {utils::head(names, 3)}}.", "input")
+    abort("{.arg variables}: there is no density of what does not vary, as {.field {utils::head(names, 3)}}.")
   }
   if (is.null(variables)) utils::head(names[varies], most) else names[varies]
 }
@@ -187,7 +187,7 @@ maps_data <- function(fit) {
     abort(c(
       "{.code what = \"maps\"} needs a fit with islands in which variables depend on others.",
       "i" = "{.code fit$maps} says what was found."
-    ), "input")
+    ))
   }
   draws <- pool(hold_islands(fit$state$records, pooled_draws(fit)), reference)
   x <- unconstrained_particles(draws)

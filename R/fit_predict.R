@@ -54,7 +54,7 @@ predict.smc_fit <- function(object, newdata, fun, summary = TRUE, conf.level = 0
       "{.arg fun} is missing: a function of a draw that returns the predictions,
         {.code predict(fit, fun = function(p) ...)}.",
       "i" = "A log density does not tell how observations depend on its variables."
-    ), "input")
+    ))
   }
   check_function(fun, "fun")
   summary <- check_flag(summary, "summary")
@@ -75,7 +75,7 @@ predict.smc_fit <- function(object, newdata, fun, summary = TRUE, conf.level = 0
 at_draws <- function(draws, fun) {
   values <- lapply(seq_len(nrow(draws)), function(i) {
     value <- tryCatch(fun(draws[i, ]), error = function(e) {
-      abort("{.arg fun} failed at a draw.", "input", parent = e)
+      abort("{.arg fun} failed at a draw.", parent = e)
     })
     if (!is.numeric(value) || length(value) == 0 || !all(is.finite(value))) {
       abort_argument(value, "fun", "a function that returns finite numbers")
@@ -83,7 +83,7 @@ at_draws <- function(draws, fun) {
     value
   })
   if (length(unique(lengths(values))) > 1) {
-    abort("{.arg fun} must return as many numbers for every draw.", "input")
+    abort("{.arg fun} must return as many numbers for every draw.")
   }
   names <- names(values[[1]])
   table <- do.call(rbind, lapply(values, as.vector))

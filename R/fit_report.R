@@ -57,7 +57,7 @@ smc_report <- function(fit, file) {
   file <- check_string(file, "file")
   folder <- dirname(file)
   if (!dir.exists(folder)) {
-    abort("{.arg file} must be in a folder that exists; there is no {.file {folder}}.", "input")
+    abort("{.arg file} must be in a folder that exists; there is no {.file {folder}}.")
   }
   check_installed("rmarkdown", "to write a page")
   if (!rmarkdown::pandoc_available()) {

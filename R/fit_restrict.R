@@ -55,7 +55,7 @@ restrict <- function(fit, ..., prior = NULL) {
   posterior <- probability_of(fit, restrictions)
   prior <- prior_probability(prior, restrictions)
   if (posterior$is_bound && prior$is_bound) {
-    abort("No draw of the posterior and none of the prior satisfies the restrictions.", "input")
+    abort("No draw of the posterior and none of the prior satisfies the restrictions.")
   }
   structure(
     list(
@@ -128,7 +128,7 @@ draws_of_prior <- function(target, seed, n = 100000L) {
       "{.arg prior} is missing.",
       "i" = "It is a probability, or draws of the prior; or the target is given its {.arg prior}, as
         {.fn target_function} and {.fn target_rtmb} take it."
-    ), "input")
+    ))
   }
   x <- with_seed(seed_of_run(seed, prior_key), prior_draws(target, n))
   colnames(x) <- if (is.null(target$parameters)) target$names else target$parameters
@@ -190,10 +190,10 @@ check_restrictions <- function(restrictions) {
     abort(c(
       "A restriction is an expression without a name, such as {.code a > 0}; {.arg {named}} has one.",
       "i" = "For a point, such as {.code a = 0}, see {.fn savage_dickey}."
-    ), "input")
+    ))
   }
   if (length(restrictions) == 0) {
-    abort("There must be a restriction, such as {.code a > 0}.", "input")
+    abort("There must be a restriction, such as {.code a > 0}.")
   }
   restrictions
 }
@@ -211,15 +211,12 @@ satisfied <- function(restrictions, draws, arg) {
         abort(c(
           "{.code {text}} cannot be evaluated at the draws of {.arg {arg}}.",
           "i" = "These have {.field {known}}."
-        ), "input", parent = e)
+        ), parent = e)
       }
     )
     if (!is.logical(value) || NROW(value) != nrow(draws) || anyNA(value)) {
       given <- if (is.logical(value) && anyNA(value)) "missing" else describe(value)
-      abort(
-        "{.code {text}} must be TRUE or FALSE at each of the {nrow(draws)} draws of {.arg {arg}}, not {given}.",
-        "input"
-      )
+      abort("{.code {text}} must be TRUE or FALSE at each of the {nrow(draws)} draws of {.arg {arg}}, not {given}.")
     }
     rowSums(!as.matrix(value)) == 0
   })

@@ -56,7 +56,7 @@ kept_draws <- function(fit) {
 state_draws <- function(fit) {
   u <- kept_draws(fit)
   if (is.null(u)) {
-    abort("Draws on the unconstrained scale are those of a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
+    abort("Draws on the unconstrained scale are those of a fit with islands, of {.fn smc} or {.fn smc_run}.")
   }
   u
 }
@@ -84,7 +84,7 @@ whole_record <- function(fit, i) {
 check_has_state <- function(fit, so) {
   check_version(fit, so)
   if (is.null(fit$state)) {
-    abort("{.arg fit} has no {.field state} any more: {so}.", "input")
+    abort("{.arg fit} has no {.field state} any more: {so}.")
   }
 }
 

@@ -67,7 +67,7 @@ tidy.smc_fit <- function(x, what = c("parameters", "steps", "runs", "islands", "
     return(parameters_table(x, if (conf.int) conf.level))
   }
   if (what == "islands" && is.null(x$islands)) {
-    abort("{.code what = \"islands\"} needs a fit with islands, of {.fn smc} or {.fn smc_run}.", "input")
+    abort("{.code what = \"islands\"} needs a fit with islands, of {.fn smc} or {.fn smc_run}.")
   }
   x[[what]]
 }

@@ -50,8 +50,8 @@ end_of_path <- function(path) {
   list(mean = path$x, f = path$f, L = factor_along(path, ncol(path$points$x) - 1))
 }
 
-# Which paths are followed: of those that end at the same maximum the first and the last, which come from the nearest and
-# the furthest start; none that ends where one before has ended.
+# Which paths are followed: of those that end at the same maximum the first and the last, which come from the nearest
+# and the furthest start; none that ends where one before has ended.
 tell_more <- function(ends, before) {
   same <- function(end, others) vapply(others, is_same_end, NA, end)
   vapply(seq_along(ends), function(i) {

@@ -51,23 +51,17 @@ check_gradient <- function(target, x = NULL, ..., seed = NULL) {
   if (is.null(x)) {
     place <- smc_scout(target, seed = seed)$gradient_place
     if (is.null(place)) {
-      abort(
-        c(
-          "No point was found at which to check the gradient.",
-          "i" = "Give one as {.arg x}."
-        ),
-        "input"
-      )
+      abort(c(
+        "No point was found at which to check the gradient.",
+        "i" = "Give one as {.arg x}."
+      ))
     }
   } else {
     u <- change_scale(target, check_user_points(x, target, "x"), to_user = FALSE)
     place <- list(x = u, width = pmax(abs(u), 1))
   }
   if (!has_own_gradient(target, place$x)) {
-    abort(
-      "The target has no gradient of its own: there is nothing to check.",
-      "input"
-    )
+    abort("The target has no gradient of its own: there is nothing to check.")
   }
   evaluate <- counted_density(target)
   n <- if (is.null(x)) min(nrow(place$x), n_gradient_points) else nrow(place$x)

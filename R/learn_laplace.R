@@ -67,10 +67,7 @@ reference_laplace <- function(target, start, inflate = 1.5, ...) {
 # the variables that were found where the last climb ended, until one ends on a peak.
 find_peak <- function(evaluate, x) {
   if (evaluate(t(x))$log_density == -Inf) {
-    abort(
-      "The target is impossible at {.arg start}, or its gradient is not finite there.",
-      "input"
-    )
+    abort("The target is impossible at {.arg start}, or its gradient is not finite there.")
   }
   width <- rep(1, length(x))
   for (climb in seq_len(most_climbs)) {

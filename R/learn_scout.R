@@ -162,8 +162,8 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
 
 # How many paths follow n of them: what is missing to the first ones, and as many again where these led to several
 # basins, and while one that matters was found by one path or two: the share of paths that were alone is the chance that
-# the next one leads to another basin (Good, 1953), and few of them may be none. Where a path has not ended, along a ridge
-# or into a neck, is no basin of its own.
+# the next one leads to another basin (Good, 1953), and few of them may be none. Where a path has not ended, along a
+# ridge or into a neck, is no basin of its own.
 n_further <- function(normals, n, n_starts) {
   if (n < n_starts) {
     return(n_starts - n)

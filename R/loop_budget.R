@@ -13,14 +13,11 @@ check_max_evals <- function(sampler, path, plan) {
     } else {
       "One island of {sampler$n_particles} particles takes as many evaluations of the target."
     }
-    abort(
-      c(
-        "{.arg max_evals} must be at least {count(ceiling(least))}, not {given}.",
-        "i" = takes,
-        "i" = "Give more, or fewer {.arg n_particles}."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg max_evals} must be at least {count(ceiling(least))}, not {given}.",
+      "i" = takes,
+      "i" = "Give more, or fewer {.arg n_particles}."
+    ))
   }
 }
 

@@ -3,13 +3,10 @@
 # The reference that is fitted to draws of the variables, as to those of a run.
 reference_of_draws <- function(target, draws) {
   if (is.null(draws)) {
-    abort(
-      c(
-        "{.arg reference} is {.val draws}, but the target has no draws.",
-        "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg reference} is {.val draws}, but the target has no draws.",
+      "i" = "Those of Stan's fits have, where all parameters were kept. Others are given themselves, as a matrix."
+    ))
   }
   draws <- unconstrained_draws(target, draws)
   x <- draws$values
@@ -24,11 +21,11 @@ reference_of_draws <- function(target, draws) {
     "x" = if (!is.null(reason)) "The first time: {reason}"
   )
   if (n == 0) {
-    abort(c("None of the draws has values that the parameters can have.", why), "input")
+    abort(c("None of the draws has values that the parameters can have.", why))
   }
   fitted <- fitted_to_points(x)
   if (is.null(fitted)) {
-    abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why), "input")
+    abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why))
   }
   if (n_lost > 0) tell(c("{.arg reference} is without some draws.", why), "autosmc_message_draws")
   fitted$reference$fitted_to <- "draws"
@@ -108,19 +105,16 @@ columns_of_variables <- function(draws, names) {
   missing <- setdiff(names, given)
   no_numbers <- intersect(missing, attr(draws, "others"))
   if (length(missing) > 0) {
-    abort(
-      c(
-        "{.arg reference} has no draws of {.field {missing}}.",
-        "x" = if (length(no_numbers) > 0) "The column{?s} {.field {no_numbers}} {?is/are} not numeric.",
-        "i" = if (length(given) > 0) {
-          "It has those of {.field {utils::head(given, 20)}}. Of a function, {.arg names} says which of them are its
-            variables, in their order."
-        } else {
-          "Its columns have no names."
-        }
-      ),
-      "input"
-    )
+    abort(c(
+      "{.arg reference} has no draws of {.field {missing}}.",
+      "x" = if (length(no_numbers) > 0) "The column{?s} {.field {no_numbers}} {?is/are} not numeric.",
+      "i" = if (length(given) > 0) {
+        "It has those of {.field {utils::head(given, 20)}}. Of a function, {.arg names} says which of them are its
+          variables, in their order."
+      } else {
+        "Its columns have no names."
+      }
+    ))
   }
   draws[, match(names, given), drop = FALSE]
 }
@@ -130,7 +124,7 @@ columns_of_variables <- function(draws, names) {
 # left out.
 unconstrained_draws <- function(target, draws) {
   if (!is.null(target$outputs) && is.null(target$parameters)) {
-    abort("{.arg reference}: draws of {target$label} cannot be taken to its unconstrained scale.", "input")
+    abort("{.arg reference}: draws of {target$label} cannot be taken to its unconstrained scale.")
   }
   draws <- columns_of_variables(draws, if (is.null(target$parameters)) target$names else target$parameters)
   storage.mode(draws) <- "double"

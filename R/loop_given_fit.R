@@ -84,7 +84,7 @@ with_others <- function(given, shared, normal) {
 beside_fit <- function(sampler, fit, seed) {
   # a reference that was fitted to draws of the same random numbers is not independent of islands
   if (is_number(seed) && seed == fit$seed) {
-    abort("{.arg seed} must not be that of the fit that is the {.arg reference}, {seed}.", "input")
+    abort("{.arg seed} must not be that of the fit that is the {.arg reference}, {seed}.")
   }
   used <- fit$runs$barrier[fit$runs$used & !is.na(fit$runs$barrier)]
   path <- as.list(fit$schedule[c("lambda", "step_size", if (fit$kernel$refreshes) "refresh_rate")])

@@ -87,7 +87,7 @@ reference_meant <- function(reference, target) {
 
 reference_of_prior <- function(target) {
   if (is.null(target$prior)) {
-    abort("{.arg reference} is {.val prior}, but the target was given no {.arg prior}.", "input")
+    abort("{.arg reference} is {.val prior}, but the target was given no {.arg prior}.")
   }
   reference_function(target$prior$sample, target$prior$log_density, vectorized = isTRUE(target$vectorized))
 }

@@ -150,10 +150,10 @@ smc <- function(
   adapts <- needs_adapting(kernel, path)
   scouts <- adapts && plan$scout && kernel$gradients && !inherits(reference, "smc_fit")
   if (is.finite(plan$max_seconds) && !scouts) {
-    abort("{.arg max_seconds} is by the time that the scout takes: without one give {.arg max_evals}.", "input")
+    abort("{.arg max_seconds} is by the time that the scout takes: without one give {.arg max_evals}.")
   }
   if (plan$search > 0 && !scouts) {
-    abort("{.arg search} is the scout's, which needs gradients, rounds and no other fit.", "input")
+    abort("{.arg search} is the scout's, which needs gradients, rounds and no other fit.")
   }
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
@@ -230,7 +230,7 @@ smc_adapt <- function(
     abort(c(
       "{.arg kernel} has its step sizes given: there is nothing to tune.",
       "i" = "Leave out {.arg step_size}, or use {.fn smc} or {.fn smc_run}."
-    ), "input")
+    ))
   }
   sampler <- new_sampler(target, list(
     n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
@@ -265,7 +265,7 @@ smc_run <- function(
 ) {
   call <- call_of("smc_run", match.call())
   if (missing(schedule)) {
-    abort("{.arg schedule} is missing: a data frame such as {.code fit$schedule}.", "input")
+    abort("{.arg schedule} is missing: a data frame such as {.code fit$schedule}.")
   }
   target <- check_target(target, ...)
   kernel <- check_kernel(kernel)
@@ -300,7 +300,7 @@ check_n_steps <- function(n_steps, schedule, is_default) {
   n_steps <- check_n(n_steps, "n_steps")
   if (!is_default && !is_adaptive(schedule) && length(schedule) != n_steps + 1) {
     n <- length(schedule)
-    abort("{.arg schedule} must have {.arg n_steps} + 1 = {n_steps + 1} temperatures, not {n}.", "input")
+    abort("{.arg schedule} must have {.arg n_steps} + 1 = {n_steps + 1} temperatures, not {n}.")
   }
 }
 
@@ -318,7 +318,7 @@ check_path <- function(schedule, kernel) {
     abort(c(
       "{.fn schedule_adaptive} needs a kernel whose weights do not depend on the move, not {label}.",
       "i" = "Use {.fn kernel_mala} or {.fn kernel_rwmh}, or let {.arg rounds} find the temperatures."
-    ), "input")
+    ))
   }
   if (!is_to_be_tuned(kernel)) {
     every_step <- function(x, arg) {
@@ -359,7 +359,7 @@ check_n_rounds <- function(rounds) {
   rounds <- c(check_count(rounds[1], "rounds", min = 0), check_count(rounds[2], "rounds", min = 0))
   if (rounds[1] > rounds[2]) {
     given <- deparse(rounds)
-    abort("{.arg rounds} must be the least and the most, in this order, not {given}.", "input")
+    abort("{.arg rounds} must be the least and the most, in this order, not {given}.")
   }
   rounds
 }

@@ -152,7 +152,7 @@ check_simulated <- function(models) {
   names <- names(models)
   if (is.null(names)) names <- paste("model", seq_along(models))
   if (anyNA(names) || !all(nzchar(names)) || anyDuplicated(names)) {
-    abort("{.arg models} must have a different name for each model.", "input")
+    abort("{.arg models} must have a different name for each model.")
   }
   stats::setNames(models, names)
 }
@@ -164,7 +164,7 @@ model_of_brms <- function(x, index, run) {
   if (is.call(response) && identical(response[[1]], quote(`|`))) response <- response[[2]]
   if (!is.name(response)) {
     given <- deparse1(response)
-    abort("{.arg models}: the response of a {.cls brmsfit} must be one variable, not {.code {given}}.", "input")
+    abort("{.arg models}: the response of a {.cls brmsfit} must be one variable, not {.code {given}}.")
   }
   response <- as.character(response)
   is_drawn <- identical(attr(x$prior, "sample_prior"), "only") && methods::is(x$fit, "stanfit")
@@ -192,7 +192,7 @@ drawn_from_prior <- function(x, index, run) {
   target <- as_target(x)
   if (length(target$improper) > 0) {
     improper <- target$improper
-    abort("{.arg models} must have proper priors; of a {.cls brmsfit} those of {.field {improper}} are not.", "input")
+    abort("{.arg models} must have proper priors; of a {.cls brmsfit} those of {.field {improper}} are not.")
   }
   folder <- if (!is.null(run$checkpoint)) file.path(run$checkpoint, run_name("prior", index))
   as_brmsfit(smc(target, seed = run$seed, checkpoint = folder, progress = FALSE))

@@ -106,7 +106,7 @@ refine_curve <- function(curve, n = 5, values = NULL) {
 most_bent <- function(curve) {
   n <- nrow(curve)
   if (n < 2 || length(settings_in(curve)) > 1) {
-    abort("{.arg values} are needed for a curve of two settings, or of a single value of one.", "input")
+    abort("{.arg values} are needed for a curve of two settings, or of a single value of one.")
   }
   x <- even(curve$value)
   inner <- seq_len(n - 2) + 1
@@ -161,16 +161,16 @@ with_setting <- function(state, value) {
 target_with <- function(state, value) {
   arguments <- if (length(value) == 1) list(value[[1]]) else as.list(value)
   target <- tryCatch(as_target(do.call(state$target, arguments)), error = function(e) {
-    abort("{.arg target} has failed at the setting {said_setting(value)}.", "input", parent = e)
+    abort("{.arg target} has failed at the setting {said_setting(value)}.", parent = e)
   })
   first <- if (length(state$fits) > 0) state$fits[[1]]$target
   if (!is.null(first) && !identical(target$names, first$names)) {
     other <- said_setting(state$at[1, ])
-    abort("{.arg target} has other variables at the setting {said_setting(value)} than at {other}.", "input")
+    abort("{.arg target} has other variables at the setting {said_setting(value)} than at {other}.")
   }
   improper <- target$improper
   if (length(improper) > 0 && !setequal(improper, state$against$improper)) {
-    abort("{.arg target} has improper priors at the setting {said_setting(value)}: of {.field {improper}}.", "input")
+    abort("{.arg target} has improper priors at the setting {said_setting(value)}: of {.field {improper}}.")
   }
   target
 }
@@ -193,7 +193,7 @@ fit_at <- function(state, value, target, from) {
 refuse_improper <- function(fit, value) {
   if (has_failed(fit$diagnostics, "proper")) {
     says <- verbatim(fit$diagnostics$says[fit$diagnostics$name == "proper"])
-    abort(c("The setting {said_setting(value)} is refused.", "x" = says), "input")
+    abort(c("The setting {said_setting(value)} is refused.", "x" = says))
   }
 }
 
@@ -326,7 +326,7 @@ curve_of <- function(state) {
   if (!is.null(against)) {
     at <- if (is.null(against$values)) 1 else match(said_rows(state$values), said_rows(against$values))
     if (anyNA(at)) {
-      abort("{.arg against} has no setting {said_setting(state$values[which(is.na(at))[1], ])}.", "input")
+      abort("{.arg against} has no setting {said_setting(state$values[which(is.na(at))[1], ])}.")
     }
     rows$log_bf <- rows$log_z - against$log_z[at]
     rows$log_bf_error <- sqrt(rows$std_error^2 + against$std_error[at]^2)

@@ -24,7 +24,7 @@ check_curve_settings <- function(values, names = NULL) {
     })
   }
   if (is_table && (anyDuplicated(names(columns)) > 0 || any(c(curve_columns, "value", "") %in% names(columns)))) {
-    abort("{.arg values} must have the names of the arguments of {.arg target}, other than those of a curve.", "input")
+    abort("{.arg values} must have the names of the arguments of {.arg target}, other than those of a curve.")
   }
   x[ascending(x), , drop = FALSE]
 }

@@ -60,7 +60,7 @@ smc_extend <- function(fit, islands = NULL, precision = NULL, max_islands = NULL
   check_extendable(fit)
   n <- length(fit$state$records)
   if (is.null(islands) && is.null(precision) && is.null(keep)) {
-    abort("{.arg islands}, {.arg precision} or {.arg keep} must be given.", "input")
+    abort("{.arg islands}, {.arg precision} or {.arg keep} must be given.")
   }
   wanted <- check_wanted(fit, islands, precision, max_islands)
   sampler <- sampler_of_fit(fit, fit$seed)
@@ -129,7 +129,7 @@ smc_combine <- function(fit, islands) {
         sprintf("Island %d", which)
       )
       if (is.null(record)) {
-        abort("{.arg islands}: island {which} is damaged. Run it again.", "input")
+        abort("{.arg islands}: island {which} is damaged. Run it again.")
       }
       record
     }, entries, which)
@@ -210,7 +210,7 @@ check_kept <- function(fit, keep) {
     abort(c(
       "The islands of {.arg fit} have kept {kept}, which cannot be changed to {keep}.",
       "i" = "Only a fit that has kept all draws can be given another {.arg keep}."
-    ), "input")
+    ))
   }
   keep
 }
@@ -229,7 +229,7 @@ check_island_numbers <- function(which) {
 numbers_of_islands <- function(islands) {
   which <- tryCatch(check_island_numbers(islands$which), autosmc_error_input = function(e) NULL)
   if (is.null(which) || !is.list(islands$entries) || length(islands$entries) != length(which)) {
-    abort("{.arg islands} must be as `smc_islands()` has made them; they have been changed.", "input")
+    abort("{.arg islands} must be as `smc_islands()` has made them; they have been changed.")
   }
   which
 }
@@ -239,10 +239,10 @@ check_complete <- function(which, n) {
   twice <- as.character(sort(unique(c(which[duplicated(which)], which[which <= n]))))
   missing <- as.character(setdiff(seq_len(max(n, which)), c(seq_len(n), which)))
   if (length(twice) > 0) {
-    abort("{.arg islands} is there twice: island{cli::qty(twice)}{?s} {twice}.", "input")
+    abort("{.arg islands} is there twice: island{cli::qty(twice)}{?s} {twice}.")
   }
   if (length(missing) > 0) {
-    abort("{.arg islands} is not complete: island{cli::qty(missing)}{?s} {missing} {?is/are} missing.", "input")
+    abort("{.arg islands} is not complete: island{cli::qty(missing)}{?s} {missing} {?is/are} missing.")
   }
 }
 
@@ -251,7 +251,7 @@ check_complete <- function(which, n) {
 update.smc_fit <- function(object, ...) {
   changes <- as.list(substitute(list(...)))[-1]
   if (sum(nzchar(names(changes))) < length(changes)) {
-    abort("{.fn update} takes the arguments to change by their names.", "input")
+    abort("{.fn update} takes the arguments to change by their names.")
   }
   fit <- grown(object, changes, parent.frame())
   call <- if (is.null(fit)) object$call else fit$call

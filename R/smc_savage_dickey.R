@@ -132,7 +132,7 @@ moved_draws <- function(fit) {
 # Values named by variables.
 check_point <- function(point, names) {
   if (length(point) == 0 || is.null(names(point)) || !all(nzchar(names(point)))) {
-    abort("There must be a point, with the names of parameters, such as {.code a = 0}.", "input")
+    abort("There must be a point, with the names of parameters, such as {.code a = 0}.")
   }
   values <- Map(function(value, name) {
     elements <- check_variables(name, names, "...")
@@ -142,7 +142,7 @@ check_point <- function(point, names) {
   point <- unlist(unname(values))
   if (anyDuplicated(names(point))) {
     twice <- names(point)[anyDuplicated(names(point))]
-    abort("{.field {twice}} has two values.", "input")
+    abort("{.field {twice}} has two values.")
   }
   point
 }
@@ -153,7 +153,7 @@ check_prior_density <- function(prior_density, point) {
   )
   if (is.function(prior_density)) {
     prior_density <- tryCatch(do.call(prior_density, unname(as.list(point))), error = function(e) {
-      abort("{.arg prior_density} failed at the point.", "input", parent = in_utf8(e))
+      abort("{.arg prior_density} failed at the point.", parent = in_utf8(e))
     })
   }
   check_number(prior_density, "prior_density", min = 0, open = TRUE)
@@ -169,17 +169,17 @@ place_of <- function(point, target, u) {
     }
     column <- column_of(variable, u)
     if (length(column) != 1) {
-      abort("{.field {name}} cannot be fixed: it is no parameter with a coordinate of its own.", "input")
+      abort("{.field {name}} cannot be fixed: it is no parameter with a coordinate of its own.")
     }
     found <- solve_coordinate(function(at) variable(rbind(replace(u[1, ], column, at))), value, u[, column])
     if (is.null(found)) {
-      abort("{.field {name}} must be inside its bounds, and not next to one; {value} is not.", "input")
+      abort("{.field {name}} must be inside its bounds, and not next to one; {value} is not.")
     }
     c(column = column, found)
   }, point, names(point))
   place <- as.list(as.data.frame(do.call(rbind, places)))
   if (anyDuplicated(place$column)) {
-    abort("{.field {names(point)}} cannot be fixed together: some are functions of one another.", "input")
+    abort("{.field {names(point)}} cannot be fixed together: some are functions of one another.")
   }
   place
 }

@@ -119,7 +119,6 @@ prior_of_vector <- function(log_prior, parameter) {
           "{.arg log_prior} failed: {conditionMessage(e)}",
           "i" = "It is called with one argument, the list of {.field {names(places)}}."
         ),
-        "input",
         parent = e
       )
     })

@@ -95,14 +95,11 @@ same_at <- function(at, record) {
     value <- tape(at)
     if (is.null(first)) first <<- value
     if (!isTRUE(all.equal(value, first, tolerance = 1e-6))) {
-      abort(
-        c(
-          "{.arg log_density} is {signif(value, 6)} at {.arg parameters}, but was {signif(first, 6)} when the target was
-            made: it sees other data.",
-          "i" = "What is given as {.arg data} belongs to the target."
-        ),
-        "input"
-      )
+      abort(c(
+        "{.arg log_density} is {signif(value, 6)} at {.arg parameters}, but was {signif(first, 6)} when the target was
+          made: it sees other data.",
+        "i" = "What is given as {.arg data} belongs to the target."
+      ))
     }
     tape
   }

@@ -162,7 +162,8 @@ stan_makevars <- function(program) {
     PKG_CPPFLAGS = c(
       include("StanHeaders", "src"), include("StanHeaders"), include("RcppEigen"),
       include("BH"), include("RcppParallel"), include("autosmc"),
-      "-D_REENTRANT", if (!starts_threads(program)) "-DSTAN_THREADS", if (new_tbb) "-DTBB_INTERFACE_NEW", "-DNEW_RSTAN", "-DUSING_R",
+      "-D_REENTRANT", if (!starts_threads(program)) "-DSTAN_THREADS",
+      if (new_tbb) "-DTBB_INTERFACE_NEW", "-DNEW_RSTAN", "-DUSING_R",
       "-DBOOST_DISABLE_ASSERTS", "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION",
       "-DEIGEN_NO_DEBUG"
     ),

@@ -155,13 +155,10 @@ by_brms <- function(program) isTRUE(grepl("generated with brms", program$code, f
 # Densities in `lprior` without constants lack those of truncation too, which no density has by itself.
 check_normalised <- function(program) {
   if (by_brms(program) && grepl("lprior \\+= \\w+_lup[dm]f", program$code)) {
-    abort(
-      c(
-        "The program was made by {.code brm(normalize = FALSE)}, which leaves out the constants of truncated priors.",
-        "i" = "Make it by {.code brm(normalize = TRUE, empty = TRUE)}, which takes no sampling."
-      ),
-      "input"
-    )
+    abort(c(
+      "The program was made by {.code brm(normalize = FALSE)}, which leaves out the constants of truncated priors.",
+      "i" = "Make it by {.code brm(normalize = TRUE, empty = TRUE)}, which takes no sampling."
+    ))
   }
 }
 

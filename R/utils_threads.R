@@ -7,8 +7,8 @@ n_threads <- function() {
   if (is.null(given)) n_cores() else check_count(given, "autosmc.threads", max = most_threads)
 }
 
-# As many cores as this process may use. One where it is one of several on this machine, so that all of these have one: a
-# fork, or a worker of the package parallel.
+# As many cores as this process may use. One where it is one of several on this machine: a fork, or a worker of the
+# package parallel.
 n_cores <- function() {
   if (!identical(cores$process, Sys.getpid())) {
     return(1L)
