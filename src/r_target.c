@@ -193,7 +193,11 @@ static int evaluate_native(r_target *target, int d, int n, const double *x,
                            double *logp, double *grad) {
   for (int first = 0, now; first < n; first += now) {
     size_t at = smc_size(d, first);
-    points p = {target, d, x + at, logp + first, grad ? grad + at : NULL};
+    points p = {.target = target,
+                .d = d,
+                .x = x + at,
+                .logp = logp + first,
+                .grad = grad ? grad + at : NULL};
     atomic_init(&p.failure, no_failure);
     now = points_until_look(target, n - first);
     R_CheckUserInterrupt();
