@@ -114,7 +114,7 @@ affords <- function(course, part, cost = run_evaluations(course, n_steps), n_ste
 
 parts_left_out <- c(
   scale = "another scale of bounded variables", first = "other first candidates", round = "further rounds",
-  islands = "further passes", longer = "longer passes", larger = "larger islands", full = "the given reference"
+  islands = "further passes", longer = "longer passes", larger = "larger islands"
 )
 
 # Evaluations that are left when those of all islands are set aside.

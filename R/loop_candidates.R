@@ -139,7 +139,6 @@ with_next <- function(course, record, before, is_better) {
     islands = ,
     larger = is_better,
     longer = FALSE,
-    full = is_better || is.null(course$result),
     fit = course$plan$rounds[1] > 0 || is_farther(record, course$given_fit),
     TRUE
   )
@@ -219,7 +218,6 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
     course$fails <- sprintf("diagnostics fail (%s)", toString(failed))
     return(course)
   }
-  given <- from_given(course)
   record <- remedied(course$best, course$result)
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
     course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
@@ -233,18 +231,10 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
     course <- with_larger_islands(course)
   }
   candidates <- without_null(list(
-    given, fitted,
-    if (grows) repeated(course, "larger", nrow(course$best$steps)) else if (may_lengthen) lengthened(course)
+    fitted, if (grows) repeated(course, "larger", nrow(course$best$steps)) else if (may_lengthen) lengthened(course)
   ))
   course$candidates <- Filter(function(candidate) affords_candidate(course, candidate), candidates)
   course
-}
-
-# Where diagnostics fail from what the scout has found, the reference that was given, if it was too far for a first run.
-# Of a process of many variables the modes that paths end in are none of the mass. NULL for none.
-from_given <- function(course) {
-  tried <- vapply(course$records, function(record) record$runs$label, "")
-  if (!"given" %in% tried && length(names_of_failed(course$result$diagnostics)) > 0) in_full(course)
 }
 
 # A reference of another shape, or after the first pass of the same one, which the particles of a single round have
