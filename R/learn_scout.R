@@ -56,6 +56,7 @@ most_paths <- 64
 #'   permuted or signs changed, a basin is there with all its copies, up to 5,040. If the density does not dip
 #'   between these places in the coordinates of `shape`, they are one mode, and `shape` comes last.
 #'   All variances are inflated by 1.5, and by less above 250 variables.
+#' * `standard_elbo`: the ELBO of the standard normal distribution on the unconstrained scale.
 #' * `n_dropped`: the number of paths that found nothing.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
@@ -122,9 +123,11 @@ scout_target <- function(
     ))
     gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, min(rules$most_probe_evals, budget$left())))
+    standard_elbo <- elbo_of_standard(evaluate, target$dim)
   })
   scout <- new_scout(found, shape, evaluate("count"))
   scout$marginal <- shape$marginal
+  scout$standard_elbo <- standard_elbo
   scout$rises <- found$rises
   scout$gradient <- gradient$verdict
   scout$gradient_place <- gradient$place
@@ -265,6 +268,15 @@ covering_reference <- function(normals, copies) {
   } else {
     as_reference(inflated(covering(normals)))
   }
+}
+
+# ELBOs --------------------------------------------------------------
+# A normal that has been tried has its `elbo`.
+
+# Of the standard normal distribution, the reference where the user gives none.
+elbo_of_standard <- function(evaluate, dim) {
+  standard <- c(normal_of(reference_gaussian(), dim), list(n_paths = 0))
+  try_normals(evaluate, list(standard), n_elbo_checks)[[1]]$elbo
 }
 
 # A density that is not known anywhere after so many evaluations.

@@ -50,8 +50,8 @@ n_of_race <- function(sampler) min(sampler$n_particles, max(rules$race_particles
 
 # A small run from each reference that there is, in the order of preference: what fits the draws that the
 # target has, what covers all basins, what is right around the best of them by its gradients, what
-# fits this basin, and the reference that is given; the default only where nothing was found. Where that is alone it is
-# run in full.
+# fits this basin, and the reference that is given, unless it is the default and too far. Where that is alone it is run
+# in full.
 first_candidates <- function(course) {
   sampler <- course$sampler
   if (!is.null(course$given_fit)) {
@@ -59,7 +59,7 @@ first_candidates <- function(course) {
   }
   given <- sampler$reference
   found <- rev(course$scout$references)
-  if (length(found) > 0 && has_default_reference(sampler)) given <- NULL
+  given <- if (length(found) == 0 || !nzchar(Sys.getenv("NOGIVEN")) && !is_too_far(course$scout) || !has_default_reference(sampler)) given
   references <- without_null(if (is_of_draws(given)) c(list(draws = given), found) else c(found, list(given = given)))
   if (identical(names(references), "given")) {
     return(list(in_full(course)))
@@ -67,6 +67,12 @@ first_candidates <- function(course) {
   Map(function(reference, label) {
     new_candidate(course, reference, "first", label, label != "given", n_particles = n_of_race(sampler))
   }, references, names(references))
+}
+
+# Whether the standard normal distribution is so far from the target, by the ELBO of the best basin over its own, that
+# not one of the particles is worth anything after a step of a small run.
+is_too_far <- function(scout) {
+  isTRUE(max(scout$basins$elbo, -Inf) - scout$standard_elbo > rules$race_steps * log(rules$race_particles))
 }
 
 affords_candidate <- function(course, candidate) {

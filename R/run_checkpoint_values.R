@@ -131,7 +131,7 @@ scout_restorer <- function(sampler) {
       has_form(scout$basins, list(elbo = numeric(k), elbo_error = numeric(k), n_paths = numeric(k))) &&
       all(names(scout$references) %in% c("best", "shape", "cover")) &&
       all(vapply(c(scout$normals, scout$references), is_reference, NA)) &&
-      all(vapply(counts, is_number, NA))
+      has_form(scout$standard_elbo, 0) && all(vapply(counts, is_number, NA))
     if (is_valid) scout
   }
 }

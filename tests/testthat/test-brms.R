@@ -67,7 +67,7 @@ test_that("models of brms are checked with data from their priors", {
 
   line <- suppressMessages(internal("model_of_brms")(models$line, 1, list(seed = 1)))
   set.seed(1)
-  drawn <- t(replicate(150, line$simulate()))
+  drawn <- t(replicate(250, line$simulate()))
   expect_mean(rowMeans(drawn), 0, resolution = 0.7)
   # three times the slope, and the mean of three differences of errors, whose variance is 2 on average
   expect_mean(rowMeans(drawn[, c(2, 4, 6)] - drawn[, c(1, 3, 5)])^2, 9 + 4 / 3, resolution = 8)

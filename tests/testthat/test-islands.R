@@ -33,9 +33,9 @@ test_that("there is a row an island, and one of `runs` for all together", {
 
   final <- fit$runs[fit$runs$run == "final", ]
   expect_identical(nrow(final), 1L)
-  # the scout; a run from its reference; a round at least; the islands
+  # the scout; a race of its reference and the given one; a round at least; the islands
   expect_identical(unique(fit$runs$run), c("scout", "adapt", "final"))
-  expect_identical(fit$runs$label[1:3], c(NA, "best", "shape"))
+  expect_identical(fit$runs$label[1:3], c(NA, "best", "given"))
   # which is the estimate of SMC; that of the fit may be the bridge's
   by_smc <- fit$estimates[fit$estimates$method == "smc", ]
   for (column in c("log_z", "std_error", "conf_low", "conf_high")) {
