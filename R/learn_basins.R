@@ -22,7 +22,7 @@ n_elbo_checks <- 128
 # rises). The best normal of each path that is followed is refined; those that have come together go on as one. `passed`
 # are normals that any path has passed elsewhere, and `ends` the places where those that are followed have ended. start:
 # of start_of().
-look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0, rises = FALSE)) {
+look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, rises = FALSE)) {
   paths <- climb(evaluate, starts, start)
   ends <- lapply(paths, end_of_path)
   is_followed <- tell_more(ends, found$ends)

@@ -67,18 +67,6 @@ test_that("its target's failure comes back, by either way", {
   expect_match(message_of(error), "code 7 at the start")
 })
 
-test_that("the C code on the help page is that of the example", {
-  page <- utils:::.getHelpFile(help("autosmc_run", package = "autosmc"))
-  text <- capture.output(tools::Rd2txt(page, options = list(width = 200)))
-  first <- grep("SEXP log_evidence", text, fixed = TRUE)
-  last <- grep("return Rf_ScalarReal", text, fixed = TRUE)
-  expect_gt(last - first, 20)
-  shown <- trimws(text[first:last])
-  source <- readLines(file.path(folder, "linked", "src", "linked.c"))
-  begin <- grep("SEXP log_evidence", source, fixed = TRUE)
-  expect_identical(shown, trimws(source[begin + seq_along(shown) - 1]))
-})
-
 # the interface ---------------------------------------------------------------
 
 api <- compile_library(test_path("native", "api_test.c"))
