@@ -131,8 +131,8 @@ normals_on_chord <- function(path) {
   sd <- pmax(abs(way), least_on_chord * max(abs(way)))
   chord <- expand.grid(part = 2^-seq_len(n_on_chord), width = widths_on_chord)
   Map(function(part, width) {
-    L <- part * width * sd
-    L <- if (length(sd) > rules$largest_dense) L else diag(L, length(sd))
+    sd <- part * width * sd
+    L <- if (length(sd) > rules$largest_dense) sd else diag(sd, length(sd))
     list(mean = end + part * way, L = L, n_paths = 1, has_ended = path$is_done)
   }, chord$part, chord$width)
 }
