@@ -49,8 +49,7 @@ scouted_given <- function(given, d, maps, density, x) {
   starts <- x[seq_len(min(rules$n_starts, nrow(x))), , drop = FALSE]
   is_possible <- marginal(starts, gradient = FALSE)$log_density > -Inf
   if (any(is_possible)) {
-    found <- refine_best(marginal, look(marginal, starts[is_possible, , drop = FALSE])$normals)
-    best_of(found, function(normal) normal$elbo)
+    best_of(look(marginal, starts[is_possible, , drop = FALSE])$normals, function(normal) normal$elbo)
   }
 }
 

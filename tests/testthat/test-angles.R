@@ -52,7 +52,7 @@ test_that("what is made of the fit knows how the target was turned", {
   more <- calmly(smc_extend(fit, islands = 10))
   same(calmly(smc_combine(fit, smc_islands(fit, 9:10))), more)
   # the target as the user has it, and the reference of the fit
-  run <- calmly(smc_run(turned, fit$schedule, reference = fit$reference, n_particles = 512, islands = 24, seed = 3))
+  run <- calmly(smc_run(turned, fit$schedule, reference = fit$reference, n_particles = 2048, islands = 24, seed = 3))
   expect_identical(run$target$turn, fit$target$turn)
   expect_log_z(run, log_z_of(3), 0.05)
 })
