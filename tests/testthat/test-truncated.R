@@ -22,7 +22,7 @@ log_z_of <- function(n, sd) {
   log(mean(pmax(pnorm((1 - most) / sd) - pnorm((-1 - least) / sd), 0)))
 }
 
-fit <- calmly(smc(level(20, 3), seed = 1))
+fit <- calmly(smc(level(20, 3), precision = 0.005, seed = 1))
 
 test_that("a level between bounds keeps its own scale, and its evidence is right", {
   expect_identical(fit$target$truncated, rep(1, 20))
