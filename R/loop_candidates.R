@@ -59,7 +59,7 @@ first_candidates <- function(course) {
   }
   given <- sampler$reference
   found <- rev(course$scout$references)
-  given <- if (length(found) == 0 || !nzchar(Sys.getenv("NOGIVEN")) && !is_too_far(course$scout) || !has_default_reference(sampler)) given
+  given <- if (length(found) == 0 || !is_too_far(course$scout) || !has_default_reference(sampler)) given
   references <- without_null(if (is_of_draws(given)) c(list(draws = given), found) else c(found, list(given = given)))
   if (identical(names(references), "given")) {
     return(list(in_full(course)))
