@@ -4,13 +4,12 @@
 # The least error of an estimate: rounding of log densities of 1e5 and of sums of so many.
 least_error <- 1e-8
 
-# The islands that are held, pooled; with a row a method in `estimates`, and in
+# final: islands, of pool(); NULL where all have died. Returned with a row a method in `estimates`, and in
 # `n_bridge_evals` what the bridge has cost.
-estimate_evidence <- function(sampler, held, start, bridges) {
-  if (all_dead(held$records)) {
+estimate_evidence <- function(sampler, final, bridges) {
+  if (is.null(final)) {
     return(list(estimates = new_table(std_error = NA_real_), n_bridge_evals = 0))
   }
-  final <- pool(held, sampler$reference, start)
   bridge <- if (bridges && is.null(final$moments)) bridge(sampler, final) else list(n_target_evals = 0)
   final$estimates <- bind_rows(list(
     estimate_row("smc", combine(final$islands)), estimate_row("bridge", bridge$estimate)

@@ -76,9 +76,10 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
     record_of <- islands_in_turn(sampler, indices, path)
     pool_islands(held, indices, record_of, sampler = sampler, path = path, run = "final")
     n <- length(held$records)
-    n_more <- n_more_for_draws(sampler, held, start, islands)
+    final <- if (!all_dead(held$records)) pool(held, sampler$reference, start)
+    n_more <- n_more_for_draws(final, n, islands, sampler$target)
     if (n_more == 0) {
-      final <- estimate_evidence(sampler, held, start, islands$bridges)
+      final <- estimate_evidence(sampler, final, islands$bridges)
       n_evaluated <- n_evaluated + final$n_bridge_evals
       n_bridged <- n_bridged + n
       n_more <- n_wanted(final, n, replace(islands, "draws", list(NULL)))
@@ -97,12 +98,11 @@ run_islands <- function(sampler, path, islands, start = 1, held = hold_islands()
   final
 }
 
-n_more_for_draws <- function(sampler, held, start, islands) {
-  if (is.null(islands$draws) || all_dead(held$records)) {
+n_more_for_draws <- function(final, n, islands, target) {
+  if (is.null(islands$draws) || is.null(final)) {
     return(0)
   }
-  final <- with_images(pool(held, sampler$reference, start), sampler$target)
-  n_wanted(final, length(held$records), replace(islands, "precision", list(NULL)))
+  n_wanted(with_images(final, target), n, replace(islands, "precision", list(NULL)))
 }
 
 # How many islands are added to n: as many as are missing by the error so far, within limits.
