@@ -2,7 +2,7 @@
 
 # By Student's t, of 95 %.
 interval <- function(log_z, std_error, df) {
-  half <- if (is.na(std_error)) NA_real_ else stats::qt((1 + 0.95) / 2, df) * std_error
+  half <- if (is.na(std_error)) NA_real_ else stats::qt(0.975, df) * std_error
   list(log_z = log_z, std_error = std_error, conf_low = log_z - half, conf_high = log_z + half)
 }
 

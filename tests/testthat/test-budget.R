@@ -70,12 +70,12 @@ test_that("a precision is sought within the limit", {
   expect_lte(spent(fit), spent(free) / 2)
 })
 
-test_that("a limit pays for a fit of a small model where it takes a quarter of the usual", {
+test_that("a limit pays for a fit of a small model where it takes a seventh of the usual", {
   free <- smc(logistic, seed = 1)
   for (seed in 1:3) {
     fit <- suppressWarnings(smc(logistic, max_evals = 3000, seed = seed))
     expect_lte(spent(fit), 3000)
-    expect_lt(spent(fit), spent(free) / 4)
+    expect_lt(spent(fit), spent(free) / 5)
     expect_lt(fit$scout$n_target_evals, 1500)
     expect_true("the search for further modes" %in% fit$truncated)
     expect_log_z(fit, 0, resolution = 0.5)
@@ -225,9 +225,7 @@ test_that("what is set aside for islands is what they take, with bridge and diag
   n_parts <- internal("n_lined_parts")(given$sampler, of_islands)
   in_powers <- 8 * max(0, n_parts - 4 * given$sampler$target$dim) * internal("n_line_evals")() # none spreads others
   taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - in_powers)
-  # a ray with nothing on its other side is not asked for a gradient there
-  without_gradient <- seq(0, internal("n_rays")(given$sampler, of_islands) - 1)
-  expect_true(any((taken + without_gradient) %in% c(0, unlist(by_number))))
+  expect_true(taken %in% c(0, unlist(by_number)))
 })
 
 test_that("a run is made only where as much as the last one took is left beside the islands", {
@@ -284,10 +282,10 @@ test_that("a fit starts small, and grows only where it must for its precision", 
   expect_lt(spent(small), spent(plain) / 2)
 
   # more islands than there may be would be needed: four times as many particles are cheaper
-  precision <- small$sampling_error / 8
+  precision <- small$sampling_error / 4
   larger <- seek(precision = precision, max_islands = 16)
   expect_true("larger" %in% larger$runs$label)
-  expect_true(larger$n_particles %in% (128 * 4^(1:6)))
+  expect_true(larger$n_particles %in% (128 * 4^(1:4)))
   expect_lte(larger$sampling_error, precision)
   expect_log_z(larger, 0, resolution = 0.02)
 

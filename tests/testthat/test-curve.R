@@ -66,7 +66,10 @@ test_that("draws of a narrow prior do not stand for a wide one", {
   }
   log_z <- function(sd) log(integrate(function(s) 2 * dnorm(s, 0, sd) * dt(s / 2, 2) / 2, 0, Inf, rel.tol = 1e-9)$value)
   wide <- lapply(1:4, function(seed) evidence_curve(of_scale, c(2, 4, 8, 16, 40), used = 2, seed = seed))
-  for (curve in wide) expect_true(curve$from[1] == "cold" && curve$from[5] != "reweighted")
+  # a fit from the neighbour that fails is made again from the beginning
+  ends <- vapply(wide, function(curve) curve$from[5], "")
+  expect_true(all(vapply(wide, function(curve) curve$from[1] == "cold", NA)) && !any(ends == "reweighted"))
+  expect_gte(mean(ends == "warm"), 0.75)
   for (i in 1:5) {
     part <- function(name) vapply(wide, function(curve) curve[[name]][i], 0)
     expect_estimate(mean(part("log_z")), sqrt(sum(part("std_error")^2)) / 4, log_z(wide[[1]]$value[i]), 0.05)
