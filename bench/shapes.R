@@ -237,7 +237,7 @@ on_circle <- function(k, radius) {
 }
 
 # y ~ sum_k N(m_k, 1) / K, m_k ~ N(0, 10^2).
-shape_labels <- function(name, judge, seed, n, centres) {
+shape_labels <- function(name, judge, seed, n, centres, n_steps = 60) {
   K <- length(centres)
   y <- with_seed(seed, rnorm(n, rep_len(centres, n)))
   f <- function(x) {
@@ -259,7 +259,7 @@ shape_labels <- function(name, judge, seed, n, centres) {
       # one labelling: 9 posterior sds round its mode, which the others do not reach
       mode <- vapply(seq_len(K), function(k) mean(y[rep_len(seq_len(K), n) == k]), 0)
       width <- min(9 / sqrt(n / K), min(diff(sort(centres))) / 2)
-      h <- 2 * width / 60
+      h <- 2 * width / n_steps
       step <- seq(-width, width, by = h)
       grid <- as.matrix(expand.grid(lapply(mode, function(m) m + step)))
       blocks <- split(seq_len(nrow(grid)), ceiling(seq_len(nrow(grid)) / 2e4))

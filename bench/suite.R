@@ -1,6 +1,6 @@
 # Runs a suite of models of known log evidence by the defaults of smc(), a row a fit:
 #
-#   Rscript bench/suite.R shapes|analyses OUT.csv [--seeds 1:4] [--only REGEX]
+#   Rscript bench/suite.R shapes|analyses|several OUT.csv [--seeds 1:4] [--only REGEX]
 #     [--judge | --choose] [--workers 2] [--fresh]
 #
 # Rows are added to OUT.csv as fits end, and fits that are there are not made again, so a
@@ -12,7 +12,7 @@
 source("bench/common.R")
 
 # The models of a suite; `dir` is the directory of this file.
-suite_models <- function(suite = c("shapes", "analyses"), dir = "bench") {
+suite_models <- function(suite = c("shapes", "analyses", "several"), dir = "bench") {
   suite <- match.arg(suite)
   space <- new.env(parent = globalenv())
   for (file in c("models.R", paste0(suite, ".R"))) {
@@ -138,8 +138,8 @@ suite_summary <- function(rows) {
 }
 
 suite_options <- function(args) {
-  if (length(args) < 2 || !args[1] %in% c("shapes", "analyses")) {
-    stop("usage: Rscript bench/suite.R shapes|analyses OUT.csv [options], see the file")
+  if (length(args) < 2 || !args[1] %in% c("shapes", "analyses", "several")) {
+    stop("usage: Rscript bench/suite.R shapes|analyses|several OUT.csv [options], see the file")
   }
   list(
     suite = args[1], file = args[2],
