@@ -147,7 +147,8 @@ kernels_in_words <- c(
   klmc = "the kinetic Langevin kernel",
   lmc = "the unadjusted Langevin kernel",
   mala = "the Metropolis-adjusted Langevin kernel",
-  rwmh = "the random walk Metropolis kernel"
+  rwmh = "the random walk Metropolis kernel",
+  pcn = "the preconditioned Crank-Nicolson kernel"
 )
 
 report_method <- function(fit) {

@@ -210,7 +210,8 @@ kernels <- list(
   klmc = function(step_size, refresh_rate) kernel_klmc(step_size, refresh_rate),
   lmc = function(step_size, ...) kernel_lmc(step_size),
   mala = function(step_size, ...) kernel_mala(step_size),
-  rwmh = function(step_size, ...) kernel_rwmh(step_size)
+  rwmh = function(step_size, ...) kernel_rwmh(step_size),
+  pcn = function(step_size, ...) kernel_pcn(step_size)
 )
 
 # Whether there is something to tune; a kernel that needs it but cannot be tuned
@@ -233,14 +234,17 @@ is_biased <- function(kernel) {
 
 # adjusted kernels ------------------------------------------------------------
 
-#' Kernels: Metropolis-adjusted Langevin and random walk
+#' Kernels: Metropolis-adjusted Langevin, random walk, and preconditioned Crank-Nicolson
 #'
-#' The classical kernels, as baselines. They leave the annealed density of their step
+#' The classical kernels. They leave the annealed density of their step
 #' invariant by rejecting some of their moves.
 #'
 #' * `kernel_mala()` proposes the moves of [kernel_lmc()].
 #' * `kernel_rwmh()` proposes Gaussian moves of variance `h_t`, and needs no
 #'   gradients.
+#' * `kernel_pcn()` proposes steps of length `h_t` of an Ornstein-Uhlenbeck process that leaves the reference invariant:
+#'   `exp(-h_t) z + sqrt(1 - exp(-2 h_t)) noise` in the coordinates in which the reference is standard normal. Long steps
+#'   are independent draws from it. It needs no gradients.
 #'
 #' The weights of such kernels do not depend on the move. So particles are weighted, and
 #' resampled if need be, before they move.
@@ -257,7 +261,8 @@ is_biased <- function(kernel) {
 #'   every step is in the column `acceptance` of the fit's `steps`.
 #' @source Kim, Xu, Gardner and Campbell (2025), section 6.4; Buchholz, Chopin
 #'   and Jacob (2021), *Adaptive tuning of Hamiltonian Monte Carlo within
-#'   sequential Monte Carlo*.
+#'   sequential Monte Carlo*; Cotter, Roberts, Stuart and White (2013), *MCMC methods for functions: modifying old
+#'   algorithms to make them faster*.
 #' @examples
 #' target <- target_gaussian(2, mean = 1)
 #' fit <- smc(target, kernel = kernel_mala(), n_steps = 8, n_particles = 128, seed = 1)
@@ -270,7 +275,7 @@ kernel_mala <- function(
   target_acceptance = 0.574,
   n_moves = 1
 ) {
-  new_adjusted("mala", TRUE, step_size, objective, target_acceptance, n_moves)
+  new_adjusted("MALA", TRUE, step_size, objective, target_acceptance, n_moves)
 }
 
 #' @rdname kernel_mala
@@ -281,11 +286,22 @@ kernel_rwmh <- function(
   target_acceptance = 0.234,
   n_moves = 1
 ) {
-  new_adjusted("rwmh", FALSE, step_size, objective, target_acceptance, n_moves)
+  new_adjusted("RWMH", FALSE, step_size, objective, target_acceptance, n_moves)
+}
+
+#' @rdname kernel_mala
+#' @export
+kernel_pcn <- function(
+  step_size = NULL,
+  objective = c("esjd", "acceptance"),
+  target_acceptance = 0.234,
+  n_moves = 1
+) {
+  new_adjusted("pCN", FALSE, step_size, objective, target_acceptance, n_moves)
 }
 
 new_adjusted <- function(
-  name,
+  label,
   gradients,
   step_size,
   objective,
@@ -294,8 +310,8 @@ new_adjusted <- function(
 ) {
   objective <- check_choice(objective, "objective", c("esjd", "acceptance"))
   new_kernel(
-    name,
-    toupper(name),
+    tolower(label),
+    label,
     check_step_size(step_size),
     langevin_tuner,
     gradients = gradients,

@@ -44,7 +44,7 @@
 #'   warning. It is an error if no fit takes so few.
 #' @param max_seconds most seconds of computing (number), about: it becomes `max_evals` of the fit, by how long the
 #'   scout's first paths take. So the same seed gives another result where the machine is faster or slower.
-#' @param kernel how particles move: `"klmc"`, `"lmc"`, `"mala"` or `"rwmh"` (string), or
+#' @param kernel how particles move: `"klmc"`, `"lmc"`, `"mala"`, `"rwmh"` or `"pcn"` (string), or
 #'   [kernel_klmc()] and its like. NULL chooses between KLMC and MALA. A kernel with given step
 #'   sizes is not tuned.
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
@@ -103,7 +103,7 @@
 smc <- function(
   target,
   ...,
-  n_particles = if (missing(islands) && !is.null(c(precision, draws))) 128 else 1024,
+  n_particles = if (missing(islands) && !is.null(c(precision, draws))) particles_for(draws) else 1024,
   n_steps = 64,
   rounds = if (inherits(reference, "smc_fit")) c(0, 8) else c(1, 8),
   whiten = TRUE,
@@ -317,7 +317,7 @@ check_path <- function(schedule, kernel) {
     label <- kernel$label
     abort(c(
       "{.fn schedule_adaptive} needs a kernel whose weights do not depend on the move, not {label}.",
-      "i" = "Use {.fn kernel_mala} or {.fn kernel_rwmh}, or let {.arg rounds} find the temperatures."
+      "i" = "Use {.fn kernel_mala}, {.fn kernel_rwmh} or {.fn kernel_pcn}, or let {.arg rounds} find the temperatures."
     ))
   }
   if (!is_to_be_tuned(kernel)) {

@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const smc_kernel *const kernels[] = {&smc_kernel_lmc, &smc_kernel_klmc,
-                                            &smc_kernel_mala, &smc_kernel_rwmh};
+                                            &smc_kernel_mala, &smc_kernel_rwmh,
+                                            &smc_kernel_pcn};
 
 const smc_kernel *smc_find_kernel(const char *name) {
   size_t count = sizeof kernels / sizeof kernels[0];

@@ -215,11 +215,12 @@ static void test_klmc(int step) {
   end(&b);
 }
 
-/* mala and rwmh ----------------------------------------------------------- */
+/* mala, rwmh and pcn ------------------------------------------------------ */
 
 static void test_metropolis(const smc_kernel *kernel, double h) {
   bench b;
   bool mala = kernel == &smc_kernel_mala;
+  bool pcn = kernel == &smc_kernel_pcn;
   double off = 0.0, off_x = 0.0, jump = 0.0, mean = 0.0, g[D], proposal[D * N];
   begin(&b, kernel, 2);
   b.move.current.step_size = h;
@@ -230,12 +231,19 @@ static void test_metropolis(const smc_kernel *kernel, double h) {
     gradient_at(x, lambda, g);
     for (int i = 0; i < D; i++) {
       double z = b.noise[D * k + i];
-      y[i] = mala ? x[i] + h * g[i] + sqrt(2.0 * h) * z : x[i] + sqrt(h) * z;
+      if (mala)
+        y[i] = x[i] + h * g[i] + sqrt(2.0 * h) * z;
+      else if (pcn)
+        y[i] = exp(-h) * x[i] + sqrt(1.0 - exp(-2.0 * h)) * z;
+      else
+        y[i] = x[i] + sqrt(h) * z;
       length2 += (y[i] - x[i]) * (y[i] - x[i]);
     }
     double ratio = log_gamma(y, lambda) - log_gamma(x, lambda);
     if (mala)
       ratio += log_langevin(y, x, lambda, h) - log_langevin(x, y, lambda, h);
+    if (pcn)
+      ratio += log_reference(x) - log_reference(y);
     expected[k] = fmin(1.0, exp(ratio));
     jump += expected[k] * length2 / N;
     mean += expected[k] / N;
@@ -332,6 +340,7 @@ void test_kernels(void) {
   }
   test_metropolis(&smc_kernel_mala, 0.3);
   test_metropolis(&smc_kernel_rwmh, 0.8);
+  test_metropolis(&smc_kernel_pcn, 0.5);
   test_overflow(&smc_kernel_lmc);
   test_overflow(&smc_kernel_klmc);
   test_overflow(&smc_kernel_mala);
@@ -344,5 +353,6 @@ void test_kernels(void) {
   CHECK(smc_find_kernel("klmc") == &smc_kernel_klmc);
   CHECK(smc_find_kernel("mala") == &smc_kernel_mala);
   CHECK(smc_find_kernel("rwmh") == &smc_kernel_rwmh);
+  CHECK(smc_find_kernel("pcn") == &smc_kernel_pcn);
   CHECK(smc_find_kernel("nuts") == NULL);
 }

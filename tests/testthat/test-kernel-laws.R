@@ -25,6 +25,7 @@ falling <- function(from, to) seq(from, to, length.out = 4)
 klmc_cell <- list(kernel_klmc(), matrix_schedule(0.65, 0.9))
 mala_cell <- list(kernel_mala(), matrix_schedule(0.3))
 rwmh_cell <- list(kernel_rwmh(), matrix_schedule(1))
+pcn_cell <- list(kernel_pcn(), matrix_schedule(0.5))
 
 cells <- list(
   "KLMC" = klmc_cell,
@@ -41,7 +42,8 @@ cells <- list(
     matrix_schedule(falling(0.4, 0.2))
   ),
   "MALA" = mala_cell,
-  "RWMH" = rwmh_cell
+  "RWMH" = rwmh_cell,
+  "pCN" = pcn_cell
 )
 
 # `seed` differs from cell to cell, so that they fail or pass by themselves.
@@ -99,7 +101,7 @@ chain_ends <- function(target, kernel, step_size, ..., n_particles = 25000) {
   fit$particles
 }
 
-adjusted <- list(MALA = kernel_mala, RWMH = kernel_rwmh)
+adjusted <- list(MALA = kernel_mala, RWMH = kernel_rwmh, pCN = kernel_pcn)
 
 for (name in names(adjusted)) {
   make <- adjusted[[name]]
@@ -112,7 +114,7 @@ for (name in names(adjusted)) {
     # From |x| > 2.7 MALA would not come back: its drift grows as x^3. So it
     # starts near 0; step sizes are relative to the reference's variance.
     x <- chain_ends(
-      quartic, make(n_moves = 200), c(MALA = 0.4, RWMH = 2)[[name]] / 0.25,
+      quartic, make(n_moves = 200), c(MALA = 0.4, RWMH = 2, pCN = 0.1)[[name]] / 0.25,
       reference = reference_gaussian(sd = 0.5)
     )
     expect_mean(x, 0, resolution = 0.05)
@@ -125,10 +127,10 @@ for (name in names(adjusted)) {
       function(x) -x[, 1] - exp(-x[, 1]), 1,
       gradient = function(x) exp(-x) - 1, vectorized = TRUE
     )
-    # far to the left MALA stands still, for the gradient is huge there
+    # far to the left MALA stands still, for the gradient is huge there; pCN needs a reference that reaches the tail
     x <- chain_ends(
-      gumbel, make(n_moves = 300), c(MALA = 0.8, RWMH = 6)[[name]],
-      reference = reference_gaussian(mean = 1, sd = 0.8)
+      gumbel, make(n_moves = 300), c(MALA = 0.8, RWMH = 6, pCN = 0.5)[[name]],
+      reference = reference_gaussian(mean = 1, sd = c(MALA = 0.8, RWMH = 0.8, pCN = 2)[[name]])
     )
     euler <- -digamma(1)
     expect_mean(x, euler, resolution = 0.1)
@@ -146,7 +148,7 @@ for (name in names(adjusted)) {
       gradient = function(x) -from_mean(x) %*% precision, vectorized = TRUE
     )
     x <- chain_ends(
-      target, make(n_moves = 200), c(MALA = 0.3, RWMH = 0.8)[[name]]
+      target, make(n_moves = 200), c(MALA = 0.3, RWMH = 0.8, pCN = 0.3)[[name]]
     )
     for (i in 1:3) {
       expect_mean(x[, i], mean[i], resolution = 0.05)

@@ -9,9 +9,10 @@ every_kernel <- list(
   mala = kernel_mala(),
   mala_acceptance = kernel_mala(objective = "acceptance", n_moves = 2),
   rwmh = kernel_rwmh(),
+  pcn = kernel_pcn(),
   rwmh_acceptance = kernel_rwmh(objective = "acceptance", n_moves = 3)
 )
-is_adjusted <- function(kernel) kernel$name %in% c("mala", "rwmh")
+is_adjusted <- function(kernel) kernel$name %in% c("mala", "rwmh", "pcn")
 
 small_target <- target_gaussian(2, mean = 1, sd = 0.7)
 small_fit <- function(..., target = small_target, n_particles = 64,
@@ -267,7 +268,8 @@ untuned <- list(
   mala = kernel_mala(0.4),
   mala_moves = kernel_mala(0.4, n_moves = 4),
   rwmh = kernel_rwmh(0.4),
-  rwmh_moves = kernel_rwmh(0.4, n_moves = 4)
+  rwmh_moves = kernel_rwmh(0.4, n_moves = 4),
+  pcn = kernel_pcn(0.4)
 )
 
 for (name in names(untuned)) {
@@ -280,7 +282,7 @@ for (name in names(untuned)) {
     expect_identical(recording$densities(), expected)
     expect_identical(
       recording$gradients(),
-      if (kernel$name == "rwmh") 0 else expected
+      if (kernel$gradients) expected else 0
     )
     expect_equal(fit$runs$n_target_evals, expected)
     expect_equal(
@@ -315,7 +317,7 @@ for (name in names(every_kernel)) {
       )
 
       # with L_0 = q the backward density at t = 1 needs no gradient
-      densities_only <- if (kernel$name == "rwmh") {
+      densities_only <- if (!kernel$gradients) {
         expected
       } else if (name == "lmc") {
         20 * objectives[1]
