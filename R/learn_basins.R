@@ -60,8 +60,14 @@ tell_more <- function(ends, before) {
   }, NA)
 }
 
+# Ends of one maximum: between them the log density falls by half the squared distance, or twice that, since widths along
+# paths are rough.
 is_same_end <- function(a, b) {
-  !is.null(a$L) && !is.null(b$L) && abs(a$f - b$f) <= 2 * path_tolerance && are_close(a, b)
+  if (is.null(a$L) || is.null(b$L)) {
+    return(FALSE)
+  }
+  distance <- distance_between(a, b)
+  distance < rules$basin_distance && abs(a$f - b$f) <= 2 * path_tolerance + distance^2
 }
 
 # The normals, each with the paths that were not followed and have ended nearest to it.
@@ -177,9 +183,9 @@ first_of_close <- function(normals) {
   basins
 }
 
-are_close <- function(a, b) {
-  min(distance_from(a, b), distance_from(b, a)) < rules$basin_distance
-}
+are_close <- function(a, b) distance_between(a, b) < rules$basin_distance
+
+distance_between <- function(a, b) min(distance_from(a, b), distance_from(b, a))
 
 # Of the mean of another normal from that of this one, in its sds.
 distance_from <- function(normal, other) sqrt(sum(from_user(normal, t(other$mean))^2))

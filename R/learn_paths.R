@@ -29,7 +29,7 @@ climb <- function(evaluate, starts, start) {
   at <- evaluate_starts(evaluate, starts, start)
   if (all(at$log_density == -Inf)) {
     possible <- evaluate
-    evaluate <- function(x) possible(x, far = TRUE)
+    evaluate <- function(x, gradient = TRUE) possible(x, gradient, far = TRUE)
     at <- c(list(x = starts), evaluate(starts))
   }
   .Call(r_climb, evaluate, rows_of(at, at$log_density > -Inf), most_path_evals, path_tolerance)

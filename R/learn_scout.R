@@ -110,9 +110,8 @@ scout_target <- function(
   with_seed(seed_of_run(seed, scout_key), {
     found <- look_around(evaluate, target, n_starts, start, budget)
     found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
-    looks_outside <- length(found$normals) > 0 && target$dim <= rules$largest_outside
-    if (looks_outside && budget$pays(n_outside, n_paths = rules$n_outside_paths)) {
-      found <- look(evaluate, starts_outside(evaluate, found$normals), found = found)
+    if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
+      found <- look_outside(evaluate, found, budget)
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
@@ -130,6 +129,7 @@ scout_target <- function(
   scout$standard_elbo <- standard_elbo
   scout$rises <- found$rises
   scout$gradient <- gradient$verdict
+  scout$by_differences <- !is.null(gradient$place) && is.na(gradient$verdict)
   scout$gradient_place <- gradient$place
   scout[c("limit", "is_cut")] <- budget$state()
   scout$seconds <- seconds_now() - started
@@ -216,18 +216,50 @@ start_of <- function(target) {
   if (!is.null(target$start)) unconstrain(target, target$start)
 }
 
-# Starts for the basins that the first paths have gone past: points around what was found at
-# which the density most exceeds it, as in incremental mixture importance sampling.
-starts_outside <- function(evaluate, normals) {
-  likely <- likely_normals(normals)
+# What the first paths have gone past: more of them begin where the density at points around what was found most exceeds
+# it, as in incremental mixture importance sampling, as long as they find basins, and these points have a part of the
+# evidence.
+look_outside <- function(evaluate, found, budget) {
+  n_paths <- rules$n_outside_paths
+  if (!budget$pays(n_outside, n_paths = n_paths)) {
+    return(found)
+  }
+  points <- points_around(evaluate, likely_normals(found$normals))
+  for (pass in seq_len(most_paths / n_paths)) {
+    likely <- likely_normals(found$normals)
+    starts <- starts_outside(points, likely, n_paths)
+    if (is.null(starts) || !budget$pays(n_paths = n_paths)) break
+    found <- look(evaluate, starts, found = found)
+    found$normals <- first_of_close(found$normals)
+    if (length(likely_normals(found$normals)) <= length(likely)) break
+  }
+  found
+}
+
+# list(x, log_density, log_p): points, and the log densities by which they were drawn: normal, but for scales that are
+# spread evenly in the logarithm.
+points_around <- function(evaluate, likely) {
   around <- covering(likely)
-  scale <- exp(stats::runif(n_outside, log(rules$outside[1]), log(rules$outside[2])))
-  x <- to_user(around, scale * draw_normal(around, n_outside)$z)
-  found <- do.call(pmax, lapply(likely, function(normal) {
-    normal$elbo - rowSums(from_user(normal, x)^2) / 2 - log_det(normal)
+  d <- length(around$mean)
+  ends <- rules$outside
+  z <- exp(stats::runif(n_outside, log(ends[1]), log(ends[2]))) * draw_normal(around, n_outside)$z
+  x <- to_user(around, z)
+  square <- rowSums(z^2)
+  part <- stats::pgamma(square / 2 / ends[1]^2, d / 2) - stats::pgamma(square / 2 / ends[2]^2, d / 2)
+  log_p <- log(part / 2) + lgamma(d / 2) - d / 2 * log(pi * square) - log(log(ends[2] / ends[1])) - log_det(around)
+  list(x = x, log_density = evaluate(x, gradient = FALSE)$log_density, log_p = log_p)
+}
+
+# Half of them are the points at which the density most exceeds the normals, and half those that have, as draws of
+# importance sampling, the largest parts of the evidence beyond these.
+starts_outside <- function(points, likely, n) {
+  known <- do.call(pmax, lapply(likely, function(normal) {
+    normal$elbo - rowSums(from_user(normal, points$x)^2) / 2 - log_det(normal) - length(normal$mean) / 2 * log(2 * pi)
   }))
-  excess <- evaluate(x, gradient = FALSE)$log_density - found
-  x[order(excess, decreasing = TRUE)[seq_len(rules$n_outside_paths)], , drop = FALSE]
+  excess <- points$log_density - known
+  part <- points$log_density + log1p(-exp(-pmax(excess, 0))) - points$log_p
+  first_of <- function(value) order(value, decreasing = TRUE)[seq_len(n / 2)]
+  points$x[c(first_of(excess), first_of(part)), , drop = FALSE]
 }
 
 new_scout <- function(found, shape, count) {

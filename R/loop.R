@@ -69,7 +69,7 @@ run_candidate <- function(course, candidate) {
   if (is.null(sampler$tuner$n_subsample)) sampler$tuner$n_subsample <- default_subsample(sampler$n_particles)
   of_run <- c("reference", "kernel", "n_particles")
   sampler[of_run] <- candidate[of_run]
-  if (candidate$is_fitted) sampler$tuner <- with_guess(sampler$tuner, sampler$target$dim)
+  if (candidate$is_fitted) sampler$tuner <- with_guess(sampler$tuner, sampler$kernel, sampler$target$dim)
   record <- run_sampler(over_batches(sampler), candidate$path, "adapt", length(course$records))
   sampler$pace$per_evaluation <- record$runs$seconds / record$runs$n_target_evals
   named <- list(label = candidate$label, kernel = candidate$kernel$name)

@@ -67,6 +67,15 @@ least_steps <- 2
 
 # Fewer say nothing of tails.
 fewest_particles <- 32
+# What a search for a precision begins with.
+first_particles <- 128
+
+# So many particles in a search for a precision or for independent draws: those that the fewest islands have are as many
+# draws as are asked for.
+particles_for <- function(draws) {
+  n <- if (is.null(draws)) Inf else check_count(draws, "draws") / fewest_islands
+  min(first_particles, max(fewest_particles, 2^ceiling(log2(n))))
+}
 
 # So many particles, where the number is left to us, that a limit pays for a fit with all of its parts: for as much
 # adaptation as islands along the path of a first candidate take, which are most of a fit.

@@ -24,6 +24,9 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
 # basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
 kernel_for <- function(course, reference, is_fitted, reason) {
   sampler <- course$sampler
+  if (isTRUE(sampler$chooses_kernel) && is_fitted && isTRUE(course$scout$by_differences)) {
+    return(kernel_pcn())
+  }
   suits <- reason == "longer" || reason == "fit" && course$given_fit$kernel$adjusted ||
     is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
     is_fitted && sampler$target$dim <= rules$largest_adjusted
@@ -191,6 +194,9 @@ next_round <- function(course) {
 
 # As propose(), with the randomness of this place in the course.
 propose_next <- function(course, record, allowed) {
+  if (!is.null(course$density) && is.null(record$gradients) && is.null(record$target_gradients)) {
+    record$target_gradients <- course$density(unconstrained_particles(record))$gradient
+  }
   seed <- seed_of_run(course$sampler$seed, fit_key - length(course$records))
   with_seed(seed, propose(record, allowed, affordable_density(course)))
 }

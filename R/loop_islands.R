@@ -1,6 +1,8 @@
 # Islands: runs that differ in nothing but their key, and the estimate that they make
 # together.
 
+# The error of fewer looks small by chance, and a search for a precision would end there.
+fewest_islands <- 8
 # Islands are added for a precision so few at a time, or the error is not known better, ...
 fewest_added <- 4
 # ... and at most so many: the number that it takes is itself known from the islands so far.
@@ -48,8 +50,7 @@ check_islands <- function(islands, precision, max_islands, draws = NULL) {
   if (!is.null(draws)) draws <- check_count(draws, "draws")
   if (!is.null(precision) || !is.null(draws)) {
     max_islands <- check_count(max_islands, "max_islands", min = 2, max = most)
-    # the error of few looks small by chance, and the search would end there
-    islands <- min(max(islands, 8L), max_islands)
+    islands <- min(max(islands, fewest_islands), max_islands)
   }
   list(
     islands = islands, precision = precision, max_islands = max_islands, draws = draws,

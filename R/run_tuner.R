@@ -126,9 +126,10 @@ complete_tuner <- function(settings) {
 }
 
 # The tuner for a reference that fits, in whose coordinates the target is nearly standard normal: there the best step
-# size of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there takes half as long.
-with_guess <- function(tuner, dim) {
-  if (is.null(tuner$step_size_guess)) tuner$step_size_guess <- dim^(-1 / 3)
+# size of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there takes half as long. That of pCN
+# is long, and its objective flat.
+with_guess <- function(tuner, kernel, dim) {
+  if (is.null(tuner$step_size_guess)) tuner$step_size_guess <- if (kernel$name == "pcn") 3 else dim^(-1 / 3)
   tuner
 }
 

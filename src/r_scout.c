@@ -18,17 +18,21 @@ static SEXP memory_for(const smc_arena *arena) {
   return memory;
 }
 
-/* list(log_density, gradient) of R's function at the rows of x; not protected.
- */
-static SEXP ask(SEXP evaluate, SEXP x) {
-  SEXP call = PROTECT(Rf_lang2(evaluate, x));
+/* list(log_density, gradient) of R's function at the rows of x, the gradient
+ * where it is asked for; not protected. */
+static SEXP ask(SEXP evaluate, SEXP x, bool with_gradient) {
+  SEXP wanted = PROTECT(Rf_ScalarLogical(with_gradient));
+  SEXP call = PROTECT(Rf_lang3(evaluate, x, wanted));
   SEXP value = PROTECT(Rf_eval(call, R_GlobalEnv));
   SEXP log_density = r_element(value, "log_density");
-  SEXP gradient = r_element(value, "gradient");
-  if (!Rf_isReal(log_density) || XLENGTH(log_density) != Rf_nrows(x) ||
-      !Rf_isReal(gradient) || XLENGTH(gradient) != XLENGTH(x))
+  if (!Rf_isReal(log_density) || XLENGTH(log_density) != Rf_nrows(x))
     Rf_error("internal error: values of another shape");
-  UNPROTECT(2);
+  if (with_gradient) {
+    SEXP gradient = r_element(value, "gradient");
+    if (!Rf_isReal(gradient) || XLENGTH(gradient) != XLENGTH(x))
+      Rf_error("internal error: gradients of another shape");
+  }
+  UNPROTECT(3);
   return value;
 }
 
@@ -120,7 +124,7 @@ static int go_on(SEXP evaluate, int n, smc_climb *climbs) {
       REAL(x)[row + (R_xlen_t)n_active * i] = smc_climb_trial(&climbs[k], i);
     row++;
   }
-  SEXP value = PROTECT(ask(evaluate, x));
+  SEXP value = PROTECT(ask(evaluate, x, true));
   double *g = (double *)R_alloc((size_t)d, sizeof(double));
   row = 0;
   for (int k = 0; k < n; k++) {
@@ -286,7 +290,7 @@ SEXP r_normals_along(SEXP evaluate, SEXP paths, SEXP most, SEXP draws,
   int rows = t.n * n_draws;
   SEXP x = PROTECT(Rf_allocMatrix(REALSXP, rows, d));
   r_transpose(d, rows, t.x, REAL(x));
-  SEXP value = PROTECT(ask(evaluate, x));
+  SEXP value = PROTECT(ask(evaluate, x, false));
   const double *log_density = REAL(r_element(value, "log_density"));
   smc_elbo *elbos = (smc_elbo *)R_alloc((size_t)t.n + 1, sizeof(smc_elbo));
   for (int k = 0; k < t.n; k++)
@@ -458,7 +462,7 @@ static void refine_by_batch(SEXP evaluate, int n_normals, refined *normals,
     smc_draw(match, &normals[i].now, n, z + size * (size_t)i, g);
     put_rows(g, n * i, n, x);
   }
-  SEXP value = PROTECT(ask(evaluate, x));
+  SEXP value = PROTECT(ask(evaluate, x, lambda > 0.0));
   for (int i = 0; i < n_normals; i++, z += size) {
     const double *log_density = REAL(r_element(value, "log_density")) + n * i;
     refined *own = &normals[i];
