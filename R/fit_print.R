@@ -151,7 +151,7 @@ format_cost <- function(fit) {
 # The most calls of the target's function that its value with the gradient takes: more than one by differences.
 calls_of_gradient <- function(fit) {
   is_unknown <- is.null(fit$scout) || is.na(fit$scout$gradient)
-  by_differences <- fit$kernel$gradients && is_unknown && is_told_by_call(fit$target)
+  by_differences <- (fit$kernel$gradients || !is.null(fit$scout)) && is_unknown && is_told_by_call(fit$target)
   if (by_differences) 1 + 2 * fit$target$dim else 1
 }
 

@@ -22,7 +22,8 @@
 #'   `cover`, `shape` and `best` (from the scout), and `given` (the argument `reference`, but not the default N(0, I)
 #'   where its ELBO is below that of the best basin by more than 16 log(256), so that none of 256 particles would be
 #'   worth anything after one of 16 steps). Each has a run of 256 particles. A run by MALA from a reference that fits chooses its temperatures by
-#'   the effective sample size, of which each step keeps 80 %. Other runs have 16 steps.
+#'   the effective sample size, of which each step keeps 80 %. Other runs have 16 steps. Where the scout has found one
+#'   basin, a run from a reference that fits which takes a single step ends the race.
 #'   An estimate that misses a part of the target is too low, so a later candidate wins
 #'   only if its estimate is higher by more than two standard errors. A winner that is the given
 #'   reference, or whose weight descends almost entirely from one particle, is run again with all
@@ -93,7 +94,8 @@
 #'   [kernel_mala()], which needs half the steps for the same error. In more than 40 variables its
 #'   steps become short, and KLMC is used there too, with four exceptions: from a mixture, from the
 #'   target itself, at hard edges (see below), and where the draws of KLMC have a small effective
-#'   sample size.
+#'   sample size. Where the gradient of an R function is taken by differences, runs from a reference that fits move by
+#'   [kernel_pcn()], which asks for none.
 #'
 #'   The tuner cannot see paths that should have come from where no particle is. A long step of KLMC reaches such places
 #'   if the density bends sharply; its estimate is then unbiased through rare large values alone, and is nearly always a

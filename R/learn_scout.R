@@ -27,14 +27,15 @@ most_paths <- 64
 #' up to 4,096 random points (half of them in order, for variables that must be), provide a start; and
 #' if none of these is possible, paths begin where the log density is below -1e15.
 #'
-#' In up to six variables, 2,048 points around the basins are tried, and four more paths start where
-#' the density most exceeds what was found. So a narrow mode beside a wide one is found in two or
+#' In up to six variables, 2,048 points around the basins are tried, and four more paths start, two where
+#' the density most exceeds what was found, and two where, as draws of importance sampling, it has the largest part of the
+#' evidence; and again, as long as these find basins. So a narrow mode beside a wide one is found in two or
 #' three variables, and one of half the width in four to six.
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer, at most 65,536). Where they lead to different
 #'   basins twice as many are made, and up to 64 while at most two paths have ended in a basin that matters; with up to
-#'   six variables four more begin around what was found.
+#'   six variables more begin around what was found.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'

@@ -80,7 +80,7 @@ run_candidate <- function(course, candidate) {
 }
 
 # The course after a run. Candidates that the best before has led to are out of date where another has taken its place;
-# the first ones all compete.
+# the first ones all compete until one of them leaves nothing to gain.
 judged <- function(course, record) {
   before <- course$best
   is_better <- takes_over(record, before)
@@ -88,8 +88,10 @@ judged <- function(course, record) {
   # of the first ones only the winner is used
   course$used <- c(course$used & !(is_better && record$reason == "first"), is_better)
   if (is_better) course$best <- record
+  is_decided <- ends_race(record, is_better, course$scout)
   is_left <- function(candidate) {
-    (candidate$reason == "first" || !is_better) && (is.null(course$best) || affords_candidate(course, candidate))
+    (if (candidate$reason == "first") !is_decided else !is_better) &&
+      (is.null(course$best) || affords_candidate(course, candidate))
   }
   course$candidates <- Filter(is_left, course$candidates[-1])
   if (length(course$candidates) > 0) course else with_next(course, record, before, is_better)

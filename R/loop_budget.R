@@ -67,7 +67,9 @@ least_steps <- 2
 
 # Fewer say nothing of tails.
 fewest_particles <- 32
-# What a search for a precision begins with.
+# The error of fewer islands looks small by chance, and a search for a precision would end there.
+fewest_islands <- 8
+# Particles with which such a search begins.
 first_particles <- 128
 
 # So many particles in a search for a precision or for independent draws: those that the fewest islands have are as many

@@ -1,8 +1,6 @@
 # Islands: runs that differ in nothing but their key, and the estimate that they make
 # together.
 
-# The error of fewer looks small by chance, and a search for a precision would end there.
-fewest_islands <- 8
 # Islands are added for a precision so few at a time, or the error is not known better, ...
 fewest_added <- 4
 # ... and at most so many: the number that it takes is itself known from the islands so far.

@@ -15,8 +15,8 @@
 #' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()],
 #'   [target_native()] and the like, or a function or model object that [as_target()] converts.
 #' @param ... for a function, other arguments of [target_function()]: at least `dim`.
-#' @param n_particles number of particles (whole number of at least 2). For a precision 128 are the first, unless
-#'   `islands` is given. They become four times as many in a further pass, where more than `max_islands` would be
+#' @param n_particles number of particles (whole number of at least 2). For a precision 128 are the first, or fewer, of
+#'   at least 32, where eight islands of them are as many as the `draws` asked for, unless `islands` is given. They become four times as many in a further pass, where more than `max_islands` would be
 #'   needed or diagnostics fail. With few `max_evals` there are fewer.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
 #' @param rounds the least and the most rounds of adaptation (two whole numbers, or one for both).
@@ -45,7 +45,7 @@
 #' @param max_seconds most seconds of computing (number), about: it becomes `max_evals` of the fit, by how long the
 #'   scout's first paths take. So the same seed gives another result where the machine is faster or slower.
 #' @param kernel how particles move: `"klmc"`, `"lmc"`, `"mala"`, `"rwmh"` or `"pcn"` (string), or
-#'   [kernel_klmc()] and its like. NULL chooses between KLMC and MALA. A kernel with given step
+#'   [kernel_klmc()] and its like. NULL chooses: see [smc_rounds]. A kernel with given step
 #'   sizes is not tuned.
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
 #'   [schedule_power()] makes, or [schedule_adaptive()].

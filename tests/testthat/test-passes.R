@@ -179,7 +179,7 @@ test_that("a longer pass has four times the steps, fresh islands, and the last w
     }
     with_internals(
       list(diagnostics = function() all, takes_over = verdict, fitted_to_islands = fitted),
-      smc(banana, n_particles = 128, n_steps = 8, max_steps = max_steps, islands = 4, seed = 1, ...)
+      smc(banana, n_particles = 128, n_steps = 8, max_steps = max_steps, islands = 4, seed = 2, ...)
     )
   }
   expect_warning(fit <- fit_with(), "They are worth little", class = "autosmc_warning_unreliable")
