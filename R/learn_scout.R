@@ -102,10 +102,10 @@ print.smc_scout <- function(x, ...) {
 # further modes takes.
 scout_target <- function(
   target, n_starts, seed, evaluators = target_interface(target),
-  plan = list(max_evals = Inf, max_seconds = Inf, search = 0)
+  plan = list(max_evals = Inf, max_seconds = Inf, search = 0), progress = NULL
 ) {
   started <- seconds_now()
-  evaluate <- counted_density(target, evaluators)
+  evaluate <- show_asked(counted_density(target, evaluators), progress)
   budget <- new_budget(evaluate, plan)
   start <- start_of(target)
   with_seed(seed_of_run(seed, scout_key), {

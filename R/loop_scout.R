@@ -11,7 +11,7 @@ scouted <- function(sampler, plan) {
     remember(
       sampler, name, settings_of_target(sampler), scout_restorer(sampler), points_of_scout,
       scout_target(
-        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators, plan
+        sampler$target, rules$n_starts, sampler$seed, over_batches(sampler)$evaluators, plan, sampler$progress
       )
     )
   }

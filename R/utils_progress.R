@@ -58,6 +58,19 @@ show_step <- function(progress, step, lambda, ess, log_z) {
   )
 }
 
+# The scout's density, of counted_density(), which shows how many points it has been asked for.
+show_asked <- function(density, progress) {
+  if (is.null(progress)) {
+    return(density)
+  }
+  function(x, ...) {
+    value <- density(x, ...)
+    n <- count(density("count")[["n_target_evals"]])
+    show_line(progress, done = 0, total = 1, said = sprintf("Scout, %s evaluations,", n))
+    value
+  }
+}
+
 # Islands that are run by other processes: how many of them are done.
 show_done <- function(progress, n_done, n) {
   if (is.null(progress)) {

@@ -69,6 +69,10 @@ test_that("one line counts through all rounds and islands", {
       progress = TRUE
     )
   })
+  of_scout <- grepl("Scout", lines)
+  expect_match(lines[of_scout], "^\\[ *\\] Scout, [0-9,]+ evaluations, ETA", all = TRUE)
+  expect_false(is.unsorted(!of_scout))
+  lines <- lines[!of_scout]
   form <- paste0(
     "^\\[=* *\\] (Round [123]/3|Island [12]/2), step ([0-9])/([0-9]), ",
     "lambda ([01][.][0-9]{3}), ESS [0-9]+%, log Z -?[0-9]+[.][0-9], ",
