@@ -21,10 +21,11 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
 # path alone, takes half the steps for the same error, and rejects a step that is too long. In many
 # variables its steps are short, and it is for where draws of KLMC are worth little; for where the
 # reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
-# basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects.
+# basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects. Where
+# gradients are differences, a move without one costs a part of the calls.
 kernel_for <- function(course, reference, is_fitted, reason) {
   sampler <- course$sampler
-  if (isTRUE(sampler$chooses_kernel) && is_fitted && isTRUE(course$scout$by_differences)) {
+  if (isTRUE(sampler$chooses_kernel) && isTRUE(course$scout$by_differences) && is_fitted && !is_mixture(reference)) {
     return(kernel_pcn())
   }
   suits <- reason == "longer" || reason == "fit" && course$given_fit$kernel$adjusted ||
@@ -194,6 +195,7 @@ next_round <- function(course) {
 
 # As propose(), with the randomness of this place in the course.
 propose_next <- function(course, record, allowed) {
+  # of a kernel that asks for none
   if (!is.null(course$density) && is.null(record$gradients) && is.null(record$target_gradients)) {
     record$target_gradients <- course$density(unconstrained_particles(record))$gradient
   }
