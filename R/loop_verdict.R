@@ -37,12 +37,13 @@ is_one_genealogy <- function(record) record$shared > rules$one_genealogy
 is_of_islands <- function(record) isTRUE(record$of_islands)
 
 # Whether what two records cost can be compared: the barrier of a small run is of the part that its few particles saw,
-# each kernel has its own, and that of islands is of shorter steps.
+# each kernel has its own but those whose weights do not depend on the moves, and that of islands is of shorter steps.
 are_comparable <- function(record, best) {
   if (is_of_islands(record) || is_of_islands(best)) {
     return(is_of_islands(record) && is_of_islands(best))
   }
-  record$runs$n_particles <= best$runs$n_particles && record$runs$kernel == best$runs$kernel
+  record$runs$n_particles <= best$runs$n_particles &&
+    (record$runs$kernel == best$runs$kernel || record$kernel$adjusted && best$kernel$adjusted)
 }
 
 # Beyond what may be chance: more steps for the same evaluations, or, of islands, more of them for the same error.
