@@ -58,11 +58,7 @@ rows_of_points <- function(points, rows) {
 trial_of <- function(block, points, left) {
   both <- c(points$train, points$test)
   n <- length(points$train)
-  at <- if (is.null(block)) {
-    c(rows_of_points(points, both), list(log_jacobian = numeric(length(both))))
-  } else {
-    before_maps(block$maps, points$x[both, , drop = FALSE], points$g[both, , drop = FALSE])
-  }
+  at <- before_maps(block$maps, points$x[both, , drop = FALSE], points$g[both, , drop = FALSE])
   parents <- setdiff(left, block$children)
   log_jacobian <- at$log_jacobian
   if (length(parents) > 0) {

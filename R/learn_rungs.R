@@ -69,39 +69,22 @@ controlled_mean <- function(x, controls, w) {
   weighted_sums(x, w) - ifelse(varies & is.finite(correction), correction, 0)
 }
 
-# A normal distribution: from particles and gradients together where the kernel has
-# these, else from particles alone.
+# A normal distribution: from particles and gradients together, in the coordinates of the run, where the kernel has
+# these; else from particles alone.
 fit_normal <- function(record) {
   weighty <- weighty_rows(record$log_weights)
   if (1 / sum(weighty$w^2) < rules$least_ess) {
     return(NULL)
   }
-  if (!is.null(record$gradients) && is_normal(record$reference)) {
-    fit_by_gradients(record, weighty)
+  normal <- if (!is.null(record$gradients) && is_normal(record$reference)) {
+    inner <- normal_by_gradients(
+      record$coordinates, record$gradients, weighty$w, n_genealogies(record), weighty$rows
+    )
+    if (!is.null(inner)) compose(normal_of(record$reference, length(inner$mean)), inner)
   } else {
-    fit_by_moments(record, weighty)
+    weighted_factor(record, weighty)
   }
-}
-
-# In the coordinates of the run.
-fit_by_gradients <- function(record, weighty) {
-  inner <- normal_by_gradients(
-    record$coordinates, record$gradients, weighty$w, n_genealogies(record), weighty$rows
-  )
-  if (is.null(inner)) {
-    return(NULL)
-  }
-  list(reference = as_reference(
-    inflated(compose(normal_of(record$reference, length(inner$mean)), inner))
-  ))
-}
-
-# From weighted particles alone.
-fit_by_moments <- function(record, weighty) {
-  moments <- weighted_factor(record, weighty)
-  if (!is.null(moments)) {
-    list(reference = as_reference(inflated(moments)))
-  }
+  if (!is.null(normal)) list(reference = as_reference(inflated(normal)))
 }
 
 # A mixture of two normal distributions around the same centre, where the record has these; or a mixture again, where
