@@ -62,8 +62,6 @@
 #'     half of the particles, it gives the other half a higher density. No shape is fitted to
 #'     particles that started from the given reference.
 #'   * `normal`: a normal distribution, fitted to particles and gradients together.
-#'   * `location`: the last reference, moved to the mean of the particles. Gradients serve as
-#'     control variates for this mean.
 #'
 #'   A reference that is too narrow does more harm than one that is too wide. So fitted references
 #'   are wider than what was fitted: a normal distribution has 1.5 times the variance (less above 250 variables), a
@@ -137,9 +135,6 @@
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and match:
 #'   black-box variational inference with a score-based divergence*, for normal distributions
 #'   that minimise a Fisher divergence between gradients.
-#'
-#'   Mira, Solgi and Imparato (2013), *Zero variance Markov chain Monte Carlo for Bayesian
-#'   estimators*, for gradients as control variates.
 #'
 #'   Hyvarinen (2005), *Estimation of non-normalized statistical models by score matching*.
 #'

@@ -91,8 +91,6 @@ rules <- list(
   # Below this effective sample size nothing is fitted: means are off by a third of a standard
   # deviation.
   least_ess = 10,
-  # A reference is not moved if draws are twice as wide: it might leave a mode behind.
-  widest_moved = 4,
   # A statistic this many standard deviations above what chance gives is real; many pairs are
   # compared.
   chance_sds = 8,
