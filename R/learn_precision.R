@@ -42,7 +42,8 @@ probes_among <- function(points) {
 # The precision of all others given these coordinates: a change of variables (see learn_spaces.R); NULL for none. at: of
 # probes_among(); density: of counted_density().
 precision_given <- function(at, given, density) {
-  at <- given_these(at, given)
+  at$given <- sort(given)
+  at$others <- setdiff(seq_along(at$mean), given)
   if (length(at$given) == 0 || length(at$others) == 0) {
     return(NULL)
   }
@@ -66,12 +67,6 @@ not_far_out <- function(at) {
     at$x[, far] <- sweep(at$x[, far, drop = FALSE], 2, colMeans(at$x[, far, drop = FALSE]))
     at
   }
-}
-
-given_these <- function(at, given) {
-  at$given <- sort(given)
-  at$others <- setdiff(seq_along(at$mean), given)
-  at
 }
 
 # the fit ----------------------------------------------------------------------
@@ -100,7 +95,8 @@ new_precision <- function(at, ordered, found, lower) {
   form <- if (factor_work(ordered) > 2 * length(at$others)^2) {
     used <- which(colSums(of_Q != 0) > 0)
     parts <- lapply(used, function(i) symmetric_matrix(lower, of_Q[, i]))
-    diagonal_form(at$others, parts, used, colMeans(abs(values_of(found$terms, found$observed$t))), of_r, length(at$mean))
+    size <- colMeans(abs(values_of(found$terms, found$observed$t)))
+    diagonal_form(at$others, parts, used, size, of_r, length(at$mean))
   }
   if (is.null(form) && factor_work(ordered) <= rules$most_factor_work) {
     form <- factor_form(at$others, ordered, lower, of_Q, of_r)
