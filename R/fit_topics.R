@@ -58,13 +58,11 @@
 #'
 #'   * `basins`: the scout's mixture of normal distributions, where it is the present reference and gives the
 #'     particles a higher density than any shape.
-#'   * `shape`: a transformed normal distribution, or a Student t (see the next section), that gives
+#'   * `shape`: a transformed normal distribution (see the next section), that gives
 #'     the particles a higher density than a normal distribution. It is kept only if, fitted to one
 #'     half of the particles, it gives the other half a higher density. No shape is fitted to
 #'     particles that started from the given reference.
 #'   * `normal`: a normal distribution, fitted to particles and gradients together.
-#'   * `location`: the last reference, moved to the mean of the particles. Gradients serve as
-#'     control variates for this mean.
 #'
 #'   A reference that is too narrow does more harm than one that is too wide. So fitted references
 #'   are wider than what was fitted: a normal distribution has 1.5 times the variance (less above 250 variables), a
@@ -84,7 +82,6 @@
 #'     logarithms of sums, and products. The coefficients are those by which the scores, the gradients of the log
 #'     density, are nearest to those of the particles. Parents may be children of others.
 #'   * *Margins.* A sinh-arcsinh transformation makes a variable skew, or its tails heavier or lighter.
-#'   * *Student t*, if no variable has parents.
 #'
 #'   A block of children, or a margin, is kept only if particles that it was not fitted to are likelier under it.
 #'   Without gradients there are no shapes. Above 250 variables only skewness and exactly normal variables are fitted;
@@ -139,9 +136,6 @@
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and match:
 #'   black-box variational inference with a score-based divergence*, for normal distributions
 #'   that minimise a Fisher divergence between gradients.
-#'
-#'   Mira, Solgi and Imparato (2013), *Zero variance Markov chain Monte Carlo for Bayesian
-#'   estimators*, for gradients as control variates.
 #'
 #'   Hyvarinen (2005), *Estimation of non-normalized statistical models by score matching*.
 #'

@@ -50,12 +50,6 @@ moved_by <- function(x, frame, move) {
   sweep(y[, abs(move), drop = FALSE], 2, sign(move), "*") %*% frame
 }
 
-# A normal after the symmetry that is row k of `moves`.
-moved_normal <- function(normal, copies, k) {
-  moved <- function(x) moved_by(x, copies$frame, copies$moves[k, ])
-  list(mean = drop(moved(t(normal$mean))), L = factor_of_square(moved(t(normal$L))))
-}
-
 is_fixed <- function(normal, frame, move) {
   distance_from(normal, list(mean = drop(moved_by(t(normal$mean), frame, move)))) < rules$basin_distance
 }
@@ -102,7 +96,13 @@ without_copies <- function(normals, copies) {
 
 # A normal where these moves lead it, numbers of rows.
 copies_of_normal <- function(normal, moves, copies) {
-  if (is.null(copies)) list(normal) else lapply(moves, moved_normal, normal = normal, copies = copies)
+  if (is.null(copies)) {
+    return(list(normal))
+  }
+  lapply(moves, function(k) {
+    moved <- function(x) moved_by(x, copies$frame, copies$moves[k, ])
+    list(mean = drop(moved(t(normal$mean))), L = factor_of_square(moved(t(normal$L))))
+  })
 }
 
 # groups ----------------------------------------------------------------------

@@ -9,15 +9,21 @@ n_described <- 1000L
 describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
-    describe_angles(target),
-    describe_truncated(target),
-    describe_ratios(target),
+    describe_variables(
+      target$names[target$turn > 0], "is an angle", "are angles",
+      ": the density continues from one bound to the other, and the draws lie near these"
+    ),
+    describe_variables(
+      target$names[target$truncated > 0], "is", "are", " normal given the others, truncated at the bounds"
+    ),
+    describe_variables(
+      target$names[target$ratio > 0], "is", "are", " transformed to the log ratio to the variable before"
+    ),
     if (is_mixture(reference)) describe_basins(reference, target),
     if (is_student_reference(reference)) {
-      degrees <- if (reference$df == 1) "degree" else "degrees"
       sprintf(
         "heavy tails in all directions (Student t, %s %s of freedom)",
-        format(reference$df, digits = 3), degrees
+        format(reference$df, digits = 3), if (reference$df == 1) "degree" else "degrees"
       )
     },
     unlist(lapply(unique(lapply(moments_in(reference), `[`, c("order", "features"))), describe_moments, names)),
@@ -62,32 +68,9 @@ coordinate_names <- function(target) {
   ifelse(is_between, sprintf("logit(%s)", target$names), names)
 }
 
-describe_angles <- function(target) {
-  turned <- target$names[target$turn > 0]
-  if (length(turned) > 0) {
-    sprintf(
-      "%s %s: the density continues from one bound to the other, and the draws lie near these",
-      format_names(turned), if (length(turned) > 1) "are angles" else "is an angle"
-    )
-  }
-}
-
-describe_truncated <- function(target) {
-  if (is_truncated(target)) {
-    truncated <- target$names[target$truncated > 0]
-    sprintf(
-      "%s %s normal given the others, truncated at the bounds",
-      format_names(truncated), if (length(truncated) > 1) "are" else "is"
-    )
-  }
-}
-
-describe_ratios <- function(target) {
-  ratios <- target$names[target$ratio > 0]
-  if (length(ratios) > 0) {
-    verb <- if (length(ratios) > 1) "are" else "is"
-    sprintf("%s %s transformed to the log ratio to the variable before", format_names(ratios), verb)
-  }
+# Of these variables, if there are any, what is said of one and of several.
+describe_variables <- function(names, one, several, rest) {
+  if (length(names) > 0) paste0(format_names(names), " ", if (length(names) > 1) several else one, rest)
 }
 
 # The coordinates on which others depend.
@@ -98,8 +81,8 @@ conditioning_of <- function(reference) {
 
 # Location and scale of those that depend on others otherwise than linearly.
 describe_moments <- function(map, names) {
-  parents <- names[parents_of(map$features)]
-  sprintf("location and scale of %s depend on %s", several(names[sort(map$order)]), paste(parents, collapse = " and "))
+  parents <- paste(names[parents_of(map$features)], collapse = " and ")
+  sprintf("location and scale of %s depend on %s", several(names[sort(map$order)]), parents)
 }
 
 describe_precision <- function(precision, names) {

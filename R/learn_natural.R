@@ -101,31 +101,7 @@ fit_natural <- function(points, terms, free, weights = score_weights(points$scor
     form = "natural", children = points$children, parents = points$parents, terms = terms, free = free, A = A, b = b,
     t_A = t_A, weights = weights, residual = found$residual
   )
-  if (!all(is.finite(A))) {
-    return(block)
-  }
-  is_wide <- is_precision_wide(block, points, phi)
-  if (!is_wide) {
-    block <- cut_positive(block, points, phi)
-    is_wide <- is_precision_wide(block, points, phi)
-  }
-  if (is_wide) with_maps(block, points, phi) else block
-}
-
-# The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.
-cut_positive <- function(block, points, phi) {
-  p <- length(block$children)
-  left <- points$score
-  for (k in seq_len(nrow(block$A))) {
-    parts <- eigen(matrix(block$A[k, , ], p), symmetric = TRUE)
-    least <- if (k == 1) 1e-9 * mean(abs(parts$values)) else 0
-    block$A[k, , ] <- parts$vectors %*% (pmax(parts$values, least) * t(parts$vectors))
-    left <- left + phi[, k] * (points$u %*% matrix(block$A[k, , ], p))
-  }
-  free <- matrix(block$free[, , 1], nrow(block$A))
-  on <- lapply(seq_len(p), function(j) which(free[, j]))
-  block$b <- t(least_squares_by_row(phi, left, block$weights, on, p > most_own_weights)$coef)
-  block
+  if (all(is.finite(A)) && is_precision_wide(block, points, phi)) with_maps(block, points, phi) else block
 }
 
 # A constant and each of q parents, as terms of learn_terms.R.
@@ -171,55 +147,26 @@ log_density_by <- function(block, x, columns = block$children) {
   at$log_jacobian - rowSums(at$x[, columns, drop = FALSE]^2) / 2
 }
 
-# Its maps, from z to x.
+# Its maps, from z to x: where Q is a sum of two terms at most, in the basis in which it is diagonal.
 with_maps <- function(block, points, phi) {
-  used <- which(rowSums(matrix(block$A != 0, nrow(block$A))) > 0)
-  maps <- diagonal_maps(block, points, phi, used)
-  if (is.null(maps)) maps <- factor_maps(block, points, phi)
-  centre <- replace(numeric(points$d), block$parents, points$centre)
-  block$maps <- c(maps, list(list(name = "affine", mean = centre, sd = rep(1, points$d))))
-  block
-}
-
-factor_maps <- function(block, points, phi) {
   p <- length(block$children)
-  ordered <- elimination(apply(block$A != 0, c(2, 3), any) | diag(p) > 0)
-  at <- which(ordered$entries > 0, arr.ind = TRUE)
-  from <- cbind(ordered$order[at[, 1]], ordered$order[at[, 2]])
-  unit <- 1 / points$scale
-  precision <- matrix(0, max(ordered$entries), nrow(block$A))
-  for (k in seq_len(nrow(block$A))) {
-    precision[ordered$entries[at], k] <- matrix(block$A[k, , ], p)[from] * unit[from[, 1]] * unit[from[, 2]]
-  }
-  pull <- t(block$b[, ordered$order, drop = FALSE]) * unit[ordered$order]
-  list(precision_map(block, block$children[ordered$order], ordered$entries, precision, pull, phi))
-}
-
-precision_map <- function(block, order, entries, precision, pull, phi) {
-  diagonal <- precision[diag(entries), , drop = FALSE] %*% t(phi)
-  least <- pmax(1e-6 * apply(diagonal, 1, function(q) min(q[q > 0])), .Machine$double.xmin)
-  list(
-    name = "precision", order = as.double(order), given = as.double(block$parents), entries = entries,
-    factors = factors_in_terms(block$terms), precision = precision, pull = pull, least = least
-  )
-}
-
-# Where Q is a sum of two terms at most, in the basis in which it is diagonal. NULL where there is none.
-diagonal_maps <- function(block, points, phi, used) {
-  p <- length(block$children)
+  A <- lapply(seq_len(nrow(block$A)), function(k) matrix(block$A[k, , ], p))
+  used <- which(vapply(A, function(Q) any(Q != 0), NA))
   size <- colMeans(abs(phi))
-  basis <- if (p > 1) diagonal_basis(lapply(used, function(k) size[k] * matrix(block$A[k, , ], p)))
-  if (is.null(basis) || any(basis$values < -1e-5)) {
-    return(NULL)
+  form <- if (p > 1) diagonal_form(block$children, A[used], used, size, t(block$b), points$d, points$scale)
+  if (is.null(form)) {
+    ordered <- elimination(Reduce(`|`, lapply(A, `!=`, 0), diag(p) > 0))
+    at <- matrix(ordered$order[which(ordered$entries > 0, arr.ind = TRUE)], ncol = 2)
+    unit <- 1 / points$scale
+    entries <- do.call(cbind, lapply(A, function(Q) Q[at] * unit[at[, 1]] * unit[at[, 2]]))
+    form <- factor_form(block$children, ordered, at, entries, t(block$b) * unit)
   }
-  precision <- matrix(0, p, ncol(phi))
-  precision[, used] <- pmax(basis$values, 0)
-  precision <- sweep(precision, 2, size, "/")
-  pull <- crossprod(basis$S %*% basis$axes, t(block$b))
-  c(
-    list(precision_map(block, block$children, diag(seq_len(p), p), precision, pull, phi)),
-    basis_maps(lapply(list(axes = basis$axes, chol = points$scale * basis$S), acting_on, block$children, points$d))
-  )
+  diagonal <- form$precision[diag(form$entries), , drop = FALSE] %*% t(phi)
+  form$least <- pmax(1e-6 * apply(diagonal, 1, function(q) min(q[q > 0])), .Machine$double.xmin)
+  map <- list(name = "precision", given = as.double(block$parents), factors = factors_in_terms(block$terms))
+  centre <- replace(numeric(points$d), block$parents, points$centre)
+  block$maps <- c(change_maps(list(c(map, form))), list(list(name = "affine", mean = centre, sd = rep(1, points$d))))
+  block
 }
 
 # the search ------------------------------------------------------------------

@@ -13,6 +13,8 @@
 one_function_beyond <- 4
 # Coordinates given that are further from 0 than this are no logarithms, and move by a thousandth of what they are.
 beyond_logarithms <- 1000
+# Part of a diagonal, in the basis of a sum of two, that may be below 0 by chance.
+least_diagonal <- 1e-5
 # Part of the least pivot at these points, below which a precision counts as none.
 least_pivot <- 1e-3
 
@@ -40,7 +42,8 @@ probes_among <- function(points) {
 # The precision of all others given these coordinates: a change of variables (see learn_spaces.R); NULL for none. at: of
 # probes_among(); density: of counted_density().
 precision_given <- function(at, given, density) {
-  at <- given_these(at, given)
+  at$given <- sort(given)
+  at$others <- setdiff(seq_along(at$mean), given)
   if (length(at$given) == 0 || length(at$others) == 0) {
     return(NULL)
   }
@@ -66,12 +69,6 @@ not_far_out <- function(at) {
   }
 }
 
-given_these <- function(at, given) {
-  at$given <- sort(given)
-  at$others <- setdiff(seq_along(at$mean), given)
-  at
-}
-
 # the fit ----------------------------------------------------------------------
 
 # The change of variables; NULL where what Q and r are made of is not found. Along the axis of each
@@ -93,8 +90,17 @@ fit_precision <- function(at, density) {
 # The change of variables with these coefficients: a map, perhaps with a `basis` (see change_maps()); NULL where it is
 # none, or takes too long. found: of fit_terms().
 new_precision <- function(at, ordered, found, lower) {
-  form <- if (factor_work(ordered) > 2 * length(at$others)^2) diagonal_form(at, found, lower)
-  if (is.null(form) && factor_work(ordered) <= rules$most_factor_work) form <- factor_form(at, ordered, found, lower)
+  of_Q <- found$coefficients[seq_len(nrow(lower)), , drop = FALSE]
+  of_r <- found$coefficients[-seq_len(nrow(lower)), , drop = FALSE]
+  form <- if (factor_work(ordered) > 2 * length(at$others)^2) {
+    used <- which(colSums(of_Q != 0) > 0)
+    parts <- lapply(used, function(i) symmetric_matrix(lower, of_Q[, i]))
+    size <- colMeans(abs(values_of(found$terms, found$observed$t)))
+    diagonal_form(at$others, parts, used, size, of_r, length(at$mean))
+  }
+  if (is.null(form) && factor_work(ordered) <= rules$most_factor_work) {
+    form <- factor_form(at$others, ordered, lower, of_Q, of_r)
+  }
   if (is.null(form)) {
     return(NULL)
   }
@@ -115,37 +121,33 @@ new_precision <- function(at, ordered, found, lower) {
 # each point, and its derivatives as many. A basis takes 3 p^2, with gradients, whatever Q is.
 factor_work <- function(ordered) sum(colSums(ordered$entries > 0)^2)
 
-# By the factor of Q in this order: list(order, entries, precision, pull).
-factor_form <- function(at, ordered, found, lower) {
-  place <- matrix(order(ordered$order)[lower], ncol = 2)
+# By the factor of Q in this order: list(order, entries, precision, pull). children: the variables that Q is of; Q: its
+# entries at these places, a row each, and r: those of the pull, a column a term.
+factor_form <- function(children, ordered, places, Q, r) {
+  place <- matrix(order(ordered$order)[places], ncol = 2)
   rows <- ordered$entries[cbind(pmax(place[, 1], place[, 2]), pmin(place[, 1], place[, 2]))]
-  of_Q <- seq_len(nrow(lower))
-  precision <- matrix(0, max(ordered$entries), ncol(found$coefficients))
-  precision[rows, ] <- found$coefficients[of_Q, ]
+  precision <- matrix(0, max(ordered$entries), ncol(Q))
+  precision[rows, ] <- Q
   list(
-    order = at$others[ordered$order], entries = ordered$entries, precision = precision,
-    pull = found$coefficients[-of_Q, , drop = FALSE][ordered$order, , drop = FALSE]
+    order = as.double(children[ordered$order]), entries = ordered$entries, precision = precision,
+    pull = r[ordered$order, , drop = FALSE]
   )
 }
 
-# Where Q is a sum of one term or two, with the `basis` in which it is diagonal; NULL where there is none.
-diagonal_form <- function(at, found, lower) {
-  of_Q <- seq_len(nrow(lower))
-  coefficients <- found$coefficients[of_Q, , drop = FALSE]
-  used <- which(colSums(coefficients != 0) > 0)
-  size <- colMeans(abs(values_of(found$terms, found$observed$t)))
-  basis <- diagonal_basis(lapply(used, function(i) size[i] * symmetric_matrix(lower, coefficients[, i])))
-  if (is.null(basis)) {
+# Where Q is a sum of one term or two, those that are `used`, with the `basis` in which it is diagonal; NULL where there
+# is none, or Q is no sum of such parts. size: of each term; scale: that in units of which the parts and r are.
+diagonal_form <- function(children, parts, used, size, r, d, scale = 1) {
+  basis <- diagonal_basis(Map(`*`, size[used], parts))
+  if (is.null(basis) || any(basis$values < -least_diagonal)) {
     return(NULL)
   }
-  p <- length(at$others)
+  p <- length(children)
   precision <- matrix(0, p, length(size))
-  precision[, used] <- basis$values
-  precision[abs(precision) < rounding_of_term] <- 0
+  precision[, used] <- ifelse(basis$values < rounding_of_term, 0, basis$values)
   list(
-    order = at$others, entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
-    pull = crossprod(basis$S %*% basis$axes, found$coefficients[-of_Q, , drop = FALSE]),
-    basis = lapply(list(axes = basis$axes, chol = basis$S), acting_on, at$others, length(at$mean))
+    order = as.double(children), entries = diag(seq_len(p), p), precision = sweep(precision, 2, size, "/"),
+    pull = crossprod(basis$S %*% basis$axes, r),
+    basis = lapply(list(axes = basis$axes, chol = scale * basis$S), acting_on, children, d)
   )
 }
 

@@ -6,7 +6,6 @@
 # To add a rung, write one and put it into `rungs`, in the order of what it can follow.
 
 rungs <- list(
-  location = list(fit = function(record, shape) fit_location(record)),
   normal = list(fit = function(record, shape) fit_normal(record)),
   shape = list(fit = function(record, shape) shape),
   basins = list(fit = function(record, shape) fit_basins(record, shape))
@@ -34,74 +33,22 @@ below <- function(rung, allowed) {
 
 # the rungs -------------------------------------------------------------------
 
-# The same reference in another location, the mean of the target; not where it is not
-# normal, or where particles are twice as wide somewhere: then it would leave a part of
-# the target behind.
-fit_location <- function(record) {
-  weighty <- weighty_rows(record$log_weights)
-  if (!is_normal(record$reference) || is.null(record$gradients) ||
-    1 / sum(weighty$w^2) < rules$least_ess) {
-    return(NULL)
-  }
-  rows <- function(x) x[weighty$rows, , drop = FALSE]
-  z <- rows(record$coordinates)
-  variance <- weighted_squares(z, weighty$w) - weighted_sums(z, weighty$w)^2
-  mean <- controlled_mean(z, rows(record$gradients), weighty$w)
-  if (!all(is.finite(mean)) || any(variance > rules$widest_moved)) {
-    return(NULL)
-  }
-  normal <- normal_of(record$reference, length(mean))
-  reference <- record$reference
-  reference$mean <- drop(to_user(normal, t(mean)))
-  list(reference = reference)
-}
-
-# The means of weighted rows, each with the column of `controls`, of true mean zero, that
-# belongs to it as a control variate, where that varies and its squares are finite
-# (Mira, Solgi and Imparato, 2013).
-controlled_mean <- function(x, controls, w) {
-  off <- weighted_sums(controls, w)
-  centred <- sweep(controls, 2, off)
-  variance <- weighted_squares(centred, w)
-  varies <- variance > rounding_of_square * off^2
-  slope <- colSums(w * centred * x) / variance
-  correction <- slope * off
-  weighted_sums(x, w) - ifelse(varies & is.finite(correction), correction, 0)
-}
-
-# A normal distribution: from particles and gradients together where the kernel has
-# these, else from particles alone.
+# A normal distribution: from particles and gradients together, in the coordinates of the run, where the kernel has
+# these; else from particles alone.
 fit_normal <- function(record) {
   weighty <- weighty_rows(record$log_weights)
   if (1 / sum(weighty$w^2) < rules$least_ess) {
     return(NULL)
   }
-  if (!is.null(record$gradients) && is_normal(record$reference)) {
-    fit_by_gradients(record, weighty)
+  normal <- if (!is.null(record$gradients) && is_normal(record$reference)) {
+    inner <- normal_by_gradients(
+      record$coordinates, record$gradients, weighty$w, n_genealogies(record), weighty$rows
+    )
+    if (!is.null(inner)) compose(normal_of(record$reference, length(inner$mean)), inner)
   } else {
-    fit_by_moments(record, weighty)
+    weighted_factor(record, weighty)
   }
-}
-
-# In the coordinates of the run.
-fit_by_gradients <- function(record, weighty) {
-  inner <- normal_by_gradients(
-    record$coordinates, record$gradients, weighty$w, n_genealogies(record), weighty$rows
-  )
-  if (is.null(inner)) {
-    return(NULL)
-  }
-  list(reference = as_reference(
-    inflated(compose(normal_of(record$reference, length(inner$mean)), inner))
-  ))
-}
-
-# From weighted particles alone.
-fit_by_moments <- function(record, weighty) {
-  moments <- weighted_factor(record, weighty)
-  if (!is.null(moments)) {
-    list(reference = as_reference(inflated(moments)))
-  }
+  if (!is.null(normal)) list(reference = as_reference(inflated(normal)))
 }
 
 # A mixture of two normal distributions around the same centre, where the record has these; or a mixture again, where

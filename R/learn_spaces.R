@@ -160,13 +160,8 @@ left_by_normal <- function(normal, points) {
 # where the target has none of its own by differences over ways that lose no digits there.
 asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
-  x <- places_among(points, n_linear_probes)
+  x <- sweep(points$x[evenly_weighted(points$w, n_linear_probes), , drop = FALSE], 2, points$mean, "+")
   width <- replace(rep(NA, d), normal, wide_difference)
   g <- density(x, maps = change_maps(changes), width = width)$gradient
   list(x = x, g = g, mean = numeric(d), w = rep(1 / nrow(x), nrow(x)))
-}
-
-# Where n of the points are, chosen in proportion to their weights.
-places_among <- function(points, n) {
-  sweep(points$x[evenly_weighted(points$w, n), , drop = FALSE], 2, points$mean, "+")
 }

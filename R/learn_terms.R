@@ -24,7 +24,7 @@ rounding_of_term <- 1e-8
 # told apart, however narrow the posterior is; and by a thousandth of what is larger than any logarithm. In the rest of
 # it they are the same.
 spread_out <- function(at, n, n_first = length(at$given)) {
-  at <- rows_at(at, rep_len(seq_len(nrow(at$x)), n))
+  at$x <- at$x[rep_len(seq_len(nrow(at$x)), n), , drop = FALSE]
   at$x[, at$given] <- at$x[, at$given] + stats::rnorm(n * length(at$given)) * rep(at$move[at$given], each = n)
   rest <- setdiff(at$given, at$given[seq_len(n_first)])
   at$x[, rest] <- rep(at$x[1, rest], each = n)
@@ -35,13 +35,8 @@ spread_out <- function(at, n, n_first = length(at$given)) {
 # differ.
 along_axis <- function(at, k) {
   along <- mean(at$x[, k]) + at$move[k] * seq(-2, 2, length.out = n_along_axis)
-  at <- rows_at(spread_out(at, n_axes), rep(seq_len(n_axes), each = length(along)))
+  at$x <- spread_out(at, n_axes)$x[rep(seq_len(n_axes), each = length(along)), , drop = FALSE]
   at$x[, k] <- along
-  at
-}
-
-rows_at <- function(at, rows) {
-  at$x <- at$x[rows, , drop = FALSE]
   at
 }
 

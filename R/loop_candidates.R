@@ -173,8 +173,8 @@ tell_poor_draws <- function(course) {
   }
 }
 
-# A reference that is fitted to the best, or the same again, with temperatures spread anew. Where no scale can be fitted
-# the number of steps is kept.
+# A reference that is fitted to the best, or the same again, with temperatures spread anew. Where none can be fitted the
+# number of steps is kept.
 next_round <- function(course) {
   best <- course$best
   plan <- course$plan
@@ -182,8 +182,7 @@ next_round <- function(course) {
   proposal <- propose_next(course, best, allowed_now(course))
   reference <- if (is.null(proposal)) best$reference else proposal$reference
   if (is.null(path$adaptive_ess)) {
-    keeps_scale <- plan$whiten && (is.null(proposal) || proposal$rung == "location")
-    least <- if (keeps_scale) nrow(best$steps) else least_steps
+    least <- if (plan$whiten && is.null(proposal)) nrow(best$steps) else least_steps
     # where the reference is the target there is no way, and the barrier is the kernel's alone
     n_steps <- if (is_exact_reference(reference)) least_steps
     path$lambda <- barrier_schedule(best$steps, n_steps, plan$max_steps, least)[-1]

@@ -121,79 +121,9 @@ test_that("a coordinate that does not vary is no reference", {
   expect_s3_class(fit_columns(rnorm(1000), rnorm(1000)), "smc_reference")
 })
 
-# the location alone -------------------------------------------------------------
-
-controlled_mean <- internal("controlled_mean")
-
-test_that("gradients take the noise out of a mean", {
-  # of independent normal variables all of it, whatever the draws and their weights
-  set.seed(21)
-  mean <- c(3, -1, 0.5)
-  sd <- c(1, 0.1, 20)
-  x <- cbind(rexp(20), rcauchy(20), runif(20))
-  gradient <- sweep(-sweep(x, 2, mean), 2, sd^2, "/")
-  w <- runif(20)
-  expect_equal(controlled_mean(x, gradient, w / sum(w)), mean)
-  # of others what is linear in the gradient: three quarters of the variance where the
-  # correlation with it is 0.87
-  precision <- solve(rbind(c(1, 0.5), c(0.5, 1)))
-  off <- replicate(500, {
-    x <- weighted_draws(100, c(0, 0), solve(precision), spread = 0)$x
-    w <- rep(0.01, 100)
-    c(colMeans(x), controlled_mean(x, -x %*% precision, w))
-  })
-  ratio <- rowMeans(off[3:4, ]^2) / rowMeans(off[1:2, ]^2)
-  expect_equal(ratio, c(0.25, 0.25), tolerance = 0.3) # 3.9 standard errors
-  # a gradient that does not vary says nothing, nor one whose square overflows
-  for (useless in list(0 * x, 0 * x + 0.7, 1e200 * x)) {
-    expect_equal(controlled_mean(x, useless, w / sum(w)), colSums(w * x) / sum(w))
-  }
-})
-
-# Independent normal variables: a reference that is moved finds the means.
+# Independent normal variables.
 independent <- list(mean = rep(c(1, -2), 20), sd = rep(c(0.5, 1, 0.8, 0.9), 10))
 wide_target <- function() target_gaussian(40, independent$mean, independent$sd)
-few_particles <- function(target = wide_target(), ...) {
-  record_for(target, ..., n_particles = 32)
-}
-moved <- function(record) internal("propose")(record, "location")$reference
-
-test_that("with fewer particles than dimensions the location of normal variables is found", {
-  for (reference in list(reference_gaussian(), reference_gaussian(0.5, rep(1.1, 40)))) {
-    found <- moved(few_particles(reference = reference))
-    expect_equal(found$mean, independent$mean)
-    expect_identical(found$sd, reference$sd)
-  }
-  # with a covariance: here the reference's own, so that the z are independent
-  set.seed(22)
-  root <- diag(40) + lower.tri(diag(40)) * rnorm(1600, sd = 0.1)
-  precision <- solve(tcrossprod(root))
-  correlated <- target_function(
-    function(x) -sum((x - 1) * precision %*% (x - 1)) / 2, 40,
-    gradient = function(x) -drop(precision %*% (x - 1))
-  )
-  reference <- reference_gaussian(0, cov = tcrossprod(root))
-  found <- moved(few_particles(correlated, reference = reference))
-  expect_equal(found$mean, rep(1, 40))
-  expect_identical(found$chol, reference$chol)
-  # with bounds: normal on the log scale
-  bounded <- target_function(
-    function(x) sum(dlnorm(x, 1, log = TRUE)), 40,
-    gradient = function(x) -1 / x - (log(x) - 1) / x, lower = 0
-  )
-  expect_equal(moved(few_particles(bounded))$mean, rep(1, 40))
-})
-
-test_that("what cannot be moved stays", {
-  # no gradients; too wide for the reference; no normal distribution
-  expect_null(moved(few_particles(kernel = kernel_rwmh())))
-  expect_null(moved(few_particles(target_gaussian(40, sd = 5))))
-  given <- reference_function(
-    function(n) matrix(rnorm(40 * n), n), function(x) sum(dnorm(x, log = TRUE)),
-    gradient = function(x) -x
-  )
-  expect_null(moved(few_particles(reference = given)))
-})
 
 test_that("after a fit to few particles the islands are unbiased", {
   fit <- calmly(smc(
@@ -391,34 +321,6 @@ test_that("a target that is its reference has equal weights with two parents and
   expect_lt(abs(fit$log_z), 1e-8)
   expect_equal(fit$steps$ess, rep(64, 3))
   expect_gt(fit$steps$acceptance[3], 0.1)
-})
-
-test_that("a Student t is fitted to heavy tails, and not to normal ones", {
-  set.seed(38)
-  cov <- rbind(c(4, 1, 0), c(1, 1, 0.2), c(0, 0.2, 0.25))
-  n <- 4000
-  student <- function(x) {
-    w <- rep(1 / nrow(x), nrow(x))
-    x <- sweep(x, 2, colMeans(x))
-    internal("fit_student")(x, w, internal("fit_scale")(x, w), nrow(x))
-  }
-  for (df in c(1.5, 2, 4)) {
-    x <- matrix(rnorm(3 * n), n) %*% chol(cov) / sqrt(rchisq(n, df) / df)
-    fit <- student(x)
-    expect_identical(fit$df, df)
-    expect_equal(tcrossprod(fit$L), cov, tolerance = 0.15)
-  }
-  for (repeated in 1:5) {
-    for (n in c(100, 1000)) {
-      expect_null(student(matrix(rnorm(3 * n), n) %*% chol(cov)))
-    }
-  }
-  # where the correlations of few draws are shrunk, the fitted normal distribution is wider than the
-  # draws, which is no sign of tails
-  for (repeated in 1:5) {
-    cov <- crossprod(matrix(rnorm(40 * 45), 45))
-    expect_null(student(matrix(rnorm(40 * 300), 300) %*% chol(cov)))
-  }
 })
 
 test_that("draws and gradients tell a normal distribution, exactly, from others", {

@@ -459,13 +459,13 @@ test_that("each round's reference is fitted to the best one before", {
     expect_identical(records[[1]]$reference, reference_gaussian())
     expect_true(course$used[2])
     # no shape from where the user started
-    first <- propose(records[[1]], c("location", "normal"))
+    first <- propose(records[[1]], "normal")
     expect_identical(records[[2]]$reference, first$reference)
     expect_identical(
       records[[2]]$steps$lambda,
       next_schedule(records[[1]]$steps, NULL, 64)[-1]
     )
-    second <- propose(records[[2]], c("location", "normal", "shape"))
+    second <- propose(records[[2]], c("normal", "shape"))
     expect_identical(records[[3]]$reference, second$reference)
     # which is the target: two steps are enough
     expect_identical(
@@ -542,11 +542,9 @@ test_that("no round is made after one from the target itself", {
 
 test_that("after a fit that is rejected only lower rungs are tried", {
   below <- internal("below")
-  all <- c("location", "normal", "shape")
-  expect_identical(below("shape", all), c("location", "normal"))
-  expect_identical(below("normal", all), "location")
-  expect_identical(below("normal", "normal"), character())
-  expect_identical(below("location", all), character())
+  all <- c("normal", "shape")
+  expect_identical(below("shape", all), "normal")
+  expect_identical(below("normal", all), character())
   rejected <- 0
   for (seed in 1:8) {
     course <- course_of(target_funnel(4), c(1, 5), n_particles = 24, seed = seed)
