@@ -22,10 +22,12 @@ new_fit <- function(sampler, result, plan, call) {
     draws <- final
     steps <- steps_of_first(final)
   }
-  estimate <- with_shift(headline(estimates), result$diagnostics)
+  kept <- draws_of(draws, sampler$target)
+  laplace <- laplace_of(sampler$target, headline(estimates), kept, sampler$seed)
+  estimate <- with_shift(with_correction(headline(estimates), laplace), result$diagnostics)
   fit <- structure(
     c(
-      estimate, list(estimates = estimates), draws_of(draws, sampler$target),
+      estimate, list(estimates = estimates, laplace = laplace), kept,
       list(
         schedule = new_table(
           lambda = steps$lambda, step_size = steps$step_size, refresh_rate = steps$refresh_rate,

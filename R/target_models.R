@@ -4,11 +4,21 @@
 
 #' @rdname as_target
 #' @export
-as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, response = NULL, nobs = NULL) {
+as_target.list <- function(
+  x,
+  ...,
+  lower = -Inf,
+  upper = Inf,
+  log_prior = NULL,
+  response = NULL,
+  nobs = NULL,
+  method = c("auto", "laplace")
+) {
   if (!is_tmb_model(x)) {
     abort_argument(x, "target", "a target, a function or a model object")
   }
   check_dots_empty(...)
+  method <- check_choice(method, "method", c("auto", "laplace"))
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
     abort("The model object was made with {.code ADreport} or {.code profile}, so it is not a negative log density.")
   }
@@ -42,6 +52,7 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, 
     target
   }
   target$observed <- observations(response, nobs, x$env$data)
+  if (!is.null(x$env$.random)) target$effects <- list(model = model, method = method)
   target
 }
 
