@@ -23,11 +23,11 @@ new_fit <- function(sampler, result, plan, call) {
     steps <- steps_of_first(final)
   }
   kept <- draws_of(draws, sampler$target)
-  laplace <- laplace_of(sampler$target, headline(estimates), kept, sampler$seed)
-  estimate <- with_shift(with_correction(headline(estimates), laplace), result$diagnostics)
+  of_effects <- estimate_effects(sampler$target, headline(estimates), kept, sampler$seed)
+  estimate <- with_shift(of_effects$estimate, result$diagnostics)
   fit <- structure(
     c(
-      estimate, list(estimates = estimates, laplace = laplace), kept,
+      estimate, list(estimates = estimates, laplace = of_effects$laplace), kept,
       list(
         schedule = new_table(
           lambda = steps$lambda, step_size = steps$step_size, refresh_rate = steps$refresh_rate,

@@ -15,6 +15,22 @@ effects_at <- function(model, x) {
 # Above it a component is not integrated over: too few directions would tell its integral.
 most_connected <- 10
 
+# size: of the components; none where the effects are integrated out within the objective.
+is_integrable <- function(size) length(size) > 0 && max(size) <= most_connected
+
+why_not_integrable <- function(size) {
+  if (length(size) == 0) {
+    return("as the objective itself has it (`intern = TRUE`)")
+  }
+  paste("of", if (length(size) > 1) "a component" else "one component", "of", count(max(size)), "effects")
+}
+
+# "2,000 components of 1 effect, by quadrature" and the like, with the range of sizes.
+components_in_words <- function(size) {
+  sizes <- paste(unique(range(size)), collapse = " to ")
+  sprintf("%s of %s effect%s, by quadrature", count_of(length(size), "component"), sizes, if (max(size) > 1) "s" else "")
+}
+
 # The number of the component of each effect that the density falls apart into, given the parameters; none where the
 # effects are integrated out within the objective.
 effect_components <- function(model) {
@@ -150,4 +166,42 @@ running_integral <- function(n, m) {
   }
   integrals <- antiderivative(theta_of(m))
   t(sweep(integrals, 2, antiderivative(pi)) %*% solve(polynomials(theta_of(n), degree))) / 2
+}
+
+# what is sampled -------------------------------------------------------------
+
+#' @export
+evaluation.smc_target_effects <- function(target) {
+  laplace <- NextMethod()
+  surrogate <- target$effects$surrogate
+  if (is.null(surrogate)) {
+    return(laplace)
+  }
+  list(evaluate = function(x, gradient) {
+    out <- laplace$evaluate(x, gradient)
+    added <- surrogate_at(surrogate, x)
+    out$log_density <- out$log_density + added$log_density
+    if (gradient) out$gradient <- out$gradient + as.double(added$gradient)
+    out
+  })
+}
+
+# A surrogate of log_laplace_ratio(), and its gradient: a sum of cubics of the standardised unconstrained variables,
+# constant beyond the points that it was fitted to. 0 where there is none.
+surrogate_at <- function(surrogate, x) {
+  if (is.null(surrogate)) {
+    return(list(log_density = numeric(nrow(x)), gradient = 0 * x))
+  }
+  u <- before_maps(surrogate$maps, x)$x
+  z <- sweep(u, 2, surrogate$centre) %*% t(surrogate$scale)
+  is_near <- abs(z) < surrogate$reach
+  z <- pmax(pmin(z, surrogate$reach), -surrogate$reach)
+  slope <- is_near * (rep(surrogate$linear, each = nrow(z)) + rep(2 * surrogate$square, each = nrow(z)) * z +
+    rep(3 * surrogate$cube, each = nrow(z)) * z^2)
+  slope <- slope %*% surrogate$scale
+  on_user_scale <- function(g) through_maps(surrogate$maps, u, g)$g
+  list(
+    log_density = drop(surrogate$constant + cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)),
+    gradient = on_user_scale(slope) - on_user_scale(0 * slope)
+  )
 }

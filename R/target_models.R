@@ -52,7 +52,10 @@ as_target.list <- function(
     target
   }
   target$observed <- observations(response, nobs, x$env$data)
-  if (!is.null(x$env$.random)) target$effects <- list(model = model, method = method)
+  if (!is.null(x$env$.random)) {
+    target$effects <- list(model = model, method = method)
+    class(target) <- c("smc_target_effects", class(target))
+  }
   target
 }
 
