@@ -5,56 +5,56 @@
 few_ratios <- 64
 most_ratios <- 512
 
-# estimate: of what was sampled. Returns the `estimate` to report, and for a target with effects `laplace`, a list:
-# `log_z` and `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA
-# where it is not made, its `correction_error`, and the `method` of the integral in words, as for why.
-estimate_effects <- function(target, estimate, draws, seed) {
+# estimate: of what was sampled. precision: the standard error that is asked for, or NULL. Returns the `estimate` to
+# report, and for a target with effects `laplace`, a list: `log_z` and `std_error` of Laplace's approximation, the
+# `correction` that leads from there to the exact evidence, NA where it is not made, its `correction_error`, and in words
+# the `method` of the integral.
+estimate_effects <- function(target, estimate, draws, precision, seed) {
   effects <- target$effects
   if (is.null(effects)) {
     return(list(estimate = estimate))
   }
-  of_sampled <- surrogate_at(effects$surrogate, draws$particles)$log_density
-  to_laplace <- mean_of_ratios(-of_sampled, exp(draws$log_weights), draws$island)
-  wanted <- estimate$std_error / 2
-  exact <- with_seed(seed_of_run(seed, effects_key), integrate_effects(effects, wanted, draws, of_sampled))
+  log_ratio <- surrogate_at(effects$surrogate, draws$particles)$log_density
+  to_laplace <- mean_of_ratios(-log_ratio, exp(draws$log_weights), draws$island)
+  error <- estimate$std_error
+  wanted <- if (isTRUE(error < precision)) sqrt(precision^2 - error^2) else error / 2
+  exact <- with_seed(seed_of_run(seed, effects_key), integrate_effects(effects, draws, log_ratio, wanted))
   laplace <- moved_estimate(estimate, to_laplace)
   list(
-    estimate = if (is.null(exact$log_z)) laplace else moved_estimate(estimate, exact),
+    estimate = if (is.na(exact$log_z)) laplace else moved_estimate(estimate, exact),
     laplace = list(
-      log_z = laplace$log_z, std_error = laplace$std_error,
-      correction = if (is.null(exact$log_z)) NA_real_ else exact$log_z - to_laplace$log_z,
-      correction_error = sqrt(sum(exact$std_error^2, to_laplace$std_error^2)),
-      method = exact$method
+      log_z = laplace$log_z, std_error = laplace$std_error, correction = exact$log_z - to_laplace$log_z,
+      correction_error = sqrt(exact$std_error^2 + to_laplace$std_error^2), method = exact$method
     )
   )
 }
 
-# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`, or of
-# this alone. of_sampled: the surrogate at the draws.
-integrate_effects <- function(effects, wanted, draws, of_sampled) {
-  laplace_as <- function(why) list(method = paste("Laplace's approximation", why))
+# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`.
+# log_ratio: the surrogate at the draws. wanted: the standard error.
+integrate_effects <- function(effects, draws, log_ratio, wanted) {
+  laplace <- function(why) list(log_z = NA_real_, std_error = NA_real_, method = paste("Laplace's approximation", why))
   if (effects$method == "laplace") {
-    return(laplace_as("as asked for"))
+    return(laplace("as asked for"))
   }
-  if (NROW(draws$particles) == 0 || is.na(wanted)) {
-    return(laplace_as("for want of draws of several islands"))
+  if (nrow(draws$particles) == 0) {
+    return(laplace("for want of draws"))
   }
   record_model(effects$model)
   component <- effect_components(effects$model)
   size <- tabulate(component)
   if (!is_integrable(size)) {
-    return(laplace_as(why_not_integrable(size)))
+    return(laplace(why_not_integrable(size)))
   }
   ratios <- function(n) {
     rows <- resample_systematic(draws$log_weights, n)
-    log_ratio <- vapply(rows, function(row) log_laplace_ratio(effects$model, draws$particles[row, ], component), 0)
-    mean_of_ratios(log_ratio - of_sampled[rows], rep(1 / n, n), draws$island[rows])
+    exact <- vapply(rows, function(row) log_laplace_ratio(effects$model, draws$particles[row, ], component), 0)
+    mean_of_ratios(exact - log_ratio[rows], rep(1 / n, n), draws$island[rows])
   }
   found <- ratios(few_ratios)
   n <- few_ratios * (found$std_error / wanted)^2
   if (isTRUE(n > few_ratios)) found <- ratios(min(ceiling(n), most_ratios))
   if (is.nan(found$log_z)) {
-    return(laplace_as("since the integral over a component does not settle"))
+    return(laplace("since the integral over a component does not settle"))
   }
   c(found, list(method = components_in_words(size)))
 }
@@ -62,6 +62,9 @@ integrate_effects <- function(effects, wanted, draws, of_sampled) {
 # The log of a weighted mean of ratios, and its standard error by the delta method: that of independent draws or that
 # which islands show, whichever is larger.
 mean_of_ratios <- function(log_ratio, w, island) {
+  if (all(log_ratio == 0)) {
+    return(list(log_z = 0, std_error = 0))
+  }
   largest <- max(log_ratio[w > 0])
   ratio <- ifelse(w > 0, exp(log_ratio - largest), 0)
   mean <- sum(w * ratio)
@@ -69,6 +72,22 @@ mean_of_ratios <- function(log_ratio, w, island) {
   n <- length(off)
   variance <- max(sum(w^2 * (ratio - mean)^2), if (n > 1) sum(off^2) * n / (n - 1))
   list(log_z = largest + log(mean), std_error = sqrt(variance) / mean)
+}
+
+# Whether log Z of a fit is that of Laplace's approximation.
+is_laplace <- function(fit) is.list(fit$laplace) && is.na(fit$laplace$correction)
+
+# How effects are integrated out, in a sentence; NULL where there are none.
+describe_effects <- function(fit) {
+  laplace <- fit$laplace
+  if (is_laplace(fit)) {
+    sprintf("Random effects are integrated out by %s, whose error is not known.", laplace$method)
+  } else if (is.list(laplace)) {
+    sprintf(
+      "Random effects are integrated out in %s; Laplace's approximation makes log Z lower by %s (%s).", laplace$method,
+      fixed(laplace$correction, decimals_of_error(laplace$correction_error)), format(signif(laplace$correction_error, 2))
+    )
+  }
 }
 
 # An estimate plus a difference that has an error.

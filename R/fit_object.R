@@ -23,7 +23,7 @@ new_fit <- function(sampler, result, plan, call) {
     steps <- steps_of_first(final)
   }
   kept <- draws_of(draws, sampler$target)
-  of_effects <- estimate_effects(sampler$target, headline(estimates), kept, sampler$seed)
+  of_effects <- estimate_effects(sampler$target, headline(estimates), kept, plan$precision, sampler$seed)
   estimate <- with_shift(of_effects$estimate, result$diagnostics)
   fit <- structure(
     c(

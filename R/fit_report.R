@@ -33,7 +33,7 @@ report <- function(fit) {
     return(new_report(sprintf("The model has no parameters. Its log evidence is %s, without error.", fixed(fit$log_z))))
   }
   sentences <- c(
-    report_method(fit), report_estimate(fit), report_diagnostics(fit), describe_heavy(fit$heavy_tails),
+    report_method(fit), report_estimate(fit), describe_effects(fit), report_diagnostics(fit), describe_heavy(fit$heavy_tails),
     describe_improper(fit$improper), report_facts(fit)
   )
   paragraph <- gsub("[[:space:]]+", " ", paste(sentences, collapse = " "))

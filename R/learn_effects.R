@@ -16,7 +16,7 @@ with_surrogate <- function(sampler) {
   component <- effect_components(effects$model)
   if (is_integrable(tabulate(component))) {
     sampler$target$effects$surrogate <- with_seed(seed_of_run(sampler$seed, effects_key), {
-      tryCatch(fit_surrogate(target, component), autosmc_error_mode = function(e) NULL)
+      tryCatch(fit_surrogate(target, component), autosmc_error = function(e) NULL)
     })
     sampler$evaluators <- interface_of_run(sampler)
   }

@@ -64,7 +64,8 @@ tell_laplace <- function(model) {
   if (!is.null(random)) {
     tell(
       c("i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as {.arg random} in the model
-        object: the evidence is approximate. Of an object without {.arg random} {?it is/they are} sampled."),
+        object. {.fn smc} corrects the evidence for that where, given the rest, {?it falls/they fall} into small
+        groups."),
       class = "autosmc_message_laplace"
     )
   }
