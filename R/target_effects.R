@@ -6,8 +6,12 @@ effects_at <- function(model, x) {
   model$fn(x)
   all <- model$env$last.par
   random <- model$env$random
+  curvature <- model$env$spHess(all, random = TRUE)
+  # a copy, since TMB fills the same matrix anew at each call, with which Matrix keeps a factor
+  curvature@x <- curvature@x + 0
+  curvature@factors <- list()
   list(
-    mode = all[random], curvature = model$env$spHess(all, random = TRUE),
+    mode = all[random], curvature = curvature,
     score = function(u) as.double(model$env$f(replace(all, random, u), order = 1))[random]
   )
 }
@@ -89,7 +93,6 @@ log_laplace_ratio <- function(model, x, component) {
   z <- matrix(rep_len(c(1, -1), n_rays), length(component), n_rays, byrow = TRUE)
   members <- split(seq_along(component), component)
   for (k in which(size > 1)) z[members[[k]], ] <- directions(size[k], n_rays)
-  at$curvature@factors <- list() # TMB fills the same matrix anew, and Matrix keeps a factor with it
   factor <- Matrix::Cholesky(at$curvature, LDL = FALSE)
   for (system in c("P", "Lt", "Pt")) z <- Matrix::solve(factor, z, system = system)
   integrals <- apply(as.matrix(z), 2, function(direction) {
