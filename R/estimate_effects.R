@@ -77,15 +77,18 @@ mean_of_ratios <- function(log_ratio, w, island) {
 # Whether log Z of a fit is that of Laplace's approximation.
 is_laplace <- function(fit) is.list(fit$laplace) && is.na(fit$laplace$correction)
 
-# How effects are integrated out, in a sentence; NULL where there are none.
+# How effects are integrated out, in words; NULL where there are none.
 describe_effects <- function(fit) {
   laplace <- fit$laplace
   if (is_laplace(fit)) {
-    sprintf("Random effects are integrated out by %s, whose error is not known.", laplace$method)
-  } else if (is.list(laplace)) {
+    return(paste0(laplace$method, ", with an unknown error"))
+  }
+  if (is.list(laplace)) {
+    number <- function(x) fixed(x, decimals_of_error(laplace$correction_error))
     sprintf(
-      "Random effects are integrated out in %s; Laplace's approximation makes log Z lower by %s (%s).", laplace$method,
-      fixed(laplace$correction, decimals_of_error(laplace$correction_error)), format(signif(laplace$correction_error, 2))
+      "%s; by Laplace's approximation log Z is %s by %s (%s)", laplace$method,
+      if (laplace$correction > 0) "lower" else "higher", number(abs(laplace$correction)),
+      number(laplace$correction_error)
     )
   }
 }

@@ -21,8 +21,8 @@
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `sampling_error`, `conf_low`,
 #'   `conf_high` (of the estimate that the fit reports, see [estimates]), `biased`, `laplace` (whether `log_z` is
-#'   that of Laplace's approximation), `kernel`, `dim`, `n_particles`, `n_steps`, `islands`, `converged` (whether all of the fit's diagnostics
-#'   have passed; NA where there are none), `ess_mean`, `n_objective_evals`,
+#'   that of Laplace's approximation of an integral over random effects), `kernel`, `dim`, `n_particles`, `n_steps`,
+#'   `islands`, `converged` (whether all of the fit's diagnostics have passed; NA where there are none), `ess_mean`, `n_objective_evals`,
 #'   `n_target_evals` (of all runs together), `seconds` (of the whole call) and `seed`.
 #'   `ess_mean` is how many independent draws would give means as precise as those of the
 #'   fit: the harmonic mean over variables of `(sd / mcse)^2`, at most Kish's effective sample
