@@ -39,7 +39,6 @@ integrate_effects <- function(effects, draws, log_ratio, wanted) {
   if (nrow(draws$particles) == 0) {
     return(laplace("for want of draws"))
   }
-  record_model(effects$model)
   component <- effect_components(effects$model)
   size <- tabulate(component)
   if (!is_integrable(size)) {

@@ -12,7 +12,6 @@ with_surrogate <- function(sampler) {
   if (is.null(effects) || effects$method == "laplace" || !is.null(effects$surrogate)) {
     return(sampler)
   }
-  record_model(effects$model)
   component <- effect_components(effects$model)
   if (is_integrable(tabulate(component))) {
     sampler$target$effects$surrogate <- with_seed(seed_of_run(sampler$seed, effects_key), {

@@ -36,8 +36,9 @@ components_in_words <- function(size) {
 }
 
 # The number of the component of each effect that the density falls apart into, given the parameters; none where the
-# effects are integrated out within the objective.
+# effects are integrated out within the objective. Tapes of the model may be missing, and are recorded.
 effect_components <- function(model) {
+  record_model(model)
   if (is.null(model$env$random)) {
     return(integer())
   }

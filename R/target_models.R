@@ -110,7 +110,8 @@ own_copy <- function(model) {
 
 record_model <- function(model) {
   model$env$beSilent()
-  model$env$retape(set.defaults = FALSE)
+  record <- function() model$env$retape(set.defaults = FALSE)
+  if (model$env$DLL != "RTMB") record() else recording(record(), if (is.null(model$env$random)) "atomic" else "plain")
 }
 
 # The log density of a model of RTMB as a tape.

@@ -2,15 +2,15 @@
 
 # Evaluates `code` as functions that are recorded need it: with RTMB attached, so that
 # they find its dnorm() and not R's, and with a matrix product as one operation of the
-# tape.
-recording <- function(code) {
+# tape; or as many, which shows what depends on what.
+recording <- function(code, matmul = "atomic") {
   if (!"package:RTMB" %in% search()) {
     attachNamespace("RTMB")
     on.exit(detach("package:RTMB"))
   }
   config <- RTMB::TapeConfig()
   on.exit(RTMB::TapeConfig(config), add = TRUE)
-  RTMB::TapeConfig(matmul = "atomic")
+  RTMB::TapeConfig(matmul = matmul)
   code
 }
 
@@ -131,7 +131,7 @@ effects_model <- function(log_density, parameters, data, random) {
   at <- unlist(parameters, use.names = FALSE)
   recording(tape_function(log_density, parameters, data, at, NULL))
   negative <- if (is.null(data)) function(p) -log_density(p) else function(p) -log_density(p, data)
-  recording(RTMB::MakeADFun(negative, parameters, random = random, silent = TRUE))
+  recording(RTMB::MakeADFun(negative, parameters, random = random, silent = TRUE), matmul = "plain")
 }
 
 # Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that
