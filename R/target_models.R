@@ -22,6 +22,9 @@ as_target.list <- function(
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
     abort("The model object was made with {.code ADreport} or {.code profile}, so it is not a negative log density.")
   }
+  if (length(x$par) == 0) {
+    abort("The model object has no parameters that are not {.arg random}: {.fn smc} samples these.")
+  }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
   if (!is.null(log_prior)) {

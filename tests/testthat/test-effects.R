@@ -147,6 +147,7 @@ test_that("the evidence is exact, and Laplace's is beside it", {
   # more islands are corrected together, wherever they were run
   expect_log_z(more <- smc_extend(fit, islands = 8), exact)
   expect_identical(smc_combine(fit, smc_islands(fit, 7:8))[c("log_z", "laplace")], more[c("log_z", "laplace")])
+  expect_bad(smc_extend(more, islands = 9, keep = "moments"), "keep")
 })
 
 test_that("of one large component log Z is Laplace's, and says why", {
@@ -158,6 +159,11 @@ test_that("of one large component log Z is Laplace's, and says why", {
   expect_identical(fit$laplace$method, "Laplace's approximation of one component of 24 effects")
   expect_identical(fit$laplace$correction, NA_real_)
   expect_match(printed_text(fit), "one component of 24 effects", fixed = TRUE)
+})
+
+test_that("there is something to sample beside the effects", {
+  model <- model_of(function(p) -sum(RTMB::dnorm(p$u, log = TRUE)), list(u = 0))
+  expect_error(as_target(model), "no parameters that are not `random`", class = "autosmc_error_input")
 })
 
 test_that("a log density with random effects is a model", {
@@ -182,7 +188,7 @@ test_that("a log density with random effects is a model", {
 
   # with the surrogate of the correction
   component <- internal("effect_components")(own)
-  surrogate <- internal("fit_surrogate")(target, component)
+  surrogate <- internal("fit_surrogate")(target, c(0, 0), component)
   ratio <- apply(x, 1, function(x) log_ratio(own, x, component))
   expect_equal(internal("surrogate_at")(surrogate, x)$log_density, ratio, tolerance = 0.1)
   target$effects$surrogate <- surrogate
