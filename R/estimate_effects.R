@@ -70,7 +70,7 @@ mean_of_ratios <- function(log_ratio, w, island) {
   off <- rowsum(w * (ratio - mean), island)
   n <- length(off)
   variance <- max(sum(w^2 * (ratio - mean)^2), if (n > 1) sum(off^2) * n / (n - 1))
-  list(log_z = largest + log(mean), std_error = sqrt(variance) / mean)
+  list(log_z = largest + log(mean), std_error = max(sqrt(variance) / mean, least_error))
 }
 
 # Whether log Z of a fit is that of Laplace's approximation.
