@@ -61,7 +61,7 @@ integrate_effects <- function(effects, draws, log_ratio, wanted) {
 # The log of a weighted mean of ratios, and its standard error by the delta method: that of independent draws or that
 # which islands show, whichever is larger.
 mean_of_ratios <- function(log_ratio, w, island) {
-  if (all(log_ratio == 0)) {
+  if (isTRUE(all(log_ratio == 0))) {
     return(list(log_z = 0, std_error = 0))
   }
   largest <- max(log_ratio[w > 0])

@@ -35,9 +35,7 @@ fit_surrogate <- function(target, start, component) {
   peak <- find_peak(counted_density(target), start)
   z <- rbind(0, do.call(rbind, lapply(surrogate_distances, diag, d)))
   x <- change_scale(target, sweep(z %*% t(peak$L), 2, peak$mode, "+"), to_user = TRUE)
-  log_ratio <- apply(x, 1, function(x) {
-    tryCatch(log_laplace_ratio(target$effects$model, x, component), error = function(e) NaN)
-  })
+  log_ratio <- apply(x, 1, function(x) log_laplace_ratio(target$effects$model, x, component))
   if (!all(is.finite(log_ratio))) {
     return(NULL)
   }

@@ -86,9 +86,12 @@ directions <- function(size, n) {
 # these the density is a product over components. In coordinates in which Laplace's approximation of each is
 # standard normal, its integral is a mean over directions of integrals along rays from the mode (Monahan and Genz,
 # 1997), and the log density along a ray is the integral of its slope. One gradient has the slopes of all components.
-# NaN where an integral along a ray has not settled.
+# NaN where an integral along a ray does not settle, or there is no mode.
 log_laplace_ratio <- function(model, x, component) {
-  at <- effects_at(model, x)
+  tryCatch(log_ratio_at(effects_at(model, x), component), error = function(e) NaN)
+}
+
+log_ratio_at <- function(at, component) {
   size <- tabulate(component)
   n_rays <- rays_of(max(size))
   z <- matrix(rep_len(c(1, -1), n_rays), length(component), n_rays, byrow = TRUE)
@@ -107,6 +110,9 @@ log_laplace_ratio <- function(model, x, component) {
 # all components at once. The nodes are doubled until all integrals settle.
 ray_integral <- function(slope, size) {
   end <- ray_ends(slope, size)
+  if (anyNA(end)) {
+    return(NaN * size)
+  }
   unit <- 2^(size / 2 - 1) * gamma(size / 2)
   excess <- NULL # of the slopes over those of a standard normal
   before <- NaN
@@ -135,21 +141,23 @@ ray_integral <- function(slope, size) {
 ray_nodes <- c(9, 17, 33, 65, 129, 257)
 ray_change <- 1e-3
 
-# How far the rays go: to where the integrand has lost so many nats.
+# How far the rays go: to where the integrand has lost so many nats. NaN where a tail is heavier than all of these
+# steps reach.
 ray_nats <- 32
+ray_steps <- c(2, 4, 6, 8, 8 * 1.5^(1:12))
 
 ray_ends <- function(slope, size) {
   end <- fall <- before <- numeric(length(size))
-  for (r in c(2, 4, 6, 8, 8 * 1.5^(1:12))) {
-    is_open <- !(fall - (size - 1) * log(pmax(end, 1)) > ray_nats)
-    if (!any(is_open)) break
-    now <- ifelse(is_open, r, end)
+  is_open <- function() !(fall - (size - 1) * log(pmax(end, 1)) > ray_nats)
+  for (r in ray_steps) {
+    if (!any(is_open())) break
+    now <- ifelse(is_open(), r, end)
     after <- slope(now)
     fall <- fall + (now - end) * (before + after) / 2
     before <- after
     end <- now
   }
-  end
+  replace(end, is_open(), NaN)
 }
 
 # In [0, 1].

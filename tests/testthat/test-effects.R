@@ -161,6 +161,15 @@ test_that("of one large component log Z is Laplace's, and says why", {
   expect_match(printed_text(fit), "one component of 24 effects", fixed = TRUE)
 })
 
+test_that("where an integral does not settle log Z is Laplace's, and says why", {
+  # tails that fall like 1 / u^2
+  model <- model_of(function(p) {
+    sum(log(1 + p$u^2)) - sum(RTMB::dnorm(p$b, 0, 1, log = TRUE)) + sum(log(1 + (p$u - p$b)^2) / 10)
+  }, list(b = 0, u = numeric(2)))
+  fit <- quiet_laplace(smc(model, n_particles = 32, n_steps = 4, rounds = 1, islands = 4, scout = FALSE, seed = 1))
+  expect_match(printed_text(fit), "does not settle, with an unknown error", fixed = TRUE)
+})
+
 test_that("there is something to sample beside the effects", {
   model <- model_of(function(p) -sum(RTMB::dnorm(p$u, log = TRUE)), list(u = 0))
   expect_error(as_target(model), "no parameters that are not `random`", class = "autosmc_error_input")
