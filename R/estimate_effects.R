@@ -1,5 +1,6 @@
-# The evidence where random effects are integrated out: what is sampled has Laplace's approximation of the integral, times
-# its surrogate correction where there is one. Ratios at draws lead from there to the exact evidence and to Laplace's.
+# The evidence where random effects are integrated out. What is sampled has Laplace's approximation of the integral,
+# times the surrogate of its correction where there is one. Ratios at draws lead from there to the exact evidence and to
+# Laplace's.
 
 # Draws at which the integral is computed: at first, and at most.
 few_ratios <- 64
@@ -7,8 +8,8 @@ most_ratios <- 512
 
 # estimate: of what was sampled. precision: the standard error that is asked for, or NULL. Returns the `estimate` to
 # report, and for a target with effects `laplace`, a list: `log_z` and `std_error` of Laplace's approximation, the
-# `correction` that leads from there to the exact evidence, NA where it is not made, its `correction_error`, and in words
-# the `method` of the integral.
+# `correction` that leads from there to the exact evidence, NA where it is not made, its `correction_error`, and in
+# words the `method` of the integral.
 estimate_effects <- function(target, estimate, draws, precision, seed) {
   effects <- target$effects
   if (is.null(effects)) {

@@ -1,5 +1,5 @@
-# A surrogate of the log of the ratio of the integral over random effects to Laplace's approximation: what is sampled is so
-# near to the exact density that few exact integrals tell the rest.
+# A surrogate of the log of the ratio of the integral over random effects to Laplace's approximation: what is sampled
+# is so near to the exact density that few exact integrals tell the rest.
 
 # Distances of points from the mode along the axes of the normal distribution there, in standard deviations. Beyond the
 # last, where few draws are, the surrogate is constant.

@@ -51,27 +51,28 @@ new_target <- function(
 #'   without `random` are evaluated as those of [target_rtmb()]; all others point by
 #'   point by `x$fn()` and `x$gr()`, which is slower.
 #' @section Random effects: The target with `random` effects is the marginal density of the other parameters by
-#'   Laplace's approximation. [smc()] corrects the evidence for that where the effects fall, given the other parameters,
-#'   into components of at most ten that are independent of each other, such as the intercepts and slopes of groups; this
-#'   is read off their second derivatives.
+#'   Laplace's approximation. [smc()] corrects the evidence for that where the effects fall, given the other
+#'   parameters, into components of at most ten that are independent of each other, such as the intercepts and slopes
+#'   of groups; this is read off their second derivatives.
 #'
 #'   The integral over a component is a mean over directions of integrals along rays from its mode (Monahan and Genz,
-#'   1997), in coordinates in which Laplace's approximation is standard normal. The slope of the log density along a ray
-#'   comes from the gradient of all effects, and is integrated at Chebyshev nodes, which are doubled until all integrals
-#'   settle. A component of one has two directions, and its integral is exact up to rounding; those of larger ones are
-#'   evenly spread and rotated at random, which leaves the integral of the likelihood unbiased. So one gradient serves all
-#'   components, and a likelihood takes about 80 of them for single effects and some 300 for pairs.
+#'   1997), in coordinates in which Laplace's approximation is standard normal. The slope of the log density along a
+#'   ray comes from the gradient of all effects, and is integrated at Chebyshev nodes, which are doubled until all
+#'   integrals settle. A component of one has two directions, and its integral is exact up to rounding; those of
+#'   larger ones are evenly spread and rotated at random, which leaves the integral of the likelihood unbiased. So one
+#'   gradient serves all components, and a likelihood takes about 80 of them for single effects and some 300 for
+#'   pairs.
 #'
 #'   `smc()` computes the log of the ratio of the exact to Laplace's likelihood at some points around the mode, fits
-#'   cubics of each parameter to it, and samples Laplace's approximation times this surrogate. The exact evidence is that
-#'   of the density which is sampled times the mean of the exact over the sampled likelihood, at 64 to 512 draws, and
-#'   its standard error counts that of this mean. The draws are those of the density that is sampled. What is printed says
-#'   how the effects were integrated out. `fit$laplace` is a list with `log_z` and `std_error` by Laplace's approximation,
-#'   the `correction` from there to `fit$log_z`, its `correction_error`, and the `method`. [estimates], islands and runs
-#'   of the fit are of the density that is sampled.
+#'   cubics of each parameter to it, and samples Laplace's approximation times this surrogate. The exact evidence is
+#'   that of the density which is sampled times the mean of the exact over the sampled likelihood, at 64 to 512 draws,
+#'   and its standard error counts that of this mean. The draws are those of the density that is sampled. What is
+#'   printed says how the effects were integrated out. `fit$laplace` is a list with `log_z` and `std_error` by
+#'   Laplace's approximation, the `correction` from there to `fit$log_z`, its `correction_error`, and the `method`.
+#'   [estimates], islands and runs of the fit are of the density that is sampled.
 #'
-#'   Where effects are connected in larger components, as in a time series, a random field or with crossed groups, where an
-#'   integral does not settle, as in heavy tails, or with `method = "laplace"`, `log_z` is that of Laplace's
+#'   Where effects are connected in larger components, as in a time series, a random field or with crossed groups,
+#'   where an integral does not settle, as in heavy tails, or with `method = "laplace"`, `log_z` is that of Laplace's
 #'   approximation, by an error that is not known: printed fits and [report()] say so, and [compare_evidence()] warns.
 #'   A component with several modes may be missed in part.
 #' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted

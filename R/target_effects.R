@@ -32,7 +32,8 @@ why_not_integrable <- function(size) {
 # "2,000 components of 1 effect, by quadrature" and the like, with the range of sizes.
 components_in_words <- function(size) {
   sizes <- paste(unique(range(size)), collapse = " to ")
-  sprintf("%s of %s effect%s, by quadrature", count_of(length(size), "component"), sizes, if (max(size) > 1) "s" else "")
+  effects <- if (max(size) > 1) "effects" else "effect"
+  sprintf("%s of %s %s, by quadrature", count_of(length(size), "component"), sizes, effects)
 }
 
 # The number of the component of each effect that the density falls apart into, given the parameters; none where the
@@ -211,9 +212,10 @@ surrogate_at <- function(surrogate, x) {
   slope <- is_near * (rep(surrogate$linear, each = nrow(z)) + rep(2 * surrogate$square, each = nrow(z)) * z +
     rep(3 * surrogate$cube, each = nrow(z)) * z^2)
   slope <- slope %*% surrogate$scale
+  cubics <- cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)
   on_user_scale <- function(g) through_maps(surrogate$maps, u, g)$g
   list(
-    log_density = drop(surrogate$constant + cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)),
+    log_density = drop(surrogate$constant + cubics),
     gradient = on_user_scale(slope) - on_user_scale(0 * slope)
   )
 }

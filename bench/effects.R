@@ -1,5 +1,5 @@
-# Random intercepts of 2,000 groups of 5 binary responses: the evidence by smc(), which integrates the effects out, and by
-# Laplace's approximation, beside the truth by quadrature of the groups' integrals and of the two parameters.
+# Random intercepts of 2,000 groups of 5 binary responses: the evidence by smc(), which integrates the effects out, and
+# by Laplace's approximation, beside the truth by quadrature of the groups' integrals and of the two parameters.
 #
 #   Rscript bench/effects.R [OUT.csv]
 #

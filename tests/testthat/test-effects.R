@@ -102,7 +102,8 @@ test_that("effects that belong together are integrated out without bias", {
     nodes <- seq(-9, 9, length.out = 61)
     grid <- as.matrix(expand.grid(rep(list(nodes), size)))
     terms <- 2 * (grid %*% t(z[, seq_len(size)])) * rep(y - 0.5, each = nrow(grid))
-    truth <- sum(exp(rowSums(plogis(terms, log.p = TRUE)) + rowSums(dnorm(grid, log = TRUE)))) * (nodes[2] - nodes[1])^size
+    joint <- exp(rowSums(plogis(terms, log.p = TRUE)) + rowSums(dnorm(grid, log = TRUE)))
+    truth <- sum(joint) * (nodes[2] - nodes[1])^size
     found <- replicate(40, exp(exact_at(model, 1) - log(truth)))
     expect_estimate(mean(found), max(sd(found) / sqrt(40), 1e-7), 1, resolution = 0.03, n = 40)
   }
