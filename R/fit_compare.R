@@ -320,7 +320,23 @@ warn_of_comparison <- function(labels, estimates) {
 # Of what makes a comparison meaningless, however well each of the evidences is known; in sentences, which the
 # comparison keeps.
 warn_of_models <- function(labels, models, estimates) {
-  c(warn_of_unconverged(labels, estimates), warn_of_improper(labels, models), warn_of_data(labels, models))
+  c(
+    warn_of_unconverged(labels, estimates), warn_of_improper(labels, models), warn_of_data(labels, models),
+    warn_of_laplace(labels, models)
+  )
+}
+
+warn_of_laplace <- function(labels, models) {
+  of_laplace <- labels[vapply(models, function(x) inherits(x, "smc_fit") && is_laplace(x), NA)]
+  if (length(of_laplace) > 0) {
+    warn_of_problem(
+      sprintf(
+        "The comparison is approximate: log Z of %s is that of Laplace's approximation, by an unknown error.",
+        toString(dQuote(of_laplace, FALSE))
+      ),
+      advice = "Where {.arg random} effects fall into small groups, {.code method = \"auto\"} is exact.", class = "laplace"
+    )
+  }
 }
 
 # The unknown constant of an improper prior cancels where all models have this prior of the same parameters.

@@ -22,10 +22,12 @@ new_fit <- function(sampler, result, plan, call) {
     draws <- final
     steps <- steps_of_first(final)
   }
-  estimate <- with_shift(headline(estimates), result$diagnostics)
+  kept <- draws_of(draws, sampler$target)
+  of_effects <- estimate_effects(sampler$target, headline(estimates), kept, plan$precision, sampler$seed)
+  estimate <- with_shift(of_effects$estimate, result$diagnostics)
   fit <- structure(
     c(
-      estimate, list(estimates = estimates), draws_of(draws, sampler$target),
+      estimate, list(estimates = estimates, laplace = of_effects$laplace), kept,
       list(
         schedule = new_table(
           lambda = steps$lambda, step_size = steps$step_size, refresh_rate = steps$refresh_rate,

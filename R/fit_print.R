@@ -46,20 +46,23 @@ print_line <- function(name, ...) {
 print_estimate <- function(fit, digits) {
   decimals <- decimals_of_error(fit$std_error, digits)
   number <- function(x) fixed(x, decimals)
+  of_laplace <- if (is_laplace(fit)) ", of Laplace's approximation"
   if (is_exact_fit(fit)) {
     print_line("log Z", number(fit$log_z), " (exact)")
   } else if (last_run(fit)$biased) {
-    print_line("log Z", number(fit$log_z), " (biased)")
+    print_line("log Z", number(fit$log_z), " (biased", of_laplace, ")")
   } else if (is.na(fit$std_error)) {
-    print_line("log Z", number(fit$log_z), " (unbiased; a standard error needs more islands)")
+    print_line("log Z", number(fit$log_z), " (unbiased", of_laplace, "; a standard error needs more islands)")
   } else {
     print_line(
       "log Z", number(fit$log_z), ", standard error ", number(fit$std_error),
       if (has_shift(fit)) paste0(", of which by chance ", number(fit$sampling_error)),
-      if (is_exact_reference(fit$reference)) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)"
+      if (is_exact_reference(fit$reference)) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)",
+      of_laplace
     )
     print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %)")
   }
+  if (is.list(fit$laplace)) print_line("effects", describe_effects(fit))
 }
 
 # Whether its error counts what a failed diagnostic has seen.

@@ -33,8 +33,8 @@ report <- function(fit) {
     return(new_report(sprintf("The model has no parameters. Its log evidence is %s, without error.", fixed(fit$log_z))))
   }
   sentences <- c(
-    report_method(fit), report_estimate(fit), report_diagnostics(fit), describe_heavy(fit$heavy_tails),
-    describe_improper(fit$improper), report_facts(fit)
+    report_method(fit), report_estimate(fit), report_effects(fit), report_diagnostics(fit),
+    describe_heavy(fit$heavy_tails), describe_improper(fit$improper), report_facts(fit)
   )
   paragraph <- gsub("[[:space:]]+", " ", paste(sentences, collapse = " "))
   references <- c(report_reference, if (is_bridged(fit)) bridge_reference)
@@ -210,6 +210,10 @@ report_way <- function(fit) {
       unbiased estimates of the runs gives %s (standard error %s)",
     fixed(by_smc$log_z, decimals), fixed(by_smc$std_error, decimals)
   )
+}
+
+report_effects <- function(fit) {
+  if (is.list(fit$laplace)) sprintf("Random effects were integrated out: %s.", describe_effects(fit))
 }
 
 report_diagnostics <- function(fit) {

@@ -261,6 +261,10 @@ NULL
 #' `sqrt(sampling_error^2 + shift^2)`, with the largest `shift` of `fit$diagnostics`, and the error of chance,
 #' `fit$sampling_error`, where all have passed. The interval, [compare_evidence()] and [report()] follow it.
 #'
+#' Where random effects are integrated out, `fit$estimates` are of the density that is sampled, and `fit$log_z` and its
+#' error count what leads from there to the exact evidence, or to that by Laplace's approximation: see [as_target()],
+#' section Random effects.
+#'
 #' @section SMC: This estimate is the logarithm of the mean of the islands' estimates. Each of these
 #'   is unbiased for any number of particles: the mean of `exp(log_z)` over all possible runs is the
 #'   normalising constant. The logarithm itself is low by half its variance. The standard error is

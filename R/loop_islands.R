@@ -56,8 +56,12 @@ check_islands <- function(islands, precision, max_islands, draws = NULL) {
   )
 }
 
-# That matrices can have the draws of so many islands, with their coordinates and gradients.
+# That draws are kept where they are needed, and that matrices can have those of so many islands, with their coordinates
+# and gradients.
 check_n_draws <- function(sampler, islands) {
+  if (sampler$keep == "moments" && !is.null(sampler$target$effects$surrogate)) {
+    abort("{.arg keep} must not be {.val moments} here: draws tell by how much the integral over random effects is off.")
+  }
   n <- n_kept(sampler)
   if (sampler$keep != "moments" && (islands + 1) * max(n) > .Machine$integer.max) {
     abort_memory(8 * islands * sampler$target$dim * (max(n) + 2 * n[1]))

@@ -20,6 +20,7 @@ copies_key <- 2^31 - 13
 fit_key <- 2^31 - 14 # less the number of runs so far
 models_key <- 2^30
 prior_key <- 2^30 + 1
+effects_key <- 2^30 + 2
 
 # Numbers in a matrix of particles, from which R collects its memory after a run and before there is as much again.
 large_run <- 1e6

@@ -78,6 +78,8 @@
 #' * `improper`: the names of parameters with an improper prior, so that `log_z` is no evidence (character vector,
 #'   mostly empty). They are known of Stan programs alone (see [target_stan()] and [as_target.stanfit]). A coefficient
 #'   of brms has the covariate as the name of its element.
+#' * `laplace`: of a model with random effects that are integrated out, the evidence by Laplace's approximation and its
+#'   correction. See [as_target()], section Random effects.
 #' * `truncated`: what was left out since there were not enough `max_evals` (character vector, mostly empty).
 #' * `schedule`, `reference`: to be given to [smc_run()]. `maps` describes the shape of the reference in words.
 #' * `scout`, `runs`, `steps`, `islands`: what was done. See [smc_scout()], [smc_rounds] and [estimates].

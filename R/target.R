@@ -34,6 +34,8 @@ new_target <- function(
 #'   glmmTMB.
 #' @param response,nobs the observations, as in [target_function()]; NULL for what the data of the model have as `y`,
 #'   `Y`, `N` or, by glmmTMB, `yobs`.
+#' @param method how random effects are integrated out: `"auto"`, exactly where that can be done, or `"laplace"`, by
+#'   Laplace's approximation alone. See the section Random effects.
 #' @return A target: an object of class `smc_target`.
 #' @section RTMB and TMB: The objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`, whose
 #'   function is the negative log density. Constants count, and priors must be in it, for
@@ -42,13 +44,37 @@ new_target <- function(
 #'   to have it on its own scale, and `lower = c(sigma = 0)`.
 #'
 #'   The variables are the elements of `x$par`, named `beta[1]`, `beta[2]` and so on;
-#'   parameters fixed by `map` stay fixed. With `random` the target is the Laplace
-#'   approximation of the marginal density of the rest, and a message says so.
+#'   parameters fixed by `map` stay fixed. Those of `random` are integrated out: see the section Random effects.
 #'
 #'   The target has a copy of the object, so that `x` stays as it is; its `par` helps where the target
 #'   is impossible at all points that [smc()] tries by itself. Objects of RTMB
 #'   without `random` are evaluated as those of [target_rtmb()]; all others point by
 #'   point by `x$fn()` and `x$gr()`, which is slower.
+#' @section Random effects: The target with `random` effects is the marginal density of the other parameters by
+#'   Laplace's approximation. [smc()] corrects the evidence for that where the effects fall, given the other
+#'   parameters, into components of at most ten that are independent of each other, such as the intercepts and slopes
+#'   of groups; this is read off their second derivatives.
+#'
+#'   The integral over a component is a mean over directions of integrals along rays from its mode (Monahan and Genz,
+#'   1997), in coordinates in which Laplace's approximation is standard normal. The slope of the log density along a
+#'   ray comes from the gradient of all effects, and is integrated at Chebyshev nodes, which are doubled until all
+#'   integrals settle. A component of one has two directions, and its integral is exact up to rounding; those of
+#'   larger ones are evenly spread and rotated at random, which leaves the integral of the likelihood unbiased. So one
+#'   gradient serves all components, and a likelihood takes about 80 of them for single effects and some 300 for
+#'   pairs.
+#'
+#'   `smc()` computes the log of the ratio of the exact to Laplace's likelihood at some points around the mode, fits
+#'   cubics of each parameter to it, and samples Laplace's approximation times this surrogate. The exact evidence is
+#'   that of the density which is sampled times the mean of the exact over the sampled likelihood, at 64 to 512 draws,
+#'   and its standard error counts that of this mean. The draws are those of the density that is sampled. What is
+#'   printed says how the effects were integrated out. `fit$laplace` is a list with `log_z` and `std_error` by
+#'   Laplace's approximation, the `correction` from there to `fit$log_z`, its `correction_error`, and the `method`.
+#'   [estimates], islands and runs of the fit are of the density that is sampled.
+#'
+#'   Where effects are connected in larger components, as in a time series, a random field or with crossed groups,
+#'   where an integral does not settle, as in heavy tails, or with `method = "laplace"`, `log_z` is that of Laplace's
+#'   approximation, by an error that is not known: printed fits and [report()] say so, and [compare_evidence()] warns.
+#'   A component with several modes may be missed in part.
 #' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted
 #'   with `priors`. It is the prior of the parameters
 #'   as the objective has them, `x$obj$par` or `x$tmb_obj$par`: coefficients are `beta`, and standard deviations of
@@ -68,7 +94,7 @@ new_target <- function(
 #'   smc(fit, log_prior = log_prior, n_particles = 64, n_steps = 8, rounds = 0, islands = 4)
 #'   ```
 #'
-#'   Effects are integrated out by Laplace's approximation, which is exact for the normal family.
+#'   Effects are integrated out, see the section Random effects; for the normal family Laplace's approximation is exact.
 #'
 #'   Parameters without a prior are named by a warning of class `autosmc_warning_prior`, and are in `fit$improper`. The
 #'   `gamma()` of glmmTMB is a prior of the exponential of a parameter, whose log Jacobian is added; its `lkj()` is not
@@ -85,6 +111,7 @@ new_target <- function(
 #'   model. The method's own arguments are given to [smc()] by name.
 #' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, when an
 #'   argument is wrong, and when the library of a model object of TMB is not loaded.
+#' @source Monahan and Genz (1997), *Spherical-radial integration rules for Bayesian computation*.
 #' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods
 #'   make their targets with.
 #' @examples

@@ -4,13 +4,26 @@
 
 #' @rdname as_target
 #' @export
-as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, response = NULL, nobs = NULL) {
+as_target.list <- function(
+  x,
+  ...,
+  lower = -Inf,
+  upper = Inf,
+  log_prior = NULL,
+  response = NULL,
+  nobs = NULL,
+  method = c("auto", "laplace")
+) {
   if (!is_tmb_model(x)) {
     abort_argument(x, "target", "a target, a function or a model object")
   }
   check_dots_empty(...)
+  method <- check_choice(method, "method", c("auto", "laplace"))
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
     abort("The model object was made with {.code ADreport} or {.code profile}, so it is not a negative log density.")
+  }
+  if (length(x$par) == 0) {
+    abort("The model object has no parameters that are not {.arg random}: {.fn smc} samples these.")
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
@@ -42,6 +55,10 @@ as_target.list <- function(x, ..., lower = -Inf, upper = Inf, log_prior = NULL, 
     target
   }
   target$observed <- observations(response, nobs, x$env$data)
+  if (!is.null(x$env$.random)) {
+    target$effects <- list(model = model, method = method)
+    class(target) <- c("smc_target_effects", class(target))
+  }
   target
 }
 
@@ -50,7 +67,8 @@ tell_laplace <- function(model) {
   if (!is.null(random)) {
     tell(
       c("i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as {.arg random} in the model
-        object: the evidence is approximate. Of an object without {.arg random} {?it is/they are} sampled."),
+        object. {.fn smc} corrects the evidence for that where, given the rest, {?it falls/they fall} into small
+        groups."),
       class = "autosmc_message_laplace"
     )
   }
@@ -95,7 +113,8 @@ own_copy <- function(model) {
 
 record_model <- function(model) {
   model$env$beSilent()
-  model$env$retape(set.defaults = FALSE)
+  record <- function() model$env$retape(set.defaults = FALSE)
+  if (model$env$DLL != "RTMB") record() else recording(record(), if (is.null(model$env$random)) "atomic" else "plain")
 }
 
 # The log density of a model of RTMB as a tape.

@@ -36,6 +36,9 @@
 #' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector, for what needs it beside the
 #'   log density. It does not take the place of the prior in `log_density`.
 #' @param response,nobs the observations, as in [target_function()]; NULL for what is called `y`, `Y` or `N` in `data`.
+#' @param random names of parameters, such as effects of groups, that are integrated out (character vector); NULL for
+#'   none. They have no bounds and no types. See [as_target()], section Random effects.
+#' @param method how these are integrated out, as in [as_target()].
 #' @param ... not used.
 #' @return A target: an object of class `smc_target`. Its variables are the elements of
 #'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
@@ -83,11 +86,22 @@ target_rtmb <- function(
   prior = NULL,
   response = NULL,
   nobs = NULL,
+  random = NULL,
+  method = c("auto", "laplace"),
   ...
 ) {
   check_not_of_object(...)
   check_function(log_density, "log_density")
   parameters <- check_parameters(parameters)
+  if (!is.null(random)) {
+    check_installed("RTMB", "for targets by automatic differentiation")
+    model <- effects_model(log_density, parameters, data, check_random(random, names(parameters), types))
+    response <- observations(response, nobs, if (is.list(data)) data)
+    target <- as_target(model, lower = lower, upper = upper, method = method)
+    target$prior <- check_prior(prior)
+    target$observed <- response
+    return(target)
+  }
   variables <- variables_of(parameters)
   bounds <- variable_bounds(lower, upper, variables)
   check_inside(parameters, variables, bounds)

@@ -2,15 +2,15 @@
 
 # Evaluates `code` as functions that are recorded need it: with RTMB attached, so that
 # they find its dnorm() and not R's, and with a matrix product as one operation of the
-# tape.
-recording <- function(code) {
+# tape; or as many, which shows what depends on what.
+recording <- function(code, matmul = "atomic") {
   if (!"package:RTMB" %in% search()) {
     attachNamespace("RTMB")
     on.exit(detach("package:RTMB"))
   }
   config <- RTMB::TapeConfig()
   on.exit(RTMB::TapeConfig(config), add = TRUE)
-  RTMB::TapeConfig(matmul = "atomic")
+  RTMB::TapeConfig(matmul = matmul)
   code
 }
 
@@ -107,14 +107,31 @@ same_at <- function(at, record) {
 
 # Arguments of RTMB::MakeADFun() that do not belong to a log density.
 check_not_of_object <- function(...) {
-  if (any(c("map", "random") %in% ...names())) {
+  if ("map" %in% ...names()) {
     abort(c(
-      "{.arg map} and {.arg random} are arguments of {.fn RTMB::MakeADFun}, whose models {.fn smc} takes too.",
-      "i" = "Here what is fixed is a number in {.arg log_density}, and no parameter; and all parameters are sampled,
-        those of {.arg random} too."
+      "{.arg map} is an argument of {.fn RTMB::MakeADFun}, whose models {.fn smc} takes too.",
+      "i" = "Here what is fixed is a number in {.arg log_density}, and no parameter."
     ))
   }
   check_dots_empty(...)
+}
+
+check_random <- function(random, known, types) {
+  if (!is.character(random) || anyNA(random) || !all(random %in% known) || all(known %in% random)) {
+    abort_argument(random, "random", "NULL, or names of some but not all of the parameters")
+  }
+  if (!is.null(types)) abort("{.arg types} cannot be given with {.arg random}.")
+  random
+}
+
+# The model object of a log density whose parameters `random` are integrated out. It is recorded by itself first, to
+# find out what cannot be.
+effects_model <- function(log_density, parameters, data, random) {
+  force(log_density)
+  at <- unlist(parameters, use.names = FALSE)
+  recording(tape_function(log_density, parameters, data, at, NULL))
+  negative <- if (is.null(data)) function(p) -log_density(p) else function(p) -log_density(p, data)
+  recording(RTMB::MakeADFun(negative, parameters, random = random, silent = TRUE), matmul = "plain")
 }
 
 # Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that

@@ -310,7 +310,7 @@ test_that("a function that cannot be recorded is rejected, with the reason", {
   expect_match(says(function(p) sum(vapply(1:2, function(i) p$x[i], 0))), "It fails in `vapply()`", fixed = TRUE)
   expect_match(says(function(p) sum(dnorm(p$x, p$mu, log = TRUE))), "asks for mu; the parameters are x", fixed = TRUE)
   expect_match(says(function(p) sum(dnorm(p$x, nowhere, log = TRUE))), "fails at `parameters`", fixed = TRUE)
-  expect_match(says(function(p) sum(p$x), random = "x"), "all parameters are sampled")
+  expect_match(says(function(p) sum(p$x), map = list()), "an argument of `RTMB::MakeADFun()`", fixed = TRUE)
   expect_match(says(function(p) sum(p$x), silent = TRUE), "silent")
 })
 

@@ -1,0 +1,206 @@
+# Random effects that are integrated out: the integral over components, and what it makes of the evidence.
+
+skip_if_not_installed("RTMB")
+
+log_ratio <- internal("log_laplace_ratio")
+components <- internal("connected_components")
+
+quiet_laplace <- function(code) suppressMessages(code, classes = "autosmc_message_laplace")
+
+model_of <- function(f, parameters) {
+  RTMB::MakeADFun(f, parameters, random = "u", silent = TRUE)
+}
+
+# The log of the exact integral over the effects of a model at the parameters x.
+exact_at <- function(model, x) {
+  log_ratio(model, x, internal("effect_components")(model)) - as.numeric(model$fn(x))
+}
+
+# Groups of 4 binary responses, or counts, with an intercept each, and the log likelihood by R's own integrals.
+group <- rep(1:6, each = 4)
+binary <- rep(c(0, 1, 0, 1, 1, 1), c(5, 3, 4, 2, 6, 4))
+counts <- c(0, 3, 1, 2, 9, 12, 7, 8, 0, 0, 0, 0, 1, 2, 0, 1, 30, 25, 33, 28, 4, 2, 3, 5)
+families <- list(
+  list(
+    y = binary, log_density = function(y, eta) plogis((2 * y - 1) * eta, log.p = TRUE),
+    recorded = function(y, eta) RTMB::dbinom_robust(y, 1, eta, log = TRUE)
+  ),
+  list(
+    y = counts, log_density = function(y, eta) dpois(y, exp(eta), log = TRUE),
+    recorded = function(y, eta) RTMB::dpois(y, exp(eta), log = TRUE)
+  )
+)
+
+intercepts_model <- function(family, prior = function(p) 0) {
+  model_of(function(p) {
+    -sum(RTMB::dnorm(p$u, 0, p$sd, log = TRUE)) - sum(family$recorded(family$y, p$b + p$u[group])) - prior(p)
+  }, list(b = 0, sd = 1, u = numeric(6)))
+}
+
+intercepts_by_integrate <- function(family, x) {
+  sum(vapply(split(family$y, group), function(y) {
+    log_joint <- function(u) {
+      vapply(u, function(u) sum(family$log_density(y, x[1] + u)), 0) + dnorm(u, 0, x[2], log = TRUE)
+    }
+    peak <- optimize(log_joint, c(-40, 40), maximum = TRUE, tol = 1e-8)
+    part <- function(a, b) integrate(function(u) exp(log_joint(u) - peak$objective), a, b, rel.tol = 1e-9)$value
+    reach <- 12 * x[2]
+    peak$objective + log(part(peak$maximum - reach, peak$maximum) + part(peak$maximum, peak$maximum + reach))
+  }, 0))
+}
+
+test_that("components are what is connected, in any order", {
+  set.seed(1)
+  for (size in list(rep(1, 7), c(2, 3, 1, 5), 40)) {
+    of <- rep(seq_along(size), size)
+    pattern <- outer(of, of, "==") & abs(outer(seq_along(of), seq_along(of), "-")) < 2
+    shuffled <- sample(length(of))
+    found <- components(Matrix::Matrix(1 * pattern[shuffled, shuffled], sparse = TRUE))
+    expect_identical(outer(found, found, "=="), outer(of[shuffled], of[shuffled], "=="))
+  }
+})
+
+test_that("Laplace's approximation of normal effects is exact, in components of any size", {
+  set.seed(2)
+  x <- matrix(rnorm(30), 10)
+  y <- rnorm(10)
+  for (size in 1:3) {
+    group <- rep_len(1:3, 10)
+    of_effects <- t(vapply(1:10, function(i) {
+      replace(numeric(3 * size), 3 * (seq_len(size) - 1) + group[i], x[i, seq_len(size)])
+    }, numeric(3 * size)))
+    f <- function(p) {
+      -sum(RTMB::dnorm(y, p$b + c(of_effects %*% p$u), 0.7, log = TRUE)) -
+        sum(RTMB::dnorm(p$u, 0, exp(p$b), log = TRUE))
+    }
+    model <- model_of(f, list(b = 0, u = numeric(3 * size)))
+    component <- internal("effect_components")(model)
+    expect_identical(tabulate(component), rep(as.integer(size), 3))
+    for (b in c(-2, 0.3, 2)) expect_lt(abs(log_ratio(model, b, component)), 1e-8)
+  }
+})
+
+test_that("single effects are integrated out as by integrate()", {
+  for (family in families) {
+    model <- intercepts_model(family)
+    for (x in list(c(0.3, 0.2), c(-1, 1), c(1, 4))) {
+      expect_equal(exact_at(model, x), intercepts_by_integrate(family, x), tolerance = 1e-7)
+    }
+  }
+})
+
+test_that("effects that belong together are integrated out without bias", {
+  # the same scores for a group's intercept and slope, or three effects, that are far from normal
+  set.seed(3)
+  z <- cbind(1, rnorm(12), rnorm(12))
+  y <- rep(c(1, 1, 0, 1), 3)
+  for (size in 2:3) {
+    model <- model_of(function(p) {
+      -sum(RTMB::dnorm(p$u, 0, p$sd, log = TRUE)) -
+        sum(RTMB::dbinom_robust(y, 1, c(z[, seq_len(size)] %*% p$u), log = TRUE))
+    }, list(sd = 1, u = numeric(size)))
+    nodes <- seq(-9, 9, length.out = 61)
+    grid <- as.matrix(expand.grid(rep(list(nodes), size)))
+    terms <- 2 * (grid %*% t(z[, seq_len(size)])) * rep(y - 0.5, each = nrow(grid))
+    joint <- exp(rowSums(plogis(terms, log.p = TRUE)) + rowSums(dnorm(grid, log = TRUE)))
+    truth <- sum(joint) * (nodes[2] - nodes[1])^size
+    found <- replicate(40, exp(exact_at(model, 1) - log(truth)))
+    expect_estimate(mean(found), max(sd(found) / sqrt(40), 1e-7), 1, resolution = 0.03, n = 40)
+  }
+})
+
+# The log evidence of the counts, with Laplace's approximation or exact, by a grid over the parameters.
+log_prior <- function(p) dnorm(p$b, 0, 2, log = TRUE) + dexp(p$sd, log = TRUE)
+recorded_prior <- function(p) RTMB::dnorm(p$b, 0, 2, log = TRUE) + RTMB::dexp(p$sd, log = TRUE)
+
+evidence_by_grid <- function(log_likelihood) {
+  b <- seq(-7, 7, length.out = 29)
+  log_sd <- seq(-2, 3, length.out = 26)
+  value <- outer(b, log_sd, Vectorize(function(b, log_sd) {
+    log_likelihood(c(b, exp(log_sd))) + log_prior(list(b = b, sd = exp(log_sd))) + log_sd
+  }))
+  max(value) + log(sum(exp(value - max(value)))) + log((b[2] - b[1]) * (log_sd[2] - log_sd[1]))
+}
+
+test_that("the evidence is exact, and Laplace's is beside it", {
+  model <- intercepts_model(families[[2]], recorded_prior)
+  of_laplace <- evidence_by_grid(function(x) -as.numeric(model$fn(x)) - log_prior(list(b = x[1], sd = x[2])))
+  exact <- evidence_by_grid(function(x) exact_at(model, x) - log_prior(list(b = x[1], sd = x[2])))
+  run <- function(...) {
+    quiet_laplace(smc(model, lower = c(sd = 0), ..., n_particles = 128, n_steps = 4, rounds = 1, scout = FALSE))
+  }
+  fit <- run(seed = 1, islands = 6)
+  expect_log_z(fit, exact)
+  expect_estimate(fit$laplace$log_z, fit$laplace$std_error, of_laplace, resolution = 0.1)
+  expect_estimate(fit$laplace$correction, fit$laplace$correction_error, exact - of_laplace, resolution = 0.1)
+  expect_match(printed_text(fit), "6 components of 1 effect, by quadrature", fixed = TRUE)
+  expect_match(unclass(report(fit)), "6 components of 1 effect, by quadrature", fixed = TRUE)
+  expect_false(glance(fit)$laplace)
+
+  alone <- run(seed = 2, islands = 6, method = "laplace")
+  expect_log_z(alone, of_laplace)
+  expect_identical(alone$log_z, alone$laplace$log_z)
+  expect_match(printed_text(alone), "of Laplace's approximation", fixed = TRUE)
+  expect_match(unclass(report(alone)), "with an unknown error", fixed = TRUE)
+  expect_true(glance(alone)$laplace)
+  expect_warning(compare_evidence(fit, alone), class = "autosmc_warning_laplace")
+
+  # more islands are corrected together, wherever they were run
+  expect_log_z(more <- smc_extend(fit, islands = 8), exact)
+  expect_identical(smc_combine(fit, smc_islands(fit, 7:8))[c("log_z", "laplace")], more[c("log_z", "laplace")])
+  expect_bad(smc_extend(more, islands = 9, keep = "moments"), "keep")
+})
+
+test_that("of one large component log Z is Laplace's, and says why", {
+  model <- model_of(function(p) {
+    -sum(RTMB::dnorm(diff(p$u), 0, 0.5, log = TRUE)) - RTMB::dnorm(p$u[1], p$b, 0.5, log = TRUE) -
+      sum(RTMB::dpois(counts, exp(p$u), log = TRUE)) - RTMB::dnorm(p$b, 0, 2, log = TRUE)
+  }, list(b = 0, u = numeric(24)))
+  fit <- quiet_laplace(smc(model, n_particles = 32, n_steps = 4, rounds = 1, islands = 4, scout = FALSE, seed = 1))
+  expect_identical(fit$laplace$method, "Laplace's approximation of one component of 24 effects")
+  expect_identical(fit$laplace$correction, NA_real_)
+  expect_match(printed_text(fit), "one component of 24 effects", fixed = TRUE)
+})
+
+test_that("where an integral does not settle log Z is Laplace's, and says why", {
+  # tails that fall like 1 / u^2
+  model <- model_of(function(p) {
+    sum(log(1 + p$u^2)) - sum(RTMB::dnorm(p$b, 0, 1, log = TRUE)) + sum(log(1 + (p$u - p$b)^2) / 10)
+  }, list(b = 0, u = numeric(2)))
+  fit <- quiet_laplace(smc(model, n_particles = 32, n_steps = 4, rounds = 1, islands = 4, scout = FALSE, seed = 1))
+  expect_match(printed_text(fit), "does not settle, with an unknown error", fixed = TRUE)
+})
+
+test_that("there is something to sample beside the effects", {
+  model <- model_of(function(p) -sum(RTMB::dnorm(p$u, log = TRUE)), list(u = 0))
+  expect_error(as_target(model), "no parameters that are not `random`", class = "autosmc_error_input")
+})
+
+test_that("a log density with random effects is a model", {
+  log_density <- function(p, data) {
+    sum(dnorm(p$u, 0, p$sd, log = TRUE)) + sum(dpois(data$y, exp(p$b + p$u[group]), log = TRUE)) + log_prior(p)
+  }
+  make <- function(...) {
+    quiet_laplace(target_rtmb(
+      log_density, list(b = 0, sd = 1, u = numeric(6)),
+      lower = c(sd = 0), data = list(y = counts), ...
+    ))
+  }
+  target <- make(random = "u")
+  expect_identical(target$names, c("b", "sd"))
+  x <- rbind(c(0, 1), c(1, 0.5))
+  own <- intercepts_model(families[[2]], recorded_prior)
+  expect_equal(evaluate_target(target, x)$log_density, apply(x, 1, function(x) -as.numeric(own$fn(x))))
+  expect_bad(make(random = "v"), "random")
+  expect_bad(make(random = c("b", "sd", "u")), "random")
+  expect_bad(make(random = "u", types = list(b = "simplex")), "types")
+  expect_bad(make(random = "u", method = "exact"), "method")
+
+  # with the surrogate of the correction
+  component <- internal("effect_components")(own)
+  surrogate <- internal("fit_surrogate")(target, c(0, 0), component)
+  ratio <- apply(x, 1, function(x) log_ratio(own, x, component))
+  expect_equal(internal("surrogate_at")(surrogate, x)$log_density, ratio, tolerance = 0.1)
+  target$effects$surrogate <- surrogate
+  expect_gradient(target, x)
+})
