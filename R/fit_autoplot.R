@@ -149,6 +149,7 @@ gg_evidence <- function(data) {
     ) +
     ggplot2::facet_wrap("panel", scales = "free_x") +
     ggplot2::geom_blank(ggplot2::aes(.data$room)) +
+    ggplot2::scale_x_continuous(breaks = evidence_breaks) +
     ggplot2::scale_y_continuous(breaks = models$at, labels = shorten(models$model), minor_breaks = NULL) +
     ggplot2::labs(x = NULL, y = NULL)
 }

@@ -129,7 +129,9 @@ base_evidence <- function(data, main = NULL) {
   labels <- shorten(data$model[data$panel == levels(data$panel)[1]])
   draw <- function(panel, name) {
     graphics::par(mar = replace(graphics::par("mar"), 2, 0.8))
-    base_frame(c(0, panel$low, panel$high, panel$room), range(panel$at) + c(-0.5, 0.5), name, "", yaxt = "n")
+    limits <- range(0, panel$low, panel$high, panel$room, finite = TRUE)
+    base_frame(limits, range(panel$at) + c(-0.5, 0.5), name, "", xaxt = "n", yaxt = "n")
+    graphics::axis(1, evidence_breaks(limits))
     if (name == levels(data$panel)[1]) {
       graphics::axis(2, panel$at, labels, las = 1, tick = FALSE, cex.axis = 0.8, xpd = NA)
     }

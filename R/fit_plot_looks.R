@@ -25,6 +25,9 @@ legend_columns <- function(series) {
   min(nlevels(series), 56 %/% max(nchar(levels(series))))
 }
 
+# Of probabilities, beside which there is room for numbers, or of log Bayes factors, the largest of which is 0.
+evidence_breaks <- function(limits) pretty(if (sum(limits) > 0) pmin(limits, 1) else limits)
+
 whole_breaks <- function(x) unique(round(pretty(x, 4)))
 
 # Diagnostics as a reader who does not know their names would call them, in 16 letters, for which a panel has room.

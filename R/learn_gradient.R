@@ -25,6 +25,25 @@ rounding_slack <- 8
 
 # in the scout ----------------------------------------------------------------
 
+# The normals without the best ones, where the gradient is wrong around these and right around the next: there the log
+# density has no digits, since a gradient that was written wrong is so in other places too. Returns list(normals,
+# gradient, left_out): the gradient of the best that stays, and the point where another one was wrong (1 x d), or NULL.
+with_gradient <- function(target, evaluate, normals, start) {
+  gradient <- first <- try_gradient(target, evaluate, normals, start)
+  left <- normals
+  for (i in seq_len(rules$n_refined)) {
+    if (!gradient$verdict %in% "wrong" || length(left) < 2) break
+    left <- left[-which.max(vapply(left, `[[`, 0, "elbo"))]
+    gradient <- try_gradient(target, evaluate, left, start)
+  }
+  if (first$verdict %in% "wrong" && gradient$verdict %in% "right") {
+    at <- first$place$x[first$place$worst, , drop = FALSE]
+    list(normals = check_elbos_of(evaluate, left), gradient = gradient, left_out = at)
+  } else {
+    list(normals = normals, gradient = first, left_out = NULL)
+  }
+}
+
 # The gradient at draws of the best normal, along each variable, or along a few of them together where there are many.
 # Where there is no normal, as where a flipped sign leads all paths astray, at starts of paths. Returns list(verdict,
 # place = list(x, width, worst)): some points and the widths there, and the row of them with the largest
@@ -149,6 +168,7 @@ act_on_scout <- function(target, scout) {
   if (scout$gradient %in% "wrong") {
     abort_gradient(target, scout$gradient_place)
   }
+  if (!is.null(scout$left_out)) warn_of_place(target, scout$left_out)
   if (scout$gradient %in% "rough") {
     cli::cli_warn(
       c(
@@ -161,6 +181,19 @@ act_on_scout <- function(target, scout) {
       class = warning_class("gradient")
     )
   }
+}
+
+# u: a row, on the unconstrained scale.
+warn_of_place <- function(target, u) {
+  x <- if (is.null(target$outputs)) constrain(target, u) else kept_outputs(target, u)
+  place <- sprintf("%s = %s", colnames(x), signif(x, 3))
+  cli::cli_warn(
+    c(
+      "The log density contradicts its gradient around {several(place)}: it has no digits there.",
+      "i" = "What is there is left out. A prior with a lighter tail keeps parameters from such places."
+    ),
+    class = warning_class("gradient")
+  )
 }
 
 abort_gradient <- function(target, place) {

@@ -62,7 +62,7 @@ most_paths <- 64
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
 #'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
-#'   look at it.
+#'   look at it. A basin around which it is wrong, and right around the next, is left out, with a warning.
 #' * `n_target_evals`, `n_impossible`, `seconds`: the evaluations of the target, how many
 #'   of them had no finite log density, and the time that it took.
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
@@ -116,12 +116,12 @@ scout_target <- function(
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
+    found[c("normals", "gradient", "left_out")] <- with_gradient(target, evaluate, found$normals, start)
     found$passed <- check_passed(evaluate, found)
     found$copies <- with_seed(seed_of_run(seed, copies_key), tryCatch(
       copies_of(target, evaluate, likely_normals(found$normals)),
       autosmc_error_target = function(e) NULL # which may fail where all variables are equal
     ))
-    gradient <- try_gradient(target, evaluate, found$normals, start)
     shape <- shape_around(found$normals, limited_density(evaluate, min(rules$most_probe_evals, budget$left())))
     standard_elbo <- elbo_of_standard(evaluate, target$dim)
   })
@@ -129,9 +129,10 @@ scout_target <- function(
   scout$marginal <- shape$marginal
   scout$standard_elbo <- standard_elbo
   scout$rises <- found$rises
-  scout$gradient <- gradient$verdict
-  scout$by_differences <- !is.null(gradient$place) && is.na(gradient$verdict)
-  scout$gradient_place <- gradient$place
+  scout$gradient <- found$gradient$verdict
+  scout$gradient_place <- found$gradient$place
+  scout$by_differences <- !is.null(found$gradient$place) && is.na(found$gradient$verdict)
+  scout$left_out <- found$left_out
   scout[c("limit", "is_cut")] <- budget$state()
   scout$seconds <- seconds_now() - started
   scout

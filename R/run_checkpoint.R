@@ -88,10 +88,9 @@ settings_of_target <- function(sampler) {
 
 names_of_variables <- function() c("names", "lower", "upper", scale_names)
 
-# The target without its variables; its label, and where files of its program are, say nothing of the model.
+# The target without its variables; its label, and where its library is, say nothing of the model.
 fingerprint_of_target <- function(target) {
-  target <- unclass(target)
-  target$program$library <- NULL
+  target <- unclass(definition_of(target))
   target$library$path <- NULL
   fingerprint(target[setdiff(names(target), c(names_of_variables(), "label"))])
 }

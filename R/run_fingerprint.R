@@ -15,7 +15,7 @@ fingerprint <- function(x, name = "") {
     } else if (!is.null(.Call(r_data_or_null, x))) {
       found[[name]] <<- hash_of(x)
     } else if (is.list(x)) {
-      if (is_tmb_model(x)) x <- mget(tmb_definition, x$env)
+      x <- definition_of(x)
       labels <- if (is.null(names(x))) seq_along(x) else names(x)
       Map(add, paste0(name, "$", labels), unclass(x))
     } else if (isS4(x)) {
@@ -40,6 +40,19 @@ fingerprint <- function(x, name = "") {
   }
   if (is.list(x)) Map(add, names(x), unclass(x)) else add(name, x)
   found[!sub("[$].*", "", names(found)) %in% quoted(state)]
+}
+
+# What a model is made of, of what it holds: of a Stan program its text and its data, wherever it is compiled.
+definition_of <- function(x) {
+  if (is_tmb_model(x)) {
+    mget(tmb_definition, x$env)
+  } else if (inherits(x, "smc_target_stan")) {
+    text <- intersect(c("code", "includes", "sum"), names(x$program))
+    others <- setdiff(names(x), c("program", "data", "outputs", "why", "label"))
+    c(unclass(x)[others], x$program[text], x$data[c("values", "seed")])
+  } else {
+    x
+  }
 }
 
 # What a model object of TMB or RTMB is made of, in its environment. The rest is what it remembers, and tapes that a copy

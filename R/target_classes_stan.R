@@ -129,7 +129,7 @@ flat_in_stanreg <- function(x) {
 
 # By the compiled model that a fit of rstan holds, an object of a class of C++: of its
 # methods `log_prob` takes whether to add the Jacobian, and whether to return the gradient.
-# faster: what to say of a faster way (string), or NULL.
+# faster: what to say of a faster way (string), or NULL where there is none: of a stanreg.
 target_of_stanfit <- function(x, faster = NULL) {
   name <- x@stanmodel@model_name
   if (drops_constants(x@stanmodel@model_code)) {
@@ -144,7 +144,11 @@ target_of_stanfit <- function(x, faster = NULL) {
   if (length(names) == 0) {
     abort(c(
       "The fit has lost its compiled model, as a fit that was saved does.",
-      "i" = "Give the {.arg data} of a {.cls stanfit}, or fit the model again."
+      "i" = if (is.null(faster)) {
+        "Fit the model again, and call {.fn smc} in the same session: a {.cls stanreg} cannot be given its data."
+      } else {
+        "Give its {.arg data}, or fit the model again."
+      }
     ))
   }
   tell(

@@ -42,6 +42,7 @@ as_target.list <- function(
     )
   } else {
     functions <- with_log_prior(tmb_functions(model), log_prior, variables$parameter, bounds)
+    if (!is.null(model$env$random)) functions <- at_once(functions)
     target <- target_function(
       functions$log_density,
       length(variables$names),
@@ -104,7 +105,10 @@ all_element_names <- function(name, value) {
 own_copy <- function(model) {
   model <- unserialize(serialize(model, NULL))
   # By default the search for the mode of the random effects starts where the one before
-  # ended, so that values would depend on the points before. The gradient's starts at the mode of its own point.
+  # ended, so that values would depend on the points before. The gradient's starts at the mode of its own point, and
+  # others at that of the best point that the model remembers, such as the fit.
+  random <- model$env$random
+  if (!is.null(random)) model$env$par[random] <- model$env$last.par.best[random]
   model$env$random.start <- expression(
     if (identical(as.double(par.fixed), as.double(last.par[-random]))) last.par[random] else par[random]
   )
@@ -158,6 +162,12 @@ with_log_prior <- function(functions, log_prior, parameter, bounds) {
     log_density = function(x) functions$log_density(x) + prior(x),
     gradient = function(x) functions$gradient(x) + drop(central_difference(term, density, t(x)))
   )
+}
+
+# Of random effects most of what a log density takes is their mode, which the gradient at the same point shares.
+at_once <- function(functions) {
+  force(functions)
+  list(log_density = function(x) structure(functions$log_density(x), gradient = functions$gradient(x)))
 }
 
 # An object that was read from a file may be of a library that this session has not loaded.

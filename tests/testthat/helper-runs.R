@@ -194,8 +194,8 @@ expect_log_z <- function(fits, value, resolution = 0.1) {
 }
 
 # A call that was cut off before its last island goes on with a target that is made anew, and comes to the same; with
-# another target it is an error. make, change: functions that make a target.
-expect_resumed <- function(make, change) {
+# another target it is an error. make, again, change: functions that make a target.
+expect_resumed <- function(make, change, again = make) {
   dir <- tempfile("runs")
   on.exit(unlink(dir, recursive = TRUE))
   run <- function(target) {
@@ -204,7 +204,7 @@ expect_resumed <- function(make, change) {
   }
   whole <- run(make())
   unlink(file.path(dir, c("final-4.smc", list.files(dir, "bridge"))))
-  expect_identical(run(make()), whole)
+  expect_identical(run(again()), whole)
   error <- catch(run(change()))
   expect_s3_class(error, "autosmc_error_mismatch")
   expect_identical(error$differs, "target")

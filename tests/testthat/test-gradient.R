@@ -306,3 +306,16 @@ test_that("a warning of the user's own, or of no gradient, is heard once a call"
     expect_identical(sum(grepl("No gradient of", heard)), 1L)
   }
 })
+
+test_that("a basin where the gradient contradicts the density is left out, if it is right in another one", {
+  target <- target_function(
+    function(x) if (x[1] < 0) dnorm(x[1], -6, log = TRUE) + dnorm(x[2], log = TRUE) else 90 - sum((x - c(6, 0))^2),
+    gradient = function(x) if (x[1] < 0) -(x - c(-6, 0)) else -8 * (x - c(6, 0)),
+    dim = 2
+  )
+  scout <- smc_scout(target, n_starts = 40, seed = NULL)
+  expect_identical(scout$gradient, "right")
+  expect_estimate(scout$basins$elbo[1], scout$basins$elbo_error[1] + 0.01, 0, 0.2)
+  expect_true(all(scout$basins$elbo < 7))
+  expect_warning(act_on_scout(target, scout), "x1 = .*left out", class = "autosmc_warning_gradient")
+})

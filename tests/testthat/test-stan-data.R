@@ -340,7 +340,9 @@ test_that("what rstan cannot evaluate with all constants asks for the data", {
   expect_bad(as_target(stanfit_of("model { mu ~ normal(1, 1); }", compiled_model)), "data")
   expect_bad(as_target(stanfit_of("target += normal_lupdf(mu | 1, 1);", compiled_model)), "data")
   lost <- list(unconstrained_param_names = function(...) stop("no pointer"))
-  expect_bad(as_target(stanfit_of("target += 0;", lost)), "data")
+  saved <- stanfit_of("target += 0;", lost)
+  expect_bad(as_target(saved), "data")
+  expect_error(as_target(structure(list(stanfit = saved), class = "stanreg")), "cannot be given its data")
 })
 
 test_that("the objects of CmdStanR have a program and a file of data", {

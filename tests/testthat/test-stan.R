@@ -883,9 +883,22 @@ test_compiled("libraries that are not needed make room for others", {
 })
 
 test_compiled("a program is resumed, with the same data and the same text", {
-  expect_resumed(task_target, function() task_target(y = c(0.3, 1.9, 0.8, 1.2 + 1e-13)))
+  folder <- tempfile("autosmc-cache-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  from_text_elsewhere <- function() {
+    file.copy(dir(stan$cache, full.names = TRUE), folder, recursive = TRUE)
+    Sys.setenv(R_USER_CACHE_DIR = folder)
+    on.exit(Sys.setenv(R_USER_CACHE_DIR = stan$cache))
+    expect_no_message(target <- target_stan(paste(readLines(stan_file("tasks")), collapse = "\n"), task_data()))
+    target
+  }
+  expect_resumed(
+    task_target, function() task_target(y = c(0.3, 1.9, 0.8, 1.2 + 1e-13)),
+    again = from_text_elsewhere
+  )
   longer <- write_file(c(readLines(stan_file("tasks")), "// and no more"), ".stan")
-  on.exit(unlink(longer))
+  on.exit(unlink(longer), add = TRUE)
   expect_resumed(task_target, function() {
     target <- task_target()
     target$program$code <- read_stan_program(longer)$code
