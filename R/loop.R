@@ -102,6 +102,8 @@ judged <- function(course, record) {
 with_islands <- function(course, islands) {
   sampler <- sampler_of_best(course)
   path <- final_path(course$best, course$plan)
+  # for the default precision alone not without end
+  islands$grows <- islands$grows && (length(islands$asked) > 0 || sampler$n_particles < default_particles)
   last <- course$result
   announce_islands(sampler, islands$islands, course$best$runs, "{n} island{?s}", longest_untold)
   if (!is.null(last)) {

@@ -9,7 +9,7 @@ tiny <- function(..., n_particles = 128, n_steps = 6, rounds = 2, islands = 3, s
   ))
 }
 
-klmc_fit <- tiny()
+klmc_fit <- tiny(kernel = kernel_klmc())
 other_kernels <- list(
   lmc = tiny(kernel = kernel_lmc(), seed = 3), # no more rounds than there are colours
   mala = tiny(kernel = kernel_mala()),

@@ -340,7 +340,7 @@ of_run <- function(log_z, predicted_sd = 0.1, barrier = 1, reason = "round", ker
                    shared = 0.01) {
   list(dead = FALSE, reason = reason, shared = shared, runs = list(
     log_z = log_z, predicted_sd = predicted_sd, barrier = barrier, kernel = kernel, n_particles = n_particles
-  ))
+  ), kernel = kernel_by_name(kernel, "kernel"))
 }
 
 test_that("a verdict is by evidence first, and by cost second", {
