@@ -58,7 +58,7 @@
 #'
 #'   * `basins`: the scout's mixture of normal distributions, where it is the present reference and gives the
 #'     particles a higher density than any shape.
-#'   * `shape`: a transformed normal distribution (see the next section), that gives
+#'   * `shape`: a transformed normal distribution, or a Student t (see the next section), that gives
 #'     the particles a higher density than a normal distribution. It is kept only if, fitted to one
 #'     half of the particles, it gives the other half a higher density. No shape is fitted to
 #'     particles that started from the given reference.
@@ -82,6 +82,7 @@
 #'     logarithms of sums, and products. The coefficients are those by which the scores, the gradients of the log
 #'     density, are nearest to those of the particles. Parents may be children of others.
 #'   * *Margins.* A sinh-arcsinh transformation makes a variable skew, or its tails heavier or lighter.
+#'   * *Student t*, if no variable has parents.
 #'
 #'   A block of children, or a margin, is kept only if particles that it was not fitted to are likelier under it.
 #'   Without gradients there are no shapes. Above 250 variables only skewness and exactly normal variables are fitted;

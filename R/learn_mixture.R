@@ -2,9 +2,6 @@
 # normals of the basins and of one that covers them all, by which what they miss between
 # them is reached. See src/reference.c.
 
-# Steps of the EM algorithm.
-em_steps <- 8
-
 # normals: of the scout, the best first, with their ELBOs. The coordinates are those of the
 # covering normal. Each basin has the share of the weight that its ELBO gives it, and as much
 # again as the others: ELBOs are rough. Of basins that are copies of each other the best stands for all: `basins` has
@@ -82,7 +79,8 @@ log_components <- function(mixture, z) {
   matrix(parts, nrow(z))
 }
 
-log_mixture <- function(mixture, z, parts = log_components(mixture, z)) {
+log_mixture <- function(mixture, z) {
+  parts <- log_components(mixture, z)
   largest <- do.call(pmax, as.data.frame(parts))
   largest + log(rowSums(exp(parts - largest)))
 }
@@ -172,7 +170,7 @@ refit_mixture <- function(record) {
 fit_mixture <- function(mixture, z, w) {
   for (step in seq_len(em_steps)) {
     parts <- log_components(mixture, z)
-    belongs <- exp(parts - log_mixture(mixture, z, parts)) * w
+    belongs <- exp(parts - log_mixture(mixture, z)) * w
     normals <- lapply(seq_len(ncol(belongs)), function(k) {
       moments_of(z, belongs[, k] / sum(belongs[, k]))
     })

@@ -34,9 +34,10 @@ fit_dependent <- function(record, density) {
     if (is.null(space)) points$pattern <- pattern
   }
   shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)
-  # a chain that is normal is another rung
-  is_shape <- !is.null(space) || any(vapply(shape$chain$blocks, `[[`, "", "form") != "normal")
-  gain <- if (!is.null(shape) && is_shape) gain_of(shape, space, points, record$reference)
+  if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) {
+    shape <- with_heavy_tails(shape, weighted, points$x)
+  }
+  gain <- if (!is.null(shape)) gain_of(shape, space, points, record$reference)
   if (isTRUE(gain > 0)) list(reference = shape$reference, gain = gain)
 }
 
@@ -62,6 +63,18 @@ exact_reference <- function(points) {
     exact_student(points, points$L, points$genealogies)
   } else {
     normal
+  }
+}
+
+# A Student t in place of a chain without parents, where that is likelier. x: the points of the chain. NULL where the
+# chain is normal: that is another rung.
+with_heavy_tails <- function(shape, weighted, x) {
+  student <- fit_student(weighted$x, weighted$w, weighted$L, weighted$genealogies)
+  if (!is.null(student) && student$criterion > mean(shape$log_density)) {
+    reference <- new_student_reference(weighted$mean + student$mean, student$L, student$df)
+    list(reference = reference, log_density = log_density_of(reference, x))
+  } else if (!is_chain_normal(shape$chain)) {
+    shape
   }
 }
 
@@ -132,6 +145,10 @@ new_chain_reference <- function(d, maps, changes = list(), inflation = rep(1, d)
   reference
 }
 
+has_parents <- function(chain) length(chain$parents) > 0
+
+is_chain_normal <- function(chain) all(vapply(chain$blocks, `[[`, "", "form") == "normal")
+
 # The log density of held-out points under the best reference of the present kind: those that are fitted at once are
 # fitted to the other points.
 present_density <- function(reference, points) {
@@ -162,8 +179,8 @@ log_density_of <- function(reference, x) {
   at$log_jacobian + if (is_student_reference(reference)) log_student(square, d, reference$df) else -square / 2
 }
 
-# Of many variables: the present normal distribution with new means and scales, and the margins of its coordinates, by
-# gradients. NULL where these are normal, or the present reference is of another kind.
+# Of many variables: the present normal distribution with new means and scales, and the skew of its coordinates, by
+# gradients. NULL where there is no skew, or the present reference is of another kind.
 fit_skewed <- function(record) {
   reference <- record$reference
   d <- ncol(record$particles)
@@ -187,15 +204,12 @@ fit_skewed <- function(record) {
   }
   normal <- compose(normal, inner)
   z <- from_user(inner, z)
-  g <- pull_back_rows(inner, g)
-  some <- evenly_weighted(w, most_search)
-  margins <- margins_block(z[some, , drop = FALSE], g[some, , drop = FALSE], seq_len(d))
-  if (!is.null(margins)) {
-    at <- before_maps(margins$maps, z, g)
-    inflation <- inflation_of(weighted_squares(at$x + at$g, w), logical(d))
+  at <- skew_by_gradients(z, pull_back_rows(inner, g), w)
+  if (!is.null(at$skew)) {
+    inflation <- sqrt(inflation_of(rep(2 * at$nats / d, d), FALSE))
     list(
-      reference = new_chain_reference(d, c(margins$maps, list(affine_of(normal))), inflation = sqrt(inflation)),
-      gain = if (is_normal(reference)) sum(w * (at$log_jacobian + rowSums(z^2 - at$x^2) / 2)) else 0
+      reference = new_chain_reference(d, c(tails_maps(at$skew), list(affine_of(normal))), inflation = inflation),
+      gain = if (is_normal(reference)) sum(w * (at$log_density + rowSums(z^2) / 2)) else 0
     )
   }
 }

@@ -1,5 +1,8 @@
-# Student t distributions, for tails that are heavy in all directions: that which a target is, by gradients.
+# Student t distributions, for tails that are heavy in all directions: as references that are
+# fitted to draws, and exactly, by gradients.
 
+# Steps of the EM algorithm for a Student t, which converges fast from the normal distribution.
+em_steps <- 8
 # Degrees of freedom from which those of a Student t are searched for by gradients.
 first_df <- c(2, 1, 8)
 # Steps of that search, which takes 4 to 8, ...
@@ -9,6 +12,47 @@ most_newton_halvings <- 5
 # ... and points for each coefficient. All are tried in the end.
 points_per_bend <- 32
 
+# by draws ----------------------------------------------------------------------
+
+new_student_reference <- function(mean, chol, df) {
+  with_chol(reference_student(df, mean), chol)
+}
+
+# A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
+# from a grid, location and scale for each by the EM algorithm. NULL where a normal
+# distribution with the factor L does as well.
+fit_student <- function(x, w, L, n) {
+  z <- whitened(L, x)
+  d <- ncol(z)
+  if (n < rules$genealogies_per_dimension * d) {
+    return(NULL) # the covariance itself is too uncertain to tell tails
+  }
+  square <- rowSums(z^2)
+  radial <- lapply(rules$student_df, function(df) radial_student(square, w, d, df))
+  best <- radial[[which.max(vapply(radial, `[[`, 0, "log_density"))]]
+  # The normal may have another scale, too: shrinkage has made the covariance of few draws wider than
+  # they are. Then the degrees of freedom are one parameter more.
+  normal <- -d / 2 * (1 + log(sum(w * square) / d))
+  if (best$log_density - log(n) / (2 * n) <= normal) {
+    return(NULL)
+  }
+  inner <- list(mean = rep(0, d), L = diag(sqrt(best$scale2), d))
+  for (i in seq_len(em_steps)) {
+    inner <- student_step(z, w, inner, best$df)
+    if (is.null(inner)) {
+      return(NULL)
+    }
+  }
+  y <- from_user(inner, z)
+  list(
+    mean = drop(L %*% inner$mean),
+    L = L %*% inner$L,
+    df = best$df,
+    criterion = sum(w * log_student(rowSums(y^2), d, best$df)) -
+      sum(log(diag(inner$L))) - sum(log(diag(L))) - log(n) / n
+  )
+}
+
 # The log density of a standard Student t at squared radii, but for the constant that
 # log_normal() leaves out too.
 log_student <- function(square, d, df) {
@@ -16,7 +60,18 @@ log_student <- function(square, d, df) {
     (df + d) / 2 * log1p(square / df)
 }
 
-# A step of the EM algorithm for location and scale of weighted points; NULL where it fails.
+# The best scale for squared radii.
+radial_student <- function(square, w, d, df) {
+  scale2 <- sum(w * square) / d
+  for (i in seq_len(em_steps)) {
+    scale2 <- sum(w * square * (df + d) / (df + square / scale2)) / d
+  }
+  list(
+    df = df, scale2 = scale2,
+    log_density = sum(w * log_student(square / scale2, d, df)) - d / 2 * log(scale2)
+  )
+}
+
 student_step <- function(z, w, now, df) {
   square <- rowSums(from_user(now, z)^2)
   u <- w * (df + ncol(z)) / (df + square)
@@ -27,6 +82,8 @@ student_step <- function(z, w, now, df) {
   )
   if (!is.null(upper)) list(mean = mean, L = t(upper))
 }
+
+# by gradients --------------------------------------------------------------------
 
 # The Student t that the target is, by its gradients at any points; NULL where it is none. points:
 # list(x, g, w, mean); L: a factor of about their covariance. At a whitened point z, with
@@ -57,8 +114,8 @@ exact_student <- function(points, L, genealogies) {
   # half of a Student t has its gradients too, but not its directions
   if (isTRUE(left < rules$nothing_left) &&
     are_standard(sqrt(d / rowSums(u^2)) * u, points$w, genealogies)) {
-    as_exact(with_chol(
-      reference_student(df, points$mean + drop(L %*% bend$centre)), L %*% factor_of_inverse(upper)
+    as_exact(new_student_reference(
+      points$mean + drop(L %*% bend$centre), L %*% factor_of_inverse(upper), df
     ))
   }
 }

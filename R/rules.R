@@ -98,9 +98,13 @@ rules <- list(
   least_rows = 1024,
   # Share of the mean square of gradients that may be left of those that are linear: rounding.
   nothing_left = 1e-6,
+  # Degrees of freedom that are tried, from Cauchy to nearly normal.
+  student_df = c(1, 1.5, 2, 3, 4, 6, 10),
   # Share, in what a normal distribution leaves of gradients, of what is along the points, from
   # which a Student t is fitted by gradients: for exact t distributions it is 0.46 or more.
   least_radial = 0.25,
+  # Genealogies a dimension: with fewer the covariance is too uncertain to show tails.
+  genealogies_per_dimension = 2,
   # Bound of the Kullback-Leibler divergence, in nats, below which a target counts as normal: then
   # the log weights of draws from the normal have a standard deviation of about 0.04.
   normal_nats = 1e-3,
@@ -121,6 +125,13 @@ rules <- list(
   # Steps of a factorisation at a point: those of a full precision of 114 variables, which take 0.3
   # ms.
   most_factor_work = 5e5,
+  # Standard errors of skewness or kurtosis, above which a coordinate is not normal: chance alone
+  # gives that to one of 16,000.
+  odd_moment = 4,
+  # Location in standard deviations, log scale and skew of a coordinate with tails, to both sides:
+  # with more, it has hardly anything in common with the normal distribution from which it was
+  # found.
+  widest_tails = c(3, 3, 2),
   # budget ---------------------------------------------------------------------
   # A run that tunes may take this much more than the last, by more steps or searches.
   dearer_run = 2,

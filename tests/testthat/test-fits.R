@@ -323,6 +323,34 @@ test_that("a target that is its reference has equal weights with two parents and
   expect_gt(fit$steps$acceptance[3], 0.1)
 })
 
+test_that("a Student t is fitted to heavy tails, and not to normal ones", {
+  set.seed(38)
+  cov <- rbind(c(4, 1, 0), c(1, 1, 0.2), c(0, 0.2, 0.25))
+  n <- 4000
+  student <- function(x) {
+    w <- rep(1 / nrow(x), nrow(x))
+    x <- sweep(x, 2, colMeans(x))
+    internal("fit_student")(x, w, internal("fit_scale")(x, w), nrow(x))
+  }
+  for (df in c(1.5, 2, 4)) {
+    x <- matrix(rnorm(3 * n), n) %*% chol(cov) / sqrt(rchisq(n, df) / df)
+    fit <- student(x)
+    expect_identical(fit$df, df)
+    expect_equal(tcrossprod(fit$L), cov, tolerance = 0.15)
+  }
+  for (repeated in 1:5) {
+    for (n in c(100, 1000)) {
+      expect_null(student(matrix(rnorm(3 * n), n) %*% chol(cov)))
+    }
+  }
+  # where the correlations of few draws are shrunk, the fitted normal distribution is wider than the
+  # draws, which is no sign of tails
+  for (repeated in 1:5) {
+    cov <- crossprod(matrix(rnorm(40 * 45), 45))
+    expect_null(student(matrix(rnorm(40 * 300), 300) %*% chol(cov)))
+  }
+})
+
 test_that("draws and gradients tell a normal distribution, exactly, from others", {
   set.seed(39)
   d <- 4
