@@ -88,7 +88,7 @@ judged <- function(course, record) {
   # of the first ones only the winner is used
   course$used <- c(course$used & !(is_better && record$reason == "first"), is_better)
   if (is_better) course$best <- record
-  is_decided <- ends_race(record, is_better, course$scout)
+  is_decided <- ends_race(record, is_better, course$sampler)
   is_left <- function(candidate) {
     (if (candidate$reason == "first") !is_decided else !is_better) &&
       (is.null(course$best) || affords_candidate(course, candidate))

@@ -18,10 +18,11 @@ takes_over <- function(record, best) {
   record$reason != "first" && (!are_comparable(record, best) || !costs_more(record, best))
 }
 
-# Whether a record leaves nothing to gain for others of the first: it has come to the target in a single step, as from
-# the one basin that the scout has found.
-ends_race <- function(record, is_better, scout) {
-  is_better && record$reason == "first" && record$is_fitted && nrow(record$steps) == 1 && is.null(scout$references$cover)
+# Whether a record leaves nothing to gain for others of the first: it has come to the target in a single step, where the
+# scout has found one basin, and the user has given no reference.
+ends_race <- function(record, is_better, sampler) {
+  is_better && record$reason == "first" && record$is_fitted && nrow(record$steps) == 1 &&
+    is.null(sampler$scout$references$cover) && has_default_reference(sampler)
 }
 
 # Whether the estimate of the first is higher by more than the errors and a margin. One that rests on a single genealogy

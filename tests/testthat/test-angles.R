@@ -12,7 +12,7 @@ angles <- function(means, strength = 4, ...) {
 log_z_of <- function(d, strength = 4) d * log(2 * pi * besselI(strength, 0))
 
 turned <- angles(c(pi, 0.2, -3))
-fit <- calmly(smc(turned, n_particles = 512, seed = 1))
+fit <- calmly(smc(turned, n_particles = 1024, seed = 1))
 
 test_that("angles beside their bounds are turned, and others are not", {
   turn <- fit$target$turn

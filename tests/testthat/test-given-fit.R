@@ -19,7 +19,7 @@ logistic <- function(location) {
 }
 n_evals <- function(fit) sum(fit$runs$n_target_evals)
 
-test_that("from the fit of a neighbour a target takes a third of the evaluations, without rounds", {
+test_that("from the fit of a neighbour a target takes less than half of the evaluations, without rounds", {
   fit_of <- function(...) smc(..., n_particles = 1024)
   cold <- fit_of(means(1), seed = 1)
   warm <- expect_silent(fit_of(means(1.3), reference = cold, seed = 2))
@@ -37,7 +37,7 @@ test_that("from the fit of a neighbour a target takes a third of the evaluations
   of_logistic <- lapply(2:5, function(seed) fit_of(logistic(2.2), reference = cold, seed = seed))
   for (fit in of_logistic) {
     expect_identical(unique(fit$runs$label), "fit")
-    expect_lt(n_evals(fit), n_evals(cold) / 3)
+    expect_lt(n_evals(fit), n_evals(cold) / 2)
   }
   expect_log_z(of_logistic, 0, 0.05)
   # and SMC by itself, whose islands are unbiased

@@ -450,7 +450,7 @@ test_compiled("smc() starts from draws, and has the evidence", {
     runs <- fit$runs[fit$runs$run == "adapt", ]
     expect_identical(runs$label[1], "draws")
     expect_true(runs$used[1])
-    expect_identical(is.null(fit$scout), !scout)
+    expect_identical("best" %in% runs$label, scout)
     expect_log_z(fit, exact$log_z + log_z_beta_binomial)
   }
   target$draws <- draws[1:3, ]
