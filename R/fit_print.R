@@ -57,7 +57,7 @@ print_estimate <- function(fit, digits) {
     print_line(
       "log Z", number(fit$log_z), ", standard error ", number(fit$std_error),
       if (has_shift(fit)) paste0(", of which by chance ", number(fit$sampling_error)),
-      if (is_exact_reference(fit$reference)) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)",
+      if (is_exact_estimate(fit)) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)",
       of_laplace
     )
     print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %)")
@@ -138,6 +138,11 @@ print_missed_aims <- function(fit) {
     aims <- sprintf(words[names(missed)], vapply(missed, count, ""))
     print_line("missed", paste(aims, collapse = " and "), ": more islands would be needed (`max_islands`)")
   }
+}
+
+# Whether the reference is the target, and no edge is in the way.
+is_exact_estimate <- function(fit) {
+  is_exact_reference(fit$reference) && fit$sampling_error < rules$least_bridge_error
 }
 
 format_cost <- function(fit) {

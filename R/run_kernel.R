@@ -246,6 +246,9 @@ is_biased <- function(kernel) {
 #'   `exp(-h_t) z + sqrt(1 - exp(-2 h_t)) noise` in the coordinates in which the reference is standard normal. Long steps
 #'   are independent draws from it. It needs no gradients.
 #'
+#' With a `kernel` that needs no gradients [smc()] has no scout, which looks for modes. By default it has, also where
+#' gradients are differences, and takes `kernel_pcn()` by itself where that costs less.
+#'
 #' The weights of such kernels do not depend on the move. So particles are weighted, and
 #' resampled if need be, before they move.
 #'

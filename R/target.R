@@ -156,6 +156,9 @@ as_target.smc_target <- function(x, ...) {
 print.smc_target <- function(x, ...) {
   cat("<smc_target> ", x$label, "\n", sep = "")
   cat("dimension: ", x$dim, " (", format_names(x$names), ")\n", sep = "")
+  if (!is.null(x$effects)) {
+    cat("integrated out: ", format_names(unique(x$effects$model$env$.random)), "\n", sep = "")
+  }
   if (is_bounded(x)) {
     cat("bounds: ", format_names(format_bounds(x)), "\n", sep = "")
   }

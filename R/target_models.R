@@ -33,7 +33,7 @@ as_target.list <- function(
   }
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
-  tell_laplace(x)
+  tell_laplace(x, method)
   model <- own_copy(x)
   start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
   target <- if (x$env$DLL == "RTMB") {
@@ -63,13 +63,15 @@ as_target.list <- function(
   target
 }
 
-tell_laplace <- function(model) {
+tell_laplace <- function(model, method) {
   random <- model$env$.random
   if (!is.null(random)) {
     tell(
-      c("i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as {.arg random} in the model
-        object. {.fn smc} corrects the evidence for that where, given the rest, {?it falls/they fall} into small
-        groups."),
+      c("i" = paste0(
+        "{.field {random}} {?is/are} integrated out by Laplace's approximation.",
+        if (method == "auto") " {.fn smc} corrects the evidence for that where the effects are independent of each other,
+          given the rest, but for groups of at most {most_connected}."
+      )),
       class = "autosmc_message_laplace"
     )
   }

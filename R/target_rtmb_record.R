@@ -117,8 +117,9 @@ check_not_of_object <- function(...) {
 }
 
 check_random <- function(random, known, types) {
-  if (!is.character(random) || anyNA(random) || !all(random %in% known) || all(known %in% random)) {
-    abort_argument(random, "random", "NULL, or names of some but not all of the parameters")
+  if (!is.character(random) || length(random) == 0 || anyDuplicated(random) || !all(random %in% known) ||
+    all(known %in% random)) {
+    abort_argument(random, "random", "NULL, or names of some but not all of the parameters, each once")
   }
   if (!is.null(types)) abort("{.arg types} cannot be given with {.arg random}.")
   random

@@ -191,7 +191,7 @@ test_that("a log density with random effects is a model", {
   x <- rbind(c(0, 1), c(1, 0.5))
   own <- intercepts_model(families[[2]], recorded_prior)
   expect_equal(evaluate_target(target, x)$log_density, apply(x, 1, function(x) -as.numeric(own$fn(x))))
-  expect_bad(make(random = "v"), "random")
+  for (bad in list("v", character(), c("u", "u"))) expect_bad(make(random = bad), "random")
   expect_bad(make(random = c("b", "sd", "u")), "random")
   expect_bad(make(random = "u", types = list(b = "simplex")), "types")
   expect_bad(make(random = "u", method = "exact"), "method")
