@@ -38,9 +38,6 @@ proper_diagnostic <- new_diagnostic(
     final <- seen$final
     target <- seen$sampler$target
     n <- n_proper_trials(seen$sampler, course)
-    if (n == 0) {
-      return(NULL)
-    }
     some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
     space <- space_of_scales(final, some)
     if (length(space$precisions) == 0) {
@@ -298,11 +295,8 @@ elbo_diagnostic <- new_diagnostic(
     if (is.na(error)) {
       error <- mean(seen$final$islands$predicted_sd) # of one island
     }
-    diagnostic(
-      above, rules$margin + rules$errors_seen * error,
-      sprintf("The estimate is below a lower bound that the scout has found, by %s.", format(above, digits = 2)),
-      shift = above
-    )
+    says <- c("The estimate is below a lower bound that the scout has found, by ", ".")
+    diagnostic(above, rules$margin + rules$errors_seen * error, says, shift = above)
   }
 )
 

@@ -106,12 +106,10 @@ is_farther <- function(record, before) {
 
 # Along the path as it was given: from the user's reference, or that of a record.
 in_full <- function(course, record = NULL) {
-  if (is.null(record)) {
-    is_fitted <- is_of_draws(course$sampler$reference)
-    new_candidate(course, course$sampler$reference, "full", "given", is_fitted, path = course$path)
-  } else {
-    new_candidate(course, record$reference, "full", record$runs$label, record$is_fitted, path = course$path)
-  }
+  reference <- if (is.null(record)) course$sampler$reference else record$reference
+  is_fitted <- if (is.null(record)) is_of_draws(reference) else record$is_fitted
+  label <- if (is.null(record)) "given" else record$runs$label
+  new_candidate(course, reference, "full", label, is_fitted, path = course$path)
 }
 
 # what follows a run ------------------------------------------------------------
