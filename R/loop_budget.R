@@ -140,19 +140,13 @@ steps_of_best <- function(course) {
   if (is.null(course$best)) rules$race_steps else nrow(course$best$steps)
 }
 
-# How many evaluations fits may ask for: no more than leave enough for a run and the islands.
-affordable_probes <- function(course) {
-  most <- rules$most_probe_evals
-  if (is.infinite(course$plan$max_evals)) {
-    return(most)
-  }
-  n_steps <- steps_of_best(course)
-  max(0, min(most, floor(left_beside_islands(course, n_steps) - run_evaluations(course, n_steps))))
-}
-
-# The target's density for as many; NULL for none.
+# The target's density for as many evaluations as leave enough for a run and the islands; NULL for none.
 affordable_density <- function(course) {
-  most <- affordable_probes(course)
+  most <- rules$most_probe_evals
+  if (is.finite(course$plan$max_evals)) {
+    n_steps <- steps_of_best(course)
+    most <- min(most, floor(left_beside_islands(course, n_steps) - run_evaluations(course, n_steps)))
+  }
   if (!is.null(course$density) && most > 0) limited_density(course$density, most)
 }
 

@@ -100,8 +100,7 @@ from_fit <- function(course) {
 # again, and a single step is not all that there is.
 is_farther <- function(record, before) {
   barrier <- record$runs$barrier
-  steps_per_barrier <- rules$steps_per_barrier
-  barrier * steps_per_barrier > 1 && rules$lower_barrier * barrier > before$barrier
+  barrier * rules$steps_per_barrier > 1 && rules$lower_barrier * barrier > before$barrier
 }
 
 # Along the path as it was given: from the user's reference, or that of a record.
