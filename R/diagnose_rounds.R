@@ -6,12 +6,9 @@ rounds_diagnostic <- new_diagnostic(
   advise = "particles", needs_draws = FALSE,
   judge = function(seen, found) {
     course <- seen$course
-    if (length(course$records) == 0) {
-      return()
-    }
-    runs <- bind_rows(lapply(course$records, `[[`, "runs"))
+    runs <- unclass(bind_rows(lapply(course$records, `[[`, "runs")))
     counts <- which(runs$n_particles == seen$sampler$n_particles & runs$predicted_sd < rules$sure_round)
-    passes <- if (length(course$passes) > 0) bind_rows(course$passes)
+    passes <- unclass(bind_rows(course$passes))
     log_z <- c(runs$log_z[counts], passes$log_z)
     error <- c(runs$predicted_sd[counts], passes$std_error)
     if (length(log_z) == 0) {
