@@ -4,7 +4,7 @@
 #   a list of the `sampler`, its islands, `final`, the `estimate` that they report, the `course` that led to them, NULL
 #   for none, and all that the diagnostics before have `found`.
 # * ask: a function of `seen` and of evaluate(), as of counted_density(), which returns what it finds at points of its
-#   own; NULL where it asks for none. It is called where `most` is above 0.
+#   own; NULL where it asks for none.
 # * most: a function of the sampler, of the evaluations that the islands have taken, and of the course, to the most that
 #   `ask` may take.
 # * remedy: a function of a record of the islands and of what was found, where the diagnostic has failed: the record

@@ -35,10 +35,8 @@ ask_diagnostics <- function(sampler, final, course) {
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
   seen <- what_is_seen(sampler, final, course)
   found <- lapply(Filter(function(one) !is.null(one$ask), diagnostics()), function(one) {
-    if (one$most(sampler, n_spent(seen), course) > 0) {
-      # the fit is there, and is not given up where the target fails at these points
-      tryCatch(one$ask(seen, evaluate), autosmc_error_target = function(e) NULL)
-    }
+    # the fit is there, and is not given up where the target fails at these points
+    tryCatch(one$ask(seen, evaluate), autosmc_error_target = function(e) NULL)
   })
   list(found = found, n_target_evals = evaluate("count")[["n_target_evals"]])
 }

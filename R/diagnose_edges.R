@@ -12,6 +12,9 @@ edges_diagnostic <- new_diagnostic(
   ask = function(seen, evaluate) {
     sampler <- seen$sampler
     n <- n_edge_trials(sampler, seen$course)
+    if (n == 0) {
+      return(NULL)
+    }
     weighty <- weighty_rows(seen$final$log_weights)
     x <- unconstrained_particles(seen$final)
     d <- ncol(x)

@@ -38,6 +38,9 @@ proper_diagnostic <- new_diagnostic(
     final <- seen$final
     target <- seen$sampler$target
     n <- n_proper_trials(seen$sampler, course)
+    if (n == 0) {
+      return(NULL)
+    }
     some <- thinned(weighty_rows(final$log_weights), rules$least_rows)
     space <- space_of_scales(final, some)
     if (length(space$precisions) == 0) {

@@ -45,14 +45,11 @@ least_evaluations <- function(sampler, path, plan) {
 warn_of_omissions <- function(fit) {
   limit <- limit_of(fit)
   what <- fit$truncated
-  cli::cli_warn(
-    c(
-      "{.arg {limit}} has left out {what}.",
-      "!" = if (is.na(fit$std_error)) "With one island the error of {.field log_z} is not known.",
-      "i" = "Give more, or fewer {.arg n_particles}."
-    ),
-    class = warning_class("budget")
-  )
+  warn("budget", c(
+    "{.arg {limit}} has left out {what}.",
+    "!" = if (is.na(fit$std_error)) "With one island the error of {.field log_z} is not known.",
+    "i" = "Give more, or fewer {.arg n_particles}."
+  ))
 }
 
 limit_of <- function(fit) if (isTRUE(is.finite(fit$max_seconds))) "max_seconds" else "max_evals"

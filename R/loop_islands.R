@@ -135,7 +135,7 @@ announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} fo
     evaluations <- count(round(n * each("n_target_evals")))
     time <- duration(n * each("seconds"))
     says <- paste0(what, ": {evaluations} evaluations of the target, about {time} of computing.")
-    cli::cli_inform(c("i" = says), class = "autosmc_message_cost")
+    inform("cost", c("i" = says))
   }
 }
 
@@ -147,14 +147,11 @@ announce_fit <- function(sampler, plan) {
   if (!isTRUE(sampler$show_progress) || !isTRUE(n * each >= longest_untold)) {
     return()
   }
-  cli::cli_inform(
-    c(
-      "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles}
-        particles at least {count(round(n))} of them: {duration(n * each)} of computing.",
-      "i" = "With a smaller {.arg max_evals} it takes less."
-    ),
-    class = "autosmc_message_cost"
-  )
+  inform("cost", c(
+    "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles}
+      particles at least {count(round(n))} of them: {duration(n * each)} of computing.",
+    "i" = "With a smaller {.arg max_evals} it takes less."
+  ))
 }
 
 # what islands show -------------------------------------------------------------

@@ -66,12 +66,11 @@ as_target.list <- function(
 tell_laplace <- function(model) {
   random <- model$env$.random
   if (!is.null(random)) {
-    tell(
-      c("i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as {.arg random} in the model
+    tell("laplace", c(
+      "i" = "{.field {random}} {?is/are} integrated out by Laplace's approximation, as {.arg random} in the model
         object. {.fn smc} corrects the evidence for that where, given the rest, {?it falls/they fall} into small
-        groups."),
-      class = "autosmc_message_laplace"
-    )
+        groups."
+    ))
   }
 }
 
