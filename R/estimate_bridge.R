@@ -69,12 +69,14 @@ fit_bridge <- function(final, rows) {
   w <- weighty$w
   z <- function() final$coordinates[rows, , drop = FALSE]
   d <- ncol(final$coordinates)
-  if (is_mixture(final$reference)) {
-    has_copies <- !is.null(final$reference$copies)
-    fitted <- if (has_copies) refit_all_copies(final$reference, z(), w) else fit_mixture(final$reference$mixture, z(), w)
-    return(list(mixture = fitted))
+  reference <- final$reference
+  if (is_mixture(reference)) {
+    has_copies <- !is.null(reference$copies)
+    return(list(
+      mixture = if (has_copies) refit_all_copies(reference, z(), w) else fit_mixture(reference$mixture, z(), w)
+    ))
   }
-  df <- if (is_student_reference(final$reference)) final$reference$df
+  df <- if (is_student_reference(reference)) reference$df
   normal <- if (!is.null(df)) {
     student_step(z(), w, list(mean = rep(0, d), L = diag(d)), df)
   } else if (!is.null(final$gradients)) {

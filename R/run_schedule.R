@@ -75,7 +75,8 @@ check_schedule_frame <- function(schedule, kernel) {
 check_agreement <- function(kernel, schedule, name) {
   given <- kernel[[name]]
   column <- schedule[[name]]
-  is_same <- is.null(given) || is.null(column) || length(given) %in% c(1, length(column)) && isTRUE(all(given == column))
+  is_same <- is.null(given) || is.null(column) ||
+    length(given) %in% c(1, length(column)) && isTRUE(all(given == column))
   if (!is_same) {
     abort("{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.")
   }
