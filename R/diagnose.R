@@ -16,13 +16,13 @@ new_diagnostic <- function(judge, advise = character(), ask = NULL, most = funct
   list(judge = judge, ask = ask, most = most, remedy = remedy, advise = advise, needs_draws = needs_draws)
 }
 
-# A row. says: what is wrong where it fails, NA where it passes. shift: the difference of log Z that was seen, which
-# counts where it fails: else it is what chance explains. beyond: whether the value is not to be trusted above its
-# limit, or below it.
+# A row. says: what is wrong where it fails, in parts between which the value stands, NA where it passes. shift: the
+# difference of log Z that was seen, which counts where it fails: else it is what chance explains. beyond: whether the
+# value is not to be trusted above its limit, or below it.
 diagnostic <- function(value, limit, says, shift = 0, beyond = c("above", "below")) {
   above <- match.arg(beyond) == "above"
   failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit
-  says <- if (failed) gsub("\\s+", " ", says) else NA_character_
+  says <- if (failed) gsub("\\s+", " ", paste(says, collapse = format(value, digits = 2))) else NA_character_
   list(value = value, limit = limit, passed = !failed, shift = if (failed) abs(shift) else 0, says = says)
 }
 
@@ -41,11 +41,9 @@ limit_of_rise <- function(found, estimate) {
 # The least rise of log Z that is worth a word: one below the standard error changes nothing.
 what_matters <- function(estimate) max(rules$sure_bridge, estimate$std_error, na.rm = TRUE)
 
-# The row of what rays, mirrors or lines find. says: a function of the rise, in words.
-judge_beside <- function(found, estimate, says) {
-  if (!is.null(found$rise)) {
-    diagnostic(found$rise, limit_of_rise(found, estimate), says(format(found$rise, digits = 2)), found$rise)
-  }
+# The row of what rays, mirrors or lines find.
+judge_beside <- function(seen, found, says) {
+  if (!is.null(found$rise)) diagnostic(found$rise, limit_of_rise(found, seen$estimate), says, found$rise)
 }
 
 # Evaluations that the islands have taken, to which what diagnostics take is in proportion.

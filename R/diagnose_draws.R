@@ -4,11 +4,7 @@ width_diagnostic <- new_diagnostic(
   advise = c("far_out", "particles"),
   judge = function(seen, found) {
     if (inherits(seen$final$reference, "smc_reference_gaussian")) {
-      variance <- widest(seen$final)
-      diagnostic(
-        variance, rules$widest,
-        sprintf("The draws have %s times the variance of the reference.", format(variance, digits = 2))
-      )
+      diagnostic(widest(seen$final), rules$widest, c("The draws have ", " times the variance of the reference."))
     }
   }
 )

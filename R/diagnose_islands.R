@@ -21,10 +21,7 @@ scatter_diagnostic <- new_diagnostic(
     }
     ratio <- stats::sd(islands$log_z) / (predicted + scatter_rounding)
     limit <- max(rules$suspicious_scatter, sqrt(stats::qchisq(rules$scatter_level, n - 1) / (n - 1)))
-    diagnostic(
-      ratio, limit,
-      sprintf("The islands' estimates scatter %s times as much as they predict.", format(ratio, digits = 2))
-    )
+    diagnostic(ratio, limit, c("The islands' estimates scatter ", " times as much as they predict."))
   }
 )
 
@@ -57,11 +54,8 @@ estimates_diagnostic <- new_diagnostic(
   judge = function(seen, found) {
     apart <- errors_between(seen$final$estimates)
     if (!is.null(apart)) {
-      diagnostic(
-        apart, rules$errors_contradict,
-        sprintf("The estimates by SMC and by the bridge differ by %s standard errors.", format(apart, digits = 2)),
-        shift = diff(seen$final$estimates$log_z)
-      )
+      says <- c("The estimates by SMC and by the bridge differ by ", " standard errors.")
+      diagnostic(apart, rules$errors_contradict, says, shift = diff(seen$final$estimates$log_z))
     }
   }
 )

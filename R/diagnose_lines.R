@@ -64,9 +64,8 @@ lines_diagnostic <- new_diagnostic(
   ask = look_along_lines,
   most = function(sampler, spent, course) most_line_evals(sampler, spent),
   judge = function(seen, found) {
-    judge_beside(found, seen$estimate, function(rise) {
-      sprintf("Lines along %s reach mass beyond all draws, which raises the estimate by %s.", found$name, rise)
-    })
+    says <- sprintf("Lines along %s reach mass beyond all draws, which raises the estimate by ", found$name)
+    judge_beside(seen, found, c(says, "."))
   },
   remedy = function(record, found) with_points_beyond(record, found)
 )

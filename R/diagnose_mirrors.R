@@ -26,11 +26,8 @@ most_mirrored <- 16
 look_in_mirrors <- function(seen, evaluate) {
   final <- seen$final
   sampler <- seen$sampler
-  if (!any(has_two_bounds(sampler$target))) {
-    return(NULL)
-  }
   weighty <- weighty_rows(final$log_weights)
-  normal <- weighted_factor(final, weighty)
+  normal <- if (any(has_two_bounds(sampler$target))) weighted_factor(final, weighty)
   if (is.null(normal) || length(weighty$rows) < least_draws_beside) {
     return(NULL)
   }
@@ -54,18 +51,10 @@ mirrors_diagnostic <- new_diagnostic(
     draws * n_mirror_evals(sampler)
   },
   judge = function(seen, found) {
-    judge_beside(found, seen$estimate, function(rise) {
-      sprintf(
-        "Reflecting %s within the bounds reaches mass that no draw has visited, which raises the estimate by at
-          least %s.%s",
-        format_names(found$names), rise,
-        if (found$may_be_angles) {
-          " If these are angles, measure them from another direction, so that few draws are next to a bound."
-        } else {
-          ""
-        }
-      )
-    })
+    says <- "Reflecting %s within the bounds reaches mass that no draw has visited, which raises the estimate by at
+      least "
+    turn <- " If these are angles, measure them from another direction, so that few draws are next to a bound."
+    judge_beside(seen, found, c(sprintf(says, format_names(found$names)), paste0(".", if (found$may_be_angles) turn)))
   }
 )
 

@@ -63,9 +63,8 @@ rays_diagnostic <- new_diagnostic(
   ask = look_along_rays,
   most = function(sampler, spent, course) n_rays(sampler, spent) * n_ray_evals(sampler),
   judge = function(seen, found) {
-    judge_beside(found, seen$estimate, function(rise) {
-      sprintf("Rays through the draws reach mass that no draw has visited, which raises the estimate by %s.", rise)
-    })
+    says <- c("Rays through the draws reach mass that no draw has visited, which raises the estimate by ", ".")
+    judge_beside(seen, found, says)
   },
   remedy = function(record, found) c(with_found(record, found), list(nested = nested_normals(record, found)))
 )

@@ -6,12 +6,9 @@ rounds_diagnostic <- new_diagnostic(
   advise = "particles", needs_draws = FALSE,
   judge = function(seen, found) {
     course <- seen$course
-    if (length(course$records) == 0) {
-      return()
-    }
-    runs <- bind_rows(lapply(course$records, `[[`, "runs"))
+    runs <- unclass(bind_rows(lapply(course$records, `[[`, "runs")))
     counts <- which(runs$n_particles == seen$sampler$n_particles & runs$predicted_sd < rules$sure_round)
-    passes <- if (length(course$passes) > 0) bind_rows(course$passes)
+    passes <- unclass(bind_rows(course$passes))
     log_z <- c(runs$log_z[counts], passes$log_z)
     error <- c(runs$predicted_sd[counts], passes$std_error)
     if (length(log_z) == 0) {
@@ -21,11 +18,8 @@ rounds_diagnostic <- new_diagnostic(
     own <- if (is.na(by_smc$std_error)) 0 else by_smc$std_error
     errors <- (log_z - by_smc$log_z - rules$margin) / sqrt(error^2 + own^2)
     most <- which.max(errors)
-    diagnostic(
-      errors[most], rules$errors_contradict,
-      sprintf("An earlier run found more evidence, by %s standard errors.", format(errors[most], digits = 2)),
-      shift = log_z[most] - seen$estimate$log_z
-    )
+    says <- c("An earlier run found more evidence, by ", " standard errors.")
+    diagnostic(errors[most], rules$errors_contradict, says, shift = log_z[most] - seen$estimate$log_z)
   }
 )
 
@@ -38,11 +32,8 @@ passes_diagnostic <- new_diagnostic(
     if (!is.null(last)) {
       error <- sqrt(last$std_error^2 + seen$estimate$std_error^2)
       rise <- seen$estimate$log_z - last$log_z
-      diagnostic(
-        rise, rules$least_rise + rules$errors_apart * error,
-        sprintf("The last pass raised the estimate by %s: the next might too.", format(rise, digits = 2)),
-        shift = rise
-      )
+      says <- c("The last pass raised the estimate by ", ": the next might too.")
+      diagnostic(rise, rules$least_rise + rules$errors_apart * error, says, shift = rise)
     }
   }
 )

@@ -233,12 +233,10 @@ say_direction <- function(which, widest, target) {
 # Whether the density falls no faster than the inverse of the distance, and is not so small far out that
 # this does not matter. tried: at draws, and at this part of both distances.
 is_endless <- function(tried, part) {
-  distances <- far_out
-  own <- tried[, 1]
   near <- tried[, 2]
   far <- tried[, 3]
-  is.finite(near) & is.finite(far) & far - near > -diff(log(distances)) &
-    far - own + log(part * distances[2]) > log(rules$least_bridge_error)
+  is.finite(near) & is.finite(far) & far - near > -diff(log(far_out)) &
+    far - tried[, 1] + log(part * far_out[2]) > log(rules$least_bridge_error)
 }
 
 # Whether the density is the same at draws and next to them, but for rounding. One that is constant until it is
@@ -298,11 +296,8 @@ elbo_diagnostic <- new_diagnostic(
     if (is.na(error)) {
       error <- mean(seen$final$islands$predicted_sd) # of one island
     }
-    diagnostic(
-      above, rules$margin + rules$errors_seen * error,
-      sprintf("The estimate is below a lower bound that the scout has found, by %s.", format(above, digits = 2)),
-      shift = above
-    )
+    says <- c("The estimate is below a lower bound that the scout has found, by ", ".")
+    diagnostic(above, rules$margin + rules$errors_seen * error, says, shift = above)
   }
 )
 

@@ -13,10 +13,8 @@ mean_gradient_diagnostic <- new_diagnostic(
     if (!is.null(draws)) {
       gradients <- seen$final$gradients
       most <- max(abs(t_values(gradients, draws$w, draws$genealogies, rows = draws$rows)))
-      diagnostic(
-        most, stats::qnorm(rules$gradient_level / (2 * ncol(gradients)), lower.tail = FALSE),
-        sprintf("The mean gradient at the draws is %s standard errors from zero.", format(most, digits = 2))
-      )
+      limit <- stats::qnorm(rules$gradient_level / (2 * ncol(gradients)), lower.tail = FALSE)
+      diagnostic(most, limit, c("The mean gradient at the draws is ", " standard errors from zero."))
     }
   }
 )
@@ -33,10 +31,8 @@ stein_diagnostic <- new_diagnostic(
         t_values(scaled$y(j), draws$w, draws$genealogies, scaled$gradients(j))
       })
       value <- sqrt(mean(unlist(t)^2))
-      diagnostic(
-        value, rules$stein,
-        sprintf("Draws and gradients violate Stein's identity (by %s standard errors).", format(value, digits = 2))
-      )
+      says <- c("Draws and gradients violate Stein's identity (by ", " standard errors).")
+      diagnostic(value, rules$stein, says)
     }
   }
 )

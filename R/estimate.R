@@ -41,13 +41,19 @@ errors_between <- function(estimates) {
 # An estimate with the error that a fit reports, which counts the largest shift of log Z that a failed diagnostic has
 # seen, beside the `sampling_error`, that of chance.
 with_shift <- function(estimate, diagnostics) {
-  sampling_error <- estimate$std_error
-  std_error <- sqrt(sampling_error^2 + max(0, diagnostics$shift)^2)
-  half <- (estimate$conf_high - estimate$log_z) * std_error / sampling_error
-  list(
-    log_z = estimate$log_z, std_error = std_error, sampling_error = sampling_error,
-    conf_low = estimate$log_z - half, conf_high = estimate$log_z + half
-  )
+  moved <- moved_estimate(estimate, list(log_z = 0, std_error = max(0, diagnostics$shift)))
+  c(moved[c("log_z", "std_error")], sampling_error = estimate$std_error, moved[c("conf_low", "conf_high")])
+}
+
+# An estimate plus a difference that has an error.
+moved_estimate <- function(estimate, by) {
+  error <- sqrt(estimate$std_error^2 + by$std_error^2)
+  half <- (estimate$conf_high - estimate$log_z) * error / estimate$std_error
+  estimate$log_z <- estimate$log_z + by$log_z
+  estimate$std_error <- error
+  estimate$conf_low <- estimate$log_z - half
+  estimate$conf_high <- estimate$log_z + half
+  estimate
 }
 
 # The estimate from several islands: the mean of the Z's, its error by the delta method,

@@ -69,13 +69,14 @@ fit_bridge <- function(final, rows) {
   w <- weighty$w
   z <- function() final$coordinates[rows, , drop = FALSE]
   d <- ncol(final$coordinates)
-  if (is_mixture(final$reference)) {
-    if (!is.null(final$reference$copies)) {
-      return(list(mixture = refit_all_copies(final$reference, z(), w)))
-    }
-    return(list(mixture = fit_mixture(final$reference$mixture, z(), w)))
+  reference <- final$reference
+  if (is_mixture(reference)) {
+    has_copies <- !is.null(reference$copies)
+    return(list(
+      mixture = if (has_copies) refit_all_copies(reference, z(), w) else fit_mixture(reference$mixture, z(), w)
+    ))
   }
-  df <- if (is_student_reference(final$reference)) final$reference$df
+  df <- if (is_student_reference(reference)) reference$df
   normal <- if (!is.null(df)) {
     student_step(z(), w, list(mean = rep(0, d), L = diag(d)), df)
   } else if (!is.null(final$gradients)) {
@@ -100,18 +101,15 @@ draw_bridge <- function(middle, n) {
 
 # Its log density at rows of x.
 log_bridge <- function(middle, x, rows = seq_len(nrow(x))) {
-  blocks <- blocks_of(length(rows), ncol(x))
-  unlist(lapply(blocks, function(i) log_bridge_at(middle, x, rows[i])))
-}
-
-log_bridge_at <- function(middle, x, rows) {
   d <- ncol(x)
-  if (!is.null(middle$mixture)) {
-    return(log_mixture(middle$mixture, x[rows, , drop = FALSE]) - d / 2 * log(2 * pi))
-  }
-  square <- rowSums(from_user(middle, x, rows)^2)
-  radial <- if (is.null(middle$df)) -square / 2 else log_student(square, d, middle$df)
-  radial - log_det(middle) - d / 2 * log(2 * pi)
+  unlist(lapply(blocks_of(length(rows), d), function(i) {
+    if (!is.null(middle$mixture)) {
+      return(log_mixture(middle$mixture, x[rows[i], , drop = FALSE]) - d / 2 * log(2 * pi))
+    }
+    square <- rowSums(from_user(middle, x, rows[i])^2)
+    radial <- if (is.null(middle$df)) -square / 2 else log_student(square, d, middle$df)
+    radial - log_det(middle) - d / 2 * log(2 * pi)
+  }))
 }
 
 # the equation ----------------------------------------------------------------

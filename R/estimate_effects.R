@@ -92,14 +92,3 @@ describe_effects <- function(fit) {
     )
   }
 }
-
-# An estimate plus a difference that has an error.
-moved_estimate <- function(estimate, by) {
-  error <- sqrt(estimate$std_error^2 + by$std_error^2)
-  half <- (estimate$conf_high - estimate$log_z) * error / estimate$std_error
-  estimate$log_z <- estimate$log_z + by$log_z
-  estimate$std_error <- error
-  estimate$conf_low <- estimate$log_z - half
-  estimate$conf_high <- estimate$log_z + half
-  estimate
-}

@@ -88,13 +88,10 @@ describe_heavy <- function(heavy) {
 warn_of_heavy_tails <- function(fit) {
   says <- describe_heavy(fit$heavy_tails[fit$heavy_tails$mean_ok %in% FALSE, ])
   if (length(says) > 0) {
-    cli::cli_warn(
-      c(
-        stats::setNames(verbatim(says), c("", rep("!", length(says) - 1))),
-        "i" = "Report medians and quantiles of these variables instead. The log evidence is not affected."
-      ),
-      class = warning_class("moments")
-    )
+    warn("moments", c(
+      stats::setNames(verbatim(says), c("", rep("!", length(says) - 1))),
+      "i" = "Report medians and quantiles of these variables instead. The log evidence is not affected."
+    ))
   }
 }
 

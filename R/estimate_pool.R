@@ -36,8 +36,9 @@ pool_islands <- function(held, indices, record_of, ...) {
   held$records <- lapply(add_up_covariances(c(held$records, new)), of_island_alone)
   for (name in names(held$draws)) {
     # of an island in which all died there are none
-    n_draws <- lengths(lapply(held$records, function(record) (if (name == "all") record$all else record)$log_weights))
-    held$draws[name] <- list(first_rows(held$draws[[name]], sum(n_draws)))
+    n_each <- lengths(lapply(held$records, function(record) (if (name == "all") record$all else record)$log_weights))
+    n <- sum(n_each)
+    if (NROW(held$draws[[name]]) > n) held$draws[[name]] <- take_rows(held$draws[[name]], seq_len(n))
   }
 }
 
@@ -70,9 +71,6 @@ put_after <- function(pooled, x, n_islands, most) {
 # A matrix, or a vector, with n rows, of which the first are those of x, and the others are yet to be
 # written.
 with_room <- function(x, n) if (NROW(x) == n) x else .Call(r_with_room, x, n)
-
-# The first n rows, where there is room for more.
-first_rows <- function(x, n) if (NROW(x) > n) take_rows(x, seq_len(n)) else x
 
 # Draws are pooled with weights in proportion to each island's estimate. Returns
 # list(islands, steps, ...): a table with a row an island, the steps of all, and the

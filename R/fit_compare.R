@@ -81,7 +81,7 @@ compare_evidence <- function(..., prior_prob = NULL, model_names = NULL) {
   }
   prior_prob <- check_prior_prob(prior_prob, labels, is_there)
   if (!all(is_there)) {
-    cli::cli_warn("The comparison is without {.val {labels[!is_there]}}: no fit.", class = warning_class("comparison"))
+    warn("comparison", "The comparison is without {.val {labels[!is_there]}}: no fit.")
   }
   models <- models[is_there]
   labels <- labels[is_there]
@@ -313,7 +313,7 @@ warn_of_comparison <- function(labels, estimates) {
   )
   if (length(problems) > 0) {
     problems <- c("The standard errors of the comparison are unreliable.", problems)
-    cli::cli_warn(problems, class = warning_class("comparison"))
+    warn("comparison", problems)
   }
 }
 

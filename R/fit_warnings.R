@@ -36,13 +36,10 @@ warn_of_failed <- function(fit) {
     },
     i = unname(advice[names(advice) %in% helps])
   )
-  cli::cli_warn(
-    c(
-      "The error of {.field log_z} is not to be trusted.",
-      stats::setNames(unlist(bullets), rep(names(bullets), lengths(bullets)))
-    ),
-    class = warning_class("unreliable")
-  )
+  warn("unreliable", c(
+    "The error of {.field log_z} is not to be trusted.",
+    stats::setNames(unlist(bullets), rep(names(bullets), lengths(bullets)))
+  ))
 }
 
 warn_of_missed <- function(fit, aim) {
@@ -56,11 +53,8 @@ warn_of_missed <- function(fit, aim) {
     reached <- "those of {n} islands are worth {count(floor(ess))} independent ones, not {count(fit$draws)}."
     needed <- count(ceiling(n * fit$draws / ess))
   }
-  cli::cli_warn(
-    c(
-      paste("The", aim, "asked for", if (aim == "draws") "were" else "was", "not reached:", reached),
-      "i" = "It would take about {needed} islands like these: raise {.arg max_islands}, or {.arg n_particles}."
-    ),
-    class = warning_class("precision")
-  )
+  warn("precision", c(
+    paste("The", aim, "asked for", if (aim == "draws") "were" else "was", "not reached:", reached),
+    "i" = "It would take about {needed} islands like these: raise {.arg max_islands}, or {.arg n_particles}."
+  ))
 }

@@ -170,16 +170,13 @@ act_on_scout <- function(target, scout) {
   }
   if (!is.null(scout$left_out)) warn_of_place(target, scout$left_out)
   if (scout$gradient %in% "rough") {
-    cli::cli_warn(
-      c(
-        "The log density is rough: its differences do not converge, so that its gradient
-          cannot be checked.",
-        "i" = "If it jumps, is noisy, or comes from an iteration that ends early,
-          {.fn kernel_rwmh}, which needs no gradient, may do better.",
-        "i" = "See {.code check_gradient(target)}."
-      ),
-      class = warning_class("gradient")
-    )
+    warn("gradient", c(
+      "The log density is rough: its differences do not converge, so that its gradient
+        cannot be checked.",
+      "i" = "If it jumps, is noisy, or comes from an iteration that ends early,
+        {.fn kernel_rwmh}, which needs no gradient, may do better.",
+      "i" = "See {.code check_gradient(target)}."
+    ))
   }
 }
 
@@ -187,13 +184,10 @@ act_on_scout <- function(target, scout) {
 warn_of_place <- function(target, u) {
   x <- if (is.null(target$outputs)) constrain(target, u) else kept_outputs(target, u)
   place <- sprintf("%s = %s", colnames(x), signif(x, 3))
-  cli::cli_warn(
-    c(
-      "The log density contradicts its gradient around {several(place)}: it has no digits there.",
-      "i" = "What is there is left out. A prior with a lighter tail keeps parameters from such places."
-    ),
-    class = warning_class("gradient")
-  )
+  warn("gradient", c(
+    "The log density contradicts its gradient around {several(place)}: it has no digits there.",
+    "i" = "What is there is left out. A prior with a lighter tail keeps parameters from such places."
+  ))
 }
 
 abort_gradient <- function(target, place) {

@@ -53,10 +53,7 @@ new_course <- function(sampler, path, plan, records = list(), passes = list(), p
 # The course from the beginning, after one from another fit has failed. The runs of that stay in the records, and count.
 begun_again <- function(course) {
   why <- course$fails
-  cli::cli_inform(
-    c("i" = "From the fit that is the {.arg reference}, {why}: the target is fitted without it."),
-    class = "autosmc_message_cold"
-  )
+  inform("cold", c("i" = "From the fit that is the {.arg reference}, {why}: the target is fitted without it."))
   sampler <- without_fit(course$sampler)
   passes <- c(course$passes, if (!is.null(course$result)) list(unused(course$result$row)))
   if (is.null(sampler$scout)) sampler <- scouted(sampler, course$plan)

@@ -45,14 +45,11 @@ least_evaluations <- function(sampler, path, plan) {
 warn_of_omissions <- function(fit) {
   limit <- limit_of(fit)
   what <- fit$truncated
-  cli::cli_warn(
-    c(
-      "{.arg {limit}} has left out {what}.",
-      "!" = if (is.na(fit$std_error)) "With one island the error of {.field log_z} is not known.",
-      "i" = "Give more, or fewer {.arg n_particles}."
-    ),
-    class = warning_class("budget")
-  )
+  warn("budget", c(
+    "{.arg {limit}} has left out {what}.",
+    "!" = if (is.na(fit$std_error)) "With one island the error of {.field log_z} is not known.",
+    "i" = "Give more, or fewer {.arg n_particles}."
+  ))
 }
 
 limit_of <- function(fit) if (isTRUE(is.finite(fit$max_seconds))) "max_seconds" else "max_evals"
@@ -140,19 +137,13 @@ steps_of_best <- function(course) {
   if (is.null(course$best)) rules$race_steps else nrow(course$best$steps)
 }
 
-# How many evaluations fits may ask for: no more than leave enough for a run and the islands.
-affordable_probes <- function(course) {
-  most <- rules$most_probe_evals
-  if (is.infinite(course$plan$max_evals)) {
-    return(most)
-  }
-  n_steps <- steps_of_best(course)
-  max(0, min(most, floor(left_beside_islands(course, n_steps) - run_evaluations(course, n_steps))))
-}
-
-# The target's density for as many; NULL for none.
+# The target's density for as many evaluations as leave enough for a run and the islands; NULL for none.
 affordable_density <- function(course) {
-  most <- affordable_probes(course)
+  most <- rules$most_probe_evals
+  if (is.finite(course$plan$max_evals)) {
+    n_steps <- steps_of_best(course)
+    most <- min(most, floor(left_beside_islands(course, n_steps) - run_evaluations(course, n_steps)))
+  }
   if (!is.null(course$density) && most > 0) limited_density(course$density, most)
 }
 

@@ -100,18 +100,15 @@ from_fit <- function(course) {
 # again, and a single step is not all that there is.
 is_farther <- function(record, before) {
   barrier <- record$runs$barrier
-  steps_per_barrier <- rules$steps_per_barrier
-  barrier * steps_per_barrier > 1 && rules$lower_barrier * barrier > before$barrier
+  barrier * rules$steps_per_barrier > 1 && rules$lower_barrier * barrier > before$barrier
 }
 
 # Along the path as it was given: from the user's reference, or that of a record.
 in_full <- function(course, record = NULL) {
-  if (is.null(record)) {
-    is_fitted <- is_of_draws(course$sampler$reference)
-    new_candidate(course, course$sampler$reference, "full", "given", is_fitted, path = course$path)
-  } else {
-    new_candidate(course, record$reference, "full", record$runs$label, record$is_fitted, path = course$path)
-  }
+  reference <- if (is.null(record)) course$sampler$reference else record$reference
+  is_fitted <- if (is.null(record)) is_of_draws(reference) else record$is_fitted
+  label <- if (is.null(record)) "given" else record$runs$label
+  new_candidate(course, reference, "full", label, is_fitted, path = course$path)
 }
 
 # what follows a run ------------------------------------------------------------
@@ -163,13 +160,10 @@ tell_poor_draws <- function(course) {
   of_draws <- Filter(function(record) is_of_draws(record$reference), course$records)
   is_poor <- function(record) is_dead(record) || is_higher(course$best, record, rules$fall)
   if (any(vapply(of_draws, is_poor, NA))) {
-    tell(
-      c(
-        "i" = "From the draws that are the {.arg reference} less evidence was found than from elsewhere: are they of this
-          model, on its scale, and of all its modes?"
-      ),
-      "autosmc_message_draws"
-    )
+    tell("draws", c(
+      "i" = "From the draws that are the {.arg reference} less evidence was found than from elsewhere: are they of this
+        model, on its scale, and of all its modes?"
+    ))
   }
 }
 

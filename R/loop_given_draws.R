@@ -27,7 +27,7 @@ reference_of_draws <- function(target, draws) {
   if (is.null(fitted)) {
     abort(c("{n} draw{?s} {?is/are} too few for a reference in {target$dim} dimension{?s}.", why))
   }
-  if (n_lost > 0) tell(c("{.arg reference} is without some draws.", why), "autosmc_message_draws")
+  if (n_lost > 0) tell("draws", c("{.arg reference} is without some draws.", why))
   fitted$reference$fitted_to <- "draws"
   fitted$reference
 }
@@ -96,8 +96,8 @@ columns_of_variables <- function(draws, names) {
   if (length(given) == 0 && ncol(draws) == length(names)) {
     if (length(names) > 1) {
       tell(
-        "The columns of {.arg reference} have no names: they are taken for {.field {names}}, in this order.",
-        "autosmc_message_draws"
+        "draws",
+        "The columns of {.arg reference} have no names: they are taken for {.field {names}}, in this order."
       )
     }
     return(draws)
@@ -129,16 +129,13 @@ unconstrained_draws <- function(target, draws) {
   draws <- columns_of_variables(draws, if (is.null(target$parameters)) target$names else target$parameters)
   storage.mode(draws) <- "double"
   n <- nrow(draws)
-  reason <- NULL
   if (inherits(target, "smc_target_stan")) {
     u <- unconstrained_by_stan(target, draws)
-    reason <- u$message
-    u <- u$values
   } else {
     draws <- draws[is.finite(rowSums(draws)), , drop = FALSE]
     if (!is.null(target$types)) draws <- to_free(target$types, draws)
     inside <- !colSums(t(draws) <= target$lower | t(draws) >= target$upper)
-    u <- change_scale(target, draws[inside %in% TRUE, , drop = FALSE], to_user = FALSE)
+    u <- list(values = change_scale(target, draws[inside %in% TRUE, , drop = FALSE], to_user = FALSE))
   }
-  list(values = unname(u[is.finite(rowSums(u)), , drop = FALSE]), n = n, message = reason)
+  list(values = unname(u$values[is.finite(rowSums(u$values)), , drop = FALSE]), n = n, message = u$message)
 }

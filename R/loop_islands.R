@@ -131,15 +131,12 @@ n_needed <- function(final, n, islands) {
 # they are, as a template of cli.
 announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} for the precision", least = 0) {
   each <- function(column) mean(islands[[column]], na.rm = TRUE)
-  if (!isTRUE(sampler$show_progress) || is.null(islands) || !isTRUE(n * each("seconds") >= least)) {
-    return()
+  if (isTRUE(sampler$show_progress) && !is.null(islands) && isTRUE(n * each("seconds") >= least)) {
+    evaluations <- count(round(n * each("n_target_evals")))
+    time <- duration(n * each("seconds"))
+    says <- paste0(what, ": {evaluations} evaluations of the target, about {time} of computing.")
+    inform("cost", c("i" = says))
   }
-  evaluations <- count(round(n * each("n_target_evals")))
-  time <- duration(n * each("seconds"))
-  cli::cli_inform(
-    c("i" = paste0(what, ": {evaluations} evaluations of the target, about {time} of computing.")),
-    class = "autosmc_message_cost"
-  )
 }
 
 # What a fit will cost by the time that the scout's evaluations took, if that is long. Few fits take less than islands of
@@ -150,14 +147,11 @@ announce_fit <- function(sampler, plan) {
   if (!isTRUE(sampler$show_progress) || !isTRUE(n * each >= longest_untold)) {
     return()
   }
-  cli::cli_inform(
-    c(
-      "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles}
-        particles at least {count(round(n))} of them: {duration(n * each)} of computing.",
-      "i" = "With a smaller {.arg max_evals} it takes less."
-    ),
-    class = "autosmc_message_cost"
-  )
+  inform("cost", c(
+    "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles}
+      particles at least {count(round(n))} of them: {duration(n * each)} of computing.",
+    "i" = "With a smaller {.arg max_evals} it takes less."
+  ))
 }
 
 # what islands show -------------------------------------------------------------
@@ -215,8 +209,6 @@ record_of_islands <- function(result, best) {
 steps_of_first <- function(final) {
   row_of(final$steps, final$steps$island == final$steps$island[1])
 }
-
-# pooled draws ------------------------------------------------------------------
 
 # All that smc_replicate() needs of a run, and what comes back from a worker.
 row_of_run <- function(...) run_sampler(...)["runs"]

@@ -22,10 +22,13 @@ sampler_names <- c(
   "seed"
 )
 
-# options: a list of the arguments that the verbs share, as given: `n_particles`,
-# `kernel`, `reference`, `tuner`, `resampling`, `ess_threshold`, `seed`, `checkpoint`,
-# `progress`; and `keep`, for which NULL is all draws. Of smc() also the `path` and the `plan`, whose
-# limit of evaluations is to pay for a fit.
+# The arguments that the verbs share.
+options_of_verbs <- c(
+  "n_particles", "kernel", "reference", "resampling", "ess_threshold", "seed", "checkpoint", "progress"
+)
+
+# options: a list of these arguments, as given; the `tuner`; and `keep`, for which NULL is all draws. Of smc() also the
+# `path` and the `plan`, whose limit of evaluations is to pay for a fit.
 # Returns them checked, with the `target`, and with `evaluators`: the target, and a reference
 # of R functions, as the compiled code reads them.
 new_sampler <- function(target, options) {

@@ -114,23 +114,15 @@ new_record <- function(result, sampler, run, index, seconds) {
 
 # The settings of a run, as the core reads them.
 core_config <- function(sampler, path, tuner, key) {
-  config <- list(
-    kernel = sampler$kernel$options,
-    n_particles = sampler$n_particles,
-    n_steps = max(path$n_steps, length(path$lambda)),
-    lambda = path$lambda,
-    adaptive_ess = path$adaptive_ess,
-    step_size = path$step_size,
-    refresh_rate = path$refresh_rate,
-    tuner = tuner,
-    resampling = sampler$resampling,
-    ess_threshold = sampler$ess_threshold,
-    seed = sampler$seed,
-    run = key,
-    names = sampler$target$names,
-    threads = n_threads()
+  c(
+    sampler[c("n_particles", "resampling", "ess_threshold", "seed")],
+    path[intersect(c("lambda", "adaptive_ess", "step_size", "refresh_rate"), names(path))],
+    list(
+      kernel = sampler$kernel$options, n_steps = max(path$n_steps, length(path$lambda)), tuner = tuner, run = key,
+      names = sampler$target$names, threads = n_threads()
+    ),
+    interface_reference(sampler, sampler$evaluators$reference, key)
   )
-  c(config, interface_reference(sampler, sampler$evaluators$reference, key))
 }
 
 # errors ----------------------------------------------------------------------

@@ -277,7 +277,3 @@ remember <- function(sampler, name, settings, restore, points, code) {
   }
   value
 }
-
-# values ------------------------------------------------------------------------
-# What comes from a file is checked as arguments are. `restore` functions return NULL, or raise an error, where it
-# cannot be the value of such a run.

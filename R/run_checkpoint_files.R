@@ -3,10 +3,7 @@
 put_aside <- function(file) {
   aside <- paste0(file, ".damaged")
   suppressWarnings(file.rename(file, aside))
-  cli::cli_warn(
-    "{.file {file}} is damaged, and is run again; it is now {.file {aside}}.",
-    class = warning_class("checkpoint")
-  )
+  warn("checkpoint", "{.file {file}} is damaged, and is run again; it is now {.file {aside}}.")
 }
 
 # The file is written under another name and then renamed: a process that is killed leaves
@@ -23,13 +20,10 @@ write_file <- function(bytes, file) {
       }
     },
     error = function(e) {
-      cli::cli_warn(
-        c(
-          "Nothing can be written to {.file {dirname(file)}}: this part of the run is not kept.",
-          "i" = "Is the disk full, or the folder read-only? The run goes on."
-        ),
-        class = warning_class("checkpoint")
-      )
+      warn("checkpoint", c(
+        "Nothing can be written to {.file {dirname(file)}}: this part of the run is not kept.",
+        "i" = "Is the disk full, or the folder read-only? The run goes on."
+      ))
     }
   )
 }

@@ -1,4 +1,5 @@
-# The values in a checkpoint, checked as arguments are.
+# The values in a checkpoint, checked as arguments are. `restore` functions return NULL, or raise an error, where what
+# comes from a file cannot be the value of such a run.
 
 # Relative difference of numbers that were computed alike on other machines: far above rounding,
 # and what a person changes differs by more.

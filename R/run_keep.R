@@ -110,6 +110,7 @@ add_up_covariances <- function(records) {
       within <- record$within
     }
     if (!is.null(record$covariance)) {
+      if (is.null(within)) within <- list(sum = 0, scale = -Inf)
       within <- add_covariance(within, record$covariance, record$runs$log_z)
     }
     records[[i]][c("covariance", "within")] <- NULL
@@ -122,9 +123,6 @@ add_up_covariances <- function(records) {
 }
 
 add_covariance <- function(within, covariance, log_z) {
-  if (is.null(within)) {
-    return(list(sum = covariance, scale = log_z))
-  }
   scale <- max(within$scale, log_z)
   list(
     sum = exp(within$scale - scale) * within$sum + exp(log_z - scale) * covariance,

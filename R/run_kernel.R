@@ -165,16 +165,8 @@ kernel_lmc <- function(
   first_backward = c("reference", "independent")
 ) {
   step_size <- check_step_size(step_size)
-  backward <- check_choice(
-    backward,
-    "backward",
-    c("time_correct", "forward", "detailed_balance")
-  )
-  first_backward <- check_choice(
-    first_backward,
-    "first_backward",
-    c("reference", "independent")
-  )
+  backward <- check_choice(backward, "backward")
+  first_backward <- check_choice(first_backward, "first_backward")
   new_kernel(
     "lmc",
     sprintf("LMC (%s backward kernel)", gsub("_", "-", backward)),

@@ -47,32 +47,21 @@ status_dead <- 2
 steps_table <- function(result, run, index) {
   done <- seq_len(result$n_done)
   trace <- lapply(result$trace, `[`, done)
-  status <- trace$tuner_status
-  status[status < 0] <- NA
-  na <- function(x) ifelse(is.nan(x), NA_real_, x)
+  may_lack <- c("refresh_rate", "acceptance")
+  trace[may_lack] <- lapply(trace[may_lack], function(x) ifelse(is.nan(x), NA_real_, x))
+  trace$barrier <- cumsum(trace$lcb)
+  trace$tuner_status <- tuner_statuses[replace(trace$tuner_status, trace$tuner_status < 0, NA) + 1L]
   number <- function(this) {
     rep(if (run == this) as.integer(index) else NA_integer_, length(done))
   }
-  new_table(
-    run = rep(run, length(done)),
-    round = number("adapt"),
-    island = number("final"),
-    step = done,
-    lambda = trace$lambda,
-    step_size = trace$step_size,
-    refresh_rate = na(trace$refresh_rate),
-    acceptance = na(trace$acceptance),
-    ess = trace$ess,
-    lcb = trace$lcb,
-    length = trace$length,
-    barrier = cumsum(trace$lcb),
-    resampled = trace$resampled,
-    log_z = trace$log_z,
-    n_objective_evals = trace$n_objective_evals,
-    n_target_evals = trace$n_target_evals,
-    tuner_status = tuner_statuses[status + 1L]
-  )
+  numbers <- list(run = rep(run, length(done)), round = number("adapt"), island = number("final"), step = done)
+  as_table(c(numbers, trace[step_columns]))
 }
+
+step_columns <- c(
+  "lambda", "step_size", "refresh_rate", "acceptance", "ess", "lcb", "length", "barrier", "resampled", "log_z",
+  "n_objective_evals", "n_target_evals", "tuner_status"
+)
 
 # One row. A run in which all died is an estimate of zero. shared: of run_sampler().
 runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
@@ -91,11 +80,7 @@ runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
     n_target_evals = result$n_evals,
     n_impossible = result$n_impossible,
     seconds = if (done) seconds else NA_real_,
-    predicted_sd = if (done) {
-      predicted_sd(shared, sampler$n_particles, sampler$resampling, sum(steps$resampled))
-    } else {
-      NA_real_
-    }
+    predicted_sd = predicted_sd(shared, sampler$n_particles, sampler$resampling, sum(steps$resampled))
   )
 }
 
@@ -108,6 +93,9 @@ dead_ends <- list(log_z = -Inf, ess = 0, barrier = NA_real_)
 # resamplings, each of which adds a variance of 1 / N to the shares; the other schemes add
 # next to nothing, and k is 1.
 predicted_sd <- function(shared, n, resampling, n_resampled) {
+  if (is.null(shared)) {
+    return(NA_real_)
+  }
   k <- if (resampling == "multinomial") n_resampled + 1 else 1
   sqrt(max(1 - (n / (n - 1))^k * (1 - shared), 0))
 }

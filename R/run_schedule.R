@@ -24,11 +24,9 @@ schedule_power <- function(n_steps = 64, power = 2) {
 
 # Temperatures from 0 to 1, without the leading 0.
 check_schedule <- function(schedule, arg = "schedule") {
-  rises <- is.numeric(schedule) &&
-    length(schedule) >= 2 &&
-    all(is.finite(schedule)) &&
-    all(diff(schedule) > 0)
-  if (!rises || schedule[1] != 0 || schedule[length(schedule)] != 1) {
+  is_schedule <- is.numeric(schedule) && length(schedule) >= 2 && all(is.finite(schedule)) &&
+    all(diff(schedule) > 0) && schedule[1] == 0 && schedule[length(schedule)] == 1
+  if (!is_schedule) {
     abort_argument(
       schedule,
       arg,
@@ -53,7 +51,11 @@ check_schedule_frame <- function(schedule, kernel) {
     schedule <- schedule[-1, ]
   }
   for (name in wanted) {
-    check_column(schedule, name)
+    # a column may be of any kind, a matrix among them: only one number a row will do
+    column <- schedule[[name]]
+    if (!is.numeric(column) || !is.null(dim(column)) || length(column) != nrow(schedule)) {
+      abort_argument(column, paste0("schedule$", name), "a numeric vector, one number a row")
+    }
   }
   check_agreement(kernel, schedule, "step_size")
   check_agreement(kernel, schedule, "refresh_rate")
@@ -69,24 +71,13 @@ check_schedule_frame <- function(schedule, kernel) {
   )
 }
 
-# A column may be of any kind, a matrix among them: only one number a row will do.
-check_column <- function(schedule, name) {
-  column <- schedule[[name]]
-  plain <- is.numeric(column) && is.null(dim(column)) && length(column) == nrow(schedule)
-  if (!plain) {
-    abort_argument(column, paste0("schedule$", name), "a numeric vector, one number a row")
-  }
-}
-
 # A parameter may be in the schedule and in the kernel, but it is the same one.
 check_agreement <- function(kernel, schedule, name) {
   given <- kernel[[name]]
   column <- schedule[[name]]
-  if (is.null(given) || is.null(column)) {
-    return()
-  }
-  fits <- length(given) %in% c(1, length(column))
-  if (!fits || !isTRUE(all(given == column))) {
+  is_same <- is.null(given) || is.null(column) ||
+    length(given) %in% c(1, length(column)) && isTRUE(all(given == column))
+  if (!is_same) {
     abort("{.arg kernel} and {.arg schedule} both have {.field {name}}, and differ.")
   }
 }

@@ -84,7 +84,7 @@ tuner_kl <- function(
   structure(
     list(
       n_subsample = unless_null(n_subsample, check_count, "n_subsample"),
-      search = check_choice(search, "search", c("parabolic", "golden")),
+      search = check_choice(search, "search"),
       regularization = number(regularization, "regularization", min = 0),
       tolerance = number(tolerance, "tolerance", min = least_tolerance),
       bracket_start = bracket[1],

@@ -157,11 +157,7 @@ smc <- function(
   if (plan$search > 0 && !scouts) {
     abort("{.arg search} is the scout's, which needs gradients, rounds and no other fit.")
   }
-  sampler <- new_sampler(target, list(
-    n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
-    resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    checkpoint = checkpoint, progress = progress, path = path, plan = plan
-  ))
+  sampler <- new_sampler(target, mget(c(options_of_verbs, "tuner", "path", "plan")))
   sampler$chooses_kernel <- chooses_kernel
   check_n_draws(sampler, wanted$islands)
   wanted$bridges <- adapts && makes_bridge(plan, kernel)
@@ -234,11 +230,7 @@ smc_adapt <- function(
       "i" = "Leave out {.arg step_size}, or use {.fn smc} or {.fn smc_run}."
     ))
   }
-  sampler <- new_sampler(target, list(
-    n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner,
-    resampling = resampling, ess_threshold = ess_threshold, seed = seed,
-    checkpoint = checkpoint, progress = progress
-  ))
+  sampler <- new_sampler(target, mget(c(options_of_verbs, "tuner")))
   sampler$chooses_kernel <- chooses_kernel
   sampler$progress <- new_progress(sampler$show_progress, n_runs_foreseen(plan, kernel), n_islands = 0)
   course <- once_each(find_evidence(sampler, path, plan))
@@ -274,11 +266,7 @@ smc_run <- function(
   path <- check_schedule_frame(schedule, kernel)
   islands <- check_islands(islands, precision, max_islands)
   islands$bridges <- FALSE
-  sampler <- new_sampler(target, list(
-    n_particles = n_particles, kernel = kernel, reference = reference, tuner = tuner_kl(),
-    resampling = resampling, ess_threshold = ess_threshold, keep = keep, seed = seed,
-    checkpoint = checkpoint, progress = progress
-  ))
+  sampler <- new_sampler(target, c(mget(c(options_of_verbs, "keep")), list(tuner = tuner_kl())))
   check_n_draws(sampler, islands$islands)
   sampler$progress <- new_progress(sampler$show_progress, n_rounds = 0, islands$islands)
   result <- once_each({

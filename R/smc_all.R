@@ -21,7 +21,7 @@
 #'   generator.
 #' @param checkpoint NULL, or the path of a folder (string) from which a call that was cut off resumes; it has a folder
 #'   for each model.
-#' @param progress whether a call of more than two seconds shows a line of progress (TRUE or FALSE).
+#' @inheritParams smc
 #' @return A list of class `smc_fits` with the names of the models: a fit of [smc()] each, or an error.
 #'   [compare_evidence()] and [average_draws()] take it, and leave errors out with a warning.
 #' @section Errors: `autosmc_error_input` when `targets` is no list, and `autosmc_error_target` when all models have

@@ -32,9 +32,7 @@
 #'   draws, see [smc()]. It is applied to the islands that there are as well.
 #' @param which numbers of islands (whole numbers): the first of a fit is 1, and a fit with 8
 #'   is continued by the ninth.
-#' @param checkpoint see [smc()].
-#' @param progress whether a call of more than two seconds shows its progress (TRUE or
-#'   FALSE).
+#' @inheritParams smc
 #' @return `smc_extend()` and `smc_combine()`: an object of class `smc_fit`, as [smc()] returns it, of all islands
 #'   together. What is not the same as if all had been run at once is the time, and the evaluations of the bridge and
 #'   the diagnostics, which are made again: the row `"final"` of `runs` counts them.

@@ -7,8 +7,7 @@
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param n number of runs (positive integer).
-#' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's
-#'   generator.
+#' @inheritParams smc
 #' @return A data frame with a row a run: `replicate`, `log_z`, `ess` (of the final
 #'   particles), `barrier`, `n_target_evals` and `seconds`. A run that loses all its
 #'   particles is an estimate of zero: its `log_z` is -Inf and its `ess` 0, its

@@ -151,10 +151,7 @@ target_of_stanfit <- function(x, faster = NULL) {
       }
     ))
   }
-  tell(
-    c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster),
-    class = "autosmc_message_rstan"
-  )
+  tell("rstan", c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster))
   target <- target_function(
     function(u) possible(model$log_prob(u, TRUE, FALSE), -Inf),
     length(names),

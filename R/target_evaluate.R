@@ -209,14 +209,11 @@ is_on_bound <- function(term, x) {
 # Elsewhere a density of +Inf is mostly a division by zero, or a log of zero that has lost its sign.
 # No particle can stay at such a point.
 warn_of_infinite <- function(arg) {
-  cli::cli_warn(
-    c(
-      "{.arg {arg}} returned {.val {Inf}} at some points, which count as impossible.",
-      "i" = "Where the density is zero its logarithm is {.code -Inf}. Is there a division by zero, or
-        a minus before the log of zero?"
-    ),
-    class = warning_class("infinite")
-  )
+  warn("infinite", c(
+    "{.arg {arg}} returned {.val {Inf}} at some points, which count as impossible.",
+    "i" = "Where the density is zero its logarithm is {.code -Inf}. Is there a division by zero, or
+      a minus before the log of zero?"
+  ))
 }
 
 tell_differences <- function(terms) {
@@ -224,16 +221,13 @@ tell_differences <- function(terms) {
   gradient_args <- vapply(terms, `[[`, "", "gradient_arg")
   n <- length(terms)
   calls <- 2 * terms[[1]]$dim
-  tell(
-    c(
-      "i" = "No gradient{cli::qty(n)}{?/s} of {.arg {args}} {?was/were} given:
-        {cli::qty(n)}{?it is/they are} approximated by central differences, at {calls}
-        further calls {cli::qty(n)}{?/of each }for every evaluation.",
-      "i" = "Give the {cli::qty(n)}gradient{?s} as {.arg {gradient_args}}, or use
-        {.fn target_rtmb}, which derives {cli::qty(n)}{?it/them}."
-    ),
-    class = "autosmc_message_gradient"
-  )
+  tell("gradient", c(
+    "i" = "No gradient{cli::qty(n)}{?/s} of {.arg {args}} {?was/were} given:
+      {cli::qty(n)}{?it is/they are} approximated by central differences, at {calls}
+      further calls {cli::qty(n)}{?/of each }for every evaluation.",
+    "i" = "Give the {cli::qty(n)}gradient{?s} as {.arg {gradient_args}}, or use
+      {.fn target_rtmb}, which derives {cli::qty(n)}{?it/them}."
+  ))
 }
 
 # Over ways in proportion to the variable, whose unit is anyone's choice, but for where it is next to 0. A variable that

@@ -21,16 +21,13 @@ warn_of_flat_priors <- function(target, place = "in the model block") {
   flat <- target$improper
   if (length(flat) > 0) {
     if (is_of_brms(target)) place <- "in {.code brm(prior = )}; {.fn brms::prior_summary} shows which there are"
-    cli::cli_warn(
-      c(
-        "{cli::qty(flat)}The prior{?s} of {.field {flat}} {?is/are} flat, that is improper:
-          {.field log_z} will be that of the model up to a constant that nobody knows.",
-        "i" = paste0(
-          "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a prior/them priors} ", place, "."
-        )
-      ),
-      class = warning_class("prior")
-    )
+    warn("prior", c(
+      "{cli::qty(flat)}The prior{?s} of {.field {flat}} {?is/are} flat, that is improper:
+        {.field log_z} will be that of the model up to a constant that nobody knows.",
+      "i" = paste0(
+        "The draws do not depend on it. For Bayes factors give {cli::qty(flat)}{?it a prior/them priors} ", place, "."
+      )
+    ))
   }
 }
 

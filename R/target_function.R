@@ -205,11 +205,10 @@ check_prior <- function(prior) {
 tell_uniform <- function(functions, bounds) {
   n_uniform <- sum(vapply(functions, function(f) sum(all.names(body(f)) == "dunif"), 0))
   if (n_uniform > sum(is.finite(bounds$lower) & is.finite(bounds$upper))) {
-    cli::cli_inform(
-      c("i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and
-        {.arg upper} too. The sampler then keeps between them."),
-      class = "autosmc_message_bounds"
-    )
+    inform("bounds", c(
+      "i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and
+        {.arg upper} too. The sampler then keeps between them."
+    ))
   }
 }
 

@@ -66,14 +66,11 @@ as_target.list <- function(
 tell_laplace <- function(model, method) {
   random <- model$env$.random
   if (!is.null(random)) {
-    tell(
-      c("i" = paste0(
-        "{.field {random}} {?is/are} integrated out by Laplace's approximation.",
-        if (method == "auto") " {.fn smc} corrects the evidence for that where the effects are independent of each other,
-          given the rest, but for groups of at most {most_connected}."
-      )),
-      class = "autosmc_message_laplace"
-    )
+    tell("laplace", c("i" = paste0(
+      "{.field {random}} {?is/are} integrated out by Laplace's approximation.",
+      if (method == "auto") " {.fn smc} corrects the evidence for that where the effects are independent of each other,
+        given the rest, but for groups of at most {most_connected}."
+    )))
   }
 }
 

@@ -66,13 +66,10 @@ safe_cache_folder <- function() {
   if (!any(is_shared(c(folder, dirname(folder))))) {
     return(folder)
   }
-  cli::cli_inform(
-    c(
-      "!" = "The cache of compiled programs, {.file {folder}}, is not used: others may write to it.",
-      "i" = "With {.code Sys.chmod()} make it, and the folder that it is in, yours alone (mode 700)."
-    ),
-    class = "autosmc_message_cache"
-  )
+  inform("cache", c(
+    "!" = "The cache of compiled programs, {.file {folder}}, is not used: others may write to it.",
+    "i" = "With {.code Sys.chmod()} make it, and the folder that it is in, yours alone (mode 700)."
+  ))
   folder <- file.path(tempdir(), "autosmc-stan")
   dir.create(folder, showWarnings = FALSE, mode = "0700")
   folder

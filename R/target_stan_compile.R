@@ -92,11 +92,10 @@ translate_stan <- function(program) {
   }
   if (length(changes) > 0) {
     by <- if (by_brms(program)) ", written by brms,"
-    cli::cli_inform(
-      c("i" = "The Stan program {.field {program$name}}{by} is of an old version, and was brought up to date:
-        {changes}."),
-      class = "autosmc_message_update"
-    )
+    inform("update", c(
+      "i" = "The Stan program {.field {program$name}}{by} is of an old version, and was brought up to date:
+        {changes}."
+    ))
   }
   for (warning in as.character(answer$warnings)) {
     message(warning)
@@ -204,10 +203,7 @@ stan_last_flags <- "-O1 -g0"
 # sessions that do so at once each finishes its own, and no other sees half of one.
 compile_stan <- function(program, library) {
   cpp <- translate_stan(program)
-  tell(
-    c("i" = "Compiling the Stan program {.field {program$name}}, which takes about half a minute."),
-    class = "autosmc_message_compile"
-  )
+  tell("compile", c("i" = "Compiling the Stan program {.field {program$name}}, which takes about half a minute."))
   folder <- tempfile("compiling-", dirname(library))
   if (!dir.create(folder, showWarnings = FALSE)) {
     abort(c(

@@ -73,14 +73,11 @@ stan_outputs <- function(name, columns, ask) {
     if (failed > 0) {
       n <- nrow(unconstrained)
       reason <- result$message
-      cli::cli_warn(
-        c(
-          "The Stan program {.field {name}} failed at {failed} of {n} points;
-            their generated quantities are NaN.",
-          "x" = "The first time: {reason}"
-        ),
-        class = warning_class("outputs")
-      )
+      warn("outputs", c(
+        "The Stan program {.field {name}} failed at {failed} of {n} points;
+          their generated quantities are NaN.",
+        "x" = "The first time: {reason}"
+      ))
     }
     name_columns(result$values, columns$names[which])
   }
@@ -90,10 +87,9 @@ stan_outputs <- function(name, columns, ask) {
 foretell_size <- function(n_points, n_columns) {
   gigabytes <- 8e-9 * n_points * n_columns
   if (gigabytes >= 1) {
-    tell(
-      c("i" = "{count(n_columns)} quantities of a Stan program at {count(n_points)} draws take {fixed(gigabytes, 1)} GB:
-        {.arg include} of {.fn target_stan} selects among them, and so does {.arg generated} of {.fn as_draws}."),
-      class = "autosmc_message_size"
-    )
+    tell("size", c(
+      "i" = "{count(n_columns)} quantities of a Stan program at {count(n_points)} draws take {fixed(gigabytes, 1)} GB:
+        {.arg include} of {.fn target_stan} selects among them, and so does {.arg generated} of {.fn as_draws}."
+    ))
   }
 }

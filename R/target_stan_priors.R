@@ -177,12 +177,11 @@ tell_thresholds <- function(target) {
   n <- table(factor(sub("\\[.*", "", target$names), ordered))
   low <- sum(lfactorial(n))
   if (low > 0) {
-    cli::cli_inform(
-      c("i" = "The prior of the thresholds {.field {ordered}} is that of independent ones, and is not normalised for
+    inform("ordered", c(
+      "i" = "The prior of the thresholds {.field {ordered}} is that of independent ones, and is not normalised for
         their order: {.field log_z} is low by {.code log({paste0(n, '!', collapse = ' * ')})} = {fixed(low)}, if they
-        all have the same. It cancels between models with as many thresholds."),
-      class = "autosmc_message_ordered"
-    )
+        all have the same. It cancels between models with as many thresholds."
+    ))
   }
 }
 
@@ -199,7 +198,5 @@ tell_car <- function(target) {
   } else {
     return()
   }
-  cli::cli_inform(c("i" = paste("The density of brms for {.code car()} is not normalised:", said)),
-    class = "autosmc_message_car"
-  )
+  inform("car", c("i" = paste("The density of brms for {.code car()} is not normalised:", said)))
 }

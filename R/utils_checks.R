@@ -134,7 +134,8 @@ check_string <- function(x, arg) {
   x
 }
 
-check_choice <- function(x, arg, choices) {
+# One of these, by default those that the calling function's argument has as its default, of which the first is meant.
+check_choice <- function(x, arg, choices = eval(formals(sys.function(sys.parent()))[[arg]])) {
   if (identical(x, choices)) {
     return(choices[1])
   }

@@ -22,11 +22,17 @@ abort <- function(message, class = "input", ..., .envir = parent.frame()) {
 # Text as a line of a message, whatever is in it: names of variables, say, may have braces.
 verbatim <- function(text) gsub("([{}])", "\\1\\1", text)
 
-# The classes of a warning: its own, and that of all warnings of the package.
-warning_class <- function(class) c(paste0("autosmc_warning_", class), "autosmc_warning")
+# A warning with its own class, and that of all warnings of the package.
+warn <- function(class, message, .envir = parent.frame()) {
+  cli::cli_warn(message, class = c(paste0("autosmc_warning_", class), "autosmc_warning"), .envir = .envir)
+}
+
+inform <- function(class, message, .envir = parent.frame()) {
+  cli::cli_inform(message, class = paste0("autosmc_message_", class), .envir = .envir)
+}
 
 # A message about a target; in a document that knitr makes once, where each chunk would tell it anew.
-tell <- function(message, class, .envir = parent.frame()) {
+tell <- function(class, message, .envir = parent.frame()) {
   said <- paste(vapply(message, cli::format_inline, "", .envir = .envir), collapse = "\n")
   if (isTRUE(getOption("knitr.in.progress"))) {
     if (said %in% told$messages) {
@@ -34,7 +40,7 @@ tell <- function(message, class, .envir = parent.frame()) {
     }
     told$messages <- c(told$messages, said)
   }
-  cli::cli_inform(message, class = class, .envir = .envir)
+  inform(class, message, .envir)
 }
 
 told <- new.env()
@@ -118,7 +124,7 @@ bullets <- function(n) stats::setNames(sprintf("{said[%d]}", seq_len(n)), rep("*
 
 # A warning of what is wrong with a result that is kept beside it: a sentence, which is returned. said: the details.
 warn_of_problem <- function(sentence, said = character(), advice, class) {
-  cli::cli_warn(c(verbatim(sentence), bullets(length(said)), "i" = advice), class = warning_class(class))
+  warn(class, c(verbatim(sentence), bullets(length(said)), "i" = advice))
   gsub("\\s+", " ", sentence)
 }
 
