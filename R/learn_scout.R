@@ -219,8 +219,7 @@ start_of <- function(target) {
 }
 
 # What the first paths have gone past: more of them begin where the density at points around what was found most exceeds
-# it, as in incremental mixture importance sampling, as long as they find basins, and these points have a part of the
-# evidence.
+# it, as in incremental mixture importance sampling, as long as they find basins.
 look_outside <- function(evaluate, found, budget) {
   n_paths <- rules$n_outside_paths
   if (!budget$pays(n_outside, n_paths = n_paths)) {
@@ -229,9 +228,8 @@ look_outside <- function(evaluate, found, budget) {
   points <- points_around(evaluate, likely_normals(found$normals))
   for (pass in seq_len(most_paths / n_paths)) {
     likely <- likely_normals(found$normals)
-    starts <- starts_outside(points, likely, n_paths)
-    if (is.null(starts) || !budget$pays(n_paths = n_paths)) break
-    found <- look(evaluate, starts, found = found)
+    if (!budget$pays(n_paths = n_paths)) break
+    found <- look(evaluate, starts_outside(points, likely, n_paths), found = found)
     found$normals <- first_of_close(found$normals)
     if (length(likely_normals(found$normals)) <= length(likely)) break
   }

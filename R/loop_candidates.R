@@ -188,9 +188,11 @@ next_round <- function(course) {
 
 # As propose(), with the randomness of this place in the course.
 propose_next <- function(course, record, allowed) {
-  # of a kernel that asks for none
-  if (!is.null(course$density) && is.null(record$gradients) && is.null(record$target_gradients)) {
-    record$target_gradients <- course$density(unconstrained_particles(record))$gradient
+  # of a kernel that asks for none: where there are no more than fits take
+  x <- unconstrained_particles(record)
+  is_unknown <- is.null(record$gradients) && is.null(record$target_gradients)
+  if (!is.null(course$density) && is_unknown && nrow(x) <= n_shape_points(ncol(x))) {
+    record$target_gradients <- course$density(x)$gradient
   }
   seed <- seed_of_run(course$sampler$seed, fit_key - length(course$records))
   with_seed(seed, propose(record, allowed, affordable_density(course)))

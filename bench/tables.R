@@ -52,6 +52,22 @@ suites_table <- function() {
   ))
 }
 
+# A row a model.
+several_table <- function() {
+  fits <- results_of("suite_several")
+  by_model <- by_group(fits, fits$model, function(rows) {
+    list(
+      d = rows$d[1], fits = nrow(rows), wrong = sum(rows$wrong), warned = sum(rows$warned),
+      error = stats::median(abs(rows$error)), claimed = stats::median(rows$std_error),
+      evaluations = stats::median(rows$n_target_evals)
+    )
+  })
+  with(by_model, markdown(
+    model = sprintf("`%s`", row.names(by_model)), dimension = d, fits = fits, wrong = wrong, warned = warned,
+    "median error" = significant(error), claimed = significant(claimed), "median evaluations" = counted(evaluations)
+  ))
+}
+
 # The fits that are wrong, a row each.
 wrong_table <- function() {
   fits <- suite_fits()
