@@ -58,7 +58,11 @@ next_features <- function(fit, g, phi, groups) {
   if (!isTRUE(fit$left >= n * least_nats && is.finite(fit$left))) {
     return(NULL)
   }
-  present <- qr(residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s))
+  slopes <- residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s)
+  if (!all(is.finite(slopes))) {
+    return(NULL)
+  }
+  present <- qr(slopes)
   Q <- qr.Q(present)[, seq_len(present$rank), drop = FALSE]
   r <- fit$at$r - drop(Q %*% crossprod(Q, fit$at$r))
   left <- sum(r^2)

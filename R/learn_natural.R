@@ -30,7 +30,8 @@ largest_scale <- 1e6
 score_weights <- function(g, design) {
   # the mean of the logarithm of a squared standard normal variable is -1.27
   log_square <- log(g^2 + rep(1e-12 * colMeans(g^2), each = nrow(g)) + .Machine$double.xmin)
-  exp(-(design %*% least_squares(design, log_square)) - 1.27)
+  log_weights <- -(design %*% least_squares(design, log_square)) - 1.27
+  exp(pmax(pmin(log_weights, largest_exponent), -largest_exponent))
 }
 
 # Weighted least squares of each column of y on its own columns of `design`: list(coef, se), a row a column of y, and
