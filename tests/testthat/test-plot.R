@@ -224,7 +224,7 @@ test_that("the diagnostics are shown as fractions of their limits", {
   expect_lt(max(layer(p, 3)$x), 0) # beside the bars
   expect_identical(layer(p, 4)$label == "passed", fit$diagnostics$passed)
   expect_true(all(layer(p, 4)$x > 2)) # beyond the longest bar
-  expect_identical(layer(picture(klmc_fit, "diagnostics"), 3)$label[1], "dead islands")
+  expect_identical(layer(picture(klmc_fit, "diagnostics"), 3)$label[1], "island scatter")
   expect_equal(drawn(plot(fit, "diagnostics"), "C_rect")[[1]][[4]], bars$xmax)
 })
 
