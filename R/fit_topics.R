@@ -92,8 +92,8 @@
 #'   [kernel_mala()], which needs half the steps for the same error. In more than 40 variables its
 #'   steps become short, and KLMC is used there too, with four exceptions: from a mixture, from the
 #'   target itself, at hard edges (see below), and where the draws of KLMC have a small effective
-#'   sample size. Where the gradient of an R function is taken by differences, runs from a fitted reference that is no
-#'   mixture move by [kernel_pcn()], which asks for none.
+#'   sample size. Where the gradient of an R function of up to ten variables is taken by differences, runs from a fitted
+#'   reference that is no mixture move by [kernel_pcn()], which asks for none.
 #'
 #'   The tuner cannot see paths that should have come from where no particle is. A long step of KLMC reaches such places
 #'   if the density bends sharply; its estimate is then unbiased through rare large values alone, and is nearly always a

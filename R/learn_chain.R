@@ -235,7 +235,8 @@ trials_with <- function(points, train, left, parents) {
 # NULL for none.
 natural_trial <- function(points, train, left, children, parents, worth = function(trial) mean(trial$each)) {
   of_children <- natural_points(train$x, train$g, children, parents, points$pattern)
-  block <- natural_start(of_children)
+  # copies of one draw have no scale
+  block <- if (have_fourth_powers(of_children$u, of_children$score)) natural_start(of_children)
   best <- NULL
   misses <- 0
   while (!is.null(block) && misses < most_misses) {

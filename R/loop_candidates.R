@@ -22,10 +22,11 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
 # variables its steps are short, and it is for where draws of KLMC are worth little; for where the
 # reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
 # basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects. Where
-# gradients are differences, a move without one costs a part of the calls.
+# gradients are differences, a move without one costs a part of the calls; but in many variables it leads nowhere.
 kernel_for <- function(course, reference, is_fitted, reason) {
   sampler <- course$sampler
-  if (isTRUE(sampler$chooses_kernel) && isTRUE(course$scout$by_differences) && is_fitted && !is_mixture(reference)) {
+  is_dear <- isTRUE(course$scout$by_differences) && sampler$target$dim <= largest_pcn
+  if (isTRUE(sampler$chooses_kernel) && is_dear && is_fitted && !is_mixture(reference)) {
     return(kernel_pcn())
   }
   suits <- reason == "longer" || reason == "fit" && course$given_fit$kernel$adjusted ||
@@ -33,6 +34,8 @@ kernel_for <- function(course, reference, is_fitted, reason) {
     is_fitted && sampler$target$dim <= rules$largest_adjusted
   if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
 }
+
+largest_pcn <- 10
 
 # The path of a first run. Where weights do not depend on the moves, from a reference that fits, each step goes as far
 # as the weights allow: that is one step from the target itself. Else a few steps do.
