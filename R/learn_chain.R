@@ -139,30 +139,23 @@ ranked_parents <- function(trial, x, left, parents) {
 nats_taken <- function(t, Z, E) {
   n <- length(t)
   s <- (t - stats::median(t)) / spread_of(t)
-  powers <- outer(pmax(pmin(s, 5), -5), 0:4, `^`)
-  curve <- qr(cbind(powers[, 1:3], feature_values(knees_of(1, t, n_knees[1]), as.matrix(t))))
+  s <- pmax(pmin(s, 5), -5)
+  curve <- qr(cbind(1, s, s^2, feature_values(knees_of(1, t, n_knees[1]), as.matrix(t))))
   Q <- qr.Q(curve)[, seq_len(curve$rank), drop = FALSE]
-  of_E <- crossprod(Q, E)
-  of_z <- lapply(1:3, function(i) crossprod(Q * powers[, i], Z))
-  # products of z times powers, with each other and with E, less what the curve has taken: a row a column of z
-  gram <- crossprod(Z^2, powers)[, c(1:3, 2:4, 3:5), drop = FALSE]
-  gram <- array(gram, c(ncol(Z), 3, 3))
-  h <- crossprod(Z * E, powers[, 1:3])
-  for (i in 1:3) {
-    h[, i] <- h[, i] - colSums(of_z[[i]] * of_E)
-    for (j in 1:3) gram[, i, j] <- gram[, i, j] - colSums(of_z[[i]] * of_z[[j]])
-    gram[, i, i] <- gram[, i, i] * (1 + 1e-9) + .Machine$double.xmin
-  }
-  taken <- colSums(of_E^2)
-  for (i in 1:3) {
-    taken <- taken + h[, i]^2 / gram[, i, i]
-    for (j in setdiff(2:3, seq_len(i))) {
-      factor <- gram[, i, j] / gram[, i, i]
-      h[, j] <- h[, j] - factor * h[, i]
-      gram[, j, ] <- gram[, j, ] - factor * gram[, i, ]
-    }
-  }
   total <- colSums(E^2) + .Machine$double.xmin
+  by_z <- list(Z, Z * s, Z * s^2)
+  of_z <- lapply(by_z, function(y) crossprod(Q, y))
+  of_E <- crossprod(Q, E)
+  square <- function(i, j) colSums(by_z[[i]] * by_z[[j]]) - colSums(of_z[[i]] * of_z[[j]])
+  A <- lapply(list(c(1, 1), c(1, 2), c(2, 2), c(1, 3), c(2, 3), c(3, 3)), function(at) square(at[1], at[2]))
+  h <- vapply(1:3, function(i) colSums(by_z[[i]] * E) - colSums(of_z[[i]] * of_E), numeric(ncol(E)))
+  h <- matrix(h, ncol(E))
+  taken <- colSums(of_E^2) + vapply(seq_len(ncol(Z)), function(j) {
+    at <- vapply(A, `[`, 0, j)
+    gram <- matrix(at[c(1, 2, 4, 2, 3, 5, 4, 5, 6)], 3)
+    diag(gram) <- diag(gram) * (1 + 1e-9) + .Machine$double.xmin
+    sum(h[j, ] * solved(gram, h[j, ]))
+  }, 0)
   is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > (curve$rank + 3) * log(n)
   sum(taken[is_sure]) / 2 / n
 }
@@ -223,7 +216,7 @@ trials_with <- function(points, train, left, parents) {
   children <- setdiff(left, parents)
   natural <- natural_trial(points, train, left, children, parents)
   moments <- if (is.null(natural) || natural$nats > length(left) * rules$nothing_left) {
-    fit_moments(train$x, train$g, children, parents)
+    search_moments(train$x, train$g, children, parents)
   }
   moments <- if (!is.null(moments)) trial_of(moments, points, left)
   # where nothing is left of the scores, what is likelier is so by the chance of the draws
@@ -298,7 +291,10 @@ rest_blocks <- function(train, variables) {
   curves <- if (length(variables) > 1) {
     of_all <- list(z = train$x, off = train$x + train$g)
     parents <- utils::head(ranked_parents(of_all, train$x, variables, integer()), 2)
-    lapply(parents, function(k) fit_moments(train$x, train$g, setdiff(variables, k), k))
+    lapply(parents, function(k) {
+      children <- setdiff(variables, k)
+      fit_moments_in(train$x, train$g, children, k, diag(length(children)))
+    })
   }
   edged <- apply(train$g[, variables, drop = FALSE], 2, has_edge)
   c(

@@ -1,6 +1,6 @@
 # Moments form of a conditional block: location and log scale of each child are linear in features of its parents,
-# v = m(t) + exp(s(t)) z. Where that is so and z is standard normal, the score of z is -z: the residual
-# exp(s) g + (v - m) exp(-s) is made small by the method of Gauss and Newton. See src/map_moments.c.
+# v = m(t) + exp(s(t)) z in the coordinates v = W^-1 u. Where that is so and z is standard normal, the score of z is
+# -z: the residual exp(s) g + (v - m) exp(-s) is made small by the method of Gauss and Newton. See src/map_moments.c.
 
 # b: coefficients of the location; s: of the log scale. on_b, on_s: which of them are free.
 residual_of <- function(v, g, phi, b, s) {
@@ -49,6 +49,38 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
     damping <- max(damping / 10, least_damping)
   }
   list(b = b, s = s, left = left, at = at, on_b = on_b, on_s = on_s)
+}
+
+# A normal distribution whose location is linear in the parents: the start of all.
+linear_child <- function(v, g, phi, n_linear) {
+  linear <- seq_len(n_linear)
+  b <- coefficients_of(phi[, linear, drop = FALSE], v)
+  gauss_newton(v, g, phi, linear, 1L, padded(b, ncol(phi)), numeric(ncol(phi)))
+}
+
+coefficients_of <- function(design, y) {
+  b <- qr.coef(qr(design), y)
+  ifelse(is.finite(b), b, 0)
+}
+
+padded <- function(b, n) c(b, numeric(n - length(b)))
+
+# Another, where log scales are linear in the parents, too, from the scale sqrt |(v - m) / g|, which is right where the
+# density is normal. NULL where it has no digits.
+scaled_child <- function(v, g, phi, n_linear) {
+  linear <- seq_len(n_linear)
+  design <- phi[, linear, drop = FALSE]
+  b <- coefficients_of(design, v)
+  for (iteration in 1:3) {
+    m <- drop(design %*% b)
+    s <- coefficients_of(design, log((abs(v - m) + 1e-12) / (abs(g) + 1e-12)) / 2)
+    scale <- exp(drop(design %*% s))
+    if (!all(is.finite(c(scale^2, scale^-2)))) {
+      return(NULL)
+    }
+    b <- coefficients_of(design / scale, (v + scale^2 * g) / scale)
+  }
+  if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, padded(b, ncol(phi)), padded(s, ncol(phi)))
 }
 
 # The group of features, of the location or of the log scale, with which least of the residual is left for their
@@ -103,60 +135,94 @@ gain_in <- function(left, left_new, k, n) {
   n / 2 * log((left + slight) / (left_new + slight)) - k * log(n) / 2
 }
 
-coefficients_of <- function(design, y) {
-  b <- qr.coef(qr(design), y)
-  ifelse(is.finite(b), b, 0)
-}
-
-# One child: from a normal distribution whose location is linear in the parents on, groups of features are added one at
-# a time, as long as the residual falls.
+# One child: groups of features are added one at a time, as long as the residual falls.
 search_child <- function(v, g, phi, n_linear, groups) {
-  linear <- seq_len(n_linear)
-  start <- replace(numeric(ncol(phi)), linear, coefficients_of(phi[, linear, drop = FALSE], v))
-  fit <- gauss_newton(v, g, phi, linear, 1L, start, numeric(ncol(phi)))
-  repeat {
-    more <- next_features(fit, g, phi, groups)
-    richer <- if (!is.null(more)) gauss_newton(v, g, phi, more$on_b, more$on_s, fit$b, fit$s)
-    if (!isTRUE(richer$left <= fit$left - length(v) * least_nats)) {
-      return(fit)
-    }
-    fit <- richer
+  n <- length(v)
+  fit <- linear_child(v, g, phi, n_linear)
+  more <- next_features(fit, g, phi, groups)
+  if (is.null(more)) {
+    return(fit)
   }
+  scaled <- scaled_child(v, g, phi, n_linear)
+  if (isTRUE(scaled$left < fit$left)) {
+    fit <- scaled
+    more <- next_features(fit, g, phi, groups)
+  }
+  while (!is.null(more)) {
+    richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, fit$b, fit$s)
+    if (!isTRUE(richer$left <= fit$left - n * least_nats)) break
+    fit <- richer
+    more <- next_features(fit, g, phi, groups)
+  }
+  fit
 }
 
-# Each child by itself, in units in which its points and scores are of the same size.
-fit_moments <- function(x, g, children, parents) {
+# In the coordinates v = W^-1 u, W lower triangular.
+fit_moments_in <- function(x, g, children, parents, W) {
   all <- grouped_features(parents, x)
   phi <- feature_values(all$features, x)
-  scale <- child_scales(x, g, children)
+  at <- in_coordinates(W, x, g, children)
   fits <- lapply(seq_along(children), function(j) {
-    k <- children[j]
-    fit <- search_child(x[, k] / scale[j], g[, k] * scale[j], phi, 1 + length(parents), all$groups)
-    list(b = fit$b * scale[j], s = replace(fit$s, 1, fit$s[1] + log(scale[j])))
+    search_child(at$v[, j], at$g[, j], phi, 1 + length(parents), all$groups)
   })
-  new_moments(children, all$features, fits)
+  new_moments(x, children, all$features, fits, W)
 }
 
-new_moments <- function(children, features, fits) {
+# These children, and their scores, in the coordinates v = W^-1 u.
+in_coordinates <- function(W, x, g, children) {
+  list(v = t(forwardsolve(W, t(x[, children, drop = FALSE]))), g = g[, children, drop = FALSE] %*% W)
+}
+
+new_moments <- function(x, children, features, fits, W) {
   b <- do.call(rbind, lapply(fits, `[[`, "b"))
   s <- do.call(rbind, lapply(fits, `[[`, "s"))
-  used <- replace(colSums(b != 0 | s != 0) > 0, 1, TRUE)
-  map <- list(
-    name = "moments", order = as.double(children), features = features[, used, drop = FALSE],
-    location = b[, used, drop = FALSE], log_scale = s[, used, drop = FALSE]
+  used <- colSums(b != 0 | s != 0) > 0
+  used[1] <- TRUE
+  block <- list(
+    form = "moments", children = children, features = features[, used, drop = FALSE],
+    b = b[, used, drop = FALSE], s = s[, used, drop = FALSE], W = W, d = ncol(x)
   )
-  list(form = "moments", children = children, maps = list(map))
+  moments_maps(block)
+}
+
+moments_maps <- function(block) {
+  d <- block$d
+  map <- list(
+    name = "moments", order = as.double(block$children), features = block$features, location = block$b,
+    log_scale = block$s
+  )
+  block$maps <- c(list(map), if (any(block$W != diag(nrow(block$W)))) {
+    list(list(name = "affine", mean = numeric(d), chol = acting_on(block$W, block$children, d)))
+  })
+  block
 }
 
 # Again to these points, with the same features.
 refit_moments <- function(block, x, g) {
-  map <- block$maps[[1]]
-  phi <- feature_values(map$features, x)
+  phi <- feature_values(block$features, x)
+  at <- in_coordinates(block$W, x, g, block$children)
   fits <- lapply(seq_along(block$children), function(j) {
-    k <- block$children[j]
-    b <- map$location[j, ]
-    s <- map$log_scale[j, ]
-    gauss_newton(x[, k], g[, k], phi, union(1, which(b != 0)), union(1, which(s != 0)), b, s, 15)
+    gauss_newton(
+      at$v[, j], at$g[, j], phi, which(block$b[j, ] != 0), which(block$s[j, ] != 0), block$b[j, ], block$s[j, ], 15
+    )
   })
-  new_moments(block$children, map$features, fits)
+  block$b <- do.call(rbind, lapply(fits, `[[`, "b"))
+  block$s <- do.call(rbind, lapply(fits, `[[`, "s"))
+  moments_maps(block)
+}
+
+# In the children's own coordinates, or in those in which they are independent given the parents, if that is likelier.
+search_moments <- function(x, g, children, parents) {
+  own <- fit_moments_in(x, g, children, parents, diag(child_scales(x, g, children), length(children)))
+  if (length(children) == 1) {
+    return(own)
+  }
+  of_children <- natural_points(x, g, children, parents)
+  L <- inverse_factor(matrix(linear_natural(of_children)$A[1, , ], length(children)))
+  whitened <- if (!is.null(L)) fit_moments_in(x, g, children, parents, of_children$scale * L)
+  if (!is.null(whitened) && isTRUE(mean(log_density_by(whitened, x)) > mean(log_density_by(own, x)) + least_nats)) {
+    whitened
+  } else {
+    own
+  }
 }

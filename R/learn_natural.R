@@ -102,7 +102,31 @@ fit_natural <- function(points, terms, free, weights = score_weights(points$scor
     form = "natural", children = points$children, parents = points$parents, terms = terms, free = free, A = A, b = b,
     t_A = t_A, weights = weights, residual = found$residual
   )
-  if (all(is.finite(A)) && is_precision_wide(block, points, phi)) with_maps(block, points, phi) else block
+  if (!all(is.finite(A))) {
+    return(block)
+  }
+  is_wide <- is_precision_wide(block, points, phi)
+  if (!is_wide) {
+    block <- cut_positive(block, points, phi)
+    is_wide <- is_precision_wide(block, points, phi)
+  }
+  if (is_wide) with_maps(block, points, phi) else block
+}
+
+# The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.
+cut_positive <- function(block, points, phi) {
+  p <- length(block$children)
+  left <- points$score
+  for (k in seq_len(nrow(block$A))) {
+    parts <- eigen(matrix(block$A[k, , ], p), symmetric = TRUE)
+    least <- if (k == 1) 1e-9 * mean(abs(parts$values)) else 0
+    block$A[k, , ] <- parts$vectors %*% (pmax(parts$values, least) * t(parts$vectors))
+    left <- left + phi[, k] * (points$u %*% matrix(block$A[k, , ], p))
+  }
+  free <- matrix(block$free[, , 1], nrow(block$A))
+  on <- lapply(seq_len(p), function(j) which(free[, j]))
+  block$b <- t(least_squares_by_row(phi, left, block$weights, on, p > most_own_weights)$coef)
+  block
 }
 
 # A constant and each of q parents, as terms of learn_terms.R.
@@ -153,8 +177,7 @@ with_maps <- function(block, points, phi) {
   p <- length(block$children)
   A <- lapply(seq_len(nrow(block$A)), function(k) matrix(block$A[k, , ], p))
   used <- which(vapply(A, function(Q) any(Q != 0), NA))
-  size <- colMeans(abs(phi))
-  form <- if (p > 1) diagonal_form(block$children, A[used], used, size, t(block$b), points$d, points$scale)
+  form <- if (p > 1) diagonal_form(block$children, A[used], used, colMeans(abs(phi)), t(block$b), points$d, points$scale)
   if (is.null(form)) {
     ordered <- elimination(Reduce(`|`, lapply(A, `!=`, 0), diag(p) > 0))
     at <- matrix(ordered$order[which(ordered$entries > 0, arr.ind = TRUE)], ncol = 2)
