@@ -38,7 +38,7 @@ integrate_effects <- function(effects, draws, log_ratio, wanted) {
     return(laplace("as asked for"))
   }
   if (nrow(draws$particles) == 0) {
-    return(laplace("for want of draws"))
+    return(laplace("since no draws were kept"))
   }
   component <- effect_components(effects$model)
   size <- tabulate(component)

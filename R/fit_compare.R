@@ -334,7 +334,8 @@ warn_of_laplace <- function(labels, models) {
         "The comparison is approximate: log Z of %s is that of Laplace's approximation, by an unknown error.",
         toString(dQuote(of_laplace, FALSE))
       ),
-      advice = "Where {.arg random} effects fall into small groups, {.code method = \"auto\"} is exact.", class = "laplace"
+      advice = "Where {.arg random} effects fall into small groups, {.code method = \"auto\"} is exact.",
+      class = "laplace"
     )
   }
 }

@@ -21,9 +21,10 @@
 #'   *Race.* The candidates are, in this order, `draws` (fitted to the draws of a Stan fit),
 #'   `cover`, `shape` and `best` (from the scout), and `given` (the argument `reference`, but not the default N(0, I)
 #'   where its ELBO is below that of the best basin by more than 16 log(256), so that none of 256 particles would be
-#'   worth anything after one of 16 steps). Each has a run of 256 particles. A run by MALA from a reference that fits chooses its temperatures by
-#'   the effective sample size, of which each step keeps 80 %. Other runs have 16 steps. Where the scout has found one
-#'   basin, and no `reference` is given, a run from a fitted reference that takes a single step ends the race.
+#'   worth anything after one of 16 steps). Each has a run of 256 particles. A run by MALA from a reference that fits
+#'   chooses its temperatures by the effective sample size, of which each step keeps 80 %. Other runs have 16 steps.
+#'   Where the scout has found one basin, and no `reference` is given, a run from a fitted reference that takes a single
+#'   step ends the race.
 #'   An estimate that misses a part of the target is too low, so a later candidate wins
 #'   only if its estimate is higher by more than two standard errors. A winner that is the given
 #'   reference, or whose weight descends almost entirely from one particle, is run again with all

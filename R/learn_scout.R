@@ -131,7 +131,6 @@ scout_target <- function(
   scout$rises <- found$rises
   scout$gradient <- found$gradient$verdict
   scout$gradient_place <- found$gradient$place
-  scout$by_differences <- !is.null(found$gradient$place) && is.na(found$gradient$verdict)
   scout$left_out <- found$left_out
   scout[c("limit", "is_cut")] <- budget$state()
   scout$seconds <- seconds_now() - started
@@ -254,7 +253,7 @@ points_around <- function(evaluate, likely) {
 # importance sampling, the largest parts of the evidence beyond these.
 starts_outside <- function(points, likely, n) {
   known <- do.call(pmax, lapply(likely, function(normal) {
-    normal$elbo - rowSums(from_user(normal, points$x)^2) / 2 - log_det(normal) - length(normal$mean) / 2 * log(2 * pi)
+    normal$elbo + log_normal(from_user(normal, points$x), normal$L) - length(normal$mean) / 2 * log(2 * pi)
   }))
   excess <- points$log_density - known
   part <- points$log_density + log1p(-exp(-pmax(excess, 0))) - points$log_p

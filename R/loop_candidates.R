@@ -25,17 +25,24 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
 # gradients are differences, a move without one costs a part of the calls; but in many variables it leads nowhere.
 kernel_for <- function(course, reference, is_fitted, reason) {
   sampler <- course$sampler
-  is_dear <- isTRUE(course$scout$by_differences) && sampler$target$dim <= largest_pcn
-  if (isTRUE(sampler$chooses_kernel) && is_dear && is_fitted && !is_mixture(reference)) {
+  if (!isTRUE(sampler$chooses_kernel)) {
+    return(sampler$kernel)
+  }
+  is_dear <- has_differences(course$scout) && sampler$target$dim <= largest_pcn
+  if (is_dear && is_fitted && !is_mixture(reference)) {
     return(kernel_pcn())
   }
   suits <- reason == "longer" || reason == "fit" && course$given_fit$kernel$adjusted ||
     is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
     is_fitted && sampler$target$dim <= rules$largest_adjusted
-  if (isTRUE(sampler$chooses_kernel) && suits) kernel_mala() else sampler$kernel
+  if (suits) kernel_mala() else sampler$kernel
 }
 
+# Variables in which such a walk still gets somewhere.
 largest_pcn <- 10
+
+# Whether the scout has found that gradients are differences: it has a place to check them, and nothing to check.
+has_differences <- function(scout) !is.null(scout$gradient_place) && is.na(scout$gradient)
 
 # The path of a first run. Where weights do not depend on the moves, from a reference that fits, each step goes as far
 # as the weights allow: that is one step from the target itself. Else a few steps do.
@@ -191,14 +198,22 @@ next_round <- function(course) {
 
 # As propose(), with the randomness of this place in the course.
 propose_next <- function(course, record, allowed) {
-  # of a kernel that asks for none: where there are no more than fits take
-  x <- unconstrained_particles(record)
-  is_unknown <- is.null(record$gradients) && is.null(record$target_gradients)
-  if (!is.null(course$density) && is_unknown && nrow(x) <= n_shape_points(ncol(x))) {
-    record$target_gradients <- course$density(x)$gradient
-  }
+  density <- affordable_density(course)
   seed <- seed_of_run(course$sampler$seed, fit_key - length(course$records))
-  with_seed(seed, propose(record, allowed, affordable_density(course)))
+  with_seed(seed, propose(with_differences(record, density), allowed, density))
+}
+
+# A record of a kernel that asks for no gradients with those at its particles, where there are no more of these than
+# fits take. density: of affordable_density().
+with_differences <- function(record, density) {
+  is_known <- !is.null(record$gradients) || !is.null(record$target_gradients)
+  x <- unconstrained_particles(record)
+  if (is_known || is.null(density) || nrow(x) > n_shape_points(ncol(x))) {
+    return(record)
+  }
+  at <- density(x)
+  if (any(at$log_density > -Inf)) record$target_gradients <- at$gradient
+  record
 }
 
 # A shape that was found stays, and so do several basins, of which a normal distribution might
