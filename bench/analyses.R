@@ -5,8 +5,6 @@
 # others. See models.R for the blocks and suite.R for the runner.
 
 sampled <- "importance sampling from Student's t at the mode, standard error below 0.005"
-choose <- FALSE
-judge <- TRUE
 
 # Linear regressions: coefficients ~ N(mean, sd^2), sigma with `prior` on its logarithm.
 analysis_linear <- function(name, judge, formula, data, mean, sd, prior) {

@@ -1,4 +1,4 @@
-# Building blocks of the models in shapes.R and analyses.R. See suite.R.
+# Building blocks of the models of the suites. See suite.R.
 #
 # A log density is a function of an n x d matrix, a row a point. Its value is n numbers
 # with the gradients, n x d, in the attribute "gradient".
@@ -15,6 +15,13 @@ model <- function(name, class, judge, target, truth, how, d = NULL) {
     how = how, d = if (is.null(d)) target()$dim else d
   )
 }
+
+# A model may judge, or rules may be chosen on it.
+judge <- TRUE
+choose <- FALSE
+
+normalised <- "a normalised density"
+zero <- function() 0
 
 density_target <- function(f, d, names = NULL, lower = -Inf, upper = Inf) {
   autosmc::target_function(
@@ -119,6 +126,40 @@ normal_mixture_density <- function(means, sd, weights) {
     }
     with_gradient(value, slope)
   }
+}
+
+# y ~ sum_k N(m_k, 1) / K, m_k ~ N(0, 10^2).
+label_mixture <- function(name, class, judge, seed, n, centres, n_steps = 60) {
+  K <- length(centres)
+  y <- with_seed(seed, rnorm(n, rep_len(centres, n)))
+  f <- function(x) {
+    rows <- nrow(x)
+    logs <- lapply(seq_len(K), function(k) dnorm(by_row(y, rows), x[, k], log = TRUE))
+    top <- do.call(pmax, logs)
+    shares <- lapply(logs, function(l) exp(l - top))
+    total <- Reduce(`+`, shares)
+    value <- rowSums(top + log(total)) - n * log(K) +
+      rowSums(dnorm(x, 0, 10, log = TRUE))
+    slope <- vapply(seq_len(K), function(k) {
+      rowSums(shares[[k]] / total * (by_row(y, rows) - x[, k])) - x[, k] / 100
+    }, double(rows))
+    with_gradient(value, matrix(slope, rows))
+  }
+  model(
+    name, class, judge, function() density_target(f, K),
+    function() {
+      # one labelling: 9 posterior sds round its mode, which the others do not reach
+      mode <- vapply(seq_len(K), function(k) mean(y[rep_len(seq_len(K), n) == k]), 0)
+      width <- min(9 / sqrt(n / K), min(diff(sort(centres))) / 2)
+      h <- 2 * width / n_steps
+      step <- seq(-width, width, by = h)
+      grid <- as.matrix(expand.grid(lapply(mode, function(m) m + step)))
+      blocks <- split(seq_len(nrow(grid)), ceiling(seq_len(nrow(grid)) / 2e4))
+      parts <- lapply(blocks, function(i) as.double(f(grid[i, , drop = FALSE])))
+      log_sum_exp(unlist(parts)) + K * log(h) + lfactorial(K)
+    },
+    "quadrature over one labelling, plus log K!", K
+  )
 }
 
 # priors on the logarithm of a scale ---------------------------------------------

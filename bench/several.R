@@ -1,13 +1,7 @@
 # Models of known evidence with several modes, corners, angles, arms, flat sides and jumps. Half of them judge, as in
 # shapes.R. See models.R for the blocks and suite.R for the runner.
 
-sys.source("bench/shapes.R", several_shapes <- new.env(parent = environment()))
-
-judge <- TRUE
-choose <- FALSE
 quadrature <- "quadrature"
-normalised <- "a normalised density"
-zero <- function() 0
 
 # As log_integral() and log_integral_2(), by the midpoints of intervals, where the density does not vanish at the ends.
 log_midpoints <- function(f, lower, upper, n = 4000) {
@@ -32,7 +26,7 @@ unbounded <- function(name, judge, f, d, truth, how = quadrature) {
 
 # copies by labels and signs -------------------------------------------------------
 
-labels <- function(...) replace(several_shapes$shape_labels(..., n_steps = 18), "class", "several")
+labels <- function(name, ...) label_mixture(name, "several", ..., n_steps = 18)
 
 # All orders of 1, ..., k.
 orders <- function(k) {

@@ -3,8 +3,6 @@
 # hierarchies. Within each class some judge and the others may be learnt from, with
 # different numbers in the two. See models.R for the blocks and suite.R for the runner.
 
-normalised <- "a normalised density"
-zero <- function() 0
 schools <- list(
   ybar = c(28, 8, -3, 7, -1, 1, 18, 12),
   se = c(15, 10, 16, 11, 9, 11, 10, 18),
@@ -236,39 +234,7 @@ on_circle <- function(k, radius) {
   radius * cbind(cos(angle), sin(angle))
 }
 
-# y ~ sum_k N(m_k, 1) / K, m_k ~ N(0, 10^2).
-shape_labels <- function(name, judge, seed, n, centres, n_steps = 60) {
-  K <- length(centres)
-  y <- with_seed(seed, rnorm(n, rep_len(centres, n)))
-  f <- function(x) {
-    rows <- nrow(x)
-    logs <- lapply(seq_len(K), function(k) dnorm(by_row(y, rows), x[, k], log = TRUE))
-    top <- do.call(pmax, logs)
-    shares <- lapply(logs, function(l) exp(l - top))
-    total <- Reduce(`+`, shares)
-    value <- rowSums(top + log(total)) - n * log(K) +
-      rowSums(dnorm(x, 0, 10, log = TRUE))
-    slope <- vapply(seq_len(K), function(k) {
-      rowSums(shares[[k]] / total * (by_row(y, rows) - x[, k])) - x[, k] / 100
-    }, double(rows))
-    with_gradient(value, matrix(slope, rows))
-  }
-  model(
-    name, "labels", judge, function() density_target(f, K),
-    function() {
-      # one labelling: 9 posterior sds round its mode, which the others do not reach
-      mode <- vapply(seq_len(K), function(k) mean(y[rep_len(seq_len(K), n) == k]), 0)
-      width <- min(9 / sqrt(n / K), min(diff(sort(centres))) / 2)
-      h <- 2 * width / n_steps
-      step <- seq(-width, width, by = h)
-      grid <- as.matrix(expand.grid(lapply(mode, function(m) m + step)))
-      blocks <- split(seq_len(nrow(grid)), ceiling(seq_len(nrow(grid)) / 2e4))
-      parts <- lapply(blocks, function(i) as.double(f(grid[i, , drop = FALSE])))
-      log_sum_exp(unlist(parts)) + K * log(h) + lfactorial(K)
-    },
-    "quadrature over one labelling, plus log K!", K
-  )
-}
+shape_labels <- function(name, judge, ...) label_mixture(name, "labels", judge, ...)
 
 # skewness, bounds, edges --------------------------------------------------------
 
@@ -737,8 +703,6 @@ shape_gp_scales <- function(seed, n, range, latent, judge) {
 
 # the suite --------------------------------------------------------------------
 
-choose <- FALSE
-judge <- TRUE
 
 shapes <- list(
   shape_place(10, 1, 3, choose),

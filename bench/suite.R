@@ -11,8 +11,10 @@
 # silent when it is wrong and there is no warning of autosmc.
 source("bench/common.R")
 
+suites <- c("shapes", "analyses", "several")
+
 # The models of a suite; `dir` is the directory of this file.
-suite_models <- function(suite = c("shapes", "analyses", "several"), dir = "bench") {
+suite_models <- function(suite = suites, dir = "bench") {
   suite <- match.arg(suite)
   space <- new.env(parent = globalenv())
   for (file in c("models.R", paste0(suite, ".R"))) {
@@ -138,7 +140,7 @@ suite_summary <- function(rows) {
 }
 
 suite_options <- function(args) {
-  if (length(args) < 2 || !args[1] %in% c("shapes", "analyses", "several")) {
+  if (length(args) < 2 || !args[1] %in% suites) {
     stop("usage: Rscript bench/suite.R shapes|analyses|several OUT.csv [options], see the file")
   }
   list(

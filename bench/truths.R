@@ -287,7 +287,7 @@ check_model <- function(suite, model) {
 
 main <- function(args) {
   file <- "bench/results/truths.csv"
-  for (suite in c("shapes", "analyses", "several")) {
+  for (suite in suites) {
     models <- suite_models(suite)
     keys <- paste0(suite, "/", names(models))
     old <- if (file.exists(file)) read.csv(file)
@@ -306,7 +306,7 @@ main <- function(args) {
     )
   }
   # in the order of the suites
-  keys <- unlist(lapply(c("shapes", "analyses", "several"), function(suite) {
+  keys <- unlist(lapply(suites, function(suite) {
     paste0(suite, "/", names(suite_models(suite)))
   }))
   rows <- read.csv(file)
