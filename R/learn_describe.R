@@ -9,6 +9,9 @@ n_described <- 1000L
 describe_maps <- function(reference, target) {
   names <- coordinate_names(target)
   c(
+    if (!is.null(target$sums)) {
+      paste(format_names(target$names[sort(unique(c(target$sums[1:2, ])))]), "are angles that are moved together")
+    },
     describe_variables(
       target$names[target$turn > 0], "is an angle", "are angles",
       ": the density continues from one bound to the other, and the draws lie near these"

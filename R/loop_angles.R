@@ -15,14 +15,14 @@ n_turning_draws <- 64
 # by chance.
 least_direction <- 0.2
 
-# As of find_scale_of_bounded(), with `turn`: by which part of its width each variable is to be turned.
+# As of find_scale_of_bounded(), with `turn`: by which part of its width each variable is to be turned; and `sums`, of
+# angles that are moved together: a column each, as src/map_bounds.c has them.
 find_turn <- function(sampler) {
   variables <- which(has_two_bounds(sampler$target))
   find_scale_of_bounded(sampler, "angles", angles_key, variables, function(evaluate) {
     points <- scattered_starts(sampler$target$dim, rules$n_starts)
     angles <- which_angles(evaluate, points, variables)
-    turn <- if (length(angles) > 0) turn_by_modes(sampler$scout, angles)
-    if (!is.null(turn)) list(turn = turn)
+    if (length(angles) > 0) scale_of_angles(evaluate, sampler$scout, angles)
   })
 }
 
@@ -41,7 +41,7 @@ which_angles <- function(evaluate, points, variables) {
   is_known <- first > -Inf & last > -Inf
   variables[
     2 * colSums(is_known) > n & colSums(is_known & !is_same(first, last)) == 0 &
-      colSums(is_known & !is_same(first, at(0))) > 0
+      colSums(is_known & !is_same(first, at(1))) > 0
   ]
 }
 
@@ -53,19 +53,73 @@ moved_to <- function(points, variables, value) {
   x
 }
 
-# Angles whose mean, over draws from the normals of the scout, is nearer to the bounds than to the middle are turned so
-# that it is in the middle.
-turn_by_modes <- function(scout, angles) {
-  weights <- exp(normalise_log(scout$basins$elbo))
-  directions <- vapply(scout$normals, function(reference) {
+# The scale of the angles, by draws from the normals of the scout; NULL where it is right as it is. Angles whose mean is
+# nearer to the bounds than to the middle are turned so that it is in the middle.
+scale_of_angles <- function(evaluate, scout, angles) {
+  draws <- lapply(scout$normals, function(reference) {
     normal <- normal_of(reference, length(reference$mean))
-    u <- to_user(normal, draw_standard(n_turning_draws, length(normal$mean)))
-    colMeans(exp(2i * pi * stats::plogis(u[, angles, drop = FALSE])))
-  }, complex(length(angles)))
+    to_user(normal, draw_standard(n_turning_draws, length(normal$mean)))
+  })
+  weights <- exp(normalise_log(scout$basins$elbo))
+  part <- lapply(draws, function(u) stats::plogis(u[, angles, drop = FALSE])) # of the width
+  changes <- if (length(angles) > 1) changes_of_angles(moments_of_slopes(evaluate, draws, part, weights, angles))
+  for (change in changes) {
+    part <- lapply(part, function(p) {
+      p[, change$to] <- p[, change$to] + change$times * p[, change$of]
+      p
+    })
+  }
+  directions <- vapply(part, function(p) colMeans(exp(2i * pi * p)), complex(length(angles)))
   mean <- drop(matrix(directions, length(angles)) %*% weights)
   place <- (Arg(mean) / (2 * pi)) %% 1 # 0 and 1 are the bounds
   is_beside <- Mod(mean) > least_direction & pmin(place, 1 - place) < 1 / 4
-  turn <- numeric(length(scout$normals[[1]]$mean))
-  turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)
-  if (any(is_beside)) turn
+  if (any(is_beside) || length(changes) > 0) {
+    turn <- numeric(ncol(draws[[1]]))
+    turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)
+    # the way back from the changed angles to those of the target
+    sums <- vapply(rev(changes), function(change) c(angles[c(change$to, change$of)], -change$times), numeric(3))
+    c(list(turn = turn), if (length(changes) > 0) list(sums = sums))
+  }
+}
+
+# The mean square of the gradient by the angles, as parts of their widths, at draws from normals of these weights; of
+# points where it is a number.
+moments_of_slopes <- function(evaluate, draws, part, weights, angles) {
+  moments <- Map(function(u, p, weight) {
+    slope <- evaluate(u, gradient = TRUE)$gradient[, angles, drop = FALSE]
+    slope <- (slope - (1 - 2 * p)) / (p * (1 - p))
+    slope <- slope[rowSums(!is.finite(slope)) == 0, , drop = FALSE]
+    weight * crossprod(slope) / max(nrow(slope), 1)
+  }, draws, part, weights)
+  Reduce(`+`, moments)
+}
+
+# Changes of angles into others that are less dependent: a list of (to, of, times), of which each adds so many times one
+# angle to another. Of angles of which mainly the sum is known this is one, with which goes all that they depend on each
+# other. All points on the circles are reached once, since the multiples are integers. The covariance V of the angles is
+# taken to be the inverse of these mean squares and of what a uniform distribution has; the algorithm of Lenstra, Lenstra
+# and Lovasz (1982) makes short vectors of a lattice with these products.
+changes_of_angles <- function(square) {
+  n <- nrow(square)
+  V <- solve(square + diag(12, n))
+  order <- seq_len(n)
+  changes <- list()
+  i <- 2
+  while (i <= n) {
+    for (j in (i - 1):1) {
+      L <- t(chol(V[order, order]))
+      ratio <- L[i, j] / L[j, j]
+      if (abs(ratio) > 0.51) { # at a half rounding would decide
+        times <- -round(ratio)
+        M <- replace(diag(n), cbind(order[i], order[j]), times)
+        V <- M %*% V %*% t(M)
+        changes <- c(changes, list(list(to = order[i], of = order[j], times = times)))
+      }
+    }
+    L <- t(chol(V[order, order]))
+    is_longer <- L[i, i]^2 + L[i, i - 1]^2 >= 3 / 4 * L[i - 1, i - 1]^2
+    if (!is_longer) order[c(i - 1, i)] <- order[c(i, i - 1)]
+    i <- if (is_longer) i + 1 else max(i - 1, 2)
+  }
+  changes
 }

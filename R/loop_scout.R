@@ -41,7 +41,7 @@ rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler
   counts <- Map(`+`, found$counts, sampler$scout[names(found$counts)])
   if (!is.null(found$scale)) {
     other <- with_scale(sampler, found$scale)
-    other$scout <- scout(other, paste0("scout-", names(found$scale)))
+    other$scout <- scout(other, paste0("scout-", names(found$scale)[1]))
     counts <- Map(`+`, counts, other$scout[names(counts)])
     if (suits(other, sampler)) sampler <- other
   }

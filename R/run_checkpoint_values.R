@@ -102,8 +102,10 @@ scale_restorer <- function(sampler) {
   d <- sampler$target$dim
   function(found) {
     counts <- list(n_target_evals = 0, n_impossible = 0, seconds = 0)
-    are_valid <- is.null(found$scale) || length(found$scale) == 1 && names(found$scale) %in% scale_names &&
-      has_form(found$scale[[1]], numeric(d)) && all(abs(found$scale[[1]]) <= 1)
+    of_each <- found$scale[setdiff(names(found$scale), "sums")]
+    are_valid <- all(names(found$scale) %in% scale_names) && all(vapply(of_each, function(x) {
+      has_form(x, numeric(d)) && all(abs(x) <= 1)
+    }, NA)) && all(is.finite(constrain(with_scale_of(sampler$target, found$scale), numeric(d))))
     if (are_valid && has_form(found$counts, counts) && is_finite(found$counts)) found
   }
 }

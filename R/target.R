@@ -244,14 +244,14 @@ has_two_bounds <- function(target) {
   if (is_truncated(target)) is_so & target$truncated == 0 else is_so
 }
 
-# What of a target is about the scale of its variables: `turn` (loop_angles.R), `truncated`, 1 for bounded variables
-# on their own scale and 0 for others, and `ratio`, 1 for ratios (loop_ratios.R) and 0 for others. NULL where there
-# are none.
-scale_names <- c("turn", "truncated", "ratio")
+# What of a target is about the scale of its variables: `turn` and `sums` (loop_angles.R), `truncated`, 1 for bounded
+# variables on their own scale and 0 for others, and `ratio`, 1 for ratios (loop_ratios.R) and 0 for others. NULL where
+# there are none.
+scale_names <- c("turn", "sums", "truncated", "ratio")
 
 has_scale <- function(target, names = scale_names) !is.null(unlist(unclass(target)[names]))
 
-# x, a target or a reference, with the scale that another of these has, and no other.
+# x, a target or a reference, with the scale that another of these, or a list, has, and no other.
 with_scale_of <- function(x, other) {
   scale <- without_null(unclass(other)[scale_names])
   x[scale_names] <- NULL

@@ -50,8 +50,9 @@
 #'   *Angles.* If the density has the same value at both bounds of a variable, whatever the others
 #'   are, [smc()] treats it as an angle, which continues from one bound to the other. If most of the
 #'   posterior lies next to these bounds, the unconstrained scale is the logit of the place between
-#'   two points on the far side of the circle instead. The functions, the draws and `log_z` are not
-#'   affected.
+#'   two points on the far side of the circle instead. If angles depend on each other, as two do of which mainly
+#'   the sum is known, the sampler moves integer combinations of them that depend less on each other: the sum,
+#'   and one of the two. The functions, the draws and `log_z` are not affected.
 #'
 #'   *Truncated normal variables.* A variable with two bounds may be normal given the others, as a
 #'   coefficient with a uniform prior is in a linear model. If [smc()] finds this, and no worse a

@@ -9,6 +9,10 @@
  * slope of the others at u = 0: beyond that the log density is -Inf, and x next
  * to a bound.
  *
+ * To an angle, as the map has it so far, a multiple of another may be added:
+ * both are measured from their lower bounds, as parts of their widths, and what
+ * goes beyond a bound enters at the other. The log Jacobian of that is 0.
+ *
  * A variable may be a ratio. Let x be the logs of the differences of numbers
  * that rise, s_1 = exp(x_1) and s_k = s_{k-1} + exp(x_k). Then
  *   x_1 = u_1
@@ -24,6 +28,7 @@
 #include "vecmath.h"
 
 #include <float.h>
+#include <string.h>
 
 typedef enum kind { FREE, ABOVE, BELOW, BETWEEN, TRUNCATED, LOGIT } kind;
 
@@ -182,8 +187,10 @@ static void ratios_differentiate(int d, const double *is_ratio, const double *u,
 /* d each; -Inf and Inf for no bounds. Of variables with two bounds TURN is from
  * 0 to 1, of those with two or none EDGES is 1 or 0, and of those with none and
  * one without before them RATIO is; or not there, where none is turned,
- * truncated, or a ratio. */
-enum { LOWER, UPPER, TURN, EDGES, RATIO };
+ * truncated, or a ratio. SUMS has three numbers for each sum, in their order:
+ * the variable that is changed, the one of which a multiple is added, both
+ * counted from 1, and how often. */
+enum { LOWER, UPPER, TURN, EDGES, RATIO, SUMS };
 
 /* Variable i. */
 typedef struct variable {
@@ -215,12 +222,83 @@ static bool are_ratios_valid(const smc_map *map) {
   return true;
 }
 
+/* One of the sums, or its inverse. */
+typedef struct sum {
+  int to, of;
+  double times;  /* how often the part of the width is added               */
+  double widths; /* the width of `to` by that of `of`                      */
+  double lower, upper; /* of `to` */
+  double from;         /* the lower bound of `of` */
+} sum;
+
+static size_t n_sums(const smc_map *map) {
+  return map->parameters[SUMS].size / 3;
+}
+
+static sum sum_of(const smc_map *map, size_t i) {
+  const double *values = map->parameters[SUMS].x + 3 * i;
+  int to = (int)values[0] - 1, of = (int)values[1] - 1;
+  variable a = variable_of(map, to), b = variable_of(map, of);
+  return (sum){.to = to,
+               .of = of,
+               .times = values[2],
+               .widths = (a.upper - a.lower) / (b.upper - b.lower),
+               .lower = a.lower,
+               .upper = a.upper,
+               .from = b.lower};
+}
+
+static bool is_angle(const smc_map *map, double i) {
+  return smc_is_coordinate(i, map->d) &&
+         variable_of(map, (int)i - 1).kind == BETWEEN;
+}
+
+static bool are_sums_valid(const smc_map *map) {
+  smc_values sums = map->parameters[SUMS];
+  bool are_valid = sums.size % 3 == 0;
+  for (size_t i = 0; are_valid && i < sums.size; i += 3) {
+    const double *s = sums.x + i;
+    are_valid = is_angle(map, s[0]) && is_angle(map, s[1]) && s[0] != s[1] &&
+                s[2] == floor(s[2]);
+  }
+  return are_valid;
+}
+
+/* x of one point, by a sum or, with sign -1, by its inverse. */
+static void add(sum s, double sign, double *x) {
+  double width = s.upper - s.lower;
+  double moved =
+      x[s.to] - s.lower + sign * s.times * s.widths * (x[s.of] - s.from);
+  moved -= width * floor(moved / width);
+  x[s.to] = inside(s.lower, s.upper, s.lower + moved);
+}
+
+static void sums_to_x(const smc_map *map, double *x) {
+  for (size_t i = 0; i < n_sums(map); i++)
+    add(sum_of(map, i), 1.0, x);
+}
+
+static void sums_from_x(const smc_map *map, double *x) {
+  for (size_t i = n_sums(map); i-- > 0;)
+    add(sum_of(map, i), -1.0, x);
+}
+
+/* The gradient by x becomes that by what is added up, or the other way. */
+static void sums_differentiate(const smc_map *map, bool back, double *grad) {
+  size_t n = n_sums(map);
+  for (size_t i = 0; i < n; i++) {
+    sum s = sum_of(map, back ? n - 1 - i : i);
+    grad[s.of] += (back ? 1.0 : -1.0) * s.times * s.widths * grad[s.to];
+  }
+}
+
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
   size_t d = (size_t)map->d;
   return p[LOWER].x && p[UPPER].x && p[LOWER].size == d && p[UPPER].size == d &&
          (!p[TURN].x || p[TURN].size == d) &&
-         (!p[EDGES].x || p[EDGES].size == d) && are_ratios_valid(map);
+         (!p[EDGES].x || p[EDGES].size == d) && are_ratios_valid(map) &&
+         are_sums_valid(map);
 }
 
 typedef double variable_map(kind kind, double lower, double upper, double turn,
@@ -242,8 +320,12 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
   const double *is_ratio = map->parameters[RATIO].x;
   (void)scratch;
   apply(to_x, map, n, from, to);
-  for (int k = 0; is_ratio && k < n; k++)
-    ratios_to_x(map->d, is_ratio, to + smc_size(map->d, k));
+  for (int k = 0; k < n; k++) {
+    double *x = to + smc_size(map->d, k);
+    if (is_ratio)
+      ratios_to_x(map->d, is_ratio, x);
+    sums_to_x(map, x);
+  }
 }
 
 /* What is on a bound or beyond it is taken to the nearest number inside. */
@@ -251,7 +333,11 @@ static void inverse(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
   (void)scratch;
-  apply(to_u, map, n, from, to);
+  if (to != from)
+    memcpy(to, from, smc_size(map->d, n) * sizeof(double));
+  for (int k = 0; k < n; k++)
+    sums_from_x(map, to + smc_size(map->d, k));
+  apply(to_u, map, n, to, to);
   for (int k = 0; is_ratio && k < n; k++)
     ratios_to_u(map->d, is_ratio, to + smc_size(map->d, k));
 }
@@ -276,9 +362,12 @@ static void pull_back(const smc_map *map, int n, const double *z, double *logp,
                       double *grad, double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
   (void)scratch;
-  for (int k = 0; is_ratio && grad && k < n; k++)
-    ratios_differentiate(map->d, is_ratio, z + smc_size(map->d, k), true,
-                         grad + smc_size(map->d, k));
+  for (int k = 0; grad && k < n; k++) {
+    size_t first = smc_size(map->d, k);
+    sums_differentiate(map, true, grad + first);
+    if (is_ratio)
+      ratios_differentiate(map->d, is_ratio, z + first, true, grad + first);
+  }
   for (int i = 0; i < map->d; i++)
     take(map, i, n, z, true, logp, grad);
 }
@@ -289,14 +378,17 @@ static void push_forward(const smc_map *map, int n, const double *z,
   (void)scratch;
   for (int i = 0; i < map->d; i++)
     take(map, i, n, z, false, logp, grad);
-  for (int k = 0; is_ratio && grad && k < n; k++)
-    ratios_differentiate(map->d, is_ratio, z + smc_size(map->d, k), false,
-                         grad + smc_size(map->d, k));
+  for (int k = 0; grad && k < n; k++) {
+    size_t first = smc_size(map->d, k);
+    if (is_ratio)
+      ratios_differentiate(map->d, is_ratio, z + first, false, grad + first);
+    sums_differentiate(map, false, grad + first);
+  }
 }
 
 const smc_map_kind smc_map_bounds = {
     .name = "bounds",
-    .names = {"lower", "upper", "turn", "truncated", "ratio"},
+    .names = {"lower", "upper", "turn", "truncated", "ratio", "sums"},
     .is_valid = is_valid,
     .forward = forward,
     .inverse = inverse,

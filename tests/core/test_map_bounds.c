@@ -396,8 +396,46 @@ static void test_both_ways(void) {
   toy_check_inverse(&map, 505);
 }
 
+/* Sums of angles, one after the other: what goes beyond a bound enters at the
+ * other. */
+static void test_sums(void) {
+  static const double low[TOY_D] = {0.0, -INFINITY, -1.0, 0.0};
+  static const double high[TOY_D] = {1.0, INFINITY, 3.0, 2.0};
+  static const double turn[TOY_D] = {0.25, 0.0, 0.0, 0.0};
+  static const double sums[6] = {1.0, 3.0, -2.0, 4.0, 1.0, 1.0};
+  smc_map map = toy_bounds(TOY_D, low, high), plain = map;
+  map.parameters[2] = plain.parameters[2] = (smc_values){turn, TOY_D};
+  map.parameters[5] = (smc_values){sums, 6};
+  CHECK(map.kind->is_valid(&map));
+  double u[TOY_D] = {0.3, 0.2, -1.0, 2.0}, x[TOY_D], y[TOY_D];
+  plain.kind->forward(&plain, 1, u, x, NULL);
+  map.kind->forward(&map, 1, u, y, NULL);
+  double first = x[0] - 2.0 * (x[2] + 1.0) / 4.0;
+  first -= floor(first);
+  double last = x[3] + 2.0 * first;
+  CHECK_NEAR(y[0], first, 1e-14);
+  CHECK_NEAR(y[3], last - 2.0 * floor(last / 2.0), 1e-14);
+  CHECK(y[1] == x[1] && y[2] == x[2]);
+  toy_check_gradient(&map, 506);
+  toy_check_jacobian(&map, 507);
+  toy_check_inverse(&map, 508);
+
+  static const double odd[][3] = {{1.0, 1.0, 1.0}, {1.0, 2.0, 1.0},
+                                  {5.0, 1.0, 1.0}, {1.0, 0.0, 1.0},
+                                  {1.0, 3.0, 0.5}, {1.0, 3.0, NAN}};
+  enum { n_odd = sizeof odd / sizeof odd[0] };
+  smc_map bad[n_odd + 1];
+  for (int i = 0; i <= n_odd; i++) {
+    bad[i] = map;
+    bad[i].parameters[5] =
+        i < n_odd ? (smc_values){odd[i], 3} : (smc_values){sums, 5};
+  }
+  toy_check_invalid(n_odd + 1, bad, "sums of angles are checked");
+}
+
 void test_map_bounds(void) {
   test_both_ways();
+  test_sums();
   test_inside();
   test_maps();
   test_pull_back();

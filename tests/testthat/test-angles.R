@@ -42,6 +42,45 @@ test_that("so many angles are one mode, not one for each choice of sides", {
   expect_true(all(many$target$turn > 0))
 })
 
+# Of two angles mainly the sum is known, and where that is beside the bounds.
+of_sum <- function(strength, at) {
+  slope <- function(x) matrix(-strength * sin(x[, 1] + x[, 2] - at), nrow(x), 2)
+  target_function(
+    function(x) strength * cos(x[, 1] + x[, 2] - at) - 2 * log(2 * pi), 2,
+    gradient = slope, vectorized = TRUE, lower = 0, upper = 2 * pi, names = c("node", "phase")
+  )
+}
+
+test_that("angles of which the sum is known are sampled as this and one of them", {
+  for (at in 0:1) {
+    fit_of_sum <- calmly(smc(of_sum(500, at), precision = 0.005, draws = 4000, seed = 1))
+    expect_log_z(fit_of_sum, log(besselI(500, 0, TRUE)) + 500, 0.05)
+    expect_match(fit_of_sum$maps[1], "^node, phase are angles that are moved together")
+    expect_identical(dim(fit_of_sum$target$sums), c(3L, 1L))
+    # each is uniform, and so is their difference
+    for (times in list(c(1, 0), c(0, 1), c(1, -1))) {
+      cosine <- weights(fit_of_sum) * cos(fit_of_sum$particles %*% times)
+      shares <- rowsum(cosine, fit_of_sum$island) / c(rowsum(weights(fit_of_sum), fit_of_sum$island))
+      expect_mean(as.vector(shares), 0, 0.3)
+    }
+    x <- head(fit_of_sum$particles, 20)
+    expect_equal(constrain(fit_of_sum$target, unconstrain(fit_of_sum$target, x)), x)
+  }
+  # the sum of three, twice one less another, and none
+  three <- function(times, strength = 100) {
+    target_function(
+      function(x) strength * cos(2 * pi * x %*% times)[, 1], 3,
+      gradient = function(x) outer(-2 * pi * strength * sin(2 * pi * x %*% times)[, 1], times),
+      vectorized = TRUE, lower = 0, upper = 1
+    )
+  }
+  for (times in list(c(1, 1, 1), c(2, -1, 0))) {
+    fit_of_three <- calmly(smc(three(times), precision = 0.005, seed = 1))
+    expect_log_z(fit_of_three, log(besselI(100, 0, TRUE)) + 100, 0.05)
+  }
+  expect_null(fit$target$sums)
+})
+
 test_that("what is made of the fit knows how the target was turned", {
   x <- head(fit$particles, 20)
   expect_equal(constrain(fit$target, unconstrain(fit$target, x)), x)
