@@ -49,4 +49,8 @@ n_edge_trials <- function(sampler, course) {
 
 n_trials <- function(course) max(fewest_trials, min(edge_trials, floor(course$plan$max_evals / 50)))
 
-has_edges <- function(seen) is_truncated(seen$sampler$target) || isTRUE(seen$found$edges$share > rules$largest_edge)
+# Whether there are edges or jumps, so that draws and gradients need not satisfy Stein's identities.
+has_edges <- function(seen) {
+  is_truncated(seen$sampler$target) || isTRUE(seen$found$edges$share > rules$largest_edge) ||
+    isTRUE(seen$found$jumps > 0)
+}

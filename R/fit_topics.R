@@ -169,6 +169,7 @@ NULL
 #'   | `width` | variance of the draws over that of a normal reference | 4 |
 #'   | `ancestor_ess` | effective number of ancestors over number of draws | at least 0.12 |
 #'   | `edges` | share of points beside the draws with density zero | 0.05 |
+#'   | `jumps` | largest step of the log density between draws | 0.01 |
 #'   | `proper` | log10 of the posterior sd; 250 if the posterior looks improper | 12 |
 #'   | `rays` | rise of `log_z` by mass on rays through the draws | see below |
 #'   | `mirrors` | rise of `log_z` by mass at reflections of the draws | see below |
@@ -179,7 +180,7 @@ NULL
 #'   | `rounds` | excess of an earlier run's estimate, in standard errors | 4, beyond 0.05 |
 #'   | `passes` | rise of `log_z` in the last further pass | 0.02 and 2 standard errors |
 #'
-#'   What helps: for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()];
+#'   What helps: for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()], for `jumps` this kernel;
 #'   for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `elbo`,
 #'   `basins` and `dead_islands`, a wide `reference` with `scout = FALSE`; for `ancestor_ess`,
 #'   `mean_gradient`, `stein` and `passes`, another form of the model. For all except `proper` and
@@ -192,8 +193,9 @@ NULL
 #'
 #'   `ancestor_ess` applies if the standard error is above 0.02. The limit of `rays`, `mirrors` and `lines`
 #'   is three standard errors of the rise, the standard error of `log_z` or 0.01, whichever is largest.
-#'   `mirrors` reflects variables with two bounds, those of Stan programs excepted. `edges` has no limit with a
-#'   Metropolis-adjusted kernel; and where there are edges, `mean_gradient` and `stein` do not apply.
+#'   `mirrors` reflects variables with two bounds, those of Stan programs excepted. Jumps are looked for where
+#'   `mean_gradient` or `stein` would fail. `edges` and `jumps` have no limit with a Metropolis-adjusted kernel; and
+#'   where there are edges or jumps, `mean_gradient` and `stein` do not apply.
 #'
 #'   A posterior looks improper if the density does not fall off along a variable, along the direction in which the draws
 #'   are widest, or along a scale together with its effects. One that is constant until it is `Inf` or `NaN`, as `exp()`

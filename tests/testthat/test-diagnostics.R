@@ -464,6 +464,52 @@ test_that("an edge is seen, and where the kernel may be chosen it is MALA", {
   expect_true(fit$diagnostics$passed[fit$diagnostics$name == "edges"])
 })
 
+# jumps -----------------------------------------------------------------------
+
+# Twice as dense, and twice again, in steps, beyond a place along the sum of two normal variables.
+stepped <- function(jump) {
+  target_function(
+    function(x) rowSums(dnorm(x, log = TRUE)) + jump * (rowSums(x) > 1), 2,
+    gradient = function(x) -x, vectorized = TRUE
+  )
+}
+log_z_of_steps <- function(jump) log(pnorm(1 / sqrt(2)) + exp(jump) * pnorm(-1 / sqrt(2)))
+
+test_that("a density that jumps is right and passes, and its jump is told", {
+  for (jump in c(1, -3)) {
+    expect_no_warning(fit <- smc(stepped(jump), precision = 0.005, seed = 1), class = "autosmc_warning")
+    expect_log_z(fit, log_z_of_steps(jump), 0.05)
+    expect_equal(fit$diagnostics$value[fit$diagnostics$name == "jumps"], abs(jump), tolerance = 1e-4)
+    expect_false(any(c("mean_gradient", "stein") %in% fit$diagnostics$name))
+  }
+  # where moves are not rejected it is a reason to reject them
+  fit <- calmly(smc(stepped(1), kernel = kernel_klmc(), n_particles = 256, seed = 1))
+  expect_match(fit$diagnostics$says[fit$diagnostics$name == "jumps"], "The log density jumps, by 1", fixed = TRUE)
+})
+
+test_that("what is smooth does not jump, however steep or kinked", {
+  largest_jump <- function(f, g) {
+    set.seed(1)
+    x <- matrix(rnorm(128), 64)
+    evaluate <- function(x, gradient) list(log_density = f(x), gradient = g(x))
+    internal("largest_jump")(x[1:32, ], x[33:64, ], evaluate)
+  }
+  steep <- 1e3
+  expect_identical(largest_jump(function(x) steep * tanh(steep * x[, 1]), function(x) {
+    cbind(steep^2 / cosh(steep * x[, 1])^2, 0)
+  }), 0)
+  expect_identical(largest_jump(function(x) -abs(x[, 1]), function(x) cbind(-sign(x[, 1]), 0)), 0)
+  # a gradient that is wrong
+  expect_identical(largest_jump(function(x) -rowSums(x^2) / 2, function(x) -2 * x), 0)
+  # an edge is none
+  expect_identical(largest_jump(function(x) ifelse(x[, 1] > 0, -x[, 1], -Inf), function(x) cbind(-1, 0 * x[, 1])), 0)
+  # nor is a step in a valley, where next to no draws are
+  expect_identical(largest_jump(
+    function(x) 1e4 * abs(x[, 1]) + 3 * (x[, 1] > 0), function(x) cbind(1e4 * sign(x[, 1]), 0)
+  ), 0)
+  expect_equal(largest_jump(function(x) 5 * (x[, 1] > 0.3), function(x) 0 * x), 5)
+})
+
 # the scout -------------------------------------------------------------------
 
 # What is said of normals with these means (of 3 variables each) and ELBOs.

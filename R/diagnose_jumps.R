@@ -1,0 +1,69 @@
+# Jumps: whether the log density has steps, of which gradients tell nothing. Stein's identities do not hold then, and a
+# kernel that does not reject moves crosses the steps as if they were not there.
+
+# Lines between draws, parts of each that are looked at, ...
+jump_lines <- 32
+jump_parts <- 8
+# ... and how often the part that gradients explain least is halved: then nothing is left of what is smooth.
+jump_halvings <- 16
+# Nats of a step that matters.
+least_jump <- 0.01
+
+jumps_diagnostic <- new_diagnostic(
+  advise = "particles",
+  most = function(sampler, spent, course) {
+    if (sampler$kernel$gradients) jump_lines * (1 + jump_parts + jump_halvings) else 0
+  },
+  # Only where draws and gradients contradict each other.
+  ask = function(seen, evaluate) {
+    fails <- function(one) isFALSE(one$judge(seen, NULL)$passed)
+    if (fails(mean_gradient_diagnostic) || fails(stein_diagnostic)) {
+      weighty <- weighty_rows(seen$final$log_weights)
+      x <- unconstrained_particles(seen$final)
+      with_seed(seed_of_run(seen$sampler$seed, jumps_key), {
+        ends <- replicate(2, weighty$rows[sample.int(length(weighty$rows), jump_lines, TRUE, weighty$w)])
+        largest_jump(x[ends[, 1], , drop = FALSE], x[ends[, 2], , drop = FALSE], evaluate)
+      })
+    }
+  },
+  # kernels that reject moves do so at a step, too
+  judge = function(seen, found) {
+    if (isTRUE(found > 0)) {
+      diagnostic(found, if (seen$sampler$kernel$adjusted) Inf else least_jump, c("The log density jumps, by ", "."))
+    }
+  },
+  remedy = function(record, found) c(record, has_edges = TRUE)
+)
+
+# The largest step along lines from the rows of `from` to those of `to`, in nats; 0 for none. On each line the part is
+# halved again and again in which the log density changes most beside what gradients at its ends explain. What is left
+# is a step if it is more than the gradients there explain, and the density no lower than at both ends of the line.
+largest_jump <- function(from, to, evaluate) {
+  n <- nrow(from)
+  along <- function(t) {
+    at <- evaluate(from + t * (to - from), gradient = TRUE)
+    cbind(t = t, log_density = at$log_density, slope = rowSums(at$gradient * (to - from)))
+  }
+  step <- function(a, b) b[, "log_density"] - a[, "log_density"]
+  explained <- function(a, b, slope) (b[, "t"] - a[, "t"]) * slope
+  unexplained <- function(a, b) {
+    off <- abs(step(a, b) - explained(a, b, (a[, "slope"] + b[, "slope"]) / 2))
+    replace(off, !is.finite(off), -Inf)
+  }
+  likelier <- function(parts) {
+    best <- max.col(vapply(parts, function(part) unexplained(part$a, part$b), numeric(n)), "first")
+    take <- function(end) do.call(rbind, lapply(seq_len(n), function(i) parts[[best[i]]][[end]][i, ]))
+    list(a = take("a"), b = take("b"))
+  }
+  places <- lapply(seq(0, 1, length.out = jump_parts + 1), function(t) along(rep(t, n)))
+  part <- likelier(Map(function(a, b) list(a = a, b = b), places[-length(places)], places[-1]))
+  for (halving in seq_len(jump_halvings)) {
+    middle <- along((part$a[, "t"] + part$b[, "t"]) / 2)
+    part <- likelier(list(list(a = part$a, b = middle), list(a = middle, b = part$b)))
+  }
+  size <- abs(step(part$a, part$b))
+  by_slope <- explained(part$a, part$b, pmax(abs(part$a[, "slope"]), abs(part$b[, "slope"])))
+  height <- function(a, b, pick) pick(a[, "log_density"], b[, "log_density"])
+  is_high <- height(part$a, part$b, pmax) >= height(places[[1]], places[[length(places)]], pmin)
+  max(0, size[which(size > least_jump + 2 * by_slope & is_high)])
+}
