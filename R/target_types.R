@@ -12,8 +12,10 @@ type_maps <- list(
   simplex = list(
     free = function(K) if (K > 1) K - 1,
     forward = function(u) {
-      basis <- zero_sum_basis(length(u) + 1)
-      z <- lapply(seq_len(nrow(basis)), function(k) add_up(Map(`*`, u, basis[k, ])))
+      # the product with zero_sum_basis() by running sums
+      j <- seq_along(u)
+      v <- Map(`/`, u, sqrt(j * (j + 1)))
+      z <- Map(`-`, c(rev(running_sums(rev(v))), 0), c(0, Map(`*`, v, j)))
       total <- log_sum_exp(z)
       log_x <- lapply(z, function(zk) zk - total)
       list(x = lapply(log_x, exp), log_jacobian = add_up(log_x) + log(length(z)) / 2)
