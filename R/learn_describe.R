@@ -13,7 +13,7 @@ describe_maps <- function(reference, target) {
       paste(format_names(target$names[sort(unique(c(target$sums[1:2, ])))]), "are angles that are moved together")
     },
     describe_variables(
-      target$names[target$turn > 0], "is an angle", "are angles",
+      target$names[target$turn > 0 & target$turn < 1], "is an angle", "are angles",
       ": the density continues from one bound to the other, and the draws lie near these"
     ),
     describe_variables(

@@ -2,12 +2,12 @@
 # A mode next to a bound then goes on at the other, and is two modes on the scale on which particles move, or
 # many where there are several angles. So the target's variables are turned: the sampler moves them between
 # bounds on the far side of the circle. The turned target has the same density at the same x, and the same
-# evidence; see src/map_bounds.c.
+# evidence; see src/map_bounds.c. Angles of which mainly a sum is known are moved together.
 
-# Logit of a place that is as good as a bound, and the relative difference of densities at two
+# Logits of two places that are as good as a bound, and the relative difference of densities at two
 # such that is rounding: a density that changes by a thousand over the width has changed by 1e-10
 # there.
-end_of_scale <- 30
+ends_of_scale <- c(25, 30)
 same_at_ends <- 1e-8
 # Draws of a mode that tell where an angle is, to a tenth of its spread.
 n_turning_draws <- 64
@@ -18,16 +18,19 @@ least_direction <- 0.2
 # As of find_scale_of_bounded(), with `turn`: by which part of its width each variable is to be turned; and `sums`, of
 # angles that are moved together: a column each, as src/map_bounds.c has them.
 find_turn <- function(sampler) {
-  variables <- which(has_two_bounds(sampler$target))
+  variables <- which(may_be_logits(sampler$target))
   find_scale_of_bounded(sampler, "angles", angles_key, variables, function(evaluate) {
     points <- scattered_starts(sampler$target$dim, rules$n_starts)
-    angles <- which_angles(evaluate, points, variables)
-    if (length(angles) > 0) scale_of_angles(evaluate, sampler$scout, angles)
+    # of most variables few points tell that they are none
+    few <- points[seq_len(few_scale_points), , drop = FALSE]
+    angles <- which_angles(evaluate, points, which_angles(evaluate, few, variables))
+    if (length(angles) > 0) scale_of_angles(evaluate, sampler, angles)
   })
 }
 
 # Those of these variables along which, from each of some points where that is known, the density ends on both sides
-# with the same value, and is not all the same between, as that of a variable is about which the target says nothing.
+# with the same value, which it has already before the end, and is not all the same between, as that of a variable is
+# about which the target says nothing.
 which_angles <- function(evaluate, points, variables) {
   n <- nrow(points)
   # on the scale of the variable, but for a constant
@@ -35,14 +38,13 @@ which_angles <- function(evaluate, points, variables) {
     moved <- moved_to(points, variables, u)
     matrix(evaluate(moved, gradient = FALSE)$log_density, n) - stats::dlogis(u, log = TRUE)
   }
-  first <- at(-end_of_scale)
-  last <- at(end_of_scale)
+  ends <- lapply(c(-ends_of_scale, ends_of_scale), at)
+  first <- ends[[1]]
   is_same <- function(x, y) abs(x - y) <= same_at_ends * (1 + abs(x))
-  is_known <- first > -Inf & last > -Inf
-  variables[
-    2 * colSums(is_known) > n & colSums(is_known & !is_same(first, last)) == 0 &
-      colSums(is_known & !is_same(first, at(1))) > 0
-  ]
+  is_known <- Reduce(`&`, lapply(ends, function(end) end > -Inf))
+  differs <- function(other) colSums(is_known & !is_same(first, other)) > 0
+  goes_on <- 2 * colSums(is_known) > n & !Reduce(`|`, lapply(ends[-1], differs))
+  variables[goes_on & differs(at(1))]
 }
 
 # The points once for each variable, with this in the place of it.
@@ -55,7 +57,8 @@ moved_to <- function(points, variables, value) {
 
 # The scale of the angles, by draws from the normals of the scout; NULL where it is right as it is. Angles whose mean is
 # nearer to the bounds than to the middle are turned so that it is in the middle.
-scale_of_angles <- function(evaluate, scout, angles) {
+scale_of_angles <- function(evaluate, sampler, angles) {
+  scout <- sampler$scout
   draws <- lapply(scout$normals, function(reference) {
     normal <- normal_of(reference, length(reference$mean))
     to_user(normal, draw_standard(n_turning_draws, length(normal$mean)))
@@ -74,11 +77,13 @@ scale_of_angles <- function(evaluate, scout, angles) {
   place <- (Arg(mean) / (2 * pi)) %% 1 # 0 and 1 are the bounds
   is_beside <- Mod(mean) > least_direction & pmin(place, 1 - place) < 1 / 4
   if (any(is_beside) || length(changes) > 0) {
-    turn <- numeric(ncol(draws[[1]]))
-    turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)
     # the way back from the changed angles to those of the target
     sums <- vapply(rev(changes), function(change) c(angles[c(change$to, change$of)], -change$times), numeric(3))
-    c(list(turn = turn), if (length(changes) > 0) list(sums = sums))
+    turn <- numeric(sampler$target$dim)
+    turn[angles] <- ifelse(is_beside, (place - 1 / 2) %% 1, 0)
+    # those of a program are its logits, and are known as angles by their turns
+    is_whole <- turn == 0 & seq_along(turn) %in% sums[1:2, ] & !has_two_bounds(sampler$target)
+    c(list(turn = replace(turn, is_whole, 1)), if (length(changes) > 0) list(sums = sums))
   }
 }
 

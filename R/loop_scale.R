@@ -1,6 +1,13 @@
 # The scale on which the variables of a target are sampled, where that is not the one of its bounds: what loop_angles.R,
 # loop_truncated.R and loop_ratios.R have found.
 
+# Points that tell of most variables that another scale is none for them.
+few_scale_points <- 2
+
+# Variables that are logits of places between two bounds: by the target's bounds; or perhaps by those that a
+# program has, whose variables are all without bounds here.
+may_be_logits <- function(target) has_two_bounds(target) | (!is.null(target$outputs) & !is_bounded(target))
+
 with_scale <- function(sampler, scale) {
   sampler$target[names(scale)] <- scale
   sampler$evaluators <- interface_of_run(sampler)

@@ -33,7 +33,7 @@ within_limit <- function(plan, scout) replace(plan, names(scout$limit), scout$li
 rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler) TRUE) {
   course <- list(sampler = sampler, plan = plan, scout = sampler$scout)
   cost <- 2 * sampler$scout$n_target_evals + run_evaluations(course, steps_of_best(course))
-  may_change <- any(may_be_truncated(sampler$target))
+  may_change <- any(may_be_logits(sampler$target))
   found <- if (may_change && affords(course, "scale", cost)) find(sampler)
   if (is.null(found)) {
     return(sampler)

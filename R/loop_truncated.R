@@ -3,9 +3,7 @@
 # the density beside the bounds becomes a long thin tail of each variable, which no reference fits. Its own scale then suits
 # better: the target is what the edges leave of a normal distribution. See src/map_bounds.c.
 
-# Points and places between the bounds that tell whether a variable is normal given the others:
-# five have two third differences.
-n_truncated_points <- 2
+# Places between the bounds that tell whether a variable is normal given the others: five have two third differences.
 n_truncated_places <- 5
 # Draws of a normal distribution that tell which part of it is between the bounds, and the least
 # part: of 8,192 draws 400 are left there, which leave an error of 0.05.
@@ -14,18 +12,14 @@ n_inside_draws <- 256
 # Only where the kernel is left to us: one that does not reject is not for edges.
 find_truncated <- function(sampler) {
   if (isTRUE(sampler$chooses_kernel)) {
-    variables <- which(may_be_truncated(sampler$target))
+    variables <- which(may_be_logits(sampler$target))
     find_scale_of_bounded(sampler, "truncated", truncated_key, variables, function(evaluate) {
       d <- sampler$target$dim
-      normal <- normal_between(evaluate, scattered_starts(d, n_truncated_points), variables)
+      normal <- normal_between(evaluate, scattered_starts(d, few_scale_points), variables)
       if (length(normal) > 0) list(truncated = as.double(seq_len(d) %in% normal))
     })
   }
 }
-
-# Variables that are logits of places between two bounds: by the target's bounds; or perhaps by those that a
-# program has, whose variables are all without bounds here.
-may_be_truncated <- function(target) has_two_bounds(target) | (!is.null(target$outputs) & !is_bounded(target))
 
 # Those of these variables along which, from each of some points where that is known, the log density on their own scale
 # is a parabola, or a line: third differences are rounding.

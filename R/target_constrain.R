@@ -69,7 +69,10 @@ element_frame <- function(target) {
   if (is.null(target$parameters)) {
     return(diag(d))
   }
-  at <- target$outputs(diag(d))[, target$parameters, drop = FALSE]
+  at <- target$outputs(diag(d))
+  if (!all(target$parameters %in% colnames(at))) {
+    return(diag(d)) # some are not among the outputs that were asked for
+  }
   vector_of <- function(names) sub("[^,[]*$", "", names) # "theta[2," of "theta[2,3]"
   of_elements <- vector_of(target$parameters)
   of_variables <- vector_of(target$names)

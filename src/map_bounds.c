@@ -11,7 +11,9 @@
  *
  * To an angle, as the map has it so far, a multiple of another may be added:
  * both are measured from their lower bounds, as parts of their widths, and what
- * goes beyond a bound enters at the other. The log Jacobian of that is 0.
+ * goes beyond a bound enters at the other. The log Jacobian of that is 0. A
+ * variable without bounds may be the logit of an angle, as a part of its width:
+ * all this is done to that part.
  *
  * A variable may be a ratio. Let x be the logs of the differences of numbers
  * that rise, s_1 = exp(x_1) and s_k = s_{k-1} + exp(x_k). Then
@@ -184,18 +186,21 @@ static void ratios_differentiate(int d, const double *is_ratio, const double *u,
 
 /* blocks ------------------------------------------------------------------ */
 
-/* d each; -Inf and Inf for no bounds. Of variables with two bounds TURN is from
- * 0 to 1, of those with two or none EDGES is 1 or 0, and of those with none and
- * one without before them RATIO is; or not there, where none is turned,
- * truncated, or a ratio. SUMS has three numbers for each sum, in their order:
- * the variable that is changed, the one of which a multiple is added, both
- * counted from 1, and how often. */
+/* d each; -Inf and Inf for no bounds. Of variables with two bounds, and of
+ * those that are logits of angles, TURN is from 0 to 1, of others 0; of those
+ * with two or none EDGES is 1 or 0, and of those with none and one without
+ * before them RATIO is; or not there, where none is turned, truncated, or a
+ * ratio. SUMS has three numbers for each sum, in their order: the variable that
+ * is changed, the one of which a multiple is added, both counted from 1, and
+ * how often. */
 enum { LOWER, UPPER, TURN, EDGES, RATIO, SUMS };
 
-/* Variable i. */
+/* Variable i. A logit of an angle is an angle from 0 to 1 up to the last step.
+ */
 typedef struct variable {
   double lower, upper, turn;
   kind kind;
+  bool is_logit;
 } variable;
 
 static variable variable_of(const smc_map *map, int i) {
@@ -204,6 +209,12 @@ static variable variable_of(const smc_map *map, int i) {
                 .upper = p[UPPER].x[i],
                 .turn = p[TURN].x ? p[TURN].x[i] : 0.0};
   v.kind = kind_of(v.lower, v.upper, p[EDGES].x && p[EDGES].x[i] != 0.0);
+  if (v.kind == FREE && v.turn > 0.0) {
+    v.kind = BETWEEN;
+    v.lower = 0.0;
+    v.upper = 1.0;
+    v.is_logit = true;
+  }
   return v;
 }
 
@@ -292,6 +303,20 @@ static void sums_differentiate(const smc_map *map, bool back, double *grad) {
   }
 }
 
+static bool has_logits(const smc_map *map) {
+  for (int i = 0; i < map->d; i++)
+    if (variable_of(map, i).is_logit)
+      return true;
+  return false;
+}
+
+/* Angles as parts of their widths become logits, or the other way. */
+static void to_logits(const smc_map *map, bool back, double *x) {
+  for (int i = 0; i < map->d; i++)
+    if (variable_of(map, i).is_logit)
+      x[i] = back ? sigmoid(x[i]) : log(x[i]) - log1p(-x[i]);
+}
+
 static bool is_valid(const smc_map *map) {
   const smc_values *p = map->parameters;
   size_t d = (size_t)map->d;
@@ -315,10 +340,10 @@ static void apply(variable_map *f, const smc_map *map, int n,
   }
 }
 
-static void forward(const smc_map *map, int n, const double *from, double *to,
-                    double *scratch) {
+/* As forward(), up to the logits. */
+static void to_parts(const smc_map *map, int n, const double *from,
+                     double *to) {
   const double *is_ratio = map->parameters[RATIO].x;
-  (void)scratch;
   apply(to_x, map, n, from, to);
   for (int k = 0; k < n; k++) {
     double *x = to + smc_size(map->d, k);
@@ -328,6 +353,14 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
   }
 }
 
+static void forward(const smc_map *map, int n, const double *from, double *to,
+                    double *scratch) {
+  (void)scratch;
+  to_parts(map, n, from, to);
+  for (int k = 0; k < n; k++)
+    to_logits(map, false, to + smc_size(map->d, k));
+}
+
 /* What is on a bound or beyond it is taken to the nearest number inside. */
 static void inverse(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
@@ -335,11 +368,38 @@ static void inverse(const smc_map *map, int n, const double *from, double *to,
   (void)scratch;
   if (to != from)
     memcpy(to, from, smc_size(map->d, n) * sizeof(double));
-  for (int k = 0; k < n; k++)
+  for (int k = 0; k < n; k++) {
+    to_logits(map, true, to + smc_size(map->d, k));
     sums_from_x(map, to + smc_size(map->d, k));
+  }
   apply(to_u, map, n, to, to);
   for (int k = 0; is_ratio && k < n; k++)
     ratios_to_u(map->d, is_ratio, to + smc_size(map->d, k));
+}
+
+/* Room for the parts of one point. */
+static size_t scratch_size(const smc_map *map) {
+  return has_logits(map) ? (size_t)map->d : 0;
+}
+
+/* Of the logits at n points z; nothing where there are none. */
+static void take_logits(const smc_map *map, int n, const double *z, bool back,
+                        double *logp, double *grad, double *scratch) {
+  for (int k = 0; k < n && has_logits(map); k++) {
+    size_t first = smc_size(map->d, k);
+    to_parts(map, 1, z + first, scratch);
+    for (int i = 0; i < map->d; i++) {
+      if (!variable_of(map, i).is_logit)
+        continue;
+      double p = scratch[i], slope = p * (1.0 - p), turning = 1.0 - 2.0 * p;
+      logp[k] += back ? -log(slope) : log(slope);
+      if (grad) {
+        double g = grad[first + (size_t)i];
+        grad[first + (size_t)i] =
+            back ? (g - turning) / slope : g * slope + turning;
+      }
+    }
+  }
 }
 
 /* Of variable i at n points u; nothing where it is as it is. */
@@ -361,7 +421,7 @@ static void take(const smc_map *map, int i, int n, const double *u, bool back,
 static void pull_back(const smc_map *map, int n, const double *z, double *logp,
                       double *grad, double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
-  (void)scratch;
+  take_logits(map, n, z, true, logp, grad, scratch);
   for (int k = 0; grad && k < n; k++) {
     size_t first = smc_size(map->d, k);
     sums_differentiate(map, true, grad + first);
@@ -375,7 +435,6 @@ static void pull_back(const smc_map *map, int n, const double *z, double *logp,
 static void push_forward(const smc_map *map, int n, const double *z,
                          double *logp, double *grad, double *scratch) {
   const double *is_ratio = map->parameters[RATIO].x;
-  (void)scratch;
   for (int i = 0; i < map->d; i++)
     take(map, i, n, z, false, logp, grad);
   for (int k = 0; grad && k < n; k++) {
@@ -384,12 +443,14 @@ static void push_forward(const smc_map *map, int n, const double *z,
       ratios_differentiate(map->d, is_ratio, z + first, false, grad + first);
     sums_differentiate(map, false, grad + first);
   }
+  take_logits(map, n, z, false, logp, grad, scratch);
 }
 
 const smc_map_kind smc_map_bounds = {
     .name = "bounds",
     .names = {"lower", "upper", "turn", "truncated", "ratio", "sums"},
     .is_valid = is_valid,
+    .scratch = scratch_size,
     .forward = forward,
     .inverse = inverse,
     .pull_back = pull_back,

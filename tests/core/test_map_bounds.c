@@ -431,6 +431,23 @@ static void test_sums(void) {
         i < n_odd ? (smc_values){odd[i], 3} : (smc_values){sums, 5};
   }
   toy_check_invalid(n_odd + 1, bad, "sums of angles are checked");
+
+  /* The second as the logit of an angle, in sums with others. */
+  static const double turns[TOY_D] = {0.25, 1.0, 0.0, 0.0};
+  static const double with_logit[6] = {2.0, 3.0, 1.0, 1.0, 2.0, -1.0};
+  map.parameters[2] = (smc_values){turns, TOY_D};
+  map.parameters[5] = (smc_values){with_logit, 6};
+  CHECK(map.kind->is_valid(&map) && map.kind->scratch(&map) == TOY_D);
+  map.kind->forward(&map, 1, u, y, NULL);
+  double part = 1.0 / (1.0 + exp(-u[1])) + (x[2] + 1.0) / 4.0;
+  part -= floor(part);
+  CHECK_NEAR(y[1], log(part / (1.0 - part)), 1e-13);
+  CHECK_NEAR(y[0], x[0] - part - floor(x[0] - part), 1e-14);
+  toy_check_jacobian(&map, 509);
+  toy_check_inverse(&map, 510);
+  /* where it stays as it is, and so is not beside a bound */
+  map.parameters[5] = (smc_values){with_logit + 3, 3};
+  toy_check_gradient(&map, 511);
 }
 
 void test_map_bounds(void) {

@@ -108,12 +108,14 @@ test_that("nothing is turned that does not go on, nor on a scale that the user h
   expect_null(calmly(smc(turned, scout = FALSE, n_particles = 64, islands = 4, seed = 1))$target$turn)
   # an edge at the bounds, a density that is not known there, and one of which that is known by chance
   which_angles <- function(log_density) {
-    evaluate <- function(x, gradient) list(log_density = log_density(x))
+    evaluate <- function(x, gradient) list(log_density = log_density(x) + rowSums(dlogis(x, log = TRUE)))
     set.seed(1)
     internal("which_angles")(evaluate, matrix(rnorm(16), 8), 1:2)
   }
   expect_identical(which_angles(function(x) cos(2 * pi * plogis(x[, 1])) + x[, 2] / 100), 1L)
   expect_identical(which_angles(function(x) ifelse(x[, 2] > 0, -Inf, 0) + x[, 1]), integer(0))
+  # nor one that is symmetric, without bounds
+  expect_identical(which_angles(function(x) rowSums(dnorm(x, log = TRUE) - dlogis(x, log = TRUE))), integer(0))
 })
 
 test_that("its evaluations are counted, and are in the checkpoint", {

@@ -875,6 +875,15 @@ test_compiled("bounds that cut off a normal distribution are seen by the density
   expect_true(all(abs(fit$particles[, 1:2]) < 1))
 })
 
+test_compiled("angles between bounds are seen by the density", {
+  target <- task_target(K = 0, N = 0, y = numeric(), whole = integer(), B = 1, task = 12, include = "level")
+  fit <- calmly(smc(target, precision = 0.005, seed = 1))
+  expect_match(fit$maps[1], "are angles that are moved together", fixed = TRUE)
+  expect_log_z(fit, log(4) + log(besselI(500, 0, TRUE)), 0.05)
+  sums <- rowSums(fit$particles[, 1:2])
+  expect_true(all(abs((pi * sums - 1 + pi) %% (2 * pi) - pi) < 0.5))
+})
+
 # sessions --------------------------------------------------------------------
 
 # R has room for 100 libraries there, and more are wanted.

@@ -93,6 +93,11 @@ model {
     target += 3 * log(2) - lgamma(3) + 2 * log(scale[s]) - 2 * scale[s];
   }
   for (b in 1:B) {
+    if (task == 12) {
+      // two angles, of which the sum is known
+      target += 500 * (cos(pi() * (level[b][1] + level[b][2]) - 1) - 1) - rate[b];
+      continue;
+    }
     // two steps of standard deviations 1.5 and 0.1, and an exponential variable
     target += -log(2 * pi()) - log(1.5) - log(0.1);
     target += -0.5 * square(level[b][1] / 1.5) - 0.5 * square((level[b][2] - level[b][1]) / 0.1);
