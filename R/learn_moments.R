@@ -90,36 +90,34 @@ next_features <- function(fit, g, phi, groups) {
   if (!isTRUE(fit$left >= n * least_nats && is.finite(fit$left))) {
     return(NULL)
   }
-  slopes <- residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s)
-  if (!all(is.finite(slopes))) {
+  all <- residual_slopes(fit$at, g, phi, seq_len(ncol(phi)), seq_len(ncol(phi)))
+  present <- c(fit$on_b, ncol(phi) + fit$on_s)
+  if (!all(is.finite(all[, present]))) {
     return(NULL)
   }
-  present <- qr(slopes)
-  Q <- qr.Q(present)[, seq_len(present$rank), drop = FALSE]
+  decomposed <- qr(all[, present, drop = FALSE])
+  Q <- qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE]
   r <- fit$at$r - drop(Q %*% crossprod(Q, fit$at$r))
   left <- sum(r^2)
-  worth <- function(more_b, more_s) {
-    new <- residual_slopes(fit$at, g, phi, more_b, more_s)
-    size <- sqrt(colSums(new^2)) + .Machine$double.xmin
-    if (length(size) == 0 || !all(is.finite(size))) {
+  taken <- cross_product(Q, all)
+  size <- sqrt(colSums(all^2)) + .Machine$double.xmin
+  h <- drop(cross_product(all, as.matrix(r))) / size
+  # normal equations of columns of unit length, of which those present have taken their part
+  worth <- function(group) {
+    new <- setdiff(group, present)
+    if (length(new) == 0 || !all(is.finite(size[new]))) {
       return(0)
     }
-    # normal equations of columns of unit length, of which those present have taken their part
-    taken <- crossprod(Q, new)
-    H <- (crossprod(new) - crossprod(taken)) / tcrossprod(size)
-    h <- drop(crossprod(new, r)) / size
-    step <- solved(H + diag(least_damping, length(size)), h)
-    gain_in(left, left - sum(h * step), length(size), n)
+    H <- (cross_product(all[, new, drop = FALSE]) - crossprod(taken[, new, drop = FALSE])) / tcrossprod(size[new])
+    step <- solved(H + diag(least_damping, length(new)), h[new])
+    gain_in(left, left - sum(h[new] * step), length(new), n)
   }
-  worth_b <- vapply(groups$location, function(group) worth(setdiff(group, fit$on_b), integer()), 0)
-  worth_s <- vapply(groups$log_scale, function(group) worth(integer(), setdiff(group, fit$on_s)), 0)
-  k <- which.max(c(worth_b, worth_s))
-  of_b <- k <= length(worth_b)
-  if (max(worth_b, worth_s) > 0) {
-    list(
-      on_b = union(fit$on_b, if (of_b) groups$location[[k]]),
-      on_s = union(fit$on_s, if (!of_b) groups$log_scale[[k - length(worth_b)]])
-    )
+  groups <- c(groups$location, lapply(groups$log_scale, `+`, ncol(phi)))
+  worths <- vapply(groups, worth, 0)
+  best <- groups[[which.max(worths)]]
+  if (max(worths) > 0) {
+    is_b <- best <= ncol(phi)
+    list(on_b = union(fit$on_b, best[is_b]), on_s = union(fit$on_s, best[!is_b] - ncol(phi)))
   }
 }
 

@@ -17,13 +17,19 @@ cross_product <- function(a, b = a) .Call(r_cross_product, a, b)
 least_squares <- function(x, y) {
   size <- sqrt(weighted_squares(x, rep(1, nrow(x))))
   unit <- sweep(x, 2, size, "/")
-  upper <- tryCatch(chol(cross_product(unit)), error = function(e) NULL)
-  # of a column of zeros, which has no unit, some BLAS make no error, but a factor that is no number
-  if (is.null(upper) || !isTRUE(min(diag(upper)) >= far_from_collinear)) {
+  upper <- factor_of_products(cross_product(unit))
+  if (is.null(upper)) {
     coefficients <- qr.coef(qr(x), y)
     return(replace(coefficients, is.na(coefficients), 0))
   }
   backsolve(upper, backsolve(upper, cross_product(unit, y), transpose = TRUE)) / size
+}
+
+# The upper triangular factor of the products of columns of unit length; NULL where these are not far from collinear.
+factor_of_products <- function(products) {
+  upper <- tryCatch(chol(products), error = function(e) NULL)
+  # of a column of zeros, which has no unit, some BLAS make no error, but a factor that is no number
+  if (!is.null(upper) && isTRUE(min(diag(upper)) >= far_from_collinear)) upper
 }
 
 # The same with weights: list(coefficients, residuals).
