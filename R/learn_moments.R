@@ -2,43 +2,42 @@
 # v = m(t) + exp(s(t)) z in the coordinates v = W^-1 u. Where that is so and z is standard normal, the score of z is
 # -z: the residual exp(s) g + (v - m) exp(-s) is made small by the method of Gauss and Newton. See src/map_moments.c.
 
-# b: coefficients of the location; s: of the log scale. on_b, on_s: which of them are free.
-residual_of <- function(v, g, phi, b, s) {
-  log_scale <- drop(phi %*% s)
-  z <- (v - drop(phi %*% b)) * exp(-log_scale)
-  list(log_scale = log_scale, z = z, r = exp(log_scale) * g + z)
+# b: coefficients of the location, on the columns of of_b; s: of the log scale, on those of of_s.
+residual_of <- function(v, g, of_b, of_s, b, s) {
+  scale <- exp(drop(of_s %*% s))
+  z <- (v - drop(of_b %*% b)) / scale
+  list(scale = scale, z = z, r = scale * g + z)
 }
 
-residual_slopes <- function(at, g, phi, on_b, on_s) {
-  scale <- exp(at$log_scale)
-  cbind(-phi[, on_b, drop = FALSE] / scale, phi[, on_s, drop = FALSE] * (scale * g - at$z))
-}
+residual_slopes <- function(at, g, of_b, of_s) cbind(-of_b / at$scale, of_s * (at$scale * g - at$z))
 
 # Of normal equations whose columns are of unit length: it keeps them from being singular.
 least_damping <- 1e-9
 
+# on_b, on_s: which of the coefficients b and s are free; the others are 0.
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
-  of_b <- seq_along(on_b)
-  at <- residual_of(v, g, phi, b, s)
+  of_b <- phi[, on_b, drop = FALSE]
+  of_s <- phi[, on_s, drop = FALSE]
+  is_b <- seq_along(on_b)
+  free <- c(b[on_b], s[on_s])
+  residual_at <- function(free) residual_of(v, g, of_b, of_s, free[is_b], free[-is_b])
+  at <- residual_at(free)
   left <- sum(at$r^2)
   damping <- least_damping
   for (iteration in seq_len(most)) {
-    slopes <- residual_slopes(at, g, phi, on_b, on_s)
-    size <- sqrt(colSums(slopes^2)) + .Machine$double.xmin
+    slopes <- residual_slopes(at, g, of_b, of_s)
+    products <- cross_product(slopes)
+    size <- sqrt(diag(products)) + .Machine$double.xmin
     if (!all(is.finite(c(left, size)))) break
     left_before <- left
-    slopes <- sweep(slopes, 2, size, "/")
-    H <- cross_product(slopes)
-    h <- cross_product(slopes, as.matrix(-at$r))
+    H <- products / tcrossprod(size)
+    h <- cross_product(slopes, -at$r) / size
     for (try in 1:6) {
-      step <- drop(solved(H + diag(damping, length(size)), h)) / size
-      b_new <- replace(b, on_b, b[on_b] + step[of_b])
-      s_new <- replace(s, on_s, s[on_s] + step[-of_b])
-      new <- residual_of(v, g, phi, b_new, s_new)
+      moved <- free + drop(solved(H + diag(damping, length(size)), h)) / size
+      new <- residual_at(moved)
       left_new <- sum(new$r^2)
       if (isTRUE(left_new < left)) {
-        b <- b_new
-        s <- s_new
+        free <- moved
         at <- new
         left <- left_new
         break
@@ -48,19 +47,16 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
     if (left_before - left < 1e-7 * left_before) break
     damping <- max(damping / 10, least_damping)
   }
-  list(b = b, s = s, left = left, at = at, on_b = on_b, on_s = on_s)
+  list(
+    b = replace(b, on_b, free[is_b]), s = replace(s, on_s, free[-is_b]), left = left, at = at, on_b = on_b, on_s = on_s
+  )
 }
 
 # A normal distribution whose location is linear in the parents: the start of all.
 linear_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
-  b <- coefficients_of(phi[, linear, drop = FALSE], v)
+  b <- drop(least_squares(phi[, linear, drop = FALSE], v))
   gauss_newton(v, g, phi, linear, 1L, padded(b, ncol(phi)), numeric(ncol(phi)))
-}
-
-coefficients_of <- function(design, y) {
-  b <- qr.coef(qr(design), y)
-  ifelse(is.finite(b), b, 0)
 }
 
 padded <- function(b, n) c(b, numeric(n - length(b)))
@@ -70,15 +66,15 @@ padded <- function(b, n) c(b, numeric(n - length(b)))
 scaled_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
   design <- phi[, linear, drop = FALSE]
-  b <- coefficients_of(design, v)
+  b <- drop(least_squares(design, v))
   for (iteration in 1:3) {
     m <- drop(design %*% b)
-    s <- coefficients_of(design, log((abs(v - m) + 1e-12) / (abs(g) + 1e-12)) / 2)
+    s <- drop(least_squares(design, log((abs(v - m) + 1e-12) / (abs(g) + 1e-12)) / 2))
     scale <- exp(drop(design %*% s))
     if (!all(is.finite(c(scale^2, scale^-2)))) {
       return(NULL)
     }
-    b <- coefficients_of(design / scale, (v + scale^2 * g) / scale)
+    b <- drop(least_squares(design / scale, (v + scale^2 * g) / scale))
   }
   if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, padded(b, ncol(phi)), padded(s, ncol(phi)))
 }
@@ -90,7 +86,7 @@ next_features <- function(fit, g, phi, groups) {
   if (!isTRUE(fit$left >= n * least_nats && is.finite(fit$left))) {
     return(NULL)
   }
-  all <- residual_slopes(fit$at, g, phi, seq_len(ncol(phi)), seq_len(ncol(phi)))
+  all <- residual_slopes(fit$at, g, phi, phi)
   present <- c(fit$on_b, ncol(phi) + fit$on_s)
   if (!all(is.finite(all[, present]))) {
     return(NULL)
@@ -100,17 +96,18 @@ next_features <- function(fit, g, phi, groups) {
   r <- fit$at$r - drop(Q %*% crossprod(Q, fit$at$r))
   left <- sum(r^2)
   taken <- cross_product(Q, all)
-  size <- sqrt(colSums(all^2)) + .Machine$double.xmin
-  h <- drop(cross_product(all, as.matrix(r))) / size
+  h <- drop(cross_product(all, r))
   # normal equations of columns of unit length, of which those present have taken their part
   worth <- function(group) {
     new <- setdiff(group, present)
-    if (length(new) == 0 || !all(is.finite(size[new]))) {
+    products <- cross_product(all[, new, drop = FALSE])
+    size <- sqrt(diag(products)) + .Machine$double.xmin
+    if (length(new) == 0 || !all(is.finite(size))) {
       return(0)
     }
-    H <- (cross_product(all[, new, drop = FALSE]) - crossprod(taken[, new, drop = FALSE])) / tcrossprod(size[new])
-    step <- solved(H + diag(least_damping, length(new)), h[new])
-    gain_in(left, left - sum(h[new] * step), length(new), n)
+    H <- (products - crossprod(taken[, new, drop = FALSE])) / tcrossprod(size)
+    step <- solved(H + diag(least_damping, length(new)), h[new] / size)
+    gain_in(left, left - sum(h[new] / size * step), length(new), n)
   }
   groups <- c(groups$location, lapply(groups$log_scale, `+`, ncol(phi)))
   worths <- vapply(groups, worth, 0)
