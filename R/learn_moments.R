@@ -18,9 +18,9 @@ least_damping <- 1e-9
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
   of_b <- phi[, on_b, drop = FALSE]
   of_s <- phi[, on_s, drop = FALSE]
-  is_b <- seq_along(on_b)
+  is_b <- rep(c(TRUE, FALSE), c(length(on_b), length(on_s)))
   free <- c(b[on_b], s[on_s])
-  residual_at <- function(free) residual_of(v, g, of_b, of_s, free[is_b], free[-is_b])
+  residual_at <- function(free) residual_of(v, g, of_b, of_s, free[is_b], free[!is_b])
   at <- residual_at(free)
   left <- sum(at$r^2)
   damping <- least_damping
@@ -48,7 +48,7 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
     damping <- max(damping / 10, least_damping)
   }
   list(
-    b = replace(b, on_b, free[is_b]), s = replace(s, on_s, free[-is_b]), left = left, at = at, on_b = on_b, on_s = on_s
+    b = replace(b, on_b, free[is_b]), s = replace(s, on_s, free[!is_b]), left = left, at = at, on_b = on_b, on_s = on_s
   )
 }
 
@@ -160,7 +160,7 @@ fit_moments_in <- function(x, g, children, parents, W) {
   fits <- lapply(seq_along(children), function(j) {
     search_child(at$v[, j], at$g[, j], phi, 1 + length(parents), all$groups)
   })
-  new_moments(x, children, all$features, fits, W)
+  new_moments(children, all$features, fits, W, ncol(x))
 }
 
 # These children, and their scores, in the coordinates v = W^-1 u.
@@ -168,42 +168,32 @@ in_coordinates <- function(W, x, g, children) {
   list(v = t(forwardsolve(W, t(x[, children, drop = FALSE]))), g = g[, children, drop = FALSE] %*% W)
 }
 
-new_moments <- function(x, children, features, fits, W) {
+# The block of these fits, a child each, with the features that they use; d: of all coordinates.
+new_moments <- function(children, features, fits, W, d) {
   b <- do.call(rbind, lapply(fits, `[[`, "b"))
   s <- do.call(rbind, lapply(fits, `[[`, "s"))
-  used <- colSums(b != 0 | s != 0) > 0
-  used[1] <- TRUE
-  block <- list(
-    form = "moments", children = children, features = features[, used, drop = FALSE],
-    b = b[, used, drop = FALSE], s = s[, used, drop = FALSE], W = W, d = ncol(x)
-  )
-  moments_maps(block)
-}
-
-moments_maps <- function(block) {
-  d <- block$d
+  used <- replace(colSums(b != 0 | s != 0) > 0, 1, TRUE)
   map <- list(
-    name = "moments", order = as.double(block$children), features = block$features, location = block$b,
-    log_scale = block$s
+    name = "moments", order = as.double(children), features = features[, used, drop = FALSE],
+    location = b[, used, drop = FALSE], log_scale = s[, used, drop = FALSE]
   )
-  block$maps <- c(list(map), if (any(block$W != diag(nrow(block$W)))) {
-    list(list(name = "affine", mean = numeric(d), chol = acting_on(block$W, block$children, d)))
-  })
-  block
+  mixed <- if (any(W != diag(nrow(W)))) {
+    list(list(name = "affine", mean = numeric(d), chol = acting_on(W, children, d)))
+  }
+  list(form = "moments", children = children, W = W, maps = c(list(map), mixed))
 }
 
 # Again to these points, with the same features.
 refit_moments <- function(block, x, g) {
-  phi <- feature_values(block$features, x)
+  map <- block$maps[[1]]
+  phi <- feature_values(map$features, x)
   at <- in_coordinates(block$W, x, g, block$children)
   fits <- lapply(seq_along(block$children), function(j) {
-    gauss_newton(
-      at$v[, j], at$g[, j], phi, which(block$b[j, ] != 0), which(block$s[j, ] != 0), block$b[j, ], block$s[j, ], 15
-    )
+    b <- map$location[j, ]
+    s <- map$log_scale[j, ]
+    gauss_newton(at$v[, j], at$g[, j], phi, which(b != 0), which(s != 0), b, s, 15)
   })
-  block$b <- do.call(rbind, lapply(fits, `[[`, "b"))
-  block$s <- do.call(rbind, lapply(fits, `[[`, "s"))
-  moments_maps(block)
+  new_moments(block$children, map$features, fits, block$W, ncol(x))
 }
 
 # In the children's own coordinates, or in those in which they are independent given the parents, if that is likelier.

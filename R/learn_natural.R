@@ -40,46 +40,26 @@ least_squares_by_row <- function(design, y, weights, on, common) {
   if (common) weights <- matrix(rowMeans(weights), nrow(y), ncol(y))
   root <- sqrt(weights)
   coef <- se <- matrix(0, ncol(y), ncol(design))
-  left <- numeric(ncol(y))
-  if (common) products <- cross_product(design * root[, 1], cbind(design, y) * root[, 1])
+  free <- numeric(ncol(y))
+  if (common) {
+    gram <- cross_product(design * root[, 1])
+    h <- cross_product(design * weights[, 1], y)
+  }
   key <- vapply(on, paste, "", collapse = " ")
   for (rows in split(seq_along(on), if (common) key else seq_along(on))) {
     columns <- on[[rows[1]]]
-    own <- design[, columns, drop = FALSE] * root[, rows[1]]
-    own_y <- y[, rows, drop = FALSE] * root[, rows[1]]
-    found <- if (common) {
-      solved_products(own, own_y, products[columns, c(columns, ncol(design) + rows), drop = FALSE])
-    } else {
-      solved_products(own, own_y)
+    own <- list(design[, columns, drop = FALSE] * root[, rows[1]], y[, rows, drop = FALSE] * root[, rows[1]])
+    if (common) own[c("gram", "h")] <- list(gram[columns, columns, drop = FALSE], h[columns, rows, drop = FALSE])
+    found <- do.call(solved_squares, c(own, tol = 1e-13))
+    coef[rows, columns] <- t(found$coefficients)
+    if (length(found$on) > 0) {
+      sd <- sqrt(diag(chol2inv(found$upper))) / found$size[found$on]
+      se[rows, columns[found$on]] <- rep(sd, each = length(rows))
     }
-    coef[rows, columns] <- t(found$b)
-    se[rows, columns] <- rep(found$sd, each = length(rows))
-    left[rows] <- max(nrow(y) - found$rank, 1)
+    free[rows] <- max(nrow(y) - length(found$on), 1)
   }
   residual <- y - multiply(design, t(coef))
-  list(coef = coef, se = se * sqrt(colSums(residual^2 * weights) / left), residual = residual)
-}
-
-# Least squares by the products of the columns of x with these and those of y, or else by qr(): list(b, sd, rank), with
-# the standard deviations of coefficients where that of y is 1.
-solved_products <- function(x, y, products = cross_product(x, cbind(x, y))) {
-  k <- ncol(x)
-  on <- seq_len(k)
-  size <- sqrt(diag(products[, on, drop = FALSE])) + .Machine$double.xmin
-  upper <- factor_of_products(products[, on, drop = FALSE] / tcrossprod(size))
-  if (is.null(upper)) {
-    decomposed <- qr(sweep(x, 2, size, "/"), tol = 1e-13)
-    b <- as.matrix(qr.coef(decomposed, y))
-    b[!is.finite(b)] <- 0
-    k <- decomposed$rank
-    upper <- qr.R(decomposed)[seq_len(k), seq_len(k), drop = FALSE]
-    on <- decomposed$pivot[seq_len(k)]
-  } else {
-    b <- backsolve(upper, backsolve(upper, products[, -on, drop = FALSE] / size, transpose = TRUE))
-  }
-  sd <- numeric(ncol(x))
-  if (k > 0) sd[on] <- sqrt(diag(chol2inv(upper)))
-  list(b = b / size, sd = sd / size, rank = k)
+  list(coef = coef, se = se * sqrt(colSums(residual^2 * weights) / free), residual = residual)
 }
 
 # What all fits of the same children given the same parents share. Parents are centred: that changes no exponential
