@@ -14,12 +14,12 @@ residual_slopes <- function(at, g, of_b, of_s) cbind(-of_b / at$scale, of_s * (a
 # Of normal equations whose columns are of unit length: it keeps them from being singular.
 least_damping <- 1e-9
 
-# on_b, on_s: which of the coefficients b and s are free; the others are 0.
+# From these coefficients b of the location and s of the log scale on, which are those of columns on_b and on_s of phi.
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
   of_b <- phi[, on_b, drop = FALSE]
   of_s <- phi[, on_s, drop = FALSE]
   is_b <- rep(c(TRUE, FALSE), c(length(on_b), length(on_s)))
-  free <- c(b[on_b], s[on_s])
+  free <- c(b, s)
   residual_at <- function(free) residual_of(v, g, of_b, of_s, free[is_b], free[!is_b])
   at <- residual_at(free)
   left <- sum(at$r^2)
@@ -47,19 +47,14 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
     if (left_before - left < 1e-7 * left_before) break
     damping <- max(damping / 10, least_damping)
   }
-  list(
-    b = replace(b, on_b, free[is_b]), s = replace(s, on_s, free[!is_b]), left = left, at = at, on_b = on_b, on_s = on_s
-  )
+  list(b = free[is_b], s = free[!is_b], left = left, at = at, on_b = on_b, on_s = on_s)
 }
 
 # A normal distribution whose location is linear in the parents: the start of all.
 linear_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
-  b <- drop(least_squares(phi[, linear, drop = FALSE], v))
-  gauss_newton(v, g, phi, linear, 1L, padded(b, ncol(phi)), numeric(ncol(phi)))
+  gauss_newton(v, g, phi, linear, 1L, drop(least_squares(phi[, linear, drop = FALSE], v)), 0)
 }
-
-padded <- function(b, n) c(b, numeric(n - length(b)))
 
 # Another, where log scales are linear in the parents, too, from the scale sqrt |(v - m) / g|, which is right where the
 # density is normal. NULL where it has no digits.
@@ -76,7 +71,7 @@ scaled_child <- function(v, g, phi, n_linear) {
     }
     b <- drop(least_squares(design / scale, (v + scale^2 * g) / scale))
   }
-  if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, padded(b, ncol(phi)), padded(s, ncol(phi)))
+  if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, b, s)
 }
 
 # The group of features, of the location or of the log scale, with which least of the residual is left for their
@@ -135,16 +130,15 @@ search_child <- function(v, g, phi, n_linear, groups) {
   n <- length(v)
   fit <- linear_child(v, g, phi, n_linear)
   more <- next_features(fit, g, phi, groups)
-  if (is.null(more)) {
-    return(fit)
-  }
-  scaled <- scaled_child(v, g, phi, n_linear)
+  scaled <- if (!is.null(more)) scaled_child(v, g, phi, n_linear)
   if (isTRUE(scaled$left < fit$left)) {
     fit <- scaled
     more <- next_features(fit, g, phi, groups)
   }
+  # those that are added come last
+  started <- function(x, on) c(x, numeric(length(on) - length(x)))
   while (!is.null(more)) {
-    richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, fit$b, fit$s)
+    richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, started(fit$b, more$on_b), started(fit$s, more$on_s))
     if (!isTRUE(richer$left <= fit$left - n * least_nats)) break
     fit <- richer
     more <- next_features(fit, g, phi, groups)
@@ -170,8 +164,9 @@ in_coordinates <- function(W, x, g, children) {
 
 # The block of these fits, a child each, with the features that they use; d: of all coordinates.
 new_moments <- function(children, features, fits, W, d) {
-  b <- do.call(rbind, lapply(fits, `[[`, "b"))
-  s <- do.call(rbind, lapply(fits, `[[`, "s"))
+  of_all <- function(x, on) replace(numeric(ncol(features)), on, x)
+  b <- do.call(rbind, lapply(fits, function(fit) of_all(fit$b, fit$on_b)))
+  s <- do.call(rbind, lapply(fits, function(fit) of_all(fit$s, fit$on_s)))
   used <- replace(colSums(b != 0 | s != 0) > 0, 1, TRUE)
   map <- list(
     name = "moments", order = as.double(children), features = features[, used, drop = FALSE],
@@ -191,7 +186,7 @@ refit_moments <- function(block, x, g) {
   fits <- lapply(seq_along(block$children), function(j) {
     b <- map$location[j, ]
     s <- map$log_scale[j, ]
-    gauss_newton(at$v[, j], at$g[, j], phi, which(b != 0), which(s != 0), b, s, 15)
+    gauss_newton(at$v[, j], at$g[, j], phi, which(b != 0), which(s != 0), b[b != 0], s[s != 0], 15)
   })
   new_moments(block$children, map$features, fits, block$W, ncol(x))
 }

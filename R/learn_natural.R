@@ -41,16 +41,13 @@ least_squares_by_row <- function(design, y, weights, on, common) {
   root <- sqrt(weights)
   coef <- se <- matrix(0, ncol(y), ncol(design))
   free <- numeric(ncol(y))
-  if (common) {
-    gram <- cross_product(design * root[, 1])
-    h <- cross_product(design * weights[, 1], y)
-  }
+  if (common) gram <- cross_product(design * root[, 1])
   key <- vapply(on, paste, "", collapse = " ")
   for (rows in split(seq_along(on), if (common) key else seq_along(on))) {
     columns <- on[[rows[1]]]
-    own <- list(design[, columns, drop = FALSE] * root[, rows[1]], y[, rows, drop = FALSE] * root[, rows[1]])
-    if (common) own[c("gram", "h")] <- list(gram[columns, columns, drop = FALSE], h[columns, rows, drop = FALSE])
-    found <- do.call(solved_squares, c(own, tol = 1e-13))
+    own <- design[, columns, drop = FALSE] * root[, rows[1]]
+    products <- if (common) gram[columns, columns, drop = FALSE] else cross_product(own)
+    found <- solved_squares(own, y[, rows, drop = FALSE] * root[, rows[1]], products, tol = 1e-13)
     coef[rows, columns] <- t(found$coefficients)
     if (length(found$on) > 0) {
       sd <- sqrt(diag(chol2inv(found$upper))) / found$size[found$on]
@@ -111,12 +108,8 @@ fit_natural <- function(points, terms, free, again = FALSE) {
   if (!all(is.finite(A))) {
     return(block)
   }
-  is_wide <- is_precision_wide(block, points, phi)
-  if (!is_wide) {
-    block <- cut_positive(block, points, phi)
-    is_wide <- is_precision_wide(block, points, phi)
-  }
-  if (is_wide) with_maps(block, points, phi) else block
+  if (!is_precision_wide(block, points, phi)) block <- cut_positive(block, points, phi)
+  if (is_precision_wide(block, points, phi)) with_maps(block, points, phi) else block
 }
 
 # The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.

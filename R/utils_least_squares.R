@@ -17,15 +17,15 @@ cross_product <- function(a, b = a) .Call(r_cross_product, a, b)
 least_squares <- function(x, y) solved_squares(x, y)$coefficients
 
 # The same, by the normal equations where the columns are far from collinear, and else by qr(): list(coefficients, upper,
-# on, size), with the triangular factor of the columns `on` that no others make up, over the size of each. gram, h: the
-# products of the columns with each other and with y.
-solved_squares <- function(x, y, gram = cross_product(x), h = cross_product(x, y), tol = 1e-7) {
+# on, size), with the triangular factor of the columns `on` that no others make up, over the size of each. gram: the
+# products of the columns with each other.
+solved_squares <- function(x, y, gram = cross_product(x), tol = 1e-7) {
   size <- sqrt(diag(gram)) + .Machine$double.xmin
   on <- seq_len(ncol(x))
   upper <- tryCatch(chol(gram / tcrossprod(size)), error = function(e) NULL)
   # of numbers that are none some BLAS make no error, but a factor that is no number
   if (!is.null(upper) && isTRUE(min(diag(upper)) >= far_from_collinear)) {
-    unit <- backsolve(upper, backsolve(upper, h / size, transpose = TRUE))
+    unit <- backsolve(upper, backsolve(upper, cross_product(x, y) / size, transpose = TRUE))
   } else {
     decomposed <- qr(sweep(x, 2, size, "/"), tol = tol)
     on <- decomposed$pivot[seq_len(decomposed$rank)]
