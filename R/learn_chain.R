@@ -149,8 +149,8 @@ nats_taken <- function(t, Z, E) {
   h <- cross_product(Z * E, powers[, 1:3])
   for (i in 1:3) {
     h[, i] <- h[, i] - colSums(of_z[[i]] * of_E)
+    gram[, i, i] <- gram[, i, i] * (1 + 1e-9) + .Machine$double.xmin # what is left may be rounding
     for (j in 1:3) gram[, i, j] <- gram[, i, j] - colSums(of_z[[i]] * of_z[[j]])
-    gram[, i, i] <- gram[, i, i] * (1 + 1e-9) + .Machine$double.xmin
   }
   taken <- colSums(of_E^2)
   for (i in 1:3) {
