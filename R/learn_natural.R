@@ -216,7 +216,7 @@ linear_natural <- function(points, pattern = TRUE) {
   fit_natural(points, linear_terms(q), free)
 }
 
-# The next block of the search; NULL where nothing is to be gained.
+# The next block of the search; NULL where nothing is to be gained, or the points are too few for its coefficients.
 richer_natural <- function(block, points) {
   best <- best_exponentials(block, points)
   if (is.null(best)) {
