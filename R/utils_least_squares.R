@@ -16,9 +16,9 @@ cross_product <- function(a, b = a) .Call(r_cross_product, a, b)
 # make up.
 least_squares <- function(x, y) solved_squares(x, y)$coefficients
 
-# The same, by the normal equations where columns are far from collinear, and else by qr(): list(coefficients, upper, on,
-# size), with the triangular factor of the columns `on` that no others make up, over the size of each. gram: the products
-# of the columns with each other.
+# The same, by the normal equations where columns are far from collinear, and else by qr(): list(coefficients, upper,
+# on, size), with the triangular factor of the columns `on` that no others make up, over the size of each. gram: the
+# products of the columns with each other.
 solved_squares <- function(x, y, gram = cross_product(x), tol = 1e-7) {
   size <- sqrt(diag(gram)) + .Machine$double.xmin
   on <- seq_len(ncol(x))
