@@ -51,9 +51,9 @@ powers_of <- function(u, away, phi, w, side) {
   common <- 0
   for (pass in seq_len(n_centred)) {
     narrow <- sqrt(w) * exp(-common * away - max(-common * away))
-    b <- coefficients_of(phi * narrow, u * narrow)
+    b <- least_squares(phi * narrow, u * narrow)
     off <- abs(u - phi %*% b)[is_there, , drop = FALSE]
-    slopes <- coefficients_of(design, log(off + .Machine$double.xmin) * sqrt(w[is_there]))[2, ]
+    slopes <- least_squares(design, log(off + .Machine$double.xmin) * sqrt(w[is_there]))[2, ]
     common <- stats::median(slopes[abs(slopes) >= 0.25])
     if (!isTRUE(abs(common) < 1.25)) common <- 0
   }

@@ -139,23 +139,29 @@ ranked_parents <- function(trial, x, left, parents) {
 nats_taken <- function(t, Z, E) {
   n <- length(t)
   s <- (t - stats::median(t)) / spread_of(t)
-  s <- pmax(pmin(s, 5), -5)
-  curve <- qr(cbind(1, s, s^2, feature_values(knees_of(1, t, n_knees[1]), as.matrix(t))))
+  powers <- outer(pmax(pmin(s, 5), -5), 0:4, `^`)
+  curve <- qr(cbind(powers[, 1:3], feature_values(knees_of(1, t, n_knees[1]), as.matrix(t))))
   Q <- qr.Q(curve)[, seq_len(curve$rank), drop = FALSE]
+  of_E <- cross_product(Q, E)
+  of_z <- lapply(1:3, function(i) cross_product(Q * powers[, i], Z))
+  # products of z times powers, with each other and with E, less what the curve has taken: a row a column of z
+  gram <- array(cross_product(Z^2, powers)[, c(1:3, 2:4, 3:5)], c(ncol(Z), 3, 3))
+  h <- cross_product(Z * E, powers[, 1:3])
+  for (i in 1:3) {
+    h[, i] <- h[, i] - colSums(of_z[[i]] * of_E)
+    gram[, i, i] <- gram[, i, i] * (1 + 1e-9) + .Machine$double.xmin # what is left may be rounding
+    for (j in 1:3) gram[, i, j] <- gram[, i, j] - colSums(of_z[[i]] * of_z[[j]])
+  }
+  taken <- colSums(of_E^2)
+  for (i in 1:3) {
+    taken <- taken + h[, i]^2 / gram[, i, i]
+    for (j in setdiff(2:3, seq_len(i))) {
+      factor <- gram[, i, j] / gram[, i, i]
+      h[, j] <- h[, j] - factor * h[, i]
+      gram[, j, ] <- gram[, j, ] - factor * gram[, i, ]
+    }
+  }
   total <- colSums(E^2) + .Machine$double.xmin
-  by_z <- list(Z, Z * s, Z * s^2)
-  of_z <- lapply(by_z, function(y) crossprod(Q, y))
-  of_E <- crossprod(Q, E)
-  square <- function(i, j) colSums(by_z[[i]] * by_z[[j]]) - colSums(of_z[[i]] * of_z[[j]])
-  A <- lapply(list(c(1, 1), c(1, 2), c(2, 2), c(1, 3), c(2, 3), c(3, 3)), function(at) square(at[1], at[2]))
-  h <- vapply(1:3, function(i) colSums(by_z[[i]] * E) - colSums(of_z[[i]] * of_E), numeric(ncol(E)))
-  h <- matrix(h, ncol(E))
-  taken <- colSums(of_E^2) + vapply(seq_len(ncol(Z)), function(j) {
-    at <- vapply(A, `[`, 0, j)
-    gram <- matrix(at[c(1, 2, 4, 2, 3, 5, 4, 5, 6)], 3)
-    diag(gram) <- diag(gram) * (1 + 1e-9) + .Machine$double.xmin
-    sum(h[j, ] * solved(gram, h[j, ]))
-  }, 0)
   is_sure <- -n * log(pmax(1 - taken / total, 1e-12)) > (curve$rank + 3) * log(n)
   sum(taken[is_sure]) / 2 / n
 }

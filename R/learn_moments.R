@@ -2,43 +2,42 @@
 # v = m(t) + exp(s(t)) z in the coordinates v = W^-1 u. Where that is so and z is standard normal, the score of z is
 # -z: the residual exp(s) g + (v - m) exp(-s) is made small by the method of Gauss and Newton. See src/map_moments.c.
 
-# b: coefficients of the location; s: of the log scale. on_b, on_s: which of them are free.
-residual_of <- function(v, g, phi, b, s) {
-  log_scale <- drop(phi %*% s)
-  z <- (v - drop(phi %*% b)) * exp(-log_scale)
-  list(log_scale = log_scale, z = z, r = exp(log_scale) * g + z)
+# b: coefficients of the location, on the columns of of_b; s: of the log scale, on those of of_s.
+residual_of <- function(v, g, of_b, of_s, b, s) {
+  scale <- exp(drop(of_s %*% s))
+  z <- (v - drop(of_b %*% b)) / scale
+  list(scale = scale, z = z, r = scale * g + z)
 }
 
-residual_slopes <- function(at, g, phi, on_b, on_s) {
-  scale <- exp(at$log_scale)
-  cbind(-phi[, on_b, drop = FALSE] / scale, phi[, on_s, drop = FALSE] * (scale * g - at$z))
-}
+residual_slopes <- function(at, g, of_b, of_s) cbind(-of_b / at$scale, of_s * (at$scale * g - at$z))
 
 # Of normal equations whose columns are of unit length: it keeps them from being singular.
 least_damping <- 1e-9
 
+# From these coefficients b of the location and s of the log scale on, which are those of columns on_b and on_s of phi.
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
-  of_b <- seq_along(on_b)
-  at <- residual_of(v, g, phi, b, s)
+  of_b <- phi[, on_b, drop = FALSE]
+  of_s <- phi[, on_s, drop = FALSE]
+  is_b <- rep(c(TRUE, FALSE), c(length(on_b), length(on_s)))
+  free <- c(b, s)
+  residual_at <- function(free) residual_of(v, g, of_b, of_s, free[is_b], free[!is_b])
+  at <- residual_at(free)
   left <- sum(at$r^2)
   damping <- least_damping
   for (iteration in seq_len(most)) {
-    slopes <- residual_slopes(at, g, phi, on_b, on_s)
-    size <- sqrt(colSums(slopes^2)) + .Machine$double.xmin
+    slopes <- residual_slopes(at, g, of_b, of_s)
+    products <- cross_product(slopes)
+    size <- sqrt(diag(products)) + .Machine$double.xmin
     if (!all(is.finite(c(left, size)))) break
     left_before <- left
-    slopes <- sweep(slopes, 2, size, "/")
-    H <- cross_product(slopes)
-    h <- cross_product(slopes, as.matrix(-at$r))
+    H <- products / tcrossprod(size)
+    h <- cross_product(slopes, -at$r) / size
     for (try in 1:6) {
-      step <- drop(solved(H + diag(damping, length(size)), h)) / size
-      b_new <- replace(b, on_b, b[on_b] + step[of_b])
-      s_new <- replace(s, on_s, s[on_s] + step[-of_b])
-      new <- residual_of(v, g, phi, b_new, s_new)
+      moved <- free + drop(solved(H + diag(damping, length(size)), h)) / size
+      new <- residual_at(moved)
       left_new <- sum(new$r^2)
       if (isTRUE(left_new < left)) {
-        b <- b_new
-        s <- s_new
+        free <- moved
         at <- new
         left <- left_new
         break
@@ -48,39 +47,31 @@ gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
     if (left_before - left < 1e-7 * left_before) break
     damping <- max(damping / 10, least_damping)
   }
-  list(b = b, s = s, left = left, at = at, on_b = on_b, on_s = on_s)
+  list(b = free[is_b], s = free[!is_b], left = left, at = at, on_b = on_b, on_s = on_s)
 }
 
 # A normal distribution whose location is linear in the parents: the start of all.
 linear_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
-  b <- coefficients_of(phi[, linear, drop = FALSE], v)
-  gauss_newton(v, g, phi, linear, 1L, padded(b, ncol(phi)), numeric(ncol(phi)))
+  gauss_newton(v, g, phi, linear, 1L, drop(least_squares(phi[, linear, drop = FALSE], v)), 0)
 }
-
-coefficients_of <- function(design, y) {
-  b <- qr.coef(qr(design), y)
-  ifelse(is.finite(b), b, 0)
-}
-
-padded <- function(b, n) c(b, numeric(n - length(b)))
 
 # Another, where log scales are linear in the parents, too, from the scale sqrt |(v - m) / g|, which is right where the
 # density is normal. NULL where it has no digits.
 scaled_child <- function(v, g, phi, n_linear) {
   linear <- seq_len(n_linear)
   design <- phi[, linear, drop = FALSE]
-  b <- coefficients_of(design, v)
+  b <- drop(least_squares(design, v))
   for (iteration in 1:3) {
     m <- drop(design %*% b)
-    s <- coefficients_of(design, log((abs(v - m) + 1e-12) / (abs(g) + 1e-12)) / 2)
+    s <- drop(least_squares(design, log((abs(v - m) + 1e-12) / (abs(g) + 1e-12)) / 2))
     scale <- exp(drop(design %*% s))
     if (!all(is.finite(c(scale^2, scale^-2)))) {
       return(NULL)
     }
-    b <- coefficients_of(design / scale, (v + scale^2 * g) / scale)
+    b <- drop(least_squares(design / scale, (v + scale^2 * g) / scale))
   }
-  if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, padded(b, ncol(phi)), padded(s, ncol(phi)))
+  if (all(is.finite(c(b, s)))) gauss_newton(v, g, phi, linear, linear, b, s)
 }
 
 # The group of features, of the location or of the log scale, with which least of the residual is left for their
@@ -90,36 +81,35 @@ next_features <- function(fit, g, phi, groups) {
   if (!isTRUE(fit$left >= n * least_nats && is.finite(fit$left))) {
     return(NULL)
   }
-  slopes <- residual_slopes(fit$at, g, phi, fit$on_b, fit$on_s)
-  if (!all(is.finite(slopes))) {
+  all <- residual_slopes(fit$at, g, phi, phi)
+  present <- c(fit$on_b, ncol(phi) + fit$on_s)
+  if (!all(is.finite(all[, present]))) {
     return(NULL)
   }
-  present <- qr(slopes)
-  Q <- qr.Q(present)[, seq_len(present$rank), drop = FALSE]
+  decomposed <- qr(all[, present, drop = FALSE])
+  Q <- qr.Q(decomposed)[, seq_len(decomposed$rank), drop = FALSE]
   r <- fit$at$r - drop(Q %*% crossprod(Q, fit$at$r))
   left <- sum(r^2)
-  worth <- function(more_b, more_s) {
-    new <- residual_slopes(fit$at, g, phi, more_b, more_s)
-    size <- sqrt(colSums(new^2)) + .Machine$double.xmin
-    if (length(size) == 0 || !all(is.finite(size))) {
+  taken <- cross_product(Q, all)
+  h <- drop(cross_product(all, r))
+  # normal equations of columns of unit length, of which those present have taken their part
+  worth <- function(group) {
+    new <- setdiff(group, present)
+    products <- cross_product(all[, new, drop = FALSE])
+    size <- sqrt(diag(products)) + .Machine$double.xmin
+    if (length(new) == 0 || !all(is.finite(size))) {
       return(0)
     }
-    # normal equations of columns of unit length, of which those present have taken their part
-    taken <- crossprod(Q, new)
-    H <- (crossprod(new) - crossprod(taken)) / tcrossprod(size)
-    h <- drop(crossprod(new, r)) / size
-    step <- solved(H + diag(least_damping, length(size)), h)
-    gain_in(left, left - sum(h * step), length(size), n)
+    H <- (products - crossprod(taken[, new, drop = FALSE])) / tcrossprod(size)
+    step <- solved(H + diag(least_damping, length(new)), h[new] / size)
+    gain_in(left, left - sum(h[new] / size * step), length(new), n)
   }
-  worth_b <- vapply(groups$location, function(group) worth(setdiff(group, fit$on_b), integer()), 0)
-  worth_s <- vapply(groups$log_scale, function(group) worth(integer(), setdiff(group, fit$on_s)), 0)
-  k <- which.max(c(worth_b, worth_s))
-  of_b <- k <= length(worth_b)
-  if (max(worth_b, worth_s) > 0) {
-    list(
-      on_b = union(fit$on_b, if (of_b) groups$location[[k]]),
-      on_s = union(fit$on_s, if (!of_b) groups$log_scale[[k - length(worth_b)]])
-    )
+  groups <- c(groups$location, lapply(groups$log_scale, `+`, ncol(phi)))
+  worths <- vapply(groups, worth, 0)
+  best <- groups[[which.max(worths)]]
+  if (max(worths) > 0) {
+    is_b <- best <= ncol(phi)
+    list(on_b = union(fit$on_b, best[is_b]), on_s = union(fit$on_s, best[!is_b] - ncol(phi)))
   }
 }
 
@@ -140,16 +130,15 @@ search_child <- function(v, g, phi, n_linear, groups) {
   n <- length(v)
   fit <- linear_child(v, g, phi, n_linear)
   more <- next_features(fit, g, phi, groups)
-  if (is.null(more)) {
-    return(fit)
-  }
-  scaled <- scaled_child(v, g, phi, n_linear)
+  scaled <- if (!is.null(more)) scaled_child(v, g, phi, n_linear)
   if (isTRUE(scaled$left < fit$left)) {
     fit <- scaled
     more <- next_features(fit, g, phi, groups)
   }
+  # those that are added come last
+  started <- function(x, on) c(x, numeric(length(on) - length(x)))
   while (!is.null(more)) {
-    richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, fit$b, fit$s)
+    richer <- gauss_newton(v, g, phi, more$on_b, more$on_s, started(fit$b, more$on_b), started(fit$s, more$on_s))
     if (!isTRUE(richer$left <= fit$left - n * least_nats)) break
     fit <- richer
     more <- next_features(fit, g, phi, groups)
@@ -165,7 +154,7 @@ fit_moments_in <- function(x, g, children, parents, W) {
   fits <- lapply(seq_along(children), function(j) {
     search_child(at$v[, j], at$g[, j], phi, 1 + length(parents), all$groups)
   })
-  new_moments(x, children, all$features, fits, W)
+  new_moments(children, all$features, fits, W, ncol(x))
 }
 
 # These children, and their scores, in the coordinates v = W^-1 u.
@@ -173,42 +162,33 @@ in_coordinates <- function(W, x, g, children) {
   list(v = t(forwardsolve(W, t(x[, children, drop = FALSE]))), g = g[, children, drop = FALSE] %*% W)
 }
 
-new_moments <- function(x, children, features, fits, W) {
-  b <- do.call(rbind, lapply(fits, `[[`, "b"))
-  s <- do.call(rbind, lapply(fits, `[[`, "s"))
-  used <- colSums(b != 0 | s != 0) > 0
-  used[1] <- TRUE
-  block <- list(
-    form = "moments", children = children, features = features[, used, drop = FALSE],
-    b = b[, used, drop = FALSE], s = s[, used, drop = FALSE], W = W, d = ncol(x)
-  )
-  moments_maps(block)
-}
-
-moments_maps <- function(block) {
-  d <- block$d
+# The block of these fits, a child each, with the features that they use; d: of all coordinates.
+new_moments <- function(children, features, fits, W, d) {
+  of_all <- function(x, on) replace(numeric(ncol(features)), on, x)
+  b <- do.call(rbind, lapply(fits, function(fit) of_all(fit$b, fit$on_b)))
+  s <- do.call(rbind, lapply(fits, function(fit) of_all(fit$s, fit$on_s)))
+  used <- replace(colSums(b != 0 | s != 0) > 0, 1, TRUE)
   map <- list(
-    name = "moments", order = as.double(block$children), features = block$features, location = block$b,
-    log_scale = block$s
+    name = "moments", order = as.double(children), features = features[, used, drop = FALSE],
+    location = b[, used, drop = FALSE], log_scale = s[, used, drop = FALSE]
   )
-  block$maps <- c(list(map), if (any(block$W != diag(nrow(block$W)))) {
-    list(list(name = "affine", mean = numeric(d), chol = acting_on(block$W, block$children, d)))
-  })
-  block
+  mixed <- if (any(W != diag(nrow(W)))) {
+    list(list(name = "affine", mean = numeric(d), chol = acting_on(W, children, d)))
+  }
+  list(form = "moments", children = children, W = W, maps = c(list(map), mixed))
 }
 
 # Again to these points, with the same features.
 refit_moments <- function(block, x, g) {
-  phi <- feature_values(block$features, x)
+  map <- block$maps[[1]]
+  phi <- feature_values(map$features, x)
   at <- in_coordinates(block$W, x, g, block$children)
   fits <- lapply(seq_along(block$children), function(j) {
-    gauss_newton(
-      at$v[, j], at$g[, j], phi, which(block$b[j, ] != 0), which(block$s[j, ] != 0), block$b[j, ], block$s[j, ], 15
-    )
+    b <- map$location[j, ]
+    s <- map$log_scale[j, ]
+    gauss_newton(at$v[, j], at$g[, j], phi, which(b != 0), which(s != 0), b[b != 0], s[s != 0], 15)
   })
-  block$b <- do.call(rbind, lapply(fits, `[[`, "b"))
-  block$s <- do.call(rbind, lapply(fits, `[[`, "s"))
-  moments_maps(block)
+  new_moments(block$children, map$features, fits, block$W, ncol(x))
 }
 
 # In the children's own coordinates, or in those in which they are independent given the parents, if that is likelier.

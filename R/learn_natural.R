@@ -35,32 +35,28 @@ score_weights <- function(g, design) {
 }
 
 # Weighted least squares of each column of y on its own columns of `design`: list(coef, se), a row a column of y, and
-# the residual of y.
+# the residual of y. common: whether all have the same weights.
 least_squares_by_row <- function(design, y, weights, on, common) {
+  if (common) weights <- matrix(rowMeans(weights), nrow(y), ncol(y))
+  root <- sqrt(weights)
   coef <- se <- matrix(0, ncol(y), ncol(design))
+  free <- numeric(ncol(y))
+  if (common) gram <- cross_product(design * root[, 1])
   key <- vapply(on, paste, "", collapse = " ")
-  if (common) root <- sqrt(rowMeans(weights))
   for (rows in split(seq_along(on), if (common) key else seq_along(on))) {
     columns <- on[[rows[1]]]
-    if (!common) root <- sqrt(weights[, rows])
-    own <- design[, columns, drop = FALSE] * root
-    size <- sqrt(colSums(own^2)) + .Machine$double.xmin
-    own <- sweep(own, 2, size, "/")
-    decomposed <- qr(own, tol = 1e-13)
-    b <- as.matrix(qr.coef(decomposed, y[, rows, drop = FALSE] * root)) / size
-    b[!is.finite(b)] <- 0
-    y[, rows] <- y[, rows, drop = FALSE] - design[, columns, drop = FALSE] %*% b
-    left <- colSums((y[, rows, drop = FALSE] * root)^2)
-    k <- decomposed$rank
-    free <- seq_len(k)
-    variance <- numeric(length(columns))
-    if (k > 0) {
-      variance[decomposed$pivot[free]] <- rowSums(backsolve(qr.R(decomposed)[free, free, drop = FALSE], diag(k))^2)
+    own <- design[, columns, drop = FALSE] * root[, rows[1]]
+    products <- if (common) gram[columns, columns, drop = FALSE] else cross_product(own)
+    found <- solved_squares(own, y[, rows, drop = FALSE] * root[, rows[1]], products, tol = 1e-13)
+    coef[rows, columns] <- t(found$coefficients)
+    if (length(found$on) > 0) {
+      sd <- sqrt(diag(chol2inv(found$upper))) / found$size[found$on]
+      se[rows, columns[found$on]] <- rep(sd, each = length(rows))
     }
-    coef[rows, columns] <- t(b)
-    se[rows, columns] <- t(outer(sqrt(variance) / size, sqrt(left / max(nrow(design) - k, 1))))
+    free[rows] <- max(nrow(y) - length(found$on), 1)
   }
-  list(coef = coef, se = se, residual = y)
+  residual <- y - multiply(design, t(coef))
+  list(coef = coef, se = se * sqrt(colSums(residual^2 * weights) / free), residual = residual)
 }
 
 # What all fits of the same children given the same parents share. Parents are centred: that changes no exponential
@@ -77,15 +73,22 @@ natural_points <- function(x, g, children, parents, pattern = NULL) {
 }
 
 # The block with these features; `maps` only where its precision is one. free: features x children x (1 + children), the
-# entries of the pulls (first) and precisions that are free. terms: the features, as of linear_terms().
-fit_natural <- function(points, terms, free, weights = score_weights(points$score, points$design)) {
+# entries of the pulls (first) and precisions that are free. terms: the features, as of linear_terms(). again: with the
+# weights that the residuals of a first fit have.
+fit_natural <- function(points, terms, free, again = FALSE) {
   p <- length(points$children)
   K <- dim(free)[1]
   phi <- bounded_values(terms, points$t)
   design <- do.call(cbind, lapply(seq_len(K), function(k) phi[, k] * cbind(1, -points$u)))
   by_row <- matrix(aperm(free, c(3, 1, 2)), ncol = p)
   on <- lapply(seq_len(p), function(j) which(by_row[, j]))
-  found <- least_squares_by_row(design, points$score, weights, on, p > most_own_weights)
+  fit_with <- function(weights) least_squares_by_row(design, points$score, weights, on, p > most_own_weights)
+  weights <- score_weights(points$score, points$design)
+  found <- fit_with(weights)
+  if (again) {
+    weights <- score_weights(found$residual + 1e-9 * points$score, points$design)
+    found <- fit_with(weights)
+  }
   A <- t_A <- array(0, c(K, p, p))
   b <- matrix(0, K, p)
   for (k in seq_len(K)) {
@@ -105,12 +108,8 @@ fit_natural <- function(points, terms, free, weights = score_weights(points$scor
   if (!all(is.finite(A))) {
     return(block)
   }
-  is_wide <- is_precision_wide(block, points, phi)
-  if (!is_wide) {
-    block <- cut_positive(block, points, phi)
-    is_wide <- is_precision_wide(block, points, phi)
-  }
-  if (is_wide) with_maps(block, points, phi) else block
+  if (!is_precision_wide(block, points, phi)) block <- cut_positive(block, points, phi)
+  if (is_precision_wide(block, points, phi)) with_maps(block, points, phi) else block
 }
 
 # The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.
@@ -217,7 +216,7 @@ linear_natural <- function(points, pattern = TRUE) {
   fit_natural(points, linear_terms(q), free)
 }
 
-# The next block of the search; NULL where nothing is to be gained.
+# The next block of the search; NULL where nothing is to be gained, or the points are too few for its coefficients.
 richer_natural <- function(block, points) {
   best <- best_exponentials(block, points)
   if (is.null(best)) {
@@ -229,19 +228,18 @@ richer_natural <- function(block, points) {
     terms <- with_exponential(terms, power)
     free <- with_free(free, block$pattern, sum(power == 0))
   }
-  richer <- fit_natural(points, terms, free)
-  c(fit_natural(points, terms, free, residual_weights(richer, points)), list(pattern = block$pattern))
+  if (points_per_coefficient * max(apply(free, 2, sum)) > nrow(points$u)) {
+    return(NULL)
+  }
+  c(fit_natural(points, terms, free, again = TRUE), list(pattern = block$pattern))
 }
 
 # Again to these points, with the same features; NULL where that has no precision.
 refit_natural <- function(block, x, g) {
   points <- natural_points(x, g, block$children, block$parents)
-  again <- fit_natural(points, block$terms, block$free)
-  again <- fit_natural(points, block$terms, block$free, residual_weights(again, points))
+  again <- fit_natural(points, block$terms, block$free, again = TRUE)
   if (!is.null(again$maps)) again
 }
-
-residual_weights <- function(block, points) score_weights(block$residual + 1e-9 * points$score, points$design)
 
 # With the entries of with_exponential().
 with_free <- function(free, pattern, q) {

@@ -13,17 +13,27 @@ multiply <- function(a, b) .Call(r_multiply, a, b)
 cross_product <- function(a, b = a) .Call(r_cross_product, a, b)
 
 # The coefficients of each column of y on the columns of x, a column each; 0 for columns that others
-# make up. By the normal equations where the columns are far from that, and else by qr().
-least_squares <- function(x, y) {
-  size <- sqrt(weighted_squares(x, rep(1, nrow(x))))
-  unit <- sweep(x, 2, size, "/")
-  upper <- tryCatch(chol(cross_product(unit)), error = function(e) NULL)
-  # of a column of zeros, which has no unit, some BLAS make no error, but a factor that is no number
-  if (is.null(upper) || !isTRUE(min(diag(upper)) >= far_from_collinear)) {
-    coefficients <- qr.coef(qr(x), y)
-    return(replace(coefficients, is.na(coefficients), 0))
+# make up.
+least_squares <- function(x, y) solved_squares(x, y)$coefficients
+
+# The same, by the normal equations where columns are far from collinear, and else by qr(): list(coefficients, upper,
+# on, size), with the triangular factor of the columns `on` that no others make up, over the size of each. gram: the
+# products of the columns with each other.
+solved_squares <- function(x, y, gram = cross_product(x), tol = 1e-7) {
+  size <- sqrt(diag(gram)) + .Machine$double.xmin
+  on <- seq_len(ncol(x))
+  upper <- tryCatch(chol(gram / tcrossprod(size)), error = function(e) NULL)
+  # of numbers that are none some BLAS make no error, but a factor that is no number
+  if (!is.null(upper) && isTRUE(min(diag(upper)) >= far_from_collinear)) {
+    unit <- backsolve(upper, backsolve(upper, cross_product(x, y) / size, transpose = TRUE))
+  } else {
+    decomposed <- qr(sweep(x, 2, size, "/"), tol = tol)
+    on <- decomposed$pivot[seq_len(decomposed$rank)]
+    upper <- qr.R(decomposed)[seq_along(on), seq_along(on), drop = FALSE]
+    unit <- qr.coef(decomposed, y)
+    unit[!is.finite(unit)] <- 0
   }
-  backsolve(upper, backsolve(upper, cross_product(unit, y), transpose = TRUE)) / size
+  list(coefficients = unit / size, upper = upper, on = on, size = size)
 }
 
 # The same with weights: list(coefficients, residuals).
