@@ -21,6 +21,7 @@ fit_key <- 2^31 - 14 # less the number of runs so far
 models_key <- 2^30
 prior_key <- 2^30 + 1
 effects_key <- 2^30 + 2
+effects_draws_key <- 2^30 + 3
 
 # Numbers in a matrix of particles, from which R collects its memory after a run and before there is as much again.
 large_run <- 1e6

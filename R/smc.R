@@ -171,8 +171,11 @@ smc <- function(
     wanted <- affordable_islands(wanted, sampler, path, NULL, plan)
     conclude(sampler, run_islands(sampler, path, wanted))
   })
+  plan$max_ratios <- plan$max_evals - sum(fit_runs(result)$n_target_evals)
   plan$truncated <- sampler$omissions$what
-  reduce_fit(new_fit(result$sampler, result, c(plan, wanted), call), keep)
+  fit <- new_fit(result$sampler, result, c(plan, wanted), call)
+  if (length(fit$truncated) > 0) warn_of_omissions(fit)
+  reduce_fit(fit, keep)
 }
 
 #' The two halves of smc()

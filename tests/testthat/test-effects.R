@@ -2,7 +2,10 @@
 
 skip_if_not_installed("RTMB")
 
-log_ratio <- internal("log_laplace_ratio")
+# The log of the ratio of the exact integral over the effects to Laplace's approximation, a function of parameters.
+log_ratio <- function(model) {
+  internal("counted_ratio")(list(model = model, component = internal("effect_components")(model)))
+}
 components <- internal("connected_components")
 
 quiet_laplace <- function(code) suppressMessages(code, classes = "autosmc_message_laplace")
@@ -13,7 +16,7 @@ model_of <- function(f, parameters) {
 
 # The log of the exact integral over the effects of a model at the parameters x.
 exact_at <- function(model, x) {
-  log_ratio(model, x, internal("effect_components")(model)) - as.numeric(model$fn(x))
+  log_ratio(model)(x) - as.numeric(model$fn(x))
 }
 
 # Groups of 4 binary responses, or counts, with an intercept each, and the log likelihood by R's own integrals.
@@ -76,7 +79,7 @@ test_that("Laplace's approximation of normal effects is exact, in components of 
     model <- model_of(f, list(b = 0, u = numeric(3 * size)))
     component <- internal("effect_components")(model)
     expect_identical(tabulate(component), rep(as.integer(size), 3))
-    for (b in c(-2, 0.3, 2)) expect_lt(abs(log_ratio(model, b, component)), 1e-8)
+    for (b in c(-2, 0.3, 2)) expect_lt(abs(log_ratio(model)(b)), 1e-8)
   }
 })
 
@@ -197,9 +200,8 @@ test_that("a log density with random effects is a model", {
   expect_bad(make(random = "u", method = "exact"), "method")
 
   # with the surrogate of the correction
-  component <- internal("effect_components")(own)
-  surrogate <- internal("fit_surrogate")(target, c(0, 0), component)
-  ratio <- apply(x, 1, function(x) log_ratio(own, x, component))
+  surrogate <- internal("fit_surrogate")(target, internal("counted_density")(target), log_ratio(own), c(0, 0))
+  ratio <- apply(x, 1, log_ratio(own))
   expect_equal(internal("surrogate_at")(surrogate, x)$log_density, ratio, tolerance = 0.1)
   target$effects$surrogate <- surrogate
   expect_gradient(target, x)
