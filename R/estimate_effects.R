@@ -79,7 +79,7 @@ is_laplace <- function(fit) is.list(fit$laplace) && is.na(fit$laplace$correction
 describe_effects <- function(fit) {
   laplace <- fit$laplace
   if (is_laplace(fit)) {
-    return(paste0(laplace$method, ", whose own error is unknown"))
+    return(paste0(laplace$method, ", with an unknown error of its own"))
   }
   if (is.list(laplace)) {
     number <- function(x) fixed(x, decimals_of_error(laplace$correction_error))

@@ -213,20 +213,26 @@ tape_evaluator <- function(target) {
 }
 
 # x: a column a point. Returns a matrix of the values, above the gradients, and a column a point. The last
-# block is filled up with the last point. What was recorded may fail at a point, as a Cholesky factor of
-# what is no covariance there: then the points of its block are evaluated one by one, and those that
-# fail have NaN. It is no mistake of the model's, which was recorded at a point.
+# block is filled up with the last point, but for few points, which are evaluated one by one. What was recorded may fail
+# at a point, as a Cholesky factor of what is no covariance there: then the points of its block are evaluated one by one,
+# too, and those that fail have NaN. It is no mistake of the model's, which was recorded at a point.
 evaluate_blocks <- function(block, x) {
   n <- ncol(x)
   n_out <- if (block$gradient) 1 + nrow(x) else 1
   one_by_one <- function(x) apply(x, 2, function(x) run_tape(block, block$of_one, x, function() rep(NaN, n_out)))
-  evaluate <- function(first) {
+  parts <- lapply(seq(1, n, by = block$size), function(first) {
     own <- x[, pmin(seq(first, length.out = block$size), n), drop = FALSE]
-    as.double(run_tape(block, block$tape, own, function() one_by_one(own)))
-  }
-  out <- vapply(seq(1, n, by = block$size), evaluate, numeric(n_out * block$size))
-  matrix(out, n_out)[, seq_len(n), drop = FALSE]
+    n_own <- min(block$size, n + 1 - first)
+    if (n_own <= few_of_block * block$size) {
+      return(as.double(one_by_one(own[, seq_len(n_own), drop = FALSE])))
+    }
+    as.double(run_tape(block, block$tape, own, function() one_by_one(own)))[seq_len(n_own * n_out)]
+  })
+  matrix(unlist(parts), n_out)
 }
+
+# A block of points costs as much as so large a part of them one by one, since each call has a cost of its own.
+few_of_block <- 1 / 8
 
 # tape: of the block, for these points. failed: what there is in the place of the values, a function without arguments.
 run_tape <- function(block, tape, x, failed) {

@@ -144,7 +144,7 @@ test_that("the evidence is exact, and Laplace's is beside it", {
   expect_log_z(alone, of_laplace)
   expect_identical(alone$log_z, alone$laplace$log_z)
   expect_match(printed_text(alone), "of Laplace's approximation", fixed = TRUE)
-  expect_match(unclass(report(alone)), "with an unknown error", fixed = TRUE)
+  expect_match(unclass(report(alone)), "with an unknown error of its own", fixed = TRUE)
   expect_true(glance(alone)$laplace)
   expect_warning(compare_evidence(fit, alone), class = "autosmc_warning_laplace")
 
@@ -171,7 +171,7 @@ test_that("where an integral does not settle log Z is Laplace's, and says why", 
     sum(log(1 + p$u^2)) - sum(RTMB::dnorm(p$b, 0, 1, log = TRUE)) + sum(log(1 + (p$u - p$b)^2) / 10)
   }, list(b = 0, u = numeric(2)))
   fit <- quiet_laplace(smc(model, n_particles = 32, n_steps = 4, rounds = 1, islands = 4, scout = FALSE, seed = 1))
-  expect_match(printed_text(fit), "does not settle, with an unknown error", fixed = TRUE)
+  expect_match(printed_text(fit), "does not settle, with an unknown error of its own", fixed = TRUE)
 })
 
 test_that("there is something to sample beside the effects", {
