@@ -6,22 +6,21 @@
 few_ratios <- 64
 most_ratios <- 512
 
-# estimate: of what was sampled. precision: the standard error that is asked for, or NULL. most: ratios, by what is left
-# of evaluations; NULL for any. Returns the `estimate` to report, and for a target with effects `laplace`, a list: `log_z` and `std_error`
-# of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is not made, its
-# `correction_error`, and in words the `method` of the integral; and `counts`, what it has cost.
+# estimate: of what was sampled. precision: the standard error that is asked for, or NULL. most: evaluations that are
+# left for it, or NULL. Returns the `estimate` to report, and for a target with effects `laplace`, a list: `log_z` and
+# `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is not
+# made, its `correction_error`, and in words the `method` of the integral; and `counts`, what it has cost.
 estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   effects <- target$effects
   if (is.null(effects)) {
     return(list(estimate = estimate))
   }
   began <- seconds_now()
-  log_ratio <- surrogate_at(effects$surrogate, draws$particles)$log_density
-  to_laplace <- mean_of_ratios(-log_ratio, exp(draws$log_weights), draws$island)
   error <- estimate$std_error
   wanted <- if (isTRUE(error < precision)) sqrt(precision^2 - error^2) else error / 2
-  ratio <- counted_ratio(effects)
-  exact <- with_seed(seed_of_run(seed, effects_key), integrate_effects(effects, ratio, draws, log_ratio, wanted, most))
+  integral <- counted_integral(effects)
+  exact <- with_seed(seed_of_run(seed, effects_key), integrate_effects(target, integral, draws, wanted, most))
+  to_laplace <- from_sampled_to_laplace(effects$surrogate, draws, exact)
   laplace <- moved_estimate(estimate, to_laplace)
   list(
     estimate = if (is.na(exact$log_z)) laplace else moved_estimate(estimate, exact),
@@ -29,32 +28,57 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
       log_z = laplace$log_z, std_error = laplace$std_error, correction = exact$log_z - to_laplace$log_z,
       correction_error = sqrt(exact$std_error^2 + to_laplace$std_error^2), method = exact$method
     ),
-    counts = if (is_corrected(effects)) counts_of_ratios(ratio, began)
+    counts = if (is_corrected(effects)) {
+      counts_of_integrals(integral, began, c(n_target_evals = exact$n_sampled, n_impossible = 0))
+    }
   )
 }
 
-# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`.
-# ratio: of counted_ratio(). log_ratio: the surrogate at the draws. wanted: the standard error.
-integrate_effects <- function(effects, ratio, draws, log_ratio, wanted, most) {
-  why <- why_laplace(effects)
+# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`; and of
+# the draws at which the integral was computed the `rows`, and the log of `laplace`'s approximation over what was sampled.
+# integral: of counted_integral(). wanted: the standard error. `n_sampled`: how often what was sampled was evaluated.
+integrate_effects <- function(target, integral, draws, wanted, most) {
+  why <- why_laplace(target$effects)
   if (is.null(why) && nrow(draws$particles) == 0) why <- "since no draws were kept"
+  found <- list(rows = integer(), exact = numeric(), laplace = numeric(), n_sampled = 0)
   if (is.null(why)) {
-    found <- list(rows = integer(), log_ratio = numeric())
+    each <- if (is.null(target$effects$surrogate$polynomial)) 1 else 2
+    most <- max(1, min(most_ratios, floor(most / each)))
     at_more <- function(found, n) {
       rows <- resample_systematic(draws$log_weights, n - length(found$rows))
-      new <- vapply(rows, function(row) ratio(draws$particles[row, ]), 0) - log_ratio[rows]
-      found <- list(rows = c(found$rows, rows), log_ratio = c(found$log_ratio, new))
-      c(found, mean_of_ratios(found$log_ratio, rep(1 / n, n), draws$island[found$rows]))
+      x <- draws$particles[rows, , drop = FALSE]
+      new <- ratios_to_sampled(target, x, apply(x, 1, integral))
+      found <- list(
+        rows = c(found$rows, rows), exact = c(found$exact, new$exact), laplace = c(found$laplace, new$laplace),
+        n_sampled = (each - 1) * n
+      )
+      c(found, mean_of_ratios(found$exact, rep(1 / n, n), draws$island[found$rows]))
     }
     found <- at_more(found, min(few_ratios, most))
     n <- length(found$rows) * (found$std_error / wanted)^2
-    if (isTRUE(n > length(found$rows))) found <- at_more(found, min(ceiling(n), most_ratios, most))
+    if (isTRUE(n > length(found$rows))) found <- at_more(found, min(ceiling(n), most))
     if (!is.nan(found$log_z)) {
-      return(c(found[c("log_z", "std_error")], list(method = components_in_words(tabulate(effects$component)))))
+      return(c(found, list(method = components_in_words(tabulate(target$effects$component)))))
     }
     why <- "since the integral over a component does not settle"
   }
-  list(log_z = NA_real_, std_error = NA_real_, method = paste("Laplace's approximation", why))
+  found[c("log_z", "std_error", "method")] <- list(NA_real_, NA_real_, paste("Laplace's approximation", why))
+  found
+}
+
+# A list of the difference `log_z` and its `std_error`: by the surrogate at all draws, and by what this leaves where the
+# integral was computed.
+from_sampled_to_laplace <- function(surrogate, draws, exact) {
+  log_ratio <- -surrogate_ratio(surrogate, draws$particles)
+  means <- list(mean_of_ratios(log_ratio, exp(draws$log_weights), draws$island))
+  if (!is.null(surrogate$polynomial)) {
+    known <- is.finite(exact$laplace)
+    rows <- exact$rows[known]
+    w <- exp(normalise_log(log_ratio[rows]))
+    means <- c(means, list(mean_of_ratios(exact$laplace[known] - log_ratio[rows], w, draws$island[rows])))
+  }
+  of <- function(name) vapply(means, `[[`, 0, name)
+  list(log_z = sum(of("log_z")), std_error = sqrt(sum(of("std_error")^2)))
 }
 
 # The log of a weighted mean of ratios, and its standard error by the delta method: that of independent draws or that

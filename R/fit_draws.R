@@ -244,16 +244,15 @@ draws_with_effects <- function(fit, n) {
   n_each <- min(nrow(by_island), ceiling(n / ncol(by_island)))
   rows <- by_island[round((seq_len(n_each) - 0.5) * nrow(by_island) / n_each + 0.5), , drop = FALSE]
   x <- fit$particles[rows, , drop = FALSE]
-  ratio <- counted_ratio(effects)
-  found <- with_seed(
-    seed_of_run(fit$seed, effects_draws_key), t(apply(x, 1, ratio, with_draw = TRUE))
-  )
-  excess <- matrix(found[, 1] - surrogate_at(effects$surrogate, x)$log_density, n_each)
+  integral <- counted_integral(effects)
+  found <- with_seed(seed_of_run(fit$seed, effects_draws_key), apply(x, 1, integral, with_draw = TRUE))
+  excess <- matrix(ratios_to_sampled(fit$target, x, found)$exact, n_each)
   excess[is.nan(excess)] <- -Inf
   kept <- apply(excess, 2, function(log_ratio) resample_systematic(normalise_log(log_ratio)))
   kept <- c(kept + rep((seq_len(ncol(rows)) - 1) * n_each, each = n_each))
-  colnames(found) <- c("", tmb_variables(effects$model, effects$model$env$.random)$names)
-  cbind(x, found[, -1, drop = FALSE])[kept, , drop = FALSE]
+  drawn <- t(found[-(1:2), , drop = FALSE])
+  colnames(drawn) <- tmb_variables(effects$model, effects$model$env$.random)$names
+  cbind(x, drawn)[kept, , drop = FALSE]
 }
 
 # particles: a row a draw, the chains below each other. Of attributes alone R makes no copy.

@@ -103,7 +103,8 @@ probes_of <- function(course) {
 islands_evaluations <- function(n, sampler, n_steps, plan, course = NULL) {
   runs <- n * sampler$n_particles * (1 + n_moves(sampler) * n_steps)
   bridge <- n * sampler$n_particles * (1 + plan$seeks)
-  ratios <- if (is_corrected(sampler$target$effects)) few_ratios else 0
+  # each may need the sampled density, too
+  ratios <- if (is_corrected(sampler$target$effects)) 2 * few_ratios else 0
   runs + bridge + most_asked(sampler, runs, course) + ratios
 }
 

@@ -1,32 +1,36 @@
 # The integral over the random effects of a model object, exact where Laplace's approximation of it is not.
 
-# log_ratio_at() as a function of parameters, NaN where there is no mode, which counts what it asks of the model: of
-# "count" it gives the number of Laplace's approximations and that of gradients of the joint density by the effects.
-counted_ratio <- function(effects) {
+# A function of the parameters x: the log density by Laplace's approximation, the log of the ratio of the exact density to
+# it, NaN where there is no mode, and with_draw a draw of the effects. It counts what it asks of the model: of "count" it
+# gives the number of Laplace's approximations and that of gradients of the joint density by the effects.
+counted_integral <- function(effects) {
   count <- c(n_target_evals = 0, n_joint_gradients = 0)
-  function(x, ...) {
+  function(x, with_draw = FALSE) {
     if (identical(x, "count")) {
       return(count)
     }
     count[1] <<- count[1] + 1
-    counted <- function(at) {
-      score <- at$score
-      at$score <- function(u) {
-        count[2] <<- count[2] + 1
-        score(u)
-      }
-      at
-    }
-    # there may be no mode
-    tryCatch(log_ratio_at(counted(effects_at(effects$model, x)), effects$component, ...), error = function(e) NaN)
+    n_effects <- length(effects$component)
+    tryCatch(
+      {
+        at <- effects_at(effects, x)
+        score <- function(u) {
+          count[2] <<- count[2] + 1
+          at$score(u)
+        }
+        c(at$laplace, log_ratio_at(replace(at, "score", list(score)), effects$component, with_draw))
+      },
+      error = function(e) rep(NaN, 2 + with_draw * n_effects)
+    )
   }
 }
 
-# The model at the parameters x: the `mode` of the effects given these, their Hessian there, `curvature`, and the
-# `score`, a function of effects: the gradient of the negative log density by them.
-effects_at <- function(model, x) {
+# The model at the parameters x: the log density by `laplace`, the `mode` of the effects given these, their Hessian
+# there, `curvature`, and the `score`, a function of effects: the gradient of the negative log density by them.
+effects_at <- function(effects, x) {
+  model <- effects$model
   record_model(model)
-  model$fn(x)
+  laplace <- -as.numeric(model$fn(x)) + if (is.null(effects$log_prior)) 0 else effects$log_prior(x)
   all <- model$env$last.par
   random <- model$env$random
   curvature <- model$env$spHess(all, random = TRUE)
@@ -34,7 +38,7 @@ effects_at <- function(model, x) {
   curvature@x <- curvature@x + 0
   curvature@factors <- list()
   list(
-    mode = all[random], curvature = curvature,
+    laplace = laplace, mode = all[random], curvature = curvature,
     score = function(u) as.double(model$env$f(replace(all, random, u), order = 1))[random]
   )
 }
@@ -244,31 +248,79 @@ evaluation.smc_target_effects <- function(target) {
     return(laplace)
   }
   list(evaluate = function(x, gradient) {
-    out <- laplace$evaluate(x, gradient)
-    added <- surrogate_at(surrogate, x)
-    out$log_density <- out$log_density + added$log_density
-    if (gradient) out$gradient <- out$gradient + as.double(added$gradient)
+    at <- standardised(surrogate, x)
+    if (is.null(surrogate$polynomial)) {
+      return(times_ratio(laplace, surrogate, x, at, gradient))
+    }
+    near <- polynomial_share(at$z)
+    part <- polynomial_at(surrogate$polynomial, at$z) - at$log_jacobian
+    slope <- if (gradient) at$to_user(polynomial_slope(surrogate$polynomial, at$z), of_density = TRUE)
+    out <- list(log_density = part, gradient = slope)
+    far <- which(near$share < 1)
+    if (length(far) > 0) {
+      at_far <- standardised(surrogate, x[far, , drop = FALSE])
+      other <- times_ratio(laplace, surrogate, x[far, , drop = FALSE], at_far, gradient)
+      share <- near$share[far]
+      mix <- function(part, other) ifelse(share > 0, share * part, 0) + (1 - share) * other
+      out$log_density[far] <- mix(part[far], other$log_density)
+      if (gradient) {
+        of_share <- at$to_user(near$gradient)[far, , drop = FALSE]
+        out$gradient[far, ] <- mix(slope[far, , drop = FALSE], matrix(other$gradient, length(far))) +
+          ifelse(share > 0, part[far] - other$log_density, 0) * of_share
+      }
+    }
+    if (gradient) out$gradient <- as.double(out$gradient)
     out
   })
 }
 
-# A surrogate of log_laplace_ratio(), and its gradient: a sum of cubics of the standardised unconstrained variables,
-# constant beyond the points that it was fitted to. 0 where there is none.
-surrogate_at <- function(surrogate, x) {
-  if (is.null(surrogate)) {
-    return(list(log_density = numeric(nrow(x)), gradient = 0 * x))
-  }
+# Laplace's approximation times the surrogate of what is missing.
+times_ratio <- function(laplace, surrogate, x, at, gradient) {
+  out <- laplace$evaluate(x, gradient)
+  added <- ratio_at(surrogate, at)
+  out$log_density <- out$log_density + added$log_ratio
+  if (gradient) out$gradient <- out$gradient + as.double(added$gradient)
+  out
+}
+
+# The rows of x in the coordinates of the surrogate, `z`, with the log Jacobian of the user's by the unconstrained scale;
+# and `to_user`, a function that leads gradients back, of functions or of densities.
+standardised <- function(surrogate, x) {
   u <- before_maps(surrogate$maps, x)$x
-  z <- sweep(u, 2, surrogate$centre) %*% t(surrogate$scale)
-  is_near <- abs(z) < surrogate$reach
-  z <- pmax(pmin(z, surrogate$reach), -surrogate$reach)
-  slope <- is_near * (rep(surrogate$linear, each = nrow(z)) + rep(2 * surrogate$square, each = nrow(z)) * z +
-    rep(3 * surrogate$cube, each = nrow(z)) * z^2)
-  slope <- slope %*% surrogate$scale
-  cubics <- cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)
   on_user_scale <- function(g) through_maps(surrogate$maps, u, g)$g
   list(
-    log_density = drop(surrogate$constant + cubics),
-    gradient = on_user_scale(slope) - on_user_scale(0 * slope)
+    z = sweep(u, 2, surrogate$centre) %*% t(surrogate$scale),
+    log_jacobian = through_maps(surrogate$maps, u)$log_jacobian,
+    to_user = function(g, of_density = FALSE) {
+      on_user_scale(g %*% surrogate$scale) - if (of_density) 0 else on_user_scale(0 * u)
+    }
   )
+}
+
+# A surrogate of the log of the ratio of the integral to Laplace's approximation, and its gradient: a sum of cubics of
+# the standardised unconstrained variables, constant beyond the points that it was fitted to. at: of standardised().
+ratio_at <- function(surrogate, at) {
+  reach <- surrogate$reach
+  z <- pmax(pmin(at$z, reach), -reach)
+  slope <- (abs(at$z) < reach) * (rep(surrogate$linear, each = nrow(z)) + rep(2 * surrogate$square, each = nrow(z)) * z +
+    rep(3 * surrogate$cube, each = nrow(z)) * z^2)
+  cubics <- cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)
+  list(log_ratio = drop(surrogate$constant + cubics), gradient = at$to_user(slope))
+}
+
+# 0 where there is none.
+surrogate_ratio <- function(surrogate, x) {
+  if (is.null(surrogate)) numeric(nrow(x)) else ratio_at(surrogate, standardised(surrogate, x))$log_ratio
+}
+
+# At the rows of x, the logs of the `exact` density and of that by `laplace` over the density that is sampled. found: of
+# counted_integral(), a column a row of x.
+ratios_to_sampled <- function(target, x, found) {
+  surrogate <- target$effects$surrogate
+  laplace <- if (is.null(surrogate$polynomial)) {
+    -surrogate_ratio(surrogate, x)
+  } else {
+    found[1, ] - evaluate_target(target, x, gradient = FALSE)$log_density
+  }
+  list(exact = laplace + found[2, ], laplace = laplace)
 }

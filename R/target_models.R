@@ -57,6 +57,7 @@ as_target.list <- function(
   target$observed <- observations(response, nobs, x$env$data)
   if (!is.null(x$env$.random)) {
     target$effects <- list(model = model, method = method, component = effect_components(model))
+    if (!is.null(log_prior)) target$effects$log_prior <- prior_of_vector(log_prior, names(x$par))
     class(target) <- c("smc_target_effects", class(target))
     tell_laplace(x$env$.random, target$effects)
   }

@@ -184,8 +184,8 @@ block_of <- function(target, gradient) {
 # How many points are evaluated by one call of a tape. A call costs as much as ten
 # points of a small model, so they are many: as many as the tuner asks for at a time. But
 # a tape of many points of a large model takes much memory, where a call would cost
-# nothing by comparison; 2e5 operations take some ten megabytes.
-block_size <- function(n_operations) max(1, min(128, 2e5 %/% n_operations))
+# nothing by comparison, so that there is one point where there would be few. 2e5 operations take some ten megabytes.
+block_size <- function(n_operations) if (n_operations > 2.5e4) 1 else min(128, 2e5 %/% n_operations)
 
 # `size` points one after another, each evaluated as `tape` does. For gradients it is one number, the sum of these
 # values, each times a factor of 1 that is also a variable: its derivatives are the gradients of all points and then
@@ -223,7 +223,7 @@ evaluate_blocks <- function(block, x) {
   parts <- lapply(seq(1, n, by = block$size), function(first) {
     own <- x[, pmin(seq(first, length.out = block$size), n), drop = FALSE]
     n_own <- min(block$size, n + 1 - first)
-    if (n_own <= few_of_block * block$size) {
+    if (n_own <= few_of_block(block)) {
       return(as.double(one_by_one(own[, seq_len(n_own), drop = FALSE])))
     }
     as.double(run_tape(block, block$tape, own, function() one_by_one(own)))[seq_len(n_own * n_out)]
@@ -231,8 +231,9 @@ evaluate_blocks <- function(block, x) {
   matrix(unlist(parts), n_out)
 }
 
-# A block of points costs as much as so large a part of them one by one, since each call has a cost of its own.
-few_of_block <- 1 / 8
+# Up to so large a part of a block points are evaluated one by one, in less time. Of those with a mode to search for each
+# takes long, so that a call costs little more.
+few_of_block <- function(block) block$size * if (block$remembers) 1 / 2 else 1 / 8
 
 # tape: of the block, for these points. failed: what there is in the place of the values, a function without arguments.
 run_tape <- function(block, tape, x, failed) {
@@ -244,7 +245,10 @@ run_tape <- function(block, tape, x, failed) {
   tryCatch(
     if (block$gradient) {
       places <- seq_along(x)
-      out <- c(tape$jacobian(c(x, rep(1, n))))
+      x <- c(x, rep(1, n))
+      # a gradient by way of a mode that was not found may crash R
+      if (block$remembers) stopifnot(is.finite(tape(x)))
+      out <- c(tape$jacobian(x))
       rbind(out[-places], matrix(out[places], ncol = n))
     } else {
       tape(x)
