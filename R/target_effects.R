@@ -253,24 +253,23 @@ evaluation.smc_target_effects <- function(target) {
       return(times_ratio(laplace, surrogate, x, at, gradient))
     }
     near <- polynomial_share(at$z)
-    part <- polynomial_at(surrogate$polynomial, at$z) - at$log_jacobian
-    slope <- if (gradient) at$to_user(polynomial_slope(surrogate$polynomial, at$z), of_density = TRUE)
-    out <- list(log_density = part, gradient = slope)
+    has_share <- near$share > 0
+    log_density <- ifelse(has_share, polynomial_at(surrogate$polynomial, at$z) - at$log_jacobian, 0)
+    slope <- 0 * x
+    if (gradient) slope[has_share, ] <- at$to_user(polynomial_slope(surrogate$polynomial, at$z), TRUE)[has_share, ]
     far <- which(near$share < 1)
     if (length(far) > 0) {
-      at_far <- standardised(surrogate, x[far, , drop = FALSE])
-      other <- times_ratio(laplace, surrogate, x[far, , drop = FALSE], at_far, gradient)
+      x <- x[far, , drop = FALSE]
+      other <- times_ratio(laplace, surrogate, x, standardised(surrogate, x), gradient)
       share <- near$share[far]
-      mix <- function(part, other) ifelse(share > 0, share * part, 0) + (1 - share) * other
-      out$log_density[far] <- mix(part[far], other$log_density)
       if (gradient) {
-        of_share <- at$to_user(near$gradient)[far, , drop = FALSE]
-        out$gradient[far, ] <- mix(slope[far, , drop = FALSE], matrix(other$gradient, length(far))) +
-          ifelse(share > 0, part[far] - other$log_density, 0) * of_share
+        by_share <- ifelse(has_share[far], log_density[far] - other$log_density, 0)
+        slope[far, ] <- share * slope[far, , drop = FALSE] + (1 - share) * matrix(other$gradient, length(far)) +
+          by_share * at$to_user(near$gradient)[far, , drop = FALSE]
       }
+      log_density[far] <- share * log_density[far] + (1 - share) * other$log_density
     }
-    if (gradient) out$gradient <- as.double(out$gradient)
-    out
+    list(log_density = log_density, gradient = if (gradient) as.double(slope))
   })
 }
 

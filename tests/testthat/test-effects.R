@@ -207,3 +207,159 @@ test_that("a log density with random effects is a model", {
   target$effects$surrogate <- surrogate
   expect_gradient(target, x)
 })
+
+# Normal observations of groups, whose evidence, and posterior of the mean and of the effects, are known: 5 each.
+normal_y <- c(2.1, 1.4, 3.2, 2.2, 1.9, -0.3, 0.2, 0.4, -1.5, 0.1, 0.9, 1.6, 0.7, 0.2, 1.8, 4.1, 3.0, 3.3, 2.8, 4.4)
+normal_group <- rep(1:4, each = 5)
+normal_model <- function() {
+  model_of(function(p) {
+    -sum(RTMB::dnorm(normal_y, p$b + p$u[normal_group], 0.7, log = TRUE)) - sum(RTMB::dnorm(p$u, 0, 1, log = TRUE)) -
+      RTMB::dnorm(p$b, 0, 1, log = TRUE)
+  }, list(b = 0, u = numeric(4)))
+}
+small_fit <- function(model, ..., islands = 8) {
+  quiet_laplace(smc(model, ..., n_particles = 256, n_steps = 4, rounds = 1, islands = islands, scout = FALSE))
+}
+
+test_that("evaluations and gradients for random effects are counted", {
+  # a model that counts by itself; for the mode the gradient is asked for in another way
+  model <- normal_model()
+  asked <- c(fn = 0, gradient = 0)
+  counting <- function(model) {
+    fn <- model$fn
+    f <- model$env$f
+    model$fn <- function(...) {
+      asked[["fn"]] <<- asked[["fn"]] + 1
+      fn(...)
+    }
+    model$env$f <- function(...) {
+      if (identical(list(...)$order, 1) && is.null(list(...)$set_tail)) asked[["gradient"]] <<- asked[["gradient"]] + 1
+      f(...)
+    }
+    model
+  }
+  target <- quiet_laplace(as_target(model))
+  target$effects$model <- counting(target$effects$model)
+  integral <- internal("counted_integral")(target$effects)
+  for (b in c(-2, 0.5, 3)) integral(b)
+  expect_identical(unname(integral("count")), unname(asked))
+  expect_identical(asked[["fn"]], 3)
+
+  asked[] <- 0
+  fit <- small_fit(target, seed = 1)
+  row <- function(run, fit) fit$runs[fit$runs$run == run, ]
+  of_both <- function(fit, column) sum(fit$runs[[column]][fit$runs$run %in% c("surrogate", "correction")])
+  expect_identical(of_both(fit, "n_joint_gradients"), asked[["gradient"]])
+  expect_identical(asked[["fn"]], 2 * 5 + 64) # two searches, 5 points around each, and as many draws as are needed at least
+  expect_identical(row("correction", fit)$n_target_evals, 2 * 64) # with what was sampled
+  text <- paste("and", count(asked[["gradient"]]), "gradients by the random effects")
+  expect_match(printed_text(fit), text, fixed = TRUE)
+  # of an extended fit both corrections
+  more <- smc_extend(fit, islands = 9)
+  expect_identical(of_both(more, "n_joint_gradients"), asked[["gradient"]])
+  expect_identical(row("correction", more)$n_target_evals, c(128, 128))
+  expect_identical(row("surrogate", more), row("surrogate", fit))
+})
+
+test_that("a limit of evaluations holds with those for random effects", {
+  model <- intercepts_model(families[[1]], recorded_prior)
+  fit <- suppressWarnings(quiet_laplace(smc(model, lower = c(sd = 0), max_evals = 3000, seed = 1)))
+  expect_lte(sum(fit$runs$n_target_evals), 3000)
+  expect_no_warning(smc_extend(fit, islands = nrow(fit$islands) + 1), class = "autosmc_warning_budget")
+})
+
+test_that("a polynomial is that of degree 4, with its slope", {
+  set.seed(4)
+  z <- matrix(rnorm(60), 30)
+  value <- function(z) 1 + z[, 1] - z[, 2]^2 / 2 + 0.1 * z[, 1]^3 * z[, 2] - 0.2 * z[, 1]^2 * z[, 2]^2
+  slope <- cbind(
+    1 + 0.3 * z[, 1]^2 * z[, 2] - 0.4 * z[, 1] * z[, 2]^2, -z[, 2] + 0.1 * z[, 1]^3 - 0.4 * z[, 1]^2 * z[, 2]
+  )
+  polynomial <- internal("fit_polynomial")(z[1:8, ], value(z[1:8, ]), slope[1:8, ])
+  expect_equal(internal("polynomial_at")(polynomial, z), value(z))
+  expect_equal(internal("polynomial_slope")(polynomial, z), slope)
+})
+
+test_that("what is sampled has its own gradient, where it is the polynomial, where it is not, and between", {
+  target <- quiet_laplace(as_target(intercepts_model(families[[2]], recorded_prior), lower = c(sd = 0)))
+  sampler <- list(target = target, seed = 1, reference = reference_gaussian())
+  target <- internal("with_surrogate")(sampler)$target
+  surrogate <- target$effects$surrogate
+  surrogate$polynomial <- internal("fit_polynomial")(diag(2), c(1, -1), 0.3 * diag(2))
+  target$effects$surrogate <- surrogate
+  z <- cbind(c(0, 1, 4.6, 3.5, 6), c(0, -1, 0, 3.3, 1))
+  u <- sweep(z %*% t(solve(surrogate$scale)), 2, surrogate$centre, "+")
+  expect_gradient(target, internal("change_scale")(target, u, to_user = TRUE))
+})
+
+test_that("draws have the effects, by their posterior", {
+  model <- normal_model()
+  fit <- small_fit(model, seed = 1)
+  # (b, u) given y
+  design <- cbind(1, outer(normal_group, 1:4, "=="))
+  covariance <- solve(diag(5) + crossprod(design) / 0.49)
+  mean <- drop(covariance %*% crossprod(design, normal_y)) / 0.49
+  expect_log_z(fit, {
+    V <- 0.49 * diag(20) + tcrossprod(design)
+    -sum(normal_y * solve(V, normal_y)) / 2 - determinant(V)$modulus / 2 - 10 * log(2 * pi)
+  })
+  draws <- posterior::as_draws_matrix(fit, effects = 1024)
+  expect_identical(colnames(draws), c("b", "u[1]", "u[2]", "u[3]", "u[4]"))
+  expect_identical(posterior::nchains(posterior::as_draws(fit, effects = 1024)), 8L)
+  n <- nrow(draws)
+  for (j in 1:5) {
+    sd <- sqrt(covariance[j, j])
+    expect_estimate(mean(draws[, j]), sd / sqrt(n / 2), mean[j], resolution = 6 * sd / sqrt(n / 2), n = n)
+    expect_estimate(log(sd(draws[, j])), 1 / sqrt(n), log(sd), resolution = 0.3, n = n)
+  }
+  expect_estimate(cor(draws[, 1], draws[, 2]), 1 / sqrt(n / 2), cov2cor(covariance)[1, 2], resolution = 0.3, n = n)
+  expect_identical(posterior::as_draws(fit, effects = 64), posterior::as_draws(fit, effects = 64))
+  expect_bad(posterior::as_draws(fit, effects = 0), "effects")
+  expect_bad(posterior::as_draws(fit, effects = TRUE, weights = TRUE), "effects")
+  expect_bad(posterior::as_draws(small_fit(model, seed = 1, islands = 2, method = "laplace"), effects = TRUE), "effects")
+  expect_bad(posterior::as_draws(smc(target_gaussian(1), n_particles = 32, n_steps = 2, seed = 1), effects = TRUE), "effects")
+})
+
+test_that("draws of effects of binary responses are by their posterior", {
+  family <- families[[1]]
+  fit <- small_fit(intercepts_model(family, recorded_prior), lower = c(sd = 0), seed = 1)
+  # by quadrature over both parameters and the effect of the first group
+  b <- seq(-5, 5, length.out = 41)
+  log_sd <- seq(-4, 2.5, length.out = 40)
+  u <- seq(-12, 12, length.out = 241)
+  own <- family$y[group == 1]
+  log_others <- function(x) {
+    sum(vapply(2:6, function(k) {
+      y <- family$y[group == k]
+      nodes <- seq(-8, 8, length.out = 81)
+      eta <- x[1] + x[2] * nodes
+      joint <- rowSums(vapply(y, function(y) family$log_density(y, eta), eta)) + dnorm(nodes, log = TRUE)
+      log(sum(exp(joint)) * (nodes[2] - nodes[1]))
+    }, 0))
+  }
+  moments <- 0
+  for (b1 in b) {
+    for (l in log_sd) {
+      x <- c(b1, exp(l))
+      of_u <- rowSums(vapply(own, function(y) family$log_density(y, b1 + u), u)) + dnorm(u, 0, x[2], log = TRUE)
+      # a fine grid of the effect where it is narrow
+      if (x[2] < 0.5) {
+        z <- u / 2
+        of_z <- rowSums(vapply(own, function(y) family$log_density(y, b1 + x[2] * z), z)) + dnorm(z, log = TRUE)
+        weights <- exp(of_z) / 2
+        value <- x[2] * z
+      } else {
+        weights <- exp(of_u)
+        value <- u
+      }
+      outer_weight <- exp(log_others(x) + log_prior(list(b = b1, sd = x[2])) + l)
+      moments <- moments + outer_weight * c(sum(weights), sum(weights * value), sum(weights * value^2))
+    }
+  }
+  mean <- moments[2] / moments[1]
+  sd <- sqrt(moments[3] / moments[1] - mean^2)
+  draws <- posterior::as_draws_matrix(fit, effects = 1024)[, "u[1]"]
+  n <- length(draws)
+  expect_estimate(mean(draws), sd / sqrt(n / 2), mean, resolution = 6 * sd / sqrt(n / 2), n = n)
+  expect_estimate(log(sd(draws)), 2 / sqrt(n), log(sd), resolution = 0.4, n = n)
+})
