@@ -74,7 +74,7 @@ most_polynomial_points <- 500
 # ... and beside these, draws of the normal distribution at the mode, at which the error is to be so small on average
 # that it costs no further ratios of the exact to the sampled density.
 test_points <- 16
-polynomial_error <- 0.1
+polynomial_error <- 0.02
 
 # To the ratios around the mode of the density.
 fit_surrogate <- function(target, density, integral, start) {
