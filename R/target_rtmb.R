@@ -176,7 +176,7 @@ block_of <- function(target, gradient) {
     size <- block_size(length(operations))
     list(
       tape = block_tape(tape, size, gradient), size = size, gradient = gradient, of_one = block_tape(tape, 1, gradient),
-      remembers = "Newton" %in% operations
+      n_operations = length(operations), remembers = "Newton" %in% operations
     )
   })
 }
@@ -237,10 +237,16 @@ few_of_block <- function(block) block$size * if (block$remembers) 1 / 2 else 1 /
 
 # tape: of the block, for these points. failed: what there is in the place of the values, a function without arguments.
 run_tape <- function(block, tape, x, failed) {
+  n <- NCOL(x)
   if (block$remembers) {
     tape <- tape$laplace(integer()) # a copy: nothing is integrated out
+    # R does not see the memory that copies take
+    session$copied <- sum(session$copied, n * block$n_operations)
+    if (session$copied > 2e6) {
+      gc()
+      session$copied <- 0
+    }
   }
-  n <- NCOL(x)
   x <- as.double(x)
   tryCatch(
     if (block$gradient) {
