@@ -46,8 +46,8 @@ counts_of_integrals <- function(integral, began, before = c(n_target_evals = 0, 
   c(count, list(n_impossible = before[["n_impossible"]], seconds = seconds_now() - began))
 }
 
-# The polynomial that takes the place of the density near its mode, where it agrees with it at points that it was not
-# fitted to; or NULL.
+# The polynomial that takes the place of the density near its mode, where it agrees with it, also at points that it was
+# not fitted to; or NULL.
 good_polynomial <- function(surrogate, density) {
   d <- length(surrogate$centre)
   n <- ceiling(points_per_term * nrow(polynomial_terms(d)) / (d + 1))
@@ -64,15 +64,15 @@ good_polynomial <- function(surrogate, density) {
   }
   slope <- at$gradient %*% solve(surrogate$scale)
   polynomial <- fit_polynomial(z[own, , drop = FALSE], at$log_density[own], slope[own, ])
-  off <- at$log_density[-own] - polynomial_at(polynomial, z[-own, , drop = FALSE])
-  if (sqrt(mean(off^2)) < polynomial_error) polynomial
+  off <- at$log_density - polynomial_at(polynomial, z)
+  if (all(abs(off) < polynomial_error * exp(rowSums(z^2) / 4))) polynomial
 }
 
 # Equations a term, at most so many points, ...
 points_per_term <- 4
 most_polynomial_points <- 500
-# ... and beside these, draws of the normal distribution at the mode, at which the error is to be so small on average
-# that it costs no further ratios of the exact to the sampled density.
+# ... and beside these, draws of the normal distribution at the mode. At all of them the error is to be so small, but far
+# out, where few draws are, that it costs no further ratios of the exact to the sampled density.
 test_points <- 16
 polynomial_error <- 0.02
 

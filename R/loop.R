@@ -8,7 +8,9 @@
 #
 # islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
 find_evidence <- function(sampler, path, plan, islands = NULL) {
-  sampler <- scouted(with_surrogate(sampler), plan)
+  sampler <- with_surrogate(sampler)
+  plan$max_seconds <- max(plan$max_seconds - sum(sampler$surrogate$seconds), 1e-3)
+  sampler <- scouted(sampler, plan)
   plan <- within_limit(plan, sampler$scout)
   if (isTRUE(plan$may_shrink)) {
     sampler$n_particles <- particles_within(plan$max_evals, sampler$n_particles, plan$n_islands)

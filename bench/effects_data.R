@@ -1,6 +1,9 @@
-# The long results of vignette("effects"): `Rscript bench/effects_data.R` renews vignettes/effects.rds, in some minutes.
-# The models are those of the vignette, taken from its code.
-library(autosmc)
-code <- knitr::purl("vignettes/effects.Rmd", tempfile(), quiet = TRUE, documentation = 0)
-lines <- sub("^## ", "", readLines(code)) # chunks that the page only shows
-source(exprs = parse(text = grep("readRDS", lines, value = TRUE, invert = TRUE)))
+# The long results of vignette("effects"): `Rscript bench/effects_data.R` renews vignettes/effects.rds, in some minutes, by
+# the code of the vignette's own chunks.
+lines <- readLines("vignettes/effects.Rmd")
+chunk <- function(name) {
+  first <- grep(paste0("^```\\{r ", name, ","), lines)
+  last <- min(grep("^```$", lines)[grep("^```$", lines) > first])
+  lines[(first + 1):(last - 1)]
+}
+for (name in c("models", "fits", "keep")) eval(parse(text = chunk(name)))
