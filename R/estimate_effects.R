@@ -8,8 +8,8 @@ most_ratios <- 512
 
 # estimate: of what was sampled. precision: the standard error that is asked for, or NULL. most: evaluations that are
 # left for it, or NULL. Returns the `estimate` to report, and for a target with effects `laplace`, a list: `log_z` and
-# `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is not
-# made, its `correction_error`, and in words the `method` of the integral; and `counts`, what it has cost.
+# `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is
+# not made, its `correction_error`, and in words the `method` of the integral; and `counts`, what it has cost.
 estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   effects <- target$effects
   if (is.null(effects)) {
@@ -34,8 +34,9 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   )
 }
 
-# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`; and of
-# the draws at which the integral was computed the `rows`, and the log of `laplace`'s approximation over what was sampled.
+# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`; and
+# of the draws at which the integral was computed the `rows`, and the log of `laplace`'s approximation over what was
+# sampled.
 # integral: of counted_integral(). wanted: the standard error. `n_sampled`: how often what was sampled was evaluated.
 integrate_effects <- function(target, integral, draws, wanted, most) {
   why <- why_laplace(target$effects)

@@ -231,7 +231,8 @@ generated_at <- function(fit, rows, names) {
 few_with_effects <- 400
 
 # About n draws of the parameters with effects, a row a draw, the islands below each other: draws of the fit that are
-# evenly spread, with effects given each, resampled within islands in proportion to the exact over the sampled likelihood.
+# evenly spread, with effects given each, resampled within islands in proportion to the exact over the sampled
+# density.
 draws_with_effects <- function(fit, n) {
   effects <- fit$target$effects
   if (is.null(effects)) {

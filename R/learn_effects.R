@@ -71,8 +71,8 @@ good_polynomial <- function(surrogate, density) {
 # Equations a term, at most so many points, ...
 points_per_term <- 4
 most_polynomial_points <- 500
-# ... and beside these, draws of the normal distribution at the mode. At all of them the error is to be so small, but far
-# out, where few draws are, that it costs no further ratios of the exact to the sampled density.
+# ... and beside these, draws of the normal distribution at the mode. At all of them the error is to be so small, but
+# far out, where few draws are, that it costs no further ratios of the exact to the sampled density.
 test_points <- 16
 polynomial_error <- 0.02
 

@@ -32,14 +32,14 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
   }
 }
 
-# The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has
-# found, and what the `surrogate` of an integral over random effects has cost; the `given_fit` that it starts from, if it
-# does, and why it `fails` from there, in words; `candidates` that are still to be run; the `records` of all runs, and
-# which of them were `used`, since they were the best so far; the `best`, a record of one run or of islands; the rungs that are `allowed` to follow it, and the
-# number of rounds since the last start, `n_rounds`. Of islands: the `result` that is reported, with its row of
-# `runs`; rows of `passes` whose islands others have replaced; the `estimate` before the reported one; and `n_passes`,
-# the number of passes with references of the last kind. Of a course that goes on from another one: its `records`,
-# `passes`, and what it took for `probes`.
+# The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found, and
+# what the `surrogate` of an integral over random effects has cost; the `given_fit` that it starts from, if it does,
+# and why it `fails` from there, in words; `candidates` that are still to be run; the `records` of all runs, and which
+# of them were `used`, since they were the best so far; the `best`, a record of one run or of islands; the rungs that
+# are `allowed` to follow it, and the number of rounds since the last start, `n_rounds`. Of islands: the `result` that
+# is reported, with its row of `runs`; rows of `passes` whose islands others have replaced; the `estimate` before the
+# reported one; and `n_passes`, the number of passes with references of the last kind. Of a course that goes on from
+# another one: its `records`, `passes`, and what it took for `probes`.
 new_course <- function(sampler, path, plan, records = list(), passes = list(), probes = NULL) {
   course <- list(
     sampler = sampler, path = path, plan = plan, scout = sampler$scout, surrogate = sampler$surrogate,

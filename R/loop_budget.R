@@ -83,11 +83,13 @@ particles_within <- function(max_evals, n_particles, islands) {
   min(n_particles, max(fewest_particles, afforded))
 }
 
-# The cost so far: the surrogate of an integral over random effects, the scout, all runs, what fits have asked for, and the islands of earlier passes.
+# The cost so far: the surrogate of an integral over random effects, the scout, all runs, what fits have asked for, and
+# the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
   of_passes <- vapply(c(course$passes, list(course$result$row)), function(row) sum(row$n_target_evals), 0)
-  sum(course$surrogate$n_target_evals, course$scout$n_target_evals, of_runs, of_passes, probes_of(course)[["n_target_evals"]])
+  at_first <- c(course$surrogate$n_target_evals, course$scout$n_target_evals)
+  sum(at_first, of_runs, of_passes, probes_of(course)[["n_target_evals"]])
 }
 
 # Of fits that ask for the density beside the draws.

@@ -1,8 +1,8 @@
 # The integral over the random effects of a model object, exact where Laplace's approximation of it is not.
 
-# A function of the parameters x: the log density by Laplace's approximation, the log of the ratio of the exact density to
-# it, NaN where there is no mode, and with_draw a draw of the effects. It counts what it asks of the model: of "count" it
-# gives the number of Laplace's approximations and that of gradients of the joint density by the effects.
+# A function of the parameters x: the log density by Laplace's approximation, the log of the ratio of the exact density
+# to it, NaN where there is no mode, and with_draw a draw of the effects. It counts what it asks of the model: of "count"
+# it gives the number of Laplace's approximations and that of gradients of the joint density by the effects.
 counted_integral <- function(effects) {
   count <- c(n_target_evals = 0, n_joint_gradients = 0)
   function(x, with_draw = FALSE) {
@@ -141,7 +141,8 @@ log_ratio_at <- function(at, component, with_draw = FALSE) {
     return(c(log_ratio, if (with_draw) NaN * at$mode))
   }
   ray <- drawn_columns(integral)
-  c(log_ratio, at$mode + rays[cbind(seq_along(size), 2, ray)][component] * z[cbind(seq_along(component), ray[component])])
+  r <- rays[cbind(seq_along(size), 2, ray)]
+  c(log_ratio, at$mode + r[component] * z[cbind(seq_along(component), ray[component])])
 }
 
 # A column for each row, drawn in proportion to the elements of the row.
@@ -282,8 +283,8 @@ times_ratio <- function(laplace, surrogate, x, at, gradient) {
   out
 }
 
-# The rows of x in the coordinates of the surrogate, `z`, with the log Jacobian of the user's by the unconstrained scale;
-# and `to_user`, a function that leads gradients back, of functions or of densities.
+# The rows of x in the coordinates of the surrogate, `z`, with the log Jacobian of the user's by the unconstrained
+# scale; and `to_user`, a function that leads gradients back, of functions or of densities.
 standardised <- function(surrogate, x) {
   u <- before_maps(surrogate$maps, x)$x
   on_user_scale <- function(g) through_maps(surrogate$maps, u, g)$g
@@ -301,8 +302,9 @@ standardised <- function(surrogate, x) {
 ratio_at <- function(surrogate, at) {
   reach <- surrogate$reach
   z <- pmax(pmin(at$z, reach), -reach)
-  slope <- (abs(at$z) < reach) * (rep(surrogate$linear, each = nrow(z)) + rep(2 * surrogate$square, each = nrow(z)) * z +
-    rep(3 * surrogate$cube, each = nrow(z)) * z^2)
+  each <- function(coefficients) rep(coefficients, each = nrow(z))
+  slope <- each(surrogate$linear) + each(2 * surrogate$square) * z + each(3 * surrogate$cube) * z^2
+  slope <- (abs(at$z) < reach) * slope
   cubics <- cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)
   list(log_ratio = drop(surrogate$constant + cubics), gradient = at$to_user(slope))
 }

@@ -214,8 +214,8 @@ tape_evaluator <- function(target) {
 
 # x: a column a point. Returns a matrix of the values, above the gradients, and a column a point. The last
 # block is filled up with the last point, but for few points, which are evaluated one by one. What was recorded may fail
-# at a point, as a Cholesky factor of what is no covariance there: then the points of its block are evaluated one by one,
-# too, and those that fail have NaN. It is no mistake of the model's, which was recorded at a point.
+# at a point, as a Cholesky factor of what is no covariance there: then the points of its block are evaluated one by
+# one, too, and those that fail have NaN. It is no mistake of the model's, which was recorded at a point.
 evaluate_blocks <- function(block, x) {
   n <- ncol(x)
   n_out <- if (block$gradient) 1 + nrow(x) else 1
@@ -231,8 +231,8 @@ evaluate_blocks <- function(block, x) {
   matrix(unlist(parts), n_out)
 }
 
-# Up to so large a part of a block points are evaluated one by one, in less time. Of those with a mode to search for each
-# takes long, so that a call costs little more.
+# Up to so large a part of a block points are evaluated one by one, in less time. Of those with a mode to search for
+# each takes long, so that a call costs little more.
 few_of_block <- function(block) block$size * if (block$remembers) 1 / 2 else 1 / 8
 
 # tape: of the block, for these points. failed: what there is in the place of the values, a function without arguments.

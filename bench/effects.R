@@ -1,6 +1,6 @@
 # Random effects of binary responses, by default: the evidence by smc(), which integrates the effects out, and by
-# Laplace's approximation, beside the truth. Intercepts of 2,000 groups of 5, with three standard deviations: by quadrature
-# of the groups' integrals and of the two parameters. Intercepts and slopes of 500 groups of 6: by quadrature in two
+# Laplace's approximation, beside the truth. Intercepts of 2,000 groups of 5, with three standard deviations: by
+# quadrature of the groups' integrals and of the two parameters. Intercepts and slopes of 500 groups of 6: by quadrature in two
 # dimensions around the mode of each group, and by importance sampling over the four parameters, with its error.
 #
 #   Rscript bench/effects.R [OUT.csv] [ROW]
@@ -118,7 +118,8 @@ log_likelihood_of_slopes <- function(b, sd, n_nodes = 9) {
     e <- rule$nodes[c((k - 1) %/% n_nodes, (k - 1) %% n_nodes) + 1]
     w <- rule$weights[c((k - 1) %/% n_nodes, (k - 1) %% n_nodes) + 1]
     point <- z + cbind(e[1] / l11 - l21 * e[2] / l11 / l22, e[2] / l22)
-    drop(sums(plogis((2 * slopes$y - 1) * by_group(point), log.p = TRUE))) - rowSums(point^2) / 2 + sum(e^2) / 2 + sum(log(w))
+    log_likelihood <- drop(sums(plogis((2 * slopes$y - 1) * by_group(point), log.p = TRUE)))
+    log_likelihood - rowSums(point^2) / 2 + sum(e^2) / 2 + sum(log(w))
   }, numeric(slopes$n))
   most <- apply(terms, 1, max)
   sum(most + log(rowSums(exp(terms - most)))) - sum(log(det)) / 2
@@ -128,7 +129,8 @@ log_likelihood_of_slopes <- function(b, sd, n_nodes = 9) {
 true_log_z_of_slopes <- function(n = 2000) {
   log_density <- function(x) {
     sd <- exp(x[3:4])
-    log_likelihood_of_slopes(x[1:2], sd) + sum(dnorm(x[1:2], 0, 2, log = TRUE)) + sum(dexp(sd, log = TRUE)) + sum(x[3:4])
+    log_prior <- sum(dnorm(x[1:2], 0, 2, log = TRUE)) + sum(dexp(sd, log = TRUE)) + sum(x[3:4])
+    log_likelihood_of_slopes(x[1:2], sd) + log_prior
   }
   mode <- optim(c(0.3, 0.5, 0, 0), function(x) -log_density(x), method = "BFGS", hessian = TRUE)
   L <- t(chol(solve(mode$hessian)))

@@ -1,5 +1,5 @@
-# The long results of vignette("effects"): `Rscript bench/effects_data.R` renews vignettes/effects.rds, in some minutes, by
-# the code of the vignette's own chunks.
+# The long results of vignette("effects"): `Rscript bench/effects_data.R` renews vignettes/effects.rds, in some minutes,
+# by the code of the vignette's own chunks.
 lines <- readLines("vignettes/effects.Rmd")
 chunk <- function(name) {
   first <- grep(paste0("^```\\{r ", name, ","), lines)

@@ -201,7 +201,8 @@ test_that("a log density with random effects is a model", {
   expect_bad(make(random = "u", method = "exact"), "method")
 
   # with the surrogate of the correction
-  surrogate <- internal("fit_surrogate")(target, internal("counted_density")(target), internal("counted_integral")(target$effects), c(0, 0))
+  integral <- internal("counted_integral")(target$effects)
+  surrogate <- internal("fit_surrogate")(target, internal("counted_density")(target), integral, c(0, 0))
   ratio <- apply(x, 1, log_ratio(own))
   expect_equal(internal("surrogate_ratio")(surrogate, x), ratio, tolerance = 0.1)
   target$effects$surrogate <- surrogate
@@ -250,7 +251,7 @@ test_that("evaluations and gradients for random effects are counted", {
   row <- function(run, fit) fit$runs[fit$runs$run == run, ]
   of_both <- function(fit, column) sum(fit$runs[[column]][fit$runs$run %in% c("surrogate", "correction")])
   expect_identical(of_both(fit, "n_joint_gradients"), asked[["gradient"]])
-  expect_identical(asked[["fn"]], 2 * 5 + 64) # two searches, 5 points around each, and as many draws as are needed at least
+  expect_identical(asked[["fn"]], 2 * 5 + 64) # two searches, 5 points around each, and the fewest draws
   expect_identical(row("correction", fit)$n_target_evals, 2 * 64) # with what was sampled
   text <- paste("and", count(asked[["gradient"]]), "gradients by the random effects")
   expect_match(printed_text(fit), text, fixed = TRUE)
@@ -316,8 +317,11 @@ test_that("draws have the effects, by their posterior", {
   expect_identical(posterior::as_draws(fit, effects = 64), posterior::as_draws(fit, effects = 64))
   expect_bad(posterior::as_draws(fit, effects = 0), "effects")
   expect_bad(posterior::as_draws(fit, effects = TRUE, weights = TRUE), "effects")
-  expect_bad(posterior::as_draws(small_fit(model, seed = 1, islands = 2, method = "laplace"), effects = TRUE), "effects")
-  expect_bad(posterior::as_draws(smc(target_gaussian(1), n_particles = 32, n_steps = 2, seed = 1), effects = TRUE), "effects")
+  without <- list(
+    small_fit(model, seed = 1, islands = 2, method = "laplace"),
+    smc(target_gaussian(1), n_particles = 32, n_steps = 2, seed = 1)
+  )
+  for (fit in without) expect_bad(posterior::as_draws(fit, effects = TRUE), "effects")
 })
 
 test_that("draws of effects of binary responses are by their posterior", {
