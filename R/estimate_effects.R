@@ -6,57 +6,80 @@
 few_ratios <- 64
 most_ratios <- 512
 
-# estimate: of what was sampled. precision: the standard error that is asked for, or NULL. Returns the `estimate` to
-# report, and for a target with effects `laplace`, a list: `log_z` and `std_error` of Laplace's approximation, the
-# `correction` that leads from there to the exact evidence, NA where it is not made, its `correction_error`, and in
-# words the `method` of the integral.
-estimate_effects <- function(target, estimate, draws, precision, seed) {
+# estimate: of what was sampled. precision: the standard error that is asked for, or NULL. most: evaluations that are
+# left for it, or NULL. Returns the `estimate` to report, and for a target with effects `laplace`, a list: `log_z` and
+# `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is
+# not made, its `correction_error`, and in words the `method` of the integral; and `counts`, what it has cost.
+estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   effects <- target$effects
   if (is.null(effects)) {
     return(list(estimate = estimate))
   }
-  log_ratio <- surrogate_at(effects$surrogate, draws$particles)$log_density
-  to_laplace <- mean_of_ratios(-log_ratio, exp(draws$log_weights), draws$island)
+  began <- seconds_now()
   error <- estimate$std_error
   wanted <- if (isTRUE(error < precision)) sqrt(precision^2 - error^2) else error / 2
-  exact <- with_seed(seed_of_run(seed, effects_key), integrate_effects(effects, draws, log_ratio, wanted))
+  integral <- counted_integral(effects)
+  exact <- with_seed(seed_of_run(seed, effects_key), integrate_effects(target, integral, draws, wanted, most))
+  to_laplace <- from_sampled_to_laplace(effects$surrogate, draws, exact)
   laplace <- moved_estimate(estimate, to_laplace)
   list(
     estimate = if (is.na(exact$log_z)) laplace else moved_estimate(estimate, exact),
     laplace = list(
       log_z = laplace$log_z, std_error = laplace$std_error, correction = exact$log_z - to_laplace$log_z,
       correction_error = sqrt(exact$std_error^2 + to_laplace$std_error^2), method = exact$method
-    )
+    ),
+    counts = if (is_corrected(effects)) {
+      counts_of_integrals(integral, began, c(n_target_evals = exact$n_sampled, n_impossible = 0))
+    }
   )
 }
 
-# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`.
-# log_ratio: the surrogate at the draws. wanted: the standard error.
-integrate_effects <- function(effects, draws, log_ratio, wanted) {
-  laplace <- function(why) list(log_z = NA_real_, std_error = NA_real_, method = paste("Laplace's approximation", why))
-  if (effects$method == "laplace") {
-    return(laplace("as asked for"))
+# From what was sampled to the exact evidence: a list of the difference `log_z`, its `std_error` and the `method`; and
+# of the draws at which the integral was computed the `rows`, and the log of `laplace`'s approximation over what was
+# sampled.
+# integral: of counted_integral(). wanted: the standard error. `n_sampled`: how often what was sampled was evaluated.
+integrate_effects <- function(target, integral, draws, wanted, most) {
+  why <- why_laplace(target$effects)
+  if (is.null(why) && nrow(draws$particles) == 0) why <- "since no draws were kept"
+  found <- list(rows = integer(), exact = numeric(), laplace = numeric(), n_sampled = 0)
+  if (is.null(why)) {
+    each <- if (is.null(target$effects$surrogate$polynomial)) 1 else 2
+    most <- max(1, min(most_ratios, floor(most / each)))
+    at_more <- function(found, n) {
+      rows <- resample_systematic(draws$log_weights, n - length(found$rows))
+      x <- draws$particles[rows, , drop = FALSE]
+      new <- ratios_to_sampled(target, x, apply(x, 1, integral))
+      found <- list(
+        rows = c(found$rows, rows), exact = c(found$exact, new$exact), laplace = c(found$laplace, new$laplace),
+        n_sampled = (each - 1) * n
+      )
+      c(found, mean_of_ratios(found$exact, rep(1 / n, n), draws$island[found$rows]))
+    }
+    found <- at_more(found, min(few_ratios, most))
+    n <- length(found$rows) * (found$std_error / wanted)^2
+    if (isTRUE(n > length(found$rows))) found <- at_more(found, min(ceiling(n), most))
+    if (!is.nan(found$log_z)) {
+      return(c(found, list(method = components_in_words(tabulate(target$effects$component)))))
+    }
+    why <- "since the integral over a component does not settle"
   }
-  if (nrow(draws$particles) == 0) {
-    return(laplace("since no draws were kept"))
+  found[c("log_z", "std_error", "method")] <- list(NA_real_, NA_real_, paste("Laplace's approximation", why))
+  found
+}
+
+# A list of the difference `log_z` and its `std_error`: by the surrogate at all draws, and by what this leaves where the
+# integral was computed.
+from_sampled_to_laplace <- function(surrogate, draws, exact) {
+  log_ratio <- -surrogate_ratio(surrogate, draws$particles)
+  means <- list(mean_of_ratios(log_ratio, exp(draws$log_weights), draws$island))
+  if (!is.null(surrogate$polynomial)) {
+    known <- is.finite(exact$laplace)
+    rows <- exact$rows[known]
+    w <- exp(normalise_log(log_ratio[rows]))
+    means <- c(means, list(mean_of_ratios(exact$laplace[known] - log_ratio[rows], w, draws$island[rows])))
   }
-  component <- effect_components(effects$model)
-  size <- tabulate(component)
-  if (!is_integrable(size)) {
-    return(laplace(why_not_integrable(size)))
-  }
-  ratios <- function(n) {
-    rows <- resample_systematic(draws$log_weights, n)
-    exact <- vapply(rows, function(row) log_laplace_ratio(effects$model, draws$particles[row, ], component), 0)
-    mean_of_ratios(exact - log_ratio[rows], rep(1 / n, n), draws$island[rows])
-  }
-  found <- ratios(few_ratios)
-  n <- few_ratios * (found$std_error / wanted)^2
-  if (isTRUE(n > few_ratios)) found <- ratios(min(ceiling(n), most_ratios))
-  if (is.nan(found$log_z)) {
-    return(laplace("since the integral over a component does not settle"))
-  }
-  c(found, list(method = components_in_words(size)))
+  of <- function(name) vapply(means, `[[`, 0, name)
+  list(log_z = sum(of("log_z")), std_error = sqrt(sum(of("std_error")^2)))
 }
 
 # The log of a weighted mean of ratios, and its standard error by the delta method: that of independent draws or that
@@ -81,7 +104,7 @@ is_laplace <- function(fit) is.list(fit$laplace) && is.na(fit$laplace$correction
 describe_effects <- function(fit) {
   laplace <- fit$laplace
   if (is_laplace(fit)) {
-    return(paste0(laplace$method, ", with an unknown error"))
+    return(paste0(laplace$method, ", with an unknown error of its own"))
   }
   if (is.list(laplace)) {
     number <- function(x) fixed(x, decimals_of_error(laplace$correction_error))

@@ -18,7 +18,8 @@
 #' warned). For the weighted estimate itself take `weights = TRUE`.
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
-#' @param ... of `as_draws()` and `as_draws_array()` not used; of the other formats `weights`, `generated` and `fold`; of
+#' @param ... of `as_draws()` and `as_draws_array()` not used; of the other formats `weights`, `generated`, `fold` and
+#'   `effects`; of
 #'   `subset_draws()` its arguments.
 #' @param weights FALSE for draws that all weigh the same; TRUE for the particles of all islands together, one chain,
 #'   with their weights, see [posterior::weight_draws()]. Few functions of posterior look at weights:
@@ -30,6 +31,12 @@
 #' @param fold whether draws are folded onto one copy, where the density is the same when labels are permuted or signs
 #'   changed, as `shape` says in print (TRUE or FALSE). [coef()][coef.smc_fit] and [summary()][summary.smc_fit] always do
 #'   so, without which the labels' means would be the same.
+#' @param effects whether the draws are to have the random effects, where [smc()] has integrated them out exactly (TRUE
+#'   or FALSE), or how many such draws (positive integer). They take time, so by TRUE there are some 400: draws of the
+#'   parameters, evenly spread in each island, with one of the effects given each, by the inverse of the distribution
+#'   function along the rays by which they are integrated out, see [as_target()], section Random effects. Within islands
+#'   they are resampled in proportion to the exact over the sampled likelihood, so that they are draws of the exact
+#'   density, and a few of them are there twice.
 #' @return `as_draws()`, `as_draws_array()`: a `draws_array` of the target's variables. The others: the same draws in
 #'   their format. With `weights`, `.log_weight` is a further, hidden variable. `variables()`, `nvariables()`,
 #'   `ndraws()`, `nchains()`, `niterations()` and `subset_draws()`: of the draws that weigh the same.
@@ -47,8 +54,15 @@ NULL
 
 #' @rdname as_draws.smc_fit
 #' @exportS3Method posterior::as_draws
-as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE, fold = FALSE) {
+as_draws.smc_fit <- function(x, ..., weights = FALSE, generated = FALSE, fold = FALSE, effects = FALSE) {
   check_dots_empty(...)
+  if (!isFALSE(effects)) {
+    if (!isFALSE(weights) || !isFALSE(generated) || !isFALSE(fold)) {
+      abort("{.arg effects} does not go together with {.arg weights}, {.arg generated} or {.arg fold}.")
+    }
+    n <- if (isTRUE(effects)) few_with_effects else check_count(effects, "effects")
+    return(as_chains(draws_with_effects(x, n), nchains.smc_fit(x)))
+  }
   if (check_flag(fold, "fold")) x <- folded(x)
   if (check_flag(weights, "weights")) {
     weighted_draws(x, generated)
@@ -211,6 +225,35 @@ generated_at <- function(fit, rows, names) {
   check_has_state(fit, "its generated quantities cannot be made any more")
   u <- if (is_exact_fit(fit)) matrix(0, nrow(fit$particles), 0) else state_draws(fit)
   fit$target$outputs(u[rows, , drop = FALSE], names)
+}
+
+# How many draws have random effects where a user does not say.
+few_with_effects <- 400
+
+# About n draws of the parameters with effects, a row a draw, the islands below each other: draws of the fit that are
+# evenly spread, with effects given each, resampled within islands in proportion to the exact over the sampled
+# density.
+draws_with_effects <- function(fit, n) {
+  effects <- fit$target$effects
+  if (is.null(effects)) {
+    abort("{.arg effects}: the model has no random effects that are integrated out.")
+  }
+  if (is_laplace(fit)) {
+    abort("{.arg effects}: they were integrated out by {fit$laplace$method}, which gives no draws of them.")
+  }
+  by_island <- matrix(equal_rows(fit), ncol = nchains.smc_fit(fit))
+  n_each <- min(nrow(by_island), ceiling(n / ncol(by_island)))
+  rows <- by_island[round((seq_len(n_each) - 0.5) * nrow(by_island) / n_each + 0.5), , drop = FALSE]
+  x <- fit$particles[rows, , drop = FALSE]
+  integral <- counted_integral(effects)
+  found <- with_seed(seed_of_run(fit$seed, effects_draws_key), apply(x, 1, integral, with_draw = TRUE))
+  excess <- matrix(ratios_to_sampled(fit$target, x, found)$exact, n_each)
+  excess[is.nan(excess)] <- -Inf
+  kept <- apply(excess, 2, function(log_ratio) resample_systematic(normalise_log(log_ratio)))
+  kept <- c(kept + rep((seq_len(ncol(rows)) - 1) * n_each, each = n_each))
+  drawn <- t(found[-(1:2), , drop = FALSE])
+  colnames(drawn) <- tmb_variables(effects$model, effects$model$env$.random)$names
+  cbind(x, drawn)[kept, , drop = FALSE]
 }
 
 # particles: a row a draw, the chains below each other. Of attributes alone R makes no copy.

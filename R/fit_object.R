@@ -23,7 +23,10 @@ new_fit <- function(sampler, result, plan, call) {
     steps <- steps_of_first(final)
   }
   kept <- draws_of(draws, sampler$target)
-  of_effects <- estimate_effects(sampler$target, headline(estimates), kept, plan$precision, sampler$seed)
+  of_effects <- estimate_effects(
+    sampler$target, headline(estimates), kept, plan$precision, sampler$seed, plan$max_ratios
+  )
+  result$corrections <- c(result$corrections, list(of_effects$counts))
   estimate <- with_shift(of_effects$estimate, result$diagnostics)
   fit <- structure(
     c(
@@ -53,13 +56,12 @@ new_fit <- function(sampler, result, plan, call) {
   fit$heavy_tails <- heavy_tails(fit)
   warn_if_unreliable(fit)
   warn_of_heavy_tails(fit)
-  if (length(fit$truncated) > 0) warn_of_omissions(fit)
   fit
 }
 
 # What the plan says to the stages only.
 not_of_fit <- c(
-  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "may_shrink", "max_bridged", "truncated"
+  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "may_shrink", "max_bridged", "max_ratios", "truncated"
 )
 
 runs_columns <- c(
@@ -67,33 +69,39 @@ runs_columns <- c(
   "islands", "barrier", "n_objective_evals", "n_target_evals", "n_impossible", "seconds", "used"
 )
 
-# A row for the scout, one for every round, one for the probes of all fits, one for the islands of
-# each pass but the last, and one for those of the last.
+# A row for the surrogate of an integral over random effects, one for the scout, one for the probes of all fits, one for
+# each correction of the evidence by that integral, one for every round, one for the islands of each pass but the last,
+# and one for those of the last.
 fit_runs <- function(result) {
   course <- result$course
   probes <- as.list(probes_of(course))
   of_round <- function(record, used) c(unclass(record$runs), list(islands = 1L, used = used))
   runs_of(c(
     list(
+      if (!is.null(course$surrogate)) row_of_counts("surrogate", course$surrogate),
       if (!is.null(course$scout)) row_of_counts("scout", course$scout),
       if (probes$n_target_evals > 0) row_of_counts("probe", c(probes, seconds = NA))
     ),
+    lapply(without_null(result$corrections), function(counts) row_of_counts("correction", counts)),
     Map(of_round, course$records, course$used), course$passes, list(result$row)
   ))
 }
 
 # The table of these rows; NULL for none.
 runs_of <- function(rows) {
-  bind_rows(lapply(without_null(rows), function(row) {
-    row[setdiff(runs_columns, names(row))] <- NA_real_
-    row[runs_columns]
+  rows <- without_null(rows)
+  # gradients of a joint density are asked for where there are random effects alone
+  columns <- c(runs_columns, if ("n_joint_gradients" %in% unlist(lapply(rows, names))) "n_joint_gradients")
+  bind_rows(lapply(rows, function(row) {
+    row[setdiff(columns, names(row))] <- NA_real_
+    row[columns]
   }))
 }
 
 row_of_counts <- function(run, counts) {
-  list(
+  c(list(
     run = run, round = NA_integer_, label = NA_character_, kernel = NA_character_, biased = NA,
     n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_, n_objective_evals = 0L,
     n_target_evals = counts$n_target_evals, n_impossible = counts$n_impossible, seconds = counts$seconds, used = TRUE
-  )
+  ), counts[names(counts) == "n_joint_gradients"])
 }

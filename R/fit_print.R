@@ -60,7 +60,7 @@ print_estimate <- function(fit, digits) {
       if (is_exact_estimate(fit)) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)",
       of_laplace
     )
-    print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %)")
+    print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %", of_laplace, ")")
   }
   if (is.list(fit$laplace)) print_line("effects", describe_effects(fit))
 }
@@ -150,9 +150,11 @@ format_cost <- function(fit) {
   by_run <- tapply(runs$n_target_evals, factor(runs$run, unique(runs$run)), sum)
   parts <- sprintf("%s %s", names(by_run), count(by_run))
   calls <- calls_of_gradient(fit)
+  n_joint <- sum(runs[["n_joint_gradients"]], na.rm = TRUE)
   paste0(
     count(sum(by_run)), " evaluations", if (calls > 1) sprintf(" of up to %d calls each", calls),
-    sprintf(", %.2f s", fit$seconds), if (length(by_run) > 1) paste0(" (", toString(parts), ")")
+    sprintf(", %.2f s", fit$seconds), if (length(by_run) > 1) paste0(" (", toString(parts), ")"),
+    if (n_joint > 0) paste0("; and ", count(n_joint), " gradients by the random effects")
   )
 }
 

@@ -168,17 +168,18 @@ report_estimate <- function(fit) {
   last <- last_run(fit)
   decimals <- decimals_of_error(fit$std_error)
   number <- function(x) fixed(x, decimals)
+  evidence <- if (is_laplace(fit)) "Laplace's approximation of the log evidence" else "the log evidence"
   if (last$biased) {
     return(sprintf("The estimate, %s, comes from a run that tunes, and is biased.", number(fit$log_z)))
   }
   if (is.na(fit$std_error)) {
-    said <- "The estimate of the log evidence, from one run, is %s; its error is not known."
-    return(sprintf(said, number(fit$log_z)))
+    said <- "The estimate of %s, from one run, is %s; its error is not known."
+    return(sprintf(said, evidence, number(fit$log_z)))
   }
   sprintf(
-    "From %d independent runs, the log evidence is estimated as %s (standard error %s%s; 95%%
+    "From %d independent runs, %s is estimated as %s (standard error %s%s; 95%%
       interval %s to %s) %s. Their %s have an effective sample size of about %s.",
-    last$islands, number(fit$log_z), number(fit$std_error),
+    last$islands, evidence, number(fit$log_z), number(fit$std_error),
     if (has_shift(fit)) {
       sprintf(", which counts what a failed diagnostic has seen; by chance alone %s", number(fit$sampling_error))
     } else {
@@ -213,7 +214,12 @@ report_way <- function(fit) {
 }
 
 report_effects <- function(fit) {
-  if (is.list(fit$laplace)) sprintf("Random effects were integrated out: %s.", describe_effects(fit))
+  if (is_laplace(fit)) {
+    said <- "Random effects were integrated out by %s: standard error and interval do not count it."
+    sprintf(said, describe_effects(fit))
+  } else if (is.list(fit$laplace)) {
+    sprintf("Random effects were integrated out: %s.", describe_effects(fit))
+  }
 }
 
 report_diagnostics <- function(fit) {
@@ -230,7 +236,7 @@ report_diagnostics <- function(fit) {
 
 report_facts <- function(fit) {
   sprintf(
-    "The log density was evaluated %s times; the seed was %s.",
-    count(sum(fit$runs$n_target_evals)), format(fit$seed, digits = 15)
+    "The log density was evaluated %s times%s; the seed was %s.", count(sum(fit$runs$n_target_evals)),
+    if (is.list(fit$laplace)) ", with random effects integrated out" else "", format(fit$seed, digits = 15)
   )
 }

@@ -21,7 +21,8 @@
 #'
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `sampling_error`, `conf_low`,
 #'   `conf_high` (of the estimate that the fit reports, see [estimates]), `biased`, `laplace` (whether `log_z` is
-#'   that of Laplace's approximation of an integral over random effects), `kernel`, `dim`, `n_particles`, `n_steps`,
+#'   that of Laplace's approximation of an integral over random effects), `correction` and `correction_error` (what leads
+#'   from that approximation to `log_z`, and its standard error; NA where there is none), `kernel`, `dim`, `n_particles`, `n_steps`,
 #'   `islands`, `converged` (whether all of the fit's diagnostics have passed; NA where there are none), `ess_mean`, `n_objective_evals`,
 #'   `n_target_evals` (of all runs together), `seconds` (of the whole call) and `seed`.
 #'   `ess_mean` is how many independent draws would give means as precise as those of the
@@ -102,9 +103,11 @@ glance.smc_fit <- function(x, ...) {
   check_dots_empty(...)
   runs <- x$runs
   last <- last_run(x)
+  of_laplace <- function(name) if (is.list(x$laplace)) x$laplace[[name]] else NA_real_
   tibble::tibble(
     log_z = x$log_z, std_error = x$std_error, sampling_error = x$sampling_error,
     conf_low = x$conf_low, conf_high = x$conf_high, biased = last$biased, laplace = is_laplace(x),
+    correction = of_laplace("correction"), correction_error = of_laplace("correction_error"),
     kernel = x$kernel$name, dim = x$target$dim, n_particles = last$n_particles, n_steps = last$n_steps,
     islands = last$islands, converged = converged(x), ess_mean = ess_mean(x),
     n_objective_evals = sum(runs$n_objective_evals), n_target_evals = sum(runs$n_target_evals),

@@ -116,7 +116,8 @@
 #'   `n_target_evals`, and `tuner_status`: `"converged"`; `"at_limit"`, `"exhausted"` or
 #'   `"infeasible"` when a search reached one of its bounds; NA where nothing was tuned.
 #'
-#'   `fit$runs` has a row for the scout, one for the differences of gradients (`"probe"`), one for
+#'   `fit$runs` has a row for the surrogate of an integral over random effects and one for its correction (see
+#'   [as_target()], section Random effects), one for the scout, one for the differences of gradients (`"probe"`), one for
 #'   every run that tunes (`"adapt"`), and one for the islands of each pass together (`"final"`):
 #'   `run`, `round`, `label`, `kernel`, `log_z`, `std_error`, `conf_low`, `conf_high` (SMC's in all
 #'   rows), `biased`, `n_particles`, `n_steps`, `islands`, `barrier`, `n_objective_evals`,

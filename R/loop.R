@@ -8,7 +8,9 @@
 #
 # islands: of check_islands(); NULL where adaptation is all that is asked for. Returns the course.
 find_evidence <- function(sampler, path, plan, islands = NULL) {
-  sampler <- scouted(with_surrogate(sampler), plan)
+  sampler <- with_surrogate(sampler)
+  plan$max_seconds <- max(plan$max_seconds - sum(sampler$surrogate$seconds), 1e-3)
+  sampler <- scouted(sampler, plan)
   plan <- within_limit(plan, sampler$scout)
   if (isTRUE(plan$may_shrink)) {
     sampler$n_particles <- particles_within(plan$max_evals, sampler$n_particles, plan$n_islands)
@@ -30,18 +32,19 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
   }
 }
 
-# The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found;
-# the `given_fit` that it starts from, if it does, and why it `fails` from there, in words;
-# `candidates` that are still to be run; the `records` of all runs, and which of them were `used`, since they were the
-# best so far; the `best`, a record of one run or of islands; the rungs that are `allowed` to follow it, and the
-# number of rounds since the last start, `n_rounds`. Of islands: the `result` that is reported, with its row of
-# `runs`; rows of `passes` whose islands others have replaced; the `estimate` before the reported one; and `n_passes`,
-# the number of passes with references of the last kind. Of a course that goes on from another one: its `records`,
-# `passes`, and what it took for `probes`.
+# The course of the loop, a list: the `sampler`, `path` and `plan` that it began with; what the `scout` has found, and
+# what the `surrogate` of an integral over random effects has cost; the `given_fit` that it starts from, if it does,
+# and why it `fails` from there, in words; `candidates` that are still to be run; the `records` of all runs, and which
+# of them were `used`, since they were the best so far; the `best`, a record of one run or of islands; the rungs that
+# are `allowed` to follow it, and the number of rounds since the last start, `n_rounds`. Of islands: the `result` that
+# is reported, with its row of `runs`; rows of `passes` whose islands others have replaced; the `estimate` before the
+# reported one; and `n_passes`, the number of passes with references of the last kind. Of a course that goes on from
+# another one: its `records`, `passes`, and what it took for `probes`.
 new_course <- function(sampler, path, plan, records = list(), passes = list(), probes = NULL) {
   course <- list(
-    sampler = sampler, path = path, plan = plan, scout = sampler$scout, given_fit = sampler$given_fit,
-    records = records, used = logical(length(records)), allowed = if (plan$whiten) names(rungs), n_rounds = 0,
+    sampler = sampler, path = path, plan = plan, scout = sampler$scout, surrogate = sampler$surrogate,
+    given_fit = sampler$given_fit, records = records, used = logical(length(records)),
+    allowed = if (plan$whiten) names(rungs), n_rounds = 0,
     # the shape of a fit's reference has been through a pass
     passes = passes, n_passes = if (is.null(sampler$given_fit)) 0 else 1, probes = probes,
     density = if (sampler$kernel$gradients) counted_density(sampler$target, over_batches(sampler)$evaluators)

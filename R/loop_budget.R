@@ -83,11 +83,13 @@ particles_within <- function(max_evals, n_particles, islands) {
   min(n_particles, max(fewest_particles, afforded))
 }
 
-# The cost so far: the scout, all runs, what fits have asked for, and the islands of earlier passes.
+# The cost so far: the surrogate of an integral over random effects, the scout, all runs, what fits have asked for, and
+# the islands of earlier passes.
 evaluations_spent <- function(course) {
   of_runs <- vapply(course$records, function(record) record$runs$n_target_evals, 0)
   of_passes <- vapply(c(course$passes, list(course$result$row)), function(row) sum(row$n_target_evals), 0)
-  sum(course$scout$n_target_evals, of_runs, of_passes, probes_of(course)[["n_target_evals"]])
+  at_first <- c(course$surrogate$n_target_evals, course$scout$n_target_evals)
+  sum(at_first, of_runs, of_passes, probes_of(course)[["n_target_evals"]])
 }
 
 # Of fits that ask for the density beside the draws.
@@ -96,13 +98,16 @@ probes_of <- function(course) {
   if (is.null(course$density)) before else before + course$density("count")
 }
 
-# The most that n islands cost along a path of so many steps, with the bridge and the diagnostics. With a precision the
+# The most that n islands cost along a path of so many steps, with the bridge, the diagnostics and the integral over
+# random effects at the fewest draws. With a precision the
 # bridge is made again whenever islands have been added: two bridges are set aside for each island, and no island is
 # added beyond that.
 islands_evaluations <- function(n, sampler, n_steps, plan, course = NULL) {
   runs <- n * sampler$n_particles * (1 + n_moves(sampler) * n_steps)
   bridge <- n * sampler$n_particles * (1 + plan$seeks)
-  runs + bridge + most_asked(sampler, runs, course)
+  # each may need the sampled density, too
+  ratios <- if (is_corrected(sampler$target$effects)) 2 * few_ratios else 0
+  runs + bridge + most_asked(sampler, runs, course) + ratios
 }
 
 # What a run that tunes may take, with so many steps: in proportion to the best one's.

@@ -31,7 +31,7 @@ within_limit <- function(plan, scout) replace(plan, names(scout$limit), scout$li
 # The sampler on another scale of its bounded variables, where find() finds one, and it suits: there is another scout
 # there. What all this has cost is the scout's, and is not begun where it may cost more than there is.
 rescaled <- function(sampler, find, scout, plan, suits = function(other, sampler) TRUE) {
-  course <- list(sampler = sampler, plan = plan, scout = sampler$scout)
+  course <- list(sampler = sampler, plan = plan, scout = sampler$scout, surrogate = sampler$surrogate)
   cost <- 2 * sampler$scout$n_target_evals + run_evaluations(course, steps_of_best(course))
   may_change <- any(may_be_logits(sampler$target))
   found <- if (may_change && affords(course, "scale", cost)) find(sampler)

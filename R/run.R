@@ -22,6 +22,7 @@ models_key <- 2^30
 prior_key <- 2^30 + 1
 effects_key <- 2^30 + 2
 jumps_key <- 2^30 + 3
+effects_draws_key <- 2^30 + 4
 
 # Numbers in a matrix of particles, from which R collects its memory after a run and before there is as much again.
 large_run <- 1e6

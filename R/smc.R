@@ -14,7 +14,9 @@
 #'
 #' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()],
 #'   [target_native()] and the like, or a function or model object that [as_target()] converts.
-#' @param ... for a function, other arguments of [target_function()]: at least `dim`.
+#' @param ... for a function, other arguments of [target_function()]: at least `dim`. For a model object those of
+#'   [as_target()], such as `lower`, `log_prior`, and for random effects of RTMB, TMB and glmmTMB `method`: `"auto"`
+#'   corrects Laplace's approximation, `"laplace"` does not.
 #' @param n_particles number of particles (whole number of at least 2). For a precision 128 are the first, or fewer, of
 #'   at least 32, where eight islands of them are as many as the `draws` asked for, unless `islands` is given. They become four times as many in a further pass, where more than `max_islands` would be
 #'   needed or diagnostics fail. With few `max_evals` there are fewer.
@@ -171,8 +173,11 @@ smc <- function(
     wanted <- affordable_islands(wanted, sampler, path, NULL, plan)
     conclude(sampler, run_islands(sampler, path, wanted))
   })
+  plan$max_ratios <- plan$max_evals - sum(fit_runs(result)$n_target_evals)
   plan$truncated <- sampler$omissions$what
-  reduce_fit(new_fit(result$sampler, result, c(plan, wanted), call), keep)
+  fit <- new_fit(result$sampler, result, c(plan, wanted), call)
+  if (length(fit$truncated) > 0) warn_of_omissions(fit)
+  reduce_fit(fit, keep)
 }
 
 #' The two halves of smc()

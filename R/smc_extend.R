@@ -154,7 +154,8 @@ extended <- function(fit, sampler, records, wanted, call) {
   final <- run_islands(sampler, as.list(fit$schedule), wanted, fit$state$start, held)
   final$n_bridge_evals <- final$n_bridge_evals + n_besides_islands(fit)
   course <- fit$state$course
-  result <- c(conclude(sampler, final, course), list(course = course))
+  corrections <- lapply(which(fit$runs$run == "correction"), function(i) row_of(fit$runs, i))
+  result <- c(conclude(sampler, final, course), list(course = course, corrections = corrections))
   plan <- intersect(names(fit), plan_names)
   left_out <- fit$truncated[names(fit$truncated) != "n_islands"]
   new_fit(sampler, result, c(fit[plan], wanted, list(truncated = left_out)), call)

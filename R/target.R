@@ -34,8 +34,8 @@ new_target <- function(
 #'   glmmTMB.
 #' @param response,nobs the observations, as in [target_function()]; NULL for what the data of the model have as `y`,
 #'   `Y`, `N` or, by glmmTMB, `yobs`.
-#' @param method how random effects are integrated out: `"auto"`, exactly where that can be done, or `"laplace"`, by
-#'   Laplace's approximation alone. See the section Random effects.
+#' @param method how random effects of RTMB, TMB, glmmTMB and sdmTMB are integrated out: `"auto"`, exactly where that can
+#'   be done, or `"laplace"`, by Laplace's approximation alone. See the section Random effects.
 #' @return A target: an object of class `smc_target`.
 #' @section RTMB and TMB: The objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`, whose
 #'   function is the negative log density. Constants count, and priors must be in it, for
@@ -63,17 +63,28 @@ new_target <- function(
 #'   gradient serves all components, and a likelihood takes about 80 of them for single effects and some 300 for
 #'   pairs.
 #'
-#'   `smc()` computes the log of the ratio of the exact to Laplace's likelihood at some points around the mode, fits
-#'   cubics of each parameter to it, and samples Laplace's approximation times this surrogate. The exact evidence is
-#'   that of the density which is sampled times the mean of the exact over the sampled likelihood, at 64 to 512 draws,
-#'   and its standard error counts that of this mean. The draws are those of the density that is sampled. What is
+#'   `smc()` computes the log of the ratio of the exact to Laplace's likelihood at some points around the mode, and fits
+#'   cubics of each parameter to it. Laplace's approximation times this surrogate is what is sampled, or near its mode a
+#'   polynomial in its place, where that agrees with it at points that it was not fitted to. The exact evidence is
+#'   that of the density which is sampled times the mean of the exact over the sampled density, at 64 to 512 draws,
+#'   and its standard error counts that of this mean. The draws are those of the density that is sampled;
+#'   `as_draws(fit, effects = TRUE)` has draws of the exact one, with the effects (see [as_draws.smc_fit()]). What is
 #'   printed says how the effects were integrated out. `fit$laplace` is a list with `log_z` and `std_error` by
-#'   Laplace's approximation, the `correction` from there to `fit$log_z`, its `correction_error`, and the `method`.
-#'   [estimates], islands and runs of the fit are of the density that is sampled.
+#'   Laplace's approximation, the `correction` from there to `fit$log_z`, its `correction_error`, and the `method`;
+#'   [glance()][glance.smc_fit] has the last two numbers, too. [estimates], islands and runs of the fit are of the
+#'   density that is sampled.
+#'
+#'   An evaluation of the target, in `n_target_evals` and `max_evals`, is one of the density that is sampled, by
+#'   Laplace's approximation or by the polynomial, with its gradient or without. In `fit$runs` the row `"surrogate"` has
+#'   what the surrogate has taken, and the row `"correction"` what the exact integrals at draws have: Laplace's
+#'   approximations are among `n_target_evals`, each with its search for a mode; `n_joint_gradients`, which other fits do
+#'   not have, are the gradients of the joint density of parameters and effects along rays. One of these takes a small
+#'   part of the time of Laplace's approximation, and `max_evals` does not count them.
 #'
 #'   Where effects are connected in larger components, as in a time series, a random field or with crossed groups,
 #'   where an integral does not settle, as in heavy tails, or with `method = "laplace"`, `log_z` is that of Laplace's
-#'   approximation, by an error that is not known: printed fits and [report()] say so, and [compare_evidence()] warns.
+#'   approximation, by an error that is not known and that the interval does not count: printed fits and [report()] say
+#'   so, and [compare_evidence()] warns.
 #'   A component with several modes may be missed in part.
 #' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted
 #'   with `priors`. It is the prior of the parameters
@@ -90,8 +101,8 @@ new_target <- function(
 #'     log_jacobian <- parameters$theta # log(sd)
 #'     sum(dnorm(parameters$beta, 0, 10, log = TRUE)) + half_t + log_jacobian
 #'   }
-#'   # small, since R finds the mode of the effects for each point; by default it takes minutes
-#'   smc(fit, log_prior = log_prior, n_particles = 64, n_steps = 8, rounds = 0, islands = 4)
+#'   smc(fit, log_prior = log_prior)
+#'   smc(fit, log_prior = log_prior, method = "laplace") # what glmmTMB maximises, times the prior
 #'   ```
 #'
 #'   Effects are integrated out, see the section Random effects; for the normal family Laplace's approximation is exact.

@@ -1,9 +1,36 @@
 # The integral over the random effects of a model object, exact where Laplace's approximation of it is not.
 
-# The model at the parameters x: the `mode` of the effects given these, their Hessian there, `curvature`, and the
-# `score`, a function of effects: the gradient of the negative log density by them.
-effects_at <- function(model, x) {
-  model$fn(x)
+# A function of the parameters x: the log density by Laplace's approximation, the log of the ratio of the exact density
+# to it, NaN where there is no mode, and with_draw a draw of the effects. It counts what it asks of the model: of "count"
+# it gives the number of Laplace's approximations and that of gradients of the joint density by the effects.
+counted_integral <- function(effects) {
+  count <- c(n_target_evals = 0, n_joint_gradients = 0)
+  function(x, with_draw = FALSE) {
+    if (identical(x, "count")) {
+      return(count)
+    }
+    count[1] <<- count[1] + 1
+    n_effects <- length(effects$component)
+    tryCatch(
+      {
+        at <- effects_at(effects, x)
+        score <- function(u) {
+          count[2] <<- count[2] + 1
+          at$score(u)
+        }
+        c(at$laplace, log_ratio_at(replace(at, "score", list(score)), effects$component, with_draw))
+      },
+      error = function(e) rep(NaN, 2 + with_draw * n_effects)
+    )
+  }
+}
+
+# The model at the parameters x: the log density by `laplace`, the `mode` of the effects given these, their Hessian
+# there, `curvature`, and the `score`, a function of effects: the gradient of the negative log density by them.
+effects_at <- function(effects, x) {
+  model <- effects$model
+  record_model(model)
+  laplace <- -as.numeric(model$fn(x)) + if (is.null(effects$log_prior)) 0 else effects$log_prior(x)
   all <- model$env$last.par
   random <- model$env$random
   curvature <- model$env$spHess(all, random = TRUE)
@@ -11,7 +38,7 @@ effects_at <- function(model, x) {
   curvature@x <- curvature@x + 0
   curvature@factors <- list()
   list(
-    mode = all[random], curvature = curvature,
+    laplace = laplace, mode = all[random], curvature = curvature,
     score = function(u) as.double(model$env$f(replace(all, random, u), order = 1))[random]
   )
 }
@@ -19,15 +46,19 @@ effects_at <- function(model, x) {
 # Above it a component is not integrated over: too few directions would tell its integral.
 most_connected <- 10
 
-# size: of the components; none where the effects are integrated out within the objective.
-is_integrable <- function(size) length(size) > 0 && max(size) <= most_connected
-
-why_not_integrable <- function(size) {
-  if (length(size) == 0) {
-    return("as the objective itself has it (`intern = TRUE`)")
+# Why an evidence is that of Laplace's approximation, in words; NULL where smc() corrects it.
+why_laplace <- function(effects) {
+  size <- tabulate(effects$component)
+  if (effects$method == "laplace") {
+    "as asked for"
+  } else if (length(size) == 0) {
+    "as the objective itself has it (`intern = TRUE`)"
+  } else if (max(size) > most_connected) {
+    paste("of", if (length(size) > 1) "a component" else "one component", "of", count(max(size)), "effects")
   }
-  paste("of", if (length(size) > 1) "a component" else "one component", "of", count(max(size)), "effects")
 }
+
+is_corrected <- function(effects) !is.null(effects) && is.null(why_laplace(effects))
 
 # "2,000 components of 1 effect, by quadrature" and the like, with the range of sizes.
 components_in_words <- function(size) {
@@ -37,7 +68,7 @@ components_in_words <- function(size) {
 }
 
 # The number of the component of each effect that the density falls apart into, given the parameters; none where the
-# effects are integrated out within the objective. Tapes of the model may be missing, and are recorded.
+# effects are integrated out within the objective.
 effect_components <- function(model) {
   record_model(model)
   if (is.null(model$env$random)) {
@@ -87,12 +118,10 @@ directions <- function(size, n) {
 # these the density is a product over components. In coordinates in which Laplace's approximation of each is
 # standard normal, its integral is a mean over directions of integrals along rays from the mode (Monahan and Genz,
 # 1997), and the log density along a ray is the integral of its slope. One gradient has the slopes of all components.
-# NaN where an integral along a ray does not settle, or there is no mode.
-log_laplace_ratio <- function(model, x, component) {
-  tryCatch(log_ratio_at(effects_at(model, x), component), error = function(e) NaN)
-}
-
-log_ratio_at <- function(at, component) {
+# NaN where an integral along a ray does not settle. at: of effects_at(). with_draw: whether to return, after the log of
+# the ratio, a draw of the effects: by a ray that is chosen in proportion to its integral, and a point on it by the
+# inverse of the distribution function. Where x is weighed by the ratio the two are draws of the exact density.
+log_ratio_at <- function(at, component, with_draw = FALSE) {
   size <- tabulate(component)
   n_rays <- rays_of(max(size))
   z <- matrix(rep_len(c(1, -1), n_rays), length(component), n_rays, byrow = TRUE)
@@ -100,19 +129,35 @@ log_ratio_at <- function(at, component) {
   for (k in which(size > 1)) z[members[[k]], ] <- directions(size[k], n_rays)
   factor <- Matrix::Cholesky(at$curvature, LDL = FALSE)
   for (system in c("P", "Lt", "Pt")) z <- Matrix::solve(factor, z, system = system)
-  integrals <- apply(as.matrix(z), 2, function(direction) {
+  z <- as.matrix(z)
+  rays <- apply(z, 2, function(direction) {
     slope <- function(r) c(rowsum(direction * at$score(at$mode + r[component] * direction), component))
-    ray_integral(slope, size)
+    ray_integral(slope, size, with_draw)
   })
-  sum(log(rowMeans(matrix(integrals, length(size)))))
+  rays <- array(rays, c(length(size), 1 + with_draw, n_rays))
+  integral <- matrix(rays[, 1, ], length(size))
+  log_ratio <- sum(log(rowMeans(integral)))
+  if (!with_draw || is.nan(log_ratio)) {
+    return(c(log_ratio, if (with_draw) NaN * at$mode))
+  }
+  ray <- drawn_columns(integral)
+  r <- rays[cbind(seq_along(size), 2, ray)]
+  c(log_ratio, at$mode + r[component] * z[cbind(seq_along(component), ray[component])])
+}
+
+# A column for each row, drawn in proportion to the elements of the row.
+drawn_columns <- function(weights) {
+  cumulated <- t(apply(weights, 1, cumsum))
+  1 + rowSums(stats::runif(nrow(weights)) * cumulated[, ncol(weights)] > cumulated)
 }
 
 # Integrals of r^(size - 1) exp(-f(r)) from 0 on, as multiples of those of a standard normal f, by the slopes of f, for
-# all components at once. The nodes are doubled until all integrals settle.
-ray_integral <- function(slope, size) {
+# all components at once; with_draw: and after these draws of r by this density. The nodes are doubled until all
+# integrals settle.
+ray_integral <- function(slope, size, with_draw = FALSE) {
   end <- ray_ends(slope, size)
   if (anyNA(end)) {
-    return(NaN * size)
+    return(rep(NaN, (1 + with_draw) * length(size)))
   }
   unit <- 2^(size / 2 - 1) * gamma(size / 2)
   excess <- NULL # of the slopes over those of a standard normal
@@ -128,13 +173,26 @@ ray_integral <- function(slope, size) {
     r <- outer(end, chebyshev_nodes(n_fine))
     log_density <- -r^2 / 2 - end * excess %*% running_integral(n, n_fine)
     weights <- running_integral(n_fine, 2)[, 2]
-    value <- end / unit * drop((r^(size - 1) * exp(log_density)) %*% weights)
+    density <- r^(size - 1) * exp(log_density)
+    value <- end / unit * drop(density %*% weights)
     if (isTRUE(sum(abs(value / before - 1)) < ray_change)) {
-      return(value)
+      return(c(value, if (with_draw) end * drawn_share(density)))
     }
     before <- value
   }
-  NaN * value
+  rep(NaN, (1 + with_draw) * length(size))
+}
+
+# Of the densities on [0, 1] in the rows, at Chebyshev nodes, a draw each.
+drawn_share <- function(density) {
+  n_grid <- 1025
+  cumulated <- density %*% running_integral(ncol(density), n_grid)
+  p <- stats::runif(nrow(density)) * cumulated[, n_grid]
+  at <- pmin(rowSums(cumulated <= p), n_grid - 1)
+  low <- cumulated[cbind(seq_along(p), at)]
+  high <- cumulated[cbind(seq_along(p), at + 1)]
+  grid <- chebyshev_nodes(n_grid)
+  grid[at] + (p - low) / (high - low) * (grid[at + 1] - grid[at])
 }
 
 # Numbers of nodes, each of which contain those before. The last doubling squares the error, so that the change by it
@@ -191,31 +249,79 @@ evaluation.smc_target_effects <- function(target) {
     return(laplace)
   }
   list(evaluate = function(x, gradient) {
-    out <- laplace$evaluate(x, gradient)
-    added <- surrogate_at(surrogate, x)
-    out$log_density <- out$log_density + added$log_density
-    if (gradient) out$gradient <- out$gradient + as.double(added$gradient)
-    out
+    at <- standardised(surrogate, x)
+    if (is.null(surrogate$polynomial)) {
+      return(times_ratio(laplace, surrogate, x, at, gradient))
+    }
+    near <- polynomial_share(at$z)
+    has_share <- near$share > 0
+    log_density <- ifelse(has_share, polynomial_at(surrogate$polynomial, at$z) - at$log_jacobian, 0)
+    slope <- 0 * x
+    if (gradient) slope[has_share, ] <- at$to_user(polynomial_slope(surrogate$polynomial, at$z), TRUE)[has_share, ]
+    far <- which(near$share < 1)
+    if (length(far) > 0) {
+      x <- x[far, , drop = FALSE]
+      other <- times_ratio(laplace, surrogate, x, standardised(surrogate, x), gradient)
+      share <- near$share[far]
+      if (gradient) {
+        by_share <- ifelse(has_share[far], log_density[far] - other$log_density, 0)
+        slope[far, ] <- share * slope[far, , drop = FALSE] + (1 - share) * matrix(other$gradient, length(far)) +
+          by_share * at$to_user(near$gradient)[far, , drop = FALSE]
+      }
+      log_density[far] <- share * log_density[far] + (1 - share) * other$log_density
+    }
+    list(log_density = log_density, gradient = if (gradient) as.double(slope))
   })
 }
 
-# A surrogate of log_laplace_ratio(), and its gradient: a sum of cubics of the standardised unconstrained variables,
-# constant beyond the points that it was fitted to. 0 where there is none.
-surrogate_at <- function(surrogate, x) {
-  if (is.null(surrogate)) {
-    return(list(log_density = numeric(nrow(x)), gradient = 0 * x))
-  }
+# Laplace's approximation times the surrogate of what is missing.
+times_ratio <- function(laplace, surrogate, x, at, gradient) {
+  out <- laplace$evaluate(x, gradient)
+  added <- ratio_at(surrogate, at)
+  out$log_density <- out$log_density + added$log_ratio
+  if (gradient) out$gradient <- out$gradient + as.double(added$gradient)
+  out
+}
+
+# The rows of x in the coordinates of the surrogate, `z`, with the log Jacobian of the user's by the unconstrained
+# scale; and `to_user`, a function that leads gradients back, of functions or of densities.
+standardised <- function(surrogate, x) {
   u <- before_maps(surrogate$maps, x)$x
-  z <- sweep(u, 2, surrogate$centre) %*% t(surrogate$scale)
-  is_near <- abs(z) < surrogate$reach
-  z <- pmax(pmin(z, surrogate$reach), -surrogate$reach)
-  slope <- is_near * (rep(surrogate$linear, each = nrow(z)) + rep(2 * surrogate$square, each = nrow(z)) * z +
-    rep(3 * surrogate$cube, each = nrow(z)) * z^2)
-  slope <- slope %*% surrogate$scale
-  cubics <- cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)
   on_user_scale <- function(g) through_maps(surrogate$maps, u, g)$g
   list(
-    log_density = drop(surrogate$constant + cubics),
-    gradient = on_user_scale(slope) - on_user_scale(0 * slope)
+    z = sweep(u, 2, surrogate$centre) %*% t(surrogate$scale),
+    log_jacobian = through_maps(surrogate$maps, u)$log_jacobian,
+    to_user = function(g, of_density = FALSE) {
+      on_user_scale(g %*% surrogate$scale) - if (of_density) 0 else on_user_scale(0 * u)
+    }
   )
+}
+
+# A surrogate of the log of the ratio of the integral to Laplace's approximation, and its gradient: a sum of cubics of
+# the standardised unconstrained variables, constant beyond the points that it was fitted to. at: of standardised().
+ratio_at <- function(surrogate, at) {
+  reach <- surrogate$reach
+  z <- pmax(pmin(at$z, reach), -reach)
+  each <- function(coefficients) rep(coefficients, each = nrow(z))
+  slope <- each(surrogate$linear) + each(2 * surrogate$square) * z + each(3 * surrogate$cube) * z^2
+  slope <- (abs(at$z) < reach) * slope
+  cubics <- cbind(z, z^2, z^3) %*% c(surrogate$linear, surrogate$square, surrogate$cube)
+  list(log_ratio = drop(surrogate$constant + cubics), gradient = at$to_user(slope))
+}
+
+# 0 where there is none.
+surrogate_ratio <- function(surrogate, x) {
+  if (is.null(surrogate)) numeric(nrow(x)) else ratio_at(surrogate, standardised(surrogate, x))$log_ratio
+}
+
+# At the rows of x, the logs of the `exact` density and of that by `laplace` over the density that is sampled. found: of
+# counted_integral(), a column a row of x.
+ratios_to_sampled <- function(target, x, found) {
+  surrogate <- target$effects$surrogate
+  laplace <- if (is.null(surrogate$polynomial)) {
+    -surrogate_ratio(surrogate, x)
+  } else {
+    found[1, ] - evaluate_target(target, x, gradient = FALSE)$log_density
+  }
+  list(exact = laplace + found[2, ], laplace = laplace)
 }

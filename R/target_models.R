@@ -33,7 +33,6 @@ as_target.list <- function(
   }
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
-  tell_laplace(x, method)
   model <- own_copy(x)
   start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
   target <- if (x$env$DLL == "RTMB") {
@@ -57,21 +56,20 @@ as_target.list <- function(
   }
   target$observed <- observations(response, nobs, x$env$data)
   if (!is.null(x$env$.random)) {
-    target$effects <- list(model = model, method = method)
+    target$effects <- list(model = model, method = method, component = effect_components(model))
+    if (!is.null(log_prior)) target$effects$log_prior <- prior_of_vector(log_prior, names(x$par))
     class(target) <- c("smc_target_effects", class(target))
+    tell_laplace(x$env$.random, target$effects)
   }
   target
 }
 
-tell_laplace <- function(model, method) {
-  random <- model$env$.random
-  if (!is.null(random)) {
-    tell("laplace", c("i" = paste0(
-      "{.field {random}} {?is/are} integrated out by Laplace's approximation.",
-      if (method == "auto") " {.fn smc} corrects the evidence for that where the effects are independent of each other,
-        given the rest, but for groups of at most {most_connected}."
-    )))
-  }
+tell_laplace <- function(random, effects) {
+  why <- why_laplace(effects)
+  corrected <- if (is.null(why)) ", for which {.fn smc} corrects the evidence"
+  tell("laplace", c("i" = paste0(
+    "{.field {random}} {?is/are} integrated out by Laplace's approximation", corrected, if (!is.null(why)) " ", why, "."
+  )))
 }
 
 is_tmb_model <- function(x) {
@@ -79,10 +77,10 @@ is_tmb_model <- function(x) {
     is.numeric(x$par) && is.character(x$env$DLL)
 }
 
-# The variables of a model: the elements of its parameters that are neither fixed by
-# `map` nor integrated out. Those with a common level of `map` are one variable, with
+# The variables of a model: the elements of those of its parameters that are neither integrated out nor fixed by `map`,
+# or of others, `of`. Those with a common level of `map` are one variable, with
 # the name of the first.
-tmb_variables <- function(model) {
+tmb_variables <- function(model, of = names(model$par)) {
   parameters <- model$env$parameters
   parts <- Map(function(name, value) {
     names <- all_element_names(name, value)
@@ -90,7 +88,7 @@ tmb_variables <- function(model) {
     if (is.null(map)) names else names[match(seq_along(value) - 1, map)]
   }, names(parameters), parameters)
   parameter <- rep(names(parts), lengths(parts))
-  kept <- parameter %in% names(model$par)
+  kept <- parameter %in% of
   list(names = unlist(parts, use.names = FALSE)[kept], parameter = parameter[kept])
 }
 
@@ -103,6 +101,7 @@ all_element_names <- function(name, value) {
 # has a copy. Tapes are lost in copying, and are recorded again.
 own_copy <- function(model) {
   model <- unserialize(serialize(model, NULL))
+  model$env$library <- getLoadedDLLs()[[model$env$DLL]][["path"]]
   # By default the search for the mode of the random effects starts where the one before
   # ended, so that values would depend on the points before. The gradient's starts at the mode of its own point, and
   # others at that of the best point that the model remembers, such as the fit.
@@ -112,12 +111,6 @@ own_copy <- function(model) {
     if (identical(as.double(par.fixed), as.double(last.par[-random]))) last.par[random] else par[random]
   )
   model
-}
-
-record_model <- function(model) {
-  model$env$beSilent()
-  record <- function() model$env$retape(set.defaults = FALSE)
-  if (model$env$DLL != "RTMB") record() else recording(record(), if (is.null(model$env$random)) "atomic" else "plain")
 }
 
 # The log density of a model of RTMB as a tape.
@@ -281,26 +274,11 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   target
 }
 
-# The functions of a model of TMB. Where its tapes are missing they are recorded, and its
-# library is loaded: without tapes its functions may crash R.
 tmb_functions <- function(model) {
-  dll <- model$env$DLL
-  path <- getLoadedDLLs()[[dll]][["path"]]
-  ready_in <- NULL
-  get_ready <- function() {
-    loadNamespace("TMB")
-    if (!dll %in% names(getLoadedDLLs())) {
-      dyn.load(path)
-    }
-    record_model(model)
-    ready_in <<- session
-  }
   negative <- function(name) {
     force(name)
     function(x) {
-      if (!identical(ready_in, session)) {
-        get_ready()
-      }
+      record_model(model)
       -as.double(model[[name]](x))
     }
   }

@@ -149,10 +149,6 @@ evaluation.smc_target_tape <- function(target) list(evaluate = tape_evaluator(ta
 
 # tapes -----------------------------------------------------------------------
 
-# Tapes hold external pointers, which are lost on the way to another process or a file.
-# There this environment becomes a copy of itself, and by that the loss is seen.
-session <- new.env()
-
 # The tape `name` of the target, made by `make()` where it is missing.
 kept_tape <- function(target, name, make) {
   tapes <- target$tapes
@@ -170,48 +166,38 @@ point_tape <- function(target) {
   kept_tape(target, "point", function() recording(target$record()))
 }
 
-# The tape of a block of points: of the log density of each, or of that and then the gradient.
+# A block of points for the log density of each, or for that and the gradient: a list of the `tape`, its `size` in
+# points, whether it is for the `gradient`, the tape `of_one` point, and whether it `remembers`: the search for a mode
+# that is part of a tape starts where it last ended.
 block_of <- function(target, gradient) {
   kept_tape(target, if (gradient) "gradients" else "values", function() {
-    value <- point_tape(target)
-    if (!gradient) {
-      return(new_block(value))
-    }
-    slope <- value$jacfun()
-    both <- RTMB::MakeTape(function(x) c(value(x), slope(x)), value$par())
-    both$simplify()
-    new_block(both)
+    tape <- point_tape(target)
+    operations <- colnames(tape$graph())
+    size <- block_size(length(operations))
+    list(
+      tape = block_tape(tape, size, gradient), size = size, gradient = gradient, of_one = block_tape(tape, 1, gradient),
+      n_operations = length(operations), remembers = "Newton" %in% operations
+    )
   })
-}
-
-# A list of the `tape`, its `size` in points, the tape `of_one` point, and whether it `remembers`: the search for a mode
-# that is part of a tape starts where it last ended.
-new_block <- function(tape) {
-  operations <- colnames(tape$graph())
-  size <- block_size(length(operations))
-  list(
-    tape = block_tape(tape, size),
-    of_one = tape,
-    size = size,
-    remembers = "Newton" %in% operations
-  )
 }
 
 # How many points are evaluated by one call of a tape. A call costs as much as ten
 # points of a small model, so they are many: as many as the tuner asks for at a time. But
 # a tape of many points of a large model takes much memory, where a call would cost
-# nothing by comparison; 2e5 operations take some ten megabytes.
-block_size <- function(n_operations) max(1, min(128, 2e5 %/% n_operations))
+# nothing by comparison, so that there is one point where there would be few. 2e5 operations take some ten megabytes.
+block_size <- function(n_operations) if (n_operations > 2.5e4) 1 else min(128, 2e5 %/% n_operations)
 
-# `size` points one after another, each evaluated as `tape` does. The points share their
-# constants, such as data, once the tape is simplified.
-block_tape <- function(tape, size) {
+# `size` points one after another, each evaluated as `tape` does. For gradients it is one number, the sum of these
+# values, each times a factor of 1 that is also a variable: its derivatives are the gradients of all points and then
+# their values. The points share their constants, such as data, once the tape is simplified.
+block_tape <- function(tape, size, gradient) {
   dim <- length(tape$par())
   block <- RTMB::MakeTape(
     function(x) {
-      do.call(c, lapply(seq_len(size), function(k) tape(x[(k - 1) * dim + seq_len(dim)])))
+      values <- do.call(c, lapply(seq_len(size), function(k) tape(x[(k - 1) * dim + seq_len(dim)])))
+      if (gradient) sum(x[size * dim + seq_len(size)] * values) else values
     },
-    rep(tape$par(), size)
+    c(rep(tape$par(), size), if (gradient) rep(1, size))
   )
   block$simplify()
   block
@@ -221,39 +207,62 @@ block_tape <- function(tape, size) {
 
 tape_evaluator <- function(target) {
   function(x, gradient) {
-    out <- evaluate_blocks(block_of(target, gradient), t(x), if (gradient) 1 + target$dim else 1)
+    out <- evaluate_blocks(block_of(target, gradient), t(x))
     list(log_density = out[1, ], gradient = if (gradient) as.double(t(out[-1, ])))
   }
 }
 
-# x: a column a point. Returns a matrix of `n_out` rows, and a column a point. The last
-# block is filled up with the last point. What was recorded may fail at a point, as a Cholesky factor of
-# what is no covariance there: then the points of its block are evaluated one by one, and those that
-# fail have NaN. It is no mistake of the model's, which was recorded at a point.
-evaluate_blocks <- function(block, x, n_out) {
+# x: a column a point. Returns a matrix of the values, above the gradients, and a column a point. The last
+# block is filled up with the last point, but for few points, which are evaluated one by one. What was recorded may fail
+# at a point, as a Cholesky factor of what is no covariance there: then the points of its block are evaluated one by
+# one, too, and those that fail have NaN. It is no mistake of the model's, which was recorded at a point.
+evaluate_blocks <- function(block, x) {
   n <- ncol(x)
-  one_by_one <- function(x) {
-    apply(x, 2, function(point) {
-      run_tape(block$of_one, point, block$remembers, function() rep(NaN, n_out))
-    })
-  }
-  evaluate <- function(first) {
+  n_out <- if (block$gradient) 1 + nrow(x) else 1
+  one_by_one <- function(x) apply(x, 2, function(x) run_tape(block, block$of_one, x, function() rep(NaN, n_out)))
+  parts <- lapply(seq(1, n, by = block$size), function(first) {
     own <- x[, pmin(seq(first, length.out = block$size), n), drop = FALSE]
-    as.double(run_tape(block$tape, own, block$remembers, function() one_by_one(own)))
-  }
-  out <- vapply(seq(1, n, by = block$size), evaluate, numeric(n_out * block$size))
-  matrix(out, n_out)[, seq_len(n), drop = FALSE]
+    n_own <- min(block$size, n + 1 - first)
+    if (n_own <= few_of_block(block)) {
+      return(as.double(one_by_one(own[, seq_len(n_own), drop = FALSE])))
+    }
+    as.double(run_tape(block, block$tape, own, function() one_by_one(own)))[seq_len(n_own * n_out)]
+  })
+  matrix(unlist(parts), n_out)
 }
 
-# failed: what there is in the place of the values, a function without arguments.
-run_tape <- function(tape, x, remembers, failed) {
-  if (remembers) {
+# Up to so large a part of a block points are evaluated one by one, in less time. Of those with a mode to search for
+# each takes long, so that a call costs little more.
+few_of_block <- function(block) block$size * if (block$remembers) 1 / 2 else 1 / 8
+
+# tape: of the block, for these points. failed: what there is in the place of the values, a function without arguments.
+run_tape <- function(block, tape, x, failed) {
+  n <- NCOL(x)
+  if (block$remembers) {
     tape <- tape$laplace(integer()) # a copy: nothing is integrated out
+    # R does not see the memory that copies take
+    session$copied <- sum(session$copied, n * block$n_operations)
+    if (session$copied > 2e6) {
+      gc()
+      session$copied <- 0
+    }
   }
   x <- as.double(x)
-  tryCatch(tape(x), error = function(e) {
-    # where x is that of the last call a tape returns what it has, which is half done now
-    tryCatch(tape(NaN * x), error = function(e) NULL)
-    failed()
-  })
+  tryCatch(
+    if (block$gradient) {
+      places <- seq_along(x)
+      x <- c(x, rep(1, n))
+      # a gradient by way of a mode that was not found may crash R
+      if (block$remembers) stopifnot(is.finite(tape(x)))
+      out <- c(tape$jacobian(x))
+      rbind(out[-places], matrix(out[places], ncol = n))
+    } else {
+      tape(x)
+    },
+    error = function(e) {
+      # where x is that of the last call a tape returns what it has, which is half done now
+      tryCatch(tape(NaN * tape$par()), error = function(e) NULL)
+      failed()
+    }
+  )
 }

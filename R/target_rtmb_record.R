@@ -135,6 +135,23 @@ effects_model <- function(log_density, parameters, data, random) {
   recording(RTMB::MakeADFun(negative, parameters, random = random, silent = TRUE), matmul = "plain")
 }
 
+# Tapes hold external pointers, which are lost on the way to another process or a file.
+# There this environment becomes a copy of itself, and by that the loss is seen.
+session <- new.env()
+
+# In another session the tapes of a copy are missing, and its library may be: without them its functions may crash R.
+record_model <- function(model) {
+  if (identical(model$env$recorded_in, session)) {
+    return()
+  }
+  loadNamespace(if (model$env$DLL == "RTMB") "RTMB" else "TMB")
+  if (!model$env$DLL %in% names(getLoadedDLLs())) dyn.load(model$env$library)
+  model$env$recorded_in <- session
+  model$env$beSilent()
+  record <- function() model$env$retape(set.defaults = FALSE)
+  if (model$env$DLL != "RTMB") record() else recording(record(), if (is.null(model$env$random)) "atomic" else "plain")
+}
+
 # Compiled code that knows nothing of recorded numbers may take them for others, without an error. plain: the value that
 # the function has of plain numbers, or the error.
 check_recorded <- function(recorded, plain) {

@@ -1,15 +1,19 @@
-# Random intercepts of 2,000 groups of 5 binary responses: the evidence by smc(), which integrates the effects out, and
-# by Laplace's approximation, beside the truth by quadrature of the groups' integrals and of the two parameters.
+# Random effects of binary responses, by default: the evidence by smc(), which integrates the effects out, and by
+# Laplace's approximation, beside the truth. Intercepts of 2,000 groups of 5, with three standard deviations: by
+# quadrature of the groups' integrals and of the two parameters. Intercepts and slopes of 500 groups of 6: by quadrature in two
+# dimensions around the mode of each group, and by importance sampling over the four parameters, with its error.
 #
-#   Rscript bench/effects.R [OUT.csv]
+#   Rscript bench/effects.R [OUT.csv] [ROW]
 #
-# A row a standard deviation of the intercepts; seconds are of the processor, with one thread.
+# A row a model; seconds are of the processor, with one thread. ROW is the number of the one that is to be renewed.
 library(autosmc)
 options(autosmc.threads = 1)
 Sys.setenv(OPENBLAS_NUM_THREADS = 1)
 n_groups <- 2000
 n_each <- 5
 group <- rep(seq_len(n_groups), each = n_each)
+
+# intercepts ----------------------------------------------------------------------
 
 simulated <- function(sd) {
   set.seed(1)
@@ -38,6 +42,15 @@ log_integral <- function(successes, b, sd) {
   peak$objective + log(part(-Inf, peak$maximum) + part(peak$maximum, Inf))
 }
 
+# The nodes of Gauss-Hermite quadrature for N(0, 1), and the weights.
+normal_rule <- function(n) {
+  i <- seq_len(n - 1)
+  jacobi <- matrix(0, n, n)
+  jacobi[cbind(i, i + 1)] <- jacobi[cbind(i + 1, i)] <- sqrt(i)
+  rule <- eigen(jacobi, TRUE)
+  list(nodes = rule$values, weights = rule$vectors[1, ]^2)
+}
+
 # By Gauss-Hermite quadrature around the mode of (b, log sd).
 true_log_z <- function(y, n_nodes = 11) {
   groups <- tabulate(tapply(y, group, sum) + 1, n_each + 1)
@@ -48,27 +61,117 @@ true_log_z <- function(y, n_nodes = 11) {
   }
   mode <- optim(c(0, 0), function(x) -log_density(x), hessian = TRUE)
   L <- t(chol(solve(mode$hessian)))
-  i <- seq_len(n_nodes - 1)
-  jacobi <- matrix(0, n_nodes, n_nodes)
-  jacobi[cbind(i, i + 1)] <- jacobi[cbind(i + 1, i)] <- sqrt(i)
-  rule <- eigen(jacobi, TRUE)
-  weights <- outer(rule$vectors[1, ]^2, rule$vectors[1, ]^2)
-  value <- apply(expand.grid(rule$values, rule$values), 1, function(z) log_density(mode$par + L %*% z) + sum(z^2) / 2)
+  rule <- normal_rule(n_nodes)
+  weights <- outer(rule$weights, rule$weights)
+  value <- apply(expand.grid(rule$nodes, rule$nodes), 1, function(z) log_density(mode$par + L %*% z) + sum(z^2) / 2)
   max(value) + log(sum(weights * exp(value - max(value)))) + log(2 * pi) + log(det(L))
+}
+
+
+# intercepts and slopes -------------------------------------------------------------
+
+slopes <- local({
+  set.seed(1)
+  n <- 500
+  group <- rep(seq_len(n), each = 6)
+  x <- rep(seq(-1, 1, length.out = 6), n)
+  eta <- 0.3 + rnorm(n)[group] + (0.5 + rnorm(n)[group]) * x
+  list(n = n, group = group, x = x, y = rbinom(6 * n, 1, plogis(eta)))
+})
+
+target_of_slopes <- function() {
+  target_rtmb(
+    function(p, data) {
+      eta <- p$b[1] + p$u[data$group] + (p$b[2] + p$v[data$group]) * data$x
+      sum(dnorm(p$u, 0, p$sd[1], log = TRUE)) + sum(dnorm(p$v, 0, p$sd[2], log = TRUE)) +
+        sum(dbinom_robust(data$y, 1, eta, log = TRUE)) + sum(dnorm(p$b, 0, 2, log = TRUE)) + sum(dexp(p$sd, log = TRUE))
+    },
+    list(b = c(0, 0), sd = c(1, 1), u = numeric(slopes$n), v = numeric(slopes$n)),
+    lower = list(sd = 0), data = slopes, random = c("u", "v")
+  )
+}
+
+# The log likelihood, by n_nodes^2 nodes around the mode of each group's standardised effects.
+log_likelihood_of_slopes <- function(b, sd, n_nodes = 9) {
+  sums <- function(values) rowsum(values, slopes$group, reorder = FALSE)
+  by_group <- function(z) b[1] + sd[1] * z[slopes$group, 1] + (b[2] + sd[2] * z[slopes$group, 2]) * slopes$x
+  design <- cbind(rep(sd[1], length(slopes$x)), sd[2] * slopes$x)
+  z <- matrix(0, slopes$n, 2)
+  curvature <- function(z) {
+    p <- plogis(by_group(z))
+    h <- sums(p * (1 - p) * cbind(design[, 1]^2, design[, 1] * design[, 2], design[, 2]^2))
+    list(gradient = sums((slopes$y - p) * design) - z, a = 1 + h[, 1], b = h[, 2], c = 1 + h[, 3])
+  }
+  for (step in 1:12) {
+    at <- curvature(z)
+    step <- cbind(at$c * at$gradient[, 1] - at$b * at$gradient[, 2], at$a * at$gradient[, 2] - at$b * at$gradient[, 1])
+    z <- z + step / (at$a * at$c - at$b^2)
+  }
+  at <- curvature(z)
+  det <- at$a * at$c - at$b^2
+  # the inverse of the Cholesky factor of the precision, transposed
+  l11 <- sqrt(at$a)
+  l21 <- at$b / l11
+  l22 <- sqrt(at$c - l21^2)
+  rule <- normal_rule(n_nodes)
+  terms <- vapply(seq_len(n_nodes^2), function(k) {
+    e <- rule$nodes[c((k - 1) %/% n_nodes, (k - 1) %% n_nodes) + 1]
+    w <- rule$weights[c((k - 1) %/% n_nodes, (k - 1) %% n_nodes) + 1]
+    point <- z + cbind(e[1] / l11 - l21 * e[2] / l11 / l22, e[2] / l22)
+    log_likelihood <- drop(sums(plogis((2 * slopes$y - 1) * by_group(point), log.p = TRUE)))
+    log_likelihood - rowSums(point^2) / 2 + sum(e^2) / 2 + sum(log(w))
+  }, numeric(slopes$n))
+  most <- apply(terms, 1, max)
+  sum(most + log(rowSums(exp(terms - most)))) - sum(log(det)) / 2
+}
+
+# With its standard error.
+true_log_z_of_slopes <- function(n = 2000) {
+  log_density <- function(x) {
+    sd <- exp(x[3:4])
+    log_prior <- sum(dnorm(x[1:2], 0, 2, log = TRUE)) + sum(dexp(sd, log = TRUE)) + sum(x[3:4])
+    log_likelihood_of_slopes(x[1:2], sd) + log_prior
+  }
+  mode <- optim(c(0.3, 0.5, 0, 0), function(x) -log_density(x), method = "BFGS", hessian = TRUE)
+  L <- t(chol(solve(mode$hessian)))
+  set.seed(2)
+  df <- 10
+  z <- matrix(rnorm(4 * n), 4) * rep(sqrt(df / rchisq(n, df)), each = 4)
+  log_t <- lgamma((df + 4) / 2) - lgamma(df / 2) - 2 * log(df * pi) - (df + 4) / 2 * log1p(colSums(z^2) / df)
+  value <- apply(z, 2, function(z) log_density(mode$par + drop(L %*% z))) - log_t + log(det(L))
+  ratio <- exp(value - max(value))
+  c(max(value) + log(mean(ratio)), sd(ratio) / mean(ratio) / sqrt(n))
+}
+
+# the table -----------------------------------------------------------------------
+
+row_of <- function(model, groups, target, truth) {
+  time <- system.time(fit <- smc(suppressMessages(target), seed = 1))
+  data.frame(
+    model = model, groups = groups, truth = truth[1], truth_error = truth[2], log_z = fit$log_z,
+    std_error = fit$std_error, laplace = fit$laplace$log_z, laplace_error = fit$laplace$std_error,
+    n_target_evals = sum(fit$runs$n_target_evals), n_joint_gradients = sum(fit$runs$n_joint_gradients, na.rm = TRUE),
+    seconds = sum(time[1:2])
+  )
 }
 
 row_of_sd <- function(sd) {
   y <- simulated(sd)
-  target <- suppressMessages(target_of(y))
-  time <- system.time(fit <- suppressWarnings(smc(target, max_evals = 2500, seed = 1)))
-  data.frame(
-    sd = sd, truth = true_log_z(y), log_z = fit$log_z, std_error = fit$std_error,
-    laplace = fit$laplace$log_z, laplace_error = fit$laplace$std_error,
-    n_target_evals = sum(fit$runs$n_target_evals), seconds = sum(time[1:2])
-  )
+  row_of(paste("intercepts, sd", sd), n_groups, target_of(y), c(true_log_z(y), 0))
 }
 
-out <- c(commandArgs(TRUE), "bench/results/effects.csv")[1]
-table <- do.call(rbind, lapply(c(0.5, 1, 2), row_of_sd))
-utils::write.csv(format(table, digits = 8), out, row.names = FALSE, quote = FALSE)
+rows <- list(
+  function() row_of_sd(0.5), function() row_of_sd(1), function() row_of_sd(2),
+  function() row_of("intercepts and slopes", slopes$n, target_of_slopes(), true_log_z_of_slopes())
+)
+arguments <- commandArgs(TRUE)
+out <- c(arguments, "bench/results/effects.csv")[1]
+chosen <- if (length(arguments) > 1) as.integer(arguments[2]) else seq_along(rows)
+table <- do.call(rbind, lapply(rows[chosen], function(row) row()))
+if (length(chosen) < length(rows) && file.exists(out)) {
+  kept <- utils::read.csv(out)
+  kept[match(table$model, kept$model, nrow(kept) + 1), ] <- table
+  table <- kept
+}
+utils::write.csv(format(table, digits = 8), out, row.names = FALSE, quote = TRUE)
 print(table)

@@ -138,6 +138,15 @@ defaults_table <- function() {
   ))
 }
 
+effects_table <- function() {
+  with(results_of("effects"), markdown(
+    model = model, groups = format_each(groups), truth = digits(truth), "its error" = digits(truth_error),
+    "log Z" = digits(log_z), "standard error" = digits(std_error), "Laplace" = digits(laplace, 2),
+    "its standard error" = digits(laplace_error, 2), evaluations = counted(n_target_evals),
+    gradients = counted(n_joint_gradients), seconds = digits(seconds, 0)
+  ))
+}
+
 coverage_table <- function() {
   with(results_of("coverage"), markdown(
     target = gsub("_", " ", target), fits = fits, "mean error" = significant(mean_error),

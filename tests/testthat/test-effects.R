@@ -2,7 +2,11 @@
 
 skip_if_not_installed("RTMB")
 
-log_ratio <- internal("log_laplace_ratio")
+# The log of the ratio of the exact integral over the effects to Laplace's approximation, a function of parameters.
+log_ratio <- function(model) {
+  integral <- internal("counted_integral")(list(model = model, component = internal("effect_components")(model)))
+  function(x) integral(x)[2]
+}
 components <- internal("connected_components")
 
 quiet_laplace <- function(code) suppressMessages(code, classes = "autosmc_message_laplace")
@@ -13,7 +17,7 @@ model_of <- function(f, parameters) {
 
 # The log of the exact integral over the effects of a model at the parameters x.
 exact_at <- function(model, x) {
-  log_ratio(model, x, internal("effect_components")(model)) - as.numeric(model$fn(x))
+  log_ratio(model)(x) - as.numeric(model$fn(x))
 }
 
 # Groups of 4 binary responses, or counts, with an intercept each, and the log likelihood by R's own integrals.
@@ -76,7 +80,7 @@ test_that("Laplace's approximation of normal effects is exact, in components of 
     model <- model_of(f, list(b = 0, u = numeric(3 * size)))
     component <- internal("effect_components")(model)
     expect_identical(tabulate(component), rep(as.integer(size), 3))
-    for (b in c(-2, 0.3, 2)) expect_lt(abs(log_ratio(model, b, component)), 1e-8)
+    for (b in c(-2, 0.3, 2)) expect_lt(abs(log_ratio(model)(b)), 1e-8)
   }
 })
 
@@ -141,7 +145,7 @@ test_that("the evidence is exact, and Laplace's is beside it", {
   expect_log_z(alone, of_laplace)
   expect_identical(alone$log_z, alone$laplace$log_z)
   expect_match(printed_text(alone), "of Laplace's approximation", fixed = TRUE)
-  expect_match(unclass(report(alone)), "with an unknown error", fixed = TRUE)
+  expect_match(unclass(report(alone)), "with an unknown error of its own", fixed = TRUE)
   expect_true(glance(alone)$laplace)
   expect_warning(compare_evidence(fit, alone), class = "autosmc_warning_laplace")
 
@@ -168,7 +172,7 @@ test_that("where an integral does not settle log Z is Laplace's, and says why", 
     sum(log(1 + p$u^2)) - sum(RTMB::dnorm(p$b, 0, 1, log = TRUE)) + sum(log(1 + (p$u - p$b)^2) / 10)
   }, list(b = 0, u = numeric(2)))
   fit <- quiet_laplace(smc(model, n_particles = 32, n_steps = 4, rounds = 1, islands = 4, scout = FALSE, seed = 1))
-  expect_match(printed_text(fit), "does not settle, with an unknown error", fixed = TRUE)
+  expect_match(printed_text(fit), "does not settle, with an unknown error of its own", fixed = TRUE)
 })
 
 test_that("there is something to sample beside the effects", {
@@ -197,10 +201,169 @@ test_that("a log density with random effects is a model", {
   expect_bad(make(random = "u", method = "exact"), "method")
 
   # with the surrogate of the correction
-  component <- internal("effect_components")(own)
-  surrogate <- internal("fit_surrogate")(target, c(0, 0), component)
-  ratio <- apply(x, 1, function(x) log_ratio(own, x, component))
-  expect_equal(internal("surrogate_at")(surrogate, x)$log_density, ratio, tolerance = 0.1)
+  integral <- internal("counted_integral")(target$effects)
+  surrogate <- internal("fit_surrogate")(target, internal("counted_density")(target), integral, c(0, 0))
+  ratio <- apply(x, 1, log_ratio(own))
+  expect_equal(internal("surrogate_ratio")(surrogate, x), ratio, tolerance = 0.1)
   target$effects$surrogate <- surrogate
   expect_gradient(target, x)
+})
+
+# Normal observations of groups, whose evidence, and posterior of the mean and of the effects, are known: 5 each.
+normal_y <- c(2.1, 1.4, 3.2, 2.2, 1.9, -0.3, 0.2, 0.4, -1.5, 0.1, 0.9, 1.6, 0.7, 0.2, 1.8, 4.1, 3.0, 3.3, 2.8, 4.4)
+normal_group <- rep(1:4, each = 5)
+normal_model <- function() {
+  model_of(function(p) {
+    -sum(RTMB::dnorm(normal_y, p$b + p$u[normal_group], 0.7, log = TRUE)) - sum(RTMB::dnorm(p$u, 0, 1, log = TRUE)) -
+      RTMB::dnorm(p$b, 0, 1, log = TRUE)
+  }, list(b = 0, u = numeric(4)))
+}
+small_fit <- function(model, ..., islands = 8) {
+  quiet_laplace(smc(model, ..., n_particles = 256, n_steps = 4, rounds = 1, islands = islands, scout = FALSE))
+}
+
+test_that("evaluations and gradients for random effects are counted", {
+  # a model that counts by itself; for the mode the gradient is asked for in another way
+  model <- normal_model()
+  asked <- c(fn = 0, gradient = 0)
+  counting <- function(model) {
+    fn <- model$fn
+    f <- model$env$f
+    model$fn <- function(...) {
+      asked[["fn"]] <<- asked[["fn"]] + 1
+      fn(...)
+    }
+    model$env$f <- function(...) {
+      if (identical(list(...)$order, 1) && is.null(list(...)$set_tail)) asked[["gradient"]] <<- asked[["gradient"]] + 1
+      f(...)
+    }
+    model
+  }
+  target <- quiet_laplace(as_target(model))
+  target$effects$model <- counting(target$effects$model)
+  integral <- internal("counted_integral")(target$effects)
+  for (b in c(-2, 0.5, 3)) integral(b)
+  expect_identical(unname(integral("count")), unname(asked))
+  expect_identical(asked[["fn"]], 3)
+
+  asked[] <- 0
+  fit <- small_fit(target, seed = 1)
+  row <- function(run, fit) fit$runs[fit$runs$run == run, ]
+  of_both <- function(fit, column) sum(fit$runs[[column]][fit$runs$run %in% c("surrogate", "correction")])
+  expect_identical(of_both(fit, "n_joint_gradients"), asked[["gradient"]])
+  expect_identical(asked[["fn"]], 2 * 5 + 64) # two searches, 5 points around each, and the fewest draws
+  expect_identical(row("correction", fit)$n_target_evals, 2 * 64) # with what was sampled
+  text <- paste("and", count(asked[["gradient"]]), "gradients by the random effects")
+  expect_match(printed_text(fit), text, fixed = TRUE)
+  # of an extended fit both corrections
+  more <- smc_extend(fit, islands = 9)
+  expect_identical(of_both(more, "n_joint_gradients"), asked[["gradient"]])
+  expect_identical(row("correction", more)$n_target_evals, c(128, 128))
+  expect_identical(row("surrogate", more), row("surrogate", fit))
+})
+
+test_that("a limit of evaluations holds with those for random effects", {
+  model <- intercepts_model(families[[1]], recorded_prior)
+  fit <- suppressWarnings(quiet_laplace(smc(model, lower = c(sd = 0), max_evals = 3000, seed = 1)))
+  expect_lte(sum(fit$runs$n_target_evals), 3000)
+  expect_no_warning(smc_extend(fit, islands = nrow(fit$islands) + 1), class = "autosmc_warning_budget")
+})
+
+test_that("a polynomial is that of degree 4, with its slope", {
+  set.seed(4)
+  z <- matrix(rnorm(60), 30)
+  value <- function(z) 1 + z[, 1] - z[, 2]^2 / 2 + 0.1 * z[, 1]^3 * z[, 2] - 0.2 * z[, 1]^2 * z[, 2]^2
+  slope <- cbind(
+    1 + 0.3 * z[, 1]^2 * z[, 2] - 0.4 * z[, 1] * z[, 2]^2, -z[, 2] + 0.1 * z[, 1]^3 - 0.4 * z[, 1]^2 * z[, 2]
+  )
+  polynomial <- internal("fit_polynomial")(z[1:8, ], value(z[1:8, ]), slope[1:8, ])
+  expect_equal(internal("polynomial_at")(polynomial, z), value(z))
+  expect_equal(internal("polynomial_slope")(polynomial, z), slope)
+})
+
+test_that("what is sampled has its own gradient, where it is the polynomial, where it is not, and between", {
+  target <- quiet_laplace(as_target(intercepts_model(families[[2]], recorded_prior), lower = c(sd = 0)))
+  sampler <- list(target = target, seed = 1, reference = reference_gaussian())
+  target <- internal("with_surrogate")(sampler)$target
+  surrogate <- target$effects$surrogate
+  surrogate$polynomial <- internal("fit_polynomial")(diag(2), c(1, -1), 0.3 * diag(2))
+  target$effects$surrogate <- surrogate
+  z <- cbind(c(0, 1, 4.6, 3.5, 6), c(0, -1, 0, 3.3, 1))
+  u <- sweep(z %*% t(solve(surrogate$scale)), 2, surrogate$centre, "+")
+  expect_gradient(target, internal("change_scale")(target, u, to_user = TRUE))
+})
+
+test_that("draws have the effects, by their posterior", {
+  model <- normal_model()
+  fit <- small_fit(model, seed = 1)
+  # (b, u) given y
+  design <- cbind(1, outer(normal_group, 1:4, "=="))
+  covariance <- solve(diag(5) + crossprod(design) / 0.49)
+  mean <- drop(covariance %*% crossprod(design, normal_y)) / 0.49
+  expect_log_z(fit, {
+    V <- 0.49 * diag(20) + tcrossprod(design)
+    -sum(normal_y * solve(V, normal_y)) / 2 - determinant(V)$modulus / 2 - 10 * log(2 * pi)
+  })
+  draws <- posterior::as_draws_matrix(fit, effects = 1024)
+  expect_identical(colnames(draws), c("b", "u[1]", "u[2]", "u[3]", "u[4]"))
+  expect_identical(posterior::nchains(posterior::as_draws(fit, effects = 1024)), 8L)
+  n <- nrow(draws)
+  for (j in 1:5) {
+    sd <- sqrt(covariance[j, j])
+    expect_estimate(mean(draws[, j]), sd / sqrt(n / 2), mean[j], resolution = 6 * sd / sqrt(n / 2), n = n)
+    expect_estimate(log(sd(draws[, j])), 1 / sqrt(n), log(sd), resolution = 0.3, n = n)
+  }
+  expect_estimate(cor(draws[, 1], draws[, 2]), 1 / sqrt(n / 2), cov2cor(covariance)[1, 2], resolution = 0.3, n = n)
+  expect_identical(posterior::as_draws(fit, effects = 64), posterior::as_draws(fit, effects = 64))
+  expect_bad(posterior::as_draws(fit, effects = 0), "effects")
+  expect_bad(posterior::as_draws(fit, effects = TRUE, weights = TRUE), "effects")
+  without <- list(
+    small_fit(model, seed = 1, islands = 2, method = "laplace"),
+    smc(target_gaussian(1), n_particles = 32, n_steps = 2, seed = 1)
+  )
+  for (fit in without) expect_bad(posterior::as_draws(fit, effects = TRUE), "effects")
+})
+
+test_that("draws of effects of binary responses are by their posterior", {
+  family <- families[[1]]
+  fit <- small_fit(intercepts_model(family, recorded_prior), lower = c(sd = 0), seed = 1)
+  # by quadrature over both parameters and the effect of the first group
+  b <- seq(-5, 5, length.out = 41)
+  log_sd <- seq(-4, 2.5, length.out = 40)
+  u <- seq(-12, 12, length.out = 241)
+  own <- family$y[group == 1]
+  log_others <- function(x) {
+    sum(vapply(2:6, function(k) {
+      y <- family$y[group == k]
+      nodes <- seq(-8, 8, length.out = 81)
+      eta <- x[1] + x[2] * nodes
+      joint <- rowSums(vapply(y, function(y) family$log_density(y, eta), eta)) + dnorm(nodes, log = TRUE)
+      log(sum(exp(joint)) * (nodes[2] - nodes[1]))
+    }, 0))
+  }
+  moments <- 0
+  for (b1 in b) {
+    for (l in log_sd) {
+      x <- c(b1, exp(l))
+      of_u <- rowSums(vapply(own, function(y) family$log_density(y, b1 + u), u)) + dnorm(u, 0, x[2], log = TRUE)
+      # a fine grid of the effect where it is narrow
+      if (x[2] < 0.5) {
+        z <- u / 2
+        of_z <- rowSums(vapply(own, function(y) family$log_density(y, b1 + x[2] * z), z)) + dnorm(z, log = TRUE)
+        weights <- exp(of_z) / 2
+        value <- x[2] * z
+      } else {
+        weights <- exp(of_u)
+        value <- u
+      }
+      outer_weight <- exp(log_others(x) + log_prior(list(b = b1, sd = x[2])) + l)
+      moments <- moments + outer_weight * c(sum(weights), sum(weights * value), sum(weights * value^2))
+    }
+  }
+  mean <- moments[2] / moments[1]
+  sd <- sqrt(moments[3] / moments[1] - mean^2)
+  draws <- posterior::as_draws_matrix(fit, effects = 1024)[, "u[1]"]
+  n <- length(draws)
+  expect_estimate(mean(draws), sd / sqrt(n / 2), mean, resolution = 6 * sd / sqrt(n / 2), n = n)
+  expect_estimate(log(sd(draws)), 2 / sqrt(n), log(sd), resolution = 0.4, n = n)
 })
