@@ -23,15 +23,16 @@ find_turn <- function(sampler) {
     points <- scattered_starts(sampler$target$dim, rules$n_starts)
     # of most variables few points tell that they are none
     few <- points[seq_len(few_scale_points), , drop = FALSE]
-    angles <- which_angles(evaluate, points, which_angles(evaluate, few, variables))
+    angles <- which_angles(evaluate, few, variables, least = 0)
+    if (length(angles) > 0) angles <- which_angles(evaluate, points, angles)
     if (length(angles) > 0) scale_of_angles(evaluate, sampler, angles)
   })
 }
 
 # Those of these variables along which, from each of some points where that is known, the density ends on both sides
 # with the same value, which it has already before the end, and is not all the same between, as that of a variable is
-# about which the target says nothing.
-which_angles <- function(evaluate, points, variables) {
+# about which the target says nothing. It has to be known from more than `least` of the points.
+which_angles <- function(evaluate, points, variables, least = nrow(points) / 2) {
   n <- nrow(points)
   # on the scale of the variable, but for a constant
   at <- function(u) {
@@ -43,7 +44,7 @@ which_angles <- function(evaluate, points, variables) {
   is_same <- function(x, y) abs(x - y) <= same_at_ends * (1 + abs(x))
   is_known <- Reduce(`&`, lapply(ends, function(end) end > -Inf))
   differs <- function(other) colSums(is_known & !is_same(first, other)) > 0
-  goes_on <- 2 * colSums(is_known) > n & !Reduce(`|`, lapply(ends[-1], differs))
+  goes_on <- colSums(is_known) > least & !Reduce(`|`, lapply(ends[-1], differs))
   variables[goes_on & differs(at(1))]
 }
 
