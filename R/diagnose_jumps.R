@@ -1,19 +1,18 @@
 # Jumps: whether the log density has steps, of which gradients tell nothing. Stein's identities do not hold then, and a
 # kernel that does not reject moves crosses the steps as if they were not there.
 
-# Lines between draws, parts of each that are looked at, ...
-jump_lines <- 32
+# Lines between draws, at least and at most; parts of each that are looked at, ...
+jump_lines <- c(4, 32)
 jump_parts <- 8
 # ... and how often the part that gradients explain least is halved: then nothing is left of what is smooth.
 jump_halvings <- 16
+jump_evals <- 1 + jump_parts + jump_halvings
 # Nats of a step that matters.
 least_jump <- 0.01
 
 jumps_diagnostic <- new_diagnostic(
   advise = "particles",
-  most = function(sampler, spent, course) {
-    if (sampler$kernel$gradients) jump_lines * (1 + jump_parts + jump_halvings) else 0
-  },
+  most = function(sampler, spent, course) if (sampler$kernel$gradients) n_jump_lines(course) * jump_evals else 0,
   # Only where draws and gradients contradict each other.
   ask = function(seen, evaluate) {
     fails <- function(one) isFALSE(one$judge(seen, NULL)$passed)
@@ -21,7 +20,8 @@ jumps_diagnostic <- new_diagnostic(
       weighty <- weighty_rows(seen$final$log_weights)
       x <- unconstrained_particles(seen$final)
       with_seed(seed_of_run(seen$sampler$seed, jumps_key), {
-        ends <- replicate(2, weighty$rows[sample.int(length(weighty$rows), jump_lines, TRUE, weighty$w)])
+        n <- n_jump_lines(seen$course)
+        ends <- replicate(2, weighty$rows[sample.int(length(weighty$rows), n, TRUE, weighty$w)])
         largest_jump(x[ends[, 1], , drop = FALSE], x[ends[, 2], , drop = FALSE], evaluate)
       })
     }
@@ -34,6 +34,8 @@ jumps_diagnostic <- new_diagnostic(
   },
   remedy = function(record, found) c(record, has_edges = TRUE)
 )
+
+n_jump_lines <- function(course) max(jump_lines[1], min(jump_lines[2], floor(course$plan$max_evals / 50 / jump_evals)))
 
 # The largest step along lines from the rows of `from` to those of `to`, in nats; 0 for none. On each line the part is
 # halved again and again in which the log density changes most beside what gradients at its ends explain. What is left
