@@ -11,7 +11,8 @@ state_of_fit <- function(result, sampler, bridges) {
       c(record[c("steps", "runs")], if (has_exact_precisions(record$reference)) record["reference"])
     }
     probes <- probes_of(course)
-    course <- course[intersect(names(course), c("scout", "surrogate", "given_fit", "records", "used", "best", "passes", "estimate"))]
+    told <- c("scout", "surrogate", "given_fit", "records", "used", "best", "passes", "estimate")
+    course <- course[intersect(names(course), told)]
     course$records <- lapply(course$records, brief)
     course$best <- list(runs = course$best$runs["label"], is_fitted = course$best$is_fitted)
     course$probes <- probes

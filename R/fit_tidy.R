@@ -22,7 +22,8 @@
 #'   `glance()`: a data frame of one row with `log_z`, `std_error`, `sampling_error`, `conf_low`,
 #'   `conf_high` (of the estimate that the fit reports, see [estimates]), `biased`, `laplace` (whether `log_z` is
 #'   that of Laplace's approximation of an integral over random effects), `correction` and `correction_error` (what leads
-#'   from that approximation to `log_z`, and its standard error; NA where there is none), `kernel`, `dim`, `n_particles`, `n_steps`,
+#'   from that approximation to `log_z`, and its standard error; NA where there is none), `kernel`, `dim`,
+#'   `n_particles`, `n_steps`,
 #'   `islands`, `converged` (whether all of the fit's diagnostics have passed; NA where there are none), `ess_mean`, `n_objective_evals`,
 #'   `n_target_evals` (of all runs together), `seconds` (of the whole call) and `seed`.
 #'   `ess_mean` is how many independent draws would give means as precise as those of the

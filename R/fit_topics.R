@@ -181,8 +181,8 @@ NULL
 #'   | `rounds` | excess of an earlier run's estimate, in standard errors | 4, beyond 0.05 |
 #'   | `passes` | rise of `log_z` in the last further pass | 0.02 and 2 standard errors |
 #'
-#'   What helps: for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()], for `jumps` this kernel;
-#'   for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `elbo`,
+#'   What helps: for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()], for `jumps` this
+#'   kernel; for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `elbo`,
 #'   `basins` and `dead_islands`, a wide `reference` with `scout = FALSE`; for `ancestor_ess`,
 #'   `mean_gradient`, `stein` and `passes`, another form of the model. For all except `proper` and
 #'   `edges`, more particles.

@@ -103,8 +103,8 @@ moments_of_slopes <- function(evaluate, draws, part, weights, angles) {
 # Changes of angles into others that are less dependent: a list of (to, of, times), of which each adds so many times one
 # angle to another. Of angles of which mainly the sum is known this is one, with which goes all that they depend on each
 # other. All points on the circles are reached once, since the multiples are integers. The covariance V of the angles is
-# taken to be the inverse of these mean squares and of what a uniform distribution has; the algorithm of Lenstra, Lenstra
-# and Lovasz (1982) makes short vectors of a lattice with these products.
+# taken to be the inverse of these mean squares and of what a uniform distribution has; the algorithm of Lenstra,
+# Lenstra and Lovasz (1982) makes short vectors of a lattice with these products.
 changes_of_angles <- function(square) {
   n <- nrow(square)
   V <- solve(square + diag(12, n))
