@@ -8,7 +8,8 @@ diagnostics <- function() {
     estimates = estimates_diagnostic, edges = edges_diagnostic, jumps = jumps_diagnostic,
     mean_gradient = mean_gradient_diagnostic, stein = stein_diagnostic, width = width_diagnostic,
     ancestor_ess = ancestor_ess_diagnostic, proper = proper_diagnostic, rays = rays_diagnostic,
-    mirrors = mirrors_diagnostic, lines = lines_diagnostic, elbo = elbo_diagnostic, basins = basins_diagnostic, rounds = rounds_diagnostic, passes = passes_diagnostic
+    mirrors = mirrors_diagnostic, lines = lines_diagnostic, elbo = elbo_diagnostic, basins = basins_diagnostic,
+    rounds = rounds_diagnostic, passes = passes_diagnostic
   )
 }
 
