@@ -108,8 +108,12 @@ fit_natural <- function(points, terms, free, again = FALSE) {
   if (!all(is.finite(A))) {
     return(block)
   }
-  if (!is_precision_wide(block, points, phi)) block <- cut_positive(block, points, phi)
-  if (is_precision_wide(block, points, phi)) with_maps(block, points, phi) else block
+  is_wide <- is_precision_wide(block, points, phi)
+  if (!is_wide) {
+    block <- cut_positive(block, points, phi)
+    is_wide <- is_precision_wide(block, points, phi)
+  }
+  if (is_wide) with_maps(block, points, phi) else block
 }
 
 # The positive part of the matrix of each feature that is positive itself, and the pulls that then leave least.
