@@ -310,11 +310,14 @@ static bool has_logits(const smc_map *map) {
   return false;
 }
 
-/* Angles as parts of their widths become logits, or the other way. */
-static void to_logits(const smc_map *map, bool back, double *x) {
+/* At n points, angles as parts of their widths become logits, or the other way.
+ */
+static void to_logits(const smc_map *map, int n, bool back, double *x) {
   for (int i = 0; i < map->d; i++)
-    if (variable_of(map, i).is_logit)
-      x[i] = back ? sigmoid(x[i]) : log(x[i]) - log1p(-x[i]);
+    for (int k = 0; k < n && variable_of(map, i).is_logit; k++) {
+      double *at = x + smc_size(map->d, k) + i;
+      *at = back ? sigmoid(*at) : log(*at) - log1p(-*at);
+    }
 }
 
 static bool is_valid(const smc_map *map) {
@@ -357,8 +360,7 @@ static void forward(const smc_map *map, int n, const double *from, double *to,
                     double *scratch) {
   (void)scratch;
   to_parts(map, n, from, to);
-  for (int k = 0; k < n; k++)
-    to_logits(map, false, to + smc_size(map->d, k));
+  to_logits(map, n, false, to);
 }
 
 /* What is on a bound or beyond it is taken to the nearest number inside. */
@@ -368,10 +370,9 @@ static void inverse(const smc_map *map, int n, const double *from, double *to,
   (void)scratch;
   if (to != from)
     memcpy(to, from, smc_size(map->d, n) * sizeof(double));
-  for (int k = 0; k < n; k++) {
-    to_logits(map, true, to + smc_size(map->d, k));
+  to_logits(map, n, true, to);
+  for (int k = 0; k < n; k++)
     sums_from_x(map, to + smc_size(map->d, k));
-  }
   apply(to_u, map, n, to, to);
   for (int k = 0; is_ratio && k < n; k++)
     ratios_to_u(map->d, is_ratio, to + smc_size(map->d, k));
@@ -385,7 +386,9 @@ static size_t scratch_size(const smc_map *map) {
 /* Of the logits at n points z; nothing where there are none. */
 static void take_logits(const smc_map *map, int n, const double *z, bool back,
                         double *logp, double *grad, double *scratch) {
-  for (int k = 0; k < n && has_logits(map); k++) {
+  if (!has_logits(map))
+    return;
+  for (int k = 0; k < n; k++) {
     size_t first = smc_size(map->d, k);
     to_parts(map, 1, z + first, scratch);
     for (int i = 0; i < map->d; i++) {
