@@ -58,11 +58,12 @@ good_polynomial <- function(surrogate, density) {
   own <- seq_len(n)
   # those that it is fitted to are as many near the mode as far from it
   z[own, ] <- z[own, , drop = FALSE] / sqrt(rowSums(z[own, , drop = FALSE]^2)) * polynomial_reach(d) * (own - 0.5) / n
-  at <- density(sweep(z %*% t(solve(surrogate$scale)), 2, surrogate$centre, "+"))
+  L <- solve(surrogate$scale)
+  at <- density(sweep(z %*% t(L), 2, surrogate$centre, "+"))
   if (!all(is.finite(at$log_density))) {
     return(NULL)
   }
-  slope <- at$gradient %*% solve(surrogate$scale)
+  slope <- at$gradient %*% L
   polynomial <- fit_polynomial(z[own, , drop = FALSE], at$log_density[own], slope[own, ])
   off <- at$log_density - polynomial_at(polynomial, z)
   if (all(abs(off) < polynomial_error * exp(rowSums(z^2) / 4))) polynomial
