@@ -59,7 +59,7 @@ integrate_effects <- function(target, integral, draws, wanted, most) {
     n <- length(found$rows) * (found$std_error / wanted)^2
     if (isTRUE(n > length(found$rows))) found <- at_more(found, min(ceiling(n), most))
     if (!is.nan(found$log_z)) {
-      return(c(found, list(method = components_in_words(tabulate(target$effects$component)))))
+      return(c(found, list(method = components_in_words(target$effects))))
     }
     why <- "since the integral over a component does not settle"
   }

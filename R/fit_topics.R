@@ -21,7 +21,7 @@
 #'   *Race.* The candidates are, in this order, `draws` (fitted to the draws of a Stan fit),
 #'   `cover`, `shape` and `best` (from the scout), and `given` (the argument `reference`, but not the default N(0, I)
 #'   where its ELBO is below that of the best basin by more than 16 log(256), so that none of 256 particles would be
-#'   worth anything after one of 16 steps). Each has a run of 256 particles. A run by MALA from a reference that fits
+#'   worth anything after one of 16 steps). Each has a run of 256 particles. A run by HMC from a reference that fits
 #'   chooses its temperatures by the effective sample size, of which each step keeps 80 %. Other runs have 16 steps.
 #'   Where the scout has found one basin, and no `reference` is given, a run from a fitted reference that takes a single
 #'   step ends the race.
@@ -90,10 +90,8 @@
 #'   above 600 only skewness.
 #' @section Kernels: If no `kernel` is given, runs from the given reference move by [kernel_klmc()],
 #'   which keeps its direction on a long way. Runs from a reference that fits move by
-#'   [kernel_mala()], which needs half the steps for the same error. In more than 40 variables its
-#'   steps become short, and KLMC is used there too, with four exceptions: from a mixture, from the
-#'   target itself, at hard edges (see below), and where the draws of KLMC have a small effective
-#'   sample size. Where the gradient of an R function of up to ten variables is taken by differences, runs from a fitted
+#'   [kernel_hmc()], which needs half the steps for the same error, and so do runs at hard edges (see below) and where
+#'   the draws of KLMC have a small effective sample size. Where the gradient of an R function of up to ten variables is taken by differences, runs from a fitted
 #'   reference that is no mixture move by [kernel_pcn()], which asks for none.
 #'
 #'   The tuner cannot see paths that should have come from where no particle is. A long step of KLMC reaches such places
@@ -103,7 +101,7 @@
 #'
 #'   *Hard edges.* If the density is zero beyond an edge near many particles, the unadjusted kernels lose the paths that
 #'   would cross the edge and return, and the estimate is too low. If the diagnostic `edges` finds such an edge and no
-#'   `kernel` was given, a further pass uses MALA, which rejects such moves. It is better to declare the edge as a bound
+#'   `kernel` was given, a further pass uses HMC, which rejects such moves. It is better to declare the edge as a bound
 #'   (`lower`, `upper` of [target_function()]).
 #' @section Cost: Cost is counted in evaluations of the target: one log density with its gradient at one point. A run
 #'   without tuning takes exactly `n_particles * (n_moves * n_steps + 1)` of them (`n_moves` is mostly 1). Tuning adds

@@ -29,7 +29,7 @@ with_surrogate <- function(sampler) {
     }
     if (!is.null(surrogate)) {
       density <- counted_density(target)
-      target$effects$surrogate$polynomial <- good_polynomial(surrogate, density)
+      target$effects$surrogate$polynomial <- good_polynomial(surrogate, density, effects)
       count <- count + density("count")
     }
   })
@@ -48,7 +48,7 @@ counts_of_integrals <- function(integral, began, before = c(n_target_evals = 0, 
 
 # The polynomial that takes the place of the density near its mode, where it agrees with it, also at points that it was
 # not fitted to; or NULL.
-good_polynomial <- function(surrogate, density) {
+good_polynomial <- function(surrogate, density, effects) {
   d <- length(surrogate$centre)
   n <- ceiling(points_per_term * nrow(polynomial_terms(d)) / (d + 1))
   if (n > most_polynomial_points) {
@@ -66,7 +66,8 @@ good_polynomial <- function(surrogate, density) {
   slope <- at$gradient %*% L
   polynomial <- fit_polynomial(z[own, , drop = FALSE], at$log_density[own], slope[own, ])
   off <- at$log_density - polynomial_at(polynomial, z)
-  if (all(abs(off) < polynomial_error * exp(rowSums(z^2) / 4))) polynomial
+  error <- polynomial_error * if (is_quadrature(effects)) 1 else 5
+  if (all(abs(off) < error * exp(rowSums(z^2) / 4))) polynomial
 }
 
 # Equations a term, at most so many points, ...

@@ -16,13 +16,10 @@ new_candidate <- function(course, reference, reason, label, is_fitted = TRUE, ru
   )
 }
 
-# The kernel of a run, where that is left to us. From the reference that was given the way may be
-# long: KLMC keeps its direction. From one that fits the target MALA, whose weights are those of the
-# path alone, takes half the steps for the same error, and rejects a step that is too long. In many
-# variables its steps are short, and it is for where draws of KLMC are worth little; for where the
-# reference is the target, from which it is exact; and for mixtures: one length of steps does not fit
-# basins of different widths, and where it is too long, KLMC loses the particles; and at edges, which it rejects. Where
-# gradients are differences, a move without one costs a part of the calls; but in many variables it leads nowhere.
+# The kernel of a run, where that is left to us. From the reference that was given the way may be long: KLMC keeps its
+# direction, and its weights correct steps that would be rejected. From one that fits the target HMC, whose weights are
+# those of the path alone; and at edges, and where the draws of KLMC are worth little. Where gradients are differences, a
+# move without one costs a part of the calls; but in many variables it leads nowhere.
 kernel_for <- function(course, reference, is_fitted, reason) {
   sampler <- course$sampler
   if (!isTRUE(sampler$chooses_kernel)) {
@@ -32,10 +29,9 @@ kernel_for <- function(course, reference, is_fitted, reason) {
   if (is_dear && is_fitted && !is_mixture(reference)) {
     return(kernel_pcn())
   }
-  suits <- reason == "longer" || reason == "fit" && course$given_fit$kernel$adjusted ||
-    is_exact_reference(reference) || is_mixture(reference) || is_truncated(sampler$target) ||
-    is_fitted && sampler$target$dim <= rules$largest_adjusted
-  if (suits) kernel_mala() else sampler$kernel
+  suits <- is_fitted || is_exact_reference(reference) || is_truncated(sampler$target) || reason == "longer" ||
+    reason == "fit" && course$given_fit$kernel$adjusted
+  if (suits) kernel_hmc() else sampler$kernel
 }
 
 # Variables in which such a walk still gets somewhere.
@@ -247,7 +243,7 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
   }
   record <- remedied(course$best, course$result)
   if (isTRUE(record$has_edges) && isTRUE(course$sampler$chooses_kernel)) {
-    course$sampler$kernel <- kernel_mala() # which rejects what would cross an edge
+    course$sampler$kernel <- kernel_hmc() # which rejects what would cross an edge
   }
   grows <- islands$grows && misses_precision(course, islands)
   if (grows) course <- with_larger_islands(course)

@@ -27,7 +27,7 @@ sampler_of_best <- function(course) {
 # run with is so already.
 final_path <- function(best, plan) {
   path <- as.list(best$steps)
-  if (best$kernel$refreshes && best$is_fitted && best$reason != "fit") {
+  if (best$kernel$refreshes && !best$kernel$adjusted && best$is_fitted && best$reason != "fit") {
     shorter <- if (is_plain(best$reference)) 1 else rules$shaped_fraction
     path$step_size <- shorter * plan$step_fraction * path$step_size
     if (is.null(best$kernel$refresh_rate)) {

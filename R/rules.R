@@ -50,7 +50,7 @@ rules <- list(
   # Particles of a first run: enough to tell apart references that differ by nats, at a quarter of a
   # round's cost.
   race_particles = 256L,
-  # Part of the effective sample size that a step by MALA leaves in a first run.
+  # Part of the effective sample size that a step by HMC leaves in a first run.
   race_ess = 0.8,
   # Steps of other first runs from a fitted reference.
   race_steps = 16,
@@ -66,10 +66,6 @@ rules <- list(
   errors_contradict = 4,
   # Tolerated rise of log Z, beyond the errors, by a pass, and part of the evidence in basins that are missed.
   least_rise = 0.02,
-  # kernels --------------------------------------------------------------------
-  # MALA is used from references that fit up to this dimension. It takes half of the evaluations of
-  # KLMC for the same error in low dimensions; the advantage is lost between 40 and 100 variables.
-  largest_adjusted = 40,
   # rounds ---------------------------------------------------------------------
   # Steps for each unit of the barrier, as Syed et al. (2024) recommend.
   steps_per_barrier = 2,

@@ -203,7 +203,10 @@ kernels <- list(
   lmc = function(step_size, ...) kernel_lmc(step_size),
   mala = function(step_size, ...) kernel_mala(step_size),
   rwmh = function(step_size, ...) kernel_rwmh(step_size),
-  pcn = function(step_size, ...) kernel_pcn(step_size)
+  pcn = function(step_size, ...) kernel_pcn(step_size),
+  hmc = function(step_size, refresh_rate) {
+    if (is.null(refresh_rate)) kernel_hmc(step_size) else kernel_hmc(step_size, refresh_rate)
+  }
 )
 
 # Whether there is something to tune; a kernel that needs it but cannot be tuned
@@ -295,13 +298,31 @@ kernel_pcn <- function(
   new_adjusted("pCN", FALSE, step_size, objective, target_acceptance, n_moves)
 }
 
+#' @rdname kernel_mala
+#' @export
+kernel_hmc <- function(
+  step_size = NULL,
+  refresh_rate = 0.5,
+  objective = c("acceptance", "esjd"),
+  target_acceptance = 0.8,
+  n_moves = 1
+) {
+  objective <- check_choice(objective, "objective")
+  rate <- check_rates(refresh_rate, "refresh_rate", if (is.null(step_size)) 1)
+  new_adjusted(
+    "HMC", TRUE, step_size, objective, target_acceptance, n_moves,
+    refreshes = TRUE, refresh_rate = rate, refresh_grid = rate[1]
+  )
+}
+
 new_adjusted <- function(
   label,
   gradients,
   step_size,
   objective,
   target_acceptance,
-  n_moves
+  n_moves,
+  ...
 ) {
   objective <- check_choice(objective, "objective", c("esjd", "acceptance"))
   new_kernel(
@@ -319,7 +340,8 @@ new_adjusted <- function(
       max = 1,
       open = TRUE
     ),
-    n_moves = check_count(n_moves, "n_moves", max = 4095)
+    n_moves = check_count(n_moves, "n_moves", max = 4095),
+    ...
   )
 }
 

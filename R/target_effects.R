@@ -1,70 +1,80 @@
 # The integral over the random effects of a model object, exact where Laplace's approximation of it is not.
 
-# A function of the parameters x: the log density by Laplace's approximation, the log of the ratio of the exact density
-# to it, NaN where there is no mode, and with_draw a draw of the effects. It counts what it asks of the model: of "count"
-# it gives the number of Laplace's approximations and that of gradients of the joint density by the effects.
-counted_integral <- function(effects) {
-  count <- c(n_target_evals = 0, n_joint_gradients = 0)
-  function(x, with_draw = FALSE) {
-    if (identical(x, "count")) {
-      return(count)
-    }
-    count[1] <<- count[1] + 1
-    n_effects <- length(effects$component)
-    tryCatch(
-      {
-        at <- effects_at(effects, x)
-        score <- function(u) {
-          count[2] <<- count[2] + 1
-          at$score(u)
-        }
-        c(at$laplace, log_ratio_at(replace(at, "score", list(score)), effects$component, with_draw))
-      },
-      error = function(e) rep(NaN, 2 + with_draw * n_effects)
-    )
-  }
-}
-
 # The model at the parameters x: the log density by `laplace`, the `mode` of the effects given these, their Hessian
-# there, `curvature`, and the `score`, a function of effects: the gradient of the negative log density by them.
+# there, `curvature`, and two functions of effects: the `score`, the gradient of the negative log density by them, and
+# `fall`, the negative log density above that at the mode.
 effects_at <- function(effects, x) {
   model <- effects$model
   record_model(model)
   laplace <- -as.numeric(model$fn(x)) + if (is.null(effects$log_prior)) 0 else effects$log_prior(x)
+  if (is.null(model$env$ADGrad)) model$env$retape_adgrad() # of gradients by the effects alone
   all <- model$env$last.par
   random <- model$env$random
   curvature <- model$env$spHess(all, random = TRUE)
   # a copy, since TMB fills the same matrix anew at each call, with which Matrix keeps a factor
   curvature@x <- curvature@x + 0
   curvature@factors <- list()
+  ask <- function(u, ...) as.double(model$env$f(replace(all, random, u), order = 0, ...))
+  least <- ask(all[random])
   list(
     laplace = laplace, mode = all[random], curvature = curvature,
-    score = function(u) as.double(model$env$f(replace(all, random, u), order = 1))[random]
+    score = function(u) ask(u, type = "ADGrad")[random],
+    fall = function(u) ask(u) - least
   )
 }
 
-# Above it a component is not integrated over: too few directions would tell its integral.
+# Coordinates of the effects at given parameters in which Laplace's approximation is standard normal: the sparse factor
+# of its precision. at: of effects_at().
+whitening <- function(at) Matrix::Cholesky(at$curvature, LDL = FALSE)
+
+# Differences of effects from the mode, a column each, of columns in these coordinates.
+from_whitened <- function(factor, z) {
+  for (system in c("Lt", "Pt")) z <- Matrix::solve(factor, z, system = system)
+  as.matrix(z)
+}
+
+# The density of the effects at given parameters, `at`, of effects_at(), in these coordinates, relative to Laplace's
+# approximation: its integral is the ratio of the exact integral to that approximation.
+#' @export
+evaluation.smc_target_whitened <- function(target) {
+  list(evaluate = function(x, gradient) {
+    u <- effects_from(target, x)
+    score <- if (gradient) apply(u, 2, target$at$score)
+    for (system in c("P", "L")) if (gradient) score <- Matrix::solve(target$whitening, score, system = system)
+    list(
+      log_density = -apply(u, 2, target$at$fall) - target$dim / 2 * log(2 * pi),
+      gradient = if (gradient) -as.double(Matrix::t(score))
+    )
+  })
+}
+
+# The effects at points in these coordinates, a column each.
+effects_from <- function(target, x) target$at$mode + from_whitened(target$whitening, t(x))
+
+# Above it the integral over a component is not by quadrature: too few directions would tell it.
 most_connected <- 10
+
+is_quadrature <- function(effects) max(tabulate(effects$component)) <= most_connected
 
 # Why an evidence is that of Laplace's approximation, in words; NULL where smc() corrects it.
 why_laplace <- function(effects) {
-  size <- tabulate(effects$component)
   if (effects$method == "laplace") {
     "as asked for"
-  } else if (length(size) == 0) {
+  } else if (length(effects$component) == 0) {
     "as the objective itself has it (`intern = TRUE`)"
-  } else if (max(size) > most_connected) {
-    paste("of", if (length(size) > 1) "a component" else "one component", "of", count(max(size)), "effects")
   }
 }
 
 is_corrected <- function(effects) !is.null(effects) && is.null(why_laplace(effects))
 
 # "2,000 components of 1 effect, by quadrature" and the like, with the range of sizes.
-components_in_words <- function(size) {
-  sizes <- paste(unique(range(size)), collapse = " to ")
-  effects <- if (max(size) > 1) "effects" else "effect"
-  sprintf("%s of %s %s, by quadrature", count_of(length(size), "component"), sizes, effects)
+components_in_words <- function(effects) {
+  size <- tabulate(effects$component)
+  sizes <- paste(count(unique(range(size))), collapse = " to ")
+  sprintf(
+    "%s of %s %s, by %s", count_of(length(size), "component"), sizes, if (max(size) > 1) "effects" else "effect",
+    if (is_quadrature(effects)) "quadrature" else "sampling"
+  )
 }
 
 # The number of the component of each effect that the density falls apart into, given the parameters; none where the
@@ -127,9 +137,8 @@ log_ratio_at <- function(at, component, with_draw = FALSE) {
   z <- matrix(rep_len(c(1, -1), n_rays), length(component), n_rays, byrow = TRUE)
   members <- split(seq_along(component), component)
   for (k in which(size > 1)) z[members[[k]], ] <- directions(size[k], n_rays)
-  factor <- Matrix::Cholesky(at$curvature, LDL = FALSE)
-  for (system in c("P", "Lt", "Pt")) z <- Matrix::solve(factor, z, system = system)
-  z <- as.matrix(z)
+  factor <- whitening(at)
+  z <- from_whitened(factor, Matrix::solve(factor, z, system = "P"))
   rays <- apply(z, 2, function(direction) {
     slope <- function(r) c(rowsum(direction * at$score(at$mode + r[component] * direction), component))
     ray_integral(slope, size, with_draw)

@@ -69,7 +69,6 @@ static void copy_column(int rows, int k, const double *from, double *to) {
 
 void smc_cloud_copy(const smc_cloud *from, int k, smc_cloud *to) {
   copy_column(from->d, k, from->x, to->x);
-  copy_column(from->d, k, from->v, to->v);
   copy_column(from->d, k, from->grad_p, to->grad_p);
   copy_column(from->d, k, from->grad_q, to->grad_q);
   copy_column(1, k, from->log_p, to->log_p);

@@ -41,7 +41,8 @@ smc_cloud smc_cloud_part(const smc_cloud *cloud, int first, int n);
  * is kept beside them. The clouds must not share memory. */
 void smc_cloud_gather(const smc_cloud *from, const int *index, smc_cloud *to);
 
-/* Copy particle k from one cloud to the same place in another. */
+/* Copy particle k from one cloud to the same place in another, but for its
+ * velocity. */
 void smc_cloud_copy(const smc_cloud *from, int k, smc_cloud *to);
 
 /* Exchange two clouds of the same shape. */

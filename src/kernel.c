@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static const smc_kernel *const kernels[] = {&smc_kernel_lmc, &smc_kernel_klmc,
+static const smc_kernel *const kernels[] = {&smc_kernel_lmc,  &smc_kernel_klmc,
                                             &smc_kernel_mala, &smc_kernel_rwmh,
-                                            &smc_kernel_pcn};
+                                            &smc_kernel_pcn,  &smc_kernel_hmc};
 
 const smc_kernel *smc_find_kernel(const char *name) {
   size_t count = sizeof kernels / sizeof kernels[0];

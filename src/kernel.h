@@ -31,7 +31,7 @@ typedef enum smc_adjusted_objective {
 typedef struct smc_kernel_options {
   smc_backward backward;             /* LMC                                */
   smc_first_backward first_backward; /* LMC, time-correct                  */
-  smc_adjusted_objective objective;  /* MALA, RWMH, pCN                    */
+  smc_adjusted_objective objective;  /* MALA, RWMH, pCN, HMC                  */
   double target_acceptance;          /* the same: in (0, 1)                */
   int n_moves;                       /* the same: moves a step, >= 1       */
 } smc_kernel_options;
@@ -98,6 +98,7 @@ extern const smc_kernel smc_kernel_klmc;
 extern const smc_kernel smc_kernel_mala;
 extern const smc_kernel smc_kernel_rwmh;
 extern const smc_kernel smc_kernel_pcn;
+extern const smc_kernel smc_kernel_hmc;
 
 /* The kernel of that name; NULL when there is none. */
 const smc_kernel *smc_find_kernel(const char *name);

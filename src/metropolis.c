@@ -2,13 +2,15 @@
 
 #include "vecmath.h"
 
-void smc_accept_reject(const smc_move *m, int k, double log_ratio) {
+bool smc_accept_reject(const smc_move *m, int k, double log_ratio) {
   double probability = log_ratio < 0.0 ? exp(log_ratio) : 1.0;
   if (isnan(log_ratio))
     probability = 0.0;
   m->acceptance[k] = probability;
-  if (!m->trial && !(m->uniform[k] < probability))
-    smc_cloud_copy(m->from, k, m->to);
+  if (m->trial || m->uniform[k] < probability)
+    return true;
+  smc_cloud_copy(m->from, k, m->to);
+  return false;
 }
 
 static double squared_jump(const smc_move *m, int k) {

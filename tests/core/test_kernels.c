@@ -279,6 +279,55 @@ static void test_metropolis(const smc_kernel *kernel, double h) {
   end(&b);
 }
 
+/* hmc ----------------------------------------------------------------------*/
+
+/* The excess of the annealed log density over that of N(0, I) kicks the
+ * velocity before and after a turn, and a rejection turns it round. */
+static void test_hmc(double h) {
+  bench b;
+  double off = 0.0, off_x = 0.0, rho = 0.6, g[D];
+  begin(&b, &smc_kernel_hmc, 2);
+  b.move.current.step_size = h;
+  b.move.current.refresh_rate = rho;
+  double lambda = b.move.current.lambda;
+  CHECK(smc_kernel_move(&smc_kernel_hmc, &b.move) == 0);
+  CHECK(b.path.n_evals == 2 * N);
+  int accepted = 0;
+  for (int k = 0; k < N; k++) {
+    const double *from = b.from.x + D * k;
+    double start[D], x[D], v[D], angle = atan(h), kick = tan(0.5 * angle),
+                                 log_ratio = 0.0;
+    gradient_at(from, lambda, g);
+    for (int i = 0; i < D; i++) {
+      int j = D * k + i;
+      start[i] = sqrt(1.0 - rho * rho) * b.from.v[j] + rho * b.noise[j];
+      double kicked = start[i] + kick * (g[i] + from[i]);
+      x[i] = cos(angle) * from[i] + sin(angle) * kicked;
+      v[i] = cos(angle) * kicked - sin(angle) * from[i];
+    }
+    gradient_at(x, lambda, g);
+    for (int i = 0; i < D; i++) {
+      v[i] += kick * (g[i] + x[i]);
+      log_ratio += log_normal(v[i], 0.0, 1.0) - log_normal(start[i], 0.0, 1.0);
+    }
+    log_ratio += log_gamma(x, lambda) - log_gamma(from, lambda);
+    double expected = fmin(1.0, exp(log_ratio));
+    bool accept = b.uniform[k] < expected;
+    accepted += accept;
+    off = fmax(off, fabs(b.acceptance[k] - expected));
+    for (int i = 0; i < D; i++) {
+      int j = D * k + i;
+      off_x = fmax(off_x, fabs(b.to.x[j] - (accept ? x[i] : from[i])));
+      off_x = fmax(off_x, fabs(b.to.v[j] - (accept ? v[i] : -start[i])));
+    }
+  }
+  CHECK_NEAR(off, 0.0, 1e-11);
+  CHECK_NEAR(off_x, 0.0, 1e-13);
+  CHECK(accepted > 0 && accepted < N);
+  CHECK_NEAR(cache_error(&b, true), 0.0, 1e-12);
+  end(&b);
+}
+
 /* runaways ---------------------------------------------------------------- */
 
 /* A step size so large that everything overflows weighs nothing, is never
@@ -341,6 +390,8 @@ void test_kernels(void) {
   test_metropolis(&smc_kernel_mala, 0.3);
   test_metropolis(&smc_kernel_rwmh, 0.8);
   test_metropolis(&smc_kernel_pcn, 0.5);
+  test_hmc(0.3);
+  test_hmc(2.0);
   test_overflow(&smc_kernel_lmc);
   test_overflow(&smc_kernel_klmc);
   test_overflow(&smc_kernel_mala);
@@ -348,11 +399,13 @@ void test_kernels(void) {
   test_gradients_not_kept(&smc_kernel_lmc);
   test_gradients_not_kept(&smc_kernel_klmc);
   test_gradients_not_kept(&smc_kernel_mala);
+  test_gradients_not_kept(&smc_kernel_hmc);
   test_divergence();
   CHECK(smc_find_kernel("lmc") == &smc_kernel_lmc);
   CHECK(smc_find_kernel("klmc") == &smc_kernel_klmc);
   CHECK(smc_find_kernel("mala") == &smc_kernel_mala);
   CHECK(smc_find_kernel("rwmh") == &smc_kernel_rwmh);
   CHECK(smc_find_kernel("pcn") == &smc_kernel_pcn);
+  CHECK(smc_find_kernel("hmc") == &smc_kernel_hmc);
   CHECK(smc_find_kernel("nuts") == NULL);
 }

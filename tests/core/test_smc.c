@@ -298,8 +298,9 @@ static void test_half_space(void) {
 
 static void test_counts(void) {
   static const smc_kernel *const kernels[] = {
-      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh};
-  for (int i = 0; i < 4; i++)
+      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh,
+      &smc_kernel_hmc};
+  for (int i = 0; i < 5; i++)
     for (int tuned = 0; tuned < 2; tuned++) {
       runner r;
       const int n = 40, n_steps = 6;
@@ -389,8 +390,9 @@ static void watch(void *data) {
 
 static void test_barrier(void) {
   static const smc_kernel *const kernels[] = {
-      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh};
-  for (int i = 0; i < 4; i++)
+      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh,
+      &smc_kernel_hmc};
+  for (int i = 0; i < 5; i++)
     for (int tuned = 0; tuned < 2; tuned++) {
       const int n_steps = 6;
       runner r;
@@ -544,8 +546,9 @@ static bool same_result(const runner *a, const runner *b) {
 
 static void test_reproducible(void) {
   static const smc_kernel *const kernels[] = {
-      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh};
-  for (int i = 0; i < 4; i++) {
+      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh,
+      &smc_kernel_hmc};
+  for (int i = 0; i < 5; i++) {
     runner a, b;
     set_up(&a, kernels[i], TOY_SKEWED, 3, 50, 6, 0.1);
     a.config.step_size = NULL;
@@ -663,8 +666,9 @@ static void test_target_fails(void) {
 
   /* While tuning: at once, and with the code, whichever call it is. */
   static const smc_kernel *const kernels[] = {
-      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh};
-  for (int i = 0; i < 4; i++) {
+      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh,
+      &smc_kernel_hmc};
+  for (int i = 0; i < 5; i++) {
     set_up(&r, kernels[i], TOY_GAUSSIAN, 2, 16, 3, 0.1);
     r.config.step_size = NULL;
     run(&r);
@@ -700,8 +704,9 @@ static void test_target_fails(void) {
 
 static void test_all_dead(void) {
   static const smc_kernel *const kernels[] = {
-      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh};
-  for (int i = 0; i < 4; i++)
+      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh,
+      &smc_kernel_hmc};
+  for (int i = 0; i < 5; i++)
     for (int tuned = 0; tuned < 2; tuned++) {
       runner r;
       set_up(&r, kernels[i], TOY_IMPOSSIBLE, 2, 16, 5, 0.1);
@@ -721,9 +726,10 @@ static void test_all_dead(void) {
 static void test_wild_step_sizes(void) {
   static const double sizes[] = {1e-300, 1e-12, 10.0, 1e10, 1e150, 1e300};
   static const smc_kernel *const kernels[] = {
-      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh};
+      &smc_kernel_lmc, &smc_kernel_klmc, &smc_kernel_mala, &smc_kernel_rwmh,
+      &smc_kernel_hmc};
   long bad = 0;
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < 5; i++)
     for (int s = 0; s < 6; s++) {
       runner r;
       set_up(&r, kernels[i], TOY_SKEWED, 3, 16, 5, sizes[s]);

@@ -153,7 +153,7 @@ test_that("of a normal target it is exact, and claims no more than draws are goo
   expect_lt(median(abs(vapply(fits, `[[`, 0, "log_z"))), 1e-10)
   # so is SMC where the kernel adds nothing to its weights, but for rounding
   fit <- smc(target_gaussian(3, mean = 2), n_particles = 512, seed = 1)
-  expect_identical(fit$kernel, kernel_mala())
+  expect_identical(fit$kernel, kernel_hmc())
   expect_identical(by(fit, "smc")$std_error, least_error)
   expect_lt(abs(by(fit, "smc")$log_z), least_error)
   expect_identical(fit$log_z, by(fit, "smc")$log_z)

@@ -640,7 +640,7 @@ test_that("smc_run() moves by the kernel that the schedule names", {
   expect_identical(calmly(smc_run(target, plain, n_particles = 8))$kernel$name, "lmc")
   plain$refresh_rate <- 0.5
   expect_identical(calmly(smc_run(target, plain, n_particles = 8))$kernel$name, "klmc")
-  for (bad in list("hmc", 1, c("lmc", "mala"), TRUE)) {
+  for (bad in list("nuts", 1, c("lmc", "mala"), TRUE)) {
     plain$kernel <- bad
     expect_bad_undrawn(smc_run(target, plain), "schedule$kernel")
   }

@@ -508,8 +508,8 @@ test_that("the defaults are in the fit", {
   expect_null(fit$precision)
   expect_equal(fit$max_islands, 64)
   expect_identical(nrow(fit$islands), 8L)
-  # KLMC, but from a reference that fits MALA
-  expect_identical(fit$kernel, kernel_mala())
+  # KLMC, but from a reference that fits HMC
+  expect_identical(fit$kernel, kernel_hmc())
   from_given <- smc(target, n_particles = 32, n_steps = 4, whiten = FALSE, scout = FALSE, seed = 1)
   expect_identical(from_given$kernel, kernel_klmc())
   expect_identical(fit$tuner, tuner_kl())

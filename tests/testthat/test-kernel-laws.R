@@ -26,6 +26,7 @@ klmc_cell <- list(kernel_klmc(), matrix_schedule(0.65, 0.9))
 mala_cell <- list(kernel_mala(), matrix_schedule(0.3))
 rwmh_cell <- list(kernel_rwmh(), matrix_schedule(1))
 pcn_cell <- list(kernel_pcn(), matrix_schedule(0.5))
+hmc_cell <- list(kernel_hmc(), matrix_schedule(0.8, 0.5))
 
 cells <- list(
   "KLMC" = klmc_cell,
@@ -43,7 +44,8 @@ cells <- list(
   ),
   "MALA" = mala_cell,
   "RWMH" = rwmh_cell,
-  "pCN" = pcn_cell
+  "pCN" = pcn_cell,
+  "HMC" = hmc_cell
 )
 
 # `seed` differs from cell to cell, so that they fail or pass by themselves.
@@ -74,7 +76,10 @@ others <- list(
   "MALA, always resampled" = list(mala_cell, 1),
   "RWMH, never resampled" = list(rwmh_cell, 0),
   "MALA, 3 moves" = list(list(kernel_mala(n_moves = 3), mala_cell[[2]]), 0.9),
-  "RWMH, 3 moves" = list(list(kernel_rwmh(n_moves = 3), rwmh_cell[[2]]), 0.9)
+  "RWMH, 3 moves" = list(list(kernel_rwmh(n_moves = 3), rwmh_cell[[2]]), 0.9),
+  "HMC, never resampled" = list(hmc_cell, 0),
+  "HMC, always resampled" = list(hmc_cell, 1),
+  "HMC, 3 moves" = list(list(kernel_hmc(n_moves = 3), hmc_cell[[2]]), 0.9)
 )
 for (name in names(others)) {
   test_that(paste("unbiased:", name), {
@@ -90,7 +95,7 @@ for (name in names(others)) {
 # Particles after many moves at temperature 1 are independent draws: with one
 # step nothing is resampled.
 chain_ends <- function(target, kernel, step_size, ..., n_particles = 25000) {
-  schedule <- data.frame(lambda = 1, step_size = step_size)
+  schedule <- data.frame(lambda = 1, step_size = step_size, refresh_rate = 0.5) # of those that have one
   fit <- smc_run(
     target, schedule, ...,
     kernel = kernel, n_particles = n_particles, seed = 1
@@ -101,7 +106,7 @@ chain_ends <- function(target, kernel, step_size, ..., n_particles = 25000) {
   fit$particles
 }
 
-adjusted <- list(MALA = kernel_mala, RWMH = kernel_rwmh, pCN = kernel_pcn)
+adjusted <- list(MALA = kernel_mala, RWMH = kernel_rwmh, pCN = kernel_pcn, HMC = kernel_hmc)
 
 for (name in names(adjusted)) {
   make <- adjusted[[name]]
@@ -114,7 +119,7 @@ for (name in names(adjusted)) {
     # From |x| > 2.7 MALA would not come back: its drift grows as x^3. So it
     # starts near 0; step sizes are relative to the reference's variance.
     x <- chain_ends(
-      quartic, make(n_moves = 200), c(MALA = 0.4, RWMH = 2, pCN = 0.1)[[name]] / 0.25,
+      quartic, make(n_moves = 200), c(MALA = 1.6, RWMH = 8, pCN = 0.4, HMC = 2)[[name]],
       reference = reference_gaussian(sd = 0.5)
     )
     expect_mean(x, 0, resolution = 0.05)
@@ -129,8 +134,8 @@ for (name in names(adjusted)) {
     )
     # far to the left MALA stands still, for the gradient is huge there; pCN needs a reference that reaches the tail
     x <- chain_ends(
-      gumbel, make(n_moves = 300), c(MALA = 0.8, RWMH = 6, pCN = 0.5)[[name]],
-      reference = reference_gaussian(mean = 1, sd = c(MALA = 0.8, RWMH = 0.8, pCN = 2)[[name]])
+      gumbel, make(n_moves = 300), c(MALA = 0.8, RWMH = 6, pCN = 0.5, HMC = 2)[[name]],
+      reference = reference_gaussian(mean = 1, sd = c(MALA = 0.8, RWMH = 0.8, pCN = 2, HMC = 0.8)[[name]])
     )
     euler <- -digamma(1)
     expect_mean(x, euler, resolution = 0.1)
@@ -148,7 +153,7 @@ for (name in names(adjusted)) {
       gradient = function(x) -from_mean(x) %*% precision, vectorized = TRUE
     )
     x <- chain_ends(
-      target, make(n_moves = 200), c(MALA = 0.3, RWMH = 0.8, pCN = 0.3)[[name]]
+      target, make(n_moves = 200), c(MALA = 0.3, RWMH = 0.8, pCN = 0.3, HMC = 1)[[name]]
     )
     for (i in 1:3) {
       expect_mean(x[, i], mean[i], resolution = 0.05)
@@ -197,6 +202,14 @@ test_that("the acceptance rates are those of MALA and RWMH", {
   expect_mean(rates(kernel_rwmh(n_moves = 2)), expected, resolution = 0.01)
   expected <- in_equilibrium(alpha_only, -1.2, 2.4)
   expect_mean(rates(kernel_mala()), expected, resolution = 0.01)
+})
+
+test_that("HMC accepts all moves where the reference's width is the target's", {
+  fit <- smc_run(
+    target_gaussian(3, mean = 1, sd = 2), matrix_schedule(1, 0.5),
+    kernel = kernel_hmc(), reference = reference_gaussian(sd = 2), n_particles = 100, seed = 1
+  )
+  expect_equal(fit$steps$acceptance, rep(1, 4))
 })
 
 test_that("the squared jump is as large as it can be", {

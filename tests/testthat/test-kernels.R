@@ -10,9 +10,11 @@ every_kernel <- list(
   mala_acceptance = kernel_mala(objective = "acceptance", n_moves = 2),
   rwmh = kernel_rwmh(),
   pcn = kernel_pcn(),
+  hmc = kernel_hmc(),
+  hmc_esjd = kernel_hmc(objective = "esjd", n_moves = 2),
   rwmh_acceptance = kernel_rwmh(objective = "acceptance", n_moves = 3)
 )
-is_adjusted <- function(kernel) kernel$name %in% c("mala", "rwmh", "pcn")
+is_adjusted <- function(kernel) kernel$name %in% c("mala", "rwmh", "pcn", "hmc")
 
 small_target <- target_gaussian(2, mean = 1, sd = 0.7)
 small_fit <- function(..., target = small_target, n_particles = 64,
@@ -41,7 +43,7 @@ test_that("kernel_klmc() names a wrong argument", {
   expect_s3_class(kernel_klmc(0.1, 1), "smc_kernel")
 })
 
-for (name in c("kernel_mala", "kernel_rwmh")) {
+for (name in c("kernel_mala", "kernel_rwmh", "kernel_hmc")) {
   test_that(paste0(name, "() names a wrong argument"), {
     make <- get(name, asNamespace("autosmc"))
     for (bad in list(-1, 0, NA, "a", numeric())) {
@@ -59,6 +61,14 @@ for (name in c("kernel_mala", "kernel_rwmh")) {
     expect_s3_class(make(n_moves = 4095), "smc_kernel")
   })
 }
+
+test_that("kernel_hmc() names a wrong rate", {
+  for (bad in list(-1, 0, 1.1, NA, Inf, "a", numeric(), NULL)) {
+    expect_bad(kernel_hmc(refresh_rate = bad), "refresh_rate")
+  }
+  expect_bad(kernel_hmc(refresh_rate = c(0.1, 0.9)), "refresh_rate")
+  expect_bad(small_fit(kernel = kernel_hmc(0.1, c(0.5, 0.6))), "refresh_rate")
+})
 
 test_that("kernel_lmc() and tuner_kl() name a wrong choice", {
   for (bad in list("paper", 1, NULL)) {
@@ -109,6 +119,8 @@ for (name in names(every_kernel)) {
     expect_type(fit$steps$acceptance, "double")
     if (kernel$name == "klmc") {
       expect_true(all(fit$steps$refresh_rate %in% c(0.1, 0.9)))
+    } else if (kernel$name == "hmc") {
+      expect_true(all(fit$steps$refresh_rate == 0.5))
     } else {
       expect_true(all(is.na(fit$steps$refresh_rate)))
     }
@@ -269,7 +281,9 @@ untuned <- list(
   mala_moves = kernel_mala(0.4, n_moves = 4),
   rwmh = kernel_rwmh(0.4),
   rwmh_moves = kernel_rwmh(0.4, n_moves = 4),
-  pcn = kernel_pcn(0.4)
+  pcn = kernel_pcn(0.4),
+  hmc = kernel_hmc(0.4),
+  hmc_moves = kernel_hmc(0.4, n_moves = 4)
 )
 
 for (name in names(untuned)) {

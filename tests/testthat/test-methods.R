@@ -257,7 +257,7 @@ test_that("kernels have names", {
     kernel = "mala", n_particles = 16
   ))
   expect_identical(run$kernel, kernel_mala())
-  for (bad in list("hmc", 3, TRUE, c("lmc", "mala"))) {
+  for (bad in list("nuts", 3, TRUE, c("lmc", "mala"))) {
     error <- catch(smc(normal_target(), kernel = bad))
     expect_bad(smc(normal_target(), kernel = bad), "kernel")
     expect_match(message_of(error), "\"klmc\", \"lmc\", \"mala\",? \"rwmh\"")

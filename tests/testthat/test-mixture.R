@@ -114,7 +114,7 @@ test_that("a narrow mode beside a wide one has its part of the evidence", {
     fit <- calmly(smc(target, seed = seed))
     expect_s3_class(fit$reference, "smc_reference_mixture")
     # which KLMC cannot keep
-    expect_identical(fit$kernel$name, "mala")
+    expect_identical(fit$kernel$name, "hmc")
     expect_log_z(fit, 0)
     expect_output(print(fit$reference), "mixture of 3 normal")
   }

@@ -69,6 +69,7 @@ calls <- list(
   kernel_mala = list(step_size = NULL, objective = "esjd", target_acceptance = 0.5, n_moves = 1),
   kernel_rwmh = list(step_size = NULL, objective = "esjd", target_acceptance = 0.2, n_moves = 1),
   kernel_pcn = list(step_size = NULL, objective = "esjd", target_acceptance = 0.2, n_moves = 1),
+  kernel_hmc = list(step_size = NULL, refresh_rate = 0.5, objective = "esjd", target_acceptance = 0.2, n_moves = 1),
   tuner_kl = list(
     n_subsample = 8, search = "golden", regularization = NULL, tolerance = NULL, bracket = NULL, backoff = NULL,
     step_size_guess = NULL, step_size_anchor = NULL

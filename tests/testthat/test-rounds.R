@@ -477,32 +477,23 @@ test_that("each round's reference is fitted to the best one before", {
   }
 })
 
-test_that("MALA moves from references that fit, KLMC from what was given and in many variables", {
-  largest <- internal("rules")$largest_adjusted
+test_that("HMC moves from references that fit, KLMC from what was given", {
   fitted <- reference_gaussian(c(1, 2))
   exact <- internal("as_exact")(fitted)
-  basins <- internal("new_mixture_reference")(lapply(c(-5, 5), function(x) {
-    list(mean = c(x, 0), L = diag(2), elbo = 0)
-  }))
-  name_of <- function(dim = largest, reference = fitted, chooses = TRUE, is_fitted = TRUE, reason = "round") {
-    sampler <- list(target = list(dim = dim), kernel = kernel_klmc(), chooses_kernel = chooses)
+  name_of <- function(reference = fitted, chooses = TRUE, is_fitted = TRUE, reason = "round") {
+    sampler <- list(target = list(dim = 2), kernel = kernel_klmc(), chooses_kernel = chooses)
     internal("kernel_for")(list(sampler = sampler), reference, is_fitted, reason)$name
   }
-  expect_identical(name_of(), "mala")
-  expect_identical(name_of(largest + 1), "klmc")
+  expect_identical(name_of(), "hmc")
   expect_identical(name_of(chooses = FALSE), "klmc")
   expect_identical(name_of(is_fitted = FALSE), "klmc")
-  # in many variables, too, where MALA is exact, or the only one that keeps its particles, or where
-  # KLMC did not move them
-  expect_identical(name_of(largest + 1, exact), "mala")
-  expect_identical(name_of(largest + 1, basins), "mala")
-  expect_identical(name_of(largest + 1, reason = "longer"), "mala")
-  for (reference in list(exact, basins)) {
-    expect_identical(name_of(largest + 1, reference, chooses = FALSE), "klmc")
-  }
+  # also where it is exact, or where KLMC did not move the particles
+  expect_identical(name_of(exact, is_fitted = FALSE), "hmc")
+  expect_identical(name_of(is_fitted = FALSE, reason = "longer"), "hmc")
+  expect_identical(name_of(exact, chooses = FALSE), "klmc")
 })
 
-test_that("a first run by MALA takes as many steps as the weights need", {
+test_that("a first run by HMC takes as many steps as the weights need", {
   short_path <- internal("short_path")
   rules <- internal("rules")
   path <- list(lambda = schedule_power(64)[-1])
@@ -524,7 +515,7 @@ test_that("a first run by MALA takes as many steps as the weights need", {
   expect_gt(n, 1)
   expect_lt(n, rules$race_steps)
   expect_equal(steps$lambda[n], 1)
-  expect_false(anyNA(steps$acceptance)) # of MALA
+  expect_false(anyNA(steps$acceptance)) # of HMC
   ess <- steps$ess / first$n_particles
   expect_gte(min(ess), rules$race_ess)
   expect_lt(max(ess[-n]), rules$race_ess + 0.001)
@@ -644,8 +635,8 @@ test_that("the islands have the reference and a fraction of the steps of the las
       shape = 0.75 * 2 / 3,
       0.75
     )
-    # MALA rejects what is too long
-    if (built_on$kernel == "mala") fraction <- 1
+    # HMC rejects what is too long
+    if (built_on$kernel == "hmc") fraction <- 1
     tuned <- fit$steps[fit$steps$round %in% built_on$round, ]
     expect_equal(fit$schedule$step_size, fraction * tuned$step_size)
     expect_identical(fit$schedule$lambda, tuned$lambda)
