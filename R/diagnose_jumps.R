@@ -1,12 +1,13 @@
 # Jumps: whether the log density has steps, of which gradients tell nothing. Stein's identities do not hold then, and a
 # kernel that does not reject moves crosses the steps as if they were not there.
 
-# Lines between draws, at least and at most; parts of each that are looked at, ...
+# Lines between draws, at least and at most; parts of each that are looked at, also beyond the draws, since few of them
+# may be behind a step; ...
 jump_lines <- c(4, 32)
-jump_parts <- 8
+jump_ends <- seq(-0.5, 1.5, by = 0.25)
 # ... and how often the part that gradients explain least is halved: then nothing is left of what is smooth.
 jump_halvings <- 16
-jump_evals <- 1 + jump_parts + jump_halvings
+jump_evals <- length(jump_ends) + jump_halvings
 # Nats of a step that matters.
 least_jump <- 0.01
 
@@ -37,9 +38,9 @@ jumps_diagnostic <- new_diagnostic(
 
 n_jump_lines <- function(course) max(jump_lines[1], min(jump_lines[2], floor(course$plan$max_evals / 50 / jump_evals)))
 
-# The largest step along lines from the rows of `from` to those of `to`, in nats; 0 for none. On each line the part is
+# The largest step along lines through the rows of `from` and those of `to`, in nats; 0 for none. On each line the part is
 # halved again and again in which the log density changes most beside what gradients at its ends explain. What is left
-# is a step if it is more than the gradients there explain, and the density no lower than at both ends of the line.
+# is a step if it is more than the gradients there explain, and the density no lower than at both rows.
 largest_jump <- function(from, to, evaluate) {
   n <- nrow(from)
   along <- function(t) {
@@ -57,7 +58,7 @@ largest_jump <- function(from, to, evaluate) {
     take <- function(end) do.call(rbind, lapply(seq_len(n), function(i) parts[[best[i]]][[end]][i, ]))
     list(a = take("a"), b = take("b"))
   }
-  places <- lapply(seq(0, 1, length.out = jump_parts + 1), function(t) along(rep(t, n)))
+  places <- lapply(jump_ends, function(t) along(rep(t, n)))
   part <- likelier(Map(function(a, b) list(a = a, b = b), places[-length(places)], places[-1]))
   for (halving in seq_len(jump_halvings)) {
     middle <- along((part$a[, "t"] + part$b[, "t"]) / 2)
@@ -66,6 +67,6 @@ largest_jump <- function(from, to, evaluate) {
   size <- abs(step(part$a, part$b))
   by_slope <- explained(part$a, part$b, pmax(abs(part$a[, "slope"]), abs(part$b[, "slope"])))
   height <- function(a, b, pick) pick(a[, "log_density"], b[, "log_density"])
-  is_high <- height(part$a, part$b, pmax) >= height(places[[1]], places[[length(places)]], pmin)
+  is_high <- height(part$a, part$b, pmax) >= do.call(height, c(places[jump_ends %in% 0:1], pmin))
   max(0, size[which(size > least_jump + 2 * by_slope & is_high)])
 }

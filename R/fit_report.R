@@ -148,7 +148,8 @@ kernels_in_words <- c(
   lmc = "the unadjusted Langevin kernel",
   mala = "the Metropolis-adjusted Langevin kernel",
   rwmh = "the random walk Metropolis kernel",
-  pcn = "the preconditioned Crank-Nicolson kernel"
+  pcn = "the preconditioned Crank-Nicolson kernel",
+  hmc = "the kernel of Hamiltonian Monte Carlo"
 )
 
 report_method <- function(fit) {

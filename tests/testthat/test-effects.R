@@ -155,15 +155,54 @@ test_that("the evidence is exact, and Laplace's is beside it", {
   expect_bad(smc_extend(more, islands = 9, keep = "moments"), "keep")
 })
 
-test_that("of one large component log Z is Laplace's, and says why", {
-  model <- model_of(function(p) {
+# A random walk that counts are about: one component of as many effects.
+walk_model <- function() {
+  model_of(function(p) {
     -sum(RTMB::dnorm(diff(p$u), 0, 0.5, log = TRUE)) - RTMB::dnorm(p$u[1], p$b, 0.5, log = TRUE) -
       sum(RTMB::dpois(counts, exp(p$u), log = TRUE)) - RTMB::dnorm(p$b, 0, 2, log = TRUE)
   }, list(b = 0, u = numeric(24)))
-  fit <- quiet_laplace(smc(model, n_particles = 32, n_steps = 4, rounds = 1, islands = 4, scout = FALSE, seed = 1))
-  expect_identical(fit$laplace$method, "Laplace's approximation of one component of 24 effects")
-  expect_identical(fit$laplace$correction, NA_real_)
-  expect_match(printed_text(fit), "one component of 24 effects", fixed = TRUE)
+}
+
+# By the filter of a hidden Markov model on a fine grid: the evidence, and the mean and sd of the last effect, where
+# the first is normal around `mean`.
+walk_by_filter <- function(mean, sd) {
+  u <- seq(-9, 8, length.out = 400)
+  h <- u[2] - u[1]
+  moves <- h * dnorm(outer(u, u, "-"), 0, 0.5)
+  share <- h * dnorm(u, mean, sd)
+  log_z <- 0
+  for (t in seq_along(counts)) {
+    if (t > 1) share <- drop(moves %*% share)
+    share <- share * dpois(counts[t], exp(u))
+    log_z <- log_z + log(sum(share))
+    share <- share / sum(share)
+  }
+  mean <- sum(share * u)
+  list(log_z = log_z, mean = mean, sd = sqrt(sum(share * (u - mean)^2)))
+}
+
+test_that("a large component is integrated out by runs without bias, wherever their path was found", {
+  model <- walk_model()
+  ratio <- log_ratio(model)
+  set.seed(5)
+  for (b in c(0, 2)) {
+    truth <- walk_by_filter(b, 0.5)$log_z + dnorm(b, 0, 2, log = TRUE)
+    found <- replicate(100, exp(ratio(b) - as.numeric(model$fn(b)) - truth))
+    expect_estimate(mean(found), sd(found) / sqrt(100), 1, resolution = 0.1, n = 100)
+  }
+})
+
+test_that("the evidence with a large component is exact, and draws have its effects", {
+  truth <- walk_by_filter(0, sqrt(4 + 0.25))
+  fit <- quiet_laplace(smc(walk_model(), n_particles = 128, n_steps = 4, rounds = 1, islands = 8, scout = FALSE, seed = 1))
+  expect_log_z(fit, truth$log_z, resolution = 0.1)
+  # Laplace's approximation is seen to be another
+  expect_gt(abs(fit$laplace$log_z - truth$log_z), 5 * fit$laplace$std_error)
+  expect_match(printed_text(fit), "1 component of 24 effects, by sampling", fixed = TRUE)
+  last <- posterior::as_draws_matrix(fit, effects = 512)[, "u[24]"]
+  n <- length(last)
+  expect_estimate(mean(last), truth$sd / sqrt(n / 2), truth$mean, resolution = 6 * truth$sd / sqrt(n / 2), n = n)
+  expect_estimate(log(sd(last)), 1 / sqrt(n), log(truth$sd), resolution = 0.4, n = n)
 })
 
 test_that("where an integral does not settle log Z is Laplace's, and says why", {
@@ -234,7 +273,7 @@ test_that("evaluations and gradients for random effects are counted", {
       fn(...)
     }
     model$env$f <- function(...) {
-      if (identical(list(...)$order, 1) && is.null(list(...)$set_tail)) asked[["gradient"]] <<- asked[["gradient"]] + 1
+      if (identical(list(...)$type, "ADGrad") && is.null(list(...)$set_tail)) asked[["gradient"]] <<- asked[["gradient"]] + 1
       f(...)
     }
     model

@@ -195,7 +195,7 @@ test_that("settings that are wrong are named", {
     expect_failure_of_run(out, 3L, message)
     expect_identical(out[c("log_z", "n_evals")], list(log_z = NaN, n_evals = 0))
   }
-  bad("`kernel` must be one of", kernel = "hmc")
+  bad("`kernel` must be one of", kernel = "nuts")
   bad("`kernel` must be one of", kernel = NULL)
   bad("`d` must be a positive whole number, not 0", d = 0L)
   bad("`n_particles` must be a whole number of at least 2, not 1", n_particles = 1L)
