@@ -91,8 +91,8 @@
 #' @section Kernels: If no `kernel` is given, runs from the given reference move by [kernel_klmc()],
 #'   which keeps its direction on a long way. Runs from a reference that fits move by
 #'   [kernel_hmc()], which needs half the steps for the same error, and so do runs at hard edges (see below) and where
-#'   the draws of KLMC have a small effective sample size. Where the gradient of an R function of up to ten variables is taken by differences, runs from a fitted
-#'   reference that is no mixture move by [kernel_pcn()], which asks for none.
+#'   the draws of KLMC have a small effective sample size. Where the gradient of an R function of up to ten variables is
+#'   taken by differences, runs from a fitted reference that is no mixture move by [kernel_pcn()], which asks for none.
 #'
 #'   The tuner cannot see paths that should have come from where no particle is. A long step of KLMC reaches such places
 #'   if the density bends sharply; its estimate is then unbiased through rare large values alone, and is nearly always a

@@ -171,7 +171,7 @@ barrier_schedule <- function(steps, n_steps, max_steps, least = 2) {
 #'
 #' Each temperature is the highest that leaves a given fraction of the particles
 #' as effective sample size, found by bisection. It takes a kernel whose weights do
-#' not depend on the move: [kernel_mala()], [kernel_rwmh()] or [kernel_pcn()]. The run that finds
+#' not depend on the move: [kernel_hmc()], [kernel_mala()], [kernel_rwmh()] or [kernel_pcn()]. The run that finds
 #' the temperatures is biased; the runs after it use what was found.
 #'
 #' @param ess the fraction (number in (0, 1)).

@@ -46,7 +46,7 @@
 #'   warning. It is an error if no fit takes so few.
 #' @param max_seconds most seconds of computing (number), about: it becomes `max_evals` of the fit, by how long the
 #'   scout's first paths take. So the same seed gives another result where the machine is faster or slower.
-#' @param kernel how particles move: `"klmc"`, `"lmc"`, `"mala"`, `"rwmh"` or `"pcn"` (string), or
+#' @param kernel how particles move: `"klmc"`, `"hmc"`, `"lmc"`, `"mala"`, `"rwmh"` or `"pcn"` (string), or
 #'   [kernel_klmc()] and its like. NULL chooses: see [smc_rounds]. A kernel with given step
 #'   sizes is not tuned.
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
@@ -188,7 +188,7 @@ smc <- function(
 #'
 #' @inheritParams smc
 #' @param schedule for `smc_adapt()`, as in [smc()]. For `smc_run()` a data frame such as
-#'   `fit$schedule`, a row a step: columns `lambda`, `step_size`, for KLMC `refresh_rate`, and
+#'   `fit$schedule`, a row a step: columns `lambda`, `step_size`, for KLMC and HMC `refresh_rate`, and
 #'   optionally `kernel`, its name.
 #' @param kernel how particles move, as in [smc()]. The default of `smc_run()` is the kernel that
 #'   the schedule names, with its other options by their defaults; without a name KLMC if there are
@@ -312,7 +312,7 @@ check_path <- function(schedule, kernel) {
     label <- kernel$label
     abort(c(
       "{.fn schedule_adaptive} needs a kernel whose weights do not depend on the move, not {label}.",
-      "i" = "Use {.fn kernel_mala}, {.fn kernel_rwmh} or {.fn kernel_pcn}, or let {.arg rounds} find the temperatures."
+      "i" = "Use {.fn kernel_hmc}, {.fn kernel_mala}, {.fn kernel_rwmh} or {.fn kernel_pcn}, or let {.arg rounds} find the temperatures."
     ))
   }
   if (!is_to_be_tuned(kernel)) {

@@ -25,7 +25,7 @@ extern "C" {
 /* What is to be run. All of it is read only, belongs to the caller, and is
  * not kept. What is not named here is as it is by default in R's smc(). */
 typedef struct autosmc_settings {
-  const char *kernel;   /* "klmc", "lmc", "mala" or "rwmh"                  */
+  const char *kernel;   /* "klmc", "hmc", "lmc", "mala", "rwmh" or "pcn"     */
   int d;                /* dimension of a point, at least 1                 */
   int n_particles;      /* at least 2                                       */
   int n_steps;          /* at least 1                                       */
