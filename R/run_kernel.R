@@ -234,12 +234,12 @@ is_biased <- function(kernel) {
 #' They leave the annealed density of their step
 #' invariant by rejecting some of their moves.
 #'
-#' * `kernel_hmc()` proposes a step of Hamiltonian Monte Carlo. Every particle has a velocity, which is partly refreshed as
-#'   by [kernel_klmc()]. In the coordinates in which the reference is standard normal, position and velocity turn into
-#'   each other by the angle whose tangent is `h_t`, as they would if the reference were the target; half before and half
-#'   after, the velocity is kicked by what the gradient has beyond that. A rejection turns the velocity round. So all
-#'   steps are accepted where the target is normal with the covariance of the reference, in any number of variables.
-#'   [smc()] takes it from references that it has fitted.
+#' * `kernel_hmc()` proposes a step of Hamiltonian Monte Carlo. Every particle has a velocity, which is partly
+#'   refreshed as by [kernel_klmc()]. In the coordinates in which the reference is standard normal, position and
+#'   velocity turn into each other by the angle whose tangent is `h_t`, as they would if the reference were the target;
+#'   half before and half after, the velocity is kicked by what the gradient has beyond that. A rejection turns the
+#'   velocity round. So all steps are accepted where the target is normal with the covariance of the reference, in any
+#'   number of variables. [smc()] takes it from references that it has fitted.
 #' * `kernel_mala()` proposes the moves of [kernel_lmc()].
 #' * `kernel_rwmh()` proposes Gaussian moves of variance `h_t`, and needs no
 #'   gradients.
@@ -265,11 +265,10 @@ is_biased <- function(kernel) {
 #'   every step (numeric vector of length `n_steps`).
 #' @return An object of class `smc_kernel`. The mean acceptance probability of
 #'   every step is in the column `acceptance` of the fit's `steps`.
-#' @source Kim, Xu, Gardner and Campbell (2025), section 6.4; Buchholz, Chopin
-#'   and Jacob (2021), *Adaptive tuning of Hamiltonian Monte Carlo within
-#'   sequential Monte Carlo*; Horowitz (1991), *A generalized guided Monte Carlo algorithm*; Beskos, Pinski, Sanz-Serna and
-#'   Stuart (2011), *Hybrid Monte Carlo on Hilbert spaces*; Cotter, Roberts, Stuart and White (2013), *MCMC methods for functions: modifying old
-#'   algorithms to make them faster*.
+#' @source Kim, Xu, Gardner and Campbell (2025), section 6.4; Buchholz, Chopin and Jacob (2021), *Adaptive tuning of
+#'   Hamiltonian Monte Carlo within sequential Monte Carlo*; Horowitz (1991), *A generalized guided Monte Carlo
+#'   algorithm*; Beskos, Pinski, Sanz-Serna and Stuart (2011), *Hybrid Monte Carlo on Hilbert spaces*; Cotter, Roberts,
+#'   Stuart and White (2013), *MCMC methods for functions: modifying old algorithms to make them faster*.
 #' @examples
 #' target <- target_gaussian(2, mean = 1)
 #' fit <- smc(target, kernel = kernel_mala(), n_steps = 8, n_particles = 128, seed = 1)

@@ -126,8 +126,8 @@ complete_tuner <- function(settings) {
 }
 
 # The tuner for a reference that fits, in whose coordinates the target is nearly standard normal: there the best step
-# size of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there takes half as long. HMC turns by
-# an eighth of a circle or more. That of pCN is long, and its objective flat.
+# size of MALA is about dim^(-1/3) (Roberts and Rosenthal, 1998), and a search from there takes half as long. HMC turns
+# by an eighth of a circle or more. That of pCN is long, and its objective flat.
 with_guess <- function(tuner, kernel, dim) {
   if (is.null(tuner$step_size_guess)) tuner$step_size_guess <- switch(kernel$name, pcn = 3, hmc = 1, dim^(-1 / 3))
   tuner

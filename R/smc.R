@@ -312,7 +312,8 @@ check_path <- function(schedule, kernel) {
     label <- kernel$label
     abort(c(
       "{.fn schedule_adaptive} needs a kernel whose weights do not depend on the move, not {label}.",
-      "i" = "Use {.fn kernel_hmc}, {.fn kernel_mala}, {.fn kernel_rwmh} or {.fn kernel_pcn}, or let {.arg rounds} find the temperatures."
+      "i" = "Use {.fn kernel_hmc}, {.fn kernel_mala}, {.fn kernel_rwmh} or {.fn kernel_pcn}, or let {.arg rounds} find
+        the temperatures."
     ))
   }
   if (!is_to_be_tuned(kernel)) {

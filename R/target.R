@@ -51,26 +51,27 @@ new_target <- function(
 #'   without `random` are evaluated as those of [target_rtmb()]; all others point by
 #'   point by `x$fn()` and `x$gr()`, which is slower.
 #' @section Random effects: The target with `random` effects is the marginal density of the other parameters by
-#'   Laplace's approximation, and [smc()] corrects the evidence for that. Given the other parameters the effects fall into
-#'   components that are independent of each other, such as the intercepts and slopes of groups; this is read off their
+#'   Laplace's approximation, and [smc()] corrects the evidence for that. Given the other parameters the effects fall
+#'   into components that are independent of each other, such as the intercepts and slopes of groups; this is read off their
 #'   second derivatives.
 #'
-#'   *Quadrature.* The integral over a component of at most ten effects is a mean over directions of integrals along rays from its mode (Monahan and Genz,
-#'   1997), in coordinates in which Laplace's approximation is standard normal. The slope of the log density along a
-#'   ray comes from the gradient of all effects, and is integrated at Chebyshev nodes, which are doubled until all
-#'   integrals settle. A component of one has two directions, and its integral is exact up to rounding; those of
-#'   larger ones are evenly spread and rotated at random, which leaves the integral of the likelihood unbiased. So one
-#'   gradient serves all components, and a likelihood takes about 80 of them for single effects and some 300 for
-#'   pairs.
+#'   *Quadrature.* The integral over a component of at most ten effects is a mean over directions of integrals along
+#'   rays from its mode (Monahan and Genz, 1997), in coordinates in which Laplace's approximation is standard normal.
+#'   The slope of the log density along a ray comes from the gradient of all effects, and is integrated at Chebyshev
+#'   nodes, which are doubled until all integrals settle. A component of one has two directions, and its integral is
+#'   exact up to rounding; those of larger ones are evenly spread and rotated at random, which leaves the integral of
+#'   the likelihood unbiased. So one gradient serves all components, and a likelihood takes about 80 of them for single
+#'   effects and some 300 for pairs.
 #'
-#'   *Sampling.* Where a component is larger, as in a time series, a random field or with crossed groups, the integral over
-#'   all effects is estimated by a run of 64 particles from Laplace's approximation to their density given the other
-#'   parameters, in coordinates in which the former is standard normal, by the sparse factor of the Hessian. Particles move
-#'   by [kernel_hmc()]. Temperatures and step sizes are found once and then kept, so that each estimate is unbiased, and
-#'   so is the mean of their ratios to Laplace's approximation (importance sampling with random weights, Fearnhead et al.,
-#'   2008). A likelihood takes some 500 gradients, more with more effects, and the log of its estimate has a standard
-#'   deviation of 0.2 to 0.4. So the error of log Z is 0.05 or less by 64 of them, and a smaller one takes more: the
-#'   default `precision` of 0.01 is seldom reached, and `precision = 0.1` takes a part of the time.
+#'   *Sampling.* Where a component is larger, as in a time series, a random field or with crossed groups, the integral
+#'   over all effects is estimated by a run of 64 particles from Laplace's approximation to their density given the
+#'   other parameters, in coordinates in which the former is standard normal, by the sparse factor of the Hessian.
+#'   Particles move by [kernel_hmc()]. Temperatures and step sizes are found once and then kept, so that each estimate
+#'   is unbiased, and so is the mean of their ratios to Laplace's approximation (importance sampling with random
+#'   weights, Fearnhead et al., 2008). A likelihood takes some 500 gradients, more with more effects, and the log of
+#'   its estimate has a standard deviation of 0.2 to 0.4. So the error of log Z is 0.05 or less by 64 of them, and a
+#'   smaller one takes more: the default `precision` of 0.01 is seldom reached, and `precision = 0.1` takes a part of
+#'   the time.
 #'
 #'   `smc()` computes the log of the ratio of the exact to Laplace's likelihood at some points around the mode, and fits
 #'   cubics of each parameter to it. Laplace's approximation times this surrogate is what is sampled, or near its mode a
@@ -84,11 +85,11 @@ new_target <- function(
 #'   density that is sampled.
 #'
 #'   An evaluation of the target, in `n_target_evals` and `max_evals`, is one of the density that is sampled, by
-#'   Laplace's approximation or by the polynomial, with its gradient or without. In `fit$runs` the row `"surrogate"` has
-#'   what the surrogate has taken, and the row `"correction"` what the exact integrals at draws have: Laplace's
-#'   approximations are among `n_target_evals`, each with its search for a mode; `n_joint_gradients`, which other fits do
-#'   not have, are the gradients of the joint density of parameters and effects by the effects. One of these takes a small
-#'   part of the time of Laplace's approximation, and `max_evals` does not count them.
+#'   Laplace's approximation or by the polynomial, with its gradient or without. In `fit$runs` the row `"surrogate"`
+#'   has what the surrogate has taken, and the row `"correction"` what the exact integrals at draws have: Laplace's
+#'   approximations are among `n_target_evals`, each with its search for a mode; `n_joint_gradients`, which other fits
+#'   do not have, are the gradients of the joint density of parameters and effects by the effects. One of these takes a
+#'   small part of the time of Laplace's approximation, and `max_evals` does not count them.
 #'
 #'   Where an integral does not settle, as in heavy tails, or with `method = "laplace"`, `log_z` is that of Laplace's
 #'   approximation, by an error that is not known and that the interval does not count: printed fits and [report()] say
