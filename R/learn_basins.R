@@ -164,7 +164,7 @@ check_passed <- function(evaluate, found) {
   out_of_reach(check_elbos_of(evaluate, passed), found$normals)
 }
 
-# Of normals whose means are close by the width of either, the best: one a basin.
+# Of normals of the same basin the best: one a basin.
 basins_of <- function(normals) {
   elbos <- vapply(normals, `[[`, 0, "elbo")
   first_of_close(normals[order(elbos, decreasing = TRUE)])
@@ -173,7 +173,7 @@ basins_of <- function(normals) {
 first_of_close <- function(normals) {
   basins <- list()
   for (normal in normals) {
-    same <- which(vapply(basins, are_close, NA, normal))[1]
+    same <- which(vapply(basins, is_same_basin, NA, normal))[1]
     if (is.na(same)) {
       basins <- c(basins, list(normal))
     } else {
@@ -181,6 +181,23 @@ first_of_close <- function(normals) {
     }
   }
   basins
+}
+
+# Whether another normal is of the basin of this one: their means are close by the width of either, and the density at
+# the other is not higher than this one explains. A narrow mode within a wide one is close to it, too.
+is_same_basin <- function(normal, other) {
+  are_close(normal, other) && !isTRUE(excess_over(normal, other) > rules$basin_distance^2 / 2)
+}
+
+# The mean, over draws of another normal, of the log density over that of this one times its evidence. It does not
+# depend on how well the other one fits, and where both do it is their divergence: half the squared distance of two that
+# are equally wide. In many dimensions, where a normal has standard deviations alone, it says little, and is left out.
+excess_over <- function(normal, other) {
+  if (is.matrix(normal$L) && is.matrix(other$L)) {
+    d <- length(normal$mean)
+    square <- distance_from(normal, other)^2 + sum(forwardsolve(normal$L, other$L)^2)
+    other$elbo - normal$elbo + (square - d) / 2 + log_det(normal) - log_det(other)
+  }
 }
 
 are_close <- function(a, b) distance_between(a, b) < rules$basin_distance

@@ -123,6 +123,28 @@ test_that("a narrow mode beside a wide one has its part of the evidence", {
   expect_identical(asked$kernel$name, "klmc")
 })
 
+test_that("a narrow mode within a wide one is a basin of its own", {
+  # a path of the scout ends in each, and the means are closer than the wider standard deviation
+  for (d in c(3, 8)) {
+    within <- mixture_target(rbind(rep(0, d), rep(4 / sqrt(d), d)), c(0.5, 8), c(0.5, 0.5))
+    fits <- lapply(1:4, function(seed) calmly(smc(within, seed = seed)))
+    expect_log_z(fits, 0, 0.02)
+    expect_equal(smc_scout(within, seed = 1)$basins$elbo, rep(-log(2), 2), tolerance = 1e-2)
+  }
+})
+
+test_that("normals of one basin that fit it badly are one, and what one explains is no excess", {
+  plain <- function(at, sd, elbo) list(mean = rep(at, 2), L = diag(sd, 2), elbo = elbo, n_paths = 1)
+  # of N(0, 1), which the first is
+  narrow <- plain(0.1, 0.2, 2 * log(0.2) + 1 - 0.2^2 - 0.1^2)
+  whole <- plain(0, 1, 0)
+  expect_equal(internal("excess_over")(whole, narrow), 0)
+  expect_length(internal("basins_of")(list(narrow, whole)), 1)
+  # a mode of its own, with the same evidence
+  expect_length(internal("basins_of")(list(plain(0.1, 0.02, 0), whole)), 2)
+  expect_length(internal("basins_of")(list(whole, plain(0.1, 0.02, 0))), 2)
+})
+
 test_that("a mixture gives way to coordinates that are exactly normal given others", {
   # a weak instrument: of the product of an effect and a slope hardly more is known than of the effect
   at <- list(effect = 0.15, product = 0.3, sd = 0.14, slope_sd = 50)
