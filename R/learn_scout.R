@@ -63,8 +63,8 @@ most_paths <- 64
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
 #'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
 #'   look at it. A basin around which it is wrong, and right around the next, is left out, with a warning.
-#' * `n_target_evals`, `n_impossible`, `seconds`: the evaluations of the target, how many
-#'   of them had no finite log density, and the time that it took.
+#' * `n_target_evals`, `n_impossible`, `n_calls`, `seconds`: the evaluations of the target, how many
+#'   of them had no finite log density, the calls of the user's function that they took, and the time.
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
 #'   quasi-Newton variational inference*, for candidates along a path and their ELBOs;
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
@@ -91,7 +91,7 @@ most_starts <- 65536
 #' @export
 print.smc_scout <- function(x, ...) {
   cat("<smc_scout> ", nrow(x$basins), " basin(s), ",
-    format(x$n_target_evals, big.mark = ","), " evaluations of the target\n",
+    count(x$n_target_evals), " evaluations of the target", say_calls(x), "\n",
     sep = ""
   )
   print(as.data.frame(x$basins), digits = 6, row.names = FALSE)

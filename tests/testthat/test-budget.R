@@ -261,13 +261,40 @@ test_that("what a slow target will cost is said after the scout, with progress",
   expect_silent(announce(150, shown = FALSE))
 })
 
-test_that("a fit says how many calls an evaluation is, where gradients are differences", {
-  by_differences <- function(...) {
-    suppressMessages(smc(function(x) -sum(x^2) / 2, dim = 2, n_particles = 32, n_steps = 2, seed = 1, ...))
+test_that("calls of a function are counted where they are spent, and shown", {
+  calls <- 0
+  counts <- function(f) {
+    function(x) {
+      calls <<- calls + 1
+      f(x)
+    }
   }
-  expect_output(print(by_differences()), "evaluations of up to 5 calls each", fixed = TRUE)
-  expect_output(print(by_differences(kernel = "rwmh")), "evaluations, ", fixed = TRUE)
-  expect_output(print(by_differences(gradient = function(x) -x)), "evaluations, ", fixed = TRUE)
+  plain <- counts(function(x) -sum((x - 1)^2) / 2)
+  simplex <- list(dim = 3, names = sprintf("w[%d]", 1:3), types = list(w = "simplex"))
+  targets <- list(
+    target_function(plain, 2),
+    target_function(plain, 2, gradient = function(x) 1 - x),
+    target_function(plain, 2, lower = c(0, -Inf), names = c("a", "b")),
+    do.call(target_function, c(list(counts(function(w) sum(2 * log(w)))), simplex)),
+    target_posterior(plain, function(x) -sum(x^2) / 2, dim = 2)
+  )
+  for (target in targets) {
+    for (kernel in c("klmc", "rwmh")) {
+      calls <- 0
+      fit <- suppressMessages(smc(target, kernel = kernel, seed = 1, precision = 0.1, draws = 100))
+      expect_identical(glance(fit)$n_calls, calls)
+      expect_equal(sum(fit$runs$n_calls), calls)
+      is_dear <- calls > sum(fit$runs$n_target_evals)
+      expect_identical(any(grepl("calls of the function", capture.output(print(fit)))), is_dear)
+      expect_match(unclass(report(fit)), format(calls, big.mark = ","), fixed = TRUE)
+      more <- suppressMessages(smc_extend(fit, islands = nrow(fit$islands) + 2))
+      expect_identical(glance(more)$n_calls, calls)
+    }
+  }
+  calls <- 0
+  scout <- suppressMessages(smc_scout(targets[[1]], seed = 1))
+  expect_identical(scout$n_calls, calls)
+  expect_output(print(scout), paste0("(", format(calls, big.mark = ","), " calls"), fixed = TRUE)
 })
 
 # precision ---------------------------------------------------------------------

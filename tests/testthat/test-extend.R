@@ -17,7 +17,7 @@ adapted <- smc_adapt(target, n_particles = 64, n_steps = 6, rounds = 1, seed = 1
 # But for what the bridges and diagnostics of the shorter fit have cost.
 without_cost <- function(fit) {
   fit <- without_time(fit)
-  fit$runs$n_target_evals[nrow(fit$runs)] <- NA
+  fit$runs[nrow(fit$runs), c("n_target_evals", "n_calls")] <- NA
   fit
 }
 
