@@ -27,8 +27,8 @@ advice <- c(
 advice_of_one_mode <- "form"
 
 # What the diagnostics find at points beside the draws of islands: list(found, count), what each has found, and what all
-# of that took, as of counted_density(). Only where the verb has adapted, and may go on, is the target asked for more than the
-# islands.
+# of that took, as of counted_density(). Only where the verb has adapted, and may go on, is the target asked for more
+# than the islands.
 ask_diagnostics <- function(sampler, final, course) {
   if (is.null(course) || !is.null(final$moments)) {
     return(list(found = list(), count = no_counts))

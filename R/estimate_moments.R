@@ -137,8 +137,8 @@ varying_columns <- function(x) {
 
 # Of a fit, or of islands that are pooled: how many independent draws would give as good means. Of the variables' figures
 # this is the harmonic mean, whose inverse is unbiased. By chance few islands may
-# agree too well; the weights alone allow no more than Kish's figure, which is that of draws from a reference that is the
-# target. What does not vary, as the upper triangle of a Cholesky factor, has no figure.
+# agree too well; the weights alone allow no more than Kish's figure, which is that of draws from a reference that is
+# the target. What does not vary, as the upper triangle of a Cholesky factor, has no figure.
 ess_mean <- function(fit) {
   kish <- if (is.null(fit$moments)) {
     1 / sum(exp(2 * fit$log_weights))

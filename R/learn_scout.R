@@ -50,8 +50,8 @@ most_paths <- 64
 #'   variables and where this raises its ELBO.
 #' * `references`: a named list of what is proposed, the least preferred first. `best` is the normal
 #'   distribution of the best basin. `shape` is there if gradients at draws of `best` show that the target is a normal
-#'   distribution, or that most variables are normal given the others, exactly or nearly. `cover` is there if there are several
-#'   basins, or if a path has passed a likely place far from all of them, such as the end of a bent
+#'   distribution, or that most variables are normal given the others, exactly or nearly. `cover` is there if there are
+#'   several basins, or if a path has passed a likely place far from all of them, such as the end of a bent
 #'   ridge: a mixture of the normal distributions of these basins and places, and of one with their
 #'   common mean and covariance (that alone above 250 variables). Where the density is the same when labels are
 #'   permuted or signs changed, a basin is there with all its copies, up to 5,040. If the density does not dip

@@ -1,6 +1,6 @@
 # Evaluation of targets that are R functions. An evaluator is a function of `x` (n x d) and of whether the gradient is
-# wanted, and returns list(log_density, gradient, n_calls), which it has checked: `n_calls` is how many points a function
-# was asked for, differences included; where there are several functions, the one that was asked for the most.
+# wanted, and returns list(log_density, gradient, n_calls), which it has checked: `n_calls` is how many points a
+# function was asked for, differences included; where there are several functions, the one that was asked for the most.
 
 terms_of <- function(target) lapply(target$terms, c, target[c("dim", "names", "vectorized", "lower", "upper")])
 
