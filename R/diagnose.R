@@ -41,6 +41,13 @@ limit_of_rise <- function(found, estimate) {
 # The least rise of log Z that is worth a word: one below the standard error changes nothing.
 what_matters <- function(estimate) max(rules$sure_bridge, estimate$std_error, na.rm = TRUE)
 
+# Whether some rays or lines find so much that more may be sure of it, and of what matters: of the error, this part is
+# theirs, and `stays` would be left.
+may_be_more <- function(found, part, estimate, stays = 0) {
+  limit <- limit_of_rise(list(error = stays), estimate)
+  isTRUE(found$rise > found$error && found$rise + rules$errors_seen * part > limit)
+}
+
 # The row of what rays, mirrors or lines find.
 judge_beside <- function(seen, found, says) {
   if (!is.null(found$rise)) diagnostic(found$rise, limit_of_rise(found, seen$estimate), says, found$rise)

@@ -26,12 +26,12 @@ advice <- c(
 )
 advice_of_one_mode <- "form"
 
-# What the diagnostics find at points beside the draws of islands: list(found, n_target_evals), what each has found,
-# and what all of that took. Only where the verb has adapted, and may go on, is the target asked for more than the
-# islands.
+# What the diagnostics find at points beside the draws of islands: list(found, count), what each has found, and what all
+# of that took, as of counted_density(). Only where the verb has adapted, and may go on, is the target asked for more
+# than the islands.
 ask_diagnostics <- function(sampler, final, course) {
   if (is.null(course) || !is.null(final$moments)) {
-    return(list(found = list(), n_target_evals = 0))
+    return(list(found = list(), count = no_counts))
   }
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
   seen <- what_is_seen(sampler, final, course)
@@ -39,7 +39,7 @@ ask_diagnostics <- function(sampler, final, course) {
     # the fit is there, and is not given up where the target fails at these points
     tryCatch(one$ask(seen, evaluate), autosmc_error_target = function(e) NULL)
   })
-  list(found = found, n_target_evals = evaluate("count")[["n_target_evals"]])
+  list(found = found, count = evaluate("count"))
 }
 
 # A table with a row for each diagnostic that applies; NULL for none.

@@ -8,10 +8,12 @@ fewest_trials <- 64
 edges_diagnostic <- new_diagnostic(
   most = function(sampler, spent, course) n_edge_trials(sampler, course),
   # Points one standard deviation away from some of the draws, along one variable each, are tried: the share of them at
-  # which there is no density, and the names of these variables. Without gradients an edge does no harm.
+  # which there is no density, and the names of these variables. Without gradients an edge does no harm; where moves
+  # may be rejected it explains why draws and gradients contradict each other.
   ask = function(seen, evaluate) {
     sampler <- seen$sampler
     n <- n_edge_trials(sampler, seen$course)
+    if (sampler$kernel$adjusted && !contradict_gradients(seen)) n <- min(n, fewest_trials)
     if (n == 0) {
       return(NULL)
     }
@@ -48,9 +50,3 @@ n_edge_trials <- function(sampler, course) {
 }
 
 n_trials <- function(course) max(fewest_trials, min(edge_trials, floor(course$plan$max_evals / 50)))
-
-# Whether there are edges or jumps, so that draws and gradients need not satisfy Stein's identities.
-has_edges <- function(seen) {
-  is_truncated(seen$sampler$target) || isTRUE(seen$found$edges$share > rules$largest_edge) ||
-    isTRUE(seen$found$jumps > 0)
-}

@@ -14,10 +14,8 @@ least_jump <- 0.01
 jumps_diagnostic <- new_diagnostic(
   advise = "particles",
   most = function(sampler, spent, course) if (sampler$kernel$gradients) n_jump_lines(course) * jump_evals else 0,
-  # Only where draws and gradients contradict each other.
   ask = function(seen, evaluate) {
-    fails <- function(one) isFALSE(one$judge(seen, NULL)$passed)
-    if (fails(mean_gradient_diagnostic) || fails(stein_diagnostic)) {
+    if (contradict_gradients(seen)) {
       weighty <- weighty_rows(seen$final$log_weights)
       x <- unconstrained_particles(seen$final)
       with_seed(seed_of_run(seen$sampler$seed, jumps_key), {

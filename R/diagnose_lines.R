@@ -70,16 +70,12 @@ lines_diagnostic <- new_diagnostic(
   remedy = function(record, found) with_points_beyond(record, found)
 )
 
-# Whether some lines find so much that more may be sure of it, and of what matters. More lines leave the error of the
-# draws as it is.
-may_be_more <- function(found, estimate) {
-  limit <- limit_of_rise(list(error = found$of_draws), estimate)
-  isTRUE(found$rise > found$error && found$rise + rules$errors_seen * found$of_lines > limit)
-}
+# More lines leave the error of the draws as it is.
+more_lines_may <- function(found, estimate) may_be_more(found, found$of_lines, estimate, found$of_draws)
 
 # The parts, n at most, beyond which a few lines have most surely found something.
 likeliest <- function(found, n, estimate) {
-  found <- Filter(function(one) may_be_more(one, estimate), found)
+  found <- Filter(function(one) more_lines_may(one, estimate), found)
   surely <- vapply(found, function(one) one$rise / one$error, 0)
   lapply(utils::head(found[order(surely, decreasing = TRUE)], n), `[[`, "part")
 }
@@ -88,7 +84,7 @@ likeliest <- function(found, n, estimate) {
 # more lines have a smaller error, and so a lower limit.
 beyond_by_more <- function(found, numbers, estimate, evaluate) {
   for (n in numbers) {
-    if (!may_be_more(found, estimate) || found$rise > limit_of_rise(found, estimate)) break
+    if (!more_lines_may(found, estimate) || found$rise > limit_of_rise(found, estimate)) break
     found <- beyond_part(found$part, n, evaluate)
   }
   found

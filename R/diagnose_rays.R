@@ -6,7 +6,9 @@
 # Least number of draws for rays, mirrors and lines: with fewer, rays may be wrong about a fit
 # that is right.
 least_draws_beside <- 256
-# Rays through the draws, at most: a tenth outside is known to 0.001.
+# Rays through the draws: some, ...
+few_rays <- 8
+# ... and at most, where these find something: a tenth outside is known to 0.001.
 most_rays <- 32
 # Distances on each between the nearest and the furthest draws, ...
 n_between <- 28
@@ -24,7 +26,7 @@ shares_there <- c(0.001, 0.01, 0.1)
 # f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that before R as the mean, over
 # rays through draws before R, of the integral of f beyond R to that before, since the directions of
 # these draws are those of what is there; and the other way round. A few R are tried, with most of
-# the draws on this side.
+# the draws on this side. Where a few rays find something, more decide.
 #
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
@@ -40,7 +42,7 @@ look_along_rays <- function(seen, evaluate) {
     return(NULL)
   }
   maps <- maps_of(final$reference, sampler$target$dim)
-  with_seed(seed_of_run(sampler$seed, rays_key), {
+  look <- function(n) {
     chosen <- evenly_weighted(draws$w, n)
     rays <- density_on_rays(draws, chosen[draws$distance[chosen] > 0], final, function(z) {
       evaluate(z, gradient = FALSE, maps = maps)$log_density
@@ -51,6 +53,11 @@ look_along_rays <- function(seen, evaluate) {
     )
     found <- surest_rise(found)
     if (!is.null(found)) found$points <- points_there(found, rays)
+    found
+  }
+  found <- with_seed(seed_of_run(sampler$seed, rays_key), {
+    few <- look(min(few_rays, n))
+    if (n > few_rays && may_be_more(few, few$error, seen$estimate)) look(n) else few
   })
   if (!is.null(found) && sampler$kernel$gradients) {
     found$points$g <- evaluate(found$points$z, maps = maps)$gradient
@@ -61,7 +68,11 @@ look_along_rays <- function(seen, evaluate) {
 rays_diagnostic <- new_diagnostic(
   advise = c("far_out", "particles"),
   ask = look_along_rays,
-  most = function(sampler, spent, course) n_rays(sampler, spent) * n_ray_evals(sampler),
+  most = function(sampler, spent, course) {
+    n <- n_rays(sampler, spent)
+    few <- if (n > few_rays) few_rays * (n_ray_evals(sampler) - sampler$kernel$gradients) else 0
+    few + n * n_ray_evals(sampler)
+  },
   judge = function(seen, found) {
     says <- c("Rays through the draws reach mass that no draw has visited, which raises the estimate by ", ".")
     judge_beside(seen, found, says)

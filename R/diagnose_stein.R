@@ -37,6 +37,18 @@ stein_diagnostic <- new_diagnostic(
   }
 )
 
+# Whether there are edges or jumps, so that draws and gradients need not satisfy Stein's identities.
+has_edges <- function(seen) {
+  is_truncated(seen$sampler$target) || isTRUE(seen$found$edges$share > rules$largest_edge) ||
+    isTRUE(seen$found$jumps > 0)
+}
+
+# Whether draws and gradients contradict each other, unless edges or jumps explain it.
+contradict_gradients <- function(seen) {
+  fails <- function(one) isFALSE(one$judge(seen, NULL)$passed)
+  fails(mean_gradient_diagnostic) || fails(stein_diagnostic)
+}
+
 # The rows of the draws, with weights and genealogies, of which there are gradients that tell something.
 weighty_gradients <- function(seen) {
   # with few genealogies the standard errors are not known themselves

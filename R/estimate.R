@@ -10,10 +10,11 @@ estimate_evidence <- function(sampler, final, bridges) {
   if (is.null(final)) {
     return(list(estimates = new_table(std_error = NA_real_), n_bridge_evals = 0))
   }
-  bridge <- if (bridges && is.null(final$moments)) bridge(sampler, final) else list(n_target_evals = 0)
-  final$estimates <- bind_rows(list(
-    estimate_row("smc", combine(final$islands)), estimate_row("bridge", bridge$estimate)
-  ))
+  smc <- combine(final$islands)
+  # a bridge whose least error is larger would not be reported
+  is_sure <- is_exact_reference(sampler$reference) && isTRUE(smc$std_error < rules$least_bridge_error)
+  bridge <- if (bridges && !is_sure && is.null(final$moments)) bridge(sampler, final) else list(n_target_evals = 0)
+  final$estimates <- bind_rows(list(estimate_row("smc", smc), estimate_row("bridge", bridge$estimate)))
   final$n_bridge_evals <- bridge$n_target_evals
   final
 }

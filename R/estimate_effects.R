@@ -29,7 +29,7 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
       correction_error = sqrt(exact$std_error^2 + to_laplace$std_error^2), method = exact$method
     ),
     counts = if (is_corrected(effects)) {
-      counts_of_integrals(integral, began, c(n_target_evals = exact$n_sampled, n_impossible = 0))
+      counts_of_integrals(integral, began, replace(no_counts, "n_target_evals", exact$n_sampled))
     }
   )
 }

@@ -137,18 +137,20 @@ varying_columns <- function(x) {
 
 # Of a fit, or of islands that are pooled: how many independent draws would give as good means. Of the variables' figures
 # this is the harmonic mean, whose inverse is unbiased. By chance few islands may
-# agree too well; the weights alone allow no more than Kish's figure. What does not
-# vary, as the upper triangle of a Cholesky factor, has no figure.
+# agree too well; the weights alone allow no more than Kish's figure, which is that of draws from a reference that is
+# the target. What does not vary, as the upper triangle of a Cholesky factor, has no figure.
 ess_mean <- function(fit) {
-  moments <- weighted_moments(fit)
-  mcse <- mcse_mean(fit, moments$mean)
-  if (is.null(fit$moments)) {
-    kish <- 1 / sum(exp(2 * fit$log_weights))
-    varies <- which(varying_columns(fit$particles))
+  kish <- if (is.null(fit$moments)) {
+    1 / sum(exp(2 * fit$log_weights))
   } else {
     share <- exp(normalise_log(fit$islands$log_z))
-    kish <- 1 / sum((share^2 / fit$islands$ess)[share > 0])
-    varies <- which(moments$sd > 0)
+    1 / sum((share^2 / fit$islands$ess)[share > 0])
   }
+  if (is_exact_reference(fit$reference)) {
+    return(kish)
+  }
+  moments <- weighted_moments(fit)
+  mcse <- mcse_mean(fit, moments$mean)
+  varies <- if (is.null(fit$moments)) which(varying_columns(fit$particles)) else which(moments$sd > 0)
   min(kish, 1 / mean((mcse / moments$sd)[varies]^2))
 }

@@ -66,7 +66,7 @@ not_of_fit <- c(
 
 runs_columns <- c(
   "run", "round", "label", "kernel", "log_z", "std_error", "conf_low", "conf_high", "biased", "n_particles", "n_steps",
-  "islands", "barrier", "n_objective_evals", "n_target_evals", "n_impossible", "seconds", "used"
+  "islands", "barrier", "n_objective_evals", "n_target_evals", "n_calls", "n_impossible", "seconds", "used"
 )
 
 # A row for the surrogate of an integral over random effects, one for the scout, one for the probes of all fits, one for
@@ -102,6 +102,7 @@ row_of_counts <- function(run, counts) {
   c(list(
     run = run, round = NA_integer_, label = NA_character_, kernel = NA_character_, biased = NA,
     n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_, n_objective_evals = 0L,
-    n_target_evals = counts$n_target_evals, n_impossible = counts$n_impossible, seconds = counts$seconds, used = TRUE
+    n_target_evals = counts$n_target_evals, n_calls = counts$n_calls, n_impossible = counts$n_impossible,
+    seconds = counts$seconds, used = TRUE
   ), counts[names(counts) == "n_joint_gradients"])
 }

@@ -149,20 +149,12 @@ format_cost <- function(fit) {
   runs <- fit$runs
   by_run <- tapply(runs$n_target_evals, factor(runs$run, unique(runs$run)), sum)
   parts <- sprintf("%s %s", names(by_run), count(by_run))
-  calls <- calls_of_gradient(fit)
   n_joint <- sum(runs[["n_joint_gradients"]], na.rm = TRUE)
   paste0(
-    count(sum(by_run)), " evaluations", if (calls > 1) sprintf(" of up to %d calls each", calls),
+    count(sum(by_run)), " evaluations", say_calls(runs),
     sprintf(", %.2f s", fit$seconds), if (length(by_run) > 1) paste0(" (", toString(parts), ")"),
     if (n_joint > 0) paste0("; and ", count(n_joint), " gradients by the random effects")
   )
-}
-
-# The most calls of the target's function that its value with the gradient takes: more than one by differences.
-calls_of_gradient <- function(fit) {
-  is_unknown <- is.null(fit$scout) || is.na(fit$scout$gradient)
-  by_differences <- (fit$kernel$gradients || !is.null(fit$scout)) && is_unknown && is_told_by_call(fit$target)
-  if (by_differences) 1 + 2 * fit$target$dim else 1
 }
 
 # All rows, or the first and the last ones.

@@ -237,7 +237,8 @@ report_diagnostics <- function(fit) {
 
 report_facts <- function(fit) {
   sprintf(
-    "The log density was evaluated %s times%s; the seed was %s.", count(sum(fit$runs$n_target_evals)),
+    "The log density was evaluated %s times%s%s; the seed was %s.", count(sum(fit$runs$n_target_evals)),
+    toString(say_calls(fit$runs)),
     if (is.list(fit$laplace)) ", with random effects integrated out" else "", format(fit$seed, digits = 15)
   )
 }

@@ -25,7 +25,7 @@
 #'   from that approximation to `log_z`, and its standard error; NA where there is none), `kernel`, `dim`,
 #'   `n_particles`, `n_steps`,
 #'   `islands`, `converged` (whether all of the fit's diagnostics have passed; NA where there are none), `ess_mean`, `n_objective_evals`,
-#'   `n_target_evals` (of all runs together), `seconds` (of the whole call) and `seed`.
+#'   `n_target_evals`, `n_calls` (of all runs together), `seconds` (of the whole call) and `seed`.
 #'   `ess_mean` is how many independent draws would give means as precise as those of the
 #'   fit: the harmonic mean over variables of `(sd / mcse)^2`, at most Kish's effective sample
 #'   size of the weights, and NA for one island. Kish's by itself, as `ess` of the steps and
@@ -112,7 +112,7 @@ glance.smc_fit <- function(x, ...) {
     kernel = x$kernel$name, dim = x$target$dim, n_particles = last$n_particles, n_steps = last$n_steps,
     islands = last$islands, converged = converged(x), ess_mean = ess_mean(x),
     n_objective_evals = sum(runs$n_objective_evals), n_target_evals = sum(runs$n_target_evals),
-    seconds = x$seconds, seed = x$seed
+    n_calls = sum(runs$n_calls), seconds = x$seconds, seed = x$seed
   )
 }
 

@@ -119,7 +119,8 @@
 #'   every run that tunes (`"adapt"`), and one for the islands of each pass together (`"final"`):
 #'   `run`, `round`, `label`, `kernel`, `log_z`, `std_error`, `conf_low`, `conf_high` (SMC's in all
 #'   rows), `biased`, `n_particles`, `n_steps`, `islands`, `barrier`, `n_objective_evals`,
-#'   `n_target_evals` (of the islands with those of bridge and diagnostics), `n_impossible`
+#'   `n_target_evals` (of the islands with those of bridge and diagnostics), `n_calls` (of the user's function: by
+#'   differences a gradient takes two for each variable, besides the one of the value), `n_impossible`
 #'   (evaluations without a finite log density, except those of bridge and diagnostics), `seconds`,
 #'   and `used`, whether a run, or the islands of a pass, took the place of the best before, and of the first runs the
 #'   winner. `label` is the origin of the reference: a candidate of the race, a kind of fit (see References), `"fit"`
@@ -275,7 +276,7 @@ NULL
 #'   predict by themselves if that is larger. The interval is by Student's t over islands. A single
 #'   island has no standard error.
 #'
-#'   `fit$islands` has a row for each island: its `log_z`, `ess`, `barrier`, `n_target_evals`,
+#'   `fit$islands` has a row for each island: its `log_z`, `ess`, `barrier`, `n_target_evals`, `n_calls`,
 #'   `seconds`, and `predicted_sd`, the standard deviation of `log_z` that it predicts from the
 #'   genealogy of its particles (Lee and Whiteley, 2018). Islands of the first further pass are
 #'   numbered from 65,537 on, those of the next from 131,073 on. `smc_adapt()` has no islands.

@@ -49,9 +49,9 @@ most_paths <- 64
 #'   deviations alone; that of the best basin a covariance, from the curvature at its mean, in up to 2,000
 #'   variables and where this raises its ELBO.
 #' * `references`: a named list of what is proposed, the least preferred first. `best` is the normal
-#'   distribution of the best basin. `shape` is there if gradients at draws of `best` show that most
-#'   variables are normal given the others, exactly or nearly. `cover` is there if there are several
-#'   basins, or if a path has passed a likely place far from all of them, such as the end of a bent
+#'   distribution of the best basin. `shape` is there if gradients at draws of `best` show that the target is a normal
+#'   distribution, or that most variables are normal given the others, exactly or nearly. `cover` is there if there are
+#'   several basins, or if a path has passed a likely place far from all of them, such as the end of a bent
 #'   ridge: a mixture of the normal distributions of these basins and places, and of one with their
 #'   common mean and covariance (that alone above 250 variables). Where the density is the same when labels are
 #'   permuted or signs changed, a basin is there with all its copies, up to 5,040. If the density does not dip
@@ -63,8 +63,8 @@ most_paths <- 64
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
 #'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
 #'   look at it. A basin around which it is wrong, and right around the next, is left out, with a warning.
-#' * `n_target_evals`, `n_impossible`, `seconds`: the evaluations of the target, how many
-#'   of them had no finite log density, and the time that it took.
+#' * `n_target_evals`, `n_impossible`, `n_calls`, `seconds`: the evaluations of the target, how many
+#'   of them had no finite log density, the calls of the user's function that they took, and the time.
 #' @source Zhang, Carpenter, Gelman and Vehtari (2022), *Pathfinder: parallel
 #'   quasi-Newton variational inference*, for candidates along a path and their ELBOs;
 #'   Cai, Modi, Pillaud-Vivien, Margossian, Gower, Blei and Saul (2024), *Batch and
@@ -91,7 +91,7 @@ most_starts <- 65536
 #' @export
 print.smc_scout <- function(x, ...) {
   cat("<smc_scout> ", nrow(x$basins), " basin(s), ",
-    format(x$n_target_evals, big.mark = ","), " evaluations of the target\n",
+    count(x$n_target_evals), " evaluations of the target", say_calls(x), "\n",
     sep = ""
   )
   print(as.data.frame(x$basins), digits = 6, row.names = FALSE)

@@ -3,11 +3,11 @@
 # Passes by which a shape that is nearly right is found.
 most_near <- 3
 
-# The reference in which most coordinates are standard normal given the rest (see learn_spaces.R), or nearly so, if
-# draws of the best normal show that there is one: gradients tell it wherever the draws are. Particles of a run from
-# that normal would show it too, but for where few of them have lived. The marginal density of the coordinates given is
-# known, in a few dimensions, and is scouted in its turn. list(reference, marginal), where `marginal` is its ELBO with
-# the error, if that is exact; NULL for none.
+# The normal distribution that the target is, where gradients show that; else the reference in which most coordinates
+# are standard normal given the rest (see learn_spaces.R), or nearly so, if draws of the best normal show that there is
+# one: gradients tell it wherever the draws are. Particles of a run from that normal would show it too, but for where few
+# of them have lived. The marginal density of the coordinates given is known, in a few dimensions, and is scouted in its
+# turn. list(reference, marginal), where `marginal` is its ELBO with the error, if that is exact; NULL for none.
 shape_around <- function(normals, density) {
   best <- best_of(normals, function(normal) normal$elbo)
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
@@ -24,6 +24,10 @@ shape_around <- function(normals, density) {
   x <- draws$x[ok, , drop = FALSE]
   mean <- weighted_sums(x, w)
   points <- list(x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean)
+  normal <- if (is.matrix(best$L) && length(likely_normals(normals)) == 1) exact_normal(points, best$L, n)
+  if (!is.null(normal)) {
+    return(list(reference = normal))
+  }
   space <- exact_space(points, list(), density)
   if (knows_most(space)) exact_shape(space, density) else near_shape(best, density)
 }

@@ -153,6 +153,7 @@ with_next <- function(course, record, before, is_better) {
     larger = is_better,
     longer = FALSE,
     fit = course$plan$rounds[1] > 0 || is_farther(record, course$given_fit),
+    first = course$plan$rounds[1] > 1 || !is_exact_reference(best$reference) || nrow(best$steps) > 1,
     TRUE
   )
   if (goes_on && course$n_rounds < course$plan$rounds[2] && affords(course, "round")) {
@@ -184,7 +185,7 @@ next_round <- function(course) {
   if (is.null(path$adaptive_ess)) {
     least <- if (plan$whiten && is.null(proposal)) nrow(best$steps) else least_steps
     # where the reference is the target there is no way, and the barrier is the kernel's alone
-    n_steps <- if (is_exact_reference(reference)) least_steps
+    n_steps <- if (is_exact_reference(reference)) 1
     path$lambda <- barrier_schedule(best$steps, n_steps, plan$max_steps, least)[-1]
   }
   is_fitted <- !is.null(proposal) || best$is_fitted

@@ -163,12 +163,15 @@ conclude <- function(sampler, final, course = NULL) {
   list(
     sampler = sampler, final = final, estimate = headline(final$estimates), found = asked$found,
     diagnostics = judge_diagnostics(sampler, final, course, asked$found),
-    row = final_row(sampler, final, asked$n_target_evals, course$best$runs$label)
+    row = final_row(sampler, final, asked$count, course$best$runs$label)
   )
 }
 
-# The row of the islands of a pass together, with the evaluations of bridge and diagnostics.
-final_row <- function(sampler, final, n_asked, label) {
+spent <- c("n_target_evals", "n_calls")
+
+# The row of the islands of a pass together, with the evaluations of bridge and diagnostics. asked: their count, as of
+# counted_density().
+final_row <- function(sampler, final, asked, label) {
   islands <- final$islands
   row <- row_of(islands, 1)
   row$run <- "final"
@@ -180,9 +183,9 @@ final_row <- function(sampler, final, n_asked, label) {
   row[names(by_smc)] <- by_smc
   row$islands <- nrow(islands)
   row$barrier <- mean(islands$barrier, na.rm = TRUE)
-  sums <- c("n_objective_evals", "n_target_evals", "n_impossible", "seconds")
+  sums <- c("n_objective_evals", "n_target_evals", "n_calls", "n_impossible", "seconds")
   row[sums] <- lapply(unclass(islands)[sums], sum, na.rm = TRUE)
-  row$n_target_evals <- row$n_target_evals + final$n_bridge_evals + n_asked
+  row[spent] <- as.list(unlist(row[spent]) + final$n_bridge_evals + asked[spent])
   row
 }
 

@@ -124,6 +124,7 @@ evaluate_shares <- function(send, here, x, gradient, n) {
 bind_values <- function(values) {
   list(
     log_density = unlist(lapply(values, `[[`, "log_density")),
-    gradient = do.call(rbind, lapply(values, `[[`, "gradient"))
+    gradient = do.call(rbind, lapply(values, `[[`, "gradient")),
+    n_calls = sum(unlist(lapply(values, `[[`, "n_calls")))
   )
 }

@@ -47,7 +47,7 @@ tables_like <- function(sampler, run, index, n_steps, is_dead) {
   zeros <- numeric(n_steps)
   reals <- c("lambda", "step_size", "refresh_rate", "acceptance", "ess", "lcb", "length", "log_z", "n_target_evals")
   result <- list(
-    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_impossible = 0,
+    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_calls = 0, n_impossible = 0,
     trace = c(
       lapply(stats::setNames(nm = reals), function(name) zeros),
       list(n_objective_evals = integer(n_steps), tuner_status = integer(n_steps), resampled = logical(n_steps))
@@ -101,7 +101,7 @@ numbers_restorer <- function(n) function(x) if (has_form(x, numeric(n))) x
 scale_restorer <- function(sampler) {
   d <- sampler$target$dim
   function(found) {
-    counts <- list(n_target_evals = 0, n_impossible = 0, seconds = 0)
+    counts <- c(as.list(no_counts), seconds = 0)
     of_each <- found$scale[setdiff(names(found$scale), "sums")]
     are_valid <- all(names(found$scale) %in% scale_names) && all(vapply(of_each, function(x) {
       has_form(x, numeric(d)) && all(abs(x) <= 1)
@@ -129,7 +129,7 @@ scout_restorer <- function(sampler) {
   }
   function(scout) {
     k <- length(scout$normals)
-    counts <- scout[c("n_dropped", "n_target_evals", "n_impossible", "seconds")]
+    counts <- scout[c("n_dropped", names(no_counts), "seconds")]
     is_valid <- inherits(scout, "smc_scout") &&
       has_form(scout$basins, list(elbo = numeric(k), elbo_error = numeric(k), n_paths = numeric(k))) &&
       all(names(scout$references) %in% c("best", "shape", "cover")) &&

@@ -78,6 +78,7 @@ runs_table <- function(result, run, index, sampler, steps, seconds, shared) {
     barrier = last$barrier,
     n_objective_evals = sum(steps$n_objective_evals),
     n_target_evals = result$n_evals,
+    n_calls = result$n_calls,
     n_impossible = result$n_impossible,
     seconds = if (done) seconds else NA_real_,
     predicted_sd = predicted_sd(shared, sampler$n_particles, sampler$resampling, sum(steps$resampled))

@@ -174,9 +174,9 @@ call_extended <- function(call, given) {
   call
 }
 
-# Evaluations that the fit's bridge and diagnostics have taken.
+# What the fit's bridge and diagnostics have taken.
 n_besides_islands <- function(fit) {
-  if (is.null(fit$islands)) 0 else last_run(fit)$n_target_evals - sum(fit$islands$n_target_evals, na.rm = TRUE)
+  if (is.null(fit$islands)) 0 else unlist(last_run(fit)[spent]) - colSums(fit$islands[spent], na.rm = TRUE)
 }
 
 # checks ------------------------------------------------------------------------

@@ -19,22 +19,25 @@ is_told_by_call <- function(target) {
   inherits(target, "smc_target_function") && any(vapply(target$terms, function(term) is.null(term$gradient), NA))
 }
 
+no_counts <- c(n_target_evals = 0, n_impossible = 0, n_calls = 0)
+
 # A function of an n x d matrix on the unconstrained scale, or before these maps, and of whether the gradient
 # is wanted: list(log_density, gradient, undefined), where what is not finite, or has no finite gradient, has log
 # density -Inf and gradient 0; undefined is whether the target said so by +Inf or no number.
 # far: whether points of log density below -1e15 count, where they have a slope: sums with
 # such numbers are rounding errors, but paths climb from there. width: over which ways the gradient is to be taken by
 # differences where the target has none of its own, one a coordinate; NULL for those of the target.
-# Of "count" it gives how many points it was asked for, and how many were impossible; with gradient = "own" whether
-# gradients are the target's own.
+# Of "count" it gives how many points it was asked for, how many were impossible, and how many calls that took; with
+# gradient = "own" whether gradients are the target's own.
 counted_density <- function(target, evaluators = target_interface(target)) {
   evaluators <- with_addresses(evaluators) # once, not at each call
-  count <- c(n_target_evals = 0, n_impossible = 0)
+  count <- no_counts
   has_own <- NULL
   is_own <- function(x) {
     if (is.null(has_own)) {
       has_own <<- has_own_gradient(target, x)
-      count[1] <<- count[1] + is_told_by_call(target)
+      asked <- is_told_by_call(target)
+      count <<- count + c(asked, 0, asked)
     }
     has_own
   }
@@ -51,12 +54,14 @@ counted_density <- function(target, evaluators = target_interface(target)) {
     }
     ask <- function(x, gradient) {
       look_for_interrupt()
-      evaluate_located(target, x, "scout", gradient = gradient, maps = maps, evaluators = evaluators)
+      value <- evaluate_located(target, x, "scout", gradient = gradient, maps = maps, evaluators = evaluators)
+      count[["n_calls"]] <<- count[["n_calls"]] + value$n_calls
+      value
     }
     value <- ask(x, gradient && (is.null(width) || is_own(x)))
     if (gradient && is.null(value$gradient)) value$gradient <- slopes_over(width, x, ask)
     ok <- is.finite(value$log_density) & abs(value$log_density) < 1e15
-    count <<- count + c(nrow(x), sum(!ok))
+    count <<- count + c(nrow(x), sum(!ok), 0)
     value$undefined <- is.na(value$log_density) | value$log_density == Inf
     if (gradient) {
       if (far) ok <- ok | (is.finite(value$log_density) & value$log_density < 0 & rowSums(value$gradient != 0) > 0)

@@ -1,5 +1,6 @@
 # Evaluation of targets that are R functions. An evaluator is a function of `x` (n x d) and of whether the gradient is
-# wanted, and returns list(log_density, gradient), which it has checked.
+# wanted, and returns list(log_density, gradient, n_calls), which it has checked: `n_calls` is how many points a
+# function was asked for, differences included; where there are several functions, the one that was asked for the most.
 
 terms_of <- function(target) lapply(target$terms, c, target[c("dim", "names", "vectorized", "lower", "upper")])
 
@@ -11,7 +12,13 @@ sum_evaluator <- function(terms, types = NULL) {
   slopes <- lapply(callers, `[[`, "slope")
   told <- FALSE
   function(x, gradient) {
-    values <- lapply(densities, function(density) density(x))
+    n_calls <- numeric(length(terms))
+    ask <- function(i, x) {
+      value <- densities[[i]](x)
+      n_calls[i] <<- n_calls[i] + value$n_calls
+      value
+    }
+    values <- lapply(seq_along(terms), ask, x)
     if (gradient) {
       gradients <- Map(function(slope, value) slope(x, value$gradient), slopes, values)
       without <- vapply(gradients, is.null, NA)
@@ -19,14 +26,14 @@ sum_evaluator <- function(terms, types = NULL) {
         told <<- TRUE
         tell_differences(terms[without])
       }
-      gradients[without] <- Map(
-        function(term, density) central_difference(term, density, x),
-        terms[without], densities[without]
-      )
+      gradients[without] <- lapply(which(without), function(i) {
+        central_difference(terms[[i]], function(x) ask(i, x), x)
+      })
     }
     list(
       log_density = Reduce(`+`, lapply(values, `[[`, "log_density")),
-      gradient = if (gradient) Reduce(`+`, gradients)
+      gradient = if (gradient) Reduce(`+`, gradients),
+      n_calls = max(n_calls)
     )
   }
 }
@@ -53,7 +60,7 @@ density_caller <- function(term) {
       has_warned <<- TRUE
       warn_of_infinite(term$arg)
     }
-    list(log_density = log_density, gradient = gradient)
+    list(log_density = log_density, gradient = gradient, n_calls = nrow(x))
   }
 }
 
@@ -285,7 +292,10 @@ typed_callers <- function(term, types, with_jacobian) {
       at <- ask(u, density)
       log_density <- rep(-Inf, nrow(u))
       log_density[at$possible] <- at$value$log_density
-      list(log_density = log_density + at$log_jacobian, gradient = pulled(u, at$possible, at$value$gradient))
+      list(
+        log_density = log_density + at$log_jacobian, gradient = pulled(u, at$possible, at$value$gradient),
+        n_calls = sum(at$possible)
+      )
     },
     slope = if (is.null(term$gradient)) {
       slope

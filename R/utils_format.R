@@ -65,3 +65,10 @@ several <- function(names) {
   }
   sprintf("%d variables (%s, ...)", length(names), paste(names[seq_len(most)], collapse = ", "))
 }
+
+# The calls of the target's function, where they are more than the evaluations, as differences in the place of gradients
+# make them. counts: a list or table of `n_target_evals` and `n_calls`.
+say_calls <- function(counts) {
+  n <- sum(counts[["n_calls"]])
+  if (n > sum(counts$n_target_evals)) sprintf(" (%s calls of the function)", count(n))
+}

@@ -65,8 +65,9 @@ show_asked <- function(density, progress) {
   }
   function(x, ...) {
     value <- density(x, ...)
-    n <- count(density("count")[["n_target_evals"]])
-    show_line(progress, done = 0, total = 1, said = sprintf("Scout, %s evaluations,", n))
+    n <- density("count")
+    said <- paste0("Scout, ", count(n[["n_target_evals"]]), " evaluations", say_calls(as.list(n)), ",")
+    show_line(progress, done = 0, total = 1, said = said)
     value
   }
 }

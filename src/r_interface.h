@@ -58,6 +58,7 @@ typedef struct r_target {
   smc_team *team;  /* the caller's, where it may be called from several
                       threads; else NULL                                   */
   double pace;     /* see parallel.h                                       */
+  double n_calls;  /* of the user's function, by what `evaluate` says of them */
 } r_target;
 
 /* Read the list that R's target_interface() makes of a target, and make its

@@ -266,6 +266,11 @@ static void put_matrices(SEXP result, r_run *run) {
   write_all(gradients);
 }
 
+/* What so many evaluations took. */
+static double calls_of(const r_target *target, double n_evals) {
+  return target->native ? n_evals : target->n_calls;
+}
+
 /* `unconstrained` are the particles before they are put within their bounds;
  * NULL where there are none. `coordinates` are the z of path.h, `gradients`
  * those of the log target there; NULL for kernels without; `log_target` is that
@@ -274,10 +279,10 @@ static SEXP new_result(smc_status status, r_run *run, SEXP names_of_columns) {
   static const char *const names[] = {
       "status",      "failure",   "step",         "n_done",    "trace",
       "n_evals",     "particles", "log_weights",  "origins",   "unconstrained",
-      "coordinates", "gradients", "n_impossible", "log_target"};
+      "coordinates", "gradients", "n_impossible", "log_target", "n_calls"};
   const smc_state *state = &run->state;
   int n = state->cloud.n;
-  SEXP result = PROTECT(r_new_list(names, 14));
+  SEXP result = PROTECT(r_new_list(names, 15));
   SET_VECTOR_ELT(result, 0, Rf_ScalarInteger((int)status));
   SET_VECTOR_ELT(result, 1, Rf_ScalarInteger(run->path.failure));
   SET_VECTOR_ELT(result, 2, Rf_ScalarInteger(run->trace.step));
@@ -290,6 +295,8 @@ static SEXP new_result(smc_status status, r_run *run, SEXP names_of_columns) {
   SET_VECTOR_ELT(result, 12, Rf_ScalarReal(run->path.n_impossible));
   double *log_target = new_reals(result, 13, n);
   memcpy(log_target, state->cloud.log_p, (size_t)n * sizeof(double));
+  SET_VECTOR_ELT(result, 14,
+                 Rf_ScalarReal(calls_of(&run->target, run->path.n_evals)));
   put_matrices(result, run);
   if (status == SMC_OK)
     r_name_columns(VECTOR_ELT(result, PARTICLES), names_of_columns);
@@ -521,12 +528,12 @@ static const double *images_of(const smc_chain *chain, int n, double *z,
 /* Where the list has maps or bounds, x and the results are in the coordinates
  * before them. */
 static SEXP evaluation_body(void *data) {
-  static const char *const names[] = {"log_density", "gradient"};
+  static const char *const names[] = {"log_density", "gradient", "n_calls"};
   evaluation *e = data;
   int n = Rf_nrows(e->x), d = Rf_ncols(e->x), failure;
   smc_chain chain =
       r_read_chain(r_element(e->target_list, "maps"), e->target_list, d);
-  SEXP result = PROTECT(r_new_list(names, 2));
+  SEXP result = PROTECT(r_new_list(names, 3));
   double *logp = new_reals(result, 0, n);
   double *z = (double *)R_alloc(smc_size(d, n), sizeof(double));
   double *grad =
@@ -546,6 +553,7 @@ static SEXP evaluation_body(void *data) {
       logp[k] = R_NegInf;
   if (grad)
     new_matrix(result, 1, d, n, grad);
+  SET_VECTOR_ELT(result, 2, Rf_ScalarReal(calls_of(&e->target, n)));
   UNPROTECT(1);
   return result;
 }

@@ -68,8 +68,9 @@ static void take_result(SEXP result, const char *name, int d, int n,
   r_transpose(n, d, REAL(value), out);
 }
 
-static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
-                              double *logp, double *grad) {
+/* Returns how many calls of the user's function that took. */
+static double evaluate_function(SEXP evaluate, int d, int n, const double *x,
+                                double *logp, double *grad) {
   SEXP points = PROTECT(Rf_allocMatrix(REALSXP, n, d));
   r_transpose(d, n, x, REAL(points));
   SEXP gradient = PROTECT(Rf_ScalarLogical(grad != NULL));
@@ -78,7 +79,10 @@ static void evaluate_function(SEXP evaluate, int d, int n, const double *x,
   take_result(result, "log_density", 1, n, logp);
   if (grad)
     take_result(result, "gradient", d, n, grad);
+  SEXP n_calls = r_element(result, "n_calls");
+  double calls = n_calls == R_NilValue ? n : Rf_asReal(n_calls);
   UNPROTECT(4);
+  return calls;
 }
 
 /* Row k of an n x d matrix, as a new vector with these names. Not protected. */
@@ -213,7 +217,8 @@ int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
                       double *grad) {
   r_target *target = data;
   if (!target->native) {
-    evaluate_function(target->evaluate, d, n, x, logp, grad);
+    target->n_calls +=
+        evaluate_function(target->evaluate, d, n, x, logp, grad);
     return 0;
   }
   int failure = target->team || target->settle

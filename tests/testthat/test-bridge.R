@@ -199,7 +199,7 @@ test_that("all its evaluations are counted, and those of SMC alone are as they w
     expect_equal(sum(fit$runs$n_target_evals), sum(calls$points))
     final <- fit$runs[nrow(fit$runs), ]
     n_draws <- if (islands < 4) 0 else length(fit$log_weights)
-    expect_equal(final$n_target_evals, sum(fit$islands$n_target_evals) + 256 + 4 * 48 + n_draws)
+    expect_equal(final$n_target_evals, sum(fit$islands$n_target_evals) + 64 + 4 * 48 + n_draws)
     expect_equal(final$log_z, by(fit, "smc")$log_z)
   }
 })
@@ -295,7 +295,7 @@ test_that("an error of the target at a draw of the bridge says where it was", {
   small(calls$target, islands = 4)
   # the last calls are the two halves of the bridge, and the searches for an edge and far out
   n <- length(calls$points)
-  expect_equal(calls$points[n - 6:0], c(64, 64, 256, rep(48, 4)))
+  expect_equal(calls$points[n - 6:0], c(64, 64, 64, rep(48, 4)))
   for (at in n - 6:5) {
     error <- catch(small(counted(at)$target, islands = 4))
     expect_s3_class(error, "autosmc_error_target")

@@ -205,7 +205,7 @@ fit <- with_internals(
     given <<- list(sampler = sampler, n_steps = length(path$lambda), course = course, plan = plan)
     watched(islands, sampler, path, course, plan)
   }),
-  smc(target, n_particles = 1024, seed = 2)
+  smc(logistic, n_particles = 1024, seed = 2)
 )
 set_aside <- function() {
   internal("islands_evaluations")(given$plan$n_islands, given$sampler, given$n_steps, given$plan, given$course)
@@ -224,8 +224,12 @@ test_that("what is set aside for islands is what they take, with bridge and diag
   n_parts <- internal("n_lined_parts")(given$sampler, of_islands)
   in_powers <- 8 * max(0, n_parts - 4 * given$sampler$target$dim) * internal("n_line_evals")() # none spreads others
   jumps <- internal("n_jump_lines")(given$course) * internal("jump_evals") # draws and gradients agree
-  taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - in_powers - jumps)
-  expect_true(taken %in% c(0, unlist(by_number)))
+  edges <- 256 - 64 # which no draw is near
+  # a few rays, and more where these find something
+  each <- internal("n_ray_evals")(given$sampler)
+  more_rays <- internal("n_rays")(given$sampler, of_islands) * each - 8
+  taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - in_powers - jumps - edges)
+  expect_true(taken %in% c(outer(c(0, unlist(by_number)), c(0, more_rays), `-`)))
 })
 
 test_that("a run is made only where as much as the last one took is left beside the islands", {
@@ -261,13 +265,40 @@ test_that("what a slow target will cost is said after the scout, with progress",
   expect_silent(announce(150, shown = FALSE))
 })
 
-test_that("a fit says how many calls an evaluation is, where gradients are differences", {
-  by_differences <- function(...) {
-    suppressMessages(smc(function(x) -sum(x^2) / 2, dim = 2, n_particles = 32, n_steps = 2, seed = 1, ...))
+test_that("calls of a function are counted where they are spent, and shown", {
+  calls <- 0
+  counts <- function(f) {
+    function(x) {
+      calls <<- calls + 1
+      f(x)
+    }
   }
-  expect_output(print(by_differences()), "evaluations of up to 5 calls each", fixed = TRUE)
-  expect_output(print(by_differences(kernel = "rwmh")), "evaluations, ", fixed = TRUE)
-  expect_output(print(by_differences(gradient = function(x) -x)), "evaluations, ", fixed = TRUE)
+  plain <- counts(function(x) -sum((x - 1)^2) / 2)
+  simplex <- list(dim = 3, names = sprintf("w[%d]", 1:3), types = list(w = "simplex"))
+  targets <- list(
+    target_function(plain, 2),
+    target_function(plain, 2, gradient = function(x) 1 - x),
+    target_function(plain, 2, lower = c(0, -Inf), names = c("a", "b")),
+    do.call(target_function, c(list(counts(function(w) sum(2 * log(w)))), simplex)),
+    target_posterior(plain, function(x) -sum(x^2) / 2, dim = 2)
+  )
+  for (target in targets) {
+    for (kernel in c("klmc", "rwmh")) {
+      calls <- 0
+      fit <- suppressMessages(smc(target, kernel = kernel, seed = 1, precision = 0.1, draws = 100))
+      expect_identical(glance(fit)$n_calls, calls)
+      expect_equal(sum(fit$runs$n_calls), calls)
+      is_dear <- calls > sum(fit$runs$n_target_evals)
+      expect_identical(any(grepl("calls of the function", capture.output(print(fit)))), is_dear)
+      expect_match(unclass(report(fit)), format(calls, big.mark = ","), fixed = TRUE)
+      more <- suppressMessages(smc_extend(fit, islands = nrow(fit$islands) + 2))
+      expect_identical(glance(more)$n_calls, calls)
+    }
+  }
+  calls <- 0
+  scout <- suppressMessages(smc_scout(targets[[1]], seed = 1))
+  expect_identical(scout$n_calls, calls)
+  expect_output(print(scout), paste0("(", format(calls, big.mark = ","), " calls"), fixed = TRUE)
 })
 
 # precision ---------------------------------------------------------------------

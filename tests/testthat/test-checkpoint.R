@@ -9,8 +9,8 @@ script <- quote({
   target <- target_function(function(x) {
     calls <<- calls + 1
     if (calls == job$die_at) die()
-    -rowSums((x - 1)^2) / 2
-  }, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+    -rowSums((x - 1)^2) / 2 - rowSums(x^4) / 10
+  }, 2, gradient = function(x) 1 - x - 0.4 * x^3, vectorized = TRUE)
   write_half <- function(bytes, path) {
     written <<- written + 1
     dies <- written == job$die_writing
@@ -54,8 +54,8 @@ result_of <- function(out) if (file.exists(out)) readRDS(out)
 calls <- 0
 target <- target_function(function(x) {
   calls <<- calls + 1
-  -rowSums((x - 1)^2) / 2
-}, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+  -rowSums((x - 1)^2) / 2 - rowSums(x^4) / 10
+}, 2, gradient = function(x) 1 - x - 0.4 * x^3, vectorized = TRUE)
 here <- function(..., of = target) {
   calls <<- 0
   suppressWarnings(do.call(smc, c(list(of), replaced_by(arguments(), list(...)))))
@@ -77,7 +77,7 @@ test_that("a call that is killed again and again comes to the same, bit for bit"
   killed <- 0
   for (seed in list(7, NULL)) {
     dir <- new_dir()
-    started <- function(...) start(..., seed = seed, islands = 12)
+    started <- function(...) start(..., seed = seed, islands = 20)
     whole <- result_of(started(new_dir(), from = 3))
     deaths <- c(3, 40, 30, 15, 15)
     for (i in seq_along(deaths)) {
@@ -247,8 +247,8 @@ test_that("where nothing can be written the run goes on, and says so once", {
       unlink(dir, recursive = TRUE)
       file.create(dir)
     }
-    -rowSums((x - 1)^2) / 2
-  }, 2, gradient = function(x) 1 - x, vectorized = TRUE)
+    -rowSums((x - 1)^2) / 2 - rowSums(x^4) / 10
+  }, 2, gradient = function(x) 1 - x - 0.4 * x^3, vectorized = TRUE)
   warnings <- capture_warnings(
     fit <- calmly(do.call(smc, c(list(spoils), arguments(seed = 1, checkpoint = dir))))
   )
@@ -292,7 +292,7 @@ test_that("a file for which there is no room is not there, and the run goes on",
   full <- here(seed = 1, of = target_gaussian(2, mean = 1))
   expect_identical(said, paste("autosmc_warning_checkpoint", format(full$log_z, digits = 17)))
   # what fitted is there, and is whole
-  expect_setequal(list.files(dir), c("scout.smc", "seed.smc", sprintf("bridge-1-5-%d.smc", 1:2)))
+  expect_setequal(list.files(dir), c("scout.smc", "seed.smc"))
   again <- here(seed = 1, of = target_gaussian(2, mean = 1), checkpoint = dir)
   expect_identical(again$estimates, full$estimates)
 })

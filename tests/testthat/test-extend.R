@@ -12,12 +12,16 @@ quick <- function(islands, ..., seed = 1) {
     n_particles = 64, n_steps = 6, kernel = "klmc", rounds = 1, islands = islands, seed = seed, ...
   ))
 }
-adapted <- smc_adapt(target, n_particles = 64, n_steps = 6, rounds = 1, seed = 1)
+bent <- target_function(
+  function(x) -rowSums(x^2) / 2 - rowSums(x^4) / 10, 2,
+  gradient = function(x) -x - 0.4 * x^3, vectorized = TRUE
+)
+adapted <- smc_adapt(bent, n_particles = 64, n_steps = 6, rounds = 1, seed = 1)
 
 # But for what the bridges and diagnostics of the shorter fit have cost.
 without_cost <- function(fit) {
   fit <- without_time(fit)
-  fit$runs$n_target_evals[nrow(fit$runs)] <- NA
+  fit$runs[nrow(fit$runs), c("n_target_evals", "n_calls")] <- NA
   fit
 }
 
@@ -50,7 +54,7 @@ test_that("the bridge, the headline and the diagnostics are those of all islands
   # the bridge and the diagnostics of the first islands count, too
   final <- function(fit) fit$runs$n_target_evals[nrow(fit$runs)]
   beside_few <- final(few) - sum(few$islands$n_target_evals)
-  expect_gte(beside_few, 4 * 64 + 256 + 4 * 256)
+  expect_gte(beside_few, 4 * 64 + 64)
   expect_equal(final(grown) - final(many), beside_few)
   plain <- function(n) {
     calmly(smc(target,
@@ -75,8 +79,8 @@ test_that("a batch of islands that all die is so many estimates of zero", {
   dead <- numeric() # the calls at which the density is zero everywhere
   dying <- target_function(function(x) {
     calls <<- calls + 1
-    if (calls %in% dead) rep(-Inf, nrow(x)) else -rowSums(x^2) / 2
-  }, 2, gradient = function(x) -x, vectorized = TRUE)
+    if (calls %in% dead) rep(-Inf, nrow(x)) else -rowSums(x^2) / 2 - rowSums(x^4) / 10
+  }, 2, gradient = function(x) -x - 0.4 * x^3, vectorized = TRUE)
   of_dead <- function(fit, n_living, n) {
     expect_identical(fit$islands$log_z > -Inf, seq_len(n) <= n_living)
     z <- c(exp(fit$islands$log_z[seq_len(n_living)]), rep(0, n - n_living))
@@ -220,7 +224,7 @@ test_that("islands by their numbers make the same fit, in any order", {
     without_time(smc_extend(adapted, islands = 5))
   )
   # those of smc_run() with the same schedule, whose estimate is SMC's alone
-  by_run <- calmly(smc_run(target, adapted$schedule,
+  by_run <- calmly(smc_run(bent, adapted$schedule,
     reference = adapted$reference, n_particles = 64, islands = 5, seed = 1
   ))
   expect_identical(

@@ -15,7 +15,7 @@ same <- function(a, b) {
   plain <- function(fit) {
     fit <- without_time(fit)
     fit[c("call", "max_islands")] <- NULL
-    fit$runs$n_target_evals[nrow(fit$runs)] <- NA
+    fit$runs[nrow(fit$runs), c("n_target_evals", "n_calls")] <- NA
     fit
   }
   expect_identical(plain(a), plain(b))

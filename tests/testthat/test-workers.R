@@ -314,7 +314,7 @@ test_that("workers compute their shares of a batch, with the same values and err
     cat(rep(Sys.getpid(), nrow(x)), "", file = log, append = TRUE)
     Sys.sleep(0.01 * nrow(x))
     if (Sys.getpid() != main && any(x < 0)) stop("not here")
-    list(log_density = rowSums(x), gradient = if (gradient) x)
+    list(log_density = rowSums(x), gradient = if (gradient) x, n_calls = nrow(x))
   }
   main <- Sys.getpid()
   pace <- internal("new_pace")()
@@ -324,7 +324,7 @@ test_that("workers compute their shares of a batch, with the same values and err
     x <- matrix(as.double(1:130), 65)
     values <- spread(x, TRUE)
     by <- scan(log, quiet = TRUE)
-    expect_identical(values, list(log_density = rowSums(x), gradient = x))
+    expect_identical(values, list(log_density = rowSums(x), gradient = x, n_calls = 65L))
     # the first point tells what a point takes; nothing is known yet of how late shares come
     expect_length(by, 65)
     expect_equal(sum(by != main), 32)
