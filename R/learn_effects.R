@@ -68,7 +68,7 @@ good_polynomial <- function(surrogate, density, effects) {
   slope <- at$gradient %*% L
   polynomial <- fit_polynomial(z[own, , drop = FALSE], at$log_density[own], slope[own, ])
   off <- at$log_density - polynomial_at(polynomial, z)
-  error <- polynomial_error * if (is_quadrature(effects)) 1 else 5
+  error <- polynomial_error[[how_integrated(effects)]]
   if (all(abs(off) < error * exp(rowSums(z^2) / 4))) polynomial
 }
 
@@ -76,9 +76,10 @@ good_polynomial <- function(surrogate, density, effects) {
 points_per_term <- 4
 most_polynomial_points <- 500
 # ... and beside these, draws of the normal distribution at the mode. At all of them the error is to be so small, but
-# far out, where few draws are, that it costs no further ratios of the exact to the sampled density.
+# far out, where few draws are, that it costs no further ratios of the exact to the sampled density: those by sampling
+# scatter by more than this themselves.
 test_points <- 16
-polynomial_error <- 0.02
+polynomial_error <- c(quadrature = 0.02, sampling = 0.1)
 
 # To the ratios around the mode of the density.
 fit_surrogate <- function(target, density, integral, start) {

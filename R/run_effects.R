@@ -21,7 +21,7 @@ counted_integral <- function(effects) {
           count[2] <<- count[2] + 1
           score(u)
         }
-        ratio <- if (is_quadrature(effects)) {
+        ratio <- if (how_integrated(effects) == "quadrature") {
           log_ratio_at(at, effects$component, with_draw)
         } else {
           sampler <- sampler_of_effects(at)
@@ -40,6 +40,7 @@ effects_particles <- 64
 # ... and the part of them that a change of temperature leaves effective: small changes, so that few particles are
 # enough.
 effects_ess <- 0.85
+most_effects_steps <- 256
 
 # For runs from Laplace's approximation of the effects given the parameters to their density. at: of effects_at().
 sampler_of_effects <- function(at) {
@@ -63,8 +64,8 @@ path_of_effects <- function(sampler) {
   record <- run_sampler(sampler, list(adaptive_ess = effects_ess, n_steps = most_effects_steps), "adapt", 0)
   as.list(record$steps[c("lambda", "step_size", "refresh_rate")])
 }
-most_effects_steps <- 256
-
+# The log of an estimate of the ratio of the integral to Laplace's approximation, NaN where all particles died, and
+# with_draw a draw of the effects: where parameters are weighed by the estimate the two are draws of the exact density.
 log_ratio_by_run <- function(sampler, path, with_draw) {
   record <- run_sampler(sampler, path, "final", 1)
   if (is.list(record$dead)) {

@@ -54,7 +54,9 @@ effects_from <- function(target, x) target$at$mode + from_whitened(target$whiten
 # Above it the integral over a component is not by quadrature: too few directions would tell it.
 most_connected <- 10
 
-is_quadrature <- function(effects) max(tabulate(effects$component)) <= most_connected
+how_integrated <- function(effects) {
+  if (max(tabulate(effects$component)) <= most_connected) "quadrature" else "sampling"
+}
 
 # Why an evidence is that of Laplace's approximation, in words; NULL where smc() corrects it.
 why_laplace <- function(effects) {
@@ -73,7 +75,7 @@ components_in_words <- function(effects) {
   sizes <- paste(count(unique(range(size))), collapse = " to ")
   sprintf(
     "%s of %s %s, by %s", count_of(length(size), "component"), sizes, if (max(size) > 1) "effects" else "effect",
-    if (is_quadrature(effects)) "quadrature" else "sampling"
+    how_integrated(effects)
   )
 }
 
