@@ -173,20 +173,26 @@ print_schedule <- function(schedule, ends) {
 }
 
 print_verdict <- function(fit) {
-  print_line("search", format_search(fit$scout))
+  print_line("search", format_search(fit))
   findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails), describe_improper(fit$improper))
   for (finding in findings) print_line("warning", finding)
   print_line("verdict", format_verdict(fit))
 }
 
 # Where modes were looked for, and that this proves nothing.
-format_search <- function(scout) {
+format_search <- function(fit) {
+  scout <- fit$scout
   if (is.null(scout)) {
     return("other modes than those that particles met were not looked for")
   }
+  from <- if (is.null(fit$target$effects$surrogate)) {
+    paste("with standard deviations of 1 to", widest_start)
+  } else {
+    "around the mode of Laplace's approximation"
+  }
   paste0(
-    count_of(sum(scout$basins$n_paths, scout$n_dropped), "path"), " from starts with standard deviations of 1 to ",
-    widest_start, " led to ", count_of(nrow(scout$basins), "basin"), "; narrow modes elsewhere cannot be excluded"
+    count_of(sum(scout$basins$n_paths, scout$n_dropped), "path"), " from starts ", from, " led to ",
+    count_of(nrow(scout$basins), "basin"), "; narrow modes elsewhere cannot be excluded"
   )
 }
 

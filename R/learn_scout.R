@@ -111,7 +111,7 @@ scout_target <- function(
   with_seed(seed_of_run(seed, scout_key), {
     found <- look_around(evaluate, target, n_starts, start, budget)
     found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
-    if (length(found$normals) > 0 && target$dim <= rules$largest_outside) {
+    if (length(found$normals) > 0 && target$dim <= rules$largest_outside && is.null(target$effects$surrogate)) {
       found <- look_outside(evaluate, found, budget)
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
@@ -140,13 +140,13 @@ scout_target <- function(
 # What paths lead to, from as many starts as there are to be, as may tell of more, and as a search asks for.
 look_around <- function(evaluate, target, n_starts, start, budget) {
   n <- budget$n_first(n_starts)
-  found <- look(evaluate, scattered_starts(target$dim, n), start)
+  found <- look(evaluate, starts_for(target, n), start)
   budget$know_paths(n)
   repeat {
     found$normals <- basins_of(found$normals)
     n_more <- n_further(found$normals, n, n_starts)
     if (n_more == 0 || !budget$pays(n_paths = n_more)) break
-    found <- look(evaluate, scattered_starts(target$dim, n_more), start, found)
+    found <- look(evaluate, starts_for(target, n_more), start, found)
     n <- n + n_more
   }
   from_prior <- FALSE
@@ -156,12 +156,25 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
     starts <- if (from_prior) {
       unconstrain(target, prior_draws(target, n_starts))
     } else {
-      scattered_starts(target$dim, n_starts)
+      starts_for(target, n_starts)
     }
     found <- look(evaluate, starts, start, found)
     found$normals <- basins_of(found$normals)
   }
   found
+}
+
+# Starts of paths. Where random effects are integrated out, Laplace's approximation takes very long far from the mode, or
+# has no value that means something, so that they are around this, with standard deviations up to ten of its own.
+starts_for <- function(target, n) {
+  starts <- scattered_starts(target$dim, n)
+  around <- target$effects$surrogate
+  widest <- 10
+  if (is.null(around)) {
+    starts
+  } else {
+    sweep(starts %*% t(solve(around$scale)) * widest / widest_start, 2, around$centre, "+")
+  }
 }
 
 # How many paths follow n of them: what is missing to the first ones, and as many again where these led to several

@@ -2,6 +2,9 @@
 # Laplace's approximation, beside the truth. Intercepts of 2,000 groups of 5, with three standard deviations: by
 # quadrature of the groups' integrals and of the two parameters. Intercepts and slopes of 500 groups of 6: by quadrature in two
 # dimensions around the mode of each group, and by importance sampling over the four parameters, with its error.
+# And Poisson counts of 2,000 days about an autoregression, by the filter of a hidden Markov model on a grid, and by
+# importance sampling over the three parameters; and of the cells of a lattice, about a random field. These two ask for
+# a precision of 0.1.
 #
 #   Rscript bench/effects.R [OUT.csv] [ROW]
 #
@@ -125,30 +128,116 @@ log_likelihood_of_slopes <- function(b, sd, n_nodes = 9) {
   sum(most + log(rowSums(exp(terms - most)))) - sum(log(det)) / 2
 }
 
-# With its standard error.
-true_log_z_of_slopes <- function(n = 2000) {
-  log_density <- function(x) {
-    sd <- exp(x[3:4])
-    log_prior <- sum(dnorm(x[1:2], 0, 2, log = TRUE)) + sum(dexp(sd, log = TRUE)) + sum(x[3:4])
-    log_likelihood_of_slopes(x[1:2], sd) + log_prior
-  }
-  mode <- optim(c(0.3, 0.5, 0, 0), function(x) -log_density(x), method = "BFGS", hessian = TRUE)
+# By importance sampling around the mode: log Z and its standard error.
+by_importance <- function(log_density, start, n) {
+  mode <- optim(start, function(x) -log_density(x), method = "BFGS", hessian = TRUE)
   L <- t(chol(solve(mode$hessian)))
   set.seed(2)
+  d <- length(start)
   df <- 10
-  z <- matrix(rnorm(4 * n), 4) * rep(sqrt(df / rchisq(n, df)), each = 4)
-  log_t <- lgamma((df + 4) / 2) - lgamma(df / 2) - 2 * log(df * pi) - (df + 4) / 2 * log1p(colSums(z^2) / df)
+  z <- matrix(rnorm(d * n), d) * rep(sqrt(df / rchisq(n, df)), each = d)
+  log_t <- lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * log(df * pi) - (df + d) / 2 * log1p(colSums(z^2) / df)
   value <- apply(z, 2, function(z) log_density(mode$par + drop(L %*% z))) - log_t + log(det(L))
   ratio <- exp(value - max(value))
   c(max(value) + log(mean(ratio)), sd(ratio) / mean(ratio) / sqrt(n))
 }
 
+true_log_z_of_slopes <- function() {
+  log_density <- function(x) {
+    sd <- exp(x[3:4])
+    log_prior <- sum(dnorm(x[1:2], 0, 2, log = TRUE)) + sum(dexp(sd, log = TRUE)) + sum(x[3:4])
+    log_likelihood_of_slopes(x[1:2], sd) + log_prior
+  }
+  by_importance(log_density, c(0.3, 0.5, 0, 0), 2000)
+}
+
+# days ----------------------------------------------------------------------------
+
+days <- local({
+  set.seed(1)
+  n <- 2000
+  list(n = n, y = rpois(n, exp(0.5 + as.numeric(arima.sim(list(ar = 0.9), n, sd = 0.4)))))
+})
+
+target_of_days <- function() {
+  target_rtmb(
+    function(p, data) {
+      x <- p$u - p$b
+      n <- length(x)
+      sum(dnorm(x[-1], p$phi * x[-n], p$sd, log = TRUE)) + dnorm(x[1], 0, p$sd / sqrt(1 - p$phi^2), log = TRUE) +
+        sum(dpois(data$y, exp(p$u), log = TRUE)) + dnorm(p$b, 0, 2, log = TRUE) + dexp(p$sd, log = TRUE)
+    },
+    list(b = 0.5, phi = 0.9, sd = 0.4, u = numeric(days$n)),
+    lower = list(phi = 0, sd = 0), upper = list(phi = 1), data = days, random = "u"
+  )
+}
+
+# b, the logit of phi, and log sd.
+true_log_z_of_days <- function() {
+  log_density <- function(x) {
+    phi <- plogis(x[2])
+    sd <- exp(x[3])
+    wide <- sd / sqrt(1 - phi^2)
+    u <- seq(-6, 6, length.out = 201) * wide
+    h <- u[2] - u[1]
+    moves <- h * dnorm(outer(u, phi * u, "-"), 0, sd)
+    likelihood <- outer(0:max(days$y), u, function(y, u) dpois(y, exp(x[1] + u)))
+    share <- h * dnorm(u, 0, wide)
+    log_z <- 0
+    for (t in seq_len(days$n)) {
+      if (t > 1) share <- drop(moves %*% share)
+      share <- share * likelihood[days$y[t] + 1, ]
+      log_z <- log_z + log(sum(share))
+      share <- share / sum(share)
+    }
+    log_z + dnorm(x[1], 0, 2, log = TRUE) + dexp(sd, log = TRUE) + x[3] + log(phi) + log1p(-phi)
+  }
+  by_importance(log_density, c(0.5, qlogis(0.9), log(0.4)), 500)
+}
+
+# cells ---------------------------------------------------------------------------
+
+# A random field on a lattice of 30 x 30 cells, whose precision is that of a stochastic differential equation (Lindgren,
+# Rue and Lindstrom, 2011), and counts about it.
+cells <- local({
+  set.seed(1)
+  side <- 30
+  line <- Matrix::bandSparse(side, side, 0:1, list(c(1, rep(2, side - 2), 1), rep(-1, side)), symmetric = TRUE)
+  one <- Matrix::Diagonal(side)
+  G <- Matrix::kronecker(line, one) + Matrix::kronecker(one, line)
+  general <- function(Q) as(as(Q, "generalMatrix"), "CsparseMatrix")
+  list(side = side, one = general(Matrix::Diagonal(side^2)), G = general(G), G2 = general(Matrix::crossprod(G)))
+})
+# log_range: of the distance beyond which cells hardly depend on each other; log_sd: of the field's sd.
+precision_of_cells <- function(log_range, log_sd) {
+  kappa2 <- 8 * exp(-2 * log_range)
+  (kappa2^2 * cells$one + 2 * kappa2 * cells$G + cells$G2) * (exp(-2 * log_sd) / (4 * pi * kappa2))
+}
+cells$y <- local({
+  set.seed(1)
+  factor <- Matrix::Cholesky(Matrix::forceSymmetric(precision_of_cells(log(cells$side / 4), 0)), LDL = FALSE)
+  u <- Matrix::solve(factor, Matrix::solve(factor, rnorm(cells$side^2), system = "Lt"), system = "Pt")
+  rpois(cells$side^2, exp(0.5 + as.numeric(u)))
+})
+
+target_of_cells <- function() {
+  target_rtmb(
+    function(p, data) {
+      dgmrf(p$u, 0, precision_of_cells(p$log_range, p$log_sd), log = TRUE) +
+        sum(dpois(data$y, exp(p$b + p$u), log = TRUE)) + dnorm(p$b, 0, 2, log = TRUE) +
+        dnorm(p$log_range, log(data$side / 4), 0.5, log = TRUE) + dnorm(p$log_sd, 0, 0.5, log = TRUE)
+    },
+    list(b = 0.5, log_range = log(cells$side / 4), log_sd = 0, u = numeric(cells$side^2)),
+    data = cells, random = "u"
+  )
+}
+
 # the table -----------------------------------------------------------------------
 
-row_of <- function(model, groups, target, truth) {
-  time <- system.time(fit <- smc(suppressMessages(target), seed = 1))
+row_of <- function(model, effects, target, truth, ...) {
+  time <- system.time(fit <- smc(suppressMessages(target), ..., seed = 1))
   data.frame(
-    model = model, groups = groups, truth = truth[1], truth_error = truth[2], log_z = fit$log_z,
+    model = model, effects = effects, truth = truth[1], truth_error = truth[2], log_z = fit$log_z,
     std_error = fit$std_error, laplace = fit$laplace$log_z, laplace_error = fit$laplace$std_error,
     n_target_evals = sum(fit$runs$n_target_evals), n_joint_gradients = sum(fit$runs$n_joint_gradients, na.rm = TRUE),
     seconds = sum(time[1:2])
@@ -162,7 +251,9 @@ row_of_sd <- function(sd) {
 
 rows <- list(
   function() row_of_sd(0.5), function() row_of_sd(1), function() row_of_sd(2),
-  function() row_of("intercepts and slopes", slopes$n, target_of_slopes(), true_log_z_of_slopes())
+  function() row_of("intercepts and slopes", 2 * slopes$n, target_of_slopes(), true_log_z_of_slopes()),
+  function() row_of("days", days$n, target_of_days(), true_log_z_of_days(), precision = 0.1),
+  function() row_of("cells", cells$side^2, target_of_cells(), c(NA, NA), precision = 0.1)
 )
 arguments <- commandArgs(TRUE)
 out <- c(arguments, "bench/results/effects.csv")[1]
@@ -170,8 +261,7 @@ chosen <- if (length(arguments) > 1) as.integer(arguments[2]) else seq_along(row
 table <- do.call(rbind, lapply(rows[chosen], function(row) row()))
 if (length(chosen) < length(rows) && file.exists(out)) {
   kept <- utils::read.csv(out)
-  kept[match(table$model, kept$model, nrow(kept) + 1), ] <- table
-  table <- kept
+  table <- rbind(kept[!kept$model %in% table$model, ], table)
 }
 utils::write.csv(format(table, digits = 8), out, row.names = FALSE, quote = TRUE)
 print(table)

@@ -140,7 +140,7 @@ defaults_table <- function() {
 
 effects_table <- function() {
   with(results_of("effects"), markdown(
-    model = model, groups = format_each(groups), truth = digits(truth), "its error" = digits(truth_error),
+    model = model, effects = format_each(effects), truth = digits(truth), "its error" = digits(truth_error),
     "log Z" = digits(log_z), "standard error" = digits(std_error), "Laplace" = digits(laplace, 2),
     "its standard error" = digits(laplace_error, 2), evaluations = counted(n_target_evals),
     gradients = counted(n_joint_gradients), seconds = digits(seconds, 0)
