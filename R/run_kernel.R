@@ -266,9 +266,10 @@ is_biased <- function(kernel) {
 #' @return An object of class `smc_kernel`. The mean acceptance probability of
 #'   every step is in the column `acceptance` of the fit's `steps`.
 #' @source Kim, Xu, Gardner and Campbell (2025), section 6.4; Buchholz, Chopin and Jacob (2021), *Adaptive tuning of
-#'   Hamiltonian Monte Carlo within sequential Monte Carlo*; Horowitz (1991), *A generalized guided Monte Carlo
-#'   algorithm*; Beskos, Pinski, Sanz-Serna and Stuart (2011), *Hybrid Monte Carlo on Hilbert spaces*; Cotter, Roberts,
-#'   Stuart and White (2013), *MCMC methods for functions: modifying old algorithms to make them faster*.
+#'   Hamiltonian Monte Carlo within sequential Monte Carlo*; Horowitz (1991), Physics Letters B 268, on steps of
+#'   Hamiltonian Monte Carlo; Beskos, Pinski, Sanz-Serna and Stuart (2011), *Hybrid Monte Carlo on Hilbert spaces*;
+#'   Cotter, Roberts, Stuart and White (2013), *MCMC methods for functions: modifying old algorithms to make them
+#'   faster*.
 #' @examples
 #' target <- target_gaussian(2, mean = 1)
 #' fit <- smc(target, kernel = kernel_mala(), n_steps = 8, n_particles = 128, seed = 1)

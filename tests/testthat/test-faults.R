@@ -257,7 +257,7 @@ test_that("the other arguments of the verbs are checked", {
   bad("`n_particles` must be .* not \"many\"", n_particles = "many")
   bad("`n_steps` must be .* not 0", n_steps = 0)
   bad("`n_steps` must be .* not 2.5", n_steps = 2.5)
-  bad("`kernel` must be one of \"klmc\".* not \"hmc\"", kernel = "hmc")
+  bad("`kernel` must be one of \"klmc\".* not \"nuts\"", kernel = "nuts")
   bad("`reference` must be made by .* not \"normal\"", reference = "normal")
   bad("`reference` has no draws of x1 and x2", reference = 1)
   bad("`tuner` must be made by .* not 1", tuner = 1)

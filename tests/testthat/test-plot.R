@@ -12,13 +12,13 @@ tiny <- function(..., n_particles = 128, n_steps = 6, rounds = 2, islands = 3, s
 klmc_fit <- tiny(kernel = kernel_klmc())
 other_kernels <- list(
   lmc = tiny(kernel = kernel_lmc(), seed = 3), # no more rounds than there are colours
-  mala = tiny(kernel = kernel_mala()),
+  mala = tiny(kernel = kernel_mala(), scout = FALSE), # or all runs would have a single step
   rwmh = tiny(kernel = kernel_rwmh(), schedule = schedule_adaptive(0.5), n_steps = 1)
 )
 
 adapted_fit <- function() {
   smc_adapt(target_gaussian(1, mean = 2),
-    n_particles = 128, n_steps = 6, rounds = 2, seed = 2
+    n_particles = 128, n_steps = 6, rounds = 1, scout = FALSE, seed = 2
   )
 }
 
@@ -151,8 +151,8 @@ legend_of <- function(...) {
 test_that("the legend has the rounds in their order, and says which were not used", {
   fit <- klmc_fit
   fit$runs$used <- !fit$runs$round %in% 1
-  # of the race of the scout's reference and the given one, and of two rounds
-  names <- c("round 0", "round 1 (unused)", "round 2", "round 3", "final islands")
+  # of the race of the scout's references and the given one, and of two rounds
+  names <- c("round 0", "round 1 (unused)", "round 2", "round 3", "round 4", "final islands")
   expect_identical(legend_of(fit, "run"), names)
   expect_identical(legend_of(fit, "barrier"), names)
   # of runs of a single step there are points alone, and no curves
@@ -177,7 +177,7 @@ test_that("the barrier rises from 0 to that of each run", {
     c(d$x[1], d$y[1], d$x[nrow(d)], d$y[nrow(d)])
   }))
   rounds <- klmc_fit$runs$barrier[klmc_fit$runs$run == "adapt"]
-  n <- 4 + 3 # a race of two, two rounds, and the islands
+  n <- 5 + 3 # a race of three, two rounds, and the islands
   expect_equal(unname(ends[, 1:3]), cbind(rep(0, n), 0, 1))
   expect_equal(unname(ends[, 4]), c(rounds, klmc_fit$islands$barrier))
 })

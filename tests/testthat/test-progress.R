@@ -74,7 +74,7 @@ test_that("one line counts through all rounds and islands", {
   expect_false(is.unsorted(!of_scout))
   lines <- lines[!of_scout]
   form <- paste0(
-    "^\\[=* *\\] (Round [123]/3|Island [12]/2), step ([0-9])/([0-9]), ",
+    "^\\[=* *\\] (Round ([123]/3|4/4)|Island [12]/2), step ([0-9])/([0-9]), ",
     "lambda ([01][.][0-9]{3}), ESS [0-9]+%, log Z -?[0-9]+[.][0-9], ",
     "ETA +([?]|[0-9]+[smh])$"
   )
@@ -82,11 +82,11 @@ test_that("one line counts through all rounds and islands", {
   expect_lte(max(nchar(lines)), 80 - 4) # more steps take two digits, and so may log Z
   expect_identical(
     unique(sub(form, "\\1", lines)),
-    c("Round 1/3", "Round 2/3", "Round 3/3", "Island 1/2", "Island 2/2")
+    c("Round 1/3", "Round 2/3", "Round 3/3", "Round 4/4", "Island 1/2", "Island 2/2")
   )
-  step <- as.numeric(sub(form, "\\2", lines))
-  expect_true(all(step <= as.numeric(sub(form, "\\3", lines))))
-  expect_identical(sub(form, "\\4", lines) == "0.000", step == 0)
+  step <- as.numeric(sub(form, "\\3", lines))
+  expect_true(all(step <= as.numeric(sub(form, "\\4", lines))))
+  expect_identical(sub(form, "\\5", lines) == "0.000", step == 0)
   done <- nchar(gsub("[^=]", "", lines))
   expect_false(is.unsorted(done))
 })

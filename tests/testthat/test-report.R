@@ -15,7 +15,7 @@ test_that("the text has the numbers of the fit", {
   expected <- c(
     "posterior distribution of 2 parameters", "self-tuning", "Kim et al., 2025",
     paste("R package autosmc", packageVersion("autosmc")),
-    "64 particles", paste(last$n_steps, "steps of the kinetic Langevin kernel"),
+    "64 particles", sprintf("in %d step%s of the kinetic Langevin kernel", last$n_steps, if (last$n_steps > 1) "s" else ""),
     sprintf("4 independent runs, the log evidence is estimated as %.3f", fit$log_z),
     sprintf("standard error %.3f; 95%% interval %.3f to %.3f", fit$std_error, fit$conf_low,
       fit$conf_high),
