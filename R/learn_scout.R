@@ -2,7 +2,7 @@
 # sampler starts. Quasi-Newton paths climb from overdispersed starts; the best normal
 # distribution along each path is refined by batch and match; basins are told apart.
 
-# Points in and around what was found at which further basins are looked for. A mode of a tenth of the
+# Points around what was found at which further basins are looked for. A mode of a tenth of the
 # width, 6 standard deviations away, has about four of them in two dimensions and 0.4 in three.
 n_outside <- 2048
 # What the scout may take of all evaluations that there may be; those of a path with its normal distributions, about;
@@ -27,10 +27,10 @@ most_paths <- 64
 #' up to 4,096 random points (half of them in order, for variables that must be), provide a start; and
 #' if none of these is possible, paths begin where the log density is below -1e15.
 #'
-#' In up to six variables, 2,048 points in and around the basins are tried, and four more paths start, two where
+#' In up to six variables, 2,048 points around the basins are tried, and four more paths start, two where
 #' the density most exceeds what was found, and two where, as draws of importance sampling, it has the largest part of the
 #' evidence; and again, as long as these find basins. So a narrow mode beside a wide one is found in two or
-#' three variables, and one of half the width in four to six. A narrow mode within a wide one is a basin of its own.
+#' three variables, and one of half the width in four to six.
 #'
 #' @param target,... what to look for: see [smc()].
 #' @param n_starts number of paths (positive integer, at most 65,536). Where they lead to different

@@ -23,9 +23,8 @@ rules <- list(
   # half the width has some 60 in four dimensions and 12 in six. In more dimensions paths from them end in places
   # that are no basins.
   largest_outside = 6,
-  # These points are between so much nearer and so much further out, evenly in the logarithm: a narrow mode may be
-  # within a wide one.
-  outside = c(0.5, 15),
+  # These points are between this and this much further out, evenly in the logarithm.
+  outside = c(1.5, 15),
   # Paths from those of them that most exceed what was found.
   n_outside_paths = 4L,
   # Covariances up to this dimension, standard deviations alone beyond: the cost is cubic, and a

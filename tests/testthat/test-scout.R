@@ -170,15 +170,6 @@ test_that("a narrow mode beside a wide one is found", {
   }
 })
 
-test_that("a narrow mode within a wide one is found where no path starts near it", {
-  within <- mixture_target(rbind(c(33, 27, 32), rep(30, 3)), c(0.5, 8), c(0.5, 0.5))
-  for (seed in 1:4) {
-    basins <- smc_scout(within, seed = seed)$basins
-    expect_identical(nrow(basins), 2L)
-    expect_true(all(abs(basins$elbo + log(2)) < 0.01 + errors_for(Inf) * basins$elbo_error))
-  }
-})
-
 test_that("a mode of half the width is found in more dimensions", {
   # the wide one has the density wherever the other is not near: one direction in 35 leads to that
   far_off <- mixture_target(rbind(numeric(4), rep(5, 4)), c(1, 0.5), c(0.8, 0.2))
