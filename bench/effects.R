@@ -263,5 +263,6 @@ if (length(chosen) < length(rows) && file.exists(out)) {
   kept <- utils::read.csv(out)
   table <- rbind(kept[!kept$model %in% table$model, ], table)
 }
-utils::write.csv(format(table, digits = 8), out, row.names = FALSE, quote = TRUE)
+table[-1] <- signif(table[-1], 8)
+utils::write.csv(table, out, row.names = FALSE)
 print(table)
