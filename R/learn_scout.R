@@ -25,7 +25,8 @@ most_paths <- 64
 #'
 #' Where a start is impossible it is moved towards 0. If all are, the parameters of a model of RTMB or TMB, or
 #' up to 4,096 random points (half of them in order, for variables that must be), provide a start; and
-#' if none of these is possible, paths begin where the log density is below -1e15.
+#' if none of these is possible, paths begin where the log density is below -1e15. Where [smc()] integrates random effects
+#' out, starts are around the mode of Laplace's approximation, whose values far from there mean little.
 #'
 #' In up to six variables, 2,048 points around the basins are tried, and four more paths start, two where
 #' the density most exceeds what was found, and two where, as draws of importance sampling, it has the largest part of the
