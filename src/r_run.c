@@ -277,8 +277,8 @@ static double calls_of(const r_target *target, double n_evals) {
  * log target. `log_weights` are normalised. */
 static SEXP new_result(smc_status status, r_run *run, SEXP names_of_columns) {
   static const char *const names[] = {
-      "status",      "failure",   "step",         "n_done",    "trace",
-      "n_evals",     "particles", "log_weights",  "origins",   "unconstrained",
+      "status",      "failure",   "step",         "n_done",     "trace",
+      "n_evals",     "particles", "log_weights",  "origins",    "unconstrained",
       "coordinates", "gradients", "n_impossible", "log_target", "n_calls"};
   const smc_state *state = &run->state;
   int n = state->cloud.n;

@@ -217,8 +217,7 @@ int r_target_evaluate(void *data, int d, int n, const double *x, double *logp,
                       double *grad) {
   r_target *target = data;
   if (!target->native) {
-    target->n_calls +=
-        evaluate_function(target->evaluate, d, n, x, logp, grad);
+    target->n_calls += evaluate_function(target->evaluate, d, n, x, logp, grad);
     return 0;
   }
   int failure = target->team || target->settle
