@@ -35,6 +35,7 @@ ask_diagnostics <- function(sampler, final, course) {
   }
   evaluate <- counted_density(sampler$target, over_batches(sampler)$evaluators)
   seen <- what_is_seen(sampler, final, course)
+  seen$contradicts <- contradict_gradients(seen) # asked by two
   found <- lapply(Filter(function(one) !is.null(one$ask), diagnostics()), function(one) {
     # the fit is there, and is not given up where the target fails at these points
     tryCatch(one$ask(seen, evaluate), autosmc_error_target = function(e) NULL)

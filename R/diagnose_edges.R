@@ -13,7 +13,7 @@ edges_diagnostic <- new_diagnostic(
   ask = function(seen, evaluate) {
     sampler <- seen$sampler
     n <- n_edge_trials(sampler, seen$course)
-    if (sampler$kernel$adjusted && !contradict_gradients(seen)) n <- min(n, fewest_trials)
+    if (sampler$kernel$adjusted && !seen$contradicts) n <- min(n, fewest_trials)
     if (n == 0) {
       return(NULL)
     }

@@ -174,7 +174,7 @@ starts_for <- function(target, n) {
   if (is.null(around)) {
     starts
   } else {
-    sweep(starts %*% t(solve(around$scale)) * widest / widest_start, 2, around$centre, "+")
+    to_user(list(mean = around$centre, L = solve(around$scale)), starts * widest / widest_start)
   }
 }
 

@@ -9,7 +9,7 @@
  * The velocity is refreshed in part, and turned round by a rejection.
  */
 #include "metropolis.h"
-#include "vecmath.h"
+#include "velocity.h"
 
 /* A step of size h turns by the angle whose tangent is h, less than a right
  * angle, at which the position would be the old velocity. A kick by the tangent
@@ -29,18 +29,21 @@ static double excess_slope(const smc_slope *slope, const smc_cloud *at,
   return smc_slope_at(slope, j) + at->x[j];
 }
 
+/* Coordinate j of the refreshed velocity after the first kick. */
+static double kicked_velocity(const smc_move *m, turn by,
+                              const smc_slope *before, size_t j) {
+  return m->to->v[j] + by.kick * excess_slope(before, m->from, j);
+}
+
 /* `to` gets the refreshed velocity, and the position after the turn. */
 static void propose(const smc_move *m, int k, const double *noise) {
   size_t d = (size_t)m->from->d, first = smc_size(m->from->d, k);
-  double rho = m->current.refresh_rate, kept = sqrt(1.0 - rho * rho);
   smc_slope slope = smc_annealed_slope(m->from, m->current.lambda);
   turn by = turn_of(m);
+  smc_refresh_velocity(m, k, noise);
   SMC_SIMD
-  for (size_t i = 0; i < d; i++) {
-    size_t j = first + i;
-    double v = kept * m->from->v[j] + rho * noise[i];
-    double kicked = v + by.kick * excess_slope(&slope, m->from, j);
-    m->to->v[j] = v;
+  for (size_t j = first; j < first + d; j++) {
+    double kicked = kicked_velocity(m, by, &slope, j);
     m->to->x[j] = by.cos * m->from->x[j] + by.sin * kicked;
   }
 }
@@ -48,7 +51,7 @@ static void propose(const smc_move *m, int k, const double *noise) {
 /* Coordinate j of the velocity after the turn and both kicks. */
 static double last_velocity(const smc_move *m, turn by, const smc_slope *before,
                             const smc_slope *after, size_t j) {
-  double kicked = m->to->v[j] + by.kick * excess_slope(before, m->from, j);
+  double kicked = kicked_velocity(m, by, before, j);
   return by.cos * kicked - by.sin * m->from->x[j] +
          by.kick * excess_slope(after, m->to, j);
 }

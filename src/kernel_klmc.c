@@ -8,23 +8,10 @@
  *   log G_t = log gamma_t(x_t) - |v_t|^2 / 2
  *             - log gamma_{t-1}(x_{t-1}) + |v'|^2 / 2.
  */
-#include "kernel.h"
-#include "vecmath.h"
+#include "velocity.h"
 
-#include <math.h>
-
-/* Particle k of `to` gets its refreshed velocity. */
-static void refresh(const smc_move *m, int k, const double *noise) {
-  int d = m->from->d;
-  double rho = m->current.refresh_rate, kept = sqrt(1.0 - rho * rho);
-  const double *from = m->from->v + smc_size(d, k);
-  double *to = m->to->v + smc_size(d, k);
-  SMC_SIMD
-  for (int i = 0; i < d; i++)
-    to[i] = kept * from[i] + rho * noise[i];
-}
-
-/* Its velocity moves by half a step along the gradient at `at`. */
+/* The velocity of particle k of `to` moves by half a step along the gradient at
+ * `at`. */
 static void kick(const smc_move *m, const smc_cloud *at, int k) {
   int d = at->d;
   double half = 0.5 * m->current.step_size;
@@ -57,7 +44,7 @@ static double log_joint(const smc_cloud *cloud, int k, double lambda,
 }
 
 static void propose(const smc_move *m, int k, const double *noise) {
-  refresh(m, k, noise);
+  smc_refresh_velocity(m, k, noise);
   m->log_g[k] = -log_joint(m->from, k, m->previous.lambda, m->to->v);
   kick(m, m->from, k);
   drift(m, k);

@@ -194,7 +194,9 @@ test_that("a large component is integrated out by runs without bias, wherever th
 
 test_that("the evidence with a large component is exact, and draws have its effects", {
   truth <- walk_by_filter(0, sqrt(4 + 0.25))
-  fit <- quiet_laplace(smc(walk_model(), n_particles = 128, n_steps = 4, rounds = 1, islands = 8, scout = FALSE, seed = 1))
+  fit <- quiet_laplace(
+    smc(walk_model(), n_particles = 128, n_steps = 4, rounds = 1, islands = 8, scout = FALSE, seed = 1)
+  )
   expect_log_z(fit, truth$log_z, resolution = 0.1)
   # Laplace's approximation is seen to be another
   expect_gt(abs(fit$laplace$log_z - truth$log_z), 5 * fit$laplace$std_error)

@@ -223,7 +223,8 @@ test_that("print() and glance() have the error and the interval", {
   expect_output(print(fit), do.call(sprintf, c(
     "log Z: +%s, standard error %s.*\ninterval: +%s to %s \\(95 %%\\)", as.list(numbers)
   )))
-  expect_output(print(fit), "64 particles, [0-9]+ steps?, 5 islands")
+  n_steps <- fit$runs$n_steps[nrow(fit$runs)]
+  expect_output(print(fit), sprintf("64 particles, %d step%s, 5 islands", n_steps, if (n_steps > 1) "s" else ""))
   final <- format(fit$runs$n_target_evals[nrow(fit$runs)], big.mark = ",")
   expect_output(print(fit), paste("final", final))
   expect_output(print(fit), "320 weighted \\(effective sample size [0-9]+,")

@@ -102,7 +102,7 @@ chain_ends <- function(target, kernel, step_size, ..., n_particles = 25000) {
   )
   acceptance <- fit$steps$acceptance
   expect_gt(acceptance, 0.2)
-  expect_lt(acceptance^kernel$options$n_moves, 1e-3) # nearly all have been rejected, too
+  expect_lt(acceptance, if (kernel$name == "hmc") 0.97 else 0.9) # HMC accepts nearly all that is smooth
   fit$particles
 }
 
