@@ -113,7 +113,7 @@ scout_target <- function(
     found <- look_around(evaluate, target, n_starts, start, budget)
     found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
     if (length(found$normals) > 0 && target$dim <= rules$largest_outside && is.null(target$effects$surrogate)) {
-      found <- look_outside(evaluate, found, budget)
+      found <- look_outside(evaluate, found, budget, ceiling(part_searched(plan) * n_outside))
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
@@ -231,14 +231,18 @@ start_of <- function(target) {
   if (!is.null(target$start)) unconstrain(target, target$start)
 }
 
+# Of the points at which more of the target is looked for, which see an error of `sure_bridge`: so many tell whether
+# there is as much as the precision that is asked for.
+part_searched <- function(plan) rules$sure_bridge / max(rules$sure_bridge, plan$sought)
+
 # What the first paths have gone past: more of them begin where the density at points around what was found most exceeds
 # it, as in incremental mixture importance sampling, as long as they find basins.
-look_outside <- function(evaluate, found, budget) {
+look_outside <- function(evaluate, found, budget, n_points) {
   n_paths <- rules$n_outside_paths
-  if (!budget$pays(n_outside, n_paths = n_paths)) {
+  if (!budget$pays(n_points, n_paths = n_paths)) {
     return(found)
   }
-  points <- points_around(evaluate, likely_normals(found$normals))
+  points <- points_around(evaluate, likely_normals(found$normals), n_points)
   for (pass in seq_len(most_paths / n_paths)) {
     likely <- likely_normals(found$normals)
     if (!budget$pays(n_paths = n_paths)) break
@@ -251,11 +255,11 @@ look_outside <- function(evaluate, found, budget) {
 
 # list(x, log_density, log_p): points, and the log densities by which they were drawn: normal, but for scales that are
 # spread evenly in the logarithm.
-points_around <- function(evaluate, likely) {
+points_around <- function(evaluate, likely, n) {
   around <- covering(likely)
   d <- length(around$mean)
   ends <- rules$outside
-  z <- exp(stats::runif(n_outside, log(ends[1]), log(ends[2]))) * draw_normal(around, n_outside)$z
+  z <- exp(stats::runif(n, log(ends[1]), log(ends[2]))) * draw_normal(around, n)$z
   x <- to_user(around, z)
   square <- rowSums(z^2)
   part <- stats::pgamma(square / 2 / ends[1]^2, d / 2) - stats::pgamma(square / 2 / ends[2]^2, d / 2)

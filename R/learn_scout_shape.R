@@ -1,5 +1,10 @@
 # Whether draws of the scout's best normal distribution show a reference with a shape.
 
+# Draws that show whether gradients are linear: several times as many as a gradient's coefficients, ...
+draws_per_slope <- 8
+# ... but no fewer and no more than these.
+shape_draws <- c(32, 256)
+
 # Passes by which a shape that is nearly right is found.
 most_near <- 3
 
@@ -13,7 +18,7 @@ shape_around <- function(normals, density) {
   if (is.null(best) || length(best$mean) > rules$largest_exact) {
     return(NULL)
   }
-  draws <- draw_normal(best, rules$race_particles)
+  draws <- draw_normal(best, n_shape_draws(length(best$mean)))
   at <- density(draws$x)
   ok <- at$log_density > -Inf
   n <- sum(ok)
@@ -31,6 +36,8 @@ shape_around <- function(normals, density) {
   space <- exact_space(points, list(), density)
   if (knows_most(space)) exact_shape(space, density) else near_shape(best, density)
 }
+
+n_shape_draws <- function(d) min(max(shape_draws[1], draws_per_slope * (d + 1)), shape_draws[2])
 
 exact_shape <- function(space, density) {
   given <- given_of(space)

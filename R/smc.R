@@ -147,6 +147,7 @@ smc <- function(
   wanted <- check_islands(islands, precision, max_islands, draws)
   wanted$grows <- missing(n_particles) && missing(islands) && plan$seeks
   wanted$asked <- setdiff(wanted$asked, c("precision", "draws")[c(missing(precision), missing(draws))])
+  plan$sought <- wanted$precision
   plan$may_shrink <- missing(n_particles)
   if (plan$may_shrink) n_particles <- particles_within(max_evals, n_particles, wanted$islands)
   plan$n_islands <- wanted$islands
