@@ -9,7 +9,7 @@ diagnostics <- function() {
     mean_gradient = mean_gradient_diagnostic, stein = stein_diagnostic, width = width_diagnostic,
     ancestor_ess = ancestor_ess_diagnostic, proper = proper_diagnostic, rays = rays_diagnostic,
     mirrors = mirrors_diagnostic, lines = lines_diagnostic, elbo = elbo_diagnostic, basins = basins_diagnostic,
-    rounds = rounds_diagnostic, passes = passes_diagnostic
+    rounds = rounds_diagnostic, passes = passes_diagnostic, correction = correction_diagnostic
   )
 }
 

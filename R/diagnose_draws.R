@@ -31,3 +31,14 @@ ancestor_ess_diagnostic <- new_diagnostic(
     )
   }
 )
+
+# Ratios of the exact integral over random effects to what was sampled, where they have a heavy tail: the largest are
+# mostly not among those that were drawn, and the mean is too low.
+correction_diagnostic <- new_diagnostic(
+  judge = function(seen, found) {
+    if (isTRUE(is.finite(seen$khat))) {
+      says <- c("The ratios of the integral over the random effects to what was sampled have a heavy tail (Pareto k ", ").")
+      diagnostic(seen$khat, largest_khat, says)
+    }
+  }
+)

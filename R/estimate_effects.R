@@ -9,7 +9,7 @@ most_ratios <- 512
 # estimate: of what was sampled. precision: the standard error that is asked for, or NULL. most: evaluations that are
 # left for it, or NULL. Returns the `estimate` to report, and for a target with effects `laplace`, a list: `log_z` and
 # `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is
-# not made, its `correction_error`, and in words the `method` of the integral; and `counts`, what it has cost.
+# not made, its `correction_error`, and in words the `method` of the integral; `khat`, the Pareto k of its ratios, NULL for none; and `counts`, what it has cost.
 estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   effects <- target$effects
   if (is.null(effects)) {
@@ -28,6 +28,7 @@ estimate_effects <- function(target, estimate, draws, precision, seed, most) {
       log_z = laplace$log_z, std_error = laplace$std_error, correction = exact$log_z - to_laplace$log_z,
       correction_error = sqrt(exact$std_error^2 + to_laplace$std_error^2), method = exact$method
     ),
+    khat = exact$khat,
     counts = if (is_corrected(effects)) {
       counts_of_integrals(integral, began, replace(no_counts, "n_target_evals", exact$n_sampled))
     }
@@ -59,12 +60,19 @@ integrate_effects <- function(target, integral, draws, wanted, most) {
     n <- length(found$rows) * (found$std_error / wanted)^2
     if (isTRUE(n > length(found$rows))) found <- at_more(found, min(ceiling(n), most))
     if (!is.nan(found$log_z)) {
-      return(c(found, list(method = components_in_words(target$effects))))
+      return(c(found, list(khat = khat_of_ratios(found), method = components_in_words(target$effects))))
     }
     why <- "since the integral over a component does not settle"
   }
   found[c("log_z", "std_error", "method")] <- list(NA_real_, NA_real_, paste("Laplace's approximation", why))
   found
+}
+
+# The Pareto k of the ratios, where their mean has an error that matters; else NULL. It takes nearly `most_ratios` to tell
+# it, of a fifth of them.
+khat_of_ratios <- function(found) {
+  n <- length(found$exact)
+  if (isTRUE(found$std_error > rules$sure_bridge)) tail_khat(exp(found$exact - max(found$exact)), rep(1 / n, n), 0.2)
 }
 
 # A list of the difference `log_z` and its `std_error`: by the surrogate at all draws, and by what this leaves where the

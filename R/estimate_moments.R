@@ -54,11 +54,10 @@ of_finite_range <- function(target) {
   variables[which(far < 10^largest_square & far <= near * (1 + same_range))]
 }
 
-# The Pareto k of the upper tail of x, of draws with these weights, as long a tail as Vehtari et al. have it; not finite
-# where it cannot be told.
-tail_khat <- function(x, w) {
-  n <- 1 / sum(w^2)
-  .Call(r_tail_shapes, cbind(x), seq_along(x), w, n, min(0.2, 3 / sqrt(n)), 0, FALSE)
+# The Pareto k of the upper tail of x, of draws with these weights, by default as long a tail as Vehtari et al. have it;
+# not finite where it cannot be told.
+tail_khat <- function(x, w, part = min(0.2, 3 * sqrt(sum(w^2)))) {
+  .Call(r_tail_shapes, cbind(x), seq_along(x), w, 1 / sum(w^2), part, 0, FALSE)
 }
 
 # Above it a mean of ratios is not to be trusted (Vehtari, Simpson, Gelman, Yao and Gabry, 2024). Smoothed by the fitted

@@ -27,6 +27,10 @@ new_fit <- function(sampler, result, plan, call) {
     sampler$target, headline(estimates), kept, plan$precision, sampler$seed, plan$max_ratios
   )
   result$corrections <- c(result$corrections, list(of_effects$counts))
+  of_correction <- correction_diagnostic$judge(of_effects["khat"])
+  if (!is.null(of_correction)) {
+    result$diagnostics <- bind_rows(list(result$diagnostics, c(name = "correction", of_correction)))
+  }
   estimate <- with_shift(of_effects$estimate, result$diagnostics)
   fit <- structure(
     c(
@@ -61,7 +65,8 @@ new_fit <- function(sampler, result, plan, call) {
 
 # What the plan says to the stages only.
 not_of_fit <- c(
-  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "may_shrink", "max_bridged", "max_ratios", "truncated"
+  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "may_shrink", "max_bridged", "max_ratios", "truncated",
+  "sought"
 )
 
 runs_columns <- c(

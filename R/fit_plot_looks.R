@@ -37,7 +37,8 @@ plain_names <- function(names) {
     estimates = "SMC and bridge", mean_gradient = "mean gradient", stein = "Stein's identity",
     width = "reference width", ancestor_ess = "ancestors", edges = "density edges", jumps = "density jumps",
     proper = "proper density", rays = "mass far out", mirrors = "mirrored mass", lines = "mass along lines",
-    elbo = "scout's ELBO", basins = "scout's modes", rounds = "change by rounds", passes = "change by passes"
+    elbo = "scout's ELBO", basins = "scout's modes", rounds = "change by rounds", passes = "change by passes",
+    correction = "effects' ratios"
   )
   ifelse(names %in% names(plain), plain[names], gsub("_", " ", names))
 }

@@ -216,6 +216,21 @@ test_that("where an integral does not settle log Z is Laplace's, and says why", 
   expect_match(printed_text(fit), "does not settle, with an unknown error of its own", fixed = TRUE)
 })
 
+test_that("a heavy tail of the ratios to what was sampled is no correction", {
+  set.seed(4)
+  n <- 512
+  fails <- function(log_ratio) {
+    found <- list(exact = log_ratio, std_error = sd(exp(log_ratio)) / mean(exp(log_ratio)) / sqrt(n))
+    row <- internal("correction_diagnostic")$judge(list(khat = internal("khat_of_ratios")(found)))
+    isFALSE(row$passed)
+  }
+  # of estimates by runs, and of ratios that have no variance
+  expect_lt(mean(replicate(100, fails(rnorm(n, sd = 0.5)))), 0.05)
+  expect_gt(mean(replicate(100, fails(rexp(n, 1)))), 0.8)
+  # an error that does not matter is no reason
+  expect_false(fails(rexp(n) / 100))
+})
+
 test_that("there is something to sample beside the effects", {
   model <- model_of(function(p) -sum(RTMB::dnorm(p$u, log = TRUE)), list(u = 0))
   expect_error(as_target(model), "no parameters that are not `random`", class = "autosmc_error_input")
