@@ -17,8 +17,11 @@ most_rest <- 6
 # points: list(x, g, train, test), of equal_points(), perhaps with the `pattern` of pattern_among(). Returns
 # list(blocks, maps, points, log_jacobian, parents): the maps lead from the coordinates in which the points are nearly
 # standard normal, those of `points`, to their own; the log Jacobian is that of each point. NULL where points have no
-# normal distribution.
+# normal distribution, or those of a half are no more than the variables, so that scores do not determine it.
 fit_chain <- function(points, variables) {
+  if (length(points$train) <= length(variables)) {
+    return(NULL)
+  }
   left <- variables
   points[c("train", "test")] <- lapply(points[c("train", "test")], utils::head, most_search)
   state <- list(points = points, blocks = list(), log_jacobian = numeric(nrow(points$x)))
