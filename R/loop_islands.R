@@ -143,14 +143,21 @@ announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} fo
 # the fewest steps and as much adaptation.
 announce_fit <- function(sampler, plan) {
   each <- sampler$scout$seconds / sampler$scout$n_target_evals
-  n <- min(plan$max_evals, 2 * islands_evaluations(max(1, plan$n_islands), sampler, least_steps, plan))
-  if (!isTRUE(sampler$show_progress) || !isTRUE(n * each >= longest_untold)) {
+  least <- function(sampler, plan) {
+    min(plan$max_evals, 2 * islands_evaluations(max(1, plan$n_islands), sampler, least_steps, plan, list(plan = plan)))
+  }
+  n <- least(sampler, plan)
+  if (!isTRUE(n * each >= longest_untold)) {
     return()
   }
+  coarse <- least(replace(sampler, "n_particles", particles_for(200)), replace(plan, "sought", 0.05))
   inform("cost", c(
     "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles}
       particles at least {count(round(n))} of them: {duration(n * each)} of computing.",
-    "i" = "With a smaller {.arg max_evals} it takes less."
+    "i" = if (coarse < n) {
+      "With {.code precision = 0.05, draws = 200} it takes at least {count(round(coarse))}: {duration(coarse * each)}."
+    },
+    "i" = "With {.arg max_evals} or {.arg max_seconds} it ends with what is there by then."
   ))
 }
 

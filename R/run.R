@@ -27,9 +27,6 @@ effects_draws_key <- 2^30 + 4
 # Numbers in a matrix of particles, from which R collects its memory after a run and before there is as much again.
 large_run <- 1e6
 
-# The clock of all that is timed.
-seconds_now <- function() proc.time()[["elapsed"]]
-
 # the run ---------------------------------------------------------------------
 
 # A run, tuned or not. It is a pure function of the sampler, the path and the key.

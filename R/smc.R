@@ -69,7 +69,8 @@
 #'   generator, so that [set.seed()] governs.
 #' @param checkpoint NULL, or the path of a folder (string) from which a call that was cut off resumes. See
 #'   [reproducibility].
-#' @param progress whether a call of more than two seconds shows a line of progress (TRUE or FALSE).
+#' @param progress whether a call of more than two seconds shows a line of progress, and in a script one a minute (TRUE or
+#'   FALSE).
 #'
 #' @return An object of class `smc_fit`, a list with, among others,
 #'

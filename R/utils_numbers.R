@@ -45,3 +45,6 @@ normalise_log <- function(log_weights) {
   shifted <- log_weights - max(log_weights)
   shifted - log(sum(exp(shifted)))
 }
+
+# The clock of all that is timed.
+seconds_now <- function() proc.time()[["elapsed"]]

@@ -16,6 +16,7 @@ new_progress <- function(show, n_rounds, n_islands, .envir = parent.frame()) {
   progress$n_left <- n_rounds + n_islands
   progress$n_before <- 0 # steps of the runs before the present one
   progress$n_steps <- 0 # steps of the present one
+  progress$shown <- if (cli::is_dynamic_tty()) NULL else seconds_now() # where lines cannot overwrite each other
   progress$id <- cli::cli_progress_bar(
     type = "custom",
     format = "{cli::pb_status}ETA {cli::pb_eta}",
@@ -82,8 +83,17 @@ show_done <- function(progress, n_done, n) {
   show_line(progress, before + n_done * steps, before + n * steps, sprintf("%d of %d islands done,", n_done, n))
 }
 
+# In seconds: so often there is a line where it does not overwrite the last.
+between_lines <- 60
+
 # cli's own bar leaves no room for the numbers on a line of 80 characters.
 show_line <- function(progress, done, total, said) {
+  if (!is.null(progress$shown)) {
+    if (seconds_now() < progress$shown + between_lines) {
+      return()
+    }
+    progress$shown <- seconds_now()
+  }
   width <- 8
   full <- round(width * done / total)
   bar <- sprintf("[%s%s]", strrep("=", full), strrep(" ", width - full))

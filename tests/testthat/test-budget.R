@@ -247,10 +247,9 @@ test_that("a run is made only where as much as the last one took is left beside 
 
 # what is said -----------------------------------------------------------------
 
-test_that("what a slow target will cost is said after the scout, with progress", {
-  announce <- function(seconds, max_evals = Inf, shown = TRUE) {
+test_that("what a slow target will cost is said after the scout, and what it would cost with less precision", {
+  announce <- function(seconds, max_evals = Inf) {
     sampler <- given$sampler
-    sampler$show_progress <- shown
     sampler$scout <- list(seconds = seconds, n_target_evals = 1000)
     plan <- given$plan
     plan$max_evals <- max_evals
@@ -261,8 +260,11 @@ test_that("what a slow target will cost is said after the scout, with progress",
     class = "autosmc_message_cost"
   )
   expect_message(announce(150, max_evals = 12000), "12,000 of them: 30 minutes")
+  said <- expect_message(announce(150), "precision = 0.05, draws = 200")
+  least <- regmatches(said$message, gregexpr("(?<=at least )[0-9,]+", gsub("\\s+", " ", said$message), perl = TRUE))[[1]]
+  least <- as.numeric(gsub(",", "", least))
+  expect_lt(least[2], least[1] / 4)
   expect_silent(announce(0.1))
-  expect_silent(announce(150, shown = FALSE))
 })
 
 test_that("calls of a function are counted where they are spent, and shown", {

@@ -128,6 +128,22 @@ test_that("a session that is not interactive is told nothing", {
   expect_identical(said, "it did run")
 })
 
+test_that("where lines cannot overwrite each other there is one a minute", {
+  said <- session_output({
+    options(cli.dynamic = FALSE)
+    fit <- smc(target_gaussian(2), seed = 1, progress = TRUE)
+    shown <- function() {
+      progress <- autosmc:::new_progress(TRUE, 1, 1)
+      progress$shown <- progress$shown - 61
+      Sys.sleep(0.1)
+      for (step in 1:9) autosmc:::show_line(progress, step, 9, sprintf("step %d,", step))
+    }
+    shown()
+  })
+  expect_identical(grep("step", said, value = TRUE), said)
+  expect_length(said, 1)
+})
+
 test_that("an error or an interrupt takes the line away, and leaves R usable", {
   interrupt <- structure(list(), class = c("interrupt", "condition"))
   for (condition in list(simpleError("no"), interrupt)) {
