@@ -270,7 +270,7 @@ fitted_to_islands <- function(course, record) {
   estimates <- result$final$estimates
   is_rough <- course$n_passes == 1 && !is_plain(record$reference)
   enough <- (if (is_rough) rules$sure_shape else rules$sure_bridge) *
-    sqrt(default_particles / course$sampler$n_particles) / part_searched(course$plan)
+    sqrt(default_particles / course$sampler$n_particles)
   is_sure <- is_exact_reference(record$reference) || isTRUE(estimates$std_error[2] < enough) # by the bridge
   has_settled <- record$reason == "fit" ||
     course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")

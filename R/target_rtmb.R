@@ -176,7 +176,7 @@ block_of <- function(target, gradient) {
     size <- block_size(length(operations))
     list(
       tape = block_tape(tape, size, gradient), size = size, gradient = gradient, of_one = block_tape(tape, 1, gradient),
-      n_operations = length(operations), remembers = "Newton" %in% operations
+      n_operations = length(operations), remembers = "Newton" %in% operations, copies = new.env(parent = emptyenv())
     )
   })
 }
@@ -241,10 +241,11 @@ run_tape <- function(block, tape, x, failed) {
   if (block$remembers) {
     tape <- tape$laplace(integer()) # a copy: nothing is integrated out
     # R does not see the memory that copies take
-    session$copied <- sum(session$copied, n * block$n_operations)
-    if (session$copied > 2e6) {
+    copies <- block$copies
+    copies$size <- sum(copies$size, n * block$n_operations)
+    if (copies$size > 2e6) {
       gc()
-      session$copied <- 0
+      copies$size <- 0
     }
   }
   x <- as.double(x)
