@@ -62,10 +62,9 @@ n_spent <- function(seen) {
 default_particles <- 1024L
 
 # What islands miss is no smaller where they are few or small: they count as eight of 1,024 particles and two steps at
-# least, or the part of these that looks for what matters, but as no more than half of what the call may take.
+# least, but as no more than half of what the call may take.
 counted <- function(spent, sampler, course) {
-  least <- part_searched(course$plan) * 8 * default_particles * (1 + 2 * n_moves(sampler))
-  max(spent, min(least, course$plan$max_evals / 2))
+  max(spent, min(8 * default_particles * (1 + 2 * n_moves(sampler)), course$plan$max_evals / 2))
 }
 
 # diagnostics: may be NULL. Which have failed, as indices; whether that of a name has; and

@@ -113,7 +113,9 @@ scout_target <- function(
     found <- look_around(evaluate, target, n_starts, start, budget)
     found$normals <- curve_best(evaluate, refine_best(evaluate, found$normals))
     if (length(found$normals) > 0 && target$dim <= rules$largest_outside && is.null(target$effects$surrogate)) {
-      found <- look_outside(evaluate, found, budget, ceiling(part_searched(plan) * n_outside))
+      # for less precision fewer, in proportion
+      n_points <- ceiling(n_outside * rules$sure_bridge / max(rules$sure_bridge, plan$sought))
+      found <- look_outside(evaluate, found, budget, n_points)
     }
     # what was refined comes first: the ELBOs of the others may be higher by luck
     found$normals <- check_elbos_of(evaluate, first_of_close(found$normals))
@@ -230,10 +232,6 @@ with_timed_limit <- function(plan, seconds, n) {
 start_of <- function(target) {
   if (!is.null(target$start)) unconstrain(target, target$start)
 }
-
-# Of the points at which more of the target is looked for, which see an error of `sure_bridge`: so many tell whether
-# there is as much as the precision that is asked for.
-part_searched <- function(plan) rules$sure_bridge / max(rules$sure_bridge, plan$sought)
 
 # What the first paths have gone past: more of them begin where the density at points around what was found most exceeds
 # it, as in incremental mixture importance sampling, as long as they find basins.

@@ -34,7 +34,7 @@
 #' @param precision the standard error of `log_z` (number of at least 1e-15) for which islands are added, up to
 #'   `max_islands`; NULL for none. By default it is 0.01, where references are fitted and neither `n_particles` nor
 #'   `islands` is given. A precision that was asked for and is not reached is a warning. With one
-#'   above 0.01 less is spent on looking for what is beside the draws and the modes that were found, in proportion.
+#'   above 0.01 fewer points are tried around the modes that were found, in proportion.
 #' @param draws how many independent draws the means of the posterior are to be worth (positive integer), `ess_mean` of
 #'   [glance()], for which islands are added as for a precision; NULL for any. By default it is 1,000 where a
 #'   precision is aimed at, and neither `n_particles` nor `islands` is given.
