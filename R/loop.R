@@ -15,7 +15,7 @@ find_evidence <- function(sampler, path, plan, islands = NULL) {
   if (isTRUE(plan$may_shrink)) {
     sampler$n_particles <- particles_within(plan$max_evals, sampler$n_particles, plan$n_islands)
   }
-  announce_fit(sampler, plan)
+  if (!is.null(islands)) announce_fit(sampler, plan)
   course <- new_course(sampler, path, plan)
   repeat {
     while (length(course$candidates) > 0) {
