@@ -242,19 +242,16 @@ tell_differences <- function(terms) {
 # number there is.
 central_difference <- function(term, density, x) {
   part <- .Machine$double.eps^(1 / 3) # errors of rounding and of curvature are about the same
-  lower <- pmax(term$lower, -.Machine$double.xmax)
-  upper <- pmin(term$upper, .Machine$double.xmax)
+  lower <- rep(pmax(term$lower, -.Machine$double.xmax), each = nrow(x))
+  upper <- rep(pmin(term$upper, .Machine$double.xmax), each = nrow(x))
+  unit <- abs(x)
+  unit[unit == 0] <- 1
+  width <- part * pmin(pmax(unit, part), x - lower, upper - x)
   slope <- x
-  for (j in seq_len(term$dim)) {
-    unit <- ifelse(x[, j] == 0, 1, abs(x[, j]))
-    width <- part * pmin(
-      pmax(part, unit),
-      x[, j] - lower[j],
-      upper[j] - x[, j]
-    )
+  for (j in seq_len(ncol(x))) {
     right <- left <- x
-    right[, j] <- x[, j] + width
-    left[, j] <- x[, j] - width
+    right[, j] <- x[, j] + width[, j]
+    left[, j] <- x[, j] - width[, j]
     rise <- density(right)$log_density - density(left)$log_density
     slope[, j] <- rise / (right[, j] - left[, j])
   }

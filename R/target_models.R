@@ -110,7 +110,29 @@ own_copy <- function(model) {
   model$env$random.start <- expression(
     if (identical(as.double(par.fixed), as.double(last.par[-random]))) last.par[random] else par[random]
   )
+  model$env$newton <- plain_newton # takes the place of TMB::newton()
   model
+}
+
+# The mode of the random effects by Newton steps, each of which lowers the objective: those of TMB::newton(), with
+# little around them. Where one does not lower it, that has its way from the start.
+plain_newton <- function(par, fn, gr, he, env, ...) {
+  tmb <- asNamespace("TMB")
+  factor <- env$L.created.by.newton
+  mode <- par
+  before <- Inf
+  for (i in seq_len(20 * !is.null(factor))) {
+    value <- fn(mode)
+    slope <- gr(mode)
+    if (!isTRUE(value <= before + sqrt(.Machine$double.eps)) || !all(is.finite(slope))) break
+    if (max(abs(slope)) < 1e-8) {
+      return(list(par = mode, value = value))
+    }
+    if (!tmb$updateCholesky(factor, he(mode))) break
+    mode <- mode - as.vector(tmb$solveCholesky(factor, slope))
+    before <- value
+  }
+  TMB::newton(par, fn, gr, he, env = env, ...)
 }
 
 # The log density of a model of RTMB as a tape.
@@ -148,11 +170,10 @@ with_log_prior <- function(functions, log_prior, parameter, bounds) {
     return(functions)
   }
   prior <- prior_of_vector(log_prior, parameter)
-  density <- function(x) list(log_density = apply(x, 1, prior))
-  term <- c(list(dim = length(parameter)), bounds)
+  density <- function(x) list(log_density = prior(x)) # of one point
   list(
     log_density = function(x) functions$log_density(x) + prior(x),
-    gradient = function(x) functions$gradient(x) + drop(central_difference(term, density, t(x)))
+    gradient = function(x) functions$gradient(x) + drop(central_difference(bounds, density, t(x)))
   )
 }
 

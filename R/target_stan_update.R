@@ -48,7 +48,7 @@ partners_of <- function(tokens) {
   for (i in tokens$code) {
     if (tokens$text[i] %in% c("(", "[", "{")) {
       open <- c(open, i)
-    } else if (tokens$text[i] %in% c(")", "]", "}") && length(open) > 0) {
+    } else if (paste0(tokens$text[open[length(open)]], tokens$text[i]) %in% c("()", "[]", "{}")) {
       partner[c(i, open[length(open)])] <- c(open[length(open)], i)
       open <- open[-length(open)]
     }

@@ -59,6 +59,21 @@ test_that("a fit of brms has the evidence, brms's names and brms's predictions",
 
   alone <- suppressMessages(smc(line_model(sample_prior = "only"), n_particles = 256, seed = 1))
   expect_log_z(alone, 0)
+
+  # draws of all parameters, under brms's names
+  all <- line_model(save_pars = brms_says("save_pars", all = TRUE))
+  kept <- as_brmsfit(suppressMessages(smc(all, n_particles = 64, seed = 1)))
+  expect_log_z(suppressMessages(smc(kept, reference = "draws", scout = FALSE, n_particles = 256, seed = 1)), exact)
+})
+
+test_that("a program of brms that is not understood is said to be of its version, with what helps", {
+  skip_without_brms()
+  old <- line_model()
+  old$model <- "data { int N; }\nparameters { real array; }\nmodel { }"
+  error <- expect_error(as_target(old), class = "autosmc_error_program")
+  for (said in c("line 2", format(old$version$brms), "update(fit, recompile = TRUE)")) {
+    expect_match(conditionMessage(error), said, fixed = TRUE)
+  }
 })
 
 test_that("models of brms are checked with data from their priors", {

@@ -118,6 +118,16 @@ test_that("a fit of glmmTMB takes a prior, and asks for one", {
   expect_gradient(target, x)
 })
 
+test_that("effects of groups in a fit of glmmTMB have the mode that TMB finds, near the fit and far from it", {
+  fit <- glmmTMB_of(count ~ 1 + (1 | spray), data = InsectSprays, family = "poisson")
+  target <- suppressMessages(as_target(fit, log_prior = function(p) sum(dnorm(unlist(p), 0, 3, log = TRUE))))
+  x <- rep(fit$fit$par, each = 8) + rep(c(0.1, 1, 4, 9), each = 2) * cbind(sin(1:8), cos(1:8))
+  by_tmb <- suppressWarnings(apply(x, 1, fit$obj$fn))
+  prior <- rowSums(dnorm(x, 0, 3, log = TRUE))
+  expect_equal(evaluate_target(target, x, gradient = FALSE)$log_density, prior - by_tmb)
+  expect_gradient(target, x[1:4, ])
+})
+
 test_that("what has no prior in a fit of glmmTMB is named, whether the prior is the model's or given", {
   fit <- glmmTMB_of(count ~ 1 + (1 | spray), data = InsectSprays, family = "poisson")
   flat_in <- function(...) {

@@ -69,7 +69,8 @@ test_that("functions have the names that they have now", {
 test_that("comments, strings and programs of today are left alone", {
   for (code in c(
     "// int Y[N]; x <- 2\n/* increment_log_prob(2)\n real z[3]; */", "{ print(\"real x[N] <- # 3\"); }",
-    "{ if (a <-1) b = 2; c = d <-e; }", "{ array[3] int x; target += normal_lpdf(x[1] | 0, log_sum(x)); }", ""
+    "{ if (a <-1) b = 2; c = d <-e; }", "{ array[3] int x; target += normal_lpdf(x[1] | 0, log_sum(x)); }", "",
+    "data { int Y[3; } parameters { real x; }"
   )) {
     expect_identical(updated(code)$program$code, code)
   }
