@@ -145,9 +145,9 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
   budget$know_paths(n)
   repeat {
     found$normals <- basins_of(found$normals)
-    n_more <- n_further(found$normals, n, n_starts)
-    if (n_more == 0 || !budget$pays(n_paths = n_more)) break
-    found <- look(evaluate, starts_for(target, n_more), start, found)
+    n_more <- n_further(found, n, n_starts, budget)
+    if (n_more == 0) break
+    found <- look(evaluate, further_starts(target, n_more, found$normals), start, found, passes = n < n_starts)
     n <- n + n_more
   }
   from_prior <- FALSE
@@ -178,16 +178,49 @@ starts_for <- function(target, n) {
   }
 }
 
-# How many paths follow n of them: what is missing to the first ones, and as many again where these led to several
-# basins, and while one that matters was found by one path or two: the share of paths that were alone is the chance that
-# the next one leads to another basin (Good, 1953), and few of them may be none. Where a path has not ended, along a
-# ridge or into a neck, is no basin of its own.
-n_further <- function(normals, n, n_starts) {
+# How many paths follow n of them: what is missing to the first ones; as many as double them, as long as these cost
+# little; and others while a basin that matters was found by one path or two: the share of paths that were alone is the
+# chance that the next one leads to another basin (Good, 1953), and few of them may be none.
+n_further <- function(found, n, n_starts, budget) {
   if (n < n_starts) {
-    return(n_starts - n)
+    return(if (budget$pays(n_paths = n_starts - n)) n_starts - n else 0)
   }
-  is_rare <- vapply(likely_normals(normals), function(normal) normal$has_ended && normal$n_paths <= few_paths, NA)
-  if (length(normals) > 1 && (n < 2 * n_starts || n < most_paths && any(is_rare))) n_starts else 0
+  basins <- ended_basins(found$normals)
+  is_rare <- vapply(basins, function(normal) normal$n_paths <= few_paths, NA)
+  n_cheap <- n_cheap_paths(found, n, n_starts * budget$of_path(), length(basins))
+  if (n_cheap > 0) {
+    if (budget$pays(n_cheap * found$n_points / n)) n_cheap else 0
+  } else {
+    if (n < most_paths && length(basins) > 1 && any(is_rare) && budget$pays(n_paths = n_starts)) n_starts else 0
+  }
+}
+
+# Paths that end in basins that are known cost little: so many as take half of what the first ones took with their normal
+# distributions; or, where there are several basins, as much as points outside do.
+n_cheap_paths <- function(found, n, spent, n_basins) {
+  if (n_basins == 0 || n_basins == 1 && length(found$normals) > 1) {
+    return(0)
+  }
+  most <- if (n_basins > 1) n_outside else spent / 2
+  max(0, min(n, floor((most / found$n_points - 1) * n)))
+}
+
+# Where a path has not ended, along a ridge or into a neck, is no basin of its own.
+ended_basins <- function(normals) Filter(function(normal) normal$has_ended, likely_normals(normals))
+
+# Starts of further paths: near and far, and, by turns, as wide as the basins are apart in their standard deviations.
+further_starts <- function(target, n, normals) {
+  starts <- starts_for(target, n)
+  basins <- ended_basins(normals)
+  k <- length(basins)
+  if (k > 1) {
+    means <- do.call(rbind, lapply(basins, `[[`, "mean"))
+    around <- list(mean = colMeans(means), L = sqrt(Reduce(`+`, lapply(basins, variances)) / k))
+    around$L <- around$L * sqrt(sum(from_user(around, means)^2) / (k - 1) / target$dim)
+    rows <- seq_len(n) %% 2 == 0
+    starts[rows, ] <- to_user(around, matrix(stats::rnorm(sum(rows) * target$dim), ncol = target$dim))
+  }
+  starts
 }
 
 # What the scout may spend, of the limits of a plan. A limit of seconds becomes one of evaluations when it is known how
@@ -204,7 +237,7 @@ new_budget <- function(evaluate, plan) {
     is_enough
   }
   list(
-    taken = taken, left = left, pays = pays,
+    taken = taken, left = left, pays = pays, of_path = function() of_path,
     n_first = function(n_starts) {
       afforded <- if (is.finite(plan$max_seconds)) 0 else floor(left() / 2 / of_path)
       min(n_starts, max(fewest_paths, afforded))
