@@ -87,8 +87,13 @@ with_ends <- function(normals, ends) {
     return(normals)
   }
   square <- vapply(normals, squares_from, numeric(length(ends)), ends)
-  nearest <- tabulate(max.col(-matrix(square, length(ends)), "first"), length(normals))
-  Map(function(normal, n) replace(normal, "n_paths", normal$n_paths + n), normals, nearest)
+  with_paths(normals, max.col(-matrix(square, length(ends)), "first"))
+}
+
+# The normals, each with the paths that have led to it, by its number.
+with_paths <- function(normals, led_to) {
+  n <- tabulate(led_to, length(normals))
+  Map(function(normal, n) replace(normal, "n_paths", normal$n_paths + n), normals, n)
 }
 
 # Whether a path has climbed to where the log density has no digits left for what a path can gain: one that has an

@@ -147,7 +147,11 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
     found$normals <- basins_of(found$normals)
     n_more <- n_further(found, n, n_starts, budget)
     if (n_more == 0) break
-    found <- look(evaluate, further_starts(target, n_more, found$normals), start, found, passes = n < n_starts)
+    found <- if (n < n_starts) {
+      look(evaluate, starts_for(target, n_more), start, found)
+    } else {
+      look_further(evaluate, further_starts(target, n_more, found$normals), start, found)
+    }
     n <- n + n_more
   }
   from_prior <- FALSE
@@ -203,6 +207,27 @@ n_cheap_paths <- function(found, n, spent, n_basins) {
   }
   most <- if (n_basins > 1) n_outside else spent / 2
   max(0, min(n, floor((most / found$n_points - 1) * n)))
+}
+
+# What paths lead to from these starts, but for those at which the normal distributions explain the density: they would
+# lead to one of these.
+look_further <- function(evaluate, starts, start, found) {
+  n <- nrow(starts)
+  known <- explained(found$normals, starts)
+  of <- cbind(seq_len(n), max.col(known, "first"))
+  excess <- evaluate(starts, gradient = FALSE)$log_density - known[of]
+  is_known <- abs(excess) < rules$basin_distance^2 / 2
+  found$normals <- with_paths(found$normals, of[is_known, 2])
+  found$n_points <- found$n_points + n
+  if (all(is_known)) found else look(evaluate, starts[!is_known, , drop = FALSE], start, found, passes = FALSE)
+}
+
+# The log density of each normal distribution at points, times its evidence: a column each.
+explained <- function(normals, x) {
+  parts <- vapply(normals, function(normal) {
+    normal$elbo + log_normal(from_user(normal, x), normal$L) - length(normal$mean) / 2 * log(2 * pi)
+  }, numeric(nrow(x)))
+  matrix(parts, nrow(x))
 }
 
 # Where a path has not ended, along a ridge or into a neck, is no basin of its own.
@@ -299,10 +324,7 @@ points_around <- function(evaluate, likely) {
 # Half of them are the points at which the density most exceeds the normals, and half those that have, as draws of
 # importance sampling, the largest parts of the evidence beyond these.
 starts_outside <- function(points, likely, n) {
-  known <- do.call(pmax, lapply(likely, function(normal) {
-    normal$elbo + log_normal(from_user(normal, points$x), normal$L) - length(normal$mean) / 2 * log(2 * pi)
-  }))
-  excess <- points$log_density - known
+  excess <- points$log_density - do.call(pmax, as.data.frame(explained(likely, points$x)))
   part <- points$log_density + log1p(-exp(-pmax(excess, 0))) - points$log_p
   first_of <- function(value) order(value, decreasing = TRUE)[seq_len(n / 2)]
   points$x[c(first_of(excess), first_of(part)), , drop = FALSE]
