@@ -33,18 +33,22 @@ most_paths <- 64
 #' evidence; and again, as long as these find basins. So a narrow mode beside a wide one is found in two or
 #' three variables, and one of half the width in four to six.
 #'
+#' Further starts follow while they cost little: where all paths have ended in one basin, for a quarter of the evaluations
+#' that the first ones took with their normal distributions, and where they have ended in several, for 2,048. By turns these
+#' starts are near and far, and as wide as the basins are apart. No path is made from a start at which the normal
+#' distributions explain the density. So modes of unequal widths are found in ten variables, where one start of a thousand
+#' leads to the narrowest.
+#'
 #' @param target,... what to look for: see [smc()].
-#' @param n_starts number of paths (positive integer, at most 65,536). Where they lead to different
-#'   basins twice as many are made, and up to 64 while at most two paths have ended in a basin that matters; with up to
-#'   six variables more begin around what was found.
+#' @param n_starts number of the first paths (positive integer, at most 65,536). There are up to 64 while at most two paths
+#'   have ended in a basin that matters, and others as above.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
 #' * `basins`: a data frame with a row a basin, the best first: `elbo`, the evidence lower bound of
 #'   its normal distribution, with Monte Carlo error (the mean of `log target - log normal` over
 #'   draws from the basin's normal distribution, truncated to where the target is possible);
-#'   `elbo_error`, its standard error, NA for basins too low to count; and `n_paths`, how many paths
-#'   ended there.
+#'   `elbo_error`, its standard error, NA for basins too low to count; and `n_paths`, how many starts lead there.
 #' * `normals`: a list with the normal distribution of each basin, as
 #'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
 #'   deviations alone; that of the best basin a covariance, from the curvature at its mean, in up to 2,000
@@ -59,7 +63,7 @@ most_paths <- 64
 #'   between these places in the coordinates of `shape`, they are one mode, and `shape` comes last.
 #'   All variances are inflated by 1.5, and by less above 250 variables.
 #' * `standard_elbo`: the ELBO of the standard normal distribution on the unconstrained scale.
-#' * `n_dropped`: the number of paths that found nothing.
+#' * `n_dropped`: the number of starts from which nothing was found.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
 #'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
@@ -182,8 +186,8 @@ starts_for <- function(target, n) {
   }
 }
 
-# How many paths follow n of them: what is missing to the first ones; as many as double them, as long as these cost
-# little; and others while a basin that matters was found by one path or two: the share of paths that were alone is the
+# How many starts follow n of them: what is missing to the first ones; as many as double them, as long as these cost
+# little; and others while a basin that matters was found by one or two: the share of starts that were alone is the
 # chance that the next one leads to another basin (Good, 1953), and few of them may be none.
 n_further <- function(found, n, n_starts, budget) {
   if (n < n_starts) {
@@ -191,7 +195,7 @@ n_further <- function(found, n, n_starts, budget) {
   }
   basins <- ended_basins(found$normals)
   is_rare <- vapply(basins, function(normal) normal$n_paths <= few_paths, NA)
-  n_cheap <- n_cheap_paths(found, n, n_starts * budget$of_path(), length(basins))
+  n_cheap <- n_cheap_starts(found, n, n_starts * budget$of_path(), length(basins))
   if (n_cheap > 0) {
     if (budget$pays(n_cheap * found$n_points / n)) n_cheap else 0
   } else {
@@ -199,13 +203,13 @@ n_further <- function(found, n, n_starts, budget) {
   }
 }
 
-# Paths that end in basins that are known cost little: so many as take half of what the first ones took with their normal
+# Starts that lead to known basins cost little: so many as take a quarter of what the first ones took with their normal
 # distributions; or, where there are several basins, as much as points outside do.
-n_cheap_paths <- function(found, n, spent, n_basins) {
+n_cheap_starts <- function(found, n, spent, n_basins) {
   if (n_basins == 0 || n_basins == 1 && length(found$normals) > 1) {
     return(0)
   }
-  most <- if (n_basins > 1) n_outside else spent / 2
+  most <- if (n_basins > 1) n_outside else spent / 4
   max(0, min(n, floor((most / found$n_points - 1) * n)))
 }
 
