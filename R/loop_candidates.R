@@ -167,10 +167,11 @@ with_next <- function(course, record, before, is_better) {
 }
 
 # A mixture of the best of the first and of one that lost, whose draws are elsewhere with a part of the evidence that
-# matters: each has missed what the other has found. NULL for none, and after one.
+# matters: each has missed what the other has found. NULL for none, where the best is a mixture already, and
+# after such a run.
 of_both <- function(course) {
   best <- course$best
-  here <- weighted_factor(best, weighty_rows(best$log_weights))
+  here <- if (!is_mixture(best$reference)) weighted_factor(best, weighty_rows(best$log_weights))
   lost <- Filter(function(record) record$reason == "first" && !is_dead(record), course$records)
   if (is.null(here) || any(vapply(lost, function(record) record$runs$label, "") == "both")) {
     return(NULL)
