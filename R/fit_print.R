@@ -185,13 +185,13 @@ format_search <- function(fit) {
   if (is.null(scout)) {
     return("other modes than those that particles met were not looked for")
   }
-  from <- if (is.null(fit$target$effects$surrogate)) {
+  where <- if (is.null(fit$target$effects$surrogate)) {
     paste("with standard deviations of 1 to", widest_start)
   } else {
     "around the mode of Laplace's approximation"
   }
   paste0(
-    count_of(sum(scout$basins$n_paths, scout$n_dropped), "path"), " from starts ", from, " led to ",
+    count_of(sum(scout$basins$n_paths, scout$n_dropped), "start"), " ", where, " led to ",
     count_of(nrow(scout$basins), "basin"), "; narrow modes elsewhere cannot be excluded"
   )
 }

@@ -19,10 +19,11 @@ most_passes <- 12
 n_elbo_checks <- 128
 
 # What paths from these starts, a row each, add to what was `found` before: list(normals, passed, ends, n_dropped,
-# rises). The best normal of each path that is followed is refined; those that have come together go on as one. `passed`
-# are normals that any path has passed elsewhere, and `ends` the places where those that are followed have ended. start:
-# of start_of().
-look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, rises = FALSE)) {
+# rises, n_points). The best normal of each path that is followed is refined; those that have come together go on as one.
+# `passed` are normals that paths have passed elsewhere, those that are not followed where `passes` are asked for; `ends`
+# the places where those that are followed have ended; and `n_points` how many points paths have. start: of start_of().
+look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, rises = FALSE, n_points = 0),
+                 passes = TRUE) {
   paths <- climb(evaluate, starts, start)
   ends <- lapply(paths, end_of_path)
   is_followed <- tell_more(ends, found$ends)
@@ -35,13 +36,14 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, ri
   }
   # of the other paths what may be elsewhere is known before the target is asked
   elsewhere <- function(tried) out_of_reach(unlist(tried, recursive = FALSE), normals)
-  others <- elsewhere(normals_along(evaluate, paths[!is_followed], 0))
+  others <- if (passes) elsewhere(normals_along(evaluate, paths[!is_followed], 0))
   list(
     normals = with_ends(c(found$normals, normals), ends[!is_followed]),
     passed = c(found$passed, elsewhere(tried), try_normals(evaluate, others, n_elbo_draws)),
     ends = c(found$ends, ends[is_followed]),
     n_dropped = found$n_dropped + n_dropped,
-    rises = found$rises || rises_without_end(paths)
+    rises = found$rises || rises_without_end(paths),
+    n_points = found$n_points + sum(vapply(paths, function(path) ncol(path$points$x), 0L))
   )
 }
 
@@ -54,29 +56,44 @@ end_of_path <- function(path) {
 # and the furthest start; none that ends where one before has ended.
 tell_more <- function(ends, before) {
   same <- function(end, others) vapply(others, is_same_end, NA, end)
-  vapply(seq_along(ends), function(i) {
-    others <- replace(same(ends[[i]], ends), i, TRUE)
-    !any(same(ends[[i]], before)) && (i == which(others)[1] || i == max(which(others)))
+  new <- seq_along(ends)
+  for (known in before) {
+    new <- new[!are_same_ends(ends[new], known)]
+  }
+  new <- Filter(function(i) !any(same(ends[[i]], before)), new)
+  is_told <- vapply(new, function(i) {
+    others <- new[same(ends[[i]], ends[new]) | new == i]
+    i == others[1] || i == max(others)
   }, NA)
+  seq_along(ends) %in% new[is_told]
 }
 
 # Ends of one maximum: between them the log density falls by half the squared distance, or twice that, since widths along
 # paths are rough.
-is_same_end <- function(a, b) {
-  if (is.null(a$L) || is.null(b$L)) {
-    return(FALSE)
+is_same_end <- function(a, b) are_same_ends(list(a), b) || are_same_ends(list(b), a)
+
+# Whether each of these is, by the widths at another.
+are_same_ends <- function(ends, other) {
+  if (is.null(other$L) || length(ends) == 0) {
+    return(logical(length(ends)))
   }
-  distance <- distance_between(a, b)
-  distance < rules$basin_distance && abs(a$f - b$f) <= 2 * path_tolerance + distance^2
+  square <- squares_from(other, ends)
+  square < rules$basin_distance^2 & abs(vapply(ends, `[[`, 0, "f") - other$f) <= 2 * path_tolerance + square
 }
 
 # The normals, each with the paths that were not followed and have ended nearest to it.
 with_ends <- function(normals, ends) {
-  for (end in if (length(normals) > 0) ends) {
-    nearest <- which.min(vapply(normals, distance_from, 0, end))
-    normals[[nearest]]$n_paths <- normals[[nearest]]$n_paths + 1
+  if (length(normals) == 0 || length(ends) == 0) {
+    return(normals)
   }
-  normals
+  square <- vapply(normals, squares_from, numeric(length(ends)), ends)
+  with_paths(normals, max.col(-matrix(square, length(ends)), "first"))
+}
+
+# The normals, each with the paths that have led to it, by its number.
+with_paths <- function(normals, led_to) {
+  n <- tabulate(led_to, length(normals))
+  Map(function(normal, n) replace(normal, "n_paths", normal$n_paths + n), normals, n)
 }
 
 # Whether a path has climbed to where the log density has no digits left for what a path can gain: one that has an
@@ -205,7 +222,9 @@ are_close <- function(a, b) distance_between(a, b) < rules$basin_distance
 distance_between <- function(a, b) min(distance_from(a, b), distance_from(b, a))
 
 # Of the mean of another normal from that of this one, in its sds.
-distance_from <- function(normal, other) sqrt(sum(from_user(normal, t(other$mean))^2))
+distance_from <- function(normal, other) sqrt(squares_from(normal, list(other)))
+
+squares_from <- function(normal, others) rowSums(from_user(normal, do.call(rbind, lapply(others, `[[`, "mean")))^2)
 
 # More batches for the likely basins, as long as these help.
 refine_best <- function(evaluate, normals) {

@@ -33,18 +33,22 @@ most_paths <- 64
 #' evidence; and again, as long as these find basins. So a narrow mode beside a wide one is found in two or
 #' three variables, and one of half the width in four to six.
 #'
+#' Further starts follow while they cost little: where all paths have ended in one basin, for a quarter of the evaluations
+#' that the first ones took with their normal distributions, and where they have ended in several, for 2,048. By turns these
+#' starts are near and far, and as wide as the basins are apart. No path is made from a start at which the normal
+#' distributions explain the density. So modes of unequal widths are found in ten variables, where one start of a thousand
+#' leads to the narrowest.
+#'
 #' @param target,... what to look for: see [smc()].
-#' @param n_starts number of paths (positive integer, at most 65,536). Where they lead to different
-#'   basins twice as many are made, and up to 64 while at most two paths have ended in a basin that matters; with up to
-#'   six variables more begin around what was found.
+#' @param n_starts number of the first paths (positive integer, at most 65,536). There are up to 64 while at most two paths
+#'   have ended in a basin that matters, and others as above.
 #' @param seed a whole number from 0 to 2^32 - 1; NULL to draw one from R's generator.
 #' @return An object of class `smc_scout`, a list with
 #'
 #' * `basins`: a data frame with a row a basin, the best first: `elbo`, the evidence lower bound of
 #'   its normal distribution, with Monte Carlo error (the mean of `log target - log normal` over
 #'   draws from the basin's normal distribution, truncated to where the target is possible);
-#'   `elbo_error`, its standard error, NA for basins too low to count; and `n_paths`, how many paths
-#'   ended there.
+#'   `elbo_error`, its standard error, NA for basins too low to count; and `n_paths`, how many starts lead there.
 #' * `normals`: a list with the normal distribution of each basin, as
 #'   [reference_gaussian()] makes it, on the unconstrained scale. Above 250 variables it has standard
 #'   deviations alone; that of the best basin a covariance, from the curvature at its mean, in up to 2,000
@@ -59,7 +63,7 @@ most_paths <- 64
 #'   between these places in the coordinates of `shape`, they are one mode, and `shape` comes last.
 #'   All variances are inflated by 1.5, and by less above 250 variables.
 #' * `standard_elbo`: the ELBO of the standard normal distribution on the unconstrained scale.
-#' * `n_dropped`: the number of paths that found nothing.
+#' * `n_dropped`: the number of starts from which nothing was found.
 #' * `gradient`: whether the target's gradient agrees with differences of its log density
 #'   (string): `"right"`, `"wrong"`, or `"rough"` where the differences do not settle; see
 #'   [check_gradient()]. NA where there is no gradient of the target's own, or no place to
@@ -147,9 +151,13 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
   budget$know_paths(n)
   repeat {
     found$normals <- basins_of(found$normals)
-    n_more <- n_further(found$normals, n, n_starts)
-    if (n_more == 0 || !budget$pays(n_paths = n_more)) break
-    found <- look(evaluate, starts_for(target, n_more), start, found)
+    n_more <- n_further(found, n, n_starts, budget)
+    if (n_more == 0) break
+    found <- if (n < n_starts) {
+      look(evaluate, starts_for(target, n_more), start, found)
+    } else {
+      look_further(evaluate, further_starts(target, n_more, found$normals), start, found)
+    }
     n <- n + n_more
   }
   from_prior <- FALSE
@@ -180,16 +188,70 @@ starts_for <- function(target, n) {
   }
 }
 
-# How many paths follow n of them: what is missing to the first ones, and as many again where these led to several
-# basins, and while one that matters was found by one path or two: the share of paths that were alone is the chance that
-# the next one leads to another basin (Good, 1953), and few of them may be none. Where a path has not ended, along a
-# ridge or into a neck, is no basin of its own.
-n_further <- function(normals, n, n_starts) {
+# How many starts follow n of them: what is missing to the first ones; as many as double them, as long as these cost
+# little; and others while a basin that matters was found by one or two: the share of starts that were alone is the
+# chance that the next one leads to another basin (Good, 1953), and few of them may be none.
+n_further <- function(found, n, n_starts, budget) {
   if (n < n_starts) {
-    return(n_starts - n)
+    return(if (budget$pays(n_paths = n_starts - n)) n_starts - n else 0)
   }
-  is_rare <- vapply(likely_normals(normals), function(normal) normal$has_ended && normal$n_paths <= few_paths, NA)
-  if (length(normals) > 1 && (n < 2 * n_starts || n < most_paths && any(is_rare))) n_starts else 0
+  basins <- ended_basins(found$normals)
+  is_rare <- vapply(basins, function(normal) normal$n_paths <= few_paths, NA)
+  n_cheap <- n_cheap_starts(found, n, n_starts * budget$of_path(), length(basins))
+  if (n_cheap > 0) {
+    if (budget$pays(n_cheap * found$n_points / n)) n_cheap else 0
+  } else {
+    if (n < most_paths && length(basins) > 1 && any(is_rare) && budget$pays(n_paths = n_starts)) n_starts else 0
+  }
+}
+
+# Starts that lead to known basins cost little: so many as take a quarter of what the first ones took with their normal
+# distributions; or, where there are several basins, as much as points outside do.
+n_cheap_starts <- function(found, n, spent, n_basins) {
+  if (n_basins == 0 || n_basins == 1 && length(found$normals) > 1) {
+    return(0)
+  }
+  most <- if (n_basins > 1) n_outside else spent / 4
+  max(0, min(n, floor((most / found$n_points - 1) * n)))
+}
+
+# What paths lead to from these starts, but for those at which the normal distributions explain the density: they would
+# lead to one of these.
+look_further <- function(evaluate, starts, start, found) {
+  n <- nrow(starts)
+  known <- explained(found$normals, starts)
+  of <- cbind(seq_len(n), max.col(known, "first"))
+  excess <- evaluate(starts, gradient = FALSE)$log_density - known[of]
+  is_known <- abs(excess) < rules$basin_distance^2 / 2
+  found$normals <- with_paths(found$normals, of[is_known, 2])
+  found$n_points <- found$n_points + n
+  if (all(is_known)) found else look(evaluate, starts[!is_known, , drop = FALSE], start, found, passes = FALSE)
+}
+
+# The log density of each normal distribution at points, times its evidence: a column each.
+explained <- function(normals, x) {
+  parts <- vapply(normals, function(normal) {
+    normal$elbo + log_normal(from_user(normal, x), normal$L) - length(normal$mean) / 2 * log(2 * pi)
+  }, numeric(nrow(x)))
+  matrix(parts, nrow(x))
+}
+
+# Where a path has not ended, along a ridge or into a neck, is no basin of its own.
+ended_basins <- function(normals) Filter(function(normal) normal$has_ended, likely_normals(normals))
+
+# Starts of further paths: near and far, and, by turns, as wide as the basins are apart in their standard deviations.
+further_starts <- function(target, n, normals) {
+  starts <- starts_for(target, n)
+  basins <- ended_basins(normals)
+  k <- length(basins)
+  if (k > 1) {
+    means <- do.call(rbind, lapply(basins, `[[`, "mean"))
+    around <- list(mean = colMeans(means), L = sqrt(Reduce(`+`, lapply(basins, variances)) / k))
+    around$L <- around$L * sqrt(sum(from_user(around, means)^2) / (k - 1) / target$dim)
+    rows <- seq_len(n) %% 2 == 0
+    starts[rows, ] <- to_user(around, matrix(stats::rnorm(sum(rows) * target$dim), ncol = target$dim))
+  }
+  starts
 }
 
 # What the scout may spend, of the limits of a plan. A limit of seconds becomes one of evaluations when it is known how
@@ -206,7 +268,7 @@ new_budget <- function(evaluate, plan) {
     is_enough
   }
   list(
-    taken = taken, left = left, pays = pays,
+    taken = taken, left = left, pays = pays, of_path = function() of_path,
     n_first = function(n_starts) {
       afforded <- if (is.finite(plan$max_seconds)) 0 else floor(left() / 2 / of_path)
       min(n_starts, max(fewest_paths, afforded))
@@ -268,10 +330,7 @@ points_around <- function(evaluate, likely, n) {
 # Half of them are the points at which the density most exceeds the normals, and half those that have, as draws of
 # importance sampling, the largest parts of the evidence beyond these.
 starts_outside <- function(points, likely, n) {
-  known <- do.call(pmax, lapply(likely, function(normal) {
-    normal$elbo + log_normal(from_user(normal, points$x), normal$L) - length(normal$mean) / 2 * log(2 * pi)
-  }))
-  excess <- points$log_density - known
+  excess <- points$log_density - do.call(pmax, as.data.frame(explained(likely, points$x)))
   part <- points$log_density + log1p(-exp(-pmax(excess, 0))) - points$log_p
   first_of <- function(value) order(value, decreasing = TRUE)[seq_len(n / 2)]
   points$x[c(first_of(excess), first_of(part)), , drop = FALSE]

@@ -142,7 +142,11 @@ with_next <- function(course, record, before, is_better) {
     course$candidates <- list(in_full(course, best))
     return(course)
   }
-  if (record$reason == "first") tell_poor_draws(course)
+  if (record$reason == "first") {
+    tell_poor_draws(course)
+    course$candidates <- without_null(list(of_both(course)))
+    if (length(course$candidates) > 0) return(course)
+  }
   is_round <- record$reason == "round"
   course$n_rounds <- if (is_round) course$n_rounds + 1 else 0
   if (!is_better && is_round) course$allowed <- if (!is.null(record$rung)) below(record$rung, course$allowed)
@@ -160,6 +164,35 @@ with_next <- function(course, record, before, is_better) {
     course$candidates <- list(next_round(course))
   }
   course
+}
+
+# A mixture of the best of the first and of one that lost, whose draws are elsewhere with a part of the evidence that
+# matters: each has missed what the other has found. NULL for none, where the best is a mixture already, and
+# after such a run.
+of_both <- function(course) {
+  best <- course$best
+  here <- if (!is_mixture(best$reference)) weighted_factor(best, weighty_rows(best$log_weights))
+  lost <- Filter(function(record) record$reason == "first" && !is_dead(record), course$records)
+  if (is.null(here) || any(vapply(lost, function(record) record$runs$label, "") == "both")) {
+    return(NULL)
+  }
+  there <- without_null(lapply(lost, normal_elsewhere, here))
+  there <- Filter(function(normal) normal$elbo - best$runs$log_z > log(rules$least_rise), there)
+  if (length(there) > 0) {
+    here$elbo <- best$runs$log_z
+    reference <- new_mixture_reference(list(here, best_of(there, function(normal) normal$elbo)))
+    new_candidate(course, reference, "first", "both", n_particles = n_of_race(course$sampler))
+  }
+}
+
+# The normal distribution of the draws of a record that are out of reach of another one, with the logarithm of their
+# evidence; NULL where they are too few.
+normal_elsewhere <- function(record, here) {
+  weighty <- weighty_rows(record$log_weights)
+  x <- unconstrained_particles(record)[weighty$rows, , drop = FALSE]
+  w <- weighty$w * (rowSums(from_user(here, x)^2) > (sqrt(ncol(x)) + basin_radius)^2)
+  normal <- moments_of(x, w / sum(w))
+  if (!is.null(normal)) c(normal, list(elbo = record$runs$log_z + log(sum(w))))
 }
 
 # Draws that were given may be those of another model, or of some of the modes.

@@ -174,9 +174,11 @@ fit_gaussian_score <- function(points, L) {
 # dimensions draws from a wider one come from few of its particles.
 exact_normal <- function(points, L, genealogies, nearest = fit_gaussian_score(points, L)) {
   if (isTRUE(nearest$nats < rules$normal_nats) && are_standard(nearest$y, points$w, genealogies)) {
-    as_exact(new_fitted_reference(
-      points$mean + drop(L %*% nearest$centre), L %*% factor_of_inverse(nearest$upper)
-    ))
+    # which has none where the draws are flat to rounding
+    factor <- tryCatch(factor_of_inverse(nearest$upper), error = function(e) NULL)
+    if (!is.null(factor)) {
+      as_exact(new_fitted_reference(points$mean + drop(L %*% nearest$centre), L %*% factor))
+    }
   }
 }
 

@@ -189,3 +189,14 @@ test_that("but not where what they are given has modes, which a mixture knows", 
   expect_lt(median(vapply(fits, `[[`, 0, "std_error")), 0.005)
   expect_log_z(fits, 0)
 })
+
+test_that("a mode that the scout has found and one of which there are draws are both in the estimate", {
+  # the scout finds the wide one alone
+  d <- 6
+  target <- mixture_target(rbind(numeric(d), rep(2.5, d)), c(1, 0.2), c(0.5, 0.5))
+  for (seed in 1:2) {
+    draws <- with_seed(seed, matrix(rnorm(300 * d, 2.5, 0.2), 300, dimnames = list(NULL, target$names)))
+    fit <- suppressMessages(smc(target, reference = draws, seed = seed))
+    expect_log_z(fit, 0, resolution = 0.15)
+  }
+})

@@ -92,7 +92,7 @@ test_that("in many dimensions correlations are found by the curvature, up to a l
   scout <- smc_scout(target, seed = 1)
   expect_lt(abs(scout$basins$elbo[1]), 1e-4)
   L <- scout$normals[[1]]$chol
-  expect_equal(tcrossprod(L)[1, 1:4], rho^(0:3), tolerance = 1e-6)
+  expect_equal(tcrossprod(L)[1, 1:4], rho^(0:3), tolerance = 1e-5)
   expect_true(scout$n_target_evals > 2 * d)
 
   # beyond the limit it is not asked for
@@ -144,8 +144,8 @@ test_that("two modes are two basins, and the cover has the moments of their mixt
   for (seed in 1:3) {
     scout <- smc_scout(two_modes(), seed = seed)
     expect_identical(nrow(scout$basins), 2L)
-    # 8 starts, 8 more as there are several basins, and 4 around them
-    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, 20)
+    # 8 starts, 4 around the basins, and more as there are several
+    expect_gt(sum(scout$basins$n_paths) + scout$n_dropped, 12)
     expect_false(is.unsorted(rev(scout$basins$elbo)))
     # each mode has half of the evidence
     expect_equal(scout$basins$elbo, rep(-log(2), 2), tolerance = 1e-3)
@@ -417,11 +417,29 @@ test_that("the seed governs, and R's generator is left alone", {
   expect_identical(same(fit$scout), same(first))
 })
 
-test_that("the paths are as many as the starts, and four around what they found", {
-  for (n in c(1, 3)) {
-    scout <- smc_scout(target_gaussian(2), n_starts = n, seed = 1)
-    expect_identical(sum(scout$basins$n_paths) + scout$n_dropped, n + 4)
+test_that("the paths are as many as the starts, and four around what they found, but for those that cost little", {
+  no_cheap_ones <- list(n_cheap_starts = function(...) 0)
+  for (n in c(1, 3, 8)) {
+    scout <- function() smc_scout(target_gaussian(2), n_starts = n, seed = 1)
+    few <- with_internals(no_cheap_ones, scout())
+    expect_identical(sum(few$basins$n_paths) + few$n_dropped, n + 4)
+    many <- scout()
+    expect_gt(sum(many$basins$n_paths) + many$n_dropped, n + 4)
+    expect_lt(many$n_target_evals, 1.1 * few$n_target_evals)
   }
+})
+
+test_that("normal distributions of unequal widths are all found", {
+  # the narrowest has a thousandth of the volume of the widest
+  d <- 10
+  sd <- c(0.7, 1, 1.4)
+  centres <- 4 * rbind(cos(1:d), sin(2 * 1:d), cos(3 * 1:d + 1)) # distances of 12 to 13
+  three <- mixture_target(centres, sd, rep(1 / 3, 3))
+  for (seed in 1:4) {
+    scout <- smc_scout(three, seed = seed)
+    expect_equal(scout$basins$elbo, rep(-log(3), 3), tolerance = 0.01)
+  }
+  expect_log_z(smc(three, seed = 5), 0, resolution = 0.1)
 })
 
 test_that("a scout prints", {
