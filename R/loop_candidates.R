@@ -167,13 +167,13 @@ with_next <- function(course, record, before, is_better) {
 }
 
 # A mixture of the best of the first and of one that lost, whose draws are elsewhere with a part of the evidence that
-# matters: each has missed what the other has found. NULL for none, where the best is a mixture already, and
-# after such a run.
+# matters: each has missed what the other has found. NULL for none, and where a mixture has been run already.
 of_both <- function(course) {
   best <- course$best
-  here <- if (!is_mixture(best$reference)) weighted_factor(best, weighty_rows(best$log_weights))
   lost <- Filter(function(record) record$reason == "first" && !is_dead(record), course$records)
-  if (is.null(here) || any(vapply(lost, function(record) record$runs$label, "") == "both")) {
+  has_mixture <- any(vapply(lost, function(record) is_mixture(record$reference), NA))
+  here <- if (!has_mixture) weighted_factor(best, weighty_rows(best$log_weights))
+  if (is.null(here)) {
     return(NULL)
   }
   there <- without_null(lapply(lost, normal_elsewhere, here))
