@@ -3,7 +3,7 @@
 # for noise, with the standard error, `elbo_error`. See src/match.c.
 
 # A batch has as many draws as dimensions, from this ...
-least_batch <- 8
+least_batch <- 16
 # ... to this.
 most_batch <- 64
 
