@@ -26,7 +26,8 @@
 #'   Where the scout has found one basin, and no `reference` is given, a run from a fitted reference that takes a single
 #'   step ends the race.
 #'   An estimate that misses a part of the target is too low, so a later candidate wins
-#'   only if its estimate is higher by more than two standard errors. A winner that is the given
+#'   only if its estimate is higher by more than two standard errors. If the draws of one that lost are beyond those of the
+#'   winner with 2 % of the evidence or more, a mixture of both is a candidate, too (`both`). A winner that is the given
 #'   reference, or whose weight descends almost entirely from one particle, is run again with all
 #'   particles and the whole schedule.
 #'

@@ -318,7 +318,7 @@ test_that("islands are added until the error is small enough", {
 test_that("no island is added where none is needed", {
   fit <- on_islands(9, precision = 10)
   plain <- on_islands(9)
-  expect_identical(fit$log_z, plain$log_z)
+  expect_lt(abs(fit$log_z - plain$log_z), 1e-12) # of other points around the mode
   expect_identical(nrow(fit$islands), 9L)
   # an error by which a search may end takes eight
   expect_identical(nrow(on_islands(1, precision = 10)$islands), 8L)
