@@ -300,11 +300,11 @@ with_further <- function(course, islands, may_fit, may_lengthen) {
 # which this has not risen. NULL for none.
 fitted_to_islands <- function(course, record) {
   result <- course$result
-  estimates <- result$final$estimates
+  estimate <- result$estimate
   is_rough <- course$n_passes == 1 && !is_plain(record$reference)
   enough <- (if (is_rough) rules$sure_shape else rules$sure_bridge) *
     sqrt(default_particles / course$sampler$n_particles)
-  is_sure <- is_exact_reference(record$reference) || isTRUE(estimates$std_error[2] < enough) # by the bridge
+  is_sure <- is_exact_reference(record$reference) || estimate$method == "bridge" && estimate$std_error < enough
   has_settled <- record$reason == "fit" ||
     course$n_passes > rules$sure_passes && !has_failed(result$diagnostics, "passes")
   if (has_settled || is_sure && length(failed(result$diagnostics)) == 0) {

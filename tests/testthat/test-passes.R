@@ -47,14 +47,11 @@ islands_of <- function(reference, target = banana) {
   list(sampler = sampler, final = final)
 }
 
-# A course after a pass with this number, whose diagnostics of these names have `failed`, and whose estimate by this
-# method has an error that would be `error` with the particles of the default, four times as many. That by SMC has no
-# bridge beside it.
+# A course after a pass with this number, whose diagnostics of these names have `failed`, and whose estimate has an
+# error that would be `error` with the particles of the default, four times as many.
 course_after <- function(result, error, pass = 1, failed = NULL, method = "bridge", reason = "round", max_steps = 64) {
   names <- c("edges", "passes", "proper", "ancestor_ess")
   result$estimate <- list(method = method, log_z = 0, std_error = 2 * error)
-  methods <- c("smc", if (method == "bridge") method)
-  result$final$estimates <- data.frame(method = methods, log_z = 0, std_error = 2 * error * length(methods):1)
   result$diagnostics <- data.frame(name = names, passed = !names %in% failed)
   best <- internal("record_of_islands")(result, list(
     runs = list(label = "shape", n_particles = 256, n_target_evals = 1e4), reason = reason, is_fitted = TRUE
