@@ -37,8 +37,8 @@ ancestor_ess_diagnostic <- new_diagnostic(
 correction_diagnostic <- new_diagnostic(
   judge = function(seen, found) {
     if (isTRUE(is.finite(seen$khat))) {
-      says <- c("The ratios of the integral over the random effects to what was sampled have a heavy tail (Pareto k ", ").")
-      diagnostic(seen$khat, largest_khat, says)
+      says <- "The ratios of the integral over the random effects to what was sampled have a heavy tail (Pareto k "
+      diagnostic(seen$khat, largest_khat, c(says, ")."))
     }
   }
 )

@@ -9,7 +9,8 @@ most_ratios <- 512
 # estimate: of what was sampled. precision: the standard error that is asked for, or NULL. most: evaluations that are
 # left for it, or NULL. Returns the `estimate` to report, and for a target with effects `laplace`, a list: `log_z` and
 # `std_error` of Laplace's approximation, the `correction` that leads from there to the exact evidence, NA where it is
-# not made, its `correction_error`, and in words the `method` of the integral; `khat`, the Pareto k of its ratios, NULL for none; and `counts`, what it has cost.
+# not made, its `correction_error`, and in words the `method` of the integral; `khat`, the Pareto k of its ratios, NULL
+# for none; and `counts`, what it has cost.
 estimate_effects <- function(target, estimate, draws, precision, seed, most) {
   effects <- target$effects
   if (is.null(effects)) {
@@ -68,8 +69,8 @@ integrate_effects <- function(target, integral, draws, wanted, most) {
   found
 }
 
-# The Pareto k of the ratios, where their mean has an error that matters; else NULL. It takes nearly `most_ratios` to tell
-# it, of a fifth of them.
+# The Pareto k of the ratios, where their mean has an error that matters; else NULL. It takes nearly `most_ratios` of them
+# to tell it, by a fifth.
 khat_of_ratios <- function(found) {
   n <- length(found$exact)
   if (isTRUE(found$std_error > rules$sure_bridge)) tail_khat(exp(found$exact - max(found$exact)), rep(1 / n, n), 0.2)

@@ -182,8 +182,8 @@ NULL
 #'   | `passes` | rise of `log_z` in the last further pass | 0.02 and 2 standard errors |
 #'   | `correction` | Pareto k of the ratios of the exact integral over random effects to what was sampled, where their mean has an error above 0.01 | 0.7 |
 #'
-#'   What helps: for `correction`, fewer effects that depend on each other; for `proper`, proper priors; for `edges`, `lower` and `upper`, or [kernel_mala()], for `jumps` this
-#'   kernel; for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `elbo`,
+#'   What helps: for `correction`, fewer effects that depend on each other; for `proper`, proper priors; for `edges`,
+#'   `lower` and `upper`, or [kernel_mala()], for `jumps` this kernel; for `mirrors`, angles measured from another direction. For `width`, `rays`, `lines`, `elbo`,
 #'   `basins` and `dead_islands`, a wide `reference` with `scout = FALSE`; for `ancestor_ess`,
 #'   `mean_gradient`, `stein` and `passes`, another form of the model. For all except `proper` and
 #'   `edges`, more particles.

@@ -28,8 +28,8 @@ most_paths <- 64
 #' if none of these is possible, paths begin where the log density is below -1e15. Where [smc()] integrates random effects
 #' out, starts are around the mode of Laplace's approximation, whose values far from there mean little.
 #'
-#' In up to six variables, 2,048 points around the basins are tried (fewer where [smc()] is asked for less precision), and four more paths start, two where
-#' the density most exceeds what was found, and two where, as draws of importance sampling, it has the largest part of the
+#' In up to six variables, 2,048 points around the basins are tried (fewer where [smc()] is asked for less precision), and
+#' four more paths start, two where the density most exceeds what was found, and two where, as draws of importance sampling, it has the largest part of the
 #' evidence; and again, as long as these find basins. So a narrow mode beside a wide one is found in two or
 #' three variables, and one of half the width in four to six.
 #'
@@ -200,8 +200,10 @@ n_further <- function(found, n, n_starts, budget) {
   n_cheap <- n_cheap_starts(found, n, n_starts * budget$of_path(), length(basins))
   if (n_cheap > 0) {
     if (budget$pays(n_cheap * found$n_points / n)) n_cheap else 0
+  } else if (n < most_paths && length(basins) > 1 && any(is_rare) && budget$pays(n_paths = n_starts)) {
+    n_starts
   } else {
-    if (n < most_paths && length(basins) > 1 && any(is_rare) && budget$pays(n_paths = n_starts)) n_starts else 0
+    0
   }
 }
 

@@ -143,14 +143,15 @@ announce_islands <- function(sampler, n, islands, what = "{n} more island{?s} fo
 # the fewest steps and as much adaptation.
 announce_fit <- function(sampler, plan) {
   each <- sampler$scout$seconds / sampler$scout$n_target_evals
-  least <- function(sampler, plan) {
-    min(plan$max_evals, 2 * islands_evaluations(max(1, plan$n_islands), sampler, least_steps, plan, list(plan = plan)))
+  least <- function(n_particles) {
+    sampler$n_particles <- n_particles
+    min(plan$max_evals, 2 * islands_evaluations(plan$n_islands, sampler, least_steps, plan, list(plan = plan)))
   }
-  n <- least(sampler, plan)
+  n <- least(sampler$n_particles)
   if (!isTRUE(n * each >= longest_untold)) {
     return()
   }
-  coarse <- least(replace(sampler, "n_particles", particles_for(200)), replace(plan, "sought", 0.05))
+  coarse <- least(particles_for(200))
   inform("cost", c(
     "i" = "An evaluation of the target takes about {signif(each, 2)} seconds, and a fit with {sampler$n_particles}
       particles at least {count(round(n))} of them: {duration(n * each)} of computing.",

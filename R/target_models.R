@@ -115,13 +115,14 @@ own_copy <- function(model) {
 }
 
 # The mode of the random effects by Newton steps, each of which lowers the objective: those of TMB::newton(), with
-# little around them. Where one does not lower it, that has its way from the start.
+# little around them. Where one does not lower it, or TMB has these steps no more, that has its way from the start.
 plain_newton <- function(par, fn, gr, he, env, ...) {
   tmb <- asNamespace("TMB")
   factor <- env$L.created.by.newton
   mode <- par
   before <- Inf
-  for (i in seq_len(20 * !is.null(factor))) {
+  has_steps <- !is.null(factor) && all(c("updateCholesky", "solveCholesky") %in% names(tmb))
+  for (i in seq_len(20 * has_steps)) {
     value <- fn(mode)
     slope <- gr(mode)
     if (!isTRUE(value <= before + sqrt(.Machine$double.eps)) || !all(is.finite(slope))) break
