@@ -55,14 +55,13 @@ end_of_path <- function(path) {
 # Which paths are followed: of those that end at the same maximum the first and the last, which come from the nearest
 # and the furthest start; none that ends where one before has ended.
 tell_more <- function(ends, before) {
-  same <- function(end, others) vapply(others, is_same_end, NA, end)
   new <- seq_along(ends)
   for (known in before) {
-    new <- new[!are_same_ends(ends[new], known)]
+    new <- new[!are_same_ends(ends[new], known)] # and by their own widths, of the few that are left:
   }
-  new <- Filter(function(i) !any(same(ends[[i]], before)), new)
+  new <- Filter(function(i) !any(are_same_ends(before, ends[[i]])), new)
   is_told <- vapply(new, function(i) {
-    others <- new[same(ends[[i]], ends[new]) | new == i]
+    others <- new[vapply(ends[new], is_same_end, NA, ends[[i]]) | new == i]
     i == others[1] || i == max(others)
   }, NA)
   seq_along(ends) %in% new[is_told]

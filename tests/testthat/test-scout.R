@@ -92,7 +92,7 @@ test_that("in many dimensions correlations are found by the curvature, up to a l
   scout <- smc_scout(target, seed = 1)
   expect_lt(abs(scout$basins$elbo[1]), 1e-4)
   L <- scout$normals[[1]]$chol
-  expect_equal(tcrossprod(L)[1, 1:4], rho^(0:3), tolerance = 1e-5)
+  expect_equal(tcrossprod(L)[1, 1:4], rho^(0:3), tolerance = 1e-6)
   expect_true(scout$n_target_evals > 2 * d)
 
   # beyond the limit it is not asked for
