@@ -17,9 +17,9 @@ most_rest <- 6
 # points: list(x, g, train, test), of equal_points(), perhaps with the `pattern` of pattern_among(). Returns
 # list(blocks, maps, points, log_jacobian, parents): the maps lead from the coordinates in which the points are nearly
 # standard normal, those of `points`, to their own; the log Jacobian is that of each point. NULL where points have no
-# normal distribution, or those of a half are no more than the variables, so that scores do not determine it.
+# normal distribution, or those of a half are too few for one by their scores.
 fit_chain <- function(points, variables) {
-  if (length(points$train) <= length(variables)) {
+  if (length(points$train) < points_per_coefficient * (1 + length(variables))) {
     return(NULL)
   }
   left <- variables
