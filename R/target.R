@@ -1,19 +1,20 @@
 # A target is a list of class `smc_target` with `dim`, `names`, `lower`, `upper`, `label`
 # and what its kind needs. Each kind has a file of its own, R/target_*.R, and a method of evaluation().
 
-new_target <- function(
-  dim,
-  names,
-  label,
-  ...,
-  lower = -Inf,
-  upper = Inf,
-  class
-) {
+# types: as they are given (see R/target_types.R). The variables are then the unconstrained ones, and the target has
+# `types`, and `parameters` and `outputs`, which are the user's.
+new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types = NULL, class) {
   names <- check_names(names, dim)
   bounds <- check_bounds(lower, upper, names)
+  typed <- NULL
+  if (!is.null(types)) {
+    types <- type_blocks(types, names)
+    bounds <- free_bounds(bounds, types)
+    names <- types$free
+    typed <- list(types = types, parameters = types$names, outputs = outputs_of_types(types))
+  }
   structure(
-    c(list(dim = dim, names = names), bounds, list(label = label, ...)),
+    c(list(dim = length(names), names = names), bounds, list(label = label, ...), typed),
     class = c(class, "smc_target")
   )
 }

@@ -169,27 +169,21 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
   }
   dim <- check_n(dim, "dim", min = 0)
   check_flag(vectorized, "vectorized")
-  names <- check_names(variables$names, dim)
-  bounds <- check_bounds(variables$lower, variables$upper, names)
-  tell_uniform(lapply(terms, `[[`, "log_density"), bounds)
-  types <- type_blocks(variables$types, list(names = names, parameter = sub("\\[.*", "", names)))
-  if (!is.null(types)) {
-    names <- types$free
-    bounds <- free_bounds(bounds, types)
-  }
   target <- new_target(
-    length(names),
-    names,
+    dim,
+    variables$names,
     label = if (vectorized) paste("vectorised", label) else label,
     terms = terms,
     vectorized = vectorized,
     observed = observed,
     prior = check_prior(prior),
-    lower = bounds$lower,
-    upper = bounds$upper,
+    lower = variables$lower,
+    upper = variables$upper,
+    types = variables$types,
     class = "smc_target_function"
   )
-  with_types(target, types)
+  tell_uniform(target)
+  target
 }
 
 check_prior <- function(prior) {
@@ -203,9 +197,9 @@ check_prior <- function(prior) {
 }
 
 # A density with a hard edge costs much where the variable has no bound there.
-tell_uniform <- function(functions, bounds) {
-  n_uniform <- sum(vapply(functions, function(f) sum(all.names(body(f)) == "dunif"), 0))
-  if (n_uniform > sum(is.finite(bounds$lower) & is.finite(bounds$upper))) {
+tell_uniform <- function(target) {
+  n_uniform <- sum(vapply(target$terms, function(term) sum(all.names(body(term$log_density)) == "dunif"), 0))
+  if (n_uniform > sum(is.finite(target$lower) & is.finite(target$upper))) {
     inform("bounds", c(
       "i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and
         {.arg upper} too. The sampler then keeps between them."

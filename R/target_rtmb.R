@@ -93,54 +93,38 @@ target_rtmb <- function(
   check_not_of_object(...)
   check_function(log_density, "log_density")
   parameters <- check_parameters(parameters)
-  if (!is.null(random)) {
-    check_installed("RTMB", "for targets by automatic differentiation")
+  check_installed("RTMB", "for targets by automatic differentiation")
+  target <- if (is.null(random)) {
+    recorded_target(log_density, parameters, lower, upper, data, types)
+  } else {
     model <- effects_model(log_density, parameters, data, check_random(random, names(parameters), types))
-    response <- observations(response, nobs, if (is.list(data)) data)
-    target <- as_target(model, lower = lower, upper = upper, method = method)
-    target$prior <- check_prior(prior)
-    target$observed <- response
-    return(target)
+    as_target(model, lower = lower, upper = upper, method = method)
   }
+  target$prior <- check_prior(prior)
+  target$observed <- observations(response, nobs, if (is.list(data)) data)
+  target
+}
+
+recorded_target <- function(log_density, parameters, lower, upper, data, types) {
   variables <- variables_of(parameters)
   bounds <- variable_bounds(lower, upper, variables)
   check_inside(parameters, variables, bounds)
-  check_installed("RTMB", "for targets by automatic differentiation")
-  types <- type_blocks(types, variables)
-  names <- variables$names
-  start <- at <- unlist(parameters, use.names = FALSE)
-  if (!is.null(types)) {
-    names <- types$free
-    bounds <- free_bounds(bounds, types)
-    at <- drop(check_user_points(start, list(types = types), "parameters"))
-  }
-  target <- tape_target(
-    same_at(at, function() tape_function(log_density, parameters, data, at, types)),
-    names,
-    bounds,
-    label = "R function, differentiated by RTMB",
-    start = start
-  )
-  target <- with_types(target, types)
-  target$prior <- check_prior(prior)
-  target$observed <- observations(response, nobs, if (is.list(data)) data)
+  start <- unlist(parameters, use.names = FALSE)
+  target <- tape_target(variables$names, bounds, "R function, differentiated by RTMB", start, types)
+  at <- drop(check_user_points(start, target, "parameters"))
+  types <- target$types
+  target$record <- same_at(at, function() tape_function(log_density, parameters, data, at, types))
   point_tape(target) # to find out now what cannot be recorded
   target
 }
 
-# record: a function without arguments that makes the tape of the log density at one
-# point (of class "Tape"). start: a point inside the bounds, or NULL.
-tape_target <- function(record, names, bounds, label, start) {
+# start: a point inside the bounds, or NULL. record: a function without arguments that makes the tape of the log density
+# at one point (of class "Tape").
+tape_target <- function(names, bounds, label, start, types = NULL, record = NULL) {
   new_target(
-    length(names),
-    names,
-    label = label,
-    start = start,
-    record = record,
-    tapes = new.env(parent = emptyenv()),
-    lower = bounds$lower,
-    upper = bounds$upper,
-    class = "smc_target_tape"
+    length(names), names, label,
+    start = start, record = record, tapes = new.env(parent = emptyenv()),
+    lower = bounds$lower, upper = bounds$upper, types = types, class = "smc_target_tape"
   )
 }
 
