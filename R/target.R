@@ -199,15 +199,9 @@ format_names <- function(names, most = 4) {
 
 # "0 < x < 1" and the like, of the variables that are bounded.
 format_bounds <- function(target) {
-  bound <- function(x, before, after) {
-    ifelse(is.finite(x), paste0(before, formatC(x, format = "g"), after), "")
-  }
-  text <- paste0(
-    bound(target$lower, "", " < "),
-    target$names,
-    bound(target$upper, " < ", "")
-  )
-  text[is.finite(target$lower) | is.finite(target$upper)]
+  bound <- function(x, before, after) ifelse(is.finite(x), paste0(before, formatC(x, format = "g"), after), "")
+  text <- paste0(bound(target$lower, "", " < "), target$names, bound(target$upper, " < ", ""))
+  text[text != target$names]
 }
 
 is_bounded <- function(target) any(is.finite(c(target$lower, target$upper)))
@@ -233,12 +227,7 @@ interface_bounds <- function(target) {
 # Jacobian; or in the coordinates of a reference, by its maps.
 # evaluators: of interface_of_run(), whose messages come once.
 evaluate_target <- function(
-  target,
-  x,
-  gradient = TRUE,
-  unconstrained = FALSE,
-  maps = list(),
-  evaluators = target_interface(target)
+  target, x, gradient = TRUE, unconstrained = FALSE, maps = list(), evaluators = target_interface(target)
 ) {
   storage.mode(x) <- "double"
   interface <- c(with_addresses(evaluators), list(maps = maps))

@@ -6,7 +6,9 @@
 improper_parameters <- function(target) {
   tryCatch(
     if (is_of_brms(target)) {
-      flat_in_brms(target)
+      target$data$values$prior_only <- 1
+      # missing responses, whose density is in the likelihood, have no prior
+      flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
     } else if (!is.null(target$program$code)) {
       target$names[sub("\\[.*", "", target$names) %in% parameters_without_prior(target$program)]
     } else {
@@ -58,12 +60,6 @@ name_coefficients <- function(improper, variables, data) {
   covariates <- unlist(covariates)
   found <- covariates[match(improper, names(covariates))]
   if (!all(is.na(found))) stats::setNames(improper, ifelse(is.na(found), "", found)) else improper
-}
-
-# Of a program of brms. Missing responses, whose density is in the likelihood, have no prior.
-flat_in_brms <- function(target) {
-  target$data$values$prior_only <- 1
-  flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
 }
 
 # By numbers, since a prior can be written in many ways: the log density of a prior alone, on the unconstrained scale,

@@ -163,7 +163,7 @@ declared_data <- function(values, program) {
 
 # What the library would say of the data, but before it is compiled. An array without elements may be missing.
 check_declared <- function(values, program) {
-  for (declaration in strsplit(stan_block(plain_stan_code(program), "(?<!transformed )data"), ";")[[1]]) {
+  for (declaration in strsplit(stan_block(plain_stan_code(program), "data"), ";")[[1]]) {
     for (name in declared_words(declaration)[-1]) {
       value <- values[[name]]
       if (is.character(value)) abort("{.arg {name}} {verbatim(value)}")
