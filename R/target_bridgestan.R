@@ -31,9 +31,7 @@
 #' @export
 target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   check_string(library, "library")
-  if (!file.exists(library)) {
-    abort("{.arg library}: there is no file {.file {library}}.")
-  }
+  check_file(library, "library")
   library <- file_record(library)
   data <- list(
     find = function() bridgestan_routines(library),
@@ -41,17 +39,12 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
     seed = check_seed(check_number(seed, "seed"))
   )
   described <- as_input_error(.Call(r_bridgestan_describe, data))
-  split <- function(names) strsplit(names, ",", fixed = TRUE)[[1]]
-  described[1:2] <- lapply(described[1:2], split)
+  described[1:2] <- strsplit(as.character(described[1:2]), ",", fixed = TRUE)
   columns <- select_columns(described, include)
   routine <- "target_bridgestan"
   target <- target_native(
-    routine,
-    dll = own_library(),
-    dim = length(described$unconstrained),
-    init = paste0(routine, c("_init", "_release")),
-    data = data,
-    names = bracketed(described$unconstrained)
+    routine, own_library(), length(described$unconstrained),
+    init = paste0(routine, c("_init", "_release")), data = data, names = bracketed(described$unconstrained)
   )
   target$label <- paste0("BridgeStan's library `", library$dll, "`")
   target$outputs <- stan_outputs(library$dll, columns, function(x, wanted) {
@@ -69,9 +62,7 @@ read_json_text <- function(data) {
   if (grepl("^\\s*[{]", data)) {
     return(data)
   }
-  if (!file.exists(data)) {
-    abort("{.arg data}: there is no file {.file {data}}.")
-  }
+  check_file(data, "data")
   read_text(data)
 }
 

@@ -23,12 +23,8 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
   check_positive(sd, "sd", lengths = c(1, dim))
   builtin_target(
     "gaussian", dim,
-    data = list(
-      mean = rep_len(as.double(mean), dim),
-      sd = rep_len(as.double(sd), dim)
-    ),
-    names = paste0("x", seq_len(dim)),
-    label = "Gaussian"
+    data = list(mean = rep_len(as.double(mean), dim), sd = rep_len(as.double(sd), dim)),
+    names = paste0("x", seq_len(dim)), label = "Gaussian"
   )
 }
 
@@ -50,11 +46,7 @@ target_gaussian <- function(dim, mean = 0, sd = 1) {
 #' @export
 target_funnel <- function(dim = 10) {
   dim <- check_n(dim, "dim", min = 2)
-  builtin_target(
-    "funnel", dim,
-    names = c("y", paste0("x", seq_len(dim - 1))),
-    label = "Funnel"
-  )
+  builtin_target("funnel", dim, names = c("y", paste0("x", seq_len(dim - 1))), label = "Funnel")
 }
 
 #' Benchmark target: Brownian motion with missing observations
@@ -84,13 +76,8 @@ target_funnel <- function(dim = 10) {
 #' smc(target, n_steps = 16, n_particles = 128, rounds = 0, islands = 1, seed = 1)$log_z
 #' @export
 target_brownian <- function() {
-  builtin_target(
-    "brownian", 32L,
-    names = c(
-      paste0("x", 1:30), "innovation_scale_raw", "observation_scale_raw"
-    ),
-    label = "Brownian"
-  )
+  names <- c(paste0("x", 1:30), "innovation_scale_raw", "observation_scale_raw")
+  builtin_target("brownian", 32L, names = names, label = "Brownian")
 }
 
 #' Benchmark target: logistic regression on the sonar data
@@ -115,12 +102,8 @@ target_sonar <- function() {
   features <- setdiff(names(data), "Class")
   builtin_target(
     "sonar", length(features) + 1L,
-    data = list(
-      x = unname(cbind(scale(as.matrix(data[features])), 1)),
-      y = as.double(data$Class == "R")
-    ),
-    names = c(features, "intercept"),
-    label = "Sonar"
+    data = list(x = unname(cbind(scale(as.matrix(data[features])), 1)), y = as.double(data$Class == "R")),
+    names = c(features, "intercept"), label = "Sonar"
   )
 }
 
@@ -171,8 +154,7 @@ target_pines <- function(side = 40) {
       mu = log(n_points) - variance / 2,
       area = 1 / side^2
     ),
-    names = paste0("z", seq_len(side^2)),
-    label = "Pines"
+    names = paste0("z", seq_len(side^2)), label = "Pines"
   )
 }
 

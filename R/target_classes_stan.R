@@ -142,14 +142,12 @@ target_of_stanfit <- function(x, faster = NULL) {
   model <- x@.MISC$stan_fit_instance
   names <- tryCatch(model$unconstrained_param_names(FALSE, FALSE), error = function(e) NULL)
   if (length(names) == 0) {
-    abort(c(
-      "The fit has lost its compiled model, as a fit that was saved does.",
-      "i" = if (is.null(faster)) {
-        "Fit the model again, and call {.fn smc} in the same session: a {.cls stanreg} cannot be given its data."
-      } else {
-        "Give its {.arg data}, or fit the model again."
-      }
-    ))
+    cure <- if (is.null(faster)) {
+      "Fit the model again, and call {.fn smc} in the same session: a {.cls stanreg} cannot be given its data."
+    } else {
+      "Give its {.arg data}, or fit the model again."
+    }
+    abort(c("The fit has lost its compiled model, as a fit that was saved does.", "i" = cure))
   }
   tell("rstan", c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster))
   target <- target_function(
@@ -160,19 +158,14 @@ target_of_stanfit <- function(x, faster = NULL) {
   )
   target$label <- paste0("fit of rstan `", name, "`")
   target$outputs <- function(unconstrained) {
-    out <- apply(unconstrained, 1, model$constrain_pars)
-    name_columns(
-      matrix(out, nrow(unconstrained), byrow = TRUE),
-      bracketed(model$constrained_param_names(TRUE, TRUE))
-    )
+    out <- matrix(apply(unconstrained, 1, model$constrain_pars), nrow(unconstrained), byrow = TRUE)
+    name_columns(out, bracketed(model$constrained_param_names(TRUE, TRUE)))
   }
   target
 }
 
 # Where the program throws, another value.
-possible <- function(code, otherwise) {
-  tryCatch(code, "std::domain_error" = function(e) otherwise)
-}
+possible <- function(code, otherwise) tryCatch(code, "std::domain_error" = function(e) otherwise)
 
 drops_constants <- function(code) grepl("~|_lup[dm]f", plain_stan_code(list(code = paste(code, collapse = "\n"))))
 
@@ -231,15 +224,11 @@ as_target.CmdStanFit <- function(x, data, ..., program = NULL) {
   own <- tryCatch(paste(x$code(), collapse = "\n"), error = function(e) NULL) # none of one that was read from files
   program <- check_has_program(program, if (any(nzchar(own))) own)
   if (missing(data)) data <- tryCatch(x$data_file(), error = function(e) NULL)
-  if (is.null(data)) {
-    abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.")
-  }
+  if (is.null(data)) abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.")
   target <- target_stan(program, data, ...)
   with_draws(target, unclass(x$draws(format = "draws_matrix")))
 }
 
 check_stan_data <- function(data, what) {
-  if (missing(data)) {
-    abort(paste("{.arg data} is missing.", what, "does not keep its data."))
-  }
+  if (missing(data)) abort(paste("{.arg data} is missing.", what, "does not keep its data."))
 }

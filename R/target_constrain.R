@@ -30,10 +30,7 @@
 unconstrain <- function(target, x, ...) {
   target <- check_target(target, ...)
   points <- check_user_points(x, target, "x")
-  outside <- which(
-    sweep(points, 2, target$lower, "<") | sweep(points, 2, target$upper, ">"),
-    arr.ind = TRUE
-  )
+  outside <- which(sweep(points, 2, target$lower, "<") | sweep(points, 2, target$upper, ">"), arr.ind = TRUE)
   if (nrow(outside) > 0) {
     abort("{.arg x} must be inside the bounds; {.field {target$names[outside[1, 2]]}} is
       {format(points[outside[1, 1], outside[1, 2]])}.")
@@ -121,9 +118,7 @@ check_points <- function(x, d, arg) {
   fits <- is.numeric(x) && !is.object(x) && all(is.finite(x)) &&
     if (is.matrix(x)) ncol(x) == d else length(x) == d
   if (!fits) {
-    abort_argument(
-      x, arg, sprintf("a vector of %d finite numbers, or a matrix of %d columns", d, d)
-    )
+    abort_argument(x, arg, sprintf("a vector of %d finite numbers, or a matrix of %d columns", d, d))
   }
   matrix(as.double(x), ncol = d)
 }

@@ -191,14 +191,8 @@ tmb_functions <- function(model, prior = NULL, bounds = NULL) {
 check_loaded <- function(dll) {
   if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
     is_package <- nzchar(system.file(package = dll))
-    abort(c(
-      "The library {.val {dll}} of the model object is not loaded.",
-      "i" = if (is_package) {
-        "Load it first: {.code library({dll})}."
-      } else {
-        "Load it first, by {.fn dyn.load} or as the package that it is of."
-      }
-    ))
+    how <- if (is_package) ": {.code library({dll})}" else ", by {.fn dyn.load} or as the package that it is of"
+    abort(c("The library {.val {dll}} of the model object is not loaded.", "i" = paste0("Load it first", how, ".")))
   }
 }
 
@@ -289,11 +283,9 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   target <- as_target.list(model, ..., log_prior = log_prior)
   target$improper <- setdiff(target$names, with_prior)
   if (!is.null(log_prior)) {
-    prior <- target_function(prior_of_vector(log_prior, names(model$par)), target$dim, names = target$names)
-    target$improper <- tryCatch(
-      flat_by_numbers(prior, match(target$improper, target$names)),
-      error = function(e) character()
-    )
+    prior <- target_function(prior_of_vector(log_prior, names(model$par)), names = target$names)
+    candidates <- match(target$improper, target$names)
+    target$improper <- tryCatch(flat_by_numbers(prior, candidates), error = function(e) character())
   }
   warn_of_flat_priors(target, "by `log_prior`, or by the `priors` of the fit")
   target
@@ -305,16 +297,10 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
 #' @export
 as_target.BayesianSetup <- function(x, ...) {
   check_dots_empty(...)
-  none <- function(bound, otherwise) {
-    if (is.null(bound)) otherwise else rep_len(bound, x$numPars)
-  }
+  none <- function(bound, otherwise) if (is.null(bound)) otherwise else rep_len(bound, x$numPars)
   target <- target_function(
-    x$posterior$density,
-    x$numPars,
-    vectorized = TRUE,
-    names = x$names,
-    lower = none(x$prior$lower, -Inf),
-    upper = none(x$prior$upper, Inf)
+    x$posterior$density, x$numPars,
+    vectorized = TRUE, names = x$names, lower = none(x$prior$lower, -Inf), upper = none(x$prior$upper, Inf)
   )
   target$label <- "set-up of BayesianTools"
   target

@@ -106,13 +106,8 @@ target_native <- function(
   nobs = NULL
 ) {
   check_given(log_density, "log_density")
-  if (inherits(log_density, "NativeSymbolInfo")) {
-    dll <- log_density$dll
-  }
-  routines <- c(
-    list(log_density = check_routine(log_density, "log_density")),
-    check_init(init)
-  )
+  if (inherits(log_density, "NativeSymbolInfo")) dll <- log_density$dll
+  routines <- c(list(log_density = check_routine(log_density, "log_density")), check_init(init))
   if (missing(dll)) {
     abort("{.arg dll} is missing: the library that {.arg log_density} is in.")
   }
@@ -158,13 +153,8 @@ check_own_routines <- function(addresses, routines, target) {
 builtin_target <- function(name, dim, data = NULL, names = NULL, label) {
   routine <- paste0("target_", name)
   target <- target_native(
-    routine,
-    dll = own_library(),
-    dim = dim,
-    init = if (!is.null(data)) paste0(routine, "_init"),
-    data = data,
-    names = names,
-    thread_safe = TRUE
+    routine, own_library(), dim,
+    init = if (!is.null(data)) paste0(routine, "_init"), data = data, names = names, thread_safe = TRUE
   )
   target$label <- label
   target
@@ -180,9 +170,7 @@ evaluation.smc_target_native <- function(target) {
 # A loaded library (a DLLInfo); a package is loaded if need be.
 check_library <- function(dll) {
   path <- if (inherits(dll, "DLLInfo")) dll[["path"]]
-  if (!is.null(path)) {
-    dll <- dll[["name"]]
-  }
+  if (!is.null(path)) dll <- dll[["name"]]
   check_string(dll, "dll")
   if (!dll %in% names(getLoadedDLLs())) {
     suppressWarnings(requireNamespace(dll, quietly = TRUE))
@@ -194,8 +182,8 @@ check_library <- function(dll) {
   if (length(found) == 0) {
     abort(c(
       "{.arg dll}: there is no library {.val {dll}}.",
-      "i" = "Give the name of a library loaded with {.fn dyn.load}, without
-        its path and ending, or of an installed package with compiled code."
+      "i" = "Give the name of a library loaded with {.fn dyn.load}, without its path and ending, or of an installed
+        package with compiled code."
     ))
   }
   if (length(found) > 1) {
@@ -214,9 +202,7 @@ check_routine <- function(x, arg) {
 
 # list(init, release): the names of the routines that make a context and free it, or NULL.
 check_init <- function(init) {
-  if (is.null(init) || inherits(init, "NativeSymbolInfo")) {
-    init <- list(init)
-  }
+  if (is.null(init) || inherits(init, "NativeSymbolInfo")) init <- list(init)
   if (!is.vector(init) || !length(init) %in% 1:2) {
     abort_argument(init, "init", "NULL, or one routine or two")
   }

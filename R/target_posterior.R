@@ -79,9 +79,7 @@ check_gradients <- function(gradient) {
   is_of_parts <- is.list(gradient) && rlang::is_dictionaryish(gradient) &&
     all(names(gradient) %in% c("likelihood", "prior"))
   if (!is.null(gradient) && !is_of_parts) {
-    abort_argument(
-      gradient, "gradient", "NULL, or a list of the functions `likelihood` and `prior` or of one of them"
-    )
+    abort_argument(gradient, "gradient", "NULL, or a list of the functions `likelihood` and `prior` or of one of them")
   }
   gradient
 }

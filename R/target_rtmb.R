@@ -140,15 +140,11 @@ kept_tape <- function(target, name, make) {
     rm(list = ls(tapes), envir = tapes)
     tapes$session <- session
   }
-  if (is.null(tapes[[name]])) {
-    tapes[[name]] <- make()
-  }
+  if (is.null(tapes[[name]])) tapes[[name]] <- make()
   tapes[[name]]
 }
 
-point_tape <- function(target) {
-  kept_tape(target, "point", function() recording(target$record()))
-}
+point_tape <- function(target) kept_tape(target, "point", function() recording(target$record()))
 
 # A block of points for the log density of each, or for that and the gradient: a list of the `tape`, its `size` in
 # points, whether it is for the `gradient`, the tape `of_one` point, and whether it `remembers`: the search for a mode

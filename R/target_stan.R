@@ -102,12 +102,7 @@ stan_target <- function(
   check_normalised(program)
   seed <- check_seed(check_number(seed, "seed"))
   given <- data
-  data <- list(
-    values = stan_values(data),
-    seed = seed,
-    print = print_once(),
-    file = program$file
-  )
+  data <- list(values = stan_values(data), seed = seed, print = print_once(), file = program$file)
   if (is.null(program$library)) {
     program <- without_glm(program)
     check_declared(data$values, program)
@@ -122,10 +117,8 @@ stan_target <- function(
     renamed_as(bracketed(described$unconstrained), renamed),
     label = paste0("Stan program `", program$name, "`"),
     routines = list(
-      log_density = "autosmc_stan_log_density",
-      init = "autosmc_stan_init",
-      release = "autosmc_stan_release",
-      settle = "autosmc_stan_settle"
+      log_density = "autosmc_stan_log_density", init = "autosmc_stan_init",
+      release = "autosmc_stan_release", settle = "autosmc_stan_settle"
     ),
     thread_safe = call_stan(program, "is_thread_safe"),
     data = data,

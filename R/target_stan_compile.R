@@ -35,6 +35,10 @@ read_stan_program <- function(model) {
   )
 }
 
+check_file <- function(file, arg) {
+  if (!utils::file_test("-f", file)) abort("{.arg {arg}}: there is no file {.file {file}}.")
+}
+
 read_text <- function(file) {
   bytes <- readBin(file, "raw", file.size(file))
   if (any(bytes == 0)) {

@@ -27,7 +27,8 @@ plain_stan_code <- function(program) {
 
 # What is between the braces of a block; "" where there is none.
 stan_block <- function(code, name) {
-  found <- regmatches(code, regexpr(paste0("(?<!transformed )\\b", name, " ?(\\{(?:[^{}]++|(?1))*+\\})"), code, perl = TRUE))
+  block <- paste0("(?<!transformed )\\b", name, " ?(\\{(?:[^{}]++|(?1))*+\\})")
+  found <- regmatches(code, regexpr(block, code, perl = TRUE))
   if (length(found) == 0) "" else sub("\\}$", "", sub("^[^{]*\\{", "", found))
 }
 
