@@ -6,8 +6,7 @@ has_own_gradient <- function(target, u) {
   if (!inherits(target, "smc_target_function")) {
     return(TRUE)
   }
-  x <- unname(constrain(target, u[1, , drop = FALSE]))
-  x <- to_free(target$types, x)
+  x <- change_scale(target, u[1, , drop = FALSE], to_user = TRUE)
   terms <- terms_of(target)
   located("scout", all(mapply(function(term, callers) {
     !is.null(term$gradient) || !is.null(callers$density(x)$gradient)

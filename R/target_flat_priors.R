@@ -98,14 +98,12 @@ prior_base <- function(target) {
 # The log density a step from `point` along variables: a row a variable, a column a step. Some
 # variables at a time, since many points of many variables are large.
 density_along <- function(target, point, variables, steps) {
-  at_once <- max(1, floor(1e6 / target$dim / length(steps)))
-  parts <- split(variables, (seq_along(variables) - 1) %/% at_once)
-  found <- lapply(parts, function(part) {
-    each <- expand.grid(variable = part, step = steps)
-    points <- matrix(point, nrow(each), target$dim, byrow = TRUE)
+  found <- lapply(blocks_of(length(variables), target$dim * length(steps)), function(rows) {
+    each <- expand.grid(variable = variables[rows], step = steps)
+    points <- matrix(rep(point, each = nrow(each)), nrow(each), target$dim)
     at <- cbind(seq_len(nrow(each)), each$variable)
     points[at] <- points[at] + each$step
-    matrix(evaluate_target(target, points, gradient = FALSE)$log_density, length(part))
+    matrix(evaluate_target(target, points, gradient = FALSE)$log_density, length(rows))
   })
-  do.call(rbind, c(list(matrix(0, 0, length(steps))), unname(found)))
+  do.call(rbind, found)
 }

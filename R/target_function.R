@@ -132,26 +132,13 @@
 #' )
 #' @export
 target_function <- function(
-  log_density,
-  dim,
-  gradient = NULL,
-  vectorized = FALSE,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL
+  log_density, dim, gradient = NULL, vectorized = FALSE, names = NULL, lower = -Inf, upper = Inf, types = NULL,
+  prior = NULL, response = NULL, nobs = NULL
 ) {
   sum_target(
     list(new_term(log_density, gradient, "log_density", "gradient")),
-    dim,
-    vectorized,
-    list(names = names, lower = lower, upper = upper, types = types),
-    prior,
-    observations(response, nobs),
-    label = "R function"
+    dim, vectorized, list(names = names, lower = lower, upper = upper, types = types),
+    prior, observations(response, nobs), "R function"
   )
 }
 
@@ -170,17 +157,9 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
   dim <- check_n(dim, "dim", min = 0)
   check_flag(vectorized, "vectorized")
   target <- new_target(
-    dim,
-    variables$names,
-    label = if (vectorized) paste("vectorised", label) else label,
-    terms = terms,
-    vectorized = vectorized,
-    observed = observed,
-    prior = check_prior(prior),
-    lower = variables$lower,
-    upper = variables$upper,
-    types = variables$types,
-    class = "smc_target_function"
+    dim, variables$names, if (vectorized) paste("vectorised", label) else label,
+    terms = terms, vectorized = vectorized, observed = observed, prior = check_prior(prior),
+    lower = variables$lower, upper = variables$upper, types = variables$types, class = "smc_target_function"
   )
   tell_uniform(target)
   target
@@ -212,9 +191,7 @@ tell_uniform <- function(target) {
 new_term <- function(log_density, gradient, arg, gradient_arg) {
   list(
     log_density = check_function(log_density, arg),
-    gradient = check_function(gradient, gradient_arg, or_null = TRUE),
-    arg = arg,
-    gradient_arg = gradient_arg
+    gradient = check_function(gradient, gradient_arg, or_null = TRUE), arg = arg, gradient_arg = gradient_arg
   )
 }
 
@@ -225,18 +202,8 @@ evaluation.smc_target_function <- function(target) {
 
 #' @export
 as_target.function <- function(
-  x,
-  ...,
-  dim,
-  gradient = NULL,
-  vectorized = FALSE,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL
+  x, ..., dim, gradient = NULL, vectorized = FALSE, names = NULL, lower = -Inf, upper = Inf, types = NULL,
+  prior = NULL, response = NULL, nobs = NULL
 ) {
   if ("data" %in% ...names()) {
     abort(c(

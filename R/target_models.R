@@ -5,14 +5,7 @@
 #' @rdname as_target
 #' @export
 as_target.list <- function(
-  x,
-  ...,
-  lower = -Inf,
-  upper = Inf,
-  log_prior = NULL,
-  response = NULL,
-  nobs = NULL,
-  method = c("auto", "laplace")
+  x, ..., lower = -Inf, upper = Inf, log_prior = NULL, response = NULL, nobs = NULL, method = c("auto", "laplace")
 ) {
   if (!is_tmb_model(x)) {
     abort_argument(x, "target", "a target, a function or a model object")
@@ -37,10 +30,8 @@ as_target.list <- function(
   model <- own_copy(x)
   start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
   target <- if (x$env$DLL == "RTMB") {
-    tape_target(
-      variables$names, bounds, "model object of RTMB", start,
-      record = function() tape_model(model, prior)
-    )
+    record <- function() tape_model(model, prior)
+    tape_target(variables$names, bounds, "model object of RTMB", start, record = record)
   } else {
     tmb_target(model, prior, variables$names, bounds, start)
   }

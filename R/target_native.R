@@ -93,17 +93,8 @@
 #' smc(target, n_steps = 8, n_particles = 128, rounds = 1, seed = 1)
 #' @export
 target_native <- function(
-  log_density,
-  dll,
-  dim,
-  init = NULL,
-  data = NULL,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  thread_safe = FALSE,
-  response = NULL,
-  nobs = NULL
+  log_density, dll, dim, init = NULL, data = NULL, names = NULL, lower = -Inf, upper = Inf, thread_safe = FALSE,
+  response = NULL, nobs = NULL
 ) {
   check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) dll <- log_density$dll
@@ -121,17 +112,9 @@ target_native <- function(
     abort("{.arg data} needs {.arg init}, the routine that it is for.")
   }
   target <- new_target(
-    dim,
-    names,
-    label = sprintf("routine `%s` of `%s`", routines$log_density, library$dll),
-    routines = routines,
-    library = library,
-    data = data,
-    thread_safe = thread_safe,
-    observed = observations(response, nobs),
-    lower = lower,
-    upper = upper,
-    class = "smc_target_native"
+    dim, names, sprintf("routine `%s` of `%s`", routines$log_density, library$dll),
+    routines = routines, library = library, data = data, thread_safe = thread_safe,
+    observed = observations(response, nobs), lower = lower, upper = upper, class = "smc_target_native"
   )
   check_own_routines(with_addresses(target_interface(target)), routines, target) # to find out now what is not there
   target

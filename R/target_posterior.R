@@ -46,18 +46,8 @@
 #' smc(target, n_steps = 4, n_particles = 32, rounds = 1, seed = 1)
 #' @export
 target_posterior <- function(
-  log_likelihood,
-  log_prior,
-  dim,
-  gradient = NULL,
-  vectorized = FALSE,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL
+  log_likelihood, log_prior, dim, gradient = NULL, vectorized = FALSE, names = NULL, lower = -Inf, upper = Inf,
+  types = NULL, prior = NULL, response = NULL, nobs = NULL
 ) {
   gradient <- check_gradients(gradient)
   sum_target(
@@ -65,12 +55,8 @@ target_posterior <- function(
       new_term(log_likelihood, gradient$likelihood, "log_likelihood", "gradient$likelihood"),
       new_term(log_prior, gradient$prior, "log_prior", "gradient$prior")
     ),
-    dim,
-    vectorized,
-    list(names = names, lower = lower, upper = upper, types = types),
-    prior,
-    observations(response, nobs),
-    label = "posterior of R functions"
+    dim, vectorized, list(names = names, lower = lower, upper = upper, types = types),
+    prior, observations(response, nobs), "posterior of R functions"
   )
 }
 

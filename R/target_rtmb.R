@@ -77,18 +77,8 @@
 #' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
 #' @export
 target_rtmb <- function(
-  log_density,
-  parameters,
-  lower = -Inf,
-  upper = Inf,
-  data = NULL,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL,
-  random = NULL,
-  method = c("auto", "laplace"),
-  ...
+  log_density, parameters, lower = -Inf, upper = Inf, data = NULL, types = NULL, prior = NULL, response = NULL,
+  nobs = NULL, random = NULL, method = c("auto", "laplace"), ...
 ) {
   check_not_of_object(...)
   check_function(log_density, "log_density")
