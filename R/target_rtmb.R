@@ -118,9 +118,6 @@ tape_target <- function(names, bounds, label, start, types = NULL, record = NULL
   )
 }
 
-#' @export
-evaluation.smc_target_tape <- function(target) list(evaluate = tape_evaluator(target))
-
 # tapes -----------------------------------------------------------------------
 
 # The tape `name` of the target, made by `make()` where it is missing.
@@ -175,11 +172,12 @@ block_tape <- function(tape, size, gradient) {
 
 # evaluation ------------------------------------------------------------------
 
-tape_evaluator <- function(target) {
-  function(x, gradient) {
+#' @export
+evaluation.smc_target_tape <- function(target) {
+  list(evaluate = function(x, gradient) {
     out <- evaluate_blocks(block_of(target, gradient), t(x))
     list(log_density = out[1, ], gradient = if (gradient) as.double(t(out[-1, ])))
-  }
+  })
 }
 
 # x: a column a point. Returns a matrix of the values, above the gradients, and a column a point. The last

@@ -67,7 +67,7 @@ place_near <- function(tokens, i, by) {
   if (k < 1) NA else tokens$code[k]
 }
 
-# The places of the names that a statement may begin with.
+# Whether a statement may begin with the name at i.
 begins_statement <- function(tokens, i) {
   code_near(tokens, i, -1) %in% c("", "{", "}", ";", ")", "else")
 }
@@ -254,17 +254,13 @@ is_of_int <- function(tokens, own) {
 
 # The places of the commas between the arguments of a call whose bracket opens here.
 commas_in <- function(tokens, open) {
-  found <- integer()
-  i <- open + 1
-  while (!is.na(tokens$partner[open]) && i < tokens$partner[open]) {
-    if (tokens$text[i] %in% c("(", "[", "{") && i %in% tokens$code) {
-      i <- tokens$partner[i]
-    } else if (tokens$text[i] == ",") {
-      found <- c(found, i)
-    }
-    i <- i + 1
+  if (is.na(tokens$partner[open])) {
+    return(integer())
   }
-  found
+  inside <- tokens$code[tokens$code >= open & tokens$code < tokens$partner[open]]
+  change <- sign(tokens$partner[inside] - inside) # 1 where a bracket opens, -1 where it closes
+  depth <- cumsum(ifelse(is.na(change), 0, change))
+  inside[tokens$text[inside] == "," & depth == 1]
 }
 
 # In the order in which they are made, by the names that are given to the user.
