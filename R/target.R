@@ -26,10 +26,8 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #'
 #' @param x a target; or a function of a numeric vector that returns the log density
 #'   (see [target_function()]); or a model object: see the sections below.
-#' @param ... for a function, the other arguments of [target_function()], of
-#'   which `dim` is needed.
-#' @param lower,upper bounds of a model's variables, as in [target_rtmb()]: a number, or
-#'   a named list or vector.
+#' @param ... for a function, the other arguments of [target_function()], of which `dim` is needed.
+#' @param lower,upper bounds of a model's variables, as in [target_rtmb()]: a number, or a named list or vector.
 #' @param log_prior a function of a list of the parameters, `beta`, `theta` and the like, that returns a log density
 #'   (number), which is added to that of the model; NULL where priors are in the model already. See the section on
 #'   glmmTMB.
@@ -38,19 +36,17 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #' @param method how random effects of RTMB, TMB, glmmTMB and sdmTMB are integrated out: `"auto"`, exactly where that can
 #'   be done, or `"laplace"`, by Laplace's approximation alone. See the section Random effects.
 #' @return A target: an object of class `smc_target`.
-#' @section RTMB and TMB: The objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`, whose
-#'   function is the negative log density. Constants count, and priors must be in it, for
-#'   `log_z` to be a log evidence. The density is that of the parameters as they are: for
-#'   one on the logarithmic scale, say, the function has the log Jacobian in it; better is
+#' @section RTMB and TMB: The objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`, whose function is the negative log
+#'   density. Constants count, and priors must be in it, for `log_z` to be a log evidence. The density is that of the
+#'   parameters as they are: for one on the logarithmic scale, say, the function has the log Jacobian in it; better is
 #'   to have it on its own scale, and `lower = c(sigma = 0)`.
 #'
 #'   The variables are the elements of `x$par`, named `beta[1]`, `beta[2]` and so on;
 #'   parameters fixed by `map` stay fixed. Those of `random` are integrated out: see the section Random effects.
 #'
-#'   The target has a copy of the object, so that `x` stays as it is; its `par` helps where the target
-#'   is impossible at all points that [smc()] tries by itself. Objects of RTMB
-#'   without `random` are evaluated as those of [target_rtmb()]; all others point by
-#'   point by `x$fn()` and `x$gr()`, which is slower.
+#'   The target has a copy of the object, so that `x` stays as it is; its `par` helps where the target is impossible at
+#'   all points that [smc()] tries by itself. Objects of RTMB without `random` are evaluated as those of
+#'   [target_rtmb()]; all others point by point by `x$fn()` and `x$gr()`, which is slower.
 #' @section Random effects: The target with `random` effects is the marginal density of the other parameters by
 #'   Laplace's approximation, and [smc()] corrects the evidence for that. Given the other parameters the effects fall
 #'   into components that are independent of each other, such as the intercepts and slopes of groups; this is read off their
@@ -69,10 +65,9 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #'   other parameters, in coordinates in which the former is standard normal, by the sparse factor of the Hessian.
 #'   Particles move by [kernel_hmc()]. Temperatures and step sizes are found once and then kept, so that each estimate
 #'   is unbiased, and so is the mean of their ratios to Laplace's approximation (importance sampling with random
-#'   weights, Fearnhead et al., 2008). A likelihood takes some 500 gradients, more with more effects, and the log of
-#'   its estimate has a standard deviation of 0.2 to 0.4. So the error of log Z is 0.05 or less by 64 of them, and a
-#'   smaller one takes more: the default `precision` of 0.01 is seldom reached, and `precision = 0.1` takes a part of
-#'   the time.
+#'   weights, Fearnhead et al., 2008). A likelihood takes some 500 gradients, more with more effects, and the log of its
+#'   estimate has a standard deviation of 0.2 to 0.4. So the error of log Z is 0.05 or less by 64 of them, and a smaller
+#'   one takes more: the default `precision` of 0.01 is seldom reached, and `precision = 0.1` takes a part of the time.
 #'
 #'   `smc()` computes the log of the ratio of the exact to Laplace's likelihood at some points around the mode, and fits
 #'   cubics of each parameter to it. Laplace's approximation times this surrogate is what is sampled, or near its mode a
@@ -94,8 +89,7 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #'
 #'   Where an integral does not settle, as in heavy tails, or with `method = "laplace"`, `log_z` is that of Laplace's
 #'   approximation, by an error that is not known and that the interval does not count: printed fits and [report()] say
-#'   so, and [compare_evidence()] warns.
-#'   A component with several modes may be missed in part.
+#'   so, and [compare_evidence()] warns. A component with several modes may be missed in part.
 #' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted
 #'   with `priors`. It is the prior of the parameters
 #'   as the objective has them, `x$obj$par` or `x$tmb_obj$par`: coefficients are `beta`, and standard deviations of
@@ -121,21 +115,18 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #'   `gamma()` of glmmTMB is a prior of the exponential of a parameter, whose log Jacobian is added; its `lkj()` is not
 #'   normalised, and counts as none. The log Jacobians of sdmTMB's priors are added as with `bayesian = TRUE`; it does
 #'   not normalise a prior for bounds, so that with `halfnormal()` for `phi` `log_z` is low by log(2).
-#' @section BayesianTools: The objects of `BayesianTools::createBayesianSetup()`. They have
-#'   no gradient, so it is approximated by central differences. The bounds are those of
-#'   the prior. BayesianTools does not normalise a prior that `createPrior()` truncates,
-#'   and the evidence is that of the prior as it is.
-#' @section Models of other packages: A package adds a class of models by a method that
-#'   returns a target, as the one for models of class `"proportion"` in the examples. It is registered by
-#'   `S3method(autosmc::as_target, proportion)` in `NAMESPACE`, which roxygen2 makes of
-#'   `@exportS3Method autosmc::as_target`; autosmc need only be suggested. From then on `smc(model)` takes such a
-#'   model. The method's own arguments are given to [smc()] by name.
+#' @section BayesianTools: The objects of `BayesianTools::createBayesianSetup()`. They have no gradient, so it is
+#'   approximated by central differences. The bounds are those of the prior. BayesianTools does not normalise a prior
+#'   that `createPrior()` truncates, and the evidence is that of the prior as it is.
+#' @section Models of other packages: A package adds a class of models by a method that returns a target, as the one for
+#'   models of class `"proportion"` in the examples. It is registered by `S3method(autosmc::as_target, proportion)` in
+#'   `NAMESPACE`, which roxygen2 makes of `@exportS3Method autosmc::as_target`; autosmc need only be suggested. From
+#'   then on `smc(model)` takes such a model. The method's own arguments are given to [smc()] by name.
 #' @section Errors: Of class `autosmc_error_input` when there is no method for `x`, when an
 #'   argument is wrong, and when the library of a model object of TMB is not loaded.
 #' @source Monahan and Genz (1997), *Spherical-radial integration rules for Bayesian computation*. Fearnhead,
 #'   Papaspiliopoulos and Roberts (2008), *Particle filters for partially observed diffusions*.
-#' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods
-#'   make their targets with.
+#' @seealso [target_function()], [target_rtmb()] and [target_native()], which methods make their targets with.
 #' @examples
 #' as_target(function(x) -sum(x^2) / 2, dim = 3)
 #'
@@ -237,8 +228,7 @@ evaluate_target <- function(
   .Call(r_evaluate, interface, x, gradient, n_threads())
 }
 
-# The same on the unconstrained scale, for a part of a run that is no step: errors of the
-# target say which.
+# The same on the unconstrained scale, for a part of a run that is no step: errors of the target say which.
 evaluate_located <- function(target, x, part, ...) {
   located(part, evaluate_target(target, x, unconstrained = TRUE, ...))
 }
@@ -291,8 +281,7 @@ check_any_target <- function(target, ...) {
   as_target(target, ...)
 }
 
-# Addresses outlive neither a session nor the way to another process, so they are
-# looked up for every run.
+# Addresses outlive neither a session nor the way to another process, so they are looked up for every run.
 with_addresses <- function(interface) {
   if (is.null(interface$routines)) {
     return(interface)

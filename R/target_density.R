@@ -1,7 +1,6 @@
 # The density of a target as searches see it: for many points at once, counted, with -Inf where it is impossible.
 
-# Whether the gradients are the target's own, and not differences themselves; `u` has a
-# point in its first row.
+# Whether the gradients are the target's own, and not differences themselves; `u` has a point in its first row.
 has_own_gradient <- function(target, u) {
   if (!inherits(target, "smc_target_function")) {
     return(TRUE)

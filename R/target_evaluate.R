@@ -156,8 +156,7 @@ hint_at <- function(e, hint) {
   }
 }
 
-# A function that has never worked may be one of all points where it should be of one, or the other
-# way.
+# A function that has never worked may be one of all points where it should be of one, or the other way.
 first_call_hint <- function(term, what) {
   arg <- term$arg
   shapes <- c(

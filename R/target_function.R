@@ -2,27 +2,22 @@
 
 #' A target from R functions
 #'
-#' @param log_density a function: the log density, up to a constant that is what
-#'   [smc()] estimates. Of a numeric vector of length `dim`, with a number as
-#'   its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
-#'   point, with `n` numbers as its value. `NaN` and `-Inf` are allowed and mean
-#'   that the point is impossible; so do numbers of 1e15 and more, and of -1e15 and
-#'   less, which have no digits left behind the point: subtract a constant from such a
-#'   density. The value may carry the gradient in its attribute `"gradient"`, as the
-#'   functions made by [stats::deriv()] do.
+#' @param log_density a function: the log density, up to a constant that is what [smc()] estimates. Of a numeric vector
+#'   of length `dim`, with a number as its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
+#'   point, with `n` numbers as its value. `NaN` and `-Inf` are allowed and mean that the point is impossible; so do
+#'   numbers of 1e15 and more, and of -1e15 and less, which have no digits left behind the point: subtract a constant
+#'   from such a density. The value may carry the gradient in its attribute `"gradient"`, as the functions made by
+#'   [stats::deriv()] do.
 #' @param dim the dimension (whole number, at most 10 million); by default as many as there are `names`. 0 is for a
 #'   model without parameters, whose evidence is the value of the function (see [smc()]).
-#' @param gradient a function of the same argument: the gradient, a numeric
-#'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
-#'   gradient here and in the attribute, central differences are used, at
-#'   `2 dim` further calls an evaluation, and a message says so once a run. Their step is 6e-6 of each
-#'   variable.
+#' @param gradient a function of the same argument: the gradient, a numeric vector of length `dim` (vectorised: an
+#'   `n x dim` matrix); or NULL. Without a gradient here and in the attribute, central differences are used, at `2 dim`
+#'   further calls an evaluation, and a message says so once a run. Their step is 6e-6 of each variable.
 #' @param vectorized whether the functions take all points at once (TRUE or
 #'   FALSE). Much faster, since R's overhead is paid once and not once a point.
-#' @param names names of the variables (character vector of length `dim`, no two
-#'   the same, and none empty or the name of a column of draws, such as `.weight` and
-#'   `.draw`); NULL for `x1`, `x2`, .... They are the names of the vector, or of the
-#'   matrix's columns, that the functions are given.
+#' @param names names of the variables (character vector of length `dim`, no two the same, and none empty or the name of
+#'   a column of draws, such as `.weight` and `.draw`); NULL for `x1`, `x2`, .... They are the names of the vector, or
+#'   of the matrix's columns, that the functions are given.
 #' @param lower,upper bounds of the variables: a number for all of them, or a numeric vector
 #'   of length `dim`, with `-Inf` and `Inf` for none; or a named vector, such as
 #'   `c(sigma = 0)`, of those that are bounded. See the section Bounds.
@@ -35,13 +30,11 @@
 #'   number); NULL for not known. They say what the target is about, and are used for nothing else:
 #'   [compare_evidence()] and its like warn of models of different observations.
 #' @return A target: an object of class `smc_target`.
-#' @section Bounds: The sampler moves a bounded variable on an unconstrained scale:
-#'   with one bound, as the logarithm of its distance from it,
-#'   `log(x - lower)` or `log(upper - x)`; with two, as the logit
-#'   `log((x - lower) / (upper - x))`. The log Jacobian is added to the log
-#'   density, and its derivative to the gradient. The functions, the draws and `log_z` are
-#'   on the scale of `x`. Only [reference_gaussian()] and [reference_student()] are on the
-#'   unconstrained scale.
+#' @section Bounds: The sampler moves a bounded variable on an unconstrained scale: with one bound, as the logarithm of
+#'   its distance from it, `log(x - lower)` or `log(upper - x)`; with two, as the logit
+#'   `log((x - lower) / (upper - x))`. The log Jacobian is added to the log density, and its derivative to the gradient.
+#'   The functions, the draws and `log_z` are on the scale of `x`. Only [reference_gaussian()] and [reference_student()]
+#'   are on the unconstrained scale.
 #'
 #'   The functions are given points strictly inside the bounds: a point that rounding would
 #'   put on a bound becomes the nearest number inside. Floating-point numbers are densest
@@ -54,21 +47,18 @@
 #'   the sum is known, the sampler moves integer combinations of them that depend less on each other: the sum,
 #'   and one of the two. The functions, the draws and `log_z` are not affected.
 #'
-#'   *Truncated normal variables.* A variable with two bounds may be normal given the others, as a
-#'   coefficient with a uniform prior is in a linear model. If [smc()] finds this, and no worse a
-#'   normal approximation of the target, the variable keeps its own scale, in quarters of the width
-#'   from the middle, and the target ends at the bounds: on the logit scale it would have long thin
-#'   tails.
+#'   *Truncated normal variables.* A variable with two bounds may be normal given the others, as a coefficient with a
+#'   uniform prior is in a linear model. If [smc()] finds this, and no worse a normal approximation of the target, the
+#'   variable keeps its own scale, in quarters of the width from the middle, and the target ends at the bounds: on the
+#'   logit scale it would have long thin tails.
 #'
-#'   `fit$maps` says where either was found, and a reference taken from such a fit has the same
-#'   scale in [smc_run()]. Neither is looked for without a scout or with a given `reference`, nor
-#'   the second with a given `kernel`.
+#'   `fit$maps` says where either was found, and a reference taken from such a fit has the same scale in [smc_run()].
+#'   Neither is looked for without a scout or with a given `reference`, nor the second with a given `kernel`.
 #'
-#'   *Half-normal and exponential variables.* On the logarithmic scale their density falls off
-#'   steeply on the side away from the bound. There [kernel_lmc()], and [kernel_klmc()] with steps
-#'   as long as they are tuned, lose a few percent of the evidence: see section Kernels of
-#'   [smc_rounds]. The functions may also be called with values so large that they warn of `NaNs
-#'   produced`; such points count as impossible.
+#'   *Half-normal and exponential variables.* On the logarithmic scale their density falls off steeply on the side away
+#'   from the bound. There [kernel_lmc()], and [kernel_klmc()] with steps as long as they are tuned, lose a few percent
+#'   of the evidence: see section Kernels of [smc_rounds]. The functions may also be called with values so large that
+#'   they warn of `NaNs produced`; such points count as impossible.
 #' @section Types: A variable `w` of several elements, which `names` has as `w[1]`, `w[2]` and so on, may have a type:
 #'
 #'   * `"simplex"`: positive numbers that sum to 1;
@@ -84,18 +74,15 @@
 #'   of the elements of a Cholesky factor that are free; and by the surface of the sphere. A prior of independent
 #'   elements is not normalised for an order: it lacks the factor K!, `lfactorial(K)` on the logarithmic scale.
 #'   Gradients are by all elements, as if each could be changed alone.
-#' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
-#'   a run, of class `autosmc_error_target` when a function returns a value of a
-#'   wrong type or shape, or raises an error itself: the error names the step,
-#'   and the function's own error is its `parent`. Where a function fails at its first
-#'   call, the error says what it is called with; later, at which point it failed. Let a function
-#'   return `-Inf` if the density cannot be computed, for instance since a matrix is not positive definite.
-#' @section A single point: With `vectorized = TRUE` the functions are also given
-#'   matrices of one row. R makes vectors of those easily, in `x[i, ]` and in what [apply()]
-#'   and [sapply()] return; `drop = FALSE` or [matrix()] prevents that. An error at a single
-#'   point says so, and has the function's own error as its `parent`.
-#' @seealso [target_posterior()] for a likelihood and a prior; [target_native()]
-#'   for compiled routines.
+#' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In a run, of class `autosmc_error_target`
+#'   when a function returns a value of a wrong type or shape, or raises an error itself: the error names the step, and
+#'   the function's own error is its `parent`. Where a function fails at its first call, the error says what it is
+#'   called with; later, at which point it failed. Let a function return `-Inf` if the density cannot be computed, for
+#'   instance since a matrix is not positive definite.
+#' @section A single point: With `vectorized = TRUE` the functions are also given matrices of one row. R makes vectors
+#'   of those easily, in `x[i, ]` and in what [apply()] and [sapply()] return; `drop = FALSE` or [matrix()] prevents
+#'   that. An error at a single point says so, and has the function's own error as its `parent`.
+#' @seealso [target_posterior()] for a likelihood and a prior; [target_native()] for compiled routines.
 #' @examples
 #' # a Gaussian, one point at a time; its log evidence is 3 / 2 * log(2 * pi) = 2.757
 #' log_density <- function(x) -sum(x^2) / 2
@@ -186,8 +173,7 @@ tell_uniform <- function(target) {
   }
 }
 
-# One of the user's log densities with its gradient, or NULL, and the names of the
-# arguments that they were given in.
+# One of the user's log densities with its gradient, or NULL, and the names of the arguments that they were given in.
 new_term <- function(log_density, gradient, arg, gradient_arg) {
   list(
     log_density = check_function(log_density, arg),

@@ -59,8 +59,7 @@ is_tmb_model <- function(x) {
 }
 
 # The variables of a model: the elements of those of its parameters that are neither integrated out nor fixed by `map`,
-# or of others, `of`. Those with a common level of `map` are one variable, with
-# the name of the first.
+# or of others, `of`. Those with a common level of `map` are one variable, with the name of the first.
 tmb_variables <- function(model, of = names(model$par)) {
   parameters <- model$env$parameters
   parts <- Map(function(name, value) {

@@ -2,35 +2,29 @@
 
 #' A target from a compiled routine
 #'
-#' A C (or C++, Fortran, Rust) routine in a shared library, with the signature
-#' of the header `autosmc.h` that comes with the package: it is handed all
-#' points at once and fills in log densities and gradients. R is not involved
-#' in an evaluation, so this is the fastest way to bring a model.
+#' A C (or C++, Fortran, Rust) routine in a shared library, with the signature of the header `autosmc.h` that comes with
+#' the package: it is handed all points at once and fills in log densities and gradients. R is not involved in an
+#' evaluation, so this is the fastest way to bring a model.
 #'
-#' @param log_density the routine (string): a function of type
-#'   `autosmc_target_fn`. Or what [getNativeSymbolInfo()] returns, such as the
-#'   objects that `useDynLib(package, .registration = TRUE)` makes; then `dll` is
-#'   not needed. `init` may be given so too.
-#' @param dll the library (string): the name of a library loaded with
-#'   [dyn.load()], without its path and ending, or of an installed package. What
-#'   [dyn.load()] returns will do as well.
+#' @param log_density the routine (string): a function of type `autosmc_target_fn`. Or what [getNativeSymbolInfo()]
+#'   returns, such as the objects that `useDynLib(package, .registration = TRUE)` makes; then `dll` is not needed.
+#'   `init` may be given so too.
+#' @param dll the library (string): the name of a library loaded with [dyn.load()], without its path and ending, or of
+#'   an installed package. What [dyn.load()] returns will do as well.
 #' @param dim the dimension (positive integer, at most 10 million).
-#' @param init NULL; or a routine of the same library (string) of type `autosmc_init_fn`
-#'   that turns the R object `data` into the context that `log_density` is given. It is
-#'   called at the start of every run, once for each thread that calls the routine. Or two routines
-#'   (two strings, or a list of two): the second, of type `autosmc_release_fn`, frees a context. It is
-#'   called as often at the end of every run, also after an error or an interrupt.
+#' @param init NULL; or a routine of the same library (string) of type `autosmc_init_fn` that turns the R object `data`
+#'   into the context that `log_density` is given. It is called at the start of every run, once for each thread that
+#'   calls the routine. Or two routines (two strings, or a list of two): the second, of type `autosmc_release_fn`, frees
+#'   a context. It is called as often at the end of every run, also after an error or an interrupt.
 #' @param data any R object, for `init`. It needs `init`.
-#' @param names names of the variables (character vector of length `dim`); NULL
-#'   for `x1`, `x2`, ....
+#' @param names names of the variables (character vector of length `dim`); NULL for `x1`, `x2`, ....
 #' @param lower,upper bounds of the variables, as in [target_function()]: the
 #'   routine sees points strictly inside of them.
 #' @param response,nobs the observations, as in [target_function()].
 #' @param thread_safe whether the routine may be called from several threads at once (TRUE or
 #'   FALSE). See the section Threads.
 #' @return A target: an object of class `smc_target`.
-#' @section The C file: This one, `normal.c`, is complete: independent normals
-#'   around means that are handed over from R.
+#' @section The C file: This one, `normal.c`, is complete: independent normals around means that are handed over from R.
 #'
 #'   ```c
 #'   #include <Rinternals.h>
@@ -72,21 +66,18 @@
 #'   A context that is allocated with `malloc()` in `init` is freed by the
 #'   second routine of `init`; one from `R_alloc()` frees itself. Routines are called on R's main
 #'   thread and may call R, and `Rf_error()` too, unless the target is `thread_safe`.
-#' @section Threads: With several threads (see [reproducibility]) a run works on all of them: they
-#'   draw random numbers, transform particles and weigh them, each thread those of one block of
-#'   particles after another. A routine is called on the main thread, for all points at once, unless
-#'   `thread_safe = TRUE` says that it may be called for several blocks at once, on any thread.
-#'   Such a routine neither calls R nor writes to variables that calls share. It may write
-#'   to its context all the same: `init` is called, on the main thread, once for each thread,
-#'   and no two calls at a time are given the same context. The results are the same for any number
-#'   of threads, if the result for a point does not depend on the points beside it.
-#' @section Errors: Of class `autosmc_error_input` when a library or a routine is
-#'   not found, or when several libraries of the name are loaded; of class `autosmc_error_mismatch` when
-#'   the library is no longer what it was when the target was made. In a run, of class `autosmc_error_target` when the
-#'   routine returns something other than 0 (the code and the step are in the message)
-#'   or raises an R error.
-#' @seealso [target_function()] for R functions; [autosmc_run] to run the sampler
-#'   from C; `vignette("models")`.
+#' @section Threads: With several threads (see [reproducibility]) a run works on all of them: they draw random numbers,
+#'   transform particles and weigh them, each thread those of one block of particles after another. A routine is called
+#'   on the main thread, for all points at once, unless `thread_safe = TRUE` says that it may be called for several
+#'   blocks at once, on any thread. Such a routine neither calls R nor writes to variables that calls share. It may
+#'   write to its context all the same: `init` is called, on the main thread, once for each thread, and no two calls at
+#'   a time are given the same context. The results are the same for any number of threads, if the result for a point
+#'   does not depend on the points beside it.
+#' @section Errors: Of class `autosmc_error_input` when a library or a routine is not found, or when several libraries
+#'   of the name are loaded; of class `autosmc_error_mismatch` when the library is no longer what it was when the target
+#'   was made. In a run, of class `autosmc_error_target` when the routine returns something other than 0 (the code and
+#'   the step are in the message) or raises an R error.
+#' @seealso [target_function()] for R functions; [autosmc_run] to run the sampler from C; `vignette("models")`.
 #' @examples
 #' # the package's own targets are compiled routines of this kind
 #' target <- target_native("target_funnel", dll = "autosmc", dim = 2)

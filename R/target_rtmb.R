@@ -1,21 +1,17 @@
-# Targets that are tapes of RTMB: functions of a list of parameters, and the model
-# objects of RTMB and TMB.
+# Targets that are tapes of RTMB: functions of a list of parameters, and the model objects of RTMB and TMB.
 
 #' A target from an R function, differentiated by RTMB
 #'
-#' The log density is a plain R function of a list of parameters. RTMB records once
-#' what it computes (the tape), and all evaluations of a run are made on the tape, at
-#' many points together: the gradient is exact, and R is not called again. That takes
-#' about twice the time of a value and a gradient that are written by hand for all points
-#' at once, and a small part of the time of R code that takes one point.
+#' The log density is a plain R function of a list of parameters. RTMB records once what it computes (the tape), and all
+#' evaluations of a run are made on the tape, at many points together: the gradient is exact, and R is not called again.
+#' That takes about twice the time of a value and a gradient that are written by hand for all points at once, and a
+#' small part of the time of R code that takes one point.
 #'
-#' The function is written as for `RTMB::MakeADFun()`, but returns the log density
-#' itself and not its negative. It may use what RTMB can differentiate: arithmetic,
-#' matrix algebra, and densities like `dnorm(x, mean, sd, log = TRUE)` and
-#' `dmvnorm(x, mean, Sigma, log = TRUE)`. RTMB is attached while the function is
-#' recorded, so `library(RTMB)` is not needed. What depends on a parameter by
-#' `if`, or by a comparison such as `sigma > 0`, cannot be recorded; give bounds as
-#' `lower` and `upper` instead.
+#' The function is written as for `RTMB::MakeADFun()`, but returns the log density itself and not its negative. It may
+#' use what RTMB can differentiate: arithmetic, matrix algebra, and densities like `dnorm(x, mean, sd, log = TRUE)` and
+#' `dmvnorm(x, mean, Sigma, log = TRUE)`. RTMB is attached while the function is recorded, so `library(RTMB)` is not
+#' needed. What depends on a parameter by `if`, or by a comparison such as `sigma > 0`, cannot be recorded; give bounds
+#' as `lower` and `upper` instead.
 #'
 #' @param log_density a function of a list like `parameters`, and of `data` if that is
 #'   given: the log of likelihood times prior (a number), with the priors of all parameters and all constants. A
@@ -23,14 +19,12 @@
 #' @param parameters a named list of numbers, numeric vectors, matrices or arrays: the
 #'   shapes of the parameters, and a point at which the function can be recorded. Where the
 #'   log density is not finite at any point that [smc()] tries by itself, it starts from there.
-#' @param lower,upper bounds of the variables. A number for all of them (`-Inf` and
-#'   `Inf` for none); or a named list, or a named numeric vector, whose names are those
-#'   of parameters or of single variables, such as `c(sigma = 0)` or
-#'   `list("beta[2]" = 0)`. The bound of a parameter is a number, or in a list as many
-#'   as it has elements. What is not named has none. See the section Bounds.
-#' @param data any R object, as the second argument of `log_density`. Or NULL: then
-#'   `log_density` is called with the parameters only, and sees the data that are
-#'   around where it was written.
+#' @param lower,upper bounds of the variables. A number for all of them (`-Inf` and `Inf` for none); or a named list, or
+#'   a named numeric vector, whose names are those of parameters or of single variables, such as `c(sigma = 0)` or
+#'   `list("beta[2]" = 0)`. The bound of a parameter is a number, or in a list as many as it has elements. What is not
+#'   named has none. See the section Bounds.
+#' @param data any R object, as the second argument of `log_density`. Or NULL: then `log_density` is called with the
+#'   parameters only, and sees the data that are around where it was written.
 #' @param types a list with the types of parameters, such as `list(w = "simplex")`: see the section Types. The values in
 #'   `parameters` must be of their type; a correlation matrix is a matrix there.
 #' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector, for what needs it beside the
@@ -40,15 +34,13 @@
 #'   none. They have no bounds and no types. See [as_target()], section Random effects.
 #' @param method how these are integrated out, as in [as_target()].
 #' @param ... not used.
-#' @return A target: an object of class `smc_target`. Its variables are the elements of
-#'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
-#'   vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
+#' @return A target: an object of class `smc_target`. Its variables are the elements of the parameters, in R's order:
+#'   `sigma` for a number, `beta[1]`, `beta[2]` for a vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
 #' @inheritSection target_function Bounds
 #' @inheritSection target_function Types
-#' @section Other processes: A tape cannot be sent to other processes, or be saved. It is
-#'   recorded afresh where it is missing, so targets can be saved, and runs can be made by
-#'   workers of the future package. `log_density` must work there: what it uses should be
-#'   in `data`, or in the environment of a function that made it, since workers do not see
+#' @section Other processes: A tape cannot be sent to other processes, or be saved. It is recorded afresh where it is
+#'   missing, so targets can be saved, and runs can be made by workers of the future package. `log_density` must work
+#'   there: what it uses should be in `data`, or in the environment of a function that made it, since workers do not see
 #'   the global environment of this session. With other data, by which its value at `parameters` is another, it is an
 #'   error.
 #' @section Impossible points: Where what was recorded fails at a point, such as `chol()` of a matrix that is
@@ -60,8 +52,7 @@
 #'   is recorded, as with functions of packages that do not know RTMB's numbers.
 #' @source Kristensen, *RTMB: 'R' Bindings for 'TMB'*, and Kristensen et al. (2016), *TMB:
 #'   Automatic differentiation and Laplace approximation*.
-#' @seealso [as_target()] for the model objects of `RTMB::MakeADFun()` and
-#'   `TMB::MakeADFun()`.
+#' @seealso [as_target()] for the model objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`.
 #' @examplesIf requireNamespace("RTMB", quietly = TRUE)
 #' # the stopping distance of cars by their speed
 #' log_density <- function(p) {

@@ -14,10 +14,9 @@
 #'
 #' @param clear whether to remove all of them (TRUE or FALSE). Targets of this
 #'   session stay usable, and where a library is needed again it is compiled again. Other files stay.
-#' @return A data frame with a row a library, the newest first: `program` (its first
-#'   line that is not empty), `library` (the path, which [target_stan()] takes as a
-#'   `model`), `megabytes` and `compiled` (when). With `clear`, what was removed,
-#'   invisibly.
+#' @return A data frame with a row a library, the newest first: `program` (its first line that is not empty), `library`
+#'   (the path, which [target_stan()] takes as a `model`), `megabytes` and `compiled` (when). With `clear`, what was
+#'   removed, invisibly.
 #' @section Errors: `autosmc_error_input` when `clear` is not TRUE or FALSE.
 #' @examples
 #' stan_cache()

@@ -1,7 +1,6 @@
 # From a Stan program to a library, and the cache of libraries.
 
-# What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has
-# the same number.
+# What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has the same number.
 stan_interface <- 6L
 
 # What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
@@ -220,8 +219,7 @@ compile_stan <- function(program, library) {
 # Beside a library is its checksum: to load one that was cut off, by a full disk say, ends R.
 sum_file <- function(library) sub_extension(library, ".md5")
 
-# Whether a library is as it was compiled; NA where there is no checksum beside it, as of one
-# that the user has copied.
+# Whether a library is as it was compiled; NA where there is no checksum beside it, as of one that the user has copied.
 is_whole <- function(library) {
   file <- sum_file(library)
   if (!file.exists(file)) {

@@ -1,7 +1,6 @@
 # What a Stan program declares, as the user sees it.
 
-# "beta.1" and "Sigma.2.1" are Stan's names of what R users know as "beta[1]" and
-# "Sigma[2,1]".
+# "beta.1" and "Sigma.2.1" are Stan's names of what R users know as "beta[1]" and "Sigma[2,1]".
 bracketed <- function(names) {
   indexed <- grepl(".", names, fixed = TRUE)
   opened <- sub(".", "[", names[indexed], fixed = TRUE)
