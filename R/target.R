@@ -41,61 +41,57 @@ new_target <- function(dim, names, label, ..., lower = -Inf, upper = Inf, types 
 #'   parameters as they are: for one on the logarithmic scale, say, the function has the log Jacobian in it; better is
 #'   to have it on its own scale, and `lower = c(sigma = 0)`.
 #'
-#'   The variables are the elements of `x$par`, named `beta[1]`, `beta[2]` and so on;
-#'   parameters fixed by `map` stay fixed. Those of `random` are integrated out: see the section Random effects.
+#'   The variables are the elements of `x$par`, named `beta[1]`, `beta[2]` and so on. Parameters fixed by `map` stay
+#'   fixed; those of `random` are integrated out: see the section Random effects.
 #'
 #'   The target has a copy of the object, so that `x` stays as it is; its `par` helps where the target is impossible at
 #'   all points that [smc()] tries by itself. Objects of RTMB without `random` are evaluated as those of
 #'   [target_rtmb()]; all others point by point by `x$fn()` and `x$gr()`, which is slower.
 #' @section Random effects: The target with `random` effects is the marginal density of the other parameters by
 #'   Laplace's approximation, and [smc()] corrects the evidence for that. Given the other parameters the effects fall
-#'   into components that are independent of each other, such as the intercepts and slopes of groups; this is read off their
-#'   second derivatives.
+#'   into independent components, such as the intercepts and slopes of groups, as their second derivatives show.
 #'
 #'   *Quadrature.* The integral over a component of at most ten effects is a mean over directions of integrals along
 #'   rays from its mode (Monahan and Genz, 1997), in coordinates in which Laplace's approximation is standard normal.
-#'   The slope of the log density along a ray comes from the gradient of all effects, and is integrated at Chebyshev
-#'   nodes, which are doubled until all integrals settle. A component of one has two directions, and its integral is
-#'   exact up to rounding; those of larger ones are evenly spread and rotated at random, which leaves the integral of
-#'   the likelihood unbiased. So one gradient serves all components, and a likelihood takes about 80 of them for single
-#'   effects and some 300 for pairs.
+#'   The slope of the log density along a ray is integrated at Chebyshev nodes, which are doubled until all integrals
+#'   settle. A component of one effect has two directions, and its integral is exact up to rounding; those of larger
+#'   ones are evenly spread and rotated at random, which leaves the integral of the likelihood unbiased. One gradient
+#'   serves all components: a likelihood takes about 80 of them for single effects and some 300 for pairs.
 #'
 #'   *Sampling.* Where a component is larger, as in a time series, a random field or with crossed groups, the integral
 #'   over all effects is estimated by a run of 64 particles from Laplace's approximation to their density given the
-#'   other parameters, in coordinates in which the former is standard normal, by the sparse factor of the Hessian.
-#'   Particles move by [kernel_hmc()]. Temperatures and step sizes are found once and then kept, so that each estimate
-#'   is unbiased, and so is the mean of their ratios to Laplace's approximation (importance sampling with random
-#'   weights, Fearnhead et al., 2008). A likelihood takes some 500 gradients, more with more effects, and the log of its
-#'   estimate has a standard deviation of 0.2 to 0.4. So the error of log Z is 0.05 or less by 64 of them, and a smaller
-#'   one takes more: the default `precision` of 0.01 is seldom reached, and `precision = 0.1` takes a part of the time.
+#'   other parameters, in coordinates in which the former is standard normal. Particles move by [kernel_hmc()].
+#'   Temperatures and step sizes are found once and then kept, so that each estimate is unbiased, and so is the mean of
+#'   their ratios to Laplace's approximation (importance sampling with random weights, Fearnhead et al., 2008). A
+#'   likelihood takes some 500 gradients, more with more effects, and the log of its estimate has a standard deviation
+#'   of 0.2 to 0.4. So 64 of them bring the error of log Z to 0.05 or less; the default `precision` of 0.01 is seldom
+#'   reached, and `precision = 0.1` takes a part of the time.
 #'
 #'   `smc()` computes the log of the ratio of the exact to Laplace's likelihood at some points around the mode, and fits
 #'   cubics of each parameter to it. Laplace's approximation times this surrogate is what is sampled, or near its mode a
-#'   polynomial in its place, where that agrees with it at points that it was not fitted to. The exact evidence is
-#'   that of the density which is sampled times the mean of the exact over the sampled density, at 64 to 512 draws,
-#'   and its standard error counts that of this mean. The draws are those of the density that is sampled;
+#'   polynomial in its place, where that agrees with it at points that it was not fitted to. The exact evidence is that
+#'   of the sampled density times the mean of the ratio of the exact to it, at 64 to 512 draws, whose error is counted.
+#'   The draws are those of the sampled density, and so are [estimates], islands and runs of the fit;
 #'   `as_draws(fit, effects = TRUE)` has draws of the exact one, with the effects (see [as_draws.smc_fit()]). What is
 #'   printed says how the effects were integrated out. `fit$laplace` is a list with `log_z` and `std_error` by
 #'   Laplace's approximation, the `correction` from there to `fit$log_z`, its `correction_error`, and the `method`;
-#'   [glance()][glance.smc_fit] has the last two numbers, too. [estimates], islands and runs of the fit are of the
-#'   density that is sampled.
+#'   [glance()][glance.smc_fit] has the last two numbers, too.
 #'
-#'   An evaluation of the target, in `n_target_evals` and `max_evals`, is one of the density that is sampled, by
-#'   Laplace's approximation or by the polynomial, with its gradient or without. In `fit$runs` the row `"surrogate"`
-#'   has what the surrogate has taken, and the row `"correction"` what the exact integrals at draws have: Laplace's
-#'   approximations are among `n_target_evals`, each with its search for a mode; `n_joint_gradients`, which other fits
-#'   do not have, are the gradients of the joint density of parameters and effects by the effects. One of these takes a
-#'   small part of the time of Laplace's approximation, and `max_evals` does not count them.
+#'   An evaluation of the target, in `n_target_evals` and `max_evals`, is one of the sampled density, by Laplace's
+#'   approximation or by the polynomial, with its gradient or without. In `fit$runs` the row `"surrogate"` has what the
+#'   surrogate has taken, and the row `"correction"` what the exact integrals at draws have: Laplace's approximations
+#'   are among `n_target_evals`, each with its search for a mode; `n_joint_gradients`, which other fits do not have, are
+#'   the gradients of the joint density by the effects. One of these takes a small part of the time of Laplace's
+#'   approximation, and `max_evals` does not count them.
 #'
 #'   Where an integral does not settle, as in heavy tails, or with `method = "laplace"`, `log_z` is that of Laplace's
 #'   approximation, by an error that is not known and that the interval does not count: printed fits and [report()] say
 #'   so, and [compare_evidence()] warns. A component with several modes may be missed in part.
 #' @section glmmTMB and sdmTMB: Their fits are of a likelihood, so `log_prior` is needed, unless the model was fitted
-#'   with `priors`. It is the prior of the parameters
-#'   as the objective has them, `x$obj$par` or `x$tmb_obj$par`: coefficients are `beta`, and standard deviations of
-#'   groups are logarithms, the first elements of `theta`. A prior of a standard deviation must then be multiplied by
-#'   the Jacobian, which is the standard deviation itself. With an intercept that is N(0, 10), and a half-t with 3
-#'   degrees of freedom and scale 2.5 for the standard deviation of one group:
+#'   with `priors`. It is the prior of the parameters as the objective has them, `x$obj$par` or `x$tmb_obj$par`:
+#'   coefficients are `beta`, and standard deviations of groups are logarithms, the first elements of `theta`, so that
+#'   a prior of a standard deviation must be multiplied by its Jacobian, the standard deviation itself. With an
+#'   intercept that is N(0, 10), and a half-t with 3 degrees of freedom and scale 2.5 for one standard deviation:
 #'
 #'   ```r
 #'   fit <- glmmTMB(count ~ 1 + (1 | spray), data = InsectSprays, family = poisson)

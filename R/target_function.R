@@ -90,14 +90,6 @@
 #' target
 #' smc(target, n_steps = 4, n_particles = 16, rounds = 1, seed = 1)
 #'
-#' # all points at once
-#' target_function(
-#'   function(x) -rowSums(x^2) / 2,
-#'   dim = 3,
-#'   gradient = function(x) -x,
-#'   vectorized = TRUE
-#' )
-#'
 #' # a positive variable, all points at once; the evidence is gamma(3) = 2
 #' target <- target_function(
 #'   function(x) 2 * log(x) - x,
@@ -106,17 +98,8 @@
 #' exp(smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)$log_z)
 #'
 #' # the gradient by symbolic differentiation
-#' banana <- deriv(
-#'   ~ -x^2 / 2 - (y - x^2)^2 / 2,
-#'   c("x", "y"),
-#'   function(x, y) NULL
-#' )
-#' target_function(
-#'   function(p) banana(p[, "x"], p[, "y"]),
-#'   dim = 2,
-#'   vectorized = TRUE,
-#'   names = c("x", "y")
-#' )
+#' banana <- deriv(~ -x^2 / 2 - (y - x^2)^2 / 2, c("x", "y"), function(x, y) NULL)
+#' target_function(function(p) banana(p[, "x"], p[, "y"]), names = c("x", "y"), vectorized = TRUE)
 #' @export
 target_function <- function(
   log_density, dim, gradient = NULL, vectorized = FALSE, names = NULL, lower = -Inf, upper = Inf, types = NULL,

@@ -59,11 +59,7 @@
 #'   sum(dnorm(cars$dist, p$b[1] + p$b[2] * cars$speed, p$sigma, log = TRUE)) +
 #'     sum(dnorm(p$b, 0, 20, log = TRUE)) + dexp(p$sigma, 0.1, log = TRUE)
 #' }
-#' target <- target_rtmb(
-#'   log_density,
-#'   parameters = list(b = c(0, 0), sigma = 1),
-#'   lower = c(sigma = 0)
-#' )
+#' target <- target_rtmb(log_density, parameters = list(b = c(0, 0), sigma = 1), lower = c(sigma = 0))
 #' target
 #' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
 #' @export
