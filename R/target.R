@@ -168,19 +168,13 @@ print.smc_target <- function(x, ...) {
   if (!is.null(x$effects)) {
     cat("integrated out: ", format_names(unique(x$effects$model$env$.random)), "\n", sep = "")
   }
-  if (is_bounded(x)) {
-    cat("bounds: ", format_names(format_bounds(x)), "\n", sep = "")
-  }
-  if (!is.null(x$types)) {
-    cat("types: ", toString(format_types(x$types)), "\n", sep = "")
-  }
+  if (is_bounded(x)) cat("bounds: ", format_names(format_bounds(x)), "\n", sep = "")
+  if (!is.null(x$types)) cat("types: ", toString(format_types(x$types)), "\n", sep = "")
   invisible(x)
 }
 
 format_names <- function(names, most = 4) {
-  if (length(names) > most) {
-    names <- c(names[seq_len(most - 1)], "...", names[length(names)])
-  }
+  if (length(names) > most) names <- c(names[seq_len(most - 1)], "...", names[length(names)])
   paste(names, collapse = ", ")
 }
 
@@ -218,9 +212,7 @@ evaluate_target <- function(
 ) {
   storage.mode(x) <- "double"
   interface <- c(with_addresses(evaluators), list(maps = maps))
-  if (!unconstrained) {
-    interface[c("lower", "upper")] <- NULL
-  }
+  if (!unconstrained) interface[c("lower", "upper")] <- NULL
   .Call(r_evaluate, interface, x, gradient, n_threads())
 }
 

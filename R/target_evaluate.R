@@ -151,9 +151,7 @@ at_all_points <- function(f, x, term, what) {
 # already is of another run, which the function has made.
 hint_at <- function(e, hint) {
   is_own <- inherits(e, "autosmc_error") && !inherits(e, "autosmc_error_located")
-  if (!is_own && leaves_room(e)) {
-    abort("{hint}", c("hint", "target"), parent = in_utf8(e))
-  }
+  if (!is_own && leaves_room(e)) abort("{hint}", c("hint", "target"), parent = in_utf8(e))
 }
 
 # A function that has never worked may be one of all points where it should be of one, or the other way.

@@ -89,9 +89,7 @@ checked_record <- function(library) {
   if (is.null(library$sum)) {
     return(library)
   }
-  if (!file.exists(path)) {
-    abort("The library {.file {path}} is no longer there.")
-  }
+  if (!file.exists(path)) abort("The library {.file {path}} is no longer there.")
   change <- if (!identical(sum_of(path), library$sum)) {
     c(
       "The library {.file {path}} has changed since the target was made of it.",

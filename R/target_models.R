@@ -7,9 +7,7 @@
 as_target.list <- function(
   x, ..., lower = -Inf, upper = Inf, log_prior = NULL, response = NULL, nobs = NULL, method = c("auto", "laplace")
 ) {
-  if (!is_tmb_model(x)) {
-    abort_argument(x, "target", "a target, a function or a model object")
-  }
+  if (!is_tmb_model(x)) abort_argument(x, "target", "a target, a function or a model object")
   check_dots_empty(...)
   method <- check_choice(method, "method", c("auto", "laplace"))
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
@@ -120,9 +118,7 @@ plain_newton <- function(par, fn, gr, he, env, ...) {
 tape_model <- function(model, prior) {
   record_model(model)
   tape <- RTMB::GetTape(model)
-  if (!is.null(model$env$random)) {
-    tape <- tape$laplace(model$env$random, on_failure_give_warning = FALSE)
-  }
+  if (!is.null(model$env$random)) tape <- tape$laplace(model$env$random, on_failure_give_warning = FALSE)
   RTMB::MakeTape(function(x) (if (is.null(prior)) 0 else prior(x)) - tape(x), unname(model$par))
 }
 

@@ -90,18 +90,12 @@ target_native <- function(
   check_given(log_density, "log_density")
   if (inherits(log_density, "NativeSymbolInfo")) dll <- log_density$dll
   routines <- c(list(log_density = check_routine(log_density, "log_density")), check_init(init))
-  if (missing(dll)) {
-    abort("{.arg dll} is missing: the library that {.arg log_density} is in.")
-  }
+  if (missing(dll)) abort("{.arg dll} is missing: the library that {.arg log_density} is in.")
   library <- library_record(check_library(dll))
-  if (missing(dim)) {
-    abort("{.arg dim} is missing: it must be a positive whole number.")
-  }
+  if (missing(dim)) abort("{.arg dim} is missing: it must be a positive whole number.")
   dim <- check_n(dim, "dim", min = 0)
   check_flag(thread_safe, "thread_safe")
-  if (is.null(init) && !is.null(data)) {
-    abort("{.arg data} needs {.arg init}, the routine that it is for.")
-  }
+  if (is.null(init) && !is.null(data)) abort("{.arg data} needs {.arg init}, the routine that it is for.")
   target <- new_target(
     dim, names, sprintf("routine `%s` of `%s`", routines$log_density, library$dll),
     routines = routines, library = library, data = data, thread_safe = thread_safe,
@@ -146,9 +140,7 @@ check_library <- function(dll) {
   path <- if (inherits(dll, "DLLInfo")) dll[["path"]]
   if (!is.null(path)) dll <- dll[["name"]]
   check_string(dll, "dll")
-  if (!dll %in% names(getLoadedDLLs())) {
-    suppressWarnings(requireNamespace(dll, quietly = TRUE))
-  }
+  if (!dll %in% names(getLoadedDLLs())) suppressWarnings(requireNamespace(dll, quietly = TRUE))
   loaded <- getLoadedDLLs()
   loaded <- loaded[names(loaded) == dll]
   paths <- vapply(loaded, `[[`, "", "path")
@@ -170,9 +162,7 @@ check_library <- function(dll) {
 }
 
 # The name of a routine.
-check_routine <- function(x, arg) {
-  check_string(if (inherits(x, "NativeSymbolInfo")) x$name else x, arg)
-}
+check_routine <- function(x, arg) check_string(if (inherits(x, "NativeSymbolInfo")) x$name else x, arg)
 
 # list(init, release): the names of the routines that make a context and free it, or NULL.
 check_init <- function(init) {

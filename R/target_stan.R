@@ -215,9 +215,7 @@ print_once <- function(most = 20) {
       lines <- setdiff(strsplit(text, "\n", fixed = TRUE)[[1]], shown)
       lines <- utils::head(lines, most - length(shown))
       shown <<- c(shown, lines)
-      if (length(shown) == most) {
-        lines <- c(lines, "(What else the Stan program prints is not shown.)")
-      }
+      if (length(shown) == most) lines <- c(lines, "(What else the Stan program prints is not shown.)")
       cat(sprintf("%s\n", lines), sep = "")
     }
     invisible()

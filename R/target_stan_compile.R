@@ -40,9 +40,7 @@ check_file <- function(file, arg) {
 
 read_text <- function(file) {
   bytes <- readBin(file, "raw", file.size(file))
-  if (any(bytes == 0)) {
-    abort("The file {.file {file}} is no text: it has NUL characters.")
-  }
+  if (any(bytes == 0)) abort("The file {.file {file}} is no text: it has NUL characters.")
   sub("\n$", "", plain_text(rawToChar(bytes)))
 }
 

@@ -19,9 +19,7 @@ stan_values <- function(data) {
     abort_argument(data, "data", "a list of which every element has a name, or the path of a JSON file")
   }
   twice <- names[anyDuplicated(names)]
-  if (length(twice) > 0) {
-    abort("{.arg data}: {.val {twice}} is there twice.")
-  }
+  if (length(twice) > 0) abort("{.arg data}: {.val {twice}} is there twice.")
   lapply(without_null(data), stan_value)
 }
 
@@ -41,9 +39,7 @@ read_json <- function(file) {
 }
 
 # NaN and infinite numbers as CmdStan writes them; other strings as they are.
-special_number <- function(x) {
-  if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
-}
+special_number <- function(x) if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
 
 # CmdStan has a tuple as an object with the names "1", "2", ..., and an array of tuples as an array of such objects.
 # Stan itself asks for the parts `x.1`, `x.2` of the tuple `x`.
@@ -65,9 +61,7 @@ first_tuple <- function(x) {
   if (is_tuple(x)) x
 }
 
-part_of_tuple <- function(x, i) {
-  if (is_tuple(x)) x[[i]] else lapply(x, part_of_tuple, i = i)
-}
+part_of_tuple <- function(x, i) if (is_tuple(x)) x[[i]] else lapply(x, part_of_tuple, i = i)
 
 stan_value <- function(x) {
   if (is.data.frame(x)) {

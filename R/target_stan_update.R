@@ -68,9 +68,7 @@ place_near <- function(tokens, i, by) {
 }
 
 # Whether a statement may begin with the name at i.
-begins_statement <- function(tokens, i) {
-  code_near(tokens, i, -1) %in% c("", "{", "}", ";", ")", "else")
-}
+begins_statement <- function(tokens, i) code_near(tokens, i, -1) %in% c("", "{", "}", ";", ")", "else")
 
 # The text between two places, without comments, and without it.
 text_between <- function(tokens, from, to) {
@@ -173,9 +171,7 @@ update_functions <- function(tokens) {
       next
     }
     commas <- commas_in(tokens, place_near(tokens, i, 1))
-    if (length(commas) == 2) {
-      tokens$text[c(i, commas)] <- c("", " ?", " :")
-    }
+    if (length(commas) == 2) tokens$text[c(i, commas)] <- c("", " ?", " :")
   }
   tokens
 }
