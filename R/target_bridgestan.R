@@ -2,24 +2,20 @@
 
 #' A target from a compiled model of BridgeStan
 #'
-#' A Stan program that BridgeStan has compiled (`NAME_model.so`), with its data. Nothing is
-#' compiled, and no package is needed: the library's C interface is called directly. Where
-#' you have the program, [target_stan()] compiles it itself.
+#' A Stan program that BridgeStan has compiled (`NAME_model.so`), with its data. Nothing is compiled, and no package is
+#' needed: the library's C interface is called directly. Where you have the program, [target_stan()] compiles it itself.
 #'
-#' As with [target_stan()] the log density has all its constants, and draws come back as the
-#' program declares them.
+#' As with [target_stan()] the log density has all its constants, and draws come back as the program declares them.
 #'
 #' @param library the path of the library (string).
 #' @param data the data: the path of a JSON file, or JSON itself (string).
 #' @param include,seed as in [target_stan()].
-#' @return A target: an object of class `smc_target`, with an element `outputs` as that of
-#'   [target_stan()].
+#' @return A target: an object of class `smc_target`, with an element `outputs` as that of [target_stan()].
 #' @section Points at which the program throws: They have log density -Inf. BridgeStan does
 #'   not say whether the program rejects the point or has a mistake, so both are impossible
 #'   points. Where generated quantities throw, all quantities are NaN, with a warning.
-#' @section Errors: Of class `autosmc_error_input` when there is no such library, when it is
-#'   none of BridgeStan's, with BridgeStan's message when the data are not as declared,
-#'   and when `include` names what is not there. Of class
+#' @section Errors: Of class `autosmc_error_input` when there is no such library, when it is none of BridgeStan's, with
+#'   BridgeStan's message when the data are not as declared, and when `include` names what is not there. Of class
 #'   `autosmc_error_mismatch` when the library is no longer what it was when the target was made.
 #' @source Roualdes, Ward, Carpenter, Seyboldt and Axen (2023), *BridgeStan: Efficient
 #'   in-memory access to the methods of a Stan model*.
@@ -31,9 +27,7 @@
 #' @export
 target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
   check_string(library, "library")
-  if (!file.exists(library)) {
-    abort("{.arg library}: there is no file {.file {library}}.")
-  }
+  check_file(library, "library")
   library <- file_record(library)
   data <- list(
     find = function() bridgestan_routines(library),
@@ -41,17 +35,12 @@ target_bridgestan <- function(library, data = "{}", include = NULL, seed = 1) {
     seed = check_seed(check_number(seed, "seed"))
   )
   described <- as_input_error(.Call(r_bridgestan_describe, data))
-  split <- function(names) strsplit(names, ",", fixed = TRUE)[[1]]
-  described[1:2] <- lapply(described[1:2], split)
+  described[1:2] <- strsplit(as.character(described[1:2]), ",", fixed = TRUE)
   columns <- select_columns(described, include)
   routine <- "target_bridgestan"
   target <- target_native(
-    routine,
-    dll = own_library(),
-    dim = length(described$unconstrained),
-    init = paste0(routine, c("_init", "_release")),
-    data = data,
-    names = bracketed(described$unconstrained)
+    routine, own_library(), length(described$unconstrained),
+    init = paste0(routine, c("_init", "_release")), data = data, names = bracketed(described$unconstrained)
   )
   target$label <- paste0("BridgeStan's library `", library$dll, "`")
   target$outputs <- stan_outputs(library$dll, columns, function(x, wanted) {
@@ -69,9 +58,7 @@ read_json_text <- function(data) {
   if (grepl("^\\s*[{]", data)) {
     return(data)
   }
-  if (!file.exists(data)) {
-    abort("{.arg data}: there is no file {.file {data}}.")
-  }
+  check_file(data, "data")
   read_text(data)
 }
 

@@ -2,16 +2,14 @@
 
 #' Targets from the objects of rstan, rstanarm, brms and CmdStanR
 #'
-#' The Stan program of a model or of a fit is compiled again, by [target_stan()], with
-#' all its constants: the packages themselves leave out those that do not matter to
-#' them. The target of a fit keeps the draws of the parameters, for
+#' The Stan program of a model or of a fit is compiled again, by [target_stan()], with all its constants: the packages
+#' themselves leave out those that do not matter to them. The target of a fit keeps the draws of the parameters, for
 #' `smc(fit, reference = "draws")`.
 #'
 #' @param x a `stanmodel` or `stanfit` of rstan, a `stanreg` of rstanarm, a `brmsfit` of
 #'   brms (with either backend), a `CmdStanModel` of CmdStanR, or one of its fits.
-#' @param data the data, as in [target_stan()]. A `brmsfit` and the fits of CmdStanR have
-#'   their own. A `stanfit` does not keep them: give them once more, or see the section on
-#'   fits without data.
+#' @param data the data, as in [target_stan()]. A `brmsfit` and the fits of CmdStanR have their own. A `stanfit` does
+#'   not keep them: give them once more, or see the section on fits without data.
 #' @param ... further arguments of [target_stan()]: `include` and `seed`.
 #' @param program the program, as `model` of [target_stan()], of a fit that has none: one that was read from the files
 #'   of CmdStan by `rstan::read_stan_csv()` or `cmdstanr::as_cmdstan_fit()`, for which `data` are needed too.
@@ -19,33 +17,28 @@
 #' @section Errors: Those of [target_stan()]; `autosmc_error_input` also when `data` are
 #'   missing and needed, or when CmdStanR's file of the data is no longer there, and
 #'   `autosmc_error_package` when brms is not installed for a `brmsfit`.
-#' @section Starting from draws: With `reference = "draws"` [smc()] starts from a
-#'   distribution that is fitted to the draws, on the unconstrained scale. What is estimated
-#'   is the same: the draws are used for nothing else. Nor does it matter
-#'   if they are not quite those of the posterior, since the scout's proposals compete with
-#'   them.
+#' @section Starting from draws: With `reference = "draws"` [smc()] starts from a distribution that is fitted to the
+#'   draws, on the unconstrained scale. What is estimated is the same: the draws are used for nothing else. Nor does it
+#'   matter if they are not quite those of the posterior, since the scout's proposals compete with them.
 #'
 #'   All parameters must be among the draws, as they are without `pars` in rstan and with
 #'   `save_pars = save_pars(all = TRUE)` in brms.
-#' @section Fits without data: A `stanfit` without `data`, and a `stanreg`, are evaluated by
-#'   the compiled model that the fit holds, point by point through R, which is slower; a
-#'   message says so. A fit that was saved has lost its model. rstan drops the constants of
-#'   `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
+#' @section Fits without data: A `stanfit` without `data`, and a `stanreg`, are evaluated by the compiled model that the
+#'   fit holds, point by point through R, which is slower; a message says so. A fit that was saved has lost its model.
+#'   rstan drops the constants of `~` and of `_lupdf`, so a program that has these is rejected here; those of rstanarm
 #'   have none. Such a target has no draws to start from.
 #' @section A fit of brms: The draws have the names that brms gives them, such as `b_speed`; what brms does not keep,
 #'   such as standardised effects, comes after them under the names of the program. `include` takes those of the
 #'   program. [as_brmsfit()] is the way back, to all that brms does with its fits.
 #'
-#'   Coefficients have flat priors in brms unless one is given,
-#'   with which there is no evidence: `log_z` is then that of the model up to a constant that
-#'   nobody knows, and a Bayes factor with a model that has other parameters means nothing. So
-#'   a warning of class `autosmc_warning_prior` names the parameters whose prior is flat;
+#'   Coefficients have flat priors in brms unless one is given, with which there is no evidence: `log_z` is then that of
+#'   the model up to a constant that nobody knows, and a Bayes factor with a model that has other parameters means
+#'   nothing. So a warning of class `autosmc_warning_prior` names the parameters whose prior is flat;
 #'   `brms::prior_summary()` shows all priors. It is found by evaluating the program without the likelihood, which
-#'   brms's data can leave out; so it comes also where the program of brms is given to [target_stan()], or is
-#'   that of a fit of CmdStanR. A prior that is improper in several parameters
-#'   together but in none alone, as some spatial ones are, is not found. Nor is one that is flat
-#'   between two bounds, since that is proper but for a constant: its density counts as 1, so
-#'   that with bounds -1 and 1 `log_z` is too large by log(2).
+#'   brms's data can leave out; so it comes also where the program of brms is given to [target_stan()], or is that of a
+#'   fit of CmdStanR. A prior that is improper in several parameters together but in none alone, as some spatial ones
+#'   are, is not found. Nor is one that is flat between two bounds, since that is proper but for a constant: its density
+#'   counts as 1, so that with bounds -1 and 1 `log_z` is too large by log(2).
 #'
 #'   The thresholds of ordinal families are ordered, and their prior is not normalised for that: a message says by how
 #'   much `log_z` is low; and by how much it is high with `car()`, whose density lacks its constants. The program of
@@ -142,14 +135,12 @@ target_of_stanfit <- function(x, faster = NULL) {
   model <- x@.MISC$stan_fit_instance
   names <- tryCatch(model$unconstrained_param_names(FALSE, FALSE), error = function(e) NULL)
   if (length(names) == 0) {
-    abort(c(
-      "The fit has lost its compiled model, as a fit that was saved does.",
-      "i" = if (is.null(faster)) {
-        "Fit the model again, and call {.fn smc} in the same session: a {.cls stanreg} cannot be given its data."
-      } else {
-        "Give its {.arg data}, or fit the model again."
-      }
-    ))
+    cure <- if (is.null(faster)) {
+      "Fit the model again, and call {.fn smc} in the same session: a {.cls stanreg} cannot be given its data."
+    } else {
+      "Give its {.arg data}, or fit the model again."
+    }
+    abort(c("The fit has lost its compiled model, as a fit that was saved does.", "i" = cure))
   }
   tell("rstan", c("i" = "{.field {name}} is evaluated point by point by rstan.", "i" = faster))
   target <- target_function(
@@ -160,19 +151,14 @@ target_of_stanfit <- function(x, faster = NULL) {
   )
   target$label <- paste0("fit of rstan `", name, "`")
   target$outputs <- function(unconstrained) {
-    out <- apply(unconstrained, 1, model$constrain_pars)
-    name_columns(
-      matrix(out, nrow(unconstrained), byrow = TRUE),
-      bracketed(model$constrained_param_names(TRUE, TRUE))
-    )
+    out <- matrix(apply(unconstrained, 1, model$constrain_pars), nrow(unconstrained), byrow = TRUE)
+    name_columns(out, bracketed(model$constrained_param_names(TRUE, TRUE)))
   }
   target
 }
 
 # Where the program throws, another value.
-possible <- function(code, otherwise) {
-  tryCatch(code, "std::domain_error" = function(e) otherwise)
-}
+possible <- function(code, otherwise) tryCatch(code, "std::domain_error" = function(e) otherwise)
 
 drops_constants <- function(code) grepl("~|_lup[dm]f", plain_stan_code(list(code = paste(code, collapse = "\n"))))
 
@@ -231,15 +217,11 @@ as_target.CmdStanFit <- function(x, data, ..., program = NULL) {
   own <- tryCatch(paste(x$code(), collapse = "\n"), error = function(e) NULL) # none of one that was read from files
   program <- check_has_program(program, if (any(nzchar(own))) own)
   if (missing(data)) data <- tryCatch(x$data_file(), error = function(e) NULL)
-  if (is.null(data)) {
-    abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.")
-  }
+  if (is.null(data)) abort("{.arg data} are missing: a fit that was read from the files of CmdStan has none.")
   target <- target_stan(program, data, ...)
   with_draws(target, unclass(x$draws(format = "draws_matrix")))
 }
 
 check_stan_data <- function(data, what) {
-  if (missing(data)) {
-    abort(paste("{.arg data} is missing.", what, "does not keep its data."))
-  }
+  if (missing(data)) abort(paste("{.arg data} is missing.", what, "does not keep its data."))
 }

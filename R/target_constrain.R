@@ -1,17 +1,14 @@
-# From the scale of a target's variables to the one on which the sampler moves them, and
-# back.
+# From the scale of a target's variables to the one on which the sampler moves them, and back.
 
 #' The scale on which a target is sampled
 #'
-#' The sampler moves bounded variables on an unconstrained scale (see the section Bounds of
-#' [target_function()]), and references are distributions on it. These functions take points
-#' from the scale of the target's own functions, the one of `lower` and `upper`, to it and
-#' back. Variables without bounds stay as they are.
+#' The sampler moves bounded variables on an unconstrained scale (see the section Bounds of [target_function()]), and
+#' references are distributions on it. These functions take points from the scale of the target's own functions, the one
+#' of `lower` and `upper`, to it and back. Variables without bounds stay as they are.
 #'
 #' @param target a target; what [as_target()] makes of other things.
-#' @param x points on the scale of the target's variables: a numeric vector of length `dim`,
-#'   or an `n x dim` matrix, a row a point. They are inside the bounds; what is on a bound
-#'   becomes the nearest number inside.
+#' @param x points on the scale of the target's variables: a numeric vector of length `dim`, or an `n x dim` matrix, a
+#'   row a point. They are inside the bounds; what is on a bound becomes the nearest number inside.
 #' @param u points on the unconstrained scale, a vector or a matrix alike.
 #' @param ... for a function, the other arguments of [target_function()].
 #' @return As `x` or `u`, a vector or a matrix, with the names of the variables.
@@ -30,10 +27,7 @@
 unconstrain <- function(target, x, ...) {
   target <- check_target(target, ...)
   points <- check_user_points(x, target, "x")
-  outside <- which(
-    sweep(points, 2, target$lower, "<") | sweep(points, 2, target$upper, ">"),
-    arr.ind = TRUE
-  )
+  outside <- which(sweep(points, 2, target$lower, "<") | sweep(points, 2, target$upper, ">"), arr.ind = TRUE)
   if (nrow(outside) > 0) {
     abort("{.arg x} must be inside the bounds; {.field {target$names[outside[1, 2]]}} is
       {format(points[outside[1, 1], outside[1, 2]])}.")
@@ -121,9 +115,7 @@ check_points <- function(x, d, arg) {
   fits <- is.numeric(x) && !is.object(x) && all(is.finite(x)) &&
     if (is.matrix(x)) ncol(x) == d else length(x) == d
   if (!fits) {
-    abort_argument(
-      x, arg, sprintf("a vector of %d finite numbers, or a matrix of %d columns", d, d)
-    )
+    abort_argument(x, arg, sprintf("a vector of %d finite numbers, or a matrix of %d columns", d, d))
   }
   matrix(as.double(x), ncol = d)
 }

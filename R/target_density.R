@@ -1,13 +1,11 @@
 # The density of a target as searches see it: for many points at once, counted, with -Inf where it is impossible.
 
-# Whether the gradients are the target's own, and not differences themselves; `u` has a
-# point in its first row.
+# Whether the gradients are the target's own, and not differences themselves; `u` has a point in its first row.
 has_own_gradient <- function(target, u) {
   if (!inherits(target, "smc_target_function")) {
     return(TRUE)
   }
-  x <- unname(constrain(target, u[1, , drop = FALSE]))
-  x <- to_free(target$types, x)
+  x <- change_scale(target, u[1, , drop = FALSE], to_user = TRUE)
   terms <- terms_of(target)
   located("scout", all(mapply(function(term, callers) {
     !is.null(term$gradient) || !is.null(callers$density(x)$gradient)

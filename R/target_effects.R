@@ -260,10 +260,10 @@ evaluation.smc_target_effects <- function(target) {
     return(laplace)
   }
   list(evaluate = function(x, gradient) {
-    at <- standardised(surrogate, x)
     if (is.null(surrogate$polynomial)) {
-      return(times_ratio(laplace, surrogate, x, at, gradient))
+      return(times_ratio(laplace, surrogate, x, gradient))
     }
+    at <- standardised(surrogate, x)
     near <- polynomial_share(at$z)
     has_share <- near$share > 0
     log_density <- ifelse(has_share, polynomial_at(surrogate$polynomial, at$z) - at$log_jacobian, 0)
@@ -271,8 +271,7 @@ evaluation.smc_target_effects <- function(target) {
     if (gradient) slope[has_share, ] <- at$to_user(polynomial_slope(surrogate$polynomial, at$z), TRUE)[has_share, ]
     far <- which(near$share < 1)
     if (length(far) > 0) {
-      x <- x[far, , drop = FALSE]
-      other <- times_ratio(laplace, surrogate, x, standardised(surrogate, x), gradient)
+      other <- times_ratio(laplace, surrogate, x[far, , drop = FALSE], gradient)
       share <- near$share[far]
       if (gradient) {
         by_share <- ifelse(has_share[far], log_density[far] - other$log_density, 0)
@@ -286,9 +285,9 @@ evaluation.smc_target_effects <- function(target) {
 }
 
 # Laplace's approximation times the surrogate of what is missing.
-times_ratio <- function(laplace, surrogate, x, at, gradient) {
+times_ratio <- function(laplace, surrogate, x, gradient) {
   out <- laplace$evaluate(x, gradient)
-  added <- ratio_at(surrogate, at)
+  added <- ratio_at(surrogate, x)
   out$log_density <- out$log_density + added$log_ratio
   if (gradient) out$gradient <- out$gradient + as.double(added$gradient)
   out
@@ -308,9 +307,10 @@ standardised <- function(surrogate, x) {
   )
 }
 
-# A surrogate of the log of the ratio of the integral to Laplace's approximation, and its gradient: a sum of cubics of
-# the standardised unconstrained variables, constant beyond the points that it was fitted to. at: of standardised().
-ratio_at <- function(surrogate, at) {
+# A surrogate of the log of the ratio of the integral to Laplace's approximation, and its gradient, at the rows of x: a
+# sum of cubics of the standardised unconstrained variables, constant beyond the points that it was fitted to.
+ratio_at <- function(surrogate, x) {
+  at <- standardised(surrogate, x)
   reach <- surrogate$reach
   z <- pmax(pmin(at$z, reach), -reach)
   each <- function(coefficients) rep(coefficients, each = nrow(z))
@@ -322,7 +322,7 @@ ratio_at <- function(surrogate, at) {
 
 # 0 where there is none.
 surrogate_ratio <- function(surrogate, x) {
-  if (is.null(surrogate)) numeric(nrow(x)) else ratio_at(surrogate, standardised(surrogate, x))$log_ratio
+  if (is.null(surrogate)) numeric(nrow(x)) else ratio_at(surrogate, x)$log_ratio
 }
 
 # At the rows of x, the logs of the `exact` density and of that by `laplace` over the density that is sampled. found: of

@@ -26,9 +26,7 @@ sum_evaluator <- function(terms, types = NULL) {
         told <<- TRUE
         tell_differences(terms[without])
       }
-      gradients[without] <- lapply(which(without), function(i) {
-        central_difference(terms[[i]], function(x) ask(i, x), x)
-      })
+      gradients[without] <- lapply(which(without), function(i) central_difference(terms[[i]], function(x) ask(i, x), x))
     }
     list(
       log_density = Reduce(`+`, lapply(values, `[[`, "log_density")),
@@ -87,11 +85,7 @@ caller <- function(f, term, what) {
     under_way <<- environment()
     .Call(r_at_each_point, quote(f(at)), environment(), x, term$names)
   }
-  call <- if (term$vectorized) {
-    function(x) at_all_points(f, x, term, what)
-  } else {
-    at_each_point
-  }
+  call <- if (term$vectorized) function(x) at_all_points(f, x, term, what) else at_each_point
   function(x) {
     explain <- function(e) {
       at <- if (!term$vectorized) under_way$at
@@ -113,9 +107,7 @@ checked_values <- function(values, n_columns, x, term, check) {
   }
   bound <- .Call(r_bind_points, values, n_columns)
   if (is.null(bound)) {
-    checked <- lapply(seq_along(values), function(i) {
-      check(values[[i]], point(x, i, term$names), term$arg)
-    })
+    checked <- lapply(seq_along(values), function(i) check(values[[i]], point(x, i, term$names), term$arg))
     bound <- .Call(r_bind_points, checked, n_columns)
   }
   bound
@@ -150,11 +142,7 @@ at_all_points <- function(f, x, term, what) {
   arg <- term$arg
   withCallingHandlers(f(x), error = if_raised(function(e) {
     if (leaves_room(e)) {
-      abort(
-        c(paste(what, "failed at a single point."), say_given(x)),
-        "target",
-        parent = in_utf8(e)
-      )
+      abort(c(paste(what, "failed at a single point."), say_given(x)), "target", parent = in_utf8(e))
     }
   }))
 }
@@ -163,22 +151,17 @@ at_all_points <- function(f, x, term, what) {
 # already is of another run, which the function has made.
 hint_at <- function(e, hint) {
   is_own <- inherits(e, "autosmc_error") && !inherits(e, "autosmc_error_located")
-  if (!is_own && leaves_room(e)) {
-    abort("{hint}", c("hint", "target"), parent = in_utf8(e))
-  }
+  if (!is_own && leaves_room(e)) abort("{hint}", c("hint", "target"), parent = in_utf8(e))
 }
 
-# A function that has never worked may be one of all points where it should be of one, or the other
-# way.
+# A function that has never worked may be one of all points where it should be of one, or the other way.
 first_call_hint <- function(term, what) {
   arg <- term$arg
   shapes <- c(
     sprintf("one point, a numeric vector of length %d", term$dim),
     sprintf("all points, an n x %d matrix with a row each", term$dim)
   )
-  if (term$vectorized) {
-    shapes <- rev(shapes)
-  }
+  if (term$vectorized) shapes <- rev(shapes)
   other <- !term$vectorized
   cli::format_inline(
     what, " failed at its first call, with {shapes[1]}. ",

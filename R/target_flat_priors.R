@@ -6,7 +6,9 @@
 improper_parameters <- function(target) {
   tryCatch(
     if (is_of_brms(target)) {
-      flat_in_brms(target)
+      target$data$values$prior_only <- 1
+      # missing responses, whose density is in the likelihood, have no prior
+      flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
     } else if (!is.null(target$program$code)) {
       target$names[sub("\\[.*", "", target$names) %in% parameters_without_prior(target$program)]
     } else {
@@ -60,12 +62,6 @@ name_coefficients <- function(improper, variables, data) {
   if (!all(is.na(found))) stats::setNames(improper, ifelse(is.na(found), "", found)) else improper
 }
 
-# Of a program of brms. Missing responses, whose density is in the likelihood, have no prior.
-flat_in_brms <- function(target) {
-  target$data$values$prior_only <- 1
-  flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
-}
-
 # By numbers, since a prior can be written in many ways: the log density of a prior alone, on the unconstrained scale,
 # is a straight line along a variable, the Jacobian's, which no proper prior is. candidates: the places of variables.
 flat_by_numbers <- function(prior, candidates) {
@@ -102,14 +98,12 @@ prior_base <- function(target) {
 # The log density a step from `point` along variables: a row a variable, a column a step. Some
 # variables at a time, since many points of many variables are large.
 density_along <- function(target, point, variables, steps) {
-  at_once <- max(1, floor(1e6 / target$dim / length(steps)))
-  parts <- split(variables, (seq_along(variables) - 1) %/% at_once)
-  found <- lapply(parts, function(part) {
-    each <- expand.grid(variable = part, step = steps)
-    points <- matrix(point, nrow(each), target$dim, byrow = TRUE)
+  found <- lapply(blocks_of(length(variables), target$dim * length(steps)), function(rows) {
+    each <- expand.grid(variable = variables[rows], step = steps)
+    points <- matrix(rep(point, each = nrow(each)), nrow(each), target$dim)
     at <- cbind(seq_len(nrow(each)), each$variable)
     points[at] <- points[at] + each$step
-    matrix(evaluate_target(target, points, gradient = FALSE)$log_density, length(part))
+    matrix(evaluate_target(target, points, gradient = FALSE)$log_density, length(rows))
   })
-  do.call(rbind, c(list(matrix(0, 0, length(steps))), unname(found)))
+  do.call(rbind, found)
 }

@@ -2,27 +2,22 @@
 
 #' A target from R functions
 #'
-#' @param log_density a function: the log density, up to a constant that is what
-#'   [smc()] estimates. Of a numeric vector of length `dim`, with a number as
-#'   its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
-#'   point, with `n` numbers as its value. `NaN` and `-Inf` are allowed and mean
-#'   that the point is impossible; so do numbers of 1e15 and more, and of -1e15 and
-#'   less, which have no digits left behind the point: subtract a constant from such a
-#'   density. The value may carry the gradient in its attribute `"gradient"`, as the
-#'   functions made by [stats::deriv()] do.
+#' @param log_density a function: the log density, up to a constant that is what [smc()] estimates. Of a numeric vector
+#'   of length `dim`, with a number as its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
+#'   point, with `n` numbers as its value. `NaN` and `-Inf` are allowed and mean that the point is impossible; so do
+#'   numbers of 1e15 and more, and of -1e15 and less, which have no digits left behind the point: subtract a constant
+#'   from such a density. The value may carry the gradient in its attribute `"gradient"`, as the functions made by
+#'   [stats::deriv()] do.
 #' @param dim the dimension (whole number, at most 10 million); by default as many as there are `names`. 0 is for a
 #'   model without parameters, whose evidence is the value of the function (see [smc()]).
-#' @param gradient a function of the same argument: the gradient, a numeric
-#'   vector of length `dim` (vectorised: an `n x dim` matrix); or NULL. Without a
-#'   gradient here and in the attribute, central differences are used, at
-#'   `2 dim` further calls an evaluation, and a message says so once a run. Their step is 6e-6 of each
-#'   variable.
+#' @param gradient a function of the same argument: the gradient, a numeric vector of length `dim` (vectorised: an
+#'   `n x dim` matrix); or NULL. Without a gradient here and in the attribute, central differences are used, at `2 dim`
+#'   further calls an evaluation, and a message says so once a run. Their step is 6e-6 of each variable.
 #' @param vectorized whether the functions take all points at once (TRUE or
 #'   FALSE). Much faster, since R's overhead is paid once and not once a point.
-#' @param names names of the variables (character vector of length `dim`, no two
-#'   the same, and none empty or the name of a column of draws, such as `.weight` and
-#'   `.draw`); NULL for `x1`, `x2`, .... They are the names of the vector, or of the
-#'   matrix's columns, that the functions are given.
+#' @param names names of the variables (character vector of length `dim`, no two the same, and none empty or the name of
+#'   a column of draws, such as `.weight` and `.draw`); NULL for `x1`, `x2`, .... They are the names of the vector, or
+#'   of the matrix's columns, that the functions are given.
 #' @param lower,upper bounds of the variables: a number for all of them, or a numeric vector
 #'   of length `dim`, with `-Inf` and `Inf` for none; or a named vector, such as
 #'   `c(sigma = 0)`, of those that are bounded. See the section Bounds.
@@ -35,13 +30,11 @@
 #'   number); NULL for not known. They say what the target is about, and are used for nothing else:
 #'   [compare_evidence()] and its like warn of models of different observations.
 #' @return A target: an object of class `smc_target`.
-#' @section Bounds: The sampler moves a bounded variable on an unconstrained scale:
-#'   with one bound, as the logarithm of its distance from it,
-#'   `log(x - lower)` or `log(upper - x)`; with two, as the logit
-#'   `log((x - lower) / (upper - x))`. The log Jacobian is added to the log
-#'   density, and its derivative to the gradient. The functions, the draws and `log_z` are
-#'   on the scale of `x`. Only [reference_gaussian()] and [reference_student()] are on the
-#'   unconstrained scale.
+#' @section Bounds: The sampler moves a bounded variable on an unconstrained scale: with one bound, as the logarithm of
+#'   its distance from it, `log(x - lower)` or `log(upper - x)`; with two, as the logit
+#'   `log((x - lower) / (upper - x))`. The log Jacobian is added to the log density, and its derivative to the gradient.
+#'   The functions, the draws and `log_z` are on the scale of `x`. Only [reference_gaussian()] and [reference_student()]
+#'   are on the unconstrained scale.
 #'
 #'   The functions are given points strictly inside the bounds: a point that rounding would
 #'   put on a bound becomes the nearest number inside. Floating-point numbers are densest
@@ -54,21 +47,18 @@
 #'   the sum is known, the sampler moves integer combinations of them that depend less on each other: the sum,
 #'   and one of the two. The functions, the draws and `log_z` are not affected.
 #'
-#'   *Truncated normal variables.* A variable with two bounds may be normal given the others, as a
-#'   coefficient with a uniform prior is in a linear model. If [smc()] finds this, and no worse a
-#'   normal approximation of the target, the variable keeps its own scale, in quarters of the width
-#'   from the middle, and the target ends at the bounds: on the logit scale it would have long thin
-#'   tails.
+#'   *Truncated normal variables.* A variable with two bounds may be normal given the others, as a coefficient with a
+#'   uniform prior is in a linear model. If [smc()] finds this, and no worse a normal approximation of the target, the
+#'   variable keeps its own scale, in quarters of the width from the middle, and the target ends at the bounds: on the
+#'   logit scale it would have long thin tails.
 #'
-#'   `fit$maps` says where either was found, and a reference taken from such a fit has the same
-#'   scale in [smc_run()]. Neither is looked for without a scout or with a given `reference`, nor
-#'   the second with a given `kernel`.
+#'   `fit$maps` says where either was found, and a reference taken from such a fit has the same scale in [smc_run()].
+#'   Neither is looked for without a scout or with a given `reference`, nor the second with a given `kernel`.
 #'
-#'   *Half-normal and exponential variables.* On the logarithmic scale their density falls off
-#'   steeply on the side away from the bound. There [kernel_lmc()], and [kernel_klmc()] with steps
-#'   as long as they are tuned, lose a few percent of the evidence: see section Kernels of
-#'   [smc_rounds]. The functions may also be called with values so large that they warn of `NaNs
-#'   produced`; such points count as impossible.
+#'   *Half-normal and exponential variables.* On the logarithmic scale their density falls off steeply on the side away
+#'   from the bound. There [kernel_lmc()], and [kernel_klmc()] with steps as long as they are tuned, lose a few percent
+#'   of the evidence: see section Kernels of [smc_rounds]. The functions may also be called with values so large that
+#'   they warn of `NaNs produced`; such points count as impossible.
 #' @section Types: A variable `w` of several elements, which `names` has as `w[1]`, `w[2]` and so on, may have a type:
 #'
 #'   * `"simplex"`: positive numbers that sum to 1;
@@ -84,32 +74,21 @@
 #'   of the elements of a Cholesky factor that are free; and by the surface of the sphere. A prior of independent
 #'   elements is not normalised for an order: it lacks the factor K!, `lfactorial(K)` on the logarithmic scale.
 #'   Gradients are by all elements, as if each could be changed alone.
-#' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In
-#'   a run, of class `autosmc_error_target` when a function returns a value of a
-#'   wrong type or shape, or raises an error itself: the error names the step,
-#'   and the function's own error is its `parent`. Where a function fails at its first
-#'   call, the error says what it is called with; later, at which point it failed. Let a function
-#'   return `-Inf` if the density cannot be computed, for instance since a matrix is not positive definite.
-#' @section A single point: With `vectorized = TRUE` the functions are also given
-#'   matrices of one row. R makes vectors of those easily, in `x[i, ]` and in what [apply()]
-#'   and [sapply()] return; `drop = FALSE` or [matrix()] prevents that. An error at a single
-#'   point says so, and has the function's own error as its `parent`.
-#' @seealso [target_posterior()] for a likelihood and a prior; [target_native()]
-#'   for compiled routines.
+#' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In a run, of class `autosmc_error_target`
+#'   when a function returns a value of a wrong type or shape, or raises an error itself: the error names the step, and
+#'   the function's own error is its `parent`. Where a function fails at its first call, the error says what it is
+#'   called with; later, at which point it failed. Let a function return `-Inf` if the density cannot be computed, for
+#'   instance since a matrix is not positive definite.
+#' @section A single point: With `vectorized = TRUE` the functions are also given matrices of one row. R makes vectors
+#'   of those easily, in `x[i, ]` and in what [apply()] and [sapply()] return; `drop = FALSE` or [matrix()] prevents
+#'   that. An error at a single point says so, and has the function's own error as its `parent`.
+#' @seealso [target_posterior()] for a likelihood and a prior; [target_native()] for compiled routines.
 #' @examples
 #' # a Gaussian, one point at a time; its log evidence is 3 / 2 * log(2 * pi) = 2.757
 #' log_density <- function(x) -sum(x^2) / 2
 #' target <- target_function(log_density, dim = 3, gradient = function(x) -x)
 #' target
 #' smc(target, n_steps = 4, n_particles = 16, rounds = 1, seed = 1)
-#'
-#' # all points at once
-#' target_function(
-#'   function(x) -rowSums(x^2) / 2,
-#'   dim = 3,
-#'   gradient = function(x) -x,
-#'   vectorized = TRUE
-#' )
 #'
 #' # a positive variable, all points at once; the evidence is gamma(3) = 2
 #' target <- target_function(
@@ -119,39 +98,17 @@
 #' exp(smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)$log_z)
 #'
 #' # the gradient by symbolic differentiation
-#' banana <- deriv(
-#'   ~ -x^2 / 2 - (y - x^2)^2 / 2,
-#'   c("x", "y"),
-#'   function(x, y) NULL
-#' )
-#' target_function(
-#'   function(p) banana(p[, "x"], p[, "y"]),
-#'   dim = 2,
-#'   vectorized = TRUE,
-#'   names = c("x", "y")
-#' )
+#' banana <- deriv(~ -x^2 / 2 - (y - x^2)^2 / 2, c("x", "y"), function(x, y) NULL)
+#' target_function(function(p) banana(p[, "x"], p[, "y"]), names = c("x", "y"), vectorized = TRUE)
 #' @export
 target_function <- function(
-  log_density,
-  dim,
-  gradient = NULL,
-  vectorized = FALSE,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL
+  log_density, dim, gradient = NULL, vectorized = FALSE, names = NULL, lower = -Inf, upper = Inf, types = NULL,
+  prior = NULL, response = NULL, nobs = NULL
 ) {
   sum_target(
     list(new_term(log_density, gradient, "log_density", "gradient")),
-    dim,
-    vectorized,
-    list(names = names, lower = lower, upper = upper, types = types),
-    prior,
-    observations(response, nobs),
-    label = "R function"
+    dim, vectorized, list(names = names, lower = lower, upper = upper, types = types),
+    prior, observations(response, nobs), "R function"
   )
 }
 
@@ -169,27 +126,13 @@ sum_target <- function(terms, dim, vectorized, variables, prior, observed, label
   }
   dim <- check_n(dim, "dim", min = 0)
   check_flag(vectorized, "vectorized")
-  names <- check_names(variables$names, dim)
-  bounds <- check_bounds(variables$lower, variables$upper, names)
-  tell_uniform(lapply(terms, `[[`, "log_density"), bounds)
-  types <- type_blocks(variables$types, list(names = names, parameter = sub("\\[.*", "", names)))
-  if (!is.null(types)) {
-    names <- types$free
-    bounds <- free_bounds(bounds, types)
-  }
   target <- new_target(
-    length(names),
-    names,
-    label = if (vectorized) paste("vectorised", label) else label,
-    terms = terms,
-    vectorized = vectorized,
-    observed = observed,
-    prior = check_prior(prior),
-    lower = bounds$lower,
-    upper = bounds$upper,
-    class = "smc_target_function"
+    dim, variables$names, if (vectorized) paste("vectorised", label) else label,
+    terms = terms, vectorized = vectorized, observed = observed, prior = check_prior(prior),
+    lower = variables$lower, upper = variables$upper, types = variables$types, class = "smc_target_function"
   )
-  with_types(target, types)
+  tell_uniform(target)
+  target
 }
 
 check_prior <- function(prior) {
@@ -203,9 +146,9 @@ check_prior <- function(prior) {
 }
 
 # A density with a hard edge costs much where the variable has no bound there.
-tell_uniform <- function(functions, bounds) {
-  n_uniform <- sum(vapply(functions, function(f) sum(all.names(body(f)) == "dunif"), 0))
-  if (n_uniform > sum(is.finite(bounds$lower) & is.finite(bounds$upper))) {
+tell_uniform <- function(target) {
+  n_uniform <- sum(vapply(target$terms, function(term) sum(all.names(body(term$log_density)) == "dunif"), 0))
+  if (n_uniform > sum(is.finite(target$lower) & is.finite(target$upper))) {
     inform("bounds", c(
       "i" = "The density has a {.fn dunif}: give the ends of the uniform distribution as {.arg lower} and
         {.arg upper} too. The sampler then keeps between them."
@@ -213,14 +156,11 @@ tell_uniform <- function(functions, bounds) {
   }
 }
 
-# One of the user's log densities with its gradient, or NULL, and the names of the
-# arguments that they were given in.
+# One of the user's log densities with its gradient, or NULL, and the names of the arguments that they were given in.
 new_term <- function(log_density, gradient, arg, gradient_arg) {
   list(
     log_density = check_function(log_density, arg),
-    gradient = check_function(gradient, gradient_arg, or_null = TRUE),
-    arg = arg,
-    gradient_arg = gradient_arg
+    gradient = check_function(gradient, gradient_arg, or_null = TRUE), arg = arg, gradient_arg = gradient_arg
   )
 }
 
@@ -231,18 +171,8 @@ evaluation.smc_target_function <- function(target) {
 
 #' @export
 as_target.function <- function(
-  x,
-  ...,
-  dim,
-  gradient = NULL,
-  vectorized = FALSE,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL
+  x, ..., dim, gradient = NULL, vectorized = FALSE, names = NULL, lower = -Inf, upper = Inf, types = NULL,
+  prior = NULL, response = NULL, nobs = NULL
 ) {
   if ("data" %in% ...names()) {
     abort(c(

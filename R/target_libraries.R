@@ -89,9 +89,7 @@ checked_record <- function(library) {
   if (is.null(library$sum)) {
     return(library)
   }
-  if (!file.exists(path)) {
-    abort("The library {.file {path}} is no longer there.")
-  }
+  if (!file.exists(path)) abort("The library {.file {path}} is no longer there.")
   change <- if (!identical(sum_of(path), library$sum)) {
     c(
       "The library {.file {path}} has changed since the target was made of it.",
@@ -123,12 +121,10 @@ find_routine <- function(symbol, info) {
   tryCatch(
     getNativeSymbolInfo(symbol, info, withRegistrationInfo = FALSE)$address,
     error = function(e) {
-      name <- info[["name"]]
       abort(c(
-        "There is no routine {.val {symbol}} in the library {.val {name}}.",
-        "i" = 'Is it spelt so in the source, not {.code static}, and in C++
-          declared as {.code extern} "C"? Does a package that calls
-          {.code R_useDynamicSymbols(dll, FALSE)} register it?'
+        "There is no routine {.val {symbol}} in the library {.val {info[['name']]}}.",
+        "i" = 'Is it spelt so in the source, not {.code static}, and in C++ declared as {.code extern} "C"? Does a
+          package that calls {.code R_useDynamicSymbols(dll, FALSE)} register it?'
       ))
     }
   )

@@ -5,18 +5,9 @@
 #' @rdname as_target
 #' @export
 as_target.list <- function(
-  x,
-  ...,
-  lower = -Inf,
-  upper = Inf,
-  log_prior = NULL,
-  response = NULL,
-  nobs = NULL,
-  method = c("auto", "laplace")
+  x, ..., lower = -Inf, upper = Inf, log_prior = NULL, response = NULL, nobs = NULL, method = c("auto", "laplace")
 ) {
-  if (!is_tmb_model(x)) {
-    abort_argument(x, "target", "a target, a function or a model object")
-  }
+  if (!is_tmb_model(x)) abort_argument(x, "target", "a target, a function or a model object")
   check_dots_empty(...)
   method <- check_choice(method, "method", c("auto", "laplace"))
   if (isTRUE(x$env$ADreport) || !is.null(x$env$profile)) {
@@ -27,37 +18,25 @@ as_target.list <- function(
   }
   check_installed("TMB", "for a model object of TMB or RTMB")
   check_loaded(x$env$DLL)
+  prior <- NULL
   if (!is.null(log_prior)) {
-    check_function(log_prior, "log_prior")
-    prior_of_vector(log_prior, names(x$par))(x$par) # what fails is told of at once
+    prior <- prior_of_vector(check_function(log_prior, "log_prior"), names(x$par))
+    prior(x$par) # what fails is told of at once
   }
   variables <- tmb_variables(x)
   bounds <- variable_bounds(lower, upper, variables)
   model <- own_copy(x)
   start <- if (all(x$par > bounds$lower & x$par < bounds$upper)) as.numeric(x$par)
   target <- if (x$env$DLL == "RTMB") {
-    tape_target(
-      function() tape_model(model, log_prior), variables$names, bounds, "model object of RTMB", start
-    )
+    record <- function() tape_model(model, prior)
+    tape_target(variables$names, bounds, "model object of RTMB", start, record = record)
   } else {
-    functions <- with_log_prior(tmb_functions(model), log_prior, variables$parameter, bounds)
-    if (!is.null(model$env$random)) functions <- at_once(functions)
-    target <- target_function(
-      functions$log_density,
-      length(variables$names),
-      functions$gradient,
-      names = variables$names,
-      lower = bounds$lower,
-      upper = bounds$upper
-    )
-    target$label <- "model object of TMB"
-    target$start <- start
-    target
+    tmb_target(model, prior, variables$names, bounds, start)
   }
   target$observed <- observations(response, nobs, x$env$data)
   if (!is.null(x$env$.random)) {
     target$effects <- list(model = model, method = method, component = effect_components(model))
-    if (!is.null(log_prior)) target$effects$log_prior <- prior_of_vector(log_prior, names(x$par))
+    target$effects$log_prior <- prior
     class(target) <- c("smc_target_effects", class(target))
     tell_laplace(x$env$.random, target$effects)
   }
@@ -78,8 +57,7 @@ is_tmb_model <- function(x) {
 }
 
 # The variables of a model: the elements of those of its parameters that are neither integrated out nor fixed by `map`,
-# or of others, `of`. Those with a common level of `map` are one variable, with
-# the name of the first.
+# or of others, `of`. Those with a common level of `map` are one variable, with the name of the first.
 tmb_variables <- function(model, of = names(model$par)) {
   parameters <- model$env$parameters
   parts <- Map(function(name, value) {
@@ -137,14 +115,11 @@ plain_newton <- function(par, fn, gr, he, env, ...) {
 }
 
 # The log density of a model of RTMB as a tape.
-tape_model <- function(model, log_prior) {
+tape_model <- function(model, prior) {
   record_model(model)
   tape <- RTMB::GetTape(model)
-  if (!is.null(model$env$random)) {
-    tape <- tape$laplace(model$env$random, on_failure_give_warning = FALSE)
-  }
-  prior <- if (is.null(log_prior)) function(x) 0 else prior_of_vector(log_prior, names(model$par))
-  RTMB::MakeTape(function(x) prior(x) - tape(x), unname(model$par))
+  if (!is.null(model$env$random)) tape <- tape$laplace(model$env$random, on_failure_give_warning = FALSE)
+  RTMB::MakeTape(function(x) (if (is.null(prior)) 0 else prior(x)) - tape(x), unname(model$par))
 }
 
 # A prior of a list of parameters as a function of the vector that they are in one after another.
@@ -165,37 +140,45 @@ prior_of_vector <- function(log_prior, parameter) {
   }
 }
 
-# The prior is a function of few numbers, with a gradient by differences.
-with_log_prior <- function(functions, log_prior, parameter, bounds) {
-  if (is.null(log_prior)) {
-    return(functions)
-  }
-  prior <- prior_of_vector(log_prior, parameter)
-  density <- function(x) list(log_density = prior(x)) # of one point
-  list(
-    log_density = function(x) functions$log_density(x) + prior(x),
-    gradient = function(x) functions$gradient(x) + drop(central_difference(bounds, density, t(x)))
+# By the functions of the object, point by point.
+tmb_target <- function(model, prior, names, bounds, start) {
+  functions <- tmb_functions(model, prior, bounds)
+  target <- target_function(
+    functions$log_density, length(names), functions$gradient,
+    names = names, lower = bounds$lower, upper = bounds$upper
   )
+  target$label <- "model object of TMB"
+  target$start <- start
+  target
 }
 
-# Of random effects most of what a log density takes is their mode, which the gradient at the same point shares.
-at_once <- function(functions) {
-  force(functions)
-  list(log_density = function(x) structure(functions$log_density(x), gradient = functions$gradient(x)))
+# The prior is a function of few numbers, with a gradient by differences. Of random effects most of what a log density
+# takes is their mode, which the gradient at the same point shares: there the value carries it.
+tmb_functions <- function(model, prior = NULL, bounds = NULL) {
+  ask <- function(name, x) {
+    record_model(model)
+    -as.double(model[[name]](x))
+  }
+  density <- function(x) list(log_density = if (is.null(prior)) 0 else prior(x)) # of one point
+  gradient <- function(x) {
+    ask("gr", x) + if (is.null(prior)) 0 else drop(central_difference(bounds, density, t(x)))
+  }
+  carries <- !is.null(model$env$random)
+  list(
+    log_density = function(x) {
+      value <- ask("fn", x) + density(x)$log_density
+      if (carries) structure(value, gradient = gradient(x)) else value
+    },
+    gradient = if (!carries) gradient
+  )
 }
 
 # An object that was read from a file may be of a library that this session has not loaded.
 check_loaded <- function(dll) {
   if (!dll %in% c("RTMB", names(getLoadedDLLs()))) {
     is_package <- nzchar(system.file(package = dll))
-    abort(c(
-      "The library {.val {dll}} of the model object is not loaded.",
-      "i" = if (is_package) {
-        "Load it first: {.code library({dll})}."
-      } else {
-        "Load it first, by {.fn dyn.load} or as the package that it is of."
-      }
-    ))
+    how <- if (is_package) ": {.code library({dll})}" else ", by {.fn dyn.load} or as the package that it is of"
+    abort(c("The library {.val {dll}} of the model object is not loaded.", "i" = paste0("Load it first", how, ".")))
   }
 }
 
@@ -286,25 +269,12 @@ target_of_likelihood <- function(model, package, with_prior, log_prior, ...) {
   target <- as_target.list(model, ..., log_prior = log_prior)
   target$improper <- setdiff(target$names, with_prior)
   if (!is.null(log_prior)) {
-    prior <- target_function(prior_of_vector(log_prior, names(model$par)), target$dim, names = target$names)
-    target$improper <- tryCatch(
-      flat_by_numbers(prior, match(target$improper, target$names)),
-      error = function(e) character()
-    )
+    prior <- target_function(prior_of_vector(log_prior, names(model$par)), names = target$names)
+    candidates <- match(target$improper, target$names)
+    target$improper <- tryCatch(flat_by_numbers(prior, candidates), error = function(e) character())
   }
   warn_of_flat_priors(target, "by `log_prior`, or by the `priors` of the fit")
   target
-}
-
-tmb_functions <- function(model) {
-  negative <- function(name) {
-    force(name)
-    function(x) {
-      record_model(model)
-      -as.double(model[[name]](x))
-    }
-  }
-  list(log_density = negative("fn"), gradient = negative("gr"))
 }
 
 # BayesianTools ---------------------------------------------------------------
@@ -313,16 +283,10 @@ tmb_functions <- function(model) {
 #' @export
 as_target.BayesianSetup <- function(x, ...) {
   check_dots_empty(...)
-  none <- function(bound, otherwise) {
-    if (is.null(bound)) otherwise else rep_len(bound, x$numPars)
-  }
+  none <- function(bound, otherwise) if (is.null(bound)) otherwise else rep_len(bound, x$numPars)
   target <- target_function(
-    x$posterior$density,
-    x$numPars,
-    vectorized = TRUE,
-    names = x$names,
-    lower = none(x$prior$lower, -Inf),
-    upper = none(x$prior$upper, Inf)
+    x$posterior$density, x$numPars,
+    vectorized = TRUE, names = x$names, lower = none(x$prior$lower, -Inf), upper = none(x$prior$upper, Inf)
   )
   target$label <- "set-up of BayesianTools"
   target

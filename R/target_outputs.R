@@ -21,8 +21,6 @@ kept_outputs <- function(target, x) {
 # A particle without weight may be at a place where variables are infinite or quantities do not
 # exist, and zero times these is no number: it becomes a copy of one that has weight.
 replace_rows <- function(particles, rows, log_weights) {
-  if (length(rows) > 0) {
-    particles[rows, ] <- particles[rep(which.max(log_weights), length(rows)), ]
-  }
+  if (length(rows) > 0) particles[rows, ] <- particles[rep(which.max(log_weights), length(rows)), ]
   particles
 }

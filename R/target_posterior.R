@@ -2,28 +2,23 @@
 
 #' A target from a likelihood and a prior
 #'
-#' The posterior of a Bayesian model: its log density is
-#' `log_likelihood(x) + log_prior(x)`. When the prior is normalised, and the
-#' likelihood has all its constants, `log_z` of [smc()] is the log evidence (log
-#' marginal likelihood) of the model, and its exponential can be compared between
-#' models. There is no argument for data: the functions use variables of the environment in
-#' which they were defined, as in the examples.
+#' The posterior of a Bayesian model: its log density is `log_likelihood(x) + log_prior(x)`. When the prior is
+#' normalised, and the likelihood has all its constants, `log_z` of [smc()] is the log evidence (log marginal
+#' likelihood) of the model, and its exponential can be compared between models. There is no argument for data: the
+#' functions use variables of the environment in which they were defined, as in the examples.
 #'
-#' Each part has a gradient of its own, in any of the forms of
-#' [target_function()]. A part without one is differentiated by central
-#' differences at `2 dim` further calls of this part alone, and a message says so.
+#' Each part has a gradient of its own, in any of the forms of [target_function()]. A part without one is differentiated
+#' by central differences at `2 dim` further calls of this part alone, and a message says so.
 #'
-#' @param log_likelihood,log_prior functions: the log likelihood, and the log
-#'   density of the prior, each of a numeric vector of length `dim`, with a number
-#'   as its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row a
-#'   point, with `n` numbers as its value. Both are called at all points. The
-#'   values may carry the gradient in their attribute `"gradient"`.
+#' @param log_likelihood,log_prior functions: the log likelihood, and the log density of the prior, each of a numeric
+#'   vector of length `dim`, with a number as its value; or with `vectorized = TRUE`, of an `n x dim` matrix with a row
+#'   a point, with `n` numbers as its value. Both are called at all points. The values may carry the gradient in their
+#'   attribute `"gradient"`.
 #' @param dim the dimension (positive integer).
 #' @param gradient the gradients: a list of the functions `likelihood` and `prior`, or of
 #'   one of them; or NULL. Each is a function of the same argument, with a numeric vector of
 #'   length `dim` as its value (vectorised: an `n x dim` matrix).
-#' @param vectorized whether all the functions take all points at once (TRUE or
-#'   FALSE).
+#' @param vectorized whether all the functions take all points at once (TRUE or FALSE).
 #' @param names,lower,upper,types,prior,response,nobs names, bounds and types of the variables, the prior and the
 #'   observations, as in [target_function()].
 #' @return A target: an object of class `smc_target`.
@@ -46,18 +41,8 @@
 #' smc(target, n_steps = 4, n_particles = 32, rounds = 1, seed = 1)
 #' @export
 target_posterior <- function(
-  log_likelihood,
-  log_prior,
-  dim,
-  gradient = NULL,
-  vectorized = FALSE,
-  names = NULL,
-  lower = -Inf,
-  upper = Inf,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL
+  log_likelihood, log_prior, dim, gradient = NULL, vectorized = FALSE, names = NULL, lower = -Inf, upper = Inf,
+  types = NULL, prior = NULL, response = NULL, nobs = NULL
 ) {
   gradient <- check_gradients(gradient)
   sum_target(
@@ -65,12 +50,8 @@ target_posterior <- function(
       new_term(log_likelihood, gradient$likelihood, "log_likelihood", "gradient$likelihood"),
       new_term(log_prior, gradient$prior, "log_prior", "gradient$prior")
     ),
-    dim,
-    vectorized,
-    list(names = names, lower = lower, upper = upper, types = types),
-    prior,
-    observations(response, nobs),
-    label = "posterior of R functions"
+    dim, vectorized, list(names = names, lower = lower, upper = upper, types = types),
+    prior, observations(response, nobs), "posterior of R functions"
   )
 }
 
@@ -79,9 +60,7 @@ check_gradients <- function(gradient) {
   is_of_parts <- is.list(gradient) && rlang::is_dictionaryish(gradient) &&
     all(names(gradient) %in% c("likelihood", "prior"))
   if (!is.null(gradient) && !is_of_parts) {
-    abort_argument(
-      gradient, "gradient", "NULL, or a list of the functions `likelihood` and `prior` or of one of them"
-    )
+    abort_argument(gradient, "gradient", "NULL, or a list of the functions `likelihood` and `prior` or of one of them")
   }
   gradient
 }

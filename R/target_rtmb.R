@@ -1,21 +1,17 @@
-# Targets that are tapes of RTMB: functions of a list of parameters, and the model
-# objects of RTMB and TMB.
+# Targets that are tapes of RTMB: functions of a list of parameters, and the model objects of RTMB and TMB.
 
 #' A target from an R function, differentiated by RTMB
 #'
-#' The log density is a plain R function of a list of parameters. RTMB records once
-#' what it computes (the tape), and all evaluations of a run are made on the tape, at
-#' many points together: the gradient is exact, and R is not called again. That takes
-#' about twice the time of a value and a gradient that are written by hand for all points
-#' at once, and a small part of the time of R code that takes one point.
+#' The log density is a plain R function of a list of parameters. RTMB records once what it computes (the tape), and all
+#' evaluations of a run are made on the tape, at many points together: the gradient is exact, and R is not called again.
+#' That takes about twice the time of a value and a gradient that are written by hand for all points at once, and a
+#' small part of the time of R code that takes one point.
 #'
-#' The function is written as for `RTMB::MakeADFun()`, but returns the log density
-#' itself and not its negative. It may use what RTMB can differentiate: arithmetic,
-#' matrix algebra, and densities like `dnorm(x, mean, sd, log = TRUE)` and
-#' `dmvnorm(x, mean, Sigma, log = TRUE)`. RTMB is attached while the function is
-#' recorded, so `library(RTMB)` is not needed. What depends on a parameter by
-#' `if`, or by a comparison such as `sigma > 0`, cannot be recorded; give bounds as
-#' `lower` and `upper` instead.
+#' The function is written as for `RTMB::MakeADFun()`, but returns the log density itself and not its negative. It may
+#' use what RTMB can differentiate: arithmetic, matrix algebra, and densities like `dnorm(x, mean, sd, log = TRUE)` and
+#' `dmvnorm(x, mean, Sigma, log = TRUE)`. RTMB is attached while the function is recorded, so `library(RTMB)` is not
+#' needed. What depends on a parameter by `if`, or by a comparison such as `sigma > 0`, cannot be recorded; give bounds
+#' as `lower` and `upper` instead.
 #'
 #' @param log_density a function of a list like `parameters`, and of `data` if that is
 #'   given: the log of likelihood times prior (a number), with the priors of all parameters and all constants. A
@@ -23,14 +19,12 @@
 #' @param parameters a named list of numbers, numeric vectors, matrices or arrays: the
 #'   shapes of the parameters, and a point at which the function can be recorded. Where the
 #'   log density is not finite at any point that [smc()] tries by itself, it starts from there.
-#' @param lower,upper bounds of the variables. A number for all of them (`-Inf` and
-#'   `Inf` for none); or a named list, or a named numeric vector, whose names are those
-#'   of parameters or of single variables, such as `c(sigma = 0)` or
-#'   `list("beta[2]" = 0)`. The bound of a parameter is a number, or in a list as many
-#'   as it has elements. What is not named has none. See the section Bounds.
-#' @param data any R object, as the second argument of `log_density`. Or NULL: then
-#'   `log_density` is called with the parameters only, and sees the data that are
-#'   around where it was written.
+#' @param lower,upper bounds of the variables. A number for all of them (`-Inf` and `Inf` for none); or a named list, or
+#'   a named numeric vector, whose names are those of parameters or of single variables, such as `c(sigma = 0)` or
+#'   `list("beta[2]" = 0)`. The bound of a parameter is a number, or in a list as many as it has elements. What is not
+#'   named has none. See the section Bounds.
+#' @param data any R object, as the second argument of `log_density`. Or NULL: then `log_density` is called with the
+#'   parameters only, and sees the data that are around where it was written.
 #' @param types a list with the types of parameters, such as `list(w = "simplex")`: see the section Types. The values in
 #'   `parameters` must be of their type; a correlation matrix is a matrix there.
 #' @param prior NULL; or the prior, as in [target_function()], of the variables as a vector, for what needs it beside the
@@ -40,15 +34,13 @@
 #'   none. They have no bounds and no types. See [as_target()], section Random effects.
 #' @param method how these are integrated out, as in [as_target()].
 #' @param ... not used.
-#' @return A target: an object of class `smc_target`. Its variables are the elements of
-#'   the parameters, in R's order: `sigma` for a number, `beta[1]`, `beta[2]` for a
-#'   vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
+#' @return A target: an object of class `smc_target`. Its variables are the elements of the parameters, in R's order:
+#'   `sigma` for a number, `beta[1]`, `beta[2]` for a vector, `Sigma[1,1]`, `Sigma[2,1]` for a matrix.
 #' @inheritSection target_function Bounds
 #' @inheritSection target_function Types
-#' @section Other processes: A tape cannot be sent to other processes, or be saved. It is
-#'   recorded afresh where it is missing, so targets can be saved, and runs can be made by
-#'   workers of the future package. `log_density` must work there: what it uses should be
-#'   in `data`, or in the environment of a function that made it, since workers do not see
+#' @section Other processes: A tape cannot be sent to other processes, or be saved. It is recorded afresh where it is
+#'   missing, so targets can be saved, and runs can be made by workers of the future package. `log_density` must work
+#'   there: what it uses should be in `data`, or in the environment of a function that made it, since workers do not see
 #'   the global environment of this session. With other data, by which its value at `parameters` is another, it is an
 #'   error.
 #' @section Impossible points: Where what was recorded fails at a point, such as `chol()` of a matrix that is
@@ -60,92 +52,58 @@
 #'   is recorded, as with functions of packages that do not know RTMB's numbers.
 #' @source Kristensen, *RTMB: 'R' Bindings for 'TMB'*, and Kristensen et al. (2016), *TMB:
 #'   Automatic differentiation and Laplace approximation*.
-#' @seealso [as_target()] for the model objects of `RTMB::MakeADFun()` and
-#'   `TMB::MakeADFun()`.
+#' @seealso [as_target()] for the model objects of `RTMB::MakeADFun()` and `TMB::MakeADFun()`.
 #' @examplesIf requireNamespace("RTMB", quietly = TRUE)
 #' # the stopping distance of cars by their speed
 #' log_density <- function(p) {
 #'   sum(dnorm(cars$dist, p$b[1] + p$b[2] * cars$speed, p$sigma, log = TRUE)) +
 #'     sum(dnorm(p$b, 0, 20, log = TRUE)) + dexp(p$sigma, 0.1, log = TRUE)
 #' }
-#' target <- target_rtmb(
-#'   log_density,
-#'   parameters = list(b = c(0, 0), sigma = 1),
-#'   lower = c(sigma = 0)
-#' )
+#' target <- target_rtmb(log_density, parameters = list(b = c(0, 0), sigma = 1), lower = c(sigma = 0))
 #' target
 #' smc(target, n_steps = 4, n_particles = 64, rounds = 1, seed = 1)
 #' @export
 target_rtmb <- function(
-  log_density,
-  parameters,
-  lower = -Inf,
-  upper = Inf,
-  data = NULL,
-  types = NULL,
-  prior = NULL,
-  response = NULL,
-  nobs = NULL,
-  random = NULL,
-  method = c("auto", "laplace"),
-  ...
+  log_density, parameters, lower = -Inf, upper = Inf, data = NULL, types = NULL, prior = NULL, response = NULL,
+  nobs = NULL, random = NULL, method = c("auto", "laplace"), ...
 ) {
   check_not_of_object(...)
   check_function(log_density, "log_density")
   parameters <- check_parameters(parameters)
-  if (!is.null(random)) {
-    check_installed("RTMB", "for targets by automatic differentiation")
+  check_installed("RTMB", "for targets by automatic differentiation")
+  target <- if (is.null(random)) {
+    recorded_target(log_density, parameters, lower, upper, data, types)
+  } else {
     model <- effects_model(log_density, parameters, data, check_random(random, names(parameters), types))
-    response <- observations(response, nobs, if (is.list(data)) data)
-    target <- as_target(model, lower = lower, upper = upper, method = method)
-    target$prior <- check_prior(prior)
-    target$observed <- response
-    return(target)
+    as_target(model, lower = lower, upper = upper, method = method)
   }
+  target$prior <- check_prior(prior)
+  target$observed <- observations(response, nobs, if (is.list(data)) data)
+  target
+}
+
+recorded_target <- function(log_density, parameters, lower, upper, data, types) {
   variables <- variables_of(parameters)
   bounds <- variable_bounds(lower, upper, variables)
   check_inside(parameters, variables, bounds)
-  check_installed("RTMB", "for targets by automatic differentiation")
-  types <- type_blocks(types, variables)
-  names <- variables$names
-  start <- at <- unlist(parameters, use.names = FALSE)
-  if (!is.null(types)) {
-    names <- types$free
-    bounds <- free_bounds(bounds, types)
-    at <- drop(check_user_points(start, list(types = types), "parameters"))
-  }
-  target <- tape_target(
-    same_at(at, function() tape_function(log_density, parameters, data, at, types)),
-    names,
-    bounds,
-    label = "R function, differentiated by RTMB",
-    start = start
-  )
-  target <- with_types(target, types)
-  target$prior <- check_prior(prior)
-  target$observed <- observations(response, nobs, if (is.list(data)) data)
+  start <- unlist(parameters, use.names = FALSE)
+  target <- tape_target(variables$names, bounds, "R function, differentiated by RTMB", start, types)
+  at <- drop(check_user_points(start, target, "parameters"))
+  types <- target$types
+  target$record <- same_at(at, function() tape_function(log_density, parameters, data, at, types))
   point_tape(target) # to find out now what cannot be recorded
   target
 }
 
-# record: a function without arguments that makes the tape of the log density at one
-# point (of class "Tape"). start: a point inside the bounds, or NULL.
-tape_target <- function(record, names, bounds, label, start) {
+# start: a point inside the bounds, or NULL. record: a function without arguments that makes the tape of the log density
+# at one point (of class "Tape").
+tape_target <- function(names, bounds, label, start, types = NULL, record = NULL) {
   new_target(
-    length(names),
-    names,
-    label = label,
-    start = start,
-    record = record,
-    tapes = new.env(parent = emptyenv()),
-    lower = bounds$lower,
-    upper = bounds$upper,
-    class = "smc_target_tape"
+    length(names), names, label,
+    start = start, record = record, tapes = new.env(parent = emptyenv()),
+    lower = bounds$lower, upper = bounds$upper, types = types, class = "smc_target_tape"
   )
 }
-
-#' @export
-evaluation.smc_target_tape <- function(target) list(evaluate = tape_evaluator(target))
 
 # tapes -----------------------------------------------------------------------
 
@@ -156,15 +114,11 @@ kept_tape <- function(target, name, make) {
     rm(list = ls(tapes), envir = tapes)
     tapes$session <- session
   }
-  if (is.null(tapes[[name]])) {
-    tapes[[name]] <- make()
-  }
+  if (is.null(tapes[[name]])) tapes[[name]] <- make()
   tapes[[name]]
 }
 
-point_tape <- function(target) {
-  kept_tape(target, "point", function() recording(target$record()))
-}
+point_tape <- function(target) kept_tape(target, "point", function() recording(target$record()))
 
 # A block of points for the log density of each, or for that and the gradient: a list of the `tape`, its `size` in
 # points, whether it is for the `gradient`, the tape `of_one` point, and whether it `remembers`: the search for a mode
@@ -205,11 +159,12 @@ block_tape <- function(tape, size, gradient) {
 
 # evaluation ------------------------------------------------------------------
 
-tape_evaluator <- function(target) {
-  function(x, gradient) {
+#' @export
+evaluation.smc_target_tape <- function(target) {
+  list(evaluate = function(x, gradient) {
     out <- evaluate_blocks(block_of(target, gradient), t(x))
     list(log_density = out[1, ], gradient = if (gradient) as.double(t(out[-1, ])))
-  }
+  })
 }
 
 # x: a column a point. Returns a matrix of the values, above the gradients, and a column a point. The last

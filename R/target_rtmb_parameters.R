@@ -16,9 +16,7 @@ check_parameters <- function(parameters) {
     }
     storage.mode(parameters[[name]]) <- "double"
   }
-  if (sum(lengths(parameters)) == 0) {
-    abort("{.arg parameters} must have at least one element.")
-  }
+  if (sum(lengths(parameters)) == 0) abort("{.arg parameters} must have at least one element.")
   parameters
 }
 
@@ -59,8 +57,7 @@ spread_bound <- function(x, none, arg, variables) {
     at <- which(variables$parameter %in% name | variables$names %in% name)
     if (length(at) == 0) {
       abort(c(
-        "{.arg {arg}} must have the names of parameters or variables, which
-          {.val {name}} is not.",
+        "{.arg {arg}} must have the names of parameters or variables, which {.val {name}} is not.",
         "i" = "They are {.val {unique(variables$parameter)}}."
       ))
     }

@@ -1,8 +1,7 @@
 # What a function of a list of parameters computes, recorded by RTMB; and why it cannot be.
 
-# Evaluates `code` as functions that are recorded need it: with RTMB attached, so that
-# they find its dnorm() and not R's, and with a matrix product as one operation of the
-# tape; or as many, which shows what depends on what.
+# Evaluates `code` as functions that are recorded need it: with RTMB attached, so that they find its dnorm() and not
+# R's, and with a matrix product as one operation of the tape; or as many, which shows what depends on what.
 recording <- function(code, matmul = "atomic") {
   if (!"package:RTMB" %in% search()) {
     attachNamespace("RTMB")

@@ -1,5 +1,4 @@
-# Stan programs as targets: compiled routines, whose `outputs` are what the program
-# declares.
+# Stan programs as targets: compiled routines, whose `outputs` are what the program declares.
 
 #' A target from a Stan program
 #'
@@ -7,35 +6,29 @@
 #' at compiled speed. The program is translated by Stan's own compiler and compiled
 #' once, which takes about half a minute; [stan_cache()] says where it is kept.
 #'
-#' The log density has all its constants, so that `log_z` of [smc()] is the log
-#' evidence where the program's priors are proper: `y ~ normal(mu, 1)` and
-#' `target += normal_lpdf(y | mu, 1)` are the same, and so are `_lpdf` and
-#' `_lupdf`. A flat prior, as of a parameter that the model block does not mention,
-#' has no evidence unless the parameter is bounded on both sides; there its density
-#' counts as 1, not as one over the width. A warning of class `autosmc_warning_prior` names the parameters without a
-#' prior, as the statements of the program tell, and so do the fit (`fit$improper`) and comparisons of it. A parameter
-#' that has a prior in some of its elements only, or an improper one that is written out, such as
-#' `target += -log(sigma)`, is not named.
+#' The log density has all its constants, so that `log_z` of [smc()] is the log evidence where the program's priors are
+#' proper: `y ~ normal(mu, 1)` and `target += normal_lpdf(y | mu, 1)` are the same, and so are `_lpdf` and `_lupdf`. A
+#' flat prior, as of a parameter that the model block does not mention, has no evidence unless the parameter is bounded
+#' on both sides; there its density counts as 1, not as one over the width. A warning of class `autosmc_warning_prior`
+#' names the parameters without a prior, as the statements of the program tell, and so do the fit (`fit$improper`) and
+#' comparisons of it. A parameter that has a prior in some of its elements only, or an improper one that is written out,
+#' such as `target += -log(sigma)`, is not named.
 #'
-#' The sampler works on Stan's unconstrained scale, with the log Jacobian of the
-#' transformations; so does the `reference`. Draws come back as the program
-#' declares them. If no `reference` is given, an element of a `positive_ordered`
-#' vector is sampled as the logarithm of its ratio to the element before, less 1.
+#' The sampler works on Stan's unconstrained scale, with the log Jacobian of the transformations; so does the
+#' `reference`. Draws come back as the program declares them. If no `reference` is given, an element of a
+#' `positive_ordered` vector is sampled as the logarithm of its ratio to the element before, less 1.
 #'
 #' Stan makes a `unit_vector[K]` from `K` standard normal variables, divided by their
 #' length, and leaves out their constants. With a density that is normalised on the sphere,
 #' `log_z` is too large by `(K / 2 - 1) * log(2) + lgamma(K / 2)`, which is 0 for `K` = 2.
 #'
-#' @param model the program: the path of a `.stan` file, or the text of a program
-#'   (string). Or a compiled program: a `stanmodel` of the package rstan, of
-#'   which the text is taken; or the path of a library that [stan_cache()] lists. Files
-#'   that the program includes are looked for beside it.
-#' @param data the data: a list with an element for each variable of the data block,
-#'   or the path of a JSON file as CmdStan has it (string). Numbers are of R's ordinary
-#'   types, whole ones also for `int`; arrays of vectors or matrices are arrays with
-#'   the dimensions in the order of the declaration, or lists of equal elements. The
-#'   parts of a tuple `x` are elements `x.1`, `x.2` of the list.
-#'   Elements that the program does not declare are ignored.
+#' @param model the program: the path of a `.stan` file, or the text of a program (string). Or a compiled program: a
+#'   `stanmodel` of the package rstan, of which the text is taken; or the path of a library that [stan_cache()] lists.
+#'   Files that the program includes are looked for beside it.
+#' @param data the data: a list with an element for each variable of the data block, or the path of a JSON file as
+#'   CmdStan has it (string). Numbers are of R's ordinary types, whole ones also for `int`; arrays of vectors or
+#'   matrices are arrays with the dimensions in the order of the declaration, or lists of equal elements. The parts of a
+#'   tuple `x` are elements `x.1`, `x.2` of the list. Elements that the program does not declare are ignored.
 #' @param include names of the parameters, transformed parameters and generated
 #'   quantities that draws are to have (character vector); NULL for all of them, of which generated quantities of more
 #'   than 100 elements, such as `log_lik`, are made when they are asked for: see [as_draws.smc_fit()].
@@ -43,17 +36,14 @@
 #'   `N`, where the program declares them.
 #' @param seed seed of the program's own random numbers, in transformed data and in
 #'   generated quantities (a whole number from 0 to 2^32 - 1).
-#' @return A target: an object of class `smc_target`. Besides what every target has, its
-#'   element `outputs` is a function that turns an `n x dim` matrix of points on the
-#'   unconstrained scale into a matrix with `n` rows and a named column for every
-#'   number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`; its second argument, `names`, may be the
-#'   names of some columns.
-#' @section Points at which the program throws: A point at which a check fails, a
-#'   matrix is not positive definite, a solver gives up, or the program calls
-#'   `reject()`, has log density -Inf: it is impossible, and the others go on. How many
-#'   there were is in the column `n_impossible` of a fit's `runs`. Where no point is possible
-#'   the run ends in an error that has the program's own message. An
-#'   index out of range or `fatal_error()` stops the run with an error.
+#' @return A target: an object of class `smc_target`. Besides what every target has, its element `outputs` is a function
+#'   that turns an `n x dim` matrix of points on the unconstrained scale into a matrix with `n` rows and a named column
+#'   for every number that `include` selects, such as `"beta[1]"` or `"Sigma[2,1]"`; its second argument, `names`, may
+#'   be the names of some columns.
+#' @section Points at which the program throws: A point at which a check fails, a matrix is not positive definite, a
+#'   solver gives up, or the program calls `reject()`, has log density -Inf: it is impossible, and the others go on. How
+#'   many there were is in the column `n_impossible` of a fit's `runs`. Where no point is possible the run ends in an
+#'   error that has the program's own message. An index out of range or `fatal_error()` stops the run with an error.
 #'   Where generated quantities throw, they are NaN, with a warning.
 #' @section Interrupts: Ctrl-C, or a limit of time, ends a run between two points. On Linux and macOS Ctrl-C is also seen
 #'   at each statement of the program, so that endless loops are left at once. What runs within a single function of
@@ -62,14 +52,11 @@
 #'   wrote before 2.19 are, is brought up to date: arrays (`int y[N]`), assignments (`<-`), comments (`#`),
 #'   `increment_log_prob()`, densities such as `normal_log()`, and functions that have another name now. A message says
 #'   what was changed. What remains is an error with the line that the compiler names.
-#' @section Printing: What the program prints is shown, each different line once, and at
-#'   most 20 lines.
-#' @section Errors: `autosmc_error_package` when a package is missing that it takes to
-#'   compile: BH, QuickJSR, RcppEigen, RcppParallel or StanHeaders.
-#'   `autosmc_error_input` when the program does not parse (with the message of Stan's
-#'   compiler), when data are missing or are not as declared, when they fail a check of
-#'   the program, and when `include` names what is not there.
-#'   `autosmc_error_mismatch` when a library that was given as `model` has changed since.
+#' @section Printing: What the program prints is shown, each different line once, and at most 20 lines.
+#' @section Errors: `autosmc_error_package` when a package is missing that it takes to compile: BH, QuickJSR, RcppEigen,
+#'   RcppParallel or StanHeaders. `autosmc_error_input` when the program does not parse (with the message of Stan's
+#'   compiler), when data are missing or are not as declared, when they fail a check of the program, and when `include`
+#'   names what is not there. `autosmc_error_mismatch` when a library that was given as `model` has changed since.
 #' @seealso [target_native()] for routines in C; `vignette("models")`.
 #' @examplesIf length(find.package(c("BH", "QuickJSR", "RcppEigen", "RcppParallel", "StanHeaders"), quiet = TRUE)) == 5
 #' # compiling takes a minute
@@ -102,12 +89,7 @@ stan_target <- function(
   check_normalised(program)
   seed <- check_seed(check_number(seed, "seed"))
   given <- data
-  data <- list(
-    values = stan_values(data),
-    seed = seed,
-    print = print_once(),
-    file = program$file
-  )
+  data <- list(values = stan_values(data), seed = seed, print = print_once(), file = program$file)
   if (is.null(program$library)) {
     program <- without_glm(program)
     check_declared(data$values, program)
@@ -122,10 +104,8 @@ stan_target <- function(
     renamed_as(bracketed(described$unconstrained), renamed),
     label = paste0("Stan program `", program$name, "`"),
     routines = list(
-      log_density = "autosmc_stan_log_density",
-      init = "autosmc_stan_init",
-      release = "autosmc_stan_release",
-      settle = "autosmc_stan_settle"
+      log_density = "autosmc_stan_log_density", init = "autosmc_stan_init",
+      release = "autosmc_stan_release", settle = "autosmc_stan_settle"
     ),
     thread_safe = call_stan(program, "is_thread_safe"),
     data = data,
@@ -226,9 +206,8 @@ unconstrained_by_stan <- function(target, draws) {
   as_input_error(call_stan(target$program, "unconstrain", target$data, draws))
 }
 
-# Shows every line once, of the many points and runs in which a program prints it. A
-# program that prints a parameter never prints the same twice: after so many lines it is
-# not listened to any more.
+# Shows every line once, of the many points and runs in which a program prints it. A program that prints a parameter
+# never prints the same twice: after so many lines it is not listened to any more.
 print_once <- function(most = 20) {
   shown <- character()
   function(text) {
@@ -236,9 +215,7 @@ print_once <- function(most = 20) {
       lines <- setdiff(strsplit(text, "\n", fixed = TRUE)[[1]], shown)
       lines <- utils::head(lines, most - length(shown))
       shown <<- c(shown, lines)
-      if (length(shown) == most) {
-        lines <- c(lines, "(What else the Stan program prints is not shown.)")
-      }
+      if (length(shown) == most) lines <- c(lines, "(What else the Stan program prints is not shown.)")
       cat(sprintf("%s\n", lines), sep = "")
     }
     invisible()

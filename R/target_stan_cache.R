@@ -14,10 +14,9 @@
 #'
 #' @param clear whether to remove all of them (TRUE or FALSE). Targets of this
 #'   session stay usable, and where a library is needed again it is compiled again. Other files stay.
-#' @return A data frame with a row a library, the newest first: `program` (its first
-#'   line that is not empty), `library` (the path, which [target_stan()] takes as a
-#'   `model`), `megabytes` and `compiled` (when). With `clear`, what was removed,
-#'   invisibly.
+#' @return A data frame with a row a library, the newest first: `program` (its first line that is not empty), `library`
+#'   (the path, which [target_stan()] takes as a `model`), `megabytes` and `compiled` (when). With `clear`, what was
+#'   removed, invisibly.
 #' @section Errors: `autosmc_error_input` when `clear` is not TRUE or FALSE.
 #' @examples
 #' stan_cache()
@@ -50,8 +49,7 @@ stan_cache_folder <- function() {
 }
 
 cached_libraries <- function(folder) {
-  pattern <- paste0("^autosmc_stan_.*\\", .Platform$dynlib.ext, "$")
-  list.files(folder, pattern, full.names = TRUE)
+  list.files(folder, paste0("^autosmc_stan_.*\\", .Platform$dynlib.ext, "$"), full.names = TRUE)
 }
 
 remove_libraries <- function(libraries) {
@@ -85,7 +83,6 @@ is_shared <- function(folder) {
 
 # What stan_cache() says of the cache.
 stan_cache_megabytes <- 100
-
 stan_cache_days <- 90
 
 # Removes what was not used for long, so that what remains is small enough, and what compilations that were killed have
@@ -114,10 +111,7 @@ first_line <- function(library) {
 # The path of the library of a program, compiled if need be.
 cached_library <- function(program) {
   check_stan_packages()
-  library <- file.path(
-    safe_cache_folder(),
-    paste0("autosmc_stan_", stan_key(program), .Platform$dynlib.ext)
-  )
+  library <- file.path(safe_cache_folder(), paste0("autosmc_stan_", stan_key(program), .Platform$dynlib.ext))
   if (!isTRUE(is_whole(library))) {
     compile_stan(program, library)
     tidy_cache(library)
@@ -130,9 +124,7 @@ cached_library <- function(program) {
 # commands of the compiler with the user's flags, and what these mean on this machine.
 stan_key <- function(program) {
   headers <- system.file("include", c("autosmc_stan.hpp", "autosmc_statement.hpp"), package = "autosmc")
-  versions <- vapply(names(stan_packages), function(package) {
-    format(utils::packageVersion(package))
-  }, "")
+  versions <- vapply(names(stan_packages), function(package) format(utils::packageVersion(package)), "")
   parts <- c(
     program = program$code, include = unlist(program$includes), version = versions,
     R = R.version.string, platform = R.version$platform, header = unname(tools::md5sum(headers)),

@@ -1,17 +1,12 @@
 # From a Stan program to a library, and the cache of libraries.
 
-# What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has
-# the same number.
+# What R and the routines of inst/include/autosmc_stan.hpp tell each other, which has the same number.
 stan_interface <- 6L
 
 # What compiling takes, with the oldest versions that serve. StanHeaders has `stanc.js`
 # too, the compiler from Stan to C++: of two versions neither would understand the other.
 stan_packages <- c(
-  BH = "1.75.0",
-  QuickJSR = "1.0",
-  RcppEigen = "0.3.4.0.0",
-  RcppParallel = "5.1.4",
-  StanHeaders = "2.39"
+  BH = "1.75.0", QuickJSR = "1.0", RcppEigen = "0.3.4.0.0", RcppParallel = "5.1.4", StanHeaders = "2.39"
 )
 
 # the program -----------------------------------------------------------------
@@ -39,11 +34,13 @@ read_stan_program <- function(model) {
   )
 }
 
+check_file <- function(file, arg) {
+  if (!utils::file_test("-f", file)) abort("{.arg {arg}}: there is no file {.file {file}}.")
+}
+
 read_text <- function(file) {
   bytes <- readBin(file, "raw", file.size(file))
-  if (any(bytes == 0)) {
-    abort("The file {.file {file}} is no text: it has NUL characters.")
-  }
+  if (any(bytes == 0)) abort("The file {.file {file}} is no text: it has NUL characters.")
   sub("\n$", "", plain_text(rawToChar(bytes)))
 }
 
@@ -97,9 +94,7 @@ translate_stan <- function(program) {
         {changes}."
     ))
   }
-  for (warning in as.character(answer$warnings)) {
-    message(warning)
-  }
+  for (warning in as.character(answer$warnings)) message(warning)
   answer$result
 }
 
@@ -111,11 +106,8 @@ ask_stanc <- function(program) {
     stanc$js <- js
   }
   flags <- as.array(paste0("filename-in-msg=", any_stan_file))
-  call <- c(list("stanc", "autosmc_stan_program", program$code, flags))
-  if (length(program$includes) > 0) {
-    call <- c(call, list(program$includes))
-  }
-  answer <- do.call(stanc$js$call, call)
+  includes <- if (length(program$includes) > 0) list(program$includes)
+  answer <- do.call(stanc$js$call, c(list("stanc", "autosmc_stan_program", program$code, flags), includes))
   said <- c("errors", "warnings")
   answer[said] <- lapply(answer[said], function(text) gsub(any_stan_file, program$file, text, fixed = TRUE))
   answer
@@ -133,15 +125,11 @@ check_stan_packages <- function() {
   serves <- mapply(function(package, oldest) {
     nzchar(system.file(package = package)) && utils::packageVersion(package) >= oldest
   }, names(stan_packages), stan_packages)
-  if (!all(serves)) {
-    packages <- names(stan_packages)[!serves]
-    quoted <- toString(dQuote(packages, FALSE))
-    install <- sprintf("install.packages(c(%s))", quoted)
+  packages <- names(stan_packages)[!serves]
+  if (length(packages) > 0) {
+    install <- sprintf("install.packages(c(%s))", toString(dQuote(packages, FALSE)))
     abort(
-      c(
-        "To compile Stan programs takes {.pkg {packages}}, which {?is/are} missing or too
-          old: {.code {install}}."
-      ),
+      "To compile Stan programs takes {.pkg {packages}}, which {?is/are} missing or too old: {.code {install}}.",
       "package"
     )
   }
@@ -151,9 +139,7 @@ check_stan_packages <- function() {
 # hidden within the library: else all loaded libraries would share that of the first one. Each thread has a tape of its
 # own, but where the program itself would start threads then, whose sums depend on who is first.
 stan_makevars <- function(program) {
-  include <- function(package, ...) {
-    paste0("-I", shQuote(system.file("include", ..., package = package)))
-  }
+  include <- function(package, ...) paste0("-I", shQuote(system.file("include", ..., package = package)))
   new_tbb <- nzchar(system.file("include", "tbb", "version.h", package = "RcppParallel"))
   unique_symbols <- if (Sys.info()[["sysname"]] == "Linux") "-fno-gnu-unique"
   list(
@@ -177,22 +163,14 @@ starts_threads <- function(program) {
 
 # The solvers of differential equations, of which a program takes what it needs.
 stan_solvers <- function() {
-  archive <- system.file(
-    "lib", .Platform$r_arch, "libStanHeaders.a",
-    package = "StanHeaders"
-  )
+  archive <- system.file("lib", .Platform$r_arch, "libStanHeaders.a", package = "StanHeaders")
   if (nzchar(archive)) shQuote(archive)
 }
 
 # RcppParallel brings its own TBB, unless it was built for that of the system.
 tbb_libraries <- function() {
   lib <- system.file("lib", .Platform$r_arch, package = "RcppParallel")
-  c(
-    if (nzchar(lib)) {
-      c(paste0("-L", shQuote(lib)), paste0("-Wl,-rpath,", shQuote(lib)))
-    },
-    "-ltbb", "-ltbbmalloc"
-  )
+  c(if (nzchar(lib)) paste0(c("-L", "-Wl,-rpath,"), shQuote(lib)), "-ltbb", "-ltbbmalloc")
 }
 
 # Half of the time goes into optimising what -O1 optimises enough, and debugging symbols
@@ -215,10 +193,8 @@ compile_stan <- function(program, library) {
   # the number of the statement that runs looks for interrupts
   cpp <- gsub("int current_statement__ = 0;", "autosmc_stan::statement current_statement__ = 0;", cpp, fixed = TRUE)
   # the C++ may end in a line of the preprocessor
-  writeLines(
-    c("#include <autosmc_statement.hpp>", cpp, "#include <autosmc_stan.hpp>"),
-    file.path(folder, "program.cpp")
-  )
+  cpp <- c("#include <autosmc_statement.hpp>", cpp, "#include <autosmc_stan.hpp>")
+  writeLines(cpp, file.path(folder, "program.cpp"))
   write_makefiles(folder, program)
   log <- run_shlib(folder)
   if (!dir.exists(folder)) {
@@ -226,13 +202,8 @@ compile_stan <- function(program, library) {
   }
   built <- file.path(folder, paste0("program", .Platform$dynlib.ext))
   if (!file.exists(built)) {
-    abort_verbatim(
-      paste(
-        c("The C++ compiler failed on the Stan program:", utils::tail(log, 20)),
-        collapse = "\n"
-      ),
-      "input"
-    )
+    said <- c("The C++ compiler failed on the Stan program:", utils::tail(log, 20))
+    abort_verbatim(paste(said, collapse = "\n"), "input")
   }
   writeLines(program$code, sub_extension(library, ".stan"))
   sum <- unname(tools::md5sum(built))
@@ -246,8 +217,7 @@ compile_stan <- function(program, library) {
 # Beside a library is its checksum: to load one that was cut off, by a full disk say, ends R.
 sum_file <- function(library) sub_extension(library, ".md5")
 
-# Whether a library is as it was compiled; NA where there is no checksum beside it, as of one
-# that the user has copied.
+# Whether a library is as it was compiled; NA where there is no checksum beside it, as of one that the user has copied.
 is_whole <- function(library) {
   file <- sum_file(library)
   if (!file.exists(file)) {
@@ -272,16 +242,10 @@ user_makevars <- function() {
 # Its output, line by line.
 run_shlib <- function(folder, options = NULL) {
   old <- Sys.getenv("R_MAKEVARS_USER", unset = NA)
-  on.exit(
-    if (is.na(old)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = old)
-  )
+  on.exit(if (is.na(old)) Sys.unsetenv("R_MAKEVARS_USER") else Sys.setenv(R_MAKEVARS_USER = old))
   Sys.setenv(R_MAKEVARS_USER = file.path(folder, "last.mk"))
-  in_folder(folder, suppressWarnings(system2(
-    file.path(R.home("bin"), "R"),
-    c("CMD", "SHLIB", options, "program.cpp"),
-    stdout = TRUE,
-    stderr = TRUE
-  )))
+  arguments <- c("SHLIB", options, "program.cpp")
+  in_folder(folder, suppressWarnings(tools::Rcmd(arguments, stdout = TRUE, stderr = TRUE)))
 }
 
 in_folder <- function(folder, code) {
@@ -290,8 +254,5 @@ in_folder <- function(folder, code) {
   code
 }
 
-# the cache -------------------------------------------------------------------
-
-sub_extension <- function(library, extension) {
-  paste0(substr(library, 1, nchar(library) - nchar(.Platform$dynlib.ext)), extension)
-}
+# The path of a library with another extension.
+sub_extension <- function(library, extension) paste0(tools::file_path_sans_ext(library), extension)

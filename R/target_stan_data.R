@@ -16,22 +16,16 @@ stan_values <- function(data) {
   }
   names <- names(data)
   if (!is.list(data) || (length(data) > 0 && (is.null(names) || !all(nzchar(names))))) {
-    abort_argument(
-      data, "data", "a list of which every element has a name, or the path of a JSON file"
-    )
+    abort_argument(data, "data", "a list of which every element has a name, or the path of a JSON file")
   }
   twice <- names[anyDuplicated(names)]
-  if (length(twice) > 0) {
-    abort("{.arg data}: {.val {twice}} is there twice.")
-  }
+  if (length(twice) > 0) abort("{.arg data}: {.val {twice}} is there twice.")
   lapply(without_null(data), stan_value)
 }
 
 read_json <- function(file) {
   check_string(file, "data")
-  if (!utils::file_test("-f", file)) {
-    abort("{.arg data}: there is no file {.file {file}}.")
-  }
+  check_file(file, "data")
   check_installed("jsonlite", "to read data from a JSON file")
   text <- read_text(file)
   # what is no number in JSON stands in quotation marks, mostly; jsonlite would make strings of numbers beside these
@@ -39,20 +33,13 @@ read_json <- function(file) {
   special <- grepl("\"[-+]?(NaN|Inf(inity)?)\"\\s*[],}]", text)
   data <- tryCatch(
     as.list(jsonlite::parse_json(text, simplifyVector = !special, simplifyDataFrame = FALSE)),
-    error = function(e) {
-      abort("{.arg data}: {.file {file}} is no JSON file.", parent = e)
-    }
+    error = function(e) abort("{.arg data}: {.file {file}} is no JSON file.", parent = e)
   )
-  if (is.null(names(data))) {
-    return(data)
-  }
-  untuple(rapply(data, special_number, "character", how = "replace"))
+  if (is.null(names(data))) data else untuple(rapply(data, special_number, "character", how = "replace"))
 }
 
 # NaN and infinite numbers as CmdStan writes them; other strings as they are.
-special_number <- function(x) {
-  if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
-}
+special_number <- function(x) if (all(grepl("^[-+]?(NaN|Inf(inity)?)$", x))) as.numeric(x) else x
 
 # CmdStan has a tuple as an object with the names "1", "2", ..., and an array of tuples as an array of such objects.
 # Stan itself asks for the parts `x.1`, `x.2` of the tuple `x`.
@@ -74,9 +61,7 @@ first_tuple <- function(x) {
   if (is_tuple(x)) x
 }
 
-part_of_tuple <- function(x, i) {
-  if (is_tuple(x)) x[[i]] else lapply(x, part_of_tuple, i = i)
-}
+part_of_tuple <- function(x, i) if (is_tuple(x)) x[[i]] else lapply(x, part_of_tuple, i = i)
 
 stan_value <- function(x) {
   if (is.data.frame(x)) {
@@ -89,9 +74,7 @@ stan_value <- function(x) {
     }
   }
   x <- from_integer64(x)
-  if (is.complex(x)) {
-    x <- real_and_imaginary(x)
-  }
+  if (is.complex(x)) x <- real_and_imaginary(x)
   if (length(x) == 0) {
     return(structure(numeric(), dim = dim(x)))
   }
@@ -139,9 +122,7 @@ real_and_imaginary <- function(x) {
 # Equal arrays in a list, along a new first dimension; anything else as it is.
 stack_arrays <- function(x) {
   x <- lapply(x, function(element) if (is.list(element)) stack_arrays(element) else from_integer64(element))
-  shapes <- lapply(x, function(element) {
-    if (is.null(dim(element))) length(element) else dim(element)
-  })
+  shapes <- lapply(x, function(element) if (is.null(dim(element))) length(element) else dim(element))
   if (length(unique(shapes)) != 1 || !all(vapply(x, is.numeric, NA))) {
     return(x)
   }
@@ -163,7 +144,7 @@ declared_data <- function(values, program) {
 
 # What the library would say of the data, but before it is compiled. An array without elements may be missing.
 check_declared <- function(values, program) {
-  for (declaration in strsplit(stan_block(plain_stan_code(program), "(?<!transformed )data"), ";")[[1]]) {
+  for (declaration in strsplit(stan_block(plain_stan_code(program), "data"), ";")[[1]]) {
     for (name in declared_words(declaration)[-1]) {
       value <- values[[name]]
       if (is.character(value)) abort("{.arg {name}} {verbatim(value)}")

@@ -1,7 +1,6 @@
 # What a Stan program declares, as the user sees it.
 
-# "beta.1" and "Sigma.2.1" are Stan's names of what R users know as "beta[1]" and
-# "Sigma[2,1]".
+# "beta.1" and "Sigma.2.1" are Stan's names of what R users know as "beta[1]" and "Sigma[2,1]".
 bracketed <- function(names) {
   indexed <- grepl(".", names, fixed = TRUE)
   opened <- sub(".", "[", names[indexed], fixed = TRUE)
@@ -19,11 +18,8 @@ most_generated <- 100
 select_columns <- function(described, include) {
   variables <- sub("[.:].*", "", described$outputs)
   n <- length(variables)
-  block <- rep(1:3, c(
-    described$n_parameters,
-    described$n_transformed,
-    n - described$n_parameters - described$n_transformed
-  ))
+  first_blocks <- c(described$n_parameters, described$n_transformed)
+  block <- rep(1:3, c(first_blocks, n - sum(first_blocks)))
   names <- bracketed(described$outputs)
   if (is.null(include)) {
     is_long <- block == 3 & table(variables)[variables] > most_generated

@@ -7,7 +7,7 @@
 # Their names; not those of types that are bounded, on which the density 1 is proper but for a constant.
 parameters_without_prior <- function(program) {
   code <- plain_stan_code(program)
-  declared <- declared_parameters(stan_block(code, "(?<!transformed )parameters"))
+  declared <- declared_parameters(stan_block(code, "parameters"))
   statements <- stan_statements(paste(stan_block(code, "transformed parameters"), stan_block(code, "model")))
   statements <- without_powers(statements, positive_parameters(code))
   setdiff(declared, told_of(lapply(statements, read_statement)))
@@ -27,7 +27,8 @@ plain_stan_code <- function(program) {
 
 # What is between the braces of a block; "" where there is none.
 stan_block <- function(code, name) {
-  found <- regmatches(code, regexpr(paste0("\\b", name, " ?(\\{(?:[^{}]++|(?1))*+\\})"), code, perl = TRUE))
+  block <- paste0("(?<!transformed )\\b", name, " ?(\\{(?:[^{}]++|(?1))*+\\})")
+  found <- regmatches(code, regexpr(block, code, perl = TRUE))
   if (length(found) == 0) "" else sub("\\}$", "", sub("^[^{]*\\{", "", found))
 }
 
@@ -53,7 +54,7 @@ declared_words <- function(declaration) {
 
 # The names of parameters that are declared `<lower=0>`, one by one.
 positive_parameters <- function(code) {
-  block <- stan_block(code, "(?<!transformed )parameters")
+  block <- stan_block(code, "parameters")
   declaration <- "<lower ?= ?0([.]0*)?> ?([[][^]]*[]])? ?[[:alnum:]_]+"
   sub(".*\\W", "", regmatches(block, gregexpr(declaration, block))[[1]])
 }
@@ -172,7 +173,7 @@ tell_constants <- function(target) {
 
 # Of the n! orders that independent thresholds may have one is allowed, so that their density integrates to 1 / n!.
 tell_thresholds <- function(target) {
-  block <- stan_block(plain_stan_code(target$program), "(?<!transformed )parameters")
+  block <- stan_block(plain_stan_code(target$program), "parameters")
   ordered <- regmatches(block, gregexpr("\\bordered ?(\\[(?:[^][]++|(?1))*+\\]) ?\\K\\w+", block, perl = TRUE))[[1]]
   n <- table(factor(sub("\\[.*", "", target$names), ordered))
   low <- sum(lfactorial(n))

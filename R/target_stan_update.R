@@ -67,10 +67,8 @@ place_near <- function(tokens, i, by) {
   if (k < 1) NA else tokens$code[k]
 }
 
-# The places of the names that a statement may begin with.
-begins_statement <- function(tokens, i) {
-  code_near(tokens, i, -1) %in% c("", "{", "}", ";", ")", "else")
-}
+# Whether a statement may begin with the name at i.
+begins_statement <- function(tokens, i) code_near(tokens, i, -1) %in% c("", "{", "}", ";", ")", "else")
 
 # The text between two places, without comments, and without it.
 text_between <- function(tokens, from, to) {
@@ -173,9 +171,7 @@ update_functions <- function(tokens) {
       next
     }
     commas <- commas_in(tokens, place_near(tokens, i, 1))
-    if (length(commas) == 2) {
-      tokens$text[c(i, commas)] <- c("", " ?", " :")
-    }
+    if (length(commas) == 2) tokens$text[c(i, commas)] <- c("", " ?", " :")
   }
   tokens
 }
@@ -254,17 +250,13 @@ is_of_int <- function(tokens, own) {
 
 # The places of the commas between the arguments of a call whose bracket opens here.
 commas_in <- function(tokens, open) {
-  found <- integer()
-  i <- open + 1
-  while (!is.na(tokens$partner[open]) && i < tokens$partner[open]) {
-    if (tokens$text[i] %in% c("(", "[", "{") && i %in% tokens$code) {
-      i <- tokens$partner[i]
-    } else if (tokens$text[i] == ",") {
-      found <- c(found, i)
-    }
-    i <- i + 1
+  if (is.na(tokens$partner[open])) {
+    return(integer())
   }
-  found
+  inside <- tokens$code[tokens$code >= open & tokens$code < tokens$partner[open]]
+  change <- sign(tokens$partner[inside] - inside) # 1 where a bracket opens, -1 where it closes
+  depth <- cumsum(ifelse(is.na(change), 0, change))
+  inside[tokens$text[inside] == "," & depth == 1]
 }
 
 # In the order in which they are made, by the names that are given to the user.

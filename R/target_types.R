@@ -180,13 +180,11 @@ log_sum_exp <- function(z) {
 # ones, and a list(type, elements, free) of positions for each typed variable; `plain` are the positions of the others
 # in both.
 
-# variables: list(names, parameter). NULL where no types are given.
-type_blocks <- function(types, variables) {
-  if (is.null(types)) {
-    return(NULL)
-  }
-  given <- names(types)
-  known <- unique(variables$parameter)
+# names: of the user's variables.
+type_blocks <- function(types, names) {
+  given <- base::names(types)
+  base <- sub("\\[.*", "", names)
+  known <- unique(base)
   if (!is.list(types) && !is.character(types) || is.null(given) || anyDuplicated(given) || !all(given %in% known)) {
     abort(c(
       "{.arg types} must be a list such as {.code list(w = \"simplex\")}, named by variables.",
@@ -194,9 +192,9 @@ type_blocks <- function(types, variables) {
     ))
   }
   parts <- lapply(known, function(name) {
-    elements <- which(variables$parameter == name)
+    elements <- which(base == name)
     if (!name %in% given) {
-      return(list(elements = elements, names = variables$names[elements]))
+      return(list(elements = elements, names = names[elements]))
     }
     type <- check_choice(types[[name]], paste0("types$", name), names(type_maps))
     n <- type_maps[[type]]$free(length(elements))
@@ -210,7 +208,7 @@ type_blocks <- function(types, variables) {
   typed <- vapply(parts, function(part) !is.null(part$type), NA)
   positions <- function(which, of) unlist(lapply(parts[which], `[[`, of))
   list(
-    names = variables$names, free = unlist(lapply(parts, `[[`, "names")), blocks = parts[typed],
+    names = names, free = unlist(lapply(parts, `[[`, "names")), blocks = parts[typed],
     plain = list(elements = positions(!typed, "elements"), free = positions(!typed, "free"))
   )
 }
@@ -304,14 +302,7 @@ pull_back_types <- function(types, u, gradient, with_jacobian) {
   out
 }
 
-# functions -------------------------------------------------------------------
-
-# A target whose variables, those of `types`, are the unconstrained ones, with outputs that are the user's.
-with_types <- function(target, types) {
-  if (!is.null(types)) {
-    target$types <- types
-    target$parameters <- types$names
-    target$outputs <- function(x) from_free(types, x)$x
-  }
-  target
+outputs_of_types <- function(types) {
+  force(types)
+  function(u) from_free(types, u)$x
 }
