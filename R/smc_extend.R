@@ -244,20 +244,15 @@ update.smc_fit <- function(object, ...) {
   fit <- grown(object, changes, parent.frame())
   call <- if (is.null(fit)) object$call else fit$call
   call[names(changes)] <- changes
-  if (!is.null(fit)) {
-    fit$call <- call
-    return(fit)
+  if (is.null(fit)) {
+    verb <- get(as.character(call[[1]]), topenv())
+    arguments <- as.list(call)[-1]
+    # the target as it is, and not its expression, unless the changes concern it; without
+    # what belonged to the expression of a function
+    own <- setdiff(names(formals(verb)), c("target", "..."))
+    if (all(names(changes) %in% own)) arguments <- c(list(target = object$target), arguments[names(arguments) %in% own])
+    fit <- eval(as.call(c(verb, arguments)), parent.frame())
   }
-  run <- call
-  verb <- get(as.character(call[[1]]), topenv())
-  run[[1]] <- verb
-  # the target as it is, and not its expression, unless the changes concern it; without
-  # what belonged to the expression of a function
-  own <- setdiff(names(formals(verb)), c("target", "..."))
-  if (all(names(changes) %in% own)) {
-    run <- as.call(c(verb, list(target = object$target), as.list(run)[names(run) %in% own]))
-  }
-  fit <- eval(run, parent.frame())
   fit$call <- call
   fit
 }
