@@ -62,11 +62,8 @@ check_terms <- function(terms, models) {
     has <- matrix(unlist(lapply(each, function(own) all %in% own)), length(models), byrow = TRUE)
     return(name_columns(has, all))
   }
-  if (is.data.frame(terms)) {
-    names <- if (!is.integer(attr(terms, "row.names"))) row.names(terms)
-    terms <- name_columns(as.matrix(terms), names(terms))
-    rownames(terms) <- names
-  }
+  # rows that have only numbers have no names
+  if (is.data.frame(terms)) terms <- as.matrix(terms, rownames.force = is.character(attr(terms, "row.names")))
   if (!is.logical(terms) || !is.matrix(terms) || anyNA(terms) || is.null(colnames(terms))) {
     abort_argument(terms, "terms", "a list of formulas or fits, or a logical matrix with names of its columns")
   }

@@ -10,11 +10,10 @@
 #' repetitions, of which bridgesampling takes the median. Beside repetitions (`bridge_list`) that come first,
 #' bridgesampling recycles it, and says so.
 #'
-#' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of
-#' bridgesampling comes first, the method is that package's own, which calls the models `x1`
-#' and `x2`; use `bf()`, which names them. `bayestestR::bayesfactor_models()` takes the fits as its arguments, or
-#' those of [smc_all()]; another list of them never reaches this package: use
-#' `do.call(bayestestR::bayesfactor_models, fits)`.
+#' `bayes_factor()` does as `bf()`, and names the models as they were given. Where a result of bridgesampling comes
+#' first, the method is that package's own, which calls the models `x1` and `x2`; use `bf()`, which names them.
+#' `bayestestR::bayesfactor_models()` takes the fits as its arguments, or those of [smc_all()]; another list of them
+#' never reaches this package: use `do.call(bayestestR::bayesfactor_models, fits)`.
 #'
 #' @param x,x1,bridge_object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param x2 a fit, or a result of `bridgesampling::bridge_sampler()`.
@@ -23,12 +22,11 @@
 #' @param verbose not used.
 #' @param ... for `post_prob()`, more of what `x2` may be; for `bayesfactor_models()`, fits; otherwise not used.
 #' @param prior_prob,model_names as of [compare_evidence()].
-#' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor
-#'   of `x1` over `x2`, an object of class `bf_default` with the elements `bf` and
-#'   `log`. `bayesfactor_models()`: the table of that package. `post_prob()`: the posterior probabilities of the
-#'   models, a named numeric vector. `error_measures()`: a list with `re2`, the squared relative error
-#'   of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv` as a
-#'   `percentage` (string).
+#' @return `logml()`: `log_z` (number). `bf()`, and so `bayes_factor()`: the Bayes factor of `x1` over `x2`, an object
+#'   of class `bf_default` with the elements `bf` and `log`. `bayesfactor_models()`: the table of that package.
+#'   `post_prob()`: the posterior probabilities of the models, a named numeric vector. `error_measures()`: a list with
+#'   `re2`, the squared relative error of `exp(log_z)`, its root `cv`, which is the standard error of `log_z`, and `cv`
+#'   as a `percentage` (string).
 #' @section Warnings: Of class `autosmc_warning_unreliable` from `bf()` and `post_prob()`, when
 #'   diagnostics of a fit have failed.
 #' @section Errors: `autosmc_error_input` when there is nothing to compare with, when

@@ -47,54 +47,24 @@ as_brmsfit <- function(fit) {
 
 is_of_brmsfit <- function(fit) !is.null(fit$target$brmsfit)
 
-# What brms does with its fits.
+# What brms does with its fits, by generics of other packages, whose first argument is an `object` or `x`.
 ask_brms <- function(name, fit, ...) getExportedValue("brms", name)(as_brmsfit(fit), ...)
 
-# The methods ----------------------------------------------------------------------
+#' @rawNamespace S3method(rstantools::posterior_predict, smc_fit, brms_of_object)
+#' S3method(rstantools::posterior_epred, smc_fit, brms_of_object)
+#' S3method(rstantools::posterior_linpred, smc_fit, brms_of_object)
+#' S3method(rstantools::predictive_error, smc_fit, brms_of_object)
+#' S3method(rstantools::predictive_interval, smc_fit, brms_of_object)
+#' S3method(rstantools::posterior_interval, smc_fit, brms_of_object)
+#' S3method(rstantools::log_lik, smc_fit, brms_of_object)
+#' S3method(rstantools::bayes_R2, smc_fit, brms_of_object)
+#' S3method(bayesplot::pp_check, smc_fit, brms_of_object)
+#' S3method(nlme::fixef, smc_fit, brms_of_object)
+#' S3method(nlme::ranef, smc_fit, brms_of_object)
+brms_of_object <- function(object, ...) ask_brms(.Generic, object, ...)
 
-#' @exportS3Method rstantools::posterior_predict
-posterior_predict.smc_fit <- function(object, ...) ask_brms("posterior_predict", object, ...)
-
-#' @exportS3Method rstantools::posterior_epred
-posterior_epred.smc_fit <- function(object, ...) ask_brms("posterior_epred", object, ...)
-
-#' @exportS3Method rstantools::posterior_linpred
-posterior_linpred.smc_fit <- function(object, transform = FALSE, ...) {
-  ask_brms("posterior_linpred", object, transform = transform, ...)
-}
-
-#' @exportS3Method rstantools::predictive_error
-predictive_error.smc_fit <- function(object, ...) ask_brms("predictive_error", object, ...)
-
-#' @exportS3Method rstantools::predictive_interval
-predictive_interval.smc_fit <- function(object, ...) ask_brms("predictive_interval", object, ...)
-
-#' @exportS3Method rstantools::posterior_interval
-posterior_interval.smc_fit <- function(object, ...) ask_brms("posterior_interval", object, ...)
-
-#' @exportS3Method rstantools::log_lik
-log_lik.smc_fit <- function(object, ...) ask_brms("log_lik", object, ...)
-
-#' @exportS3Method rstantools::bayes_R2
-bayes_R2.smc_fit <- function(object, ...) ask_brms("bayes_R2", object, ...)
-
-#' @exportS3Method brms::conditional_effects
-conditional_effects.smc_fit <- function(x, ...) ask_brms("conditional_effects", x, ...)
-
-#' @exportS3Method brms::conditional_smooths
-conditional_smooths.smc_fit <- function(x, ...) ask_brms("conditional_smooths", x, ...)
-
-#' @exportS3Method brms::hypothesis
-hypothesis.smc_fit <- function(x, ...) ask_brms("hypothesis", x, ...)
-
-#' @exportS3Method bayesplot::pp_check
-pp_check.smc_fit <- function(object, ...) ask_brms("pp_check", object, ...)
-
-#' @exportS3Method nlme::fixef
-fixef.smc_fit <- function(object, ...) ask_brms("fixef", object, ...)
-
-#' @exportS3Method nlme::ranef
-ranef.smc_fit <- function(object, ...) ask_brms("ranef", object, ...)
-
-#' @exportS3Method nlme::VarCorr
-VarCorr.smc_fit <- function(x, sigma = 1, ...) ask_brms("VarCorr", x, sigma = sigma, ...)
+#' @rawNamespace S3method(brms::conditional_effects, smc_fit, brms_of_x)
+#' S3method(brms::conditional_smooths, smc_fit, brms_of_x)
+#' S3method(brms::hypothesis, smc_fit, brms_of_x)
+#' S3method(nlme::VarCorr, smc_fit, brms_of_x)
+brms_of_x <- function(x, ...) ask_brms(.Generic, x, ...)

@@ -22,9 +22,8 @@
 #' @return A data frame of class `smc_evidence`, a row a model in the order given:
 #'
 #' * `model`; `log_z` and its `std_error`, as the fit has them;
-#' * `log_bf`, the log Bayes factor of the model over the best one, the one of the
-#'   largest `log_z`, and `log_bf_error`, its standard error (of the best one
-#'   both are 0; which one that is, is taken as given); `bf`, the Bayes factor;
+#' * `log_bf`, the log Bayes factor of the model over the best one, the one of the largest `log_z`, and `log_bf_error`,
+#'   its standard error (of the best one both are 0; which one that is, is taken as given); `bf`, the Bayes factor;
 #' * `post_prob`, the posterior probability of the model, and `post_prob_error`, its standard error; `prior_prob`;
 #' * `converged`: whether all diagnostics of the fit have passed, as `glance()` has it (NA
 #'   where there are none, as for what is no fit).
@@ -36,22 +35,19 @@
 #'   many digits of the standard errors. `plot()` and `ggplot2::autoplot()` show the log Bayes factors with intervals of
 #'   two standard errors, and the posterior probabilities, the model of the largest evidence on top and then the most
 #'   probable ones. Plots and `print()` show 20 models and sum up the others, [report()], which makes a paragraph, five.
-#'   `tidy()` has the columns under the names of broom. A part of the table that has lost one of its columns is a plain
-#'   tibble. A document of knitr has the table that is printed, with other settings by `knitr::kable(format(x))`;
-#'   `knitr::kable(x)` has all columns and digits.
-#' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing,
-#'   an estimate is biased, two fits share a seed, or a model has failed. Of class
-#'   `autosmc_warning_unreliable`, when diagnostics of a fit have failed. Of class
-#'   `autosmc_warning_prior`, when priors are improper (`fit$improper`), unless all models have
-#'   an improper prior of the same parameters, so that its constant cancels. Of class
-#'   `autosmc_warning_data`, when the observations are known not to be the same: how many there are,
-#'   or the values of the response, in whatever order. They are known where the data of a Stan program, or those of
-#'   an object of TMB, have a `y`, `Y` or `N`, and where the target was given its `response` or `nobs`
-#'   (see [target_function()]). The last three are kept with the table: `print()` and [report()] say them again.
+#'   `tidy()` has the columns under the names of broom. A document of knitr has the table that is printed, with other
+#'   settings by `knitr::kable(format(x))`.
+#' @section Warnings: Of class `autosmc_warning_comparison`, when an error is missing, an estimate is biased, two fits
+#'   share a seed, or a model has failed. Of class `autosmc_warning_unreliable`, when diagnostics of a fit have failed.
+#'   Of class `autosmc_warning_prior`, when priors are improper (`fit$improper`), unless all models have an improper
+#'   prior of the same parameters, so that its constant cancels. Of class `autosmc_warning_data`, when the observations
+#'   are known not to be the same: how many there are, or the values of the response, in whatever order. They are known
+#'   where the data of a Stan program, or those of an object of TMB, have a `y`, `Y` or `N`, and where the target was
+#'   given its `response` or `nobs` (see [target_function()]). The last three are kept with the table: `print()` and
+#'   [report()] say them again.
 #' @section Errors: `autosmc_error_input` for fewer than two fits, for something that is
 #'   no fit, and for other arguments that are not what they should be.
-#' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American
-#'   Statistical Association 90, 773-795.
+#' @source Kass and Raftery (1995), *Bayes factors*, Journal of the American Statistical Association 90, 773-795.
 #' @seealso [smc_all()] for the fits of many models, [inclusion()] for their terms, [average_draws()] for draws over
 #'   all of them, and [check_evidence()] for whether such probabilities are calibrated. [logml.smc_fit()] for the
 #'   functions of the package bridgesampling.
@@ -264,13 +260,11 @@ check_labels <- function(model_names, expressions) {
     }
     return(make.unique(model_names))
   }
+  given <- rlang::names2(expressions)
   labels <- vapply(seq_len(n), function(i) {
     x <- expressions[[i]]
-    if (is.language(x)) deparse(x)[1] else paste("model", i)
+    if (nzchar(given[i])) given[i] else if (is.language(x)) deparse(x)[1] else paste("model", i)
   }, "")
-  given <- rlang::names2(expressions)
-  named <- nzchar(given)
-  labels[named] <- given[named]
   make.unique(labels)
 }
 

@@ -2,9 +2,8 @@
 
 #' Draws of a fit, for posterior and bayesplot
 #'
-#' Methods for the generics of the package posterior, with which a fit becomes draws for
-#' all that works on these. [posterior::summarise_draws()] and the plots of bayesplot also
-#' take the fit itself.
+#' Methods for the generics of the package posterior, with which a fit becomes draws for all that works on these.
+#' [posterior::summarise_draws()] and the plots of bayesplot also take the fit itself.
 #'
 #' Without weights, every island is a chain: it is resampled within itself, to as many draws as it has particles, or as
 #' were kept (`keep` of [smc()]). Resampling is systematic, without any randomness: a fit always has the same draws.
@@ -19,8 +18,7 @@
 #'
 #' @param x a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... of `as_draws()` and `as_draws_array()` not used; of the other formats `weights`, `generated`, `fold` and
-#'   `effects`; of
-#'   `subset_draws()` its arguments.
+#'   `effects`; of `subset_draws()` its arguments.
 #' @param weights FALSE for draws that all weigh the same; TRUE for the particles of all islands together, one chain,
 #'   with their weights, see [posterior::weight_draws()]. Few functions of posterior look at weights:
 #'   [posterior::resample_draws()] does, [posterior::summarise_draws()] does not.
@@ -29,8 +27,8 @@
 #'   `include` of [target_stan()] names them: they are made when they are asked for. A program of a saved fit is
 #'   compiled again if need be.
 #' @param fold whether draws are folded onto one copy, where the density is the same when labels are permuted or signs
-#'   changed, as `shape` says in print (TRUE or FALSE). [coef()][coef.smc_fit] and [summary()][summary.smc_fit] always do
-#'   so, without which the labels' means would be the same.
+#'   changed, as `shape` says in print (TRUE or FALSE). [coef()][coef.smc_fit] and [summary()][summary.smc_fit] always
+#'   do so, without which the labels' means would be the same.
 #' @param effects whether the draws are to have the random effects, where [smc()] has integrated them out exactly (TRUE
 #'   or FALSE), or how many such draws (positive integer). They take time, so by TRUE there are some 400: draws of the
 #'   parameters, evenly spread in each island, with one of the effects given each, by the inverse of the distribution
@@ -40,8 +38,7 @@
 #' @return `as_draws()`, `as_draws_array()`: a `draws_array` of the target's variables. The others: the same draws in
 #'   their format. With `weights`, `.log_weight` is a further, hidden variable. `variables()`, `nvariables()`,
 #'   `ndraws()`, `nchains()`, `niterations()` and `subset_draws()`: of the draws that weigh the same.
-#' @section Errors: `autosmc_error_input` for any other argument, and for a fit that has
-#'   kept moments only.
+#' @section Errors: `autosmc_error_input` for any other argument, and for a fit that has kept moments only.
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)
 #' draws <- posterior::as_draws_df(fit)
@@ -123,11 +120,10 @@ subset_draws.smc_fit <- function(x, ...) posterior::subset_draws(as_draws.smc_fi
 #'
 #' Methods for the generics of other packages, which work on the draws of a fit.
 #'
-#' `loo()` and `waic()` are for Stan programs that compute `log_lik`, the log likelihood of
-#' each observation, and for fits of brms. For other models [predict.smc_fit()] makes the matrix of log
-#' likelihoods that `loo::loo()` takes. `bridge_sampler()` estimates the evidence by
-#' bridge sampling, from the draws of the fit and its log density, on the unconstrained
-#' scale of [unconstrain()]: a second opinion on the same draws.
+#' `loo()` and `waic()` are for Stan programs that compute `log_lik`, the log likelihood of each observation, and for
+#' fits of brms. For other models [predict.smc_fit()] makes the matrix of log likelihoods that `loo::loo()` takes.
+#' `bridge_sampler()` estimates the evidence by bridge sampling, from the draws of the fit and its log density, on the
+#' unconstrained scale of [unconstrain()]: a second opinion on the same draws.
 #'
 #' @param x,samples a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... further arguments of the methods for arrays of [loo::loo()] and
@@ -263,10 +259,7 @@ as_chains <- function(particles, n_chains) {
   posterior::as_draws_array(particles)
 }
 
-check_variables <- function(variables, names, arg = "variables", most = 6) {
-  if (is.null(variables)) {
-    return(utils::head(names, most))
-  }
+check_variables <- function(variables, names, arg = "variables") {
   if (!is.character(variables) || length(variables) == 0) {
     abort_argument(variables, arg, "NULL or names of variables")
   }

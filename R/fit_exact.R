@@ -12,9 +12,7 @@ fit_without_variables <- function(target, n, seed, call) {
   estimate <- interval(log_z, 0, Inf)
   log_weights <- rep(-log(n), n)
   counts <- list(n_target_evals = 1, n_impossible = 0, n_calls = 1, seconds = seconds_now() - started)
-  row <- row_of_counts("final", counts)
-  row[names(estimate)] <- estimate
-  row[c("biased", "n_particles", "n_steps", "islands")] <- list(FALSE, n, 0L, 1L)
+  row <- c(row_of_counts("final", counts), estimate, list(biased = FALSE, n_particles = n, n_steps = 0L, islands = 1L))
   structure(
     c(
       estimate,

@@ -2,16 +2,14 @@
 
 #' Parameters and draws of a fit, by R's usual functions
 #'
-#' `coef()`, `vcov()` and `confint()` describe the posterior: its mean, its covariance
-#' matrix, and central intervals. `as.matrix()`, `as.data.frame()` and `as.array()` are its
-#' draws, which all weigh the same (see [as_draws.smc_fit()]); `weights()` are those of the
-#' weighted draws, `fit$particles`.
+#' `coef()`, `vcov()` and `confint()` describe the posterior: its mean, its covariance matrix, and central intervals.
+#' `as.matrix()`, `as.data.frame()` and `as.array()` are its draws, which all weigh the same (see [as_draws.smc_fit()]);
+#' `weights()` are those of the weighted draws, `fit$particles`.
 #'
-#' `update()` makes the fit again with some arguments changed. The target is that of the
-#' fit, unless another is given; other arguments stay as they were in `fit$call`, and are
-#' evaluated anew. Where the changes ask for more islands, or for a smaller error
-#' (`precision`), and for nothing else, islands are added by [smc_extend()]: not where
-#' `max_evals` was given. `keep` may be changed with them, from all draws to fewer.
+#' `update()` makes the fit again with some arguments changed. The target is that of the fit, unless another is given;
+#' other arguments stay as they were in `fit$call`, and are evaluated anew. Where the changes ask for more islands, or
+#' for a smaller error (`precision`), and for nothing else, islands are added by [smc_extend()]: not where `max_evals`
+#' was given. `keep` may be changed with them, from all draws to fewer.
 #'
 #' `nobs()` is the number of terms of the log likelihood, for a Stan program that has
 #' them as `log_lik`, and for fits of brms. Any other log density does not tell.
@@ -25,17 +23,15 @@
 #' @param variables which variables (character vector of names); NULL for the first four.
 #' @param ... for `update()`, the arguments to change, by name; for `pairs()`, arguments of
 #'   [graphics::pairs()]; otherwise not used.
-#' @return `coef()`: a named numeric vector. `vcov()`: a matrix. `confint()`: a matrix with a
-#'   row a variable and two columns. `as.matrix()`, `as.data.frame()`: a row a draw, the
-#'   islands below each other, and a column a variable. `as.array()`: iterations x islands x
-#'   variables, as bayesplot takes them: `bayesplot::mcmc_hist(fit)`. `weights()`: numbers
-#'   that sum to one. `nobs()`: a whole number. `update()`: a fit. `pairs()` draws the
-#'   variables against each other, and returns the fit, invisibly.
-#' @section What does not apply: `logLik()`, and so `AIC()` and `BIC()`, `deviance()`,
-#'   `df.residual()`, `fitted()`, `residuals()`, `simulate()`, `sigma()`, `formula()` and
-#'   `anova()`, and `mean()`, `median()`, `quantile()`, `hist()` and `density()`, which are of
-#'   numbers, are errors that say what to use instead. For fits of brms `fitted()`, `residuals()`, `formula()` and
-#'   `family()` are brms's own.
+#' @return `coef()`: a named numeric vector. `vcov()`: a matrix. `confint()`: a matrix with a row a variable and two
+#'   columns. `as.matrix()`, `as.data.frame()`: a row a draw, the islands below each other, and a column a variable.
+#'   `as.array()`: iterations x islands x variables, as bayesplot takes them: `bayesplot::mcmc_hist(fit)`. `weights()`:
+#'   numbers that sum to one. `nobs()`: a whole number. `update()`: a fit. `pairs()` draws the variables against each
+#'   other, and returns the fit, invisibly.
+#' @section What does not apply: `logLik()`, and so `AIC()` and `BIC()`, `deviance()`, `df.residual()`, `fitted()`,
+#'   `residuals()`, `simulate()`, `sigma()`, `formula()` and `anova()`, and `mean()`, `median()`, `quantile()`, `hist()`
+#'   and `density()`, which are of numbers, are errors that say what to use instead. For fits of brms `fitted()`,
+#'   `residuals()`, `formula()` and `family()` are brms's own.
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be, or when
 #'   a function does not apply to the fit.
 #' @seealso [predict.smc_fit()] for quantities that depend on the variables,
@@ -149,103 +145,76 @@ weights.smc_fit <- function(object, ...) {
 #' @rdname coef.smc_fit
 #' @export
 pairs.smc_fit <- function(x, variables = NULL, ...) {
-  variables <- check_variables(variables, colnames(x$particles), most = 4)
+  names <- colnames(x$particles)
+  variables <- if (is.null(variables)) utils::head(names, 4) else check_variables(variables, names)
   draws <- as.matrix(x)[, variables, drop = FALSE]
   if (ncol(draws) < 2) {
     abort("{.fn pairs} takes at least two {.arg variables}.")
   }
   rows <- round(seq(1, nrow(draws), length.out = min(nrow(draws), 1000)))
   looks <- list(pch = 20, cex = 0.4, col = grDevices::adjustcolor(okabe_ito["blue"], 0.5))
-  given <- list(...)
-  looks[names(given)] <- given
-  do.call(graphics::pairs, c(list(draws[rows, ]), looks))
+  do.call(graphics::pairs, c(list(draws[rows, ]), utils::modifyList(looks, list(...))))
   invisible(x)
 }
 
 # what does not apply -----------------------------------------------------------
 
-# A method that says what to use instead: the defaults of R return NULL, or complain of what
-# a fit is made of. of: what the generic calls its first argument.
-does_not_apply <- function(name, instead, of = "object") {
-  force(instead)
-  force(name)
-  method <- function(object, ...) {
-    abort(c("{.fn {name}} does not apply to a fit of {.fn smc}.", "i" = instead))
-  }
-  names(formals(method))[1] <- of
-  method
+log_density_only <- "A log density has no observations and predictions of its own: see {.fn predict}."
+what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
+what_shows_draws <- "See {.code plot(fit, \"draws\")}; {.fn as.data.frame} has the draws."
+
+# What to use in place of each: the defaults of R return NULL, or complain of what a fit is made of.
+used_instead <- c(
+  logLik = "A Bayesian fit has no maximised likelihood; see {.fn log_evidence}, and {.fn loo} for predictions.",
+  BIC = "The evidence itself is known: see {.fn compare_evidence}. {.fn bayestestR::bayesfactor_models} takes fits as
+    its arguments, not a list of them: {.code do.call(bayestestR::bayesfactor_models, fits)}.",
+  deviance = "See {.fn log_evidence}, and {.fn loo} for predictions.",
+  anova = "Models are compared by {.fn compare_evidence}.",
+  formula = "Its model is {.code fit$target}.",
+  rhat = "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.",
+  df.residual = log_density_only, fitted = log_density_only, residuals = log_density_only, simulate = log_density_only,
+  sigma = log_density_only, family = log_density_only,
+  mean = what_has_draws, quantile = what_has_draws, median = what_has_draws,
+  hist = what_shows_draws, density = what_shows_draws
+)
+
+does_not_apply <- function(name) {
+  abort(c("{.fn {name}} does not apply to a fit of {.fn smc}.", "i" = used_instead[[name]]))
 }
 
-log_density_only <- "A log density has no observations and predictions of its own: see {.fn predict}."
+#' @rawNamespace S3method(logLik, smc_fit, refused_object)
+#' S3method(BIC, smc_fit, refused_object)
+#' S3method(deviance, smc_fit, refused_object)
+#' S3method(df.residual, smc_fit, refused_object)
+#' S3method(anova, smc_fit, refused_object)
+#' S3method(simulate, smc_fit, refused_object)
+#' S3method(sigma, smc_fit, refused_object)
+refused_object <- function(object, ...) does_not_apply(.Generic)
 
-#' @export
-logLik.smc_fit <- does_not_apply(
-  "logLik",
-  "A Bayesian fit has no maximised likelihood; see {.fn log_evidence}, and {.fn loo} for predictions."
-)
-
-#' @export
-BIC.smc_fit <- does_not_apply(
-  "BIC",
-  "The evidence itself is known: see {.fn compare_evidence}. {.fn bayestestR::bayesfactor_models} takes fits as its
-    arguments, not a list of them: {.code do.call(bayestestR::bayesfactor_models, fits)}."
-)
-
-#' @export
-deviance.smc_fit <- does_not_apply("deviance", "See {.fn log_evidence}, and {.fn loo} for predictions.")
-
-#' @export
-df.residual.smc_fit <- does_not_apply("df.residual", log_density_only)
+#' @rawNamespace S3method(posterior::rhat, smc_fit, refused_x)
+#' S3method(mean, smc_fit, refused_x)
+#' S3method(quantile, smc_fit, refused_x)
+#' S3method(median, smc_fit, refused_x)
+#' S3method(hist, smc_fit, refused_x)
+#' S3method(density, smc_fit, refused_x)
+refused_x <- function(x, ...) does_not_apply(.Generic)
 
 #' @export
 fitted.smc_fit <- function(object, ...) {
-  if (is_of_brmsfit(object)) fitted(as_brmsfit(object), ...) else does_not_apply("fitted", log_density_only)()
+  if (is_of_brmsfit(object)) fitted(as_brmsfit(object), ...) else does_not_apply("fitted")
 }
 
 #' @export
 residuals.smc_fit <- function(object, ...) {
-  if (is_of_brmsfit(object)) residuals(as_brmsfit(object), ...) else does_not_apply("residuals", log_density_only)()
+  if (is_of_brmsfit(object)) residuals(as_brmsfit(object), ...) else does_not_apply("residuals")
 }
 
 #' @export
-anova.smc_fit <- does_not_apply("anova", "Models are compared by {.fn compare_evidence}.")
-
-#' @export
-simulate.smc_fit <- does_not_apply("simulate", log_density_only)
-
-#' @export
-sigma.smc_fit <- does_not_apply("sigma", log_density_only)
-
-#' @export
 formula.smc_fit <- function(x, ...) {
-  if (is_of_brmsfit(x)) formula(x$target$brmsfit) else does_not_apply("formula", "Its model is {.code fit$target}.")()
+  if (is_of_brmsfit(x)) formula(x$target$brmsfit) else does_not_apply("formula")
 }
 
 #' @export
 family.smc_fit <- function(object, ...) {
-  if (is_of_brmsfit(object)) family(object$target$brmsfit) else does_not_apply("family", log_density_only)()
+  if (is_of_brmsfit(object)) family(object$target$brmsfit) else does_not_apply("family")
 }
-
-#' @exportS3Method posterior::rhat
-rhat.smc_fit <- does_not_apply(
-  "rhat", "It is of one variable: {.code posterior::summarise_draws(fit)} has that of each.", "x"
-)
-
-what_has_draws <- "See {.fn coef}, {.fn confint} and {.fn summary}; {.fn as.data.frame} has the draws."
-
-#' @export
-mean.smc_fit <- does_not_apply("mean", what_has_draws, of = "x")
-
-#' @export
-quantile.smc_fit <- does_not_apply("quantile", what_has_draws, of = "x")
-
-#' @export
-median.smc_fit <- does_not_apply("median", what_has_draws, of = "x")
-
-what_shows_draws <- "See {.code plot(fit, \"draws\")}; {.fn as.data.frame} has the draws."
-
-#' @export
-hist.smc_fit <- does_not_apply("hist", what_shows_draws, of = "x")
-
-#' @export
-density.smc_fit <- does_not_apply("density", what_shows_draws, of = "x")

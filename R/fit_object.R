@@ -48,7 +48,7 @@ new_fit <- function(sampler, result, plan, call) {
         truncated = if (is.null(plan$truncated)) character() else plan$truncated
       ),
       sampler[sampler_names],
-      plan[setdiff(names(plan), not_of_fit)],
+      plan[intersect(names(plan), c(plan_names, aim_names))],
       list(
         call = call, session = session_facts(), seconds = seconds_now() - sampler$started,
         state = state_of_fit(result, sampler, plan$bridges)
@@ -63,15 +63,17 @@ new_fit <- function(sampler, result, plan, call) {
   fit
 }
 
-# What the plan says to the stages only.
-not_of_fit <- c(
-  "islands", "scout", "bridges", "n_islands", "seeks", "grows", "may_shrink", "max_bridged", "max_ratios", "truncated",
-  "sought"
-)
+# Settings of smc() and smc_adapt() that say nothing of a single run, and the aims of islands: a fit has these of its
+# plan, the rest of which is for the stages.
+plan_names <- c("rounds", "whiten", "max_steps", "search", "max_evals", "max_seconds", "step_fraction")
+aim_names <- c("precision", "max_islands", "draws", "asked")
 
-runs_columns <- c(
-  "run", "round", "label", "kernel", "log_z", "std_error", "conf_low", "conf_high", "biased", "n_particles", "n_steps",
-  "islands", "barrier", "n_objective_evals", "n_target_evals", "n_calls", "n_impossible", "seconds", "used"
+# A row of `runs` before anything is known of it.
+no_run <- list(
+  run = NA_character_, round = NA_integer_, label = NA_character_, kernel = NA_character_, log_z = NA_real_,
+  std_error = NA_real_, conf_low = NA_real_, conf_high = NA_real_, biased = NA, n_particles = NA_integer_,
+  n_steps = NA_integer_, islands = NA_integer_, barrier = NA_real_, n_objective_evals = 0L, n_target_evals = 0,
+  n_calls = 0, n_impossible = 0, seconds = NA_real_, used = TRUE
 )
 
 # A row for the surrogate of an integral over random effects, one for the scout, one for the probes of all fits, one for
@@ -96,18 +98,11 @@ fit_runs <- function(result) {
 runs_of <- function(rows) {
   rows <- without_null(rows)
   # gradients of a joint density are asked for where there are random effects alone
-  columns <- c(runs_columns, if ("n_joint_gradients" %in% unlist(lapply(rows, names))) "n_joint_gradients")
-  bind_rows(lapply(rows, function(row) {
-    row[setdiff(columns, names(row))] <- NA_real_
-    row[columns]
-  }))
+  has_joint <- "n_joint_gradients" %in% unlist(lapply(rows, names))
+  blank <- c(no_run, if (has_joint) list(n_joint_gradients = NA_real_))
+  bind_rows(lapply(rows, function(row) utils::modifyList(blank, row)[names(blank)]))
 }
 
 row_of_counts <- function(run, counts) {
-  c(list(
-    run = run, round = NA_integer_, label = NA_character_, kernel = NA_character_, biased = NA,
-    n_particles = NA_integer_, n_steps = NA_integer_, islands = NA_integer_, n_objective_evals = 0L,
-    n_target_evals = counts$n_target_evals, n_calls = counts$n_calls, n_impossible = counts$n_impossible,
-    seconds = counts$seconds, used = TRUE
-  ), counts[names(counts) == "n_joint_gradients"])
+  c(list(run = run), counts[names(counts) %in% c(spent, "n_impossible", "seconds", "n_joint_gradients")])
 }

@@ -3,8 +3,7 @@
 
 #' Plots of a fit
 #'
-#' `plot()` draws with R's own graphics, `autoplot()` makes the same plot with
-#' ggplot2.
+#' `plot()` draws with R's own graphics, `autoplot()` makes the same plot with ggplot2.
 #'
 #' * `"overview"`: what to look at first. The islands' estimates, the diagnostics, and the
 #'   histograms of the first four variables; the first two where there are any.
@@ -32,14 +31,12 @@
 #'   of names, `"tau"` for all of `tau[1]`, `tau[2]`, ...); NULL for the first six, or four, that vary.
 #' @param main a title (string); NULL for none.
 #' @param ... not used.
-#' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes
-#'   and titles can be added.
+#' @return `plot()`: the fit, invisibly. `autoplot()`: a ggplot, to which scales, themes and titles can be added.
 #' @section Errors: Of class `autosmc_error_input`, when an argument is not what it
 #'   should be, for the `"islands"` of a fit with fewer than two, for the `"diagnostics"`
 #'   of one that has none, and for the `"maps"` of one in which no variable depends on another.
-#' @source The barrier: Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed
-#'   sequential Monte Carlo samplers*. The colours: Okabe and Ito (2008), *Color universal
-#'   design*; the line types differ as well.
+#' @source The barrier: Syed, Bouchard-Cote, Chern and Doucet (2024), *Optimised annealed sequential Monte Carlo
+#'   samplers*. The colours: Okabe and Ito (2008), *Color universal design*; the line types differ as well.
 #' @examples
 #' target <- target_gaussian(2, mean = 2)
 #' fit <- smc(target, n_particles = 128, n_steps = 8, seed = 1)

@@ -51,9 +51,7 @@ diagnostics_verdict <- 2.1
 diagnostics_end <- 3.3
 
 # Names too long for an axis lose their middle.
-shorten <- function(names, width = 24) {
-  half <- width / 2 - 2
+shorten <- function(names) {
   n <- nchar(names)
-  short <- paste0(substr(names, 1, half + 1), "...", substr(names, n - half + 1, n))
-  ifelse(n > width, short, names)
+  ifelse(n > 24, paste0(substr(names, 1, 11), "...", substr(names, n - 9, n)), names)
 }

@@ -2,26 +2,21 @@
 
 #' Predictions, and any other quantity that depends on the variables
 #'
-#' Evaluates a function at the draws, and summarises what it returns. What the function
-#' computes is a matter of the model, which a log density does not tell: a mean response, a
-#' ratio of two parameters, a new observation drawn at random, or the log likelihood of
-#' each observation.
+#' Evaluates a function at the draws, and summarises what it returns. What the function computes is a matter of the
+#' model, which a log density does not tell: a mean response, a ratio of two parameters, a new observation drawn at
+#' random, or the log likelihood of each observation.
 #'
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param newdata what `fun` takes as its second argument, in whatever form it likes; left
 #'   out when it takes the draw alone. For a fit of a `brmsfit` without `fun`, what brms takes.
-#' @param fun a function of a draw, a named numeric vector, that returns numbers, as many for
-#'   every draw.
+#' @param fun a function of a draw, a named numeric vector, that returns numbers, as many for every draw.
 #' @param summary whether to summarise (TRUE or FALSE).
 #' @param conf.level the probability of the intervals (number in (0, 1)).
 #' @param ... not used, but by brms.
 #' @return For a fit of a `brmsfit` without `fun`, the predictions of brms. Otherwise, with `summary`, a data frame with
-#'   a row a number returned: `term`, where the
-#'   function names them and otherwise their numbers, `estimate` (the posterior mean), `std.error` (the posterior
-#'   standard deviation), `conf.low` and `conf.high`. Without, a matrix with a row a draw,
-#'   the draws of [as.matrix.smc_fit()], and a column a number.
-#' @section Errors: `autosmc_error_input` when `fun` returns something else than finite
-#'   numbers, or not always as many.
+#'   a row for each number that is returned, and the columns of `tidy(fit, conf.int = TRUE)`, where `term` is its name
+#'   or place. Without, a matrix with a row a draw, the draws of [as.matrix.smc_fit()], and a column a number.
+#' @section Errors: `autosmc_error_input` when `fun` returns something else than finite numbers, or not always as many.
 #' @examples
 #' # a regression line, and where it is at two speeds
 #' residuals_at <- function(p) t(cars$dist - t(p %*% rbind(1, cars$speed)))

@@ -31,7 +31,10 @@ print_fit <- function(fit, most_variables, schedule, digits = NULL, of_summary =
     cat("schedule:\n")
     print_schedule(fit$schedule, ends = if (of_summary) Inf else 3)
   }
-  print_verdict(fit)
+  print_line("search", format_search(fit))
+  findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails), describe_improper(fit$improper))
+  for (finding in findings) print_line("warning", finding)
+  print_line("verdict", format_verdict(fit))
 }
 
 # A name, and what there is to say, in lines that fit on the screen.
@@ -54,10 +57,12 @@ print_estimate <- function(fit, digits) {
   } else if (is.na(fit$std_error)) {
     print_line("log Z", number(fit$log_z), " (unbiased", of_laplace, "; a standard error needs more islands)")
   } else {
+    # the reference is the target, and no edge is in the way
+    is_exact <- is_exact_reference(fit$reference) && fit$sampling_error < rules$least_bridge_error
     print_line(
       "log Z", number(fit$log_z), ", standard error ", number(fit$std_error),
       if (has_shift(fit)) paste0(", of which by chance ", number(fit$sampling_error)),
-      if (is_exact_estimate(fit)) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)",
+      if (is_exact) " (exact for the basin found)" else if (is_bridged(fit)) " (bridge)",
       of_laplace
     )
     print_line("interval", number(fit$conf_low), " to ", number(fit$conf_high), " (95 %", of_laplace, ")")
@@ -140,11 +145,6 @@ print_missed_aims <- function(fit) {
   }
 }
 
-# Whether the reference is the target, and no edge is in the way.
-is_exact_estimate <- function(fit) {
-  is_exact_reference(fit$reference) && fit$sampling_error < rules$least_bridge_error
-}
-
 format_cost <- function(fit) {
   runs <- fit$runs
   by_run <- tapply(runs$n_target_evals, factor(runs$run, unique(runs$run)), sum)
@@ -170,13 +170,6 @@ print_schedule <- function(schedule, ends) {
     table <- rbind(table[first, ], gap, table[n + 1 - rev(first), ])
   }
   print(table, row.names = FALSE, right = TRUE)
-}
-
-print_verdict <- function(fit) {
-  print_line("search", format_search(fit))
-  findings <- c(what_failed(fit$diagnostics), describe_heavy(fit$heavy_tails), describe_improper(fit$improper))
-  for (finding in findings) print_line("warning", finding)
-  print_line("verdict", format_verdict(fit))
 }
 
 # Where modes were looked for, and that this proves nothing.
@@ -205,11 +198,10 @@ format_verdict <- function(fit) {
     "no diagnostics: these need several islands"
   } else if (n_failed > 0) {
     sprintf("not to be trusted, %d of %d diagnostics failed: see vignette(\"trouble\")", n_failed, n)
-  } else if (n == 1) {
-    paste0("the one diagnostic that applies has passed", of_draws_only(fit))
   } else {
-    paste0(sprintf("all %d diagnostics passed", n), of_draws_only(fit))
+    paste0(
+      if (n == 1) "the one diagnostic that applies has passed" else sprintf("all %d diagnostics passed", n),
+      if (length(fit$improper) > 0) "; log Z is no evidence, as priors are improper"
+    )
   }
 }
-
-of_draws_only <- function(fit) if (length(fit$improper) > 0) "; log Z is no evidence, as priors are improper"

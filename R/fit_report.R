@@ -2,15 +2,13 @@
 
 #' The paragraph for a paper
 #'
-#' `report()` describes a fit in the words of a methods section: the method and the version of the
-#' package, the size of the sampler, the estimate with its error and how it was made, the
-#' diagnostics, variables with heavy tails, the seed and the references. For a comparison it has the
-#' models, their Bayes factors and probabilities. `smc_report()` writes a page: the text, the islands with the
-#' estimate, what was checked, and the posterior.
+#' `report()` describes a fit in the words of a methods section: the method and the version of the package, the size of
+#' the sampler, the estimate with its error and how it was made, the diagnostics, variables with heavy tails, the seed
+#' and the references. For a comparison it has the models, their Bayes factors and probabilities. `smc_report()` writes
+#' a page: the text, the islands with the estimate, what was checked, and the posterior.
 #'
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()]; for `report()` also a result of [compare_evidence()].
-#' @param file the HTML file to write (string), which needs the package rmarkdown and
-#'   pandoc.
+#' @param file the HTML file to write (string), which needs the package rmarkdown and pandoc.
 #' @return `report()`: the text, a string of class `smc_report`, which prints in lines.
 #'   `smc_report()`: the path of the file, invisibly.
 #' @section Errors: `autosmc_error_input` when `fit` is no fit, or there is no folder for

@@ -122,7 +122,7 @@ probability_of <- function(fit, restrictions, arg = "fit") {
   found
 }
 
-draws_of_prior <- function(target, seed, n = 100000L) {
+draws_of_prior <- function(target, seed) {
   if (is.null(target$prior)) {
     abort(c(
       "{.arg prior} is missing.",
@@ -130,7 +130,7 @@ draws_of_prior <- function(target, seed, n = 100000L) {
         {.fn target_function} and {.fn target_rtmb} take it."
     ))
   }
-  x <- with_seed(seed_of_run(seed, prior_key), prior_draws(target, n))
+  x <- with_seed(seed_of_run(seed, prior_key), prior_draws(target, 100000L))
   colnames(x) <- if (is.null(target$parameters)) target$names else target$parameters
   x
 }

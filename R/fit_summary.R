@@ -2,15 +2,13 @@
 
 #' Print a fit, and summarise its draws
 #'
-#' Printed, a fit shows the log evidence with its error and interval, followed by
-#' `(bridge)` where it is the bridge estimate (see [estimates]), the posterior of the first six
-#' variables, how it was found, and last the verdict of its diagnostics.
-#' `summary()` has all variables, prints the first 20, and the schedule as well.
+#' Printed, a fit shows the log evidence with its error and interval, followed by `(bridge)` where it is the bridge
+#' estimate (see [estimates]), the posterior of the first six variables, how it was found, and last the verdict of its
+#' diagnostics. `summary()` has all variables, prints the first 20, and the schedule as well.
 #'
 #' @param object,x a fit of [smc()], [smc_adapt()] or [smc_run()], or its summary.
-#' @param schedule whether to print the schedule, the temperature and the kernel's
-#'   parameters of each step (TRUE or FALSE): the first and last three steps of a fit, all of
-#'   a summary.
+#' @param schedule whether to print the schedule, the temperature and the kernel's parameters of each step (TRUE or
+#'   FALSE): the first and last three steps of a fit, all of a summary.
 #' @param digits how many significant digits to show of standard errors and standard deviations, and with them of
 #'   estimates (a whole number); NULL for at least three decimals of `log Z`, and three digits of standard deviations.
 #' @param ... not used.
@@ -21,9 +19,8 @@
 #'   (see the section Heavy tails of [diagnostics]). Where the density is the same when labels are permuted or signs
 #'   changed, the draws are folded onto one copy first: see `fold` of [as_draws.smc_fit()].
 #' @section Errors: `autosmc_error_input` when an argument is not what it should be.
-#' @source The estimate of a mean is the ratio of two means over islands, of
-#'   the island's `exp(log_z)` times its own weighted mean, and of its `exp(log_z)`; `mcse`
-#'   is the standard error by the delta method.
+#' @source The estimate of a mean is the ratio of two means over islands, of the island's `exp(log_z)` times its own
+#'   weighted mean, and of its `exp(log_z)`; `mcse` is the standard error by the delta method.
 #' @seealso [tidy.smc_fit()] for data frames, [coef.smc_fit()] for R's usual generics,
 #'   [report()] for a paragraph of text.
 #' @examples

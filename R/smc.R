@@ -6,11 +6,10 @@
 #' users need four arguments: `target`, the model; `seed`, to get the same result again; `precision` and `draws`,
 #' for a smaller standard error or more draws.
 #'
-#' `smc()` locates the target by its gradients, tunes an annealed sampler on it, and runs the tuned
-#' sampler several times with fresh random numbers. These independent runs are called islands. They
-#' give two [estimates] of the evidence: by SMC, which is unbiased, and by bridge sampling.
-#' `fit$log_z` is the bridge if it has clearly the smaller standard error.
-#' [Diagnostics][diagnostics] compare the fit with what must hold if it is right.
+#' `smc()` locates the target by its gradients, tunes an annealed sampler on it, and runs the tuned sampler several
+#' times with fresh random numbers. These independent runs are called islands. They give two [estimates] of the
+#' evidence: by SMC, which is unbiased, and by bridge sampling. `fit$log_z` is the bridge if it has clearly the smaller
+#' standard error. [Diagnostics][diagnostics] compare the fit with what must hold if it is right.
 #'
 #' @param target the model: a target of [target_function()], [target_rtmb()], [target_stan()],
 #'   [target_native()] and the like, or a function or model object that [as_target()] converts.
@@ -18,8 +17,9 @@
 #'   [as_target()], such as `lower`, `log_prior`, and for random effects of RTMB, TMB and glmmTMB `method`: `"auto"`
 #'   corrects Laplace's approximation, `"laplace"` does not.
 #' @param n_particles number of particles (whole number of at least 2). For a precision 128 are the first, or fewer, of
-#'   at least 32, where eight islands of them are as many as the `draws` asked for, unless `islands` is given. They become four times as many in a further pass, where more than `max_islands` would be
-#'   needed or diagnostics fail. With few `max_evals` there are fewer.
+#'   at least 32, where eight islands of them are as many as the `draws` asked for, unless `islands` is given. They
+#'   become four times as many in a further pass, where more than `max_islands` would be needed or diagnostics fail.
+#'   With few `max_evals` there are fewer.
 #' @param n_steps number of steps from the given reference to the target (positive integer).
 #' @param rounds the least and the most rounds of adaptation (two whole numbers, or one for both).
 #'   See [smc_rounds]. From another fit the least is none.
@@ -48,8 +48,7 @@
 #' @param max_seconds most seconds of computing (number), about: it becomes `max_evals` of the fit, by how long the
 #'   scout's first paths take. So the same seed gives another result where the machine is faster or slower.
 #' @param kernel how particles move: `"klmc"`, `"hmc"`, `"lmc"`, `"mala"`, `"rwmh"` or `"pcn"` (string), or
-#'   [kernel_klmc()] and its like. NULL chooses: see [smc_rounds]. A kernel with given step
-#'   sizes is not tuned.
+#'   [kernel_klmc()] and its like. NULL chooses: see [smc_rounds]. A kernel with given step sizes is not tuned.
 #' @param schedule the temperatures of the first run: a numeric vector that rises from 0 to 1, such as
 #'   [schedule_power()] makes, or [schedule_adaptive()].
 #' @param reference where particles start: [reference_gaussian()], [reference_function()] and the like; `"prior"`, for a
@@ -62,15 +61,14 @@
 #'   `"residual"` or `"multinomial"`.
 #' @param ess_threshold resample when the effective sample size falls below this fraction of
 #'   `n_particles` (number from 0 to 1).
-#' @param keep what is kept of each island: all its `"draws"`, a number of equally weighted draws
-#'   (positive integer), or only the `"moments"` of the variables. See [reproducibility], section
-#'   Memory.
+#' @param keep what is kept of each island: all its `"draws"`, a number of equally weighted draws (positive integer), or
+#'   only the `"moments"` of the variables. See [reproducibility], section Memory.
 #' @param seed a whole number from 0 to 2^32 - 1 that fixes all randomness; NULL to draw one from R's
 #'   generator, so that [set.seed()] governs.
 #' @param checkpoint NULL, or the path of a folder (string) from which a call that was cut off resumes. See
 #'   [reproducibility].
-#' @param progress whether a call of more than two seconds shows a line of progress, and in a script one a minute (TRUE or
-#'   FALSE).
+#' @param progress whether a call of more than two seconds shows a line of progress, and in a script one a minute (TRUE
+#'   or FALSE).
 #'
 #' @return An object of class `smc_fit`, a list with, among others,
 #'
@@ -185,17 +183,14 @@ smc <- function(
 
 #' The two halves of smc()
 #'
-#' `smc_adapt()` is the first half of [smc()]: it tunes a sampler. `smc_run()` is the second: it
-#' runs a sampler with a given schedule and reference. In between, the schedule may be looked at and
-#' edited.
+#' `smc_adapt()` is the first half of [smc()]: it tunes a sampler. `smc_run()` is the second: it runs a sampler with a
+#' given schedule and reference. In between, the schedule may be looked at and edited.
 #'
 #' @inheritParams smc
-#' @param schedule for `smc_adapt()`, as in [smc()]. For `smc_run()` a data frame such as
-#'   `fit$schedule`, a row a step: columns `lambda`, `step_size`, for KLMC and HMC `refresh_rate`, and
-#'   optionally `kernel`, its name.
-#' @param kernel how particles move, as in [smc()]. The default of `smc_run()` is the kernel that
-#'   the schedule names, with its other options by their defaults; without a name KLMC if there are
-#'   refreshment rates, and LMC otherwise.
+#' @param schedule for `smc_adapt()`, as in [smc()]. For `smc_run()` a data frame such as `fit$schedule`, a row a step:
+#'   columns `lambda`, `step_size`, for KLMC and HMC `refresh_rate`, and optionally `kernel`, its name.
+#' @param kernel how particles move, as in [smc()]. The default of `smc_run()` is the kernel that the schedule names,
+#'   with its other options by their defaults; without a name KLMC if there are refreshment rates, and LMC otherwise.
 #' @return An object of class `smc_fit`, as [smc()] returns it. That of `smc_adapt()` has no islands
 #'   and no diagnostics, and its estimate is biased, since the run that tunes is not independent of
 #'   what it tunes. That of `smc_run()` has the estimate by SMC alone, and no scout.
@@ -352,10 +347,8 @@ check_plan <- function(rounds, whiten, scout, max_steps, step_fraction, max_eval
 
 # At least and at most so many; one number is both.
 check_n_rounds <- function(rounds) {
-  if (length(rounds) != 2) {
-    return(rep(check_count(rounds, "rounds", min = 0), 2))
-  }
-  rounds <- c(check_count(rounds[1], "rounds", min = 0), check_count(rounds[2], "rounds", min = 0))
+  if (length(rounds) != 2) rounds <- rep(check_count(rounds, "rounds", min = 0), 2)
+  rounds <- vapply(unname(rounds), check_count, 0L, "rounds", min = 0)
   if (rounds[1] > rounds[2]) {
     given <- deparse(rounds)
     abort("{.arg rounds} must be the least and the most, in this order, not {given}.")

@@ -98,13 +98,10 @@ print.smc_fits <- function(x, ...) {
   is_failed <- vapply(x, inherits, NA, "error")
   failed <- if (any(is_failed)) sprintf(", %d failed", sum(is_failed))
   cat("<smc_fits> ", count_of(length(x), "model"), failed, "\n", sep = "")
-  rows <- evidences_of(unclass(x)[!is_failed], names(x)[!is_failed])
-  decimals <- decimals_of_error(rows$std_error)
-  shown <- data.frame(
-    model = names(x)[!is_failed], log_z = fixed(rows$log_z, decimals), std_error = fixed(rows$std_error, decimals),
-    converged = rows$converged
-  )
-  print(shown, row.names = FALSE)
+  fits <- unclass(x)[!is_failed]
+  rows <- evidences_of(fits, names(fits))[c("log_z", "std_error", "converged")]
+  rows[1:2] <- lapply(rows[1:2], fixed, decimals_of_error(rows$std_error))
+  print(data.frame(model = names(fits), rows), row.names = FALSE)
   for (i in which(is_failed)) {
     said <- sprintf("%s: <%s> %s", names(x)[i], class(x[[i]])[1], gsub("\\s+", " ", conditionMessage(x[[i]])))
     cat(strwrap(said, min(getOption("width"), 80), exdent = 2), sep = "\n")

@@ -2,15 +2,13 @@
 
 #' Run the sampler from C
 #'
-#' A package can run the sampler from its own C or C++ code, on a target that is
-#' a C routine (see [target_native()]), by the function `autosmc_run()` of the header `autosmc_api.h`. R checks
-#' the settings once; no evaluation of the target passes through R. The header documents
-#' the settings and the results; this page shows how the parts fit together.
+#' A package can run the sampler from its own C or C++ code, on a target that is a C routine (see [target_native()]), by
+#' the function `autosmc_run()` of the header `autosmc_api.h`. R checks the settings once; no evaluation of the target
+#' passes through R. The header documents the settings and the results; this page shows how the parts fit together.
 #'
-#' One call is one run. With step sizes that are given the run is unbiased; with
-#' `step_size` NULL it tunes them. To tune once, and to run again with what was found, as
-#' in the example, is what [smc()] does with `rounds = 0` and `islands = 1`; the same seeds and
-#' settings give the same numbers. Everything else is as in [smc()] by default.
+#' One call is one run. With step sizes that are given the run is unbiased; with `step_size` NULL it tunes them. To tune
+#' once, and to run again with what was found, as in the example, is what [smc()] does with `rounds = 0` and `islands =
+#' 1`; the same seeds and settings give the same numbers. Everything else is as in [smc()] by default.
 #'
 #' @section The package: Its `DESCRIPTION` has
 #'
@@ -19,15 +17,13 @@
 #'   LinkingTo: autosmc
 #'   ```
 #'
-#'   and its `NAMESPACE` imports something of autosmc, so that it is loaded:
-#'   `importFrom(autosmc, target_native)`, say. A whole package of this kind, which tunes the sampler and runs it again
-#'   with what was found, and has a target for [smc()] besides, is in
-#'   `system.file("examples", "linked", package = "autosmc")`: copy it from there, and
-#'   install the copy with `R CMD INSTALL`. The examples below show its C code.
-#' @section Rules: `autosmc_run()` is called on R's main thread, and looks for the
-#'   user's interrupt. Failures are returned as a code with a message. An interrupt, an R
-#'   error that the target raises, and a lack of memory leave it by a long jump instead. A
-#'   caller that holds C++ objects, or memory that R does not free, calls it through
+#'   and its `NAMESPACE` imports something of autosmc, so that it is loaded: `importFrom(autosmc, target_native)`, say.
+#'   A whole package of this kind, which tunes the sampler and runs it again with what was found, and has a target for
+#'   [smc()] besides, is in `system.file("examples", "linked", package = "autosmc")`: copy it from there, and install
+#'   the copy with `R CMD INSTALL`. The examples below show its C code.
+#' @section Rules: `autosmc_run()` is called on R's main thread, and looks for the user's interrupt. Failures are
+#'   returned as a code with a message. An interrupt, an R error that the target raises, and a lack of memory leave it
+#'   by a long jump instead. A caller that holds C++ objects, or memory that R does not free, calls it through
 #'   `R_UnwindProtect()`.
 #' @seealso [target_native()] for C targets that are given to [smc()].
 #' @name autosmc_run

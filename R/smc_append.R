@@ -7,9 +7,8 @@
 #'
 #' The target with all data is fitted by `smc(target, reference = fit)`, see [smc_rounds], section From another fit. The
 #' predictive evidence is the difference of the two log evidences, and its squared error the sum of theirs. So the
-#' evidence of all data does not depend on how they were divided, and errors do not add up from batch to batch. The
-#' sum of log p(y1) and log p(y2 | y1) is log p(y1, y2), and [sum()][log_evidence] of the two has the error of this
-#' alone.
+#' evidence of all data does not depend on how they were divided, and errors do not add up from batch to batch. The sum
+#' of log p(y1) and log p(y2 | y1) is log p(y1, y2), and [sum()][log_evidence] of the two has the error of this alone.
 #'
 #' An improper prior leaves log p(y2 | y1) as it is, as long as the posterior given y1 is proper.
 #'

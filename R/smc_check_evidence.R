@@ -129,15 +129,14 @@ fit_data_set <- function(seed, models, prior_prob, arguments) {
       evidence_of(target, "target")
     })
   }, models, seeds)
-  is_failed <- vapply(fits, inherits, NA, "error")
-  part <- function(name, none) {
-    vapply(seq_along(fits), function(i) if (is_failed[i]) none else fits[[i]][[name]], none)
-  }
-  list(
-    true = drawn$true, log_z = part("log_z", NA_real_), std_error = part("std_error", NA_real_),
-    converged = part("converged", NA),
-    error = vapply(seq_along(fits), function(i) if (is_failed[i]) conditionMessage(fits[[i]]) else NA_character_, "")
-  )
+  rows <- lapply(fits, function(fit) {
+    if (inherits(fit, "error")) {
+      list(log_z = NA_real_, std_error = NA_real_, converged = NA, error = conditionMessage(fit))
+    } else {
+      c(fit[c("log_z", "std_error", "converged")], error = NA_character_)
+    }
+  })
+  c(list(true = drawn$true), as.list(bind_rows(rows)))
 }
 
 check_simulated <- function(models) {

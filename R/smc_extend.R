@@ -2,36 +2,29 @@
 
 #' More islands for a fit
 #'
-#' Adds islands to a fit, which is a smaller standard error without another adaptation.
-#' Islands are numbered, and each is the same whenever and wherever it is run: a fit with 8
-#' islands that is extended to 40 is the fit that 40 islands at once would have given, as long as
-#' all draws are kept.
+#' Adds islands to a fit, which is a smaller standard error without another adaptation. Islands are numbered, and each
+#' is the same whenever and wherever it is run: a fit with 8 islands that is extended to 40 is the fit that 40 islands
+#' at once would have given, as long as all draws are kept.
 #'
-#' `smc_extend()` runs them in this session, under a plan of future in parallel.
-#' `update(fit, islands = 40)` is the same. `smc_islands()` runs islands by their numbers in
-#' any session, on any machine, and `smc_combine()` puts them together: in a job array each
-#' task has the fit, runs its own islands and saves them.
+#' `smc_extend()` runs them in this session, under a plan of future in parallel. `update(fit, islands = 40)` is the
+#' same. `smc_islands()` runs islands by their numbers in any session, on any machine, and `smc_combine()` puts them
+#' together: in a job array each task has the fit, runs its own islands and saves them.
 #'
 #' The islands of a fit of [smc()] can suggest a better reference, from which `smc()` then
 #' adapts again. `smc_extend()` adds islands of the last kind, and adapts no further. So
 #' `smc()` with 40 islands may have gone on where `smc()` with 8 has not.
 #'
-#' With `keep = "moments"`, or a number of draws, islands can be added in nearly constant memory (see the section Memory
-#' of [reproducibility]).
-#'
 #' @param fit a fit of [smc()], [smc_run()] or [smc_adapt()]; the latter has no islands yet.
-#' @param islands for `smc_extend()`, how many there are to be in all (whole number of at
-#'   least as many as there are). For `smc_combine()`, what `smc_islands()` has returned, or
-#'   a list of such objects, in any order.
+#' @param islands for `smc_extend()`, how many there are to be in all (whole number of at least as many as there are).
+#'   For `smc_combine()`, what `smc_islands()` has returned, or a list of such objects, in any order.
 #' @param precision a standard error of `log_z` (number of at least 1e-15) for which islands are
 #'   added, as far as `max_islands` allows. With `n` islands and an error `se` it takes about
 #'   `n (se / precision)^2` of them: the next batch is what is missing to that, between 4
 #'   and 64 islands. With `progress` a message says beforehand how many evaluations that is.
 #' @param max_islands the most islands in all (positive integer); NULL for 1024.
-#' @param keep what is kept of the islands: NULL for the same as before; of a fit that has all
-#'   draws, see [smc()]. It is applied to the islands that there are as well.
-#' @param which numbers of islands (whole numbers): the first of a fit is 1, and a fit with 8
-#'   is continued by the ninth.
+#' @param keep what is kept of the islands, those that there are as well: NULL for the same as before; for a fit that
+#'   has all draws as in [smc()], which allows to add islands in nearly constant memory (see [reproducibility]).
+#' @param which numbers of islands (whole numbers): the first of a fit is 1, and a fit with 8 is continued by the ninth.
 #' @inheritParams smc
 #' @return `smc_extend()` and `smc_combine()`: an object of class `smc_fit`, as [smc()] returns it, of all islands
 #'   together. What is not the same as if all had been run at once is the time, and the evaluations of the bridge and
@@ -89,7 +82,11 @@ smc_extend <- function(fit, islands = NULL, precision = NULL, max_islands = NULL
 #' @export
 smc_islands <- function(fit, which, progress = interactive()) {
   check_extendable(fit)
-  which <- check_island_numbers(which)
+  check_given(which, "which")
+  if (!are_island_numbers(which)) {
+    abort_argument(which, "which", "different positive whole numbers")
+  }
+  which <- as.integer(which)
   sampler <- with_fingerprint(sampler_of_fit(fit, fit$seed))
   sampler$show_progress <- check_flag(progress, "progress")
   sampler$progress <- new_progress(sampler$show_progress, 0, length(which))
@@ -161,9 +158,6 @@ extended <- function(fit, sampler, records, wanted, call) {
   new_fit(sampler, result, c(fit[plan], wanted, list(truncated = left_out)), call)
 }
 
-# Settings of smc() and smc_adapt() that say nothing of a single run.
-plan_names <- c("rounds", "whiten", "max_steps", "search", "max_evals", "max_seconds", "step_fraction")
-
 # The call that would have made the fit at once. given: NULL for what was not asked for.
 call_extended <- function(call, given) {
   if (call[[1]] != "smc_adapt") {
@@ -214,23 +208,18 @@ check_kept <- function(fit, keep) {
   keep
 }
 
-check_island_numbers <- function(which) {
-  check_given(which, "which")
-  is_fine <- is.numeric(which) && length(which) > 0 && all(is.finite(which)) && !anyDuplicated(which) &&
+are_island_numbers <- function(which) {
+  is.numeric(which) && length(which) > 0 && all(is.finite(which)) && !anyDuplicated(which) &&
     all(which == round(which) & which >= 1 & which < islands_apart)
-  if (!is_fine) {
-    abort_argument(which, "which", "different positive whole numbers")
-  }
-  as.integer(which)
 }
 
 # The numbers of what smc_islands() has made.
 numbers_of_islands <- function(islands) {
-  which <- tryCatch(check_island_numbers(islands$which), autosmc_error_input = function(e) NULL)
-  if (is.null(which) || !is.list(islands$entries) || length(islands$entries) != length(which)) {
+  which <- islands$which
+  if (!are_island_numbers(which) || !is.list(islands$entries) || length(islands$entries) != length(which)) {
     abort("{.arg islands} must be as `smc_islands()` has made them; they have been changed.")
   }
-  which
+  as.integer(which)
 }
 
 # The numbers of islands that are to follow the first n.
@@ -255,20 +244,15 @@ update.smc_fit <- function(object, ...) {
   fit <- grown(object, changes, parent.frame())
   call <- if (is.null(fit)) object$call else fit$call
   call[names(changes)] <- changes
-  if (!is.null(fit)) {
-    fit$call <- call
-    return(fit)
+  if (is.null(fit)) {
+    verb <- get(as.character(call[[1]]), topenv())
+    arguments <- as.list(call)[-1]
+    # the target as it is, and not its expression, unless the changes concern it; without
+    # what belonged to the expression of a function
+    own <- setdiff(names(formals(verb)), c("target", "..."))
+    if (all(names(changes) %in% own)) arguments <- c(list(target = object$target), arguments[names(arguments) %in% own])
+    fit <- eval(as.call(c(verb, arguments)), parent.frame())
   }
-  run <- call
-  verb <- get(as.character(call[[1]]), topenv())
-  run[[1]] <- verb
-  # the target as it is, and not its expression, unless the changes concern it; without
-  # what belonged to the expression of a function
-  own <- setdiff(names(formals(verb)), c("target", "..."))
-  if (all(names(changes) %in% own)) {
-    run <- as.call(c(verb, list(target = object$target), as.list(run)[names(run) %in% own]))
-  }
-  fit <- eval(run, parent.frame())
   fit$call <- call
   fit
 }

@@ -8,10 +8,9 @@
 #' @param fit a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param n number of runs (positive integer).
 #' @inheritParams smc
-#' @return A data frame with a row a run: `replicate`, `log_z`, `ess` (of the final
-#'   particles), `barrier`, `n_target_evals` and `seconds`. A run that loses all its
-#'   particles is an estimate of zero: its `log_z` is -Inf and its `ess` 0, its
-#'   `barrier` and `seconds` are NA.
+#' @return A data frame with a row a run: `replicate`, `log_z`, `ess` (of the final particles), `barrier`,
+#'   `n_target_evals` and `seconds`. A run that loses all its particles is an estimate of zero: its `log_z` is -Inf and
+#'   its `ess` 0, its `barrier` and `seconds` are NA.
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1),
 #'   n_particles = 128, n_steps = 8, islands = 1, seed = 1
