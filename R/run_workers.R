@@ -112,12 +112,10 @@ sender <- function(task, functions) {
   sent <- list(
     globals = needed$globals,
     task = serialize(task, NULL, xdr = FALSE),
-    version = as.character(utils::packageVersion("autosmc"))
+    version = own_version()
   )
   function(given) {
-    start <- task_alone(
-      function() on_worker(sent, given), c("on_worker", "sent", "given"), baseenv()
-    )
+    start <- task_alone(function() on_worker(sent, given), c("on_worker", "sent", "given"), baseenv())
     future::future(
       as.call(list(start)),
       substitute = FALSE, globals = list(), packages = needed$packages, seed = NULL
@@ -135,17 +133,14 @@ task_alone <- function(task, names, parent = topenv()) {
 
 # What a worker does. The user's variables go where the user's functions look for them.
 on_worker <- function(sent, given) {
-  if (requireNamespace("autosmc", quietly = TRUE) &&
-    utils::packageVersion("autosmc") == sent$version) {
+  if (requireNamespace("autosmc", quietly = TRUE) && getNamespaceVersion("autosmc") == sent$version) {
     list2env(sent$globals, globalenv())
     unserialize(sent$task)(given)
   } else {
     structure(list(
       host = Sys.info()[["nodename"]],
       paths = .libPaths(),
-      version = if (isNamespaceLoaded("autosmc")) {
-        as.character(utils::packageVersion("autosmc"))
-      }
+      version = if (isNamespaceLoaded("autosmc")) unname(getNamespaceVersion("autosmc"))
     ), class = "autosmc_unfit_worker")
   }
 }
