@@ -9,10 +9,7 @@
 # Metropolis-`adjusted`.
 new_kernel <- function(name, label, step_size, tuner_defaults, ...) {
   given <- list(...)
-  plain <- list(
-    gradients = TRUE, refreshes = FALSE, adjusted = FALSE, refresh_rate = NULL,
-    refresh_grid = NaN
-  )
+  plain <- list(gradients = TRUE, refreshes = FALSE, adjusted = FALSE, refresh_rate = NULL, refresh_grid = NaN)
   is_option <- names(given) %in% names(core_options)
   structure(
     c(
@@ -77,11 +74,9 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' standard normal, and motion with friction 2 forgets its start soonest (critical damping). There the
 #' islands take `rho_t = sqrt(1 - exp(-4 h_t))`, unless `refresh_rate` is given.
 #'
-#' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
-#'   one for every step (numeric vector of length `n_steps`), which switches the
-#'   tuning off; then `refresh_rate` is needed too.
+#' @inheritParams kernel_lmc
 #' @param refresh_rate NULL to choose the refreshment rates `rho_t` from
-#'   `refresh_grid`; or a number in (0, 1], or with `step_size` one for every step
+#'   `refresh_grid`; or a number in (0, 1]. With `step_size` it must be given, and may be one for every step
 #'   (numeric vector of length `n_steps`).
 #' @param refresh_grid the rates to choose from (numeric vector of at most 16
 #'   numbers in (0, 1], no two the same); the search at the first step starts at
