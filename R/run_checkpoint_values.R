@@ -44,14 +44,11 @@ are_steps_of <- function(record, sampler, path, run, index) {
 
 # The tables of a run of so many steps, with zeros where its numbers would be.
 tables_like <- function(sampler, run, index, n_steps, is_dead) {
-  zeros <- numeric(n_steps)
-  reals <- c("lambda", "step_size", "refresh_rate", "acceptance", "ess", "lcb", "length", "log_z", "n_target_evals")
+  trace <- lapply(stats::setNames(nm = step_columns), function(name) numeric(n_steps))
+  trace$n_objective_evals <- trace$tuner_status <- integer(n_steps)
+  trace$resampled <- logical(n_steps)
   result <- list(
-    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_calls = 0, n_impossible = 0,
-    trace = c(
-      lapply(stats::setNames(nm = reals), function(name) zeros),
-      list(n_objective_evals = integer(n_steps), tuner_status = integer(n_steps), resampled = logical(n_steps))
-    )
+    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_calls = 0, n_impossible = 0, trace = trace
   )
   steps <- steps_table(result, run, index)
   list(steps = steps, runs = runs_table(result, run, index, sampler, steps, seconds = 0, shared = 0))

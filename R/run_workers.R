@@ -11,20 +11,16 @@ loading_seconds <- 0.5
 # streams belong to the islands, so the results are the same. f: run_sampler(), or a
 # function of the package that returns a part of what it does.
 lapply_islands <- function(sampler, indices, path, f = run_sampler) {
-  if (pays_for_workers(sampler, length(indices), path)) {
-    over_workers(sampler, indices, path, f)
-  } else {
-    lapply(indices, f, sampler = sampler, path = path, run = "final")
-  }
+  lapply(indices, islands_in_turn(sampler, indices, path, f), sampler = sampler, path = path, run = "final")
 }
 
-# A function, as run_sampler() is one, that gives these records by their numbers: this, or where there
+# A function, as f is one, that gives these records by their numbers: this, or where there
 # are workers, one that gives each of theirs once, so that it need not stay with the others.
-islands_in_turn <- function(sampler, indices, path) {
+islands_in_turn <- function(sampler, indices, path, f = run_sampler) {
   if (!pays_for_workers(sampler, length(indices), path)) {
-    return(run_sampler)
+    return(f)
   }
-  records <- over_workers(sampler, indices, path, run_sampler)
+  records <- over_workers(sampler, indices, path, f)
   function(index, ...) {
     i <- match(index, indices)
     record <- records[[i]]
