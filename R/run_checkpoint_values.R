@@ -48,7 +48,8 @@ tables_like <- function(sampler, run, index, n_steps, is_dead) {
   trace$n_objective_evals <- trace$tuner_status <- integer(n_steps)
   trace$resampled <- logical(n_steps)
   result <- list(
-    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_calls = 0, n_impossible = 0, trace = trace
+    status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_calls = 0, n_impossible = 0,
+    trace = trace
   )
   steps <- steps_table(result, run, index)
   list(steps = steps, runs = runs_table(result, run, index, sampler, steps, seconds = 0, shared = 0))
@@ -71,7 +72,8 @@ is_island <- function(record, sampler, run) {
     k <- length(record$mean)
     like <- list(
       shared = 0, mean = numeric(k),
-      covariance = if (is.null(sampler$target$outputs)) matrix(0, k, k) else numeric(k), points = matrix(0, NROW(record$points), d)
+      covariance = if (is.null(sampler$target$outputs)) matrix(0, k, k) else numeric(k),
+      points = matrix(0, NROW(record$points), d)
     )
     return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && is_finite(parts))
   }
