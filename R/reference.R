@@ -53,13 +53,6 @@ reference_gaussian <- function(mean = 0, sd = 1, cov = NULL, chol = NULL) {
 #' Where a target has bounds, this is a distribution on the unconstrained scale (see
 #' [target_function()]).
 #'
-#' With `whiten` in [smc()] it is the first round that starts here; the later ones start
-#' from a distribution that is fitted to the particles, unless that does worse. For a path
-#' that stays with this reference, `whiten = FALSE`.
-#'
-#' With this reference [kernel_lmc()] needs `first_backward = "independent"`: its weights
-#' have no finite variance otherwise.
-#'
 #' @param df degrees of freedom (number of at least 0.1): 1 for a Cauchy distribution; the
 #'   larger, the closer to normal.
 #' @param mean location (a number, or a numeric vector of length `dim`): the mean, where
@@ -68,6 +61,10 @@ reference_gaussian <- function(mean = 0, sd = 1, cov = NULL, chol = NULL) {
 #' @param cov scale matrix, instead of `sd` (`dim x dim` numeric matrix, symmetric and
 #'   positive definite); NULL for a diagonal one.
 #' @return An object of class `smc_reference`.
+#' @section Later rounds, and kernels: With `whiten` in [smc()] it is the first round that starts here; the later ones
+#'   start from a distribution that is fitted to the particles, unless that does worse. For a path that stays with this
+#'   reference, `whiten = FALSE`. With a reference whose tails are heavier than normal, [kernel_lmc()] needs
+#'   `first_backward = "independent"`: its weights have no finite variance otherwise.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong.
 #' @source Kotz and Nadarajah (2004), *Multivariate t distributions and their
 #'   applications*, section 1.1. Draws are normal ones divided by the square root of a
@@ -181,13 +178,7 @@ format_location_and_scale <- function(reference) {
 #' `prior * likelihood^lambda`.
 #'
 #' All functions are on the scale of the target's own functions: where it has
-#' bounds, they give, and are given, values inside of them. With `whiten` in
-#' [smc()] it is the first round that starts here; the later ones start from the
-#' normal distribution that is fitted to the particles, unless that does worse. For a
-#' path that stays with this reference, `whiten = FALSE`.
-#'
-#' With a reference whose tails are heavier than normal, [kernel_lmc()] needs
-#' `first_backward = "independent"`: its weights have no finite variance otherwise.
+#' bounds, they give, and are given, values inside of them.
 #'
 #' @param sample a function of the number of draws, `n`: a numeric `n x dim`
 #'   matrix of independent draws, a row a draw (for one variable, `n` numbers will
@@ -201,6 +192,7 @@ format_location_and_scale <- function(reference) {
 #' @param vectorized whether `log_density` and `gradient` take all points at once
 #'   (TRUE or FALSE).
 #' @return An object of class `smc_reference`.
+#' @inheritSection reference_student Later rounds, and kernels
 #' @section Cost: The functions are called wherever the target is, which does not
 #'   count as an evaluation of the target.
 #' @section Errors: Of class `autosmc_error_input` when an argument is wrong. In

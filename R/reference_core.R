@@ -39,11 +39,8 @@ is_of_draws <- function(reference) identical(reference$fitted_to, "draws")
 # For a target of this dimension. See learn_rungs.R for those of fitted references.
 reference_maps <- function(reference, dim) {
   inflation <- reference$inflation
-  maps <- list(
-    if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation),
-    affine_map(reference, dim)
-  )
-  without_null(c(maps[1], reference$maps, maps[2], change_maps(reference$changes)))
+  inflating <- if (!is.null(inflation)) list(name = "affine", mean = numeric(dim), sd = inflation)
+  without_null(c(list(inflating), reference$maps, list(affine_map(reference, dim)), change_maps(reference$changes)))
 }
 
 # x = mean + L z; NULL where that is z.
@@ -69,10 +66,7 @@ reference_evaluator <- function(reference, target) {
     return(NULL)
   }
   shared <- target[c("dim", "names", "lower", "upper")]
-  term <- new_term(
-    reference$log_density, reference$gradient,
-    "reference$log_density", "gradient"
-  )
+  term <- new_term(reference$log_density, reference$gradient, "reference$log_density", "gradient")
   evaluate <- sum_evaluator(list(c(term, reference["vectorized"], shared)), target$types)
   list(evaluate = function(x, gradient) blame_reference(evaluate(x, gradient)))
 }
@@ -97,15 +91,13 @@ reference_draws <- function(settings, key) {
 # it is simple, with orthogonal axes and a triangular factor.
 change_maps <- function(changes) {
   do.call(c, lapply(rev(changes), function(change) {
-    c(list(change), if (length(change$basis) > 0) basis_maps(change$basis))
+    basis <- change$basis
+    of_basis <- list(
+      list(name = "rotation", axes = basis$axes),
+      list(name = "affine", mean = numeric(NROW(basis$chol)), chol = basis$chol)
+    )
+    c(list(change), if (length(basis) > 0) of_basis)
   }))
-}
-
-basis_maps <- function(basis) {
-  list(
-    list(name = "rotation", axes = basis$axes),
-    list(name = "affine", mean = numeric(nrow(basis$chol)), chol = basis$chol)
-  )
 }
 
 # The map of a normal distribution as the fits have it.

@@ -116,17 +116,12 @@ normal_of <- function(reference, dim) {
   if (is_function_reference(reference)) {
     reference <- reference_gaussian()
   }
-  sd <- if (is.null(reference$chol)) rep_len(reference$sd, dim)
-  list(
-    mean = rep_len(reference$mean, dim),
-    L = if (!is.null(reference$chol)) {
-      reference$chol
-    } else if (dim > rules$largest_dense) {
-      sd
-    } else {
-      diag(sd, dim)
-    }
-  )
+  L <- reference$chol
+  if (is.null(L)) {
+    sd <- rep_len(reference$sd, dim)
+    L <- if (dim > rules$largest_dense) sd else diag(sd, dim)
+  }
+  list(mean = rep_len(reference$mean, dim), L = L)
 }
 
 # fits ------------------------------------------------------------------------

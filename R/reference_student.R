@@ -14,9 +14,7 @@ points_per_bend <- 32
 
 # by draws ----------------------------------------------------------------------
 
-new_student_reference <- function(mean, chol, df) {
-  with_chol(reference_student(df, mean), chol)
-}
+new_student_reference <- function(mean, chol, df) with_chol(reference_student(df, mean), chol)
 
 # A Student t for weighted rows of mean 0, by maximum likelihood: the degrees of freedom
 # from a grid, location and scale for each by the EM algorithm. NULL where a normal
@@ -76,10 +74,7 @@ student_step <- function(z, w, now, df) {
   square <- rowSums(from_user(now, z)^2)
   u <- w * (df + ncol(z)) / (df + square)
   mean <- colSums(u * z) / sum(u)
-  upper <- tryCatch(
-    chol(crossprod(sqrt(u) * sweep(z, 2, mean))),
-    error = function(e) NULL
-  )
+  upper <- tryCatch(chol(crossprod(sqrt(u) * sweep(z, 2, mean))), error = function(e) NULL)
   if (!is.null(upper)) list(mean = mean, L = t(upper))
 }
 
@@ -114,9 +109,7 @@ exact_student <- function(points, L, genealogies) {
   # half of a Student t has its gradients too, but not its directions
   if (isTRUE(left < rules$nothing_left) &&
     are_standard(sqrt(d / rowSums(u^2)) * u, points$w, genealogies)) {
-    as_exact(new_student_reference(
-      points$mean + drop(L %*% bend$centre), L %*% factor_of_inverse(upper), df
-    ))
+    as_exact(new_student_reference(points$mean + drop(L %*% bend$centre), L %*% factor_of_inverse(upper), df))
   }
 }
 
@@ -160,9 +153,7 @@ student_bend <- function(z, g, w) {
 descend <- function(now, at, along, linear, w) {
   d <- length(now$theta) - 1
   for (i in seq_len(newton_steps)) {
-    step <- weighted_least_squares(
-      cbind(now$line * along, now$bent * linear), now$residuals, w
-    )$coefficients
+    step <- weighted_least_squares(cbind(now$line * along, now$bent * linear), now$residuals, w)$coefficients
     for (part in 2^-(0:most_newton_halvings)) {
       tried <- at(now$theta + part * step[seq_len(1 + d)])
       if (isTRUE(tried$left < now$left)) break

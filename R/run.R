@@ -48,7 +48,7 @@ large_run <- 1e6
 # * `log_target`: the log target there;
 # * `log_weights`: normalised; `origins`: the first particle each descends from; `shared`: the
 #   chance that two draws descend from the same one.
-# Of an island that is what the sampler is to keep: see reduce_record().
+# Of the particles that is what is to be kept: see reduce_record().
 # With a checkpoint it is taken from there, or kept there.
 run_sampler <- function(sampler, path, run, index) {
   name <- run_name(run, index)
@@ -56,7 +56,7 @@ run_sampler <- function(sampler, path, run, index) {
   kept <- recall(sampler, name, settings, record_restorer(sampler, path, run, index))
   if (!is.null(kept)) {
     begin_run(sampler$progress, run, index, nrow(kept$steps))
-    return(if (run == "adapt") judged_record(kept) else kept)
+    return(kept)
   }
   tuner <- if (run == "adapt" && is.null(path$step_size)) complete_tuner(sampler)
   config <- located(run, core_config(sampler, path, tuner, run_key(run, index)))
@@ -77,12 +77,9 @@ run_sampler <- function(sampler, path, run, index) {
   )
   seconds <- seconds_now() - started
   if (length(result$particles) >= large_run) gc() # R would wait until there is half as much again
-  record <- new_record(result, sampler, run, index, seconds)
-  if (run == "final") {
-    record <- reduce_record(record, sampler)
-  }
+  record <- reduce_record(new_record(result, sampler, run, index, seconds), sampler, keep_of(sampler, run))
   store(sampler, name, settings, stored_record(record), points_of(record, sampler))
-  if (run == "adapt") judged_record(record) else record
+  record
 }
 
 new_record <- function(result, sampler, run, index, seconds) {

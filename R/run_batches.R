@@ -16,9 +16,7 @@ less_late <- 0.8
 over_batches <- function(sampler) {
   if (isFALSE(sampler$target$vectorized) && in_parallel(2)) {
     functions <- user_functions(sampler["target"])
-    sampler$evaluators$evaluate <- spread_evaluator(
-      sampler$evaluators$evaluate, functions, sampler$pace
-    )
+    sampler$evaluators$evaluate <- spread_evaluator(sampler$evaluators$evaluate, functions, sampler$pace)
   }
   sampler
 }

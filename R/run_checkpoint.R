@@ -6,25 +6,24 @@ same_density <- 1e-10
 
 # An entry holds a run, as a vector of bytes, in a file or of smc_islands(): `entry_mark`, a hash of what follows, and
 # the serialised list of
-# * `format`: `entry_format`;
-# * `settings`: those of settings_of_run(), and the name of the `run`;
+# * `settings`: those of settings_of_run(), the name of the `run` and the package's `version`;
 # * `value`: the record;
 # * `at_points`: the target at a few of its particles, which shows whether it is still the same.
 # What is in it is data: no functions, and nothing else that R would run.
 entry_mark <- charToRaw("autosmc entry\n")
-entry_format <- 2
 
 # points: of the unconstrained scale, or NULL.
 new_entry <- function(sampler, name, settings, value, points) {
   entry <- list(
-    format = entry_format,
-    settings = c(list(run = name), settings),
+    settings = settings_of_entry(name, settings),
     value = value,
     at_points = at_points(sampler, points)
   )
   bytes <- serialize(entry, NULL, xdr = FALSE)
   c(entry_mark, charToRaw(hash_of(bytes)), bytes)
 }
+
+settings_of_entry <- function(name, settings) c(list(run = name, version = own_version()), settings)
 
 # The list that an entry holds; NULL where it is damaged.
 read_entry <- function(bytes) {
@@ -79,7 +78,6 @@ settings_of_run <- function(sampler, path, run = "final") {
 
 settings_of_target <- function(sampler) {
   list(
-    version = own_version(),
     seed = format(sampler$seed, digits = 15),
     variables = unclass(sampler$target)[intersect(names_of_variables(), names(sampler$target))],
     target = sampler$fingerprint
@@ -121,10 +119,7 @@ open_entry <- function(bytes, sampler, name, settings, restore, points, where) {
   if (is.null(entry)) {
     return(NULL)
   }
-  if (!identical(entry$format, entry_format)) {
-    abort_format(where)
-  }
-  check_settings(entry$settings, c(list(run = name), settings), where)
+  check_settings(entry$settings, settings_of_entry(name, settings), where)
   value <- tryCatch(restore(entry$value), error = function(e) NULL)
   if (!is.null(value)) {
     check_same_target(entry$at_points, at_points(sampler, points(value, sampler)), where)
@@ -133,7 +128,8 @@ open_entry <- function(bytes, sampler, name, settings, restore, points, where) {
 }
 
 check_settings <- function(then, now, where) {
-  names <- union(names(now), names(then))
+  # the settings of another version may have other forms
+  names <- if (identical(then$version, now$version)) union(names(now), names(then)) else "version"
   same <- vapply(names, function(name) is_same_setting(then[[name]], now[[name]]), NA)
   if (!all(same)) {
     abort_mismatch(where, names[!same], then, now)
@@ -157,7 +153,7 @@ abort_mismatch <- function(where, differs, then, now) {
     c(
       "{where} is of another run.",
       stats::setNames(verbatim(told), rep("x", length(told))),
-      "i" = "Nothing was changed there. Give the same arguments, or another place."
+      "i" = "Nothing was changed there. Give the same arguments to the same version, or another place."
     ),
     "mismatch",
     differs = differs
@@ -177,17 +173,6 @@ describe_mismatch <- function(name, then, now) {
   } else {
     sprintf("`%s` was another one.", name)
   }
-}
-
-abort_format <- function(where) {
-  abort(
-    c(
-      "{where} was written by another version of autosmc, and cannot be read by this one.",
-      "i" = "Nothing was changed there. Go on with that version, or give another place."
-    ),
-    "mismatch",
-    differs = "format"
-  )
 }
 
 # the folder --------------------------------------------------------------------
@@ -249,7 +234,7 @@ recall <- function(sampler, name, settings, restore, points = points_of) {
   file <- run_file(sampler, name)
   before <- run_file(sampler, name, ".rds") # what the files of version 0.1.0 are called
   if (file.exists(before)) {
-    abort_format(paste("The file", before))
+    abort_mismatch(paste("The file", before), "version", list(version = "0.1.0"), list(version = own_version()))
   }
   if (!file.exists(file)) {
     return(NULL)

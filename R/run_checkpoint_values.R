@@ -44,14 +44,12 @@ are_steps_of <- function(record, sampler, path, run, index) {
 
 # The tables of a run of so many steps, with zeros where its numbers would be.
 tables_like <- function(sampler, run, index, n_steps, is_dead) {
-  zeros <- numeric(n_steps)
-  reals <- c("lambda", "step_size", "refresh_rate", "acceptance", "ess", "lcb", "length", "log_z", "n_target_evals")
+  trace <- lapply(stats::setNames(nm = step_columns), function(name) numeric(n_steps))
+  trace$n_objective_evals <- trace$tuner_status <- integer(n_steps)
+  trace$resampled <- logical(n_steps)
   result <- list(
     status = if (is_dead) status_dead else 0, n_done = n_steps, n_evals = 0, n_calls = 0, n_impossible = 0,
-    trace = c(
-      lapply(stats::setNames(nm = reals), function(name) zeros),
-      list(n_objective_evals = integer(n_steps), tuner_status = integer(n_steps), resampled = logical(n_steps))
-    )
+    trace = trace
   )
   steps <- steps_table(result, run, index)
   list(steps = steps, runs = runs_table(result, run, index, sampler, steps, seconds = 0, shared = 0))
@@ -68,18 +66,18 @@ is_death <- function(record, sampler, run) {
 # Whether what there is of the particles of a record is of so many, and possible.
 is_island <- function(record, sampler, run) {
   d <- sampler$target$dim
-  tables <- c("dead", "steps", "runs")
-  if (run == "final" && sampler$keep == "moments") {
+  parts <- without_null(record[setdiff(names(record), c("dead", "steps", "runs"))])
+  keep <- keep_of(sampler, run)
+  if (keep == "moments") {
     k <- length(record$mean)
     like <- list(
       shared = 0, mean = numeric(k),
-      covariance = if (is.null(sampler$target$outputs)) matrix(0, k, k) else numeric(k), points = matrix(0, NROW(record$points), d)
+      covariance = if (is.null(sampler$target$outputs)) matrix(0, k, k) else numeric(k),
+      points = matrix(0, NROW(record$points), d)
     )
-    parts <- record[setdiff(names(record), tables)]
     return(k > 0 && nrow(like$points) %in% 1:4 && has_form(parts, like) && is_finite(parts))
   }
-  n <- c(record = sampler$n_particles, all = 0)
-  if (run == "final") n <- n_kept(sampler)
+  n <- n_kept(sampler, keep)
   matrices <- c("coordinates", if (sampler$kernel$gradients) "gradients")
   like <- c(
     list(log_weights = numeric(n[1]), shared = 0),
@@ -87,7 +85,6 @@ is_island <- function(record, sampler, run) {
     list(log_target = numeric(n[1]), origins = integer(n[1])),
     if (n[2] > 0) list(all = list(particles = matrix(0, n[2], d), log_weights = numeric(n[2])))
   )
-  parts <- without_null(record[setdiff(names(record), tables)])
   are_weights <- function(x) !anyNA(x) && abs(sum(exp(x)) - 1) < same_setting
   setequal(names(parts), names(like)) && has_form(parts[names(like)], like) &&
     are_weights(record$log_weights) && (n[2] == 0 || are_weights(record$all$log_weights)) &&

@@ -46,10 +46,7 @@ most_effects_steps <- 256
 sampler_of_effects <- function(at) {
   n <- length(at$mode)
   sampler <- list(
-    target = new_target(
-      n, NULL, "effects",
-      at = at, whitening = whitening(at), class = "smc_target_whitened"
-    ),
+    target = new_target(n, NULL, "effects", at = at, whitening = whitening(at), class = "smc_target_whitened"),
     n_particles = effects_particles, kernel = kernel_hmc(), reference = reference_gaussian(), tuner = tuner_kl(),
     resampling = "ssp", ess_threshold = 0.5, keep = "draws", seed = sample.int(.Machine$integer.max, 1),
     pace = new_pace()

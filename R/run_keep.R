@@ -12,30 +12,33 @@ check_keep <- function(keep) {
   }
 }
 
-# The record of an island without what is not kept. One that is reduced already stays as it is.
-reduce_record <- function(record, sampler) {
+# Of a run that tunes, the draws; of an island, what the sampler is to keep.
+keep_of <- function(sampler, run) if (run == "final") sampler$keep else "draws"
+
+# The record of a run without what is not kept. One that is reduced already stays as it is.
+reduce_record <- function(record, sampler, keep = sampler$keep) {
   if (is_dead(record) || !is.null(record$mean)) {
     return(record)
   }
   record <- judged_record(record)
-  if (sampler$keep == "draws") {
-    record
-  } else if (sampler$keep == "moments") {
+  if (keep == "moments") {
     only_moments(record, sampler)
-  } else if (sampler$keep < length(record$log_weights)) {
-    thin_record(record[setdiff(names(record), "all")], sampler$keep)
+  } else if (keep == "draws") {
+    record
+  } else if (keep < length(record$log_weights)) {
+    thin_record(record[setdiff(names(record), "all")], keep)
   } else {
-    record$all <- if (!is.null(record$all)) thin_record(record$all, sampler$keep)
+    record$all <- if (!is.null(record$all)) thin_record(record$all, keep)
     record
   }
 }
 
-# How many particles the record of an island has that keeps draws, and how many there are in its `all`.
-n_kept <- function(sampler) {
+# How many particles the record of a run has that keeps draws, and how many there are in its `all`.
+n_kept <- function(sampler, keep = sampler$keep) {
   n <- c(min(sampler$n_particles, rules$most_judged), sampler$n_particles)
   if (n[1] == n[2]) n[2] <- 0
-  if (is.numeric(sampler$keep)) {
-    n <- if (sampler$keep < n[1]) c(sampler$keep, 0) else pmin(n, c(Inf, sampler$keep))
+  if (is.numeric(keep)) {
+    n <- if (keep < n[1]) c(keep, 0) else pmin(n, c(Inf, keep))
   }
   n
 }

@@ -9,17 +9,14 @@
 # Metropolis-`adjusted`.
 new_kernel <- function(name, label, step_size, tuner_defaults, ...) {
   given <- list(...)
-  plain <- list(
-    gradients = TRUE, refreshes = FALSE, adjusted = FALSE, refresh_rate = NULL,
-    refresh_grid = NaN
-  )
+  plain <- list(gradients = TRUE, refreshes = FALSE, adjusted = FALSE, refresh_rate = NULL, refresh_grid = NaN)
   is_option <- names(given) %in% names(core_options)
   structure(
     c(
       list(name = name, label = label, step_size = step_size),
-      replaced(plain, given[!is_option]),
+      utils::modifyList(plain, given[!is_option], keep.null = TRUE),
       list(
-        options = c(name = name, replaced(core_options, given[is_option])),
+        options = c(name = name, utils::modifyList(core_options, given[is_option])),
         tuner_defaults = tuner_defaults
       )
     ),
@@ -36,13 +33,6 @@ core_options <- list(
   n_moves = 1L
 )
 
-# Elements of a list by those of another one, which has no others.
-replaced <- function(x, by) {
-  stopifnot(names(by) %in% names(x))
-  x[names(by)] <- by
-  x
-}
-
 # The paper's settings of the tuner, for the kernels that move by gradients
 # alone, and for those with a velocity.
 langevin_tuner <- list(
@@ -54,7 +44,7 @@ langevin_tuner <- list(
   step_size_guess = exp(-10),
   step_size_anchor = 1
 )
-kinetic_tuner <- replaced(
+kinetic_tuner <- utils::modifyList(
   langevin_tuner,
   list(regularization = 5, bracket_start = 0.01, bracket_growth = 3, step_size_guess = exp(-7.5))
 )
@@ -84,11 +74,9 @@ check_rates <- function(x, arg, lengths = NULL) {
 #' standard normal, and motion with friction 2 forgets its start soonest (critical damping). There the
 #' islands take `rho_t = sqrt(1 - exp(-4 h_t))`, unless `refresh_rate` is given.
 #'
-#' @param step_size NULL to tune the step sizes `h_t`; or a positive number, or
-#'   one for every step (numeric vector of length `n_steps`), which switches the
-#'   tuning off; then `refresh_rate` is needed too.
+#' @inheritParams kernel_lmc
 #' @param refresh_rate NULL to choose the refreshment rates `rho_t` from
-#'   `refresh_grid`; or a number in (0, 1], or with `step_size` one for every step
+#'   `refresh_grid`; or a number in (0, 1]. With `step_size` it must be given, and may be one for every step
 #'   (numeric vector of length `n_steps`).
 #' @param refresh_grid the rates to choose from (numeric vector of at most 16
 #'   numbers in (0, 1], no two the same); the search at the first step starts at
@@ -110,8 +98,7 @@ kernel_klmc <- function(
     abort("{.arg refresh_grid} must not repeat a rate; {twice} is there twice.")
   }
   if (!is.null(refresh_rate)) {
-    lengths <- if (is.null(step_size)) 1
-    refresh_rate <- check_rates(refresh_rate, "refresh_rate", lengths)
+    refresh_rate <- check_rates(refresh_rate, "refresh_rate", if (is.null(step_size)) 1)
     refresh_grid <- refresh_rate[1]
   } else if (!is.null(step_size)) {
     abort(c(
@@ -120,13 +107,8 @@ kernel_klmc <- function(
     ))
   }
   new_kernel(
-    "klmc",
-    "KLMC",
-    step_size,
-    kinetic_tuner,
-    refreshes = TRUE,
-    refresh_rate = refresh_rate,
-    refresh_grid = refresh_grid
+    "klmc", "KLMC", step_size, kinetic_tuner,
+    refreshes = TRUE, refresh_rate = refresh_rate, refresh_grid = refresh_grid
   )
 }
 
@@ -167,14 +149,8 @@ kernel_lmc <- function(
   step_size <- check_step_size(step_size)
   backward <- check_choice(backward, "backward")
   first_backward <- check_choice(first_backward, "first_backward")
-  new_kernel(
-    "lmc",
-    sprintf("LMC (%s backward kernel)", gsub("_", "-", backward)),
-    step_size,
-    langevin_tuner,
-    backward = backward,
-    first_backward = first_backward
-  )
+  label <- sprintf("LMC (%s backward kernel)", gsub("_", "-", backward))
+  new_kernel("lmc", label, step_size, langevin_tuner, backward = backward, first_backward = first_backward)
 }
 
 # A kernel, or the one of this name by its defaults.
@@ -183,31 +159,21 @@ check_kernel <- function(kernel) {
     return(kernel_by_name(kernel, "kernel"))
   }
   if (!inherits(kernel, "smc_kernel")) {
-    made_by <- toString(sprintf("`kernel_%s()`", names(kernels)))
-    abort_argument(
-      kernel, "kernel",
-      sprintf("one of %s, or made by %s", toString(dQuote(names(kernels), FALSE)), made_by)
-    )
+    made_by <- toString(sprintf("`kernel_%s()`", kernels))
+    abort_argument(kernel, "kernel", sprintf("one of %s, or made by %s", toString(dQuote(kernels, FALSE)), made_by))
   }
   kernel
 }
 
-# The kernel of this name in the core, by its defaults but for these parameters. arg:
-# what an error calls the name. Where there is no refreshment the rate is ignored.
+# The kernel of this name in the core, by its defaults but for these parameters: NULL, and one that the kernel does not
+# have, are ignored. arg: what an error calls the name.
 kernel_by_name <- function(name, arg, step_size = NULL, refresh_rate = NULL) {
-  kernels[[check_choice(name, arg, names(kernels))]](step_size, refresh_rate)
+  make <- get(paste0("kernel_", check_choice(name, arg, kernels)))
+  given <- without_null(list(step_size = step_size, refresh_rate = refresh_rate))
+  do.call(make, given[names(given) %in% names(formals(make))])
 }
 
-kernels <- list(
-  klmc = function(step_size, refresh_rate) kernel_klmc(step_size, refresh_rate),
-  lmc = function(step_size, ...) kernel_lmc(step_size),
-  mala = function(step_size, ...) kernel_mala(step_size),
-  rwmh = function(step_size, ...) kernel_rwmh(step_size),
-  pcn = function(step_size, ...) kernel_pcn(step_size),
-  hmc = function(step_size, refresh_rate) {
-    if (is.null(refresh_rate)) kernel_hmc(step_size) else kernel_hmc(step_size, refresh_rate)
-  }
-)
+kernels <- c("klmc", "lmc", "mala", "rwmh", "pcn", "hmc")
 
 # Whether there is something to tune; a kernel that needs it but cannot be tuned
 # is an error.
@@ -324,31 +290,12 @@ kernel_hmc <- function(
   )
 }
 
-new_adjusted <- function(
-  label,
-  gradients,
-  step_size,
-  objective,
-  target_acceptance,
-  n_moves,
-  ...
-) {
-  objective <- check_choice(objective, "objective", c("esjd", "acceptance"))
+new_adjusted <- function(label, gradients, step_size, objective, target_acceptance, n_moves, ...) {
   new_kernel(
-    tolower(label),
-    label,
-    check_step_size(step_size),
-    langevin_tuner,
-    gradients = gradients,
-    adjusted = TRUE,
-    objective = objective,
-    target_acceptance = check_number(
-      target_acceptance,
-      "target_acceptance",
-      min = 0,
-      max = 1,
-      open = TRUE
-    ),
+    tolower(label), label, check_step_size(step_size), langevin_tuner,
+    gradients = gradients, adjusted = TRUE,
+    objective = check_choice(objective, "objective", c("esjd", "acceptance")),
+    target_acceptance = check_number(target_acceptance, "target_acceptance", min = 0, max = 1, open = TRUE),
     n_moves = check_count(n_moves, "n_moves", max = 4095),
     ...
   )

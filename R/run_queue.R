@@ -120,11 +120,10 @@ check_worker <- function(value) {
   if (!inherits(value, "autosmc_unfit_worker")) {
     return()
   }
-  own <- as.character(utils::packageVersion("autosmc"))
   problem <- if (is.null(value$version)) {
     "has no package autosmc"
   } else {
-    paste("has version", value$version, "of autosmc, and this session", own)
+    paste("has version", value$version, "of autosmc, and this session", own_version())
   }
   abort(
     c(

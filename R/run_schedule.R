@@ -27,11 +27,7 @@ check_schedule <- function(schedule, arg = "schedule") {
   is_schedule <- is.numeric(schedule) && length(schedule) >= 2 && all(is.finite(schedule)) &&
     all(diff(schedule) > 0) && schedule[1] == 0 && schedule[length(schedule)] == 1
   if (!is_schedule) {
-    abort_argument(
-      schedule,
-      arg,
-      "a numeric vector that rises, without ties, from 0 to 1"
-    )
+    abort_argument(schedule, arg, "a numeric vector that rises, without ties, from 0 to 1")
   }
   as.double(schedule[-1])
 }
@@ -60,14 +56,9 @@ check_schedule_frame <- function(schedule, kernel) {
   check_agreement(kernel, schedule, "step_size")
   check_agreement(kernel, schedule, "refresh_rate")
   list(
-    lambda = check_schedule(
-      c(0, schedule$lambda),
-      "schedule$lambda"
-    ),
+    lambda = check_schedule(c(0, schedule$lambda), "schedule$lambda"),
     step_size = check_positive(schedule$step_size, "schedule$step_size"),
-    refresh_rate = if (kernel$refreshes) {
-      check_rates(schedule$refresh_rate, "schedule$refresh_rate")
-    }
+    refresh_rate = if (kernel$refreshes) check_rates(schedule$refresh_rate, "schedule$refresh_rate")
   )
 }
 
@@ -200,10 +191,7 @@ schedule_adaptive <- function(ess = 0.5, max_steps = 1000) {
 
 #' @export
 print.smc_schedule_adaptive <- function(x, ...) {
-  cat("<smc_schedule_adaptive> effective sample size ", format(x$ess),
-    ", at most ", x$max_steps, " steps\n",
-    sep = ""
-  )
+  cat("<smc_schedule_adaptive> effective sample size ", format(x$ess), ", at most ", x$max_steps, " steps\n", sep = "")
   invisible(x)
 }
 

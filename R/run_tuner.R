@@ -72,11 +72,10 @@ tuner_kl <- function(
   number <- function(x, arg, ...) unless_null(x, check_number, arg, ...)
   positive <- function(x, arg) number(x, arg, min = 0, open = TRUE)
   if (!is.null(bracket)) {
-    check_numeric(bracket, "bracket", lengths = 2)
+    bracket <- check_numeric(bracket, "bracket", lengths = 2)
     if (bracket[1] <= 0 || bracket[2] <= 1) {
       abort_argument(bracket, "bracket", "a positive number and a number above 1")
     }
-    bracket <- as.double(bracket)
   }
   if (identical(backoff, 0)) {
     abort_argument(backoff, "backoff", "a number other than 0")
@@ -107,15 +106,14 @@ least_tolerance <- 1e-8
 # The tuner's settings for a kernel and a number of particles, none of them NULL.
 complete_tuner <- function(settings) {
   tuner <- settings$tuner
-  kernel <- settings$kernel
   n_particles <- settings$n_particles
-  complete <- kernel$tuner_defaults
+  complete <- settings$kernel$tuner_defaults
   if (tuner$search == "parabolic") {
     complete[c("tolerance", "bracket_start", "bracket_growth")] <- c(0.2, 0.1, 2)
   }
   given <- without_null(unclass(tuner))
   complete[names(given)] <- given
-  complete$refresh_grid <- kernel$refresh_grid
+  complete$refresh_grid <- settings$kernel$refresh_grid
   if (is.null(tuner$n_subsample)) {
     complete$n_subsample <- default_subsample(n_particles)
   }
@@ -144,10 +142,4 @@ print.smc_tuner <- function(x, ...) {
 }
 
 # In the order of the core's `smc_search_status`.
-tuner_statuses <- c(
-  "converged",
-  "at_limit",
-  "exhausted",
-  "infeasible",
-  "failed"
-)
+tuner_statuses <- c("converged", "at_limit", "exhausted", "infeasible", "failed")

@@ -11,20 +11,16 @@ loading_seconds <- 0.5
 # streams belong to the islands, so the results are the same. f: run_sampler(), or a
 # function of the package that returns a part of what it does.
 lapply_islands <- function(sampler, indices, path, f = run_sampler) {
-  if (pays_for_workers(sampler, length(indices), path)) {
-    over_workers(sampler, indices, path, f)
-  } else {
-    lapply(indices, f, sampler = sampler, path = path, run = "final")
-  }
+  lapply(indices, islands_in_turn(sampler, indices, path, f), sampler = sampler, path = path, run = "final")
 }
 
-# A function, as run_sampler() is one, that gives these records by their numbers: this, or where there
+# A function, as f is one, that gives these records by their numbers: this, or where there
 # are workers, one that gives each of theirs once, so that it need not stay with the others.
-islands_in_turn <- function(sampler, indices, path) {
+islands_in_turn <- function(sampler, indices, path, f = run_sampler) {
   if (!pays_for_workers(sampler, length(indices), path)) {
-    return(run_sampler)
+    return(f)
   }
-  records <- over_workers(sampler, indices, path, run_sampler)
+  records <- over_workers(sampler, indices, path, f)
   function(index, ...) {
     i <- match(index, indices)
     record <- records[[i]]
@@ -112,12 +108,10 @@ sender <- function(task, functions) {
   sent <- list(
     globals = needed$globals,
     task = serialize(task, NULL, xdr = FALSE),
-    version = as.character(utils::packageVersion("autosmc"))
+    version = own_version()
   )
   function(given) {
-    start <- task_alone(
-      function() on_worker(sent, given), c("on_worker", "sent", "given"), baseenv()
-    )
+    start <- task_alone(function() on_worker(sent, given), c("on_worker", "sent", "given"), baseenv())
     future::future(
       as.call(list(start)),
       substitute = FALSE, globals = list(), packages = needed$packages, seed = NULL
@@ -135,17 +129,14 @@ task_alone <- function(task, names, parent = topenv()) {
 
 # What a worker does. The user's variables go where the user's functions look for them.
 on_worker <- function(sent, given) {
-  if (requireNamespace("autosmc", quietly = TRUE) &&
-    utils::packageVersion("autosmc") == sent$version) {
+  if (requireNamespace("autosmc", quietly = TRUE) && getNamespaceVersion("autosmc") == sent$version) {
     list2env(sent$globals, globalenv())
     unserialize(sent$task)(given)
   } else {
     structure(list(
       host = Sys.info()[["nodename"]],
       paths = .libPaths(),
-      version = if (isNamespaceLoaded("autosmc")) {
-        as.character(utils::packageVersion("autosmc"))
-      }
+      version = if (isNamespaceLoaded("autosmc")) unname(getNamespaceVersion("autosmc"))
     ), class = "autosmc_unfit_worker")
   }
 }

@@ -88,7 +88,7 @@ check_evidence <- function(models, prior_prob = NULL, n = 100, ..., seed = NULL,
   seeds <- draw_seeds(run$seed, n)
   settings <- if (!is.null(checkpoint)) {
     list(
-      version = own_version(), seed = format(run$seed, digits = 15), models = fingerprint(models),
+      seed = format(run$seed, digits = 15), models = fingerprint(models),
       prior_prob = prior_prob, `...` = fingerprint(given)
     )
   }

@@ -146,9 +146,7 @@ check_choice <- function(x, arg, choices = eval(formals(sys.function(sys.parent(
 }
 
 check_function <- function(x, arg, or_null = FALSE) {
-  if (missing(x)) {
-    abort("{.arg {arg}} is missing: it must be a function.")
-  }
+  check_given(x, arg, "It must be a function.")
   if (!is.function(x) && !(or_null && is.null(x))) {
     abort_argument(x, arg, if (or_null) "a function or NULL" else "a function")
   }

@@ -119,12 +119,10 @@ is_time_limit <- function(e) {
   inherits(e, "simpleError") && conditionMessage(e) %in% c(said, gettext(said, domain = "R"))
 }
 
-# A line of a message for each of the n elements of `said`, in which nothing is markup.
-bullets <- function(n) stats::setNames(sprintf("{said[%d]}", seq_len(n)), rep("*", n))
-
 # A warning of what is wrong with a result that is kept beside it: a sentence, which is returned. said: the details.
 warn_of_problem <- function(sentence, said = character(), advice, class) {
-  warn(class, c(verbatim(sentence), bullets(length(said)), "i" = advice))
+  details <- sprintf("{said[%d]}", seq_along(said)) # in which nothing is markup
+  warn(class, c(verbatim(sentence), stats::setNames(details, rep("*", length(said))), "i" = advice))
   gsub("\\s+", " ", sentence)
 }
 

@@ -42,9 +42,6 @@ begin_run <- function(progress, run, index, n_steps) {
 # The step under way; the effective sample size, as a fraction, and log Z so far.
 # Runs that are still to come are taken to have as many steps as this one.
 show_step <- function(progress, step, lambda, ess, log_z) {
-  if (is.null(progress)) {
-    return()
-  }
   if (is.na(ess)) {
     ess <- 1 # at the start all weights are equal
   }
@@ -75,9 +72,6 @@ show_asked <- function(density, progress) {
 
 # Islands that are run by other processes: how many of them are done.
 show_done <- function(progress, n_done, n) {
-  if (is.null(progress)) {
-    return()
-  }
   before <- progress$n_before + progress$n_steps
   steps <- max(progress$n_steps, 1) # of an island, as many as the last run had
   show_line(progress, before + n_done * steps, before + n * steps, sprintf("%d of %d islands done,", n_done, n))
@@ -88,6 +82,9 @@ between_lines <- 60
 
 # cli's own bar leaves no room for the numbers on a line of 80 characters.
 show_line <- function(progress, done, total, said) {
+  if (is.null(progress)) {
+    return()
+  }
   if (!is.null(progress$shown)) {
     if (seconds_now() < progress$shown + between_lines) {
       return()

@@ -279,7 +279,7 @@ test_that("what does not belong together is an error that names what differs", {
   # of version 0.1.0
   old <- third
   old$entries <- list(list(settings = list(version = "0.1.0"), value = list()))
-  expect_identical(differs(old), "format")
+  expect_identical(differs(old), "version")
 
   expect_bad(smc_combine(fit, list(third, third)), "islands")
   expect_bad(smc_combine(fit, smc_islands(fit, 2)), "islands")
