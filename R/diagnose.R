@@ -17,13 +17,13 @@ new_diagnostic <- function(judge, advise = character(), ask = NULL, most = funct
 }
 
 # A row. says: what is wrong where it fails, in parts between which the value stands, NA where it passes. shift: the
-# difference of log Z that was seen, which counts where it fails: else it is what chance explains. beyond: whether the
-# value is not to be trusted above its limit, or below it.
-diagnostic <- function(value, limit, says, shift = 0, beyond = c("above", "below")) {
+# difference of log Z that was seen, which counts where it fails; passing: what counts where it passes. beyond: whether
+# the value is not to be trusted above its limit, or below it.
+diagnostic <- function(value, limit, says, shift = 0, beyond = c("above", "below"), passing = 0) {
   above <- match.arg(beyond) == "above"
   failed <- is.finite(limit) && !is.na(value) && if (above) value > limit else value < limit
   says <- if (failed) gsub("\\s+", " ", paste(says, collapse = format(value, digits = 2))) else NA_character_
-  list(value = value, limit = limit, passed = !failed, shift = if (failed) abs(shift) else 0, says = says)
+  list(value = value, limit = limit, passed = !failed, shift = if (failed) abs(shift) else passing, says = says)
 }
 
 # The rows of x, each moved by `by` along a column of its own.
@@ -48,9 +48,15 @@ may_be_more <- function(found, part, estimate, stays = 0) {
   isTRUE(found$rise > found$error && found$rise + rules$errors_seen * part > limit)
 }
 
-# The row of what rays, mirrors or lines find.
+# The row of what rays, mirrors or lines find. A rise that matters counts before it is sure enough to warn of: its square,
+# less that of its error, is an unbiased estimate of the square of the bias, which is part of the mean square error.
 judge_beside <- function(seen, found, says) {
-  if (!is.null(found$rise)) diagnostic(found$rise, limit_of_rise(found, seen$estimate), says, found$rise)
+  if (!is.null(found$rise)) {
+    error <- max(found$error, found$by_chance)
+    matters <- isTRUE(found$rise > max(error, what_matters(seen$estimate)))
+    bias <- if (matters) sqrt(found$rise^2 - error^2) else 0
+    diagnostic(found$rise, limit_of_rise(found, seen$estimate), says, found$rise, passing = bias)
+  }
 }
 
 # Evaluations that the islands have taken, to which what diagnostics take is in proportion.

@@ -39,8 +39,8 @@ errors_between <- function(estimates) {
   if (nrow(estimates) > 1) abs(diff(estimates$log_z)) / sqrt(sum(estimates$std_error^2))
 }
 
-# An estimate with the error that a fit reports, which counts the largest shift of log Z that a failed diagnostic has
-# seen, beside the `sampling_error`, that of chance.
+# An estimate with the error that a fit reports, which counts the largest shift of log Z that a diagnostic has seen,
+# beside the `sampling_error`, that of chance.
 with_shift <- function(estimate, diagnostics) {
   moved <- moved_estimate(estimate, list(log_z = 0, std_error = max(0, diagnostics$shift)))
   c(moved[c("log_z", "std_error")], sampling_error = estimate$std_error, moved[c("conf_low", "conf_high")])

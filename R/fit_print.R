@@ -70,7 +70,7 @@ print_estimate <- function(fit, digits) {
   if (is.list(fit$laplace)) print_line("effects", describe_effects(fit))
 }
 
-# Whether its error counts what a failed diagnostic has seen.
+# Whether its error counts what a diagnostic has seen.
 has_shift <- function(fit) isTRUE(fit$std_error > fit$sampling_error)
 
 # Whether the estimate of a fit is that of the bridge.

@@ -180,7 +180,7 @@ report_estimate <- function(fit) {
       interval %s to %s) %s. Their %s have an effective sample size of about %s.",
     last$islands, evidence, number(fit$log_z), number(fit$std_error),
     if (has_shift(fit)) {
-      sprintf(", which counts what a failed diagnostic has seen; by chance alone %s", number(fit$sampling_error))
+      sprintf(", which counts what a diagnostic has seen; by chance alone %s", number(fit$sampling_error))
     } else {
       ""
     },

@@ -130,7 +130,8 @@ NULL
 #' A fit compares itself with what must hold if its estimate is right. Each comparison is a diagnostic, a row of
 #' `fit$diagnostics`: its `name`, `value`, `limit`, whether it `passed`, the `shift`, and, in `says`, what is wrong if
 #' it has not passed (NA if it has). A fit of which a diagnostic has failed warns, and says so when it is printed.
-#' `shift` is the difference of `log_z` that a failed diagnostic has seen (0 where it sees none), see [estimates].
+#' `shift` is the difference of `log_z` that a failed diagnostic has seen (0 where it sees none); `rays`, `mirrors` and
+#' `lines` may have one also where they pass, see [estimates].
 #'
 #' That all diagnostics pass does not prove an estimate right: a part of the target that neither the scout nor the
 #' islands have come near shows in none of them. Diagnostics that do not apply are left out.
@@ -232,9 +233,11 @@ NULL
 #' higher one, since an estimate is too low where a part of the target is missed.
 #'
 #' The errors in `fit$estimates` are those of chance. Both estimates are too low if all islands miss a part of the
-#' target. So `fit$std_error` counts what [diagnostics] that have failed have seen of this: it is
-#' `sqrt(sampling_error^2 + shift^2)`, with the largest `shift` of `fit$diagnostics`, and the error of chance,
-#' `fit$sampling_error`, where all have passed. The interval, [compare_evidence()] and [report()] follow it.
+#' target. So `fit$std_error` counts what [diagnostics] have seen of this: it is `sqrt(sampling_error^2 + shift^2)`,
+#' with the error of chance, `fit$sampling_error`, and the largest `shift` of `fit$diagnostics`. Mostly this is 0 where all
+#' have passed. But mass that `rays`, `mirrors` or `lines` find beyond the draws counts before it is sure enough for a
+#' warning, from a rise above `sampling_error` and 0.01 on: then `shift^2` is the square of the rise, less that of
+#' its error. The interval, [compare_evidence()] and [report()] follow it.
 #'
 #' Where random effects are integrated out, `fit$estimates` are of the density that is sampled, and `fit$log_z` and its
 #' error count what leads from there to the exact evidence, or to that by Laplace's approximation: see [as_target()],

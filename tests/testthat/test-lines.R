@@ -100,6 +100,24 @@ test_that("where many lines tell nothing of what a few have found, nothing is kn
   expect_null(found)
 })
 
+test_that("a rise that matters, but is not sure, counts less its own error, and does not warn", {
+  row_of <- function(rise, error, std_error = 0.02) {
+    estimate <- list(method = "bridge", log_z = 0, std_error = std_error)
+    found <- list(rise = rise, error = error, name = "x1")
+    judge_of("lines", list(estimates = as.data.frame(estimate)), estimate, found = found)
+  }
+  unsure <- row_of(0.05, 0.03)
+  expect_true(unsure$passed)
+  expect_equal(unsure$shift, 0.04)
+  expect_identical(row_of(0.05, 0.06)$shift, 0) # chance explains it
+  expect_identical(row_of(0.015, 0.01)$shift, 0) # less than the error of the estimate
+  expect_identical(row_of(0.009, 0.005, 0.001)$shift, 0) # too little for a word
+  expect_identical(row_of(-0.05, 0.01)$shift, 0)
+  sure <- row_of(0.1, 0.03)
+  expect_false(sure$passed)
+  expect_equal(sure$shift, 0.1)
+})
+
 test_that("lines through the same draw are not independent", {
   set.seed(7)
   values <- rnorm(50)
