@@ -11,11 +11,8 @@ warn_if_unreliable <- internal("warn_if_unreliable")
 good_fit <- smc(target_gaussian(3, mean = 1), n_steps = 16, kernel = "klmc", seed = 1)
 
 # Islands from the target itself: their coordinates z are standard normal, the gradients -z.
-settings <- list(
-  n_particles = 512, kernel = kernel_klmc(), reference = reference_gaussian(1),
-  tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 1, progress = FALSE
-)
-sampler <- internal("new_sampler")(target_gaussian(3, mean = 1), settings)
+sampler_of <- function(target) sampler_for(target, 512, reference = reference_gaussian(1))
+sampler <- sampler_of(target_gaussian(3, mean = 1))
 path <- list(lambda = c(0.5, 1), step_size = c(0.3, 0.3), refresh_rate = c(0.9, 0.9))
 final <- internal("run_islands")(sampler, path, list(
   islands = 4, precision = NULL, bridges = FALSE
@@ -187,7 +184,8 @@ test_that("a sum alone that is known leaves a difference free, which rounding en
       function(x) rowSums(dnorm(outer(unit * rowSums(x), y, "-"), log = TRUE)) - ends^2 * x[, 1]^2 / 2, 2,
       gradient = function(x) unit * (sum(y) - 50 * unit * rowSums(x)) - ends^2 * cbind(x[, 1], 0), vectorized = TRUE
     )
-    subset(suppressWarnings(smc(free, n_particles = 128, max_evals = 4e4, seed = seed))$diagnostics, name == "proper")
+    fit <- suppressWarnings(smc(free, n_particles = 128, max_evals = 4e4, seed = seed))
+    subset(fit$diagnostics, name == "proper")
   }
   for (seed in 1:3) expect_match(proper(seed)$says, "along x1 - x2", fixed = TRUE)
   for (unit in c(1e-4, 1e4)) expect_match(proper(1, unit)$says, "along x1 - x2", fixed = TRUE)
@@ -252,7 +250,7 @@ test_that("a density that is constant until arithmetic ends is seen, and one tha
   n <- nrow(final$particles)
   others <- log(matrix(rgamma(3 * n, rep(counts, each = n)), n)) # a softmax of these is Dirichlet
   says <- function(log_density, lower, upper) {
-    sampler <- internal("new_sampler")(target_function(log_density, 4, vectorized = TRUE), settings)
+    sampler <- sampler_of(target_function(log_density, 4, vectorized = TRUE))
     centred <- others - rowMeans(others)
     final$particles <- unname(cbind(centred + runif(n, lower, upper), rnorm(n)))
     asked <- ask_of("proper", final, course = list(scout = list()), sampler = sampler)
@@ -331,7 +329,7 @@ test_that("where the target fails far out, nothing is said", {
     if (any(abs(x) > 20)) stop("too far")
     -rowSums(x^2) / 2
   }, 3, gradient = function(x) -x, vectorized = TRUE)
-  sampler <- internal("new_sampler")(target, settings)
+  sampler <- sampler_of(target)
   scout <- list(normals = list(reference_gaussian()))
   expect_null(ask_of("proper", final, course = list(scout = scout), sampler = sampler)$found)
 })

@@ -9,8 +9,6 @@ log_ratio <- function(model) {
 }
 components <- internal("connected_components")
 
-quiet_laplace <- function(code) suppressMessages(code, classes = "autosmc_message_laplace")
-
 model_of <- function(f, parameters) {
   RTMB::MakeADFun(f, parameters, random = "u", silent = TRUE)
 }

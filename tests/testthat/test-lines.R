@@ -22,12 +22,7 @@ thin_tail <- function(d = 3, sd = 0.1, heard = function(x) NULL) {
   )
 }
 
-sampler_of <- function(target, kernel = kernel_mala()) {
-  internal("new_sampler")(target, list(
-    n_particles = 64, kernel = kernel, reference = reference_gaussian(),
-    tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 2, progress = FALSE
-  ))
-}
+sampler_of <- function(target, kernel = kernel_mala()) sampler_for(target, 64, kernel, seed = 2)
 
 # Draws x, in the coordinates of a normal reference with correlations.
 final_of <- function(x, sampler, n_evals = 1e6) {

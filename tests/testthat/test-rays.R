@@ -14,12 +14,7 @@ nested <- function(part, sd) {
   }
 }
 
-sampler_of <- function(target) {
-  internal("new_sampler")(target, list(
-    n_particles = 1024, kernel = kernel_mala(), reference = reference_gaussian(),
-    tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 1, progress = FALSE
-  ))
-}
+sampler_of <- function(target) sampler_for(target, 1024, kernel_mala())
 
 # Draws z in the coordinates of N(0, scale^2), of islands that have taken as many evaluations as most rays are worth.
 final_of <- function(target, z, scale = 1) {

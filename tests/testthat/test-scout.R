@@ -21,10 +21,6 @@ normal_of_condition <- function(d, condition, location) {
   )
 }
 
-factor_of <- function(reference) {
-  if (is.null(reference$chol)) diag(reference$sd, length(reference$mean)) else reference$chol
-}
-
 # 0.5 N(-10, I) + 0.5 N(10, I), on the first axis.
 two_modes <- function(d = 2, at = 10) {
   target_function(

@@ -116,7 +116,7 @@ log_normal <- function(t) list(value = dnorm(t, -0.5, 1, log = TRUE), slope = -(
 half_normal <- function(t) list(value = log(2) + dnorm(exp(t), log = TRUE) + t, slope = 1 - exp(2 * t))
 
 # Effects theta_j ~ N(mu, tau^2), mu ~ N(0, 4); x = (mu, log tau, effects), or z_j for theta_j = mu + tau z_j in their
-# place. data(theta) has the log likelihood of each effect, and its slope; of_scale(log tau) the log prior, and its slope.
+# place. data(theta) has the log likelihood of each effect, and of_scale(log tau) the log prior, both with slopes.
 hierarchy <- function(data, is_centred, of_scale = log_normal) {
   function(x) {
     mu <- x[, 1]
