@@ -32,3 +32,8 @@ spread_given <- function(given, reference, log_density, dim, at = matrix(rnorm(1
   }
   sd(log_weights() - log_weights()) / sqrt(2)
 }
+
+# The factor of the covariance of a reference.
+factor_of <- function(reference) {
+  if (is.null(reference$chol)) diag(reference$sd, length(reference$mean)) else reference$chol
+}

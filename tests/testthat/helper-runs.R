@@ -210,10 +210,16 @@ expect_resumed <- function(make, change, again = make) {
   expect_identical(error$differs, "target")
 }
 
+# All evaluations of the target.
+spent <- function(fit) sum(fit$runs$n_target_evals)
+
 # What an unreliable estimate is warned of is not what most tests are about, nor heavy tails of the draws.
 calmly <- function(code) {
   suppressWarnings(code, classes = c("autosmc_warning_unreliable", "autosmc_warning_moments"))
 }
+
+# Nor that random effects are integrated out.
+quiet_laplace <- function(code) suppressMessages(code, classes = "autosmc_message_laplace")
 
 # 7 successes of 10, with a Beta(2, 3) prior for their probability; and its evidence.
 beta_binomial <- target_posterior(

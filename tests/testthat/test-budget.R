@@ -1,7 +1,6 @@
 # How many evaluations of the target a call may take.
 
 target <- target_gaussian(3, mean = 2)
-spent <- function(fit) sum(fit$runs$n_target_evals)
 small <- function(..., seed = 1) {
   suppressWarnings(smc(target, n_particles = 128, ..., seed = seed))
 }

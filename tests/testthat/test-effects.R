@@ -9,8 +9,6 @@ log_ratio <- function(model) {
 }
 components <- internal("connected_components")
 
-quiet_laplace <- function(code) suppressMessages(code, classes = "autosmc_message_laplace")
-
 model_of <- function(f, parameters) {
   RTMB::MakeADFun(f, parameters, random = "u", silent = TRUE)
 }
@@ -360,9 +358,10 @@ test_that("draws have the effects, by their posterior", {
     V <- 0.49 * diag(20) + tcrossprod(design)
     -sum(normal_y * solve(V, normal_y)) / 2 - determinant(V)$modulus / 2 - 10 * log(2 * pi)
   })
-  draws <- posterior::as_draws_matrix(fit, effects = 1024)
+  draws <- posterior::as_draws(fit, effects = 1024)
+  expect_identical(posterior::nchains(draws), 8L)
+  draws <- posterior::as_draws_matrix(draws)
   expect_identical(colnames(draws), c("b", "u[1]", "u[2]", "u[3]", "u[4]"))
-  expect_identical(posterior::nchains(posterior::as_draws(fit, effects = 1024)), 8L)
   n <- nrow(draws)
   for (j in 1:5) {
     sd <- sqrt(covariance[j, j])

@@ -1,6 +1,5 @@
 # More islands for a fit: the same ones, whenever and wherever they are run.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
 target <- target_gaussian(2, mean = 1)
 schedule <- data.frame(lambda = c(0.2, 0.5, 1), step_size = c(0.7, 0.6, 0.5))
 run <- function(islands, ..., of = target) {

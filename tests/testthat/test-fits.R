@@ -1,10 +1,6 @@
 # Fitted references: locations, normal distributions, and shapes. What rounds make of them
 # is in test-rounds.R.
 
-factor_of <- function(reference) {
-  if (is.null(reference$chol)) diag(reference$sd, length(reference$mean)) else reference$chol
-}
-
 equal_weights <- function(n) rep(-log(n), n)
 
 # The reference of the highest rung that can be fitted.

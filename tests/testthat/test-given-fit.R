@@ -17,14 +17,13 @@ logistic <- function(location) {
     gradient = function(x) -tanh((x - location) / 2), vectorized = TRUE
   )
 }
-n_evals <- function(fit) sum(fit$runs$n_target_evals)
 
 test_that("from the fit of a neighbour a target takes fewer evaluations, without rounds", {
   fit_of <- function(...) smc(..., n_particles = 1024)
   cold <- fit_of(means(1), seed = 1)
   warm <- expect_silent(fit_of(means(1.3), reference = cold, seed = 2))
   expect_identical(warm$runs$label, c("fit", "fit"))
-  expect_lt(n_evals(warm), n_evals(cold)) # which is as cheap as can be, from a reference that is the target
+  expect_lt(spent(warm), spent(cold)) # which is as cheap as can be, from a reference that is the target
   expect_null(warm$scout)
   expect_log_z(warm, log_z_of_means(1.3), 0.01)
   beside <- c("proper", "rays", "lines", "mean_gradient", "estimates")
@@ -37,7 +36,7 @@ test_that("from the fit of a neighbour a target takes fewer evaluations, without
   of_logistic <- lapply(2:5, function(seed) fit_of(logistic(2.2), reference = cold, seed = seed))
   for (fit in of_logistic) {
     expect_identical(unique(fit$runs$label), "fit")
-    expect_lt(n_evals(fit), n_evals(cold) / 2)
+    expect_lt(spent(fit), spent(cold) / 2)
   }
   expect_log_z(of_logistic, 0, 0.05)
   # and SMC by itself, whose islands are unbiased

@@ -9,12 +9,7 @@ angles <- function(d = 2, strength = 4, log_factor = 0) {
   )
 }
 
-sampler_of <- function(target, ...) {
-  internal("new_sampler")(target, list(
-    n_particles = 64, kernel = kernel_mala(), reference = reference_gaussian(),
-    tuner = tuner_kl(), resampling = "ssp", ess_threshold = 0.5, seed = 2, progress = FALSE
-  ))
-}
+sampler_of <- function(target) sampler_for(target, 64, kernel_mala(), seed = 2)
 
 # Exact draws of the angles, with logits of these signs only, in as many islands as make `n_evals` worth it.
 final_of <- function(n, signs, strength = 4, n_evals = 1e6) {

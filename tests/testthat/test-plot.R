@@ -22,17 +22,6 @@ adapted_fit <- function() {
   )
 }
 
-# Of eight islands some die at their only step.
-fit_with_dead_islands <- function() {
-  edge <- target_function(
-    function(x) if (x > 1.2) dnorm(x, log = TRUE) else -Inf,
-    dim = 1
-  )
-  calmly(smc_run(edge, data.frame(lambda = 1, step_size = 1),
-    kernel = kernel_rwmh(), n_particles = 8, islands = 8, seed = 1
-  ))
-}
-
 all_kinds <- c("overview", "run", "islands", "diagnostics", "barrier", "draws")
 
 # What is drawn while `code` runs: a list of the calls of the graphics engine by this

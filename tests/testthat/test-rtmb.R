@@ -4,12 +4,6 @@ skip_if_not_installed("RTMB")
 
 evaluate <- function(target, x, ...) autosmc:::evaluate_target(target, x, ...)
 
-quiet_laplace <- function(code) {
-  withCallingHandlers(code, autosmc_message_laplace = function(m) {
-    invokeRestart("muffleMessage")
-  })
-}
-
 # Values of the plain function, and gradients by central differences; x: a row a point.
 expect_agrees <- function(target, f, x) {
   value <- function(x) apply(x, 1, f)

@@ -1,8 +1,6 @@
 # Precisions that are sums of two terms, as that of the coefficients of a regression given the scale of its errors: in
 # one basis they are diagonal whatever the scale is.
 
-internal <- function(name) get(name, asNamespace("autosmc"))
-
 # y ~ N(X b, exp(2 t)), b ~ N(0, 1), t ~ N(0, 1), of n observations; x = (b, t). Without constants. The log evidence is an
 # integral over t, by the trapezoidal rule.
 regression <- function(p, n) {
