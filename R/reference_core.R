@@ -92,11 +92,13 @@ reference_draws <- function(settings, key) {
 change_maps <- function(changes) {
   do.call(c, lapply(rev(changes), function(change) {
     basis <- change$basis
-    of_basis <- list(
-      list(name = "rotation", axes = basis$axes),
-      list(name = "affine", mean = numeric(NROW(basis$chol)), chol = basis$chol)
-    )
-    c(list(change), if (length(basis) > 0) of_basis)
+    of_basis <- if (length(basis) > 0) {
+      list(
+        list(name = "rotation", axes = basis$axes),
+        list(name = "affine", mean = numeric(nrow(basis$chol)), chol = basis$chol)
+      )
+    }
+    c(list(change), of_basis)
   }))
 }
 
