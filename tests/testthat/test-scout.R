@@ -330,7 +330,7 @@ test_that("from paths that end in a corner the evidence is right", {
     function(x) ifelse(rowSums(x >= 0) == 0, 3 * log(rate) + rate * rowSums(x), -Inf), 3,
     gradient = function(x) rate + 0 * x, vectorized = TRUE
   )
-  fits <- lapply(1:2, function(seed) calmly(smc(corner, seed = seed)))
+  fits <- lapply(1:4, function(seed) calmly(smc(corner, seed = seed)))
   # what rests on few genealogies is said
   said <- vapply(fits, function(fit) !all(fit$diagnostics$passed), NA)
   expect_false(all(said))

@@ -1,8 +1,8 @@
 # Answers: the log evidence of targets of all shapes, by smc() as it comes.
 
-fit_of <- function(log_density, dim, n_particles = 512, islands = 4) {
+fits_of <- function(log_density, dim, seeds = 1, n_particles = 512, islands = 4) {
   target <- target_function(log_density, dim, vectorized = TRUE)
-  calmly(smc(target, n_particles = n_particles, islands = islands, seed = 1))
+  lapply(seeds, function(seed) calmly(smc(target, n_particles = n_particles, islands = islands, seed = seed)))
 }
 
 # The log density of x around means with these log scales, columns of one matrix each, with what it has for gradients.
@@ -29,22 +29,22 @@ none <- function(n) function(t) matrix(0, length(t), n)
 always <- function(...) function(t) matrix(c(...), length(t), length(c(...)), byrow = TRUE)
 
 test_that("funnels, also of several slopes, and one in the other", {
-  fit <- calmly(smc(target_funnel(), seed = 1))
-  expect_log_z(fit, 0)
-  expect_output(print(fit$reference), "9 coordinates normal given the others")
+  fits <- lapply(1:3, function(seed) calmly(smc(target_funnel(), seed = seed)))
+  expect_log_z(fits, 0)
+  expect_output(print(fits[[1]]$reference), "9 coordinates normal given the others")
   slopes <- c(0.5, -0.3, 1)
-  expect_log_z(fit_of(children_of(2, none(3), none(3), times(slopes), always(slopes)), 4), 0)
+  expect_log_z(fits_of(children_of(2, none(3), none(3), times(slopes), always(slopes)), 4, 1:3), 0)
   funnels <- function(x) {
     d <- ncol(x)
     dnorm(x[, 1], log = TRUE) + rowSums(dnorm(x[, -1, drop = FALSE], 0, exp(x[, -d, drop = FALSE] / 2), log = TRUE))
   }
-  expect_log_z(suppressMessages(fit_of(funnels, 4)), 0, 0.02) # without a gradient
+  expect_log_z(suppressMessages(fits_of(funnels, 4)), 0, 0.02) # without a gradient
 })
 
 test_that("bananas, and several at a time", {
   b <- c(1, -0.5, 0.3)
   bananas <- children_of(2, function(t) outer(t^2, b), function(t) outer(2 * t, b), none(3), none(3))
-  expect_log_z(fit_of(bananas, 4), 0)
+  expect_log_z(fits_of(bananas, 4, 1:3), 0)
   pairs <- function(x) {
     n <- 4
     t <- x[, seq_len(n), drop = FALSE]
@@ -53,7 +53,7 @@ test_that("bananas, and several at a time", {
       -rowSums(t^2 + off^2) / 2 - n * log(2 * pi), gradient = unname(cbind(2 * t * off - t, -off))
     )
   }
-  expect_log_z(fit_of(pairs, 8), 0)
+  expect_log_z(fits_of(pairs, 8, 1:3), 0)
 })
 
 test_that("curves: logarithms of sums, and a scale that is one", {
@@ -67,10 +67,10 @@ test_that("curves: logarithms of sums, and a scale that is one", {
       gradient = unname(cbind(by_x, -rest(x) / 0.1))
     )
   }
-  expect_log_z(fit_of(knees, 5, 1024, 8), 0, resolution = 0.05)
+  expect_log_z(fits_of(knees, 5, 1:3, 1024, 8), 0, resolution = 0.05)
   soft <- function(t) matrix(log(log1p(exp(t))), length(t), 6)
   soft_slope <- function(t) matrix(plogis(t) / log1p(exp(t)), length(t), 6)
-  expect_log_z(fit_of(children_of(1.5, times(rep(0.5, 6)), always(rep(0.5, 6)), soft, soft_slope), 7), 0)
+  expect_log_z(fits_of(children_of(1.5, times(rep(0.5, 6)), always(rep(0.5, 6)), soft, soft_slope), 7, 1:3), 0)
 })
 
 test_that("margins that are skew or have other tails", {
@@ -83,7 +83,7 @@ test_that("margins that are skew or have other tails", {
       drop(z %*% shapes) - rowSums(exp(z)) - sum(lgamma(shapes)), gradient = by_z - cbind(by_z[, -1, drop = FALSE] / 2, 0)
     )
   }
-  expect_log_z(fit_of(log_gammas, 5), 0)
+  expect_log_z(fits_of(log_gammas, 5, 1:3), 0)
   # the images of normal variables under sinh((asinh(z) + skew) / tail)
   sinh_arcsinh <- function(x, skew = c(-0.5, 0, 0.8), tail = c(1, 0.5, 1.6)) {
     angle <- asinh(x) * rep(tail, each = nrow(x)) - rep(skew, each = nrow(x))
@@ -95,7 +95,7 @@ test_that("margins that are skew or have other tails", {
       gradient = -z * slope * cosh(angle) - x / (1 + x^2) + tanh(angle) * slope
     )
   }
-  expect_log_z(fit_of(sinh_arcsinh, 3), 0)
+  expect_log_z(fits_of(sinh_arcsinh, 3, 1:3), 0)
   # flat but for its smooth ends, beside a funnel
   with_flat <- function(x) {
     slopes <- rep(0.5, 5)
@@ -106,18 +106,14 @@ test_that("margins that are skew or have other tails", {
     )
   }
   truth <- log(integrate(function(y) exp(-sinh(y)^8), -3, 3, rel.tol = 1e-10)$value)
-  expect_log_z(fit_of(with_flat, 7), truth)
+  expect_log_z(fits_of(with_flat, 7, 1:3), truth)
 })
 
 # hierarchies -------------------------------------------------------------------
 
-# Priors of log tau, with their slopes: tau is log-normal, or half-normal.
-log_normal <- function(t) list(value = dnorm(t, -0.5, 1, log = TRUE), slope = -(t + 0.5))
-half_normal <- function(t) list(value = log(2) + dnorm(exp(t), log = TRUE) + t, slope = 1 - exp(2 * t))
-
-# Effects theta_j ~ N(mu, tau^2), mu ~ N(0, 4); x = (mu, log tau, effects), or z_j for theta_j = mu + tau z_j in their
-# place. data(theta) has the log likelihood of each effect, and of_scale(log tau) the log prior, both with slopes.
-hierarchy <- function(data, is_centred, of_scale = log_normal) {
+# Effects theta_j ~ N(mu, tau^2), mu ~ N(0, 4), log tau ~ N(-0.5, 1); x = (mu, log tau, effects), or z_j for
+# theta_j = mu + tau z_j in their place. data(theta) has the log likelihood of each effect, and its slope.
+hierarchy <- function(data, is_centred) {
   function(x) {
     mu <- x[, 1]
     tau <- exp(x[, 2])
@@ -125,27 +121,27 @@ hierarchy <- function(data, is_centred, of_scale = log_normal) {
     theta <- if (is_centred) effects else mu + tau * effects
     of_data <- data(theta)
     of_effects <- if (is_centred) normal_around(theta, mu, x[, 2] + 0 * theta) else normal_around(effects, 0, 0 * theta)
-    prior <- of_scale(x[, 2])
-    value <- dnorm(mu, 0, 2, log = TRUE) + prior$value + of_effects$value + rowSums(of_data$value)
+    value <- dnorm(mu, 0, 2, log = TRUE) + dnorm(x[, 2], -0.5, 1, log = TRUE) + of_effects$value + rowSums(of_data$value)
     gradient <- if (is_centred) {
       cbind(rowSums(of_effects$by_mean), rowSums(of_effects$by_log_scale), of_data$slope - of_effects$by_mean)
     } else {
       cbind(rowSums(of_data$slope), rowSums(of_data$slope * (theta - mu)), tau * of_data$slope - effects)
     }
-    gradient[, 1:2] <- gradient[, 1:2] + cbind(-mu / 4, prior$slope)
+    gradient[, 1:2] <- gradient[, 1:2] - cbind(mu / 4, x[, 2] + 0.5)
     structure(value, gradient = unname(gradient))
   }
 }
 
 # By the trapezoidal rule, of each effect and then of mu and log tau.
-log_evidence_of <- function(data, n, of_scale = log_normal, t = seq(-6, 4, length.out = 81)) {
+log_evidence_of <- function(data, n) {
   z <- seq(-7, 7, by = 0.2)
   mu <- seq(-5, 5, length.out = 61)
+  t <- seq(-6, 4, length.out = 81)
   each <- vapply(t, function(t) {
     theta <- c(outer(mu, exp(t) * z, `+`))
     likelihood <- exp(data(matrix(theta, length(theta), n))$value)
     of_effects <- apply(array(likelihood, c(length(mu), length(z), n)), c(1, 3), function(l) sum(l * dnorm(z)) * 0.2)
-    rowSums(log(of_effects)) + dnorm(mu, 0, 2, log = TRUE) + of_scale(t)$value
+    rowSums(log(of_effects)) + dnorm(mu, 0, 2, log = TRUE) + dnorm(t, -0.5, 1, log = TRUE)
   }, mu)
   max(each) + log(sum(exp(each - max(each))) * (mu[2] - mu[1]) * (t[2] - t[1]))
 }
@@ -174,15 +170,15 @@ for (name in names(data_of)) {
   test_that(paste("hierarchies, as they are and as multiples of a scale:", name), {
     n <- n_effects[[name]]
     truth <- log_evidence_of(data_of[[name]], n)
-    expect_log_z(fit_of(hierarchy(data_of[[name]], TRUE), 2 + n), truth)
-    expect_log_z(fit_of(hierarchy(data_of[[name]], FALSE), 2 + n), truth)
+    expect_log_z(fits_of(hierarchy(data_of[[name]], TRUE), 2 + n), truth)
+    expect_log_z(fits_of(hierarchy(data_of[[name]], FALSE), 2 + n), truth)
   })
 }
 
 test_that("many effects of counts", {
-  n <- 16
+  n <- 30
   data <- data_of$counts
-  expect_log_z(fit_of(hierarchy(data, TRUE), 2 + n), log_evidence_of(data, n))
+  expect_log_z(fits_of(hierarchy(data, TRUE), 2 + n, 1, 1024, 8), log_evidence_of(data, n))
 })
 
 # Horseshoes: y_j ~ N(beta_j, 1), beta_j ~ N(0, (tau lambda_j)^2), log tau ~ N(-1, 1), and half-Cauchy lambda_j:
@@ -214,8 +210,8 @@ test_that("horseshoes, as they are and as multiples of scales", {
     sum(log_y) + dnorm(t, -1, 1, log = TRUE)
   }
   truth <- log(sum(exp(vapply(seq(-8, 6, by = 0.05), log_given, 0))) * 0.05)
-  expect_log_z(fit_of(horseshoe(TRUE), 9), truth)
-  expect_log_z(fit_of(horseshoe(FALSE), 9), truth)
+  expect_log_z(fits_of(horseshoe(TRUE), 9), truth)
+  expect_log_z(fits_of(horseshoe(FALSE), 9), truth)
 })
 
 # Effects (u1, u2) = (exp(t1) z1, exp(t2) (tanh(r) z1 + z2 / cosh(r))) of groups, each with three counts of the
@@ -256,27 +252,56 @@ test_that("effects that are mixed by a correlation", {
   }, given$t1, given$t2, given$r)
   log_prior <- with(given, dnorm(t1, -1, 0.7, log = TRUE) + dnorm(t2, -1, 0.7, log = TRUE) + dnorm(r, 0, 0.7, log = TRUE))
   truth <- log(sum(exp(log_values + log_prior))) + 3 * log(0.3)
-  expect_log_z(fit_of(log_groups, 15, 1024, 8), truth)
+  expect_log_z(fits_of(log_groups, 15, 1, 1024, 8), truth)
 })
 
+# Groups whose effects are normal around mu with the standard deviation tau: list(target, truth), x = (mu, log(tau),
+# effects). likelihood, slope: functions of a matrix of effects, a column a group; the truth is by quadrature of each
+# effect, then over mu and log(tau).
+grouped <- function(likelihood, slope, n_groups) {
+  prior <- function(mu, t) dnorm(mu, 0, 2, log = TRUE) + log(2) + dnorm(exp(t), log = TRUE) + t
+  log_density <- function(x) {
+    effects <- x[, -(1:2), drop = FALSE]
+    rowSums(likelihood(effects) + dnorm(effects, x[, 1], exp(x[, 2]), log = TRUE)) + prior(x[, 1], x[, 2])
+  }
+  gradient <- function(x) {
+    tau <- exp(x[, 2])
+    effects <- x[, -(1:2), drop = FALSE]
+    z <- (effects - x[, 1]) / tau
+    cbind(rowSums(z) / tau - x[, 1] / 4, rowSums(z^2) - n_groups + 1 - tau^2, slope(effects) - z / tau)
+  }
+  step <- 0.1
+  z <- seq(-8, 8, by = step)
+  mu <- seq(-4, 4, by = step)
+  given <- vapply(seq(-14, 1.5, by = 0.1), function(t) {
+    of_groups <- vapply(mu, function(m) {
+      each <- likelihood(matrix(m + exp(t) * z, length(z), n_groups))
+      sum(log(colSums(exp(each) * dnorm(z) * step)))
+    }, 0)
+    of_groups + prior(mu, t)
+  }, mu)
+  list(
+    target = target_function(log_density, n_groups + 2, gradient, vectorized = TRUE),
+    truth = max(given) + log(sum(exp(given - max(given)))) + log(step * 0.1)
+  )
+}
+
 test_that("effects that are nearly normal given their mean and scale, of which the data say little", {
-  t <- seq(-14, 1.5, by = 0.25)
-  counts <- function(theta) {
-    y <- along(theta, c(0, 1, 1, 2, 0, 3, 1, 0, 2, 5, 1, 1))
-    list(value = y * theta - exp(theta) - lfactorial(y), slope = y - exp(theta))
+  by_row <- function(values, x) rep(values, each = nrow(x))
+  count <- c(0, 1, 1, 2, 0, 3, 1, 0, 2, 5, 1, 1)
+  counts <- grouped(
+    function(e) by_row(count, e) * e - exp(e) - lfactorial(by_row(count, e)), function(e) by_row(count, e) - exp(e), 12
+  )
+  time <- c(0.3, 1.2, 2.1, 1.6, 0.9, 0.5)
+  events <- c(1, 2, 1, 3, 2, 1)
+  durations <- grouped(
+    function(e) -by_row(events, e) * e - by_row(time, e) * exp(-e),
+    function(e) by_row(time, e) * exp(-e) - by_row(events, e), 6
+  )
+  for (model in list(counts, durations)) {
+    fits <- lapply(1:3, function(seed) calmly(smc(model$target, seed = seed)))
+    expect_log_z(fits, model$truth, resolution = 0.03)
   }
-  durations <- function(theta) {
-    time <- along(theta, c(0.3, 1.2, 2.1, 1.6, 0.9, 0.5))
-    events <- along(theta, c(1, 2, 1, 3, 2, 1))
-    list(value = -events * theta - time * exp(-theta), slope = time * exp(-theta) - events)
-  }
-  expect_right <- function(data, n) {
-    target <- target_function(hierarchy(data, TRUE, half_normal), n + 2, vectorized = TRUE)
-    fit <- calmly(smc(target, precision = 0.003, seed = 1))
-    expect_log_z(fit, log_evidence_of(data, n, half_normal, t), resolution = 0.03)
-  }
-  expect_right(counts, 12)
-  expect_right(durations, 6)
 })
 
 test_that("each coordinate has its own inflation, whether or not there are parents", {
