@@ -22,11 +22,12 @@ n_elbo_checks <- 128
 # rises, n_points). The best normal of each path that is followed is refined; those that have come together go on as one.
 # `passed` are normals that paths have passed elsewhere, those that are not followed where `passes` are asked for; `ends`
 # the places where those that are followed have ended; and `n_points` how many points paths have. start: of start_of().
+# most: of tell_more().
 look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, rises = FALSE, n_points = 0),
-                 passes = TRUE) {
+                 passes = TRUE, most = Inf) {
   paths <- climb(evaluate, starts, start)
   ends <- lapply(paths, end_of_path)
-  is_followed <- tell_more(ends, found$ends)
+  is_followed <- tell_more(ends, found$ends, most)
   tried <- normals_along(evaluate, paths[is_followed])
   normals <- lapply(tried, function(of_path) with_factor(best_of(of_path, function(normal) normal$elbo)))
   n_dropped <- nrow(starts) - length(paths) + sum(is_followed) - length(normals)
@@ -54,18 +55,21 @@ end_of_path <- function(path) {
 }
 
 # Which paths are followed: of those that end at the same maximum the first and the last, which come from the nearest
-# and the furthest start; none that ends where one before has ended.
-tell_more <- function(ends, before) {
+# and the furthest start, for so many maxima at most; none that ends where one before has ended.
+tell_more <- function(ends, before, most) {
   new <- seq_along(ends)
   for (known in before) {
     new <- new[!are_same_ends(ends[new], known)] # and by their own widths, of the few that are left:
   }
   new <- Filter(function(i) !any(are_same_ends(before, ends[[i]])), new)
-  is_told <- vapply(new, function(i) {
-    others <- new[vapply(ends[new], is_same_end, NA, ends[[i]]) | new == i]
-    i == others[1] || i == max(others)
-  }, NA)
-  seq_along(ends) %in% new[is_told]
+  told <- integer()
+  while (length(new) > 0 && most > 0) {
+    is_same <- vapply(ends[new], is_same_end, NA, ends[[new[1]]]) | seq_along(new) == 1
+    told <- c(told, new[1], max(new[is_same]))
+    new <- new[!is_same]
+    most <- most - 1
+  }
+  seq_along(ends) %in% told
 }
 
 # Ends of one maximum: between them the log density falls by half the squared distance, or twice that, since widths along

@@ -156,7 +156,7 @@ look_around <- function(evaluate, target, n_starts, start, budget) {
     found <- if (n < n_starts) {
       look(evaluate, starts_for(target, n_more), start, found)
     } else {
-      look_further(evaluate, further_starts(target, n_more, found$normals), start, found)
+      look_further(evaluate, further_starts(target, n_more, found$normals), start, found, n_starts)
     }
     n <- n + n_more
   }
@@ -218,8 +218,8 @@ n_cheap_starts <- function(found, n, spent, n_basins) {
 }
 
 # What paths lead to from these starts, but for those at which the normal distributions explain the density: they would
-# lead to one of these.
-look_further <- function(evaluate, starts, start, found) {
+# lead to one of these. most: of look().
+look_further <- function(evaluate, starts, start, found, most) {
   n <- nrow(starts)
   known <- explained(found$normals, starts)
   of <- cbind(seq_len(n), max.col(known, "first"))
@@ -227,7 +227,7 @@ look_further <- function(evaluate, starts, start, found) {
   is_known <- abs(excess) < rules$basin_distance^2 / 2
   found$normals <- with_paths(found$normals, of[is_known, 2])
   found$n_points <- found$n_points + n
-  if (all(is_known)) found else look(evaluate, starts[!is_known, , drop = FALSE], start, found, passes = FALSE)
+  if (all(is_known)) found else look(evaluate, starts[!is_known, , drop = FALSE], start, found, FALSE, most)
 }
 
 # The log density of each normal distribution at points, times its evidence: a column each.
