@@ -48,13 +48,14 @@ may_be_more <- function(found, part, estimate, stays = 0) {
   isTRUE(found$rise > found$error && found$rise + rules$errors_seen * part > limit)
 }
 
-# The row of what rays, mirrors or lines find. A rise that matters counts before it is sure enough to warn of: its square,
-# less that of its error, is an unbiased estimate of the square of the bias, which is part of the mean square error.
+# The row of what rays, mirrors or lines find. A rise that matters, and that they tell from less, counts before it is sure
+# enough to warn of: its square, less that of its error, is an unbiased estimate of the square of the bias, which is part
+# of the mean square error.
 judge_beside <- function(seen, found, says) {
   if (!is.null(found$rise)) {
     error <- max(found$error, found$by_chance)
-    matters <- isTRUE(found$rise > max(error, what_matters(seen$estimate)))
-    bias <- if (matters) sqrt(found$rise^2 - error^2) else 0
+    least <- what_matters(seen$estimate)
+    bias <- if (isTRUE(error < least && least < found$rise)) sqrt(found$rise^2 - error^2) else 0
     diagnostic(found$rise, limit_of_rise(found, seen$estimate), says, found$rise, passing = bias)
   }
 }

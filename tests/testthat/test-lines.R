@@ -101,10 +101,10 @@ test_that("a rise that matters, but is not sure, counts less its own error, and 
     found <- list(rise = rise, error = error, name = "x1")
     judge_of("lines", list(estimates = as.data.frame(estimate)), estimate, found = found)
   }
-  unsure <- row_of(0.05, 0.03)
+  unsure <- row_of(0.05, 0.03, 0.04)
   expect_true(unsure$passed)
   expect_equal(unsure$shift, 0.04)
-  expect_identical(row_of(0.05, 0.06)$shift, 0) # chance explains it
+  expect_identical(row_of(0.05, 0.045, 0.04)$shift, 0) # they do not tell it from what does not matter
   expect_identical(row_of(0.015, 0.01)$shift, 0) # less than the error of the estimate
   expect_identical(row_of(0.009, 0.005, 0.001)$shift, 0) # too little for a word
   expect_identical(row_of(-0.05, 0.01)$shift, 0)
