@@ -48,9 +48,9 @@ may_be_more <- function(found, part, estimate, stays = 0) {
   isTRUE(found$rise > found$error && found$rise + rules$errors_seen * part > limit)
 }
 
-# The row of what rays, mirrors or lines find. A rise that matters, and that they tell from less, counts before it is sure
-# enough to warn of: its square, less that of its error, is an unbiased estimate of the square of the bias, which is part
-# of the mean square error.
+# The row of what rays, mirrors or lines find. A rise that matters, and that they tell from less, counts before it is
+# sure enough to warn of: its square, less that of its error, is an unbiased estimate of the square of the bias, which
+# is part of the mean square error.
 judge_beside <- function(seen, found, says) {
   if (!is.null(found$rise)) {
     error <- max(found$error, found$by_chance)

@@ -144,7 +144,7 @@ space_by_earlier <- function(course, final, some, otherwise) {
   if (is.null(reference)) {
     return(otherwise)
   }
-  mean <- weighted_sums(otherwise$x, some$w)
+  mean <- weighted_mean(otherwise$x, some$w)
   points <- list(x = sweep(otherwise$x, 2, mean), w = some$w, mean = mean)
   points <- changed(points, changes_of(reference))
   x <- sweep(points$x, 2, points$mean, "+")
@@ -199,7 +199,7 @@ endless_direction <- function(n, target, space, evaluate) {
 widest_direction <- function(space) {
   d <- ncol(space$x)
   if (d > 1 && d <= rules$largest_dense) {
-    covariance <- weighted_covariance(space$x, space$w, weighted_sums(space$x, space$w))
+    covariance <- weighted_covariance(space$x, space$w, weighted_mean(space$x, space$w))
     if (all(is.finite(covariance))) {
       first <- eigen(covariance, symmetric = TRUE)
       sqrt(max(first$values[1], 0)) * simple_direction(first$vectors[, 1])

@@ -80,7 +80,7 @@ scaled_draws <- function(final, weighty) {
       gradients = function(j) sweep(final$gradients[rows, j, drop = FALSE], 2, sd[j], "*")
     ))
   }
-  upper <- tryCatch(chol(weighted_covariance(z, w, mean, rows)), error = function(e) NULL)
+  upper <- factor_or_null(weighted_covariance(z, w, mean, rows))
   if (!is.null(upper)) {
     inverse <- backsolve(upper, diag(d))
     list(

@@ -208,13 +208,12 @@ generated_names <- function(fit, generated) {
   if (!is.character(generated)) {
     return(if (check_flag(generated, "generated")) later)
   }
-  variables <- function(names) sub("\\[.*", "", names)
-  unknown <- setdiff(generated, variables(c(later, colnames(fit$particles))))
+  unknown <- setdiff(generated, base_names(c(later, colnames(fit$particles))))
   if (length(unknown) > 0) {
-    known <- if (length(later) > 0) paste("as", toString(unique(variables(later)))) else "and there are none"
+    known <- if (length(later) > 0) paste("as", toString(unique(base_names(later)))) else "and there are none"
     abort_argument(unknown, "generated", paste0("TRUE, FALSE or names of generated quantities, ", known))
   }
-  later[variables(later) %in% generated]
+  later[base_names(later) %in% generated]
 }
 
 generated_at <- function(fit, rows, names) {

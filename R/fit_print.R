@@ -90,7 +90,7 @@ print_variables <- function(fit, most, digits, with_mcse) {
     cat(" ... and ", count(d - length(shown)), " more: summary(fit)$variables has all\n", sep = "")
   }
   if (length(fit$target$later) > 0) {
-    later <- unique(sub("\\[.*", "", fit$target$later))
+    later <- unique(base_names(fit$target$later))
     cat(" ... and on demand ", toString(later), ": as_draws(fit, generated = TRUE)\n", sep = "")
   }
 }

@@ -240,7 +240,7 @@ with_elements <- function(expression, names) {
 
 # The variables with these names as a list: columns of the draws, or for a vector all of its elements, a matrix.
 mask_of <- function(draws, names) {
-  of_vector <- sub("\\[.*", "", colnames(draws))
+  of_vector <- base_names(colnames(draws))
   names <- intersect(names, c(colnames(draws), of_vector))
   lapply(stats::setNames(nm = names), function(name) {
     if (name %in% colnames(draws)) draws[, name] else draws[, of_vector == name, drop = FALSE]

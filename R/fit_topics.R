@@ -236,8 +236,8 @@ NULL
 #' target. So `fit$std_error` counts what [diagnostics] have seen of this: it is `sqrt(sampling_error^2 + shift^2)`,
 #' with the error of chance, `fit$sampling_error`, and the largest `shift` of `fit$diagnostics`. Mostly this is 0 where all
 #' have passed. But mass that `rays`, `mirrors` or `lines` find beyond the draws counts before it is sure enough for a
-#' warning, from a rise above `sampling_error` and 0.01 on: then `shift^2` is the square of the rise, less that of
-#' its error. The interval, [compare_evidence()] and [report()] follow it.
+#' warning, where the rise is above `sampling_error` and 0.01, and its own error below: then `shift^2` is the square of
+#' the rise, less that of its error. The interval, [compare_evidence()] and [report()] follow it.
 #'
 #' Where random effects are integrated out, `fit$estimates` are of the density that is sampled, and `fit$log_z` and its
 #' error count what leads from there to the exact evidence, or to that by Laplace's approximation: see [as_target()],

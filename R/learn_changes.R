@@ -14,7 +14,7 @@ given_of_all <- function(changes) Find(is_precision, changes, right = TRUE)$give
 # The points after one change after the other, with their gradients where there are any.
 changed <- function(points, changes) {
   at <- before_maps(change_maps(changes), sweep(points$x, 2, points$mean, "+"), points$g)
-  points$mean <- weighted_sums(at$x, points$w)
+  points$mean <- weighted_mean(at$x, points$w)
   points$x <- sweep(at$x, 2, points$mean)
   points["g"] <- list(at$g)
   points

@@ -134,7 +134,7 @@ curvature_at <- function(evaluate, x, width) {
       break
     }
   }
-  upper <- tryCatch(chol(hessian), error = function(e) NULL)
+  upper <- factor_or_null(hessian)
   problem <- if (!all(around$log_density < centre$log_density)) {
     "the density does not fall to all sides"
   } else if (is.null(upper)) {

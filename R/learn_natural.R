@@ -166,7 +166,7 @@ is_precision_wide <- function(block, points, phi) {
   wide <- rbind(bounded_values(block$terms, wide_parents * points$t), phi)
   ends <- unique(c(apply(wide, 2, which.min), apply(wide, 2, which.max)))
   Q <- wide[ends, , drop = FALSE] %*% matrix(block$A, ncol(phi))
-  all(is.finite(Q)) && all(apply(Q, 1, function(q) !is.null(tryCatch(chol(matrix(q, p)), error = function(e) NULL))))
+  all(is.finite(Q)) && all(apply(Q, 1, function(q) !is.null(factor_or_null(matrix(q, p)))))
 }
 
 # The log density of the children, or of these columns, that become standard normal; but for a constant.

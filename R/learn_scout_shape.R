@@ -27,7 +27,7 @@ shape_around <- function(normals, density) {
   }
   w <- rep(1 / n, n)
   x <- draws$x[ok, , drop = FALSE]
-  mean <- weighted_sums(x, w)
+  mean <- weighted_mean(x, w)
   points <- list(x = sweep(x, 2, mean), g = at$gradient[ok, , drop = FALSE], w = w, mean = mean)
   normal <- if (is.matrix(best$L) && length(likely_normals(normals)) == 1) exact_normal(points, best$L, n)
   if (!is.null(normal)) {

@@ -49,7 +49,7 @@ moments_of <- function(x, w) {
   if (!isTRUE(1 / sum(w^2) >= max(rules$least_ess, ncol(x)))) {
     return(NULL)
   }
-  mean <- weighted_sums(x, w)
+  mean <- weighted_mean(x, w)
   L <- fit_scale(sweep(x, 2, mean), w, mean)
   if (!is.null(L)) list(mean = mean, L = L)
 }
@@ -80,6 +80,6 @@ fit_scale <- function(x, w, mean = 0) {
   shrinkage <- min(1, sum((1 - square)^2 / (n - 1)) / sum(square))
   correlation <- (1 - shrinkage) * correlation
   diag(correlation) <- 1
-  upper <- tryCatch(chol(correlation), error = function(e) NULL)
+  upper <- factor_or_null(correlation)
   if (!is.null(upper)) sd * t(unname(upper))
 }

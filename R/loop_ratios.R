@@ -19,7 +19,7 @@ with_ratios <- function(sampler) {
 # Whether each variable is the log of the difference between a positive number and the one before it, by what the
 # program makes of some points. NULL where it tells nothing.
 find_ratios <- function(target) {
-  bases <- sub("\\[.*", "", target$names)
+  bases <- base_names(target$names)
   if (is.null(target$outputs) || anyDuplicated(bases) == 0) {
     return(NULL)
   }

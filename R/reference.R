@@ -132,7 +132,7 @@ check_covariance <- function(cov) {
   if (!is_square(cov)) {
     abort_argument(cov, "cov", expected)
   }
-  upper <- tryCatch(chol(cov), error = function(e) NULL)
+  upper <- factor_or_null(cov)
   if (is.null(upper) || !isSymmetric(unname(cov))) {
     abort("{.arg cov} must be {expected}; it is not.")
   }

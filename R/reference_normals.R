@@ -148,7 +148,7 @@ fit_gaussian_score <- function(points, L) {
   z <- whitened(L, points$x)
   linear <- weighted_least_squares(cbind(1, z), multiply(points$g, L), points$w)
   precision <- -linear$coefficients[-1, , drop = FALSE]
-  upper <- tryCatch(chol((precision + t(precision)) / 2), error = function(e) NULL)
+  upper <- factor_or_null((precision + t(precision)) / 2)
   if (is.null(upper)) {
     return(NULL)
   }
@@ -189,7 +189,7 @@ is_exact_reference <- function(reference) identical(reference$fitted_to, "gradie
 # variables, but for chance: 2 d squares.
 are_standard <- function(y, w, n) {
   d <- ncol(y)
-  squares <- n * sum(weighted_sums(y, w)^2) + n / 2 * sum((weighted_squares(y, w) - 1)^2)
+  squares <- n * sum(weighted_mean(y, w)^2) + n / 2 * sum((weighted_squares(y, w) - 1)^2)
   isTRUE(squares < 2 * d + rules$chance_sds * sqrt(2 * 2 * d))
 }
 

@@ -74,7 +74,7 @@ student_step <- function(z, w, now, df) {
   square <- rowSums(from_user(now, z)^2)
   u <- w * (df + ncol(z)) / (df + square)
   mean <- colSums(u * z) / sum(u)
-  upper <- tryCatch(chol(crossprod(sqrt(u) * sweep(z, 2, mean))), error = function(e) NULL)
+  upper <- factor_or_null(crossprod(sqrt(u) * sweep(z, 2, mean)))
   if (!is.null(upper)) list(mean = mean, L = t(upper))
 }
 
@@ -99,7 +99,7 @@ exact_student <- function(points, L, genealogies) {
   y <- sweep(z, 2, bend$centre)
   slopes <- weighted_least_squares(y * (1 + bend$c * rowSums(y * g)), g, points$w)$coefficients
   precision <- -df / (df + d) * (slopes + t(slopes)) / 2
-  upper <- tryCatch(chol(precision), error = function(e) NULL)
+  upper <- factor_or_null(precision)
   if (is.null(upper)) {
     return(NULL)
   }

@@ -86,7 +86,7 @@ only_moments <- function(record, sampler) {
   all <- all_draws(record)
   w <- exp(all$log_weights)
   x <- outputs_of(sampler$target, all$particles, all$log_weights)
-  mean <- unname(weighted_sums(x, w))
+  mean <- unname(weighted_mean(x, w))
   c(
     record[c("dead", "steps", "runs", "reference", "shared")],
     list(

@@ -286,5 +286,5 @@ is_truncated <- function(target) any(target$truncated > 0)
 
 # "w simplex" and the like.
 format_types <- function(types) {
-  vapply(types$blocks, function(block) paste(sub("\\[.*", "", types$names[block$elements[1]]), block$type), "")
+  vapply(types$blocks, function(block) paste(base_names(types$names[block$elements[1]]), block$type), "")
 }

@@ -24,10 +24,9 @@ unsaved_by_brms <- function(x) {
 
 # draws: an array of iterations, chains and variables.
 as_stanfit <- function(draws, excluded) {
-  base_of <- function(names) sub("\\[.*", "", names)
-  draws <- draws[, , !base_of(dimnames(draws)[[3]]) %in% excluded, drop = FALSE]
+  draws <- draws[, , !base_names(dimnames(draws)[[3]]) %in% excluded, drop = FALSE]
   names <- c(dimnames(draws)[[3]], "lp__")
-  pars <- unique(base_of(names))
+  pars <- unique(base_names(names))
   samples <- lapply(seq_len(dim(draws)[2]), function(chain) {
     of_chain <- matrix(draws[, chain, ], dim(draws)[1])
     columns <- lapply(seq_len(ncol(of_chain)), function(j) of_chain[, j])
@@ -41,7 +40,7 @@ as_stanfit <- function(draws, excluded) {
     )
   })
   n <- dim(draws)[1]
-  dims <- lapply(stats::setNames(pars, pars), function(par) dims_of(names[base_of(names) == par]))
+  dims <- lapply(stats::setNames(pars, pars), function(par) dims_of(names[base_names(names) == par]))
   sim <- list(
     samples = samples, iter = n, thin = 1, warmup = 0, chains = length(samples), n_save = rep(n, length(samples)),
     warmup2 = rep(0, length(samples)), permutation = rep(list(seq_len(n)), length(samples)),

@@ -10,7 +10,7 @@ improper_parameters <- function(target) {
       # missing responses, whose density is in the likelihood, have no prior
       flat_by_numbers(target, grep("^(Ymi|Yl)(_|\\[|$)", target$names, invert = TRUE))
     } else if (!is.null(target$program$code)) {
-      target$names[sub("\\[.*", "", target$names) %in% parameters_without_prior(target$program)]
+      target$names[base_names(target$names) %in% parameters_without_prior(target$program)]
     } else {
       character()
     },
@@ -51,7 +51,7 @@ name_coefficients <- function(improper, variables, data) {
   if (!is.list(data)) { # a file, which has no names of columns
     return(improper)
   }
-  base <- sub("\\[.*", "", improper)
+  base <- base_names(improper)
   covariates <- lapply(unique(grep("^b(_|$)", base, value = TRUE)), function(b) {
     of_b <- grep(paste0("^", b, "\\["), variables, value = TRUE)
     columns <- utils::tail(colnames(data[[sub("^b", "X", b)]]), length(of_b))

@@ -175,7 +175,7 @@ tell_constants <- function(target) {
 tell_thresholds <- function(target) {
   block <- stan_block(plain_stan_code(target$program), "parameters")
   ordered <- regmatches(block, gregexpr("\\bordered ?(\\[(?:[^][]++|(?1))*+\\]) ?\\K\\w+", block, perl = TRUE))[[1]]
-  n <- table(factor(sub("\\[.*", "", target$names), ordered))
+  n <- table(factor(base_names(target$names), ordered))
   low <- sum(lfactorial(n))
   if (low > 0) {
     inform("ordered", c(

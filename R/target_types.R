@@ -183,7 +183,7 @@ log_sum_exp <- function(z) {
 # names: of the user's variables.
 type_blocks <- function(types, names) {
   given <- base::names(types)
-  base <- sub("\\[.*", "", names)
+  base <- base_names(names)
   known <- unique(base)
   if (!is.list(types) && !is.character(types) || is.null(given) || anyDuplicated(given) || !all(given %in% known)) {
     abort(c(

@@ -61,9 +61,7 @@ arithmetic <- c("-", "+", "*", "/")
 # x; w: one for each of the rows.
 scaled_rows <- function(x, w, centre, rows = NULL) .Call(r_scaled_rows, x, rows, centre, w)
 
-# The sums of the columns of w * x, and of w * x^2.
-weighted_sums <- function(x, w) .Call(r_weighted_sums, x, w, FALSE, NULL, NULL)
-
+# The sums of the columns of w * x^2.
 weighted_squares <- function(x, w) .Call(r_weighted_sums, x, w, TRUE, NULL, NULL)
 
 # Of weighted rows of x, of which NULL are all: the means of the columns, less `centre`, and their standard deviations.

@@ -72,3 +72,6 @@ say_calls <- function(counts) {
   n <- sum(counts[["n_calls"]])
   if (n > sum(counts$n_target_evals)) sprintf(" (%s calls of the function)", count(n))
 }
+
+# Names of variables without their indices.
+base_names <- function(names) sub("\\[.*", "", names)

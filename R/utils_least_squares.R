@@ -12,6 +12,9 @@ multiply <- function(a, b) .Call(r_multiply, a, b)
 # a' b
 cross_product <- function(a, b = a) .Call(r_cross_product, a, b)
 
+# The upper triangular factor of a positive definite matrix; NULL where it is none.
+factor_or_null <- function(A) tryCatch(chol(A), error = function(e) NULL)
+
 # The coefficients of each column of y on the columns of x, a column each; 0 for columns that others
 # make up.
 least_squares <- function(x, y) solved_squares(x, y)$coefficients
@@ -22,7 +25,7 @@ least_squares <- function(x, y) solved_squares(x, y)$coefficients
 solved_squares <- function(x, y, gram = cross_product(x), tol = 1e-7) {
   size <- sqrt(diag(gram)) + .Machine$double.xmin
   on <- seq_len(ncol(x))
-  upper <- tryCatch(chol(gram / tcrossprod(size)), error = function(e) NULL)
+  upper <- factor_or_null(gram / tcrossprod(size))
   # of numbers that are none some BLAS make no error, but a factor that is no number
   if (!is.null(upper) && isTRUE(min(diag(upper)) >= far_from_collinear)) {
     unit <- backsolve(upper, backsolve(upper, cross_product(x, y) / size, transpose = TRUE))

@@ -44,14 +44,14 @@ test_that("weighted sums of columns are those of colSums()", {
   w <- rexp(500)
   for (d in c(1, 3)) {
     x <- draws(500, d)
-    expect_equal(weighted_sums(x, w), colSums(w * x), tolerance = 1e-15)
+    expect_equal(weighted_mean(x, w), colSums(w * x), tolerance = 1e-15)
     expect_equal(weighted_squares(x, w), colSums(w * x^2), tolerance = 1e-15)
   }
-  expect_identical(names(weighted_sums(draws(500, 3), w)), c("a", "b", "c"))
-  expect_identical(weighted_sums(draws(0, 2), numeric()), c(0, 0))
+  expect_identical(names(weighted_mean(draws(500, 3), w)), c("a", "b", "c"))
+  expect_identical(weighted_mean(draws(0, 2), numeric()), c(0, 0))
   rows <- which(x[, 1] > 0)
   w <- w[rows]
-  mean <- weighted_sums(x[rows, ], w)
+  mean <- weighted_mean(x[rows, ], w)
   expect_identical(weighted_mean(x, w, rows), mean)
   sd <- sqrt(weighted_squares(sweep(x[rows, ], 2, mean), w))
   expect_identical(weighted_sd(x, w, rows), sd)
@@ -76,7 +76,7 @@ test_that("rows are centred and multiplied as they would be one after the other"
   x <- draws(3000, 3)
   by <- draws(3, 2)
   rows <- which(x[, 1] > -1)
-  mean <- weighted_sums(x, rep(1 / 3000, 3000))
+  mean <- weighted_mean(x, rep(1 / 3000, 3000))
   product <- multiply(sweep(x[rows, ], 2, mean), by)
   expect_identical(.Call(r_multiply_rows, x, rows, mean, by), product)
   expect_identical(.Call(r_multiply_rows, x, NULL, NULL, by), multiply(x, by))
