@@ -19,8 +19,8 @@ most_paths <- 64
 #'
 #' Locates a target by its gradients, before any particle is moved: the first stage of [smc()].
 #' Paths of quasi-Newton optimisation climb from random starts, some near and some far. Along each
-#' path normal distributions are tried, and the best is refined by batch and match; of paths that end at
-#' the same maximum two are enough. Those that end in different places are kept apart, as basins. What is
+#' path normal distributions are tried, and the best is refined by batch and match, as long as its evidence lower bound
+#' says that it may matter; of paths that end at the same maximum two are enough. Those that end in different places are kept apart, as basins. What is
 #' found is proposed as references for [smc()], where they compete with the reference that the user gave.
 #'
 #' Where a start is impossible it is moved towards 0. If all are, the parameters of a model of RTMB or TMB, or
@@ -29,14 +29,15 @@ most_paths <- 64
 #' out, starts are around the mode of Laplace's approximation, whose values far from there mean little.
 #'
 #' In up to six variables, 2,048 points around the basins are tried (fewer where [smc()] is asked for less precision), and
-#' four more paths start, two where the density most exceeds what was found, and two where, as draws of importance sampling, it has the largest part of the
-#' evidence; and again, as long as these find basins. So a narrow mode beside a wide one is found in two or
-#' three variables, and one of half the width in four to six.
+#' four more paths start, two where the density most exceeds what was found, and two where, as draws of importance
+#' sampling, it has the largest part of the evidence; and again, as long as these find basins. So a narrow mode beside a
+#' wide one is found in two or three variables, and one of half the width in four to six.
 #'
 #' Further starts follow while they cost little: where all paths have ended in one basin, for a quarter of the evaluations
 #' that the first ones took with their normal distributions, and where they have ended in several, for 2,048. By turns these
 #' starts are near and far, and as wide as the basins are apart. No path is made from a start at which the normal
-#' distributions explain the density. So modes of unequal widths are found in ten variables, where one start of a thousand
+#' distributions explain the density, and of paths that end in places of their own no more are followed at a time than
+#' there were first ones. So modes of unequal widths are found in ten variables, where one start of a thousand
 #' leads to the narrowest.
 #'
 #' @param target,... what to look for: see [smc()].
