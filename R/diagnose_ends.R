@@ -7,8 +7,7 @@ lined_variables <- function(final) {
   if (!is.null(given)) given else if (d <= rules$largest_dense) seq_len(d)
 }
 
-# The ends of these variables: lists of draws, as of space_of_scales(), variable and side; and `powers`, the map to the
-# draws' coordinates, where there is one.
+# The ends of these variables: lists of draws, as of lined_draws(), variable and side.
 ends_along <- function(draws, variables) {
   both <- expand.grid(variable = variables, side = c(-1, 1))
   Map(function(variable, side) list(draws = draws, variable = variable, side = side), both$variable, both$side)

@@ -13,13 +13,13 @@ n_within_part <- 3
 n_beyond_part <- 8
 step_beyond_part <- 0.5
 
-# Lines are along variables on the unconstrained scale, or along those given which others are normal: as these
-# move, the others follow. First come those along which others spread out as a power, as they do at the draws (see
-# diagnose_powers.R). The evidence beyond a place e of a variable is to that of a part before e as the mean, over lines
-# through draws in this part, of the integral of the density along the line beyond e to that in the part. A part goes
-# from where a tenth of the draws are beyond to where a hundredth is: of a larger share beyond too little is known.
-# Another goes from there to where a thousandth is beyond: a few draws may be where a tail begins of which the others
-# know nothing.
+# Lines are along variables on the unconstrained scale; and, where some of a reference depend on others, along its
+# coordinates, so that they bend as it does: as a scale moves, its effects follow, and on a curve all that comes after.
+# If others are exactly normal given some, lines are along these coordinates alone. The evidence beyond a place e of a coordinate is
+# to that of a part before e as the mean, over lines through draws in this part, of the integral of the density along the
+# line beyond e to that in the part. A part goes from where a tenth of the draws are beyond to where a hundredth is: of a
+# larger share beyond too little is known. Another goes from there to where a thousandth is beyond: a few draws may be
+# where a tail begins of which the others know nothing.
 #
 # A few lines for each part, and many where these find what may matter, which alone tell how much it is: of many parts
 # one would be far off by chance. Where these find something, but with an error that leaves open whether there is
@@ -37,12 +37,8 @@ look_along_lines <- function(seen, evaluate) {
   if (length(weighty$rows) < least_draws_beside) {
     return(NULL)
   }
-  # of no more draws than the other diagnostics see, where it takes a while to bring them there
-  some <- if (length(precisions_of(final$reference)) > 0) thinned(weighty, rules$most_judged) else weighty
-  draws <- space_of_scales(final, some)
-  draws$n <- n_independent(some$w, final$origins[some$rows])
-  ends <- ends_in_powers(draws, conditioning_of(final$reference), n)
-  ends <- c(ends, longest_ends(draws, lined_variables(final), n - length(ends)))
+  draws <- lined_draws(final, weighty)
+  ends <- do.call(c, lapply(draws, longest_ends, lined_variables(final), ceiling(n / length(draws))))
   with_seed(seed_of_run(sampler$seed, lines_key), {
     found <- lapply(parts_of_ends(ends, n), beyond_part, few_lines, evaluate)
     likely <- likeliest(found, n_followed(spent), seen$estimate)
@@ -53,10 +49,25 @@ look_along_lines <- function(seen, evaluate) {
       found$points <- points_beyond(found, evaluate, sampler$kernel$gradients)
     }
     if (!is.null(found)) {
-      end <- found$part
-      c(found[c("rise", "error", "points")], list(name = sampler$target$names[end$variable], powers = end$powers))
+      c(found[c("rise", "error", "points")], list(name = sampler$target$names[found$part$variable]))
     }
   })
+}
+
+# These draws in all coordinates along which lines go, each a list of x, w, the maps from there to the unconstrained
+# scale, and how many of the draws are independent, n.
+lined_draws <- function(final, weighty) {
+  draws <- function(x, maps) {
+    list(
+      x = take_rows(x, weighty$rows), w = weighty$w, maps = maps,
+      n = n_independent(weighty$w, final$origins[weighty$rows])
+    )
+  }
+  bends <- length(conditioning_of(final$reference)) > 0
+  without_null(list(
+    if (bends) draws(final$coordinates, maps_of(final$reference, ncol(final$coordinates))),
+    if (!has_exact_precisions(final$reference)) draws(unconstrained_particles(final), list())
+  ))
 }
 
 lines_diagnostic <- new_diagnostic(
@@ -151,7 +162,7 @@ points_beyond <- function(found, evaluate, gradients) {
   points
 }
 
-# A record of the islands, with these points, and the coordinates along whose lines they were found.
+# A record of the islands, with these points.
 with_points_beyond <- function(record, found) {
   points <- found$points
   at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
@@ -159,14 +170,13 @@ with_points_beyond <- function(record, found) {
   known <- target_gradients(record, seq_along(record$log_weights))
   record <- with_found(record, found)
   if (!is.null(known)) record$target_gradients <- rbind(known, points$g)
-  record$powers <- found$powers
   record
 }
 
 # How many parts have a few lines after islands that have taken so many evaluations: at most both of two ends of each
-# variable and, in powers, of half of them.
+# variable and of each coordinate.
 n_lined_parts <- function(sampler, spent) {
-  min(6 * sampler$target$dim, floor(rules$share_beside * spent / few_lines / n_line_evals()))
+  min(8 * sampler$target$dim, floor(rules$share_beside * spent / few_lines / n_line_evals()))
 }
 
 n_line_evals <- function() 1 + n_within_part + n_beyond_part

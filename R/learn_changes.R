@@ -4,12 +4,10 @@ changes_of <- function(reference) as.list(reference$changes)
 
 # Those of variables that are normal given others, level by level: the last one from the core's standard
 # coordinates comes first. An empty list for none.
-precisions_of <- function(reference) rev(Filter(is_precision, changes_of(reference)))
+precisions_of <- function(reference) rev(changes_of(reference))
 
 # The coordinates that are given at all levels, or NULL.
-given_last <- function(reference) given_of_all(changes_of(reference))
-
-given_of_all <- function(changes) Find(is_precision, changes, right = TRUE)$given
+given_last <- function(reference) unlist(lapply(utils::tail(changes_of(reference), 1), `[[`, "given"))
 
 # The points after one change after the other, with their gradients where there are any.
 changed <- function(points, changes) {

@@ -58,7 +58,7 @@ describe_basins <- function(reference, target) {
 
 # The maps of a reference of each kind, from the user's coordinates on.
 precisions_in <- function(reference) Filter(is_precision, c(changes_of(reference), rev(reference$maps)))
-moments_in <- function(reference) Filter(is_moments, c(changes_of(reference), rev(reference$maps)))
+moments_in <- function(reference) Filter(is_moments, rev(reference$maps))
 is_tails <- function(map) identical(map$name, "tails")
 
 # On the unconstrained scale a positive variable is its logarithm, and one between bounds the logit

@@ -26,9 +26,8 @@ fit_dependent <- function(record, density) {
   if (is.null(points$g) || min(length(points$train), length(points$test)) < least_half) {
     return(NULL)
   }
-  in_powers <- space_in_powers(weighted, record)
-  space <- if (is.null(in_powers)) exact_space(weighted, changes_of(record$reference), density) else in_powers
-  if (is.null(in_powers) && !knows_most(space) && !is.null(density)) {
+  space <- exact_space(weighted, changes_of(record$reference), density)
+  if (!knows_most(space) && !is.null(density)) {
     pattern <- pattern_among(points$x, density)
     if (!is.null(space) && !is.null(pattern) && fills(space, pattern, points, density)) space <- NULL
     if (is.null(space)) points$pattern <- pattern

@@ -12,7 +12,7 @@ wide_difference <- 0.02
 # The space in which others are standard normal given some coordinates, where that is exact: of the
 # present reference, or found by asking for the target's `density`, of counted_density(), or NULL.
 exact_space <- function(points, present, density) {
-  space <- space_of(points, Filter(is_precision, present), density)
+  space <- space_of(points, present, density)
   if (!is.null(space) || is.null(density)) {
     return(space)
   }
@@ -89,13 +89,6 @@ marginal_density <- function(given, d, maps, density) {
 along_parabolas <- function(at, density) {
   width <- wide_difference * at$sd
   function(x) density(x, width = width)
-}
-
-# The space in which variables do not spread out along others, where a diagnostic has found that, or the present
-# reference is of such a one: none of its coordinates is exactly normal given the rest. NULL for none.
-space_in_powers <- function(points, record) {
-  powers <- if (is.null(record$powers)) Filter(is_moments, changes_of(record$reference)) else record$powers
-  if (length(powers) > 0) list(changes = powers, points = changed(points, powers), exact = integer())
 }
 
 # Whether at least half of the coordinates are exactly standard normal given the rest.

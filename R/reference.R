@@ -162,7 +162,7 @@ format_location_and_scale <- function(reference) {
   } else {
     sprintf("a %d x %d covariance", nrow(reference$chol), nrow(reference$chol))
   }
-  n_normal <- length(unlist(lapply(Filter(is_precision, reference$changes), `[[`, "order")))
+  n_normal <- length(unlist(lapply(reference$changes, `[[`, "order")))
   paste0(
     "mean ", show(reference$mean), ", ", scale,
     if (length(reference$maps) > 0) sprintf(", %d maps", length(reference$maps)),

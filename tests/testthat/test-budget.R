@@ -220,14 +220,12 @@ test_that("what is set aside for islands is what they take, with bridge and diag
   more <- internal("more_lines")(of_islands)
   at_ends <- function(n_ends, numbers) (64 * n_ends + sum(numbers)) * internal("n_line_evals")() + max(64, numbers)
   by_number <- lapply(0:length(more), function(k) at_ends(seq_len(n_followed), utils::head(more, k)))
-  n_parts <- internal("n_lined_parts")(given$sampler, of_islands)
-  in_powers <- 8 * max(0, n_parts - 4 * given$sampler$target$dim) * internal("n_line_evals")() # none spreads others
   jumps <- internal("n_jump_lines")(given$course) * internal("jump_evals") # draws and gradients agree
   edges <- 256 - 64 # which no draw is near
   # a few rays, and more where these find something
   each <- internal("n_ray_evals")(given$sampler)
   more_rays <- internal("n_rays")(given$sampler, of_islands) * each - 8
-  taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - in_powers - jumps - edges)
+  taken <- last$n_target_evals - (set_aside() - at_ends(n_followed, more) - jumps - edges)
   expect_true(taken %in% c(outer(c(0, unlist(by_number)), c(0, more_rays), `-`)))
 })
 
