@@ -68,7 +68,7 @@
 #'   (children) of which precision and pull, or location and scale, depend on others (parents); and skewness or tails of
 #'   single variables, or of all of them together, a Student t. A part is kept only if, fitted to one half of the
 #'   particles, it gives the other half a higher density. Without gradients there are no shapes. Above 250 variables
-#'   only margins and exactly normal variables are fitted; above 600 only margins.
+#'   only skewness and exactly normal variables are fitted; above 600 only skewness.
 #' @section Kernels: If no `kernel` is given, runs from the given reference move by [kernel_klmc()],
 #'   which keeps its direction on a long way. Runs from a reference that fits move by
 #'   [kernel_hmc()], which needs half the steps for the same error, and so do runs at hard edges (see below) and where

@@ -178,8 +178,8 @@ log_density_of <- function(reference, x) {
   at$log_jacobian + if (is_student_reference(reference)) log_student(square, d, reference$df) else -square / 2
 }
 
-# Of many variables: the present normal distribution with new means and scales, and the margins of its coordinates, by
-# gradients. NULL where these are normal, or the present reference is of another kind.
+# Of many variables: the present normal distribution with new means and scales, and the skew of its coordinates, by
+# gradients. NULL where there is no skew, or the present reference is of another kind.
 fit_skewed <- function(record) {
   reference <- record$reference
   d <- ncol(record$particles)
@@ -203,15 +203,12 @@ fit_skewed <- function(record) {
   }
   normal <- compose(normal, inner)
   z <- from_user(inner, z)
-  g <- pull_back_rows(inner, g)
-  some <- evenly_weighted(w, most_search)
-  margins <- margins_block(z[some, , drop = FALSE], g[some, , drop = FALSE], seq_len(d))
-  if (!is.null(margins)) {
-    at <- before_maps(margins$maps, z, g)
-    inflation <- inflation_of(weighted_squares(at$x + at$g, w), logical(d))
+  at <- skew_by_gradients(z, pull_back_rows(inner, g), w)
+  if (!is.null(at$skew)) {
+    inflation <- sqrt(inflation_of(rep(2 * at$nats / d, d), FALSE))
     list(
-      reference = new_chain_reference(d, c(margins$maps, list(affine_of(normal))), inflation = sqrt(inflation)),
-      gain = if (is_normal(reference)) sum(w * (at$log_jacobian + rowSums(z^2 - at$x^2) / 2)) else 0
+      reference = new_chain_reference(d, c(tails_maps(at$skew), list(affine_of(normal))), inflation = inflation),
+      gain = if (is_normal(reference)) sum(w * (at$log_density + rowSums(z^2) / 2)) else 0
     )
   }
 }

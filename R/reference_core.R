@@ -102,6 +102,9 @@ change_maps <- function(changes) {
   }))
 }
 
+# The maps of such parameters; none for NULL.
+tails_maps <- function(tails) if (!is.null(tails)) list(c(name = "tails", tails))
+
 # The map of a normal distribution as the fits have it.
 affine_of <- function(normal) {
   c(list(name = "affine", mean = normal$mean), if (is.matrix(normal$L)) list(chol = normal$L) else list(sd = normal$L))

@@ -121,6 +121,13 @@ rules <- list(
   # Steps of a factorisation at a point: those of a full precision of 114 variables, which take 0.3
   # ms.
   most_factor_work = 5e5,
+  # Standard errors of skewness or kurtosis, above which a coordinate is not normal: chance alone
+  # gives that to one of 16,000.
+  odd_moment = 4,
+  # Location in standard deviations, log scale and skew of a coordinate with tails, to both sides:
+  # with more, it has hardly anything in common with the normal distribution from which it was
+  # found.
+  widest_tails = c(3, 3, 2),
   # budget ---------------------------------------------------------------------
   # A run that tunes may take this much more than the last, by more steps or searches.
   dearer_run = 2,

@@ -39,6 +39,7 @@ varied <- list(
   vary("least_rows", "intercepts_20_centred"),
   vary("student_df", of_tails, list(c(1, 2, 4, 8), c(1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 20))),
   vary("genealogies_per_dimension", of_tails),
+  vary("widest_tails", of_tails, list(values$widest_tails / 2, values$widest_tails * 2)),
   vary("sure_bridge", of_passes),
   vary("sure_shape", of_passes),
   vary("most_further_passes", of_passes, c(3, 10)),
