@@ -15,11 +15,11 @@ step_beyond_part <- 0.5
 
 # Lines are along variables on the unconstrained scale; and, where some of a reference depend on others, along its
 # coordinates, so that they bend as it does: as a scale moves, its effects follow, and on a curve all that comes after.
-# If others are exactly normal given some, lines are along these coordinates alone. The evidence beyond a place e of a coordinate is
-# to that of a part before e as the mean, over lines through draws in this part, of the integral of the density along the
-# line beyond e to that in the part. A part goes from where a tenth of the draws are beyond to where a hundredth is: of a
-# larger share beyond too little is known. Another goes from there to where a thousandth is beyond: a few draws may be
-# where a tail begins of which the others know nothing.
+# If others are exactly normal given some, lines are along these coordinates alone. The evidence beyond a place e of a
+# coordinate is to that of a part before e as the mean, over lines through draws in this part, of the integral of the
+# density along the line beyond e to that in the part. A part goes from where a tenth of the draws are beyond to where a
+# hundredth is: of a larger share beyond too little is known. Another goes from there to where a thousandth is beyond: a
+# few draws may be where a tail begins of which the others know nothing.
 #
 # A few lines for each part, and many where these find what may matter, which alone tell how much it is: of many parts
 # one would be far off by chance. Where these find something, but with an error that leaves open whether there is
