@@ -31,10 +31,9 @@ look <- function(evaluate, starts, start = NULL, found = list(n_dropped = 0L, ri
   tried <- normals_along(evaluate, paths[is_followed])
   normals <- lapply(tried, function(of_path) with_factor(best_of(of_path, function(normal) normal$elbo)))
   n_dropped <- nrow(starts) - length(paths) + sum(is_followed) - length(normals)
-  # the first batches tell which of them may matter
-  normals <- basins_of(refine(evaluate, basins_of(normals), rules$n_batches))
-  for (pass in seq_len(passes_of_paths - 1)) {
-    normals <- basins_of(refine_likely(evaluate, normals))
+  normals <- basins_of(normals)
+  for (pass in seq_len(passes_of_paths)) {
+    normals <- basins_of(refine(evaluate, normals, rules$n_batches))
   }
   # of the other paths what may be elsewhere is known before the target is asked
   elsewhere <- function(tried) out_of_reach(unlist(tried, recursive = FALSE), normals)
@@ -230,22 +229,18 @@ distance_from <- function(normal, other) sqrt(squares_from(normal, list(other)))
 
 squares_from <- function(normal, others) rowSums(from_user(normal, do.call(rbind, lapply(others, `[[`, "mean")))^2)
 
-# More batches for the best of the likely normals, so many at most.
-refine_likely <- function(evaluate, normals, most = length(normals)) {
-  elbos <- vapply(normals, `[[`, 0, "elbo")
-  best <- utils::head(order(elbos, decreasing = TRUE), most)
-  likely <- best[elbos[best] > max(elbos, -Inf) - rules$basin_range]
-  normals[likely] <- refine(evaluate, normals[likely], rules$n_batches)
-  normals
-}
-
-# The same as long as that helps.
+# More batches for the likely basins, as long as these help.
 refine_best <- function(evaluate, normals) {
-  highest <- function(normals) max(vapply(normals, `[[`, 0, "elbo"), -Inf)
+  if (length(normals) == 0) {
+    return(normals)
+  }
   for (pass in seq_len(most_passes)) {
-    before <- highest(normals)
-    normals <- refine_likely(evaluate, normals, rules$n_refined)
-    if (!isTRUE(highest(normals) - before >= rules$least_gain)) {
+    elbos <- vapply(normals, `[[`, 0, "elbo")
+    likely <- order(elbos, decreasing = TRUE)[seq_len(min(rules$n_refined, length(elbos)))]
+    likely <- likely[elbos[likely] > max(elbos) - rules$basin_range]
+    normals[likely] <- refine(evaluate, normals[likely], rules$n_batches)
+    now <- vapply(normals, `[[`, 0, "elbo")
+    if (max(now) - max(elbos) < rules$least_gain) {
       break
     }
   }

@@ -19,10 +19,9 @@ most_paths <- 64
 #'
 #' Locates a target by its gradients, before any particle is moved: the first stage of [smc()].
 #' Paths of quasi-Newton optimisation climb from random starts, some near and some far. Along each
-#' path normal distributions are tried, and the best is refined by batch and match, as long as its evidence lower bound
-#' says that it may matter; of paths that end at the same maximum two are enough. Those that end in different places are
-#' kept apart, as basins. What is found is proposed as references for [smc()], where they compete with the reference
-#' that the user gave.
+#' path normal distributions are tried, and the best is refined by batch and match; of paths that end at
+#' the same maximum two are enough. Those that end in different places are kept apart, as basins. What is
+#' found is proposed as references for [smc()], where they compete with the reference that the user gave.
 #'
 #' Where a start is impossible it is moved towards 0. If all are, the parameters of a model of RTMB or TMB, or
 #' up to 4,096 random points (half of them in order, for variables that must be), provide a start; and
