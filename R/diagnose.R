@@ -35,8 +35,10 @@ moved_along <- function(x, along, by) {
 
 # Of what rays, mirrors or lines find beside the draws.
 limit_of_rise <- function(found, estimate) {
-  max(what_matters(estimate), rules$errors_seen * max(found$error, found$by_chance))
+  max(what_matters(estimate), rules$errors_seen * error_of_rise(found))
 }
+
+error_of_rise <- function(found) max(found$error, found$by_chance)
 
 # The least rise of log Z that is worth a word: one below the standard error changes nothing.
 what_matters <- function(estimate) max(rules$sure_bridge, estimate$std_error, na.rm = TRUE)
@@ -53,7 +55,7 @@ may_be_more <- function(found, part, estimate, stays = 0) {
 # is part of the mean square error.
 judge_beside <- function(seen, found, says) {
   if (!is.null(found$rise)) {
-    error <- max(found$error, found$by_chance)
+    error <- error_of_rise(found)
     least <- what_matters(seen$estimate)
     bias <- if (isTRUE(error < least && least < found$rise)) sqrt(found$rise^2 - error^2) else 0
     diagnostic(found$rise, limit_of_rise(found, seen$estimate), says, found$rise, passing = bias)

@@ -57,12 +57,8 @@ look_along_lines <- function(seen, evaluate) {
 # These draws in all coordinates along which lines go, each a list of x, w, the maps from there to the unconstrained
 # scale, and how many of the draws are independent, n.
 lined_draws <- function(final, weighty) {
-  draws <- function(x, maps) {
-    list(
-      x = take_rows(x, weighty$rows), w = weighty$w, maps = maps,
-      n = n_independent(weighty$w, final$origins[weighty$rows])
-    )
-  }
+  n <- n_independent(weighty$w, final$origins[weighty$rows])
+  draws <- function(x, maps) list(x = take_rows(x, weighty$rows), w = weighty$w, maps = maps, n = n)
   bends <- length(conditioning_of(final$reference)) > 0
   without_null(list(
     if (bends) draws(final$coordinates, maps_of(final$reference, ncol(final$coordinates))),

@@ -335,17 +335,17 @@ with_bytes <- function(file, bytes, code) {
   code
 }
 
-test_that("a flipped bit is damage, 100 of 100", {
+test_that("a flipped bit is damage, 300 of 300", {
   dirs <- replicate(2, new_dir())
   on.exit(unlink(dirs, recursive = TRUE))
   verbs <- list(run_in, smc_in)
   kept <- Map(function(verb, dir) results(verb(dir)), verbs, dirs)
-  for (i in 1:100) {
+  for (i in 1:300) {
     k <- if (i %% 6 == 0) 2 else 1
     files <- list.files(dirs[k], full.names = TRUE)
     file <- files[i %% length(files) + 1]
     bytes <- bytes_of(file)
-    at <- ceiling(i / 100 * length(bytes))
+    at <- ceiling(i / 300 * length(bytes))
     bytes[at] <- xor(bytes[at], as.raw(2^(i %% 8)))
     warnings <- with_bytes(file, bytes, capture_warnings(again <- verbs[[k]](dirs[k])))
     expect_length(warnings, 1)

@@ -263,9 +263,9 @@ test_that("smc() goes on to a long thin tail, and counts what lines take", {
     )
   }
   # alpha = sinh(u)
-  at <- expand.grid(xi = seq(-4, 6, by = 0.02), u = seq(-12, 16, by = 0.05))
+  at <- expand.grid(xi = seq(-4, 6, by = 0.01), u = seq(-12, 16, by = 0.05))
   l <- log_density(cbind(at$xi, sinh(at$u))) + log(cosh(at$u))
-  truth <- max(l) + log(sum(exp(l - max(l)))) + log(0.02 * 0.05)
+  truth <- max(l) + log(sum(exp(l - max(l)))) + log(0.01 * 0.05)
   target <- target_function(log_density, 2, gradient, vectorized = TRUE, names = c("xi", "alpha"))
   n_asked <- 0
   fits <- lapply(1:4, function(seed) calmly(smc(target, seed = seed)))
