@@ -22,31 +22,46 @@ fit_chain <- function(points, variables) {
   if (length(points$train) < points_per_coefficient * (1 + length(variables))) {
     return(NULL)
   }
-  left <- variables
   points[c("train", "test")] <- lapply(points[c("train", "test")], utils::head, most_search)
-  state <- list(points = points, blocks = list(), log_jacobian = numeric(nrow(points$x)))
-  parents <- integer()
-  repeat {
+  state <- list(points = points, blocks = list(), log_jacobian = numeric(nrow(points$x)), parents = integer())
+  levels <- fit_levels(state, variables)
+  if (is.null(levels)) {
+    return(NULL)
+  }
+  leaves <- fit_leaves(state, levels, variables)
+  state <- fit_rest(if (is.null(leaves)) levels else leaves, variables)
+  c(state, list(maps = chain_maps(state$blocks)))
+}
+
+# The state with blocks for the variables that are left: a block of children given their parents, then one of these, ...
+fit_levels <- function(state, left) {
+  while (length(left) > 0) {
     level <- fit_level(state$points, left)
     if (is.null(level)) {
       return(NULL)
     }
-    state <- with_block(state, level$block)
-    parents <- union(parents, level$parents)
-    if (length(level$parents) == 0) break
+    state <- with_block(state, level$block, level$parents)
     left <- level$parents
   }
-  state <- fit_rest(state, variables)
-  c(state, list(maps = chain_maps(state$blocks), parents = parents))
+  state
 }
 
-with_block <- function(state, block) {
+with_block <- function(state, block, parents = integer()) {
   at <- before_maps(block$maps, state$points$x, state$points$g)
   state$points[c("x", "g")] <- at[c("x", "g")]
   state$points$pattern <- NULL # of the coordinates before
   state$log_jacobian <- state$log_jacobian + at$log_jacobian
   state$blocks <- c(state$blocks, list(block))
+  state$parents <- union(state$parents, parents)
   state
+}
+
+# Of each held-out point the log density under the blocks, and half the mean square of the score residuals.
+held_out <- function(state, variables) {
+  test <- state$points$test
+  z <- state$points$x[test, variables, drop = FALSE]
+  off <- state$points$g[test, variables, drop = FALSE] + z
+  list(each = state$log_jacobian[test] - rowSums(z^2) / 2, nats = mean(rowSums(off^2)) / 2)
 }
 
 # From z to x: the last block comes first.
@@ -221,8 +236,7 @@ hubs_of <- function(pattern, left) {
 
 # Blocks of both forms: the second only where the first leaves something. Less than what a block is worth counts, too:
 # exponentials that follow a curve where the points are, and lead away from it beyond them.
-trials_with <- function(points, train, left, parents) {
-  children <- setdiff(left, parents)
+trials_with <- function(points, train, left, parents, children = setdiff(left, parents)) {
   natural <- natural_trial(points, train, left, children, parents)
   moments <- if (is.null(natural) || natural$nats > length(left) * rules$nothing_left) {
     search_moments(train$x, train$g, children, parents)

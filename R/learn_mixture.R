@@ -74,7 +74,7 @@ component <- function(mixture, k) {
 log_components <- function(mixture, z) {
   parts <- vapply(seq_along(mixture$weights), function(k) {
     normal <- component(mixture, k)
-    log(mixture$weights[k]) + log_normal(from_user(normal, z), normal$L)
+    log(mixture$weights[k]) + log_normal(from_user(normal, z), normal)
   }, numeric(nrow(z)))
   matrix(parts, nrow(z))
 }
@@ -160,7 +160,7 @@ refit_mixture <- function(record) {
     normal_criterion = if (is.null(normal)) {
       -Inf
     } else {
-      sum(w * log_normal(from_user(normal, z), normal$L)) - of_frame
+      sum(w * log_normal(from_user(normal, z), normal)) - of_frame
     }
   )
 }

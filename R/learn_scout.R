@@ -234,7 +234,7 @@ look_further <- function(evaluate, starts, start, found, most) {
 # The log density of each normal distribution at points, times its evidence: a column each.
 explained <- function(normals, x) {
   parts <- vapply(normals, function(normal) {
-    normal$elbo + log_normal(from_user(normal, x), normal$L) - length(normal$mean) / 2 * log(2 * pi)
+    normal$elbo + log_normal(from_user(normal, x), normal) - length(normal$mean) / 2 * log(2 * pi)
   }, numeric(nrow(x)))
   matrix(parts, nrow(x))
 }

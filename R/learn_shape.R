@@ -28,9 +28,10 @@ fit_dependent <- function(record, density) {
   }
   space <- exact_space(weighted, changes_of(record$reference), density)
   if (!knows_most(space) && !is.null(density)) {
-    pattern <- pattern_among(points$x, density)
-    if (!is.null(space) && !is.null(pattern) && fills(space, pattern, points, density)) space <- NULL
-    if (is.null(space)) points$pattern <- pattern
+    points$pattern <- pattern_among(points$x, density)
+    of_left <- if (!is.null(space)) pattern_left(space, points$x, density)
+    if (fills(of_left, points$pattern)) space <- NULL
+    if (!is.null(space)) points$pattern <- of_left
   }
   shape <- if (!is.null(space) || ncol(points$x) <= rules$largest_dense) chain_in(space, points)
   if (!is.null(shape) && is.null(space) && !has_parents(shape$chain)) {

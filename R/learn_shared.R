@@ -3,8 +3,8 @@
 # Variance relative to the squared mean that may be rounding: (1e-12)^2.
 rounding_of_square <- 1e-24
 
-# The log density of L z, where z is standard normal, but for a constant.
-log_normal <- function(z, L) -rowSums(z^2) / 2 - sum(log(diag(L)))
+# The log density of a normal distribution at its coordinates z, but for a constant.
+log_normal <- function(z, normal) -rowSums(z^2) / 2 - log_det(normal)
 
 # Every so many of the rows, so that at most n are left, but no less than `least_rows`.
 thinned <- function(weighty, n) {

@@ -96,14 +96,27 @@ knows_most <- function(space) {
   !is.null(space) && 2 * length(space$exact) >= ncol(space$points$x)
 }
 
-# Whether a space makes most of those coordinates that it leaves depend on each other that do not in this pattern of
-# all.
-fills <- function(space, pattern, points, density) {
+# Which of those coordinates that a space leaves depend on each other, as pattern_among(); a row and a column for each
+# coordinate, FALSE for the others.
+pattern_left <- function(space, x, density) {
   left <- given_of(space)
   maps <- change_maps(space$changes)
-  x <- before_maps(maps, points$x)$x[, left, drop = FALSE]
-  of_left <- pattern_among(x, marginal_density(left, ncol(points$x), maps, density))
-  !is.null(of_left) && isTRUE(mean(of_left[!pattern[left, left]]) > most_filled)
+  at <- before_maps(maps, x)$x[, left, drop = FALSE]
+  among <- pattern_among(at, marginal_density(left, ncol(x), maps, density))
+  if (!is.null(among)) {
+    pattern <- matrix(FALSE, ncol(x), ncol(x))
+    pattern[left, left] <- among
+    pattern
+  }
+}
+
+# Whether a space makes most of those coordinates that it leaves depend on each other that do not in the pattern of all.
+fills <- function(of_left, pattern) {
+  if (is.null(of_left) || is.null(pattern)) {
+    return(FALSE)
+  }
+  left <- diag(of_left)
+  isTRUE(mean(of_left[left, left][!pattern[left, left]]) > most_filled)
 }
 
 # Points after these changes, if there are any and they make their coordinates exactly standard normal: list(changes,
