@@ -20,9 +20,9 @@ fit_leaves <- function(state, levels, variables) {
   while (length(left) > 1) {
     leaf <- best_leaf(state$points, left, graph)
     if (is.null(leaf)) break
-    state <- with_block(state, leaf$block)
-    graph <- eliminated(graph, leaf$block$children)
-    left <- setdiff(left, leaf$block$children)
+    state <- with_block(state, leaf)
+    graph <- eliminated(graph, leaf$children)
+    left <- setdiff(left, leaf$children)
   }
   leaves <- if (length(left) < length(variables)) fit_levels(state, left)
   if (is.null(leaves)) {
@@ -32,21 +32,21 @@ fit_leaves <- function(state, levels, variables) {
   if (isTRUE(by_leaves$nats < by_levels$nats) && gain_over(by_leaves$each, by_levels$each) > 0) leaves
 }
 
-# The likeliest trial of one of the variables that have the fewest neighbours, as a child of these: list(block, parents).
-# NULL where all have too many.
+# The block of the likeliest trial of one of the variables that have the fewest neighbours, if any, as a child of these.
+# NULL where all have too many, or none.
 best_leaf <- function(points, left, graph) {
   degrees <- rowSums(graph) - 1
-  if (min(degrees) > most_neighbours) {
+  fewest <- min(degrees[degrees > 0], Inf)
+  if (fewest > most_neighbours) {
     return(NULL)
   }
   train <- rows_of_points(points, points$train)
-  trials <- lapply(left[degrees == min(degrees)], function(child) {
+  trials <- lapply(left[degrees == fewest], function(child) {
     parents <- setdiff(left[graph[as.character(child), ]], child)
-    trial <- best_of(trials_with(points, train, left, parents, child), function(trial) mean(trial$each))
-    if (!is.null(trial)) c(trial, list(parents = parents))
+    trials_with(points, train, left, parents, child)
   })
-  best <- best_of(without_null(trials), function(trial) mean(trial$each))
-  if (!is.null(best)) list(block = refitted(best, points, left), parents = best$parents)
+  best <- best_of(do.call(c, trials), function(trial) mean(trial$each))
+  if (!is.null(best)) refitted(best, points, left)
 }
 
 # The graph without a variable, whose neighbours then depend on each other.
