@@ -11,43 +11,16 @@ residual_of <- function(v, g, of_b, of_s, b, s) {
 
 residual_slopes <- function(at, g, of_b, of_s) cbind(-of_b / at$scale, of_s * (at$scale * g - at$z))
 
-# Of normal equations whose columns are of unit length: it keeps them from being singular.
-least_damping <- 1e-9
-
 # From these coefficients b of the location and s of the log scale on, which are those of columns on_b and on_s of phi.
 gauss_newton <- function(v, g, phi, on_b, on_s, b, s, most = 8) {
   of_b <- phi[, on_b, drop = FALSE]
   of_s <- phi[, on_s, drop = FALSE]
   is_b <- rep(c(TRUE, FALSE), c(length(on_b), length(on_s)))
-  free <- c(b, s)
-  residual_at <- function(free) residual_of(v, g, of_b, of_s, free[is_b], free[!is_b])
-  at <- residual_at(free)
-  left <- sum(at$r^2)
-  damping <- least_damping
-  for (iteration in seq_len(most)) {
-    slopes <- residual_slopes(at, g, of_b, of_s)
-    products <- cross_product(slopes)
-    size <- sqrt(diag(products)) + .Machine$double.xmin
-    if (!all(is.finite(c(left, size)))) break
-    left_before <- left
-    H <- products / tcrossprod(size)
-    h <- cross_product(slopes, -at$r) / size
-    for (try in 1:6) {
-      moved <- free + drop(solved(H + diag(damping, length(size)), h)) / size
-      new <- residual_at(moved)
-      left_new <- sum(new$r^2)
-      if (isTRUE(left_new < left)) {
-        free <- moved
-        at <- new
-        left <- left_new
-        break
-      }
-      damping <- max(20 * damping, 1e-4)
-    }
-    if (left_before - left < 1e-7 * left_before) break
-    damping <- max(damping / 10, least_damping)
-  }
-  list(b = free[is_b], s = free[!is_b], left = left, at = at, on_b = on_b, on_s = on_s)
+  found <- damped_least_squares(
+    c(b, s), function(free) residual_of(v, g, of_b, of_s, free[is_b], free[!is_b]),
+    function(free, at) residual_slopes(at, g, of_b, of_s), most
+  )
+  c(list(b = found$free[is_b], s = found$free[!is_b], on_b = on_b, on_s = on_s), found[c("left", "at")])
 }
 
 # A normal distribution whose location is linear in the parents: the start of all.

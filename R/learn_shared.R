@@ -83,3 +83,39 @@ fit_scale <- function(x, w, mean = 0) {
   upper <- factor_or_null(correlation)
   if (!is.null(upper)) sd * t(unname(upper))
 }
+
+# Of normal equations whose columns are of unit length: it keeps them from being singular.
+least_damping <- 1e-9
+
+# Least squares by the method of Gauss and Newton with damping, from these parameters on: list(free, at, left), with the
+# parameters, what residual_at() is there and the sum of squares. residual_at: a function of the parameters to a list
+# with the residual r; slopes_at: a function of both to the derivatives of r, a column a parameter.
+damped_least_squares <- function(free, residual_at, slopes_at, most) {
+  at <- residual_at(free)
+  left <- sum(at$r^2)
+  damping <- least_damping
+  for (iteration in seq_len(most)) {
+    slopes <- slopes_at(free, at)
+    products <- cross_product(slopes)
+    size <- sqrt(diag(products)) + .Machine$double.xmin
+    if (!all(is.finite(c(left, size)))) break
+    left_before <- left
+    H <- products / tcrossprod(size)
+    h <- cross_product(slopes, -at$r) / size
+    for (try in 1:6) {
+      moved <- free + drop(solved(H + diag(damping, length(size)), h)) / size
+      new <- residual_at(moved)
+      left_new <- sum(new$r^2)
+      if (isTRUE(left_new < left)) {
+        free <- moved
+        at <- new
+        left <- left_new
+        break
+      }
+      damping <- max(20 * damping, 1e-4)
+    }
+    if (left_before - left < 1e-7 * left_before) break
+    damping <- max(damping / 10, least_damping)
+  }
+  list(free = free, at = at, left = left)
+}

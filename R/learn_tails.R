@@ -3,6 +3,9 @@
 
 # A margin whose parameters are further from those of a normal distribution is none of these.
 most_tails <- 5
+# Steps of the search for a margin, and of its differences.
+most_margin_steps <- 15
+step_of_margin <- 1e-5
 # Standard errors of the mean score of a margin that has an edge.
 sure_edge <- 6
 # Points from whose gradients the skew of a coordinate is estimated: to 0.01.
@@ -24,7 +27,7 @@ margins_block <- function(x, g, variables) {
 # where there is none: such a margin is the likeliest.
 fit_margin <- function(z, g) {
   if (has_edge(g)) {
-    return(fit_margin_by(function(theta) -mean(log_density_by(list(maps = margin_maps(theta)), as.matrix(z), 1))))
+    return(likeliest_margin(z))
   }
   off <- z + g
   cap <- 4 * stats::mad(off)
@@ -33,20 +36,28 @@ fit_margin <- function(z, g) {
   if (!isTRUE(length(z) * log(sum((off - mean(off))^2) / sum(left^2)) >= 3 * log(length(z)))) {
     return(numeric(4))
   }
-  fit_margin_by(function(theta) mean(left_by_margin(theta, z, g)^2))
+  residual_at <- function(theta) list(r = if (is_margin(theta)) left_by_margin(theta, z, g) else Inf)
+  slopes_at <- function(theta, at) {
+    vapply(1:4, function(k) (residual_at(moved_by(theta, k))$r - at$r) / step_of_margin, numeric(length(z)))
+  }
+  damped_least_squares(numeric(4), residual_at, slopes_at, most_margin_steps)$free
 }
+
+moved_by <- function(theta, k) replace(theta, k, theta[k] + step_of_margin)
 
 # Whether the mean of the scores g is surely not 0.
 has_edge <- function(g) isTRUE(abs(mean(g)) > sure_edge * stats::sd(g) / sqrt(length(g)))
 
-# The parameters at which this is least.
-fit_margin_by <- function(loss) {
-  bounded <- function(theta) {
-    is_margin <- all(is.finite(theta)) && all(abs(theta) <= most_tails)
-    min(if (is_margin) loss(theta) else Inf, .Machine$double.xmax, na.rm = TRUE)
+is_margin <- function(theta) all(is.finite(theta)) && all(abs(theta) <= most_tails)
+
+# The parameters of the margin under which z is likeliest.
+likeliest_margin <- function(z) {
+  loss <- function(theta) {
+    log_density <- if (is_margin(theta)) log_density_by(list(maps = margin_maps(theta)), as.matrix(z), 1) else -Inf
+    min(-mean(log_density), .Machine$double.xmax, na.rm = TRUE)
   }
   found <- tryCatch(
-    stats::optim(numeric(4), bounded, method = "BFGS", control = list(maxit = 60)),
+    stats::optim(numeric(4), loss, method = "BFGS", control = list(maxit = 60)),
     error = function(e) NULL
   )
   if (is.null(found)) numeric(4) else found$par
