@@ -38,12 +38,11 @@ fit_margin <- function(z, g) {
   }
   residual_at <- function(theta) list(r = if (is_margin(theta)) left_by_margin(theta, z, g) else Inf)
   slopes_at <- function(theta, at) {
-    vapply(1:4, function(k) (residual_at(moved_by(theta, k))$r - at$r) / step_of_margin, numeric(length(z)))
+    moved <- lapply(1:4, function(k) replace(theta, k, theta[k] + step_of_margin))
+    vapply(moved, function(theta) (residual_at(theta)$r - at$r) / step_of_margin, numeric(length(z)))
   }
   damped_least_squares(numeric(4), residual_at, slopes_at, most_margin_steps)$free
 }
-
-moved_by <- function(theta, k) replace(theta, k, theta[k] + step_of_margin)
 
 # Whether the mean of the scores g is surely not 0.
 has_edge <- function(g) isTRUE(abs(mean(g)) > sure_edge * stats::sd(g) / sqrt(length(g)))
