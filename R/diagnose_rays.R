@@ -22,47 +22,79 @@ step_of_rays <- 0.2
 shares_there <- c(0.001, 0.01, 0.1)
 
 # Rays start at the mean of the draws, in the coordinates of the reference, and pass through some of
-# them. Along a ray with the direction u the density of the distance r is in proportion to
-# f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that before R as the mean, over
-# rays through draws before R, of the integral of f beyond R to that before, since the directions of
-# these draws are those of what is there; and the other way round. A few R are tried, with most of
+# them; and, where some of these depend on others, also in those of the normal distribution of the draws: a wide
+# distribution around a narrow one is not around it where the coordinates bend. Along a ray with the direction u the
+# density of the distance r is in proportion to f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that
+# before R as the mean, over rays through draws before R, of the integral of f beyond R to that before, since the
+# directions of these draws are those of what is there; and the other way round. A few R are tried, with most of
 # the draws on this side. Where a few rays find something, more decide.
 #
 # Returns, for that R and that side of it where this says most, list(rise, error, points, is_here):
 # by how much the logarithm of the evidence is higher than the draws show, and its standard error; a
-# point on the other side on each ray, list(z, g, w), with weights of sum 1; and which draws are on
-# this side. NULL where there are too few draws, or rays, or they do not differ.
+# point on the other side on each ray, list(z, g, w), with weights of sum 1, in the coordinates of the reference, or where
+# it `is_of_normal` on the unconstrained scale; and which draws are on this side. NULL where there are too few draws, or rays, or they do not differ.
 look_along_rays <- function(seen, evaluate) {
+  spaces <- spaces_of_rays(seen$final)
+  n <- n_rays(seen$sampler, n_spent(seen)) %/% length(spaces)
+  found <- with_seed(seed_of_run(seen$sampler$seed, rays_key), {
+    surest_rise(without_null(lapply(spaces, look_in_space, n = n, seen = seen, evaluate = evaluate)))
+  })
+  if (!is.null(found) && seen$sampler$kernel$gradients) {
+    maps <- if (found$is_of_normal) list() else maps_of(seen$final$reference, seen$sampler$target$dim)
+    found$points$g <- evaluate(found$points$z, maps = maps)$gradient
+  }
+  found
+}
+
+# Coordinates in which there are rays, each a list of those of the draws, z, the maps from there to the unconstrained
+# scale, log_target, a function of rows to the log density there, and whether they are those of a normal distribution of
+# the draws, and not of the reference.
+spaces_of_rays <- function(final) {
+  maps <- maps_of(final$reference, ncol(final$coordinates))
+  bends <- length(conditioning_of(final$reference)) > 0
+  normal <- if (bends) weighted_factor(final, weighty_rows(final$log_weights))
+  own <- list(
+    z = final$coordinates, maps = maps, log_target = function(rows) final$log_target[rows], is_of_normal = FALSE
+  )
+  if (is.null(normal)) {
+    return(list(own))
+  }
+  log_target <- function(rows) {
+    in_maps <- through_maps(maps, final$coordinates[rows, , drop = FALSE])$log_jacobian
+    final$log_target[rows] - in_maps + log_det(normal)
+  }
+  list(own, list(
+    z = from_user(normal, unconstrained_particles(final)), maps = list(affine_of(normal)), log_target = log_target,
+    is_of_normal = TRUE
+  ))
+}
+
+# What at most n rays in such coordinates find: as look_along_rays(), but for gradients.
+look_in_space <- function(space, n, seen, evaluate) {
   final <- seen$final
-  sampler <- seen$sampler
-  n <- n_rays(sampler, n_spent(seen))
-  draws <- distances_of(final)
+  draws <- distances_of(space$z, final)
   if (n < 2 || !isTRUE(max(draws$far) > min(draws$near) && min(draws$near) > 0) ||
     sum(draws$w > 0) < least_draws_beside) {
     return(NULL)
   }
-  maps <- maps_of(final$reference, sampler$target$dim)
+  log_density <- function(z) evaluate(z, gradient = FALSE, maps = space$maps)$log_density
   look <- function(n) {
     chosen <- evenly_weighted(draws$w, n)
-    rays <- density_on_rays(draws, chosen[draws$distance[chosen] > 0], final, function(z) {
-      evaluate(z, gradient = FALSE, maps = maps)$log_density
-    })
+    rays <- density_on_rays(draws, chosen[draws$distance[chosen] > 0], space, log_density)
     found <- c(
       lapply(draws$far, on_other_side, rays = rays, draws = draws, outward = TRUE),
       lapply(draws$near, on_other_side, rays = rays, draws = draws, outward = FALSE)
     )
     found <- surest_rise(found)
-    if (!is.null(found)) found$points <- points_there(found, rays)
+    if (!is.null(found)) {
+      found$points <- points_there(found, rays)
+      found$is_of_normal <- space$is_of_normal
+      if (space$is_of_normal) found$points$z <- through_maps(space$maps, found$points$z)$x
+    }
     found
   }
-  found <- with_seed(seed_of_run(sampler$seed, rays_key), {
-    few <- look(min(few_rays, n))
-    if (n > few_rays && may_be_more(few, few$error, seen$estimate)) look(n) else few
-  })
-  if (!is.null(found) && sampler$kernel$gradients) {
-    found$points$g <- evaluate(found$points$z, maps = maps)$gradient
-  }
-  found
+  few <- look(min(few_rays, n))
+  if (n > few_rays && may_be_more(few, few$error, seen$estimate)) look(n) else few
 }
 
 rays_diagnostic <- new_diagnostic(
@@ -70,25 +102,28 @@ rays_diagnostic <- new_diagnostic(
   ask = look_along_rays,
   most = function(sampler, spent, course) {
     n <- n_rays(sampler, spent)
-    few <- if (n > few_rays) few_rays * (n_ray_evals(sampler) - sampler$kernel$gradients) else 0
+    few <- if (n > few_rays) 2 * few_rays * (n_ray_evals(sampler) - sampler$kernel$gradients) else 0
     few + n * n_ray_evals(sampler)
   },
   judge = function(seen, found) {
     says <- c("Rays through the draws reach mass that no draw has visited, which raises the estimate by ", ".")
     judge_beside(seen, found, says)
   },
-  remedy = function(record, found) c(with_found(record, found), list(nested = nested_normals(record, found)))
+  remedy = function(record, found) {
+    nested <- nested_normals(record, found)
+    c(if (found$is_of_normal) with_points_beyond(record, found) else with_found(record, found), list(nested = nested))
+  }
 )
 
 # The distances of all draws from their mean; those that few draws are before, and that few exceed.
-distances_of <- function(final) {
+distances_of <- function(coordinates, final) {
   weighty <- weighty_rows(final$log_weights)
   all <- seq_along(final$log_weights)
   w <- replace(numeric(length(all)), weighty$rows, weighty$w)
   # where there is no weight draws may be anywhere
   in_place <- function(z, w) if (all(w > 0)) z else replace(z, w == 0, 0)
-  centre <- weighted_mean(final$coordinates, weighty$w, weighty$rows)
-  distance <- over_rows(final$coordinates, function(z, i) {
+  centre <- weighted_mean(coordinates, weighty$w, weighty$rows)
+  distance <- over_rows(coordinates, function(z, i) {
     sqrt(rowSums(sweep(in_place(z, w[i]), 2, centre)^2))
   })
   ranked <- order(distance)
@@ -106,7 +141,7 @@ distances_of <- function(final) {
 # and log_r a ray, and the points z of the first column, the second, and so on. The distances on each
 # ray begin at random, so that a narrow part between two of them is not missed by all; the draw
 # itself is one of them, too.
-density_on_rays <- function(draws, chosen, final, log_density) {
+density_on_rays <- function(draws, chosen, space, log_density) {
   n <- length(chosen)
   d <- length(draws$centre)
   last <- max(draws$far)
@@ -117,13 +152,13 @@ density_on_rays <- function(draws, chosen, final, log_density) {
   )
   at <- cumsum(step) - step / 2 - places_before * step_of_rays - between + log(last)
   log_r <- outer(stats::runif(n, -0.5, 0.5), step) + rep(at, each = n)
-  away <- sweep(final$coordinates[chosen, , drop = FALSE], 2, draws$centre)
+  away <- sweep(space$z[chosen, , drop = FALSE], 2, draws$centre)
   u <- away / draws$distance[chosen]
   z <- exp(c(log_r)) * u[rep(seq_len(n), length(step)), , drop = FALSE]
   z <- sweep(z, 2, draws$centre, "+")
   log_step <- rep(log(step), each = n)
   log_f <- matrix(log_density(z), n) + d * log_r + log_step
-  own <- final$log_target[chosen] + d * log(draws$distance[chosen]) + log(min(step))
+  own <- space$log_target(chosen) + d * log(draws$distance[chosen]) + log(min(step))
   nearest <- max.col(-abs(log_r - log(draws$distance[chosen])))
   cell <- cbind(seq_len(n), nearest)
   log_f[cell] <- pmax(log_f[cell], own)
@@ -187,13 +222,15 @@ n_ray_evals <- function(sampler) {
 # on the other, as of new_mixture_reference(); NULL where variables depend on each other otherwise.
 nested_normals <- function(record, found) {
   reference <- record$reference
-  if (!is.null(reference$maps) || !is.null(reference$changes) || is_mixture(reference)) {
+  is_plain <- is.null(reference$maps) && is.null(reference$changes) && !is_mixture(reference)
+  if (!is_plain && !found$is_of_normal) {
     return(NULL)
   }
   here <- list(rows = which(found$is_here), w = exp(record$log_weights[found$is_here]))
   here$w <- here$w / sum(here$w)
   normal <- weighted_factor(record, here)
-  x <- through_maps(maps_of(reference, ncol(found$points$z)), found$points$z)$x
+  x <- found$points$z
+  if (!found$is_of_normal) x <- through_maps(maps_of(reference, ncol(x)), x)$x
   if (is.null(normal) || ncol(x) > rules$largest_dense) {
     return(NULL)
   }

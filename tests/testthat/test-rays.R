@@ -122,7 +122,7 @@ test_that("smc() goes on to what they find, and counts what they take", {
 })
 
 test_that("the next reference has what is outside, in a mixture or as heavier tails", {
-  outside <- list(rise = -log(0.9), is_here = rep(TRUE, 400), points = list(
+  outside <- list(is_of_normal = FALSE, rise = -log(0.9), is_here = rep(TRUE, 400), points = list(
     z = rbind(diag(20, d), diag(-20, d)), w = rep(1 / (2 * d), 2 * d), g = matrix(0, 2 * d, d)
   ))
   set.seed(5)
