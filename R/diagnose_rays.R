@@ -22,8 +22,8 @@ step_of_rays <- 0.2
 shares_there <- c(0.001, 0.01, 0.1)
 
 # Rays start at the mean of the draws, in the coordinates of the reference, and pass through some of
-# them; and, where some of these depend on others, also in those of the normal distribution of the draws: a wide
-# distribution around a narrow one is not around it where the coordinates bend. Along a ray with the direction u the
+# them; and, where some of these depend on others otherwise than exactly, also in those of the normal distribution of the
+# draws: a wide distribution around a narrow one is not around it where the coordinates bend. Along a ray with the direction u the
 # density of the distance r is in proportion to f(r) = r^(d - 1) p(r u). Beyond a distance R the evidence is to that
 # before R as the mean, over rays through draws before R, of the integral of f beyond R to that before, since the
 # directions of these draws are those of what is there; and the other way round. A few R are tried, with most of
@@ -51,7 +51,7 @@ look_along_rays <- function(seen, evaluate) {
 # the draws, and not of the reference.
 spaces_of_rays <- function(final) {
   maps <- maps_of(final$reference, ncol(final$coordinates))
-  bends <- length(conditioning_of(final$reference)) > 0
+  bends <- length(conditioning_of(final$reference)) > 0 && !has_exact_precisions(final$reference)
   normal <- if (bends) weighted_factor(final, weighty_rows(final$log_weights))
   own <- list(
     z = final$coordinates, maps = maps, log_target = function(rows) final$log_target[rows], is_of_normal = FALSE
