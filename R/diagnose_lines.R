@@ -15,7 +15,7 @@ step_beyond_part <- 0.5
 
 # Lines are along variables on the unconstrained scale; and, where some of a reference depend on others, along its
 # coordinates, so that they bend as it does: as a scale moves, its effects follow, and on a curve all that comes after.
-# If others are exactly normal given some, lines are along these coordinates alone. The evidence beyond a place e of a
+# If others are exactly normal given some, lines are along these alone, and the others follow. The evidence beyond a place e of a
 # coordinate is to that of a part before e as the mean, over lines through draws in this part, of the integral of the
 # density along the line beyond e to that in the part. A part goes from where a tenth of the draws are beyond to where a
 # hundredth is: of a larger share beyond too little is known. Another goes from there to where a thousandth is beyond: a
@@ -59,10 +59,12 @@ look_along_lines <- function(seen, evaluate) {
 lined_draws <- function(final, weighty) {
   n <- n_independent(weighty$w, final$origins[weighty$rows])
   draws <- function(x, maps) list(x = take_rows(x, weighty$rows), w = weighty$w, maps = maps, n = n)
-  bends <- length(conditioning_of(final$reference)) > 0
+  reference <- final$reference
+  bends <- length(conditioning_of(reference)) > 0
+  exact <- change_maps(changes_of(reference))
   without_null(list(
-    if (bends) draws(final$coordinates, maps_of(final$reference, ncol(final$coordinates))),
-    if (!has_exact_precisions(final$reference)) draws(unconstrained_particles(final), list())
+    if (bends) draws(final$coordinates, maps_of(reference, ncol(final$coordinates))),
+    if (!bends || !is.null(reference$maps)) draws(before_maps(exact, unconstrained_particles(final))$x, exact)
   ))
 }
 
