@@ -352,3 +352,41 @@ test_that("what is nearly normal given others is found as given, and log Z does 
   expect_log_z(fits[[1]], truth, 0.01)
   expect_log_z(fits[[2]], truth, 0.01)
 })
+
+test_that("what is a polynomial close by is not exact where a variable has a large unit", {
+  # growth of a tree: the asymptote is normal given the middle and the scale, whose standard deviations are 80 and 50,
+  # with a precision that over a few days is a polynomial in both
+  tree <- subset(datasets::Orange, Tree == 1)
+  age <- tree$age
+  rise <- function(middle, scale) {
+    matrix(stats::plogis((rep(age, each = length(middle)) - middle) / scale), length(middle))
+  }
+  log_density <- function(x) {
+    curve <- rise(x[, 2], x[, 3])
+    off <- rep(tree$circumference, each = nrow(x)) - x[, 1] * curve
+    slope <- off / 7^2
+    bend <- slope * x[, 1] * curve * (1 - curve) / x[, 3]
+    prior <- cbind((x[, 1] - 150) / 50^2, (x[, 2] - 700) / 200^2, (x[, 3] - 300) / 100^2)
+    along <- (rep(age, each = nrow(x)) - x[, 2]) / x[, 3]
+    value <- rowSums(matrix(stats::dnorm(off, 0, 7, log = TRUE), nrow(x))) + stats::dnorm(x[, 1], 150, 50, log = TRUE) +
+      stats::dnorm(x[, 2], 700, 200, log = TRUE) + stats::dnorm(x[, 3], 300, 100, log = TRUE)
+    attr(value, "gradient") <- cbind(rowSums(slope * curve), -rowSums(bend), -rowSums(bend * along)) - prior
+    value
+  }
+  # the asymptote integrated out, the others by the midpoints of cells
+  grid <- expand.grid(middle = seq(102.5, 1497.5, by = 5), scale = seq(22.5, 797.5, by = 5))
+  curve <- rise(grid$middle, grid$scale)
+  precision <- 1 / 50^2 + rowSums(curve^2) / 7^2
+  pull <- 150 / 50^2 + drop(curve %*% tree$circumference) / 7^2
+  log_f <- pull^2 / precision / 2 - log(precision) / 2 - 150^2 / 50^2 / 2 - log(50) - sum(tree$circumference^2) / 7^2 / 2 -
+    length(age) * (log(7) + log(2 * pi) / 2) + stats::dnorm(grid$middle, 700, 200, log = TRUE) +
+    stats::dnorm(grid$scale, 300, 100, log = TRUE)
+  truth <- max(log_f) + log(sum(exp(log_f - max(log_f))) * 25)
+  fits <- lapply(1:3, function(seed) calmly(smc(log_density, dim = 3, vectorized = TRUE, seed = seed)))
+  expect_log_z(fits, truth, resolution = 0.05)
+  # nor is it taken for exact from draws
+  set.seed(1)
+  draws <- fits[[1]]$particles[1:200, ]
+  at <- internal("probes_among")(points_at(draws, log_density))
+  expect_null(internal("precision_given")(at, 2:3, density_of(log_density)))
+})
