@@ -13,8 +13,6 @@
 one_function_beyond <- 4
 # Coordinates given that are further from 0 than this are no logarithms, and move by a thousandth of what they are.
 beyond_logarithms <- 1000
-# Nor are those with a larger standard deviation: they move by this, since close by any function is a polynomial.
-widest_logarithm <- 4
 # Part of a diagonal, in the basis of a sum of two, that may be below 0 by chance.
 least_diagonal <- 1e-5
 # Part of the least pivot at these points, below which a precision counts as none.
@@ -32,8 +30,7 @@ probes_among <- function(points) {
     mean = points$mean,
     x = sweep(points$x, 2, points$mean, "+")[rows, , drop = FALSE],
     g = points$g[rows, , drop = FALSE],
-    sd = sd, step = probe_step * sd,
-    move = pmax(1, abs(points$mean) / beyond_logarithms, ifelse(sd > widest_logarithm, sd, 0)),
+    sd = sd, step = probe_step * sd, move = pmax(1, abs(points$mean) / beyond_logarithms),
     draws = points$x, w = points$w, deviations = sqrt(points$w) * points$x
   )
   # what a gradient that does not change has beside its mean is rounding

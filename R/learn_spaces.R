@@ -5,6 +5,8 @@
 # `least_inside` is between the edges, all of them are beyond in one case of five, and where a
 # tenth is in one of thirty.
 n_marginal_draws <- 32
+# Points that are asked for again since their gradients are furthest off.
+n_furthest_off <- 8
 # Half of the way of a difference of log densities along a parabola, in standard deviations: so a
 # log density of 1,000, with 16 digits, makes an error of 1e-11.
 wide_difference <- 0.02
@@ -163,10 +165,14 @@ left_by_normal <- function(normal, points) {
 }
 
 # Some of the points after these changes, with the gradients along coordinates that should be standard `normal`:
-# where the target has none of its own by differences over ways that lose no digits there.
+# where the target has none of its own by differences over ways that lose no digits there. Those are among them at which
+# their own gradients are furthest from such a one, since of these the changes may be wrong.
 asked_along <- function(normal, points, changes, density) {
   d <- ncol(points$x)
-  x <- sweep(points$x[evenly_weighted(points$w, n_linear_probes), , drop = FALSE], 2, points$mean, "+")
+  x <- sweep(points$x, 2, points$mean, "+")
+  off <- rowSums((x + points$g)[, normal, drop = FALSE]^2)
+  rows <- union(evenly_weighted(points$w, n_linear_probes), utils::head(order(off, decreasing = TRUE), n_furthest_off))
+  x <- x[rows, , drop = FALSE]
   width <- replace(rep(NA, d), normal, wide_difference)
   g <- density(x, maps = change_maps(changes), width = width)$gradient
   list(x = x, g = g, mean = numeric(d), w = rep(1 / nrow(x), nrow(x)))
