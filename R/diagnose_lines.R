@@ -160,17 +160,6 @@ points_beyond <- function(found, evaluate, gradients) {
   points
 }
 
-# A record of the islands, with these points.
-with_points_beyond <- function(record, found) {
-  points <- found$points
-  at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
-  found$points[c("x", "z", "g")] <- list(points$z, at$x, at$g)
-  known <- target_gradients(record, seq_along(record$log_weights))
-  record <- with_found(record, found)
-  if (!is.null(known)) record$target_gradients <- rbind(known, points$g)
-  record
-}
-
 # How many parts have a few lines after islands that have taken so many evaluations: at most both of two ends of each
 # variable and of each coordinate.
 n_lined_parts <- function(sampler, spent) {

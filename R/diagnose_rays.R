@@ -258,3 +258,14 @@ with_found <- function(record, found) {
   record$gradients <- add("gradients", points$g)
   record
 }
+
+# The same of points on the unconstrained scale, with their gradients.
+with_points_beyond <- function(record, found) {
+  points <- found$points
+  at <- before_maps(maps_of(record$reference, ncol(points$z)), points$z, points$g)
+  found$points[c("x", "z", "g")] <- list(points$z, at$x, at$g)
+  known <- target_gradients(record, seq_along(record$log_weights))
+  record <- with_found(record, found)
+  if (!is.null(known)) record$target_gradients <- rbind(known, points$g)
+  record
+}
