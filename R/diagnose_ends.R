@@ -28,15 +28,12 @@ thinned_draws <- function(draws, n) {
 }
 
 # The parts of ends, n at most, with from and to: first of each from where a tenth of the draws are beyond to where a
-# hundredth is, then from there to a thousandth. Of the latter those come first that are shortest beside the former:
-# draws that end abruptly may have been cut off.
+# hundredth is, then from there to a thousandth.
 parts_of_ends <- function(ends, n) {
   places <- lapply(ends, function(end) places_of(end$draws$x[, end$variable], end$draws$w, end$side))
-  abrupt <- order(vapply(places, function(at) (at[4] - at[3]) / (at[3] - at[2]), 0))
-  parts_from <- function(i, order) {
-    Map(function(end, at) c(end, from = at[i], to = at[i + 1]), ends[order], places[order])
-  }
-  parts <- c(parts_from(2, seq_along(ends)), parts_from(3, abrupt))
+  parts <- unlist(lapply(2:3, function(i) {
+    Map(function(end, places) c(end, from = places[i], to = places[i + 1]), ends, places)
+  }), recursive = FALSE)
   utils::head(Filter(function(part) part$to > part$from, parts), n)
 }
 

@@ -160,10 +160,8 @@ test_that("the longest ends have lines, or those of the variables given which ot
   x <- cbind(rnorm(4000), rt(4000, 3), runif(4000), rexp(4000))
   draws <- list(x = x, w = rep(1 / 4000, 4000))
   parts <- internal("parts_of_ends")(internal("longest_ends")(draws, 1:4, 3), 6)
-  # the tail of an exponential distribution ends more abruptly than those of Student's t
-  expect_equal(vapply(parts, `[[`, 0, "variable"), c(2, 2, 4, 4, 2, 2))
-  sides <- vapply(parts, `[[`, 0, "side")
-  expect_equal(c(sides[1:4], sort(sides[5:6])), c(-1, 1, 1, 1, -1, 1))
+  expect_equal(vapply(parts, `[[`, 0, "variable"), rep(c(2, 2, 4), 2))
+  expect_equal(vapply(parts, `[[`, 0, "side"), rep(c(-1, 1, 1), 2))
   expect_length(internal("parts_of_ends")(internal("longest_ends")(draws, 1:4, 3), 4), 4)
   beyond <- function(part, place) mean(part$side * x[, part$variable] >= place)
   expect_equal(vapply(parts, function(part) beyond(part, part$from), 0), rep(c(0.1, 0.01), each = 3), tolerance = 0.01)
