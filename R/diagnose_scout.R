@@ -135,8 +135,6 @@ space_of_scales <- function(final, some) {
   )
 }
 
-has_exact_precisions <- function(reference) length(precisions_of(reference)) > 0
-
 # The same by the last reference of an earlier run that had precisions which are exact: particles that went on from it
 # may have led to a reference that has none. `otherwise` where there was none.
 space_by_earlier <- function(course, final, some, otherwise) {

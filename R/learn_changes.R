@@ -6,6 +6,8 @@ changes_of <- function(reference) as.list(reference$changes)
 # coordinates comes first. An empty list for none.
 precisions_of <- function(reference) rev(changes_of(reference))
 
+has_exact_precisions <- function(reference) length(changes_of(reference)) > 0
+
 # The coordinates that are given at all levels, or NULL.
 given_last <- function(reference) unlist(lapply(utils::tail(changes_of(reference), 1), `[[`, "given"))
 
