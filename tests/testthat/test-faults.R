@@ -119,7 +119,7 @@ test_that("step sizes must be positive, one or one a step", {
   )
   expect_input_error(
     adapt_plain(target_funnel(2), kernel = kernel_lmc(1)),
-    "`kernel` has its step sizes given"
+    "`kernel` has given step sizes"
   )
 })
 
