@@ -77,8 +77,8 @@ print.smc_restriction <- function(x, ...) {
   cat("<smc_restriction> ", x$restriction, "\n", sep = "")
   below <- function(bound) if (x$bound %in% bound) "below "
   print_line(
-    "holds", "with probability ", below("upper"), said_estimate(x$posterior_prob, x$posterior_error),
-    "; under the prior ", below("lower"), said_estimate(x$prior_prob, x$prior_error)
+    "holds", "with probability ", below("upper"), format_estimate(x$posterior_prob, x$posterior_error),
+    "; under the prior ", below("lower"), format_estimate(x$prior_prob, x$prior_error)
   )
   print_bayes_factor(x, "restricted against free", switch(x$bound, upper = "below ", lower = "above "))
   invisible(x)
@@ -94,15 +94,15 @@ glance.smc_bayes_factor <- function(x, ...) {
 print_bayes_factor <- function(x, of, about = NULL) {
   number <- function(value, error) {
     decimals <- decimals_of_error(error)
-    paste0(about, fixed(value, decimals), say_error(fixed(error, decimals), error))
+    paste0(about, fixed(value, decimals), format_error(fixed(error, decimals), error))
   }
   print_line("log BF", number(x$log_bf, x$log_bf_error), ", ", of)
   print_line("log Z", number(x$log_z, x$std_error))
 }
 
 # A number of any size, and its error where there is one.
-said_estimate <- function(value, error) paste0(short(value), say_error(short(error, 1), error))
-say_error <- function(text, error) if (is.finite(error) && error > 0) paste(", standard error", text)
+format_estimate <- function(value, error) paste0(short(value), format_error(short(error, 1), error))
+format_error <- function(text, error) if (is.finite(error) && error > 0) paste(", standard error", text)
 short <- function(x, digits = 4) format(x, digits = digits)
 
 # probabilities -----------------------------------------------------------------
