@@ -7,8 +7,8 @@ n_threads <- function() {
   if (is.null(given)) n_cores() else check_count(given, "autosmc.threads", max = most_threads)
 }
 
-# As many cores as this process may use. One where it is one of several on this machine: a fork, or a worker of the
-# package parallel.
+# The number of cores that this process may use: 1 in a fork and in a worker of the package parallel, which share the
+# machine with other processes.
 n_cores <- function() {
   if (!identical(cores$process, Sys.getpid())) {
     return(1L)
