@@ -57,6 +57,7 @@ format_probability <- function(p) {
   text
 }
 
+# The names, or their number and the first three.
 several <- function(names) {
   most <- 3
   if (length(names) <= most) {

@@ -5,7 +5,7 @@
 # least this large: rounding then changes the coefficients by less than 1e-10. Otherwise qr() is used.
 least_squares_pivot <- 1e-3
 
-# Matrices of doubles, here and below.
+# a b, of matrices of doubles
 multiply <- function(a, b) .Call(r_multiply, a, b)
 
 # a' b

@@ -1,9 +1,10 @@
-# Numbers: log weights and the rows that carry them, and draws from a distribution function.
+# Log weights, systematic resampling, and small numerical helpers.
 
-# Particles with a smaller share of the largest weight are left out of fits, which a single one
-# far off can spoil.
+# Particles with a weight below this fraction of the largest one are left out of fits: their values are arbitrary, and
+# one far away would dominate.
 least_weight <- 1e-12
 
+# The element of a list (without NULLs) for which value() is largest; NULL for an empty list.
 best_of <- function(fits, value) {
   fits <- without_null(fits)
   if (length(fits) > 0) fits[[which.max(vapply(fits, value, 0))]]

@@ -13,7 +13,7 @@ opposite_draws <- function(n, d) {
   rbind(half, -half)
 }
 
-# The value of `code` with R's default generators, started at `seed`. The user's generators and their state are restored.
+# The value of `code` with R's default generators, started at `seed`. The user's generator and its state are restored.
 with_seed <- function(seed, code) {
   kinds <- RNGkind()
   state <- get0(".Random.seed", globalenv(), inherits = FALSE)

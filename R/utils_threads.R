@@ -1,7 +1,8 @@
 # The number of threads that the compiled code works on.
 
-most_threads <- 256 # that there is room for: SMC_MOST_THREADS
+most_threads <- 256 # the limit in C: SMC_MOST_THREADS
 
+# As many as `options(autosmc.threads = )` says, by default n_cores().
 n_threads <- function() {
   given <- getOption("autosmc.threads")
   if (is.null(given)) n_cores() else check_count(given, "autosmc.threads", max = most_threads)
