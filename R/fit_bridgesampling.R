@@ -8,7 +8,7 @@
 #'
 #' For bridgesampling, a fit is a single estimate: an object of class `bridge` whose element `logml` is its `log_z`. Its
 #' islands are not repetitions, of which bridgesampling would take the median. If the first model is a `bridge_list` of
-#' repetitions, bridgesampling recycles the fit, with a warning.
+#' repetitions, bridgesampling recycles the fit, and says so.
 #'
 #' `bayes_factor()` is the same as `bf()`, and names the models as they were given. If the first model is a result of
 #' bridgesampling, its own method is used, which calls the models `x1` and `x2`; `bf()` names them.

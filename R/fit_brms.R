@@ -2,9 +2,9 @@
 
 #' A fit as a brmsfit
 #'
-#' Puts the draws of a fit into the `brmsfit` from which its target was made, with the parameter names of brms (`b_Days`,
-#' `sd_Subject__Intercept`). All functions of brms work on the result: `summary()`, `fitted()`, `plot()`, `loo()` and
-#' the others.
+#' Puts the draws of a fit into the `brmsfit` from which its target was made, with the parameter names of brms
+#' (`b_Days`, `sd_Subject__Intercept`). All functions of brms work on the result: `summary()`, `fitted()`, `plot()`,
+#' `loo()` and the others.
 #'
 #' The following also work on the fit itself: `posterior_predict()`, `posterior_epred()`, `posterior_linpred()`,
 #' `predictive_error()`, `predictive_interval()`, `posterior_interval()`, `log_lik()`, `bayes_R2()`,
@@ -49,8 +49,7 @@ as_brmsfit <- function(fit) {
 
 is_of_brmsfit <- function(fit) !is.null(fit$target$brmsfit)
 
-# Calls a function of brms on the fit as a brmsfit. The methods below have the first argument of their generics, `object`
-# or `x`.
+# Calls a function of brms on the fit as a brmsfit. The methods below have the first argument of their generics.
 ask_brms <- function(name, fit, ...) getExportedValue("brms", name)(as_brmsfit(fit), ...)
 
 #' @rawNamespace S3method(rstantools::posterior_predict, smc_fit, brms_of_object)
