@@ -6,9 +6,9 @@
 #'
 #' @param object a fit of [smc()], [smc_adapt()] or [smc_run()].
 #' @param ... not used.
-#' @return A number of class `log_evidence`, `log_z` of the fit, with its `std_error` as an attribute. It prints with its
-#'   error. In calculations it is a plain number, except that `c()` and `sum()` keep errors. The squared error of a sum
-#'   is the sum of those of its fits; a fit that occurs twice contributes twice its error.
+#' @return A number of class `log_evidence`, `log_z` of the fit, with its `std_error` as an attribute. It prints with
+#'   its error. In calculations it is a plain number, except that `c()` and `sum()` keep errors. The squared error of a
+#'   sum is the sum of those of its fits; a fit that occurs twice contributes twice its error.
 #' @seealso [compare_evidence()] for the errors of differences; [smc_append()].
 #' @examples
 #' fit <- smc(target_gaussian(2, mean = 1), n_particles = 128, n_steps = 8, seed = 1)

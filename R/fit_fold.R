@@ -1,5 +1,5 @@
-# Folding of draws: if the density is invariant to permutations or changes of sign, each draw is mapped to the first copy
-# of its basin in the reference.
+# Folding of draws: if the density is invariant to permutations or changes of sign, each draw is mapped to the first
+# copy of its basin in the reference.
 
 # The fit with folded draws, and `folded`, these draws on the unconstrained scale, from which generated quantities are
 # computed. The fit itself if there are no copies, or no draws.
